@@ -1,0 +1,105 @@
+/*
+ * event.h - the one record that every source writes and the recorder reads.
+ *
+ * An event is one cache line. Its layout is the contract between libtidemark.so inside the
+ * recorded program and the recorder beside it: they may come from different builds, so the ring's
+ * header carries EVENT_FORMAT and a recorder refuses a ring of another format.
+ *
+ * Order. All events of one process have one total order, the ticket. `word` holds ticket + 1 and is
+ * stored last, with release; the other fields may be read only after it was seen (see ring.h for
+ * every value that it can hold). Times are read before the ticket is taken, so they can run
+ * backwards by the length of a preemption; the drain clamps them to be monotone in the ticket.
+ *
+ * Names, stacks and heaps do not fit in a line: events carry ids of definitions (arena.h), 0 = none.
+ */
+#ifndef TIDEMARK_RING_EVENT_H
+#define TIDEMARK_RING_EVENT_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EVENT_FORMAT 1u
+
+/*
+ * kind            addr       size      a                 b               name      site   heap
+ * BLOCK_ALLOC     block      bytes     requested*        total reserved*  -         yes    yes
+ *                                      or total alloc'd*
+ * BLOCK_FREE      block      bytes, 0  total alloc'd*    total reserved*  -         yes    yes
+ *                            if unknown
+ * BLOCK_IDLE      block      -         -                 -               -         -      yes
+ * SEGMENT_ALLOC   segment    bytes     -                 -               -         yes    yes
+ * SEGMENT_FREE    segment    bytes|0   -                 -               -         -      yes
+ * PHASE_BEGIN     -          -         -                 -               name      -      -
+ * PHASE_END       -          -         -                 -               name|0    -      -
+ * STEP_BEGIN      -          -         step number       -               -         -      -
+ * STEP_END        -          -         -                 -               -         -      -
+ * MARK            -          -         value             -               name      -      -
+ * TAG             range      bytes     category (below)  -               name      -      yes
+ * OOM             -          asked     total alloc'd*    total reserved*  -         yes    yes
+ * (* only with the flag that says so)
+ *
+ * BLOCK_FREE is the program giving the block back; BLOCK_IDLE, from sources that see it, is the
+ * moment when the allocator may hand it out again (a free that waited for another stream).
+ */
+enum event_kind {
+    EVENT_NONE = 0,
+    EVENT_BLOCK_ALLOC,
+    EVENT_BLOCK_FREE,
+    EVENT_BLOCK_IDLE,
+    EVENT_SEGMENT_ALLOC,
+    EVENT_SEGMENT_FREE,
+    EVENT_PHASE_BEGIN,
+    EVENT_PHASE_END,
+    EVENT_STEP_BEGIN,
+    EVENT_STEP_END,
+    EVENT_MARK,
+    EVENT_TAG,
+    EVENT_OOM,
+    EVENT_KIND_COUNT
+};
+
+enum event_flag {
+    EVENT_F_REQUESTED = 1 << 0, /* `a` is the size that the program asked for */
+    EVENT_F_TOTALS = 1 << 1,    /* `a`, `b` are the source's own totals after the event */
+    EVENT_F_WAITS = 1 << 2,     /* BLOCK_FREE: a BLOCK_IDLE will follow; the block stays active */
+    EVENT_F_EXCEPTION = 1 << 3, /* PHASE_END: left by an exception */
+};
+
+/* TAG categories; the numbers are stored in databases and never change their meaning. */
+enum event_category {
+    CATEGORY_NONE = 0,
+    CATEGORY_PARAMETER = 1,
+    CATEGORY_GRADIENT = 2,
+    CATEGORY_OPTIMIZER_STATE = 3,
+    CATEGORY_ACTIVATION = 4,
+    CATEGORY_INPUT = 5,
+    CATEGORY_BUCKET = 6,
+    CATEGORY_WORKSPACE = 7,
+    CATEGORY_OTHER = 8,
+    CATEGORY_COUNT
+};
+
+struct event {
+    uint64_t word;    /* ticket + 1, stored last; the ring's alone */
+    uint64_t time_ns; /* CLOCK_MONOTONIC */
+    uint8_t kind;     /* enum event_kind */
+    uint8_t flags;    /* enum event_flag */
+    uint16_t heap;    /* definition number of the heap, 0 = none */
+    uint32_t thread;  /* kernel thread id */
+    uint32_t site;    /* definition number of the call stack, 0 = not known */
+    uint32_t name;    /* definition number of a string, 0 = none */
+    uint64_t addr;
+    uint64_t size; /* bytes */
+    uint64_t a;
+    uint64_t b;
+};
+
+static_assert(sizeof(struct event) == 64, "an event is one cache line");
+static_assert(offsetof(struct event, word) == 0, "the publishing word comes first");
+static_assert(offsetof(struct event, addr) == 32, "layout is part of the format");
+
+/* "block_alloc" and so on; "?" for a number that is none. */
+const char *event_kind_name(unsigned kind);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * hello.h - what a recorded process says to its recorder, and what it gets back.
+ *
+ * One SOCK_SEQPACKET connection to an abstract Unix socket for each sentence, closed at once: a
+ * program that closes every descriptor, or that counts them, sees nothing of us.
+ *
+ *   HELLO  (constructor, or the first event after a fork): no answer.
+ *   FETCH  (first event): the answer is one byte with the ring's memfd as SCM_RIGHTS; or the byte
+ *          HELLO_NO and no descriptor, and the process stays unrecorded.
+ *
+ * The recorder takes the pid from SO_PEERCRED and not from the message: it must be right in the
+ * recorder's own pid namespace. The socket's name comes in the environment, HELLO_ENV, without the
+ * leading NUL.
+ */
+#ifndef TIDEMARK_RING_HELLO_H
+#define TIDEMARK_RING_HELLO_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define HELLO_MAGIC 0x314b524d45444954ull /* "TIDEMRK1" */
+#define HELLO_ENV "TIDEMARK_SOCKET"
+#define HELLO_TEXT_BYTES 3800
+#define HELLO_UNKNOWN (-1)
+
+enum hello_what { HELLO_HELLO = 1, HELLO_FETCH = 2 };
+enum hello_how { HELLO_BY_EXEC = 1, HELLO_BY_FORK = 2 };
+enum hello_answer { HELLO_YES = 'Y', HELLO_NO = 'N' };
+
+struct hello {
+    uint64_t magic;
+    uint32_t format; /* EVENT_FORMAT of the guest */
+    uint16_t what;   /* enum hello_what */
+    uint16_t how;    /* enum hello_how: how this process image came to be */
+    int32_t pid;     /* as the process itself sees them: informative */
+    int32_t ppid;
+    int32_t rank; /* RANK, LOCAL_RANK, WORLD_SIZE; HELLO_UNKNOWN if not set or not a number */
+    int32_t local_rank;
+    int32_t world_size;
+    uint32_t argv_bytes;         /* bytes of text used: arguments, each ended by NUL */
+    uint64_t argv_total;         /* bytes that the whole argv would have needed */
+    char text[HELLO_TEXT_BYTES]; /* cut at its end if argv_total is larger */
+};
+
+static_assert(sizeof(struct hello) <= 4096, "one small packet");
+
+#endif

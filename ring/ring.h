@@ -1,0 +1,162 @@
+/*
+ * ring.h - one ring of events for each recorded process, in a memfd that the recorder owns.
+ *
+ * Many producers (the threads of the program), one consumer (the recorder's drain).
+ *
+ * Tickets. `head` is the next ticket; a producer takes ticket t by CAS after it has seen t < limit.
+ * `limit` is written by the drain alone: tail + slots, once for each batch. Ticket t lives in slot
+ * t mod slots. The word of that slot tells everything:
+ *
+ *     word before t is published   t + 1 - slots, or 0 in the first lap: free for t
+ *     word of a published slot     t + 1
+ *     RING_FENCED | t + 1          the drain gave t up: a hole. Out of service.
+ *     RING_LATE | t + 1            and its producer came after all. Back in service when the drain
+ *                                  passes the slot the next time.
+ *
+ * A producer publishes by CAS from the free word; when that fails it has been fenced: it marks the
+ * slot late and counts itself. A producer that finds its slot out of service gives the ticket up and
+ * takes another: the drain passes such a ticket as `skipped`, for nothing was lost. So a stalled
+ * producer writes only into a slot that nobody else can get.
+ *
+ * Full. A producer that finds t >= limit waits on `progress` while the drain advances. After
+ * RING_PATIENCE_MS without progress, or when the recorder's robust mutex says owner-died, the ring is
+ * in drop mode: nobody waits, events are counted by kind, until the drain has half the ring free.
+ *
+ *     RING_OPEN --no progress--> RING_DROPPING --half free--> RING_OPEN
+ *         any --recorder gone, or it says so--> RING_CLOSED (for good)
+ *
+ * Invariants: tail <= head <= limit = tail + slots; a ticket is published, torn (fenced), or skipped,
+ * exactly one of them; accepted events of a thread keep their order.
+ */
+#ifndef TIDEMARK_RING_RING_H
+#define TIDEMARK_RING_RING_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event.h"
+
+#define RING_MAGIC 0x474e495245444954ull /* "TIDERING" */
+#define RING_PATIENCE_MS 100u
+#define RING_HOLE_NS 1000000000ull /* a hole of a living process is passed after this */
+#define RING_FENCED (1ull << 63)
+#define RING_LATE (1ull << 62)
+#define RING_MIN_BITS 6u
+#define RING_MAX_BITS 24u
+#define RING_DEFAULT_BITS 16u                   /* 65,536 events, 4 MiB */
+#define RING_DEFAULT_ARENA (16ull * 1024 * 1024) /* touched as it is used */
+
+enum ring_mode { RING_OPEN = 0, RING_DROPPING = 1, RING_CLOSED = 2 };
+
+/* Shared with the program: 64-bit words only, each group on lines of its own. */
+struct ring_shared {
+    /* Written once by the recorder, before the memfd is given out. */
+    uint64_t magic;
+    uint32_t format;
+    uint32_t slot_bits;
+    uint64_t slots_offset; /* from the start of the mapping */
+    uint64_t arena_offset;
+    uint64_t arena_bytes;
+    uint64_t map_bytes;
+    uint64_t unused0[2];
+
+    /* Producers. */
+    _Alignas(64) _Atomic uint64_t head;
+
+    /* The drain. */
+    _Alignas(64) _Atomic uint64_t limit;
+    _Alignas(64) _Atomic uint32_t progress; /* futex: grows whenever limit does */
+    _Atomic uint32_t waiters;               /* producers in futex wait */
+    _Atomic uint32_t mode;                  /* enum ring_mode */
+    uint32_t unused1;
+    _Atomic uint64_t drop_ticket; /* head when drop mode began: the loss comes after it */
+
+    /* Robust mutex of the recorder; its first word is the futex that the kernel marks. */
+    _Alignas(64) char owner[64];
+
+    /* Counters of the slow paths. */
+    _Alignas(64) _Atomic uint64_t dropped[16]; /* by event kind */
+    _Atomic uint64_t drops_begun;              /* how often drop mode began */
+    _Atomic uint64_t late;                     /* producers that found themselves fenced */
+    _Atomic uint64_t waits;                    /* waits for a full ring, how long, the longest */
+    _Atomic uint64_t wait_ns;
+    _Atomic uint64_t longest_wait_ns;
+    _Atomic uint64_t arena_full;
+    _Atomic uint64_t arena_busy;
+
+    /* Definitions: see arena.h. */
+    _Alignas(64) _Atomic uint32_t arena_lock; /* futex: 0 free, 1 held, 2 held and waited for */
+    uint32_t arena_count;                     /* numbers given out; under the lock */
+    _Atomic uint64_t arena_used;              /* bytes, stored with release */
+};
+
+static_assert(EVENT_KIND_COUNT <= 16, "dropped[] has room for each kind");
+
+static inline struct event *ring_slots(struct ring_shared *ring)
+{
+    return (struct event *)((char *)ring + ring->slots_offset);
+}
+
+/* ---- the recorder's side: creating, owning ---- */
+
+/* Makes a memfd of the size needed and maps it. *fd is to be sent to the program and closed.
+ * The calling thread owns the robust mutex until it dies or calls ring_destroy: let it be one that
+ * lives as long as the recorder. Returns a base_err. */
+int ring_create(struct ring_shared **ring, unsigned slot_bits, uint64_t arena_bytes, int *fd);
+void ring_close(struct ring_shared *ring); /* RING_CLOSED: producers give up at once */
+void ring_destroy(struct ring_shared *ring);
+bool ring_is_valid(const struct ring_shared *ring);
+
+/* ---- the program's side ---- */
+
+/* Maps a ring received; checks magic, format and size. The caller closes fd. */
+int ring_attach(struct ring_shared **ring, int fd);
+void ring_detach(struct ring_shared *ring);
+
+enum ring_push { RING_PUSHED = 0, RING_DROPPED = 1, RING_OFF = 2 };
+
+/* ring_fast.h has ring_push(); this is what it falls back to. */
+enum ring_push ring_push_slow(struct ring_shared *ring, const struct event *event);
+bool ring_recorder_died(const struct ring_shared *ring);
+
+/* ---- the drain ---- */
+
+enum ring_torn_why { TORN_DEAD = 1, TORN_TIMEOUT = 2 };
+
+struct ring_torn {
+    uint64_t ticket;
+    enum ring_torn_why why;
+};
+
+struct ring_reader {
+    struct ring_shared *ring;
+    uint64_t tail;          /* next ticket to read */
+    uint64_t hole_since_ns; /* when the hole at tail was first seen, 0 = no hole */
+    uint64_t last_ns;       /* time of the last event returned: the clamp */
+    uint64_t skipped;       /* tickets given up by their producers */
+    uint64_t torn_count;
+    uint64_t drops_seen; /* drops_begun at the last ring_reader_losses */
+    uint64_t dropped_seen[16];
+};
+
+void ring_reader_init(struct ring_reader *reader, struct ring_shared *ring);
+
+/* Copies at most `max` published events in ticket order, times clamped; `word` keeps ticket + 1.
+ * Holes of a dead process, or older than RING_HOLE_NS, are fenced and passed: reported through
+ * torn[0..*torn_n), at most torn_max of them a call. Does not move the limit: call
+ * ring_reader_release when the batch has been taken over. */
+size_t ring_reader_take(struct ring_reader *reader, struct event *out, size_t max, uint64_t now_ns,
+                        bool process_dead, struct ring_torn *torn, size_t torn_max, size_t *torn_n);
+/* Publishes the new limit, wakes waiters, ends drop mode when half the ring is free. */
+void ring_reader_release(struct ring_reader *reader);
+/* Events waiting, torn ones included. */
+uint64_t ring_reader_backlog(const struct ring_reader *reader);
+/* Fills lost[kind] with what was dropped since the last call; returns the sum. */
+uint64_t ring_reader_losses(struct ring_reader *reader, uint64_t lost[16]);
+/* The ticket before which drop mode began last. */
+uint64_t ring_reader_drop_ticket(const struct ring_reader *reader);
+
+#endif
