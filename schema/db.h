@@ -1,0 +1,88 @@
+/*
+ * db.h - the only door to SQLite. Nothing outside schema/ includes sqlite3.h.
+ *
+ * A database is opened for writing by one recorder, or read-only by reports. Every function returns
+ * a base_err; db_message() has the text for a person. A statement belongs to its database and is
+ * finalized before it.
+ *
+ * A recording file: application_id DB_APPLICATION_ID, user_version DB_VERSION. Anything else is
+ * refused with ERR_NOTOURS (db_message says what it seems to be), ERR_NEWER (a later version),
+ * ERR_CORRUPT. Schema text is compiled in from schema/ *.sql, in the order of its numbers.
+ */
+#ifndef TIDEMARK_SCHEMA_DB_H
+#define TIDEMARK_SCHEMA_DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DB_APPLICATION_ID 0x54494445 /* "TIDE" */
+#define DB_VERSION 1
+#define DB_LIVING (-70368744177664LL) /* -2^46: six bytes in a row, as wide as what replaces it */
+
+enum sch_statement {
+#define STATEMENT(name, cells, sql) SCH_##name,
+#include "statements.def"
+#undef STATEMENT
+    SCH_STATEMENT_COUNT
+};
+
+unsigned sch_statement_cells(enum sch_statement which);
+const char *sch_statement_sql(enum sch_statement which);
+
+struct db;
+struct db_stmt;
+
+/* Creates a new file, mode 0600, WAL, with the whole schema. ERR_EXISTS if there is one. */
+int db_create(struct db **out, const char *path);
+/* Read-only; never creates. Works while a recorder writes it. */
+int db_open(struct db **out, const char *path);
+void db_close(struct db *db);
+const char *db_message(const struct db *db); /* of the last error; never NULL */
+const char *db_path(const struct db *db);
+
+/* After db_create/db_open failed there is no db: the text of that failure, for this thread. */
+const char *db_open_message(void);
+
+int db_exec(struct db *db, const char *sql);
+int db_prepare(struct db *db, struct db_stmt **out, const char *sql);
+int db_prepare_known(struct db *db, struct db_stmt **out, enum sch_statement which);
+void db_finalize(struct db_stmt *stmt);
+
+/* Parameters and columns count from 0. Text is copied by bind_text, borrowed until the next step by
+ * column_text. n < 0: up to the NUL. */
+void db_bind_int(struct db_stmt *stmt, int at, int64_t value);
+void db_bind_null(struct db_stmt *stmt, int at);
+void db_bind_text(struct db_stmt *stmt, int at, const char *text, int n);
+int db_param(struct db_stmt *stmt, const char *name); /* ":name" to its index, -1 if none */
+
+enum db_row { DB_DONE = 0, DB_ROW = 1 }; /* or a negative base_err */
+int db_step(struct db_stmt *stmt);
+int db_run(struct db_stmt *stmt); /* step to the end, reset; 0 or an error */
+void db_reset(struct db_stmt *stmt);
+
+enum db_type { DB_NULL, DB_INT, DB_REAL, DB_TEXT, DB_BLOB };
+int db_columns(struct db_stmt *stmt);
+const char *db_column_name(struct db_stmt *stmt, int at);
+enum db_type db_column_type(struct db_stmt *stmt, int at);
+int64_t db_column_int(struct db_stmt *stmt, int at);
+double db_column_real(struct db_stmt *stmt, int at);
+const char *db_column_text(struct db_stmt *stmt, int at); /* "" for NULL */
+int db_column_bytes(struct db_stmt *stmt, int at);
+
+int db_begin(struct db *db); /* BEGIN IMMEDIATE */
+int db_commit(struct db *db);
+int db_rollback(struct db *db);
+bool db_in_transaction(const struct db *db);
+
+/* Moves the log into the file. TRUNCATE when `whole`: ERR_BUSY if a reader holds it. */
+int db_checkpoint(struct db *db, bool whole);
+/* Ends WAL mode, so that one file remains; ERR_BUSY if a reader holds it. */
+int db_single_file(struct db *db);
+/* Integrity check of a read or write handle; ERR_CORRUPT with the first complaint in db_message. */
+int db_check(struct db *db);
+
+/* The whole schema as SQL text, for `tidemark sql --schema` and the tests. */
+const char *sch_text(void);
+
+#endif
