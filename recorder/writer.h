@@ -1,0 +1,41 @@
+/*
+ * writer.h - the thread that owns the database: takes batches from the queue, writes them, commits at
+ * least once a second, checkpoints, and at the end makes one file of it.
+ *
+ * When a statement fails for good (disk full, file removed, I/O error) the transaction is rolled
+ * back, what was committed stays readable, the queue is closed, and writer_failed() turns true: the
+ * drain then closes the rings and the program runs on, unrecorded.
+ */
+#ifndef TIDEMARK_RECORDER_WRITER_H
+#define TIDEMARK_RECORDER_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "db.h"
+#include "queue.h"
+
+struct writer;
+
+struct writer_stats {
+    uint64_t batches, commits, rows_inserted, rows_updated;
+    uint64_t cpu_ns;            /* of the thread */
+    uint64_t longest_commit_ns;
+    uint64_t behind_ns;         /* the most that a commit lagged behind the making of its batch */
+};
+
+/* Takes the database over (writer_finish closes it). The thread starts at once. */
+int writer_start(struct writer **out, struct db *db, struct queue *queue);
+bool writer_failed(const struct writer *writer);
+const char *writer_message(const struct writer *writer); /* why; "" if it did not */
+/* Call after queue_close: joins the thread, writes the last commit, makes one file. Sets
+ * *single_file to false if a reader held it (the log stays beside it, nothing is lost). */
+int writer_finish(struct writer *writer, bool *single_file, struct writer_stats *stats);
+
+/* Without the thread, for tests and benchmarks: one batch into an open transaction. */
+struct writer_sink;
+int writer_sink_new(struct writer_sink **out, struct db *db);
+int writer_sink_write(struct writer_sink *sink, const struct batch *batch);
+void writer_sink_free(struct writer_sink *sink);
+
+#endif
