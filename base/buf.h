@@ -1,6 +1,6 @@
 /*
- * buf.h - a growable string. After a failed allocation it is `broken`: further calls do nothing, and
- * the owner asks once, at the end.
+ * buf.h - a growable string. After a failed allocation it is `broken`: further calls do nothing,
+ * and the owner asks once, at the end.
  */
 #ifndef TIDEMARK_BASE_BUF_H
 #define TIDEMARK_BASE_BUF_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct buf { /* all zero is an empty string */
+struct buf {    /* all zero is an empty string */
     char *data; /* NUL-terminated once it is not NULL */
     size_t count;
     size_t cap;

@@ -33,7 +33,7 @@ enum base_exit {
     EXIT_FINE = 0,
     EXIT_CHECK_FAILED = 1,
     EXIT_USAGE = 2,
-    EXIT_INPUT = 3,   /* unreadable or damaged input */
+    EXIT_INPUT = 3, /* unreadable or damaged input */
     EXIT_INTERNAL = 4
 };
 

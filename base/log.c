@@ -15,8 +15,8 @@ void log_set_level(enum log_level level)
 /* One write for the whole line: other processes write to the same terminal. */
 void log_say(enum log_level level, const char *format, ...)
 {
-    static const char *const prefix[] = {"tidemark: ", "tidemark: warning: ", "tidemark: ",
-                                         "tidemark: debug: "};
+    static const char *const prefix[] = {
+        "tidemark: ", "tidemark: warning: ", "tidemark: ", "tidemark: debug: "};
     char line[2048];
     if (level > shown)
         return;

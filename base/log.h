@@ -1,6 +1,6 @@
 /*
- * log.h - what the command says to a person on stderr: one line each, "tidemark: ..." . The guest in
- * a recorded program never prints.
+ * log.h - what the command says to a person on stderr: one line each, "tidemark: ..." . The guest
+ * in a recorded program never prints.
  */
 #ifndef TIDEMARK_BASE_LOG_H
 #define TIDEMARK_BASE_LOG_H

@@ -2,8 +2,9 @@
  * map.h - an open-addressing map from 64-bit keys to 64-bit values: addresses to blocks, numbers to
  * numbers. Linear probing; removal moves later entries back, so there are no tombstones.
  *
- * Invariants: capacity is 0 or a power of two; count <= 3/4 capacity; an entry stands at or behind its
- * home slot with no empty slot between. The value MAP_NONE marks an empty slot and cannot be stored.
+ * Invariants: capacity is 0 or a power of two; count <= 3/4 capacity; an entry stands at or behind
+ * its home slot with no empty slot between. The value MAP_NONE marks an empty slot and cannot be
+ * stored.
  */
 #ifndef TIDEMARK_BASE_MAP_H
 #define TIDEMARK_BASE_MAP_H

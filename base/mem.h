@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-void *mem_alloc(size_t count, size_t size); /* zeroed; NULL without memory */
+void *mem_alloc(size_t count, size_t size);             /* zeroed; NULL without memory */
 void *mem_resize(void *old, size_t count, size_t size); /* old stays valid on NULL */
 char *mem_copy(const char *text, size_t bytes);         /* with a NUL behind it */
 void mem_free(void *pointer);

@@ -2,8 +2,9 @@
  * tidemark.h - tell a Tidemark recording what a program does with its memory.
  *
  * Header only: include it and call. The program links nothing, and runs the same where Tidemark was
- * never installed. When it is started by `tidemark record -- program`, the calls reach the recorder;
- * when nobody records, each call is a load and a branch. C99 or C++11, GCC or Clang, Linux.
+ * never installed. When it is started by `tidemark record -- program`, the calls reach the
+ * recorder; when nobody records, each call is a load and a branch. C99 or C++11, GCC or Clang,
+ * Linux.
  *
  *     static tidemark_heap_t heap;
  *     heap = tidemark_heap_open(TIDEMARK_DEVICE_CPU, 0, "tensors");
@@ -105,8 +106,7 @@ struct tidemark_client {
 __attribute__((weak, visibility("hidden"))) struct tidemark_client tidemark_client_ = {2, 0};
 
 /* Weak: a program that is linked statically has no dlsym and is not recorded. */
-extern void *tidemark_dlsym_(void *handle, const char *name) __asm__("dlsym")
-    __attribute__((weak));
+extern void *tidemark_dlsym_(void *handle, const char *name) __asm__("dlsym") __attribute__((weak));
 
 __attribute__((noinline, cold, unused)) static int tidemark_connect_(void)
 {
@@ -210,7 +210,8 @@ static inline void tidemark_free(tidemark_heap_t heap, const void *address)
         api->block_free(heap, address);
 }
 
-/* Memory that your allocator took from the device, to hand out as blocks: makes `reserved` known. */
+/* Memory that your allocator took from the device, to hand out as blocks: makes `reserved` known.
+ */
 static inline void tidemark_segment_alloc(tidemark_heap_t heap, const void *address, uint64_t bytes)
 {
     const struct tidemark_api *api = tidemark_api_();

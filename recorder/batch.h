@@ -7,8 +7,8 @@
  * then `late_tags`. So every row that another row names stands before it.
  *
  * An allocation that dies before its batch is pushed is complete when it is inserted; one that
- * outlives the batch is inserted with DB_LIVING in life_ns and free_seq and completed by an `end` of
- * a later batch.
+ * outlives the batch is inserted with DB_LIVING in life_ns and free_seq and completed by an `end`
+ * of a later batch.
  */
 #ifndef TIDEMARK_RECORDER_BATCH_H
 #define TIDEMARK_RECORDER_BATCH_H
@@ -73,8 +73,8 @@ struct batch {
     size_t cell_count, cell_cap;
     char *text;
     size_t text_count, text_cap;
-    bool commit;        /* commit after this batch */
-    uint64_t made_ns;   /* when the drain began to fill it: how far the file is behind */
+    bool commit;          /* commit after this batch */
+    uint64_t made_ns;     /* when the drain began to fill it: how far the file is behind */
     uint64_t event_count; /* drained for it */
 };
 

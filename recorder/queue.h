@@ -2,8 +2,8 @@
  * queue.h - batches on their way from the drain to the writer: first in, first out, bounded by the
  * memory that they hold. One producer, one consumer.
  *
- * Invariant: bytes == sum of batch_bytes of what is queued; a push waits while bytes > limit, unless
- * the queue is empty (one batch may be larger than the limit) or closed.
+ * Invariant: bytes == sum of batch_bytes of what is queued; a push waits while bytes > limit,
+ * unless the queue is empty (one batch may be larger than the limit) or closed.
  */
 #ifndef TIDEMARK_RECORDER_QUEUE_H
 #define TIDEMARK_RECORDER_QUEUE_H

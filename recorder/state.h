@@ -31,9 +31,9 @@ struct state;
 struct state_process;
 
 struct state_options {
-    uint64_t start_ns;         /* CLOCK_MONOTONIC when the run began: 0 in the database */
-    uint64_t keyframe_events;  /* at least so many events between two keyframes; 0 = the default */
-    uint64_t flush_allocs;     /* a batch is full with so many allocations; 0 = the default */
+    uint64_t start_ns;        /* CLOCK_MONOTONIC when the run began: 0 in the database */
+    uint64_t keyframe_events; /* at least so many events between two keyframes; 0 = the default */
+    uint64_t flush_allocs;    /* a batch is full with so many allocations; 0 = the default */
 };
 
 int state_new(struct state **out, const struct state_options *options);
@@ -46,7 +46,7 @@ struct state_hello { /* what table process has; text may be NULL */
     int64_t pid;
     int64_t parent; /* process id or BATCH_NULL */
     const char *origin;
-    uint64_t at_ns; /* CLOCK_MONOTONIC */
+    uint64_t at_ns;                       /* CLOCK_MONOTONIC */
     int64_t rank, local_rank, world_size; /* BATCH_NULL */
     const char *host;
     const char *argv;
@@ -65,8 +65,8 @@ struct state_end {
     int64_t exit_code; /* BATCH_NULL */
     int64_t signal;    /* BATCH_NULL */
 };
-/* Closes open phases ('process end'; 'phase left open' is noted for phases other than 'other'), writes
- * the last curve and the process row, forgets the process. Blocks that live stay living. */
+/* Closes open phases ('process end'; 'phase left open' is noted for phases other than 'other'),
+ * writes the last curve and the process row, forgets the process. Blocks that live stay living. */
 void state_process_end(struct state_process *process, const struct state_end *end);
 /* A thread that is gone cannot end its phases. */
 void state_thread_end(struct state_process *process, uint32_t thread, uint64_t at_ns);
@@ -110,9 +110,9 @@ struct state_totals {
     uint64_t allocated;      /* now, all processes and devices */
     uint64_t peak_allocated; /* the highest of one process on one device */
     int64_t peak_process;
-    int64_t peak_device;     /* device.id */
+    int64_t peak_device; /* device.id */
     int64_t peak_seq;
-    int64_t peak_step;       /* BATCH_NULL */
+    int64_t peak_step; /* BATCH_NULL */
     char peak_phase[64];
     char peak_device_name[32]; /* "cpu", "cuda:0" */
 };

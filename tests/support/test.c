@@ -38,8 +38,7 @@ bool test_check_int(int64_t got, int64_t want, const char *file, int line, const
     return got == want;
 }
 
-bool test_check_str(const char *got, const char *want, const char *file, int line,
-                    const char *what)
+bool test_check_str(const char *got, const char *want, const char *file, int line, const char *what)
 {
     bool same = got && want ? strcmp(got, want) == 0 : got == want;
     if (!same) {
@@ -150,7 +149,10 @@ int test_run(int argc, char **argv, const struct test_case *cases, size_t count)
             skipped++;
         else if (result != PASSED)
             failed++;
-        printf("%s %s\n", result == PASSED ? "ok  " : result == SKIPPED ? "skip" : "FAIL",
+        printf("%s %s\n",
+               result == PASSED    ? "ok  "
+               : result == SKIPPED ? "skip"
+                                   : "FAIL",
                cases[i].name);
     }
     if (ran == 0) {

@@ -1,7 +1,7 @@
 /*
- * test.h - the little that a C test needs. A test program has cases; each runs in a child process of
- * its own, so that a crash is one failed case. Exit: 0 all passed, 1 some failed, 77 all skipped,
- * 99 the harness itself broke.
+ * test.h - the little that a C test needs. A test program has cases; each runs in a child process
+ * of its own, so that a crash is one failed case. Exit: 0 all passed, 1 some failed, 77 all
+ * skipped, 99 the harness itself broke.
  *
  *     TEST(map_finds_what_was_put) { CHECK_INT(map_get(&map, 7), 3); }
  *     TEST_MAIN(TEST_CASE(map_finds_what_was_put))
@@ -23,7 +23,7 @@ struct test_case {
 #define TEST(name) static void name(void)
 #define TEST_CASE(name)                                                                            \
     {                                                                                              \
-        #name, name                                                                                \
+#name, name                                                                                \
     }
 #define TEST_MAIN(...)                                                                             \
     int main(int argc, char **argv)                                                                \
