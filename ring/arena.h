@@ -18,6 +18,7 @@
 #ifndef TIDEMARK_RING_ARENA_H
 #define TIDEMARK_RING_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,12 +57,27 @@ struct ring_shared;
  * or the lock could not be had in time (counted in arena_full or arena_busy). */
 uint32_t arena_define(struct ring_shared *ring, enum arena_kind kind, const void *payload,
                       size_t bytes);
+/* The same in two steps, for interning: what is done under the lock sees no other definition come.
+ * `arena_append` needs the lock; *offset (may be NULL) gets where the record stands. */
+bool arena_lock(struct ring_shared *ring);
+void arena_unlock(struct ring_shared *ring);
+uint32_t arena_append(struct ring_shared *ring, enum arena_kind kind, const void *payload,
+                      size_t bytes, uint64_t *offset);
+
+/* For a forked child: copies the whole records of `from` into an empty arena, so that numbers given
+ * out before the fork keep their meaning. Returns how many. */
+uint32_t arena_inherit(struct ring_shared *ring, const struct ring_shared *from);
+
+/* Where the arena of a ring of ours begins. */
+const char *arena_base(const struct ring_shared *ring);
 
 /* Reading, one reader. `next` returns 1 and the next whole record, 0 if there is none yet, or a
  * negative base_err for bytes that no guest of ours can have written (ERR_CORRUPT). The payload
  * points into the mapping, which the recorded program can write: copy before you check. */
 struct arena_reader {
     const struct ring_shared *ring;
+    const char *base; /* own copies: the program can scribble over the header */
+    uint64_t bytes;
     uint64_t at;     /* offset of the next record */
     uint32_t number; /* of the last record returned */
 };

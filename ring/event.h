@@ -10,7 +10,8 @@
  * every value that it can hold). Times are read before the ticket is taken, so they can run
  * backwards by the length of a preemption; the drain clamps them to be monotone in the ticket.
  *
- * Names, stacks and heaps do not fit in a line: events carry ids of definitions (arena.h), 0 = none.
+ * Names, stacks and heaps do not fit in a line: events carry ids of definitions (arena.h), 0 =
+ * none.
  */
 #ifndef TIDEMARK_RING_EVENT_H
 #define TIDEMARK_RING_EVENT_H
@@ -20,6 +21,7 @@
 #include <stdint.h>
 
 #define EVENT_FORMAT 1u
+#define EVENT_MAX_HEAP ((1u << 24) - 1)
 
 /*
  * kind            addr       size      a                 b               name      site   heap
@@ -81,14 +83,14 @@ enum event_category {
 };
 
 struct event {
-    uint64_t word;    /* ticket + 1, stored last; the ring's alone */
-    uint64_t time_ns; /* CLOCK_MONOTONIC */
-    uint8_t kind;     /* enum event_kind */
-    uint8_t flags;    /* enum event_flag */
-    uint16_t heap;    /* definition number of the heap, 0 = none */
-    uint32_t thread;  /* kernel thread id */
-    uint32_t site;    /* definition number of the call stack, 0 = not known */
-    uint32_t name;    /* definition number of a string, 0 = none */
+    uint64_t word;        /* ticket + 1, stored last; the ring's alone */
+    uint64_t time_ns;     /* CLOCK_MONOTONIC */
+    uint64_t kind : 8;    /* enum event_kind */
+    uint64_t flags : 8;   /* enum event_flag */
+    uint64_t heap : 24;   /* definition number of the heap, 0 = none */
+    uint64_t thread : 24; /* kernel thread id: the kernel never goes beyond 2^22 */
+    uint32_t site;        /* definition number of the call stack, 0 = not known */
+    uint32_t name;        /* definition number of a string, 0 = none */
     uint64_t addr;
     uint64_t size; /* bytes */
     uint64_t a;

@@ -14,19 +14,20 @@
  *                                  passes the slot the next time.
  *
  * A producer publishes by CAS from the free word; when that fails it has been fenced: it marks the
- * slot late and counts itself. A producer that finds its slot out of service gives the ticket up and
- * takes another: the drain passes such a ticket as `skipped`, for nothing was lost. So a stalled
- * producer writes only into a slot that nobody else can get.
+ * slot late and counts itself. A producer that finds its slot out of service gives the ticket up
+ * and takes another: the drain passes such a ticket as `skipped`, for nothing was lost. So a
+ * stalled producer writes only into a slot that nobody else can get.
  *
  * Full. A producer that finds t >= limit waits on `progress` while the drain advances. After
- * RING_PATIENCE_MS without progress, or when the recorder's robust mutex says owner-died, the ring is
- * in drop mode: nobody waits, events are counted by kind, until the drain has half the ring free.
+ * RING_PATIENCE_MS without progress, or when the recorder's robust mutex says owner-died, the ring
+ * is in drop mode: nobody waits, events are counted by kind, until the drain has half the ring
+ * free.
  *
  *     RING_OPEN --no progress--> RING_DROPPING --half free--> RING_OPEN
  *         any --recorder gone, or it says so--> RING_CLOSED (for good)
  *
- * Invariants: tail <= head <= limit = tail + slots; a ticket is published, torn (fenced), or skipped,
- * exactly one of them; accepted events of a thread keep their order.
+ * Invariants: tail <= head <= limit = tail + slots; a ticket is published, torn (fenced), or
+ * skipped, exactly one of them; accepted events of a thread keep their order.
  */
 #ifndef TIDEMARK_RING_RING_H
 #define TIDEMARK_RING_RING_H
@@ -46,7 +47,7 @@
 #define RING_LATE (1ull << 62)
 #define RING_MIN_BITS 6u
 #define RING_MAX_BITS 24u
-#define RING_DEFAULT_BITS 16u                   /* 65,536 events, 4 MiB */
+#define RING_DEFAULT_BITS 16u                    /* 65,536 events, 4 MiB */
 #define RING_DEFAULT_ARENA (16ull * 1024 * 1024) /* touched as it is used */
 
 enum ring_mode { RING_OPEN = 0, RING_DROPPING = 1, RING_CLOSED = 2 };
@@ -95,6 +96,7 @@ struct ring_shared {
 
 static_assert(EVENT_KIND_COUNT <= 16, "dropped[] has room for each kind");
 
+/* For producers; the drain has its own copy of the offset. */
 static inline struct event *ring_slots(struct ring_shared *ring)
 {
     return (struct event *)((char *)ring + ring->slots_offset);
@@ -106,9 +108,15 @@ static inline struct event *ring_slots(struct ring_shared *ring)
  * The calling thread owns the robust mutex until it dies or calls ring_destroy: let it be one that
  * lives as long as the recorder. Returns a base_err. */
 int ring_create(struct ring_shared **ring, unsigned slot_bits, uint64_t arena_bytes, int *fd);
+/* Without the memfd: for a program that is its own recorder, in tests and benchmarks. */
+#define RING_NO_FD ((int *)0)
 void ring_close(struct ring_shared *ring); /* RING_CLOSED: producers give up at once */
-void ring_destroy(struct ring_shared *ring);
+/* With the dimensions that it was created with: the header's own could have been scribbled over. */
+void ring_destroy(struct ring_shared *ring, unsigned slot_bits, uint64_t arena_bytes);
+uint64_t ring_bytes(unsigned slot_bits, uint64_t arena_bytes); /* of the whole mapping */
 bool ring_is_valid(const struct ring_shared *ring);
+/* Fills in the offsets and sizes that a header of these dimensions has. */
+void ring_lay_out(struct ring_shared *ring, unsigned slot_bits, uint64_t arena_bytes);
 
 /* ---- the program's side ---- */
 
@@ -118,7 +126,7 @@ void ring_detach(struct ring_shared *ring);
 
 enum ring_push { RING_PUSHED = 0, RING_DROPPED = 1, RING_OFF = 2 };
 
-/* ring_fast.h has ring_push(); this is what it falls back to. */
+/* ring_fast.h has ring_push(); this is what it falls back to when the ring is full or closed. */
 enum ring_push ring_push_slow(struct ring_shared *ring, const struct event *event);
 bool ring_recorder_died(const struct ring_shared *ring);
 
@@ -131,10 +139,15 @@ struct ring_torn {
     enum ring_torn_why why;
 };
 
+/* Keeps its own copies of what the program could scribble over. */
 struct ring_reader {
     struct ring_shared *ring;
+    struct event *slots;
+    uint64_t slot_count;
     uint64_t tail;          /* next ticket to read */
-    uint64_t hole_since_ns; /* when the hole at tail was first seen, 0 = no hole */
+    uint64_t released;      /* tail at the last ring_reader_release */
+    uint64_t hole_since_ns; /* when a hole was last found new */
+    uint64_t hole_head;     /* head at that moment: holes before it are as old */
     uint64_t last_ns;       /* time of the last event returned: the clamp */
     uint64_t skipped;       /* tickets given up by their producers */
     uint64_t torn_count;

@@ -1,0 +1,22 @@
+#include "event.h"
+
+static const char *const names[EVENT_KIND_COUNT] = {
+    [EVENT_NONE] = "none",
+    [EVENT_BLOCK_ALLOC] = "block_alloc",
+    [EVENT_BLOCK_FREE] = "block_free",
+    [EVENT_BLOCK_IDLE] = "block_idle",
+    [EVENT_SEGMENT_ALLOC] = "segment_alloc",
+    [EVENT_SEGMENT_FREE] = "segment_free",
+    [EVENT_PHASE_BEGIN] = "phase_begin",
+    [EVENT_PHASE_END] = "phase_end",
+    [EVENT_STEP_BEGIN] = "step_begin",
+    [EVENT_STEP_END] = "step_end",
+    [EVENT_MARK] = "mark",
+    [EVENT_TAG] = "tag",
+    [EVENT_OOM] = "oom",
+};
+
+const char *event_kind_name(unsigned kind)
+{
+    return kind < EVENT_KIND_COUNT ? names[kind] : "?";
+}

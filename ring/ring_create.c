@@ -1,0 +1,88 @@
+/*
+ * ring_create.c - the recorder's side of a ring's life: memfd, mapping, and the robust mutex by
+ * which the program learns that the recorder died.
+ */
+#include "ring.h"
+
+#include <errno.h>
+#include <linux/memfd.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "error.h"
+
+static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct ring_shared *)0)->owner),
+              "the robust mutex has room");
+
+/* The kernel marks the mutex's first word when the thread that holds it dies. */
+static int own(struct ring_shared *ring)
+{
+    pthread_mutex_t *mutex = (pthread_mutex_t *)(void *)ring->owner;
+    pthread_mutexattr_t attributes;
+    if (pthread_mutexattr_init(&attributes))
+        return ERR_NOMEM;
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    int failed = pthread_mutex_init(mutex, &attributes) || pthread_mutex_lock(mutex);
+    pthread_mutexattr_destroy(&attributes);
+    return failed ? ERR_INTERNAL : BASE_OK;
+}
+
+/* Memory of `bytes`, shared through *fd when one is wanted. */
+static void *map_new(uint64_t bytes, int *fd)
+{
+    if (!fd)
+        return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    *fd = (int)syscall(SYS_memfd_create, "tidemark-ring", MFD_CLOEXEC);
+    if (*fd < 0)
+        return MAP_FAILED;
+    void *at = MAP_FAILED;
+    if (ftruncate(*fd, (off_t)bytes) == 0)
+        at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    if (at == MAP_FAILED) {
+        int saved = errno;
+        close(*fd);
+        errno = saved;
+    }
+    return at;
+}
+
+int ring_create(struct ring_shared **out, unsigned slot_bits, uint64_t arena_bytes, int *fd)
+{
+    struct ring_shared plan = {0};
+    if (slot_bits < RING_MIN_BITS || slot_bits > RING_MAX_BITS || arena_bytes > (1ull << 40))
+        return ERR_ARG;
+    ring_lay_out(&plan, slot_bits, arena_bytes);
+    struct ring_shared *ring = map_new(plan.map_bytes, fd);
+    if (ring == MAP_FAILED)
+        return base_err_from_errno(errno);
+    ring_lay_out(ring, slot_bits, arena_bytes);
+    int err = own(ring);
+    if (err) {
+        munmap(ring, plan.map_bytes);
+        if (fd)
+            close(*fd);
+        return err;
+    }
+    atomic_store(&ring->limit, 1ull << slot_bits);
+    *out = ring;
+    return BASE_OK;
+}
+
+uint64_t ring_bytes(unsigned slot_bits, uint64_t arena_bytes)
+{
+    struct ring_shared plan = {0};
+    ring_lay_out(&plan, slot_bits, arena_bytes);
+    return plan.map_bytes;
+}
+
+void ring_destroy(struct ring_shared *ring, unsigned slot_bits, uint64_t arena_bytes)
+{
+    if (!ring)
+        return;
+    ring_close(ring);
+    pthread_mutex_unlock((pthread_mutex_t *)(void *)ring->owner);
+    munmap(ring, ring_bytes(slot_bits, arena_bytes));
+}

@@ -1,0 +1,60 @@
+/*
+ * ring_fast.h - the hot path of a producer: reserve a ticket, fill the slot, publish. Nothing else
+ * is here; ring.h explains the protocol, ring.c has the slow path.
+ */
+#ifndef TIDEMARK_RING_RING_FAST_H
+#define TIDEMARK_RING_RING_FAST_H
+
+#include "ring.h"
+
+enum ring_try { TRY_PUSHED, TRY_LATE, TRY_FULL };
+
+/* The ticket's slot is not free for it. True: the drain fenced this very ticket. False: the slot is
+ * out of service because of an earlier one. */
+static inline bool ring_mark_late(struct ring_shared *ring, struct event *slot, uint64_t ticket)
+{
+    uint64_t fenced = RING_FENCED | (ticket + 1);
+    if (!__atomic_compare_exchange_n(&slot->word, &fenced, RING_LATE | (ticket + 1), false,
+                                     __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        return false;
+    atomic_fetch_add_explicit(&ring->late, 1, memory_order_relaxed);
+    return true;
+}
+
+static inline enum ring_try ring_try(struct ring_shared *ring, const struct event *event)
+{
+    const uint64_t slots = 1ull << ring->slot_bits;
+    uint64_t ticket = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    for (;;) {
+        if (ticket >= atomic_load_explicit(&ring->limit, memory_order_acquire))
+            return TRY_FULL;
+        if (!atomic_compare_exchange_weak_explicit(&ring->head, &ticket, ticket + 1,
+                                                   memory_order_relaxed, memory_order_relaxed))
+            continue;
+        struct event *slot = &ring_slots(ring)[ticket & (slots - 1)];
+        uint64_t free = ticket < slots ? 0 : ticket + 1 - slots;
+        if (__atomic_load_n(&slot->word, __ATOMIC_ACQUIRE) == free) {
+            const uint64_t *from = (const uint64_t *)event;
+            uint64_t *to = (uint64_t *)slot;
+            for (int i = 1; i < 8; i++)
+                to[i] = from[i];
+            if (__atomic_compare_exchange_n(&slot->word, &free, ticket + 1, false, __ATOMIC_RELEASE,
+                                            __ATOMIC_RELAXED))
+                return TRY_PUSHED;
+        }
+        if (ring_mark_late(ring, slot, ticket))
+            return TRY_LATE;
+        ticket = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    }
+}
+
+/* The event's `word` is not used; everything else is stored as it is. */
+static inline enum ring_push ring_push(struct ring_shared *ring, const struct event *event)
+{
+    enum ring_try tried = ring_try(ring, event);
+    if (__builtin_expect(tried == TRY_PUSHED, 1))
+        return RING_PUSHED;
+    return tried == TRY_LATE ? RING_DROPPED : ring_push_slow(ring, event);
+}
+
+#endif
