@@ -1,0 +1,162 @@
+/*
+ * api.c - the table behind include/tidemark.h: each call becomes one event.
+ */
+#include "tidemark.h"
+
+#include "guest.h"
+#include "intern.h"
+
+__attribute__((visibility("default"))) const struct tidemark_api *tidemark_attach(uint32_t version);
+
+static tidemark_heap_t heap_open(const struct tidemark_heap_desc *desc)
+{
+    if (!desc || desc->size < sizeof *desc || !guest_live())
+        return 0;
+    struct arena_heap heap = {
+        .device_kind = desc->device_kind,
+        .device_index = desc->device_index,
+        .stream = desc->stream,
+        .pool = desc->pool,
+        .name = intern_string(desc->name),
+    };
+    uint32_t number = intern(ARENA_HEAP, &heap, sizeof heap);
+    return number <= EVENT_MAX_HEAP ? number : 0;
+}
+
+static tidemark_site_t site(const char *function, const char *file, uint32_t line)
+{
+    return guest_live() ? intern_site(function, file, line) : 0;
+}
+
+static uint64_t address_of(const void *address)
+{
+    return (uint64_t)(uintptr_t)address;
+}
+
+static void block_alloc(const struct tidemark_block *block)
+{
+    if (!block || block->size < sizeof *block || !block->heap || !guest_live())
+        return;
+    struct event event = {
+        .kind = EVENT_BLOCK_ALLOC,
+        .flags = block->has_requested ? EVENT_F_REQUESTED : 0,
+        .heap = block->heap & EVENT_MAX_HEAP,
+        .site = block->site,
+        .addr = address_of(block->address),
+        .size = block->bytes,
+        .a = block->requested,
+    };
+    guest_emit(&event);
+}
+
+/* Events that are a kind, a heap, an address and a size. */
+static void emit_range(enum event_kind kind, tidemark_heap_t heap, const void *address,
+                       uint64_t bytes)
+{
+    if (!heap || !guest_live())
+        return;
+    struct event event = {
+        .kind = (uint8_t)kind,
+        .heap = heap & EVENT_MAX_HEAP,
+        .addr = address_of(address),
+        .size = bytes,
+    };
+    guest_emit(&event);
+}
+
+static void block_free(tidemark_heap_t heap, const void *address)
+{
+    emit_range(EVENT_BLOCK_FREE, heap, address, 0);
+}
+
+static void segment_alloc(tidemark_heap_t heap, const void *address, uint64_t bytes)
+{
+    emit_range(EVENT_SEGMENT_ALLOC, heap, address, bytes);
+}
+
+static void segment_free(tidemark_heap_t heap, const void *address)
+{
+    emit_range(EVENT_SEGMENT_FREE, heap, address, 0);
+}
+
+/* Events that are a kind, perhaps a name, perhaps a number. */
+static void emit_named(enum event_kind kind, const char *name, uint64_t a)
+{
+    if (!guest_live())
+        return;
+    struct event event = {.kind = (uint8_t)kind, .name = intern_string(name), .a = a};
+    guest_emit(&event);
+}
+
+static void phase_begin(const char *name)
+{
+    emit_named(EVENT_PHASE_BEGIN, name, 0);
+}
+
+static void phase_end(const char *name)
+{
+    emit_named(EVENT_PHASE_END, name, 0);
+}
+
+static void step_begin(uint64_t number)
+{
+    emit_named(EVENT_STEP_BEGIN, NULL, number);
+}
+
+static void step_end(void)
+{
+    emit_named(EVENT_STEP_END, NULL, 0);
+}
+
+static void mark(const char *name, int64_t value)
+{
+    emit_named(EVENT_MARK, name, (uint64_t)value);
+}
+
+static void tag(tidemark_heap_t heap, const void *address, uint64_t bytes, int category,
+                const char *name)
+{
+    if (!heap || category <= CATEGORY_NONE || category >= CATEGORY_COUNT || !guest_live())
+        return;
+    struct event event = {
+        .kind = EVENT_TAG,
+        .heap = heap & EVENT_MAX_HEAP,
+        .name = intern_string(name),
+        .addr = address_of(address),
+        .size = bytes,
+        .a = (uint64_t)category,
+    };
+    guest_emit(&event);
+}
+
+static void oom(tidemark_heap_t heap, uint64_t asked, tidemark_site_t at)
+{
+    if (!heap || !guest_live())
+        return;
+    struct event event = {
+        .kind = EVENT_OOM, .heap = heap & EVENT_MAX_HEAP, .site = at, .size = asked};
+    guest_emit(&event);
+}
+
+static const struct tidemark_api api = {
+    .size = sizeof api,
+    .version = TIDEMARK_API_VERSION,
+    .heap_open = heap_open,
+    .site = site,
+    .block_alloc = block_alloc,
+    .block_free = block_free,
+    .segment_alloc = segment_alloc,
+    .segment_free = segment_free,
+    .phase_begin = phase_begin,
+    .phase_end = phase_end,
+    .step_begin = step_begin,
+    .step_end = step_end,
+    .mark = mark,
+    .tag = tag,
+    .oom = oom,
+};
+
+const struct tidemark_api *tidemark_attach(uint32_t version)
+{
+    return version == TIDEMARK_API_VERSION && guest_init(0, NULL) ? &api : NULL;
+}

@@ -1,0 +1,158 @@
+/*
+ * greeting.c - see greeting.h. Raw system calls: libc's are cancellation points, and a thread that
+ * is cancelled here would leave the guest half born.
+ */
+#include "greeting.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "event.h"
+#include "hello.h"
+
+static struct hello greeting;
+static struct sockaddr_un address;
+static socklen_t address_size;
+static int32_t greeted; /* the process that said hello; a child finds its parent's pid here */
+
+static int number_from(const char *name)
+{
+    const char *text = getenv(name);
+    int value = 0;
+    if (!text || !*text)
+        return HELLO_UNKNOWN;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9' || value > 99999999)
+            return HELLO_UNKNOWN;
+        value = value * 10 + (*text - '0');
+    }
+    return value;
+}
+
+static void put_arguments(int argc, char **argv)
+{
+    for (int i = 0; i < argc && argv && argv[i]; i++) {
+        size_t bytes = strlen(argv[i]) + 1;
+        size_t room = sizeof greeting.text - greeting.argv_bytes;
+        size_t fits = bytes < room ? bytes : room;
+        memcpy(greeting.text + greeting.argv_bytes, argv[i], fits);
+        greeting.argv_bytes += (uint32_t)fits;
+        greeting.argv_total += bytes;
+    }
+    if (greeting.argv_bytes)
+        greeting.text[greeting.argv_bytes - 1] = '\0';
+}
+
+bool greeting_prepare(int argc, char **argv)
+{
+    const char *name = getenv(HELLO_ENV);
+    size_t bytes = name ? strlen(name) : 0;
+    if (bytes == 0 || bytes > sizeof address.sun_path - 1)
+        return false;
+    address.sun_family = AF_UNIX;
+    memcpy(address.sun_path + 1, name, bytes);
+    address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + bytes);
+    greeting.magic = HELLO_MAGIC;
+    greeting.format = EVENT_FORMAT;
+    greeting.how = HELLO_BY_EXEC;
+    greeting.rank = number_from("RANK");
+    greeting.local_rank = number_from("LOCAL_RANK");
+    greeting.world_size = number_from("WORLD_SIZE");
+    put_arguments(argc, argv);
+    return true;
+}
+
+/* A connection on which no call waits for more than a second, or -1. */
+static int dial(void)
+{
+    struct timeval second = {1, 0};
+    int fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
+    syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
+    for (int tries = 0; tries < 10; tries++) {
+        if (syscall(SYS_connect, fd, &address, address_size) == 0)
+            return fd;
+        if (errno != EINTR)
+            break;
+    }
+    syscall(SYS_close, fd);
+    return -1;
+}
+
+/* Sends the greeting; the connection, or -1. */
+static int say(uint16_t what)
+{
+    struct hello message = greeting;
+    message.what = what;
+    message.pid = (int32_t)syscall(SYS_getpid);
+    message.ppid = (int32_t)syscall(SYS_getppid);
+    size_t bytes = offsetof(struct hello, text) + message.argv_bytes;
+    int fd = dial();
+    if (fd < 0)
+        return -1;
+    if (syscall(SYS_sendto, fd, &message, bytes, MSG_NOSIGNAL, NULL, 0) == (long)bytes)
+        return fd;
+    syscall(SYS_close, fd);
+    return -1;
+}
+
+static void say_and_hang_up(uint16_t what)
+{
+    int fd = say(what);
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+}
+
+void greeting_hello(void)
+{
+    greeted = (int32_t)syscall(SYS_getpid);
+    say_and_hang_up(HELLO_HELLO);
+}
+
+/* The answer: one byte, and with HELLO_YES a descriptor. */
+static int hear(int fd)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    char answer = 0;
+    struct iovec part = {&answer, 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof control.bytes;
+    long got;
+    int tries = 0;
+    do
+        got = syscall(SYS_recvmsg, fd, &message, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR && tries++ < 10);
+    struct cmsghdr *header = got == 1 ? CMSG_FIRSTHDR(&message) : NULL;
+    int ring = -1;
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(&ring, CMSG_DATA(header), sizeof ring);
+    return ring;
+}
+
+int greeting_fetch(void)
+{
+    if (greeted != (int32_t)syscall(SYS_getpid)) {
+        greeting.how = HELLO_BY_FORK;
+        greeting_hello();
+    }
+    int fd = say(HELLO_FETCH);
+    if (fd < 0)
+        return -1;
+    int ring = hear(fd);
+    syscall(SYS_close, fd);
+    return ring;
+}

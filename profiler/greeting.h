@@ -1,0 +1,17 @@
+/*
+ * greeting.h - the guest's two sentences to the recorder (ring/hello.h): hello, and give me my
+ * ring. Each uses a connection of its own and keeps nothing open. Waits are bounded by a second.
+ */
+#ifndef TIDEMARK_PROFILER_GREETING_H
+#define TIDEMARK_PROFILER_GREETING_H
+
+#include <stdbool.h>
+
+/* Reads HELLO_ENV and what hello tells; false: nobody records. Before the others. */
+bool greeting_prepare(int argc, char **argv);
+void greeting_hello(void);
+/* The ring's descriptor, or -1. A process that has not said hello, a forked child, does so first.
+ */
+int greeting_fetch(void);
+
+#endif

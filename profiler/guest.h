@@ -1,0 +1,62 @@
+/*
+ * guest.h - Tidemark inside the recorded program: whether it is live, and how an event gets out.
+ *
+ * The life of a guest is one word, `state`, in a page of its own that the kernel wipes in a forked
+ * child (MADV_WIPEONFORK): so a child finds GUEST_UNBORN, whatever its parent was.
+ *
+ *     UNBORN --first event--> FETCHING --ring mapped--> ON --recorder gone--> OFF
+ *                                 \--no recorder, no memory, refused------------^
+ *
+ * OFF is for good in this process. In the child of a process that was OFF for want of a recorder
+ * the first event tries once more.
+ *
+ * Rules of this folder: no malloc, no stdio, no exit, no abort, nothing that is a cancellation
+ * point; errno is left as it was; a lock is held for the length of a copy, and waits for it are
+ * bounded.
+ */
+#ifndef TIDEMARK_PROFILER_GUEST_H
+#define TIDEMARK_PROFILER_GUEST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "event.h"
+#include "ring.h"
+
+enum guest_state { GUEST_UNBORN = 0, GUEST_FETCHING = 1, GUEST_ON = 2, GUEST_OFF = 3 };
+
+struct guest_page {
+    _Atomic uint32_t state; /* enum guest_state; a futex while FETCHING */
+};
+
+struct guest {
+    struct guest_page *page; /* NULL until guest_init */
+    struct ring_shared *ring;
+    _Atomic uint32_t generation; /* counts rings: a thread's cached id is of one generation */
+    _Atomic uint64_t missed;     /* events that came while another thread was fetching too long */
+};
+
+extern struct guest guest;
+
+/* Reads the environment and prepares the page; says hello. Idempotent; called by the constructor
+ * and by tidemark_attach, whichever comes first. False: nobody records. */
+bool guest_init(int argc, char **argv);
+
+/* The slow part of guest_live: fetches the ring, or finds that there is none. */
+bool guest_start(void);
+
+/* Lets a program (a test, a benchmark) be its own recorder: no socket, no fork. */
+void guest_use_ring(struct ring_shared *ring);
+
+static inline bool guest_live(void)
+{
+    uint32_t state = atomic_load_explicit(&guest.page->state, memory_order_acquire);
+    return __builtin_expect(state == GUEST_ON, 1) || (state != GUEST_OFF && guest_start());
+}
+
+/* Stamps time and thread, and pushes. The caller filled in everything else and asked guest_live. */
+void guest_emit(struct event *event);
+
+#endif

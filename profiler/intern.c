@@ -1,0 +1,151 @@
+/*
+ * intern.c - see intern.h. Readers take no lock; a writer holds the arena's lock while it looks
+ * again, defines and enters.
+ */
+#include "intern.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "guest.h"
+
+#define FIRST_CAPACITY 4096u
+
+struct entry {
+    _Atomic uint64_t hash; /* 0 = empty; stored last */
+    uint32_t number;
+    uint32_t at; /* offset of the record in the arena, in units of 8 bytes */
+};
+
+struct table {
+    uint64_t capacity; /* a power of two */
+    uint64_t count;    /* under the arena's lock */
+    struct entry entries[];
+};
+
+static _Atomic(struct table *) table;
+
+static uint64_t hash_of(uint32_t kind, const void *payload, size_t bytes)
+{
+    const unsigned char *at = payload;
+    uint64_t hash = 0x9e3779b97f4a7c15ull * (kind + 1) ^ bytes;
+    for (; bytes >= 8; bytes -= 8, at += 8) {
+        uint64_t word;
+        memcpy(&word, at, sizeof word);
+        hash = (hash ^ word) * 0xbf58476d1ce4e5b9ull;
+        hash ^= hash >> 29;
+    }
+    uint64_t rest = 0;
+    memcpy(&rest, at, bytes);
+    hash = (hash ^ rest) * 0x94d049bb133111ebull;
+    hash ^= hash >> 31;
+    return hash ? hash : 1;
+}
+
+static bool same(const struct entry *entry, uint32_t kind, const void *payload, size_t bytes)
+{
+    const char *record = arena_base(guest.ring) + (uint64_t)entry->at * 8;
+    struct arena_record header;
+    memcpy(&header, record, sizeof header);
+    return header.kind == kind && header.bytes == bytes &&
+           memcmp(record + sizeof header, payload, bytes) == 0;
+}
+
+static uint32_t find(struct table *in, uint64_t hash, uint32_t kind, const void *payload,
+                     size_t bytes)
+{
+    if (!in)
+        return 0;
+    for (uint64_t at = hash & (in->capacity - 1);; at = (at + 1) & (in->capacity - 1)) {
+        uint64_t seen = atomic_load_explicit(&in->entries[at].hash, memory_order_acquire);
+        if (seen == 0)
+            return 0;
+        if (seen == hash && same(&in->entries[at], kind, payload, bytes))
+            return in->entries[at].number;
+    }
+}
+
+static void enter(struct table *in, uint64_t hash, uint32_t number, uint32_t at_offset)
+{
+    uint64_t at = hash & (in->capacity - 1);
+    while (atomic_load_explicit(&in->entries[at].hash, memory_order_relaxed) != 0)
+        at = (at + 1) & (in->capacity - 1);
+    in->entries[at].number = number;
+    in->entries[at].at = at_offset;
+    atomic_store_explicit(&in->entries[at].hash, hash, memory_order_release);
+    in->count++;
+}
+
+static struct table *new_table(uint64_t capacity)
+{
+    size_t bytes = sizeof(struct table) + capacity * sizeof(struct entry);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    struct table *made = memory;
+    made->capacity = capacity;
+    return made;
+}
+
+/* The table with room for one more entry, or NULL. Under the lock. */
+static struct table *with_room(void)
+{
+    struct table *old = atomic_load_explicit(&table, memory_order_relaxed);
+    if (old && old->count < old->capacity / 2)
+        return old;
+    struct table *bigger = new_table(old ? old->capacity * 2 : FIRST_CAPACITY);
+    if (!bigger)
+        return old && old->count < old->capacity - old->capacity / 8 ? old : NULL;
+    for (uint64_t i = 0; old && i < old->capacity; i++) {
+        uint64_t hash = atomic_load_explicit(&old->entries[i].hash, memory_order_relaxed);
+        if (hash)
+            enter(bigger, hash, old->entries[i].number, old->entries[i].at);
+    }
+    atomic_store_explicit(&table, bigger, memory_order_release);
+    return bigger;
+}
+
+static uint32_t define(uint64_t hash, enum arena_kind kind, const void *payload, size_t bytes)
+{
+    uint64_t offset = 0;
+    struct table *in = with_room();
+    uint32_t number = find(in, hash, kind, payload, bytes); /* another thread was first */
+    if (number)
+        return number;
+    number = arena_append(guest.ring, kind, payload, bytes, &offset);
+    if (number && in)
+        enter(in, hash, number, (uint32_t)(offset / 8));
+    return number;
+}
+
+uint32_t intern(enum arena_kind kind, const void *payload, size_t bytes)
+{
+    uint64_t hash = hash_of(kind, payload, bytes);
+    struct table *in = atomic_load_explicit(&table, memory_order_acquire);
+    uint32_t number = find(in, hash, kind, payload, bytes);
+    if (number || !arena_lock(guest.ring))
+        return number;
+    number = define(hash, kind, payload, bytes);
+    arena_unlock(guest.ring);
+    return number;
+}
+
+uint32_t intern_string(const char *text)
+{
+    if (!text)
+        return 0;
+    return intern(ARENA_STRING, text, strnlen(text, ARENA_MAX_PAYLOAD));
+}
+
+uint32_t intern_site(const char *function, const char *file, uint32_t line)
+{
+    struct arena_frame frame = {intern_string(function), intern_string(file), line, 0};
+    uint32_t number = intern(ARENA_FRAME, &frame, sizeof frame);
+    return number ? intern(ARENA_SITE, &number, sizeof number) : 0;
+}
+
+void intern_forget(void)
+{
+    atomic_store(&table, NULL);
+}

@@ -1,0 +1,27 @@
+/*
+ * intern.h - equal definitions get one number. A table in the program's own memory, from the hash
+ * of a definition to its number; what was defined stands in the arena and is compared there.
+ *
+ * Invariants: an entry is visible once its hash is stored (release) and never changes; a table is
+ * replaced whole when it grows and the old one stays mapped, for a reader may still be in it (all
+ * old ones together are smaller than the present one). A forked child inherits the table as it was,
+ * and its new arena begins with a copy of the old one: numbers keep their meaning.
+ */
+#ifndef TIDEMARK_PROFILER_INTERN_H
+#define TIDEMARK_PROFILER_INTERN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+
+/* Numbers of definitions in guest.ring, 0 = could not be stored (counted in the ring). Only while
+ * guest_live(). */
+uint32_t intern(enum arena_kind kind, const void *payload, size_t bytes);
+uint32_t intern_string(const char *text); /* NULL gives 0; cut at ARENA_MAX_PAYLOAD bytes */
+uint32_t intern_site(const char *function, const char *file, uint32_t line);
+
+/* Empties the table: a new ring has no definitions. */
+void intern_forget(void);
+
+#endif
