@@ -84,8 +84,8 @@ void ring_detach(struct ring_shared *ring)
 
 bool ring_recorder_died(const struct ring_shared *ring)
 {
-    const _Atomic uint32_t *word = (const _Atomic uint32_t *)(const void *)ring->owner;
-    return (atomic_load_explicit(word, memory_order_relaxed) & FUTEX_OWNER_DIED) != 0;
+    uint32_t owner = atomic_load_explicit(&ring->owner.thread, memory_order_relaxed);
+    return (owner & FUTEX_OWNER_DIED) != 0;
 }
 
 static void begin_dropping(struct ring_shared *ring)

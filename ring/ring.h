@@ -19,7 +19,7 @@
  * stalled producer writes only into a slot that nobody else can get.
  *
  * Full. A producer that finds t >= limit waits on `progress` while the drain advances. After
- * RING_PATIENCE_MS without progress, or when the recorder's robust mutex says owner-died, the ring
+ * RING_PATIENCE_MS without progress, or when the owner word says that the recorder died, the ring
  * is in drop mode: nobody waits, events are counted by kind, until the drain has half the ring
  * free.
  *
@@ -39,6 +39,7 @@
 #include <stdint.h>
 
 #include "event.h"
+#include "owner.h"
 
 #define RING_MAGIC 0x474e495245444954ull /* "TIDERING" */
 #define RING_PATIENCE_MS 100u
@@ -75,8 +76,8 @@ struct ring_shared {
     uint32_t unused1;
     _Atomic uint64_t drop_ticket; /* head when drop mode began: the loss comes after it */
 
-    /* Robust mutex of the recorder; its first word is the futex that the kernel marks. */
-    _Alignas(64) char owner[64];
+    /* The recorder; the kernel marks it when the recorder dies. */
+    _Alignas(64) struct owner_word owner;
 
     /* Counters of the slow paths. */
     _Alignas(64) _Atomic uint64_t dropped[16]; /* by event kind */
@@ -105,8 +106,8 @@ static inline struct event *ring_slots(struct ring_shared *ring)
 /* ---- the recorder's side: creating, owning ---- */
 
 /* Makes a memfd of the size needed and maps it. *fd is to be sent to the program and closed.
- * The calling thread owns the robust mutex until it dies or calls ring_destroy: let it be one that
- * lives as long as the recorder. Returns a base_err. */
+ * The calling thread owns the ring until it dies or calls ring_destroy: let it be one that lives as
+ * long as the recorder, and the same for all. Returns a base_err. */
 int ring_create(struct ring_shared **ring, unsigned slot_bits, uint64_t arena_bytes, int *fd);
 /* Without the memfd: for a program that is its own recorder, in tests and benchmarks. */
 #define RING_NO_FD ((int *)0)

@@ -6,29 +6,11 @@
 
 #include <errno.h>
 #include <linux/memfd.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "error.h"
-
-static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct ring_shared *)0)->owner),
-              "the robust mutex has room");
-
-/* The kernel marks the mutex's first word when the thread that holds it dies. */
-static int own(struct ring_shared *ring)
-{
-    pthread_mutex_t *mutex = (pthread_mutex_t *)(void *)ring->owner;
-    pthread_mutexattr_t attributes;
-    if (pthread_mutexattr_init(&attributes))
-        return ERR_NOMEM;
-    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-    int failed = pthread_mutex_init(mutex, &attributes) || pthread_mutex_lock(mutex);
-    pthread_mutexattr_destroy(&attributes);
-    return failed ? ERR_INTERNAL : BASE_OK;
-}
 
 /* Memory of `bytes`, shared through *fd when one is wanted. */
 static void *map_new(uint64_t bytes, int *fd)
@@ -59,7 +41,7 @@ int ring_create(struct ring_shared **out, unsigned slot_bits, uint64_t arena_byt
     if (ring == MAP_FAILED)
         return base_err_from_errno(errno);
     ring_lay_out(ring, slot_bits, arena_bytes);
-    int err = own(ring);
+    int err = owner_take(&ring->owner);
     if (err) {
         munmap(ring, plan.map_bytes);
         if (fd)
@@ -83,6 +65,6 @@ void ring_destroy(struct ring_shared *ring, unsigned slot_bits, uint64_t arena_b
     if (!ring)
         return;
     ring_close(ring);
-    pthread_mutex_unlock((pthread_mutex_t *)(void *)ring->owner);
+    owner_give_up(&ring->owner);
     munmap(ring, ring_bytes(slot_bits, arena_bytes));
 }

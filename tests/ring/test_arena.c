@@ -1,0 +1,121 @@
+/* The definition arena: numbers, order, what happens when it is full or its lock is held. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+#include "ring_support.h"
+
+TEST(definitions_are_numbered_and_read_in_order)
+{
+    struct ring_shared *ring = new_ring(6);
+    struct arena_reader reader;
+    struct arena_record record;
+    const void *payload;
+    arena_reader_init(&reader, ring);
+    CHECK_INT(arena_next(&reader, &record, &payload), 0);
+    CHECK_INT(arena_define(ring, ARENA_STRING, "forward", 7), 1);
+    struct arena_frame frame = {1, 1, 42, 0};
+    CHECK_INT(arena_define(ring, ARENA_FRAME, &frame, sizeof frame), 2);
+    CHECK_INT(arena_define(ring, ARENA_STRING, "", 0), 3);
+    REQUIRE(arena_next(&reader, &record, &payload) == 1);
+    CHECK_INT(reader.number, 1);
+    CHECK_INT(record.kind, ARENA_STRING);
+    CHECK(record.bytes == 7 && memcmp(payload, "forward", 7) == 0);
+    REQUIRE(arena_next(&reader, &record, &payload) == 1);
+    CHECK(record.kind == ARENA_FRAME && memcmp(payload, &frame, sizeof frame) == 0);
+    REQUIRE(arena_next(&reader, &record, &payload) == 1);
+    CHECK_INT(record.bytes, 0);
+    CHECK_INT(arena_next(&reader, &record, &payload), 0);
+    ring_destroy(ring, 6, ARENA_BYTES);
+}
+
+TEST(a_full_arena_gives_zero_and_counts)
+{
+    struct ring_shared *ring = new_ring(6);
+    char text[1000] = {0};
+    uint32_t given = 0, last;
+    while ((last = arena_define(ring, ARENA_STRING, text, sizeof text)) != 0)
+        CHECK_INT(last, ++given);
+    CHECK_INT(given, ARENA_BYTES / 1008);
+    CHECK_INT(atomic_load(&ring->arena_full), 1);
+    CHECK_INT(arena_define(ring, ARENA_STRING, text, ARENA_MAX_PAYLOAD + 1), 0);
+    CHECK_INT(atomic_load(&ring->arena_full), 2);
+    CHECK_INT(arena_define(ring, ARENA_STRING, "x", 1), given + 1); /* a small one still fits */
+    ring_destroy(ring, 6, ARENA_BYTES);
+}
+
+TEST(a_held_lock_is_given_up_in_time)
+{
+    struct ring_shared *ring = new_ring(6);
+    REQUIRE(arena_lock(ring)); /* as a signal handler finds it in its own thread */
+    CHECK_INT(arena_define(ring, ARENA_STRING, "x", 1), 0);
+    CHECK_INT(atomic_load(&ring->arena_busy), 1);
+    arena_unlock(ring);
+    CHECK_INT(arena_define(ring, ARENA_STRING, "x", 1), 1);
+    ring_destroy(ring, 6, ARENA_BYTES);
+}
+
+enum { THREADS = 4, EACH = 500 };
+
+static void *define_many(void *ring)
+{
+    for (int i = 0; i < EACH; i++) {
+        char text[32];
+        int n = snprintf(text, sizeof text, "name %d", i);
+        CHECK(arena_define(ring, ARENA_STRING, text, (size_t)n) != 0);
+    }
+    return NULL;
+}
+
+TEST(threads_define_whole_records)
+{
+    struct ring_shared *ring = NULL;
+    REQUIRE(ring_create(&ring, 6, 1 << 20, RING_NO_FD) == 0);
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        REQUIRE(pthread_create(&threads[i], NULL, define_many, ring) == 0);
+    struct arena_reader reader;
+    struct arena_record record;
+    const void *payload;
+    arena_reader_init(&reader, ring);
+    while (reader.number < THREADS * EACH) {
+        int got = arena_next(&reader, &record, &payload);
+        REQUIRE(got >= 0);
+        if (got == 1)
+            REQUIRE(record.bytes >= 6 && memcmp(payload, "name ", 5) == 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_INT(arena_next(&reader, &record, &payload), 0);
+    ring_destroy(ring, 6, 1 << 20);
+}
+
+TEST(a_child_inherits_numbers_with_their_meaning)
+{
+    struct ring_shared *parent = new_ring(6), *child = new_ring(6);
+    struct arena_reader a, b;
+    struct arena_record from, to;
+    const void *payload_from, *payload_to;
+    for (int i = 0; i < 100; i++) {
+        char text[32];
+        int n = snprintf(text, sizeof text, "%*d", i % 20, i);
+        arena_define(parent, ARENA_STRING, text, (size_t)n);
+    }
+    CHECK_INT(arena_inherit(child, parent), 100);
+    arena_reader_init(&a, parent);
+    arena_reader_init(&b, child);
+    while (arena_next(&a, &from, &payload_from) == 1) {
+        REQUIRE(arena_next(&b, &to, &payload_to) == 1);
+        CHECK(from.kind == to.kind && from.bytes == to.bytes);
+        CHECK(memcmp(payload_from, payload_to, from.bytes) == 0);
+    }
+    CHECK_INT(arena_define(child, ARENA_STRING, "new", 3), 101);
+    ring_destroy(parent, 6, ARENA_BYTES);
+    ring_destroy(child, 6, ARENA_BYTES);
+}
+
+TEST_MAIN(TEST_CASE(definitions_are_numbered_and_read_in_order),
+          TEST_CASE(a_full_arena_gives_zero_and_counts), TEST_CASE(a_held_lock_is_given_up_in_time),
+          TEST_CASE(threads_define_whole_records),
+          TEST_CASE(a_child_inherits_numbers_with_their_meaning))

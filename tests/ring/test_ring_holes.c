@@ -1,0 +1,187 @@
+/*
+ * Holes: tickets that were taken and never published, because the producer was killed or stands
+ * still between the two. The hole is made by hand: head is moved on without publishing.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ring_support.h"
+
+enum { BITS = 6, SLOTS = 1 << BITS };
+
+/* A producer that stops after its reservation. Returns its ticket. */
+static uint64_t reserve_only(struct ring_shared *ring)
+{
+    return atomic_fetch_add(&ring->head, 1);
+}
+
+/* And the same producer going on, as ring_try does after the reservation. */
+static bool publish_late(struct ring_shared *ring, uint64_t ticket)
+{
+    struct event *slot = &ring_slots(ring)[ticket & (SLOTS - 1)];
+    uint64_t free = ticket < SLOTS ? 0 : ticket + 1 - SLOTS;
+    if (__atomic_compare_exchange_n(&slot->word, &free, ticket + 1, false, __ATOMIC_RELEASE,
+                                    __ATOMIC_RELAXED))
+        return true;
+    CHECK(ring_mark_late(ring, slot, ticket));
+    return false;
+}
+
+static void push_number(struct ring_shared *ring, uint64_t number)
+{
+    struct event event = numbered(number);
+    REQUIRE(ring_push(ring, &event) == RING_PUSHED);
+}
+
+TEST(a_living_process_is_waited_for)
+{
+    struct ring_shared *ring = new_ring(BITS);
+    struct ring_reader reader;
+    struct event out[SLOTS];
+    ring_reader_init(&reader, ring);
+    push_number(ring, 1);
+    uint64_t hole = reserve_only(ring);
+    push_number(ring, 2);
+    CHECK_INT(take_whole(&reader, out, SLOTS), 1);
+    CHECK_INT(take_whole(&reader, out, SLOTS), 0);
+    CHECK_INT(ring_reader_backlog(&reader), 2);
+    CHECK(publish_late(ring, hole)); /* in time: nothing was torn */
+    CHECK_INT(take_whole(&reader, out, SLOTS), 2);
+    CHECK_INT(reader.torn_count, 0);
+    ring_destroy(ring, BITS, ARENA_BYTES);
+}
+
+TEST(a_dead_process_leaves_torn_events_and_nothing_behind_them_is_lost)
+{
+    struct ring_shared *ring = new_ring(BITS);
+    struct ring_reader reader;
+    struct event out[SLOTS];
+    struct ring_torn torn[4];
+    size_t torn_n;
+    ring_reader_init(&reader, ring);
+    reserve_only(ring);
+    push_number(ring, 1);
+    reserve_only(ring);
+    reserve_only(ring);
+    push_number(ring, 2);
+    CHECK_INT(take(&reader, out, SLOTS, true, torn, 2, &torn_n), 1); /* torn[] was full */
+    CHECK_INT(torn_n, 2);
+    CHECK_INT(torn[0].ticket, 0);
+    CHECK_INT(torn[0].why, TORN_DEAD);
+    CHECK_INT(torn[1].ticket, 2);
+    CHECK_INT(take(&reader, out, SLOTS, true, torn, 4, &torn_n), 1);
+    CHECK_INT(out[0].a, 2);
+    CHECK_INT(torn_n, 1);
+    CHECK_INT(ring_reader_backlog(&reader), 0);
+    ring_destroy(ring, BITS, ARENA_BYTES);
+}
+
+/* One second of patience covers all the holes that were there when it began. */
+TEST(old_holes_are_passed_together_new_ones_are_not)
+{
+    struct ring_shared *ring = new_ring(BITS);
+    struct ring_reader reader;
+    struct event out[SLOTS];
+    struct ring_torn torn[8];
+    size_t torn_n;
+    uint64_t now = clock_now_ns();
+    ring_reader_init(&reader, ring);
+    reserve_only(ring);
+    push_number(ring, 1);
+    reserve_only(ring);
+    push_number(ring, 2);
+    CHECK_INT(ring_reader_take(&reader, out, SLOTS, now, false, torn, 8, &torn_n), 0);
+    reserve_only(ring); /* after the first look */
+    push_number(ring, 3);
+    uint64_t later = now + RING_HOLE_NS;
+    CHECK_INT(ring_reader_take(&reader, out, SLOTS, later, false, torn, 8, &torn_n), 2);
+    CHECK_INT(torn_n, 2);
+    CHECK_INT(torn[1].why, TORN_TIMEOUT);
+    CHECK_INT(ring_reader_take(&reader, out, SLOTS, later + RING_HOLE_NS, false, torn, 8, &torn_n),
+              1);
+    CHECK_INT(torn_n, 1);
+    ring_destroy(ring, BITS, ARENA_BYTES);
+}
+
+/* The fenced slot stays out of service while its producer may still write into it: later tickets of
+ * that slot are given up and nothing of theirs is lost; once the producer came, it serves again. */
+TEST(a_late_publisher_counts_itself_and_harms_nobody)
+{
+    struct ring_shared *ring = new_ring(BITS);
+    struct ring_reader reader;
+    struct event out[SLOTS];
+    struct ring_torn torn[1];
+    size_t torn_n;
+    ring_reader_init(&reader, ring);
+    uint64_t hole = reserve_only(ring);
+    uint64_t next = 0, seen = 0;
+    REQUIRE(take(&reader, out, SLOTS, true, torn, 1, &torn_n) == 0 && torn_n == 1);
+    for (int round = 0; round < 4 * SLOTS; round++) {
+        if (round == 2 * SLOTS) {
+            CHECK(!publish_late(ring, hole));
+            CHECK_INT(atomic_load(&ring->late), 1);
+        }
+        push_number(ring, next++);
+        size_t taken = take_whole(&reader, out, SLOTS);
+        for (size_t i = 0; i < taken; i++)
+            CHECK_INT(out[i].a, seen++);
+        ring_reader_release(&reader);
+    }
+    CHECK_INT(seen, next);
+    CHECK(reader.skipped >= 2); /* one ticket a lap while it was out of service */
+    uint64_t skipped = reader.skipped;
+    for (int round = 0; round < 2 * SLOTS; round++) {
+        push_number(ring, next++);
+        seen += take_whole(&reader, out, SLOTS);
+        ring_reader_release(&reader);
+    }
+    CHECK_INT(reader.skipped, skipped); /* back in service */
+    CHECK_INT(seen, next);
+    ring_destroy(ring, BITS, ARENA_BYTES);
+}
+
+/* Real kills: a child pushes from several threads' worth of forks and dies at a random moment;
+ * every event that it counted after publishing must come out. */
+TEST(killed_children_lose_nothing_that_they_published)
+{
+    enum { ROUNDS = 20, BIG = 16 };
+    uint64_t seed = (uint64_t)getpid();
+    for (int round = 0; round < ROUNDS; round++) {
+        struct ring_shared *ring = new_ring(BIG);
+        struct ring_reader reader;
+        static struct event out[1 << BIG];
+        struct ring_torn torn[64];
+        size_t torn_n, total = 0;
+        _Atomic uint64_t *counted =
+            mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        REQUIRE(counted != MAP_FAILED);
+        ring_reader_init(&reader, ring);
+        pid_t child = fork();
+        if (child == 0) {
+            for (uint64_t i = 0;; i++) {
+                struct event event = numbered(i);
+                if (ring_push(ring, &event) == RING_PUSHED)
+                    atomic_fetch_add(counted, 1);
+            }
+        }
+        usleep((unsigned)(test_random(&seed) % 3000));
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        total += take(&reader, out, 1 << BIG, true, torn, 64, &torn_n);
+        CHECK(total >= atomic_load(counted));
+        CHECK(total <= atomic_load(counted) + 1);
+        CHECK(torn_n <= 1);
+        for (size_t i = 0; i < total; i++)
+            CHECK_INT(out[i].a, i);
+        ring_destroy(ring, BIG, ARENA_BYTES);
+    }
+}
+
+TEST_MAIN(TEST_CASE(a_living_process_is_waited_for),
+          TEST_CASE(a_dead_process_leaves_torn_events_and_nothing_behind_them_is_lost),
+          TEST_CASE(old_holes_are_passed_together_new_ones_are_not),
+          TEST_CASE(a_late_publisher_counts_itself_and_harms_nobody),
+          TEST_CASE(killed_children_lose_nothing_that_they_published))
