@@ -132,8 +132,8 @@ int test_run(int argc, char **argv, const struct test_case *cases, size_t count)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--no-fork") == 0)
             fork_each = false;
-        else
-            only = argv[i];
+        else if (!only)
+            only = argv[i]; /* what follows the name is the case's own */
     }
     size_t ran = 0, skipped = 0, failed = 0;
     for (size_t i = 0; i < count; i++) {

@@ -1,0 +1,118 @@
+/* Interning: one number for equal definitions, from any thread, through growth and a full arena. */
+#include "intern.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "guest_support.h"
+
+TEST(equal_strings_have_one_number)
+{
+    struct own_recorder own = begin_recording(6, 1 << 16);
+    char copy[] = "forward";
+    uint32_t number = intern_string("forward");
+    CHECK(number != 0);
+    CHECK_INT(intern_string(copy), number);
+    CHECK(intern_string("backward") != number);
+    CHECK_INT(intern_string(NULL), 0);
+    CHECK_STR(string_of(own.ring, number), "forward");
+    uint32_t empty = intern_string("");
+    CHECK(empty != 0);
+    CHECK_INT(intern_string(""), empty);
+}
+
+TEST(kinds_do_not_mix)
+{
+    begin_recording(6, 1 << 16);
+    uint32_t four[1] = {7};
+    uint32_t as_site = intern(ARENA_SITE, four, sizeof four);
+    uint32_t as_string = intern(ARENA_STRING, four, sizeof four);
+    CHECK(as_site != as_string);
+}
+
+TEST(a_site_is_a_frame_of_two_strings)
+{
+    struct own_recorder own = begin_recording(6, 1 << 16);
+    uint32_t site = intern_site("train", "train.c", 12);
+    CHECK_INT(intern_site("train", "train.c", 12), site);
+    CHECK(intern_site("train", "train.c", 13) != site);
+    uint32_t frame_number = 0;
+    struct arena_frame frame;
+    size_t bytes;
+    REQUIRE(definition(own.ring, site, &frame_number, sizeof frame_number, &bytes) == ARENA_SITE);
+    REQUIRE(definition(own.ring, frame_number, &frame, sizeof frame, &bytes) == ARENA_FRAME);
+    CHECK_INT(frame.line, 12);
+    CHECK_STR(string_of(own.ring, frame.function), "train");
+    CHECK_STR(string_of(own.ring, frame.file), "train.c");
+}
+
+TEST(a_hundred_thousand_names_keep_their_numbers)
+{
+    enum { NAMES = 100000 };
+    static uint32_t numbers[NAMES];
+    struct own_recorder own = begin_recording(6, 8 << 20);
+    char text[32];
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(text, sizeof text, "name %d", i);
+        numbers[i] = intern_string(text);
+        REQUIRE(numbers[i] == (uint32_t)i + 1);
+    }
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(text, sizeof text, "name %d", i);
+        REQUIRE(intern_string(text) == numbers[i]);
+    }
+    CHECK_INT(own.ring->arena_count, NAMES);
+}
+
+TEST(a_full_arena_gives_zero_for_new_names_only)
+{
+    struct own_recorder own = begin_recording(6, 4096);
+    char text[32];
+    uint32_t first = intern_string("first"), number;
+    int i = 0;
+    do {
+        snprintf(text, sizeof text, "name %d", i++);
+        number = intern_string(text);
+    } while (number && i < 100000);
+    CHECK_INT(number, 0);
+    CHECK(atomic_load(&own.ring->arena_full) > 0);
+    CHECK_INT(intern_string("first"), first);
+}
+
+enum { THREADS = 4, NAMES = 3000 };
+
+struct naming {
+    uint32_t numbers[NAMES];
+};
+
+static void *name_all(void *argument)
+{
+    struct naming *self = argument;
+    char text[32];
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(text, sizeof text, "name %d", i);
+        self->numbers[i] = intern_string(text);
+    }
+    return NULL;
+}
+
+TEST(threads_agree_on_numbers)
+{
+    static struct naming naming[THREADS];
+    struct own_recorder own = begin_recording(6, 1 << 20);
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        REQUIRE(pthread_create(&threads[i], NULL, name_all, &naming[i]) == 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < NAMES; i++)
+        for (int t = 1; t < THREADS; t++)
+            REQUIRE(naming[t].numbers[i] == naming[0].numbers[i] && naming[t].numbers[i] != 0);
+    CHECK_INT(own.ring->arena_count, NAMES);
+}
+
+TEST_MAIN(TEST_CASE(equal_strings_have_one_number), TEST_CASE(kinds_do_not_mix),
+          TEST_CASE(a_site_is_a_frame_of_two_strings),
+          TEST_CASE(a_hundred_thousand_names_keep_their_numbers),
+          TEST_CASE(a_full_arena_gives_zero_for_new_names_only),
+          TEST_CASE(threads_agree_on_numbers))
