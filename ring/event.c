@@ -14,6 +14,9 @@ static const char *const names[EVENT_KIND_COUNT] = {
     [EVENT_MARK] = "mark",
     [EVENT_TAG] = "tag",
     [EVENT_OOM] = "oom",
+    [EVENT_ENTER] = "enter",
+    [EVENT_EXIT] = "exit",
+    [EVENT_TAGS_HOLD] = "tags_hold",
 };
 
 const char *event_kind_name(unsigned kind)

@@ -39,7 +39,21 @@
  * MARK            -          -         value             -               name      -      -
  * TAG             range      bytes     category (below)  -               name      -      yes
  * OOM             -          asked     total alloc'd*    total reserved*  -         yes    yes
+ * ENTER           -          mark      identity          enum mark_flag   name      -      -
+ * EXIT            -          mark      identity          enum mark_flag   -         -      -
+ * TAGS_HOLD       -          -         list              -                -         -      -
  * (* only with the flag that says so)
+ *
+ * ENTER and EXIT are raw marks of what a framework does (enum mark_kind), which the recorder turns
+ * into phases when later marks settle what they were. `identity` is the module's or optimizer's
+ * own.
+ *
+ * TAG with b = list << 32 | place + 1 sets one place of a list of the process; it holds until it is
+ * set again. Only TAGS_HOLD gives the blocks that live now at a list's ranges their tags: an
+ * address that did not change is not the same block.
+ *
+ * MARK with EVENT_F_SOURCE is not stored as a mark: its name is a source that is live in the
+ * process (a = 0), or a sentence on why one is not (a = 1).
  *
  * BLOCK_FREE is the program giving the block back; BLOCK_IDLE, from sources that see it, is the
  * moment when the allocator may hand it out again (a free that waited for another stream).
@@ -58,6 +72,9 @@ enum event_kind {
     EVENT_MARK,
     EVENT_TAG,
     EVENT_OOM,
+    EVENT_ENTER,
+    EVENT_EXIT,
+    EVENT_TAGS_HOLD,
     EVENT_KIND_COUNT
 };
 
@@ -65,7 +82,28 @@ enum event_flag {
     EVENT_F_REQUESTED = 1 << 0, /* `a` is the size that the program asked for */
     EVENT_F_TOTALS = 1 << 1,    /* `a`, `b` are the source's own totals after the event */
     EVENT_F_WAITS = 1 << 2,     /* BLOCK_FREE: a BLOCK_IDLE will follow; the block stays active */
-    EVENT_F_EXCEPTION = 1 << 3, /* PHASE_END: left by an exception */
+    EVENT_F_EXCEPTION = 1 << 3, /* PHASE_END, EXIT: left by an exception */
+    EVENT_F_SOURCE = 1 << 4,    /* MARK: see above */
+};
+
+/* `size` of ENTER and EXIT. */
+enum mark_kind {
+    MARK_FORWARD = 1, /* the outermost call of a module */
+    MARK_BACKWARD,    /* the autograd engine */
+    MARK_ZERO_GRAD,
+    MARK_OPTIMIZER, /* step() */
+    MARK_SCALER,    /* GradScaler.step() */
+    MARK_KIND_COUNT
+};
+
+/* `b` of ENTER and EXIT. */
+enum mark_flag {
+    MARK_F_GRAD = 1 << 0,        /* ENTER forward: gradients are on */
+    MARK_F_TRAINING = 1 << 1,    /* ENTER forward: the module's training flag */
+    MARK_F_LOSS_CLASS = 1 << 2,  /* ENTER forward: a torch.nn loss module */
+    MARK_F_PARAMETERS = 1 << 3,  /* ENTER forward: it has parameters */
+    MARK_F_ACCUMULATE = 1 << 4,  /* ENTER backward: backward(), not grad() */
+    MARK_F_ONE_ELEMENT = 1 << 5, /* EXIT forward: returned a tensor of one element */
 };
 
 /* TAG categories; the numbers are stored in databases and never change their meaning. */
