@@ -1,0 +1,110 @@
+/* The header's way to a recorder, with fake_attach in the place of one, in this program itself. */
+#include "fake_attach.h"
+#include "header_calls.h"
+#include "test.h"
+
+#include <string.h>
+
+static void check_calls(unsigned times)
+{
+    const unsigned counts[] = {
+        fake_counts.heaps,        fake_counts.sites / 2,      fake_counts.allocs,
+        fake_counts.frees,        fake_counts.segment_allocs, fake_counts.segment_frees,
+        fake_counts.phase_begins, fake_counts.phase_ends,     fake_counts.step_begins,
+        fake_counts.step_ends,    fake_counts.marks,          fake_counts.tags,
+        fake_counts.ooms,
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        CHECK_INT(counts[i], times);
+    CHECK_INT(fake_counts.errors, 0);
+    CHECK_INT(fake_counts.allocated, 0);
+    CHECK_INT(fake_counts.max_allocated, 128);
+    CHECK_INT(fake_counts.max_reserved, 256);
+}
+
+TEST(each_call_arrives_from_c)
+{
+    struct call_results results = calls_from_c99();
+    CHECK_INT(results.recording, 1);
+    CHECK_INT(results.heap, 1);
+    CHECK_INT(results.site, 1);
+    check_calls(1);
+    CHECK_INT(fake_counts.version, TIDEMARK_API_VERSION);
+    CHECK_INT(fake_counts.heap.device_kind, TIDEMARK_DEVICE_OTHER);
+    CHECK_INT(fake_counts.heap.device_index, -1);
+    CHECK_STR(fake_counts.heap.name, "c99");
+    CHECK_INT(fake_counts.block.bytes, 128);
+    CHECK_INT(fake_counts.block.has_requested, 0);
+    CHECK_INT(fake_counts.block.site, 2);
+    CHECK_INT(fake_counts.value, -3);
+    CHECK_INT(fake_counts.category, TIDEMARK_ACTIVATION);
+    CHECK_STR(fake_counts.text, "(null)");
+}
+
+TEST(a_site_is_the_line_that_asks)
+{
+    tidemark_site_t site = TIDEMARK_SITE();
+    CHECK_INT(fake_counts.number, __LINE__ - 1);
+    CHECK_STR(fake_counts.text, "a_site_is_the_line_that_asks");
+    CHECK_INT(site, 1);
+    CHECK_INT(calls_from_c99().site, 2);
+}
+
+TEST(nobody_records_when_attach_says_no)
+{
+    fake_counts.refuse = 1;
+    struct call_results results = calls_from_c99();
+    CHECK_INT(results.recording, 0);
+    CHECK_INT(results.heap, 0);
+    CHECK_INT(results.site, 0);
+    CHECK_INT(fake_counts.attached, 1);
+    fake_counts.refuse = 0;
+    calls_from_c99();
+    CHECK_INT(fake_counts.attached, 1);
+    CHECK_INT(fake_counts.heaps + fake_counts.allocs + fake_counts.phase_begins, 0);
+}
+
+TEST(the_header_looks_once_for_all_files)
+{
+    calls_from_c99();
+    calls_from_c99();
+    CHECK(tidemark_recording());
+    CHECK_INT(fake_counts.attached, 1);
+    CHECK(client_of_c99() == (const void *)&tidemark_client_);
+    check_calls(2);
+}
+
+#if HAVE_CXX
+TEST(each_call_arrives_from_cxx)
+{
+    struct call_results results = calls_from_cxx();
+    CHECK_INT(results.recording, 1);
+    CHECK_INT(results.heap, 1);
+    CHECK_STR(fake_counts.heap.name, "cxx");
+    check_calls(1);
+}
+
+TEST(both_languages_share_one_client)
+{
+    calls_from_cxx();
+    calls_from_c99();
+    CHECK_INT(fake_counts.attached, 1);
+    CHECK(client_of_cxx() == client_of_c99());
+    check_calls(2);
+}
+#else
+TEST(each_call_arrives_from_cxx)
+{
+    SKIP("there was no C++ compiler");
+}
+
+TEST(both_languages_share_one_client)
+{
+    SKIP("there was no C++ compiler");
+}
+#endif
+
+TEST_MAIN(TEST_CASE(each_call_arrives_from_c), TEST_CASE(a_site_is_the_line_that_asks),
+          TEST_CASE(nobody_records_when_attach_says_no),
+          TEST_CASE(the_header_looks_once_for_all_files), TEST_CASE(each_call_arrives_from_cxx),
+          TEST_CASE(both_languages_share_one_client))
