@@ -23,7 +23,7 @@ enum { USAGE_ERROR = 2 };
 struct options {
     struct dimensions size;
     uint64_t steps;
-    bool csv;
+    bool csv, help;
 };
 
 struct number_option {
@@ -91,8 +91,8 @@ static bool parse_number(const char *text, const struct number_option *option, u
     return true;
 }
 
-/* The exit status, or -1 to go on. */
-static int parse_options(int argc, char **argv, struct options *options)
+/* False on wrong usage, after saying what is wrong. */
+static bool parse_options(int argc, char **argv, struct options *options)
 {
     struct option table[NUMBERS + 3] = {{0}};
     for (int i = 0; i < NUMBERS; i++)
@@ -102,23 +102,21 @@ static int parse_options(int argc, char **argv, struct options *options)
     *options = defaults;
     int which;
     while ((which = getopt_long(argc, argv, "", table, NULL)) != -1) {
-        if (which == OPTION_HELP) {
-            print_help();
-            return EXIT_SUCCESS;
-        }
-        if (which == OPTION_CSV)
+        if (which == OPTION_CSV) {
             options->csv = true;
-        else if (which < 1 || which > NUMBERS)
-            break;
-        else if (!parse_number(optarg, &numbers[which - 1], field(options, &numbers[which - 1])))
-            return USAGE_ERROR;
+        } else if (which == OPTION_HELP) {
+            options->help = true;
+        } else {
+            if (which < 1 || which > NUMBERS)
+                return false;
+            const struct number_option *number = &numbers[which - 1];
+            if (!parse_number(optarg, number, field(options, number)))
+                return false;
+        }
     }
-    if (which == -1 && optind == argc)
-        return -1;
-    if (which == -1)
+    if (optind < argc)
         fprintf(stderr, "seq2seq: unexpected argument '%s'\n", argv[optind]);
-    fputs("try 'seq2seq --help'\n", stderr);
-    return USAGE_ERROR;
+    return optind == argc;
 }
 
 static void print_title(const struct options *options)
@@ -190,10 +188,14 @@ static void train(const struct options *options)
 int main(int argc, char **argv)
 {
     struct options options;
-    int status = parse_options(argc, argv, &options);
-    if (status >= 0)
-        return status;
-    train(&options);
+    if (!parse_options(argc, argv, &options)) {
+        fputs("try 'seq2seq --help'\n", stderr);
+        return USAGE_ERROR;
+    }
+    if (options.help)
+        print_help();
+    else
+        train(&options);
     if (fflush(stdout) || ferror(stdout)) {
         perror("seq2seq: stdout");
         return EXIT_FAILURE;

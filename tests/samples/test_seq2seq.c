@@ -56,6 +56,42 @@ TEST(every_row_is_within_3_percent_of_the_gpu)
     }
 }
 
+/* A row of README's table: step, phase, then GPU and sample in turns. */
+static bool parse_readme(char *line, int numbers[6])
+{
+    char *rest = line, *cell = strtok_r(line, "|", &rest);
+    int cells = 0;
+    for (; cell && cells < 8; cell = strtok_r(NULL, "|", &rest), cells++)
+        if (cells >= 2 && sscanf(cell, "%d", &numbers[cells - 2]) != 1)
+            return false;
+    return cells == 8;
+}
+
+TEST(the_readme_shows_what_is_printed)
+{
+    struct rows rows;
+    char line[512];
+    size_t at = 0;
+    REQUIRE(rows_run(SEQ2SEQ " --csv", &rows) == 0);
+    FILE *readme = fopen(README, "r");
+    REQUIRE(readme != NULL);
+    while (fgets(line, sizeof line, readme)) {
+        int numbers[6];
+        if (*line != '|' || !parse_readme(line, numbers))
+            continue;
+        REQUIRE(at < rows.count);
+        const struct row *row = &rows.row[at];
+        const int64_t want[6] = {gpu[at].allocated,     row->allocated >> 20,
+                                 gpu[at].max_allocated, row->max_allocated >> 20,
+                                 gpu[at].max_reserved,  row->max_reserved >> 20};
+        for (size_t i = 0; i < 6; i++)
+            CHECK_INT(numbers[i], want[i]);
+        at++;
+    }
+    fclose(readme);
+    CHECK_INT(at, rows.count);
+}
+
 /* ---- the arithmetic ---- */
 
 struct size {
@@ -244,23 +280,32 @@ TEST(from_the_second_step_on_nothing_grows)
 
 /* ---- the command line ---- */
 
+static const char *errors_path(void)
+{
+    static const char *path;
+    if (!path)
+        path = test_path("stderr");
+    return path;
+}
+
 static int status_of(const char *arguments)
 {
     char command[512];
     struct rows rows;
-    snprintf(command, sizeof command, SEQ2SEQ " --csv %s 2>%s", arguments, test_path("stderr"));
+    snprintf(command, sizeof command, SEQ2SEQ " --csv %s 2>%s", arguments, errors_path());
     return rows_run(command, &rows);
 }
 
+/* The last line of stderr says where to look. */
 static bool hint_was_printed(void)
 {
-    char text[512] = "";
-    FILE *file = fopen(test_path("stderr"), "r");
+    char line[256], last[256] = "";
+    FILE *file = fopen(errors_path(), "r");
     REQUIRE(file != NULL);
-    size_t bytes = fread(text, 1, sizeof text - 1, file);
+    while (fgets(line, sizeof line, file))
+        snprintf(last, sizeof last, "%s", line);
     fclose(file);
-    text[bytes] = '\0';
-    return strncmp(text, SEQ2SEQ, strlen(SEQ2SEQ)) == 0 || strstr(text, "seq2seq: ") == text;
+    return strcmp(last, "try 'seq2seq --help'\n") == 0;
 }
 
 TEST(wrong_usage_exits_2)
@@ -301,6 +346,7 @@ TEST(a_full_disk_is_told)
 }
 
 TEST_MAIN(TEST_CASE(every_row_is_within_3_percent_of_the_gpu),
+          TEST_CASE(the_readme_shows_what_is_printed),
           TEST_CASE(the_arithmetic_holds_at_the_default_size),
           TEST_CASE(the_arithmetic_holds_at_other_sizes),
           TEST_CASE(backward_peaks_two_logits_above_loss),
