@@ -103,7 +103,8 @@ struct tidemark_client {
 };
 
 /* One for each program or shared library; the linker merges the copies of its source files. */
-__attribute__((weak, visibility("hidden"))) struct tidemark_client tidemark_client_ = {2, 0};
+extern struct tidemark_client tidemark_client_ __attribute__((weak, visibility("hidden")));
+struct tidemark_client tidemark_client_ = {2, 0};
 
 /* Weak: a program that is linked statically has no dlsym and is not recorded. */
 extern void *tidemark_dlsym_(void *handle, const char *name) __asm__("dlsym") __attribute__((weak));
