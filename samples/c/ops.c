@@ -51,12 +51,14 @@ struct var op_pack(struct tape *tape, const struct var *padded)
  * state, output and reserve are saved. The weights lie in one flat buffer since the model came to
  * the device, so no copy of them is made at each call.
  *
- * The reserve's size is cuDNN's secret. Two sizes that it returned for a stack of four layers are
- * public (pytorch issue 2895, one direction, 320 hidden units): 864,000,000 bytes for GRU and
- * 736,000,000 for LSTM. They are as 27 to 23, which is 4 * 6 + 3 to 4 * 5 + 3: six floats for each
- * hidden unit, token and layer of a GRU (five of an LSTM: four gates and the cell), and one more
- * for the output of each layer but the last. Here is one layer of two directions. The workspace,
- * which lives only during the call, far below the maximum of its phase, is left out.
+ * The reserve's size is cuDNN's secret. Two sizes that it returned are public: pytorch issue 2895
+ * reports 864,000,000 bytes for a GRU and 736,000,000 for an LSTM of the same shape, whose counts
+ * of parameters (2,279,370 and 3,038,090) say four layers of 320 units in one direction. Divided by
+ * 320 floats they are 27 and 23 times 25,000 tokens, and 27 = 4 * 6 + 3, 23 = 4 * 5 + 3: six floats
+ * for each hidden unit, token and layer of a GRU, five of an LSTM (four gates and the cell), and
+ * one for the output of each layer but the last. The number of tokens is inferred, not reported.
+ * Here is one layer of two directions. The workspace, which lives only during the call, far below
+ * the maximum of its phase, is left out.
  *
  * Backward makes the gradients of the input and of the first state, which nobody wants, and one
  * flat buffer for those of all weights: the gradients of the weights are parts of it. */
