@@ -1,0 +1,289 @@
+#include "heap.h"
+
+#include "mem.h"
+#include "state_types.h"
+
+/* ---- the pool ---- */
+
+static uint32_t take_record(struct block_pool *pool)
+{
+    uint32_t at = pool->free;
+    if (at != BLOCK_END) {
+        pool->free = pool->blocks[at].index;
+        return at;
+    }
+    if (pool->count >= BLOCK_END || !MEM_GROW(pool->blocks, pool->cap, pool->count + 1))
+        return BLOCK_END;
+    return (uint32_t)pool->count++;
+}
+
+static void give_record(struct block_pool *pool, uint32_t at)
+{
+    pool->blocks[at].state = BLOCK_NONE;
+    pool->blocks[at].index = pool->free;
+    pool->free = at;
+}
+
+/* ---- a block comes ---- */
+
+static void count_birth(struct heap *heap, const struct block *block, int64_t ns)
+{
+    struct heap_device *device = heap->device;
+    device->allocated += block->size;
+    device->allocs++;
+    device->alloc_bytes += (uint64_t)block->size;
+    if (block->requested == BATCH_NOT_KNOWN)
+        device->requested_unknown++;
+    else
+        device->requested += block->requested;
+    if (device->allocated > device->window.peak)
+        device->window =
+            (struct heap_window){device->allocated, block->seq, ns, heap_reserved(device)};
+    if (device->allocated > device->max_allocated) {
+        const struct phase *here = phase_here(device->process);
+        device->max_allocated = device->allocated;
+        device->max_allocated_seq = block->seq;
+        device->max_phase = here->name;
+        device->max_step = here->step;
+    }
+}
+
+static void allocated_curve(struct heap *heap, int64_t ns, int64_t change)
+{
+    struct state_process *process = heap->device->process;
+    int64_t before = heap->allocated;
+    heap->allocated += change;
+    if (!heap->allocated_curve)
+        heap->allocated_curve = curve_new(heap->id, "allocated");
+    if (heap->allocated_curve)
+        curve_add(heap->allocated_curve, process->state->batch, ns, before, heap->allocated);
+    else
+        note_owed(process, OWED_CURVE, 1);
+}
+
+/* The end of a living block: its row, and all sums. The record stays; the map is the caller's. */
+static void close_block(struct state_process *process, struct block *block, int64_t ns)
+{
+    struct state *state = process->state;
+    struct heap_device *device = block->heap->device;
+    if (block->serial == state->serial) {
+        struct batch_alloc *row = &state->batch->allocs[block->index];
+        row->life_ns = ns - block->alloc_ns;
+        row->free_seq = state->seq;
+    } else if (!batch_add_end(state->batch, block->seq, ns - block->alloc_ns, state->seq)) {
+        note_owed(process, EVENT_BLOCK_FREE, 1);
+    }
+    device->allocated -= block->size;
+    device->frees++;
+    if (block->requested == BATCH_NOT_KNOWN)
+        device->requested_unknown--;
+    else
+        device->requested -= block->requested;
+    state->frees++;
+    state->pool.living--;
+    allocated_curve(block->heap, ns, -block->size);
+}
+
+static void drop_block(struct state_process *process, uint32_t at)
+{
+    struct block *block = &process->state->pool.blocks[at];
+    if (block->segment)
+        segment_release(block->segment, block->size);
+    give_record(&process->state->pool, at);
+}
+
+/* A stream still used it when it was given back, and nobody said that it is done. */
+static void end_waiting(struct heap_device *device, uint64_t address)
+{
+    uint64_t at = map_remove(&device->waiting, address);
+    device->waiting_bytes -= device->process->state->pool.blocks[at].size;
+    drop_block(device->process, (uint32_t)at);
+}
+
+/* The address was not free, as far as we know: what was there has ended by now. */
+static void end_former(struct heap_device *device, const struct event *event, int64_t ns)
+{
+    struct state_process *process = device->process;
+    uint64_t old = map_remove(&device->living, event->addr);
+    if (old != MAP_NONE) {
+        struct block *block = &process->state->pool.blocks[old];
+        note(process, NOTE_ADDRESS_TWICE, event->addr, "first as seq %lld, %lld bytes",
+             (long long)block->seq, (long long)block->size);
+        if (device->ordered)
+            order_remove(&device->order, event->addr);
+        close_block(process, block, ns);
+        drop_block(process, (uint32_t)old);
+    }
+    if (device->waiting.count && map_get(&device->waiting, event->addr) != MAP_NONE) {
+        note(process, NOTE_REUSED_WHILE_WAITING, event->addr, "%s", "");
+        end_waiting(device, event->addr);
+    }
+}
+
+static int64_t requested_of(const struct heap_device *device, const struct event *event)
+{
+    if (!(event->flags & EVENT_F_REQUESTED))
+        return BATCH_NOT_KNOWN;
+    int64_t room = INT64_MAX - device->requested;
+    return event->a > (uint64_t)room ? room : (int64_t)event->a;
+}
+
+static struct batch_alloc *add_row(struct state_process *process, const struct block *block,
+                                   const struct event *event)
+{
+    struct batch_alloc *row = batch_add_alloc(process->state->batch);
+    if (!row)
+        return NULL;
+    uint32_t site = names_lookup(process, &process->defs, event->site, ARENA_SITE);
+    *row = (struct batch_alloc){
+        .seq = block->seq,
+        .address = event->addr,
+        .size = block->size,
+        .requested = block->requested,
+        .alloc_ns = block->alloc_ns,
+        .life_ns = DB_LIVING,
+        .free_seq = DB_LIVING,
+        .segment = block->segment ? block->segment->seq : BATCH_NOT_KNOWN,
+        .heap = (int32_t)block->heap->id,
+        .site = site ? (int32_t)site : BATCH_NOT_KNOWN,
+        .tag = BATCH_NOT_KNOWN,
+    };
+    return row;
+}
+
+/* The row, the record and the map: all three or none. */
+static struct block *add_block(struct state_process *process, struct heap *heap,
+                               const struct event *event, int64_t ns)
+{
+    struct state *state = process->state;
+    struct heap_device *device = heap->device;
+    struct block block = {
+        .seq = state->seq,
+        .size = heap_fit(process, event, device->allocated + device->waiting_bytes),
+        .requested = requested_of(device, event),
+        .alloc_ns = ns,
+        .heap = heap,
+        .segment = device->segments.count ? segment_of(device, event->addr) : NULL,
+        .tag = BATCH_NOT_KNOWN,
+        .state = BLOCK_LIVING,
+        .serial = state->serial,
+        .index = (uint32_t)state->batch->alloc_count,
+    };
+    if (block.index == UINT32_MAX || !add_row(process, &block, event))
+        return NULL;
+    uint32_t at = take_record(&state->pool);
+    if (at == BLOCK_END) {
+        state->batch->alloc_count--;
+        return NULL;
+    }
+    if (!map_put(&device->living, event->addr, at, NULL)) {
+        give_record(&state->pool, at);
+        state->batch->alloc_count--;
+        return NULL;
+    }
+    state->pool.blocks[at] = block;
+    if (device->ordered && !order_put(&device->order, event->addr, at)) {
+        order_clear(&device->order);
+        device->ordered = false;
+    }
+    return &state->pool.blocks[at];
+}
+
+static void put_phase(struct state_process *process, const struct event *event, int64_t seq)
+{
+    const struct phase *phase = phase_of_thread(process, event->thread);
+    if (phase && !batch_put(process->state->batch, SCH_ALLOCATION_PHASE, "ii", seq, phase->id))
+        note_owed(process, EVENT_BLOCK_ALLOC, 1);
+}
+
+void heap_block_alloc(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct heap *heap = heap_of_event(process, event);
+    if (!heap) {
+        note_owed(process, EVENT_BLOCK_ALLOC, 1);
+        return;
+    }
+    struct heap_device *device = heap->device;
+    if (event->flags & EVENT_F_TOTALS)
+        heap_take_reserved(heap, event, ns);
+    end_former(device, event, ns);
+    const struct block *block = add_block(process, heap, event, ns);
+    if (!block) {
+        note_owed(process, EVENT_BLOCK_ALLOC, 1);
+        return;
+    }
+    if (block->segment)
+        segment_hold(block->segment, block->size);
+    process->state->allocs++;
+    process->state->pool.living++;
+    count_birth(heap, block, ns);
+    allocated_curve(heap, ns, block->size);
+    if (event->flags & EVENT_F_TOTALS)
+        heap_take_allocated(device, event);
+    if (process->phases.thread_scope_open)
+        put_phase(process, event, block->seq);
+}
+
+/* ---- a block goes ---- */
+
+static void begin_waiting(struct state_process *process, uint64_t address, uint32_t at)
+{
+    struct block *block = &process->state->pool.blocks[at];
+    struct heap_device *device = block->heap->device;
+    device->waits = true;
+    if (!map_put(&device->waiting, address, at, NULL)) {
+        note_owed(process, EVENT_BLOCK_FREE, 1);
+        drop_block(process, at);
+        return;
+    }
+    block->state = BLOCK_WAITING;
+    device->waiting_bytes += block->size;
+}
+
+static void note_free_without_alloc(struct state_process *process, const struct event *event)
+{
+    if (event->size)
+        note(process, NOTE_FREE_WITHOUT_ALLOC, event->addr, "%llu bytes",
+             (unsigned long long)event->size);
+    else
+        note(process, NOTE_FREE_WITHOUT_ALLOC, event->addr, "%s", "");
+}
+
+void heap_block_free(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct heap *heap = heap_of_event(process, event);
+    if (!heap) {
+        note_owed(process, EVENT_BLOCK_FREE, 1);
+        return;
+    }
+    struct heap_device *device = heap->device;
+    if (event->flags & EVENT_F_TOTALS)
+        heap_take_reserved(heap, event, ns);
+    uint64_t at = map_remove(&device->living, event->addr);
+    if (at == MAP_NONE) {
+        note_free_without_alloc(process, event);
+    } else {
+        struct block *block = &process->state->pool.blocks[at];
+        if (event->size && state_min(event->size) != block->size)
+            note(process, NOTE_FREE_OF_ANOTHER_SIZE, event->addr, "%llu bytes, handed out %lld",
+                 (unsigned long long)event->size, (long long)block->size);
+        if (device->ordered)
+            order_remove(&device->order, event->addr);
+        close_block(process, block, ns);
+        if (event->flags & EVENT_F_WAITS)
+            begin_waiting(process, event->addr, (uint32_t)at);
+        else
+            drop_block(process, (uint32_t)at);
+    }
+    if (event->flags & EVENT_F_TOTALS)
+        heap_take_allocated(device, event);
+}
+
+void heap_block_idle(struct state_process *process, const struct event *event)
+{
+    struct heap *heap = heap_of_event(process, event);
+    if (heap && map_get(&heap->device->waiting, event->addr) != MAP_NONE)
+        end_waiting(heap->device, event->addr);
+    else
+        note(process, NOTE_IDLE_WITHOUT_FREE, event->addr, "%s", "");
+}

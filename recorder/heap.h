@@ -1,0 +1,170 @@
+/*
+ * heap.h - the blocks and segments of one process, by device and address, and what they add up to.
+ *
+ * A living block is a record of the pool. It knows where its row is: in the batch being filled, at
+ * an index, so that its end completes the row; or in a batch that was flushed, so that its end is a
+ * row of its own. A flush makes a new serial number and touches no block.
+ *
+ * Sizes. Living and waiting blocks of a device together, and its segments, never add up to more
+ * than INT64_MAX: a size that would make it so is cut ('size too large').
+ *
+ * Invariants (heap_is_valid):
+ *   allocated == sum of size over living; a heap's likewise
+ *   requested == sum of requested over those that have it; requested_unknown == those that do not
+ *   waiting_bytes == sum of size over waiting
+ *   segment_bytes == sum of size over segments; of a segment: held == blocks that point at it, used
+ *   == the sum of their sizes; split == sum of size - used over segments with held > 0
+ *   ordered: `order` has exactly the addresses of living
+ *   max_allocated >= window.peak >= allocated
+ */
+#ifndef TIDEMARK_RECORDER_HEAP_H
+#define TIDEMARK_RECORDER_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "batch.h"
+#include "curve.h"
+#include "event.h"
+#include "heap_order.h"
+#include "map.h"
+
+struct state;
+struct state_process;
+
+#define HEAP_MAX_DEVICES 256 /* of one process; blocks of more are put on the unknown device */
+
+enum block_state { BLOCK_NONE = 0, BLOCK_LIVING, BLOCK_WAITING };
+
+struct block { /* one cache line */
+    int64_t seq;
+    int64_t size;
+    int64_t requested; /* BATCH_NOT_KNOWN */
+    int64_t alloc_ns;
+    struct heap *heap;
+    struct heap_segment *segment; /* NULL = not known */
+    int32_t tag;
+    uint32_t state;  /* enum block_state */
+    uint32_t serial; /* of the batch with its row */
+    uint32_t index;  /* in that batch, or the next free record */
+};
+
+/* Records of blocks of all processes. Invariant: used records + the free list == count. */
+struct block_pool {
+    struct block *blocks;
+    size_t count, cap;
+    uint32_t free; /* first free record, BLOCK_END = none */
+    uint64_t living;
+};
+#define BLOCK_END UINT32_MAX
+
+struct heap_segment {
+    int64_t seq;
+    uint64_t address;
+    int64_t size;
+    int64_t alloc_ns;
+    struct heap *heap;
+    uint64_t held; /* living and waiting blocks in it */
+    int64_t used;  /* their bytes */
+    bool gone;     /* given back; freed with its last block */
+};
+
+struct heap_window { /* since the last boundary of a phase */
+    int64_t peak;
+    int64_t seq; /* when first reached, BATCH_NULL = as it began */
+    int64_t ns;
+    int64_t reserved; /* at that instant */
+};
+
+/* A process on one device. */
+struct heap_device {
+    struct state_process *process;
+    int64_t id;     /* device.id */
+    uint32_t index; /* in process->devices and in the parts of a phase */
+
+    struct map living;                 /* address -> record of the pool */
+    struct map waiting;                /* given back, but a stream still uses it */
+    struct order order;                /* of living, once a range was tagged */
+    struct order segments;             /* address -> struct heap_segment * */
+    struct heap_segment *last_segment; /* where the last block was found, or NULL */
+    bool ordered;
+
+    int64_t allocated;
+    int64_t requested;
+    uint64_t requested_unknown;
+    int64_t waiting_bytes;
+    int64_t segment_bytes;
+    int64_t split;
+    bool waits;          /* a free that waits was seen: active is known */
+    bool segments_known; /* a segment was seen */
+
+    bool totals_known;        /* the source told its own sums */
+    struct heap *totals_heap; /* whose curve has them */
+    int64_t source_reserved;
+    int64_t source_allocated;
+    int64_t difference; /* source_allocated - allocated, at that event */
+    int64_t difference_noted;
+    bool source_sums; /* source_allocated is known */
+
+    int64_t max_allocated;
+    int64_t max_allocated_seq; /* when first reached, BATCH_NULL */
+    int64_t max_step;          /* where the process was then */
+    uint32_t max_phase;
+    int64_t max_reserved; /* BATCH_NULL */
+    struct heap_window window;
+    uint64_t allocs, frees, alloc_bytes; /* since the process began */
+};
+
+/* Process x device x stream x pool. */
+struct heap {
+    int64_t id;      /* heap.id */
+    uint32_t number; /* index in process->heaps + 1 */
+    struct heap_device *device;
+    uint64_t stream, pool;
+    uint32_t name;
+    int64_t allocated;
+    int64_t segment_bytes;
+    struct curve *allocated_curve; /* NULL until something happened */
+    struct curve *reserved_curve;
+};
+
+struct heap_key { /* no padding: compared as bytes */
+    int64_t device;
+    uint64_t stream, pool, name;
+};
+
+int64_t heap_reserved(const struct heap_device *device); /* BATCH_NULL if not known */
+int64_t heap_active(const struct heap_device *device);   /* likewise */
+/* The heap with these values, made if it is new; NULL without memory. */
+struct heap *heap_get(struct state_process *process, const struct heap *like, int32_t device_kind,
+                      int32_t device_index);
+struct heap *heap_of_event(struct state_process *process, const struct event *event);
+void heap_forget(struct state_process *process); /* frees all heaps and devices */
+
+void heap_block_alloc(struct state_process *process, const struct event *event, int64_t ns);
+void heap_block_free(struct state_process *process, const struct event *event, int64_t ns);
+void heap_block_idle(struct state_process *process, const struct event *event);
+void heap_segment_alloc(struct state_process *process, const struct event *event, int64_t ns);
+void heap_segment_free(struct state_process *process, const struct event *event, int64_t ns);
+void heap_tag(struct state_process *process, const struct event *event);
+void heap_oom(struct state_process *process, const struct event *event, int64_t ns);
+
+/* Notes where the source's sum moved away from ours; at the end of each phase. */
+void heap_compare_totals(struct state_process *process);
+void heap_flush_curves(struct state_process *process);
+bool heap_is_valid(const struct state_process *process);
+
+/* heap_segment.c */
+/* The size of the event's block or segment, cut so that `sum` and it stay below 2^63. */
+int64_t heap_fit(struct state_process *process, const struct event *event, int64_t sum);
+struct heap_segment *segment_of(struct heap_device *device, uint64_t address);
+void segment_hold(struct heap_segment *segment, int64_t size);
+void segment_release(struct heap_segment *segment, int64_t size);
+/* The source's totals in the event; `a` counts only where it is no request. */
+void heap_take_reserved(struct heap *heap, const struct event *event, int64_t ns);
+void heap_take_allocated(struct heap_device *device, const struct event *event);
+void segment_forget(struct heap_device *device);
+bool segment_is_valid(const struct heap_device *device);
+
+#endif

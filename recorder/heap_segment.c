@@ -1,0 +1,268 @@
+/* Segments, and the totals that a source tells of itself: what is reserved. */
+#include <assert.h>
+
+#include "mem.h"
+#include "state_types.h"
+
+static struct heap_segment *segment_from(const struct order_entry *entry)
+{
+    return (struct heap_segment *)(uintptr_t)entry->value;
+}
+
+int64_t heap_reserved(const struct heap_device *device)
+{
+    if (device->totals_known)
+        return device->source_reserved;
+    return device->segments_known ? device->segment_bytes : BATCH_NULL;
+}
+
+int64_t heap_active(const struct heap_device *device)
+{
+    if (!device->waits)
+        return BATCH_NULL;
+    return state_min((uint64_t)device->allocated + (uint64_t)device->waiting_bytes);
+}
+
+static void reserved_changed(struct heap_device *device)
+{
+    int64_t now = heap_reserved(device);
+    if (now > device->max_reserved)
+        device->max_reserved = now;
+}
+
+static void reserved_curve(struct heap *heap, int64_t ns, int64_t before, int64_t after)
+{
+    struct state_process *process = heap->device->process;
+    if (!heap->reserved_curve)
+        heap->reserved_curve = curve_new(heap->id, "reserved");
+    if (heap->reserved_curve)
+        curve_add(heap->reserved_curve, process->state->batch, ns, before, after);
+    else
+        note_owed(process, OWED_CURVE, 1);
+}
+
+/* ---- which segment a block is in, and what it leaves free ---- */
+
+struct heap_segment *segment_of(struct heap_device *device, uint64_t address)
+{
+    struct heap_segment *segment = device->last_segment;
+    if (!segment || address - segment->address >= (uint64_t)segment->size) {
+        const struct order_entry *entry = order_below(&device->segments, address);
+        segment = entry ? segment_from(entry) : NULL;
+        if (!segment || address - segment->address >= (uint64_t)segment->size)
+            return NULL;
+        device->last_segment = segment;
+    }
+    return segment;
+}
+
+/* Free bytes of a segment that holds blocks; blocks that reach over its end do not make it less
+ * than none. */
+static int64_t split_of(const struct heap_segment *segment)
+{
+    if (!segment->held || segment->gone || segment->used >= segment->size)
+        return 0;
+    return segment->size - segment->used;
+}
+
+void segment_hold(struct heap_segment *segment, int64_t size)
+{
+    struct heap_device *device = segment->heap->device;
+    device->split -= split_of(segment);
+    segment->held++;
+    segment->used += size;
+    device->split += split_of(segment);
+}
+
+void segment_release(struct heap_segment *segment, int64_t size)
+{
+    struct heap_device *device = segment->heap->device;
+    assert(segment->held > 0 && segment->used >= size);
+    device->split -= split_of(segment);
+    segment->held--;
+    segment->used -= size;
+    device->split += split_of(segment);
+    if (segment->gone && !segment->held)
+        mem_free(segment);
+}
+
+/* ---- events ---- */
+
+int64_t heap_fit(struct state_process *process, const struct event *event, int64_t sum)
+{
+    int64_t room = INT64_MAX - sum;
+    if (event->size <= (uint64_t)room)
+        return (int64_t)event->size;
+    note(process, NOTE_SIZE_TOO_LARGE, event->addr, "%llu bytes, stored as %lld",
+         (unsigned long long)event->size, (long long)room);
+    return room;
+}
+
+static void close_segment(struct heap_device *device, struct heap_segment *segment, int64_t ns)
+{
+    struct state_process *process = device->process;
+    if (!batch_put(process->state->batch, SCH_SEGMENT_END, "iii", segment->seq,
+                   ns - segment->alloc_ns, process->state->seq))
+        note_owed(process, EVENT_SEGMENT_FREE, 1);
+    order_remove(&device->segments, segment->address);
+    if (device->last_segment == segment)
+        device->last_segment = NULL;
+    struct heap *heap = segment->heap;
+    device->split -= split_of(segment);
+    device->segment_bytes -= segment->size;
+    heap->segment_bytes -= segment->size;
+    if (!device->totals_known)
+        reserved_curve(heap, ns, heap->segment_bytes + segment->size, heap->segment_bytes);
+    segment->gone = true;
+    if (!segment->held)
+        mem_free(segment);
+}
+
+/* All that can fail, before anything is changed. */
+static struct heap_segment *open_segment(struct state_process *process, struct heap *heap,
+                                         const struct event *event, int64_t ns)
+{
+    struct heap_device *device = heap->device;
+    struct heap_segment *segment = mem_alloc(1, sizeof *segment);
+    if (!segment)
+        return NULL;
+    uint32_t site = names_lookup(process, &process->defs, event->site, ARENA_SITE);
+    int64_t size = heap_fit(process, event, device->segment_bytes);
+    struct state_mark mark = state_mark(process->state->batch);
+    *segment = (struct heap_segment){.seq = process->state->seq,
+                                     .address = event->addr,
+                                     .size = size,
+                                     .alloc_ns = ns,
+                                     .heap = heap};
+    if (batch_put(process->state->batch, SCH_SEGMENT, "iiiii00n", segment->seq, heap->id,
+                  (int64_t)event->addr, size, ns, site ? (int64_t)site : BATCH_NULL)) {
+        if (order_put(&device->segments, event->addr, (uintptr_t)segment))
+            return segment;
+        state_back_to(process->state->batch, mark);
+    }
+    mem_free(segment);
+    return NULL;
+}
+
+void heap_segment_alloc(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct heap *heap = heap_of_event(process, event);
+    if (!heap) {
+        note_owed(process, EVENT_SEGMENT_ALLOC, 1);
+        return;
+    }
+    struct heap_device *device = heap->device;
+    const struct order_entry *old = order_below(&device->segments, event->addr);
+    if (old && old->address == event->addr) {
+        note(process, NOTE_SEGMENT_TWICE, event->addr, "first as seq %lld",
+             (long long)segment_from(old)->seq);
+        close_segment(device, segment_from(old), ns);
+    }
+    struct heap_segment *segment = open_segment(process, heap, event, ns);
+    if (!segment) {
+        note_owed(process, EVENT_SEGMENT_ALLOC, 1);
+        return;
+    }
+    device->segments_known = true;
+    device->segment_bytes += segment->size;
+    heap->segment_bytes += segment->size;
+    if (!device->totals_known)
+        reserved_curve(heap, ns, heap->segment_bytes - segment->size, heap->segment_bytes);
+    reserved_changed(device);
+}
+
+void heap_segment_free(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct heap *heap = heap_of_event(process, event);
+    const struct order_entry *entry =
+        heap ? order_below(&heap->device->segments, event->addr) : NULL;
+    if (entry && entry->address == event->addr)
+        close_segment(heap->device, segment_from(entry), ns);
+    else
+        note(process, NOTE_SEGMENT_FREE_WITHOUT_ALLOC, event->addr, "%llu bytes",
+             (unsigned long long)event->size);
+}
+
+/* ---- totals of the source ---- */
+
+/* Until now the heaps of the device had curves of their own segments; from now on one curve has
+ * the source's sum, so that the curves of a device still add up. */
+static void begin_totals(struct heap *heap, int64_t ns)
+{
+    struct heap_device *device = heap->device;
+    struct state_process *process = device->process;
+    device->totals_known = true;
+    device->totals_heap = heap;
+    for (size_t i = 0; i < process->heap_count; i++) {
+        struct heap *other = process->heaps[i];
+        if (other->device == device && other->segment_bytes)
+            reserved_curve(other, ns, other->segment_bytes, 0);
+    }
+}
+
+void heap_take_reserved(struct heap *heap, const struct event *event, int64_t ns)
+{
+    struct heap_device *device = heap->device;
+    int64_t reserved = state_min(event->b);
+    bool first = !device->totals_known;
+    if (first)
+        begin_totals(heap, ns);
+    if (first || reserved != device->source_reserved)
+        reserved_curve(device->totals_heap, ns, first ? reserved : device->source_reserved,
+                       reserved);
+    device->source_reserved = reserved;
+    reserved_changed(device);
+}
+
+void heap_take_allocated(struct heap_device *device, const struct event *event)
+{
+    if (event->kind != EVENT_BLOCK_FREE && event->flags & EVENT_F_REQUESTED)
+        return;
+    device->source_sums = true;
+    device->source_allocated = state_min(event->a);
+    device->difference = device->source_allocated - device->allocated;
+}
+
+void heap_compare_totals(struct state_process *process)
+{
+    char name[32];
+    for (size_t i = 0; i < process->device_count; i++) {
+        struct heap_device *device = process->devices[i];
+        if (!device->source_sums || device->difference == device->difference_noted)
+            continue;
+        names_print_device(&process->state->names, device->id, name, sizeof name);
+        note(process, NOTE_TOTALS_DIFFER, NOTE_NO_ADDRESS, "%s: allocated %lld, our sum %lld", name,
+             (long long)device->source_allocated,
+             (long long)(device->source_allocated - device->difference));
+        device->difference_noted = device->difference;
+    }
+}
+
+/* ---- the end, and the check ---- */
+
+void segment_forget(struct heap_device *device)
+{
+    struct order_cursor cursor = order_seek(&device->segments, 0);
+    const struct order_entry *entry;
+    while ((entry = order_next(&device->segments, &cursor)))
+        mem_free(segment_from(entry));
+    order_clear(&device->segments);
+    device->last_segment = NULL;
+}
+
+bool segment_is_valid(const struct heap_device *device)
+{
+    if (!order_is_valid(&device->segments))
+        return false;
+    int64_t bytes = 0, split = 0;
+    struct order_cursor cursor = order_seek(&device->segments, 0);
+    const struct order_entry *entry;
+    while ((entry = order_next(&device->segments, &cursor))) {
+        const struct heap_segment *segment = segment_from(entry);
+        if (segment->address != entry->address || segment->gone || segment->used < 0)
+            return false;
+        bytes += segment->size;
+        split += split_of(segment);
+    }
+    return bytes == device->segment_bytes && split == device->split;
+}

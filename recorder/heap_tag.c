@@ -1,0 +1,96 @@
+/*
+ * Tags, and allocations that failed.
+ *
+ * A tag is for a range, and says what the blocks that begin in it are for. Nearly always the range
+ * is one block: then the map finds it, and no other block can begin in it. For a range that is
+ * larger, or begins inside of a block, the living blocks are needed by address: the order is built
+ * at the first such range, once, and kept up from then on; so a program that never tags ranges does
+ * not pay for it.
+ */
+#include "state_types.h"
+
+static void tag_block(struct state_process *process, struct block *block, int32_t tag)
+{
+    struct state *state = process->state;
+    if (block->tag == tag)
+        return;
+    block->tag = tag;
+    if (block->serial == state->serial)
+        state->batch->allocs[block->index].tag = tag;
+    else if (!batch_add_late_tag(state->batch, block->seq, tag))
+        note_owed(process, EVENT_TAG, 1);
+}
+
+static bool build_order(struct heap_device *device)
+{
+    if (device->ordered)
+        return true;
+    size_t at = 0;
+    const struct map_entry *entry;
+    while ((entry = map_next(&device->living, &at))) {
+        if (!order_put(&device->order, entry->key, entry->value)) {
+            order_clear(&device->order);
+            return false;
+        }
+    }
+    device->ordered = true;
+    return true;
+}
+
+static void tag_range(struct heap_device *device, const struct event *event, int32_t tag)
+{
+    struct state_process *process = device->process;
+    if (!build_order(device)) {
+        note_owed(process, EVENT_TAG, 1);
+        return;
+    }
+    struct order_cursor cursor = order_seek(&device->order, event->addr);
+    const struct order_entry *entry;
+    while ((entry = order_next(&device->order, &cursor)) &&
+           entry->address - event->addr < event->size)
+        tag_block(process, &process->state->pool.blocks[entry->value], tag);
+}
+
+/* A range of no bytes means the block that begins there. */
+void heap_tag(struct state_process *process, const struct event *event)
+{
+    struct state *state = process->state;
+    struct heap *heap = heap_of_event(process, event);
+    uint32_t category = (uint32_t)event->a;
+    if (event->a <= CATEGORY_NONE || event->a >= CATEGORY_COUNT) {
+        note(process, NOTE_UNKNOWN_NAME, event->addr, "category %llu",
+             (unsigned long long)event->a);
+        category = CATEGORY_OTHER;
+    }
+    uint32_t name = names_lookup(process, &process->defs, event->name, ARENA_STRING);
+    uint32_t tag = names_tag(state, category, name);
+    if (!heap || !tag) {
+        note_owed(process, EVENT_TAG, 1);
+        return;
+    }
+    uint64_t at = map_get(&heap->device->living, event->addr);
+    if (at != MAP_NONE)
+        tag_block(process, &state->pool.blocks[at], (int32_t)tag);
+    if (at == MAP_NONE ? event->size > 1 : event->size > (uint64_t)state->pool.blocks[at].size)
+        tag_range(heap->device, event, (int32_t)tag);
+}
+
+void heap_oom(struct state_process *process, const struct event *event, int64_t ns)
+{
+    int64_t device = BATCH_NULL, allocated = BATCH_NULL, reserved = BATCH_NULL;
+    struct heap *heap = event->heap ? heap_of_event(process, event) : NULL;
+    if (heap) {
+        device = heap->device->id;
+        if (event->flags & EVENT_F_TOTALS)
+            heap_take_reserved(heap, event, ns);
+        allocated = heap->device->allocated;
+        reserved = heap_reserved(heap->device);
+    }
+    if (event->flags & EVENT_F_TOTALS)
+        allocated = state_min(event->a);
+    uint32_t site = names_lookup(process, &process->defs, event->site, ARENA_SITE);
+    if (!batch_put(process->state->batch, SCH_OOM, "iiniiinnn", process->state->seq, process->id,
+                   device, (int64_t)event->thread, ns, state_min(event->size), allocated, reserved,
+                   site ? (int64_t)site : BATCH_NULL))
+        note_owed(process, EVENT_OOM, 1);
+}

@@ -1,0 +1,103 @@
+/*
+ * names.h - definitions of the processes and what they are in the database.
+ *
+ * Strings, frames, sites, tags and devices are interned across the processes of a run: equal ones
+ * have one id. A process numbers its definitions 1, 2, 3, ...; `defs` translates a number.
+ *
+ * Nothing of a definition is trusted: it comes out of memory that the program can write. It is
+ * copied before it is looked at, sizes and kinds are checked, bytes that are no UTF-8 become '?',
+ * and a number that names nothing is 0, "unknown", from then on.
+ */
+#ifndef TIDEMARK_RECORDER_NAMES_H
+#define TIDEMARK_RECORDER_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "map.h"
+
+struct state;
+struct state_process;
+struct heap;
+
+/* Byte strings numbered 1, 2, 3, ... in the order of their coming.
+ * Invariants: items[i] lies inside bytes[0, byte_count); no two items are equal. */
+struct intern_item {
+    uint64_t offset;
+    uint64_t count;
+};
+
+struct intern {
+    struct map by_hash; /* hash, moved on by one as long as another item has it -> id */
+    struct intern_item *items;
+    size_t item_count, item_cap;
+    char *bytes;
+    size_t byte_count, byte_cap;
+};
+
+void intern_clear(struct intern *intern);
+bool intern_is_valid(const struct intern *intern);
+uint32_t intern_find(const struct intern *intern, const void *bytes, size_t count); /* 0 = new */
+/* The next id for bytes that intern_find did not find; 0 without memory: nothing changed. */
+uint32_t intern_add(struct intern *intern, const void *bytes, size_t count);
+const void *intern_at(const struct intern *intern, uint32_t id);
+
+struct names {             /* of a run */
+    struct intern strings; /* text with its NUL */
+    struct intern frames;  /* struct names_frame */
+    struct intern sites;   /* ids of frames, uint32_t */
+    struct intern tags;    /* struct names_tag */
+    struct intern devices; /* struct names_device */
+};
+
+struct names_frame {
+    uint32_t function, file; /* string ids, 0 = unknown */
+    uint32_t line;
+};
+
+struct names_tag {
+    uint32_t category, name;
+};
+
+struct names_device {
+    int32_t kind, ordinal;
+};
+
+struct names_def { /* what a number of a process means */
+    uint32_t kind; /* enum arena_kind; 0 = a definition that could not be read */
+    uint32_t id;   /* in the database; of a heap: its index in the process + 1 */
+};
+
+struct names_defs {       /* of a process; invariant: count <= given */
+    struct names_def *at; /* number - 1 */
+    size_t count, cap;
+    uint64_t given; /* numbers given out by the process */
+    uint64_t noted; /* bit k: an unknown number of kind k was noted */
+};
+
+void names_clear(struct names *names);
+void names_clear_defs(struct names_defs *defs);
+
+void names_define(struct state_process *process, const struct arena_record *record,
+                  const void *payload);
+
+/* The id behind a number of the process, 0 if there is none. */
+uint32_t names_unknown(struct state_process *process, uint32_t number, enum arena_kind kind);
+static inline uint32_t names_lookup(struct state_process *process, const struct names_defs *defs,
+                                    uint32_t number, enum arena_kind kind)
+{
+    if (number - 1u < defs->count && defs->at[number - 1u].kind == kind)
+        return defs->at[number - 1u].id;
+    return number ? names_unknown(process, number, kind) : 0;
+}
+
+const char *names_text(const struct names *names, uint32_t string); /* "?" for 0 */
+/* 0 without memory. */
+uint32_t names_tag(struct state *state, uint32_t category, uint32_t string);
+uint32_t names_device(struct state *state, int32_t kind, int32_t ordinal);
+/* "cpu", "cuda:0" */
+void names_print_device(const struct names *names, int64_t device, char *out, size_t size);
+
+#endif

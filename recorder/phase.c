@@ -1,0 +1,368 @@
+#include "phase.h"
+
+#include <string.h>
+
+#include "mem.h"
+#include "state_types.h"
+
+/* ---- stacks of threads ---- */
+
+static struct phase_stack *find_stack(const struct phases *phases, uint32_t thread)
+{
+    uint64_t at = map_get(&phases->by_thread, thread);
+    return at == MAP_NONE ? NULL : &phases->stacks[at];
+}
+
+static struct phase_stack *get_stack(struct phases *phases, uint32_t thread)
+{
+    struct phase_stack *stack = find_stack(phases, thread);
+    if (stack)
+        return stack;
+    if (!MEM_GROW(phases->stacks, phases->stack_cap, phases->stack_count + 1) ||
+        !map_put(&phases->by_thread, thread, phases->stack_count, NULL))
+        return NULL;
+    stack = &phases->stacks[phases->stack_count++];
+    *stack = (struct phase_stack){.thread = thread};
+    return stack;
+}
+
+/* The last stack moves into its place. Its key is taken out before it is put again, so that the map
+ * cannot want to grow. */
+static void drop_stack(struct phases *phases, struct phase_stack *stack)
+{
+    struct phase_stack *last = &phases->stacks[--phases->stack_count];
+    map_remove(&phases->by_thread, stack->thread);
+    if (stack == last)
+        return;
+    map_remove(&phases->by_thread, last->thread);
+    map_put(&phases->by_thread, last->thread, (uint64_t)(stack - phases->stacks), NULL);
+    *stack = *last;
+}
+
+const struct phase *phase_here(const struct state_process *process)
+{
+    return process->phases.process_top ? process->phases.process_top : process->phases.other;
+}
+
+const struct phase *phase_of_thread(const struct state_process *process, uint32_t thread)
+{
+    const struct phase_stack *stack = find_stack(&process->phases, thread);
+    return stack && stack->top->scope == PHASE_THREAD ? stack->top : NULL;
+}
+
+/* ---- one phase ---- */
+
+/* A record with parts for all devices; begun now: windows must have been folded. */
+static struct phase *new_phase(struct state_process *process)
+{
+    struct phases *phases = &process->phases;
+    struct phase *phase = phases->spare;
+    if (!phase && !(phase = mem_alloc(1, sizeof *phase)))
+        return NULL;
+    phases->spare = phase->below;
+    if (!MEM_GROW(phase->parts, phase->part_cap, process->device_count)) {
+        phase->below = phases->spare;
+        phases->spare = phase;
+        return NULL;
+    }
+    *phase = (struct phase){.parts = phase->parts, .part_cap = phase->part_cap};
+    phase->parent = BATCH_NULL;
+    phase->step = phases->step;
+    for (size_t i = 0; i < process->device_count; i++)
+        phase_part_begin(&phase->parts[i], process->devices[i]);
+    return phase;
+}
+
+static void give_back(struct phases *phases, struct phase *phase)
+{
+    phase->below = phases->spare;
+    phases->spare = phase;
+}
+
+/* Counts one more of that name in the step. False without memory. */
+static bool take_ordinal(struct phases *phases, struct phase *phase)
+{
+    struct map *ordinals = &phases->ordinals_no_step;
+    if (phases->step != BATCH_NULL) {
+        if (phases->step != phases->counted_step)
+            map_clear(&phases->ordinals);
+        phases->counted_step = phases->step;
+        ordinals = &phases->ordinals;
+    }
+    uint64_t count = map_get(ordinals, phase->name);
+    phase->ordinal = count == MAP_NONE ? 0 : (int64_t)count;
+    return map_put(ordinals, phase->name, (uint64_t)phase->ordinal + 1, NULL);
+}
+
+static void put_stretch(struct state_process *process, int64_t begin_seq, int64_t phase)
+{
+    if (!batch_put(process->state->batch, SCH_STRETCH, "iii", process->id, begin_seq, phase))
+        note_owed(process, EVENT_PHASE_BEGIN, 1);
+}
+
+static void end_phase(struct state_process *process, struct phase *phase, int64_t end_seq,
+                      int64_t ns, const char *ended)
+{
+    if (!phase_put_row(process, phase, end_seq, ns, ended) || !phase_put_parts(process, phase))
+        note_owed(process, EVENT_PHASE_END, 1);
+}
+
+/* ---- `other`: what is between ---- */
+
+static bool has_number(const struct state_process *process)
+{
+    return process->state->seq >= process->phases.other->begin_seq;
+}
+
+void phase_confirm(struct state_process *process)
+{
+    struct phase *other = process->phases.other;
+    if (other->id || !has_number(process))
+        return;
+    other->id = ++process->state->phase_count;
+    if (!take_ordinal(&process->phases, other))
+        note_owed(process, EVENT_PHASE_BEGIN, 1);
+    phase_put_row(process, other, BATCH_NULL, BATCH_NULL, NULL);
+    put_stretch(process, other->begin_seq, other->id);
+}
+
+void phase_before(struct state_process *process, int64_t ns)
+{
+    const struct phase *other = process->phases.other;
+    if (other && !has_number(process) && ns > other->begin_ns)
+        process->state->seq++;
+}
+
+/* The record of the next `other` is always at hand, so that a process is never without a phase. */
+static void begin_other(struct state_process *process, struct phase *other, int64_t begin_seq,
+                        int64_t ns)
+{
+    other->scope = PHASE_OTHER;
+    other->name = PHASE_NAME_OTHER;
+    other->begin_seq = begin_seq;
+    other->begin_ns = ns;
+    process->phases.other = other;
+}
+
+static void end_other(struct state_process *process, int64_t end_seq, int64_t ns, const char *ended)
+{
+    struct phases *phases = &process->phases;
+    struct phase *other = phases->other;
+    if (end_seq >= other->begin_seq) {
+        phase_confirm(process);
+        end_phase(process, other, end_seq, ns, ended);
+    }
+    phases->other = NULL;
+    give_back(phases, other);
+}
+
+/* A record was given back just now, and it had parts for all devices: new_phase cannot fail. */
+static void next_other(struct state_process *process, int64_t begin_seq, int64_t ns)
+{
+    begin_other(process, new_phase(process), begin_seq, ns);
+}
+
+bool phase_start(struct state_process *process)
+{
+    struct phases *phases = &process->phases;
+    phases->step = phases->counted_step = BATCH_NULL;
+    struct phase *other = new_phase(process);
+    if (other)
+        begin_other(process, other, process->state->seq + 1, process->start_ns);
+    return other != NULL;
+}
+
+/* ---- begin ---- */
+
+/* What is begun on top of a phase that is not stored is not stored either: else the ends would
+ * close the wrong ones. */
+static void leave_unstored(struct state_process *process, struct phase_stack *stack, bool too_many)
+{
+    if (too_many)
+        note(process, NOTE_TOO_MANY_PHASES, NOTE_NO_ADDRESS, "more than %d", PHASE_MAX_OPEN);
+    else
+        note_owed(process, EVENT_PHASE_BEGIN, 1);
+    if (stack && stack->top)
+        stack->unstored++;
+    else if (stack)
+        drop_stack(&process->phases, stack);
+}
+
+static struct phase *make_phase(struct state_process *process, const struct event *event,
+                                int64_t ns)
+{
+    struct phases *phases = &process->phases;
+    phase_fold_windows(process);
+    struct phase *phase = new_phase(process);
+    if (!phase)
+        return NULL;
+    phase->name = names_lookup(process, &process->defs, event->name, ARENA_STRING);
+    phase->thread = event->thread;
+    phase->begin_seq = process->state->seq;
+    phase->begin_ns = ns;
+    if (!take_ordinal(phases, phase)) {
+        give_back(phases, phase);
+        return NULL;
+    }
+    phase->id = ++process->state->phase_count;
+    return phase;
+}
+
+static void push(struct state_process *process, struct phase_stack *stack, struct phase *phase)
+{
+    struct phases *phases = &process->phases;
+    const struct phase *owner = phases->process_top;
+    phase->scope = !owner || owner->thread == phase->thread ? PHASE_PROCESS : PHASE_THREAD;
+    if (stack->top)
+        phase->parent = stack->top->id;
+    else if (phase->scope == PHASE_THREAD)
+        phase->parent = owner->id;
+    phase->below = stack->top;
+    stack->top = phase;
+    phases->open++;
+    if (phase->scope == PHASE_PROCESS)
+        phases->process_top = phase;
+    else
+        phases->thread_scope_open++;
+}
+
+void phase_begin(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct phases *phases = &process->phases;
+    struct phase_stack *stack = find_stack(phases, event->thread);
+    bool too_many = phases->open >= PHASE_MAX_OPEN;
+    if (too_many || (stack && stack->unstored)) {
+        leave_unstored(process, stack, too_many);
+        return;
+    }
+    if (!stack)
+        stack = get_stack(phases, event->thread);
+    struct phase *phase = stack ? make_phase(process, event, ns) : NULL;
+    if (!phase) {
+        leave_unstored(process, stack, false);
+        return;
+    }
+    if (phases->other)
+        end_other(process, phase->begin_seq - 1, ns, "end");
+    push(process, stack, phase);
+    phase_put_row(process, phase, BATCH_NULL, BATCH_NULL, NULL);
+    if (phase->scope == PHASE_PROCESS)
+        put_stretch(process, phase->begin_seq, phase->id);
+}
+
+/* ---- end ---- */
+
+static void pop(struct state_process *process, struct phase_stack *stack)
+{
+    struct phases *phases = &process->phases;
+    struct phase *phase = stack->top;
+    struct phase *below = phase->below;
+    if (below)
+        phase_fold_down(process, phase, below);
+    if (phase->scope == PHASE_PROCESS)
+        phases->process_top = below && below->scope == PHASE_PROCESS ? below : NULL;
+    else
+        phases->thread_scope_open--;
+    stack->top = below;
+    phases->open--;
+    give_back(phases, phase);
+}
+
+/* Ends the phases of a thread from the top down to `last`, now, at the number state->seq. */
+static void end_down_to(struct state_process *process, struct phase_stack *stack,
+                        const struct phase *last, int64_t ns, const char *ended_above,
+                        const char *ended)
+{
+    struct phases *phases = &process->phases;
+    const struct phase *before = phases->process_top;
+    int64_t seq = process->state->seq;
+    phase_fold_windows(process);
+    heap_compare_totals(process);
+    for (const struct phase *phase = NULL; phase != last;) {
+        phase = stack->top;
+        end_phase(process, stack->top, seq, ns, phase == last ? ended : ended_above);
+        pop(process, stack);
+    }
+    if (before && !phases->process_top)
+        next_other(process, seq + 1, ns);
+    else if (phases->process_top != before)
+        put_stretch(process, seq + 1, phases->process_top->id);
+    if (!stack->top)
+        drop_stack(phases, stack);
+}
+
+void phase_end(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct phase_stack *stack = find_stack(&process->phases, event->thread);
+    uint32_t name = names_lookup(process, &process->defs, event->name, ARENA_STRING);
+    const char *text = name ? names_text(&process->state->names, name) : "";
+    if (stack && stack->unstored) {
+        stack->unstored--;
+        return;
+    }
+    const struct phase *last = stack ? stack->top : NULL;
+    while (last && name && last->name != name)
+        last = last->below;
+    if (!last) {
+        note(process, NOTE_PHASE_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%.120s", text);
+        return;
+    }
+    for (const struct phase *inner = stack->top; inner != last; inner = inner->below)
+        note(process, NOTE_PHASE_UNBALANCED, NOTE_NO_ADDRESS, "%.60s was open as %.60s ended",
+             phase_name(process->state, inner->name), text);
+    end_down_to(process, stack, last, ns, "unbalanced",
+                event->flags & EVENT_F_EXCEPTION ? "exception" : "end");
+}
+
+/* All of a thread's phases, because the thread or the process is gone. */
+static void end_stack(struct state_process *process, struct phase_stack *stack, int64_t ns,
+                      const char *ended)
+{
+    const struct phase *bottom = stack->top;
+    for (const struct phase *phase = stack->top; phase; phase = phase->below) {
+        note(process, NOTE_PHASE_LEFT_OPEN, NOTE_NO_ADDRESS, "%.120s",
+             phase_name(process->state, phase->name));
+        bottom = phase;
+    }
+    end_down_to(process, stack, bottom, ns, ended, ended);
+}
+
+void phase_end_thread(struct state_process *process, uint32_t thread, int64_t ns)
+{
+    struct phase_stack *stack = find_stack(&process->phases, thread);
+    if (stack)
+        end_stack(process, stack, ns, "unbalanced");
+}
+
+void phase_end_all(struct state_process *process, int64_t ns)
+{
+    struct phases *phases = &process->phases;
+    while (phases->stack_count)
+        end_stack(process, &phases->stacks[phases->stack_count - 1], ns, "process end");
+    phase_fold_windows(process);
+    heap_compare_totals(process);
+    phase_before(process, ns);
+    end_other(process, process->state->seq, ns, "process end");
+}
+
+/* ---- steps ---- */
+
+/* STEP_BEGIN is the first number of the new step, STEP_END the last of the old one. */
+void phase_step(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct phases *phases = &process->phases;
+    bool begins = event->kind == EVENT_STEP_BEGIN;
+    int64_t seq = process->state->seq;
+    if (!begins && phases->step == BATCH_NULL) {
+        note(process, NOTE_STEP_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", "");
+        return;
+    }
+    bool between = phases->other != NULL;
+    if (between) {
+        phase_fold_windows(process);
+        end_other(process, begins ? seq - 1 : seq, ns, "end");
+    }
+    phases->step = begins ? state_min(event->a) : BATCH_NULL;
+    if (between)
+        next_other(process, begins ? seq : seq + 1, ns);
+}

@@ -1,0 +1,113 @@
+/*
+ * phase.h - the open phases of a process and what happened inside them.
+ *
+ * Each thread has a stack of open phases. At any instant exactly one phase of scope 'process' is
+ * innermost: the top of the owner's stack, or, when no phase of scope 'process' is open, one of
+ * kind `other`. So the process's time and events are divided among them without rest.
+ *
+ * Sequence numbers. A phase has the events from its PHASE_BEGIN to its PHASE_END, both included;
+ * what is around it goes on after the end. An `other` has what is between: from the number after
+ * the end (or after STEP_END, or from STEP_BEGIN itself on) to the number before the next begin. If
+ * that range would be empty although time passed, the `other` gets a number of its own which no
+ * event has: so begin_seq <= end_seq always, and each number belongs to one innermost phase. An
+ * `other` with neither is dropped: it gets an id only when it is sure to stay ("confirmed").
+ *
+ * Peaks. Each device has a window: its maximum since the last boundary. A boundary folds the window
+ * into the top of each stack; a phase that ends folds its peak into the one below it. So an event
+ * costs the same however many phases are open.
+ *
+ * Invariants (phase_is_valid): `other` is there if and only if process_top is NULL; the phases of
+ * scope 'process' are the uppermost of one stack; peak of a phase, with all above it and the
+ * window >= allocated.
+ */
+#ifndef TIDEMARK_RECORDER_PHASE_H
+#define TIDEMARK_RECORDER_PHASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event.h"
+#include "heap.h"
+#include "map.h"
+
+#define PHASE_MAX_OPEN 4096 /* of one process; what is begun beyond is noted, not stored */
+
+struct phase_part { /* a phase on one device */
+    int64_t begin_allocated;
+    uint64_t begin_allocs, begin_frees, begin_bytes; /* the device's counters when it began */
+    struct heap_window peak;
+};
+
+#define PHASE_NAME_OTHER UINT32_MAX
+
+enum phase_scope { PHASE_OTHER, PHASE_PROCESS, PHASE_THREAD };
+
+struct phase {
+    int64_t id;          /* 0 = an `other` that is not confirmed */
+    struct phase *below; /* the one around it in its thread; or the next spare record */
+    int64_t parent;      /* phase.id, BATCH_NULL */
+    enum phase_scope scope;
+    uint32_t name; /* string id, 0 = unknown, PHASE_NAME_OTHER */
+    uint32_t thread;
+    int64_t ordinal, step, begin_seq, begin_ns;
+    struct phase_part *parts; /* one for each device of the process */
+    size_t part_cap;
+};
+
+struct phase_stack {
+    uint32_t thread;
+    struct phase *top;
+    uint64_t unstored; /* begun on top of it, but not stored: so many ends are to be ignored */
+};
+
+struct phases {          /* of a process */
+    struct phase *other; /* NULL while a phase of scope 'process' is open */
+    struct phase *process_top;
+    struct phase_stack *stacks; /* of threads with an open phase */
+    size_t stack_count, stack_cap;
+    struct map by_thread; /* thread -> index in stacks */
+    size_t open;          /* on all stacks */
+    size_t thread_scope_open;
+    struct phase *spare;
+    int64_t step;         /* BATCH_NULL = outside of any */
+    int64_t counted_step; /* which step `ordinals` counts */
+    struct map ordinals;  /* name -> phases of that name so far */
+    struct map ordinals_no_step;
+};
+
+bool phase_start(struct state_process *process); /* the first `other`; false without memory */
+void phase_forget(struct state_process *process);
+bool phase_add_device(struct state_process *process); /* a part for one more device, everywhere */
+
+/* Call before a PHASE_BEGIN or STEP_BEGIN gets its number: an `other` that it ends may need one. */
+void phase_before(struct state_process *process, int64_t ns);
+void phase_begin(struct state_process *process, const struct event *event, int64_t ns);
+void phase_end(struct state_process *process, const struct event *event, int64_t ns);
+void phase_step(struct state_process *process, const struct event *event, int64_t ns);
+void phase_end_thread(struct state_process *process, uint32_t thread, int64_t ns);
+void phase_end_all(struct state_process *process, int64_t ns);
+void phase_flush(struct state_process *process); /* writes the open ones as they stand */
+
+/* The phase that a block of this thread belongs to, where that is not what `stretch` says; or NULL
+ */
+const struct phase *phase_of_thread(const struct state_process *process, uint32_t thread);
+/* The innermost of scope 'process': never NULL while the process lives. */
+const struct phase *phase_here(const struct state_process *process);
+const char *phase_name(const struct state *state, uint32_t name);
+bool phase_is_valid(const struct state_process *process);
+
+/* An `other` that has a number is sure to stay: it gets its id, its row and its stretch. */
+void phase_confirm(struct state_process *process);
+
+/* phase_rows.c: what a phase is in the database. */
+void phase_fold_windows(struct state_process *process);
+void phase_fold_down(const struct state_process *process, const struct phase *from,
+                     struct phase *into);
+void phase_part_begin(struct phase_part *part, const struct heap_device *device);
+/* False without memory. */
+bool phase_put_row(struct state_process *process, const struct phase *phase, int64_t end_seq,
+                   int64_t end_ns, const char *ended);
+bool phase_put_parts(struct state_process *process, const struct phase *phase);
+
+#endif

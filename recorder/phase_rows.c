@@ -1,0 +1,220 @@
+/* What a phase did on each device, its rows, and the end of a process's phases. */
+#include <string.h>
+
+#include "mem.h"
+#include "state_types.h"
+
+const char *phase_name(const struct state *state, uint32_t name)
+{
+    return name == PHASE_NAME_OTHER ? "other" : names_text(&state->names, name);
+}
+
+static const char *kind_of(const struct state *state, const struct phase *phase)
+{
+    static const char *const known[] = {"zero_grad", "forward",   "loss",
+                                        "backward",  "optimizer", "eval"};
+    if (phase->scope == PHASE_OTHER)
+        return "other";
+    const char *name = phase_name(state, phase->name);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i]) == 0)
+            return known[i];
+    return "user";
+}
+
+/* ---- peaks ---- */
+
+void phase_part_begin(struct phase_part *part, const struct heap_device *device)
+{
+    *part = (struct phase_part){
+        .begin_allocated = device->allocated,
+        .begin_allocs = device->allocs,
+        .begin_frees = device->frees,
+        .begin_bytes = device->alloc_bytes,
+        .peak = {device->allocated, BATCH_NULL, BATCH_NULL, heap_reserved(device)},
+    };
+}
+
+static void fold(struct phase_part *part, const struct heap_window *peak)
+{
+    if (peak->peak > part->peak.peak)
+        part->peak = *peak;
+}
+
+void phase_fold_windows(struct state_process *process)
+{
+    struct phases *phases = &process->phases;
+    for (size_t i = 0; i < process->device_count; i++) {
+        struct heap_device *device = process->devices[i];
+        for (size_t k = 0; device->window.seq != BATCH_NULL && k < phases->stack_count; k++)
+            if (phases->stacks[k].top)
+                fold(&phases->stacks[k].top->parts[i], &device->window);
+        if (phases->other)
+            fold(&phases->other->parts[i], &device->window);
+        device->window =
+            (struct heap_window){device->allocated, BATCH_NULL, BATCH_NULL, heap_reserved(device)};
+    }
+}
+
+void phase_fold_down(const struct state_process *process, const struct phase *from,
+                     struct phase *into)
+{
+    for (size_t i = 0; i < process->device_count; i++)
+        fold(&into->parts[i], &from->parts[i].peak);
+}
+
+bool phase_add_device(struct state_process *process)
+{
+    struct phases *phases = &process->phases;
+    size_t index = process->device_count;
+    for (size_t k = 0; k <= phases->stack_count; k++) {
+        struct phase *phase = k < phases->stack_count ? phases->stacks[k].top : phases->other;
+        for (; phase; phase = phase->below) {
+            if (!MEM_GROW(phase->parts, phase->part_cap, index + 1))
+                return false;
+            phase_part_begin(&phase->parts[index], process->devices[index]);
+        }
+    }
+    return true;
+}
+
+/* ---- rows ---- */
+
+bool phase_put_row(struct state_process *process, const struct phase *phase, int64_t end_seq,
+                   int64_t end_ns, const char *ended)
+{
+    const struct state *state = process->state;
+    bool other = phase->scope == PHASE_OTHER;
+    return batch_put(state->batch, SCH_PHASE, "iinnissnininss", phase->id, process->id,
+                     other ? BATCH_NULL : (int64_t)phase->thread, phase->parent, phase->ordinal,
+                     kind_of(state, phase), phase_name(state, phase->name), phase->step,
+                     phase->begin_seq, end_seq, phase->begin_ns, end_ns,
+                     phase->scope == PHASE_THREAD ? "thread" : "process", ended);
+}
+
+static bool put_part(struct state_process *process, const struct phase *phase,
+                     const struct heap_device *device)
+{
+    const struct phase_part *part = &phase->parts[device->index];
+    return batch_put(process->state->batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii", phase->id,
+                     device->id, part->begin_allocated, device->allocated,
+                     device->requested_unknown ? BATCH_NULL : device->requested,
+                     heap_active(device), heap_reserved(device),
+                     device->segments_known ? device->split : BATCH_NULL, device->max_allocated,
+                     device->max_allocated_seq, device->max_reserved, part->peak.peak,
+                     part->peak.seq, part->peak.ns, part->peak.reserved,
+                     state_min(device->allocs - part->begin_allocs),
+                     state_min(device->frees - part->begin_frees),
+                     state_min(device->alloc_bytes - part->begin_bytes));
+}
+
+bool phase_put_parts(struct state_process *process, const struct phase *phase)
+{
+    bool all = true;
+    for (size_t i = 0; i < process->device_count; i++)
+        if (process->devices[i]->allocs)
+            all = put_part(process, phase, process->devices[i]) && all;
+    return all;
+}
+
+static void put_open(struct state_process *process, const struct phase *phase)
+{
+    phase_put_row(process, phase, BATCH_NULL, BATCH_NULL, NULL);
+    phase_put_parts(process, phase);
+}
+
+/* A row that finds no memory now is written by the next flush, or when the phase ends. */
+void phase_flush(struct state_process *process)
+{
+    struct phases *phases = &process->phases;
+    phase_fold_windows(process);
+    if (phases->other) {
+        phase_confirm(process);
+        if (phases->other->id)
+            put_open(process, phases->other);
+    }
+    for (size_t k = 0; k < phases->stack_count; k++) {
+        for (struct phase *phase = phases->stacks[k].top; phase; phase = phase->below) {
+            if (phase->below)
+                phase_fold_down(process, phase, phase->below);
+            put_open(process, phase);
+        }
+    }
+}
+
+/* ---- end and check ---- */
+
+static void free_phases(struct phase *phase)
+{
+    while (phase) {
+        struct phase *below = phase->below;
+        mem_free(phase->parts);
+        mem_free(phase);
+        phase = below;
+    }
+}
+
+void phase_forget(struct state_process *process)
+{
+    struct phases *phases = &process->phases;
+    for (size_t k = 0; k < phases->stack_count; k++)
+        free_phases(phases->stacks[k].top);
+    free_phases(phases->other);
+    free_phases(phases->spare);
+    mem_free(phases->stacks);
+    map_clear(&phases->by_thread);
+    map_clear(&phases->ordinals);
+    map_clear(&phases->ordinals_no_step);
+    *phases = (struct phases){0};
+}
+
+/* Peaks from the top down: each phase's counts for those below it. */
+static bool peaks_are_valid(const struct state_process *process, const struct phase *top)
+{
+    for (size_t i = 0; i < process->device_count; i++) {
+        int64_t peak = process->devices[i]->window.peak;
+        for (const struct phase *phase = top; phase; phase = phase->below) {
+            const struct phase_part *part = &phase->parts[i];
+            if (part->peak.peak > peak)
+                peak = part->peak.peak;
+            if (peak < process->devices[i]->allocated || part->peak.peak < part->begin_allocated)
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool stack_is_valid(const struct state_process *process, size_t at, size_t *open,
+                           size_t *of_thread)
+{
+    const struct phases *phases = &process->phases;
+    const struct phase_stack *stack = &phases->stacks[at];
+    bool below_thread_scope = false;
+    if (!stack->top || map_get(&phases->by_thread, stack->thread) != at)
+        return false;
+    for (const struct phase *phase = stack->top; phase; phase = phase->below) {
+        bool process_scope = phase->scope == PHASE_PROCESS;
+        if (phase->scope == PHASE_OTHER || phase->thread != stack->thread ||
+            phase->part_cap < process->device_count || (process_scope && below_thread_scope) ||
+            (process_scope && phase == stack->top && phase != phases->process_top))
+            return false;
+        below_thread_scope |= !process_scope;
+        ++*open;
+        *of_thread += !process_scope;
+    }
+    return peaks_are_valid(process, stack->top);
+}
+
+bool phase_is_valid(const struct state_process *process)
+{
+    const struct phases *phases = &process->phases;
+    size_t open = 0, of_thread = 0;
+    if ((phases->other == NULL) == (phases->process_top == NULL) ||
+        phases->by_thread.count != phases->stack_count)
+        return false;
+    for (size_t k = 0; k < phases->stack_count; k++)
+        if (!stack_is_valid(process, k, &open, &of_thread))
+            return false;
+    return open == phases->open && of_thread == phases->thread_scope_open &&
+           (!phases->other || peaks_are_valid(process, phases->other));
+}

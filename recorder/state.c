@@ -1,0 +1,287 @@
+#include "state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "mem.h"
+#include "names_utf8.h"
+#include "state_process.h"
+#include "state_types.h"
+
+/* ---- the run ---- */
+
+int state_new(struct state **out, const struct state_options *options)
+{
+    struct state *state = mem_alloc(1, sizeof *state);
+    if (!state)
+        return ERR_NOMEM;
+    state->options = *options;
+    if (!state->options.keyframe_events)
+        state->options.keyframe_events = KEYFRAME_EVENTS;
+    if (!state->options.flush_allocs)
+        state->options.flush_allocs = STATE_FLUSH_ALLOCS;
+    state->serial = 1;
+    state->pool.free = BLOCK_END;
+    state->peak = (struct state_peak){.process = BATCH_NULL, .device = BATCH_NULL};
+    state->batch = batch_new();
+    state->scratch = mem_alloc(1, ARENA_MAX_PAYLOAD + 1);
+    if (!state->batch || !state->scratch) {
+        state_free(state);
+        return ERR_NOMEM;
+    }
+    state->batch->made_ns = options->start_ns;
+    *out = state;
+    return BASE_OK;
+}
+
+void state_free(struct state *state)
+{
+    if (!state)
+        return;
+    while (state->processes)
+        process_free(state->processes);
+    names_clear(&state->names);
+    mem_free(state->pool.blocks);
+    mem_free(state->scratch);
+    batch_free(state->batch);
+    mem_free(state);
+}
+
+struct batch *state_batch(struct state *state)
+{
+    return state->batch;
+}
+
+int64_t state_seq(const struct state *state)
+{
+    return state->seq;
+}
+
+/* ---- events ---- */
+
+/* Never backwards. The hello may have been read after the first event was made: then the process
+ * began with that event. */
+static int64_t event_time(struct state_process *process, uint64_t time_ns)
+{
+    int64_t ns = state_run_ns(process->state, time_ns);
+    if (!process->events && ns < process->start_ns) {
+        process->start_ns = process->last_ns = ns;
+        process->phases.other->begin_ns = ns;
+    }
+    if (ns < process->last_ns)
+        ns = process->last_ns;
+    process->last_ns = ns;
+    return ns;
+}
+
+static void put_mark(struct state_process *process, const struct event *event, int64_t ns)
+{
+    const struct state *state = process->state;
+    uint32_t name = names_lookup(process, &process->defs, event->name, ARENA_STRING);
+    if (!batch_put(state->batch, SCH_MARK, "iiiisi", state->seq, process->id,
+                   (int64_t)event->thread, ns, names_text(&state->names, name), (int64_t)event->a))
+        note_owed(process, EVENT_MARK, 1);
+}
+
+static void dispatch(struct state_process *process, const struct event *event, int64_t ns)
+{
+    switch ((enum event_kind)event->kind) {
+    case EVENT_BLOCK_ALLOC:
+        heap_block_alloc(process, event, ns);
+        break;
+    case EVENT_BLOCK_FREE:
+        heap_block_free(process, event, ns);
+        break;
+    case EVENT_BLOCK_IDLE:
+        heap_block_idle(process, event);
+        break;
+    case EVENT_SEGMENT_ALLOC:
+        heap_segment_alloc(process, event, ns);
+        break;
+    case EVENT_SEGMENT_FREE:
+        heap_segment_free(process, event, ns);
+        break;
+    case EVENT_PHASE_BEGIN:
+        phase_begin(process, event, ns);
+        break;
+    case EVENT_PHASE_END:
+        phase_end(process, event, ns);
+        break;
+    case EVENT_STEP_BEGIN:
+    case EVENT_STEP_END:
+        phase_step(process, event, ns);
+        break;
+    case EVENT_MARK:
+        put_mark(process, event, ns);
+        break;
+    case EVENT_TAG:
+        heap_tag(process, event);
+        break;
+    case EVENT_OOM:
+        heap_oom(process, event, ns);
+        break;
+    case EVENT_NONE:
+    case EVENT_KIND_COUNT:
+    default:
+        note(process, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "kind %u", (unsigned)event->kind);
+    }
+}
+
+int64_t state_event(struct state_process *process, const struct event *event)
+{
+    struct state *state = process->state;
+    int64_t ns = event_time(process, event->time_ns);
+    if (event->kind == EVENT_PHASE_BEGIN || event->kind == EVENT_STEP_BEGIN)
+        phase_before(process, ns);
+    int64_t seq = ++state->seq;
+    if (!process->events++)
+        process->first_seq = seq;
+    process->last_seq = seq;
+    process->changed = true;
+    state->events++;
+    state->batch->event_count++;
+    dispatch(process, event, ns);
+    return seq;
+}
+
+void state_define(struct state_process *process, const struct arena_record *record,
+                  const void *payload)
+{
+    names_define(process, record, payload);
+}
+
+/* ---- what was lost on the way ---- */
+
+static void put_loss(struct state_process *process, const struct state_loss *loss, const char *kind,
+                     unsigned owed_as, uint64_t n)
+{
+    const struct state *state = process->state;
+    if (n && !batch_put(state->batch, SCH_LOST, "iiiiisi", process->id, loss->first_seq, state->seq,
+                        state_run_ns(state, loss->first_ns), state_run_ns(state, loss->last_ns),
+                        kind, state_min(n))) {
+        note_owed(process, owed_as, n);
+        process->state->lost -= n; /* counted by the caller, or not an event */
+    }
+}
+
+void state_lost(struct state_process *process, const struct state_loss *loss)
+{
+    struct state *state = process->state;
+    for (unsigned kind = 0; kind < sizeof loss->by_kind / sizeof *loss->by_kind; kind++) {
+        state->lost += loss->by_kind[kind];
+        put_loss(process, loss, event_kind_name(kind), kind < EVENT_KIND_COUNT ? kind : OWED_FACT,
+                 loss->by_kind[kind]);
+        process->notes.unsure |= loss->by_kind[kind] > 0;
+    }
+    put_loss(process, loss, "late", OWED_FACT, loss->late);
+}
+
+void state_torn(struct state_process *process, uint64_t ticket, uint64_t at_ns, const char *why)
+{
+    struct state *state = process->state;
+    state->torn++;
+    process->notes.unsure = true;
+    if (!batch_put(state->batch, SCH_TORN, "iiiis", process->id, state->seq + 1, state_min(ticket),
+                   state_run_ns(state, at_ns), why))
+        note_owed(process, OWED_FACT, 1);
+}
+
+/* ---- flushing ---- */
+
+bool state_wants_flush(const struct state *state)
+{
+    const struct batch *batch = state->batch;
+    return batch->alloc_count >= state->options.flush_allocs ||
+           batch->end_count >= state->options.flush_allocs ||
+           batch->cell_count * sizeof *batch->cells + batch->text_count >= STATE_FLUSH_BYTES;
+}
+
+struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit)
+{
+    struct batch *fresh = batch_new();
+    if (!fresh)
+        return NULL;
+    for (struct state_process *process = state->processes; process;) {
+        struct state_process *next = process->next;
+        process_flush(process);
+        process = next;
+    }
+    keyframe_flush(state);
+    struct batch *done = state->batch;
+    done->commit = commit;
+    fresh->made_ns = now_ns;
+    state->batch = fresh;
+    state->serial++;
+    return done;
+}
+
+/* ---- totals ---- */
+
+static void take_peak(struct state_peak *peak, const struct heap_device *device)
+{
+    uint64_t allocated = (uint64_t)device->max_allocated;
+    if (!allocated || allocated < peak->allocated ||
+        (allocated == peak->allocated && peak->seq <= device->max_allocated_seq))
+        return;
+    *peak = (struct state_peak){
+        .allocated = allocated,
+        .process = device->process->id,
+        .device = device->id,
+        .seq = device->max_allocated_seq,
+        .step = device->max_step,
+        .phase = device->max_phase,
+    };
+}
+
+void state_take_peaks(struct state_peak *peak, const struct state_process *process)
+{
+    for (size_t i = 0; i < process->device_count; i++)
+        take_peak(peak, process->devices[i]);
+}
+
+static uint64_t allocated_now(const struct state_process *process)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < process->device_count; i++) {
+        uint64_t allocated = (uint64_t)process->devices[i]->allocated;
+        sum = allocated > UINT64_MAX - sum ? UINT64_MAX : sum + allocated;
+    }
+    return sum;
+}
+
+void state_totals(const struct state *state, struct state_totals *out)
+{
+    struct state_peak peak = state->peak;
+    *out = (struct state_totals){
+        .events = state->events,
+        .allocs = state->allocs,
+        .frees = state->frees,
+        .living = state->allocs - state->frees,
+        .lost = state->lost,
+        .torn = state->torn,
+        .anomalies = state->anomalies,
+        .peak_process = BATCH_NULL,
+        .peak_device = BATCH_NULL,
+        .peak_seq = BATCH_NULL,
+        .peak_step = BATCH_NULL,
+    };
+    for (const struct state_process *p = state->processes; p; p = p->next) {
+        uint64_t allocated = allocated_now(p);
+        out->allocated =
+            allocated > UINT64_MAX - out->allocated ? UINT64_MAX : out->allocated + allocated;
+        state_take_peaks(&peak, p);
+    }
+    if (!peak.allocated)
+        return;
+    out->peak_allocated = peak.allocated;
+    out->peak_process = peak.process;
+    out->peak_device = peak.device;
+    out->peak_seq = peak.seq;
+    out->peak_step = peak.step;
+    const char *name = phase_name(state, peak.phase);
+    snprintf(out->peak_phase, sizeof out->peak_phase, "%.*s",
+             (int)names_cut(name, sizeof out->peak_phase - 1), name);
+    names_print_device(&state->names, peak.device, out->peak_device_name,
+                       sizeof out->peak_device_name);
+}

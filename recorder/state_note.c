@@ -1,0 +1,135 @@
+#include "state_note.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "names_utf8.h"
+#include "state_types.h"
+
+static const char *const texts[NOTE_KIND_COUNT] = {
+    [NOTE_FREE_WITHOUT_ALLOC] = "free without allocation",
+    [NOTE_ADDRESS_TWICE] = "address handed out twice",
+    [NOTE_FREE_OF_ANOTHER_SIZE] = "free of another size",
+    [NOTE_IDLE_WITHOUT_FREE] = "idle without free",
+    [NOTE_REUSED_WHILE_WAITING] = "handed out while waiting",
+    [NOTE_SEGMENT_FREE_WITHOUT_ALLOC] = "segment free without allocation",
+    [NOTE_SEGMENT_TWICE] = "segment taken twice",
+    [NOTE_SIZE_TOO_LARGE] = "size too large",
+    [NOTE_TOTALS_DIFFER] = "totals differ",
+    [NOTE_PHASE_END_WITHOUT_BEGIN] = "phase end without begin",
+    [NOTE_PHASE_UNBALANCED] = "phase unbalanced",
+    [NOTE_PHASE_LEFT_OPEN] = "phase left open",
+    [NOTE_TOO_MANY_PHASES] = "too many open phases",
+    [NOTE_STEP_END_WITHOUT_BEGIN] = "step end without begin",
+    [NOTE_TOO_MANY_DEVICES] = "too many devices",
+    [NOTE_UNKNOWN_NAME] = "unknown name",
+    [NOTE_UNKNOWN_EVENT] = "unknown event",
+    [NOTE_BAD_DEFINITION] = "bad definition",
+};
+
+/* Kinds that need no mistake of the program once events of blocks or phases are missing. */
+static bool explained_by_loss(enum note_kind kind)
+{
+    return kind <= NOTE_TOTALS_DIFFER ? kind != NOTE_SIZE_TOO_LARGE : kind <= NOTE_PHASE_LEFT_OPEN;
+}
+
+static bool put_note(struct state_process *process, enum note_kind kind, uint64_t address,
+                     const char *detail)
+{
+    return batch_put(process->state->batch, SCH_ANOMALY, "iiisns", process->state->seq, process->id,
+                     process->last_ns, texts[kind],
+                     address == NOTE_NO_ADDRESS ? BATCH_NULL : (int64_t)address, detail);
+}
+
+void note(struct state_process *process, enum note_kind kind, uint64_t address, const char *format,
+          ...)
+{
+    struct notes *notes = &process->notes;
+    if (notes->unsure && explained_by_loss(kind)) {
+        notes->after_loss[kind]++;
+        return;
+    }
+    process->state->anomalies++;
+    notes->counted[kind]++;
+    if (notes->stored[kind] == NOTE_ROWS)
+        return;
+    char detail[160];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(detail, sizeof detail, format, list);
+    va_end(list);
+    detail[names_cut(detail, sizeof detail - 4)] = '\0';
+    if (put_note(process, kind, address, detail[0] ? detail : NULL))
+        notes->stored[kind]++;
+}
+
+void note_rest(struct state_process *process)
+{
+    struct notes *notes = &process->notes;
+    char detail[80];
+    for (enum note_kind kind = 0; kind < NOTE_KIND_COUNT; kind++) {
+        uint64_t more = notes->counted[kind] - notes->stored[kind];
+        if (more) {
+            snprintf(detail, sizeof detail, "%llu more of this kind", (unsigned long long)more);
+            put_note(process, kind, NOTE_NO_ADDRESS, detail);
+        }
+        if (notes->after_loss[kind]) {
+            snprintf(detail, sizeof detail, "%llu after a loss of events",
+                     (unsigned long long)notes->after_loss[kind]);
+            put_note(process, kind, NOTE_NO_ADDRESS, detail);
+        }
+    }
+}
+
+static const char *owed_name(unsigned what)
+{
+    if (what < EVENT_KIND_COUNT)
+        return event_kind_name(what);
+    return what == OWED_DEFINITION ? "definition" : what == OWED_CURVE ? "curve" : "fact";
+}
+
+void note_owed(struct state_process *process, unsigned what, uint64_t n)
+{
+    struct notes *notes = &process->notes;
+    if (!notes->owes) {
+        notes->owed_seq = process->state->seq > 0 ? process->state->seq - 1 : 0;
+        notes->owed_ns = process->last_ns;
+    }
+    notes->owes = true;
+    notes->owed[what] += n;
+    process->state->lost += n;
+    if (what == EVENT_BLOCK_ALLOC || what == EVENT_BLOCK_FREE || what == EVENT_PHASE_BEGIN)
+        notes->unsure = true;
+}
+
+void note_pay(struct state_process *process)
+{
+    struct notes *notes = &process->notes;
+    if (!notes->owes)
+        return;
+    bool all = true;
+    for (unsigned what = 0; what < OWED_COUNT; what++) {
+        if (!notes->owed[what])
+            continue;
+        if (batch_put(process->state->batch, SCH_LOST, "iiiiisi", process->id, notes->owed_seq,
+                      process->state->seq, notes->owed_ns, process->last_ns, owed_name(what),
+                      state_min(notes->owed[what])))
+            notes->owed[what] = 0;
+        else
+            all = false;
+    }
+    notes->owes = !all;
+}
+
+bool note_is_valid(const struct state_process *process)
+{
+    const struct notes *notes = &process->notes;
+    uint64_t owed = 0;
+    for (unsigned what = 0; what < OWED_COUNT; what++)
+        owed += notes->owed[what];
+    for (unsigned kind = 0; kind < NOTE_KIND_COUNT; kind++)
+        if (notes->stored[kind] > notes->counted[kind] || notes->stored[kind] > NOTE_ROWS)
+            return false;
+    return notes->owes == (owed > 0);
+}

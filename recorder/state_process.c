@@ -1,0 +1,232 @@
+#include "state_process.h"
+
+#include <string.h>
+
+#include "mem.h"
+#include "names_utf8.h"
+#include "state_types.h"
+
+/* A copy that a database takes; NULL stays NULL. False without memory. */
+static bool copy_text(const char **out, const char *text)
+{
+    *out = NULL;
+    if (!text)
+        return true;
+    size_t bytes = strlen(text);
+    char *copy = mem_copy(text, bytes);
+    if (copy)
+        names_clean((unsigned char *)copy, bytes);
+    *out = copy;
+    return copy != NULL;
+}
+
+static void free_text(const char **text)
+{
+    mem_free((void *)(uintptr_t)*text);
+    *text = NULL;
+}
+
+static bool put_process(const struct state_process *process)
+{
+    const struct state_hello *hello = &process->hello;
+    return batch_put(process->state->batch, SCH_PROCESS, "iinsinnnnsssssnnnni", process->id,
+                     hello->pid, hello->parent, hello->origin, process->start_ns, process->end_ns,
+                     hello->rank, hello->local_rank, hello->world_size, hello->host, hello->argv,
+                     hello->live, hello->why_not, process->end.ended, process->end.exit_code,
+                     process->end.signal, process->first_seq, process->last_seq,
+                     state_min(process->events));
+}
+
+static bool copy_hello(struct state_process *process, const struct state_hello *hello)
+{
+    struct state_hello *own = &process->hello;
+    *own = *hello;
+    bool origin = copy_text(&own->origin, hello->origin ? hello->origin : "spawn");
+    bool host = copy_text(&own->host, hello->host);
+    bool argv = copy_text(&own->argv, hello->argv);
+    bool live = copy_text(&own->live, hello->live);
+    bool why_not = copy_text(&own->why_not, hello->why_not);
+    return origin && host && argv && live && why_not;
+}
+
+static void forget_contents(struct state_process *process)
+{
+    heap_forget(process);
+    phase_forget(process);
+    names_clear_defs(&process->defs);
+}
+
+void process_free(struct state_process *process)
+{
+    forget_contents(process);
+    if (process->before)
+        process->before->next = process->next;
+    else
+        process->state->processes = process->next;
+    if (process->next)
+        process->next->before = process->before;
+    free_text(&process->hello.origin);
+    free_text(&process->hello.host);
+    free_text(&process->hello.argv);
+    free_text(&process->hello.live);
+    free_text(&process->hello.why_not);
+    mem_free(process);
+}
+
+struct state_process *state_process_begin(struct state *state, const struct state_hello *hello)
+{
+    struct state_process *process = mem_alloc(1, sizeof *process);
+    if (!process)
+        return NULL;
+    process->state = state;
+    process->next = state->processes;
+    if (process->next)
+        process->next->before = process;
+    state->processes = process;
+    process->id = state->process_count + 1;
+    process->start_ns = process->last_ns = state_run_ns(state, hello->at_ns);
+    process->first_seq = process->last_seq = BATCH_NULL;
+    process->end_ns = BATCH_NULL;
+    process->end = (struct state_end){.exit_code = BATCH_NULL, .signal = BATCH_NULL};
+    if (!copy_hello(process, hello) || !phase_start(process) || !put_process(process)) {
+        process_free(process);
+        return NULL;
+    }
+    state->process_count++;
+    return process;
+}
+
+int64_t state_process_id(const struct state_process *process)
+{
+    return process->id;
+}
+
+/* Without memory the old text stays: it was true when it was said. */
+static void replace_text(struct state_process *process, const char **own, const char *text)
+{
+    const char *copy;
+    if (!copy_text(&copy, text)) {
+        note_owed(process, OWED_FACT, 1);
+        return;
+    }
+    free_text(own);
+    *own = copy;
+}
+
+void state_process_live(struct state_process *process, const char *live, const char *why_not)
+{
+    replace_text(process, &process->hello.live, live);
+    replace_text(process, &process->hello.why_not, why_not);
+    process->changed = true;
+}
+
+/* The row and the debt; true when nothing is owed any more. */
+static bool settle(struct state_process *process)
+{
+    if (process->changed && put_process(process))
+        process->changed = false;
+    note_pay(process);
+    return !process->changed && !process->notes.owes;
+}
+
+void process_flush(struct state_process *process)
+{
+    if (!process->ended) {
+        phase_flush(process);
+        heap_flush_curves(process);
+    }
+    if (settle(process) && process->ended)
+        process_free(process);
+}
+
+static int64_t clamp_time(struct state_process *process, uint64_t at_ns)
+{
+    int64_t ns = state_run_ns(process->state, at_ns);
+    if (ns > process->last_ns)
+        process->last_ns = ns;
+    return process->last_ns;
+}
+
+void state_process_end(struct state_process *process, const struct state_end *end)
+{
+    process->end_ns = clamp_time(process, end->at_ns);
+    process->end = *end;
+    strncpy(process->end_text, end->ended ? end->ended : "unknown", sizeof process->end_text - 1);
+    process->end.ended = process->end_text;
+    phase_end_all(process, process->end_ns);
+    heap_flush_curves(process);
+    note_rest(process);
+    state_take_peaks(&process->state->peak, process);
+    forget_contents(process);
+    process->ended = true;
+    process->changed = true;
+    if (settle(process))
+        process_free(process);
+}
+
+void state_thread_end(struct state_process *process, uint32_t thread, uint64_t at_ns)
+{
+    phase_end_thread(process, thread, clamp_time(process, at_ns));
+}
+
+size_t state_open_threads(const struct state_process *process, uint32_t *threads, size_t max)
+{
+    const struct phases *phases = &process->phases;
+    size_t count = phases->stack_count < max ? phases->stack_count : max;
+    for (size_t i = 0; i < count; i++)
+        threads[i] = phases->stacks[i].thread;
+    return count;
+}
+
+/* ---- the check ---- */
+
+static bool process_is_valid(const struct state_process *process)
+{
+    if (!note_is_valid(process))
+        return false;
+    if (process->ended)
+        return process->device_count == 0 && process->heap_count == 0;
+    return process->last_ns >= process->start_ns && process->defs.count <= process->defs.given &&
+           process->last_seq <= process->state->seq && intern_is_valid(&process->heaps_by_values) &&
+           process->heaps_by_values.item_count == process->heap_count && heap_is_valid(process) &&
+           phase_is_valid(process);
+}
+
+static bool pool_is_valid(const struct block_pool *pool)
+{
+    size_t spare = 0, living = 0, listed = 0;
+    for (size_t i = 0; i < pool->count; i++) {
+        spare += pool->blocks[i].state == BLOCK_NONE;
+        living += pool->blocks[i].state == BLOCK_LIVING;
+    }
+    for (uint32_t at = pool->free; at != BLOCK_END && listed <= spare; listed++) {
+        if (at >= pool->count || pool->blocks[at].state != BLOCK_NONE)
+            return false;
+        at = pool->blocks[at].index;
+    }
+    return listed == spare && living == pool->living;
+}
+
+static bool batch_is_valid(const struct batch *batch, int64_t seq)
+{
+    for (size_t i = 0; i < batch->alloc_count; i++) {
+        const struct batch_alloc *row = &batch->allocs[i];
+        bool living = row->life_ns == DB_LIVING;
+        if (row->seq > seq || (i && row->seq <= batch->allocs[i - 1].seq) ||
+            living != (row->free_seq == DB_LIVING) || (!living && row->life_ns < 0))
+            return false;
+    }
+    return true;
+}
+
+bool state_is_valid(const struct state *state)
+{
+    const struct names *names = &state->names;
+    for (const struct state_process *p = state->processes; p; p = p->next)
+        if (p->state != state || !process_is_valid(p))
+            return false;
+    return pool_is_valid(&state->pool) && batch_is_valid(state->batch, state->seq) &&
+           intern_is_valid(&names->strings) && intern_is_valid(&names->frames) &&
+           intern_is_valid(&names->sites) && intern_is_valid(&names->tags) &&
+           intern_is_valid(&names->devices);
+}

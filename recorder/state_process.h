@@ -1,0 +1,13 @@
+/* state_process.h - a process as a whole, for state.c. */
+#ifndef TIDEMARK_RECORDER_STATE_PROCESS_H
+#define TIDEMARK_RECORDER_STATE_PROCESS_H
+
+struct state_process;
+struct state_peak;
+
+void process_free(struct state_process *process); /* takes it out of the list */
+/* Its open phases, curves, row and debt; frees one that has ended and owes nothing any more. */
+void process_flush(struct state_process *process);
+void state_take_peaks(struct state_peak *peak, const struct state_process *process);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * state_types.h - the insides of the heap state, shared by the files that make it up. Nobody else
+ * includes this, but for tests.
+ */
+#ifndef TIDEMARK_RECORDER_STATE_TYPES_H
+#define TIDEMARK_RECORDER_STATE_TYPES_H
+
+#include "heap.h"
+#include "keyframe.h"
+#include "names.h"
+#include "phase.h"
+#include "state.h"
+#include "state_note.h"
+
+#define STATE_FLUSH_ALLOCS 65536
+#define STATE_FLUSH_BYTES ((size_t)32 << 20)
+
+struct state_peak { /* the highest of the processes that have ended */
+    uint64_t allocated;
+    int64_t process, device, seq, step;
+    uint32_t phase; /* as phase.name */
+};
+
+struct state {
+    struct state_options options;
+    struct batch *batch;
+    uint32_t serial; /* of that batch */
+    int64_t seq;
+    struct state_process *processes; /* living, and ended ones that owe a row: see state_note.h */
+    struct block_pool pool;
+    struct names names;
+    int64_t process_count, heap_count, phase_count; /* ids given out */
+    uint64_t events, allocs, frees, lost, torn, anomalies;
+    uint64_t keyframe_at; /* events when the last keyframe was written */
+    struct state_peak peak;
+    unsigned char *scratch; /* ARENA_MAX_PAYLOAD bytes, for the copy of a definition */
+};
+
+struct state_process {
+    struct state *state;
+    struct state_process *next, *before;
+    int64_t id;
+    struct state_hello hello; /* its texts are copies */
+    int64_t start_ns, last_ns;
+    int64_t first_seq, last_seq; /* BATCH_NULL */
+    uint64_t events;
+    bool changed; /* the row in the database is older */
+    bool ended;   /* only its row and what it owes are left */
+    struct state_end end;
+    char end_text[32];
+    int64_t end_ns; /* BATCH_NULL while it lives */
+
+    struct names_defs defs;
+    struct heap **heaps;
+    size_t heap_count, heap_cap;
+    struct intern heaps_by_values; /* struct heap_key; id = index in heaps + 1 */
+    struct heap *unknown_heap;     /* of events without one; NULL until needed */
+    struct heap_device *devices[HEAP_MAX_DEVICES];
+    size_t device_count;
+    struct phases phases;
+    struct notes notes;
+};
+
+static inline int64_t state_min(uint64_t value)
+{
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+/* CLOCK_MONOTONIC to nanoseconds of the run. */
+static inline int64_t state_run_ns(const struct state *state, uint64_t ns)
+{
+    uint64_t since = ns > state->options.start_ns ? ns - state->options.start_ns : 0;
+    return since > INT64_MAX / 2 ? INT64_MAX / 2 : (int64_t)since;
+}
+
+/* Facts that belong together: put them all, or go back to the mark. */
+struct state_mark {
+    size_t facts, cells, text;
+};
+
+static inline struct state_mark state_mark(const struct batch *batch)
+{
+    return (struct state_mark){batch->fact_count, batch->cell_count, batch->text_count};
+}
+
+static inline void state_back_to(struct batch *batch, struct state_mark mark)
+{
+    batch->fact_count = mark.facts;
+    batch->cell_count = mark.cells;
+    batch->text_count = mark.text;
+}
+
+#endif
