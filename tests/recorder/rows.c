@@ -1,0 +1,236 @@
+#include "rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+static const struct {
+    size_t cells;
+    const char *sql;
+} statements[SCH_STATEMENT_COUNT] = {
+#define STATEMENT(name, cells, sql) [SCH_##name] = {cells, sql},
+#include "statements.def"
+#undef STATEMENT
+};
+
+/* How many leading cells are the primary key; the curve's is put together from more. */
+static size_t keys_of(enum sch_statement table)
+{
+    switch (table) {
+    case SCH_PHASE_DEVICE:
+    case SCH_STRETCH:
+    case SCH_SITE:
+    case SCH_KEYFRAME:
+        return 2;
+    case SCH_CURVE:
+        return 3;
+    case SCH_LOST:
+    case SCH_TORN:
+    case SCH_ANOMALY:
+        return 0;
+    default:
+        return 1;
+    }
+}
+
+static void free_row(struct row *row)
+{
+    for (size_t i = 0; i < ROW_CELLS; i++)
+        free(row->text[i]);
+}
+
+static bool same_key(const struct row *a, const struct row *b, enum sch_statement table)
+{
+    for (size_t i = 0; i < keys_of(table); i++)
+        if (a->at[i] != b->at[i])
+            return false;
+    return table != SCH_CURVE || strcmp(a->text[7], b->text[7]) == 0;
+}
+
+static void drop_curve(struct rows *rows, const struct row *what)
+{
+    struct row_table *curve = &rows->tables[SCH_CURVE];
+    size_t kept = 0;
+    for (size_t i = 0; i < curve->count; i++) {
+        struct row *row = &curve->rows[i];
+        if (row->at[0] == what->at[0] && strcmp(row->text[7], what->text[1]) == 0 &&
+            row->at[1] == what->at[2])
+            free_row(row);
+        else
+            curve->rows[kept++] = *row;
+    }
+    curve->count = kept;
+}
+
+static void end_segment(struct rows *rows, const struct row *end)
+{
+    for (size_t i = 0; i < rows->tables[SCH_SEGMENT].count; i++) {
+        struct row *row = &rows->tables[SCH_SEGMENT].rows[i];
+        if (row->at[0] == end->at[0]) {
+            CHECK_INT(row->at[6], ROW_NULL);
+            row->at[5] = end->at[1];
+            row->at[6] = end->at[2];
+            return;
+        }
+    }
+    CHECK(!"an end of a segment that has no row");
+}
+
+static void put(struct rows *rows, enum sch_statement which, struct row *row)
+{
+    struct row_table *table = &rows->tables[which];
+    if (which == SCH_CURVE_DROP || which == SCH_SEGMENT_END) {
+        if (which == SCH_CURVE_DROP)
+            drop_curve(rows, row);
+        else
+            end_segment(rows, row);
+        free_row(row);
+        return;
+    }
+    for (size_t i = table->count; keys_of(which) && i > 0; i--) {
+        if (!same_key(&table->rows[i - 1], row, which))
+            continue;
+        CHECK(strncmp(statements[which].sql, "INSERT OR REPLACE", 17) == 0);
+        free_row(&table->rows[i - 1]);
+        table->rows[i - 1] = *row;
+        return;
+    }
+    if (table->count == table->cap) {
+        table->cap = table->cap ? table->cap * 2 : 64;
+        table->rows = realloc(table->rows, table->cap * sizeof *table->rows);
+    }
+    table->rows[table->count++] = *row;
+}
+
+static void apply_fact(struct rows *rows, const struct batch *batch, const struct batch_fact *fact)
+{
+    struct row row = {0};
+    size_t cells = statements[fact->statement].cells;
+    REQUIRE(fact->first_cell + cells <= batch->cell_count);
+    for (size_t i = 0; i < ROW_CELLS; i++)
+        row.at[i] = ROW_NULL;
+    for (size_t i = 0; i < cells; i++) {
+        const struct batch_cell *cell = &batch->cells[fact->first_cell + i];
+        if (cell->kind == CELL_INT)
+            row.at[i] = cell->value;
+        if (cell->kind == CELL_TEXT) {
+            REQUIRE((size_t)cell->value + cell->bytes < batch->text_count);
+            row.text[i] = strndup(batch->text + cell->value, cell->bytes);
+        }
+    }
+    put(rows, fact->statement, &row);
+}
+
+static struct batch_alloc *find_alloc(const struct rows *rows, int64_t seq)
+{
+    size_t low = 0, high = rows->alloc_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rows->allocs[middle].seq < seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < rows->alloc_count && rows->allocs[low].seq == seq;
+    return found ? &rows->allocs[low] : NULL;
+}
+
+static void add_alloc(struct rows *rows, const struct batch_alloc *alloc)
+{
+    if (rows->alloc_count)
+        CHECK(rows->allocs[rows->alloc_count - 1].seq < alloc->seq);
+    if (rows->alloc_count == rows->alloc_cap) {
+        rows->alloc_cap = rows->alloc_cap ? rows->alloc_cap * 2 : 256;
+        rows->allocs = realloc(rows->allocs, rows->alloc_cap * sizeof *rows->allocs);
+    }
+    rows->allocs[rows->alloc_count++] = *alloc;
+}
+
+void rows_apply(struct rows *rows, const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->fact_count; i++)
+        apply_fact(rows, batch, &batch->facts[i]);
+    for (size_t i = 0; i < batch->alloc_count; i++)
+        add_alloc(rows, &batch->allocs[i]);
+    for (size_t i = 0; i < batch->end_count; i++) {
+        struct batch_alloc *alloc = find_alloc(rows, batch->ends[i].seq);
+        REQUIRE(alloc != NULL);
+        CHECK_INT(alloc->free_seq, DB_LIVING);
+        alloc->life_ns = batch->ends[i].life_ns;
+        alloc->free_seq = batch->ends[i].free_seq;
+    }
+    for (size_t i = 0; i < batch->late_tag_count; i++) {
+        struct batch_alloc *alloc = find_alloc(rows, batch->late_tags[i].seq);
+        REQUIRE(alloc != NULL);
+        alloc->tag = (int32_t)batch->late_tags[i].tag;
+    }
+}
+
+void rows_clear(struct rows *rows)
+{
+    for (size_t t = 0; t < SCH_STATEMENT_COUNT; t++) {
+        for (size_t i = 0; i < rows->tables[t].count; i++)
+            free_row(&rows->tables[t].rows[i]);
+        free(rows->tables[t].rows);
+    }
+    free(rows->allocs);
+    *rows = (struct rows){0};
+}
+
+const struct batch_alloc *rows_alloc(const struct rows *rows, int64_t seq)
+{
+    return find_alloc(rows, seq);
+}
+
+const struct row *rows_find(const struct rows *rows, enum sch_statement table, size_t count,
+                            const int64_t *keys)
+{
+    for (size_t i = 0; i < rows->tables[table].count; i++)
+        if (memcmp(rows->tables[table].rows[i].at, keys, count * sizeof *keys) == 0)
+            return &rows->tables[table].rows[i];
+    return NULL;
+}
+
+/* The nth row whose text in a column is this. */
+static const struct row *find_text(const struct row_table *table, size_t column, const char *text,
+                                   size_t nth)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (table->rows[i].text[column] && strcmp(table->rows[i].text[column], text) == 0 &&
+            nth-- == 0)
+            return &table->rows[i];
+    return NULL;
+}
+
+const struct row *rows_phase(const struct rows *rows, const char *name, size_t nth)
+{
+    return find_text(&rows->tables[SCH_PHASE], PHASE_NAME, name, nth);
+}
+
+const struct row *rows_phase_device(const struct rows *rows, int64_t phase, int64_t device)
+{
+    return rows_find(rows, SCH_PHASE_DEVICE, 2, (const int64_t[]){phase, device});
+}
+
+const struct row *rows_anomaly(const struct rows *rows, const char *kind, size_t nth)
+{
+    return find_text(&rows->tables[SCH_ANOMALY], ANOMALY_KIND, kind, nth);
+}
+
+size_t rows_anomalies(const struct rows *rows, const char *kind)
+{
+    size_t count = 0;
+    while (rows_anomaly(rows, kind, count))
+        count++;
+    return count;
+}
+
+int64_t rows_lost(const struct rows *rows, const char *kind)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < rows->tables[SCH_LOST].count; i++)
+        if (strcmp(rows->tables[SCH_LOST].rows[i].text[5], kind) == 0)
+            sum += rows->tables[SCH_LOST].rows[i].at[6];
+    return sum;
+}
