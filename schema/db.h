@@ -75,6 +75,9 @@ int db_commit(struct db *db);
 int db_rollback(struct db *db);
 bool db_in_transaction(const struct db *db);
 
+/* Bytes in the log that no checkpoint has moved yet, after the last commit of this connection. No
+ * checkpoint happens by itself: whoever writes calls db_checkpoint when this has grown. */
+uint64_t db_log_bytes(const struct db *db);
 /* Moves the log into the file. TRUNCATE when `whole`: ERR_BUSY if a reader holds it. */
 int db_checkpoint(struct db *db, bool whole);
 /* Ends WAL mode, so that one file remains; ERR_BUSY if a reader holds it. */

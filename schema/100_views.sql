@@ -1,0 +1,330 @@
+-- Views: what people and reports ask. The names and the leading columns of phase_table, peak,
+-- live_at_peak, allocations, timeline, peak_by_category, peak_by_site, fragmentation and leak are
+-- promises; columns may be added at their ends. The other views are parts of these and may change.
+-- All of them run on SQLite 3.26, look rows up by key, and show NULL for what is not known.
+--
+-- `process` is process.id; `device` is text ('cpu', 'cuda:0'); bytes, nanoseconds and seq are as in
+-- the facts.
+
+-- ---- names ----
+
+CREATE VIEW device_text(id, device) AS
+SELECT id, CASE WHEN kind = 'cpu' OR ordinal < 0 THEN kind ELSE kind || ':' || ordinal END
+  FROM device;
+
+CREATE VIEW frame_text(id, text) AS
+SELECT f.id,
+       coalesce(fn.text, '?') ||
+       CASE WHEN fi.text IS NULL THEN ''
+            WHEN f.line IS NULL THEN ' (' || fi.text || ')'
+            ELSE ' (' || fi.text || ':' || f.line || ')' END
+  FROM frame f
+  LEFT JOIN string fn ON fn.id = f.function
+  LEFT JOIN string fi ON fi.id = f.file;
+
+-- Whole call stacks, depth 0 innermost.
+CREATE VIEW stack(site, depth, frame) AS
+SELECT s.site, s.depth, t.text
+  FROM site s
+  JOIN frame_text t ON t.id = s.frame;
+
+-- A site is called after its innermost frame.
+CREATE VIEW site_text(site, text) AS
+SELECT s.site, t.text
+  FROM site s
+  JOIN frame_text t ON t.id = s.frame
+ WHERE s.depth = 0;
+
+CREATE VIEW tag_text(id, category, name) AS
+SELECT id,
+       CASE category WHEN 1 THEN 'parameter' WHEN 2 THEN 'gradient' WHEN 3 THEN 'optimizer state'
+                     WHEN 4 THEN 'activation' WHEN 5 THEN 'input' WHEN 6 THEN 'bucket'
+                     WHEN 7 THEN 'workspace' ELSE 'other' END,
+       name
+  FROM tag;
+
+-- ---- phases ----
+
+-- Values at the phase's end, in the order in which the phases began. max_*: running maxima since
+-- the process began; phase_peak: the highest inside the phase. fragmentation = inactive_split /
+-- reserved at the phase's end.
+CREATE VIEW phase_table(process, device, step, phase, allocated, max_allocated, reserved,
+                        max_reserved, fragmentation, phase_peak, begin_ns, end_ns,
+                        kind, ordinal, phase_id, begin_allocated, requested, active,
+                        inactive_split, peak_ns, allocs, frees, alloc_bytes, ended) AS
+SELECT ph.process, d.device, ph.step, ph.name, pd.allocated, pd.max_allocated, pd.reserved,
+       pd.max_reserved, pd.inactive_split * 1.0 / nullif(pd.reserved, 0), pd.peak_allocated,
+       ph.begin_ns, ph.end_ns,
+       ph.kind, ph.ordinal, ph.id, pd.begin_allocated, pd.requested, pd.active,
+       pd.inactive_split, pd.peak_ns, pd.allocs, pd.frees, pd.alloc_bytes, ph.ended
+  FROM phase ph
+  JOIN phase_device pd ON pd.phase = ph.id
+  JOIN device_text d ON d.id = pd.device
+ ORDER BY ph.begin_seq, ph.id, pd.device;
+
+-- What a phase counts as: a user's phase inside forward is part of forward.
+CREATE VIEW phase_role(id, role) AS
+WITH RECURSIVE below(id, role) AS (
+    SELECT id, kind FROM phase WHERE parent IS NULL
+    UNION ALL
+    SELECT ph.id, CASE WHEN ph.kind = 'user' THEN below.role ELSE ph.kind END
+      FROM below
+      JOIN phase ph ON ph.parent = below.id)
+SELECT id, role FROM below;
+
+-- Where each step begins and ends, and its last backward ends; NULL = it has not ended.
+CREATE VIEW step_bounds(process, step, begin_seq, end_seq, backward_end_seq) AS
+SELECT process, step, min(begin_seq),
+       CASE WHEN count(*) = count(end_seq) THEN max(end_seq) END,
+       CASE WHEN sum(kind = 'backward' AND end_seq IS NULL) = 0
+            THEN max(CASE WHEN kind = 'backward' THEN end_seq END) END
+  FROM phase
+ WHERE step IS NOT NULL
+ GROUP BY process, step;
+
+-- The first and the last step of each process; last_seq NULL = the last one has not ended.
+CREATE VIEW run_bounds(process, first_seq, last_seq, first_step, last_step, optimizer_step) AS
+SELECT process, min(begin_seq),
+       CASE WHEN count(*) = count(end_seq) THEN max(end_seq) END,
+       min(step), max(step), min(CASE WHEN kind = 'optimizer' THEN step END)
+  FROM phase
+ WHERE step IS NOT NULL
+ GROUP BY process;
+
+-- ---- blocks ----
+
+-- Every block: what is not known is NULL; life_ns, free_ns, free_seq are NULL while it lives. The
+-- phases are those of its birth and of its end: the one of its own thread if that had one, else the
+-- innermost one of the process.
+CREATE VIEW allocations(process, device, allocation, size, requested, step, phase, freed_step,
+                        freed_phase, site, tag, alloc_ns, life_ns, free_ns, free_seq, address,
+                        stream, pool, heap, segment, site_id, tag_id, phase_id, freed_phase_id) AS
+SELECT h.process, d.device, a.seq, a.size, a.requested, born.step, born.name, freed.step,
+       freed.name, s.text, t.name, a.alloc_ns,
+       CASE WHEN a.free_seq >= 0 THEN a.life_ns END,
+       CASE WHEN a.free_seq >= 0 THEN a.alloc_ns + a.life_ns END,
+       CASE WHEN a.free_seq >= 0 THEN a.free_seq END,
+       a.address, h.stream, h.pool, a.heap, a.segment, a.site, a.tag, born.id, freed.id
+  FROM allocation a
+  JOIN heap h ON h.id = a.heap
+  JOIN device_text d ON d.id = h.device
+  LEFT JOIN phase born ON born.id = coalesce(
+       (SELECT ap.phase FROM allocation_phase ap WHERE ap.allocation = a.seq),
+       (SELECT st.phase FROM stretch st WHERE st.process = h.process AND st.begin_seq <= a.seq
+         ORDER BY st.begin_seq DESC LIMIT 1))
+  LEFT JOIN phase freed ON freed.id =
+       (SELECT st.phase FROM stretch st WHERE st.process = h.process AND st.begin_seq <= a.free_seq
+         ORDER BY st.begin_seq DESC LIMIT 1)
+  LEFT JOIN site_text s ON s.site = a.site
+  LEFT JOIN tag_text t ON t.id = a.tag;
+
+-- What a block is for, and the rule that says so: its tag, else its life. `free_seq < 0` = it lives.
+CREATE VIEW allocation_category(allocation, category, rule) AS
+SELECT seq,
+       CASE WHEN tagged IS NOT NULL THEN tagged
+            WHEN verdict LIKE 'parameter:%' THEN 'parameter'
+            WHEN verdict LIKE 'workspace:%' THEN 'workspace'
+            WHEN verdict LIKE 'gradient:%' THEN 'gradient'
+            WHEN verdict LIKE 'optimizer state:%' THEN 'optimizer state'
+            WHEN verdict LIKE 'held:%' THEN 'activation, held by the program'
+            WHEN verdict LIKE 'activation:%' THEN 'activation'
+            ELSE 'other' END,
+       CASE WHEN tagged IS NOT NULL THEN 'tag' ELSE substr(verdict, instr(verdict, ':') + 2) END
+  FROM (
+SELECT a.seq AS seq, t.category AS tagged,
+       CASE
+       WHEN r.process IS NULL
+       THEN 'other: no step was seen'
+       WHEN a.seq < r.first_seq AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
+       THEN 'parameter: alive before the first step and to the end'
+       WHEN a.seq < r.first_seq
+       THEN 'other: born before the first step, freed before the end'
+       WHEN born.id = freed.id
+       THEN 'workspace: born and freed inside one phase'
+       WHEN role.role = 'backward' AND a.free_seq >= 0 AND freed.kind = 'zero_grad'
+       THEN 'gradient: born in backward, freed by zero_grad'
+       WHEN role.role = 'backward' AND b.end_seq IS NULL AND a.free_seq < 0
+       THEN 'other: born in backward, alive when the recording ended inside the step'
+       WHEN role.role = 'backward' AND (a.free_seq < 0 OR a.free_seq > b.end_seq)
+       THEN 'gradient: born in backward, alive at the end of the step'
+       WHEN role.role = 'optimizer' AND born.step = r.optimizer_step
+            AND (a.free_seq < 0 OR a.free_seq > b.end_seq)
+       THEN 'optimizer state: born in the first optimizer phase, alive on'
+       WHEN role.role IN ('forward', 'loss') AND freed_role.role = 'backward'
+       THEN 'activation: born in ' || role.role || ', freed in backward'
+       WHEN role.role IN ('forward', 'loss') AND a.free_seq < 0 AND b.backward_end_seq IS NULL
+       THEN 'activation: born in ' || role.role || ', alive when the recording ended'
+       WHEN role.role IN ('forward', 'loss') AND (a.free_seq < 0 OR a.free_seq > b.backward_end_seq)
+       THEN 'held: born in ' || role.role || ', alive after backward'
+       ELSE 'other: born in ' || coalesce(role.role, 'no phase') || ', ' ||
+            CASE WHEN a.free_seq < 0 THEN 'alive at the end'
+                 ELSE 'freed in ' || coalesce(freed_role.role, 'no phase') END
+       END AS verdict
+  FROM allocation a
+  JOIN heap h ON h.id = a.heap
+  LEFT JOIN phase born ON born.id = coalesce(
+       (SELECT ap.phase FROM allocation_phase ap WHERE ap.allocation = a.seq),
+       (SELECT st.phase FROM stretch st WHERE st.process = h.process AND st.begin_seq <= a.seq
+         ORDER BY st.begin_seq DESC LIMIT 1))
+  LEFT JOIN phase freed ON freed.id =
+       (SELECT st.phase FROM stretch st WHERE st.process = h.process AND st.begin_seq <= a.free_seq
+         ORDER BY st.begin_seq DESC LIMIT 1)
+  LEFT JOIN phase_role role ON role.id = born.id
+  LEFT JOIN phase_role freed_role ON freed_role.id = freed.id
+  LEFT JOIN step_bounds b ON b.process = h.process AND b.step = born.step
+  LEFT JOIN run_bounds r ON r.process = h.process
+  LEFT JOIN tag_text t ON t.id = a.tag);
+
+-- ---- the peak ----
+
+-- For each process and device: the instant of its highest allocated bytes, the first if there are
+-- many. A phase whose highest value is the one that it began with reached it at its begin.
+CREATE VIEW peak_instant(process, device, seq, at_ns, allocated, reserved, phase) AS
+SELECT process, device, seq, at_ns, allocated, reserved,
+       coalesce((SELECT ap.phase FROM allocation_phase ap WHERE ap.allocation = seq),
+                (SELECT st.phase FROM stretch st WHERE st.process = highest.process
+                    AND st.begin_seq <= seq
+                  ORDER BY st.begin_seq DESC LIMIT 1),
+                phase)
+  FROM (SELECT ph.process AS process, pd.device AS device, ph.id AS phase,
+               coalesce(pd.peak_seq, ph.begin_seq) AS seq,
+               coalesce(pd.peak_ns, ph.begin_ns) AS at_ns,
+               pd.peak_allocated AS allocated, pd.peak_reserved AS reserved,
+               row_number() OVER (PARTITION BY ph.process, pd.device
+                                  ORDER BY pd.peak_allocated DESC,
+                                           coalesce(pd.peak_seq, ph.begin_seq),
+                                           ph.begin_seq DESC, ph.id DESC) AS place
+          FROM phase_device pd
+          JOIN phase ph ON ph.id = pd.phase) AS highest
+ WHERE place = 1;
+
+CREATE VIEW peak(process, device, step, phase, at_ns, allocated, reserved, kind, seq, phase_id,
+                 device_id) AS
+SELECT p.process, d.device, ph.step, ph.name, p.at_ns, p.allocated, p.reserved, ph.kind, p.seq,
+       p.phase, p.device
+  FROM peak_instant p
+  JOIN device_text d ON d.id = p.device
+  LEFT JOIN phase ph ON ph.id = p.phase;
+
+-- The blocks that live at each peak: those of the last keyframe before it and those born since, less
+-- what was freed meanwhile. Without a keyframe: all that were born before.
+CREATE VIEW peak_block(process, device, allocation) AS
+WITH at_peak(process, device, seq, frame) AS (
+    SELECT process, device, seq,
+           coalesce((SELECT max(k.seq) FROM keyframe k WHERE k.seq <= peak_instant.seq), -1)
+      FROM peak_instant)
+SELECT p.process, p.device, a.seq
+  FROM at_peak p
+ CROSS JOIN keyframe k ON k.seq = p.frame
+ CROSS JOIN allocation a ON a.seq = k.allocation
+ CROSS JOIN heap h ON h.id = a.heap
+ WHERE (a.free_seq < 0 OR a.free_seq > p.seq) AND h.process = p.process AND h.device = p.device
+UNION ALL
+SELECT p.process, p.device, a.seq
+  FROM at_peak p
+ CROSS JOIN allocation a ON a.seq > p.frame AND a.seq <= p.seq
+ CROSS JOIN heap h ON h.id = a.heap
+ WHERE (a.free_seq < 0 OR a.free_seq > p.seq) AND h.process = p.process AND h.device = p.device;
+
+CREATE VIEW live_at_peak(process, device, allocation, size, category, step, phase, site, rule,
+                         requested, tag, freed_step, freed_phase, alloc_ns, life_ns, free_seq,
+                         address, stream, pool, heap, segment, site_id, tag_id, phase_id,
+                         freed_phase_id) AS
+SELECT a.process, a.device, a.allocation, a.size, c.category, a.step, a.phase, a.site, c.rule,
+       a.requested, a.tag, a.freed_step, a.freed_phase, a.alloc_ns, a.life_ns, a.free_seq,
+       a.address, a.stream, a.pool, a.heap, a.segment, a.site_id, a.tag_id, a.phase_id,
+       a.freed_phase_id
+  FROM peak_block p
+ CROSS JOIN allocations a ON a.allocation = p.allocation
+ CROSS JOIN allocation_category c ON c.allocation = p.allocation;
+
+CREATE VIEW peak_by_category(process, device, category, bytes, blocks, share) AS
+SELECT l.process, l.device, l.category, sum(l.size), count(*), sum(l.size) * 1.0 / p.allocated
+  FROM live_at_peak l
+  JOIN peak p ON p.process = l.process AND p.device = l.device
+ GROUP BY l.process, l.device, l.category
+ ORDER BY l.process, l.device, sum(l.size) DESC;
+
+-- site NULL: blocks without a known call stack.
+CREATE VIEW peak_by_site(process, device, site, bytes, blocks, share, site_id) AS
+SELECT l.process, l.device, l.site, sum(l.size), count(*), sum(l.size) * 1.0 / p.allocated,
+       l.site_id
+  FROM live_at_peak l
+  JOIN peak p ON p.process = l.process AND p.device = l.device
+ GROUP BY l.process, l.device, l.site_id
+ ORDER BY l.process, l.device, sum(l.size) DESC;
+
+-- ---- over time ----
+
+-- allocated and reserved are exact at at_ns, the end of a bucket in which something happened. The
+-- max_* are the highest since from_ns: exact with one heap on the device, else an upper bound.
+-- Heaps of one device are brought to the finest level that all of them have.
+CREATE VIEW timeline(process, device, at_ns, allocated, reserved, from_ns, max_allocated,
+                     max_reserved) AS
+WITH finest(heap, quantity, level) AS (
+    SELECT heap, quantity, min(level) FROM curve GROUP BY heap, quantity),
+common(process, device, level) AS (
+    SELECT h.process, h.device, max(f.level)
+      FROM finest f JOIN heap h ON h.id = f.heap
+     GROUP BY h.process, h.device),
+per_heap(process, device, heap, quantity, level, bucket, change, highest) AS (
+    SELECT h.process, h.device, c.heap, c.quantity, m.level, c.bucket >> (m.level - c.level),
+           sum(c.last - c.first), max(c.max)
+      FROM finest f
+      JOIN curve c ON c.heap = f.heap AND c.quantity = f.quantity AND c.level = f.level
+      JOIN heap h ON h.id = c.heap
+      JOIN common m ON m.process = h.process AND m.device = h.device
+     GROUP BY c.heap, c.quantity, c.bucket >> (m.level - c.level)),
+rises(process, device, quantity, level, bucket, change, rise) AS (
+    SELECT process, device, quantity, level, bucket, change,
+           highest + change - sum(change) OVER (PARTITION BY heap, quantity ORDER BY bucket)
+      FROM per_heap),
+per_device(process, device, level, bucket, allocated, reserved, allocated_rise, reserved_rise) AS (
+    SELECT process, device, level, bucket,
+           sum(CASE WHEN quantity = 'allocated' THEN change END),
+           sum(CASE WHEN quantity = 'reserved' THEN change END),
+           sum(CASE WHEN quantity = 'allocated' THEN rise END),
+           sum(CASE WHEN quantity = 'reserved' THEN rise END)
+      FROM rises
+     GROUP BY process, device, level, bucket),
+summed(process, device, level, bucket, allocated, reserved, allocated_before, reserved_before,
+       allocated_rise, reserved_rise) AS (
+    SELECT process, device, level, bucket,
+           sum(allocated) OVER (PARTITION BY process, device ORDER BY bucket),
+           sum(reserved) OVER (PARTITION BY process, device ORDER BY bucket),
+           coalesce(sum(allocated) OVER (PARTITION BY process, device ORDER BY bucket
+                                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0),
+           coalesce(sum(reserved) OVER (PARTITION BY process, device ORDER BY bucket
+                                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0),
+           allocated_rise, reserved_rise
+      FROM per_device)
+SELECT s.process, d.device, (s.bucket + 1) << s.level, s.allocated, s.reserved,
+       s.bucket << s.level,
+       CASE WHEN s.allocated IS NOT NULL THEN s.allocated_before + coalesce(s.allocated_rise, 0) END,
+       CASE WHEN s.reserved IS NOT NULL THEN s.reserved_before + coalesce(s.reserved_rise, 0) END
+  FROM summed s
+  JOIN device_text d ON d.id = s.device
+ ORDER BY s.process, d.device, s.bucket;
+
+-- Segments at the end of each phase, where the source knows them. fragmentation = inactive_split /
+-- reserved; cached = bytes of segments that hold no live block at all.
+CREATE VIEW fragmentation(process, device, step, phase, end_ns, allocated, active, reserved,
+                          inactive_split, cached, fragmentation, phase_id) AS
+SELECT process, device, step, phase, end_ns, allocated, active, reserved, inactive_split,
+       reserved - active - inactive_split, fragmentation, phase_id
+  FROM phase_table
+ WHERE reserved IS NOT NULL;
+
+-- Call stacks that leave something behind in more than one step: blocks born in a step, and alive
+-- when the last step ended, at least two steps later.
+CREATE VIEW leak(process, device, site, steps, blocks, bytes, bytes_per_step, first_step, last_step,
+                 site_id) AS
+SELECT a.process, a.device, a.site, count(DISTINCT a.step), count(*), sum(a.size),
+       sum(a.size) * 1.0 / count(DISTINCT a.step), min(a.step), max(a.step), a.site_id
+  FROM run_bounds r
+  JOIN allocations a ON a.process = r.process
+ WHERE (a.free_seq IS NULL OR a.free_seq > r.last_seq) AND a.allocation >= r.first_seq
+   AND a.step <= r.last_step - 2
+ GROUP BY a.process, a.device, a.site_id
+HAVING count(DISTINCT a.step) > 1
+ ORDER BY sum(a.size) DESC;

@@ -1,0 +1,14 @@
+# cmake -DOUTPUT=FILE.c -DINPUTS=a.sql|b.sql -P EmbedSql.cmake: writes the texts, one behind the other,
+# as one NUL-terminated array. Bytes, because C compilers need not take a string literal that long.
+string(REPLACE "|" ";" inputs "${INPUTS}")
+set(bytes "")
+foreach(input IN LISTS inputs)
+  file(READ "${input}" hex HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," hex "${hex}")
+  string(APPEND bytes "${hex}\n0x0a,\n")
+endforeach()
+string(REGEX REPLACE "((0x..,){16})" "\\1\n" bytes "${bytes}")
+file(WRITE "${OUTPUT}.new"
+  "/* Made from the SQL of schema/ by scripts/cmake/EmbedSql.cmake. */\n"
+  "#include \"schema_text.h\"\n\nconst char schema_text[] = {\n${bytes}0x00};\n")
+file(RENAME "${OUTPUT}.new" "${OUTPUT}")
