@@ -59,6 +59,11 @@ struct db_stmt {
 
 static _Thread_local char open_message[PATH_MAX + 512];
 
+const char *db_sqlite_version(void)
+{
+    return sqlite3_libversion();
+}
+
 const char *db_open_message(void)
 {
     return open_message;
@@ -497,7 +502,7 @@ int db_exec(struct db *db, const char *sql)
     return result(db, sqlite3_exec(db->handle, sql, NULL, NULL, NULL));
 }
 
-int db_prepare(struct db *db, struct db_stmt **out, const char *sql)
+int db_prepare_next(struct db *db, struct db_stmt **out, const char *sql, const char **rest)
 {
     *out = NULL;
     struct db_stmt *stmt = mem_alloc(1, sizeof *stmt);
@@ -506,12 +511,8 @@ int db_prepare(struct db *db, struct db_stmt **out, const char *sql)
         return ERR_NOMEM;
     }
     int err = result(db, sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT,
-                                            &stmt->handle, NULL));
-    if (err == 0 && !stmt->handle) {
-        say(db, ERR_ARG, "no statement in the text");
-        err = ERR_ARG;
-    }
-    if (err < 0) {
+                                            &stmt->handle, rest));
+    if (err < 0 || !stmt->handle) {
         mem_free(stmt);
         return err;
     }
@@ -523,6 +524,17 @@ int db_prepare(struct db *db, struct db_stmt **out, const char *sql)
     db->statements = stmt;
     *out = stmt;
     return 0;
+}
+
+int db_prepare(struct db *db, struct db_stmt **out, const char *sql)
+{
+    const char *rest = NULL;
+    int err = db_prepare_next(db, out, sql, &rest);
+    if (err == 0 && !*out) {
+        say(db, ERR_ARG, "no statement in the text");
+        err = ERR_ARG;
+    }
+    return err;
 }
 
 int db_prepare_known(struct db *db, struct db_stmt **out, enum sch_statement which)

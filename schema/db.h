@@ -46,6 +46,9 @@ const char *db_open_message(void);
 
 int db_exec(struct db *db, const char *sql);
 int db_prepare(struct db *db, struct db_stmt **out, const char *sql);
+/* For texts of several statements: *rest is what follows the first, or *out is NULL where nothing
+ * but blanks and comments was left. */
+int db_prepare_next(struct db *db, struct db_stmt **out, const char *sql, const char **rest);
 int db_prepare_known(struct db *db, struct db_stmt **out, enum sch_statement which);
 void db_finalize(struct db_stmt *stmt);
 
@@ -87,5 +90,7 @@ int db_check(struct db *db);
 
 /* The whole schema as SQL text, for `tidemark sql --schema` and the tests. */
 const char *sch_text(void);
+
+const char *db_sqlite_version(void);
 
 #endif
