@@ -1,6 +1,6 @@
 /*
- * writer.h - the thread that owns the database: takes batches from the queue, writes them, commits
- * at least once a second, checkpoints, and at the end makes one file of it.
+ * writer.h - the thread that owns the database: takes batches from the queue, writes them, commits at
+ * least once a second, checkpoints, and at the end makes one file of it.
  *
  * When a statement fails for good (disk full, file removed, I/O error) the transaction is rolled
  * back, what was committed stays readable, the queue is closed, and writer_failed() turns true: the
@@ -17,18 +17,21 @@
 
 struct writer;
 
+#define WRITER_MESSAGE_BYTES 640
+
 struct writer_stats {
     uint64_t batches, commits, rows_inserted, rows_updated;
-    uint64_t cpu_ns; /* of the thread */
+    uint64_t cpu_ns;            /* of the thread */
     uint64_t longest_commit_ns;
-    uint64_t behind_ns; /* the most that a commit lagged behind the making of its batch */
+    uint64_t behind_ns;         /* the most that a commit lagged behind the making of its batch */
+    char message[WRITER_MESSAGE_BYTES]; /* why it failed, "" if it did not */
 };
 
 /* Takes the database over (writer_finish closes it). The thread starts at once. */
 int writer_start(struct writer **out, struct db *db, struct queue *queue);
 bool writer_failed(const struct writer *writer);
-const char *writer_message(const struct writer *writer); /* why; "" if it did not */
-/* Call after queue_close: joins the thread, writes the last commit, makes one file. Sets
+const char *writer_message(const struct writer *writer); /* why; "" if it did not (yet) */
+/* Call after queue_close: joins the thread, writes the last commit, makes one file, frees. Sets
  * *single_file to false if a reader held it (the log stays beside it, nothing is lost). */
 int writer_finish(struct writer *writer, bool *single_file, struct writer_stats *stats);
 

@@ -1,0 +1,231 @@
+/*
+ * writer.c - the writer thread.
+ *
+ * A transaction begins with the first batch that comes and ends when a batch asks for it, or one
+ * second after it began, whichever is first; an idle queue is no reason to leave it open. After a
+ * commit, when the log has grown beyond LOG_BYTES, the thread itself moves it into the file,
+ * without waiting for readers: a reader can delay that, and the log grows meanwhile, but neither
+ * waits for the other.
+ */
+#include "writer.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "clock.h"
+#include "error.h"
+#include "mem.h"
+#include "writer_sink.h"
+
+#define COMMIT_NS NS_PER_S
+/* Moving the log costs two fsyncs and one write of each page that changed: rarely enough for that
+ * not to matter, often enough for readers (who search the log) and for the disk. */
+#define LOG_BYTES (64u << 20)
+#define IDLE_MS 1000
+#define FINISH_NS (2 * NS_PER_S)
+/* Somebody who holds the write lock is waited for while the run goes on; at its end not for long.
+ */
+#define BUSY_TRIES_AT_END 2
+
+/* Belongs to the thread between writer_start and writer_finish, but for `failed` and `message`:
+ * message is written before failed is set, and not changed after it. */
+struct writer {
+    struct db *db;
+    struct queue *queue;
+    struct writer_sink *sink;
+    pthread_t thread;
+    atomic_bool failed;
+    atomic_bool finishing;
+    int error; /* the one that made it fail */
+    char message[WRITER_MESSAGE_BYTES];
+    uint64_t began_ns;       /* of the open transaction */
+    uint64_t oldest_made_ns; /* of the batches in it */
+    uint64_t committed_rows;
+    struct writer_stats stats;
+};
+
+bool writer_failed(const struct writer *writer)
+{
+    return atomic_load_explicit(&writer->failed, memory_order_acquire);
+}
+
+const char *writer_message(const struct writer *writer)
+{
+    return writer_failed(writer) ? writer->message : "";
+}
+
+static uint64_t rows_written(const struct writer *writer)
+{
+    const struct writer_rows *rows = writer_sink_rows(writer->sink);
+    return rows->inserted + rows->updated;
+}
+
+static void fail(struct writer *writer, int err)
+{
+    snprintf(writer->message, sizeof writer->message,
+             "%s: recording stopped after %llu rows; what was stored before can be read",
+             db_message(writer->db), (unsigned long long)writer->committed_rows);
+    writer->error = err;
+    db_rollback(writer->db);
+    queue_close(writer->queue);
+    atomic_store_explicit(&writer->failed, true, memory_order_release);
+}
+
+/* Readers never block this; another writer does (somebody with a shell). */
+static int begin(struct writer *writer)
+{
+    int tries_at_end = 0, err;
+    do {
+        err = db_begin(writer->db);
+        if (atomic_load_explicit(&writer->finishing, memory_order_relaxed))
+            tries_at_end++;
+    } while (err == ERR_BUSY && tries_at_end < BUSY_TRIES_AT_END);
+    writer->began_ns = clock_now_ns();
+    writer->oldest_made_ns = UINT64_MAX;
+    return err;
+}
+
+static int move_log(struct writer *writer)
+{
+    if (db_log_bytes(writer->db) <= LOG_BYTES)
+        return 0;
+    int err = db_checkpoint(writer->db, false);
+    return err == ERR_BUSY ? 0 : err; /* somebody else is moving it */
+}
+
+static int commit(struct writer *writer)
+{
+    uint64_t before = clock_now_ns();
+    int err = db_commit(writer->db);
+    if (err < 0)
+        return err;
+    uint64_t after = clock_now_ns();
+    struct writer_stats *stats = &writer->stats;
+    stats->commits++;
+    if (after - before > stats->longest_commit_ns)
+        stats->longest_commit_ns = after - before;
+    if (writer->oldest_made_ns < after && after - writer->oldest_made_ns > stats->behind_ns)
+        stats->behind_ns = after - writer->oldest_made_ns;
+    writer->committed_rows = rows_written(writer);
+    return move_log(writer);
+}
+
+static int write_batch(struct writer *writer, const struct batch *batch)
+{
+    int err = db_in_transaction(writer->db) ? 0 : begin(writer);
+    if (err == 0)
+        err = writer_sink_write(writer->sink, batch);
+    if (err < 0)
+        return err;
+    writer->stats.batches++;
+    if (batch->made_ns && batch->made_ns < writer->oldest_made_ns)
+        writer->oldest_made_ns = batch->made_ns;
+    return batch->commit ? commit(writer) : 0;
+}
+
+/* How long to wait for the next batch; 0 = the open transaction is due. */
+static unsigned wait_ms(const struct writer *writer)
+{
+    if (!db_in_transaction(writer->db))
+        return IDLE_MS;
+    uint64_t age = clock_now_ns() - writer->began_ns;
+    return age >= COMMIT_NS ? 0 : (unsigned)((COMMIT_NS - age) / NS_PER_MS) + 1;
+}
+
+static void *run(void *context)
+{
+    struct writer *writer = context;
+    bool closed = false;
+    int err = 0;
+    while (err == 0) {
+        unsigned wait = wait_ms(writer);
+        if (wait == 0) {
+            err = commit(writer);
+            continue;
+        }
+        struct batch *batch = queue_pop(writer->queue, wait, &closed);
+        if (!batch && closed)
+            break;
+        if (!batch)
+            continue;
+        err = write_batch(writer, batch);
+        batch_free(batch);
+    }
+    if (err == 0 && db_in_transaction(writer->db))
+        err = commit(writer);
+    if (err < 0)
+        fail(writer, err);
+    writer->stats.cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    return NULL;
+}
+
+/* Signals are for the threads that expect them. */
+static int start_thread(struct writer *writer)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&writer->thread, NULL, run, writer);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return base_err_from_errno(failed);
+}
+
+int writer_start(struct writer **out, struct db *db, struct queue *queue)
+{
+    *out = NULL;
+    struct writer *writer = mem_alloc(1, sizeof *writer);
+    if (!writer)
+        return ERR_NOMEM;
+    writer->db = db;
+    writer->queue = queue;
+    int err = writer_sink_new(&writer->sink, db);
+    if (err == 0)
+        err = start_thread(writer);
+    if (err < 0) {
+        writer_sink_free(writer->sink);
+        mem_free(writer);
+        return err;
+    }
+    *out = writer;
+    return 0;
+}
+
+/* A reader that holds the file is given two seconds; then its log stays beside it. */
+static bool make_single_file(struct db *db)
+{
+    uint64_t until = clock_now_ns() + FINISH_NS;
+    const struct timespec pause = {.tv_nsec = 20 * (long)NS_PER_MS};
+    for (;;) {
+        int err = db_single_file(db);
+        if (err == 0)
+            return true;
+        if (err != ERR_BUSY || clock_now_ns() >= until)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    db_checkpoint(db, false);
+    return false;
+}
+
+int writer_finish(struct writer *writer, bool *single_file, struct writer_stats *stats)
+{
+    atomic_store_explicit(&writer->finishing, true, memory_order_relaxed);
+    pthread_join(writer->thread, NULL);
+    const struct writer_rows *rows = writer_sink_rows(writer->sink);
+    writer->stats.rows_inserted = rows->inserted;
+    writer->stats.rows_updated = rows->updated;
+    writer_sink_free(writer->sink);
+    *single_file = make_single_file(writer->db);
+    if (stats) {
+        *stats = writer->stats;
+        memcpy(stats->message, writer->message, sizeof stats->message);
+    }
+    int err = writer->error;
+    db_close(writer->db);
+    mem_free(writer);
+    return err;
+}

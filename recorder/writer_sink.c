@@ -1,0 +1,151 @@
+/*
+ * writer_sink.c - rows of a batch into statements, in the order that batch.h promises. Statements
+ * are prepared when they are first needed and stay so.
+ */
+#include "writer_sink.h"
+
+#include "error.h"
+#include "mem.h"
+
+struct writer_sink {
+    struct db *db;
+    struct db_stmt *statements[SCH_STATEMENT_COUNT]; /* NULL = not needed yet */
+    struct writer_rows rows;
+};
+
+int writer_sink_new(struct writer_sink **out, struct db *db)
+{
+    *out = mem_alloc(1, sizeof **out);
+    if (!*out)
+        return ERR_NOMEM;
+    (*out)->db = db;
+    return 0;
+}
+
+void writer_sink_free(struct writer_sink *sink)
+{
+    if (!sink)
+        return;
+    for (int i = 0; i < SCH_STATEMENT_COUNT; i++)
+        db_finalize(sink->statements[i]);
+    mem_free(sink);
+}
+
+const struct writer_rows *writer_sink_rows(const struct writer_sink *sink)
+{
+    return &sink->rows;
+}
+
+static struct db_stmt *prepared(struct writer_sink *sink, enum sch_statement which, int *err)
+{
+    *err = 0;
+    if (!sink->statements[which])
+        *err = db_prepare_known(sink->db, &sink->statements[which], which);
+    return sink->statements[which];
+}
+
+static void bind_known(struct db_stmt *stmt, int at, int64_t value)
+{
+    if (value == BATCH_NOT_KNOWN)
+        db_bind_null(stmt, at);
+    else
+        db_bind_int(stmt, at, value);
+}
+
+static int write_fact(struct writer_sink *sink, const struct batch *batch,
+                      const struct batch_fact *fact)
+{
+    int err;
+    if (fact->statement >= SCH_STATEMENT_COUNT)
+        return ERR_INTERNAL;
+    enum sch_statement which = (enum sch_statement)fact->statement;
+    struct db_stmt *stmt = prepared(sink, which, &err);
+    if (err < 0)
+        return err;
+    const struct batch_cell *cell = &batch->cells[fact->first_cell];
+    int count = (int)sch_statement_cells(which);
+    for (int i = 0; i < count; i++, cell++) {
+        switch (cell->kind) {
+        case CELL_NULL:
+            db_bind_null(stmt, i);
+            break;
+        case CELL_INT:
+            db_bind_int(stmt, i, cell->value);
+            break;
+        case CELL_TEXT:
+            db_bind_text(stmt, i, batch->text + cell->value, (int)cell->bytes);
+            break;
+        }
+    }
+    if (sch_statement_sql(which)[0] == 'I')
+        sink->rows.inserted++;
+    else
+        sink->rows.updated++;
+    return db_run(stmt);
+}
+
+static int write_allocs(struct writer_sink *sink, const struct batch *batch)
+{
+    int err;
+    struct db_stmt *stmt = prepared(sink, SCH_ALLOCATION, &err);
+    const struct batch_alloc *row = batch->allocs, *end = row + batch->alloc_count;
+    for (; err == 0 && row < end; row++) {
+        db_bind_int(stmt, 0, row->seq);
+        db_bind_int(stmt, 1, row->heap);
+        db_bind_int(stmt, 2, (int64_t)row->address);
+        db_bind_int(stmt, 3, row->size);
+        bind_known(stmt, 4, row->requested);
+        db_bind_int(stmt, 5, row->alloc_ns);
+        db_bind_int(stmt, 6, row->life_ns);
+        db_bind_int(stmt, 7, row->free_seq);
+        bind_known(stmt, 8, row->site);
+        bind_known(stmt, 9, row->tag);
+        bind_known(stmt, 10, row->segment);
+        err = db_run(stmt);
+    }
+    sink->rows.inserted += batch->alloc_count;
+    return err;
+}
+
+static int write_ends(struct writer_sink *sink, const struct batch *batch)
+{
+    int err;
+    struct db_stmt *stmt = prepared(sink, SCH_ALLOCATION_END, &err);
+    const struct batch_end *row = batch->ends, *end = row + batch->end_count;
+    for (; err == 0 && row < end; row++) {
+        db_bind_int(stmt, 0, row->seq);
+        db_bind_int(stmt, 1, row->life_ns);
+        db_bind_int(stmt, 2, row->free_seq);
+        err = db_run(stmt);
+    }
+    sink->rows.updated += batch->end_count;
+    return err;
+}
+
+static int write_late_tags(struct writer_sink *sink, const struct batch *batch)
+{
+    int err;
+    struct db_stmt *stmt = prepared(sink, SCH_ALLOCATION_TAG, &err);
+    const struct batch_tag *row = batch->late_tags, *end = row + batch->late_tag_count;
+    for (; err == 0 && row < end; row++) {
+        db_bind_int(stmt, 0, row->seq);
+        db_bind_int(stmt, 1, row->tag);
+        err = db_run(stmt);
+    }
+    sink->rows.updated += batch->late_tag_count;
+    return err;
+}
+
+int writer_sink_write(struct writer_sink *sink, const struct batch *batch)
+{
+    int err = 0;
+    for (size_t i = 0; err == 0 && i < batch->fact_count; i++)
+        err = write_fact(sink, batch, &batch->facts[i]);
+    if (err == 0 && batch->alloc_count)
+        err = write_allocs(sink, batch);
+    if (err == 0 && batch->end_count)
+        err = write_ends(sink, batch);
+    if (err == 0 && batch->late_tag_count)
+        err = write_late_tags(sink, batch);
+    return err;
+}
