@@ -12,12 +12,12 @@ CREATE TABLE keyframe(
 -- Only buckets in which something happened are there; in between, the value is the last one.
 CREATE TABLE curve(
   heap     INTEGER NOT NULL,
+  quantity TEXT NOT NULL,         -- 'allocated' or 'reserved'
   level    INTEGER NOT NULL,
   bucket   INTEGER NOT NULL,
   first    INTEGER NOT NULL,      -- value before the first event in the bucket
   min      INTEGER NOT NULL,
   max      INTEGER NOT NULL,
   last     INTEGER NOT NULL,      -- value after the last event in the bucket
-  quantity TEXT NOT NULL,         -- 'allocated' or 'reserved'
   PRIMARY KEY(heap, quantity, level, bucket)
 ) WITHOUT ROWID;

@@ -100,7 +100,7 @@ CREATE VIEW allocations(process, device, allocation, size, requested, step, phas
                         freed_phase, site, tag, alloc_ns, life_ns, free_ns, free_seq, address,
                         stream, pool, heap, segment, site_id, tag_id, phase_id, freed_phase_id) AS
 SELECT h.process, d.device, a.seq, a.size, a.requested, born.step, born.name, freed.step,
-       freed.name, s.text, t.name, a.alloc_ns,
+       freed.name, (SELECT s.text FROM site_text s WHERE s.site = a.site), t.name, a.alloc_ns,
        CASE WHEN a.free_seq >= 0 THEN a.life_ns END,
        CASE WHEN a.free_seq >= 0 THEN a.alloc_ns + a.life_ns END,
        CASE WHEN a.free_seq >= 0 THEN a.free_seq END,
@@ -115,8 +115,7 @@ SELECT h.process, d.device, a.seq, a.size, a.requested, born.step, born.name, fr
   LEFT JOIN phase freed ON freed.id =
        (SELECT st.phase FROM stretch st WHERE st.process = h.process AND st.begin_seq <= a.free_seq
          ORDER BY st.begin_seq DESC LIMIT 1)
-  LEFT JOIN site_text s ON s.site = a.site
-  LEFT JOIN tag_text t ON t.id = a.tag;
+  LEFT JOIN tag t ON t.id = a.tag;
 
 -- What a block is for, and the rule that says so: its tag, else its life. `free_seq < 0` = it lives.
 CREATE VIEW allocation_category(allocation, category, rule) AS
@@ -153,8 +152,10 @@ SELECT a.seq AS seq, t.category AS tagged,
        WHEN role.role IN ('forward', 'loss') AND freed_role.role = 'backward'
        THEN 'activation: born in ' || role.role || ', freed in backward'
        WHEN role.role IN ('forward', 'loss') AND a.free_seq < 0 AND b.backward_end_seq IS NULL
+            AND born.step = r.last_step
        THEN 'activation: born in ' || role.role || ', alive when the recording ended'
-       WHEN role.role IN ('forward', 'loss') AND (a.free_seq < 0 OR a.free_seq > b.backward_end_seq)
+       WHEN role.role IN ('forward', 'loss') AND a.seq < b.backward_end_seq
+            AND (a.free_seq < 0 OR a.free_seq > b.backward_end_seq)
        THEN 'held: born in ' || role.role || ', alive after backward'
        ELSE 'other: born in ' || coalesce(role.role, 'no phase') || ', ' ||
             CASE WHEN a.free_seq < 0 THEN 'alive at the end'
@@ -315,16 +316,23 @@ SELECT process, device, step, phase, end_ns, allocated, active, reserved, inacti
   FROM phase_table
  WHERE reserved IS NOT NULL;
 
+-- Blocks born since the first step and alive when the last one ended.
+CREATE VIEW allocation_survivor(allocation, last_step) AS
+SELECT a.seq, r.last_step
+  FROM allocation a
+ CROSS JOIN heap h ON h.id = a.heap
+ CROSS JOIN run_bounds r ON r.process = h.process
+ WHERE (a.free_seq < 0 OR a.free_seq > r.last_seq) AND a.seq >= r.first_seq;
+
 -- Call stacks that leave something behind in more than one step: blocks born in a step, and alive
 -- when the last step ended, at least two steps later.
 CREATE VIEW leak(process, device, site, steps, blocks, bytes, bytes_per_step, first_step, last_step,
                  site_id) AS
 SELECT a.process, a.device, a.site, count(DISTINCT a.step), count(*), sum(a.size),
        sum(a.size) * 1.0 / count(DISTINCT a.step), min(a.step), max(a.step), a.site_id
-  FROM run_bounds r
-  JOIN allocations a ON a.process = r.process
- WHERE (a.free_seq IS NULL OR a.free_seq > r.last_seq) AND a.allocation >= r.first_seq
-   AND a.step <= r.last_step - 2
+  FROM allocation_survivor s
+ CROSS JOIN allocations a ON a.allocation = s.allocation
+ WHERE a.step <= s.last_step - 2
  GROUP BY a.process, a.device, a.site_id
 HAVING count(DISTINCT a.step) > 1
  ORDER BY sum(a.size) DESC;

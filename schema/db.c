@@ -38,7 +38,13 @@
 #define BUSY_END_MS 100
 
 /* Places in the header of an SQLite file, fixed by its format. */
-enum { HEADER_BYTES = 100, AT_USER_VERSION = 60, AT_APPLICATION_ID = 68 };
+enum {
+    HEADER_BYTES = 100,
+    AT_PAGE_BYTES = 16, /* two bytes; 1 means 65536 */
+    AT_PAGE_COUNT = 28,
+    AT_USER_VERSION = 60,
+    AT_APPLICATION_ID = 68
+};
 
 struct db {
     sqlite3 *handle;
@@ -142,7 +148,7 @@ static void say(struct db *db, int err, const char *detail)
 {
     if (err == ERR_FULL)
         snprintf(db->message, sizeof db->message, "no space left on the device");
-    else if (err == ERR_IO)
+    else if ((err == ERR_IO || err == ERR_DENIED) && sqlite3_system_errno(db->handle) != 0)
         snprintf(db->message, sizeof db->message, "%s (%s)", detail,
                  strerror(sqlite3_system_errno(db->handle)));
     else
@@ -346,7 +352,7 @@ static uint32_t big_endian(const unsigned char *at)
 }
 
 /* The first bytes of the file, read through SQLite (see the top). Returns how many, or an error. */
-static int read_head(struct db *db, unsigned char *head)
+static int read_head(struct db *db, unsigned char *head, int64_t *file_bytes)
 {
     sqlite3_file *file = NULL;
     sqlite3_int64 bytes = 0;
@@ -355,6 +361,7 @@ static int read_head(struct db *db, unsigned char *head)
         return ERR_IO;
     if (file->pMethods->xFileSize(file, &bytes) != SQLITE_OK)
         return ERR_IO;
+    *file_bytes = bytes;
     int count = bytes < FOREIGN_HEAD_BYTES ? (int)bytes : FOREIGN_HEAD_BYTES;
     if (count > 0 && file->pMethods->xRead(file, head, count, 0) != SQLITE_OK)
         return ERR_IO;
@@ -382,10 +389,35 @@ static int refuse_database(struct db *db, const unsigned char *head)
     return refuse_foreign(db->path, foreign_describe(head, 16));
 }
 
+/* Is there nothing in the log, so that the file alone is the whole recording? */
+static bool log_is_empty(const char *path)
+{
+    struct buf name = {0};
+    struct stat info;
+    buf_print(&name, "%s-wal", path);
+    bool empty =
+        !name.broken && (stat(buf_string(&name), &info) < 0 ? errno == ENOENT : info.st_size == 0);
+    buf_clear(&name);
+    return empty;
+}
+
+/* SQLite overlooks a cut inside the last page. While there is a log, a checkpoint may be half done
+ * and the header ahead of the file. */
+static int check_length(struct db *db, const unsigned char *head, int64_t file_bytes)
+{
+    int64_t page_bytes = (int64_t)head[AT_PAGE_BYTES] << 8 | head[AT_PAGE_BYTES + 1];
+    int64_t want = (page_bytes == 1 ? 65536 : page_bytes) * big_endian(head + AT_PAGE_COUNT);
+    if (file_bytes < want && log_is_empty(db->path))
+        return refuse(db->path, ERR_CORRUPT, " is damaged: it has %" PRId64 " bytes of %" PRId64,
+                      file_bytes, want);
+    return 0;
+}
+
 static int check_head(struct db *db)
 {
     unsigned char head[FOREIGN_HEAD_BYTES] = {0};
-    int count = read_head(db, head);
+    int64_t file_bytes = 0;
+    int count = read_head(db, head, &file_bytes);
     if (count < 0)
         return refuse(db->path, count, ": cannot be read: %s",
                       strerror(sqlite3_system_errno(db->handle)));
@@ -403,7 +435,7 @@ static int check_head(struct db *db)
                       version, DB_VERSION);
     if (version == 0)
         return refuse(db->path, ERR_CORRUPT, " is damaged: it has no format version");
-    return 0;
+    return check_length(db, head, file_bytes);
 }
 
 /* What every report relies on; also the first query, which makes SQLite look at file and log. */
@@ -425,18 +457,6 @@ static int check_tables(struct db *db)
     return err < 0 ? err : 0;
 }
 
-/* Is there nothing in the log, so that the file alone is the whole recording? */
-static bool log_is_empty(const char *path)
-{
-    struct buf name = {0};
-    struct stat info;
-    buf_print(&name, "%s-wal", path);
-    bool empty =
-        !name.broken && (stat(buf_string(&name), &info) < 0 ? errno == ENOENT : info.st_size == 0);
-    buf_clear(&name);
-    return empty;
-}
-
 /* A file may be damaged on purpose: it gets no functions with effects, and no benefit of doubt. */
 static int harden(struct db *db)
 {
@@ -448,8 +468,11 @@ static int harden(struct db *db)
                        "PRAGMA cache_size=-16384;");
 }
 
-static int open_as(struct db **out, const char *path, bool immutable)
+/* *out is set even if this fails, unless there is no memory. *no_log: the file itself is fine, but
+ * the index of its log could not be made. */
+static int open_as(struct db **out, const char *path, bool immutable, bool *no_log)
 {
+    *no_log = false;
     int err = connect_file(out, path, SQLITE_OPEN_READONLY, immutable);
     if (err < 0)
         return refuse(path, err, ": %s", *out ? db_message(*out) : base_err_text(err));
@@ -459,6 +482,9 @@ static int open_as(struct db **out, const char *path, bool immutable)
     err = harden(*out);
     if (err == 0)
         err = check_tables(*out);
+    /* This query only reads: "read-only" is said of the files beside the database. */
+    int code = sqlite3_errcode((*out)->handle) & 0xff;
+    *no_log = err < 0 && (code == SQLITE_CANTOPEN || code == SQLITE_READONLY);
     if (err == ERR_CORRUPT)
         return refuse(path, err, " is damaged: %s", db_message(*out));
     return err < 0 ? refuse(path, err, ": %s", db_message(*out)) : 0;
@@ -467,25 +493,21 @@ static int open_as(struct db **out, const char *path, bool immutable)
 int db_open(struct db **out, const char *path)
 {
     struct db *db = NULL;
+    bool no_log = false;
     *out = NULL;
     open_message[0] = '\0';
     int err = check_kind(path);
     if (err < 0)
         return err;
-    err = open_as(&db, path, false);
-    if (err < 0 && db && sqlite3_errcode(db->handle) == SQLITE_CANTOPEN &&
-        access(path, R_OK) == 0) {
-        if (log_is_empty(path)) {
-            db_close(db);
-            err = open_as(&db, path, true);
-        } else {
-            refuse(
-                path, ERR_DENIED,
-                ": its log, %s-wal, can only be read where files can be made beside it: copy both "
-                "to such a directory",
-                path);
-            err = ERR_DENIED;
-        }
+    err = open_as(&db, path, false, &no_log);
+    if (err < 0 && no_log && log_is_empty(path)) {
+        db_close(db);
+        err = open_as(&db, path, true, &no_log);
+    } else if (err < 0 && no_log) {
+        err = refuse(path, ERR_DENIED,
+                     ": its log, %s-wal, can only be read where files can be made beside it: copy "
+                     "both to such a directory",
+                     path);
     }
     if (err < 0) {
         db_close(db);

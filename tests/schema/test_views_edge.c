@@ -1,0 +1,288 @@
+/*
+ * Views where the data are unusual: nothing at all, phases that are still open, ties, threads with
+ * phases of their own, several heaps on one device; and how the views find their rows.
+ */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "test.h"
+
+#define LIVING "-70368744177664"
+
+static const char *const promised[][2] = {
+    {"phase_table", "process,device,step,phase,allocated,max_allocated,reserved,max_reserved,"
+                    "fragmentation,phase_peak,begin_ns,end_ns"},
+    {"peak", "process,device,step,phase,at_ns,allocated,reserved"},
+    {"live_at_peak", "process,device,allocation,size,category,step,phase,site"},
+    {"allocations", "process,device,allocation,size"},
+    {"timeline", "process,device,at_ns,allocated,reserved"},
+    {"peak_by_category", "process,device,category"},
+    {"peak_by_site", "process,device,site"},
+    {"fragmentation", "process,device"},
+    {"leak", "process,device,site"},
+};
+
+/* The columns of a view as one text, each with a comma behind it. */
+static void columns_of(struct db *db, const char *view, char *text, size_t size)
+{
+    char sql[64];
+    struct db_stmt *stmt = NULL;
+    size_t used = 0;
+    snprintf(sql, sizeof sql, "SELECT * FROM %s", view);
+    REQUIRE(db_prepare(db, &stmt, sql) == 0);
+    for (int i = 0; i < db_columns(stmt); i++)
+        used += (size_t)snprintf(text + used, size - used, "%s,", db_column_name(stmt, i));
+    REQUIRE(used < size);
+    CHECK_INT(db_step(stmt), DB_DONE); /* an empty recording has no rows */
+    db_finalize(stmt);
+}
+
+TEST(promised_columns_come_first_and_an_empty_recording_is_no_error)
+{
+    struct db *db = fixture_empty();
+    for (size_t i = 0; i < sizeof promised / sizeof *promised; i++) {
+        char columns[1024];
+        columns_of(db, promised[i][0], columns, sizeof columns);
+        size_t length = strlen(promised[i][1]);
+        if (strncmp(columns, promised[i][1], length) != 0 || columns[length] != ',')
+            CHECK_STR(columns, promised[i][1]);
+    }
+    db_close(db);
+}
+
+/* One process, one device, one heap. */
+static struct db *one_heap(void)
+{
+    struct db *db = fixture_empty();
+    fixture_exec(db, "INSERT INTO process(id,pid,origin,start_ns) VALUES(1,1,'root',0);"
+                     "INSERT INTO device VALUES(1,'cuda',1,NULL,NULL);"
+                     "INSERT INTO heap VALUES(1,1,1,0,0,NULL);");
+    return db;
+}
+
+/* id, parent, kind, name, step, begin, end ("NULL" = open): at seq nanoseconds */
+static void add_phase(struct db *db, int id, const char *parent, const char *kind, const char *step,
+                      int begin, const char *end)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql,
+             "INSERT INTO phase VALUES(%d,1,1,%s,0,'%s','%s',%s,%d,%s,%d,%s,'process',NULL);"
+             "INSERT INTO stretch VALUES(1,%d,%d)",
+             id, parent, kind, kind, step, begin, end, begin, end, begin, id);
+    fixture_exec(db, sql);
+}
+
+static void add_peak(struct db *db, int phase, int peak, const char *seq)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql,
+             "INSERT INTO phase_device VALUES(%d,1,0,0,NULL,NULL,NULL,NULL,0,NULL,NULL,%d,%s,%s,"
+             "NULL,0,0,0)",
+             phase, peak, seq, seq);
+    fixture_exec(db, sql);
+}
+
+static void add_block(struct db *db, int seq, const char *free_seq)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql,
+             "INSERT INTO allocation VALUES(%d,1,4096,512,NULL,%d,%s,%s,NULL,NULL,NULL)", seq, seq,
+             strcmp(free_seq, LIVING) == 0 ? LIVING : "1", free_seq);
+    fixture_exec(db, sql);
+}
+
+static const char *category_of(struct db *db, int allocation)
+{
+    char sql[128];
+    snprintf(sql, sizeof sql,
+             "SELECT category || ': ' || rule FROM allocation_category WHERE allocation = %d",
+             allocation);
+    return fixture_query(db, sql, false);
+}
+
+TEST(of_equal_peaks_the_first_counts)
+{
+    struct db *db = one_heap();
+    add_phase(db, 1, "NULL", "forward", "0", 1, "9");
+    add_phase(db, 2, "NULL", "backward", "0", 10, "19");
+    add_phase(db, 3, "NULL", "forward", "1", 20, "29");
+    add_peak(db, 1, 100, "5");
+    add_peak(db, 2, 300, "14");
+    add_peak(db, 3, 300, "22");
+    CHECK_STR(fixture_query(db, "SELECT step, phase, at_ns, allocated, seq FROM peak", false),
+              "0|backward|14|300|14\n");
+    db_close(db);
+}
+
+TEST(a_peak_inside_nested_phases_belongs_to_the_innermost)
+{
+    struct db *db = one_heap();
+    add_phase(db, 1, "NULL", "forward", "0", 1, "20");
+    add_phase(db, 2, "1", "user", "0", 5, "10");
+    fixture_exec(db, "INSERT INTO stretch VALUES(1,11,1)");
+    add_peak(db, 1, 300, "7");
+    add_peak(db, 2, 300, "7");
+    CHECK_STR(fixture_query(db, "SELECT phase, seq FROM peak", false), "user|7\n");
+    fixture_exec(db, "UPDATE phase_device SET peak_seq = 15 WHERE phase = 1;"
+                     "UPDATE phase_device SET peak_allocated = 200 WHERE phase = 2");
+    CHECK_STR(fixture_query(db, "SELECT phase, seq FROM peak", false), "forward|15\n");
+    db_close(db);
+}
+
+TEST(a_phase_that_only_inherits_its_highest_value_began_with_it)
+{
+    struct db *db = one_heap();
+    add_phase(db, 1, "NULL", "forward", "0", 10, "20");
+    add_peak(db, 1, 300, "NULL");
+    CHECK_STR(fixture_query(db, "SELECT phase, at_ns, allocated, seq FROM peak", false),
+              "forward|10|300|10\n");
+    db_close(db);
+}
+
+TEST(a_thread_with_a_phase_of_its_own)
+{
+    struct db *db = one_heap();
+    add_phase(db, 1, "NULL", "forward", "0", 1, "20");
+    fixture_exec(db, "INSERT INTO phase VALUES(2,1,7,NULL,0,'user','loader',0,2,15,2,15,'thread',"
+                     "'end'); INSERT INTO allocation_phase VALUES(5, 2)");
+    add_block(db, 4, "6");
+    add_block(db, 5, LIVING);
+    add_peak(db, 1, 1024, "5");
+    CHECK_STR(fixture_query(db, "SELECT allocation, phase, freed_phase FROM allocations", false),
+              "4|forward|forward\n5|loader|\n");
+    CHECK_STR(fixture_query(db, "SELECT phase FROM peak", false), "loader\n");
+    db_close(db);
+}
+
+TEST(a_user_phase_counts_as_the_phase_around_it)
+{
+    struct db *db = one_heap();
+    add_phase(db, 1, "NULL", "forward", "0", 10, "29");
+    add_phase(db, 2, "1", "user", "0", 12, "20");
+    add_phase(db, 3, "2", "user", "0", 13, "19");
+    add_phase(db, 4, "NULL", "backward", "0", 30, "39");
+    add_phase(db, 5, "NULL", "user", "0", 40, "49");
+    add_block(db, 14, "33");
+    add_block(db, 41, "50");
+    CHECK_STR(category_of(db, 14), "activation: born in forward, freed in backward\n");
+    CHECK_STR(category_of(db, 41), "workspace: born and freed inside one phase\n");
+    fixture_exec(db, "DELETE FROM stretch WHERE begin_seq = 40;"
+                     "INSERT INTO stretch VALUES(1, 40, 5), (1, 50, 4)");
+    CHECK_STR(category_of(db, 41), "other: born in user, freed in backward\n");
+    db_close(db);
+}
+
+TEST(a_recording_that_ended_inside_a_step)
+{
+    struct db *db = one_heap();
+    add_phase(db, 1, "NULL", "other", "NULL", 1, "9");
+    add_phase(db, 2, "NULL", "forward", "0", 10, "29");
+    add_phase(db, 3, "NULL", "backward", "0", 30, "NULL");
+    add_block(db, 2, LIVING);
+    add_block(db, 3, "35");
+    add_block(db, 11, LIVING);
+    add_block(db, 12, "31");
+    add_block(db, 31, LIVING);
+    CHECK_STR(category_of(db, 2), "parameter: alive before the first step and to the end\n");
+    CHECK_STR(category_of(db, 3), "other: born before the first step, freed before the end\n");
+    CHECK_STR(category_of(db, 11), "activation: born in forward, alive when the recording ended\n");
+    CHECK_STR(category_of(db, 12), "activation: born in forward, freed in backward\n");
+    CHECK_STR(category_of(db, 31),
+              "other: born in backward, alive when the recording ended inside the step\n");
+    CHECK_STR(fixture_query(db, "SELECT ended, end_ns FROM phase WHERE id = 3", false), "|\n");
+    db_close(db);
+}
+
+TEST(a_block_outside_of_every_phase)
+{
+    struct db *db = one_heap();
+    add_phase(db, 1, "NULL", "forward", "0", 10, "29");
+    add_block(db, 5, LIVING);
+    CHECK_STR(fixture_query(db, "SELECT allocation, step, phase FROM allocations", false), "5||\n");
+    db_close(db);
+}
+
+TEST(names_of_devices)
+{
+    struct db *db = fixture_empty();
+    fixture_exec(db, "INSERT INTO device VALUES(1,'cpu',0,NULL,NULL),(2,'cuda',3,NULL,NULL),"
+                     "(3,'cuda',-1,NULL,NULL),(4,'virtual',0,NULL,NULL),(5,'cpu',-1,NULL,NULL)");
+    CHECK_STR(fixture_query(db, "SELECT device FROM device_text ORDER BY id", false),
+              "cpu\ncuda:3\ncuda\nvirtual:0\ncpu\n");
+    db_close(db);
+}
+
+TEST(names_of_sites)
+{
+    struct db *db = fixture_empty();
+    fixture_exec(db, "INSERT INTO string VALUES(1,'f'),(2,'a.py');"
+                     "INSERT INTO frame VALUES(1,1,2,7),(2,1,2,NULL),(3,1,NULL,7),(4,NULL,2,7);"
+                     "INSERT INTO site VALUES(1,0,1),(2,0,2),(2,1,1),(3,0,3),(4,0,4)");
+    CHECK_STR(fixture_query(db, "SELECT site, text FROM site_text ORDER BY site", false),
+              "1|f (a.py:7)\n2|f (a.py)\n3|f\n4|? (a.py:7)\n");
+    CHECK_STR(
+        fixture_query(db, "SELECT depth, frame FROM stack WHERE site = 2 ORDER BY depth", false),
+        "0|f (a.py)\n1|f (a.py:7)\n");
+    db_close(db);
+}
+
+TEST(timeline_adds_heaps_whose_levels_differ)
+{
+    struct db *db = one_heap();
+    /* Heap 1 in buckets of 16 ns, heap 2 in buckets of 32 ns: the answer has buckets of 32 ns. */
+    fixture_exec(db, "INSERT INTO heap VALUES(2,1,1,7,0,NULL);"
+                     "INSERT INTO curve VALUES(1,'allocated',4,0,0,0,50,40),"
+                     "(1,'allocated',4,1,40,10,60,30),(1,'allocated',4,4,30,30,35,35),"
+                     "(1,'allocated',5,0,0,0,60,30),(1,'allocated',5,2,30,30,35,35),"
+                     "(2,'allocated',5,0,0,0,100,100),(2,'allocated',5,1,100,20,100,20)");
+    CHECK_STR(fixture_query(db,
+                            "SELECT at_ns, allocated, reserved, from_ns, max_allocated "
+                            "FROM timeline",
+                            false),
+              "32|130||0|160\n"
+              "64|50||32|130\n"
+              "96|55||64|55\n");
+    db_close(db);
+}
+
+static void check_plan(struct db *db, const char *query)
+{
+    char sql[512];
+    snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN %s", query);
+    struct db_stmt *stmt = NULL;
+    REQUIRE(db_prepare(db, &stmt, sql) == 0);
+    bool searched = false;
+    while (db_step(stmt) == DB_ROW) {
+        const char *step = db_column_text(stmt, 3);
+        searched = searched || strncmp(step, "SEARCH a ", 9) == 0;
+        if (strncmp(step, "SCAN a", 6) == 0 && (step[6] == '\0' || step[6] == ' '))
+            CHECK_STR(step, "no scan of the allocations");
+    }
+    CHECK(searched);
+    db_finalize(stmt);
+}
+
+TEST(rows_of_allocations_are_looked_up_and_not_scanned)
+{
+    struct db *db = fixture_small_run();
+    check_plan(db, "SELECT * FROM allocations WHERE allocation = 5");
+    check_plan(db, "SELECT * FROM allocations WHERE allocation BETWEEN 5 AND 9");
+    check_plan(db, "SELECT * FROM allocation_category WHERE allocation = 5");
+    check_plan(db, "SELECT * FROM live_at_peak");
+    check_plan(db, "SELECT * FROM peak_by_site");
+    check_plan(db, "SELECT * FROM peak_by_category WHERE process = 1");
+    db_close(db);
+}
+
+TEST_MAIN(TEST_CASE(promised_columns_come_first_and_an_empty_recording_is_no_error),
+          TEST_CASE(of_equal_peaks_the_first_counts),
+          TEST_CASE(a_peak_inside_nested_phases_belongs_to_the_innermost),
+          TEST_CASE(a_phase_that_only_inherits_its_highest_value_began_with_it),
+          TEST_CASE(a_thread_with_a_phase_of_its_own),
+          TEST_CASE(a_user_phase_counts_as_the_phase_around_it),
+          TEST_CASE(a_recording_that_ended_inside_a_step),
+          TEST_CASE(a_block_outside_of_every_phase), TEST_CASE(names_of_devices),
+          TEST_CASE(names_of_sites), TEST_CASE(timeline_adds_heaps_whose_levels_differ),
+          TEST_CASE(rows_of_allocations_are_looked_up_and_not_scanned))
