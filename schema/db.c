@@ -87,9 +87,32 @@ const char *db_path(const struct db *db)
 
 /* ---- errors ---- */
 
-static int map_io_error(sqlite3 *handle)
+static int errno_of_file(sqlite3 *handle, int which)
+{
+    sqlite3_file *file = NULL;
+    int number = 0;
+    if (sqlite3_file_control(handle, "main", which, &file) != SQLITE_OK || !file ||
+        !file->pMethods ||
+        file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &number) != SQLITE_OK)
+        return 0;
+    return number;
+}
+
+/* sqlite3_system_errno knows why a file could not be opened, but not why a step could not write:
+ * for that the file itself and its log or journal are asked. 0 = not known. */
+static int last_errno(sqlite3 *handle)
 {
     int number = sqlite3_system_errno(handle);
+    if (number == 0)
+        number = errno_of_file(handle, SQLITE_FCNTL_JOURNAL_POINTER);
+    if (number == 0)
+        number = errno_of_file(handle, SQLITE_FCNTL_FILE_POINTER);
+    return number;
+}
+
+static int map_io_error(sqlite3 *handle)
+{
+    int number = last_errno(handle);
     if (number == EFBIG || number == ENOSPC || number == EDQUOT)
         return ERR_FULL;
     if (sqlite3_extended_errcode(handle) == SQLITE_IOERR_NOMEM)
@@ -146,11 +169,15 @@ static int map_code(sqlite3 *handle, int code)
 
 static void say(struct db *db, int err, const char *detail)
 {
+    int number = 0;
+    if (err == ERR_IO)
+        number = last_errno(db->handle);
+    else if (err < 0 && (sqlite3_errcode(db->handle) & 0xff) == SQLITE_CANTOPEN)
+        number = sqlite3_system_errno(db->handle);
     if (err == ERR_FULL)
         snprintf(db->message, sizeof db->message, "no space left on the device");
-    else if ((err == ERR_IO || err == ERR_DENIED) && sqlite3_system_errno(db->handle) != 0)
-        snprintf(db->message, sizeof db->message, "%s (%s)", detail,
-                 strerror(sqlite3_system_errno(db->handle)));
+    else if (number != 0)
+        snprintf(db->message, sizeof db->message, "%s (%s)", detail, strerror(number));
     else
         snprintf(db->message, sizeof db->message, "%s", detail);
 }
@@ -419,8 +446,7 @@ static int check_head(struct db *db)
     int64_t file_bytes = 0;
     int count = read_head(db, head, &file_bytes);
     if (count < 0)
-        return refuse(db->path, count, ": cannot be read: %s",
-                      strerror(sqlite3_system_errno(db->handle)));
+        return refuse(db->path, count, ": cannot be read: %s", strerror(last_errno(db->handle)));
     if (!foreign_is_sqlite(head, (size_t)count))
         return refuse_foreign(db->path, foreign_describe(head, (size_t)count));
     if (count < HEADER_BYTES)

@@ -1,0 +1,271 @@
+/*
+ * The writer on good days: every statement arrives, commits happen, one file remains.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "fixture.h"
+#include "store.h"
+#include "test.h"
+
+/* The letters of a fact whose cells are all integers but the last, which is text. */
+static void put_numbers(struct batch *batch, enum sch_statement which)
+{
+    char letters[32];
+    unsigned cells = sch_statement_cells(which);
+    REQUIRE(cells < sizeof letters);
+    memset(letters, 'i', cells);
+    letters[cells] = '\0';
+    int64_t v[20];
+    for (int i = 0; i < 20; i++)
+        v[i] = 100 * (int64_t)which + i + 1;
+    REQUIRE(batch_put(batch, which, letters, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8],
+                      v[9], v[10], v[11], v[12], v[13], v[14], v[15], v[16], v[17], v[18], v[19]));
+}
+
+/* The table of an INSERT, and the columns it names, if it does. */
+static void target_of(const char *sql, char *table, char *columns)
+{
+    const char *at = strstr(sql, " INTO ") + 6;
+    size_t length = strcspn(at, " (");
+    memcpy(table, at, length);
+    table[length] = '\0';
+    strcpy(columns, "*");
+    if (at[length] == '(') {
+        size_t named = strcspn(at + length + 1, ")");
+        memcpy(columns, at + length + 1, named);
+        columns[named] = '\0';
+    }
+}
+
+static void check_numbers(struct db *db, enum sch_statement which)
+{
+    char table[64], columns[256], sql[400];
+    struct db_stmt *stmt = NULL;
+    target_of(sch_statement_sql(which), table, columns);
+    snprintf(sql, sizeof sql, "SELECT %s FROM %s", columns, table);
+    REQUIRE(db_prepare(db, &stmt, sql) == 0);
+    REQUIRE(db_step(stmt) == DB_ROW);
+    CHECK_INT(db_columns(stmt), sch_statement_cells(which));
+    for (int i = 0; i < db_columns(stmt); i++)
+        CHECK_INT(db_column_int(stmt, i), 100 * (int64_t)which + i + 1);
+    CHECK_INT(db_step(stmt), DB_DONE);
+    db_finalize(stmt);
+}
+
+TEST(every_inserting_statement_stores_its_cells_in_order)
+{
+    const char *path = test_path("run.db");
+    struct queue *queue = NULL;
+    struct writer *writer = store_start(path, &queue);
+    struct writer_stats stats;
+    struct batch *batch = batch_new();
+    bool single = false;
+    uint64_t inserting = 0;
+    for (int i = 0; i < SCH_STATEMENT_COUNT; i++) {
+        if (strncmp(sch_statement_sql((enum sch_statement)i), "INSERT", 6) == 0) {
+            put_numbers(batch, (enum sch_statement)i);
+            inserting++;
+        }
+    }
+    CHECK(queue_push(queue, batch));
+    queue_close(queue);
+    CHECK_INT(writer_finish(writer, &single, &stats), 0);
+    CHECK(single);
+    CHECK_INT(stats.rows_inserted, inserting);
+    CHECK_INT(stats.rows_updated, 0);
+    CHECK_STR(stats.message, "");
+    queue_free(queue);
+    struct db *db = NULL;
+    REQUIRE(db_open(&db, path) == 0);
+    for (int i = 0; i < SCH_STATEMENT_COUNT; i++)
+        if (strncmp(sch_statement_sql((enum sch_statement)i), "INSERT", 6) == 0)
+            check_numbers(db, (enum sch_statement)i);
+    CHECK_INT(db_check(db), 0);
+    db_close(db);
+}
+
+/* Writes one batch with a sink of its own, in one transaction. */
+static void sink(struct db *db, struct batch *batch)
+{
+    struct writer_sink *sink = NULL;
+    REQUIRE(writer_sink_new(&sink, db) == 0);
+    REQUIRE(db_begin(db) == 0);
+    int err = writer_sink_write(sink, batch);
+    if (err < 0)
+        fprintf(stderr, "%s\n", db_message(db));
+    REQUIRE(err == 0);
+    REQUIRE(db_commit(db) == 0);
+    writer_sink_free(sink);
+    batch_free(batch);
+}
+
+TEST(text_null_and_integers)
+{
+    struct db *db = fixture_empty();
+    struct batch *batch = batch_new();
+    REQUIRE(batch_put(batch, SCH_FRAME, "innn", (int64_t)1, (int64_t)2, BATCH_NULL, (int64_t)4));
+    REQUIRE(batch_put(batch, SCH_STRING, "is", (int64_t)1, "it's; \"quoted\" \xc3\xa9"));
+    REQUIRE(batch_put(batch, SCH_META, "ss", "empty", ""));
+    REQUIRE(batch_put(batch, SCH_META, "ss", "none", (const char *)NULL));
+    REQUIRE(batch_put(batch, SCH_META, "s0", "zero"));
+    sink(db, batch);
+    CHECK_STR(fixture_query(db, "SELECT * FROM frame", false), "1|2||4\n");
+    CHECK_STR(fixture_query(db, "SELECT * FROM string", false), "1|it's; \"quoted\" \xc3\xa9\n");
+    CHECK_STR(fixture_query(db, "SELECT key, typeof(value) FROM meta", false),
+              "empty|text\nnone|null\nzero|null\n");
+    db_close(db);
+}
+
+TEST(blocks_that_end_in_a_later_batch)
+{
+    struct db *db = fixture_empty();
+    struct batch *first = store_batch(1, 3, false);
+    first->allocs[1].life_ns = first->allocs[1].free_seq = DB_LIVING;
+    first->allocs[2].life_ns = first->allocs[2].free_seq = DB_LIVING;
+    first->allocs[2].requested = 500;
+    first->allocs[2].site = 3;
+    first->allocs[2].tag = 4;
+    first->allocs[2].segment = 5;
+    sink(db, first);
+    CHECK_STR(fixture_query(db, "SELECT * FROM allocation", false),
+              "1|1|139637976728064|513||1000|500|2|||\n"
+              "2|1|139637976728576|514||2000|-70368744177664|-70368744177664|||\n"
+              "3|1|139637976729088|515|500|3000|-70368744177664|-70368744177664|3|4|5\n");
+    struct batch *second = batch_new();
+    REQUIRE(batch_add_end(second, 2, 7000, 9));
+    REQUIRE(batch_add_late_tag(second, 3, 6));
+    REQUIRE(batch_put(second, SCH_CURVE, "iiiiiiis", (int64_t)1, (int64_t)20, (int64_t)0,
+                      (int64_t)0, (int64_t)0, (int64_t)5, (int64_t)5, "allocated"));
+    REQUIRE(batch_put(second, SCH_CURVE, "iiiiiiis", (int64_t)1, (int64_t)21, (int64_t)0,
+                      (int64_t)0, (int64_t)0, (int64_t)5, (int64_t)5, "allocated"));
+    REQUIRE(batch_put(second, SCH_CURVE_DROP, "isi", (int64_t)1, "allocated", (int64_t)20));
+    REQUIRE(batch_put(second, SCH_SEGMENT, "iiiiinnn", (int64_t)8, (int64_t)1, (int64_t)4096,
+                      (int64_t)2048, (int64_t)10, BATCH_NULL, BATCH_NULL, BATCH_NULL));
+    REQUIRE(batch_put(second, SCH_SEGMENT_END, "iii", (int64_t)8, (int64_t)90, (int64_t)12));
+    sink(db, second);
+    CHECK_STR(fixture_query(db, "SELECT seq, life_ns, free_seq, tag FROM allocation", false),
+              "1|500|2|\n2|7000|9|\n3|-70368744177664|-70368744177664|6\n");
+    CHECK_STR(fixture_query(db, "SELECT seq, life_ns, free_seq FROM segment", false), "8|90|12\n");
+    CHECK_STR(fixture_query(db, "SELECT level FROM curve", false), "21\n");
+    db_close(db);
+}
+
+TEST(a_batch_that_begins_and_ends_a_block)
+{
+    struct db *db = fixture_empty();
+    struct batch *batch = store_batch(1, 1, false);
+    batch->allocs[0].life_ns = batch->allocs[0].free_seq = DB_LIVING;
+    REQUIRE(batch_add_late_tag(batch, 1, 2));
+    REQUIRE(batch_add_end(batch, 1, 40, 7));
+    sink(db, batch);
+    CHECK_STR(fixture_query(db, "SELECT life_ns, free_seq, tag FROM allocation", false),
+              "40|7|2\n");
+    db_close(db);
+}
+
+TEST(many_batches_share_a_transaction)
+{
+    struct db *db = NULL;
+    struct queue *queue = NULL;
+    struct writer *writer = NULL;
+    struct writer_stats stats;
+    bool single;
+    REQUIRE(db_create(&db, test_path("run.db")) == 0);
+    REQUIRE(queue_new(&queue, STORE_LIMIT) == 0);
+    for (int i = 0; i < 200; i++)
+        REQUIRE(queue_push(queue, store_batch(1 + i * 10, 10, false)));
+    queue_close(queue);
+    REQUIRE(writer_start(&writer, db, queue) == 0);
+    CHECK_INT(writer_finish(writer, &single, &stats), 0);
+    CHECK_INT(stats.batches, 200);
+    CHECK_INT(stats.rows_inserted, 2000);
+    CHECK(stats.commits >= 1 && stats.commits < 100);
+    CHECK(stats.behind_ns > 0);
+    CHECK(stats.cpu_ns > 0);
+    queue_free(queue);
+    REQUIRE(db_open(&db, test_path("run.db")) == 0);
+    CHECK_INT(store_check_prefix(db), 2000);
+    db_close(db);
+}
+
+TEST(what_was_pushed_is_committed_while_nothing_else_comes)
+{
+    const char *path = test_path("run.db");
+    struct queue *queue = NULL;
+    struct writer *writer = store_start(path, &queue);
+    struct writer_stats stats;
+    bool single;
+    CHECK(queue_push(queue, store_batch(1, 10, false)));
+    store_wait(path, "SELECT count(*) FROM allocation", 10);
+    CHECK(!writer_failed(writer));
+    CHECK_STR(writer_message(writer), "");
+    CHECK(queue_push(queue, store_batch(11, 10, true)));
+    store_wait(path, "SELECT count(*) FROM allocation", 20);
+    queue_close(queue);
+    CHECK_INT(writer_finish(writer, &single, &stats), 0);
+    CHECK(single);
+    CHECK_INT(stats.commits, 2);
+    CHECK(access(test_path("run.db-wal"), F_OK) < 0);
+    CHECK(access(test_path("run.db-shm"), F_OK) < 0);
+    queue_free(queue);
+}
+
+TEST(a_run_without_any_batch)
+{
+    const char *path = test_path("run.db");
+    struct queue *queue = NULL;
+    struct writer *writer = store_start(path, &queue);
+    struct writer_stats stats;
+    bool single = false;
+    queue_close(queue);
+    CHECK_INT(writer_finish(writer, &single, &stats), 0);
+    CHECK(single);
+    CHECK_INT(stats.commits, 0);
+    queue_free(queue);
+    struct db *db = NULL;
+    REQUIRE(db_open(&db, path) == 0);
+    CHECK_INT(store_check_prefix(db), 0);
+    db_close(db);
+}
+
+static int64_t file_bytes(const char *path)
+{
+    struct stat info;
+    REQUIRE(stat(path, &info) == 0);
+    return info.st_size;
+}
+
+TEST(the_log_stays_bounded)
+{
+    static char megabyte[(1 << 20) + 1];
+    const char *path = test_path("run.db");
+    struct queue *queue = NULL;
+    struct writer *writer = store_start(path, &queue);
+    bool single;
+    memset(megabyte, 'x', sizeof megabyte - 1);
+    for (int64_t i = 0; i < 150; i++) {
+        struct batch *batch = batch_new();
+        REQUIRE(batch_put(batch, SCH_STRING, "is", i, megabyte));
+        batch->commit = true;
+        REQUIRE(queue_push(queue, batch));
+    }
+    store_wait(path, "SELECT count(*) FROM string", 150);
+    CHECK(file_bytes(test_path("run.db-wal")) < (int64_t)80 << 20);
+    CHECK(file_bytes(path) > (int64_t)60 << 20);
+    queue_close(queue);
+    CHECK_INT(writer_finish(writer, &single, NULL), 0);
+    CHECK(file_bytes(path) > (int64_t)150 << 20);
+    queue_free(queue);
+}
+
+TEST_MAIN(TEST_CASE(every_inserting_statement_stores_its_cells_in_order),
+          TEST_CASE(text_null_and_integers), TEST_CASE(blocks_that_end_in_a_later_batch),
+          TEST_CASE(a_batch_that_begins_and_ends_a_block),
+          TEST_CASE(many_batches_share_a_transaction),
+          TEST_CASE(what_was_pushed_is_committed_while_nothing_else_comes),
+          TEST_CASE(a_run_without_any_batch), TEST_CASE(the_log_stays_bounded))
