@@ -7,7 +7,7 @@
  * then `late_tags`. So every row that another row names stands before it.
  *
  * An allocation that dies before its batch is pushed is complete when it is inserted; one that
- * outlives the batch is inserted with DB_LIVING in life_ns and free_seq and completed by an `end`
+ * outlives the batch is inserted with DB_LIVING_NS and DB_LIVING_SEQ and completed by an `end`
  * of a later batch.
  */
 #ifndef TIDEMARK_RECORDER_BATCH_H
@@ -28,8 +28,8 @@ struct batch_alloc {
     int64_t size;
     int64_t requested; /* BATCH_NOT_KNOWN */
     int64_t alloc_ns;
-    int64_t life_ns;  /* DB_LIVING */
-    int64_t free_seq; /* DB_LIVING */
+    int64_t life_ns;  /* DB_LIVING_NS */
+    int64_t free_seq; /* DB_LIVING_SEQ */
     int64_t segment;  /* segment.seq or BATCH_NOT_KNOWN */
     int32_t heap;
     int32_t site;

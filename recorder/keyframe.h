@@ -3,16 +3,16 @@
  * replaying N events and not the whole run.
  *
  * Due when at least max(keyframe_events, KEYFRAME_RATIO x living) events passed since the last one:
- * so keyframes never make up more than a tenth of the rows. Blocks of a process that has ended are
- * not in later keyframes, even though their rows say that they live.
+ * so keyframes never make up more than an eighth of the rows of blocks. Blocks of a process that
+ * has ended are not in later keyframes, even though their rows say that they live.
  */
 #ifndef TIDEMARK_RECORDER_KEYFRAME_H
 #define TIDEMARK_RECORDER_KEYFRAME_H
 
 struct state;
 
-#define KEYFRAME_EVENTS 100000
-#define KEYFRAME_RATIO 10
+#define KEYFRAME_EVENTS 500000
+#define KEYFRAME_RATIO 16
 
 void keyframe_flush(struct state *state); /* writes one if it is due: all its rows or none */
 

@@ -211,9 +211,9 @@ static bool batch_is_valid(const struct batch *batch, int64_t seq)
 {
     for (size_t i = 0; i < batch->alloc_count; i++) {
         const struct batch_alloc *row = &batch->allocs[i];
-        bool living = row->life_ns == DB_LIVING;
+        bool living = row->life_ns == DB_LIVING_NS;
         if (row->seq > seq || (i && row->seq <= batch->allocs[i - 1].seq) ||
-            living != (row->free_seq == DB_LIVING) || (!living && row->life_ns < 0))
+            living != (row->free_seq == DB_LIVING_SEQ) || (!living && row->life_ns < 0))
             return false;
     }
     return true;

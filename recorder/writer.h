@@ -1,6 +1,6 @@
 /*
- * writer.h - the thread that owns the database: takes batches from the queue, writes them, commits at
- * least once a second, checkpoints, and at the end makes one file of it.
+ * writer.h - the thread that owns the database: takes batches from the queue, writes them, commits
+ * at least once a second, checkpoints, and at the end makes one file of it.
  *
  * When a statement fails for good (disk full, file removed, I/O error) the transaction is rolled
  * back, what was committed stays readable, the queue is closed, and writer_failed() turns true: the
@@ -21,9 +21,9 @@ struct writer;
 
 struct writer_stats {
     uint64_t batches, commits, rows_inserted, rows_updated;
-    uint64_t cpu_ns;            /* of the thread */
+    uint64_t cpu_ns; /* of the thread */
     uint64_t longest_commit_ns;
-    uint64_t behind_ns;         /* the most that a commit lagged behind the making of its batch */
+    uint64_t behind_ns; /* the most that a commit lagged behind the making of its batch */
     char message[WRITER_MESSAGE_BYTES]; /* why it failed, "" if it did not */
 };
 

@@ -137,7 +137,7 @@ CREATE TABLE allocation(
   requested INTEGER,              -- bytes asked for
   alloc_ns  INTEGER NOT NULL,
   life_ns   INTEGER NOT NULL,     -- completed; -70368744177664 (-2^46) = it lives
-  free_seq  INTEGER NOT NULL,     -- completed; -70368744177664 (-2^46) = it lives
+  free_seq  INTEGER NOT NULL,     -- completed; -2147483648 (-2^31) = it lives
   site      INTEGER,              -- site.site
   tag       INTEGER,              -- tag.id, completed
   segment   INTEGER               -- segment.seq

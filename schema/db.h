@@ -18,7 +18,11 @@
 
 #define DB_APPLICATION_ID 0x54494445 /* "TIDE" */
 #define DB_VERSION 1
-#define DB_LIVING (-70368744177664LL) /* -2^46: six bytes in a row, as wide as what replaces it */
+/* What life_ns and free_seq of a living block hold: as wide in a row as what will replace it, six
+ * bytes and four, so that completing the row moves nothing. (Wider ends, after 39 hours or 2^31
+ * events, fit all the same, at the price of a move.) */
+#define DB_LIVING_NS (-70368744177664LL) /* -2^46 */
+#define DB_LIVING_SEQ (-2147483648LL)    /* -2^31 */
 
 enum sch_statement {
 #define STATEMENT(name, cells, sql) SCH_##name,

@@ -156,7 +156,7 @@ void rows_apply(struct rows *rows, const struct batch *batch)
     for (size_t i = 0; i < batch->end_count; i++) {
         struct batch_alloc *alloc = find_alloc(rows, batch->ends[i].seq);
         REQUIRE(alloc != NULL);
-        CHECK_INT(alloc->free_seq, DB_LIVING);
+        CHECK_INT(alloc->free_seq, DB_LIVING_SEQ);
         alloc->life_ns = batch->ends[i].life_ns;
         alloc->free_seq = batch->ends[i].free_seq;
     }

@@ -299,8 +299,8 @@ static void check_blocks(const struct rows *rows)
         CHECK_INT(row->address, b->address);
         CHECK_INT(row->size, b->size);
         CHECK_INT(row->alloc_ns, b->ns);
-        CHECK_INT(row->free_seq, b->free_seq ? b->free_seq : DB_LIVING);
-        CHECK_INT(row->life_ns, b->free_seq ? b->free_ns - b->ns : DB_LIVING);
+        CHECK_INT(row->free_seq, b->free_seq ? b->free_seq : DB_LIVING_SEQ);
+        CHECK_INT(row->life_ns, b->free_seq ? b->free_ns - b->ns : DB_LIVING_NS);
         CHECK_INT(row->requested, BATCH_NOT_KNOWN);
         const struct row *heap = rows_find(rows, SCH_HEAP, 1, (const int64_t[]){row->heap});
         REQUIRE(heap != NULL);

@@ -116,7 +116,7 @@ INSERT INTO allocation
 SELECT column1, column2, 140000000000000 + (column1 << 30), column3 << 20, column4,
        column1 * 1000000,
        CASE WHEN column5 IS NULL THEN -70368744177664 ELSE (column5 - column1) * 1000000 END,
-       coalesce(column5, -70368744177664), column6, column7, column8
+       coalesce(column5, -2147483648), column6, column7, column8
   FROM (VALUES
   (2,   1,  400, NULL, NULL, 1,    NULL, 1),
   (3,   1,   50, NULL, 98,   3,    1,    1),

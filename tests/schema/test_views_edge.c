@@ -9,7 +9,8 @@
 
 #include "test.h"
 
-#define LIVING "-70368744177664"
+#define LIVING "-2147483648" /* free_seq */
+#define LIVING_NS "-70368744177664"
 
 static const char *const promised[][2] = {
     {"phase_table", "process,device,step,phase,allocated,max_allocated,reserved,max_reserved,"
@@ -89,7 +90,7 @@ static void add_block(struct db *db, int seq, const char *free_seq)
     char sql[256];
     snprintf(sql, sizeof sql,
              "INSERT INTO allocation VALUES(%d,1,4096,512,NULL,%d,%s,%s,NULL,NULL,NULL)", seq, seq,
-             strcmp(free_seq, LIVING) == 0 ? LIVING : "1", free_seq);
+             strcmp(free_seq, LIVING) == 0 ? LIVING_NS : "1", free_seq);
     fixture_exec(db, sql);
 }
 

@@ -125,8 +125,10 @@ TEST(blocks_that_end_in_a_later_batch)
 {
     struct db *db = fixture_empty();
     struct batch *first = store_batch(1, 3, false);
-    first->allocs[1].life_ns = first->allocs[1].free_seq = DB_LIVING;
-    first->allocs[2].life_ns = first->allocs[2].free_seq = DB_LIVING;
+    first->allocs[1].life_ns = DB_LIVING_NS;
+    first->allocs[1].free_seq = DB_LIVING_SEQ;
+    first->allocs[2].life_ns = DB_LIVING_NS;
+    first->allocs[2].free_seq = DB_LIVING_SEQ;
     first->allocs[2].requested = 500;
     first->allocs[2].site = 3;
     first->allocs[2].tag = 4;
@@ -134,8 +136,8 @@ TEST(blocks_that_end_in_a_later_batch)
     sink(db, first);
     CHECK_STR(fixture_query(db, "SELECT * FROM allocation", false),
               "1|1|139637976728064|513||1000|500|2|||\n"
-              "2|1|139637976728576|514||2000|-70368744177664|-70368744177664|||\n"
-              "3|1|139637976729088|515|500|3000|-70368744177664|-70368744177664|3|4|5\n");
+              "2|1|139637976728576|514||2000|-70368744177664|-2147483648|||\n"
+              "3|1|139637976729088|515|500|3000|-70368744177664|-2147483648|3|4|5\n");
     struct batch *second = batch_new();
     REQUIRE(batch_add_end(second, 2, 7000, 9));
     REQUIRE(batch_add_late_tag(second, 3, 6));
@@ -149,7 +151,7 @@ TEST(blocks_that_end_in_a_later_batch)
     REQUIRE(batch_put(second, SCH_SEGMENT_END, "iii", (int64_t)8, (int64_t)90, (int64_t)12));
     sink(db, second);
     CHECK_STR(fixture_query(db, "SELECT seq, life_ns, free_seq, tag FROM allocation", false),
-              "1|500|2|\n2|7000|9|\n3|-70368744177664|-70368744177664|6\n");
+              "1|500|2|\n2|7000|9|\n3|-70368744177664|-2147483648|6\n");
     CHECK_STR(fixture_query(db, "SELECT seq, life_ns, free_seq FROM segment", false), "8|90|12\n");
     CHECK_STR(fixture_query(db, "SELECT level FROM curve", false), "21\n");
     db_close(db);
@@ -159,7 +161,8 @@ TEST(a_batch_that_begins_and_ends_a_block)
 {
     struct db *db = fixture_empty();
     struct batch *batch = store_batch(1, 1, false);
-    batch->allocs[0].life_ns = batch->allocs[0].free_seq = DB_LIVING;
+    batch->allocs[0].life_ns = DB_LIVING_NS;
+    batch->allocs[0].free_seq = DB_LIVING_SEQ;
     REQUIRE(batch_add_late_tag(batch, 1, 2));
     REQUIRE(batch_add_end(batch, 1, 40, 7));
     sink(db, batch);
