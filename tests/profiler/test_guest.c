@@ -174,6 +174,7 @@ TEST(a_refusal_turns_it_off)
     static struct fake_recorder fake = {.refuse = true};
     fake_start(&fake, "refuse");
     CHECK_INT(run_program("a_refusal_turns_it_off"), 0);
+    fake_wait(&fake, 2);
     CHECK_INT(fake.count, 2); /* asked once */
     fake_stop(&fake);
 }
@@ -217,6 +218,7 @@ TEST(a_sandbox_without_sockets_turns_it_off)
     static struct fake_recorder fake;
     fake_start(&fake, "seccomp");
     int status = run_program("a_sandbox_without_sockets_turns_it_off");
+    fake_wait(&fake, 1);
     fake_stop(&fake);
     if (status == 77)
         SKIP("no seccomp filters here");
