@@ -209,8 +209,8 @@ static void bare_born(void *context, int block)
     db_bind_int(bare->insert, 3, (int64_t)size_of(block));
     db_bind_int(bare->insert, 4, (int64_t)size_of(block) - 12);
     db_bind_int(bare->insert, 5, 300000000000 + bare->seq * 1500);
-    db_bind_int(bare->insert, 6, soon ? 75000 : DB_LIVING);
-    db_bind_int(bare->insert, 7, soon ? bare->seq + 100 : DB_LIVING);
+    db_bind_int(bare->insert, 6, soon ? 75000 : DB_LIVING_NS);
+    db_bind_int(bare->insert, 7, soon ? bare->seq + 100 : DB_LIVING_SEQ);
     for (int i = 8; i < 11; i++)
         db_bind_null(bare->insert, i);
     if (db_run(bare->insert) != 0)

@@ -59,7 +59,7 @@ static void *count_rows(void *argument)
         counter->inserted += batch->alloc_count;
         counter->ends += batch->end_count;
         for (size_t i = 0; i < batch->alloc_count; i++)
-            counter->completed += batch->allocs[i].free_seq != DB_LIVING;
+            counter->completed += batch->allocs[i].free_seq != DB_LIVING_SEQ;
         for (size_t i = 0; i < batch->fact_count; i++)
             counter->phases += batch->facts[i].statement == SCH_PHASE;
         batch_free(batch);
