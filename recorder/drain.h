@@ -1,0 +1,74 @@
+/*
+ * drain.h - the thread between the rings and the queue. It wakes every 1 to 5 ms, takes what each ring
+ * has, in batches, feeds the heap state with it and pushes the rows on their way to the writer.
+ *
+ * It alone touches the heap state. The supervisor tells it what happened to processes; images are
+ * named by the keys of process.h. When the queue has no room the drain waits there: the rings fill up
+ * behind it, and that is how a slow disk reaches the program, late and as a wait that ends.
+ *
+ * A ring is made and destroyed by the supervisor, for its robust mutex belongs to one thread: the
+ * drain hands it back when it was read to the end.
+ */
+#ifndef TIDEMARK_RECORDER_DRAIN_H
+#define TIDEMARK_RECORDER_DRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "process.h"
+#include "queue.h"
+#include "ring.h"
+#include "state.h"
+#include "writer.h"
+
+struct drain;
+
+struct drain_options {
+    struct state *state;
+    struct queue *queue;
+    const struct writer *writer;
+    int wake_fd; /* an eventfd, written when a ring comes back or the writer has failed */
+};
+
+struct drain_stats {
+    uint64_t cpu_ns;
+    uint64_t events, batches, wakes;
+    uint64_t queue_high; /* bytes */
+    uint64_t longest_push_ns;
+};
+
+/* The state is the drain's until drain_join. Returns a base_err. */
+int drain_start(struct drain **out, const struct drain_options *options);
+
+/* ---- what happened; from the supervisor. False without memory: then it was not told ---- */
+
+struct drain_hello {
+    uint64_t key, parent; /* parent 0 = not recorded */
+    pid_t pid;
+    bool same_namespace; /* thread numbers mean the same to us */
+    const char *origin;  /* a constant */
+    uint64_t at_ns;
+    int64_t rank, local_rank, world_size; /* BATCH_NULL */
+    const char *argv, *why_not;           /* copied; NULL */
+};
+bool drain_begin(struct drain *drain, const struct drain_hello *hello);
+/* The process has got this ring. At most one for each key. */
+bool drain_ring(struct drain *drain, uint64_t key, struct ring_shared *ring);
+/* The image is gone (`lives` false: what it has not published it never will), or it lives on and is
+ * no longer listened to. Its ring is read to the end, then its row is completed. */
+bool drain_end(struct drain *drain, uint64_t key, const struct process_end *end, uint64_t at_ns,
+               bool lives);
+
+/* ---- the way back ---- */
+
+struct ring_shared *drain_returned(struct drain *drain); /* NULL: none at the moment */
+/* The writer has failed: rings are closed, nothing is recorded any more. */
+bool drain_failed(const struct drain *drain);
+
+/* After the last drain_end: finishes them all, flushes, ends the thread. Rings are still to be asked
+ * for with drain_returned. */
+void drain_stop(struct drain *drain);
+void drain_free(struct drain *drain, struct drain_stats *stats);
+
+#endif

@@ -1,0 +1,240 @@
+/*
+ * hello_server.c - the listening socket and the connections that have not spoken yet sit in one
+ * epoll descriptor, which is what the owner polls.
+ *
+ * Order. A process says HELLO on one connection and FETCH on a later one, and the first must be heard
+ * first. Connections are accepted in the order in which they were made; a FETCH is sent after its
+ * process has sent the HELLO. So: each time a connection was accepted, all pending ones are read in
+ * the order of their age, the new one last.
+ */
+#include "hello_server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "error.h"
+#include "event.h"
+#include "mem.h"
+#include "process.h"
+
+struct connection {
+    int fd;
+    pid_t pid;
+    uint64_t since_ns;
+};
+
+struct hello_server {
+    int listener;
+    int epoll;
+    char name[64];
+    struct connection pending[HELLO_SERVER_PENDING]; /* oldest first */
+    size_t pending_count;
+    struct hello_server_stats stats;
+};
+
+static int random_name(char *name, size_t room)
+{
+    unsigned char bytes[16];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return ERR_IO;
+    int used = snprintf(name, room, "tidemark-");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        used += snprintf(name + used, room - (size_t)used, "%02x", bytes[i]);
+    return BASE_OK;
+}
+
+static int listen_to(struct hello_server *server)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t bytes = strlen(server->name);
+    struct epoll_event event = {.events = EPOLLIN};
+    memcpy(address.sun_path + 1, server->name, bytes);
+    server->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (server->listener < 0)
+        return base_err_from_errno(errno);
+    socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + bytes);
+    if (bind(server->listener, (struct sockaddr *)&address, length) != 0 ||
+        listen(server->listener, 4096) != 0)
+        return base_err_from_errno(errno);
+    event.data.fd = server->listener;
+    if (epoll_ctl(server->epoll, EPOLL_CTL_ADD, server->listener, &event) != 0)
+        return base_err_from_errno(errno);
+    return BASE_OK;
+}
+
+int hello_server_open(struct hello_server **out)
+{
+    struct hello_server *server = mem_alloc(1, sizeof *server);
+    *out = NULL;
+    if (!server)
+        return ERR_NOMEM;
+    server->listener = -1;
+    server->epoll = epoll_create1(EPOLL_CLOEXEC);
+    int err = server->epoll < 0 ? base_err_from_errno(errno) : BASE_OK;
+    if (!err)
+        err = random_name(server->name, sizeof server->name);
+    if (!err)
+        err = listen_to(server);
+    if (err)
+        hello_server_close(server);
+    else
+        *out = server;
+    return err;
+}
+
+void hello_server_close(struct hello_server *server)
+{
+    if (!server)
+        return;
+    for (size_t i = 0; i < server->pending_count; i++)
+        close(server->pending[i].fd);
+    if (server->listener >= 0)
+        close(server->listener);
+    if (server->epoll >= 0)
+        close(server->epoll);
+    mem_free(server);
+}
+
+const char *hello_server_name(const struct hello_server *server)
+{
+    return server->name;
+}
+
+int hello_server_fd(const struct hello_server *server)
+{
+    return server->epoll;
+}
+
+const struct hello_server_stats *hello_server_stats(const struct hello_server *server)
+{
+    return &server->stats;
+}
+
+static bool is_well_formed(const struct hello *hello, size_t bytes)
+{
+    const size_t head = offsetof(struct hello, text);
+    if (bytes < head || bytes > sizeof *hello || hello->magic != HELLO_MAGIC)
+        return false;
+    if (hello->what != HELLO_HELLO && hello->what != HELLO_FETCH)
+        return false;
+    if (hello->how != HELLO_BY_EXEC && hello->how != HELLO_BY_FORK)
+        return false;
+    return hello->argv_bytes <= bytes - head;
+}
+
+/* Never waits: a peer that is gone, or does not read, gets nothing. */
+static void answer(int connection, int fd)
+{
+    char word = fd >= 0 ? HELLO_YES : HELLO_NO;
+    struct iovec part = {.iov_base = &word, .iov_len = 1};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    memset(&control, 0, sizeof control);
+    if (fd >= 0) {
+        message.msg_control = control.room;
+        message.msg_controllen = sizeof control.room;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    }
+    (void)sendmsg(connection, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void hear(struct hello_server *server, const struct connection *from,
+                 const struct hello *hello, hello_handler *handler, void *context)
+{
+    struct hello_said said = {.hello = hello, .pid = from->pid, .at_ns = clock_now_ns()};
+    said.understood = hello->format == EVENT_FORMAT;
+    said.pidfd = proc_peer_pidfd(from->fd);
+    if (said.pidfd < 0)
+        said.pidfd = proc_open_pidfd(from->pid);
+    server->stats.heard++;
+    int fd = handler(context, &said);
+    if (hello->what == HELLO_FETCH)
+        answer(from->fd, fd);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* True when the connection is done with. */
+static bool read_one(struct hello_server *server, const struct connection *from,
+                     hello_handler *handler, void *context)
+{
+    struct hello hello;
+    ssize_t bytes = recv(from->fd, &hello, sizeof hello, MSG_DONTWAIT | MSG_TRUNC);
+    if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) {
+        uint64_t waited = clock_now_ns() - from->since_ns;
+        if (waited < HELLO_SERVER_PATIENCE_MS * NS_PER_MS &&
+            server->pending_count < HELLO_SERVER_PENDING)
+            return false;
+        server->stats.silent++;
+    } else if (bytes < 0 || !is_well_formed(&hello, (size_t)bytes)) {
+        server->stats.malformed++;
+    } else {
+        hear(server, from, &hello, handler, context);
+    }
+    return true;
+}
+
+static void read_pending(struct hello_server *server, hello_handler *handler, void *context)
+{
+    size_t kept = 0, count = server->pending_count;
+    for (size_t i = 0; i < count; i++) {
+        struct connection one = server->pending[i];
+        if (read_one(server, &one, handler, context)) {
+            close(one.fd); /* leaves the epoll set with it */
+            server->pending_count--;
+        } else {
+            server->pending[kept++] = one;
+        }
+    }
+    server->pending_count = kept;
+}
+
+/* Closes a connection of anyone who is not to be heard. */
+static bool admit(struct hello_server *server, int fd, struct connection *out)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof peer;
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.uid != geteuid() ||
+        peer.pid <= 0) {
+        server->stats.strangers++;
+        close(fd);
+        return false;
+    }
+    if (epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
+        close(fd);
+        return false;
+    }
+    *out = (struct connection){.fd = fd, .pid = peer.pid, .since_ns = clock_now_ns()};
+    return true;
+}
+
+bool hello_server_handle(struct hello_server *server, hello_handler *handler, void *context)
+{
+    read_pending(server, handler, context);
+    for (;;) {
+        int fd = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+            continue;
+        if (fd < 0)
+            return errno == EAGAIN || errno == EWOULDBLOCK;
+        if (admit(server, fd, &server->pending[server->pending_count])) {
+            server->pending_count++;
+            read_pending(server, handler, context);
+        }
+    }
+}

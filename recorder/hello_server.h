@@ -1,0 +1,52 @@
+/*
+ * hello_server.h - where recorded processes say hello: an abstract Unix socket with a random name,
+ * as ring/hello.h describes it. One thread owns it and calls hello_server_handle() when the
+ * descriptor is readable; nothing in here waits.
+ *
+ * Only processes of our own user are heard. Of a message nothing is believed: the pid comes from the
+ * kernel, lengths are checked against what arrived, numbers are the handler's to check.
+ */
+#ifndef TIDEMARK_RECORDER_HELLO_SERVER_H
+#define TIDEMARK_RECORDER_HELLO_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "hello.h"
+
+#define HELLO_SERVER_PENDING 256   /* connections that have not spoken yet */
+#define HELLO_SERVER_PATIENCE_MS 1000u
+
+struct hello_server;
+
+struct hello_said {
+    const struct hello *hello; /* argv_bytes is within the text; what, how are known ones */
+    pid_t pid;                 /* in our pid namespace */
+    int pidfd;                 /* -1 or the handler's from now on */
+    uint64_t at_ns;            /* CLOCK_MONOTONIC */
+    bool understood;           /* its event format is ours */
+};
+
+/* For HELLO the answer is ignored. For FETCH: a descriptor to be sent, which the server then
+ * closes, or -1 for no. */
+typedef int hello_handler(void *context, const struct hello_said *said);
+
+int hello_server_open(struct hello_server **out); /* a base_err */
+void hello_server_close(struct hello_server *server);
+const char *hello_server_name(const struct hello_server *server); /* for HELLO_ENV */
+int hello_server_fd(const struct hello_server *server);           /* to be polled for reading */
+/* Hears all that has arrived, oldest connection first. False: a descriptor could not be had, try
+ * again after a pause. */
+bool hello_server_handle(struct hello_server *server, hello_handler *handler, void *context);
+
+struct hello_server_stats {
+    uint64_t heard;
+    uint64_t strangers; /* other users, or outside of our pid namespace */
+    uint64_t malformed;
+    uint64_t silent; /* connected and said nothing in time */
+};
+const struct hello_server_stats *hello_server_stats(const struct hello_server *server);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * launch.h - starting the program: as if nobody were there, but for two words in its environment.
+ *
+ * The program gets the signal mask, the dispositions and the limits that the recorder was started
+ * with, no descriptor of ours, the same process group and the same terminal.
+ */
+#ifndef TIDEMARK_RECORDER_LAUNCH_H
+#define TIDEMARK_RECORDER_LAUNCH_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "buf.h"
+
+/* Signals that the recorder changes for itself. */
+#define LAUNCH_CHANGED 3 /* SIGPIPE, SIGXFSZ, SIGCHLD */
+
+struct launch_origin { /* what we were started with */
+    sigset_t mask;
+    struct sigaction actions[LAUNCH_CHANGED];
+    struct rlimit files;
+};
+
+/* Remembers, then: SIGPIPE and SIGXFSZ ignored, SIGCHLD default, every signal that is read from the
+ * returned signalfd blocked (for threads made later too), descriptors up to the hard limit.
+ * Returns the signalfd, or a negative base_err. */
+int launch_take_signals(struct launch_origin *origin);
+void launch_give_back_signals(const struct launch_origin *origin); /* of this process */
+
+struct launch {
+    const char *const *argv;
+    const char *guest;  /* NULL: the program's environment is left as it is */
+    const char *socket; /* for HELLO_ENV */
+    const struct launch_origin *origin;
+};
+
+/* Forks and executes. BASE_OK: *pid runs the program. Else nothing runs; *exec_errno is that of
+ * execvp, or 0 if it did not get so far. */
+int launch_start(const struct launch *launch, pid_t *pid, int *exec_errno);
+/* What a shell would exit with: 127 not found, 126 not executable. */
+int launch_exit_code(int exec_errno);
+
+/* Tries the guest on a program that does nothing: it must run, and say hello, within 2 s. False:
+ * *why has the reason. */
+bool launch_try_guest(const char *guest, const struct launch_origin *origin, struct buf *why);
+
+/* Why a program may not have said hello, as far as its file tells (launch_why.c). */
+void launch_why_silent(const char *program, struct buf *why);
+/* The file that execvp would take: false if there is none. */
+bool launch_find(const char *program, char *path, size_t room);
+
+#endif

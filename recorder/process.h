@@ -1,0 +1,93 @@
+/*
+ * process.h - the processes that a run knows: who is alive, who was whose parent, how each ended.
+ *
+ * The supervisor's table holds living process images by pid. An exec in the same pid keeps the entry
+ * and gives it a new key: keys are the numbers by which supervisor and drain speak of an image, they
+ * count from 1 and are never used again.
+ *
+ * Invariants (process_table_is_valid): one entry for each pid; keys are unique, not 0, and at most
+ * last_key; parent < key.
+ */
+#ifndef TIDEMARK_RECORDER_PROCESS_H
+#define TIDEMARK_RECORDER_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "buf.h"
+#include "map.h"
+
+/* ---- what the kernel says (process_proc.c) ---- */
+
+struct proc_stat { /* of /proc/PID/stat */
+    char state;    /* 'R', 'S', 'Z', ... */
+    pid_t ppid;
+    uint64_t start_time; /* clock ticks since boot: with the pid, a process's identity */
+    int wait_status;     /* of a zombie, as waitpid gives it; 0 if we may not know */
+};
+
+/* The text of a stat file; the command name in it may hold anything, parentheses too. */
+bool proc_stat_parse(struct proc_stat *out, const char *text);
+bool proc_stat_read(struct proc_stat *out, pid_t pid); /* false: there is no such process */
+bool proc_thread_exists(pid_t pid, uint32_t thread);
+/* The child's environment says NAME=VALUE; false also if we may not read it. */
+bool proc_environ_has(pid_t pid, const char *name, const char *value);
+/* Puts at most max pids of living processes of our user, this one excepted, that were started with
+ * NAME=VALUE in their environment. Returns how many. */
+size_t proc_find_by_environ(const char *name, const char *value, pid_t *pids, size_t max);
+
+int proc_open_pidfd(pid_t pid);  /* -1 if the kernel has none, or the process is gone */
+int proc_peer_pidfd(int socket); /* of the other end of a Unix socket, or -1 */
+
+struct process_end {   /* how one ended; the words of table process */
+    const char *ended; /* 'exit', 'signal', 'unknown' */
+    int64_t exit_code; /* PROCESS_NOT_KNOWN */
+    int64_t signal;
+};
+#define PROCESS_NOT_KNOWN INT64_MIN
+
+struct process_end process_end_of_status(int wait_status);
+
+/* ---- the table (process.c) ---- */
+
+struct process {
+    uint64_t key;
+    uint64_t parent; /* key, 0 = not recorded */
+    pid_t pid;
+    int pidfd; /* -1: looked at from time to time, or the root */
+    uint64_t start_time; /* 0 = not known */
+    bool root;           /* our own child: waitid tells how it ended */
+    bool said_hello;
+    bool fetched; /* it has a ring */
+};
+
+struct process_table {
+    struct process **list; /* in no order */
+    size_t count, cap;
+    struct map by_pid; /* to the index in list */
+    uint64_t last_key;
+};
+
+void process_table_clear(struct process_table *table); /* closes the pidfds, frees all */
+bool process_table_is_valid(const struct process_table *table);
+struct process *process_find(const struct process_table *table, pid_t pid);
+/* A new entry with a new key; takes pidfd over, on failure too. NULL without memory. */
+struct process *process_add(struct process_table *table, pid_t pid, int pidfd);
+void process_new_image(struct process_table *table, struct process *process);
+void process_remove(struct process_table *table, struct process *process);
+/* The pid's process is gone, or is another one by now. Never true for the root. */
+bool process_is_dead(const struct process *process);
+/* Asks, in this order: the pidfd, the zombie, the pidfd again (it may have been reaped between). */
+struct process_end process_how_it_ended(const struct process *process);
+
+/* ---- arguments (process_argv.c) ---- */
+
+/* Adds one argument as a shell would need it. Bytes that are not UTF-8 become '?'. */
+void argv_quote(struct buf *out, const char *argument, size_t bytes);
+/* `bytes` of arguments, each ended by NUL; " ..." is added when there were `total` > bytes. */
+void argv_text(struct buf *out, const char *arguments, size_t bytes, uint64_t total);
+void argv_text_of(struct buf *out, const char *const *argv);
+
+#endif
