@@ -20,15 +20,14 @@
 #include "queue.h"
 #include "ring.h"
 #include "state.h"
-#include "writer.h"
 
 struct drain;
 
 struct drain_options {
     struct state *state;
     struct queue *queue;
-    const struct writer *writer;
-    int wake_fd; /* an eventfd, written when a ring comes back or the writer has failed */
+    uint64_t start_ns; /* as the state's */
+    int wake_fd; /* an eventfd, written when a ring comes back, or when nothing can be stored any more */
 };
 
 struct drain_stats {
@@ -50,7 +49,7 @@ struct drain_hello {
     const char *origin;  /* a constant */
     uint64_t at_ns;
     int64_t rank, local_rank, world_size; /* BATCH_NULL */
-    const char *argv, *why_not;           /* copied; NULL */
+    const char *host, *argv, *why_not;    /* copied; NULL */
 };
 bool drain_begin(struct drain *drain, const struct drain_hello *hello);
 /* The process has got this ring. At most one for each key. */
@@ -63,7 +62,8 @@ bool drain_end(struct drain *drain, uint64_t key, const struct process_end *end,
 /* ---- the way back ---- */
 
 struct ring_shared *drain_returned(struct drain *drain); /* NULL: none at the moment */
-/* The writer has failed: rings are closed, nothing is recorded any more. */
+/* The queue was closed before its time (the writer has failed): rings are closed, nothing is recorded
+ * any more. */
 bool drain_failed(const struct drain *drain);
 
 /* After the last drain_end: finishes them all, flushes, ends the thread. Rings are still to be asked

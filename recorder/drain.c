@@ -1,0 +1,561 @@
+/*
+ * drain.c - the thread's loop.
+ *
+ *     messages -> for each ring: definitions, events, limit -> ended processes -> flush -> sleep
+ *
+ * The sleep is 1 ms after a round that found much, and grows to 5 ms while little comes; without any
+ * ring the thread sleeps until a message or the next second. Never shorter: a drain that chases the
+ * producers makes each of their events dearer.
+ */
+#include "drain.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "drain_ring.h"
+#include "error.h"
+#include "mem.h"
+
+#define SLEEP_MIN_NS (1 * NS_PER_MS)
+#define SLEEP_MAX_NS (5 * NS_PER_MS)
+#define SLEEP_NO_RING_NS (1000 * NS_PER_MS)
+#define COMMIT_NS NS_PER_S
+#define CLOCK_NS (10 * NS_PER_S)
+#define BATCHES_A_ROUND 16      /* of one ring, before the others have their turn */
+#define MUCH 1024               /* events of a round after which the sleep is short */
+#define HANG_UP_NS (1500 * NS_PER_MS) /* for holes of a process that we leave running */
+#define THREADS_MAX 256
+
+enum message_kind { MESSAGE_BEGIN, MESSAGE_RING, MESSAGE_END };
+
+struct message {
+    struct message *next;
+    enum message_kind kind;
+    uint64_t key;
+    struct drain_hello hello; /* BEGIN; texts are owned */
+    struct ring_shared *ring; /* RING */
+    struct process_end end;   /* END */
+    uint64_t at_ns;
+    bool lives;
+};
+
+struct client { /* one process image that has not ended */
+    uint64_t key;
+    int64_t id; /* process.id */
+    pid_t pid;
+    bool same_namespace;
+    uint64_t begin_ns;
+    struct state_process *process;
+    struct drain_ring *ring; /* NULL: none */
+    bool ending;
+    bool lives; /* ending, and it may still publish */
+    uint64_t end_ns, ask_ns;
+    struct process_end end;
+};
+
+struct drain {
+    pthread_t thread;
+    pthread_mutex_t lock; /* of what stands up to the empty line */
+    pthread_cond_t wake;
+    struct message *first, **last;
+    bool stop_asked; /* no message comes after that */
+    struct ring_shared **returned;
+    size_t returned_count, returned_cap;
+
+    /* The thread's own. */
+    struct drain_options options;
+    struct client **clients; /* in no order */
+    size_t client_count, client_cap;
+    struct map ids; /* key to process.id, for ever: children name their parents */
+    uint64_t commit_ns, clock_ns, threads_ns;
+    bool stopping;
+    bool dirty; /* something came since the last commit */
+    struct event buffer[DRAIN_TAKE];
+    struct drain_stats stats;
+    _Atomic bool failed;
+};
+
+/* ---- messages in ---- */
+
+static void message_free(struct message *message)
+{
+    union {
+        const char *in;
+        char *out;
+    } text[3] = {{message->hello.host}, {message->hello.argv}, {message->hello.why_not}};
+    for (int i = 0; i < 3; i++)
+        mem_free(text[i].out);
+    mem_free(message);
+}
+
+static void post(struct drain *drain, struct message *message)
+{
+    pthread_mutex_lock(&drain->lock);
+    *drain->last = message;
+    drain->last = &message->next;
+    pthread_cond_signal(&drain->wake);
+    pthread_mutex_unlock(&drain->lock);
+}
+
+static bool copy_text(const char **text)
+{
+    if (*text)
+        *text = mem_copy(*text, strlen(*text));
+    return *text != NULL;
+}
+
+bool drain_begin(struct drain *drain, const struct drain_hello *hello)
+{
+    struct message *message = mem_alloc(1, sizeof *message);
+    if (!message)
+        return false;
+    message->kind = MESSAGE_BEGIN;
+    message->key = hello->key;
+    message->hello = *hello;
+    struct drain_hello *own = &message->hello;
+    bool whole = copy_text(&own->host) || !hello->host;
+    whole = (copy_text(&own->argv) || !hello->argv) && whole;
+    whole = (copy_text(&own->why_not) || !hello->why_not) && whole;
+    if (whole)
+        post(drain, message);
+    else
+        message_free(message);
+    return whole;
+}
+
+bool drain_ring(struct drain *drain, uint64_t key, struct ring_shared *ring)
+{
+    struct message *message = mem_alloc(1, sizeof *message);
+    if (!message)
+        return false;
+    message->kind = MESSAGE_RING;
+    message->key = key;
+    message->ring = ring;
+    post(drain, message);
+    return true;
+}
+
+bool drain_end(struct drain *drain, uint64_t key, const struct process_end *end, uint64_t at_ns,
+               bool lives)
+{
+    struct message *message = mem_alloc(1, sizeof *message);
+    if (!message)
+        return false;
+    message->kind = MESSAGE_END;
+    message->key = key;
+    message->end = *end;
+    message->at_ns = at_ns;
+    message->lives = lives;
+    post(drain, message);
+    return true;
+}
+
+static struct message *take_messages(struct drain *drain, bool *stop)
+{
+    pthread_mutex_lock(&drain->lock);
+    struct message *list = drain->first;
+    *stop = drain->stop_asked;
+    drain->first = NULL;
+    drain->last = &drain->first;
+    pthread_mutex_unlock(&drain->lock);
+    return list;
+}
+
+/* ---- the way back ---- */
+
+static void tell_supervisor(struct drain *drain)
+{
+    uint64_t one = 1;
+    (void)!write(drain->options.wake_fd, &one, sizeof one);
+}
+
+/* Without memory for the list the ring is not given back: its mapping lasts as long as we do. */
+static void give_back(struct drain *drain, struct ring_shared *ring)
+{
+    ring_close(ring);
+    pthread_mutex_lock(&drain->lock);
+    if (MEM_GROW(drain->returned, drain->returned_cap, drain->returned_count + 1))
+        drain->returned[drain->returned_count++] = ring;
+    pthread_mutex_unlock(&drain->lock);
+    tell_supervisor(drain);
+}
+
+struct ring_shared *drain_returned(struct drain *drain)
+{
+    struct ring_shared *ring = NULL;
+    pthread_mutex_lock(&drain->lock);
+    if (drain->returned_count > 0)
+        ring = drain->returned[--drain->returned_count];
+    pthread_mutex_unlock(&drain->lock);
+    return ring;
+}
+
+bool drain_failed(const struct drain *drain)
+{
+    return atomic_load(&drain->failed);
+}
+
+/* ---- the thread: what happened to processes ---- */
+
+static struct client *find_client(const struct drain *drain, uint64_t key)
+{
+    for (size_t i = 0; i < drain->client_count; i++)
+        if (drain->clients[i]->key == key)
+            return drain->clients[i];
+    return NULL;
+}
+
+static struct state_process *begin_row(struct drain *drain, const struct drain_hello *hello)
+{
+    uint64_t parent = hello->parent ? map_get(&drain->ids, hello->parent) : MAP_NONE;
+    struct state_hello row = {
+        .pid = hello->pid,
+        .parent = parent == MAP_NONE ? BATCH_NULL : (int64_t)parent,
+        .origin = hello->origin,
+        .at_ns = hello->at_ns,
+        .rank = hello->rank,
+        .local_rank = hello->local_rank,
+        .world_size = hello->world_size,
+        .host = hello->host,
+        .argv = hello->argv,
+        .why_not = hello->why_not,
+    };
+    return state_process_begin(drain->options.state, &row);
+}
+
+/* Without memory the process stays unknown: its ring, should it ask for one, is closed. */
+static void begin_client(struct drain *drain, const struct drain_hello *hello)
+{
+    if (!MEM_GROW(drain->clients, drain->client_cap, drain->client_count + 1))
+        return;
+    struct client *client = mem_alloc(1, sizeof *client);
+    if (!client)
+        return;
+    client->process = begin_row(drain, hello);
+    if (!client->process) {
+        mem_free(client);
+        return;
+    }
+    client->key = hello->key;
+    client->id = state_process_id(client->process);
+    client->pid = hello->pid;
+    client->same_namespace = hello->same_namespace;
+    client->begin_ns = hello->at_ns;
+    drain->clients[drain->client_count++] = client;
+    map_put(&drain->ids, client->key, (uint64_t)client->id, NULL);
+}
+
+static void connect_ring(struct drain *drain, uint64_t key, struct ring_shared *shared)
+{
+    struct client *client = find_client(drain, key);
+    if (drain_failed(drain) || !client || client->ring)
+        goto refuse;
+    client->ring = mem_alloc(1, sizeof *client->ring);
+    if (!client->ring)
+        goto refuse;
+    drain_ring_init(client->ring, client->process, shared, drain->options.start_ns,
+                    client->begin_ns);
+    state_process_live(client->process, "api", NULL);
+    return;
+refuse:
+    give_back(drain, shared);
+}
+
+static void begin_end(struct client *client, const struct process_end *end, uint64_t at_ns,
+                      bool lives)
+{
+    client->ending = true;
+    client->lives = lives;
+    client->end = *end;
+    client->end_ns = at_ns;
+    client->ask_ns = clock_now_ns();
+    if (lives && client->ring)
+        ring_close(client->ring->reader.ring);
+}
+
+static void hear_one(struct drain *drain, const struct message *message)
+{
+    struct client *client;
+    if (message->kind == MESSAGE_BEGIN)
+        begin_client(drain, &message->hello);
+    else if (message->kind == MESSAGE_RING)
+        connect_ring(drain, message->key, message->ring);
+    else if ((client = find_client(drain, message->key)) != NULL)
+        begin_end(client, &message->end, message->at_ns, message->lives);
+}
+
+/* Whoever has not ended when we stop: we were not told, for want of memory. */
+static void begin_last_ends(struct drain *drain)
+{
+    const struct process_end unknown = {"unknown", PROCESS_NOT_KNOWN, PROCESS_NOT_KNOWN};
+    for (size_t i = 0; i < drain->client_count; i++)
+        if (!drain->clients[i]->ending)
+            begin_end(drain->clients[i], &unknown, clock_now_ns(), true);
+}
+
+static void hear_messages(struct drain *drain)
+{
+    bool stop;
+    struct message *message = take_messages(drain, &stop);
+    while (message) {
+        struct message *next = message->next;
+        drain->dirty = true;
+        hear_one(drain, message);
+        message_free(message);
+        message = next;
+    }
+    if (stop && !drain->stopping) {
+        drain->stopping = true;
+        begin_last_ends(drain);
+    }
+}
+
+/* ---- the thread: storing ---- */
+
+static void fail(struct drain *drain)
+{
+    atomic_store(&drain->failed, true);
+    for (size_t i = 0; i < drain->client_count; i++)
+        if (drain->clients[i]->ring)
+            ring_close(drain->clients[i]->ring->reader.ring);
+    tell_supervisor(drain);
+}
+
+static void flush(struct drain *drain, uint64_t now_ns)
+{
+    bool commit = now_ns - drain->commit_ns >= COMMIT_NS || drain->stopping;
+    struct batch *batch = state_flush(drain->options.state, now_ns, commit);
+    if (!batch)
+        return; /* no memory: what the old batch holds is tried again */
+    uint64_t begin = clock_now_ns();
+    bool pushed = queue_push(drain->options.queue, batch);
+    uint64_t took = clock_now_ns() - begin;
+    size_t bytes = queue_bytes(drain->options.queue);
+    drain->stats.batches++;
+    if (took > drain->stats.longest_push_ns)
+        drain->stats.longest_push_ns = took;
+    if (bytes > drain->stats.queue_high)
+        drain->stats.queue_high = bytes;
+    if (commit) {
+        drain->commit_ns = now_ns;
+        drain->dirty = false;
+    }
+    if (!pushed && !drain_failed(drain))
+        fail(drain);
+}
+
+static void put_clocks(struct drain *drain)
+{
+    uint64_t now = clock_now_ns();
+    batch_put(state_batch(drain->options.state), SCH_CLOCK, "iiii",
+              (int64_t)(now - drain->options.start_ns), (int64_t)now,
+              (int64_t)clock_read_ns(CLOCK_REALTIME), (int64_t)clock_read_ns(CLOCK_BOOTTIME));
+    drain->clock_ns = now;
+    drain->dirty = true;
+}
+
+/* ---- the thread: reading ---- */
+
+/* Returns how many events came. Without a place to store them the rings are closed: nothing is fed. */
+static uint64_t read_ring(struct drain *drain, struct client *client)
+{
+    struct drain_ring *ring = client->ring;
+    uint64_t before = ring->events;
+    bool dead = client->ending && !client->lives;
+    for (int i = 0; i < BATCHES_A_ROUND && !drain_failed(drain); i++) {
+        bool more = drain_ring_step(ring, drain->buffer, dead, clock_now_ns());
+        if (state_wants_flush(drain->options.state))
+            flush(drain, clock_now_ns());
+        if (!more)
+            break;
+    }
+    return ring->events - before;
+}
+
+/* A hole of a process that lives on is waited for, but not for ever. */
+static bool may_end(struct drain *drain, struct client *client)
+{
+    if (!client->ending)
+        return false;
+    if (!client->ring || drain_failed(drain) || drain_ring_is_empty(client->ring))
+        return true;
+    if (client->lives && clock_now_ns() - client->ask_ns >= HANG_UP_NS)
+        client->lives = false;
+    return false;
+}
+
+static void end_client(struct drain *drain, size_t at)
+{
+    struct client *client = drain->clients[at];
+    struct state_end end = {.at_ns = client->end_ns, .ended = client->end.ended,
+                            .exit_code = client->end.exit_code, .signal = client->end.signal};
+    struct drain_ring *ring = client->ring;
+    if (ring) {
+        if (!drain_failed(drain))
+            drain_ring_finish(ring, state_batch(drain->options.state), client->id);
+        if (end.at_ns < ring->last_ns)
+            end.at_ns = ring->last_ns;
+        drain->stats.events += ring->events;
+        give_back(drain, ring->reader.ring);
+        mem_free(ring);
+    }
+    state_process_end(client->process, &end);
+    mem_free(client);
+    drain->clients[at] = drain->clients[--drain->client_count];
+    drain->dirty = true;
+}
+
+/* ---- threads that are gone cannot end their phases ---- */
+
+static void end_dead_threads(struct drain *drain, struct client *client)
+{
+    uint32_t open[THREADS_MAX], dead[THREADS_MAX];
+    struct proc_stat stat;
+    size_t dead_count = 0;
+    size_t count = state_open_threads(client->process, open, THREADS_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (!proc_thread_exists(client->pid, open[i]))
+            dead[dead_count++] = open[i];
+    if (dead_count == 0 || !proc_stat_read(&stat, client->pid) || strchr("ZX?", stat.state))
+        return; /* the process as a whole has ended: we shall be told */
+    read_ring(drain, client); /* what they published before they died */
+    if (!drain_ring_is_empty(client->ring))
+        return;
+    count = state_open_threads(client->process, open, THREADS_MAX);
+    for (size_t i = 0; i < dead_count; i++)
+        for (size_t j = 0; j < count; j++)
+            if (open[j] == dead[i])
+                state_thread_end(client->process, dead[i], client->ring->last_ns);
+}
+
+/* ---- the loop ---- */
+
+/* Returns how many events came; *rings: how many are open. Backwards: what ends is replaced by one
+ * that had its turn. */
+static uint64_t read_all(struct drain *drain, bool look_at_threads, size_t *rings)
+{
+    uint64_t events = 0;
+    *rings = 0;
+    for (size_t i = drain->client_count; i-- > 0;) {
+        struct client *client = drain->clients[i];
+        if (client->ring)
+            events += read_ring(drain, client);
+        if (client->ring && look_at_threads && client->same_namespace && !client->ending)
+            end_dead_threads(drain, client);
+        if (may_end(drain, client))
+            end_client(drain, i);
+        else
+            *rings += client->ring != NULL;
+    }
+    return events;
+}
+
+static void sleep_until_woken(struct drain *drain, uint64_t ns)
+{
+    uint64_t until = clock_now_ns() + ns;
+    struct timespec at = {(time_t)(until / NS_PER_S), (long)(until % NS_PER_S)};
+    pthread_mutex_lock(&drain->lock);
+    if (!drain->first && (!drain->stop_asked || drain->stopping))
+        pthread_cond_timedwait(&drain->wake, &drain->lock, &at);
+    pthread_mutex_unlock(&drain->lock);
+}
+
+/* One round; returns how long to sleep after it. */
+static uint64_t go_round(struct drain *drain, uint64_t slept_ns)
+{
+    size_t rings;
+    hear_messages(drain);
+    uint64_t now = clock_now_ns();
+    bool second = now - drain->threads_ns >= NS_PER_S;
+    if (second)
+        drain->threads_ns = now;
+    uint64_t events = read_all(drain, second, &rings);
+    now = clock_now_ns();
+    if (events > 0)
+        drain->dirty = true;
+    if (now - drain->clock_ns >= CLOCK_NS)
+        put_clocks(drain);
+    if (drain->dirty && now - drain->commit_ns >= COMMIT_NS)
+        flush(drain, now);
+    drain->stats.wakes++;
+    if (events >= MUCH)
+        return SLEEP_MIN_NS;
+    if (rings == 0 && !drain->stopping)
+        return SLEEP_NO_RING_NS;
+    return slept_ns + NS_PER_MS < SLEEP_MAX_NS ? slept_ns + NS_PER_MS : SLEEP_MAX_NS;
+}
+
+static void *run(void *argument)
+{
+    struct drain *drain = argument;
+    uint64_t sleep_ns = SLEEP_MAX_NS;
+    put_clocks(drain);
+    for (;;) {
+        sleep_ns = go_round(drain, sleep_ns);
+        if (drain->stopping && drain->client_count == 0)
+            break;
+        sleep_until_woken(drain, sleep_ns);
+    }
+    put_clocks(drain);
+    flush(drain, clock_now_ns());
+    drain->stats.cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    return NULL;
+}
+
+/* ---- start and end ---- */
+
+static int init_sync(struct drain *drain)
+{
+    pthread_condattr_t attributes;
+    if (pthread_mutex_init(&drain->lock, NULL) != 0)
+        return ERR_NOMEM;
+    if (pthread_condattr_init(&attributes) != 0)
+        return ERR_NOMEM;
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    int failed = pthread_cond_init(&drain->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return failed ? ERR_NOMEM : BASE_OK;
+}
+
+int drain_start(struct drain **out, const struct drain_options *options)
+{
+    struct drain *drain = mem_alloc(1, sizeof *drain);
+    if (!drain)
+        return ERR_NOMEM;
+    drain->options = *options;
+    drain->last = &drain->first;
+    drain->commit_ns = clock_now_ns();
+    int err = init_sync(drain);
+    if (!err && pthread_create(&drain->thread, NULL, run, drain) != 0)
+        err = ERR_NOMEM;
+    if (err)
+        mem_free(drain);
+    else
+        *out = drain;
+    return err;
+}
+
+void drain_stop(struct drain *drain)
+{
+    pthread_mutex_lock(&drain->lock);
+    drain->stop_asked = true;
+    pthread_cond_signal(&drain->wake);
+    pthread_mutex_unlock(&drain->lock);
+    pthread_join(drain->thread, NULL);
+}
+
+void drain_free(struct drain *drain, struct drain_stats *stats)
+{
+    assert(drain->client_count == 0 && !drain->first);
+    *stats = drain->stats;
+    mem_free(drain->clients);
+    map_clear(&drain->ids);
+    mem_free(drain->returned);
+    pthread_cond_destroy(&drain->wake);
+    pthread_mutex_destroy(&drain->lock);
+    mem_free(drain);
+}

@@ -1,0 +1,56 @@
+/*
+ * record.h - the whole of `tidemark record`: starts the program, records it and its descendants into
+ * one database, and says how it went and how the caller is to exit.
+ */
+#ifndef TIDEMARK_RECORDER_RECORD_H
+#define TIDEMARK_RECORDER_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "summary.h"
+
+enum record_wait {
+    RECORD_WAIT_GRACE = 0, /* for descendants, up to 2 s after the program's own end */
+    RECORD_WAIT_ALL,       /* for all descendants, however long */
+    RECORD_WAIT_ROOT       /* for none */
+};
+
+#define RECORD_DEFAULT_QUEUE (64ull * 1024 * 1024)
+
+struct record_options {
+    const char *output;    /* NULL: tidemark.YYYYmmdd-HHMMSS-PID.db here */
+    unsigned ring_bits;    /* 0: RING_DEFAULT_BITS */
+    uint64_t arena_bytes;  /* 0: RING_DEFAULT_ARENA */
+    uint64_t queue_bytes;  /* 0: RECORD_DEFAULT_QUEUE */
+    enum record_wait wait;
+    bool stage;            /* record in $TMPDIR and move at the end, as on a network file system */
+    const char *guest;     /* path of libtidemark.so */
+    const char *const *argv;
+    const char *command;   /* how the user called us, for the database; NULL: argv */
+    /* A warning while the program runs; NULL: they are in the summary only. */
+    void (*warn)(void *context, const char *text);
+    void *context;
+};
+
+struct record_result {
+    int exit_code; /* to exit with, if signal is 0 */
+    int signal;    /* to die by: record_die_by */
+    bool started;  /* the program ran; else `summary.failure` says why not */
+    struct summary summary;
+};
+
+/* BASE_OK when the program ran, whatever became of the recording; else nothing was started, no file
+ * was left, and *result has the text and the exit code all the same. Call it from the main thread,
+ * once. */
+int record_run(const struct record_options *options, struct record_result *result);
+void record_result_clear(struct record_result *result);
+
+/* Ends this process as the recorded one ended, but without a core file of our own. */
+_Noreturn void record_die_by(int signal);
+
+/* The closing lines, to stderr. */
+void record_print_summary(const struct record_result *result);
+
+#endif

@@ -1,0 +1,137 @@
+#include "summary.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "clock.h"
+#include "process.h"
+
+#include <string.h>
+
+void summary_clear(struct summary *summary)
+{
+    buf_clear(&summary->failure);
+    buf_clear(&summary->file);
+    buf_clear(&summary->silent);
+    buf_clear(&summary->hints);
+    *summary = (struct summary){0};
+}
+
+void summary_hint(struct summary *summary, const char *format, ...)
+{
+    char line[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    buf_print(&summary->hints, "tidemark: %s\n", line);
+}
+
+void summary_bytes(struct buf *out, uint64_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double value = (double)bytes / 1024;
+    size_t unit = 0;
+    if (bytes < 1024) {
+        buf_print(out, "%" PRIu64 " bytes", bytes);
+        return;
+    }
+    for (; value >= 1023.5 && unit + 1 < sizeof units / sizeof *units; unit++)
+        value /= 1024;
+    buf_print(out, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit]);
+}
+
+void summary_count(struct buf *out, uint64_t count)
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%" PRIu64, count);
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            buf_text(out, ",");
+        buf_add(out, digits + i, 1);
+    }
+}
+
+static void add_count(struct buf *out, uint64_t count, const char *one, const char *many)
+{
+    summary_count(out, count);
+    buf_print(out, " %s", count == 1 ? one : many);
+}
+
+static void add_events(const struct summary *summary, struct buf *out)
+{
+    const struct state_totals *totals = &summary->totals;
+    buf_text(out, "tidemark: ");
+    add_count(out, totals->events, "event", "events");
+    buf_text(out, " (");
+    add_count(out, totals->allocs, "block", "blocks");
+    buf_text(out, ") of ");
+    add_count(out, summary->processes, "process", "processes");
+    buf_print(out, " in %.1f s\n", (double)summary->run_ns / (double)NS_PER_S);
+}
+
+static void add_lost(const struct summary *summary, struct buf *out)
+{
+    const struct state_totals *totals = &summary->totals;
+    buf_text(out, "tidemark: ");
+    if (totals->lost == 0 && totals->torn == 0)
+        buf_text(out, "nothing was lost");
+    if (totals->lost > 0) {
+        add_count(out, totals->lost, "event was", "events were");
+        buf_text(out, " lost: figures after the first loss are approximate");
+    }
+    if (totals->torn > 0) {
+        buf_text(out, totals->lost > 0 ? "; " : "");
+        add_count(out, totals->torn, "event was", "events were");
+        buf_text(out, " begun and never finished");
+    }
+    buf_text(out, "\n");
+}
+
+static void add_peak(const struct summary *summary, struct buf *out)
+{
+    const struct state_totals *totals = &summary->totals;
+    if (totals->peak_allocated == 0) {
+        buf_text(out, "tidemark: no block was reported\n");
+        return;
+    }
+    buf_text(out, "tidemark: peak ");
+    summary_bytes(out, totals->peak_allocated);
+    buf_print(out, " allocated on %s", totals->peak_device_name);
+    if (totals->peak_step != BATCH_NULL)
+        buf_print(out, ", step %" PRId64, totals->peak_step);
+    if (totals->peak_phase[0])
+        buf_print(out, ", phase %s", totals->peak_phase);
+    if (summary->processes > 1)
+        buf_print(out, ", process %" PRId64, totals->peak_process);
+    buf_text(out, "\n");
+}
+
+void summary_text(const struct summary *summary, struct buf *out)
+{
+    const char *file = buf_string(&summary->file);
+    if (summary->failure.count > 0) {
+        buf_print(out, "tidemark: %s\n", buf_string(&summary->failure));
+        return;
+    }
+    if (*file) {
+        buf_print(out, "tidemark: recorded into %s (", file);
+        summary_bytes(out, summary->file_bytes);
+        buf_text(out, ")\n");
+    } else {
+        buf_text(out, "tidemark: there is no recording\n");
+    }
+    add_events(summary, out);
+    add_lost(summary, out);
+    add_peak(summary, out);
+    if (*file) {
+        buf_text(out, "tidemark: next: tidemark peak ");
+        argv_quote(out, file, strlen(file));
+        buf_text(out, "\n");
+    }
+    if (summary->silent.count > 0)
+        buf_print(out, "tidemark: the program itself did not take part: %s\n",
+                  buf_string(&summary->silent));
+    buf_text(out, buf_string(&summary->hints));
+}

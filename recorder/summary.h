@@ -1,0 +1,37 @@
+/*
+ * summary.h - what is said when a recording ends: file, events, lost, peak, what to ask next; and
+ * what else the user should know.
+ */
+#ifndef TIDEMARK_RECORDER_SUMMARY_H
+#define TIDEMARK_RECORDER_SUMMARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "state.h"
+
+struct summary { /* all zero is valid; summary_clear frees the texts */
+    struct buf failure; /* why nothing was started; empty if it was */
+    struct buf file;    /* where the recording is, empty: nowhere */
+    uint64_t file_bytes;
+    uint64_t run_ns;
+    uint64_t processes; /* rows of table process */
+    struct state_totals totals;
+    struct buf silent; /* why the program itself never said hello; empty if it did */
+    struct buf hints;  /* further lines, each ended by a newline */
+};
+
+void summary_clear(struct summary *summary);
+/* One hint, a sentence without a full stop. */
+void summary_hint(struct summary *summary, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The lines, each begun by "tidemark: ". */
+void summary_text(const struct summary *summary, struct buf *out);
+
+/* "4.22 GiB", "512 bytes": three digits that count. */
+void summary_bytes(struct buf *out, uint64_t bytes);
+void summary_count(struct buf *out, uint64_t count); /* "1,234,567" */
+
+#endif
