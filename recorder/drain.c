@@ -3,9 +3,9 @@
  *
  *     messages -> for each ring: definitions, events, limit -> ended processes -> flush -> sleep
  *
- * The sleep is 1 ms after a round that found much, and grows to 5 ms while little comes; without any
- * ring the thread sleeps until a message or the next second. Never shorter: a drain that chases the
- * producers makes each of their events dearer.
+ * The sleep is 1 ms after a round that found much, and grows to 5 ms while little comes; without
+ * any ring the thread sleeps until a message or the next second. Never shorter: a drain that chases
+ * the producers makes each of their events dearer.
  */
 #include "drain.h"
 
@@ -25,8 +25,8 @@
 #define SLEEP_NO_RING_NS (1000 * NS_PER_MS)
 #define COMMIT_NS NS_PER_S
 #define CLOCK_NS (10 * NS_PER_S)
-#define BATCHES_A_ROUND 16      /* of one ring, before the others have their turn */
-#define MUCH 1024               /* events of a round after which the sleep is short */
+#define BATCHES_A_ROUND 16            /* of one ring, before the others have their turn */
+#define MUCH 1024                     /* events of a round after which the sleep is short */
 #define HANG_UP_NS (1500 * NS_PER_MS) /* for holes of a process that we leave running */
 #define THREADS_MAX 256
 
@@ -360,7 +360,8 @@ static void put_clocks(struct drain *drain)
 
 /* ---- the thread: reading ---- */
 
-/* Returns how many events came. Without a place to store them the rings are closed: nothing is fed. */
+/* Returns how many events came. Without a place to store them the rings are closed: nothing is fed.
+ */
 static uint64_t read_ring(struct drain *drain, struct client *client)
 {
     struct drain_ring *ring = client->ring;
@@ -391,8 +392,10 @@ static bool may_end(struct drain *drain, struct client *client)
 static void end_client(struct drain *drain, size_t at)
 {
     struct client *client = drain->clients[at];
-    struct state_end end = {.at_ns = client->end_ns, .ended = client->end.ended,
-                            .exit_code = client->end.exit_code, .signal = client->end.signal};
+    struct state_end end = {.at_ns = client->end_ns,
+                            .ended = client->end.ended,
+                            .exit_code = client->end.exit_code,
+                            .signal = client->end.signal};
     struct drain_ring *ring = client->ring;
     if (ring) {
         if (!drain_failed(drain))
@@ -421,7 +424,7 @@ static void end_dead_threads(struct drain *drain, struct client *client)
         if (!proc_thread_exists(client->pid, open[i]))
             dead[dead_count++] = open[i];
     if (dead_count == 0 || !proc_stat_read(&stat, client->pid) || strchr("ZX?", stat.state))
-        return; /* the process as a whole has ended: we shall be told */
+        return;               /* the process as a whole has ended: we shall be told */
     read_ring(drain, client); /* what they published before they died */
     if (!drain_ring_is_empty(client->ring))
         return;

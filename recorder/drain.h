@@ -1,10 +1,11 @@
 /*
- * drain.h - the thread between the rings and the queue. It wakes every 1 to 5 ms, takes what each ring
- * has, in batches, feeds the heap state with it and pushes the rows on their way to the writer.
+ * drain.h - the thread between the rings and the queue. It wakes every 1 to 5 ms, takes what each
+ * ring has, in batches, feeds the heap state with it and pushes the rows on their way to the
+ * writer.
  *
  * It alone touches the heap state. The supervisor tells it what happened to processes; images are
- * named by the keys of process.h. When the queue has no room the drain waits there: the rings fill up
- * behind it, and that is how a slow disk reaches the program, late and as a wait that ends.
+ * named by the keys of process.h. When the queue has no room the drain waits there: the rings fill
+ * up behind it, and that is how a slow disk reaches the program, late and as a wait that ends.
  *
  * A ring is made and destroyed by the supervisor, for its robust mutex belongs to one thread: the
  * drain hands it back when it was read to the end.
@@ -27,7 +28,8 @@ struct drain_options {
     struct state *state;
     struct queue *queue;
     uint64_t start_ns; /* as the state's */
-    int wake_fd; /* an eventfd, written when a ring comes back, or when nothing can be stored any more */
+    int wake_fd; /* an eventfd, written when a ring comes back, or when nothing can be stored any
+                    more */
 };
 
 struct drain_stats {
@@ -62,12 +64,12 @@ bool drain_end(struct drain *drain, uint64_t key, const struct process_end *end,
 /* ---- the way back ---- */
 
 struct ring_shared *drain_returned(struct drain *drain); /* NULL: none at the moment */
-/* The queue was closed before its time (the writer has failed): rings are closed, nothing is recorded
- * any more. */
+/* The queue was closed before its time (the writer has failed): rings are closed, nothing is
+ * recorded any more. */
 bool drain_failed(const struct drain *drain);
 
-/* After the last drain_end: finishes them all, flushes, ends the thread. Rings are still to be asked
- * for with drain_returned. */
+/* After the last drain_end: finishes them all, flushes, ends the thread. Rings are still to be
+ * asked for with drain_returned. */
 void drain_stop(struct drain *drain);
 void drain_free(struct drain *drain, struct drain_stats *stats);
 

@@ -93,8 +93,10 @@ static void see_late(struct drain_ring *ring)
     uint64_t late = atomic_load_explicit(&ring->reader.ring->late, memory_order_relaxed);
     if (late <= ring->late_seen)
         return;
-    struct state_loss loss = {.first_seq = ring->last_seq, .first_ns = ring->last_ns,
-                              .last_ns = ring->last_ns, .late = late - ring->late_seen};
+    struct state_loss loss = {.first_seq = ring->last_seq,
+                              .first_ns = ring->last_ns,
+                              .last_ns = ring->last_ns,
+                              .late = late - ring->late_seen};
     ring->late_seen = late;
     state_lost(ring->process, &loss);
 }
@@ -182,10 +184,10 @@ void drain_ring_finish(struct drain_ring *ring, struct batch *batch, int64_t pro
     put_cost(batch, process_id, "ring wait", atomic_load(&shared->wait_ns), "ns");
     put_cost(batch, process_id, "longest ring wait", atomic_load(&shared->longest_wait_ns), "ns");
     put_cost(batch, process_id, "arena used", ring->arena.at, "bytes");
-    put_cost(batch, process_id, "definitions refused: arena full",
-             atomic_load(&shared->arena_full), "count");
-    put_cost(batch, process_id, "definitions refused: arena busy",
-             atomic_load(&shared->arena_busy), "count");
+    put_cost(batch, process_id, "definitions refused: arena full", atomic_load(&shared->arena_full),
+             "count");
+    put_cost(batch, process_id, "definitions refused: arena busy", atomic_load(&shared->arena_busy),
+             "count");
     put_cost(batch, process_id, "drop modes", atomic_load(&shared->drops_begun), "count");
     put_cost(batch, process_id, "events dropped", sum_of_dropped(&ring->reader), "count");
     put_cost(batch, process_id, "events torn", ring->reader.torn_count, "count");

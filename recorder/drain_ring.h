@@ -1,12 +1,12 @@
 /*
- * drain_ring.h - reading one process's ring into the heap state: definitions, events, holes, losses.
- * Belongs to the drain thread.
+ * drain_ring.h - reading one process's ring into the heap state: definitions, events, holes,
+ * losses. Belongs to the drain thread.
  *
- * Losses. Events are dropped between two tickets: the program notes the next ticket (T) when drop mode
- * begins, and takes it when the mode has ended. So what the counters have gained belongs between
- * events T - 1 and T, and the fact is stored when T is passed, or when the ring ends. Between two
- * releases of the limit at most one drop mode begins, at a distance of half a ring at least: so there
- * are never more than DRAIN_GAPS waiting to be passed.
+ * Losses. Events are dropped between two tickets: the program notes the next ticket (T) when drop
+ * mode begins, and takes it when the mode has ended. So what the counters have gained belongs
+ * between events T - 1 and T, and the fact is stored when T is passed, or when the ring ends.
+ * Between two releases of the limit at most one drop mode begins, at a distance of half a ring at
+ * least: so there are never more than DRAIN_GAPS waiting to be passed.
  */
 #ifndef TIDEMARK_RECORDER_DRAIN_RING_H
 #define TIDEMARK_RECORDER_DRAIN_RING_H
@@ -39,7 +39,7 @@ struct drain_ring {
     int64_t last_gap_seq; /* the last event before it */
     uint64_t last_gap_ns;
     uint64_t late_seen;
-    int64_t last_seq; /* of this process's last event, 0 = none */
+    int64_t last_seq;  /* of this process's last event, 0 = none */
     uint64_t start_ns; /* of the run; CLOCK_MONOTONIC */
     uint64_t last_ns;  /* of the last event, or when the process began */
     uint64_t events;

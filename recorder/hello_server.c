@@ -2,10 +2,10 @@
  * hello_server.c - the listening socket and the connections that have not spoken yet sit in one
  * epoll descriptor, which is what the owner polls.
  *
- * Order. A process says HELLO on one connection and FETCH on a later one, and the first must be heard
- * first. Connections are accepted in the order in which they were made; a FETCH is sent after its
- * process has sent the HELLO. So: each time a connection was accepted, all pending ones are read in
- * the order of their age, the new one last.
+ * Order. A process says HELLO on one connection and FETCH on a later one, and the first must be
+ * heard first. Connections are accepted in the order in which they were made; a FETCH is sent after
+ * its process has sent the HELLO. So: each time a connection was accepted, all pending ones are
+ * read in the order of their age, the new one last.
  */
 #include "hello_server.h"
 

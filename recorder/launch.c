@@ -1,7 +1,7 @@
 /*
  * launch.c - fork, restore, exec. The child reports a failed exec through a pipe that closes itself
- * when the exec succeeds. The recorder has threads by then, so between fork and exec the child makes
- * only calls that are safe in a signal handler: the environment is built before.
+ * when the exec succeeds. The recorder has threads by then, so between fork and exec the child
+ * makes only calls that are safe in a signal handler: the environment is built before.
  */
 #include "launch.h"
 
@@ -161,8 +161,8 @@ static int heard(void *context, const struct hello_said *said)
 static const char *const idle_programs[][4] = {
     {"/bin/true"}, {"/usr/bin/true"}, {"/bin/sh", "-c", ":"}};
 
-static pid_t start_trial(const char *guest, const char *socket,
-                         const struct launch_origin *origin, int said)
+static pid_t start_trial(const char *guest, const char *socket, const struct launch_origin *origin,
+                         int said)
 {
     char **env = environment(guest, socket);
     pid_t pid = env ? fork() : -1;

@@ -45,7 +45,8 @@ bool launch_find(const char *program, char *path, size_t room)
         list = "/bin:/usr/bin";
     for (;;) {
         size_t bytes = strcspn(list, ":");
-        int n = snprintf(path, room, "%.*s/%s", bytes ? (int)bytes : 1, bytes ? list : ".", program);
+        int n =
+            snprintf(path, room, "%.*s/%s", bytes ? (int)bytes : 1, bytes ? list : ".", program);
         if (n > 0 && (size_t)n < room && is_program(path))
             return true;
         if (!list[bytes])
@@ -63,8 +64,11 @@ static bool is_privileged(const char *path, struct buf *why)
     bool group = (about.st_mode & S_ISGID) && (about.st_mode & S_IXGRP) && about.st_gid != getgid();
     bool capable = geteuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
     if (user || group || capable)
-        buf_print(why, "%s runs with privileges of its own (%s), so that LD_PRELOAD is ignored", path,
-                  user ? "setuid" : group ? "setgid" : "file capabilities");
+        buf_print(why, "%s runs with privileges of its own (%s), so that LD_PRELOAD is ignored",
+                  path,
+                  user    ? "setuid"
+                  : group ? "setgid"
+                          : "file capabilities");
     return user || group || capable;
 }
 
@@ -132,5 +136,6 @@ void launch_why_silent(const char *program, struct buf *why)
     char path[PATH_MAX];
     if (launch_find(program, path, sizeof path) && file_says(path, sizeof path, why))
         return;
-    buf_text(why, "its environment was cleared, LD_PRELOAD was replaced, or the library failed to load");
+    buf_text(why,
+             "its environment was cleared, LD_PRELOAD was replaced, or the library failed to load");
 }

@@ -1,9 +1,9 @@
 /*
  * process.h - the processes that a run knows: who is alive, who was whose parent, how each ended.
  *
- * The supervisor's table holds living process images by pid. An exec in the same pid keeps the entry
- * and gives it a new key: keys are the numbers by which supervisor and drain speak of an image, they
- * count from 1 and are never used again.
+ * The supervisor's table holds living process images by pid. An exec in the same pid keeps the
+ * entry and gives it a new key: keys are the numbers by which supervisor and drain speak of an
+ * image, they count from 1 and are never used again.
  *
  * Invariants (process_table_is_valid): one entry for each pid; keys are unique, not 0, and at most
  * last_key; parent < key.
@@ -56,7 +56,7 @@ struct process {
     uint64_t key;
     uint64_t parent; /* key, 0 = not recorded */
     pid_t pid;
-    int pidfd; /* -1: looked at from time to time, or the root */
+    int pidfd;           /* -1: looked at from time to time, or the root */
     uint64_t start_time; /* 0 = not known */
     bool root;           /* our own child: waitid tells how it ended */
     bool said_hello;

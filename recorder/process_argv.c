@@ -10,8 +10,11 @@
 static size_t utf8_length(const char *text, size_t bytes)
 {
     unsigned char first = (unsigned char)text[0];
-    size_t need = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3
-                : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+    size_t need = first < 0x80                    ? 1
+                  : first >= 0xc2 && first < 0xe0 ? 2
+                  : first >= 0xe0 && first < 0xf0 ? 3
+                  : first >= 0xf0 && first < 0xf5 ? 4
+                                                  : 0;
     if (need == 0 || need > bytes)
         return 0;
     for (size_t i = 1; i < need; i++)

@@ -35,7 +35,7 @@ struct pidfd_information { /* version 0 of the kernel's struct pidfd_info */
     uint64_t mask;         /* wanted; then known */
     uint64_t cgroup;
     uint32_t pid, tgid, ppid;
-    uint32_t ids[8]; /* user and group, of four kinds */
+    uint32_t ids[8];   /* user and group, of four kinds */
     int32_t exit_code; /* a wait status */
 };
 _Static_assert(sizeof(struct pidfd_information) == 64, "the number of the ioctl carries its size");

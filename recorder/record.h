@@ -1,6 +1,6 @@
 /*
- * record.h - the whole of `tidemark record`: starts the program, records it and its descendants into
- * one database, and says how it went and how the caller is to exit.
+ * record.h - the whole of `tidemark record`: starts the program, records it and its descendants
+ * into one database, and says how it went and how the caller is to exit.
  */
 #ifndef TIDEMARK_RECORDER_RECORD_H
 #define TIDEMARK_RECORDER_RECORD_H
@@ -20,15 +20,15 @@ enum record_wait {
 #define RECORD_DEFAULT_QUEUE (64ull * 1024 * 1024)
 
 struct record_options {
-    const char *output;    /* NULL: tidemark.YYYYmmdd-HHMMSS-PID.db here */
-    unsigned ring_bits;    /* 0: RING_DEFAULT_BITS */
-    uint64_t arena_bytes;  /* 0: RING_DEFAULT_ARENA */
-    uint64_t queue_bytes;  /* 0: RECORD_DEFAULT_QUEUE */
+    const char *output;   /* NULL: tidemark.YYYYmmdd-HHMMSS-PID.db here */
+    unsigned ring_bits;   /* 0: RING_DEFAULT_BITS */
+    uint64_t arena_bytes; /* 0: RING_DEFAULT_ARENA */
+    uint64_t queue_bytes; /* 0: RECORD_DEFAULT_QUEUE */
     enum record_wait wait;
-    bool stage;            /* record in $TMPDIR and move at the end, as on a network file system */
-    const char *guest;     /* path of libtidemark.so */
+    bool stage;        /* record in $TMPDIR and move at the end, as on a network file system */
+    const char *guest; /* path of libtidemark.so */
     const char *const *argv;
-    const char *command;   /* how the user called us, for the database; NULL: argv */
+    const char *command; /* how the user called us, for the database; NULL: argv */
     /* A warning while the program runs; NULL: they are in the summary only. */
     void (*warn)(void *context, const char *text);
     void *context;

@@ -12,7 +12,7 @@
 #include "buf.h"
 #include "state.h"
 
-struct summary { /* all zero is valid; summary_clear frees the texts */
+struct summary {        /* all zero is valid; summary_clear frees the texts */
     struct buf failure; /* why nothing was started; empty if it was */
     struct buf file;    /* where the recording is, empty: nowhere */
     uint64_t file_bytes;

@@ -46,6 +46,8 @@ struct writer {
     uint64_t oldest_made_ns; /* of the batches in it */
     uint64_t committed_rows;
     struct writer_stats stats;
+    pthread_mutex_t lock; /* of `seen` */
+    struct writer_stats seen;
 };
 
 bool writer_failed(const struct writer *writer)
@@ -97,6 +99,24 @@ static int move_log(struct writer *writer)
     return err == ERR_BUSY ? 0 : err; /* somebody else is moving it */
 }
 
+static void show(struct writer *writer)
+{
+    const struct writer_rows *rows = writer_sink_rows(writer->sink);
+    pthread_mutex_lock(&writer->lock);
+    writer->seen = writer->stats;
+    writer->seen.cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    writer->seen.rows_inserted = rows->inserted;
+    writer->seen.rows_updated = rows->updated;
+    pthread_mutex_unlock(&writer->lock);
+}
+
+void writer_look(struct writer *writer, struct writer_stats *stats)
+{
+    pthread_mutex_lock(&writer->lock);
+    *stats = writer->seen;
+    pthread_mutex_unlock(&writer->lock);
+}
+
 static int commit(struct writer *writer)
 {
     uint64_t before = clock_now_ns();
@@ -111,6 +131,7 @@ static int commit(struct writer *writer)
     if (writer->oldest_made_ns < after && after - writer->oldest_made_ns > stats->behind_ns)
         stats->behind_ns = after - writer->oldest_made_ns;
     writer->committed_rows = rows_written(writer);
+    show(writer);
     return move_log(writer);
 }
 
@@ -182,6 +203,7 @@ int writer_start(struct writer **out, struct db *db, struct queue *queue)
         return ERR_NOMEM;
     writer->db = db;
     writer->queue = queue;
+    pthread_mutex_init(&writer->lock, NULL);
     int err = writer_sink_new(&writer->sink, db);
     if (err == 0)
         err = start_thread(writer);

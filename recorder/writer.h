@@ -31,6 +31,8 @@ struct writer_stats {
 int writer_start(struct writer **out, struct db *db, struct queue *queue);
 bool writer_failed(const struct writer *writer);
 const char *writer_message(const struct writer *writer); /* why; "" if it did not (yet) */
+/* The figures as of the last commit, from any thread. */
+void writer_look(struct writer *writer, struct writer_stats *stats);
 /* Call after queue_close: joins the thread, writes the last commit, makes one file, frees. Sets
  * *single_file to false if a reader held it (the log stays beside it, nothing is lost). */
 int writer_finish(struct writer *writer, bool *single_file, struct writer_stats *stats);

@@ -1,0 +1,415 @@
+/*
+ * record.c - puts the parts of a recording together, and takes them apart again.
+ *
+ *     main        signals, sockets, processes, rings (record_watch.c)
+ *      | messages
+ *     drain       rings -> heap state -> batches (drain.c)
+ *      | queue
+ *     writer      batches -> database (writer.c)
+ *
+ * The threads are there before the program is started, so that a run is either recorded from its
+ * first event or not started. At the end they are stopped in the order in which the data flows.
+ */
+#include "record.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "db.h"
+#include "error.h"
+#include "launch.h"
+#include "record_meta.h"
+#include "record_output.h"
+#include "record_watch.h"
+#include "writer.h"
+
+struct recording {
+    struct record_options options; /* defaults filled in */
+    struct record_result *result;
+    struct launch_origin origin;
+    struct record_output output;
+    struct buf no_guest; /* why the guest is not used; empty: it is */
+    char host[256];
+    uint64_t start_ns;
+    int signal_fd, wake_fd; /* -1 */
+    bool created;           /* the database */
+    bool whole;             /* it was finished, and is one file */
+    struct state *state;
+    struct queue *queue;
+    struct writer *writer;
+    struct hello_server *server;
+    struct drain *drain;
+    struct watch watch;
+};
+
+/* ---- starting ---- */
+
+static void fill_defaults(struct recording *recording, const struct record_options *options)
+{
+    struct record_options *own = &recording->options;
+    *own = *options;
+    if (!own->ring_bits)
+        own->ring_bits = RING_DEFAULT_BITS;
+    if (!own->arena_bytes)
+        own->arena_bytes = RING_DEFAULT_ARENA;
+    if (!own->queue_bytes)
+        own->queue_bytes = RECORD_DEFAULT_QUEUE;
+    recording->signal_fd = recording->wake_fd = -1;
+    recording->watch.epoll = -1;
+    if (gethostname(recording->host, sizeof recording->host - 1) != 0)
+        snprintf(recording->host, sizeof recording->host, "unknown");
+}
+
+static void warn(const struct recording *recording, const char *text)
+{
+    if (recording->options.warn)
+        recording->options.warn(recording->options.context, text);
+}
+
+static void try_guest(struct recording *recording)
+{
+    struct buf line = {0};
+    if (!recording->options.guest)
+        buf_text(&recording->no_guest, "no library was given");
+    else if (!launch_try_guest(recording->options.guest, &recording->origin, &recording->no_guest))
+        buf_print(&line, "the library cannot be loaded here: %s; the program runs unrecorded",
+                  buf_string(&recording->no_guest));
+    if (line.count > 0)
+        warn(recording, buf_string(&line));
+    buf_clear(&line);
+}
+
+static const char *no_guest(const struct recording *recording)
+{
+    return recording->no_guest.count > 0 ? buf_string(&recording->no_guest) : NULL;
+}
+
+/* The writer takes the database over; until then it is closed here. */
+static int open_store(struct recording *recording)
+{
+    struct db *db;
+    struct buf *why = &recording->result->summary.failure;
+    int err = db_create(&db, recording->output.work);
+    if (err) {
+        buf_print(why, "cannot create %s: %s", recording->output.work, db_open_message());
+        recording->result->exit_code = EXIT_USAGE;
+        return err;
+    }
+    recording->created = true;
+    err = queue_new(&recording->queue, (size_t)recording->options.queue_bytes);
+    if (!err)
+        err = writer_start(&recording->writer, db, recording->queue);
+    if (err)
+        db_close(db);
+    return err;
+}
+
+static int open_state(struct recording *recording)
+{
+    const struct state_options options = {.start_ns = recording->start_ns};
+    const struct record_meta meta = {.options = &recording->options,
+                                     .host = recording->host,
+                                     .start_ns = recording->start_ns,
+                                     .no_guest = no_guest(recording)};
+    int err = state_new(&recording->state, &options);
+    if (!err)
+        record_meta_begin(state_batch(recording->state), &meta);
+    return err;
+}
+
+static int open_drain(struct recording *recording)
+{
+    recording->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (recording->wake_fd < 0)
+        return base_err_from_errno(errno);
+    const struct drain_options options = {.state = recording->state,
+                                          .queue = recording->queue,
+                                          .start_ns = recording->start_ns,
+                                          .wake_fd = recording->wake_fd};
+    return drain_start(&recording->drain, &options);
+}
+
+static void say_writer_failed(void *context)
+{
+    struct recording *recording = context;
+    struct buf line = {0};
+    buf_print(&line, "%s; the program runs on, unrecorded", writer_message(recording->writer));
+    warn(recording, buf_string(&line));
+    buf_clear(&line);
+}
+
+static int open_watch(struct recording *recording)
+{
+    int err = hello_server_open(&recording->server);
+    if (err)
+        return err;
+    const struct watch_options options = {
+        .wait = recording->options.wait,
+        .ring_bits = recording->options.ring_bits,
+        .arena_bytes = recording->options.arena_bytes,
+        .server = recording->server,
+        .drain = recording->drain,
+        .signal_fd = recording->signal_fd,
+        .wake_fd = recording->wake_fd,
+        .argv = recording->options.argv,
+        .host = recording->host,
+        .no_guest = no_guest(recording),
+    };
+    err = watch_open(&recording->watch, &options);
+    recording->watch.on_failure = say_writer_failed;
+    recording->watch.context = recording;
+    return err;
+}
+
+static int launch(struct recording *recording, pid_t *pid)
+{
+    int number;
+    struct record_result *result = recording->result;
+    const struct launch launch = {.argv = recording->options.argv,
+                                  .guest = no_guest(recording) ? NULL : recording->options.guest,
+                                  .socket = hello_server_name(recording->server),
+                                  .origin = &recording->origin};
+    int err = launch_start(&launch, pid, &number);
+    if (err && number) {
+        result->exit_code = launch_exit_code(number);
+        buf_print(&result->summary.failure, "cannot run %s: %s", launch.argv[0], strerror(number));
+    }
+    return err;
+}
+
+/* ---- the end ---- */
+
+static const char *why_ended(const struct recording *recording)
+{
+    static const char *const words[] = {"all ended", "left running", "stopped"};
+    return words[recording->watch.over];
+}
+
+static void push_last(struct recording *recording, bool finished)
+{
+    struct batch *batch = finished ? batch_new() : NULL;
+    if (!batch)
+        return;
+    record_meta_finished(batch);
+    batch->commit = true;
+    queue_push(recording->queue, batch);
+}
+
+static void put_end(struct recording *recording, const struct drain_stats *drain)
+{
+    struct batch *batch = state_batch(recording->state);
+    struct record_cost cost = {.drain = *drain};
+    const struct hello_server_stats *heard = hello_server_stats(recording->server);
+    writer_look(recording->writer, &cost.writer);
+    cost.supervisor_cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    cost.strangers = heard->strangers;
+    cost.malformed = heard->malformed;
+    record_meta_cost(batch, &cost);
+    record_meta_end(batch, why_ended(recording), recording->result->summary.run_ns);
+    batch = state_flush(recording->state, clock_now_ns(), true);
+    bool stored = batch && queue_push(recording->queue, batch);
+    push_last(recording, stored);
+}
+
+/* Closes the queue and the database: what was pushed is stored when this returns. */
+static void close_store(struct recording *recording)
+{
+    struct summary *summary = &recording->result->summary;
+    struct writer_stats stats = {0};
+    bool single = false;
+    if (!recording->writer)
+        return;
+    queue_close(recording->queue);
+    int err = writer_finish(recording->writer, &single, &stats);
+    recording->writer = NULL;
+    if (err)
+        summary_hint(summary, "%s", stats.message);
+    else if (!single)
+        summary_hint(summary,
+                     "another program reads the file: its log (%s-wal) stays beside it and "
+                     "belongs to it",
+                     recording->output.work);
+    recording->whole = !err && single;
+}
+
+static void place_file(struct recording *recording)
+{
+    struct summary *summary = &recording->result->summary;
+    const struct record_output *output = &recording->output;
+    const char *path = output->work;
+    struct buf why = {0};
+    struct stat about;
+    if (output->staged && !recording->whole)
+        summary_hint(summary, "it was not moved to %s", output->wanted);
+    else if (record_output_move(output, &why) == BASE_OK)
+        path = output->wanted;
+    else
+        summary_hint(summary, "%s", buf_string(&why));
+    if (stat(path, &about) == 0) {
+        buf_text(&summary->file, path);
+        summary->file_bytes = (uint64_t)about.st_size;
+    }
+    buf_clear(&why);
+}
+
+static void fill_result(struct recording *recording)
+{
+    struct record_result *result = recording->result;
+    struct watch *watch = &recording->watch;
+    int status = watch->root_status;
+    result->summary.run_ns = clock_now_ns() - recording->start_ns;
+    result->summary.processes = watch->table.last_key;
+    if (watch->over == WATCH_STOPPED)
+        result->signal = watch->stop_signal;
+    else if (WIFSIGNALED(status))
+        result->signal = WTERMSIG(status);
+    else
+        result->exit_code = WEXITSTATUS(status);
+    if (!watch->root_heard)
+        buf_text(&result->summary.silent, buf_string(&watch->silent));
+    if (watch->left.count > 0)
+        summary_hint(&result->summary, "left running, and no longer recorded: %s",
+                     buf_string(&watch->left));
+}
+
+static void stop_drain(struct recording *recording, struct drain_stats *stats)
+{
+    *stats = (struct drain_stats){0};
+    if (!recording->drain)
+        return;
+    drain_stop(recording->drain);
+    watch_close(&recording->watch);
+    drain_free(recording->drain, stats);
+    recording->drain = NULL;
+}
+
+static void finish(struct recording *recording)
+{
+    struct drain_stats stats;
+    fill_result(recording);
+    stop_drain(recording, &stats);
+    state_totals(recording->state, &recording->result->summary.totals);
+    put_end(recording, &stats);
+    close_store(recording);
+    place_file(recording);
+}
+
+/* Nothing ran: nothing is left. */
+static void abandon(struct recording *recording)
+{
+    struct drain_stats stats;
+    bool single;
+    stop_drain(recording, &stats);
+    if (recording->writer) {
+        queue_close(recording->queue);
+        writer_finish(recording->writer, &single, NULL);
+        recording->writer = NULL;
+    }
+    if (recording->created)
+        record_output_discard(&recording->output);
+}
+
+static void close_all(struct recording *recording)
+{
+    watch_close(&recording->watch);
+    hello_server_close(recording->server);
+    state_free(recording->state);
+    queue_free(recording->queue);
+    if (recording->wake_fd >= 0)
+        close(recording->wake_fd);
+    if (recording->signal_fd >= 0) {
+        close(recording->signal_fd);
+        launch_give_back_signals(&recording->origin);
+    }
+    buf_clear(&recording->no_guest);
+}
+
+static int open_all(struct recording *recording)
+{
+    struct record_result *result = recording->result;
+    int err = record_output_choose(&recording->output, recording->options.output,
+                                   recording->options.stage, &result->summary.failure);
+    if (err) {
+        result->exit_code = EXIT_USAGE;
+        return err;
+    }
+    recording->signal_fd = launch_take_signals(&recording->origin);
+    if (recording->signal_fd < 0)
+        return recording->signal_fd;
+    try_guest(recording);
+    recording->start_ns = clock_now_ns();
+    err = open_store(recording);
+    if (!err)
+        err = open_state(recording);
+    if (!err)
+        err = open_drain(recording);
+    if (!err)
+        err = open_watch(recording);
+    return err;
+}
+
+int record_run(const struct record_options *options, struct record_result *result)
+{
+    struct recording recording = {.result = result};
+    pid_t root;
+    *result = (struct record_result){.exit_code = EXIT_INTERNAL};
+    fill_defaults(&recording, options);
+    int err = open_all(&recording);
+    if (!err)
+        err = launch(&recording, &root);
+    if (!err) {
+        result->started = true;
+        result->exit_code = 0;
+        watch_run(&recording.watch, root);
+        finish(&recording);
+    } else {
+        abandon(&recording);
+        if (result->summary.failure.count == 0)
+            buf_print(&result->summary.failure, "cannot start: %s", base_err_text(err));
+    }
+    close_all(&recording);
+    return err;
+}
+
+void record_result_clear(struct record_result *result)
+{
+    summary_clear(&result->summary);
+}
+
+void record_die_by(int signal)
+{
+    const struct rlimit none = {0, 0};
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigset_t set;
+    setrlimit(RLIMIT_CORE, &none);
+    sigaction(signal, &action, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    raise(signal);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    _exit(128 + signal);
+}
+
+void record_print_summary(const struct record_result *result)
+{
+    struct buf text = {0};
+    summary_text(&result->summary, &text);
+    const char *at = buf_string(&text);
+    for (size_t left = text.count; left > 0;) {
+        ssize_t wrote = write(STDERR_FILENO, at, left);
+        if (wrote <= 0)
+            break;
+        at += wrote;
+        left -= (size_t)wrote;
+    }
+    buf_clear(&text);
+}

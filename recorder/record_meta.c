@@ -1,0 +1,117 @@
+#include "record_meta.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "event.h"
+#include "process.h"
+
+static void put_text(struct batch *batch, const char *key, const char *value)
+{
+    batch_put(batch, SCH_META, "ss", key, value);
+}
+
+static void put_int(struct batch *batch, const char *key, uint64_t value)
+{
+    batch_put(batch, SCH_META, "si", key, (int64_t)value);
+}
+
+static void put_started(struct batch *batch)
+{
+    char text[64];
+    struct timespec now;
+    struct tm utc;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    size_t n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(text + n, sizeof text - n, ".%06ldZ", now.tv_nsec / 1000);
+    put_text(batch, "started", text);
+}
+
+static void put_command(struct batch *batch, const struct record_options *options)
+{
+    struct buf text = {0};
+    argv_text_of(&text, options->argv);
+    put_text(batch, "command", buf_string(&text));
+    if (options->command)
+        put_text(batch, "record_command", options->command);
+    buf_clear(&text);
+}
+
+static void put_machine(struct batch *batch, const char *host)
+{
+    struct utsname name;
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    put_text(batch, "host", host);
+    if (uname(&name) == 0) {
+        put_text(batch, "kernel", name.release);
+        put_text(batch, "machine", name.machine);
+    }
+    put_int(batch, "cpus", cpus > 0 ? (uint64_t)cpus : 0);
+    put_int(batch, "page_size", (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
+void record_meta_begin(struct batch *batch, const struct record_meta *meta)
+{
+    static const char *const waits[] = {"grace", "all", "root"};
+    const struct record_options *options = meta->options;
+    struct buf cwd = {0};
+    char path[4096];
+    put_text(batch, "tidemark_version", TIDEMARK_VERSION);
+    put_int(batch, "event_format", EVENT_FORMAT);
+    put_command(batch, options);
+    if (getcwd(path, sizeof path))
+        argv_quote(&cwd, path, strlen(path));
+    put_text(batch, "cwd", buf_string(&cwd));
+    buf_clear(&cwd);
+    put_machine(batch, meta->host);
+    put_started(batch);
+    put_int(batch, "start_monotonic_ns", meta->start_ns);
+    put_int(batch, "recorder_pid", (uint64_t)getpid());
+    put_int(batch, "ring_slots", 1ull << options->ring_bits);
+    put_int(batch, "ring_bytes", ring_bytes(options->ring_bits, options->arena_bytes));
+    put_int(batch, "arena_bytes", options->arena_bytes);
+    put_int(batch, "queue_bytes", options->queue_bytes);
+    put_text(batch, "wait", waits[options->wait]);
+    put_text(batch, "guest", meta->no_guest ? meta->no_guest : "loaded");
+    put_int(batch, "finished", 0);
+}
+
+static void put_cost(struct batch *batch, const char *what, uint64_t value, const char *unit)
+{
+    batch_put(batch, SCH_OVERHEAD, "0sis", what, (int64_t)value, unit);
+}
+
+void record_meta_cost(struct batch *batch, const struct record_cost *cost)
+{
+    put_cost(batch, "supervisor cpu", cost->supervisor_cpu_ns, "ns");
+    put_cost(batch, "drain cpu", cost->drain.cpu_ns, "ns");
+    put_cost(batch, "writer cpu", cost->writer.cpu_ns, "ns");
+    put_cost(batch, "events", cost->drain.events, "count");
+    put_cost(batch, "batches", cost->drain.batches, "count");
+    put_cost(batch, "drain wakes", cost->drain.wakes, "count");
+    put_cost(batch, "queue high-water", cost->drain.queue_high, "bytes");
+    put_cost(batch, "longest wait for the queue", cost->drain.longest_push_ns, "ns");
+    put_cost(batch, "commits", cost->writer.commits, "count");
+    put_cost(batch, "longest commit", cost->writer.longest_commit_ns, "ns");
+    put_cost(batch, "commit behind", cost->writer.behind_ns, "ns");
+    if (cost->strangers > 0)
+        put_cost(batch, "hellos of strangers", cost->strangers, "count");
+    if (cost->malformed > 0)
+        put_cost(batch, "hellos malformed", cost->malformed, "count");
+}
+
+void record_meta_end(struct batch *batch, const char *ended, uint64_t run_ns)
+{
+    put_text(batch, "ended", ended);
+    put_int(batch, "run_ns", run_ns);
+}
+
+void record_meta_finished(struct batch *batch)
+{
+    put_int(batch, "finished", 1);
+}

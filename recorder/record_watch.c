@@ -1,0 +1,408 @@
+/*
+ * record_watch.c - the supervisor's loop: one epoll over the signalfd, the hello server, the
+ * drain's eventfd and a pidfd for each process; a tick of 100 ms for what has no descriptor.
+ *
+ * Order matters in one place: hellos are heard before ends, for a process says hello and is gone,
+ * and a hello that waits in the socket is older than the end that we see.
+ */
+#include "record_watch.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "error.h"
+#include "launch.h"
+
+#define TICK_MS 100
+#define GRACE_NS (2 * NS_PER_S)
+#define MUTE_NS (100 * NS_PER_MS)
+#define SCAN_NS (100 * NS_PER_MS)
+#define SCAN_MAX 64u
+#define TERMS_MAX 3
+
+enum source { SOURCE_SIGNAL = 1, SOURCE_HELLO, SOURCE_DRAIN, SOURCE_PIDFD };
+
+static int add_source(struct watch *watch, int fd, enum source source, pid_t pid)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    event.data.u64 = (uint64_t)source << 32 | (uint32_t)pid;
+    return epoll_ctl(watch->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? BASE_OK
+                                                                   : base_err_from_errno(errno);
+}
+
+int watch_open(struct watch *watch, const struct watch_options *options)
+{
+    *watch = (struct watch){.options = *options};
+    watch->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (watch->epoll < 0)
+        return base_err_from_errno(errno);
+    int err = add_source(watch, options->signal_fd, SOURCE_SIGNAL, 0);
+    if (!err)
+        err = add_source(watch, hello_server_fd(options->server), SOURCE_HELLO, 0);
+    if (!err)
+        err = add_source(watch, options->wake_fd, SOURCE_DRAIN, 0);
+    return err;
+}
+
+/* ---- rows ---- */
+
+static void begin_row(struct watch *watch, struct process *process, const char *origin,
+                      const struct hello_said *said)
+{
+    struct buf argv = {0};
+    struct drain_hello row = {.key = process->key, .parent = process->parent, .pid = process->pid};
+    row.origin = origin;
+    row.host = watch->options.host;
+    row.rank = row.local_rank = row.world_size = BATCH_NULL;
+    if (said) {
+        const struct hello *hello = said->hello;
+        row.at_ns = said->at_ns;
+        row.same_namespace = hello->pid == said->pid;
+        row.rank = hello->rank >= 0 ? hello->rank : BATCH_NULL;
+        row.local_rank = hello->local_rank >= 0 ? hello->local_rank : BATCH_NULL;
+        row.world_size = hello->world_size >= 0 ? hello->world_size : BATCH_NULL;
+        argv_text(&argv, hello->text, hello->argv_bytes, hello->argv_total);
+        row.why_not = said->understood ? NULL : "its library is of another version";
+    } else {
+        row.at_ns = watch->start_ns;
+        argv_text_of(&argv, watch->options.argv);
+        row.why_not = buf_string(&watch->silent);
+    }
+    row.argv = buf_string(&argv);
+    drain_begin(watch->options.drain, &row);
+    buf_clear(&argv);
+}
+
+/* The program itself has row 1, whether it says hello or not. */
+static void begin_silent_root(struct watch *watch)
+{
+    if (watch->root_known)
+        return;
+    watch->root_known = true;
+    if (watch->options.no_guest)
+        buf_text(&watch->silent, watch->options.no_guest);
+    else
+        launch_why_silent(watch->options.argv[0], &watch->silent);
+    begin_row(watch, watch->root, "root", NULL);
+}
+
+static void end_row(struct watch *watch, const struct process *process,
+                    const struct process_end *end, bool lives)
+{
+    drain_end(watch->options.drain, process->key, end, clock_now_ns(), lives);
+}
+
+static void end_by_death(struct watch *watch, struct process *process)
+{
+    struct process_end end = process_how_it_ended(process);
+    end_row(watch, process, &end, false);
+    process_remove(&watch->table, process);
+}
+
+/* ---- hellos ---- */
+
+static struct process *begin_process(struct watch *watch, const struct hello_said *said)
+{
+    struct proc_stat stat;
+    int pidfd = said->pidfd;
+    if (said->pid != watch->root_pid)
+        begin_silent_root(watch);
+    struct process *process = process_add(&watch->table, said->pid, pidfd);
+    if (!process)
+        return NULL;
+    if (proc_stat_read(&stat, said->pid) && stat.state != '?') {
+        struct process *parent = process_find(&watch->table, stat.ppid);
+        process->parent = parent && parent != process ? parent->key : 0;
+    }
+    if (pidfd >= 0)
+        add_source(watch, pidfd, SOURCE_PIDFD, said->pid);
+    begin_row(watch, process, said->hello->how == HELLO_BY_FORK ? "fork" : "spawn", said);
+    return process;
+}
+
+static void begin_image(struct watch *watch, struct process *process, const struct hello_said *said)
+{
+    static const struct process_end by_exec = {"exec", PROCESS_NOT_KNOWN, PROCESS_NOT_KNOWN};
+    end_row(watch, process, &by_exec, false);
+    process_new_image(&watch->table, process);
+    begin_row(watch, process, "exec", said);
+}
+
+/* The entry of who speaks, as the image that speaks. A FETCH names no new image, but an image that
+ * fetches twice is one whose hello was lost: nobody asks again who has an answer. */
+static struct process *find_speaker(struct watch *watch, const struct hello_said *said)
+{
+    struct process *process = process_find(&watch->table, said->pid);
+    if (process && process_is_dead(process)) {
+        end_by_death(watch, process);
+        process = NULL;
+    }
+    if (!process)
+        return begin_process(watch, said);
+    if (said->pidfd >= 0)
+        close(said->pidfd); /* we have one */
+    if (process->root && !watch->root_known) {
+        watch->root_known = true;
+        begin_row(watch, process, "root", said);
+    } else if (said->hello->what == HELLO_HELLO || process->fetched) {
+        begin_image(watch, process, said);
+    }
+    return process;
+}
+
+static int make_ring(struct watch *watch, struct process *process)
+{
+    struct ring_shared *ring;
+    int fd = -1;
+    if (drain_failed(watch->options.drain))
+        return -1;
+    if (ring_create(&ring, watch->options.ring_bits, watch->options.arena_bytes, &fd) != BASE_OK)
+        return -1;
+    if (!drain_ring(watch->options.drain, process->key, ring)) {
+        ring_destroy(ring, watch->options.ring_bits, watch->options.arena_bytes);
+        close(fd);
+        return -1;
+    }
+    watch->rings++;
+    process->fetched = true;
+    return fd;
+}
+
+static int hear(void *context, const struct hello_said *said)
+{
+    struct watch *watch = context;
+    struct process *process = find_speaker(watch, said);
+    int answer = -1;
+    if (!process)
+        return -1;
+    if (process->root)
+        watch->root_heard = true;
+    process->said_hello = true;
+    if (said->hello->what == HELLO_FETCH && said->understood)
+        answer = make_ring(watch, process);
+    assert(process_table_is_valid(&watch->table));
+    return answer;
+}
+
+/* Out of descriptors: whoever waits there would wake us again and again. */
+static void mute(struct watch *watch, bool on)
+{
+    struct epoll_event event = {.events = on ? 0 : EPOLLIN};
+    event.data.u64 = (uint64_t)SOURCE_HELLO << 32;
+    epoll_ctl(watch->epoll, EPOLL_CTL_MOD, hello_server_fd(watch->options.server), &event);
+    watch->muted_until = on ? clock_now_ns() + MUTE_NS : 0;
+}
+
+static void hear_hellos(struct watch *watch)
+{
+    if (watch->muted_until && clock_now_ns() < watch->muted_until)
+        return;
+    bool heard_all = hello_server_handle(watch->options.server, hear, watch);
+    if (heard_all == (watch->muted_until != 0))
+        mute(watch, !heard_all);
+    else if (!heard_all)
+        watch->muted_until = clock_now_ns() + MUTE_NS;
+}
+
+/* ---- ends ---- */
+
+static void see_root_end(struct watch *watch)
+{
+    int status;
+    if (!watch->root || waitpid(watch->root_pid, &status, WNOHANG) != watch->root_pid)
+        return;
+    hear_hellos(watch); /* its own, if it was as quick as that */
+    begin_silent_root(watch);
+    struct process_end end = process_end_of_status(status);
+    watch->root_status = status;
+    watch->root_end_ns = clock_now_ns();
+    end_row(watch, watch->root, &end, false);
+    process_remove(&watch->table, watch->root);
+    watch->root = NULL;
+}
+
+static void see_end(struct watch *watch, pid_t pid)
+{
+    struct process *process = process_find(&watch->table, pid);
+    if (process && process_is_dead(process))
+        end_by_death(watch, process);
+}
+
+/* Processes without a pidfd are looked at each tick. */
+static void look_at_all(struct watch *watch)
+{
+    for (size_t i = watch->table.count; i-- > 0;)
+        if (watch->table.list[i]->pidfd < 0)
+            see_end(watch, watch->table.list[i]->pid);
+}
+
+/* ---- signals ---- */
+
+static void forward(struct watch *watch, int number)
+{
+    bool asks_to_end = number == SIGTERM || number == SIGHUP;
+    if (watch->root)
+        kill(watch->root_pid, number);
+    if (number == SIGTERM)
+        watch->terms++;
+    if (watch->terms >= TERMS_MAX || (!watch->root && asks_to_end)) {
+        watch->stop = true;
+        watch->stop_signal = number;
+    }
+}
+
+/* The terminal sends SIGINT and SIGQUIT to the program as well; while it lives they are its own. */
+static void read_signals(struct watch *watch)
+{
+    struct signalfd_siginfo info;
+    while (read(watch->options.signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        int number = (int)info.ssi_signo;
+        if (number == SIGCHLD)
+            see_root_end(watch);
+        else if (number != SIGINT && number != SIGQUIT)
+            forward(watch, number);
+        else if (!watch->root)
+            watch->stop = true;
+    }
+}
+
+/* ---- the drain ---- */
+
+static void take_back_rings(struct watch *watch)
+{
+    struct ring_shared *ring;
+    while ((ring = drain_returned(watch->options.drain)) != NULL) {
+        ring_destroy(ring, watch->options.ring_bits, watch->options.arena_bytes);
+        watch->rings--;
+    }
+}
+
+static void hear_drain(struct watch *watch)
+{
+    uint64_t count;
+    (void)!read(watch->options.wake_fd, &count, sizeof count);
+    take_back_rings(watch);
+    if (drain_failed(watch->options.drain) && !watch->warned) {
+        watch->warned = true;
+        if (watch->on_failure)
+            watch->on_failure(watch->context);
+    }
+}
+
+/* ---- the end ---- */
+
+/* Descendants that never said hello: forked and silent so far, or not able to. They are found by
+ * the environment that they were started with. */
+static bool somebody_unheard(struct watch *watch)
+{
+    pid_t pids[SCAN_MAX];
+    uint64_t now = clock_now_ns();
+    if (watch->options.no_guest)
+        return false;
+    if (watch->scan_ns == 0 || now - watch->scan_ns >= SCAN_NS) {
+        const char *name = hello_server_name(watch->options.server);
+        watch->unheard = proc_find_by_environ(HELLO_ENV, name, pids, SCAN_MAX) > 0;
+        watch->scan_ns = clock_now_ns();
+    }
+    return watch->unheard;
+}
+
+static bool is_over(struct watch *watch)
+{
+    if (watch->stop)
+        return true;
+    if (watch->root)
+        return false;
+    if (watch->options.wait == RECORD_WAIT_ROOT)
+        return true;
+    if (watch->table.count == 0 && !somebody_unheard(watch))
+        return true;
+    if (watch->options.wait == RECORD_WAIT_ALL)
+        return false;
+    return clock_now_ns() - watch->root_end_ns >= GRACE_NS;
+}
+
+static void leave_running(struct watch *watch)
+{
+    static const struct process_end left = {"left running", PROCESS_NOT_KNOWN, PROCESS_NOT_KNOWN};
+    if (watch->root)
+        begin_silent_root(watch);
+    watch->over = watch->root               ? WATCH_STOPPED
+                  : watch->table.count == 0 ? WATCH_ALL_ENDED
+                                            : WATCH_LEFT_RUNNING;
+    for (size_t i = 0; i < watch->table.count; i++) {
+        const struct process *process = watch->table.list[i];
+        buf_print(&watch->left, "%s%d", i ? " " : "", (int)process->pid);
+        end_row(watch, process, &left, true);
+    }
+    process_table_clear(&watch->table);
+    watch->root = NULL;
+}
+
+static int timeout_ms(const struct watch *watch)
+{
+    if (!watch->root || watch->muted_until)
+        return TICK_MS / 5;
+    for (size_t i = 0; i < watch->table.count; i++)
+        if (watch->table.list[i]->pidfd < 0 && !watch->table.list[i]->root)
+            return TICK_MS;
+    return 1000;
+}
+
+static void turn(struct watch *watch)
+{
+    struct epoll_event events[64];
+    int n = epoll_wait(watch->epoll, events, 64, timeout_ms(watch));
+    hear_hellos(watch);
+    for (int i = 0; i < n; i++) {
+        enum source source = (enum source)(events[i].data.u64 >> 32);
+        if (source == SOURCE_SIGNAL)
+            read_signals(watch);
+        else if (source == SOURCE_DRAIN)
+            hear_drain(watch);
+        else if (source == SOURCE_PIDFD)
+            see_end(watch, (pid_t)(uint32_t)events[i].data.u64);
+    }
+    see_root_end(watch);
+    look_at_all(watch);
+}
+
+void watch_run(struct watch *watch, pid_t root)
+{
+    watch->root_pid = root;
+    watch->start_ns = clock_now_ns();
+    watch->root = process_add(&watch->table, root, -1);
+    if (watch->root) {
+        watch->root->root = true;
+        while (!is_over(watch))
+            turn(watch);
+        hear_hellos(watch);
+        for (size_t i = watch->table.count; i-- > 0;)
+            see_end(watch, watch->table.list[i]->pid);
+    } else { /* no memory at all: at least its exit status is passed on */
+        while (waitpid(root, &watch->root_status, 0) < 0 && errno == EINTR)
+            continue;
+    }
+    leave_running(watch);
+}
+
+void watch_close(struct watch *watch)
+{
+    if (watch->options.drain)
+        take_back_rings(watch);
+    process_table_clear(&watch->table);
+    if (watch->epoll >= 0)
+        close(watch->epoll);
+    watch->epoll = -1;
+    watch->options.drain = NULL;
+    buf_clear(&watch->left);
+    buf_clear(&watch->silent);
+}
