@@ -1,0 +1,25 @@
+#!/bin/sh
+# SIGKILL to the recorder at random moments: the program runs on to its own end, the file opens.
+. "$(dirname "$0")/lib.sh"
+
+round=0
+slowest=0
+while [ $round -lt "$rounds" ]; do
+    rm -f counts ended
+    record_behind -- sh -c "$programs/prog_count counts 2 400 33; echo \$? >ended"
+    wait_until sh -c "[ \"\$(od -An -v -tu8 -j4088 counts 2>/dev/null | tr -d ' ')\" -gt 0 ]" 2>/dev/null
+    sleep "0.$(awk -v seed="$round$$" 'BEGIN { srand(seed); printf "%03d", rand() * 300 }')"
+    kill -9 $recorder
+    wait_for_recorder
+    is $status 137 "round $round: the recorder is dead"
+    wait_until test -s ended
+    is "$(cat ended)" 33 "round $round: the program's own exit status"
+    whole
+    is "$(ask "SELECT value FROM meta WHERE key='finished'")" 0 "round $round: meta.finished"
+    longest=$(od -An -v -tu8 -j4080 -N8 counts | tr -d ' ')
+    [ "$longest" -gt "$slowest" ] && slowest=$longest
+    [ $failures -eq 0 ] || break
+    round=$((round + 1))
+done
+echo "$round rounds, the longest step of the program took $((slowest / 1000)) us"
+end_of_tests

@@ -1,0 +1,58 @@
+#!/bin/sh
+# Programs that make it hard: they close everything, clear everything, cannot load the library.
+. "$(dirname "$0")/lib.sh"
+
+record -- "$story" close alloc 5 close alloc 5 exit 3
+is $status 3 "a program that closes all descriptors"
+is "$(ask 'SELECT events FROM process')" 10 "its events"
+
+record -- "$story" clear alloc 4 exec /bin/sh -c 'exit 2'
+is $status 2 "a program that clears its environment"
+is "$(ask 'SELECT count(*), sum(events) FROM process')" "1|4" "its events, its image"
+
+record -- "$programs/prog_static" alloc 5 exit 6
+is $status 6 "a static program"
+finished
+is "$(ask 'SELECT id, origin, ended, exit_code, live IS NULL FROM process')" "1|root|exit|6|1" \
+    "the row of a static program"
+is "$(ask "SELECT why_not LIKE '%linked statically' FROM process")" 1 "why it is silent"
+says "prog_static is linked statically"
+
+# A static program that starts one that can be recorded.
+record -- "$programs/prog_static" spawn 1 "$story" alloc 2
+is "$(ask 'SELECT id, origin, parent, events FROM process ORDER BY id')" \
+    "$(printf '1|root||0\n2|spawn|1|2')" "the child of a static program"
+record -- "$programs/prog_static" exec "$story" alloc 2 exit 5
+is $status 5 "a static program that becomes another"
+is "$(ask "SELECT sum(events), max(exit_code) FROM process")" "2|5" "what it became"
+
+record -- env -i "$story" alloc 2 exit 1
+is $status 1 "env -i"
+finished
+
+if command -v python3 >/dev/null; then
+    record -- python3 -c "
+import subprocess, sys
+sys.exit(subprocess.run(['$story', 'alloc', '7', 'exit', '12'], close_fds=True).returncode)"
+    is $status 12 "close_fds"
+    is "$(ask 'SELECT max(events) FROM process')" 7 "events with close_fds"
+fi
+
+# A library that is none: the program runs, and it is said.
+echo "not a library" >broken.so
+rm -f run.db
+"$programs/record_driver" -o run.db -g "$work/broken.so" -- "$story" alloc 5 exit 4 >out 2>err
+is $? 4 "a broken library"
+says "warning: the library cannot be loaded here"
+says "the program itself did not take part"
+finished
+is "$(ask 'SELECT id, origin, ended, events FROM process')" "1|root|exit|0" "a row all the same"
+rm -f run.db
+"$programs/record_driver" -o run.db -g "$work/missing.so" -- "$story" exit 4 >out 2>err
+is $? 4 "a missing library"
+says "No such file"
+
+# An LD_PRELOAD that was there stays.
+LD_PRELOAD=$guest record -- sh -c 'echo "$LD_PRELOAD"'
+is "$(cat out)" "$guest:$guest" "LD_PRELOAD"
+end_of_tests
