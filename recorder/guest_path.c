@@ -1,0 +1,75 @@
+/*
+ * guest_path.c - the guest library, found relative to the program: an installation can be moved,
+ * and a build tree needs none.
+ */
+#include "guest_path.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+
+/* From the folder of the program, best first. */
+static const char *const places[] = {
+    "../lib/tidemark/libtidemark.so", /* installed: bin/tidemark */
+    "../profiler/libtidemark.so",     /* a build tree: viewer-cli/tidemark */
+};
+
+/* `path` without links and dots, if it is a file that can be read. */
+static int resolve(const char *path, char *out, size_t size)
+{
+    char real[PATH_MAX];
+    struct stat st;
+    size_t length;
+
+    if (!realpath(path, real) || stat(real, &st) != 0 || !S_ISREG(st.st_mode) ||
+        access(real, R_OK) != 0)
+        return ERR_NOTFOUND;
+    length = strlen(real);
+    if (length >= size)
+        return ERR_LIMIT;
+    memcpy(out, real, length + 1);
+    return BASE_OK;
+}
+
+int guest_path_beside(const char *exe, char *out, size_t size)
+{
+    const char *slash = strrchr(exe, '/');
+    char path[PATH_MAX];
+    int err = ERR_NOTFOUND;
+
+    if (size == 0)
+        return ERR_LIMIT;
+    out[0] = '\0';
+    if (!slash)
+        return ERR_ARG;
+    for (size_t i = 0; i < sizeof places / sizeof *places && err == ERR_NOTFOUND; i++) {
+        int length = snprintf(path, sizeof path, "%.*s/%s", (int)(slash - exe), exe, places[i]);
+        if (length < 0 || (size_t)length >= sizeof path)
+            return ERR_LIMIT;
+        err = resolve(path, out, size);
+    }
+    return err;
+}
+
+int guest_path_find(char *out, size_t size)
+{
+    const char *named = getenv("TIDEMARK_GUEST");
+    char exe[PATH_MAX];
+    ssize_t length;
+
+    if (size == 0)
+        return ERR_LIMIT;
+    out[0] = '\0';
+    if (named && *named)
+        return resolve(named, out, size);
+    length = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (length <= 0)
+        return ERR_NOTFOUND;
+    exe[length] = '\0';
+    return guest_path_beside(exe, out, size);
+}
