@@ -3,9 +3,9 @@
 set -eu
 . "$(dirname "$0")/common.sh"
 
-[ "$(git rev-parse --show-toplevel 2> /dev/null)" = "$(pwd -P)" ] ||
+[ "$(tree_git rev-parse --show-toplevel)" = "$(pwd -P)" ] ||
     { echo "not a git checkout"; exit 77; }
-git log --no-merges --format='%h %s' > "$report.log"
+tree_git log --no-merges --format='%h %s' > "$report.log"
 awk '
     {
         subject = substr($0, length($1) + 2)

@@ -1,10 +1,11 @@
 # common.sh - what the lints share. Sourced, not run. A lint prints "file:line: what" for each thing
 # that is wrong and exits 1, or one line with what it looked at and exits 0; 77 = not possible here.
 # Its first argument is the root of the tree, so that its own test can give it another one.
+# shellcheck shell=sh disable=SC2034
 LC_ALL=C
 export LC_ALL
 here=$(cd "$(dirname "$0")" && pwd)
-cd "${1:?the root of the tree}"
+cd "${1:?the root of the tree}" || exit 99
 
 # The folders that are shipped, lowest layer first.
 product="include base ring allocator profiler schema recorder viewer-cli"
@@ -27,10 +28,16 @@ files()
     set +f
 }
 
+# tree_git ARG...: git on this tree, whoever owns it.
+tree_git()
+{
+    git -c "safe.directory=$(pwd -P)" "$@" 2> /dev/null
+}
+
 # every_file: all that git tracks; outside of a checkout all that is there but build folders.
 every_file()
 {
-    git ls-files 2> /dev/null | grep . ||
+    tree_git ls-files | grep . ||
         find . -name build -prune -o -name .git -prune -o -type f -print | sed 's|^\./||' | sort
 }
 

@@ -4,7 +4,10 @@ set -eu
 file=$1
 max=$2
 
+# The symbols, and those requirements that no symbol carries (GLIBC_ABI_...).
 table=$(objdump -T "$file")
+table="$table
+$(objdump -p "$file" | grep GLIBC_ABI || :)"
 printf '%s\n' "$table" | awk -v max="$max" -v file="$file" '
     # "2.3.4" and "2.17" as numbers that compare.
     function number(text,    part) {

@@ -1,0 +1,34 @@
+#!/bin/sh
+# install.sh BUILD CMAKE: installs into an empty folder; what is promised is there and can be used.
+set -eu
+build=${1:?the build folder}
+cmake=${2:?cmake}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+"$cmake" --install "$build" --prefix "$work/opt" > "$work/log" 2>&1 ||
+    { cat "$work/log"; exit 1; }
+for file in lib/tidemark/libtidemark.so include/tidemark.h share/doc/tidemark/README.md \
+    share/doc/tidemark/LICENSE share/doc/tidemark/NEWS; do
+    [ -f "$work/opt/$file" ] || { echo "not installed: $file"; failed=1; }
+done
+extra=$(cd "$work/opt" && find . -type f ! -path './share/doc/tidemark/*' ! -path './bin/tidemark' \
+    ! -path './include/tidemark.h' ! -path './lib/tidemark/libtidemark.so')
+[ -z "$extra" ] || { echo "installed, and nobody knows why: $extra"; failed=1; }
+
+# The command works from there, moved elsewhere too, with nothing of the build tree in it.
+if [ -f "$build/viewer-cli/tidemark" ]; then
+    mv "$work/opt" "$work/moved"
+    "$work/moved/bin/tidemark" --version > "$work/log" 2>&1 ||
+        { cat "$work/log"; failed=1; }
+    if readelf -d "$work/moved/bin/tidemark" "$work/moved/lib/tidemark/libtidemark.so" |
+        grep -E 'RPATH|RUNPATH'; then
+        echo "an installed file keeps a path of the build"
+        failed=1
+    fi
+    (cd "$work" && moved/bin/tidemark record -o run.db -- /bin/true) > "$work/log" 2>&1 ||
+        { echo "record does not work from there:"; cat "$work/log"; failed=1; }
+    [ -f "$work/run.db" ] || { echo "record left no database"; failed=1; }
+fi
+[ "$failed" -eq 0 ] && echo "an installation has what it should and can be moved"
