@@ -49,11 +49,11 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 echo "setup: installing from Debian's packages:$packages"
-export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2086
-if ! { $as_root apt-get update && $as_root apt-get install -y --no-install-recommends $packages; } \
+if ! { $as_root apt-get update &&
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages; } \
     < /dev/null > "$log" 2>&1; then
     tail -n 20 "$log" >&2
     echo "setup: apt-get could not install:$packages" >&2

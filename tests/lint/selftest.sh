@@ -93,6 +93,11 @@ catches lengths "a function of 101 lines" recorder/drain.c "void long_one(void)\
 allows lengths recorder/drain.c "void g(void)\n{\n${body#*n}}"
 file=$(awk 'BEGIN { for (i = 0; i < 1000; i++) printf "int a%d;\\n", i }')
 catches lengths "over 1000" schema/001_facts.sql "$file"
+clean_tree
+for half in a b; do
+    awk 'BEGIN { for (i = 0; i < 750; i++) print "int a;" }' > "$tree/base/$half.c"
+done
+expect 1 "not under 1500" sh "$here/lengths.sh" "$tree"
 
 catches ratio "fewer than the product" base/error.h 'int a;\nint b;'
 allows ratio base/error.h '\n\n\n'
@@ -101,6 +106,9 @@ allows ratio base/error.h '\n\n\n'
 catches paths "base/error.h:2" base/error.h "/* /wor""k/main */"
 catches paths "docs/a.md:1" docs/a.md "see /roo""t/.config"
 allows paths docs/a.md "https://example.org/wor""k/main"
+
+catches links "docs/a.md: nowhere.md" docs/a.md "see [that](nowhere.md#part)"
+allows links docs/a.md "[a](../base/error.h) [b](https://example.org/x) [c](#here) [d](a.md)"
 
 catches_header()
 {
