@@ -27,7 +27,7 @@ show()
     shift
     "$bin/viewer-cli/$command" "$@" < /dev/null
 }
-show tidemark record -o tidemark.seq2seq.db -- "$bin/samples/c/seq2seq"
+show tidemark record -o tidemark.seq2seq.db -- "$bin/samples/seq2seq"
 show tidemark phases tidemark.seq2seq.db
 show tidemark peak tidemark.seq2seq.db
 printf '\nThe recording is build/demo/tidemark.seq2seq.db; ask it more with %s sql.\n' \
