@@ -1,0 +1,256 @@
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "error.h"
+#include "suggest.h"
+
+/* ---- values ---- */
+
+bool option_read_int(const char *text, int64_t *value)
+{
+    char *end;
+    if (!isdigit((unsigned char)text[0]) && text[0] != '-' && text[0] != '+')
+        return false;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (errno || end == text || *end)
+        return false;
+    *value = n;
+    return true;
+}
+
+static bool read_unit(const char *text, double *factor)
+{
+    static const char letters[] = "kmgt";
+    if (*text == '\0' || strcasecmp(text, "b") == 0) {
+        *factor = 1;
+        return true;
+    }
+    const char *letter = strchr(letters, tolower((unsigned char)*text));
+    if (!letter)
+        return false;
+    double step = 1024;
+    if (strcasecmp(text + 1, "b") == 0)
+        step = 1000;
+    else if (text[1] && strcasecmp(text + 1, "ib") != 0)
+        return false;
+    *factor = 1;
+    for (const char *at = letters; at <= letter; at++)
+        *factor *= step;
+    return true;
+}
+
+bool option_read_size(const char *text, int64_t *value)
+{
+    char *end;
+    double factor;
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    double n = strtod(text, &end);
+    while (*end == ' ')
+        end++;
+    if (end == text || !read_unit(end, &factor))
+        return false;
+    if (n * factor >= 9.2e18)
+        return false;
+    *value = (int64_t)(n * factor);
+    return true;
+}
+
+bool option_read_range(const char *text, struct option_range *value)
+{
+    char first[32];
+    const char *dots = strstr(text, "..");
+    if (!dots) {
+        if (!option_read_int(text, &value->first))
+            return false;
+        value->last = value->first;
+        return true;
+    }
+    size_t n = (size_t)(dots - text);
+    if (n >= sizeof first || strlen(text) == 2)
+        return false;
+    memcpy(first, text, n);
+    first[n] = '\0';
+    struct option_range read = OPTION_RANGE_ALL;
+    if (n && !option_read_int(first, &read.first))
+        return false;
+    if (dots[2] && !option_read_int(dots + 2, &read.last))
+        return false;
+    if (read.first > read.last)
+        return false;
+    *value = read;
+    return true;
+}
+
+/* ---- messages ---- */
+
+#define SAY(parse, ...) (snprintf((parse)->message, sizeof(parse)->message, __VA_ARGS__), ERR_ARG)
+
+static int say_choice(struct options_parse *parse, const struct option *option, const char *text)
+{
+    char list[128] = "";
+    size_t used = 0;
+    struct suggest near = {.word = text};
+    for (size_t i = 0; option->choices[i]; i++) {
+        const char *join = i == 0 ? "" : option->choices[i + 1] ? ", " : " or ";
+        int n = snprintf(list + used, sizeof list - used, "%s%s", join, option->choices[i]);
+        used += n > 0 && (size_t)n < sizeof list - used ? (size_t)n : 0;
+        suggest_offer(&near, option->choices[i]);
+    }
+    if (near.best)
+        return SAY(parse, "--%s is %s, not '%.60s'; did you mean '%s'?", option->name, list, text,
+                   near.best);
+    return SAY(parse, "--%s is %s, not '%.60s'", option->name, list, text);
+}
+
+static int say_unknown(struct options_parse *parse, const char *typed, size_t length)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(length > 60 ? 60 : length), typed);
+    struct suggest near = {.word = name};
+    for (size_t t = 0; t < OPTIONS_TABLES; t++)
+        for (const struct option *o = parse->tables[t]; o && o->name; o++)
+            suggest_offer(&near, o->name);
+    suggest_offer(&near, "help");
+    if (near.best)
+        return SAY(parse, "unknown option '--%s'; did you mean '--%s'?", name, near.best);
+    return SAY(parse, "unknown option '--%s'", name);
+}
+
+/* ---- one option ---- */
+
+static int set_value(struct options_parse *parse, const struct option *option, const char *text)
+{
+    char *base = parse->target;
+    void *at = base + option->at;
+    int64_t number;
+
+    switch (option->kind) {
+    case OPT_FLAG:
+        *(bool *)at = true;
+        return 0;
+    case OPT_TEXT:
+        *(const char **)at = text;
+        return 0;
+    case OPT_INT:
+        if (!option_read_int(text, &number))
+            return SAY(parse, "--%s needs a number, not '%.60s'", option->name, text);
+        if (number < option->least)
+            return SAY(parse, "--%s must be at least %lld, not %lld", option->name,
+                       (long long)option->least, (long long)number);
+        *(int64_t *)at = number;
+        return 0;
+    case OPT_SIZE:
+        if (!option_read_size(text, &number))
+            return SAY(parse, "--%s needs a size such as 24GiB or 512M, not '%.60s'", option->name,
+                       text);
+        *(int64_t *)at = number;
+        return 0;
+    case OPT_RANGE:
+        if (!option_read_range(text, at))
+            return SAY(parse, "--%s needs A..B, A.., ..B or A with A <= B, not '%.60s'",
+                       option->name, text);
+        return 0;
+    case OPT_CHOICE:
+        for (int i = 0; option->choices[i]; i++) {
+            if (strcmp(option->choices[i], text) == 0) {
+                *(int *)at = i;
+                return 0;
+            }
+        }
+        return say_choice(parse, option, text);
+    }
+    return SAY(parse, "--%s cannot be read", option->name);
+}
+
+static const struct option *find(const struct options_parse *parse, const char *name, size_t length,
+                                 char letter)
+{
+    for (size_t t = 0; t < OPTIONS_TABLES; t++) {
+        for (const struct option *o = parse->tables[t]; o && o->name; o++) {
+            if (letter ? o->letter == letter
+                       : strlen(o->name) == length && memcmp(o->name, name, length) == 0)
+                return o;
+        }
+    }
+    return NULL;
+}
+
+/* "--name", "--name=value" and "--name value". */
+static int take_long(struct options_parse *parse, int argc, char **argv, int *i)
+{
+    const char *name = argv[*i] + 2;
+    const char *equals = strchr(name, '=');
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    const struct option *option = find(parse, name, length, 0);
+
+    if (!option)
+        return say_unknown(parse, name, length);
+    if (option->kind == OPT_FLAG) {
+        if (equals)
+            return SAY(parse, "--%s takes no value", option->name);
+        return set_value(parse, option, NULL);
+    }
+    if (!equals && *i + 1 >= argc)
+        return SAY(parse, "--%s needs a value: %s", option->name, option->value);
+    return set_value(parse, option, equals ? equals + 1 : argv[++*i]);
+}
+
+/* "-x", "-xvalue" and "-x value"; flags can stand together. */
+static int take_short(struct options_parse *parse, int argc, char **argv, int *i)
+{
+    for (const char *at = argv[*i] + 1; *at; at++) {
+        if (*at == 'h') {
+            parse->help = true;
+            return 0;
+        }
+        const struct option *option = find(parse, NULL, 0, *at);
+        if (!option)
+            return SAY(parse, "unknown option '-%c'", *at);
+        if (option->kind == OPT_FLAG) {
+            set_value(parse, option, NULL);
+            continue;
+        }
+        if (!at[1] && *i + 1 >= argc)
+            return SAY(parse, "-%c needs a value: %s", *at, option->value);
+        return set_value(parse, option, at[1] ? at + 1 : argv[++*i]);
+    }
+    return 0;
+}
+
+int options_parse(struct options_parse *parse, int argc, char **argv)
+{
+    bool ended = false;
+
+    parse->argument_count = 0;
+    parse->help = false;
+    parse->message[0] = '\0';
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+        if (ended || word[0] != '-' || word[1] == '\0') {
+            parse->arguments[parse->argument_count++] = argv[i];
+            ended = ended || parse->first_argument_ends;
+            continue;
+        }
+        if (strcmp(word, "--") == 0) {
+            ended = true;
+            continue;
+        }
+        if (strcmp(word, "--help") == 0) {
+            parse->help = true;
+            return 0;
+        }
+        int err =
+            word[1] == '-' ? take_long(parse, argc, argv, &i) : take_short(parse, argc, argv, &i);
+        if (err || parse->help)
+            return err;
+    }
+    return 0;
+}
