@@ -1,0 +1,102 @@
+#include "loss.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_asked_for(int64_t process, const int64_t *processes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (processes[i] == process)
+            return true;
+    return process <= 0;
+}
+
+static void add_kind(struct loss *loss, const char *name, int64_t n)
+{
+    size_t i = 0;
+    while (i < loss->kind_count && strcmp(loss->kinds[i].name, name) != 0)
+        i++;
+    if (i == LOSS_KINDS)
+        i--;
+    if (i == loss->kind_count) {
+        snprintf(loss->kinds[i].name, sizeof loss->kinds[i].name, "%.31s", name);
+        loss->kinds[i].n = 0;
+        loss->kind_count++;
+    }
+    loss->kinds[i].n += n;
+}
+
+static void sort_kinds(struct loss *loss)
+{
+    for (size_t i = 1; i < loss->kind_count; i++) {
+        for (size_t j = i; j > 0 && loss->kinds[j - 1].n < loss->kinds[j].n; j--) {
+            char name[sizeof loss->kinds[j].name];
+            int64_t n = loss->kinds[j].n;
+            memcpy(name, loss->kinds[j].name, sizeof name);
+            loss->kinds[j] = loss->kinds[j - 1];
+            memcpy(loss->kinds[j - 1].name, name, sizeof name);
+            loss->kinds[j - 1].n = n;
+        }
+    }
+}
+
+bool loss_is_valid(const struct loss *loss)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < loss->kind_count; i++) {
+        sum += loss->kinds[i].n;
+        if (loss->kinds[i].n <= 0 || (i && loss->kinds[i].n > loss->kinds[i - 1].n))
+            return false;
+    }
+    return sum == loss->events;
+}
+
+int loss_read(struct db *db, const int64_t *processes, size_t count, struct loss *out)
+{
+    struct db_stmt *stmt = NULL;
+    *out = (struct loss){0};
+    int err = db_prepare(db, &stmt,
+                         "SELECT process, first_seq, first_ns, kind, n FROM lost"
+                         " WHERE n > 0 ORDER BY first_seq, first_ns, kind");
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        if (!is_asked_for(db_column_int(stmt, 0), processes, count))
+            continue;
+        if (out->events == 0) {
+            out->first_seq = db_column_int(stmt, 1);
+            out->first_ns = db_column_int(stmt, 2);
+        }
+        out->events += db_column_int(stmt, 4);
+        add_kind(out, db_column_text(stmt, 3), db_column_int(stmt, 4));
+    }
+    db_finalize(stmt);
+    sort_kinds(out);
+    return err < 0 ? err : 0;
+}
+
+static int read_one(struct db *db, const char *sql, int64_t *value)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(db, &stmt, sql);
+    if (err == 0)
+        err = db_step(stmt);
+    if (err == DB_ROW)
+        *value = db_column_int(stmt, 0);
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+int loss_read_finished(struct db *db, bool *finished, int64_t *last_ns)
+{
+    int64_t value = 0;
+    *last_ns = 0;
+    int err = read_one(db, "SELECT value <> 0 FROM meta WHERE key = 'finished'", &value);
+    *finished = value != 0;
+    if (err < 0 || *finished)
+        return err;
+    /* The newest of what the last commit brought. */
+    return read_one(db,
+                    "SELECT max(coalesce((SELECT max(start_ns) FROM process), 0),"
+                    " coalesce((SELECT max(coalesce(end_ns, begin_ns)) FROM phase), 0),"
+                    " coalesce((SELECT alloc_ns FROM allocation ORDER BY seq DESC LIMIT 1), 0))",
+                    last_ns);
+}

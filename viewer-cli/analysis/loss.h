@@ -1,0 +1,32 @@
+/*
+ * loss.h - from where on a recording is not the whole truth.
+ */
+#ifndef TIDEMARK_ANALYSIS_LOSS_H
+#define TIDEMARK_ANALYSIS_LOSS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "db.h"
+
+#define LOSS_KINDS 20
+
+struct loss {
+    int64_t events;              /* 0 = nothing was lost */
+    int64_t first_seq, first_ns; /* the last event before the first loss */
+    size_t kind_count;
+    struct {
+        char name[32];
+        int64_t n;
+    } kinds[LOSS_KINDS]; /* largest first; what finds no room is in the last one */
+};
+
+/* Losses of these processes, and those that belong to no process. 0 or an error. */
+int loss_read(struct db *db, const int64_t *processes, size_t count, struct loss *out);
+bool loss_is_valid(const struct loss *loss);
+
+/* Has the recorder ended in good order? If not, *last_ns is how far the recording reaches. */
+int loss_read_finished(struct db *db, bool *finished, int64_t *last_ns);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * peak.h - the highest point of one process on one device: where it was, and who held it.
+ *
+ * Invariants (peak_is_valid): each of the three groupings adds up to `bytes` and `blocks`; before
+ * and added do too; a group that is not empty comes before a smaller one. bytes == allocated unless
+ * events were lost or the source's own totals count blocks that it never showed.
+ */
+#ifndef TIDEMARK_ANALYSIS_PEAK_H
+#define TIDEMARK_ANALYSIS_PEAK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "db.h"
+#include "map.h"
+
+#define PEAK_NONE INT64_MIN /* not known, or there is none */
+
+struct peak_group {
+    int64_t id;   /* site or phase.id, PEAK_NONE */
+    char *name;   /* NULL = not known */
+    char *kind;   /* of a phase */
+    int64_t step; /* of a phase, PEAK_NONE */
+    int64_t bytes;
+    int64_t blocks;
+};
+
+struct peak_groups {
+    struct peak_group *groups; /* largest first */
+    size_t count, cap;
+    struct map index; /* id to place, while they are collected */
+};
+
+struct peak {
+    bool found; /* false: no phase of these steps had memory here */
+    int64_t process, device;
+    int64_t seq, at_ns;
+    int64_t allocated;
+    int64_t reserved;    /* at that instant; PEAK_NONE */
+    int64_t requested;   /* by what lived; PEAK_NONE when some block's is not known */
+    int64_t device_used; /* the last sample before it; PEAK_NONE */
+    int64_t phase;       /* the innermost one; PEAK_NONE */
+    int64_t phase_begin_seq;
+    int64_t phase_begin_allocated;       /* when that phase began; PEAK_NONE */
+    int64_t step;                        /* PEAK_NONE */
+    char *phase_name, *phase_kind;       /* NULL */
+    int64_t bytes, blocks;               /* of the blocks that lived */
+    int64_t before_bytes, before_blocks; /* born before the phase */
+    int64_t added_bytes, added_blocks;   /* born in it */
+    struct peak_groups sites, births, categories;
+};
+
+/* Only steps first..last; INT64_MIN..INT64_MAX = everything, time outside of steps too. 0 or an
+ * error; peak_clear in both cases. */
+int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
+              struct peak *out);
+void peak_clear(struct peak *peak);
+bool peak_is_valid(const struct peak *peak);
+
+#endif

@@ -1,0 +1,405 @@
+/*
+ * tidemark info: what a recording is, what is in it, and what is missing.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "analysis/loss.h"
+#include "buf.h"
+#include "error.h"
+#include "human.h"
+#include "mem.h"
+#include "report.h"
+
+/* ---- words ---- */
+
+static const char *signal_name(int64_t number)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {
+        {SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},
+        {SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},   {SIGFPE, "FPE"},
+        {SIGKILL, "KILL"}, {SIGUSR1, "USR1"}, {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"},
+        {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].number == number)
+            return names[i].name;
+    return NULL;
+}
+
+/* From the columns ended, exit_code, signal at `at`. */
+static void put_ended(struct buf *out, struct db_stmt *row, int at)
+{
+    const char *ended = db_column_text(row, at);
+    int64_t code = db_column_int(row, at + 1), number = db_column_int(row, at + 2);
+    if (db_column_type(row, at) == DB_NULL)
+        buf_text(out, "not seen");
+    else if (strcmp(ended, "exit") == 0 && db_column_type(row, at + 1) != DB_NULL)
+        buf_print(out, "exit %" PRId64, code);
+    else if (strcmp(ended, "signal") == 0 && signal_name(number))
+        buf_print(out, "SIG%s", signal_name(number));
+    else if (strcmp(ended, "signal") == 0)
+        buf_print(out, "signal %" PRId64, number);
+    else
+        buf_text(out, ended);
+}
+
+static void emit_buf(struct emit *emit, struct buf *text)
+{
+    emit_text(emit, buf_string(text));
+    emit->out.broken = emit->out.broken || text->broken;
+    buf_clear(text);
+}
+
+/* ---- the recording as a whole ---- */
+
+static const struct emit_column recording_columns[] = {
+    {"file", NULL, EMIT_TEXT, 0},
+    {"bytes", "size", EMIT_BYTES, 0},
+    {"program", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
+    {"host", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
+    {"started", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "began", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {"duration_ns", "lasted", EMIT_NS, EMIT_IF_KNOWN},
+    {"ended", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
+    {"finished", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {NULL, "complete", EMIT_TEXT, EMIT_PEOPLE},
+};
+
+static const char recording_sql[] =
+    "SELECT p.argv, p.host, (SELECT real_ns - run_ns FROM clock ORDER BY run_ns LIMIT 1),"
+    "  (SELECT max(end_ns) FROM process), p.ended, p.exit_code, p.signal,"
+    "  (SELECT coalesce(sum(n), 0) FROM lost)"
+    " FROM (SELECT 1) LEFT JOIN process p ON p.id = (SELECT min(id) FROM process)";
+
+static int64_t file_bytes(const char *path)
+{
+    struct statx info;
+    if (statx(AT_FDCWD, path, 0, STATX_SIZE, &info) < 0)
+        return 0;
+    return (int64_t)info.stx_size;
+}
+
+static const char *complete_text(bool finished, bool lost)
+{
+    if (!finished)
+        return "no: still being written, or the recorder was killed";
+    return lost ? "no: events were lost" : "yes";
+}
+
+static void put_times(struct emit *emit, struct db_stmt *row, bool finished, int64_t last_ns)
+{
+    char text[HUMAN_MAX];
+    bool known = db_column_type(row, 2) != DB_NULL;
+    emit_text(emit, known ? human_calendar(text, db_column_int(row, 2), true) : NULL);
+    emit_text(emit, known ? human_calendar(text, db_column_int(row, 2), false) : NULL);
+    if (!finished)
+        emit_int(emit, last_ns);
+    else
+        report_cells(emit, row, 3, 1);
+}
+
+static int put_recording(struct report *report)
+{
+    struct emit *emit = &report->emit;
+    struct db_stmt *stmt = NULL;
+    struct buf ended = {0};
+    bool finished;
+    int64_t last_ns;
+    int err = loss_read_finished(report->db, &finished, &last_ns);
+    if (err == 0)
+        err = db_prepare(report->db, &stmt, recording_sql);
+    if (err == 0)
+        err = db_step(stmt);
+    if (err == DB_ROW) {
+        EMIT_SECTION(emit, "recording", NULL, EMIT_RECORD, recording_columns);
+        emit_text(emit, report->path);
+        emit_int(emit, file_bytes(report->path));
+        report_cells(emit, stmt, 0, 2);
+        put_times(emit, stmt, finished, last_ns);
+        put_ended(&ended, stmt, 4);
+        emit_buf(emit, &ended);
+        emit_int(emit, finished);
+        emit_text(emit, complete_text(finished, db_column_int(stmt, 7) > 0));
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* ---- processes ---- */
+
+static const struct emit_column process_columns[] = {
+    {"process", "id", EMIT_PLAIN, 0},
+    {"pid", NULL, EMIT_PLAIN, 0},
+    {"parent", NULL, EMIT_PLAIN, EMIT_NONE | EMIT_IF_KNOWN},
+    {"rank", NULL, EMIT_PLAIN, EMIT_NONE | EMIT_IF_KNOWN},
+    {"events", NULL, EMIT_COUNT, 0},
+    {NULL, "ended", EMIT_TEXT, EMIT_PEOPLE},
+    {"argv", "program", EMIT_TEXT, EMIT_WRAP},
+    {"origin", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"local_rank", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"world_size", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"host", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"start_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
+    {"end_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
+    {"live", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"why_not", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"ended", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"exit_code", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"signal", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+};
+
+static const char process_sql[] =
+    "SELECT id, pid, parent, rank, events, argv, origin, local_rank, world_size, host, start_ns,"
+    "  end_ns, live, why_not, ended, exit_code, signal FROM process ORDER BY id";
+
+static bool is_selected(const struct report *report, int64_t id)
+{
+    for (size_t i = 0; i < report->process_count; i++)
+        if (report->processes[i].id == id)
+            return true;
+    return false;
+}
+
+static int put_processes(struct report *report)
+{
+    struct emit *emit = &report->emit;
+    struct db_stmt *stmt = NULL;
+    EMIT_SECTION(emit, "processes", "Processes", EMIT_ROWS, process_columns);
+    int err = db_prepare(report->db, &stmt, process_sql);
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        struct buf ended = {0};
+        if (!is_selected(report, db_column_int(stmt, 0)))
+            continue;
+        report_cells(emit, stmt, 0, 5);
+        put_ended(&ended, stmt, 14);
+        emit_buf(emit, &ended);
+        report_cells(emit, stmt, 5, 12);
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* ---- plain tables: a query, its columns, a section ---- */
+
+struct plain {
+    const char *key;
+    const char *title;
+    const char *empty; /* what people are told instead; NULL = the section is left out */
+    const char *sql;
+    const struct emit_column *columns;
+    size_t count;
+    int process; /* the column with a process to be selected by, -1 = none */
+};
+
+static const struct emit_column source_columns[] = {
+    {"process", "id", EMIT_PLAIN, 0},
+    {"live", NULL, EMIT_TEXT, EMIT_NONE},
+    {"why_not", "why others are not", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
+};
+static const struct emit_column device_columns[] = {
+    {"device", NULL, EMIT_TEXT, 0},
+    {"name", NULL, EMIT_TEXT, EMIT_NONE | EMIT_IF_KNOWN},
+    {"total_bytes", "memory", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"heaps", NULL, EMIT_COUNT, 0},
+};
+static const struct emit_column row_columns[] = {
+    {"table", NULL, EMIT_TEXT, 0},
+    {"rows", NULL, EMIT_COUNT, 0},
+};
+static const struct emit_column lost_columns[] = {
+    {"process", "id", EMIT_PLAIN, 0},      {"kind", NULL, EMIT_TEXT, 0},
+    {"n", "events", EMIT_COUNT, 0},        {"first_seq", "from seq", EMIT_PLAIN, 0},
+    {"last_seq", "to seq", EMIT_PLAIN, 0}, {"first_ns", "from", EMIT_NS, 0},
+    {"last_ns", "to", EMIT_NS, 0},
+};
+static const struct emit_column trouble_columns[] = {
+    {"process", "id", EMIT_PLAIN, EMIT_NONE},
+    {"kind", NULL, EMIT_TEXT, 0},
+    {"n", "times", EMIT_COUNT, 0},
+    {"first_seq", "first seq", EMIT_PLAIN, 0},
+    {"detail", "first one's detail", EMIT_TEXT, EMIT_NONE | EMIT_WRAP | EMIT_IF_KNOWN},
+};
+static const struct emit_column overhead_columns[] = {
+    {"process", "id", EMIT_PLAIN, EMIT_PROGRAMS},
+    {NULL, "of", EMIT_TEXT, EMIT_PEOPLE},
+    {"what", NULL, EMIT_TEXT, 0},
+    {"value", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"unit", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "value", EMIT_TEXT, EMIT_PEOPLE},
+};
+static const struct emit_column meta_columns[] = {
+    {"key", NULL, EMIT_TEXT, 0},
+    {"value", NULL, EMIT_ANY, EMIT_WRAP},
+};
+
+static const char rows_sql[] = "SELECT 'allocation', count(*) FROM allocation UNION ALL"
+                               " SELECT 'segment', count(*) FROM segment UNION ALL"
+                               " SELECT 'phase', count(*) FROM phase UNION ALL"
+                               " SELECT 'site', count(DISTINCT site) FROM site UNION ALL"
+                               " SELECT 'tag', count(*) FROM tag UNION ALL"
+                               " SELECT 'mark', count(*) FROM mark UNION ALL"
+                               " SELECT 'oom', count(*) FROM oom UNION ALL"
+                               " SELECT 'sample', count(*) FROM sample";
+
+static const char trouble_sql[] =
+    "SELECT process, kind, count(*), min(seq), detail FROM anomaly GROUP BY process, kind"
+    " UNION ALL SELECT process, 'torn event, its thread ' ||"
+    "   CASE why WHEN 'dead' THEN 'died' ELSE 'stood still' END, count(*), min(seq), NULL"
+    "   FROM torn GROUP BY process, why"
+    " UNION ALL SELECT process, 'thinned: ' || what, sum(n), min(first_seq), NULL"
+    "   FROM thinned GROUP BY process, what"
+    " ORDER BY 1, 2";
+
+#define COLUMNS(of) of, sizeof(of) / sizeof *(of)
+
+static const struct plain plains[] = {
+    {"sources", "Sources", NULL,
+     "SELECT id, live, why_not FROM process"
+     " WHERE coalesce(live, '') <> '' OR coalesce(why_not, '') <> '' ORDER BY id",
+     COLUMNS(source_columns), 0},
+    {"devices", "Devices", NULL,
+     "SELECT t.device, d.name, d.total_bytes,"
+     " (SELECT count(*) FROM heap h WHERE h.device = d.id)"
+     " FROM device d JOIN device_text t ON t.id = d.id ORDER BY d.id",
+     COLUMNS(device_columns), -1},
+    {"rows", "Rows", NULL, rows_sql, COLUMNS(row_columns), -1},
+    {"lost", "Lost", "Nothing was lost.",
+     "SELECT process, kind, sum(n), min(first_seq), max(last_seq), min(first_ns), max(last_ns)"
+     " FROM lost GROUP BY process, kind ORDER BY process, sum(n) DESC",
+     COLUMNS(lost_columns), 0},
+    {"trouble", "Trouble", NULL, trouble_sql, COLUMNS(trouble_columns), 0},
+};
+
+static const struct plain meta_plain = {
+    "meta", NULL, NULL, "SELECT key, value FROM meta ORDER BY key", COLUMNS(meta_columns), -1};
+
+/* People do not get a section without rows, nor rows of zeros. */
+static int put_plain(struct report *report, const struct plain *plain)
+{
+    struct emit *emit = &report->emit;
+    struct db_stmt *stmt = NULL;
+    bool people = emit->format == EMIT_TABLE, open = !people;
+    if (open)
+        emit_section(emit, plain->key, plain->title, EMIT_ROWS, plain->columns, plain->count);
+    int err = db_prepare(report->db, &stmt, plain->sql);
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        bool known = plain->process < 0 || db_column_type(stmt, plain->process) == DB_NULL ||
+                     is_selected(report, db_column_int(stmt, plain->process));
+        bool zero = plain->columns == row_columns && db_column_int(stmt, 1) == 0;
+        if (!known || (people && zero))
+            continue;
+        if (!open)
+            emit_section(emit, plain->key, plain->title, EMIT_ROWS, plain->columns, plain->count);
+        open = true;
+        report_cells(emit, stmt, 0, (int)plain->count);
+    }
+    db_finalize(stmt);
+    if (err >= 0 && !open && plain->empty)
+        emit_heading(emit, "%s", plain->empty);
+    return err < 0 ? err : 0;
+}
+
+/* ---- our own cost ---- */
+
+static void put_value(struct emit *emit, int64_t value, const char *unit)
+{
+    char text[HUMAN_MAX];
+    if (strcmp(unit, "ns") == 0)
+        emit_text(emit, human_ns(text, value));
+    else if (strcmp(unit, "bytes") == 0)
+        emit_text(emit, human_bytes(text, value));
+    else
+        emit_text(emit, human_count(text, value));
+}
+
+static int put_overhead(struct report *report)
+{
+    struct emit *emit = &report->emit;
+    struct db_stmt *stmt = NULL;
+    bool open = false;
+    int err = db_prepare(report->db, &stmt,
+                         "SELECT process, what, value, unit FROM overhead"
+                         " ORDER BY process IS NOT NULL, process, rowid");
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        bool recorder = db_column_type(stmt, 0) == DB_NULL;
+        char of[32] = "the recorder";
+        if (!recorder && !is_selected(report, db_column_int(stmt, 0)))
+            continue;
+        if (!recorder)
+            snprintf(of, sizeof of, "process %" PRId64, db_column_int(stmt, 0));
+        if (!open)
+            EMIT_SECTION(emit, "overhead", "Our own cost", EMIT_ROWS, overhead_columns);
+        open = true;
+        report_cells(emit, stmt, 0, 1);
+        emit_text(emit, of);
+        report_cells(emit, stmt, 1, 3);
+        put_value(emit, db_column_int(stmt, 2), db_column_text(stmt, 3));
+    }
+    db_finalize(stmt);
+    if (err >= 0 && !open && emit->format != EMIT_TABLE)
+        EMIT_SECTION(emit, "overhead", NULL, EMIT_ROWS, overhead_columns);
+    return err < 0 ? err : 0;
+}
+
+/* ---- the command ---- */
+
+static int put_all(struct report *report)
+{
+    int err = put_recording(report);
+    if (err >= 0)
+        err = put_processes(report);
+    for (size_t i = 0; i < sizeof plains / sizeof *plains && err >= 0; i++)
+        err = put_plain(report, &plains[i]);
+    if (err >= 0)
+        err = put_overhead(report);
+    if (err >= 0 && report->emit.format != EMIT_TABLE)
+        err = put_plain(report, &meta_plain);
+    return err;
+}
+
+static int cmd_info(const struct command_call *call)
+{
+    struct report_options options = REPORT_OPTIONS;
+    struct report report;
+    char **arguments;
+    int count, code;
+
+    if (!command_parse(call, &options, &arguments, &count, &code))
+        return code;
+    code = report_begin(&report, call->command, &options, count ? arguments[0] : NULL);
+    mem_free(arguments);
+    if (code)
+        return code;
+    return report_end(&report, put_all(&report));
+}
+
+const struct command command_info = {
+    .name = "info",
+    .group = COMMAND_LOOK,
+    .run = cmd_info,
+    .summary = "what a recording is, what is in it, and what is missing",
+    .arguments = "[DATABASE]",
+    .report = true,
+    .most = 1,
+    .description =
+        "Prints the file, the program, when it ran and how it ended; its processes and which "
+        "sources were live in them; devices; how many rows there are; what was lost, torn or "
+        "cannot be right; and what the recording itself cost.\n"
+        "\n"
+        "In csv and json these are the sections recording, processes, sources, devices, rows, "
+        "lost, trouble, overhead and meta.",
+    .examples =
+        {
+            {"tidemark info", "the newest recording in this folder"},
+            {"tidemark info run.db --format json", "for a program"},
+        },
+};

@@ -1,0 +1,414 @@
+/*
+ * tidemark peak: where the highest point was, and who held it.
+ *
+ * Each part is one section. People read one process and device after the other, all parts of it;
+ * programs get each section once, with the rows of all of them.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/peak.h"
+#include "buf.h"
+#include "error.h"
+#include "human.h"
+#include "mem.h"
+#include "report.h"
+
+struct peak_options {
+    struct report_options common;
+    int64_t top;
+};
+
+struct peak_part {
+    struct emit *emit;
+    const struct report_scope *scope;
+    const struct peak *peak;
+    int64_t top; /* rows of a grouping */
+};
+
+static void put_known(struct emit *emit, int64_t value)
+{
+    if (value == PEAK_NONE)
+        emit_null(emit);
+    else
+        emit_int(emit, value);
+}
+
+static void put_scope(const struct peak_part *part)
+{
+    emit_int(part->emit, part->scope->process.id);
+    emit_text(part->emit, part->scope->device_text);
+}
+
+static void put_buf(struct emit *emit, struct buf *text)
+{
+    emit_text(emit, buf_string(text));
+    emit->out.broken = emit->out.broken || text->broken;
+    buf_clear(text);
+}
+
+/* ---- where ---- */
+
+static const struct emit_column where_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"at_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
+    {"allocated", NULL, EMIT_BYTES, 0},
+    {"reserved", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"seq", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"phase_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"live_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"live_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"before_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"before_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"added_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"added_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {NULL, "where", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "alive before", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "added", EMIT_TEXT, EMIT_PEOPLE},
+};
+
+static void put_where_text(struct emit *emit, const struct peak *peak)
+{
+    struct buf text = {0};
+    char time[HUMAN_MAX];
+    if (peak->step != PEAK_NONE)
+        buf_print(&text, "step %" PRId64 ", ", peak->step);
+    buf_print(&text, "%s, %s after the start (seq %" PRId64 ")",
+              peak->phase_name ? peak->phase_name : "no phase", human_ns(time, peak->at_ns),
+              peak->seq);
+    put_buf(emit, &text);
+}
+
+static void put_before_text(struct emit *emit, const struct peak *peak)
+{
+    struct buf text = {0};
+    char bytes[HUMAN_MAX], blocks[HUMAN_MAX];
+    buf_print(&text, "%s in %s blocks, older than this phase",
+              human_bytes(bytes, peak->before_bytes), human_count(blocks, peak->before_blocks));
+    put_buf(emit, &text);
+    buf_print(&text, "%s in %s blocks, by this phase", human_bytes(bytes, peak->added_bytes),
+              human_count(blocks, peak->added_blocks));
+    put_buf(emit, &text);
+}
+
+static void put_where(const struct peak_part *part)
+{
+    struct emit *emit = part->emit;
+    const struct peak *peak = part->peak;
+    EMIT_SECTION(emit, "peak", NULL, EMIT_RECORD, where_columns);
+    put_scope(part);
+    put_known(emit, peak->step);
+    emit_text(emit, peak->phase_name);
+    emit_int(emit, peak->at_ns);
+    emit_int(emit, peak->allocated);
+    put_known(emit, peak->reserved);
+    emit_text(emit, peak->phase_kind);
+    emit_int(emit, peak->seq);
+    put_known(emit, peak->phase);
+    emit_int(emit, peak->bytes);
+    emit_int(emit, peak->blocks);
+    emit_int(emit, peak->before_bytes);
+    emit_int(emit, peak->before_blocks);
+    emit_int(emit, peak->added_bytes);
+    emit_int(emit, peak->added_blocks);
+    put_where_text(emit, peak);
+    put_before_text(emit, peak);
+}
+
+/* ---- the ladder ---- */
+
+static const struct emit_column ladder_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"quantity", "at that moment", EMIT_TEXT, 0},
+    {"bytes", NULL, EMIT_BYTES, 0},
+    {"gap_bytes", "above the last", EMIT_DELTA, EMIT_NONE},
+    {"gap", "which is", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
+};
+
+/* The gap is to the nearest rung below that is known; its name covers all rungs between. */
+static void put_ladder(const struct peak_part *part)
+{
+    const struct peak *peak = part->peak;
+    const struct {
+        const char *name;
+        int64_t bytes;
+        const char *gap;
+    } rungs[] = {
+        {"requested", peak->requested, NULL},
+        {"allocated", peak->allocated, "rounding"},
+        {"reserved", peak->reserved, "cached and fragmented"},
+        {"device used", peak->device_used,
+         peak->reserved == PEAK_NONE ? "cached, outside the allocator, other processes"
+                                     : "outside the allocator, other processes"},
+    };
+    struct buf unknown = {0};
+    int64_t below = PEAK_NONE;
+    bool people = part->emit->format == EMIT_TABLE;
+    bool several = peak->requested != PEAK_NONE || peak->reserved != PEAK_NONE ||
+                   peak->device_used != PEAK_NONE;
+    if (several || !people)
+        EMIT_SECTION(part->emit, "ladder", people ? "The ladder" : NULL, EMIT_ROWS, ladder_columns);
+    for (size_t i = 0; i < sizeof rungs / sizeof *rungs; i++) {
+        bool known = rungs[i].bytes != PEAK_NONE;
+        if (!known)
+            buf_print(&unknown, "%s%s", unknown.count ? ", " : "", rungs[i].name);
+        if (people && (!known || !several))
+            continue;
+        put_scope(part);
+        emit_text(part->emit, rungs[i].name);
+        put_known(part->emit, rungs[i].bytes);
+        put_known(part->emit, known && below != PEAK_NONE ? rungs[i].bytes - below : PEAK_NONE);
+        emit_text(part->emit, known && below != PEAK_NONE ? rungs[i].gap : NULL);
+        below = known ? rungs[i].bytes : below;
+    }
+    if (unknown.count)
+        emit_line(part->emit, "not known from this source: %s", buf_string(&unknown));
+    buf_clear(&unknown);
+}
+
+/* ---- groupings ---- */
+
+static const struct emit_column category_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"bytes", NULL, EMIT_BYTES, 0},
+    {"share", NULL, EMIT_RATIO, 0},
+    {"blocks", NULL, EMIT_COUNT, 0},
+    {"category", NULL, EMIT_TEXT, 0},
+};
+
+static const struct emit_column birth_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"bytes", NULL, EMIT_BYTES, 0},
+    {"share", NULL, EMIT_RATIO, 0},
+    {"blocks", NULL, EMIT_COUNT, 0},
+    {"step", NULL, EMIT_PLAIN, EMIT_NONE},
+    {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE},
+    {"kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"phase_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+};
+
+static const struct emit_column site_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"bytes", NULL, EMIT_BYTES, 0},
+    {"share", NULL, EMIT_RATIO, 0},
+    {"blocks", NULL, EMIT_COUNT, 0},
+    {"site", NULL, EMIT_TEXT, EMIT_MIDDLE},
+    {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+};
+
+static void put_amount(const struct peak_part *part, const struct peak_group *group)
+{
+    put_scope(part);
+    emit_int(part->emit, group->bytes);
+    emit_real(part->emit, part->peak->bytes ? (double)group->bytes / (double)part->peak->bytes : 0);
+    emit_int(part->emit, group->blocks);
+}
+
+/* How many rows are shown; says what the others hold. */
+static size_t shown(const struct peak_part *part, const struct peak_groups *groups)
+{
+    size_t top = (size_t)part->top;
+    return groups->count < top ? groups->count : top;
+}
+
+static void put_rest(const struct peak_part *part, const struct peak_groups *groups,
+                     const char *what)
+{
+    char bytes[HUMAN_MAX], count[HUMAN_MAX];
+    int64_t rest = 0;
+    size_t from = shown(part, groups);
+    for (size_t i = from; i < groups->count; i++)
+        rest += groups->groups[i].bytes;
+    if (from < groups->count)
+        emit_line(part->emit, "and %s in %s more %s: --top shows them", human_bytes(bytes, rest),
+                  human_count(count, (int64_t)(groups->count - from)), what);
+}
+
+static void put_categories(const struct peak_part *part)
+{
+    const struct peak_groups *groups = &part->peak->categories;
+    EMIT_SECTION(part->emit, "by_category", "What for", EMIT_ROWS, category_columns);
+    for (size_t i = 0; i < groups->count; i++) {
+        put_amount(part, &groups->groups[i]);
+        emit_text(part->emit, groups->groups[i].name);
+    }
+}
+
+static const char *birth_text(const struct peak_group *group)
+{
+    if (!group->kind || strcmp(group->kind, "other") != 0)
+        return group->name;
+    return group->step == PEAK_NONE ? "outside of any step" : "between phases";
+}
+
+static void put_births(const struct peak_part *part)
+{
+    const struct peak_groups *groups = &part->peak->births;
+    EMIT_SECTION(part->emit, "by_phase", "Born in", EMIT_ROWS, birth_columns);
+    for (size_t i = 0; i < shown(part, groups); i++) {
+        const struct peak_group *group = &groups->groups[i];
+        put_amount(part, group);
+        put_known(part->emit, group->step);
+        emit_text(part->emit, group->name);
+        emit_text(part->emit, birth_text(group));
+        emit_text(part->emit, group->kind);
+        put_known(part->emit, group->id);
+    }
+    put_rest(part, groups, "phases");
+}
+
+static void put_sites(const struct peak_part *part)
+{
+    const struct peak_groups *groups = &part->peak->sites;
+    bool none = groups->count == 1 && groups->groups[0].id == PEAK_NONE;
+    if (none && part->emit->format == EMIT_TABLE) {
+        emit_heading(part->emit, "Asked for by");
+        emit_line(part->emit, "not known: this recording has no call stacks");
+        return;
+    }
+    EMIT_SECTION(part->emit, "by_site", "Asked for by", EMIT_ROWS, site_columns);
+    for (size_t i = 0; i < shown(part, groups); i++) {
+        put_amount(part, &groups->groups[i]);
+        emit_text(part->emit, groups->groups[i].name);
+        put_known(part->emit, groups->groups[i].id);
+    }
+    put_rest(part, groups, "sites");
+}
+
+static void (*const parts[])(const struct peak_part *part) = {
+    put_where, put_ladder, put_categories, put_births, put_sites,
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+/* ---- the command ---- */
+
+static void note_difference(struct emit *emit, const struct peak *peak)
+{
+    char seen[HUMAN_MAX], held[HUMAN_MAX];
+    if (peak->bytes != peak->allocated)
+        emit_note(emit, "the blocks known to live at the peak hold %s of the %s",
+                  human_bytes(seen, peak->bytes), human_bytes(held, peak->allocated));
+}
+
+static void put_for_people(struct report *report, struct peak_part *all)
+{
+    for (size_t i = 0; i < report->scope_count; i++) {
+        if (!all[i].peak->found)
+            continue;
+        report_heading(report, "Peak", all[i].scope);
+        for (size_t p = 0; p < PARTS; p++)
+            parts[p](&all[i]);
+    }
+}
+
+/* The sections are there even without a row. */
+static void put_for_programs(struct report *report, struct peak_part *all)
+{
+    static const struct {
+        const char *key;
+        const struct emit_column *columns;
+        size_t count;
+    } sections[PARTS] = {
+        {"peak", where_columns, sizeof where_columns / sizeof *where_columns},
+        {"ladder", ladder_columns, sizeof ladder_columns / sizeof *ladder_columns},
+        {"by_category", category_columns, sizeof category_columns / sizeof *category_columns},
+        {"by_phase", birth_columns, sizeof birth_columns / sizeof *birth_columns},
+        {"by_site", site_columns, sizeof site_columns / sizeof *site_columns},
+    };
+    for (size_t p = 0; p < PARTS; p++) {
+        emit_section(&report->emit, sections[p].key, NULL, EMIT_ROWS, sections[p].columns,
+                     sections[p].count);
+        for (size_t i = 0; i < report->scope_count; i++)
+            if (all[i].peak->found)
+                parts[p](&all[i]);
+    }
+}
+
+static int put_all(struct report *report, int64_t top)
+{
+    size_t n = report->scope_count;
+    const struct option_range *steps = &report->options->steps;
+    struct peak *peaks = mem_alloc(n, sizeof *peaks);
+    struct peak_part *all = mem_alloc(n, sizeof *all);
+    int err = peaks && all ? 0 : ERR_NOMEM;
+    bool any = false;
+    for (size_t i = 0; i < n && err >= 0; i++) {
+        const struct report_scope *scope = &report->scopes[i];
+        all[i] = (struct peak_part){&report->emit, scope, &peaks[i], top};
+        err = peak_read(report->db, scope->process.id, scope->device, steps->first, steps->last,
+                        &peaks[i]);
+        any = any || peaks[i].found;
+    }
+    if (err >= 0 && !any)
+        emit_note(&report->emit, "no memory was reported in what this asks for");
+    if (err >= 0 && report->emit.format == EMIT_TABLE)
+        put_for_people(report, all);
+    else if (err >= 0)
+        put_for_programs(report, all);
+    for (size_t i = 0; i < n && peaks; i++) {
+        if (err >= 0 && peaks[i].found)
+            note_difference(&report->emit, &peaks[i]);
+        peak_clear(&peaks[i]);
+    }
+    mem_free(peaks);
+    mem_free(all);
+    return err;
+}
+
+static int cmd_peak(const struct command_call *call)
+{
+    struct peak_options options = {.common = REPORT_OPTIONS, .top = 10};
+    struct report report;
+    char **arguments;
+    int count, code;
+
+    if (!command_parse(call, &options, &arguments, &count, &code))
+        return code;
+    code = report_begin(&report, call->command, &options.common, count ? arguments[0] : NULL);
+    mem_free(arguments);
+    if (code)
+        return code;
+    return report_end(&report, put_all(&report, options.top));
+}
+
+static const struct option option_table[] = {
+    {"top", 'n', OPT_INT, offsetof(struct peak_options, top), "N",
+     "so many phases and call sites (10)", NULL, 1},
+    {0},
+};
+
+const struct command command_peak = {
+    .name = "peak",
+    .group = COMMAND_LOOK,
+    .run = cmd_peak,
+    .summary = "where the highest point was, and who held the memory then",
+    .arguments = "[DATABASE]",
+    .options = option_table,
+    .report = true,
+    .most = 1,
+    .description =
+        "For each process and device: the step, the phase and the moment with the most memory "
+        "allocated; what was alive before that phase began and what it added; how far allocated "
+        "is from what was requested, reserved and used on the device; and what lived then, by "
+        "what it is for, by the phase that it was born in, and by the call that asked for it.\n"
+        "\n"
+        "In csv and json these are the sections peak, ladder, by_category, by_phase and by_site; "
+        "in csv each begins with a line '# NAME'.",
+    .examples =
+        {
+            {"tidemark peak", "the newest recording in this folder"},
+            {"tidemark peak run.db --steps 2..", "the peak once training has settled"},
+            {"tidemark peak run.db --top 30 --format json", "more rows, for a program"},
+        },
+};

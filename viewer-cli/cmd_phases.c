@@ -1,0 +1,250 @@
+/*
+ * tidemark phases: memory after each phase, and the highest inside it.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "buf.h"
+#include "error.h"
+#include "human.h"
+#include "map.h"
+#include "mem.h"
+#include "report.h"
+
+struct phases_options {
+    struct report_options common;
+    bool all;
+};
+
+/* The columns of phase_table, which are a promise, and in tables what can be made of them. */
+static const struct emit_column columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"step", NULL, EMIT_PLAIN, EMIT_NONE},
+    {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE},
+    {"allocated", NULL, EMIT_BYTES, 0},
+    {"max_allocated", "max alloc", EMIT_BYTES, 0},
+    {"reserved", NULL, EMIT_BYTES, EMIT_IF_KNOWN},
+    {"max_reserved", "max resvd", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"fragmentation", NULL, EMIT_RATIO, EMIT_PROGRAMS},
+    {"phase_peak", "its peak", EMIT_BYTES, 0},
+    {"begin_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
+    {"end_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
+    {NULL, "time", EMIT_NS, EMIT_PEOPLE | EMIT_NONE},
+    {"kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"ordinal", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"phase_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"parent_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"depth", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"allocs", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"frees", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"alloc_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"ended", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+};
+
+enum {
+    AT_PROCESS,
+    AT_DEVICE,
+    AT_STEP,
+    AT_PHASE,
+    AT_ALLOCATED,
+    AT_PEAK = 9,
+    AT_BEGIN,
+    AT_END,
+    AT_KIND,
+    AT_ORDINAL,
+    AT_ID,
+    AT_PARENT,
+    AT_ALLOCS,
+    AT_FREES,
+    AT_BYTES,
+    AT_ENDED
+};
+
+static const char sql[] =
+    "SELECT t.process, t.device, t.step, t.phase, t.allocated, t.max_allocated, t.reserved,"
+    "       t.max_reserved, t.fragmentation, t.phase_peak, t.begin_ns, t.end_ns, t.kind,"
+    "       t.ordinal, t.phase_id, ph.parent, t.allocs, t.frees, t.alloc_bytes, t.ended"
+    "  FROM phase ph JOIN phase_table t ON t.phase_id = ph.id"
+    " WHERE ph.process = ?1 AND t.device = ?2 AND (?3 IS NULL OR ph.step BETWEEN ?3 AND ?4)"
+    " ORDER BY ph.begin_seq, ph.id";
+
+struct listing {
+    struct report *report;
+    bool all;
+    struct map depths; /* phase.id to how many phases are around it */
+    int64_t hidden;
+    int64_t peak, peak_at; /* the row with the highest phase_peak */
+    struct buf peak_name;
+};
+
+static int64_t depth_of(struct listing *list, struct db_stmt *row)
+{
+    uint64_t around = MAP_NONE;
+    if (db_column_type(row, AT_PARENT) != DB_NULL)
+        around = map_get(&list->depths, (uint64_t)db_column_int(row, AT_PARENT));
+    uint64_t depth = around == MAP_NONE ? 0 : around + 1;
+    if (!map_put(&list->depths, (uint64_t)db_column_int(row, AT_ID), depth, NULL))
+        return -1;
+    return (int64_t)depth;
+}
+
+/* The name as people see it: indented, and with how it ended if that was not the usual way. */
+static void put_name(struct listing *list, struct db_stmt *row, int64_t depth)
+{
+    struct buf name = {0};
+    const char *ended = db_column_text(row, AT_ENDED);
+    for (int64_t i = 0; i < depth && i < 20; i++)
+        buf_text(&name, "  ");
+    buf_text(&name, db_column_text(row, AT_PHASE));
+    if (db_column_type(row, AT_END) == DB_NULL)
+        buf_text(&name, " (open)");
+    else if (strcmp(ended, "end") != 0 && *ended)
+        buf_print(&name, " (%s)", ended);
+    emit_text_n(&list->report->emit, buf_string(&name), name.count);
+    buf_clear(&name);
+}
+
+static void note_peak(struct listing *list, struct db_stmt *row)
+{
+    int64_t peak = db_column_int(row, AT_PEAK);
+    if (peak <= list->peak)
+        return;
+    list->peak = peak;
+    list->peak_name.count = 0;
+    if (db_column_type(row, AT_STEP) != DB_NULL)
+        buf_print(&list->peak_name, "step %" PRId64 ", ", db_column_int(row, AT_STEP));
+    buf_text(&list->peak_name, db_column_text(row, AT_PHASE));
+}
+
+static bool is_empty_gap(struct db_stmt *row)
+{
+    return strcmp(db_column_text(row, AT_KIND), "other") == 0 &&
+           db_column_int(row, AT_ALLOCS) == 0 && db_column_int(row, AT_FREES) == 0;
+}
+
+static int put_row(struct listing *list, struct db_stmt *row)
+{
+    struct emit *emit = &list->report->emit;
+    int64_t depth = depth_of(list, row);
+    if (depth < 0)
+        return ERR_NOMEM;
+    note_peak(list, row);
+    if (!list->all && emit->format == EMIT_TABLE && is_empty_gap(row)) {
+        list->hidden++;
+        return 0;
+    }
+    report_cells(emit, row, AT_PROCESS, 4);
+    put_name(list, row, depth);
+    report_cells(emit, row, AT_ALLOCATED, 8);
+    if (db_column_type(row, AT_END) == DB_NULL)
+        emit_null(emit);
+    else
+        emit_int(emit, db_column_int(row, AT_END) - db_column_int(row, AT_BEGIN));
+    report_cells(emit, row, AT_KIND, 4);
+    emit_int(emit, depth);
+    report_cells(emit, row, AT_ALLOCS, 4);
+    return 0;
+}
+
+static int query(struct report *report, const struct report_scope *scope, struct db_stmt **stmt)
+{
+    const struct option_range *steps = &report->options->steps;
+    int err = db_prepare(report->db, stmt, sql);
+    if (err < 0)
+        return err;
+    db_bind_int(*stmt, 0, scope->process.id);
+    db_bind_text(*stmt, 1, scope->device_text, -1);
+    if (report_has_steps(report->options)) {
+        db_bind_int(*stmt, 2, steps->first);
+        db_bind_int(*stmt, 3, steps->last);
+    } else {
+        db_bind_null(*stmt, 2);
+    }
+    return 0;
+}
+
+static void put_summary(struct listing *list)
+{
+    struct emit *emit = &list->report->emit;
+    char text[HUMAN_MAX];
+    if (list->peak >= 0)
+        emit_line(emit, "highest: %s in %s", human_bytes(text, list->peak),
+                  buf_string(&list->peak_name));
+    if (list->hidden)
+        emit_line(emit, "%s stretch%s between phases without memory traffic: --all shows %s",
+                  human_count(text, list->hidden), list->hidden == 1 ? "" : "es",
+                  list->hidden == 1 ? "it" : "them");
+}
+
+static int put_scope(struct report *report, const struct report_scope *scope, bool all)
+{
+    struct listing list = {.report = report, .all = all, .peak = -1};
+    struct db_stmt *stmt = NULL;
+    report_heading(report, "Phases", scope);
+    EMIT_SECTION(&report->emit, "phases", NULL, EMIT_ROWS, columns);
+    int err = query(report, scope, &stmt);
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        err = put_row(&list, stmt);
+        if (err < 0)
+            break;
+    }
+    db_finalize(stmt);
+    if (err >= 0)
+        put_summary(&list);
+    map_clear(&list.depths);
+    buf_clear(&list.peak_name);
+    return err < 0 ? err : 0;
+}
+
+static int cmd_phases(const struct command_call *call)
+{
+    struct phases_options options = {.common = REPORT_OPTIONS};
+    struct report report;
+    char **arguments;
+    int count, code, err = 0;
+
+    if (!command_parse(call, &options, &arguments, &count, &code))
+        return code;
+    code = report_begin(&report, call->command, &options.common, count ? arguments[0] : NULL);
+    mem_free(arguments);
+    if (code)
+        return code;
+    if (report.scope_count == 0)
+        report_nothing(&report, "phases", columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < report.scope_count && err >= 0; i++)
+        err = put_scope(&report, &report.scopes[i], options.all);
+    return report_end(&report, err);
+}
+
+static const struct option option_table[] = {
+    {"all", 'a', OPT_FLAG, offsetof(struct phases_options, all), NULL,
+     "also the time between phases in which nothing was allocated or freed", NULL, 0},
+    {0},
+};
+
+const struct command command_phases = {
+    .name = "phases",
+    .group = COMMAND_LOOK,
+    .run = cmd_phases,
+    .summary = "memory after each phase of each step, and the highest inside it",
+    .arguments = "[DATABASE]",
+    .options = option_table,
+    .report = true,
+    .most = 1,
+    .description =
+        "Prints one line for each phase: what was allocated when it ended, the highest since the "
+        "process began (max alloc), the same for reserved memory where the source knows it, the "
+        "highest inside the phase (its peak), and how long it took. A phase inside another is "
+        "indented. The "
+        "time between phases is called 'other'.",
+    .examples =
+        {
+            {"tidemark phases", "the newest recording in this folder"},
+            {"tidemark phases run.db --steps 0..2", "the first three steps"},
+            {"tidemark phases run.db --rank 1 --format csv", "one rank, for a spreadsheet"},
+        },
+};

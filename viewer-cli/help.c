@@ -1,0 +1,121 @@
+#include "help.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "db.h"
+#include "event.h"
+#include "report.h"
+
+enum { HELP_WIDTH = 79 };
+
+static const char *const group_titles[COMMAND_GROUPS] = {
+    [COMMAND_RECORD] = "Record",
+    [COMMAND_LOOK] = "Look",
+    [COMMAND_ASK] = "Ask",
+};
+
+/* Text in paragraphs; lines that begin with a blank are kept as they are. */
+static void put_paragraphs(FILE *out, const char *text)
+{
+    while (*text) {
+        size_t line = strcspn(text, "\n");
+        if (line == 0 || *text == ' ') {
+            fprintf(out, "%.*s\n", (int)line, text);
+        } else {
+            for (size_t at = 0; at < line;) {
+                size_t n = line - at;
+                if (n > HELP_WIDTH) {
+                    n = HELP_WIDTH;
+                    while (n > 1 && text[at + n] != ' ')
+                        n--;
+                }
+                fprintf(out, "%.*s\n", (int)n, text + at);
+                at += n;
+                while (at < line && text[at] == ' ')
+                    at++;
+            }
+        }
+        text += line + (text[line] == '\n');
+    }
+}
+
+static int option_label(char *text, size_t size, const struct option *option)
+{
+    char letter[8] = "    ";
+    if (option->letter)
+        snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    return snprintf(text, size, "%s--%s%s%s", letter, option->name, option->value ? " " : "",
+                    option->value ? option->value : "");
+}
+
+static void put_options(FILE *out, const char *title, const struct option *options)
+{
+    char label[96];
+    int widest = 0;
+    if (!options || !options->name)
+        return;
+    for (const struct option *o = options; o->name; o++) {
+        int n = option_label(label, sizeof label, o);
+        widest = n > widest ? n : widest;
+    }
+    fprintf(out, "\n%s\n", title);
+    for (const struct option *o = options; o->name; o++) {
+        option_label(label, sizeof label, o);
+        fprintf(out, "  %-*s  %s\n", widest, label, o->help);
+    }
+}
+
+void help_overview(FILE *out)
+{
+    fputs("usage: tidemark COMMAND [OPTIONS] [ARGUMENTS]\n\n"
+          "Records what a training run does with its memory, and explains the peak.\n\n"
+          "  tidemark record -- python3 train.py\n"
+          "  tidemark peak\n",
+          out);
+    for (int group = 0; group < COMMAND_GROUPS; group++) {
+        fprintf(out, "\n%s\n", group_titles[group]);
+        for (const struct command *const *at = commands; *at; at++)
+            if ((*at)->group == (enum command_group)group)
+                fprintf(out, "  %-8s %s\n", (*at)->name, (*at)->summary);
+    }
+    fputs("\n'tidemark help COMMAND' says more about one; 'tidemark --version' what is in.\n", out);
+}
+
+void help_command(FILE *out, const struct command *command)
+{
+    fprintf(out, "usage: tidemark %s [OPTIONS]%s%s\n\n", command->name,
+            *command->arguments ? " " : "", command->arguments);
+    put_paragraphs(out, command->description);
+    put_options(out, "Options", command->options);
+    if (command->report) {
+        put_options(out, "Options of every report", report_option_table);
+        fputs("\nDATABASE is a file that 'tidemark record' wrote; when it is not named, the\n"
+              "newest tidemark.*.db in this folder.\n",
+              out);
+    }
+    if (command->examples[0].line)
+        fputs("\nExamples\n", out);
+    for (const struct command_example *at = command->examples; at->line; at++)
+        fprintf(out, "  %s\n      %s\n", at->line, at->what);
+    fputs("\nExit status: ", out);
+    if (command->runs_program)
+        fputs("the program's own; 2 wrong usage, 3 the database cannot be made,\n"
+              "4 internal error.\n",
+              out);
+    else
+        fputs("0 fine, 2 wrong usage, 3 unreadable or damaged input, 4 internal error.\n", out);
+}
+
+void help_version(FILE *out)
+{
+    fprintf(out, "tidemark %s\n", TIDEMARK_VERSION);
+    fprintf(out, "SQLite %s\n", db_sqlite_version());
+    fprintf(out, "schema version %d\n", DB_VERSION);
+    fprintf(out, "event format %u\n", EVENT_FORMAT);
+#ifdef TIDEMARK_CUDA_VERSION
+    fprintf(out, "CUDA parts: built with %s\n", TIDEMARK_CUDA_VERSION);
+#else
+    fprintf(out, "no CUDA parts in this build\n");
+#endif
+}

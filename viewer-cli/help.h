@@ -1,0 +1,15 @@
+/*
+ * help.h - everything that --help and --version print, made from the command table.
+ */
+#ifndef TIDEMARK_VIEWER_HELP_H
+#define TIDEMARK_VIEWER_HELP_H
+
+#include <stdio.h>
+
+#include "commands.h"
+
+void help_overview(FILE *out);
+void help_command(FILE *out, const struct command *command);
+void help_version(FILE *out);
+
+#endif

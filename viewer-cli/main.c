@@ -1,0 +1,85 @@
+/*
+ * main.c - finds the command, runs it, and makes sure that what it printed has arrived.
+ */
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "error.h"
+#include "help.h"
+#include "log.h"
+
+/* A full disk or a closed pipe shows when the last bytes are written; a reader that had enough, as
+ * `head` has, is told nothing. */
+static int check_stdout(int exit_code)
+{
+    bool failed = fflush(stdout) != 0 || ferror(stdout);
+    int number = errno;
+    if (!failed)
+        return exit_code;
+    if (number != EPIPE)
+        log_say(LOG_ERROR, "cannot write to stdout: %s", strerror(number));
+    return exit_code ? exit_code : EXIT_INTERNAL;
+}
+
+static int unknown_command(const char *name, const char *near)
+{
+    if (near)
+        log_say(LOG_ERROR, "unknown command '%.60s'; did you mean '%s'?", name, near);
+    else
+        log_say(LOG_ERROR, "unknown command '%.60s'", name);
+    log_say(LOG_NOTE, "'tidemark --help' lists the commands");
+    return EXIT_USAGE;
+}
+
+static int help(int argc, char **argv)
+{
+    const char *near;
+    if (argc == 0) {
+        help_overview(stdout);
+        return EXIT_FINE;
+    }
+    const struct command *command = command_find(argv[0], &near);
+    if (!command)
+        return unknown_command(argv[0], near);
+    help_command(stdout, command);
+    return EXIT_FINE;
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
+{
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0 || (c && strcmp(word, c) == 0);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    const char *near;
+    if (argc < 2) {
+        help_overview(stderr);
+        return EXIT_USAGE;
+    }
+    if (is_one_of(argv[1], "help", "--help", "-h"))
+        return help(argc - 2, argv + 2);
+    if (is_one_of(argv[1], "--version", "-V", NULL)) {
+        help_version(stdout);
+        return EXIT_FINE;
+    }
+    if (argv[1][0] == '-') {
+        log_say(LOG_ERROR, "'%.60s' stands before any command; options come after its name",
+                argv[1]);
+        log_say(LOG_NOTE, "'tidemark --help' lists the commands");
+        return EXIT_USAGE;
+    }
+    const struct command *command = command_find(argv[1], &near);
+    if (!command)
+        return unknown_command(argv[1], near);
+    return command->run(&(struct command_call){command, argc - 2, argv + 2});
+}
+
+int main(int argc, char **argv)
+{
+    return check_stdout(dispatch(argc, argv));
+}

@@ -1,0 +1,379 @@
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/loss.h"
+#include "error.h"
+#include "human.h"
+#include "log.h"
+#include "mem.h"
+#include "newest.h"
+
+const char *const report_formats[] = {"table", "csv", "json", NULL};
+
+const struct option report_option_table[] = {
+    {"process", 'p', OPT_INT, offsetof(struct report_options, process), "N",
+     "only this process: its number in the recording, or its pid", NULL, 0},
+    {"rank", 'r', OPT_INT, offsetof(struct report_options, rank), "R",
+     "only the process with this rank of torch.distributed", NULL, 0},
+    {"device", 'd', OPT_TEXT, offsetof(struct report_options, device), "NAME",
+     "only this device: cpu, cuda:0, ...", NULL, 0},
+    {"steps", 's', OPT_RANGE, offsetof(struct report_options, steps), "A..B",
+     "only these steps; A.., ..B and A work too", NULL, 0},
+    {"format", 'f', OPT_CHOICE, offsetof(struct report_options, format), "FORMAT",
+     "table, csv or json; bytes and ns are exact in the last two", report_formats, 0},
+    {"no-color", 0, OPT_FLAG, offsetof(struct report_options, no_colour), NULL,
+     "never any colour; NO_COLOR does the same", NULL, 0},
+    {0},
+};
+
+bool report_has_steps(const struct report_options *options)
+{
+    return options->steps.first != INT64_MIN || options->steps.last != INT64_MAX;
+}
+
+/* ---- opening ---- */
+
+static int exit_for(int err)
+{
+    switch (err) {
+    case ERR_NOMEM:
+    case ERR_INTERNAL:
+    case ERR_ARG: /* a query of ours that SQLite does not take */
+        return EXIT_INTERNAL;
+    default:
+        return EXIT_INPUT;
+    }
+}
+
+int report_failed(const char *path, int err, const char *message)
+{
+    if (err == ERR_NOMEM || !message || !*message)
+        message = base_err_text(err); /* SQLite knows nothing of our own troubles */
+    if (err == ERR_CORRUPT)
+        log_say(LOG_ERROR, "%s is damaged: %s", path, message);
+    else
+        log_say(LOG_ERROR, "%s: %s", path, message);
+    return exit_for(err);
+}
+
+static int find_newest(char **path)
+{
+    int err = newest_recording(".", path);
+    if (err == ERR_NOTFOUND) {
+        log_say(LOG_ERROR, "no tidemark.*.db in this folder");
+        log_say(LOG_NOTE, "name a database, or make one: tidemark record -- COMMAND");
+        return EXIT_INPUT;
+    }
+    if (err < 0)
+        return report_failed("this folder", err, NULL);
+    log_say(LOG_NOTE, "reading %s", *path);
+    return 0;
+}
+
+int report_open_database(struct db **db, char **path, const char *named)
+{
+    int code = 0;
+    *db = NULL;
+    *path = NULL;
+    if (!named)
+        code = find_newest(path);
+    else if (!(*path = mem_copy(named, strlen(named))))
+        code = report_failed(named, ERR_NOMEM, NULL);
+    if (code)
+        return code;
+    int err = db_open(db, *path);
+    if (err == 0)
+        return 0;
+    log_say(LOG_ERROR, "%s", db_open_message());
+    mem_free(*path);
+    *path = NULL;
+    return exit_for(err);
+}
+
+/* ---- which processes ---- */
+
+static bool is_wanted(const struct report_options *options, const struct report_process *process,
+                      bool by_id)
+{
+    if (options->rank != REPORT_ANY && options->rank != process->rank)
+        return false;
+    if (options->process == REPORT_ANY)
+        return true;
+    return options->process == (by_id ? process->id : process->pid);
+}
+
+static int read_processes(struct report *report)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(report->db, &stmt, "SELECT id, pid, rank FROM process ORDER BY id");
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        if (!MEM_GROW(report->processes, report->process_cap, report->process_count + 1)) {
+            err = ERR_NOMEM;
+            break;
+        }
+        report->processes[report->process_count++] = (struct report_process){
+            .id = db_column_int(stmt, 0),
+            .pid = db_column_int(stmt, 1),
+            .rank = db_column_type(stmt, 2) == DB_NULL ? REPORT_ANY : db_column_int(stmt, 2),
+        };
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+static int no_such_process(const struct report *report)
+{
+    const struct report_options *options = report->options;
+    char list[256] = "", what[64] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < report->process_count && used < sizeof list - 64; i++) {
+        const struct report_process *at = &report->processes[i];
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%" PRId64 " (pid %" PRId64,
+                                 i ? ", " : "", at->id, at->pid);
+        if (at->rank != REPORT_ANY)
+            used += (size_t)snprintf(list + used, sizeof list - used, ", rank %" PRId64, at->rank);
+        used += (size_t)snprintf(list + used, sizeof list - used, ")");
+    }
+    if (used >= sizeof list - 64)
+        snprintf(list + used, sizeof list - used, ", ...");
+    if (options->process != REPORT_ANY)
+        snprintf(what, sizeof what, "--process %" PRId64, options->process);
+    if (options->rank != REPORT_ANY)
+        snprintf(what + strlen(what), sizeof what - strlen(what), "%s--rank %" PRId64,
+                 *what ? " " : "", options->rank);
+    return command_misused(report->command, "%s: there is no such process; this recording has %s",
+                           what, *list ? list : "none");
+}
+
+/* A process number wins over a pid: a pid that small belongs to the system. */
+static int select_processes(struct report *report)
+{
+    for (int by_id = 1; by_id >= 0; by_id--) {
+        size_t kept = 0, count = report->process_count;
+        for (size_t i = 0; i < count; i++)
+            kept += is_wanted(report->options, &report->processes[i], by_id);
+        if (kept == 0)
+            continue;
+        kept = 0;
+        for (size_t i = 0; i < count; i++)
+            if (is_wanted(report->options, &report->processes[i], by_id))
+                report->processes[kept++] = report->processes[i];
+        report->process_count = kept;
+        return 0;
+    }
+    bool asked = report->options->process != REPORT_ANY || report->options->rank != REPORT_ANY;
+    return asked ? no_such_process(report) : 0;
+}
+
+/* ---- which devices ---- */
+
+static int check_device(struct report *report, int *code)
+{
+    struct db_stmt *stmt = NULL;
+    char list[256] = "";
+    size_t used = 0;
+    bool found = report->options->device == NULL;
+    int err = db_prepare(report->db, &stmt, "SELECT device FROM device_text ORDER BY id");
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        const char *text = db_column_text(stmt, 0);
+        found = found || strcmp(text, report->options->device) == 0;
+        int n = snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", text);
+        used += n > 0 && (size_t)n < sizeof list - used ? (size_t)n : 0;
+    }
+    db_finalize(stmt);
+    if (err >= 0 && !found)
+        *code = command_misused(report->command, "--device %.60s: this recording has %s",
+                                report->options->device, *list ? list : "none");
+    return err < 0 ? err : 0;
+}
+
+static const struct report_process *find_process(const struct report *report, int64_t id)
+{
+    for (size_t i = 0; i < report->process_count; i++)
+        if (report->processes[i].id == id)
+            return &report->processes[i];
+    return NULL;
+}
+
+static int read_scopes(struct report *report)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(report->db, &stmt,
+                         "SELECT DISTINCT h.process, d.id, d.device FROM heap h"
+                         " JOIN device_text d ON d.id = h.device ORDER BY h.process, d.id");
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        const struct report_process *process = find_process(report, db_column_int(stmt, 0));
+        const char *device = db_column_text(stmt, 2);
+        if (!process || (report->options->device && strcmp(device, report->options->device) != 0))
+            continue;
+        if (!MEM_GROW(report->scopes, report->scope_cap, report->scope_count + 1)) {
+            err = ERR_NOMEM;
+            break;
+        }
+        struct report_scope *scope = &report->scopes[report->scope_count++];
+        *scope = (struct report_scope){.process = *process, .device = db_column_int(stmt, 1)};
+        snprintf(scope->device_text, sizeof scope->device_text, "%.31s", device);
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* ---- the frame of a report ---- */
+
+static void let_go(struct report *report)
+{
+    db_close(report->db);
+    mem_free(report->path);
+    mem_free(report->processes);
+    mem_free(report->scopes);
+    report->db = NULL;
+}
+
+int report_begin(struct report *report, const struct command *command,
+                 const struct report_options *options, const char *named)
+{
+    *report = (struct report){.command = command, .options = options};
+    int code = report_open_database(&report->db, &report->path, named);
+    if (code)
+        return code;
+    int err = db_exec(report->db, "BEGIN");
+    if (err == 0)
+        err = read_processes(report);
+    if (err == 0)
+        code = select_processes(report);
+    if (err == 0 && !code)
+        err = check_device(report, &code);
+    if (err == 0 && !code)
+        err = read_scopes(report);
+    if (err < 0)
+        code = report_failed(report->path, err, db_message(report->db));
+    if (code) {
+        let_go(report);
+        return code;
+    }
+    emit_begin(&report->emit, (enum emit_format)options->format, options->no_colour, command->name,
+               report->path);
+    return 0;
+}
+
+static int warn_of_loss(struct report *report)
+{
+    struct loss loss;
+    struct buf text = {0};
+    char number[HUMAN_MAX], time[HUMAN_MAX];
+    int64_t *ids = mem_alloc(report->process_count, sizeof *ids);
+    if (!ids)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < report->process_count; i++)
+        ids[i] = report->processes[i].id;
+    int err = loss_read(report->db, ids, report->process_count, &loss);
+    mem_free(ids);
+    if (err < 0 || loss.events == 0)
+        return err;
+    buf_print(&text, "approximate from seq %" PRId64 " (%s): %s event%s lost (", loss.first_seq,
+              human_ns(time, loss.first_ns), human_count(number, loss.events),
+              loss.events == 1 ? "" : "s");
+    for (size_t i = 0; i < loss.kind_count; i++)
+        buf_print(&text, "%s%s %s", i ? ", " : "", loss.kinds[i].name,
+                  human_count(number, loss.kinds[i].n));
+    buf_text(&text, ")");
+    emit_warning(&report->emit, "%s", buf_string(&text));
+    err = text.broken ? ERR_NOMEM : 0;
+    buf_clear(&text);
+    return err;
+}
+
+static int warn_of_end(struct report *report)
+{
+    bool finished;
+    int64_t last_ns;
+    char time[HUMAN_MAX];
+    int err = loss_read_finished(report->db, &finished, &last_ns);
+    if (err == 0 && !finished)
+        emit_warning(&report->emit,
+                     "still being written, or the recorder was killed: this reaches to %s",
+                     human_ns(time, last_ns));
+    return err;
+}
+
+int report_end(struct report *report, int err)
+{
+    int code = EXIT_FINE;
+    if (err >= 0)
+        err = warn_of_end(report);
+    if (err >= 0)
+        err = warn_of_loss(report);
+    if (err >= 0)
+        err = db_exec(report->db, "COMMIT");
+    if (err < 0) {
+        code = report_failed(report->path, err, db_message(report->db));
+        emit_drop(&report->emit);
+        let_go(report);
+        return code;
+    }
+    db_close(report->db);
+    report->db = NULL;
+    if (emit_finish(&report->emit, stdout) < 0)
+        code = report_failed(report->path, ERR_NOMEM, NULL);
+    let_go(report);
+    return code;
+}
+
+/* ---- small things ---- */
+
+void report_cells(struct emit *emit, struct db_stmt *row, int first, int count)
+{
+    for (int at = first; at < first + count; at++) {
+        switch (db_column_type(row, at)) {
+        case DB_NULL:
+            emit_null(emit);
+            break;
+        case DB_INT:
+            emit_int(emit, db_column_int(row, at));
+            break;
+        case DB_REAL:
+            emit_real(emit, db_column_real(row, at));
+            break;
+        case DB_TEXT: {
+            const char *text = db_column_text(row, at);
+            emit_text_n(emit, text, (size_t)db_column_bytes(row, at));
+            break;
+        }
+        case DB_BLOB: {
+            const char *bytes = db_column_text(row, at);
+            emit_blob(emit, bytes, (size_t)db_column_bytes(row, at));
+            break;
+        }
+        }
+    }
+}
+
+void report_heading(struct report *report, const char *what, const struct report_scope *scope)
+{
+    char rank[32] = "";
+    if (scope->process.rank != REPORT_ANY)
+        snprintf(rank, sizeof rank, ", rank %" PRId64, scope->process.rank);
+    emit_heading(&report->emit, "%s of process %" PRId64 " (pid %" PRId64 "%s) on %s", what,
+                 scope->process.id, scope->process.pid, rank, scope->device_text);
+}
+
+void report_nothing(struct report *report, const char *key, const struct emit_column *columns,
+                    size_t count)
+{
+    struct db_stmt *stmt = NULL;
+    int row = DB_DONE;
+    if (report->emit.format != EMIT_TABLE)
+        emit_section(&report->emit, key, NULL, EMIT_ROWS, columns, count);
+    emit_note(&report->emit, "no memory was reported by what this asks for");
+    if (db_prepare(report->db, &stmt, "SELECT id, why_not FROM process WHERE why_not <> ''") == 0)
+        row = db_step(stmt);
+    for (; row == DB_ROW; row = db_step(stmt))
+        if (find_process(report, db_column_int(stmt, 0)))
+            emit_note(&report->emit, "process %" PRId64 ": %s", db_column_int(stmt, 0),
+                      db_column_text(stmt, 1));
+    db_finalize(stmt);
+}

@@ -1,0 +1,94 @@
+/*
+ * report.h - what every report shares: its options, the database, which processes and devices are
+ * asked for, and the last lines that say how far the numbers can be believed.
+ *
+ *     struct report report;
+ *     int code = report_begin(&report, call->command, &options.common, named);
+ *     if (code)
+ *         return code;
+ *     int err = ...queries and emit_*(&report.emit, ...)...;
+ *     return report_end(&report, err);
+ *
+ * All queries of a report see one instant of the database: they run in one read transaction, which
+ * ends before anything is printed.
+ */
+#ifndef TIDEMARK_VIEWER_REPORT_H
+#define TIDEMARK_VIEWER_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "commands.h"
+#include "db.h"
+#include "emit.h"
+#include "options.h"
+
+#define REPORT_ANY (-1)
+
+struct report_options {
+    int64_t process; /* process.id or pid, REPORT_ANY */
+    int64_t rank;    /* REPORT_ANY */
+    const char *device;
+    struct option_range steps;
+    int format; /* enum emit_format */
+    bool no_colour;
+};
+#define REPORT_OPTIONS                                                                             \
+    {                                                                                              \
+        .process = REPORT_ANY, .rank = REPORT_ANY, .steps = {INT64_MIN, INT64_MAX},                \
+    }
+
+extern const struct option report_option_table[];
+extern const char *const report_formats[];
+
+struct report_process {
+    int64_t id;
+    int64_t pid;
+    int64_t rank; /* REPORT_ANY = it has none */
+};
+
+/* A process and a device that it had memory on. */
+struct report_scope {
+    struct report_process process;
+    int64_t device; /* device.id */
+    char device_text[32];
+};
+
+struct report {
+    const struct command *command;
+    const struct report_options *options;
+    char *path;
+    struct db *db;
+    struct emit emit;
+    struct report_process *processes; /* those asked for, by id */
+    size_t process_count, process_cap;
+    struct report_scope *scopes; /* those asked for, by process and device */
+    size_t scope_count, scope_cap;
+};
+
+/* Opens the database, the newest one here if none is named, and resolves --process, --rank and
+ * --device. 0, or the exit code after the message was printed: then nothing is left open. */
+int report_begin(struct report *report, const struct command *command,
+                 const struct report_options *options, const char *named);
+/* Adds the last lines, closes, prints. `err` is what the queries came to. */
+int report_end(struct report *report, int err);
+
+/* Instead of the report's first section, where no process had any memory: an empty one for
+ * programs, and for people the reasons that the processes gave. */
+void report_nothing(struct report *report, const char *key, const struct emit_column *columns,
+                    size_t count);
+
+bool report_has_steps(const struct report_options *options); /* --steps was given */
+
+/* Opens and says what is wrong with it if it cannot be. *path is the name used, to be freed. */
+int report_open_database(struct db **db, char **path, const char *named);
+/* Prints what went wrong with the database; returns the exit code for it. */
+int report_failed(const char *path, int err, const char *message);
+
+/* Pushes `count` columns of the row from `first` on, each as what it is. */
+void report_cells(struct emit *emit, struct db_stmt *row, int first, int count);
+/* A heading such as "Phases of process 2 (pid 4711, rank 1) on cuda:0". */
+void report_heading(struct report *report, const char *what, const struct report_scope *scope);
+
+#endif
