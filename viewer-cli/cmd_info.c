@@ -72,12 +72,16 @@ static const struct emit_column recording_columns[] = {
     {"ended", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
     {"finished", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {NULL, "complete", EMIT_TEXT, EMIT_PEOPLE},
+    {"not_loaded", "not loaded", EMIT_TEXT, EMIT_IF_KNOWN},
 };
 
 static const char recording_sql[] =
-    "SELECT p.argv, p.host, (SELECT real_ns - run_ns FROM clock ORDER BY run_ns LIMIT 1),"
-    "  (SELECT max(end_ns) FROM process), p.ended, p.exit_code, p.signal,"
-    "  (SELECT coalesce(sum(n), 0) FROM lost)"
+    "SELECT coalesce(p.argv, (SELECT value FROM meta WHERE key = 'command')),"
+    "  coalesce(p.host, (SELECT value FROM meta WHERE key = 'host')),"
+    "  (SELECT real_ns - run_ns FROM clock ORDER BY run_ns LIMIT 1),"
+    "  coalesce((SELECT value FROM meta WHERE key = 'run_ns'), (SELECT max(end_ns) FROM process)),"
+    "  p.ended, p.exit_code, p.signal, (SELECT coalesce(sum(n), 0) FROM lost),"
+    "  (SELECT value FROM meta WHERE key = 'guest' AND value <> 'loaded')"
     " FROM (SELECT 1) LEFT JOIN process p ON p.id = (SELECT min(id) FROM process)";
 
 static int64_t file_bytes(const char *path)
@@ -129,6 +133,7 @@ static int put_recording(struct report *report)
         emit_buf(emit, &ended);
         emit_int(emit, finished);
         emit_text(emit, complete_text(finished, db_column_int(stmt, 7) > 0));
+        report_cells(emit, stmt, 8, 1);
     }
     db_finalize(stmt);
     return err < 0 ? err : 0;

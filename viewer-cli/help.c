@@ -62,7 +62,12 @@ static void put_options(FILE *out, const char *title, const struct option *optio
     fprintf(out, "\n%s\n", title);
     for (const struct option *o = options; o->name; o++) {
         option_label(label, sizeof label, o);
-        fprintf(out, "  %-*s  %s\n", widest, label, o->help);
+        size_t line = strcspn(o->help, "\n");
+        fprintf(out, "  %-*s  %.*s\n", widest, label, (int)line, o->help);
+        for (const char *at = o->help + line; *at; at += line) {
+            line = strcspn(++at, "\n");
+            fprintf(out, "  %-*s  %.*s\n", widest, "", (int)line, at);
+        }
     }
 }
 

@@ -26,7 +26,7 @@ struct option {
     enum option_kind kind;
     size_t at;
     const char *value;          /* what --help calls the value; NULL for a flag */
-    const char *help;           /* one line, without a full stop */
+    const char *help;           /* lines of 50 letters or so, without a full stop */
     const char *const *choices; /* OPT_CHOICE: ends with NULL */
     int64_t least;              /* OPT_INT: smallest value that makes sense */
 };

@@ -1,0 +1,99 @@
+/*
+ * tidemark record: runs a program and records it. All the work is the recorder's; here are its
+ * options, the path of the guest library, and the ways out.
+ */
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "buf.h"
+#include "commands.h"
+#include "error.h"
+#include "guest_path.h"
+#include "log.h"
+#include "mem.h"
+#include "record.h"
+
+struct record_command {
+    const char *output;
+    int wait; /* index into waits */
+};
+
+static const char *const waits[] = {"grace", "all", "root", NULL};
+static const enum record_wait wait_of[] = {RECORD_WAIT_GRACE, RECORD_WAIT_ALL, RECORD_WAIT_ROOT};
+
+static void warn(void *context, const char *text)
+{
+    (void)context;
+    log_say(LOG_WARNING, "%s", text);
+}
+
+static int leave(struct record_result *result, int err)
+{
+    int code = result->exit_code, number = result->signal;
+    if (err < 0 && buf_string(&result->summary.failure)[0] == '\0')
+        log_say(LOG_ERROR, "record: %s", base_err_text(err));
+    record_print_summary(result);
+    record_result_clear(result);
+    if (number)
+        record_die_by(number);
+    return code;
+}
+
+static int cmd_record(const struct command_call *call)
+{
+    struct record_command options = {0};
+    struct record_result result = {0};
+    char guest[PATH_MAX];
+    char **arguments;
+    int count, code;
+
+    if (!command_parse(call, &options, &arguments, &count, &code))
+        return code;
+    /* Without the library the program runs all the same, and the recording says why it is empty. */
+    bool found = guest_path_find(guest, sizeof guest) == 0;
+    struct record_options record = {
+        .output = options.output,
+        .wait = wait_of[options.wait],
+        .guest = found ? guest : NULL,
+        .argv = (const char *const *)arguments,
+        .warn = warn,
+    };
+    int err = record_run(&record, &result);
+    mem_free(arguments);
+    return leave(&result, err);
+}
+
+static const struct option option_table[] = {
+    {"output", 'o', OPT_TEXT, offsetof(struct record_command, output), "FILE",
+     "the database to make (tidemark.DATE-TIME-PID.db)", NULL, 0},
+    {"wait", 'w', OPT_CHOICE, offsetof(struct record_command, wait), "WHOM",
+     "all: until every descendant has ended; root: for none;\n"
+     "grace: for two seconds after the program's end",
+     waits, 0},
+    {0},
+};
+
+const struct command command_record = {
+    .name = "record",
+    .group = COMMAND_RECORD,
+    .run = cmd_record,
+    .summary = "run a program and record its memory into a database",
+    .arguments = "[--] COMMAND [ARGUMENTS]",
+    .options = option_table,
+    .runs_program = true,
+    .least = 1,
+    .most = -1,
+    .description =
+        "Runs COMMAND with its arguments, and writes what it and its descendants do with memory "
+        "into one SQLite file. The program is not changed; its exit status and a death by signal "
+        "become those of this command. Ctrl-C belongs to the program. At the end five lines on "
+        "stderr say where the recording is and what is in it.",
+    .examples =
+        {
+            {"tidemark record -- python3 train.py", "then: tidemark peak"},
+            {"tidemark record -o run.db -- torchrun --nproc-per-node 2 train.py",
+             "all ranks in one database"},
+        },
+};
