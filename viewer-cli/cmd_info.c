@@ -257,8 +257,8 @@ static const char rows_sql[] = "SELECT 'allocation', count(*) FROM allocation UN
 
 static const char trouble_sql[] =
     "SELECT process, kind, count(*), min(seq), detail FROM anomaly GROUP BY process, kind"
-    " UNION ALL SELECT process, 'torn event, its thread ' ||"
-    "   CASE why WHEN 'dead' THEN 'died' ELSE 'stood still' END, count(*), min(seq), NULL"
+    " UNION ALL SELECT process, 'torn: its thread ' ||"
+    "   CASE why WHEN 'dead' THEN 'died' ELSE 'stood' END, count(*), min(seq), NULL"
     "   FROM torn GROUP BY process, why"
     " UNION ALL SELECT process, 'thinned: ' || what, sum(n), min(first_seq), NULL"
     "   FROM thinned GROUP BY process, what"
@@ -387,13 +387,17 @@ static int cmd_info(const struct command_call *call)
     return report_end(&report, put_all(&report));
 }
 
+static const struct option option_table[] = {
+    REPORT_OPTION_PROCESS, REPORT_OPTION_RANK, REPORT_OPTION_FORMAT, REPORT_OPTION_NO_COLOR, {0},
+};
+
 const struct command command_info = {
     .name = "info",
     .group = COMMAND_LOOK,
     .run = cmd_info,
     .summary = "what a recording is, what is in it, and what is missing",
     .arguments = "[DATABASE]",
-    .report = true,
+    .options = option_table,
     .most = 1,
     .description =
         "Prints the file, the program, when it ran and how it ended; its processes and which "

@@ -62,6 +62,7 @@ static const struct emit_column where_columns[] = {
     {"kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"seq", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"phase_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"phase_path", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"live_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"live_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"before_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
@@ -80,20 +81,17 @@ static void put_where_text(struct emit *emit, const struct peak *peak)
     if (peak->step != PEAK_NONE)
         buf_print(&text, "step %" PRId64 ", ", peak->step);
     buf_print(&text, "%s, %s after the start (seq %" PRId64 ")",
-              peak->phase_name ? peak->phase_name : "no phase", human_ns(time, peak->at_ns),
+              peak->phase_path ? peak->phase_path : "no phase", human_ns(time, peak->at_ns),
               peak->seq);
     put_buf(emit, &text);
 }
 
-static void put_before_text(struct emit *emit, const struct peak *peak)
+static void put_held(struct emit *emit, int64_t bytes, int64_t blocks, const char *which)
 {
     struct buf text = {0};
-    char bytes[HUMAN_MAX], blocks[HUMAN_MAX];
-    buf_print(&text, "%s in %s blocks, older than this phase",
-              human_bytes(bytes, peak->before_bytes), human_count(blocks, peak->before_blocks));
-    put_buf(emit, &text);
-    buf_print(&text, "%s in %s blocks, by this phase", human_bytes(bytes, peak->added_bytes),
-              human_count(blocks, peak->added_blocks));
+    char amount[HUMAN_MAX], count[HUMAN_MAX];
+    buf_print(&text, "%s in %s block%s %s", human_bytes(amount, bytes), human_count(count, blocks),
+              blocks == 1 ? "" : "s", which);
     put_buf(emit, &text);
 }
 
@@ -111,6 +109,7 @@ static void put_where(const struct peak_part *part)
     emit_text(emit, peak->phase_kind);
     emit_int(emit, peak->seq);
     put_known(emit, peak->phase);
+    emit_text(emit, peak->phase_path);
     emit_int(emit, peak->bytes);
     emit_int(emit, peak->blocks);
     emit_int(emit, peak->before_bytes);
@@ -118,7 +117,8 @@ static void put_where(const struct peak_part *part)
     emit_int(emit, peak->added_bytes);
     emit_int(emit, peak->added_blocks);
     put_where_text(emit, peak);
-    put_before_text(emit, peak);
+    put_held(emit, peak->before_bytes, peak->before_blocks, "older than this phase");
+    put_held(emit, peak->added_bytes, peak->added_blocks, "born in it");
 }
 
 /* ---- the ladder ---- */
@@ -351,7 +351,7 @@ static int put_all(struct report *report, int64_t top)
         any = any || peaks[i].found;
     }
     if (err >= 0 && !any)
-        emit_note(&report->emit, "no memory was reported in what this asks for");
+        report_nothing(report);
     if (err >= 0 && report->emit.format == EMIT_TABLE)
         put_for_people(report, all);
     else if (err >= 0)

@@ -34,6 +34,7 @@ static const struct emit_column columns[] = {
     {"begin_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
     {"end_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
     {NULL, "time", EMIT_NS, EMIT_PEOPLE | EMIT_NONE},
+    {NULL, "ended", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_IF_KNOWN},
     {"kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"ordinal", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"phase_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -74,11 +75,14 @@ static const char sql[] =
 
 struct listing {
     struct report *report;
+    const struct report_scope *scope;
     bool all;
     struct map depths; /* phase.id to how many phases are around it */
     int64_t hidden;
     int64_t peak, peak_at; /* the row with the highest phase_peak */
     struct buf peak_name;
+    bool open;   /* the section is */
+    bool broken; /* without memory */
 };
 
 static int64_t depth_of(struct listing *list, struct db_stmt *row)
@@ -92,20 +96,24 @@ static int64_t depth_of(struct listing *list, struct db_stmt *row)
     return (int64_t)depth;
 }
 
-/* The name as people see it: indented, and with how it ended if that was not the usual way. */
 static void put_name(struct listing *list, struct db_stmt *row, int64_t depth)
 {
     struct buf name = {0};
-    const char *ended = db_column_text(row, AT_ENDED);
     for (int64_t i = 0; i < depth && i < 20; i++)
         buf_text(&name, "  ");
     buf_text(&name, db_column_text(row, AT_PHASE));
-    if (db_column_type(row, AT_END) == DB_NULL)
-        buf_text(&name, " (open)");
-    else if (strcmp(ended, "end") != 0 && *ended)
-        buf_print(&name, " (%s)", ended);
-    emit_text_n(&list->report->emit, buf_string(&name), name.count);
+    list->broken = list->broken || name.broken;
+    emit_text(&list->report->emit, buf_string(&name));
     buf_clear(&name);
+}
+
+/* How it ended, if that was not the usual way. */
+static void put_ending(struct listing *list, struct db_stmt *row)
+{
+    const char *ended = db_column_text(row, AT_ENDED);
+    if (db_column_type(row, AT_END) == DB_NULL)
+        ended = "still open";
+    emit_text(&list->report->emit, *ended && strcmp(ended, "end") != 0 ? ended : NULL);
 }
 
 static void note_peak(struct listing *list, struct db_stmt *row)
@@ -137,6 +145,11 @@ static int put_row(struct listing *list, struct db_stmt *row)
         list->hidden++;
         return 0;
     }
+    if (!list->open) {
+        report_heading(list->report, "Phases", list->scope);
+        EMIT_SECTION(emit, "phases", NULL, EMIT_ROWS, columns);
+        list->open = true;
+    }
     report_cells(emit, row, AT_PROCESS, 4);
     put_name(list, row, depth);
     report_cells(emit, row, AT_ALLOCATED, 8);
@@ -144,6 +157,7 @@ static int put_row(struct listing *list, struct db_stmt *row)
         emit_null(emit);
     else
         emit_int(emit, db_column_int(row, AT_END) - db_column_int(row, AT_BEGIN));
+    put_ending(list, row);
     report_cells(emit, row, AT_KIND, 4);
     emit_int(emit, depth);
     report_cells(emit, row, AT_ALLOCS, 4);
@@ -171,21 +185,20 @@ static void put_summary(struct listing *list)
 {
     struct emit *emit = &list->report->emit;
     char text[HUMAN_MAX];
-    if (list->peak >= 0)
-        emit_line(emit, "highest: %s in %s", human_bytes(text, list->peak),
-                  buf_string(&list->peak_name));
+    if (!list->open)
+        report_heading(list->report, "Phases", list->scope);
+    emit_line(emit, "highest: %s in %s", human_bytes(text, list->peak),
+              buf_string(&list->peak_name));
     if (list->hidden)
         emit_line(emit, "%s stretch%s between phases without memory traffic: --all shows %s",
                   human_count(text, list->hidden), list->hidden == 1 ? "" : "es",
                   list->hidden == 1 ? "it" : "them");
 }
 
-static int put_scope(struct report *report, const struct report_scope *scope, bool all)
+static int put_scope(struct report *report, const struct report_scope *scope, bool all, bool *any)
 {
-    struct listing list = {.report = report, .all = all, .peak = -1};
+    struct listing list = {.report = report, .scope = scope, .all = all, .peak = -1};
     struct db_stmt *stmt = NULL;
-    report_heading(report, "Phases", scope);
-    EMIT_SECTION(&report->emit, "phases", NULL, EMIT_ROWS, columns);
     int err = query(report, scope, &stmt);
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
         err = put_row(&list, stmt);
@@ -193,8 +206,11 @@ static int put_scope(struct report *report, const struct report_scope *scope, bo
             break;
     }
     db_finalize(stmt);
-    if (err >= 0)
+    if (err >= 0 && list.peak >= 0)
         put_summary(&list);
+    *any = *any || list.peak >= 0;
+    if (list.broken || list.peak_name.broken)
+        err = ERR_NOMEM;
     map_clear(&list.depths);
     buf_clear(&list.peak_name);
     return err < 0 ? err : 0;
@@ -206,6 +222,7 @@ static int cmd_phases(const struct command_call *call)
     struct report report;
     char **arguments;
     int count, code, err = 0;
+    bool any = false;
 
     if (!command_parse(call, &options, &arguments, &count, &code))
         return code;
@@ -213,16 +230,18 @@ static int cmd_phases(const struct command_call *call)
     mem_free(arguments);
     if (code)
         return code;
-    if (report.scope_count == 0)
-        report_nothing(&report, "phases", columns, sizeof columns / sizeof *columns);
+    if (report.emit.format != EMIT_TABLE)
+        EMIT_SECTION(&report.emit, "phases", NULL, EMIT_ROWS, columns);
     for (size_t i = 0; i < report.scope_count && err >= 0; i++)
-        err = put_scope(&report, &report.scopes[i], options.all);
+        err = put_scope(&report, &report.scopes[i], options.all, &any);
+    if (err >= 0 && !any)
+        report_nothing(&report);
     return report_end(&report, err);
 }
 
 static const struct option option_table[] = {
     {"all", 'a', OPT_FLAG, offsetof(struct phases_options, all), NULL,
-     "also the time between phases in which nothing was allocated or freed", NULL, 0},
+     "also the time between phases without any\nallocation or free", NULL, 0},
     {0},
 };
 

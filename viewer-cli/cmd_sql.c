@@ -215,11 +215,9 @@ static int cmd_sql(const struct command_call *call)
 
 static const struct option option_table[] = {
     {"schema", 0, OPT_FLAG, offsetof(struct sql_options, schema), NULL,
-     "print the schema, with what each table, column and view means", NULL, 0},
-    {"format", 'f', OPT_CHOICE, offsetof(struct report_options, format), "FORMAT",
-     "table, csv or json", report_formats, 0},
-    {"no-color", 0, OPT_FLAG, offsetof(struct report_options, no_colour), NULL,
-     "never any colour; NO_COLOR does the same", NULL, 0},
+     "print the schema: what tables, columns and views mean", NULL, 0},
+    REPORT_OPTION_FORMAT,
+    REPORT_OPTION_NO_COLOR,
     {0},
 };
 

@@ -93,12 +93,12 @@ void help_command(FILE *out, const struct command *command)
             *command->arguments ? " " : "", command->arguments);
     put_paragraphs(out, command->description);
     put_options(out, "Options", command->options);
-    if (command->report) {
+    if (command->report)
         put_options(out, "Options of every report", report_option_table);
+    if (strcmp(command->arguments, "[DATABASE]") == 0)
         fputs("\nDATABASE is a file that 'tidemark record' wrote; when it is not named, the\n"
               "newest tidemark.*.db in this folder.\n",
               out);
-    }
     if (command->examples[0].line)
         fputs("\nExamples\n", out);
     for (const struct command_example *at = command->examples; at->line; at++)
@@ -109,7 +109,9 @@ void help_command(FILE *out, const struct command *command)
               "4 internal error.\n",
               out);
     else
-        fputs("0 fine, 2 wrong usage, 3 unreadable or damaged input, 4 internal error.\n", out);
+        fputs("0 fine, 2 wrong usage, 3 unreadable or damaged input,\n"
+              "4 internal error.\n",
+              out);
 }
 
 void help_version(FILE *out)
@@ -118,9 +120,8 @@ void help_version(FILE *out)
     fprintf(out, "SQLite %s\n", db_sqlite_version());
     fprintf(out, "schema version %d\n", DB_VERSION);
     fprintf(out, "event format %u\n", EVENT_FORMAT);
-#ifdef TIDEMARK_CUDA_VERSION
-    fprintf(out, "CUDA parts: built with %s\n", TIDEMARK_CUDA_VERSION);
-#else
-    fprintf(out, "no CUDA parts in this build\n");
-#endif
+    if (strncmp(TIDEMARK_CUDA_PARTS, "none", 4) == 0)
+        fprintf(out, "no CUDA parts in this build\n");
+    else
+        fprintf(out, "CUDA at build time: %s\n", TIDEMARK_CUDA_PARTS);
 }

@@ -2,15 +2,25 @@
  * main.c - finds the command, runs it, and makes sure that what it printed has arrived.
  */
 #include <errno.h>
-#include <locale.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "error.h"
 #include "help.h"
 #include "log.h"
+
+/* Has whoever read our output gone away? Asked of the pipe itself, because the errno of a write
+ * that failed inside stdio may be long gone. */
+static bool reader_is_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
 
 /* A full disk or a closed pipe shows when the last bytes are written; a reader that had enough, as
  * `head` has, is told nothing. */
@@ -20,7 +30,7 @@ static int check_stdout(int exit_code)
     int number = errno;
     if (!failed)
         return exit_code;
-    if (number != EPIPE)
+    if (number != EPIPE && !reader_is_gone())
         log_say(LOG_ERROR, "cannot write to stdout: %s", strerror(number));
     return exit_code ? exit_code : EXIT_INTERNAL;
 }
@@ -57,6 +67,7 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
 static int dispatch(int argc, char **argv)
 {
     const char *near;
+    void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     if (argc < 2) {
         help_overview(stderr);
         return EXIT_USAGE;
@@ -76,6 +87,9 @@ static int dispatch(int argc, char **argv)
     const struct command *command = command_find(argv[1], &near);
     if (!command)
         return unknown_command(argv[1], near);
+    /* A recorded program must begin with signals as they are; all else here sees EPIPE instead. */
+    if (command->runs_program)
+        signal(SIGPIPE, before);
     return command->run(&(struct command_call){command, argc - 2, argv + 2});
 }
 

@@ -15,18 +15,14 @@
 const char *const report_formats[] = {"table", "csv", "json", NULL};
 
 const struct option report_option_table[] = {
-    {"process", 'p', OPT_INT, offsetof(struct report_options, process), "N",
-     "only this process: its number in the recording, or its pid", NULL, 0},
-    {"rank", 'r', OPT_INT, offsetof(struct report_options, rank), "R",
-     "only the process with this rank of torch.distributed", NULL, 0},
-    {"device", 'd', OPT_TEXT, offsetof(struct report_options, device), "NAME",
-     "only this device: cpu, cuda:0, ...", NULL, 0},
-    {"steps", 's', OPT_RANGE, offsetof(struct report_options, steps), "A..B",
-     "only these steps; A.., ..B and A work too", NULL, 0},
-    {"format", 'f', OPT_CHOICE, offsetof(struct report_options, format), "FORMAT",
-     "table, csv or json; bytes and ns are exact in the last two", report_formats, 0},
-    {"no-color", 0, OPT_FLAG, offsetof(struct report_options, no_colour), NULL,
-     "never any colour; NO_COLOR does the same", NULL, 0},
+    REPORT_OPTION_PROCESS,
+    REPORT_OPTION_RANK,
+    {"device", 'd', OPT_TEXT, REPORT_AT(device), "NAME", "only this device: cpu, cuda:0, ...", NULL,
+     0},
+    {"steps", 's', OPT_RANGE, REPORT_AT(steps), "A..B", "only these steps; A.., ..B and A work too",
+     NULL, 0},
+    REPORT_OPTION_FORMAT,
+    REPORT_OPTION_NO_COLOR,
     {0},
 };
 
@@ -361,14 +357,20 @@ void report_heading(struct report *report, const char *what, const struct report
                  scope->process.id, scope->process.pid, rank, scope->device_text);
 }
 
-void report_nothing(struct report *report, const char *key, const struct emit_column *columns,
-                    size_t count)
+static bool is_narrowed(const struct report_options *options)
+{
+    return options->process != REPORT_ANY || options->rank != REPORT_ANY || options->device ||
+           report_has_steps(options);
+}
+
+void report_nothing(struct report *report)
 {
     struct db_stmt *stmt = NULL;
     int row = DB_DONE;
-    if (report->emit.format != EMIT_TABLE)
-        emit_section(&report->emit, key, NULL, EMIT_ROWS, columns, count);
-    emit_note(&report->emit, "no memory was reported by what this asks for");
+    emit_note(&report->emit, "no memory was reported%s",
+              is_narrowed(report->options) ? " in what these options ask for" : "");
+    if (report->scope_count > 0)
+        return;
     if (db_prepare(report->db, &stmt, "SELECT id, why_not FROM process WHERE why_not <> ''") == 0)
         row = db_step(stmt);
     for (; row == DB_ROW; row = db_step(stmt))

@@ -39,8 +39,32 @@ struct report_options {
         .process = REPORT_ANY, .rank = REPORT_ANY, .steps = {INT64_MIN, INT64_MAX},                \
     }
 
+/* For reports that take all of them; others list those that mean something to them. */
 extern const struct option report_option_table[];
 extern const char *const report_formats[];
+
+#define REPORT_AT(member) offsetof(struct report_options, member)
+#define REPORT_OPTION_PROCESS                                                                      \
+    {                                                                                              \
+        "process", 'p', OPT_INT, REPORT_AT(process), "N",                                          \
+            "only this process: its number in the recording,\nor its pid", NULL, 0                 \
+    }
+#define REPORT_OPTION_RANK                                                                         \
+    {                                                                                              \
+        "rank", 'r', OPT_INT, REPORT_AT(rank), "R",                                                \
+            "only the process of this rank of torch.distributed", NULL, 0                          \
+    }
+#define REPORT_OPTION_FORMAT                                                                       \
+    {                                                                                              \
+        "format", 'f', OPT_CHOICE, REPORT_AT(format), "FORMAT",                                    \
+            "table, csv or json; the last two are exact:\nbytes and nanoseconds", report_formats,  \
+            0                                                                                      \
+    }
+#define REPORT_OPTION_NO_COLOR                                                                     \
+    {                                                                                              \
+        "no-color", 0, OPT_FLAG, REPORT_AT(no_colour), NULL,                                       \
+            "never any colour; NO_COLOR does the same", NULL, 0                                    \
+    }
 
 struct report_process {
     int64_t id;
@@ -74,10 +98,8 @@ int report_begin(struct report *report, const struct command *command,
 /* Adds the last lines, closes, prints. `err` is what the queries came to. */
 int report_end(struct report *report, int err);
 
-/* Instead of the report's first section, where no process had any memory: an empty one for
- * programs, and for people the reasons that the processes gave. */
-void report_nothing(struct report *report, const char *key, const struct emit_column *columns,
-                    size_t count);
+/* Notes that there was nothing to report on, and the reasons that the processes gave. */
+void report_nothing(struct report *report);
 
 bool report_has_steps(const struct report_options *options); /* --steps was given */
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buf.h"
 #include "error.h"
 #include "mem.h"
 
@@ -97,6 +98,39 @@ static int read_phase(struct db *db, struct peak *out)
             err = ERR_NOMEM;
     }
     db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+enum { DEEPEST = 64 };
+
+/* From the inside out; a phase that is deeper than anybody nests shows its inner names. */
+static int read_path(struct db *db, struct peak *out)
+{
+    struct db_stmt *stmt = NULL;
+    struct buf path = {0};
+    int64_t id = out->phase;
+    int err = db_prepare(db, &stmt, "SELECT name, parent FROM phase WHERE id = ?");
+    for (int depth = 0; err >= 0 && id != PEAK_NONE && depth < DEEPEST; depth++) {
+        struct buf longer = {0};
+        db_bind_int(stmt, 0, id);
+        err = db_step(stmt);
+        if (err != DB_ROW)
+            break;
+        buf_text(&longer, db_column_text(stmt, 0));
+        if (depth)
+            buf_print(&longer, " > %s", buf_string(&path));
+        id = int_or_none(stmt, 1);
+        db_reset(stmt);
+        longer.broken = longer.broken || path.broken;
+        buf_clear(&path);
+        path = longer;
+    }
+    db_finalize(stmt);
+    if (path.broken) {
+        buf_clear(&path);
+        return ERR_NOMEM;
+    }
+    out->phase_path = path.data;
     return err < 0 ? err : 0;
 }
 
@@ -265,6 +299,8 @@ int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step
         return err;
     err = read_phase(db, out);
     if (err == 0)
+        err = read_path(db, out);
+    if (err == 0)
         err = read_device_used(db, out);
     if (err == 0)
         err = read_living(db, out);
@@ -292,6 +328,7 @@ void peak_clear(struct peak *peak)
 {
     mem_free(peak->phase_name);
     mem_free(peak->phase_kind);
+    mem_free(peak->phase_path);
     clear_groups(&peak->sites);
     clear_groups(&peak->births);
     clear_groups(&peak->categories);

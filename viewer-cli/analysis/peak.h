@@ -45,6 +45,7 @@ struct peak {
     int64_t phase_begin_allocated;       /* when that phase began; PEAK_NONE */
     int64_t step;                        /* PEAK_NONE */
     char *phase_name, *phase_kind;       /* NULL */
+    char *phase_path;                    /* with the phases around it: "forward > encoder"; NULL */
     int64_t bytes, blocks;               /* of the blocks that lived */
     int64_t before_bytes, before_blocks; /* born before the phase */
     int64_t added_bytes, added_blocks;   /* born in it */
