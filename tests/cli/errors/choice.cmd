@@ -1,0 +1,1 @@
+tidemark phases --format tabel train.db

@@ -1,0 +1,1 @@
+tidemark peak ranks.db --device cuda:9

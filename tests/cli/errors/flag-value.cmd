@@ -1,0 +1,1 @@
+tidemark phases --all=yes train.db

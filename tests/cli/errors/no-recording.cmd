@@ -1,0 +1,3 @@
+mkdir none
+cd none
+tidemark peak

@@ -1,0 +1,1 @@
+tidemark peak --stpes 1 train.db

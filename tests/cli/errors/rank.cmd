@@ -1,0 +1,1 @@
+tidemark phases ranks.db --rank 7 --process 101

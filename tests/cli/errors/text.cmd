@@ -1,0 +1,2 @@
+echo "hello" >note.db
+tidemark info note.db

@@ -1,0 +1,2 @@
+tr "\0" "\0" </dev/null >zero.db
+tidemark peak zero.db

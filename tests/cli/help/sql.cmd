@@ -1,0 +1,4 @@
+tidemark help sql
+tidemark sql --help >long
+tidemark help sql | cmp - long && echo same
+tidemark sql -h | cmp - long && echo same

@@ -1,0 +1,1 @@
+tidemark info empty.db | sed 's/^size .*/size SIZE/'

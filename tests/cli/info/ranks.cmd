@@ -1,0 +1,1 @@
+tidemark info ranks.db | sed 's/^size .*/size SIZE/'

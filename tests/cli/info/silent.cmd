@@ -1,0 +1,1 @@
+tidemark info silent.db | sed 's/^size .*/size SIZE/'

@@ -1,0 +1,1 @@
+tidemark info train.db | sed 's/^size .*/size SIZE/'

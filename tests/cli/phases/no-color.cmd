@@ -1,0 +1,1 @@
+COLUMNS=80 TERM=xterm script -qec 'tidemark phases train.db --steps 1 --no-color' /dev/null | tr -d '\r'

@@ -1,0 +1,1 @@
+tidemark phases ranks.db --process 101 --device cpu

@@ -1,0 +1,1 @@
+tidemark phases ranks.db -f csv

@@ -1,0 +1,1 @@
+tidemark phases silent.db --format=csv

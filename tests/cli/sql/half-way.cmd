@@ -1,0 +1,1 @@
+tidemark sql train.db "SELECT 1 AS one; SELECT nothing"

@@ -1,0 +1,1 @@
+echo 'SELECT count(*) AS n FROM allocation' | tidemark sql train.db -

@@ -1,0 +1,1 @@
+tidemark sql train.db "SELECT * FROM phases"
