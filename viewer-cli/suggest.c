@@ -40,7 +40,7 @@ unsigned suggest_distance(const char *a, const char *b)
 
 void suggest_offer(struct suggest *suggest, const char *known)
 {
-    size_t typed = strlen(suggest->word);
+    size_t typed = strnlen(suggest->word, SUGGEST_LONGEST);
     unsigned distance = suggest_distance(suggest->word, known);
     /* A third of the letters wrong is still the same word; so is its beginning alone. */
     bool beginning = typed >= 2 && strncmp(suggest->word, known, typed) == 0;

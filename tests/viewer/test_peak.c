@@ -1,0 +1,231 @@
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/loss.h"
+#include "analysis/peak.h"
+#include "buf.h"
+#include "db.h"
+#include "error.h"
+#include "mem.h"
+
+#define MIB(n) ((int64_t)(n)*1048576)
+
+static struct db *make(const char *name)
+{
+    struct db *db;
+    struct buf text = {0};
+    char path[512], part[4096];
+    size_t n;
+    snprintf(path, sizeof path, "%s/%s.sql", TEST_DATA, name);
+    FILE *file = fopen(path, "r");
+    REQUIRE(file != NULL);
+    while ((n = fread(part, 1, sizeof part, file)) > 0)
+        buf_add(&text, part, n);
+    fclose(file);
+    REQUIRE(db_create(&db, test_path(name)) == 0);
+    REQUIRE(db_exec(db, buf_string(&text)) == 0);
+    buf_clear(&text);
+    return db;
+}
+
+static int64_t ask(struct db *db, const char *sql)
+{
+    struct db_stmt *stmt;
+    REQUIRE(db_prepare(db, &stmt, sql) == 0);
+    REQUIRE(db_step(stmt) == DB_ROW);
+    int64_t value = db_column_int(stmt, 0);
+    db_finalize(stmt);
+    return value;
+}
+
+static const struct peak_group *find(const struct peak_groups *groups, const char *name)
+{
+    for (size_t i = 0; i < groups->count; i++)
+        if (groups->groups[i].name && strcmp(groups->groups[i].name, name) == 0)
+            return &groups->groups[i];
+    return NULL;
+}
+
+TEST(the_peak_of_a_training_run)
+{
+    struct db *db = make("train");
+    struct peak peak;
+    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, &peak), 0);
+    CHECK(peak.found && peak_is_valid(&peak));
+    CHECK_INT(peak.step, 1);
+    CHECK_STR(peak.phase_name, "backward");
+    CHECK_STR(peak.phase_path, "backward");
+    CHECK_INT(peak.allocated, MIB(4322));
+    CHECK_INT(peak.bytes, peak.allocated);
+    CHECK_INT(peak.phase_begin_allocated, MIB(3406));
+    CHECK_INT(peak.before_bytes, MIB(3406)); /* nothing of it was freed before the peak */
+    CHECK_INT(peak.added_bytes, MIB(916));   /* two gradients of the size of the logits */
+    CHECK_INT(peak.added_blocks, 2);
+    CHECK_INT(peak.requested, ask(db, "SELECT sum(requested) FROM live_at_peak"));
+    CHECK_INT(find(&peak.categories, "gradient")->bytes, MIB(280));
+    CHECK_INT(find(&peak.categories, "optimizer state")->bytes, MIB(560));
+    CHECK_INT(find(&peak.categories, "activation, held by the program")->bytes, MIB(458));
+    CHECK_STR(peak.sites.groups[0].name,
+              "backward (/usr/lib/python3/dist-packages/torch/_tensor.py:487)");
+    peak_clear(&peak);
+    db_close(db);
+}
+
+TEST(groups_agree_with_the_views)
+{
+    struct db *db = make("train");
+    struct db_stmt *stmt;
+    struct peak peak;
+    size_t rows = 0;
+    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, &peak), 0);
+    CHECK_INT(peak.seq, ask(db, "SELECT seq FROM peak"));
+    CHECK_INT(peak.at_ns, ask(db, "SELECT at_ns FROM peak"));
+    CHECK_INT(peak.phase, ask(db, "SELECT phase_id FROM peak"));
+    CHECK_INT(peak.reserved, ask(db, "SELECT reserved FROM peak"));
+    CHECK_INT(peak.blocks, ask(db, "SELECT count(*) FROM live_at_peak"));
+    CHECK_INT(db_prepare(db, &stmt, "SELECT category, bytes, blocks FROM peak_by_category"), 0);
+    for (; db_step(stmt) == DB_ROW; rows++) {
+        const struct peak_group *group = find(&peak.categories, db_column_text(stmt, 0));
+        REQUIRE(group != NULL);
+        CHECK_INT(group->bytes, db_column_int(stmt, 1));
+        CHECK_INT(group->blocks, db_column_int(stmt, 2));
+    }
+    db_finalize(stmt);
+    CHECK_INT(rows, peak.categories.count);
+    peak_clear(&peak);
+    db_close(db);
+}
+
+TEST(steps_narrow_the_search)
+{
+    struct db *db = make("train");
+    struct peak peak;
+    CHECK_INT(peak_read(db, 1, 1, 0, 0, &peak), 0);
+    CHECK_INT(peak.step, 0);
+    CHECK_INT(peak.allocated, MIB(3482));
+    CHECK(peak_is_valid(&peak));
+    CHECK(find(&peak.categories, "optimizer state") == NULL); /* there is none yet */
+    peak_clear(&peak);
+    CHECK_INT(peak_read(db, 1, 1, 7, 9, &peak), 0);
+    CHECK(!peak.found);
+    peak_clear(&peak);
+    CHECK_INT(peak_read(db, 2, 1, INT64_MIN, INT64_MAX, &peak), 0);
+    CHECK(!peak.found);
+    peak_clear(&peak);
+    db_close(db);
+}
+
+/* Keyframes make it quick; they may not change what comes out. */
+TEST(keyframes_change_nothing)
+{
+    struct db *db = make("train");
+    struct peak with, without;
+    CHECK_INT(ask(db, "SELECT count(*) > 0 FROM keyframe"), 1);
+    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, &with), 0);
+    CHECK_INT(db_exec(db, "DELETE FROM keyframe"), 0);
+    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, &without), 0);
+    CHECK_INT(with.bytes, without.bytes);
+    CHECK_INT(with.blocks, without.blocks);
+    CHECK_INT(with.sites.count, without.sites.count);
+    peak_clear(&with);
+    peak_clear(&without);
+    db_close(db);
+}
+
+TEST(a_threads_own_phase_counts_for_its_blocks)
+{
+    struct db *db = make("ranks");
+    struct peak peak;
+    CHECK_INT(peak_read(db, 2, 2, INT64_MIN, INT64_MAX, &peak), 0);
+    CHECK(peak_is_valid(&peak));
+    CHECK_INT(peak.requested, PEAK_NONE);
+    CHECK_INT(peak.reserved, PEAK_NONE);
+    CHECK_INT(find(&peak.births, "attention of the second decoder layer, by hand")->bytes,
+              INT64_C(12) << 30);
+    CHECK(strncmp(peak.phase_path, "forward > ", 10) == 0);
+    peak_clear(&peak);
+    db_close(db);
+}
+
+TEST(memory_may_run_out_anywhere)
+{
+    struct db *db = make("train");
+    long n = 1;
+    for (;; n++) {
+        struct peak peak;
+        mem_fail_after(n);
+        int err = peak_read(db, 1, 1, INT64_MIN, INT64_MAX, &peak);
+        mem_fail_after(0);
+        peak_clear(&peak);
+        if (err == 0)
+            break;
+        CHECK_INT(err, ERR_NOMEM);
+        REQUIRE(n < 1000);
+    }
+    CHECK(n > 10);
+    db_close(db);
+}
+
+TEST(losses_are_summed_for_the_processes_asked_for)
+{
+    struct db *db = make("ranks");
+    struct loss loss;
+    const int64_t both[] = {2, 3}, last[] = {3}, none[] = {1};
+    CHECK_INT(loss_read(db, both, 2, &loss), 0);
+    CHECK(loss_is_valid(&loss));
+    CHECK_INT(loss.events, 1043);
+    CHECK_INT(loss.first_seq, 17);
+    CHECK_INT(loss.kind_count, 3);
+    CHECK_STR(loss.kinds[0].name, "block_free");
+    CHECK_INT(loss_read(db, last, 1, &loss), 0);
+    CHECK_INT(loss.events, 1);
+    CHECK_INT(loss.first_seq, 30);
+    CHECK_INT(loss_read(db, none, 1, &loss), 0);
+    CHECK_INT(loss.events, 0);
+    CHECK(loss_is_valid(&loss));
+    db_close(db);
+}
+
+TEST(more_kinds_than_fit_are_still_counted)
+{
+    struct db *db = make("silent");
+    struct loss loss;
+    const int64_t one[] = {1};
+    CHECK_INT(db_exec(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                          " WHERE i < 50) INSERT INTO lost SELECT 1, 5, 6, 7, 8, 'kind ' || i, i"
+                          " FROM n"),
+              0);
+    CHECK_INT(loss_read(db, one, 1, &loss), 0);
+    CHECK(loss_is_valid(&loss));
+    CHECK_INT(loss.events, 1275);
+    CHECK_INT(loss.kind_count, LOSS_KINDS);
+    db_close(db);
+}
+
+TEST(a_recording_says_whether_it_was_finished)
+{
+    bool finished;
+    int64_t last_ns;
+    struct db *db = make("train");
+    CHECK_INT(loss_read_finished(db, &finished, &last_ns), 0);
+    CHECK(finished);
+    db_close(db);
+    db = make("ranks");
+    CHECK_INT(loss_read_finished(db, &finished, &last_ns), 0);
+    CHECK(!finished);
+    CHECK_INT(last_ns, INT64_C(70000000000));
+    CHECK_INT(db_exec(db, "DELETE FROM meta"), 0);
+    CHECK_INT(loss_read_finished(db, &finished, &last_ns), 0);
+    CHECK(!finished);
+    db_close(db);
+}
+
+TEST_MAIN(TEST_CASE(the_peak_of_a_training_run), TEST_CASE(groups_agree_with_the_views),
+          TEST_CASE(steps_narrow_the_search), TEST_CASE(keyframes_change_nothing),
+          TEST_CASE(a_threads_own_phase_counts_for_its_blocks),
+          TEST_CASE(memory_may_run_out_anywhere),
+          TEST_CASE(losses_are_summed_for_the_processes_asked_for),
+          TEST_CASE(more_kinds_than_fit_are_still_counted),
+          TEST_CASE(a_recording_says_whether_it_was_finished))
