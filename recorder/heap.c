@@ -193,7 +193,7 @@ static void put_phase(struct state_process *process, const struct event *event, 
 {
     const struct phase *phase = phase_of_thread(process, event->thread);
     if (phase && !batch_put(process->state->batch, SCH_ALLOCATION_PHASE, "ii", seq, phase->id))
-        note_owed(process, EVENT_BLOCK_ALLOC, 1);
+        note_owed(process, OWED_FACT, 1);
 }
 
 void heap_block_alloc(struct state_process *process, const struct event *event, int64_t ns)
@@ -232,7 +232,7 @@ static void begin_waiting(struct state_process *process, uint64_t address, uint3
     struct heap_device *device = block->heap->device;
     device->waits = true;
     if (!map_put(&device->waiting, address, at, NULL)) {
-        note_owed(process, EVENT_BLOCK_FREE, 1);
+        note_owed(process, EVENT_BLOCK_IDLE, 1);
         drop_block(process, at);
         return;
     }

@@ -99,7 +99,7 @@ void note_owed(struct state_process *process, unsigned what, uint64_t n)
     notes->owes = true;
     notes->owed[what] += n;
     process->state->lost += n;
-    if (what == EVENT_BLOCK_ALLOC || what == EVENT_BLOCK_FREE || what == EVENT_PHASE_BEGIN)
+    if (what < EVENT_KIND_COUNT)
         notes->unsure = true;
 }
 
