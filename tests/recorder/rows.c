@@ -48,6 +48,32 @@ static bool same_key(const struct row *a, const struct row *b, enum sch_statemen
     return table != SCH_CURVE || strcmp(a->text[7], b->text[7]) == 0;
 }
 
+static uint64_t key_of(enum sch_statement table, const int64_t *keys, const char *quantity)
+{
+    uint64_t hash = 0;
+    for (size_t i = 0; i < keys_of(table); i++) {
+        uint64_t seed = hash ^ (uint64_t)keys[i];
+        hash = test_random(&seed);
+    }
+    return hash + (table == SCH_CURVE ? (uint64_t)(unsigned char)quantity[0] : 0);
+}
+
+static void remember(struct rows *rows, enum sch_statement which, size_t at)
+{
+    struct row_table *table = &rows->tables[which];
+    const struct row *row = &table->rows[at];
+    if (keys_of(which))
+        REQUIRE(map_put(&table->by_key, key_of(which, row->at, row->text[7]), at, NULL));
+}
+
+static struct row *look_up(const struct rows *rows, enum sch_statement which, const int64_t *keys,
+                           const char *quantity)
+{
+    const struct row_table *table = &rows->tables[which];
+    uint64_t at = map_get(&table->by_key, key_of(which, keys, quantity));
+    return at == MAP_NONE ? NULL : &table->rows[at];
+}
+
 static void drop_curve(struct rows *rows, const struct row *what)
 {
     struct row_table *curve = &rows->tables[SCH_CURVE];
@@ -61,6 +87,9 @@ static void drop_curve(struct rows *rows, const struct row *what)
             curve->rows[kept++] = *row;
     }
     curve->count = kept;
+    map_clear(&curve->by_key);
+    for (size_t i = 0; i < kept; i++)
+        remember(rows, SCH_CURVE, i);
 }
 
 static void end_segment(struct rows *rows, const struct row *end)
@@ -88,12 +117,12 @@ static void put(struct rows *rows, enum sch_statement which, struct row *row)
         free_row(row);
         return;
     }
-    for (size_t i = table->count; keys_of(which) && i > 0; i--) {
-        if (!same_key(&table->rows[i - 1], row, which))
-            continue;
+    struct row *old = keys_of(which) ? look_up(rows, which, row->at, row->text[7]) : NULL;
+    if (old) {
+        REQUIRE(same_key(old, row, which));
         CHECK(strncmp(statements[which].sql, "INSERT OR REPLACE", 17) == 0);
-        free_row(&table->rows[i - 1]);
-        table->rows[i - 1] = *row;
+        free_row(old);
+        *old = *row;
         return;
     }
     if (table->count == table->cap) {
@@ -101,6 +130,7 @@ static void put(struct rows *rows, enum sch_statement which, struct row *row)
         table->rows = realloc(table->rows, table->cap * sizeof *table->rows);
     }
     table->rows[table->count++] = *row;
+    remember(rows, which, table->count - 1);
 }
 
 static void apply_fact(struct rows *rows, const struct batch *batch, const struct batch_fact *fact)
@@ -173,6 +203,7 @@ void rows_clear(struct rows *rows)
         for (size_t i = 0; i < rows->tables[t].count; i++)
             free_row(&rows->tables[t].rows[i]);
         free(rows->tables[t].rows);
+        map_clear(&rows->tables[t].by_key);
     }
     free(rows->allocs);
     *rows = (struct rows){0};
@@ -186,6 +217,10 @@ const struct batch_alloc *rows_alloc(const struct rows *rows, int64_t seq)
 const struct row *rows_find(const struct rows *rows, enum sch_statement table, size_t count,
                             const int64_t *keys)
 {
+    if (count == keys_of(table)) {
+        const struct row *row = look_up(rows, table, keys, "allocated");
+        return row || table != SCH_CURVE ? row : look_up(rows, table, keys, "reserved");
+    }
     for (size_t i = 0; i < rows->tables[table].count; i++)
         if (memcmp(rows->tables[table].rows[i].at, keys, count * sizeof *keys) == 0)
             return &rows->tables[table].rows[i];

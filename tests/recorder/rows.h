@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "batch.h"
+#include "map.h"
 
 #define ROW_CELLS 19
 #define ROW_NULL BATCH_NULL
@@ -22,6 +23,7 @@ struct row {
 struct row_table {
     struct row *rows;
     size_t count, cap;
+    struct map by_key; /* hash of the key -> index */
 };
 
 struct rows {

@@ -1,0 +1,264 @@
+/* The run: processes, time, losses, keyframes, totals. */
+#include <string.h>
+
+#include "feed.h"
+#include "mem.h"
+#include "test.h"
+
+static struct rows rows;
+
+static const struct row *process_row(int64_t id)
+{
+    const struct row *row = rows_find(&rows, SCH_PROCESS, 1, &id);
+    REQUIRE(row != NULL);
+    return row;
+}
+
+TEST(a_process_row_is_completed)
+{
+    struct state *state = feed_state(0);
+    struct state_hello hello = {.pid = 17,
+                                .parent = 3,
+                                .origin = "fork",
+                                .at_ns = FEED_START + 50,
+                                .rank = 1,
+                                .local_rank = 0,
+                                .world_size = BATCH_NULL,
+                                .host = "node",
+                                .argv = "python \xff.py",
+                                .why_not = "cupti: no driver"};
+    struct state_process *process = state_process_begin(state, &hello);
+    REQUIRE(process != NULL);
+    CHECK_INT(state_process_id(process), 1);
+    struct feed feed = {state, process, &rows, FEED_START + 90, 0, 1};
+    feed_flush(&feed);
+    CHECK_INT(process_row(1)->at[PROCESS_END], ROW_NULL);
+    CHECK(process_row(1)->text[PROCESS_ENDED] == NULL);
+    int64_t first = feed_event(&feed, (struct event){.kind = EVENT_MARK, .a = 5});
+    feed_flush(&feed); /* a recorder that is killed leaves what was known */
+    CHECK_INT(process_row(1)->at[PROCESS_EVENTS], 1);
+    state_process_live(process, "torch", NULL);
+    int64_t last = feed_event(&feed, (struct event){.kind = 200});
+    feed_end(&feed, false);
+    const struct row *row = process_row(1);
+    CHECK_INT(row->at[1], 17);
+    CHECK_INT(row->at[2], 3);
+    CHECK_STR(row->text[3], "fork");
+    CHECK_INT(row->at[PROCESS_START], 50);
+    CHECK_INT(row->at[PROCESS_END], 110);
+    CHECK_INT(row->at[6], 1);
+    CHECK_INT(row->at[8], ROW_NULL);
+    CHECK_STR(row->text[9], "node");
+    CHECK_STR(row->text[10], "python ?.py");
+    CHECK_STR(row->text[11], "torch");
+    CHECK(row->text[12] == NULL);
+    CHECK_STR(row->text[PROCESS_ENDED], "exit");
+    CHECK_INT(row->at[PROCESS_EXIT], 0);
+    CHECK_INT(row->at[PROCESS_FIRST], first);
+    CHECK_INT(row->at[PROCESS_LAST], last);
+    CHECK_INT(row->at[PROCESS_EVENTS], 2);
+    CHECK_STR(rows_anomaly(&rows, "unknown event", 0)->text[ANOMALY_DETAIL], "kind 200");
+    state_free(state);
+}
+
+TEST(a_process_without_events)
+{
+    struct feed feed;
+    feed_begin(&feed, NULL, &rows);
+    feed_end(&feed, true);
+    CHECK_INT(process_row(1)->at[PROCESS_FIRST], ROW_NULL);
+    CHECK_INT(process_row(1)->at[PROCESS_EVENTS], 0);
+    CHECK_INT(rows.tables[SCH_PHASE].count, 0); /* no time, no event */
+}
+
+static int64_t mark_at(struct feed *feed, uint64_t time_ns)
+{
+    struct event event = {.kind = EVENT_MARK, .time_ns = time_ns, .thread = 9, .a = UINT64_MAX};
+    return state_event(feed->process, &event);
+}
+
+TEST(time_never_runs_backwards)
+{
+    struct feed feed;
+    feed_begin(&feed, NULL, &rows);
+    feed.now = FEED_START;
+    int64_t seqs[] = {mark_at(&feed, FEED_START + 100), mark_at(&feed, FEED_START + 90),
+                      mark_at(&feed, 0), mark_at(&feed, UINT64_MAX), mark_at(&feed, 7)};
+    static const int64_t wanted[] = {100, 100, 100, INT64_MAX / 2, INT64_MAX / 2};
+    feed_end(&feed, true);
+    for (size_t i = 0; i < 5; i++) {
+        const struct row *row = rows_find(&rows, SCH_MARK, 1, &seqs[i]);
+        REQUIRE(row != NULL);
+        CHECK_INT(row->at[3], wanted[i]);
+        CHECK_INT(row->at[5], -1);
+        CHECK_STR(row->text[4], "?");
+    }
+    CHECK_INT(process_row(1)->at[PROCESS_END], INT64_MAX / 2);
+}
+
+TEST(an_event_before_the_hello_moves_the_beginning)
+{
+    struct state *state = feed_state(0);
+    struct state_hello hello = {.parent = BATCH_NULL,
+                                .at_ns = FEED_START + 1000,
+                                .rank = BATCH_NULL,
+                                .local_rank = BATCH_NULL,
+                                .world_size = BATCH_NULL};
+    struct feed feed = {state, state_process_begin(state, &hello), &rows, FEED_START + 2000, 0, 1};
+    REQUIRE(feed.process != NULL);
+    mark_at(&feed, FEED_START + 400);
+    mark_at(&feed, FEED_START + 300);
+    feed_end(&feed, true);
+    CHECK_INT(process_row(1)->at[PROCESS_START], 400);
+    CHECK_STR(process_row(1)->text[3], "spawn");
+    CHECK_INT(rows_phase(&rows, "other", 0)->at[PHASE_BEGIN_NS], 400);
+    CHECK_INT(rows_phase(&rows, "other", 0)->at[PHASE_END_NS], 2000);
+}
+
+TEST(losses_and_torn_events_are_facts)
+{
+    struct feed feed;
+    feed_begin(&feed, NULL, &rows);
+    int64_t last = feed_event(&feed, (struct event){.kind = EVENT_MARK});
+    struct state_loss loss = {
+        .first_seq = 1, .first_ns = FEED_START + 3, .last_ns = FEED_START + 8, .late = 2};
+    loss.by_kind[EVENT_BLOCK_FREE] = 5;
+    loss.by_kind[EVENT_MARK] = 6;
+    state_lost(feed.process, &loss);
+    state_torn(feed.process, 77, FEED_START + 12, "dead");
+    struct state_totals totals;
+    state_totals(feed.state, &totals);
+    CHECK_INT(totals.lost, 11);
+    CHECK_INT(totals.torn, 1);
+    feed_end(&feed, true);
+    CHECK_INT(rows_lost(&rows, "block_free"), 5);
+    CHECK_INT(rows_lost(&rows, "mark"), 6);
+    CHECK_INT(rows_lost(&rows, "late"), 2);
+    CHECK_INT(rows.tables[SCH_LOST].count, 3);
+    const struct row *row = &rows.tables[SCH_LOST].rows[0];
+    CHECK_INT(row->at[1], 1);
+    CHECK_INT(row->at[2], last);
+    CHECK_INT(row->at[3], 3);
+    CHECK_INT(row->at[4], 8);
+    row = &rows.tables[SCH_TORN].rows[0];
+    CHECK_INT(row->at[1], last + 1);
+    CHECK_INT(row->at[2], 77);
+    CHECK_INT(row->at[3], 12);
+    CHECK_STR(row->text[4], "dead");
+}
+
+TEST(keyframes_wait_for_ten_times_what_lives)
+{
+    struct feed feed;
+    feed_begin(&feed, feed_state(100), &rows);
+    uint32_t heap = feed_heap(&feed, DEVICE_CPU, 0, 0);
+    for (uint64_t i = 0; i < 30; i++)
+        feed_alloc(&feed, heap, 1 + i, 1);
+    for (int i = 0; i < 269; i++)
+        feed_event(&feed, (struct event){.kind = EVENT_MARK});
+    feed_flush(&feed);
+    CHECK_INT(rows.tables[SCH_KEYFRAME].count, 0); /* 299 events, 30 blocks */
+    feed_free(&feed, heap, 1);
+    feed_flush(&feed);
+    CHECK_INT(rows.tables[SCH_KEYFRAME].count, 29);
+    CHECK_INT(rows.tables[SCH_KEYFRAME].rows[0].at[0], state_seq(feed.state));
+    feed_flush(&feed);
+    CHECK_INT(rows.tables[SCH_KEYFRAME].count, 29);
+    feed_end(&feed, true);
+}
+
+TEST(a_full_batch_wants_to_be_flushed)
+{
+    struct state *state;
+    struct state_options options = {.start_ns = FEED_START, .flush_allocs = 5};
+    REQUIRE(state_new(&state, &options) == 0);
+    struct feed feed;
+    feed_begin(&feed, state, &rows);
+    uint32_t heap = feed_heap(&feed, DEVICE_CPU, 0, 0);
+    for (uint64_t i = 0; i < 5; i++) {
+        CHECK(!state_wants_flush(state));
+        feed_alloc(&feed, heap, 1 + i, 1);
+    }
+    CHECK(state_wants_flush(state));
+    feed_flush(&feed);
+    CHECK(!state_wants_flush(state));
+    for (uint64_t i = 0; i < 5; i++)
+        feed_free(&feed, heap, 1 + i);
+    CHECK(state_wants_flush(state));
+    feed_end(&feed, true);
+}
+
+TEST(the_peak_is_of_one_process_on_one_device)
+{
+    struct feed one, two;
+    feed_begin(&one, NULL, &rows);
+    feed_begin(&two, one.state, &rows);
+    struct state_totals totals;
+    state_totals(one.state, &totals);
+    CHECK_INT(totals.peak_allocated, 0);
+    CHECK_INT(totals.peak_process, BATCH_NULL);
+    uint32_t heap1 = feed_heap(&one, DEVICE_CUDA, 1, 0), heap2 = feed_heap(&two, DEVICE_CPU, 0, 0);
+    feed_alloc(&one, heap1, 1, 60);
+    feed_step(&two, 4);
+    char name[100];
+    memset(name, 'n', sizeof name - 1);
+    name[62] = '\xc3'; /* a character across the end of the field */
+    name[63] = '\xa9';
+    name[99] = '\0';
+    feed_phase(&two, feed_string(&two, name));
+    feed_alloc(&two, heap2, 1, 50);
+    int64_t peak = feed_alloc(&two, heap2, 2, 50);
+    feed_free(&two, heap2, 1);
+    state_totals(one.state, &totals);
+    CHECK_INT(totals.allocated, 110);
+    CHECK_INT(totals.living, 2);
+    CHECK_INT(totals.peak_process, 2);
+    CHECK_STR(totals.peak_device_name, "cpu");
+    feed_end(&two, false);
+    feed_free(&one, heap1, 1);
+    state_totals(one.state, &totals);
+    CHECK_INT(totals.peak_allocated, 100);
+    CHECK_INT(totals.peak_process, 2);
+    CHECK_INT(totals.peak_device, 2);
+    CHECK_INT(totals.peak_seq, peak);
+    CHECK_INT(totals.peak_step, 4);
+    CHECK_INT(strlen(totals.peak_phase), 62);
+    CHECK_INT(totals.allocated, 0);
+    CHECK_INT(totals.living, 1); /* nobody gave it back */
+    CHECK_INT(totals.events, 7);
+    feed_alloc(&one, heap1, 1, 300);
+    state_totals(one.state, &totals);
+    CHECK_STR(totals.peak_phase, "other");
+    CHECK_STR(totals.peak_device_name, "cuda:1");
+    CHECK_INT(totals.peak_step, BATCH_NULL);
+    feed_end(&one, true);
+}
+
+TEST(processes_come_and_go_in_any_order)
+{
+    struct state *state = feed_state(0);
+    struct feed feeds[20];
+    uint64_t seed = 8;
+    for (int i = 0; i < 20; i++) {
+        feed_begin(&feeds[i], state, &rows);
+        feed_alloc(&feeds[i], feed_heap(&feeds[i], DEVICE_CPU, 0, 0), 1, 1);
+    }
+    for (int left = 20; left > 10; left--) {
+        int i = (int)(test_random(&seed) % (uint64_t)left);
+        feed_end(&feeds[i], false);
+        feeds[i] = feeds[left - 1];
+    }
+    CHECK_INT(rows.tables[SCH_PROCESS].count, 20);
+    CHECK_INT(rows.tables[SCH_HEAP].count, 20);
+    CHECK_INT(rows.tables[SCH_DEVICE].count, 1);
+    state_free(state); /* with ten that still run */
+}
+
+TEST_MAIN(TEST_CASE(a_process_row_is_completed), TEST_CASE(a_process_without_events),
+          TEST_CASE(time_never_runs_backwards),
+          TEST_CASE(an_event_before_the_hello_moves_the_beginning),
+          TEST_CASE(losses_and_torn_events_are_facts),
+          TEST_CASE(keyframes_wait_for_ten_times_what_lives),
+          TEST_CASE(a_full_batch_wants_to_be_flushed),
+          TEST_CASE(the_peak_is_of_one_process_on_one_device),
+          TEST_CASE(processes_come_and_go_in_any_order))
