@@ -140,3 +140,17 @@ size_t queue_bytes(struct queue *queue)
     pthread_mutex_unlock(&queue->lock);
     return bytes;
 }
+
+bool queue_is_valid(struct queue *queue)
+{
+    size_t bytes = 0;
+    struct batch *last = NULL;
+    pthread_mutex_lock(&queue->lock);
+    for (struct batch *batch = queue->first; batch; batch = batch->next) {
+        bytes += batch_bytes(batch);
+        last = batch;
+    }
+    bool valid = bytes == queue->bytes && (!last || last == queue->last);
+    pthread_mutex_unlock(&queue->lock);
+    return valid;
+}

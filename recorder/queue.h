@@ -25,5 +25,6 @@ bool queue_has_room(struct queue *queue); /* a push would not wait */
 struct batch *queue_pop(struct queue *queue, unsigned timeout_ms, bool *closed);
 void queue_close(struct queue *queue); /* pushes fail from now on; pops drain it */
 size_t queue_bytes(struct queue *queue);
+bool queue_is_valid(struct queue *queue); /* the invariant above */
 
 #endif

@@ -27,7 +27,7 @@ struct writer_stats {
     char message[WRITER_MESSAGE_BYTES]; /* why it failed, "" if it did not */
 };
 
-/* Takes the database over (writer_finish closes it). The thread starts at once. */
+/* Takes the database over (writer_finish closes it), unless it fails. The thread starts at once. */
 int writer_start(struct writer **out, struct db *db, struct queue *queue);
 bool writer_failed(const struct writer *writer);
 const char *writer_message(const struct writer *writer); /* why; "" if it did not (yet) */

@@ -364,8 +364,8 @@ static int open_as(struct db **out, const char *path, bool immutable, bool *no_l
     /* This query only reads: "read-only" is said of the files beside the database. */
     int code = sqlite3_errcode((*out)->handle) & 0xff;
     *no_log = err < 0 && (code == SQLITE_CANTOPEN || code == SQLITE_READONLY);
-    if (err == ERR_CORRUPT)
-        return refuse(path, err, " is damaged: %s", db_message(*out));
+    if (err == ERR_CORRUPT || err == ERR_ARG) /* our own query is not wrong, so the schema is */
+        return refuse(path, ERR_CORRUPT, " is damaged: %s", db_message(*out));
     return err < 0 ? refuse(path, err, ": %s", db_message(*out)) : 0;
 }
 

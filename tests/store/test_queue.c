@@ -37,6 +37,7 @@ TEST(first_in_first_out_and_bytes_add_up)
         sum += batch_bytes(batch);
         CHECK(queue_push(queue, batch));
         CHECK_INT(queue_bytes(queue), sum);
+        CHECK(queue_is_valid(queue));
     }
     for (uint64_t i = 0; i < 5; i++) {
         struct batch *batch = pop_now(queue);
@@ -45,6 +46,7 @@ TEST(first_in_first_out_and_bytes_add_up)
         CHECK(batch->next == NULL);
         sum -= batch_bytes(batch);
         CHECK_INT(queue_bytes(queue), sum);
+        CHECK(queue_is_valid(queue));
         batch_free(batch);
     }
     CHECK_INT(sum, 0);
@@ -112,6 +114,7 @@ TEST(a_full_queue_holds_its_producer_up_and_loses_nothing)
     for (uint64_t i = 0; i < pusher.count; i++) {
         bool closed;
         CHECK(queue_bytes(pusher.queue) <= limit);
+        CHECK(queue_is_valid(pusher.queue));
         struct batch *batch = queue_pop(pusher.queue, 10000, &closed);
         REQUIRE(batch != NULL);
         REQUIRE(batch->event_count == i);

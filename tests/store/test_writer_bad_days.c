@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "error.h"
 #include "fixture.h"
+#include "mem.h"
 #include "store.h"
 #include "test.h"
 
@@ -58,6 +59,45 @@ TEST(a_full_disk)
     CHECK_INT(store_check_prefix(db), (int64_t)stats.commits * ROWS);
     CHECK_INT(db_check(db), 0);
     db_close(db);
+}
+
+TEST(without_memory_the_caller_keeps_the_database)
+{
+    struct db *db = fixture_empty();
+    struct queue *queue = NULL;
+    struct writer *writer = NULL;
+    mem_fail_after(1);
+    CHECK_INT(queue_new(&queue, STORE_LIMIT), ERR_NOMEM);
+    CHECK(queue == NULL);
+    mem_fail_after(0);
+    REQUIRE(queue_new(&queue, STORE_LIMIT) == 0);
+    for (int n = 1; n <= 2; n++) {
+        mem_fail_after(n);
+        CHECK_INT(writer_start(&writer, db, queue), ERR_NOMEM);
+        CHECK(writer == NULL);
+    }
+    mem_fail_after(0);
+    CHECK_INT(fixture_int(db, "SELECT count(*) FROM allocation"), 0);
+    db_close(db);
+    queue_free(queue);
+}
+
+TEST(memory_that_runs_out_while_writing_is_a_failure_like_any_other)
+{
+    struct queue *queue = NULL;
+    struct writer *writer = store_start(test_path("run.db"), &queue);
+    struct batch *batch = store_batch(1, ROWS, true);
+    struct writer_stats stats;
+    bool single;
+    mem_fail_after(1); /* the next is the writer's: its first statement */
+    CHECK(queue_push(queue, batch));
+    while (!writer_failed(writer))
+        sched_yield();
+    mem_fail_after(0);
+    CHECK(strstr(writer_message(writer), "out of memory") != NULL);
+    CHECK_INT(writer_finish(writer, &single, &stats), ERR_NOMEM);
+    CHECK_INT(stats.commits, 0);
+    queue_free(queue);
 }
 
 TEST(no_room_to_create)
@@ -209,7 +249,9 @@ TEST(killed_in_the_middle_of_writing)
     }
 }
 
-TEST_MAIN(TEST_CASE(a_full_disk), TEST_CASE(no_room_to_create),
+TEST_MAIN(TEST_CASE(a_full_disk), TEST_CASE(without_memory_the_caller_keeps_the_database),
+          TEST_CASE(memory_that_runs_out_while_writing_is_a_failure_like_any_other),
+          TEST_CASE(no_room_to_create),
           TEST_CASE(a_statement_that_cannot_succeed_stops_the_recording_and_keeps_the_rest),
           TEST_CASE(a_reader_that_holds_a_transaction_for_the_whole_run),
           TEST_CASE(somebody_else_holds_the_write_lock_for_a_while),
