@@ -117,7 +117,7 @@ SELECT h.process, d.device, a.seq, a.size, a.requested, born.step, born.name, fr
          ORDER BY st.begin_seq DESC LIMIT 1)
   LEFT JOIN tag t ON t.id = a.tag;
 
--- What a block is for, and the rule that says so: its tag, else its life. `free_seq < 0` = it lives.
+-- What a block is for, and the rule that says so: its tag, else its life. free_seq < 0: it lives.
 CREATE VIEW allocation_category(allocation, category, rule) AS
 SELECT seq,
        CASE WHEN tagged IS NOT NULL THEN tagged
@@ -207,8 +207,8 @@ SELECT p.process, d.device, ph.step, ph.name, p.at_ns, p.allocated, p.reserved, 
   JOIN device_text d ON d.id = p.device
   LEFT JOIN phase ph ON ph.id = p.phase;
 
--- The blocks that live at each peak: those of the last keyframe before it and those born since, less
--- what was freed meanwhile. Without a keyframe: all that were born before.
+-- The blocks that live at each peak: those of the last keyframe before it and those born since,
+-- less what was freed meanwhile. Without a keyframe: all that were born before.
 CREATE VIEW peak_block(process, device, allocation) AS
 WITH at_peak(process, device, seq, frame) AS (
     SELECT process, device, seq,
@@ -301,8 +301,10 @@ summed(process, device, level, bucket, allocated, reserved, allocated_before, re
       FROM per_device)
 SELECT s.process, d.device, (s.bucket + 1) << s.level, s.allocated, s.reserved,
        s.bucket << s.level,
-       CASE WHEN s.allocated IS NOT NULL THEN s.allocated_before + coalesce(s.allocated_rise, 0) END,
-       CASE WHEN s.reserved IS NOT NULL THEN s.reserved_before + coalesce(s.reserved_rise, 0) END
+       CASE WHEN s.allocated IS NOT NULL
+            THEN s.allocated_before + coalesce(s.allocated_rise, 0) END,
+       CASE WHEN s.reserved IS NOT NULL
+            THEN s.reserved_before + coalesce(s.reserved_rise, 0) END
   FROM summed s
   JOIN device_text d ON d.id = s.device
  ORDER BY s.process, d.device, s.bucket;

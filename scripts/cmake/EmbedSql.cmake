@@ -1,5 +1,5 @@
-# cmake -DOUTPUT=FILE.c -DINPUTS=a.sql|b.sql -P EmbedSql.cmake: writes the texts, one behind the other,
-# as one NUL-terminated array. Bytes, because C compilers need not take a string literal that long.
+# cmake -DOUTPUT=FILE.c -DINPUTS=a.sql|b.sql -P EmbedSql.cmake: writes the texts, one behind the
+# other, as one NUL-terminated array. Bytes, because C compilers need not take a string literal that long.
 string(REPLACE "|" ";" inputs "${INPUTS}")
 set(bytes "")
 foreach(input IN LISTS inputs)

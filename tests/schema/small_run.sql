@@ -1,5 +1,5 @@
--- A small run, written by hand, so that every answer can be worked out with a pencil. Bytes are given
--- in MiB (`<< 20`), and the event number seq happens at seq milliseconds.
+-- A small run, written by hand, so that every answer can be worked out with a pencil. Bytes are
+-- given in MiB (`<< 20`), and the event number seq happens at seq milliseconds.
 --
 -- Process 1, cuda:0, heap 1, four steps. What is allocated after each event:
 --
