@@ -467,7 +467,7 @@ static void sleep_until_woken(struct drain *drain, uint64_t ns)
     pthread_mutex_unlock(&drain->lock);
 }
 
-/* One round; returns how long to sleep after it. */
+/* One round, of which the first commits what is known of the run so far; returns how long to sleep after it. */
 static uint64_t go_round(struct drain *drain, uint64_t slept_ns)
 {
     size_t rings;
@@ -531,7 +531,6 @@ int drain_start(struct drain **out, const struct drain_options *options)
         return ERR_NOMEM;
     drain->options = *options;
     drain->last = &drain->first;
-    drain->commit_ns = clock_now_ns();
     int err = init_sync(drain);
     if (!err && pthread_create(&drain->thread, NULL, run, drain) != 0)
         err = ERR_NOMEM;

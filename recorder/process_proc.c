@@ -43,6 +43,7 @@ _Static_assert(sizeof(struct pidfd_information) == 64, "the number of the ioctl 
 #define PIDFD_INFORMATION_EXIT (1ull << 3)
 
 #define ENVIRON_MAX (1u << 20)
+#define SCANS 5
 
 static ssize_t read_file(const char *path, char *out, size_t room)
 {
@@ -133,17 +134,42 @@ static bool is_candidate(DIR *proc, const char *entry, pid_t *pid)
     return fstatat(dirfd(proc), entry, &about, 0) == 0 && about.st_uid == geteuid();
 }
 
-size_t proc_find_by_environ(const char *name, const char *value, pid_t *pids, size_t max)
+/* The last pid that was given out, -1 if that is not told. */
+static long last_pid(void)
+{
+    char text[128];
+    ssize_t n = read_file("/proc/loadavg", text, sizeof text - 1);
+    text[n > 0 ? n : 0] = '\0';
+    const char *space = strrchr(text, ' ');
+    return space ? strtol(space + 1, NULL, 10) : -1;
+}
+
+static size_t scan(DIR *proc, const char *name, const char *value, pid_t *pids, size_t max)
 {
     size_t count = 0;
     struct dirent *entry;
-    DIR *proc = opendir("/proc");
-    if (!proc)
-        return 0;
     while (count < max && (entry = readdir(proc))) {
         pid_t pid;
         if (is_candidate(proc, entry->d_name, &pid) && proc_environ_has(pid, name, value))
             pids[count++] = pid;
+    }
+    return count;
+}
+
+/* A process that forks and ends while we look could be missed with its child: nobody was there only
+ * if nobody was born meanwhile. */
+size_t proc_find_by_environ(const char *name, const char *value, pid_t *pids, size_t max)
+{
+    size_t count = 0;
+    long before = -1, after = last_pid();
+    DIR *proc = opendir("/proc");
+    if (!proc)
+        return 0;
+    for (int i = 0; i < SCANS && count == 0 && (i == 0 || before != after); i++) {
+        before = after;
+        rewinddir(proc);
+        count = scan(proc, name, value, pids, max);
+        after = last_pid();
     }
     closedir(proc);
     return count;

@@ -53,6 +53,22 @@ struct recording {
 
 /* ---- starting ---- */
 
+/* A limit on the size of files holds for a ring's memory too: the ring is cut to it. */
+static void fit_ring(struct record_options *options)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return;
+    while (ring_bytes(options->ring_bits, options->arena_bytes) > limit.rlim_cur) {
+        if (options->arena_bytes > (64u << options->ring_bits))
+            options->arena_bytes /= 2;
+        else if (options->ring_bits > RING_MIN_BITS)
+            options->ring_bits--;
+        else
+            return;
+    }
+}
+
 static void fill_defaults(struct recording *recording, const struct record_options *options)
 {
     struct record_options *own = &recording->options;
@@ -63,6 +79,7 @@ static void fill_defaults(struct recording *recording, const struct record_optio
         own->arena_bytes = RING_DEFAULT_ARENA;
     if (!own->queue_bytes)
         own->queue_bytes = RECORD_DEFAULT_QUEUE;
+    fit_ring(own);
     recording->signal_fd = recording->wake_fd = -1;
     recording->watch.epoll = -1;
     if (gethostname(recording->host, sizeof recording->host - 1) != 0)
@@ -267,7 +284,7 @@ static void fill_result(struct recording *recording)
     struct watch *watch = &recording->watch;
     int status = watch->root_status;
     result->summary.run_ns = clock_now_ns() - recording->start_ns;
-    result->summary.processes = watch->table.last_key;
+    result->summary.processes = watch->images;
     if (watch->over == WATCH_STOPPED)
         result->signal = watch->stop_signal;
     else if (WIFSIGNALED(status))

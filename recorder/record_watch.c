@@ -343,6 +343,7 @@ static void leave_running(struct watch *watch)
         buf_print(&watch->left, "%s%d", i ? " " : "", (int)process->pid);
         end_row(watch, process, &left, true);
     }
+    watch->images = watch->table.last_key;
     process_table_clear(&watch->table);
     watch->root = NULL;
 }

@@ -54,6 +54,7 @@ struct watch {
     uint64_t muted_until; /* the hello server, after it ran out of descriptors */
     uint64_t scan_ns;     /* the last look for descendants that did not say hello */
     bool unheard;         /* it found some */
+    uint64_t images;      /* rows of table process; known at the end */
     uint64_t rings;       /* made, and not yet back */
     struct buf silent;    /* why the root did not say hello before others did, or its end came */
     struct buf left;      /* pids left running, separated by spaces */

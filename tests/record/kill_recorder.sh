@@ -1,14 +1,26 @@
 #!/bin/sh
 # SIGKILL to the recorder at random moments: the program runs on to its own end, the file opens.
 . "$(dirname "$0")/lib.sh"
+ms=${4:-500}
+
+# What was committed is there.
+record_behind -- sh -c "$programs/prog_count counts 1 3000 33; echo \$? >ended"
+wait_until sh -c "[ \"\$(sqlite3 -readonly run.db 'SELECT count(*) FROM allocation' 2>/dev/null)\" -gt 0 ]"
+seen=$(ask 'SELECT count(*) FROM allocation')
+kill -9 $recorder
+wait_for_recorder
+wait_until test -s ended
+is "$(cat ended)" 33 "the program's own exit status"
+whole
+is "$(ask "SELECT count(*)>=$seen FROM allocation")" 1 "rows seen before the recorder was killed"
 
 round=0
 slowest=0
 while [ $round -lt "$rounds" ]; do
     rm -f counts ended
-    record_behind -- sh -c "$programs/prog_count counts 2 400 33; echo \$? >ended"
+    record_behind -- sh -c "$programs/prog_count counts 2 $ms 33; echo \$? >ended"
     wait_until sh -c "[ \"\$(od -An -v -tu8 -j4088 counts 2>/dev/null | tr -d ' ')\" -gt 0 ]" 2>/dev/null
-    sleep "0.$(awk -v seed="$round$$" 'BEGIN { srand(seed); printf "%03d", rand() * 300 }')"
+    sleep "$(awk -v seed="$round$$" -v ms="$ms" 'BEGIN { srand(seed); print rand() * ms * 0.0009 }')"
     kill -9 $recorder
     wait_for_recorder
     is $status 137 "round $round: the recorder is dead"
