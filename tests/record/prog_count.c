@@ -3,8 +3,8 @@
  *
  *     prog_count FILE THREADS MS EXIT_STATUS
  *
- * FILE, one page: a counter for each thread, 64 bytes apart; at 4080 the longest time in ns that one
- * call took, at 4088 the pid (stored last, when all is ready). Runs MS milliseconds.
+ * FILE, one page: a counter for each thread, 64 bytes apart; at 4080 the longest time in ns that
+ * one call took, at 4088 the pid (stored last, when all is ready). Runs MS milliseconds.
  */
 #include <fcntl.h>
 #include <pthread.h>

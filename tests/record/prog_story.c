@@ -8,10 +8,9 @@
  *     sleep MS | exit N | _exit N | raise SIGNAL
  *     catch SIGNAL         says "ready", waits for it, goes on
  *     close                closes every descriptor
- *     fork | spawn N       children without exec (they do the rest; the parent waits and leaves with
- *                          0) | N children that execute the rest; the parent waits for them
- *     daemon               the rest is done by a grandchild in a session of its own
- *     clear                empties the environment
+ *     fork | spawn N       children without exec (they do the rest; the parent waits and leaves
+ * with 0) | N children that execute the rest; the parent waits for them daemon               the
+ * rest is done by a grandchild in a session of its own clear                empties the environment
  *     exec PROGRAM ...     in the same pid
  */
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /*
  * record_driver.c - the least that a command needs around record_run, for the tests of this folder.
  *
- *     record_driver [-o FILE] [-w all|root] [-b RING_BITS] [-q QUEUE_BYTES] [-s] -g GUEST -- COMMAND ...
+ *     record_driver [-o FILE] [-w all|root] [-b RING_BITS] [-q QUEUE_BYTES] [-s] -g GUEST --
+ * COMMAND ...
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -28,6 +28,9 @@ static size_t keys_of(enum sch_statement table)
     case SCH_LOST:
     case SCH_TORN:
     case SCH_ANOMALY:
+    case SCH_OVERHEAD:
+    case SCH_CLOCK:
+    case SCH_META: /* its key is a text: all rows are kept */
         return 0;
     default:
         return 1;
