@@ -107,13 +107,16 @@ static void put_name(struct listing *list, struct db_stmt *row, int64_t depth)
     buf_clear(&name);
 }
 
-/* How it ended, if that was not the usual way. */
+/* How it ended, if that was not the usual way. What comes after the last phase always ends with the
+ * process. */
 static void put_ending(struct listing *list, struct db_stmt *row)
 {
     const char *ended = db_column_text(row, AT_ENDED);
+    bool gap = strcmp(db_column_text(row, AT_KIND), "other") == 0;
     if (db_column_type(row, AT_END) == DB_NULL)
         ended = "still open";
-    emit_text(&list->report->emit, *ended && strcmp(ended, "end") != 0 ? ended : NULL);
+    bool usual = !*ended || strcmp(ended, "end") == 0 || (gap && strcmp(ended, "process end") == 0);
+    emit_text(&list->report->emit, usual ? NULL : ended);
 }
 
 static void note_peak(struct listing *list, struct db_stmt *row)

@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "buf.h"
 #include "commands.h"
-#include "error.h"
 #include "guest_path.h"
 #include "log.h"
 #include "mem.h"
@@ -29,11 +27,9 @@ static void warn(void *context, const char *text)
     log_say(LOG_WARNING, "%s", text);
 }
 
-static int leave(struct record_result *result, int err)
+static int leave(struct record_result *result)
 {
     int code = result->exit_code, number = result->signal;
-    if (err < 0 && buf_string(&result->summary.failure)[0] == '\0')
-        log_say(LOG_ERROR, "record: %s", base_err_text(err));
     record_print_summary(result);
     record_result_clear(result);
     if (number)
@@ -60,17 +56,18 @@ static int cmd_record(const struct command_call *call)
         .argv = (const char *const *)arguments,
         .warn = warn,
     };
-    int err = record_run(&record, &result);
+    record_run(&record, &result); /* what went wrong is in the result, too */
     mem_free(arguments);
-    return leave(&result, err);
+    return leave(&result);
 }
 
 static const struct option option_table[] = {
     {"output", 'o', OPT_TEXT, offsetof(struct record_command, output), "FILE",
      "the database to make (tidemark.DATE-TIME-PID.db)", NULL, 0},
     {"wait", 'w', OPT_CHOICE, offsetof(struct record_command, wait), "WHOM",
-     "all: until every descendant has ended; root: for none;\n"
-     "grace: for two seconds after the program's end",
+     "whom to wait for when the program has ended:\n"
+     "grace: its descendants, for two seconds (the default);\n"
+     "all: every descendant; root: none",
      waits, 0},
     {0},
 };

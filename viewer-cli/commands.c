@@ -14,10 +14,7 @@
 extern const struct command command_record, command_info, command_phases, command_peak, command_sql;
 
 const struct command *const commands[] = {
-#ifdef VIEWER_RECORD
-    &command_record,
-#endif
-    &command_info,   &command_phases, &command_peak, &command_sql, NULL,
+    &command_record, &command_info, &command_phases, &command_peak, &command_sql, NULL,
 };
 
 const struct command *command_find(const char *name, const char **near)

@@ -182,7 +182,7 @@ TEST(a_narrow_terminal_cuts_texts_not_numbers)
     emit_int(&emit, INT64_C(1) << 40);
     emit_text(&emit, "forward (/a/long/way/to/linear.py:114)");
     CHECK_STR(finish(&emit, &result), "   bytes  site\n"
-                                      "1024 GiB  forwar.../linear.py:114\n");
+                                      "1024 GiB  forward...ar.py:114)\n");
     emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
     EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, two);
     emit_int(&emit, 1);

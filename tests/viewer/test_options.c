@@ -157,7 +157,7 @@ TEST(mistakes_are_named_with_what_would_be_right)
     } cases[] = {
         {"--tpo 3", "unknown option '--tpo'; did you mean '--top'?"},
         {"--hepl", "unknown option '--hepl'; did you mean '--help'?"},
-        {"--stp=3", "unknown option '--stp'; did you mean '--top'?"},
+        {"--stesp=3", "unknown option '--stesp'; did you mean '--steps'?"},
         {"--wibble", "unknown option '--wibble'"},
         {"-z", "unknown option '-z'"},
         {"-az", "unknown option '-z'"},

@@ -1,0 +1,1 @@
+tidemark record -o train.db -- true

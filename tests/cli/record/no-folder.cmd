@@ -1,0 +1,1 @@
+tidemark record -o nowhere/run.db -- true

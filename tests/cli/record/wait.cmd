@@ -1,0 +1,1 @@
+tidemark record --wait nobody -- true
