@@ -171,6 +171,7 @@ TEST(reals_read_back_as_themselves)
     struct buf out = {0};
     emit_put_real(&out, 3);
     CHECK_STR(buf_string(&out), "3.0");
+    buf_clear(&out);
 }
 
 TEST_MAIN(TEST_CASE(bytes_keep_three_digits), TEST_CASE(differences_show_their_sign),
