@@ -1,2 +1,4 @@
 head -c 9000 train.db >short.db
-tidemark phases short.db
+tidemark phases short.db 2>said
+echo $?
+sed 's/[0-9][0-9]* bytes of [0-9]*/N bytes of M/' said
