@@ -60,14 +60,14 @@ TEST(a_life_over_a_flush_gets_an_end)
     begin();
     int64_t first = feed_alloc(&feed, heap, 0x1000, 512);
     feed_flush(&feed);
-    CHECK_INT(rows_alloc(&rows, first)->life_ns, DB_LIVING);
+    CHECK_INT(rows_alloc(&rows, first)->life_ns, DB_LIVING_NS);
     int64_t end = feed_free(&feed, heap, 0x1000);
     int64_t second = feed_alloc(&feed, heap, 0x1000, 256); /* the record is used again */
     feed_flush(&feed);
     CHECK_INT(rows_alloc(&rows, first)->free_seq, end);
-    CHECK_INT(rows_alloc(&rows, second)->free_seq, DB_LIVING);
+    CHECK_INT(rows_alloc(&rows, second)->free_seq, DB_LIVING_SEQ);
     feed_end(&feed, true);
-    CHECK_INT(rows_alloc(&rows, second)->free_seq, DB_LIVING);
+    CHECK_INT(rows_alloc(&rows, second)->free_seq, DB_LIVING_SEQ);
 }
 
 TEST(requested_is_known_only_when_all_are)
@@ -121,7 +121,7 @@ TEST(an_address_handed_out_twice_ends_the_first)
     feed_phase_end(&feed, forward);
     feed_end(&feed, true);
     CHECK_INT(rows_alloc(&rows, first)->free_seq, second);
-    CHECK_INT(rows_alloc(&rows, second)->free_seq, DB_LIVING);
+    CHECK_INT(rows_alloc(&rows, second)->free_seq, DB_LIVING_SEQ);
     CHECK_INT(part(0)->at[PART_ALLOCATED], 200);
     CHECK_INT(part(0)->at[PART_FREES], 1);
     CHECK_INT(part(0)->at[PART_PEAK], 200);
@@ -138,7 +138,7 @@ TEST(the_same_address_on_two_devices_is_two_blocks)
     int64_t end = feed_free(&feed, stream, 0x1000); /* another heap of the same device */
     feed_end(&feed, true);
     CHECK_INT(rows_alloc(&rows, one)->free_seq, end);
-    CHECK_INT(rows_alloc(&rows, two)->free_seq, DB_LIVING);
+    CHECK_INT(rows_alloc(&rows, two)->free_seq, DB_LIVING_SEQ);
     CHECK_INT(rows.tables[SCH_ANOMALY].count, 0);
 }
 

@@ -113,7 +113,7 @@ static void check(const struct script *s)
         const struct batch_alloc *row = &s->rows.allocs[i];
         int64_t fed = s->free_seq[row->seq];
         CHECK(fed >= 0);
-        if (row->free_seq == DB_LIVING)
+        if (row->free_seq == DB_LIVING_SEQ)
             without_end += fed != 0;
         else
             CHECK_INT(row->free_seq, fed);
