@@ -16,6 +16,7 @@
 #define PAGE 4096u
 /* How soon a waiting producer sees that the recorder died. */
 #define WAIT_SLICE_NS (10 * NS_PER_MS)
+#define PATIENT_LOOKS (RING_PATIENCE_MS * NS_PER_MS / WAIT_SLICE_NS)
 
 static uint64_t pages(uint64_t bytes)
 {
@@ -117,11 +118,14 @@ static void sleep_for_progress(struct ring_shared *ring, uint32_t seen)
     atomic_fetch_sub(&ring->waiters, 1);
 }
 
-/* Waits for room as long as the drain moves; RING_PUSHED, or what the mode says. */
+/* Waits for room as long as the recorder moves; RING_PUSHED, or what the mode says. On a machine
+ * with too much to do a producer may sleep longer than it asked for, and so does the recorder: time
+ * alone does not tell that it hangs, so it must have been looked at often enough, too. */
 static enum ring_push wait_for_room(struct ring_shared *ring, const struct event *event,
                                     uint64_t start)
 {
     uint32_t seen = atomic_load(&ring->progress);
+    unsigned looks = 0;
     uint64_t deadline = start + RING_PATIENCE_MS * NS_PER_MS;
     for (;;) {
         enum ring_try tried = ring_try(ring, event);
@@ -138,8 +142,9 @@ static enum ring_push wait_for_room(struct ring_shared *ring, const struct event
         uint32_t progress = atomic_load(&ring->progress);
         if (progress != seen) {
             seen = progress;
+            looks = 0;
             deadline = now + RING_PATIENCE_MS * NS_PER_MS;
-        } else if (now >= deadline) {
+        } else if (++looks >= PATIENT_LOOKS && now >= deadline) {
             begin_dropping(ring);
             continue;
         }

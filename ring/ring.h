@@ -18,7 +18,7 @@
  * and takes another: the drain passes such a ticket as `skipped`, for nothing was lost. So a
  * stalled producer writes only into a slot that nobody else can get.
  *
- * Full. A producer that finds t >= limit waits on `progress` while the drain advances. After
+ * Full. A producer that finds t >= limit waits on `progress` while the recorder advances. After
  * RING_PATIENCE_MS without progress, or when the owner word says that the recorder died, the ring
  * is in drop mode: nobody waits, events are counted by kind, until the drain has half the ring
  * free.
@@ -70,7 +70,7 @@ struct ring_shared {
 
     /* The drain. */
     _Alignas(64) _Atomic uint64_t limit;
-    _Alignas(64) _Atomic uint32_t progress; /* futex: grows whenever limit does */
+    _Alignas(64) _Atomic uint32_t progress; /* futex: grows with limit, and with each beat */
     _Atomic uint32_t waiters;               /* producers in futex wait */
     _Atomic uint32_t mode;                  /* enum ring_mode */
     uint32_t unused1;
@@ -166,6 +166,8 @@ size_t ring_reader_take(struct ring_reader *reader, struct event *out, size_t ma
                         bool process_dead, struct ring_torn *torn, size_t torn_max, size_t *torn_n);
 /* Publishes the new limit, wakes waiters, ends drop mode when half the ring is free. */
 void ring_reader_release(struct ring_reader *reader);
+/* Without a new limit: tells who waits for room that the recorder is at work. */
+void ring_reader_beat(struct ring_reader *reader);
 /* Events waiting, torn ones included. */
 uint64_t ring_reader_backlog(const struct ring_reader *reader);
 /* Fills lost[kind] with what was dropped since the last call; returns the sum. */

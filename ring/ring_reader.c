@@ -120,6 +120,11 @@ void ring_reader_release(struct ring_reader *reader)
     wake(ring);
 }
 
+void ring_reader_beat(struct ring_reader *reader)
+{
+    atomic_fetch_add(&reader->ring->progress, 1);
+}
+
 uint64_t ring_reader_backlog(const struct ring_reader *reader)
 {
     return trusted_head(reader) - reader->tail;
