@@ -325,6 +325,24 @@ static void fail(struct drain *drain)
     tell_supervisor(drain);
 }
 
+/* Waits until the queue takes more. Programs that wait for room in their rings meanwhile are told
+ * that there is progress as long as the writer makes some: only a writer that hangs lets them lose
+ * events. */
+static void wait_for_writer(struct drain *drain)
+{
+    const struct timespec pause = {.tv_nsec = (long)SLEEP_MIN_NS};
+    struct queue *queue = drain->options.queue;
+    uint64_t seen = queue_ticks(queue);
+    while (!queue_has_room(queue)) {
+        nanosleep(&pause, NULL);
+        uint64_t ticks = queue_ticks(queue);
+        for (size_t i = 0; ticks != seen && i < drain->client_count; i++)
+            if (drain->clients[i]->ring)
+                ring_reader_beat(&drain->clients[i]->ring->reader);
+        seen = ticks;
+    }
+}
+
 static void flush(struct drain *drain, uint64_t now_ns)
 {
     bool commit = now_ns - drain->commit_ns >= COMMIT_NS || drain->stopping;
@@ -332,6 +350,7 @@ static void flush(struct drain *drain, uint64_t now_ns)
     if (!batch)
         return; /* no memory: what the old batch holds is tried again */
     uint64_t begin = clock_now_ns();
+    wait_for_writer(drain);
     bool pushed = queue_push(drain->options.queue, batch);
     uint64_t took = clock_now_ns() - begin;
     size_t bytes = queue_bytes(drain->options.queue);
@@ -467,7 +486,8 @@ static void sleep_until_woken(struct drain *drain, uint64_t ns)
     pthread_mutex_unlock(&drain->lock);
 }
 
-/* One round, of which the first commits what is known of the run so far; returns how long to sleep after it. */
+/* One round, of which the first commits what is known of the run so far; returns how long to sleep
+ * after it. */
 static uint64_t go_round(struct drain *drain, uint64_t slept_ns)
 {
     size_t rings;

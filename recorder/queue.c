@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "clock.h"
 #include "error.h"
@@ -17,6 +18,7 @@ struct queue {
     size_t bytes;
     size_t limit;
     bool closed;
+    _Atomic uint64_t ticks; /* not under the lock */
 };
 
 static int init_locks(struct queue *queue)
@@ -153,4 +155,14 @@ bool queue_is_valid(struct queue *queue)
     bool valid = bytes == queue->bytes && (!last || last == queue->last);
     pthread_mutex_unlock(&queue->lock);
     return valid;
+}
+
+void queue_tick(struct queue *queue)
+{
+    atomic_fetch_add_explicit(&queue->ticks, 1, memory_order_relaxed);
+}
+
+uint64_t queue_ticks(struct queue *queue)
+{
+    return atomic_load_explicit(&queue->ticks, memory_order_relaxed);
 }

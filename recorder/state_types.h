@@ -12,7 +12,7 @@
 #include "state.h"
 #include "state_note.h"
 
-#define STATE_FLUSH_ALLOCS 65536
+#define STATE_FLUSH_ALLOCS 16384
 #define STATE_FLUSH_BYTES ((size_t)32 << 20)
 
 struct state_peak { /* the highest of the processes that have ended */

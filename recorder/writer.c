@@ -1,11 +1,11 @@
 /*
  * writer.c - the writer thread.
  *
- * A transaction begins with the first batch that comes and ends when a batch asks for it, or one
- * second after it began, whichever is first; an idle queue is no reason to leave it open. After a
- * commit, when the log has grown beyond LOG_BYTES, the thread itself moves it into the file,
- * without waiting for readers: a reader can delay that, and the log grows meanwhile, but neither
- * waits for the other.
+ * A transaction begins with the first batch that comes and ends when a batch asks for it, when it
+ * has many rows, or one second after it began, whichever is first; an idle queue is no reason to
+ * leave it open. After a commit, when the log has grown beyond LOG_BYTES, the thread itself moves
+ * it into the file, without waiting for readers: a reader can delay that, and the log grows
+ * meanwhile, but neither waits for the other.
  */
 #include "writer.h"
 
@@ -22,9 +22,12 @@
 #include "writer_sink.h"
 
 #define COMMIT_NS NS_PER_S
-/* Moving the log costs two fsyncs and one write of each page that changed: rarely enough for that
- * not to matter, often enough for readers (who search the log) and for the disk. */
-#define LOG_BYTES (64u << 20)
+/* A commit writes what it has in memory at one go, and the queue stands still meanwhile: so not
+ * after more rows than this, some three megabytes. */
+#define COMMIT_ROWS 50000u
+/* Moving the log writes each page that changed once more: rarely enough for that not to matter, and
+ * so little at a time that it does not hold up the queue for long. */
+#define LOG_BYTES (4u << 20)
 #define IDLE_MS 1000
 #define FINISH_NS (2 * NS_PER_S)
 /* Somebody who holds the write lock is waited for while the run goes on; at its end not for long.
@@ -145,7 +148,8 @@ static int write_batch(struct writer *writer, const struct batch *batch)
     writer->stats.batches++;
     if (batch->made_ns && batch->made_ns < writer->oldest_made_ns)
         writer->oldest_made_ns = batch->made_ns;
-    return batch->commit ? commit(writer) : 0;
+    bool many = rows_written(writer) - writer->committed_rows >= COMMIT_ROWS;
+    return batch->commit || many ? commit(writer) : 0;
 }
 
 /* How long to wait for the next batch; 0 = the open transaction is due. */
@@ -205,6 +209,8 @@ int writer_start(struct writer **out, struct db *db, struct queue *queue)
     writer->queue = queue;
     pthread_mutex_init(&writer->lock, NULL);
     int err = writer_sink_new(&writer->sink, db);
+    if (err == 0)
+        writer_sink_tick(writer->sink, queue);
     if (err == 0)
         err = start_thread(writer);
     if (err < 0) {

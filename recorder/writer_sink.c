@@ -11,7 +11,25 @@ struct writer_sink {
     struct db *db;
     struct db_stmt *statements[SCH_STATEMENT_COUNT]; /* NULL = not needed yet */
     struct writer_rows rows;
+    struct queue *queue; /* to tick; may be NULL */
+    unsigned untold;     /* rows since the last tick */
 };
+
+#define ROWS_A_TICK 256u /* well under a millisecond */
+
+static int run(struct writer_sink *sink, struct db_stmt *stmt)
+{
+    if (++sink->untold >= ROWS_A_TICK && sink->queue) {
+        sink->untold = 0;
+        queue_tick(sink->queue);
+    }
+    return db_run(stmt);
+}
+
+void writer_sink_tick(struct writer_sink *sink, struct queue *queue)
+{
+    sink->queue = queue;
+}
 
 int writer_sink_new(struct writer_sink **out, struct db *db)
 {
@@ -81,7 +99,7 @@ static int write_fact(struct writer_sink *sink, const struct batch *batch,
         sink->rows.inserted++;
     else
         sink->rows.updated++;
-    return db_run(stmt);
+    return run(sink, stmt);
 }
 
 static int write_allocs(struct writer_sink *sink, const struct batch *batch)
@@ -101,7 +119,7 @@ static int write_allocs(struct writer_sink *sink, const struct batch *batch)
         bind_known(stmt, 8, row->site);
         bind_known(stmt, 9, row->tag);
         bind_known(stmt, 10, row->segment);
-        err = db_run(stmt);
+        err = run(sink, stmt);
     }
     sink->rows.inserted += batch->alloc_count;
     return err;
@@ -116,7 +134,7 @@ static int write_ends(struct writer_sink *sink, const struct batch *batch)
         db_bind_int(stmt, 0, row->seq);
         db_bind_int(stmt, 1, row->life_ns);
         db_bind_int(stmt, 2, row->free_seq);
-        err = db_run(stmt);
+        err = run(sink, stmt);
     }
     sink->rows.updated += batch->end_count;
     return err;
@@ -130,7 +148,7 @@ static int write_late_tags(struct writer_sink *sink, const struct batch *batch)
     for (; err == 0 && row < end; row++) {
         db_bind_int(stmt, 0, row->seq);
         db_bind_int(stmt, 1, row->tag);
-        err = db_run(stmt);
+        err = run(sink, stmt);
     }
     sink->rows.updated += batch->late_tag_count;
     return err;

@@ -10,6 +10,8 @@ struct writer_rows { /* sent to the database, committed or not */
     uint64_t inserted, updated;
 };
 
+/* The queue that is told now and then that rows are being written; NULL = nobody. */
+void writer_sink_tick(struct writer_sink *sink, struct queue *queue);
 const struct writer_rows *writer_sink_rows(const struct writer_sink *sink);
 
 #endif

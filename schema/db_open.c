@@ -132,12 +132,14 @@ void db_close(struct db *db)
 /* ---- creating ---- */
 
 /* Pages of 4 KiB: an UPDATE of an old row writes its whole page to the log, and larger pages save
- * less than a byte a row. synchronous=NORMAL: a commit survives the death of every process, not of
- * the machine. secure_delete: Debian's SQLite overwrites what is deleted unless told otherwise.
- * journal_size_limit: after a reader held the log for long, it shrinks again. */
+ * less than a byte a row. synchronous=OFF: a commit survives the death of every process, not of the
+ * machine; waiting for the disk would, when it is slow, cost the recorded program events. What is
+ * finished is synced (db_single_file). secure_delete: Debian's SQLite overwrites what is deleted
+ * unless told otherwise. journal_size_limit: after a reader held the log for long, it shrinks
+ * again. */
 static const char settings_before[] = "PRAGMA page_size=4096;"
                                       "PRAGMA secure_delete=OFF;"
-                                      "PRAGMA synchronous=NORMAL;"
+                                      "PRAGMA synchronous=OFF;"
                                       "PRAGMA temp_store=MEMORY;"
                                       "PRAGMA cache_size=-16384;"
                                       "PRAGMA journal_size_limit=67108864;"
