@@ -5,7 +5,7 @@ set -eu
 tidemark=$1 program=$2
 folder=$(mktemp -d)
 recorder=
-trap 'kill -CONT $recorder 2>/dev/null; rm -rf "$folder"' EXIT
+trap 'kill -CONT $recorder 2>/dev/null || :; rm -rf "$folder"' EXIT
 db=$folder/run.db
 
 "$tidemark" record -o "$db" -- "$program" 4 1000 "$folder/enough" \
