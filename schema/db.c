@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include <sqlite3.h>
+
 #include "error.h"
 #include "mem.h"
 

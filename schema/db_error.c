@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sqlite3.h>
+
 #include "error.h"
 
 static int errno_of_file(sqlite3 *handle, int which)

@@ -1,10 +1,8 @@
 /*
- * db_internal.h - what the files behind db.h share. Only they include sqlite3.h.
+ * db_internal.h - what the files behind db.h share. They include sqlite3.h, and nobody else does.
  */
 #ifndef TIDEMARK_SCHEMA_DB_INTERNAL_H
 #define TIDEMARK_SCHEMA_DB_INTERNAL_H
-
-#include <sqlite3.h>
 
 #include "db.h"
 
@@ -12,8 +10,11 @@
  * nobody but the one reader that is recovering the log. */
 #define DB_BUSY_MS 5000
 
+struct sqlite3;
+struct sqlite3_stmt;
+
 struct db {
-    sqlite3 *handle;
+    struct sqlite3 *handle;
     char *path;
     struct db_stmt *statements; /* those not yet finalized */
     uint64_t log_bytes;         /* in the log after the last commit of this connection */
@@ -23,19 +24,19 @@ struct db {
 
 /* Invariant: linked in db->statements until db_finalize. */
 struct db_stmt {
-    sqlite3_stmt *handle;
+    struct sqlite3_stmt *handle;
     struct db *db;
     struct db_stmt *next, **link;
     int bind_failed; /* the first SQLite error of a bind since the last reset */
 };
 
 /* An SQLite result code as base_err. */
-int db_map_code(sqlite3 *handle, int code);
+int db_map_code(struct sqlite3 *handle, int code);
 /* The same, and the message kept: every call of SQLite that can fail ends here. */
 int db_result(struct db *db, int code);
 /* Keeps a message for `err` with the errno behind it, where one is known. */
 void db_say(struct db *db, int err, const char *detail);
 /* Why the last reading or writing of a file failed; 0 = not known. */
-int db_last_errno(sqlite3 *handle);
+int db_last_errno(struct sqlite3 *handle);
 
 #endif
