@@ -157,6 +157,7 @@ INSERT INTO clock VALUES (0, 5000000000, 1767323045000000000, 5000000000);
 INSERT INTO lost VALUES (2, 107, 109, 107000000, 109000000, 'block_free', 3);
 INSERT INTO torn VALUES (2, 110, 41, 110000000, 'dead');
 INSERT INTO overhead VALUES
-  (1, 'events taken', 34, 'count'),
-  (1, 'ring memory', 8388608, 'bytes'),
-  (NULL, 'recorder CPU time', 1500000, 'ns');
+  (1, 'arena used', 4096, 'bytes'),
+  (1, 'ring wait', 0, 'ns'),
+  (NULL, 'writer cpu', 1500000, 'ns'),
+  (NULL, 'events', 37, 'count');

@@ -101,7 +101,9 @@ TEST(the_promised_columns_are_those_of_the_views)
 {
     struct db *db = fixture_empty();
     int promises = 0;
-    for (const char *at = fixture_read(README_PATH); (at = strstr(at, "\n| `")) != NULL; at++) {
+    const char *page = fixture_read(README_PATH), *end = strstr(page, "Keys of `meta`");
+    REQUIRE(end != NULL);
+    for (const char *at = page; (at = strstr(at, "\n| `")) != NULL && at < end; at++) {
         check_promise(db, at + 1);
         promises++;
     }
@@ -109,6 +111,28 @@ TEST(the_promised_columns_are_those_of_the_views)
     db_close(db);
 }
 
+/* Every key that the recorder writes stands in the page, in backquotes. */
+TEST(every_key_of_meta_is_named)
+{
+    const char *page = fixture_read(README_PATH);
+    int keys = 0;
+    for (const char *at = fixture_read(RECORDER_META); (at = strstr(at, "(batch, \"")) != NULL;) {
+        char word[64] = "`";
+        at += strlen("(batch, \"");
+        size_t length = strcspn(at, "\"");
+        REQUIRE(length > 0 && length < sizeof word - 3);
+        memcpy(word + 1, at, length);
+        word[length + 1] = '`';
+        if (strchr(word, ' ') || strncmp(at + length, "\", cost->", 9) == 0)
+            continue; /* of table overhead */
+        keys++;
+        if (!strstr(page, word))
+            CHECK_STR(word, "named in README.md");
+    }
+    CHECK(keys >= 15);
+}
+
 TEST_MAIN(TEST_CASE(every_question_has_the_answer_that_the_page_shows),
-          TEST_CASE(every_answer_belongs_to_a_question), TEST_CASE(every_table_and_view_is_named),
+          TEST_CASE(every_answer_belongs_to_a_question), TEST_CASE(every_key_of_meta_is_named),
+          TEST_CASE(every_table_and_view_is_named),
           TEST_CASE(the_promised_columns_are_those_of_the_views))
