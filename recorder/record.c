@@ -118,7 +118,7 @@ static int open_store(struct recording *recording)
     int err = db_create(&db, recording->output.work);
     if (err) {
         buf_print(why, "cannot create %s: %s", recording->output.work, db_open_message());
-        recording->result->exit_code = EXIT_USAGE;
+        recording->result->exit_code = EXIT_INPUT;
         return err;
     }
     recording->created = true;
@@ -356,7 +356,7 @@ static int open_all(struct recording *recording)
     int err = record_output_choose(&recording->output, recording->options.output,
                                    recording->options.stage, &result->summary.failure);
     if (err) {
-        result->exit_code = EXIT_USAGE;
+        result->exit_code = err == ERR_ARG ? EXIT_USAGE : EXIT_INPUT;
         return err;
     }
     recording->signal_fd = launch_take_signals(&recording->origin);

@@ -25,7 +25,7 @@ record() {
 
 # In the background: $recorder is its pid.
 record_behind() {
-    rm -f run.db run.db-wal run.db-shm
+    rm -f run.db run.db-wal run.db-shm out err
     "$programs/record_driver" -o run.db -g "$guest" "$@" >out 2>err &
     recorder=$!
 }
@@ -38,7 +38,7 @@ wait_for_recorder() {
 # wait_until COMMAND ...: true within 20 s.
 wait_until() {
     tries=0
-    until "$@"; do
+    until "$@" 2>/dev/null; do
         tries=$((tries + 1))
         [ $tries -lt 1000 ] || return 1
         sleep 0.02

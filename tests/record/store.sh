@@ -4,17 +4,19 @@
 
 echo precious >there.db
 "$programs/record_driver" -o there.db -g "$guest" -- sh -c 'echo ran >ran' >out 2>err
-is $? 2 "a file that exists"
+is $? 3 "a file that exists"
 says "there.db exists already"
 is "$(cat there.db; ls ran 2>/dev/null)" precious "nothing ran, nothing was touched"
 
 "$programs/record_driver" -o no/such/folder.db -g "$guest" -- sh -c 'echo ran >ran' >out 2>err
-is $? 2 "a folder that does not exist"
+is $? 3 "a folder that does not exist"
 says "cannot create no/such/folder.db"
+"$programs/record_driver" -o "" -g "$guest" -- sh -c 'echo ran >ran' >out 2>err
+is $? 2 "a file without a name"
 if [ "$(id -u)" != 0 ]; then
     mkdir locked && chmod 500 locked
     "$programs/record_driver" -o locked/run.db -g "$guest" -- sh -c 'echo ran >ran' >out 2>err
-    is $? 2 "a folder that may not be written"
+    is $? 3 "a folder that may not be written"
     says "Permission denied"
 fi
 is "$(ls ran 2>/dev/null)" "" "nothing ran"

@@ -315,7 +315,7 @@ TEST(all_that_many_threads_push_arrives)
     begin(&run, 1, 0);
     struct ring_shared *ring = new_ring(8);
     REQUIRE(drain_ring(run.drain, 1, ring));
-    struct producer producer = {ring, 20000};
+    struct producer producer = {ring, 3000};
     for (int i = 0; i < 4; i++)
         REQUIRE(pthread_create(&threads[i], NULL, produce, &producer) == 0);
     for (int i = 0; i < 4; i++) {
@@ -326,14 +326,14 @@ TEST(all_that_many_threads_push_arrives)
     run_end(&run);
     CHECK(drain_returned(run.drain) == ring);
     CHECK(drain_returned(run.drain) == NULL);
-    CHECK_INT(process_row(&run, 1)->at[PROCESS_EVENTS], 80000);
+    CHECK_INT(process_row(&run, 1)->at[PROCESS_EVENTS], 12000);
     CHECK_STR(process_row(&run, 1)->text[PROCESS_ENDED], "exit");
-    CHECK_INT(run.rows.tables[SCH_MARK].count, 80000);
+    CHECK_INT(run.rows.tables[SCH_MARK].count, 12000);
     CHECK_INT(run.rows.tables[SCH_LOST].count, 0);
     CHECK(run.rows.tables[SCH_CLOCK].count >= 2);
     ring_destroy(ring, 8, ARENA_BYTES);
     run_free(&run);
-    CHECK_INT(run.stats.events, 80000);
+    CHECK_INT(run.stats.events, 12000);
 }
 
 TEST(children_name_their_parents)
