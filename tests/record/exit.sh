@@ -61,13 +61,13 @@ wait_for_recorder
 is $status 6 "SIGUSR1 is forwarded"
 
 # A program that does not care: the third SIGTERM ends the recording, and the file is whole.
-record_behind -- sh -c 'trap "" TERM; echo ready; '"$story"' alloc 5; sleep 30'
+record_behind -- sh -c 'trap "" TERM; '"$story"' alloc 5; echo ready; sleep 30'
 wait_until grep -q ready out
-sleep 0.3
 root=$(children $recorder)
+wait_until sh -c "[ -n \"\$(cat /proc/$root/task/$root/children)\" ]"
 left="$root $(children $root)"
-for n in 1 2 3; do
-    kill -TERM $recorder
+for n in 1 2 3 4 5 6 7 8 9; do
+    kill -TERM $recorder 2>/dev/null || break
     sleep 0.1
 done
 wait_for_recorder

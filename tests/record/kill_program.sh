@@ -1,10 +1,12 @@
 #!/bin/sh
 # SIGKILL to the recorded program at random moments, with 1, 2 and 16 threads: all that it had
-# published is in the database.
+# published is in the database. (A recorder that a busy machine does not let run for 100 ms drops
+# events; it must have counted them.)
 . "$(dirname "$0")/lib.sh"
 
 round=0
 torn=0
+lost=0
 while [ $round -lt "$rounds" ]; do
     case $((round % 3)) in 0) threads=1 ;; 1) threads=2 ;; 2) threads=16 ;; esac
     rm -f counts
@@ -18,12 +20,13 @@ while [ $round -lt "$rounds" ]; do
     is $status 137 "round $round: death by SIGKILL"
     finished
     counted=$(od -An -v -tu8 -N4080 counts | awk '{ for (i = 1; i <= NF; i++) sum += $i } END { print sum }')
-    is "$(ask "SELECT signal, events>=$counted, first_seq FROM process")" "9|1|1" \
+    dropped=$(ask 'SELECT coalesce(sum(n), 0) FROM lost')
+    is "$(ask "SELECT signal, events + $dropped >= $counted, first_seq FROM process")" "9|1|1" \
         "round $round: $threads threads, $counted events counted, $(ask 'SELECT events FROM process') stored"
-    is "$(ask 'SELECT count(*) FROM lost')" 0 "round $round: lost"
+    lost=$((lost + dropped))
     torn=$((torn + $(ask 'SELECT count(*) FROM torn')))
     [ $failures -eq 0 ] || break
     round=$((round + 1))
 done
-echo "$round rounds, $torn torn events"
+echo "$round rounds, $torn torn events, $lost dropped because the recorder stood still"
 end_of_tests

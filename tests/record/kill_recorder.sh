@@ -15,6 +15,7 @@ whole
 is "$(ask "SELECT count(*)>=$seen FROM allocation")" 1 "rows seen before the recorder was killed"
 
 round=0
+late=0
 slowest=0
 while [ $round -lt "$rounds" ]; do
     rm -f counts ended
@@ -23,10 +24,14 @@ while [ $round -lt "$rounds" ]; do
     sleep "$(awk -v seed="$round$$" -v ms="$ms" 'BEGIN { srand(seed); print rand() * ms * 0.0009 }')"
     kill -9 $recorder
     wait_for_recorder
-    is $status 137 "round $round: the recorder is dead"
     wait_until test -s ended
     is "$(cat ended)" 33 "round $round: the program's own exit status"
     whole
+    if [ $status -ne 137 ] && [ $late -lt "$rounds" ]; then
+        late=$((late + 1)) # the program was quicker than the signal
+        continue
+    fi
+    is $status 137 "round $round: the recorder is dead"
     is "$(ask "SELECT value FROM meta WHERE key='finished'")" 0 "round $round: meta.finished"
     longest=$(od -An -v -tu8 -j4080 -N8 counts | tr -d ' ')
     [ "$longest" -gt "$slowest" ] && slowest=$longest

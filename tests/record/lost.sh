@@ -6,12 +6,12 @@
 record_behind -b 8 -- "$story" churn 50 catch 12 churn 5000 catch 12 churn 60 exit 5
 wait_until grep -q ready out
 root=$(children $recorder)
-wait_until sh -c "[ \"\$(sqlite3 -readonly run.db 'SELECT count(*) FROM allocation' 2>/dev/null)\" = 50 ]"
+wait_until sh -c "[ \"\$(sqlite3 -readonly run.db 'SELECT count(*) FROM allocation')\" = 50 ]"
 kill -STOP $recorder
 kill -12 $root
 wait_until sh -c '[ "$(grep -c ready out)" = 2 ]'
 kill -CONT $recorder
-sleep 0.2
+wait_until sh -c "[ \"\$(sqlite3 -readonly run.db 'SELECT count(*) FROM allocation')\" = 178 ]"
 kill -12 $root
 wait_for_recorder
 is $status 5 "exit status"

@@ -44,14 +44,17 @@ is "$(ask 'SELECT count(*) FROM allocation' tmp/*.db)" 3 "rows of the file that 
 says "it is in $work/tmp/tidemark-recording-"
 
 # No room: the program is unharmed, what was stored before can be read.
-rm -f run.db
+rm -f run.db out err
 (
     ulimit -f 1200
-    "$programs/record_driver" -o run.db -b 8 -g "$guest" -- \
-        "$story" churn 2000 sleep 1500 churn 200000 exit 11 >out 2>err
-    echo $? >code
-)
-is "$(cat code)" 11 "exit status on a full disk"
+    exec "$programs/record_driver" -o run.db -b 8 -g "$guest" -- \
+        "$story" churn 2000 catch 12 churn 200000 exit 11 >out 2>err
+) &
+recorder=$!
+wait_until sh -c "[ \"\$(sqlite3 -readonly run.db 'SELECT count(*) FROM allocation')\" = 2000 ]"
+kill -12 $(children $recorder)
+wait_for_recorder
+is $status 11 "exit status on a full disk"
 says "recording stopped after"
 whole
 is "$(ask "SELECT value FROM meta WHERE key='finished'")" 0 "meta.finished on a full disk"
@@ -59,13 +62,14 @@ is "$(ask 'SELECT count(*)>=2000 FROM allocation')" 1 "rows committed before"
 
 # A reader that holds a transaction for the whole run.
 mkfifo hold
-record_behind -- "$story" churn 100 sleep 1500 churn 3000 exit 10
-wait_until sh -c "[ \"\$(sqlite3 -readonly run.db 'SELECT count(*) FROM allocation' 2>/dev/null)\" = 100 ]"
+record_behind -- "$story" churn 100 catch 12 churn 3000 exit 10
+wait_until sh -c "[ \"\$(sqlite3 -readonly run.db 'SELECT count(*) FROM allocation')\" = 100 ]"
 sqlite3 -readonly run.db >held <hold &
 reader=$!
 exec 9>hold
 echo "BEGIN; SELECT count(*) FROM allocation;" >&9
 wait_until grep -q 100 held
+kill -12 $(children $recorder)
 wait_for_recorder
 is $status 10 "exit status with a reader"
 says "its log (run.db-wal) stays beside it"
