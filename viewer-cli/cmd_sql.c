@@ -95,7 +95,6 @@ static int name_columns(struct sql_columns *columns, struct db_stmt *stmt)
     return 0;
 }
 
-/* The descriptions are kept in *columns until the next section was opened. */
 static int run_statement(struct emit *emit, struct db_stmt *stmt, struct sql_columns *columns,
                          int number)
 {
@@ -117,25 +116,19 @@ static int run_statement(struct emit *emit, struct db_stmt *stmt, struct sql_col
 
 static int run_all(struct emit *emit, struct db *db, const char *text)
 {
-    struct sql_columns now = {0}, before = {0};
     int err = 0, number = 0;
     while (err >= 0 && *text && !ferror(stdout)) {
+        struct sql_columns columns = {0};
         struct db_stmt *stmt = NULL;
         err = db_prepare_next(db, &stmt, text, &text);
         if (err < 0 || !stmt)
             break;
-        err = run_statement(emit, stmt, &now, number + 1);
+        err = run_statement(emit, stmt, &columns, number + 1);
         db_finalize(stmt);
-        if (now.count == 0)
-            continue;
-        number++;
-        clear_columns(&before);
-        before = now;
-        now = (struct sql_columns){0};
+        emit_close(emit); /* it looks at the columns for the last time */
+        number += columns.count > 0;
+        clear_columns(&columns);
     }
-    emit_close(emit);
-    clear_columns(&before);
-    clear_columns(&now);
     return err;
 }
 

@@ -267,16 +267,23 @@ void emit_drop(struct emit *emit)
     *emit = (struct emit){0};
 }
 
+static bool is_broken(const struct emit *emit)
+{
+    return emit->out.broken || emit->text.broken || emit->keys.broken || emit->notes.broken;
+}
+
 int emit_finish(struct emit *emit, FILE *file)
 {
     emit_close(emit);
-    if (emit->format == EMIT_TABLE)
-        emit_table_end(emit);
-    else if (emit->format == EMIT_CSV)
-        emit_csv_end(emit);
-    else
-        emit_json_end(emit);
-    bool broken = emit->out.broken || emit->text.broken || emit->keys.broken || emit->notes.broken;
+    if (!is_broken(emit)) { /* else the notes may be cut short */
+        if (emit->format == EMIT_TABLE)
+            emit_table_end(emit);
+        else if (emit->format == EMIT_CSV)
+            emit_csv_end(emit);
+        else
+            emit_json_end(emit);
+    }
+    bool broken = is_broken(emit);
     if (!broken)
         write_out(emit, file);
     emit_drop(emit);

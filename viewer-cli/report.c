@@ -17,8 +17,8 @@ const char *const report_formats[] = {"table", "csv", "json", NULL};
 const struct option report_option_table[] = {
     REPORT_OPTION_PROCESS,
     REPORT_OPTION_RANK,
-    {"device", 'd', OPT_TEXT, REPORT_AT(device), "NAME", "only this device: cpu, cuda:0, ...", NULL,
-     0},
+    {"device", 'd', OPT_TEXT, REPORT_AT(device), "NAME", "only this device, such as cpu or cuda:0",
+     NULL, 0},
     {"steps", 's', OPT_RANGE, REPORT_AT(steps), "A..B", "only these steps; A.., ..B and A work too",
      NULL, 0},
     REPORT_OPTION_FORMAT,
