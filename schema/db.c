@@ -241,7 +241,9 @@ int db_single_file(struct db *db)
 {
     struct db_stmt *stmt = NULL;
     sqlite3_busy_timeout(db->handle, BUSY_END_MS);
-    int err = db_prepare(db, &stmt, "PRAGMA journal_mode=DELETE");
+    int err = db_exec(db, "PRAGMA synchronous=FULL"); /* what is finished is on the disk */
+    if (err == 0)
+        err = db_prepare(db, &stmt, "PRAGMA journal_mode=DELETE");
     if (err == 0)
         err = db_step(stmt);
     if (err == DB_ROW && strcmp(db_column_text(stmt, 0), "delete") != 0) {

@@ -33,7 +33,7 @@ TEST(a_new_file_is_private_and_ours)
     CHECK_INT(fixture_int(db, "PRAGMA user_version"), DB_VERSION);
     CHECK_STR(fixture_query(db, "PRAGMA journal_mode", false), "wal\n");
     CHECK_INT(fixture_int(db, "PRAGMA wal_autocheckpoint"), 0);
-    CHECK_INT(fixture_int(db, "PRAGMA synchronous"), 1);
+    CHECK_INT(fixture_int(db, "PRAGMA synchronous"), 0);
     db_close(db);
 }
 
