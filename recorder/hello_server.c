@@ -203,14 +203,22 @@ static void read_pending(struct hello_server *server, hello_handler *handler, vo
     server->pending_count = kept;
 }
 
+/* The socket's name is no secret (/proc/net/unix has it), so others could fill up our file. Of
+ * root's program, descendants may have become somebody else. */
+static bool may_speak(const struct ucred *peer)
+{
+    if (peer->pid <= 0)
+        return false;
+    return peer->uid == geteuid() || (geteuid() == 0 && proc_is_descendant(peer->pid));
+}
+
 /* Closes a connection of anyone who is not to be heard. */
 static bool admit(struct hello_server *server, int fd, struct connection *out)
 {
     struct ucred peer;
     socklen_t bytes = sizeof peer;
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.uid != geteuid() ||
-        peer.pid <= 0) {
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || !may_speak(&peer)) {
         server->stats.strangers++;
         close(fd);
         return false;

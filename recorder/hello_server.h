@@ -3,8 +3,9 @@
  * as ring/hello.h describes it. One thread owns it and calls hello_server_handle() when the
  * descriptor is readable; nothing in here waits.
  *
- * Only processes of our own user are heard. Of a message nothing is believed: the pid comes from
- * the kernel, lengths are checked against what arrived, numbers are the handler's to check.
+ * Only processes of our own user are heard; where that is root, descendants of any user. Of a
+ * message nothing is believed: the pid comes from the kernel, lengths are checked against what
+ * arrived, numbers are the handler's to check.
  */
 #ifndef TIDEMARK_RECORDER_HELLO_SERVER_H
 #define TIDEMARK_RECORDER_HELLO_SERVER_H

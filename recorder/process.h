@@ -38,6 +38,8 @@ bool proc_environ_has(pid_t pid, const char *name, const char *value);
  * NAME=VALUE in their environment. Returns how many. */
 size_t proc_find_by_environ(const char *name, const char *value, pid_t *pids, size_t max);
 
+bool proc_is_descendant(pid_t pid); /* of this process; parents that have ended are not followed */
+
 int proc_open_pidfd(pid_t pid);  /* -1 if the kernel has none, or the process is gone */
 int proc_peer_pidfd(int socket); /* of the other end of a Unix socket, or -1 */
 

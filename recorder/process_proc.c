@@ -44,6 +44,7 @@ _Static_assert(sizeof(struct pidfd_information) == 64, "the number of the ioctl 
 
 #define ENVIRON_MAX (1u << 20)
 #define SCANS 5
+#define ANCESTORS 256
 
 static ssize_t read_file(const char *path, char *out, size_t room)
 {
@@ -131,6 +132,8 @@ static bool is_candidate(DIR *proc, const char *entry, pid_t *pid)
     if (*end || number <= 0 || number == getpid())
         return false;
     *pid = (pid_t)number;
+    if (geteuid() == 0)
+        return true;
     return fstatat(dirfd(proc), entry, &about, 0) == 0 && about.st_uid == geteuid();
 }
 
@@ -173,6 +176,19 @@ size_t proc_find_by_environ(const char *name, const char *value, pid_t *pids, si
     }
     closedir(proc);
     return count;
+}
+
+bool proc_is_descendant(pid_t pid)
+{
+    struct proc_stat stat;
+    for (int i = 0; i < ANCESTORS && pid > 1; i++) {
+        if (!proc_stat_read(&stat, pid))
+            return false;
+        if (stat.ppid == getpid())
+            return true;
+        pid = stat.ppid;
+    }
+    return false;
 }
 
 int proc_open_pidfd(pid_t pid)

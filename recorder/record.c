@@ -41,8 +41,9 @@ struct recording {
     char host[256];
     uint64_t start_ns;
     int signal_fd, wake_fd; /* -1 */
-    bool created;           /* the database */
-    bool whole;             /* it was finished, and is one file */
+    struct hello_server_stats heard;
+    bool created; /* the database */
+    bool whole;   /* it was finished, and is one file */
     struct state *state;
     struct queue *queue;
     struct writer *writer;
@@ -225,11 +226,10 @@ static void put_end(struct recording *recording, const struct drain_stats *drain
 {
     struct batch *batch = state_batch(recording->state);
     struct record_cost cost = {.drain = *drain};
-    const struct hello_server_stats *heard = hello_server_stats(recording->server);
     writer_look(recording->writer, &cost.writer);
     cost.supervisor_cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
-    cost.strangers = heard->strangers;
-    cost.malformed = heard->malformed;
+    cost.strangers = recording->heard.strangers;
+    cost.malformed = recording->heard.malformed;
     record_meta_cost(batch, &cost);
     record_meta_end(batch, why_ended(recording), recording->result->summary.run_ns);
     batch = state_flush(recording->state, clock_now_ns(), true);
@@ -309,9 +309,18 @@ static void stop_drain(struct recording *recording, struct drain_stats *stats)
     recording->drain = NULL;
 }
 
+/* Whoever says hello from now on is not to wait for an answer. */
+static void hang_up(struct recording *recording)
+{
+    recording->heard = *hello_server_stats(recording->server);
+    hello_server_close(recording->server);
+    recording->server = NULL;
+}
+
 static void finish(struct recording *recording)
 {
     struct drain_stats stats;
+    hang_up(recording);
     fill_result(recording);
     stop_drain(recording, &stats);
     state_totals(recording->state, &recording->result->summary.totals);

@@ -187,6 +187,33 @@ TEST(a_descendant_is_found_by_its_environment)
     CHECK_INT(proc_find_by_environ("TIDEMARK_TEST_MARK", value, pids, 4), 0);
 }
 
+TEST(descendants_are_known)
+{
+    int ready[2];
+    pid_t grandchild = 0;
+    REQUIRE(pipe(ready) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        pid_t own = fork();
+        if (own == 0) {
+            pause();
+            _exit(0);
+        }
+        (void)!write(ready[1], &own, sizeof own);
+        waitpid(own, NULL, 0);
+        _exit(0);
+    }
+    REQUIRE(read(ready[0], &grandchild, sizeof grandchild) == (ssize_t)sizeof grandchild);
+    CHECK(proc_is_descendant(pid));
+    CHECK(proc_is_descendant(grandchild));
+    CHECK(!proc_is_descendant(getppid()));
+    CHECK(!proc_is_descendant(getpid()));
+    CHECK(!proc_is_descendant(1));
+    CHECK(!proc_is_descendant(2000000000));
+    kill(grandchild, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
 static void check_quoted(const char *argument, size_t bytes, const char *want)
 {
     struct buf out = {0};
@@ -228,6 +255,6 @@ TEST_MAIN(TEST_CASE(a_stat_line_is_read_behind_any_name), TEST_CASE(a_damaged_st
           TEST_CASE(after_reaping_a_pidfd_knows_or_nobody),
           TEST_CASE(a_pid_that_is_another_process_by_now_is_dead),
           TEST_CASE(the_table_follows_a_random_life), TEST_CASE(a_table_without_memory_stays_whole),
-          TEST_CASE(a_descendant_is_found_by_its_environment),
+          TEST_CASE(a_descendant_is_found_by_its_environment), TEST_CASE(descendants_are_known),
           TEST_CASE(arguments_are_quoted_as_a_shell_needs_it),
           TEST_CASE(a_cut_list_of_arguments_says_so))

@@ -79,6 +79,13 @@ record -- "$story" begin forward thread sleep 2500 alloc 1 end
 is "$(ask "SELECT name, end_ns<(SELECT end_ns FROM process) - 1000000000 FROM phase
     WHERE name='abandoned'")" "abandoned|1" "a thread that dies inside a phase"
 
+# A program that drops its privileges: said hello as root, asks for its ring as somebody else.
+if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups test -r "$guest" -a -x "$story"; then
+    record -- setpriv --reuid 65534 --clear-groups "$story" alloc 3 exit 4
+    is $status 4 "a program of another user"
+    is "$(ask 'SELECT max(events) FROM process')" 3 "its events"
+fi
+
 # RANK and its like.
 RANK=3 LOCAL_RANK=1 WORLD_SIZE=8 record -- "$story" alloc 1
 is "$(ask 'SELECT rank, local_rank, world_size, host FROM process')" "3|1|8|$(uname -n)" "rank"
