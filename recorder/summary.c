@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "clock.h"
+#include "human.h"
 #include "process.h"
-
-#include <string.h>
 
 void summary_clear(struct summary *summary)
 {
@@ -28,35 +28,17 @@ void summary_hint(struct summary *summary, const char *format, ...)
     buf_print(&summary->hints, "tidemark: %s\n", line);
 }
 
-void summary_bytes(struct buf *out, uint64_t bytes)
+static void add_bytes(struct buf *out, uint64_t bytes)
 {
-    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    double value = (double)bytes / 1024;
-    size_t unit = 0;
-    if (bytes < 1024) {
-        buf_print(out, "%" PRIu64 " bytes", bytes);
-        return;
-    }
-    for (; value >= 1023.5 && unit + 1 < sizeof units / sizeof *units; unit++)
-        value /= 1024;
-    buf_print(out, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit]);
-}
-
-void summary_count(struct buf *out, uint64_t count)
-{
-    char digits[24];
-    int n = snprintf(digits, sizeof digits, "%" PRIu64, count);
-    for (int i = 0; i < n; i++) {
-        if (i > 0 && (n - i) % 3 == 0)
-            buf_text(out, ",");
-        buf_add(out, digits + i, 1);
-    }
+    char text[HUMAN_MAX];
+    buf_text(out, human_bytes(text, bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes));
 }
 
 static void add_count(struct buf *out, uint64_t count, const char *one, const char *many)
 {
-    summary_count(out, count);
-    buf_print(out, " %s", count == 1 ? one : many);
+    char text[HUMAN_MAX];
+    int64_t number = count > INT64_MAX ? INT64_MAX : (int64_t)count;
+    buf_print(out, "%s %s", human_count(text, number), count == 1 ? one : many);
 }
 
 static void add_events(const struct summary *summary, struct buf *out)
@@ -97,12 +79,12 @@ static void add_peak(const struct summary *summary, struct buf *out)
         return;
     }
     buf_text(out, "tidemark: peak ");
-    summary_bytes(out, totals->peak_allocated);
+    add_bytes(out, totals->peak_allocated);
     buf_print(out, " allocated on %s", totals->peak_device_name);
     if (totals->peak_step != BATCH_NULL)
         buf_print(out, ", step %" PRId64, totals->peak_step);
     if (totals->peak_phase[0])
-        buf_print(out, ", phase %s", totals->peak_phase);
+        buf_print(out, ", %s", totals->peak_phase);
     if (summary->processes > 1)
         buf_print(out, ", process %" PRId64, totals->peak_process);
     buf_text(out, "\n");
@@ -117,7 +99,7 @@ void summary_text(const struct summary *summary, struct buf *out)
     }
     if (*file) {
         buf_print(out, "tidemark: recorded into %s (", file);
-        summary_bytes(out, summary->file_bytes);
+        add_bytes(out, summary->file_bytes);
         buf_text(out, ")\n");
     } else {
         buf_text(out, "tidemark: there is no recording\n");

@@ -30,8 +30,4 @@ void summary_hint(struct summary *summary, const char *format, ...)
 /* The lines, each begun by "tidemark: ". */
 void summary_text(const struct summary *summary, struct buf *out);
 
-/* "4.22 GiB", "512 bytes": three digits that count. */
-void summary_bytes(struct buf *out, uint64_t bytes);
-void summary_count(struct buf *out, uint64_t count); /* "1,234,567" */
-
 #endif

@@ -1,13 +1,13 @@
 /*
- * human.h - numbers as people read them. Tables use these; csv and json never do.
+ * human.h - numbers as people read them. Tables and messages use these; csv and json never do.
  *
  * Bytes: below 1 KiB as "n B", below 1 MiB in KiB, below 10 GiB in MiB, below 10 TiB in GiB, above
  * in TiB; one decimal below 100, none above, so three digits count at least. A table of a training
  * run is then in MiB from top to bottom, narrow, and shows 4329 MiB as such. Durations: three
  * digits that count, in ns, us, ms or s; from one minute on "m s", "h m".
  */
-#ifndef TIDEMARK_VIEWER_HUMAN_H
-#define TIDEMARK_VIEWER_HUMAN_H
+#ifndef TIDEMARK_BASE_HUMAN_H
+#define TIDEMARK_BASE_HUMAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
