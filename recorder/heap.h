@@ -165,6 +165,7 @@ void segment_release(struct heap_segment *segment, int64_t size);
 void heap_take_reserved(struct heap *heap, const struct event *event, int64_t ns);
 void heap_take_allocated(struct heap_device *device, const struct event *event);
 void segment_forget(struct heap_device *device);
-bool segment_is_valid(const struct heap_device *device);
+/* Besides, `held` blocks with `used` bytes are said to be in segments that are there. */
+bool segment_is_valid(const struct heap_device *device, uint64_t held, int64_t used);
 
 #endif

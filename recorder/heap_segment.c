@@ -250,7 +250,7 @@ void segment_forget(struct heap_device *device)
     device->last_segment = NULL;
 }
 
-bool segment_is_valid(const struct heap_device *device)
+bool segment_is_valid(const struct heap_device *device, uint64_t held, int64_t used)
 {
     if (!order_is_valid(&device->segments))
         return false;
@@ -263,6 +263,8 @@ bool segment_is_valid(const struct heap_device *device)
             return false;
         bytes += segment->size;
         split += split_of(segment);
+        held -= segment->held;
+        used -= segment->used;
     }
-    return bytes == device->segment_bytes && split == device->split;
+    return bytes == device->segment_bytes && split == device->split && !held && !used;
 }

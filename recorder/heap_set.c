@@ -159,7 +159,9 @@ void heap_forget(struct state_process *process)
 }
 
 struct sums {
-    int64_t size, requested, held;
+    int64_t size, requested;
+    int64_t used;  /* bytes in segments that are there */
+    uint64_t held; /* blocks in them */
     uint64_t unknown;
 };
 
@@ -180,6 +182,9 @@ static bool add_up(const struct heap_device *device, const struct map *blocks,
         sums->size += block->size;
         sums->requested += block->requested == BATCH_NOT_KNOWN ? 0 : block->requested;
         sums->unknown += block->requested == BATCH_NOT_KNOWN;
+        bool held = block->segment && !block->segment->gone;
+        sums->held += held;
+        sums->used += held ? block->size : 0;
     }
     return map_is_valid(blocks);
 }
@@ -217,7 +222,7 @@ static bool device_is_valid(const struct heap_device *device)
            device->requested_unknown == living.unknown && device->allocated == heaps &&
            device->waiting_bytes == waiting.size && device->window.peak >= device->allocated &&
            device->max_allocated >= device->window.peak && order_fits(device) &&
-           segment_is_valid(device);
+           segment_is_valid(device, living.held + waiting.held, living.used + waiting.used);
 }
 
 bool heap_is_valid(const struct state_process *process)

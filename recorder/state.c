@@ -204,7 +204,7 @@ struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit)
         return NULL;
     for (struct state_process *process = state->processes; process;) {
         struct state_process *next = process->next;
-        process_flush(process);
+        process_flush(process, commit);
         process = next;
     }
     keyframe_flush(state);

@@ -28,10 +28,27 @@ static const char *const texts[NOTE_KIND_COUNT] = {
     [NOTE_BAD_DEFINITION] = "bad definition",
 };
 
-/* Kinds that need no mistake of the program once events of blocks or phases are missing. */
-static bool explained_by_loss(enum note_kind kind)
+/* Kinds that need no mistake of the program: what they miss was lost, or was there before a fork.
+ */
+static bool explained(const struct notes *notes, enum note_kind kind)
 {
-    return kind <= NOTE_TOTALS_DIFFER ? kind != NOTE_SIZE_TOO_LARGE : kind <= NOTE_PHASE_LEFT_OPEN;
+    switch (kind) {
+    case NOTE_FREE_WITHOUT_ALLOC:
+    case NOTE_IDLE_WITHOUT_FREE:
+    case NOTE_SEGMENT_FREE_WITHOUT_ALLOC:
+    case NOTE_PHASE_END_WITHOUT_BEGIN:
+        return notes->unsure || notes->forked;
+    case NOTE_ADDRESS_TWICE:
+    case NOTE_FREE_OF_ANOTHER_SIZE:
+    case NOTE_REUSED_WHILE_WAITING:
+    case NOTE_SEGMENT_TWICE:
+    case NOTE_TOTALS_DIFFER:
+    case NOTE_PHASE_UNBALANCED:
+    case NOTE_PHASE_LEFT_OPEN:
+        return notes->unsure;
+    default:
+        return false;
+    }
 }
 
 static bool put_note(struct state_process *process, enum note_kind kind, uint64_t address,
@@ -46,8 +63,8 @@ void note(struct state_process *process, enum note_kind kind, uint64_t address, 
           ...)
 {
     struct notes *notes = &process->notes;
-    if (notes->unsure && explained_by_loss(kind)) {
-        notes->after_loss[kind]++;
+    if (explained(notes, kind)) {
+        notes->expected[kind]++;
         return;
     }
     process->state->anomalies++;
@@ -74,9 +91,10 @@ void note_rest(struct state_process *process)
             snprintf(detail, sizeof detail, "%llu more of this kind", (unsigned long long)more);
             put_note(process, kind, NOTE_NO_ADDRESS, detail);
         }
-        if (notes->after_loss[kind]) {
-            snprintf(detail, sizeof detail, "%llu after a loss of events",
-                     (unsigned long long)notes->after_loss[kind]);
+        if (notes->expected[kind]) {
+            snprintf(detail, sizeof detail, "%llu after a %s",
+                     (unsigned long long)notes->expected[kind],
+                     notes->unsure ? "loss of events" : "fork");
             put_note(process, kind, NOTE_NO_ADDRESS, detail);
         }
     }

@@ -46,11 +46,12 @@ enum note_kind {
 /* What can be owed: an event's row, by its kind, or one of these. */
 enum { OWED_DEFINITION = EVENT_KIND_COUNT, OWED_CURVE, OWED_FACT, OWED_COUNT };
 
-struct notes {                            /* of a process */
-    uint64_t counted[NOTE_KIND_COUNT];    /* all of the kind but those after a loss */
-    uint64_t stored[NOTE_KIND_COUNT];     /* rows; <= counted, <= NOTE_ROWS */
-    uint64_t after_loss[NOTE_KIND_COUNT]; /* explained by a loss, never a row each */
-    bool unsure;                          /* block events were lost */
+struct notes {                          /* of a process */
+    uint64_t counted[NOTE_KIND_COUNT];  /* all of the kind but those that are expected */
+    uint64_t stored[NOTE_KIND_COUNT];   /* rows; <= counted, <= NOTE_ROWS */
+    uint64_t expected[NOTE_KIND_COUNT]; /* explained by a loss or a fork: never a row each */
+    bool unsure;                        /* events were lost */
+    bool forked;                        /* what the parent had is not known here */
     bool owes;
     uint64_t owed[OWED_COUNT];
     int64_t owed_seq, owed_ns; /* before the first row that is owed */

@@ -88,6 +88,7 @@ struct state_process *state_process_begin(struct state *state, const struct stat
     process->first_seq = process->last_seq = BATCH_NULL;
     process->end_ns = BATCH_NULL;
     process->end = (struct state_end){.exit_code = BATCH_NULL, .signal = BATCH_NULL};
+    process->notes.forked = hello->origin && strcmp(hello->origin, "fork") == 0;
     if (!copy_hello(process, hello) || !phase_start(process) || !put_process(process)) {
         process_free(process);
         return NULL;
@@ -120,22 +121,27 @@ void state_process_live(struct state_process *process, const char *live, const c
     process->changed = true;
 }
 
-/* The row and the debt; true when nothing is owed any more. */
-static bool settle(struct state_process *process)
+static void settle_row(struct state_process *process)
 {
     if (process->changed && put_process(process))
         process->changed = false;
-    note_pay(process);
-    return !process->changed && !process->notes.owes;
 }
 
-void process_flush(struct state_process *process)
+static bool settled(const struct state_process *process)
+{
+    return process->ended && !process->changed && !process->notes.owes;
+}
+
+void process_flush(struct state_process *process, bool commit)
 {
     if (!process->ended) {
         phase_flush(process);
         heap_flush_curves(process);
     }
-    if (settle(process) && process->ended)
+    if (commit || process->ended)
+        settle_row(process);
+    note_pay(process);
+    if (settled(process))
         process_free(process);
 }
 
@@ -160,7 +166,9 @@ void state_process_end(struct state_process *process, const struct state_end *en
     forget_contents(process);
     process->ended = true;
     process->changed = true;
-    if (settle(process))
+    settle_row(process);
+    note_pay(process);
+    if (settled(process))
         process_free(process);
 }
 

@@ -2,12 +2,15 @@
 #ifndef TIDEMARK_RECORDER_STATE_PROCESS_H
 #define TIDEMARK_RECORDER_STATE_PROCESS_H
 
+#include <stdbool.h>
+
 struct state_process;
 struct state_peak;
 
 void process_free(struct state_process *process); /* takes it out of the list */
-/* Its open phases, curves, row and debt; frees one that has ended and owes nothing any more. */
-void process_flush(struct state_process *process);
+/* Its open phases, curves and debt, and its row if a commit follows; frees one that has ended and
+ * owes nothing any more. */
+void process_flush(struct state_process *process, bool commit);
 void state_take_peaks(struct state_peak *peak, const struct state_process *process);
 
 #endif

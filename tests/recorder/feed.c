@@ -33,7 +33,7 @@ void feed_begin(struct feed *feed, struct state *state, struct rows *rows)
 void feed_flush(struct feed *feed)
 {
     CHECK(state_is_valid(feed->state));
-    struct batch *batch = state_flush(feed->state, feed->now, false);
+    struct batch *batch = state_flush(feed->state, feed->now, true);
     REQUIRE(batch != NULL);
     rows_apply(feed->rows, batch);
     batch_free(batch);

@@ -93,6 +93,24 @@ TEST(requested_is_known_only_when_all_are)
     CHECK_INT(part(2)->at[PART_REQUESTED], 300);
 }
 
+TEST(requested_goes_with_its_block)
+{
+    begin();
+    put((struct event){.kind = EVENT_BLOCK_ALLOC,
+                       .flags = EVENT_F_REQUESTED,
+                       .addr = 1,
+                       .size = 8,
+                       .a = UINT64_MAX});
+    put((struct event){
+        .kind = EVENT_BLOCK_ALLOC, .flags = EVENT_F_REQUESTED, .addr = 2, .size = 8, .a = 7});
+    feed_free(&feed, heap, 1);
+    feed_phase(&feed, forward);
+    feed_end(&feed, true); /* with an open phase */
+    CHECK_INT(rows_alloc(&rows, 1)->requested, INT64_MAX);
+    CHECK_INT(rows_alloc(&rows, 2)->requested, 0); /* the sum stays below 2^63 */
+    CHECK_INT(part(0)->at[PART_REQUESTED], 0);
+}
+
 TEST(odd_frees_are_facts)
 {
     begin();
@@ -159,6 +177,25 @@ TEST(after_a_loss_odd_frees_are_counted)
               "5 after a loss of events");
     check_detail("address handed out twice", "1 after a loss of events");
     CHECK_INT(rows_lost(&rows, "block_alloc"), 7);
+}
+
+TEST(a_forked_child_gives_back_what_its_parent_had)
+{
+    struct state *state = feed_state(0);
+    struct state_hello hello = {.parent = 1, .origin = "fork", .at_ns = FEED_START};
+    struct feed child = {state, state_process_begin(state, &hello), &rows, FEED_START, 0, 1};
+    REQUIRE(child.process != NULL);
+    uint32_t own = feed_heap(&child, DEVICE_CPU, 0, 0);
+    for (uint64_t i = 0; i < 5; i++)
+        feed_free(&child, own, 0x1000 + i);
+    feed_phase_end(&child, 0);
+    feed_alloc(&child, own, 1, 1);
+    feed_alloc(&child, own, 1, 1); /* no fork explains this */
+    feed_end(&child, true);
+    CHECK_INT(rows_anomalies(&rows, "free without allocation"), 1);
+    check_detail("free without allocation", "5 after a fork");
+    check_detail("phase end without begin", "1 after a fork");
+    check_detail("address handed out twice", "first as seq 7, 1 bytes");
 }
 
 TEST(a_hostile_program_cannot_fill_the_disk_with_anomalies)
@@ -339,6 +376,11 @@ TEST(totals_of_the_source_are_reserved_and_compared)
     feed_phase_end(&feed, forward);
     feed_phase(&feed, forward);
     with_totals(4, 404, 2500); /* the difference is the same: nothing new */
+    put((struct event){.kind = EVENT_BLOCK_FREE,
+                       .flags = EVENT_F_TOTALS | EVENT_F_REQUESTED, /* a free requests nothing */
+                       .addr = 4,
+                       .a = 304,
+                       .b = 2400});
     feed_phase_end(&feed, forward);
     feed_end(&feed, true);
     CHECK_INT(part(0)->at[PART_RESERVED], 2000);
@@ -346,6 +388,7 @@ TEST(totals_of_the_source_are_reserved_and_compared)
     CHECK_INT(part(1)->at[PART_RESERVED], 2500);
     CHECK_INT(part(1)->at[PART_MAX_RESERVED], 3000);
     CHECK_INT(part(1)->at[PART_PEAK_RESERVED], 2500);
+    CHECK_INT(part(2)->at[PART_RESERVED], 2400);
     CHECK_INT(rows_anomalies(&rows, "totals differ"), 1);
     check_detail("totals differ", "cuda:0: allocated 304, our sum 300");
 }
@@ -489,10 +532,11 @@ TEST(a_category_that_is_none_is_other)
 }
 
 TEST_MAIN(TEST_CASE(a_short_life_is_one_row), TEST_CASE(a_life_over_a_flush_gets_an_end),
-          TEST_CASE(requested_is_known_only_when_all_are), TEST_CASE(odd_frees_are_facts),
-          TEST_CASE(an_address_handed_out_twice_ends_the_first),
+          TEST_CASE(requested_is_known_only_when_all_are), TEST_CASE(requested_goes_with_its_block),
+          TEST_CASE(odd_frees_are_facts), TEST_CASE(an_address_handed_out_twice_ends_the_first),
           TEST_CASE(the_same_address_on_two_devices_is_two_blocks),
           TEST_CASE(after_a_loss_odd_frees_are_counted),
+          TEST_CASE(a_forked_child_gives_back_what_its_parent_had),
           TEST_CASE(a_hostile_program_cannot_fill_the_disk_with_anomalies),
           TEST_CASE(large_sizes_work_and_larger_ones_are_cut),
           TEST_CASE(a_block_of_2_63_minus_1_alone), TEST_CASE(active_counts_what_waits),

@@ -191,7 +191,11 @@ TEST(more_devices_than_can_be_share_one)
     for (uint64_t i = 0; i < 400; i++)
         feed_alloc(&feed, heaps[i], 0x1000 + i, 100);
     feed_flush(&feed);
+    feed_alloc(&feed, feed_heap(&feed, DEVICE_VIRTUAL, 7, 99), 0x1, 11); /* one that is there */
     feed_end(&feed, true);
+    CHECK_INT(
+        rows_phase_device(&rows, rows_phase(&rows, "forward", 0)->at[0], 8)->at[PART_ALLOCATED],
+        111);
     CHECK_INT(rows.tables[SCH_DEVICE].count, 256);
     CHECK_INT(rows_anomalies(&rows, "too many devices"), 400 - 255);
     const struct row *phase = rows_phase(&rows, "forward", 0);
@@ -226,6 +230,7 @@ TEST(bytes_that_are_no_utf8_become_question_marks)
     CHECK_STR(cleaned("\xed\x9f\xbf"), "\xed\x9f\xbf");
     CHECK_STR(cleaned("\xf4\x90\x80\x80"), "????"); /* beyond the last character */
     CHECK_STR(cleaned("\xf5\x80\x80\x80"), "????");
+    CHECK_STR(cleaned("\xe2(\x82"), "?(?");
     CHECK_STR(cleaned("\xe2\x82"), "??"); /* cut off */
     char nul[] = {'a', '\0', 'b'};
     names_clean((unsigned char *)nul, sizeof nul);

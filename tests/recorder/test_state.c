@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "feed.h"
-#include "keyframe.h"
-#include "mem.h"
+#include "state_types.h"
 #include "test.h"
 
 static struct rows rows;
@@ -243,6 +242,7 @@ TEST(processes_come_and_go_in_any_order)
     for (int i = 0; i < 20; i++) {
         feed_begin(&feeds[i], state, &rows);
         feed_alloc(&feeds[i], feed_heap(&feeds[i], DEVICE_CPU, 0, 0), 1, 1);
+        feed_phase(&feeds[i], 0);
     }
     for (int left = 20; left > 10; left--) {
         int i = (int)(test_random(&seed) % (uint64_t)left);
@@ -255,6 +255,68 @@ TEST(processes_come_and_go_in_any_order)
     state_free(state); /* with ten that still run */
 }
 
+/* Each change alone must be seen. */
+#define SEES(field, change)                                                                        \
+    do {                                                                                           \
+        field += change;                                                                           \
+        CHECK(!state_is_valid(feed.state));                                                        \
+        field -= change;                                                                           \
+        REQUIRE(state_is_valid(feed.state));                                                       \
+    } while (0)
+
+TEST(is_valid_sees_what_is_broken)
+{
+    struct feed feed;
+    feed_begin(&feed, NULL, &rows);
+    uint32_t heap = feed_heap(&feed, DEVICE_CUDA, 0, 0);
+    struct event event = {.kind = EVENT_SEGMENT_ALLOC, .addr = 0x1000, .size = 0x1000};
+    event.heap = heap & 0xffffff;
+    feed_event(&feed, event);
+    feed_phase(&feed, 0);
+    for (uint64_t i = 0; i < 5; i++)
+        feed_alloc(&feed, heap, 0x1000 + i * 0x10, 0x10);
+    event = (struct event){.kind = EVENT_BLOCK_FREE, .flags = EVENT_F_WAITS, .addr = 0x1000};
+    event.heap = heap & 0xffffff;
+    feed_event(&feed, event);
+    event = (struct event){.kind = EVENT_TAG, .addr = 0x1000, .size = 0x30, .a = 1};
+    event.heap = heap & 0xffffff;
+    feed_event(&feed, event);
+    REQUIRE(state_is_valid(feed.state));
+    struct state_process *process = feed.process;
+    struct heap_device *device = process->devices[0];
+    SEES(device->allocated, 1);
+    SEES(device->requested, 1);
+    SEES(device->requested_unknown, 1);
+    SEES(device->waiting_bytes, 1);
+    SEES(device->segment_bytes, 1);
+    SEES(device->split, 1);
+    SEES(device->last_segment->held, 1);
+    SEES(device->last_segment->used, 1);
+    SEES(device->window.peak, -0x20);
+    SEES(device->max_allocated, -0x20);
+    SEES(device->index, 1);
+    SEES(process->heaps[0]->allocated, 1);
+    SEES(process->heaps[0]->allocated_curve->levels[0].open.max, -0x100);
+    SEES(process->phases.open, 1);
+    SEES(process->phases.thread_scope_open, 1);
+    SEES(process->phases.stacks[0].thread, 1);
+    SEES(process->phases.stacks[0].top->parts[0].begin_allocated, 0x1000);
+    SEES(process->last_seq, 100);
+    SEES(process->last_ns, -1000000);
+    SEES(process->notes.stored[0], 1);
+    SEES(process->notes.owed[0], 1);
+    SEES(process->defs.count, 5);
+    SEES(feed.state->pool.living, 1);
+    SEES(feed.state->pool.blocks[1].state, 1);
+    SEES(feed.state->pool.blocks[1].size, 1);
+    SEES(feed.state->batch->allocs[1].seq, 1);
+    SEES(feed.state->batch->allocs[1].life_ns, 1);
+    SEES(feed.state->names.devices.items[0].count, 1);
+    order_remove(&device->order, 0x1010);
+    CHECK(!state_is_valid(feed.state));
+    state_free(feed.state);
+}
+
 TEST_MAIN(TEST_CASE(a_process_row_is_completed), TEST_CASE(a_process_without_events),
           TEST_CASE(time_never_runs_backwards),
           TEST_CASE(an_event_before_the_hello_moves_the_beginning),
@@ -262,4 +324,4 @@ TEST_MAIN(TEST_CASE(a_process_row_is_completed), TEST_CASE(a_process_without_eve
           TEST_CASE(keyframes_wait_for_a_multiple_of_what_lives),
           TEST_CASE(a_full_batch_wants_to_be_flushed),
           TEST_CASE(the_peak_is_of_one_process_on_one_device),
-          TEST_CASE(processes_come_and_go_in_any_order))
+          TEST_CASE(processes_come_and_go_in_any_order), TEST_CASE(is_valid_sees_what_is_broken))

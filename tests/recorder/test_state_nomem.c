@@ -215,6 +215,77 @@ TEST(beginning_without_memory)
     state_free(state);
 }
 
+/* A heap, a device, a segment, a tag, a range: each of their allocations fails in turn. */
+static bool define_and_use(long n)
+{
+    static struct rows rows;
+    struct feed feed;
+    feed_begin(&feed, NULL, &rows);
+    mem_fail_after(n);
+    uint32_t name = feed_string(&feed, "weights");
+    struct arena_heap desc = {DEVICE_CUDA, 0, 1, 2, name, 0};
+    uint32_t heap = feed_define(&feed, ARENA_HEAP, &desc, sizeof desc);
+    struct event event = {.heap = heap & 0xffffff, .addr = 0x1000, .size = 0x100, .a = 1};
+    event.kind = EVENT_SEGMENT_ALLOC;
+    feed_event(&feed, event);
+    event.kind = EVENT_BLOCK_ALLOC;
+    int64_t block = feed_event(&feed, event);
+    event.kind = EVENT_TAG;
+    event.size = 0x10000;
+    feed_event(&feed, event);
+    event.addr = 0x2000;
+    event.kind = EVENT_BLOCK_ALLOC;
+    feed_event(&feed, event);
+    event.kind = EVENT_BLOCK_FREE;
+    event.size = 0;
+    feed_event(&feed, event);
+    CHECK(state_is_valid(feed.state));
+    mem_fail_after(0);
+    feed_end(&feed, true);
+    CHECK_INT((int64_t)rows.alloc_count + rows_lost(&rows, "block_alloc"), 2);
+    const struct batch_alloc *row = rows_alloc(&rows, block);
+    bool whole = rows.tables[SCH_LOST].count == 0;
+    if (whole) {
+        CHECK_INT(row->segment, block - 1);
+        CHECK_INT(row->tag, 1);
+        CHECK_STR(rows.tables[SCH_HEAP].rows[0].text[5], "weights");
+    }
+    if (row) /* its heap is there whatever failed */
+        CHECK(rows_find(&rows, SCH_HEAP, 1, (int64_t[]){row->heap}) != NULL);
+    rows_clear(&rows);
+    return whole;
+}
+
+TEST(definitions_without_memory)
+{
+    long n = 1;
+    for (int clean = 0; clean < 10; n++)
+        clean = define_and_use(n) ? clean + 1 : 0;
+    CHECK(n > 30);
+}
+
+TEST(a_loss_that_cannot_be_stored_is_still_counted)
+{
+    static struct rows rows;
+    struct feed feed;
+    feed_begin(&feed, NULL, &rows);
+    struct state_loss loss = {.by_kind = {[EVENT_BLOCK_ALLOC] = 5}, .late = 2};
+    feed_flush(&feed);
+    mem_fail_after(1);
+    for (int i = 0; i < 30; i++) {
+        state_lost(feed.process, &loss);
+        state_torn(feed.process, 1, FEED_START, "dead");
+        state_process_live(feed.process, "torch", NULL);
+    }
+    mem_fail_after(0);
+    feed_end(&feed, false);
+    CHECK_INT(rows_lost(&rows, "block_alloc"), 150);
+    CHECK_INT(rows_lost(&rows, "fact") + rows_lost(&rows, "late") +
+                  (int64_t)rows.tables[SCH_TORN].count,
+              60 + 30 + 30); /* 30 x 2 late, 30 torn, 30 texts */
+    state_free(feed.state);
+}
+
 TEST(a_process_that_ended_pays_its_debt_later)
 {
     static struct rows rows;
@@ -239,4 +310,6 @@ TEST(a_process_that_ended_pays_its_debt_later)
 }
 
 TEST_MAIN(TEST_CASE(each_allocation_fails_once), TEST_CASE(each_allocation_fails_for_long),
-          TEST_CASE(beginning_without_memory), TEST_CASE(a_process_that_ended_pays_its_debt_later))
+          TEST_CASE(beginning_without_memory), TEST_CASE(definitions_without_memory),
+          TEST_CASE(a_loss_that_cannot_be_stored_is_still_counted),
+          TEST_CASE(a_process_that_ended_pays_its_debt_later))
