@@ -122,6 +122,28 @@ TEST(sparse_events_raise_it_until_they_merge)
     run(4, 6000, 40000000000);
 }
 
+TEST(the_base_rises_with_one_bucket_too_many)
+{
+    struct rows rows = {0};
+    struct curve *curve = curve_new(9, "allocated");
+    struct batch *batch = batch_new();
+    static struct point all[CURVE_BUCKETS + 1];
+    points = all;
+    point_count = 0;
+    for (int64_t i = 0; i < CURVE_BUCKETS; i++)
+        add(curve, batch, i << CURVE_FIRST_LEVEL, i % 50);
+    take(curve, &batch, &rows);
+    CHECK_INT(check_level(&rows, CURVE_FIRST_LEVEL), CURVE_BUCKETS);
+    check_all(&rows);
+    add(curve, batch, (int64_t)CURVE_BUCKETS << CURVE_FIRST_LEVEL, 7);
+    take(curve, &batch, &rows);
+    CHECK_INT(curve->base, 1);
+    check_all(&rows);
+    curve_free(curve);
+    batch_free(batch);
+    rows_clear(&rows);
+}
+
 TEST(times_of_years_fit)
 {
     struct rows rows = {0};
@@ -163,5 +185,6 @@ TEST(rows_without_memory_are_counted_and_written_again)
 
 TEST_MAIN(TEST_CASE(one_event_is_one_bucket), TEST_CASE(dense_events_share_buckets),
           TEST_CASE(many_buckets_raise_the_base),
-          TEST_CASE(sparse_events_raise_it_until_they_merge), TEST_CASE(times_of_years_fit),
+          TEST_CASE(sparse_events_raise_it_until_they_merge),
+          TEST_CASE(the_base_rises_with_one_bucket_too_many), TEST_CASE(times_of_years_fit),
           TEST_CASE(rows_without_memory_are_counted_and_written_again))

@@ -146,6 +146,22 @@ TEST(an_address_handed_out_twice_ends_the_first)
     CHECK_INT(rows_anomalies(&rows, "address handed out twice"), 1);
 }
 
+TEST(a_maximum_is_where_it_was_first)
+{
+    begin();
+    int64_t first = feed_alloc(&feed, heap, 1, 100);
+    feed_free(&feed, heap, 1);
+    feed_phase(&feed, forward);
+    int64_t again = feed_alloc(&feed, heap, 1, 100);
+    feed_free(&feed, heap, 1);
+    feed_alloc(&feed, heap, 1, 100);
+    feed_phase_end(&feed, forward);
+    feed_end(&feed, true);
+    CHECK_INT(part(0)->at[PART_MAX], 100);
+    CHECK_INT(part(0)->at[PART_MAX_SEQ], first);
+    CHECK_INT(part(0)->at[PART_PEAK_SEQ], again);
+}
+
 TEST(the_same_address_on_two_devices_is_two_blocks)
 {
     begin();
@@ -534,6 +550,7 @@ TEST(a_category_that_is_none_is_other)
 TEST_MAIN(TEST_CASE(a_short_life_is_one_row), TEST_CASE(a_life_over_a_flush_gets_an_end),
           TEST_CASE(requested_is_known_only_when_all_are), TEST_CASE(requested_goes_with_its_block),
           TEST_CASE(odd_frees_are_facts), TEST_CASE(an_address_handed_out_twice_ends_the_first),
+          TEST_CASE(a_maximum_is_where_it_was_first),
           TEST_CASE(the_same_address_on_two_devices_is_two_blocks),
           TEST_CASE(after_a_loss_odd_frees_are_counted),
           TEST_CASE(a_forked_child_gives_back_what_its_parent_had),

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "feed.h"
+#include "mem.h"
 #include "names_utf8.h"
 #include "test.h"
 
@@ -162,6 +163,31 @@ TEST(bad_definitions_keep_the_numbers_right)
     rows_clear(&rows);
 }
 
+TEST(a_definition_without_memory_takes_its_number_along)
+{
+    struct feed feed;
+    uint32_t numbers[16], lost[2], after;
+    char text[8] = "name a";
+    feed_begin(&feed, NULL, &rows);
+    for (size_t i = 0; i < 16; i++, text[5]++)
+        numbers[i] = feed_string(&feed, text);
+    mem_fail_after(1);
+    lost[0] = feed_string(&feed, "name a"); /* is there, but the list of numbers is full */
+    lost[1] = feed_string(&feed, "name b");
+    mem_fail_after(0);
+    after = feed_string(&feed, "after");
+    feed_phase(&feed, numbers[3]);
+    feed_phase(&feed, lost[1]);
+    feed_phase(&feed, after);
+    feed_end(&feed, true);
+    CHECK(rows_phase(&rows, "name d", 0) != NULL);
+    CHECK(rows_phase(&rows, "?", 0) != NULL);
+    CHECK(rows_phase(&rows, "after", 0) != NULL);
+    CHECK_INT(rows_lost(&rows, "definition"), 2);
+    CHECK_INT(rows_anomalies(&rows, "unknown name"), 1);
+    rows_clear(&rows);
+}
+
 TEST(the_largest_definitions_fit)
 {
     struct feed feed;
@@ -254,7 +280,8 @@ TEST(a_name_with_bad_bytes_is_stored_clean)
 TEST_MAIN(TEST_CASE(a_stack_becomes_rows), TEST_CASE(equal_definitions_of_two_processes_are_one),
           TEST_CASE(a_heap_has_its_values),
           TEST_CASE(what_does_not_exist_is_unknown_and_noted_once),
-          TEST_CASE(bad_definitions_keep_the_numbers_right), TEST_CASE(the_largest_definitions_fit),
-          TEST_CASE(more_devices_than_can_be_share_one),
+          TEST_CASE(bad_definitions_keep_the_numbers_right),
+          TEST_CASE(a_definition_without_memory_takes_its_number_along),
+          TEST_CASE(the_largest_definitions_fit), TEST_CASE(more_devices_than_can_be_share_one),
           TEST_CASE(bytes_that_are_no_utf8_become_question_marks),
           TEST_CASE(a_name_with_bad_bytes_is_stored_clean))
