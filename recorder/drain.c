@@ -10,12 +10,11 @@
 #include "drain.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "clock.h"
+#include "drain_mail.h"
 #include "drain_ring.h"
 #include "error.h"
 #include "mem.h"
@@ -29,19 +28,6 @@
 #define MUCH 1024                     /* events of a round after which the sleep is short */
 #define HANG_UP_NS (1500 * NS_PER_MS) /* for holes of a process that we leave running */
 #define THREADS_MAX 256
-
-enum message_kind { MESSAGE_BEGIN, MESSAGE_RING, MESSAGE_END };
-
-struct message {
-    struct message *next;
-    enum message_kind kind;
-    uint64_t key;
-    struct drain_hello hello; /* BEGIN; texts are owned */
-    struct ring_shared *ring; /* RING */
-    struct process_end end;   /* END */
-    uint64_t at_ns;
-    bool lives;
-};
 
 struct client { /* one process image that has not ended */
     uint64_t key;
@@ -59,12 +45,7 @@ struct client { /* one process image that has not ended */
 
 struct drain {
     pthread_t thread;
-    pthread_mutex_t lock; /* of what stands up to the empty line */
-    pthread_cond_t wake;
-    struct message *first, **last;
-    bool stop_asked; /* no message comes after that */
-    struct ring_shared **returned;
-    size_t returned_count, returned_cap;
+    struct drain_mail mail;
 
     /* The thread's own. */
     struct drain_options options;
@@ -79,119 +60,27 @@ struct drain {
     _Atomic bool failed;
 };
 
-/* ---- messages in ---- */
-
-static void message_free(struct message *message)
-{
-    union {
-        const char *in;
-        char *out;
-    } text[3] = {{message->hello.host}, {message->hello.argv}, {message->hello.why_not}};
-    for (int i = 0; i < 3; i++)
-        mem_free(text[i].out);
-    mem_free(message);
-}
-
-static void post(struct drain *drain, struct message *message)
-{
-    pthread_mutex_lock(&drain->lock);
-    *drain->last = message;
-    drain->last = &message->next;
-    pthread_cond_signal(&drain->wake);
-    pthread_mutex_unlock(&drain->lock);
-}
-
-static bool copy_text(const char **text)
-{
-    if (*text)
-        *text = mem_copy(*text, strlen(*text));
-    return *text != NULL;
-}
+/* ---- for the supervisor ---- */
 
 bool drain_begin(struct drain *drain, const struct drain_hello *hello)
 {
-    struct message *message = mem_alloc(1, sizeof *message);
-    if (!message)
-        return false;
-    message->kind = MESSAGE_BEGIN;
-    message->key = hello->key;
-    message->hello = *hello;
-    struct drain_hello *own = &message->hello;
-    bool whole = copy_text(&own->host) || !hello->host;
-    whole = (copy_text(&own->argv) || !hello->argv) && whole;
-    whole = (copy_text(&own->why_not) || !hello->why_not) && whole;
-    if (whole)
-        post(drain, message);
-    else
-        message_free(message);
-    return whole;
+    return mail_begin(&drain->mail, hello);
 }
 
 bool drain_ring(struct drain *drain, uint64_t key, struct ring_shared *ring)
 {
-    struct message *message = mem_alloc(1, sizeof *message);
-    if (!message)
-        return false;
-    message->kind = MESSAGE_RING;
-    message->key = key;
-    message->ring = ring;
-    post(drain, message);
-    return true;
+    return mail_ring(&drain->mail, key, ring);
 }
 
 bool drain_end(struct drain *drain, uint64_t key, const struct process_end *end, uint64_t at_ns,
                bool lives)
 {
-    struct message *message = mem_alloc(1, sizeof *message);
-    if (!message)
-        return false;
-    message->kind = MESSAGE_END;
-    message->key = key;
-    message->end = *end;
-    message->at_ns = at_ns;
-    message->lives = lives;
-    post(drain, message);
-    return true;
-}
-
-static struct message *take_messages(struct drain *drain, bool *stop)
-{
-    pthread_mutex_lock(&drain->lock);
-    struct message *list = drain->first;
-    *stop = drain->stop_asked;
-    drain->first = NULL;
-    drain->last = &drain->first;
-    pthread_mutex_unlock(&drain->lock);
-    return list;
-}
-
-/* ---- the way back ---- */
-
-static void tell_supervisor(struct drain *drain)
-{
-    uint64_t one = 1;
-    (void)!write(drain->options.wake_fd, &one, sizeof one);
-}
-
-/* Without memory for the list the ring is not given back: its mapping lasts as long as we do. */
-static void give_back(struct drain *drain, struct ring_shared *ring)
-{
-    ring_close(ring);
-    pthread_mutex_lock(&drain->lock);
-    if (MEM_GROW(drain->returned, drain->returned_cap, drain->returned_count + 1))
-        drain->returned[drain->returned_count++] = ring;
-    pthread_mutex_unlock(&drain->lock);
-    tell_supervisor(drain);
+    return mail_end(&drain->mail, key, end, at_ns, lives);
 }
 
 struct ring_shared *drain_returned(struct drain *drain)
 {
-    struct ring_shared *ring = NULL;
-    pthread_mutex_lock(&drain->lock);
-    if (drain->returned_count > 0)
-        ring = drain->returned[--drain->returned_count];
-    pthread_mutex_unlock(&drain->lock);
-    return ring;
+    return mail_returned(&drain->mail);
 }
 
 bool drain_failed(const struct drain *drain)
@@ -262,7 +151,7 @@ static void connect_ring(struct drain *drain, uint64_t key, struct ring_shared *
     state_process_live(client->process, "api", NULL);
     return;
 refuse:
-    give_back(drain, shared);
+    mail_return(&drain->mail, shared);
 }
 
 static void begin_end(struct client *client, const struct process_end *end, uint64_t at_ns,
@@ -300,7 +189,7 @@ static void begin_last_ends(struct drain *drain)
 static void hear_messages(struct drain *drain)
 {
     bool stop;
-    struct message *message = take_messages(drain, &stop);
+    struct message *message = mail_take(&drain->mail, &stop);
     while (message) {
         struct message *next = message->next;
         drain->dirty = true;
@@ -322,7 +211,7 @@ static void fail(struct drain *drain)
     for (size_t i = 0; i < drain->client_count; i++)
         if (drain->clients[i]->ring)
             ring_close(drain->clients[i]->ring->reader.ring);
-    tell_supervisor(drain);
+    mail_tell(&drain->mail);
 }
 
 /* Waits until the queue takes more. Programs that wait for room in their rings meanwhile are told
@@ -422,7 +311,7 @@ static void end_client(struct drain *drain, size_t at)
         if (end.at_ns < ring->last_ns)
             end.at_ns = ring->last_ns;
         drain->stats.events += ring->events;
-        give_back(drain, ring->reader.ring);
+        mail_return(&drain->mail, ring->reader.ring);
         mem_free(ring);
     }
     state_process_end(client->process, &end);
@@ -476,16 +365,6 @@ static uint64_t read_all(struct drain *drain, bool look_at_threads, size_t *ring
     return events;
 }
 
-static void sleep_until_woken(struct drain *drain, uint64_t ns)
-{
-    uint64_t until = clock_now_ns() + ns;
-    struct timespec at = {(time_t)(until / NS_PER_S), (long)(until % NS_PER_S)};
-    pthread_mutex_lock(&drain->lock);
-    if (!drain->first && (!drain->stop_asked || drain->stopping))
-        pthread_cond_timedwait(&drain->wake, &drain->lock, &at);
-    pthread_mutex_unlock(&drain->lock);
-}
-
 /* One round, of which the first commits what is known of the run so far; returns how long to sleep
  * after it. */
 static uint64_t go_round(struct drain *drain, uint64_t slept_ns)
@@ -521,7 +400,7 @@ static void *run(void *argument)
         sleep_ns = go_round(drain, sleep_ns);
         if (drain->stopping && drain->client_count == 0)
             break;
-        sleep_until_woken(drain, sleep_ns);
+        mail_wait(&drain->mail, sleep_ns, drain->stopping);
     }
     put_clocks(drain);
     flush(drain, clock_now_ns());
@@ -531,27 +410,13 @@ static void *run(void *argument)
 
 /* ---- start and end ---- */
 
-static int init_sync(struct drain *drain)
-{
-    pthread_condattr_t attributes;
-    if (pthread_mutex_init(&drain->lock, NULL) != 0)
-        return ERR_NOMEM;
-    if (pthread_condattr_init(&attributes) != 0)
-        return ERR_NOMEM;
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    int failed = pthread_cond_init(&drain->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-    return failed ? ERR_NOMEM : BASE_OK;
-}
-
 int drain_start(struct drain **out, const struct drain_options *options)
 {
     struct drain *drain = mem_alloc(1, sizeof *drain);
     if (!drain)
         return ERR_NOMEM;
     drain->options = *options;
-    drain->last = &drain->first;
-    int err = init_sync(drain);
+    int err = mail_init(&drain->mail, options->wake_fd);
     if (!err && pthread_create(&drain->thread, NULL, run, drain) != 0)
         err = ERR_NOMEM;
     if (err)
@@ -563,21 +428,16 @@ int drain_start(struct drain **out, const struct drain_options *options)
 
 void drain_stop(struct drain *drain)
 {
-    pthread_mutex_lock(&drain->lock);
-    drain->stop_asked = true;
-    pthread_cond_signal(&drain->wake);
-    pthread_mutex_unlock(&drain->lock);
+    mail_stop(&drain->mail);
     pthread_join(drain->thread, NULL);
 }
 
 void drain_free(struct drain *drain, struct drain_stats *stats)
 {
-    assert(drain->client_count == 0 && !drain->first);
+    assert(drain->client_count == 0);
     *stats = drain->stats;
     mem_free(drain->clients);
     map_clear(&drain->ids);
-    mem_free(drain->returned);
-    pthread_cond_destroy(&drain->wake);
-    pthread_mutex_destroy(&drain->lock);
+    mail_clear(&drain->mail);
     mem_free(drain);
 }

@@ -25,6 +25,7 @@
 #define GRACE_NS (2 * NS_PER_S)
 #define MUTE_NS (100 * NS_PER_MS)
 #define SCAN_NS (100 * NS_PER_MS)
+#define SCAN_LATER_NS NS_PER_S /* when we wait for all, it may be for days */
 #define SCAN_MAX 64u
 #define TERMS_MAX 3
 
@@ -307,7 +308,8 @@ static bool somebody_unheard(struct watch *watch)
     uint64_t now = clock_now_ns();
     if (watch->options.no_guest)
         return false;
-    if (watch->scan_ns == 0 || now - watch->scan_ns >= SCAN_NS) {
+    uint64_t pause = now - watch->root_end_ns < GRACE_NS ? SCAN_NS : SCAN_LATER_NS;
+    if (watch->scan_ns == 0 || now - watch->scan_ns >= pause) {
         const char *name = hello_server_name(watch->options.server);
         watch->unheard = proc_find_by_environ(HELLO_ENV, name, pids, SCAN_MAX) > 0;
         watch->scan_ns = clock_now_ns();
