@@ -25,6 +25,7 @@ struct table {
 };
 
 static _Atomic(struct table *) table;
+static _Atomic uint32_t epoch;
 
 static uint64_t hash_of(uint32_t kind, const void *payload, size_t bytes)
 {
@@ -148,4 +149,10 @@ uint32_t intern_site(const char *function, const char *file, uint32_t line)
 void intern_forget(void)
 {
     atomic_store(&table, NULL);
+    atomic_fetch_add(&epoch, 1);
+}
+
+uint32_t intern_epoch(void)
+{
+    return atomic_load(&epoch);
 }

@@ -23,5 +23,7 @@ uint32_t intern_site(const char *function, const char *file, uint32_t line);
 
 /* Empties the table: a new ring has no definitions. */
 void intern_forget(void);
+/* How often that happened: whoever keeps numbers forgets them when this changes. */
+uint32_t intern_epoch(void);
 
 #endif
