@@ -1,0 +1,134 @@
+/*
+ * pyframes.c - from the thread's frames to a site number: see pyframes.h. The way of a known stack
+ * is short and takes no lock; a new one is read frame by frame, its names are interned, and the
+ * table remembers the number. The thread's frames, and so their code objects, live as long as it
+ * is in here.
+ */
+#include "pyframes.h"
+
+#include <errno.h>
+
+#include "guest.h"
+#include "intern.h"
+#include "pyframes_life.h"
+#include "pyframes_table.h"
+#include "pyframes_text.h"
+#include "pyframes_walk.h"
+
+static uint32_t intern_text(const void *object)
+{
+    char text[PYFRAMES_TEXT];
+    size_t bytes = pyframes_text(&pyframes.python.layout, object, text, sizeof text);
+    return intern(ARENA_STRING, text, bytes);
+}
+
+static uint32_t intern_frame(const struct pyframes_frame *read)
+{
+    const struct pyframes_layout *layout = &pyframes.python.layout;
+    uint16_t name = layout->qualified ? layout->qualified : layout->name;
+    struct arena_frame frame = {.line = read->line};
+    frame.function = intern_text(pyframes_pointer(read->code, name));
+    frame.file = intern_text(pyframes_pointer(read->code, layout->file));
+    return frame.function && frame.file ? intern(ARENA_FRAME, &frame, sizeof frame) : 0;
+}
+
+/* The number of the stack; 0 with *known false if it could not be stored. */
+static uint32_t intern_stack(const struct pyframes_frame *frames, int count, bool *known)
+{
+    uint32_t numbers[ARENA_MAX_DEPTH];
+    uint32_t shown = 0, site = 0;
+    *known = true;
+    for (int i = 0; i < count && *known; i++) {
+        if (frames[i].hidden)
+            continue;
+        numbers[shown] = intern_frame(&frames[i]);
+        *known = numbers[shown++] != 0;
+    }
+    if (*known && shown) {
+        site = intern(ARENA_SITE, numbers, shown * sizeof *numbers);
+        *known = site != 0;
+    }
+    return site;
+}
+
+static bool arena_is_full(void)
+{
+    return atomic_load_explicit(&guest.ring->arena_full, memory_order_relaxed) != 0;
+}
+
+static __attribute__((noinline)) uint32_t name_stack(const struct pyframes_stack *stack,
+                                                     const void *state)
+{
+    struct pyframes_frame frames[ARENA_MAX_DEPTH];
+    const void *codes[ARENA_MAX_DEPTH];
+    const char *wrong = NULL;
+    bool known;
+    int count = pyframes_read(&pyframes.python, state, frames, false, &wrong);
+    if (count < 0 || (uint32_t)count != stack->depth) {
+        pyframes_turn_off(wrong ? wrong : "a stack changed while it was read");
+        return 0;
+    }
+    for (int i = 0; i < count; i++)
+        codes[i] = frames[i].code;
+    uint32_t site = intern_stack(frames, count, &known);
+    if (known || arena_is_full())
+        pyframes_table_add(stack, codes, site);
+    return site;
+}
+
+/* The first stacks are read with care before they are walked. */
+static __attribute__((noinline)) bool try_carefully(const void *state)
+{
+    struct pyframes_frame frames[ARENA_MAX_DEPTH];
+    const char *wrong = NULL;
+    if (pyframes_read(&pyframes.python, state, frames, true, &wrong) < 0) {
+        pyframes_turn_off(wrong);
+        return false;
+    }
+    int32_t left = atomic_load(&pyframes.trials);
+    if (left > 0)
+        atomic_compare_exchange_strong(&pyframes.trials, &left, left - 1);
+    return true;
+}
+
+static uint32_t capture(void)
+{
+    struct pyframes_stack stack;
+    uint32_t site;
+    const void *state = pyframes.python.this_state();
+    if (!state)
+        return 0;
+    if (atomic_load_explicit(&pyframes.trials, memory_order_relaxed) > 0 && !try_carefully(state))
+        return 0;
+    pyframes_walk(&pyframes.python.layout, state, &stack);
+    if (stack.depth == 0)
+        return 0;
+    if (__builtin_expect(pyframes_table_find(&stack, &site), 1))
+        return site;
+    int saved = errno;
+    pyframes_ask_for_call();
+    site = pyframes_is_guarded() ? name_stack(&stack, state) : 0;
+    errno = saved;
+    return site;
+}
+
+static bool table_is_current(void)
+{
+    return atomic_load_explicit(&pyframes.generation, memory_order_relaxed) ==
+               atomic_load_explicit(&guest.generation, memory_order_relaxed) &&
+           !atomic_load_explicit(&pyframes_table_stale, memory_order_relaxed);
+}
+
+uint32_t pyframes_site(void)
+{
+    if (atomic_load_explicit(&pyframes.state, memory_order_relaxed) != PYFRAMES_READY &&
+        !pyframes_start())
+        return 0;
+    if (__builtin_expect(!table_is_current(), 0) && !pyframes_renew())
+        return 0;
+    if (!pyframes_enter())
+        return 0;
+    uint32_t site = capture();
+    pyframes_leave();
+    return site;
+}

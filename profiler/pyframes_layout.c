@@ -1,0 +1,234 @@
+/*
+ * pyframes_layout.c - the rows, and how a row is checked: see pyframes_layout.h.
+ *
+ * Every version publishes where PyCode_Type keeps its members (a table that `inspect` and `dis`
+ * rely on), and its basic size. Since 3.13 the runtime also begins with a table of offsets for
+ * debuggers; it knows its own build better than a row does, so its values replace the row's.
+ */
+#include "pyframes_layout.h"
+
+#include <stddef.h>
+
+#define NO_OWNER 255
+
+static const struct pyframes_layout rows[] = {
+    {.minor = 9,
+     .lines = LINES_LNOTAB,
+     .shim = NO_OWNER,
+     .generator = NO_OWNER,
+     .position_unit = 1,
+     .first = 24,
+     .code = 32,
+     .previous = 24,
+     .position = 104,
+     .flags = 36,
+     .first_line = 40,
+     .bytecode = 48,
+     .file = 104,
+     .name = 112,
+     .line_table = 120,
+     .ascii_data = 48,
+     .compact_data = 72},
+    {.minor = 10,
+     .lines = LINES_RANGES,
+     .shim = NO_OWNER,
+     .generator = NO_OWNER,
+     .position_unit = 2,
+     .first = 24,
+     .code = 32,
+     .previous = 24,
+     .position = 96,
+     .flags = 36,
+     .first_line = 40,
+     .bytecode = 48,
+     .file = 104,
+     .name = 112,
+     .line_table = 120,
+     .ascii_data = 48,
+     .compact_data = 72},
+    {.minor = 11,
+     .lines = LINES_LOCATIONS,
+     .shim = NO_OWNER,
+     .generator = 1,
+     .via_cframe = true,
+     .position_is_pointer = true,
+     .first = 56,
+     .cframe_current = 8,
+     .code = 32,
+     .previous = 48,
+     .position = 56,
+     .owner = 69,
+     .flags = 48,
+     .first_line = 72,
+     .file = 112,
+     .name = 120,
+     .qualified = 128,
+     .line_table = 136,
+     .first_traceable = 168,
+     .instructions = 184,
+     .ascii_data = 48,
+     .compact_data = 72},
+    {.minor = 12,
+     .lines = LINES_LOCATIONS,
+     .shim = 3,
+     .generator = 1,
+     .via_cframe = true,
+     .position_is_pointer = true,
+     .first = 56,
+     .cframe_current = 0,
+     .code = 0,
+     .previous = 8,
+     .position = 56,
+     .owner = 70,
+     .flags = 48,
+     .first_line = 68,
+     .file = 112,
+     .name = 120,
+     .qualified = 128,
+     .line_table = 136,
+     .first_traceable = 176,
+     .instructions = 192,
+     .ascii_data = 40,
+     .compact_data = 56},
+    {.minor = 13,
+     .lines = LINES_LOCATIONS,
+     .shim = 3,
+     .generator = 1,
+     .position_is_pointer = true,
+     .first = 72,
+     .code = 0,
+     .previous = 8,
+     .position = 56,
+     .owner = 70,
+     .flags = 48,
+     .first_line = 68,
+     .file = 112,
+     .name = 120,
+     .qualified = 128,
+     .line_table = 136,
+     .first_traceable = 184,
+     .instructions = 200,
+     .ascii_data = 40,
+     .compact_data = 56},
+    {.minor = 14,
+     .lines = LINES_LOCATIONS,
+     .shim = 3,
+     .generator = 1,
+     .position_is_pointer = true,
+     .first = 72,
+     .code = 0,
+     .code_tag = 3,
+     .previous = 8,
+     .position = 56,
+     .owner = 74,
+     .flags = 48,
+     .first_line = 68,
+     .file = 112,
+     .name = 120,
+     .qualified = 128,
+     .line_table = 136,
+     .first_traceable = 192,
+     .instructions = 208,
+     .ascii_data = 40,
+     .compact_data = 56},
+};
+
+const struct pyframes_layout *pyframes_layout_of(const char *version)
+{
+    unsigned minor = 0;
+    if (version[0] != '3' || version[1] != '.')
+        return NULL;
+    for (const char *at = version + 2; *at >= '0' && *at <= '9' && minor < 1000; at++)
+        minor = minor * 10 + (unsigned)(*at - '0');
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].minor == minor)
+            return &rows[i];
+    return NULL;
+}
+
+/* ---- PyCode_Type ---- */
+
+enum { MEMBER_BYTES = 40, MEMBER_OFFSET = 16, MANY_MEMBERS = 64 };
+
+/* The published offset of a member; -1 if it is not in the table. */
+static int64_t member_offset(const void *type, const char *name)
+{
+    const char *member = pyframes_pointer(type, PY_TYPE_MEMBERS);
+    for (int i = 0; member && i < MANY_MEMBERS; i++, member += MEMBER_BYTES) {
+        const char *its_name = pyframes_pointer(member, 0);
+        if (!its_name)
+            break;
+        if (strcmp(its_name, name) == 0)
+            return (int64_t)pyframes_word(member, MEMBER_OFFSET);
+    }
+    return -1;
+}
+
+static bool members_agree(const struct pyframes_layout *layout, const void *type)
+{
+    const char *table = layout->lines == LINES_RANGES ? "co_linetable" : "co_lnotab";
+    if (layout->lines == LINES_LOCATIONS)
+        table = "co_linetable";
+    return member_offset(type, "co_flags") == layout->flags &&
+           member_offset(type, "co_filename") == layout->file &&
+           member_offset(type, "co_name") == layout->name &&
+           member_offset(type, "co_firstlineno") == layout->first_line &&
+           member_offset(type, table) == layout->line_table &&
+           (!layout->qualified || member_offset(type, "co_qualname") == layout->qualified);
+}
+
+static bool size_agrees(const struct pyframes_layout *layout, const void *type)
+{
+    if (!layout->instructions)
+        return pyframes_word(type, PY_TYPE_BASIC_SIZE) > layout->line_table;
+    return pyframes_word(type, PY_TYPE_BASIC_SIZE) == layout->instructions &&
+           pyframes_word(type, PY_TYPE_ITEM_SIZE) == 2;
+}
+
+/* ---- the offsets for debuggers ---- */
+
+/* Which word of the table replaces which field. */
+struct published {
+    uint8_t word_13, word_14; /* in 3.13 and in 3.14 */
+    uint16_t field;
+};
+
+#define FIELD(name) offsetof(struct pyframes_layout, name)
+static const struct published published[] = {
+    {23, 26, FIELD(first)},      {29, 32, FIELD(previous)},     {30, 33, FIELD(code)},
+    {31, 34, FIELD(position)},   {33, 36, FIELD(owner)},        {35, 40, FIELD(file)},
+    {36, 41, FIELD(name)},       {37, 42, FIELD(qualified)},    {38, 43, FIELD(line_table)},
+    {39, 44, FIELD(first_line)}, {43, 48, FIELD(instructions)}, {70, 80, FIELD(ascii_data)},
+};
+enum { WORD_VERSION = 1, WORD_FREE_THREADED = 2, LARGEST_OFFSET = 4096 };
+
+static const char *take_published(struct pyframes_layout *layout, const void *runtime)
+{
+    if (!runtime || memcmp(runtime, "xdebugpy", 8) != 0)
+        return "the interpreter's table of offsets is not where it should be";
+    if (pyframes_word(runtime, WORD_FREE_THREADED * 8) != 0)
+        return "free-threaded builds of Python are not supported";
+    if (pyframes_word(runtime, WORD_VERSION * 8) >> 16 != (0x300u | layout->minor))
+        return "the interpreter's table of offsets is of another version";
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        unsigned word = layout->minor == 13 ? published[i].word_13 : published[i].word_14;
+        uint64_t value = pyframes_word(runtime, word * 8);
+        if (value >= LARGEST_OFFSET)
+            return "the interpreter's table of offsets does not make sense";
+        uint16_t offset = (uint16_t)value;
+        memcpy((char *)layout + published[i].field, &offset, sizeof offset);
+    }
+    layout->first_traceable = (uint16_t)(layout->instructions - 16);
+    return NULL;
+}
+
+const char *pyframes_layout_check(struct pyframes_layout *layout, const void *code_type,
+                                  const void *runtime)
+{
+    const char *wrong = layout->minor >= 13 ? take_published(layout, runtime) : NULL;
+    if (wrong)
+        return wrong;
+    if (!members_agree(layout, code_type) || !size_agrees(layout, code_type))
+        return "this build of Python keeps its code objects in another form";
+    return NULL;
+}

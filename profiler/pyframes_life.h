@@ -1,0 +1,55 @@
+/*
+ * pyframes_life.h - from when to when frames may be read: the interpreter is found, its offsets are
+ * checked, its end is seen in time.
+ *
+ *     UNSOUGHT --interpreter found, all checks passed--> READY --exit begins--> ENDED
+ *         |                                                |
+ *         +------------------ something does not fit ------+--> OFF
+ *
+ * OFF and ENDED are for good. A process without Python stays UNSOUGHT and looks again at the first,
+ * second, fourth, eighth ... time that it is asked: an interpreter may be loaded later.
+ *
+ * Py_FinalizeEx frees the states of other threads while these may still be inside C. So a capture
+ * is counted while it runs, and a function that Python's atexit calls before that moment ends
+ * captures and waits for those that run. It is registered, and the first stack is compared with
+ * the interpreter's own, by a pending call: that is a function that the interpreter's main thread
+ * runs with the GIL as soon as it can.
+ */
+#ifndef TIDEMARK_PROFILER_PYFRAMES_LIFE_H
+#define TIDEMARK_PROFILER_PYFRAMES_LIFE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pyframes_walk.h"
+
+enum pyframes_state { PYFRAMES_UNSOUGHT = 0, PYFRAMES_READY, PYFRAMES_ENDED, PYFRAMES_OFF };
+
+struct pyframes {
+    _Atomic uint32_t state;        /* enum pyframes_state */
+    _Atomic uint32_t generation;   /* of the guest, which the table's site numbers are of */
+    _Atomic int32_t trials;        /* stacks that are still to be read carefully */
+    _Atomic uint32_t compared;     /* frames that the interpreter confirmed; 0 = not asked yet */
+    struct pyframes_python python; /* valid once READY */
+};
+
+extern struct pyframes pyframes;
+
+/* Brackets of a capture. False: captures have ended; then without the other bracket. */
+bool pyframes_enter(void);
+void pyframes_leave(void);
+
+/* Makes the table of the ring that is now there: of a ring of other definitions nothing is kept. */
+bool pyframes_renew(void);
+
+/* Off for good. `why` is static; the first one stays. */
+void pyframes_turn_off(const char *why);
+
+/* The destructor of code objects still tells us; if not, stacks are turned off. */
+bool pyframes_is_guarded(void);
+
+/* Asks the interpreter to call us, if that was not done yet. */
+void pyframes_ask_for_call(void);
+
+#endif

@@ -1,0 +1,242 @@
+/*
+ * pyframes_walk.c - see pyframes_walk.h. Since 3.11 a frame's position is the address of an
+ * instruction, which stands inside the code object: the address alone says both. The owner is part
+ * of the word, because of the frames that a position alone does not tell apart (a generator that
+ * was thrown into before it began stands where a frame that is not complete stands).
+ */
+#include "pyframes_walk.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "pyframes_lines.h"
+#include "pyframes_text.h"
+
+#define OWNER_SHIFT 56
+
+/* ---- walking ---- */
+
+static inline const char *first_frame(const struct pyframes_layout *layout, const void *state)
+{
+    const void *first = pyframes_pointer(state, layout->first);
+    if (layout->via_cframe && first)
+        first = pyframes_pointer(first, layout->cframe_current);
+    return first;
+}
+
+static inline uint64_t mix(uint64_t hash, uint64_t word)
+{
+    return hash * 0x9e3779b97f4a7c15ull + word;
+}
+
+static uint64_t finish(uint64_t hash)
+{
+    hash ^= hash >> 32;
+    hash *= 0xd6e8feb86659fd93ull;
+    return hash ^ hash >> 32;
+}
+
+/* 3.9 and 3.10. */
+static void walk_objects(const struct pyframes_layout *layout, const char *frame,
+                         struct pyframes_stack *stack)
+{
+    uint64_t hash = 0;
+    uint32_t depth = 0;
+    for (; frame && depth < ARENA_MAX_DEPTH; depth++) {
+        uint64_t code = pyframes_word(frame, layout->code);
+        uint64_t position = (uint32_t)pyframes_int(frame, layout->position);
+        stack->words[2 * depth] = code;
+        stack->words[2 * depth + 1] = position;
+        hash = mix(mix(hash, code), position);
+        frame = pyframes_pointer(frame, layout->previous);
+    }
+    stack->depth = depth;
+    stack->count = 2 * depth;
+    stack->hash = finish(hash);
+}
+
+static void walk_frames(const struct pyframes_layout *layout, const char *frame,
+                        struct pyframes_stack *stack)
+{
+    const uint64_t previous = layout->previous, at = layout->position, owned = layout->owner;
+    const uint8_t shim = layout->shim;
+    uint64_t hash = 0;
+    uint32_t depth = 0;
+    while (frame && depth < ARENA_MAX_DEPTH) {
+        uint8_t owner = pyframes_byte(frame, owned);
+        uint64_t word = pyframes_word(frame, at) ^ (uint64_t)owner << OWNER_SHIFT;
+        frame = pyframes_pointer(frame, previous);
+        if (owner >= shim)
+            continue;
+        stack->words[depth++] = word;
+        hash = mix(hash, word);
+    }
+    stack->depth = depth;
+    stack->count = depth;
+    stack->hash = finish(hash);
+}
+
+void pyframes_walk(const struct pyframes_layout *layout, const void *state,
+                   struct pyframes_stack *stack)
+{
+    const char *frame = first_frame(layout, state);
+    if (layout->position_is_pointer)
+        walk_frames(layout, frame, stack);
+    else
+        walk_objects(layout, frame, stack);
+}
+
+/* ---- reading with care ---- */
+
+struct reader {
+    const struct pyframes_python *python;
+    bool carefully;
+    const char *wrong;
+};
+
+/* Whether `bytes` at an address can be read. Where the kernel will not say, the tables that were
+ * checked before must do. */
+static bool can_read(const struct reader *reader, const void *at, size_t bytes)
+{
+    char copy[512];
+    if (!reader->carefully)
+        return at != NULL;
+    struct iovec here = {copy, bytes < sizeof copy ? bytes : sizeof copy};
+    struct iovec there = {(void *)(uintptr_t)at, here.iov_len};
+    int saved = errno;
+    long pid = syscall(SYS_getpid);
+    long got = syscall(SYS_process_vm_readv, pid, &here, 1ul, &there, 1ul, 0ul);
+    bool readable = at && (got == (long)here.iov_len || (got < 0 && errno != EFAULT));
+    errno = saved;
+    return readable;
+}
+
+static bool fails(struct reader *reader, const char *wrong)
+{
+    reader->wrong = wrong;
+    return false;
+}
+
+static size_t frame_bytes(const struct pyframes_layout *layout)
+{
+    size_t bytes = layout->position + sizeof(uint64_t);
+    return bytes > layout->owner + 1u ? bytes : layout->owner + 1u;
+}
+
+static size_t code_bytes(const struct pyframes_layout *layout)
+{
+    return layout->instructions ? layout->instructions : layout->line_table + sizeof(uint64_t);
+}
+
+static bool text_is_sound(struct reader *reader, const void *object)
+{
+    const struct pyframes_layout *layout = &reader->python->layout;
+    if (!can_read(reader, object, layout->ascii_data) ||
+        !can_read(reader, pyframes_pointer(object, PY_TYPE_OF), PY_TYPE_FLAGS + 8))
+        return fails(reader, "a code object's name is not where it should be");
+    if (!pyframes_is_text(layout, object))
+        return fails(reader, "a code object's name is not a str");
+    return true;
+}
+
+static bool bytes_are_sound(struct reader *reader, const void *object)
+{
+    if (!can_read(reader, object, PY_BYTES_DATA) ||
+        !can_read(reader, (const char *)object + PY_BYTES_DATA, pyframes_word(object, PY_SIZE_OF)))
+        return fails(reader, "a code object's line table is not where it should be");
+    return true;
+}
+
+static bool code_is_sound(struct reader *reader, const void *code)
+{
+    const struct pyframes_layout *layout = &reader->python->layout;
+    return text_is_sound(reader, pyframes_pointer(code, layout->file)) &&
+           text_is_sound(reader, pyframes_pointer(code, layout->name)) &&
+           (!layout->qualified ||
+            text_is_sound(reader, pyframes_pointer(code, layout->qualified))) &&
+           (!layout->bytecode ||
+            bytes_are_sound(reader, pyframes_pointer(code, layout->bytecode))) &&
+           bytes_are_sound(reader, pyframes_pointer(code, layout->line_table));
+}
+
+/* The byte offset of the frame's instruction in its code, -1 if it has not begun; *bytes: how long
+ * the code is. */
+static int64_t offset_in_code(const struct pyframes_layout *layout, const char *frame,
+                              const void *code, int64_t *bytes)
+{
+    if (layout->position_is_pointer) {
+        *bytes = 2 * (int64_t)pyframes_word(code, PY_SIZE_OF);
+        return (int64_t)(pyframes_word(frame, layout->position) - (uint64_t)(uintptr_t)code -
+                         layout->instructions);
+    }
+    int64_t position = pyframes_int(frame, layout->position);
+    *bytes = (int64_t)pyframes_word(pyframes_pointer(code, layout->bytecode), PY_SIZE_OF);
+    return position < 0 ? -1 : position * layout->position_unit;
+}
+
+static uint32_t line_at(const struct pyframes_layout *layout, const void *code, int64_t offset)
+{
+    const void *table = pyframes_pointer(code, layout->line_table);
+    struct pyframes_line_table view = {(const uint8_t *)table + PY_BYTES_DATA,
+                                       pyframes_word(table, PY_SIZE_OF),
+                                       pyframes_int(code, layout->first_line)};
+    return pyframes_line(layout->lines, &view, offset);
+}
+
+static bool not_begun(const struct pyframes_layout *layout, const char *frame, const void *code,
+                      int64_t offset)
+{
+    return layout->first_traceable && pyframes_byte(frame, layout->owner) != layout->generator &&
+           offset < 2 * (int64_t)pyframes_int(code, layout->first_traceable);
+}
+
+static bool read_frame(struct reader *reader, const char *frame, struct pyframes_frame *out)
+{
+    const struct pyframes_layout *layout = &reader->python->layout;
+    int64_t bytes;
+    uint64_t tagged = pyframes_word(frame, layout->code);
+    const void *code = (const void *)(uintptr_t)(tagged & ~layout->code_tag);
+    *out = (struct pyframes_frame){.code = code};
+    if (!can_read(reader, code, PY_SIZE_OF))
+        return fails(reader, "a frame has no code object where it should be");
+    if (pyframes_pointer(code, PY_TYPE_OF) != reader->python->code_type) {
+        out->hidden = layout->minor >= 13; /* a frame may execute something else */
+        return out->hidden || fails(reader, "a frame's code object is of another type");
+    }
+    if (!can_read(reader, code, code_bytes(layout)) || !code_is_sound(reader, code))
+        return false;
+    int64_t offset = offset_in_code(layout, frame, code, &bytes);
+    if (offset < -2 || offset >= bytes)
+        return fails(reader, "a frame's position is not inside its code");
+    out->hidden = not_begun(layout, frame, code, offset);
+    out->line = line_at(layout, code, offset);
+    return true;
+}
+
+int pyframes_read(const struct pyframes_python *python, const void *state,
+                  struct pyframes_frame *out, bool carefully, const char **wrong)
+{
+    const struct pyframes_layout *layout = &python->layout;
+    struct reader reader = {python, carefully, "the thread state is not what it should be"};
+    uint32_t depth = 0, steps = 0;
+    if (!can_read(&reader, state, layout->first + sizeof(void *)) ||
+        (layout->via_cframe && !can_read(&reader, pyframes_pointer(state, layout->first), 16)))
+        goto wrong;
+    const char *frame = first_frame(layout, state);
+    while (frame && depth < ARENA_MAX_DEPTH) {
+        reader.wrong = "the chain of frames is not what it should be";
+        if (!can_read(&reader, frame, frame_bytes(layout)) || steps++ > 4 * ARENA_MAX_DEPTH)
+            goto wrong;
+        bool shim =
+            layout->position_is_pointer && pyframes_byte(frame, layout->owner) >= layout->shim;
+        if (!shim && !read_frame(&reader, frame, &out[depth++]))
+            goto wrong;
+        frame = pyframes_pointer(frame, layout->previous);
+    }
+    return (int)depth;
+wrong:
+    *wrong = reader.wrong;
+    return -1;
+}

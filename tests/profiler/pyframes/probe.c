@@ -1,0 +1,179 @@
+/*
+ * probe.c - a library that a Python program loads with ctypes: it records the program into a ring
+ * of its own and gives back what was recorded. Through ctypes.CDLL a call lets go of the GIL,
+ * through ctypes.PyDLL it keeps it.
+ */
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+#include "clock.h"
+#include "guest.h"
+#include "intern.h"
+#include "pyframes.h"
+#include "pyframes_life.h"
+#include "pyframes_lines.h"
+#include "pyframes_table.h"
+#include "pyframes_text.h"
+#include "ring.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { ARENA = 64 << 20, MOST = 1 << 20 };
+
+/* Where each definition stands, as far as the arena was read. */
+static struct {
+    struct arena_reader reader;
+    const void *payload[MOST];
+    struct arena_record record[MOST];
+} seen;
+
+EXPORT int probe_begin(void);
+EXPORT int probe_begin_child(void);
+EXPORT uint32_t probe_site(void);
+EXPORT int probe_read(uint32_t site, char *out, int size);
+EXPORT const char *probe_why_not(void);
+EXPORT uint32_t probe_compared(void);
+EXPORT uint64_t probe_stacks(void);
+EXPORT int probe_is_valid(void);
+EXPORT int probe_lines(const void *code, uint32_t *out, int units);
+EXPORT int probe_text(const void *object, char *out, int room);
+EXPORT void probe_loop(double seconds, uint64_t *captured);
+EXPORT double probe_ns(int count);
+
+int probe_begin(void)
+{
+    struct ring_shared *ring = NULL;
+    if (ring_create(&ring, 6, ARENA, RING_NO_FD) != 0)
+        return -1;
+    guest_use_ring(ring);
+    arena_reader_init(&seen.reader, ring);
+    return 0;
+}
+
+/* What guest.c does in a forked child. */
+int probe_begin_child(void)
+{
+    struct ring_shared *ring = NULL;
+    if (ring_create(&ring, 6, ARENA, RING_NO_FD) != 0)
+        return -1;
+    arena_inherit(ring, guest.ring);
+    guest.ring = ring;
+    atomic_fetch_add(&guest.generation, 1);
+    arena_reader_init(&seen.reader, ring);
+    return 0;
+}
+
+uint32_t probe_site(void)
+{
+    return pyframes_site();
+}
+
+static int find(uint32_t number, enum arena_kind kind)
+{
+    while (seen.reader.number < MOST - 1) {
+        struct arena_record record;
+        const void *payload;
+        if (arena_next(&seen.reader, &record, &payload) != 1)
+            break;
+        seen.record[seen.reader.number] = record;
+        seen.payload[seen.reader.number] = payload;
+    }
+    return number && number <= seen.reader.number && seen.record[number].kind == (uint32_t)kind;
+}
+
+static int put_string(uint32_t number, char *out, int room)
+{
+    if (!find(number, ARENA_STRING) || (int)seen.record[number].bytes >= room)
+        return -1;
+    memcpy(out, seen.payload[number], seen.record[number].bytes);
+    return (int)seen.record[number].bytes;
+}
+
+/* Writes "function NEWLINE file NEWLINE line NEWLINE" for each frame; returns the bytes. */
+int probe_read(uint32_t site, char *out, int size)
+{
+    int used = 0;
+    if (!find(site, ARENA_SITE))
+        return -1;
+    for (uint32_t i = 0; i < seen.record[site].bytes / 4; i++) {
+        uint32_t number = ((const uint32_t *)seen.payload[site])[i];
+        if (!find(number, ARENA_FRAME))
+            return -1;
+        const struct arena_frame *frame = seen.payload[number];
+        int name = put_string(frame->function, out + used, size - used);
+        if (name < 0)
+            return -1;
+        used += name;
+        out[used++] = '\n';
+        int file = put_string(frame->file, out + used, size - used);
+        if (file < 0)
+            return -1;
+        used += file;
+        if (size - used < 16)
+            return -1;
+        used += snprintf(out + used, 16, "\n%u\n", frame->line);
+    }
+    return used;
+}
+
+const char *probe_why_not(void)
+{
+    return pyframes_why_not();
+}
+
+uint32_t probe_compared(void)
+{
+    return atomic_load(&pyframes.compared);
+}
+
+uint64_t probe_stacks(void)
+{
+    return pyframes_table_count();
+}
+
+int probe_is_valid(void)
+{
+    return pyframes_table_is_valid();
+}
+
+/* The line of each instruction of a code object. */
+int probe_lines(const void *code, uint32_t *out, int units)
+{
+    const struct pyframes_layout *layout = &pyframes.python.layout;
+    if (!pyframes_start())
+        return -1;
+    const void *table = pyframes_pointer(code, layout->line_table);
+    struct pyframes_line_table view = {(const uint8_t *)table + PY_BYTES_DATA,
+                                       pyframes_word(table, PY_SIZE_OF),
+                                       pyframes_int(code, layout->first_line)};
+    for (int i = 0; i < units; i++)
+        out[i] = pyframes_line(layout->lines, &view, 2 * (int64_t)i);
+    return units;
+}
+
+int probe_text(const void *object, char *out, int room)
+{
+    if (!pyframes_start() || !pyframes_is_text(&pyframes.python.layout, object))
+        return -1;
+    return (int)pyframes_text(&pyframes.python.layout, object, out, (size_t)room);
+}
+
+/* Captures without pause; *captured counts the stacks. */
+void probe_loop(double seconds, uint64_t *captured)
+{
+    uint64_t end = clock_now_ns() + (uint64_t)(seconds * 1e9);
+    while (clock_now_ns() < end)
+        for (int i = 0; i < 100; i++)
+            *captured += pyframes_site() != 0;
+}
+
+double probe_ns(int count)
+{
+    uint64_t start = clock_now_ns();
+    for (int i = 0; i < count; i++)
+        pyframes_site();
+    return (double)(clock_now_ns() - start) / count;
+}
