@@ -41,6 +41,8 @@ EXPORT int probe_is_valid(void);
 EXPORT int probe_lines(const void *code, uint32_t *out, int units);
 EXPORT int probe_text(const void *object, char *out, int room);
 EXPORT void probe_loop(double seconds, uint64_t *captured);
+EXPORT void probe_slow_captures(void);
+EXPORT void probe_hold_lock(double seconds, int *held);
 EXPORT double probe_ns(int count);
 
 int probe_begin(void)
@@ -168,6 +170,29 @@ void probe_loop(double seconds, uint64_t *captured)
     while (clock_now_ns() < end)
         for (int i = 0; i < 100; i++)
             *captured += pyframes_site() != 0;
+}
+
+/* Captures that are preempted in the middle, until captures end. */
+void probe_slow_captures(void)
+{
+    static struct pyframes_stack stack;
+    const struct timespec pause = {0, 5 * (long)NS_PER_MS};
+    pyframes_site();
+    while (pyframes_enter()) {
+        const void *state = pyframes.python.this_state();
+        nanosleep(&pause, NULL);
+        pyframes_walk(&pyframes.python.layout, state, &stack);
+        pyframes_leave();
+    }
+}
+
+void probe_hold_lock(double seconds, int *held)
+{
+    const struct timespec pause = {0, (long)(seconds * 1e9)};
+    *held = pyframes_lock();
+    nanosleep(&pause, NULL);
+    if (*held)
+        pyframes_unlock();
 }
 
 double probe_ns(int count)

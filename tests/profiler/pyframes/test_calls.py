@@ -2,8 +2,11 @@
 import asyncio
 import contextlib
 import functools
+import gc
+import signal
 import sys
 import threading
+import time
 
 import support
 from support import agree, site, site_without_gil
@@ -239,7 +242,57 @@ def traced():
         sys.setprofile(None)
 
 
-CASES = [both, lambda: nested(12), multi_line, lambdas, generators, coroutines, comprehensions,
+class Cycle:
+    def __init__(self):
+        self.self = self
+
+    def __del__(self):
+        agree(site())
+        agree(site_without_gil())
+
+
+def with_cells(a, b):
+    def inner():
+        return a, b
+    Cycle()
+    return inner()
+
+
+def makes_generator(a):
+    Cycle()
+    yield a
+    (lambda: a)()
+
+
+def collector():
+    """Finalizers that the collector runs while a frame or a generator is being made."""
+    before = gc.get_threshold()
+    gc.set_threshold(1, 1, 1)
+    try:
+        for i in range(200):
+            with_cells(i, i)
+            list(makes_generator(i))
+            Hot(i)
+            [lambda: i for _ in range(2)]
+    finally:
+        gc.set_threshold(*before)
+        gc.collect()
+
+
+def signals():
+    """A handler runs between two instructions, also before the first one of a frame."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    before = signal.signal(signal.SIGALRM, lambda *_: agree(site()))
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    end = time.monotonic() + 0.1
+    while time.monotonic() < end:
+        identity(*[identity(i) for i in range(20)])
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+CASES = [collector, signals, both, lambda: nested(12), multi_line, lambdas, generators, coroutines, comprehensions,
          class_bodies, special_methods, exceptions, weird_names, replaced_names, known_lines,
          long_jumps, traced]
 

@@ -7,14 +7,21 @@ import sys
 PROBE = sys.argv[1]
 RUNS = int(sys.argv[3]) if len(sys.argv) > 3 else 12
 
-PROGRAM = """
-import ctypes, sys, threading
+PROGRAM = '''
+import ctypes, sys, threading, time
 sys.argv = ["x", %r]
 sys.path.insert(0, %r)
 import support
 from support import site, without_gil
 support.begin()
-counts = [ctypes.c_uint64() for _ in range(3)]
+counts = [ctypes.c_uint64() for _ in range(6)]
+
+class Late:
+    """Destroyed after the states of the other threads: gives them time to read what is gone."""
+    def __del__(self, sleep=time.sleep):
+        sleep(0.01)
+
+late = Late()
 
 def deep(n, count):
     if n:
@@ -22,23 +29,22 @@ def deep(n, count):
     without_gil.probe_loop(20.0, ctypes.byref(count))
 
 for n, count in enumerate(counts):
-    threading.Thread(target=deep, args=(n * 5, count), daemon=True).start()
+    threading.Thread(target=deep, args=(n * 30, count), daemon=True).start()
+threading.Thread(target=without_gil.probe_slow_captures, daemon=True).start()
 while min(count.value for count in counts) < 1000:
     site()
     for _ in range(100): pass
 assert support.with_gil.probe_compared() > 0
 print("exits")
 %s
-"""
+'''
 ENDS = ["", "sys.exit(3)", "raise SystemExit(0)", "import atexit; atexit.register(site)"]
 
 
 def run(i):
     end = ENDS[i % len(ENDS)]
     program = PROGRAM % (PROBE, os.path.dirname(os.path.abspath(__file__)), end)
-    environment = dict(os.environ, PYTHONMALLOC="malloc", MALLOC_PERTURB_="165")
-    if "TIDEMARK_TEST_PRELOAD" in os.environ and os.environ["TIDEMARK_TEST_PRELOAD"]:
-        del environment["PYTHONMALLOC"]
+    environment = dict(os.environ, PYTHONMALLOC="debug")
     done = subprocess.run([sys.executable, "-c", program], env=environment, timeout=50,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     wanted = 3 if "(3)" in end else 0

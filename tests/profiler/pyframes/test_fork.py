@@ -1,5 +1,6 @@
 """Children that are forked while other threads capture: their stacks are right, in old and in new
 threads, and they end."""
+import ctypes
 import os
 import sys
 import threading
@@ -39,9 +40,12 @@ def child():
     for failure in support.failures:
         print("in a child:", failure, flush=True)
     wrong = support.failures or support.compared != 30 or not support.with_gil.probe_is_valid()
+    wrong = wrong or not support.with_gil.probe_stacks()
     os._exit(1 if wrong else 0)
 
 
+hold = support.without_gil.probe_hold_lock
+hold.argtypes = [ctypes.c_double, ctypes.c_void_p]
 support.begin()
 kept = agree(site()) and site()
 before = support.read(kept)
@@ -49,8 +53,14 @@ workers = [threading.Thread(target=busy, args=(n * 1000000,)) for n in range(2)]
 for worker in workers:
     worker.start()
 wrong = 0
-for _ in range(CHILDREN):
+for i in range(CHILDREN):
     time.sleep(0.002)
+    if i % 10 == 0:  # a thread that the child does not have holds the lock
+        held = ctypes.c_int(0)
+        holder = threading.Thread(target=hold, args=(0.03, ctypes.byref(held)))
+        holder.start()
+        while not held.value:
+            time.sleep(0.0005)
     pid = os.fork()
     if pid == 0:
         child()
@@ -67,6 +77,8 @@ for _ in range(CHILDREN):
         wrong += 1
         print("a child ended with", status)
     agree(site())
+    if i % 10 == 0:
+        holder.join()
 stop = True
 for worker in workers:
     worker.join()
