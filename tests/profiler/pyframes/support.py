@@ -1,7 +1,6 @@
 """What the tests of Python stacks share: the probe by ctypes, and Python's own view of a stack."""
 import ctypes
 import sys
-import threading
 
 PROBE = sys.argv[1]
 with_gil = ctypes.PyDLL(PROBE)
@@ -14,7 +13,7 @@ with_gil.probe_ns.restype = ctypes.c_double
 with_gil.probe_stacks.restype = ctypes.c_uint64
 
 MAX_DEPTH = 256
-room = threading.local()
+spare = []
 compared = 0
 failures = []
 
@@ -37,12 +36,15 @@ def read(number):
     """The frames of a site, innermost first: (function, file, line)."""
     if number == 0:
         return []
-    out = ctypes.create_string_buffer(1 << 20) if "out" not in room.__dict__ else room.out
-    room.out = out
+    try:
+        out = spare.pop()  # not one for each thread: a signal handler may come in between
+    except IndexError:
+        out = ctypes.create_string_buffer(1 << 20)
     used = with_gil.probe_read(ctypes.c_uint32(number), out, len(out))
     if used < 0:
         raise LookupError("site %d is not there" % number)
     parts = ctypes.string_at(out, used).decode("utf-8").split("\n")
+    spare.append(out)
     return [(parts[i], parts[i + 1], int(parts[i + 2])) for i in range(0, len(parts) - 1, 3)]
 
 
