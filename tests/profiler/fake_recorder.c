@@ -46,7 +46,9 @@ static void hear_one(struct fake_recorder *fake)
     said->peer = peer.pid;
     if (recv(from, &said->hello, sizeof said->hello, 0) > 0 && said->hello.what == HELLO_FETCH) {
         int fd = -1;
-        if (!fake->refuse && ring_create(&said->ring, 10, 1 << 16, &fd) == 0)
+        unsigned bits = fake->slot_bits ? fake->slot_bits : 10;
+        uint64_t arena = fake->arena_bytes ? fake->arena_bytes : 1 << 16;
+        if (!fake->refuse && ring_create(&said->ring, bits, arena, &fd) == 0)
             ring_reader_init(&said->reader, said->ring);
         give(from, fd);
         if (fd >= 0)

@@ -21,8 +21,10 @@ struct fake_said {
 
 struct fake_recorder {
     int fd;
-    int bell[2]; /* closing it ends the thread */
-    bool refuse; /* answer FETCH with HELLO_NO */
+    int bell[2];        /* closing it ends the thread */
+    bool refuse;        /* answer FETCH with HELLO_NO */
+    unsigned slot_bits; /* of the rings given out; 0: small ones */
+    uint64_t arena_bytes;
     pthread_t thread;
     _Atomic int count;
     struct fake_said said[FAKE_MAX];
