@@ -1,0 +1,159 @@
+/*
+ * pyapi.c - what the Python helper (python/tidemark/_native.py) calls through ctypes.
+ *
+ * Few functions, integers only but for names, no result that could be an error: each is one event,
+ * or nothing when nobody records. They are called with the GIL held and take no time that matters
+ * beside the call itself.
+ */
+#include <stddef.h>
+
+#include "guest.h"
+#include "intern.h"
+#include "notes.h"
+#include "pyboot.h"
+#include "torch_hook.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define PYAPI_VERSION 1u
+
+EXPORT int tidemark_py_attach(uint32_t version, int takes_over);
+EXPORT uint32_t tidemark_py_string(const char *text);
+EXPORT uint32_t tidemark_py_heap(int32_t kind, int32_t index);
+EXPORT void tidemark_py_enter(uint32_t mark, uint64_t identity, uint64_t flags, uint32_t name);
+EXPORT void tidemark_py_exit(uint32_t mark, uint64_t identity, uint64_t flags, int failed);
+EXPORT void tidemark_py_tag(uint64_t place, uint64_t addr, uint64_t bytes, uint32_t heap,
+                            uint32_t category, uint32_t name);
+EXPORT void tidemark_py_hold(uint32_t list);
+EXPORT void tidemark_py_phase(int begins, uint32_t name, int failed);
+EXPORT void tidemark_py_step(uint64_t number);
+EXPORT void tidemark_py_mark(uint32_t name, int64_t value);
+EXPORT void tidemark_py_note(const char *text, int why_not);
+EXPORT int tidemark_py_watch(void);
+EXPORT uint32_t tidemark_py_watched(struct watched *out, uint32_t max);
+
+static bool live(void)
+{
+    return guest.page && guest_live();
+}
+
+/* 1: recorded, 0: not, -1: another version of the helper. `takes_over` says that the helper has
+ * installed itself in torch. */
+int tidemark_py_attach(uint32_t version, int takes_over)
+{
+    if (version != PYAPI_VERSION)
+        return -1;
+    if (takes_over) {
+        torch_hook_bind();
+        pyboot_arrived();
+    }
+    return live();
+}
+
+uint32_t tidemark_py_string(const char *text)
+{
+    return live() ? intern_string(text) : 0;
+}
+
+uint32_t tidemark_py_heap(int32_t kind, int32_t index)
+{
+    struct arena_heap heap = {.device_kind = kind, .device_index = index};
+    return live() ? intern(ARENA_HEAP, &heap, sizeof heap) & EVENT_MAX_HEAP : 0;
+}
+
+void tidemark_py_enter(uint32_t mark, uint64_t identity, uint64_t flags, uint32_t name)
+{
+    if (!live())
+        return;
+    notes_send();
+    struct event event = {
+        .kind = EVENT_ENTER, .name = name, .size = mark, .a = identity, .b = flags};
+    guest_emit(&event);
+}
+
+void tidemark_py_exit(uint32_t mark, uint64_t identity, uint64_t flags, int failed)
+{
+    if (!live())
+        return;
+    struct event event = {
+        .kind = EVENT_EXIT,
+        .flags = failed ? EVENT_F_EXCEPTION : 0,
+        .size = mark,
+        .a = identity,
+        .b = flags,
+    };
+    guest_emit(&event);
+}
+
+/* `place`: list << 32 | place + 1, or 0 for a tag that holds at once. */
+void tidemark_py_tag(uint64_t place, uint64_t addr, uint64_t bytes, uint32_t heap,
+                     uint32_t category, uint32_t name)
+{
+    if (category <= CATEGORY_NONE || category >= CATEGORY_COUNT || !live())
+        return;
+    struct event event = {
+        .kind = EVENT_TAG,
+        .heap = heap & EVENT_MAX_HEAP,
+        .name = name,
+        .addr = addr,
+        .size = bytes,
+        .a = category,
+        .b = place,
+    };
+    guest_emit(&event);
+}
+
+void tidemark_py_hold(uint32_t list)
+{
+    if (!live())
+        return;
+    struct event event = {.kind = EVENT_TAGS_HOLD, .a = list};
+    guest_emit(&event);
+}
+
+void tidemark_py_phase(int begins, uint32_t name, int failed)
+{
+    if (!live())
+        return;
+    struct event event = {
+        .kind = begins ? EVENT_PHASE_BEGIN : EVENT_PHASE_END,
+        .flags = failed ? EVENT_F_EXCEPTION : 0,
+        .name = name,
+    };
+    guest_emit(&event);
+}
+
+void tidemark_py_step(uint64_t number)
+{
+    if (!live())
+        return;
+    struct event event = {.kind = EVENT_STEP_BEGIN, .a = number};
+    guest_emit(&event);
+}
+
+void tidemark_py_mark(uint32_t name, int64_t value)
+{
+    if (!live())
+        return;
+    struct event event = {.kind = EVENT_MARK, .name = name, .a = (uint64_t)value};
+    guest_emit(&event);
+}
+
+void tidemark_py_note(const char *text, int why_not)
+{
+    if (why_not)
+        notes_why_not(text);
+    else
+        notes_live(text);
+    if (live())
+        notes_send();
+}
+
+int tidemark_py_watch(void)
+{
+    return torch_watch_begin();
+}
+
+uint32_t tidemark_py_watched(struct watched *out, uint32_t max)
+{
+    return torch_watch_end(out, max);
+}
