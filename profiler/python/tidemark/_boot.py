@@ -1,0 +1,18 @@
+"""Executed by libtidemark.so between two byte codes of the main thread, where PYTHONPATH was not
+read (see pyboot.c), with `folder` set to the folder above this one."""
+import sys
+
+
+def start(folder):
+    torch = sys.modules.get("torch")
+    if torch is None or getattr(torch.__spec__, "_initializing", False):
+        return
+    sys.path.insert(0, folder)
+    try:
+        from tidemark import _install
+    finally:
+        sys.path.remove(folder)
+    _install.install()
+
+
+start(folder)  # noqa: F821

@@ -1,0 +1,356 @@
+"""Raw marks of what torch does: the outermost module call, the autograd engine, zero_grad,
+Optimizer.step, GradScaler.step.
+
+One stack of open marks for the process. `inner[0]` is the kind of the innermost one: a module call
+inside a forward, or a nested run of the engine inside a backward, is only passed on. A mark is put
+on the stack inside the `try` whose `finally` takes it off, so that an exception at any instant
+leaves nothing behind but in the few byte codes of `finally` itself; what an interrupt left there is
+dropped at the next zero_grad or step of its thread.
+
+The wrappers begin with the test for a compiler that traces them: it must find the original call
+and nothing of ours.
+"""
+import inspect
+import os
+import sys
+import types
+from _thread import get_ident
+
+FORWARD, BACKWARD, ZERO_GRAD, OPTIMIZER, SCALER = 1, 2, 3, 4, 5
+
+# Flags, as enum mark_flag of ring/event.h has them.
+GRAD, TRAINING, LOSS_CLASS, PARAMETERS, ACCUMULATE, ONE_ELEMENT = 1, 2, 4, 8, 16, 32
+
+
+class Mark(object):
+    __slots__ = ("kind", "identity", "thread")
+
+    def __init__(self, kind, identity):
+        self.kind = kind
+        self.identity = identity
+        self.thread = get_ident()
+
+
+class Marks(object):
+    """The stack, and the way of a mark into the recording."""
+
+    def __init__(self, library):
+        self.library = library
+        self.open = []
+        self.inner = [0]
+        self.stepping = set()  # ids of optimizers in their step()
+
+    def push(self, mark, flags, name):
+        self.open.append(mark)
+        self.inner[0] = mark.kind
+        self.library.enter(mark.kind, mark.identity, flags, self.library.name(name))
+
+    def pop(self, mark, flags, failed):
+        """Wherever it stands: threads leave in any order. A child of fork left its parent's."""
+        if mark not in self.open:
+            return
+        self.open.remove(mark)
+        self.inner[0] = self.open[-1].kind if self.open else 0
+        self.library.exit(mark.kind, mark.identity, flags, failed)
+
+    def drop_stale(self):
+        """Before an outermost zero_grad or step: forwards of this thread were interrupted."""
+        thread = get_ident()
+        for mark in list(self.open):
+            if mark.kind == FORWARD and mark.thread == thread:
+                self.pop(mark, 0, 1)
+
+    def settle(self):
+        """Outside a backward and a step no forward can be going on in this thread."""
+        if not any(mark.kind in (BACKWARD, OPTIMIZER) for mark in self.open):
+            self.stepping.clear()
+            if self.open:
+                self.drop_stale()
+
+    def clear(self):
+        del self.open[:]
+        self.inner[0] = 0
+        self.stepping.clear()
+
+
+def adopt(wrapper, original):
+    """Gives a wrapper the looks of what it wraps, without __wrapped__: some releases of torch take
+    one layer off a function that has it."""
+    for name in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
+        try:
+            setattr(wrapper, name, getattr(original, name))
+        except AttributeError:
+            pass
+    try:
+        wrapper.__signature__ = inspect.signature(original)
+    except (TypeError, ValueError):
+        pass
+    for name, value in getattr(original, "__dict__", {}).items():
+        if name not in ("__wrapped__", "__signature__"):
+            setattr(wrapper, name, value)
+    wrapper.tidemark_original = original
+    return wrapper
+
+
+def has_parameters(module):
+    """As next(module.parameters(), None) is not None, at a fraction of the cost."""
+    for parameter in module._parameters.values():
+        if parameter is not None:
+            return True
+    for child in module._modules.values():
+        if child is not None and has_parameters(child):
+            return True
+    return False
+
+
+class Installer(object):
+    """What of torch is replaced, each once."""
+
+    def __init__(self, torch, library):
+        from tidemark import _tags
+
+        self.torch = torch
+        self.library = library
+        self.marks = Marks(library)
+        self.tags = _tags.Tags(torch, library)
+        self.compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+        if self.compiling is None:
+            self.compiling = _never
+        self.before_step = self.guarded(self.tags.before_step)
+        self.after_step = self.guarded(self.tags.after_step)
+        self.codes = []  # of wrappers: torch.compile is to leave their frames alone
+        self.skipped = False
+
+    def wrapper_made(self, wrapper):
+        self.codes.append(wrapper.__code__)
+        if self.skipped:
+            self.skipped = False
+
+    def skip_codes(self):
+        """Once torch._dynamo is there. Its name for this differs between releases."""
+        frames = sys.modules.get("torch._dynamo.eval_frame")
+        skip = getattr(frames, "skip_code", None)
+        if skip is None:
+            low = sys.modules.get("torch._C._dynamo.eval_frame")
+            skip = getattr(low, "skip_code", None)
+        if skip is None:
+            return
+        for code in self.codes:
+            skip(code)
+        self.skipped = True
+
+    # ---- forward ----
+
+    def begin_forward(self, mark, module, args, kwargs):
+        torch = self.torch
+        if not self.skipped and "torch._dynamo" in sys.modules:
+            self.skip_codes()
+        grad = torch.is_grad_enabled()
+        flags = GRAD if grad else 0
+        if getattr(module, "training", False):
+            flags |= TRAINING
+        if isinstance(module, self.loss_class):
+            flags |= LOSS_CLASS
+        parameters = has_parameters(module)
+        if parameters:
+            flags |= PARAMETERS
+        self.marks.push(mark, flags, type(module).__name__)
+        if parameters:
+            self.tags.module_called(module)
+        if grad:
+            self.tags.inputs(args, kwargs)
+
+    def end_forward(self, mark, result, failed):
+        flags = 0
+        if isinstance(result, self.torch.Tensor) and result.numel() == 1:
+            flags = ONE_ELEMENT
+        self.marks.pop(mark, flags, failed)
+
+    def module_call(self):
+        module_class = self.torch.nn.Module
+        self.loss_class = self.torch.nn.modules.loss._Loss
+        call, inner, compiling = module_class.__call__, self.marks.inner, self.compiling
+        begin, end = self.guarded(self.begin_forward), self.guarded(self.end_forward)
+
+        def __call__(self, *args, **kwargs):
+            if inner[0] == FORWARD or compiling():
+                return call(self, *args, **kwargs)
+            mark = Mark(FORWARD, id(self))
+            result, failed = None, 1
+            try:
+                begin(mark, self, args, kwargs)
+                result = call(self, *args, **kwargs)
+                failed = 0
+                return result
+            finally:
+                end(mark, result, failed)
+
+        module_class.__call__ = adopt(__call__, call)
+        self.wrapper_made(__call__)
+        self.tell_dynamo(call, module_class.__call__)
+
+    def tell_dynamo(self, call, wrapper):
+        """A compiler that was imported before us remembers the original as the one to trace past."""
+        for name in ("torch._dynamo.utils", "torch._dynamo.variables.nn_module"):
+            module = sys.modules.get(name)
+            if getattr(module, "unpatched_nn_module_call", None) is call:
+                module.unpatched_nn_module_call = wrapper
+
+    # ---- backward ----
+
+    def engine(self):
+        variable = self.torch.autograd.Variable
+        base = type(variable._execution_engine)
+        run, inner = base.run_backward, self.marks.inner
+        push, pop = self.guarded(self.begin_backward), self.guarded(self.marks.pop)
+
+        class Engine(base):
+            def run_backward(self, *args, **kwargs):
+                if inner[0] == BACKWARD:
+                    return run(self, *args, **kwargs)
+                mark = Mark(BACKWARD, 0)
+                failed = 1
+                try:
+                    push(mark, kwargs)
+                    result = run(self, *args, **kwargs)
+                    failed = 0
+                    return result
+                finally:
+                    pop(mark, 0, failed)
+
+        self.wrapper_made(Engine.run_backward)
+        variable._execution_engine = Engine()
+
+    def begin_backward(self, mark, kwargs):
+        accumulates = bool(kwargs.get("accumulate_grad"))
+        self.marks.push(mark, ACCUMULATE if accumulates else 0, "backward")
+
+    # ---- zero_grad, the scaler ----
+
+    def outermost(self, mark, name, owner):
+        self.marks.settle()
+        self.marks.push(mark, 0, name)
+
+    def plain_method(self, owner, name, kind):
+        """A method of a base class whose calls are marks, unless they come from one another."""
+        original, inner, compiling = getattr(owner, name), self.marks.inner, self.compiling
+        push, pop = self.guarded(self.outermost), self.guarded(self.marks.pop)
+
+        def wrapper(self, *args, **kwargs):
+            if compiling() or inner[0] == kind:
+                return original(self, *args, **kwargs)
+            mark = Mark(kind, id(self))
+            failed = 1
+            try:
+                push(mark, type(self).__name__, self)
+                result = original(self, *args, **kwargs)
+                failed = 0
+                return result
+            finally:
+                pop(mark, 0, failed)
+
+        setattr(owner, name, adopt(wrapper, original))
+        self.wrapper_made(wrapper)
+
+    # ---- the optimizers ----
+
+    def begin_step(self, mark, optimizer):
+        self.marks.settle()
+        self.before_step(optimizer)
+        self.marks.stepping.add(id(optimizer))
+        self.marks.push(mark, 0, type(optimizer).__name__)
+
+    def end_step(self, mark, optimizer, failed):
+        self.marks.stepping.discard(id(optimizer))
+        self.marks.pop(mark, 0, failed)
+        self.after_step(optimizer)
+
+    def wrap_step(self, owner):
+        """The class attribute, once: torch has put its own layer on it before, and knows by the
+        attributes that are copied that it did."""
+        step = getattr(owner, "step", None)
+        if not isinstance(step, types.FunctionType) or hasattr(step, "tidemark_original"):
+            return
+        stepping, compiling = self.marks.stepping, self.compiling
+        begin, end = self.guarded(self.begin_step), self.guarded(self.end_step)
+
+        def wrapper(self, *args, **kwargs):
+            if compiling() or id(self) in stepping:
+                return step(self, *args, **kwargs)
+            mark = Mark(OPTIMIZER, id(self))
+            failed = 1
+            try:
+                begin(mark, self)
+                result = step(self, *args, **kwargs)
+                failed = 0
+                return result
+            finally:
+                end(mark, self, failed)
+
+        owner.step = adopt(wrapper, step)
+        self.wrapper_made(wrapper)
+
+    def after(self, owner, name, then):
+        """A method of Optimizer after which `then` gets the optimizer's class."""
+        original = getattr(owner, name)
+        then = self.guarded(then)
+
+        def wrapper(self, *args, **kwargs):
+            original(self, *args, **kwargs)
+            then(type(self))
+
+        setattr(owner, name, adopt(wrapper, original))
+
+    def optimizers(self):
+        base = self.torch.optim.Optimizer
+        self.after(base, "__init__", self.wrap_step)
+        self.after(base, "__setstate__", self.wrap_step)
+        self.plain_method(base, "zero_grad", ZERO_GRAD)
+        waiting = [base]
+        while waiting:  # classes that were in use before us
+            for owner in waiting.pop().__subclasses__():
+                waiting.append(owner)
+                if hasattr(owner.__dict__.get("step"), "hooked"):
+                    self.wrap_step(owner)
+
+    # ---- together ----
+
+    def guarded(self, function):
+        """Nothing that goes wrong in our work is the program's."""
+
+        def run(*args):
+            try:
+                function(*args)
+            except Exception:
+                pass
+
+        return run
+
+    def forked(self):
+        self.marks.clear()
+        self.tags.clear()
+
+    def run(self):
+        torch = self.torch
+        self.module_call()
+        self.engine()
+        self.plain_method(torch.nn.Module, "zero_grad", ZERO_GRAD)
+        self.optimizers()
+        self.plain_method(scaler_class(torch), "step", SCALER)
+        self.tags.install()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.forked)
+
+
+def scaler_class(torch):
+    amp = getattr(torch, "amp", None)
+    scaler = getattr(amp, "GradScaler", None)
+    return scaler if scaler is not None else torch.cuda.amp.GradScaler
+
+
+def _never():
+    return False
+
+
+def install(torch, library):
+    Installer(torch, library).run()
