@@ -116,8 +116,12 @@ class Installer(object):
         self.compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
         if self.compiling is None:
             self.compiling = _never
-        self.before_step = self.guarded(self.tags.before_step)
-        self.after_step = self.guarded(self.tags.after_step)
+        self.tracing = torch._C._get_tracing_state
+        self.before_step = self.unseen(self.tags.before_step)
+        self.after_step = self.unseen(self.tags.after_step)
+        self.tag_module = self.unseen(self.tags.module_called)
+        self.tag_inputs = self.unseen(self.tags.inputs)
+        self.is_one_element = self.unseen(lambda tensor: tensor.numel() == 1)
         self.codes = []  # of wrappers: torch.compile is to leave their frames alone
         self.skipped = False
 
@@ -156,15 +160,15 @@ class Installer(object):
             flags |= PARAMETERS
         self.marks.push(mark, flags, type(module).__name__)
         if parameters:
-            self.tags.module_called(module)
+            self.tag_module(module)
         if grad:
-            self.tags.inputs(args, kwargs)
+            self.tag_inputs(args, kwargs)
 
     def end_forward(self, mark, result, failed):
-        flags = 0
-        if isinstance(result, self.torch.Tensor) and result.numel() == 1:
-            flags = ONE_ELEMENT
-        self.marks.pop(mark, flags, failed)
+        if failed and stopped_early():
+            failed = 0
+        one = type(result) is self.torch.Tensor and self.is_one_element(result)
+        self.marks.pop(mark, ONE_ELEMENT if one else 0, failed)
 
     def module_call(self):
         module_class = self.torch.nn.Module
@@ -326,6 +330,23 @@ class Installer(object):
 
         return run
 
+    def unseen(self, function):
+        """The same for a function that looks at tensors. A tracer would write down that we looked:
+        while one is at work, nothing is done. A mode of the program, such as a default device or a
+        counter of calls, is not shown our calls."""
+        tracing, hidden = self.tracing, self.torch._C.DisableTorchFunction
+
+        def run(*args):
+            if tracing() is not None:
+                return None
+            try:
+                with hidden():
+                    return function(*args)
+            except Exception:
+                return None
+
+        return run
+
     def forked(self):
         self.marks.clear()
         self.tags.clear()
@@ -346,6 +367,13 @@ def scaler_class(torch):
     amp = getattr(torch, "amp", None)
     scaler = getattr(amp, "GradScaler", None)
     return scaler if scaler is not None else torch.cuda.amp.GradScaler
+
+
+def stopped_early():
+    """Checkpointing leaves a recomputed forward by an exception of its own once it has all that it
+    wants; nothing went wrong then."""
+    kind = sys.exc_info()[0]
+    return kind is not None and kind.__name__ == "_StopRecomputationError"
 
 
 def _never():
