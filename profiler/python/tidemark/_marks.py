@@ -264,10 +264,10 @@ class Installer(object):
         self.marks.stepping.add(id(optimizer))
         self.marks.push(mark, 0, type(optimizer).__name__)
 
-    def end_step(self, mark, optimizer, failed):
+    def end_step(self, mark, optimizer, failed, closure):
         self.marks.stepping.discard(id(optimizer))
         self.marks.pop(mark, 0, failed)
-        self.after_step(optimizer)
+        self.after_step(optimizer, closure)
 
     def wrap_step(self, owner):
         """The class attribute, once: torch has put its own layer on it before, and knows by the
@@ -289,7 +289,7 @@ class Installer(object):
                 failed = 0
                 return result
             finally:
-                end(mark, self, failed)
+                end(mark, self, failed, bool(args or kwargs))
 
         owner.step = adopt(wrapper, step)
         self.wrapper_made(wrapper)

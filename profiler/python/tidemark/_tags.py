@@ -238,14 +238,14 @@ class Tags(object):
                 places.append(self.place(tensor, GRADIENT, name))
         return places
 
-    def after_step(self, optimizer):
-        """Also the gradients: those of an optimizer with a closure were not there before."""
+    def after_step(self, optimizer, closure):
+        """A closure has made gradients that were not there before."""
         self.steps += 1
         record = self.kept(self.optimizers, optimizer, Optimizer)
         parameters = parameters_of(optimizer)
         get = optimizer.state.get
         states = [get(parameter) for parameter in parameters]
-        if record.gradients.key is None or not any(record.gradients.key[1:]):
+        if closure:
             self.hold_gradients(record, parameters)
         if record.deep:
             key = [address for address in self.deep_addresses(states)]
