@@ -319,7 +319,7 @@ class Tags(object):
 class Watch(object):
     """The blocks that the C++ of a reducer makes and keeps while the watch is on."""
 
-    heaps = {}  # id of a reducer -> (heap, bytes of its map of used parameters)
+    reducers = {}  # id of a reducer -> (heap, number of its parameters, their bytes)
 
     def __init__(self, tags):
         self.tags = tags
@@ -337,19 +337,25 @@ class Watch(object):
     def found(self, reducer, parameters):
         try:
             if parameters:
+                size = sum(p.numel() * p.element_size() for p in parameters)
                 heap = heap_of(self.tags.library, parameters[0].device)
-                self.heaps[id(reducer)] = (heap, used_map_sizes(len(parameters)))
-            heap, maps = self.heaps.get(id(reducer), (0, ()))
-            blocks = [block for block in self.blocks if block[1] not in maps] or self.blocks
+                self.reducers[id(reducer)] = (heap, len(parameters), size)
+            heap, count, size = self.reducers.get(id(reducer), (0, 0, 0))
+            blocks = buckets_of(self.blocks, count, size)
             if heap and blocks:
                 self.tags.found_buckets(reducer, blocks, heap)
         except Exception:
             pass
 
 
-def used_map_sizes(count):
-    """A reducer keeps one int32 for each parameter; on CUDA rounded to 512 bytes."""
-    return (4 * count, (4 * count + 511) // 512 * 512)
+def buckets_of(blocks, count, size):
+    """Without what a reducer keeps or sends besides: a few integers for each parameter. Those are
+    the small ones without which the rest still has room for all gradients."""
+    left = list(blocks)
+    for block in sorted(blocks, key=lambda block: block[1]):
+        if block[1] <= 8 * count + 512 and sum(one[1] for one in left) - block[1] >= size:
+            left.remove(block)
+    return left
 
 
 def parameters_of(optimizer):
