@@ -73,3 +73,13 @@ int guest_path_find(char *out, size_t size)
     exe[length] = '\0';
     return guest_path_beside(exe, out, size);
 }
+
+int guest_path_python(const char *guest, char *out, size_t size)
+{
+    const char *slash = strrchr(guest, '/');
+    int folder = slash ? (int)(slash - guest) : 1;
+    int used = snprintf(out, size, "%.*s/python", folder, slash ? guest : ".");
+    if (used < 0 || (size_t)used >= size)
+        return ERR_LIMIT;
+    return access(out, R_OK | X_OK) == 0 ? BASE_OK : ERR_NOTFOUND;
+}

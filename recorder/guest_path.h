@@ -15,4 +15,7 @@ int guest_path_find(char *out, size_t size);
  * folder when installed, ../profiler/libtidemark.so in a build tree. */
 int guest_path_beside(const char *exe, char *out, size_t size);
 
+/* The folder of the Python helper, python/ beside the library. ERR_NOTFOUND if there is none. */
+int guest_path_python(const char *guest, char *out, size_t size);
+
 #endif

@@ -16,7 +16,6 @@
 
 #include "clock.h"
 #include "error.h"
-#include "hello.h"
 #include "hello_server.h"
 #include "mem.h"
 
@@ -56,38 +55,6 @@ void launch_give_back_signals(const struct launch_origin *origin)
     pthread_sigmask(SIG_SETMASK, &origin->mask, NULL);
 }
 
-/* ---- the environment ---- */
-
-static bool is_named(const char *entry, const char *name)
-{
-    size_t bytes = strlen(name);
-    return strncmp(entry, name, bytes) == 0 && entry[bytes] == '=';
-}
-
-/* One block of memory: the pointers, then the two texts of our own. */
-static char **environment(const char *guest, const char *socket)
-{
-    size_t count = 0, used = 0;
-    const char *old = NULL;
-    for (char **at = environ; at && *at; at++, count++)
-        if (is_named(*at, "LD_PRELOAD"))
-            old = *at + strlen("LD_PRELOAD=");
-    size_t preload = strlen("LD_PRELOAD=:") + strlen(guest) + (old ? strlen(old) : 0) + 1;
-    size_t hello = strlen(HELLO_ENV "=") + strlen(socket) + 1;
-    char **list = mem_alloc(1, (count + 3) * sizeof *list + preload + hello);
-    if (!list)
-        return NULL;
-    char *text = (char *)(list + count + 3);
-    for (char **at = environ; at && *at; at++)
-        if (!is_named(*at, "LD_PRELOAD") && !is_named(*at, HELLO_ENV))
-            list[used++] = *at;
-    list[used++] = text;
-    snprintf(text, preload, "LD_PRELOAD=%s%s%s", guest, old && *old ? ":" : "", old ? old : "");
-    list[used++] = text + preload;
-    snprintf(text + preload, hello, HELLO_ENV "=%s", socket);
-    return list;
-}
-
 /* ---- the child ---- */
 
 static _Noreturn void run_child(const struct launch *launch, char **env, int report)
@@ -106,7 +73,7 @@ static _Noreturn void run_child(const struct launch *launch, char **env, int rep
 int launch_start(const struct launch *launch, pid_t *pid, int *exec_errno)
 {
     int report[2], err = BASE_OK;
-    char **env = launch->guest ? environment(launch->guest, launch->socket) : environ;
+    char **env = launch->words.guest ? launch_env(environ, &launch->words) : environ;
     *exec_errno = 0;
     if (!env)
         return ERR_NOMEM;
@@ -164,7 +131,8 @@ static const char *const idle_programs[][4] = {
 static pid_t start_trial(const char *guest, const char *socket, const struct launch_origin *origin,
                          int said)
 {
-    char **env = environment(guest, socket);
+    struct launch_words words = {.guest = guest, .socket = socket};
+    char **env = launch_env(environ, &words);
     pid_t pid = env ? fork() : -1;
     if (pid != 0) {
         mem_free(env);

@@ -1,5 +1,5 @@
 /*
- * launch.h - starting the program: as if nobody were there, but for two words in its environment.
+ * launch.h - starting the program: as if nobody were there, but for a few words in its environment.
  *
  * The program gets the signal mask, the dispositions and the limits that the recorder was started
  * with, no descriptor of ours, the same process group and the same terminal.
@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "buf.h"
+#include "launch_env.h"
 
 /* Signals that the recorder changes for itself. */
 #define LAUNCH_CHANGED 3 /* SIGPIPE, SIGXFSZ, SIGCHLD */
@@ -33,8 +34,7 @@ void launch_give_back_signals(const struct launch_origin *origin); /* of this pr
 
 struct launch {
     const char *const *argv;
-    const char *guest;  /* NULL: the program's environment is left as it is */
-    const char *socket; /* for HELLO_ENV */
+    struct launch_words words; /* guest NULL: the program's environment is left as it is */
     const struct launch_origin *origin;
 };
 

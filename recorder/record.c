@@ -188,13 +188,25 @@ static int open_watch(struct recording *recording)
     return err;
 }
 
+/* What the program finds in its environment. */
+static struct launch_words words_for(const struct recording *recording)
+{
+    const struct record_options *options = &recording->options;
+    return (struct launch_words){
+        .guest = no_guest(recording) ? NULL : options->guest,
+        .socket = hello_server_name(recording->server),
+        .python = options->python,
+        .no_stacks = options->no_stacks,
+        .no_phases = options->no_phases,
+    };
+}
+
 static int launch(struct recording *recording, pid_t *pid)
 {
     int number;
     struct record_result *result = recording->result;
     const struct launch launch = {.argv = recording->options.argv,
-                                  .guest = no_guest(recording) ? NULL : recording->options.guest,
-                                  .socket = hello_server_name(recording->server),
+                                  .words = words_for(recording),
                                   .origin = &recording->origin};
     int err = launch_start(&launch, pid, &number);
     if (err && number) {

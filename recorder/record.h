@@ -25,8 +25,11 @@ struct record_options {
     uint64_t arena_bytes; /* 0: RING_DEFAULT_ARENA */
     uint64_t queue_bytes; /* 0: RECORD_DEFAULT_QUEUE */
     enum record_wait wait;
-    bool stage;        /* record in $TMPDIR and move at the end, as on a network file system */
-    const char *guest; /* path of libtidemark.so */
+    bool stage;         /* record in $TMPDIR and move at the end, as on a network file system */
+    const char *guest;  /* path of libtidemark.so */
+    const char *python; /* folder of the Python helper; NULL: there is none */
+    bool no_stacks;     /* blocks of Python programs without call stacks */
+    bool no_phases;     /* no phases and no tags of PyTorch */
     const char *const *argv;
     const char *command; /* how the user called us, for the database; NULL: argv */
     /* A warning while the program runs; NULL: they are in the summary only. */

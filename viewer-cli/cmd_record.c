@@ -16,7 +16,11 @@
 struct record_command {
     const char *output;
     int wait; /* index into waits */
+    bool no_stacks;
+    int phases; /* index into phase_choices */
 };
+
+static const char *const phase_choices[] = {"auto", "off", NULL};
 
 static const char *const waits[] = {"grace", "all", "root", NULL};
 static const enum record_wait wait_of[] = {RECORD_WAIT_GRACE, RECORD_WAIT_ALL, RECORD_WAIT_ROOT};
@@ -41,7 +45,7 @@ static int cmd_record(const struct command_call *call)
 {
     struct record_command options = {0};
     struct record_result result = {0};
-    char guest[PATH_MAX];
+    char guest[PATH_MAX], python[PATH_MAX];
     char **arguments;
     int count, code;
 
@@ -53,6 +57,9 @@ static int cmd_record(const struct command_call *call)
         .output = options.output,
         .wait = wait_of[options.wait],
         .guest = found ? guest : NULL,
+        .python = found && guest_path_python(guest, python, sizeof python) == 0 ? python : NULL,
+        .no_stacks = options.no_stacks,
+        .no_phases = options.phases == 1,
         .argv = (const char *const *)arguments,
         .warn = warn,
     };
@@ -69,6 +76,12 @@ static const struct option option_table[] = {
      "grace: its descendants, for two seconds (the default);\n"
      "all: every descendant; root: none",
      waits, 0},
+    {"no-stacks", 0, OPT_FLAG, offsetof(struct record_command, no_stacks), NULL,
+     "do not record the Python call stack of each block", NULL, 0},
+    {"phases", 0, OPT_CHOICE, offsetof(struct record_command, phases), "HOW",
+     "auto: find PyTorch's forward, loss, backward, ... (the default);\n"
+     "off: only the phases that the program reports itself",
+     phase_choices, 0},
     {0},
 };
 

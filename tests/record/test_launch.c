@@ -25,7 +25,7 @@ static int run(const char *const *argv, const char *guest, int *exec_errno)
     pid_t pid = -1;
     int status = 0, signal_fd = launch_take_signals(&origin);
     REQUIRE(signal_fd >= 0);
-    struct launch launch = {argv, guest, "a-name", &origin};
+    struct launch launch = {argv, {.guest = guest, .socket = "a-name"}, &origin};
     int err = launch_start(&launch, &pid, exec_errno);
     if (err == BASE_OK)
         REQUIRE(waitpid(pid, &status, 0) == pid);

@@ -1,0 +1,79 @@
+/* launch_env.c - see launch_env.h. */
+#include "launch_env.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hello.h"
+#include "mem.h"
+
+/* Every name that is ours; an entry without a value is only taken out. */
+struct word {
+    const char *name;
+    const char *value;
+    bool before_old; /* the old value follows behind a colon */
+    const char *old; /* "" if there was none */
+};
+#define WORDS 5
+
+static void list_words(const struct launch_words *from, struct word words[WORDS])
+{
+    const struct word all[WORDS] = {
+        {"LD_PRELOAD", from->guest, true, ""},
+        {HELLO_ENV, from->socket, false, ""},
+        {"PYTHONPATH", from->python, true, ""},
+        {"TIDEMARK_STACKS", from->no_stacks ? "0" : NULL, false, ""},
+        {"TIDEMARK_PHASES", from->no_phases ? "off" : NULL, false, ""},
+    };
+    memcpy(words, all, sizeof all);
+}
+
+/* The word that this entry sets, or NULL. What is joined but not set stays as it is. */
+static struct word *word_of(struct word words[WORDS], const char *entry)
+{
+    for (size_t i = 0; i < WORDS; i++) {
+        size_t bytes = strlen(words[i].name);
+        if (strncmp(entry, words[i].name, bytes) == 0 && entry[bytes] == '=')
+            return words[i].before_old && !words[i].value ? NULL : &words[i];
+    }
+    return NULL;
+}
+
+static size_t text_bytes(const struct word *word)
+{
+    if (!word->value)
+        return 0;
+    return strlen(word->name) + strlen(word->value) + strlen(word->old) + sizeof "=:";
+}
+
+char **launch_env(char *const *environment, const struct launch_words *from)
+{
+    struct word words[WORDS];
+    size_t count = 0, used = 0, bytes = 0;
+    list_words(from, words);
+    for (char *const *at = environment; at && *at; at++, count++) {
+        struct word *word = word_of(words, *at);
+        if (word && word->before_old)
+            word->old = strchr(*at, '=') + 1;
+    }
+    for (size_t i = 0; i < WORDS; i++)
+        bytes += text_bytes(&words[i]);
+    char **list = mem_alloc(1, (count + WORDS + 1) * sizeof *list + bytes);
+    if (!list)
+        return NULL;
+    char *text = (char *)(list + count + WORDS + 1);
+    for (char *const *at = environment; at && *at; at++)
+        if (!word_of(words, *at))
+            list[used++] = *at;
+    for (size_t i = 0; i < WORDS; i++) {
+        const struct word *word = &words[i];
+        if (!word->value)
+            continue;
+        list[used++] = text;
+        snprintf(text, text_bytes(word), "%s=%s%s%s", word->name, word->value,
+                 *word->old ? ":" : "", word->old);
+        text += text_bytes(word);
+    }
+    return list;
+}

@@ -1,0 +1,22 @@
+/*
+ * launch_env.h - the environment of a recorded program: its own, and the few words by which the
+ * guest library and the Python helper come in and learn what is wanted.
+ */
+#ifndef TIDEMARK_RECORDER_LAUNCH_ENV_H
+#define TIDEMARK_RECORDER_LAUNCH_ENV_H
+
+#include <stdbool.h>
+
+struct launch_words {
+    const char *guest;  /* put before what LD_PRELOAD has */
+    const char *socket; /* for HELLO_ENV */
+    const char *python; /* folder put before what PYTHONPATH has; NULL: there is no helper */
+    bool no_stacks;
+    bool no_phases;
+};
+
+/* `environ` with the words in place of older ones of these names. One block for mem_free; NULL
+ * without memory. The texts of the program's own entries are not copied. */
+char **launch_env(char *const *environment, const struct launch_words *words);
+
+#endif

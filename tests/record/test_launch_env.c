@@ -1,0 +1,120 @@
+/* The words in a recorded program's environment: set, joined with what was there, taken out. */
+#include "launch_env.h"
+
+#include <string.h>
+
+#include "hello.h"
+#include "mem.h"
+#include "test.h"
+
+/* The value of a name, NULL if it is not there; *times gets how often it is. */
+static const char *value_of(char *const *list, const char *name, int *times)
+{
+    const char *value = NULL;
+    size_t bytes = strlen(name);
+    *times = 0;
+    for (; *list; list++) {
+        if (strncmp(*list, name, bytes) || (*list)[bytes] != '=')
+            continue;
+        value = *list + bytes + 1;
+        ++*times;
+    }
+    return value;
+}
+
+static void check_word(char *const *list, const char *name, const char *want)
+{
+    int times;
+    CHECK_STR(value_of(list, name, &times), want);
+    CHECK_INT(times, want ? 1 : 0);
+}
+
+static const struct launch_words usual = {"/g.so", "a-socket", "/helper", false, false};
+
+TEST(words_come_into_an_empty_environment)
+{
+    char *nothing[] = {NULL};
+    char **list = launch_env(nothing, &usual);
+    REQUIRE(list != NULL);
+    check_word(list, "LD_PRELOAD", "/g.so");
+    check_word(list, HELLO_ENV, "a-socket");
+    check_word(list, "PYTHONPATH", "/helper");
+    check_word(list, "TIDEMARK_STACKS", NULL);
+    check_word(list, "TIDEMARK_PHASES", NULL);
+    mem_free(list);
+}
+
+TEST(what_was_there_stays_behind_ours)
+{
+    char preload[] = "LD_PRELOAD=/other.so", path[] = "PYTHONPATH=a:b", home[] = "HOME=/h";
+    char nearly[] = "LD_PRELOADED=x", bare[] = "NOTHING";
+    char *old[] = {home, preload, nearly, path, bare, NULL};
+    char **list = launch_env(old, &usual);
+    REQUIRE(list != NULL);
+    check_word(list, "LD_PRELOAD", "/g.so:/other.so");
+    check_word(list, "PYTHONPATH", "/helper:a:b");
+    check_word(list, "HOME", "/h");
+    check_word(list, "LD_PRELOADED", "x");
+    CHECK_STR(list[0], "HOME=/h"); /* in the order in which they were */
+    CHECK_STR(list[1], "LD_PRELOADED=x");
+    CHECK_STR(list[2], "NOTHING");
+    mem_free(list);
+}
+
+/* An empty PYTHONPATH is none to Python; a colon at its end would be the current folder. */
+TEST(an_empty_old_value_leaves_no_colon)
+{
+    char preload[] = "LD_PRELOAD=", path[] = "PYTHONPATH=";
+    char *old[] = {preload, path, NULL};
+    char **list = launch_env(old, &usual);
+    REQUIRE(list != NULL);
+    check_word(list, "LD_PRELOAD", "/g.so");
+    check_word(list, "PYTHONPATH", "/helper");
+    mem_free(list);
+}
+
+TEST(a_recording_inside_a_recording_has_its_own_words)
+{
+    char socket[] = HELLO_ENV "=older", stacks[] = "TIDEMARK_STACKS=0";
+    char phases[] = "TIDEMARK_PHASES=off";
+    char *old[] = {socket, stacks, phases, NULL};
+    char **list = launch_env(old, &usual);
+    REQUIRE(list != NULL);
+    check_word(list, HELLO_ENV, "a-socket");
+    check_word(list, "TIDEMARK_STACKS", NULL);
+    check_word(list, "TIDEMARK_PHASES", NULL);
+    mem_free(list);
+    struct launch_words plain = {"/g.so", "a-socket", NULL, true, true};
+    list = launch_env(old, &plain);
+    REQUIRE(list != NULL);
+    check_word(list, "TIDEMARK_STACKS", "0");
+    check_word(list, "TIDEMARK_PHASES", "off");
+    check_word(list, "PYTHONPATH", NULL);
+    mem_free(list);
+}
+
+TEST(without_a_helper_pythonpath_is_left_alone)
+{
+    char path[] = "PYTHONPATH=mine";
+    char *old[] = {path, NULL};
+    struct launch_words plain = {"/g.so", "a-socket", NULL, false, false};
+    char **list = launch_env(old, &plain);
+    REQUIRE(list != NULL);
+    check_word(list, "PYTHONPATH", "mine");
+    mem_free(list);
+}
+
+TEST(without_memory_there_is_none)
+{
+    char *nothing[] = {NULL};
+    mem_fail_after(1);
+    CHECK(launch_env(nothing, &usual) == NULL);
+    mem_fail_after(0);
+}
+
+TEST_MAIN(TEST_CASE(words_come_into_an_empty_environment),
+          TEST_CASE(what_was_there_stays_behind_ours),
+          TEST_CASE(an_empty_old_value_leaves_no_colon),
+          TEST_CASE(a_recording_inside_a_recording_has_its_own_words),
+          TEST_CASE(without_a_helper_pythonpath_is_left_alone),
+          TEST_CASE(without_memory_there_is_none))
