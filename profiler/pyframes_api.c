@@ -78,16 +78,16 @@ bool pyframes_api_find(struct pyframes_api *api)
 }
 
 static bool same_frame(const struct pyframes_api *api, void *frame,
-                       const struct pyframes_frame *ours)
+                       const struct pyframes_frame *ours, bool lines)
 {
     void *code = api->frame_code(frame);
     int line = api->frame_line(frame);
     api->release(code);
-    return code == ours->code && (line > 0 ? (uint32_t)line : 0) == ours->line;
+    return code == ours->code && (!lines || (line > 0 ? (uint32_t)line : 0) == ours->line);
 }
 
 int pyframes_api_compare(const struct pyframes_api *api, const struct pyframes_frame *frames,
-                         int count)
+                         int count, bool lines)
 {
     int same = 0;
     if (!api->eval_frame || !api->frame_back || !api->frame_code || !api->frame_line ||
@@ -99,7 +99,7 @@ int pyframes_api_compare(const struct pyframes_api *api, const struct pyframes_f
     for (int i = 0; i < count && same >= 0 && same < COMPARED_AT_MOST; i++) {
         if (frames[i].hidden)
             continue;
-        if (!frame || !same_frame(api, frame, &frames[i])) {
+        if (!frame || !same_frame(api, frame, &frames[i], lines)) {
             same = -1;
             break;
         }

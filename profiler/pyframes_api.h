@@ -32,9 +32,9 @@ struct pyframes_api {
 bool pyframes_api_find(struct pyframes_api *api);
 
 /* With the GIL. Compares frames, as read, with the interpreter's own; how many it confirmed, -1 if
- * one differs. */
+ * one differs. `lines`: the lines must be the same, too. */
 int pyframes_api_compare(const struct pyframes_api *api, const struct pyframes_frame *frames,
-                         int count);
+                         int count, bool lines);
 
 /* With the GIL. `stop` will be called when the interpreter begins to exit. */
 bool pyframes_api_at_exit(const struct pyframes_api *api, void (*stop)(void));

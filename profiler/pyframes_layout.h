@@ -78,6 +78,8 @@ enum {
     PY_TYPE_FLAGS = 168,
     PY_TYPE_MEMBERS = 240,
 };
-#define PY_FLAG_STR (1ull << 28) /* of a type: str or a class made of it */
+/* Flags of a type: it is, or is made of, bytes or str. */
+#define PY_FLAG_BYTES (1ull << 27)
+#define PY_FLAG_STR (1ull << 28)
 
 #endif

@@ -22,7 +22,7 @@
 #include "pyframes.h"
 #include "pyframes_api.h"
 
-enum { COUNTERS = 64, TRIALS = 8 };
+enum { COUNTERS = 64, TRIALS = 8, SELDOM = 1 << 16 };
 #define END_PATIENCE_NS (200 * NS_PER_MS)
 
 struct counter {
@@ -36,6 +36,7 @@ static _Atomic uint32_t threads_seen;
 static __thread uint32_t my_counter; /* 1 and up; 0 = not chosen yet */
 
 static struct pyframes_api api;
+static _Atomic bool api_found;
 static _Atomic(const char *) why_not;
 static void (*_Atomic destroy_code)(void *code); /* the interpreter's own */
 static _Atomic uint32_t call_asked;
@@ -145,8 +146,10 @@ static int on_main_thread(void *unused)
     (void)unused;
     if (pyframes_enter()) {
         void *state = pyframes.python.this_state();
+        /* In 3.9 a frame that was traced once keeps the line of that moment. */
+        bool compare_lines = pyframes.python.layout.minor > 9;
         int count = state ? pyframes_read(&pyframes.python, state, frames, true, &wrong) : 0;
-        int same = count >= 0 ? pyframes_api_compare(&api, frames, count) : -1;
+        int same = count >= 0 ? pyframes_api_compare(&api, frames, count, compare_lines) : -1;
         if (same < 0)
             pyframes_turn_off(wrong ? wrong : "the interpreter itself sees another stack");
         else
@@ -185,7 +188,12 @@ static const char *check(struct pyframes_python *python)
 /* Under the lock. */
 static void seek(void)
 {
-    if (!pyframes_api_find(&api) || !api.is_initialized())
+    if (!atomic_load(&api_found)) {
+        if (!pyframes_api_find(&api))
+            return;
+        atomic_store(&api_found, true);
+    }
+    if (!api.is_initialized())
         return;
     const char *wrong = check(&pyframes.python);
     if (wrong) {
@@ -197,15 +205,21 @@ static void seek(void)
     atomic_store(&pyframes.state, PYFRAMES_READY);
 }
 
-bool pyframes_start(void)
+/* Looking through all loaded objects costs microseconds: it is done less and less often. */
+static bool is_worth_a_look(void)
 {
     static _Atomic uint32_t asked;
-    uint32_t state = atomic_load(&pyframes.state);
-    if (state != PYFRAMES_UNSOUGHT)
-        return state == PYFRAMES_READY;
+    if (atomic_load_explicit(&api_found, memory_order_acquire))
+        return api.is_initialized();
     uint32_t times = atomic_fetch_add_explicit(&asked, 1, memory_order_relaxed) + 1;
-    if (times & (times - 1))
-        return false;
+    return (times & (times - 1)) == 0 || times % SELDOM == 0;
+}
+
+bool pyframes_start(void)
+{
+    uint32_t state = atomic_load(&pyframes.state);
+    if (state != PYFRAMES_UNSOUGHT || !is_worth_a_look())
+        return state == PYFRAMES_READY;
     int saved = errno;
     if (pyframes_lock()) {
         if (atomic_load(&pyframes.state) == PYFRAMES_UNSOUGHT)

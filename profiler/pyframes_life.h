@@ -6,8 +6,8 @@
  *         |                                                |
  *         +------------------ something does not fit ------+--> OFF
  *
- * OFF and ENDED are for good. A process without Python stays UNSOUGHT and looks again at the first,
- * second, fourth, eighth ... time that it is asked: an interpreter may be loaded later.
+ * OFF and ENDED are for good. A process without Python stays UNSOUGHT and looks again, less and
+ * less often: an interpreter may be loaded later.
  *
  * Py_FinalizeEx frees the states of other threads while these may still be inside C. So a capture
  * is counted while it runs, and a function that Python's atexit calls before that moment ends

@@ -96,19 +96,24 @@ struct reader {
     const char *wrong;
 };
 
-/* Whether `bytes` at an address can be read. Where the kernel will not say, the tables that were
- * checked before must do. */
+/* Whether `bytes` at an address can be read, 64 KiB at most. Where the kernel will not say, the
+ * tables that were checked before must do. */
 static bool can_read(const struct reader *reader, const void *at, size_t bytes)
 {
-    char copy[512];
-    if (!reader->carefully)
+    enum { PIECE = 1024, PIECES = 66 };
+    char copy[PIECE];
+    struct iovec here[PIECES], there = {(void *)(uintptr_t)at, bytes};
+    if (!at || !reader->carefully)
         return at != NULL;
-    struct iovec here = {copy, bytes < sizeof copy ? bytes : sizeof copy};
-    struct iovec there = {(void *)(uintptr_t)at, here.iov_len};
+    unsigned long pieces = 0;
+    for (size_t left = bytes; left > 0 && pieces < PIECES; pieces++) {
+        here[pieces] = (struct iovec){copy, left < PIECE ? left : PIECE};
+        left -= here[pieces].iov_len;
+    }
     int saved = errno;
     long pid = syscall(SYS_getpid);
-    long got = syscall(SYS_process_vm_readv, pid, &here, 1ul, &there, 1ul, 0ul);
-    bool readable = at && (got == (long)here.iov_len || (got < 0 && errno != EFAULT));
+    long got = syscall(SYS_process_vm_readv, pid, here, pieces, &there, 1ul, 0ul);
+    bool readable = got == (long)bytes || (got < 0 && errno != EFAULT);
     errno = saved;
     return readable;
 }
@@ -119,34 +124,46 @@ static bool fails(struct reader *reader, const char *wrong)
     return false;
 }
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 static size_t frame_bytes(const struct pyframes_layout *layout)
 {
-    size_t bytes = layout->position + sizeof(uint64_t);
-    return bytes > layout->owner + 1u ? bytes : layout->owner + 1u;
+    return larger(larger(layout->code, layout->previous), larger(layout->position, layout->owner)) +
+           sizeof(uint64_t);
 }
 
 static size_t code_bytes(const struct pyframes_layout *layout)
 {
-    return layout->instructions ? layout->instructions : layout->line_table + sizeof(uint64_t);
+    size_t names = larger(larger(layout->file, layout->name), layout->qualified);
+    size_t tables = larger(larger(layout->line_table, layout->bytecode), layout->first_line);
+    return larger(larger(names, tables), layout->first_traceable) + sizeof(uint64_t);
+}
+
+/* Whether `object` is of a type with that flag. */
+static bool is_of(struct reader *reader, const void *object, uint64_t flag)
+{
+    const struct pyframes_layout *layout = &reader->python->layout;
+    if (!can_read(reader, object, layout->ascii_data))
+        return false;
+    const void *type = pyframes_pointer(object, PY_TYPE_OF);
+    return can_read(reader, type, PY_TYPE_FLAGS + 8) && pyframes_word(type, PY_TYPE_FLAGS) & flag;
 }
 
 static bool text_is_sound(struct reader *reader, const void *object)
 {
-    const struct pyframes_layout *layout = &reader->python->layout;
-    if (!can_read(reader, object, layout->ascii_data) ||
-        !can_read(reader, pyframes_pointer(object, PY_TYPE_OF), PY_TYPE_FLAGS + 8))
-        return fails(reader, "a code object's name is not where it should be");
-    if (!pyframes_is_text(layout, object))
-        return fails(reader, "a code object's name is not a str");
-    return true;
+    if (is_of(reader, object, PY_FLAG_STR) && pyframes_is_text(&reader->python->layout, object))
+        return true;
+    return fails(reader, "a code object's name is not a str");
 }
 
 static bool bytes_are_sound(struct reader *reader, const void *object)
 {
-    if (!can_read(reader, object, PY_BYTES_DATA) ||
-        !can_read(reader, (const char *)object + PY_BYTES_DATA, pyframes_word(object, PY_SIZE_OF)))
-        return fails(reader, "a code object's line table is not where it should be");
-    return true;
+    if (is_of(reader, object, PY_FLAG_BYTES))
+        return true;
+    return fails(reader, "a code object's table is not a bytes object");
 }
 
 static bool code_is_sound(struct reader *reader, const void *code)
@@ -222,7 +239,8 @@ int pyframes_read(const struct pyframes_python *python, const void *state,
     struct reader reader = {python, carefully, "the thread state is not what it should be"};
     uint32_t depth = 0, steps = 0;
     if (!can_read(&reader, state, layout->first + sizeof(void *)) ||
-        (layout->via_cframe && !can_read(&reader, pyframes_pointer(state, layout->first), 16)))
+        (layout->via_cframe &&
+         !can_read(&reader, pyframes_pointer(state, layout->first), layout->cframe_current + 8u)))
         goto wrong;
     const char *frame = first_frame(layout, state);
     while (frame && depth < ARENA_MAX_DEPTH) {

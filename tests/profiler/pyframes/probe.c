@@ -43,6 +43,7 @@ EXPORT int probe_text(const void *object, char *out, int room);
 EXPORT void probe_loop(double seconds, uint64_t *captured);
 EXPORT void probe_slow_captures(void);
 EXPORT void probe_hold_lock(double seconds, int *held);
+EXPORT int probe_wrong(int field, int delta);
 EXPORT double probe_ns(int count);
 
 int probe_begin(void)
@@ -193,6 +194,36 @@ void probe_hold_lock(double seconds, int *held)
     nanosleep(&pause, NULL);
     if (*held)
         pyframes_unlock();
+}
+
+/* Reads this stack carefully with one offset of the layout that is wrong. -1: refused; 0: it gave
+ * other frames; 1: the same; -2: no such field. */
+int probe_wrong(int field, int delta)
+{
+    static struct pyframes_frame right[ARENA_MAX_DEPTH], got[ARENA_MAX_DEPTH];
+    const size_t first = offsetof(struct pyframes_layout, first);
+    const size_t end = offsetof(struct pyframes_layout, compact_data) + sizeof(uint16_t);
+    struct pyframes_python wrong = pyframes.python;
+    const char *why = NULL;
+    uint16_t value;
+    size_t at = first + (size_t)field * sizeof value;
+    if (at >= offsetof(struct pyframes_layout, code_tag))
+        at += sizeof(uint64_t);
+    if (at >= end)
+        return -2;
+    char *place = (char *)&wrong.layout + at;
+    memcpy(&value, place, sizeof value);
+    value = (uint16_t)(value + delta);
+    memcpy(place, &value, sizeof value);
+    const void *state = pyframes.python.this_state();
+    int count = pyframes_read(&pyframes.python, state, right, true, &why);
+    int read = pyframes_read(&wrong, state, got, true, &why);
+    if (read < 0)
+        return -1;
+    bool same = read == count;
+    for (int i = 0; same && i < count; i++)
+        same = right[i].code == got[i].code && right[i].line == got[i].line;
+    return same;
 }
 
 double probe_ns(int count)
