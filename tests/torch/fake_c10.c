@@ -3,7 +3,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static struct fake_c10 seen;
+static __thread struct fake_c10 seen; /* of the thread: the real one has a mutex */
 
 EXPORT void usage_unsigned(
     void *ptr, int64_t size, int64_t allocated, int64_t reserved,

@@ -41,15 +41,22 @@ class Marks(object):
         self.stepping = set()  # ids of optimizers in their step()
 
     def push(self, mark, flags, name):
+        library = self.library
         self.open.append(mark)
         self.inner[0] = mark.kind
-        self.library.enter(mark.kind, mark.identity, flags, self.library.name(name))
+        number = library.names.get(name)
+        if number is None:
+            number = library.name(name)
+        library.enter(mark.kind, mark.identity, flags, number)
 
     def pop(self, mark, flags, failed):
         """Wherever it stands: threads leave in any order. A child of fork left its parent's."""
-        if mark not in self.open:
+        if self.open and self.open[-1] is mark:
+            self.open.pop()
+        elif mark in self.open:
+            self.open.remove(mark)
+        else:
             return
-        self.open.remove(mark)
         self.inner[0] = self.open[-1].kind if self.open else 0
         self.library.exit(mark.kind, mark.identity, flags, failed)
 
@@ -119,9 +126,10 @@ class Installer(object):
         self.tracing = torch._C._get_tracing_state
         self.before_step = self.unseen(self.tags.before_step)
         self.after_step = self.unseen(self.tags.after_step)
-        self.tag_module = self.unseen(self.tags.module_called)
-        self.tag_inputs = self.unseen(self.tags.inputs)
+        self.tag_call = self.unseen(self.tags.called)
         self.is_one_element = self.unseen(lambda tensor: tensor.numel() == 1)
+        self.is_grad_enabled = torch.is_grad_enabled
+        self.tensor = torch.Tensor
         self.codes = []  # of wrappers: torch.compile is to leave their frames alone
         self.skipped = False
 
@@ -146,28 +154,23 @@ class Installer(object):
     # ---- forward ----
 
     def begin_forward(self, mark, module, args, kwargs):
-        torch = self.torch
         if not self.skipped and "torch._dynamo" in sys.modules:
             self.skip_codes()
-        grad = torch.is_grad_enabled()
-        flags = GRAD if grad else 0
+        grad = self.is_grad_enabled()
+        parameters = has_parameters(module)
+        flags = (GRAD if grad else 0) | (PARAMETERS if parameters else 0)
         if getattr(module, "training", False):
             flags |= TRAINING
         if isinstance(module, self.loss_class):
             flags |= LOSS_CLASS
-        parameters = has_parameters(module)
-        if parameters:
-            flags |= PARAMETERS
         self.marks.push(mark, flags, type(module).__name__)
-        if parameters:
-            self.tag_module(module)
-        if grad:
-            self.tag_inputs(args, kwargs)
+        if parameters or grad:
+            self.tag_call(module if parameters else None, args, kwargs, grad)
 
     def end_forward(self, mark, result, failed):
         if failed and stopped_early():
             failed = 0
-        one = type(result) is self.torch.Tensor and self.is_one_element(result)
+        one = type(result) is self.tensor and self.is_one_element(result)
         self.marks.pop(mark, ONE_ELEMENT if one else 0, failed)
 
     def module_call(self):

@@ -149,6 +149,8 @@ class Tags(object):
     def __init__(self, torch, library):
         self.torch = torch
         self.library = library
+        self.tensor = torch.Tensor
+        self.parameter = torch.nn.Parameter
         self.names = Names()
         self.steps = 0
         self.clear()
@@ -171,6 +173,13 @@ class Tags(object):
 
     # ---- modules ----
 
+    def called(self, module, args, kwargs, grad):
+        """An outermost call; module is None when it has no parameters."""
+        if module is not None:
+            self.module_called(module)
+        if grad:
+            self.inputs(args, kwargs)
+
     def module_called(self, module):
         self.names.learn(module)
         record = self.kept(self.modules, module, Module)
@@ -181,25 +190,23 @@ class Tags(object):
         record.list.hold(addresses(tensors), lambda: self.describe_module(tensors))
 
     def describe_module(self, tensors):
-        kind = self.torch.nn.Parameter
-        return [
-            self.place(tensor, PARAMETER if isinstance(tensor, kind) else OTHER, self.names.of(tensor))
-            for tensor in tensors
-        ]
+        kinds = [PARAMETER if isinstance(t, self.parameter) else OTHER for t in tensors]
+        return [self.place(t, kind, self.names.of(t)) for t, kind in zip(tensors, kinds)]
 
     def inputs(self, args, kwargs):
         found = []
         for i, value in enumerate(args):
-            self.gather_inputs(found, "input %d" % i, value, 1)
+            self.gather_inputs(found, i, value, 1)
         for name, value in kwargs.items():
-            self.gather_inputs(found, "input " + name, value, 1)
+            self.gather_inputs(found, name, value, 1)
         if found:
             key = [(tensor.data_ptr(), name) for name, tensor in found]
-            self.given.hold(key, lambda: [self.place(t, INPUT, name) for name, t in found])
+            self.given.hold(key, lambda: self.describe_inputs(found))
 
     def gather_inputs(self, found, name, value, depth):
-        if isinstance(value, self.torch.Tensor):
-            if value.grad_fn is None and not isinstance(value, self.torch.nn.Parameter):
+        kind = type(value)
+        if kind is self.tensor or isinstance(value, self.tensor):
+            if value.grad_fn is None and kind is not self.parameter:
                 found.append((name, value))
         elif depth < INPUT_DEPTH and isinstance(value, (tuple, list)):
             for one in value[:INPUT_WIDTH]:
@@ -207,6 +214,9 @@ class Tags(object):
         elif depth < INPUT_DEPTH and isinstance(value, dict):
             for one in list(value.values())[:INPUT_WIDTH]:
                 self.gather_inputs(found, name, one, depth + 1)
+
+    def describe_inputs(self, found):
+        return [self.place(tensor, INPUT, "input %s" % name) for name, tensor in found]
 
     # ---- optimizers ----
 
@@ -250,7 +260,7 @@ class Tags(object):
         if record.deep:
             key = [address for address in self.deep_addresses(states)]
         else:
-            tensor = self.torch.Tensor
+            tensor = self.tensor
             key = [self.names.version]
             key += [
                 value.data_ptr()
@@ -265,7 +275,7 @@ class Tags(object):
         found = []
         for state in states:
             if state:
-                gather_states(self.torch.Tensor, found, "", state, 0)
+                gather_states(self.tensor, found, "", state, 0)
         return [self.names.version] + [place_of(self.library, tensor)[0] for key, tensor in found]
 
     def describe_states(self, record, parameters, states):
@@ -273,7 +283,7 @@ class Tags(object):
         for parameter, state in zip(parameters, states):
             found = []
             if state:
-                record.deep |= gather_states(self.torch.Tensor, found, "", state, 0)
+                record.deep |= gather_states(self.tensor, found, "", state, 0)
             name = self.names.of(parameter)
             for key, tensor in found:
                 places.append(self.place(tensor, STATE, "%s of %s" % (key, name) if name else key))
