@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@
 #define SCAN_LATER_NS NS_PER_S /* when we wait for all, it may be for days */
 #define SCAN_MAX 64u
 #define TERMS_MAX 3
+#define SPARE_FILES 16u
 
 enum source { SOURCE_SIGNAL = 1, SOURCE_HELLO, SOURCE_DRAIN, SOURCE_PIDFD };
 
@@ -110,10 +112,22 @@ static void end_by_death(struct watch *watch, struct process *process)
 
 /* ---- hellos ---- */
 
+/* A pidfd is worth having, but not the last descriptors: nobody could be heard any more. */
+static int keep_pidfd(int pidfd)
+{
+    struct rlimit limit;
+    if (pidfd < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return pidfd;
+    if ((rlim_t)pidfd + SPARE_FILES < limit.rlim_cur)
+        return pidfd;
+    close(pidfd);
+    return -1;
+}
+
 static struct process *begin_process(struct watch *watch, const struct hello_said *said)
 {
     struct proc_stat stat;
-    int pidfd = said->pidfd;
+    int pidfd = keep_pidfd(said->pidfd);
     if (said->pid != watch->root_pid)
         begin_silent_root(watch);
     struct process *process = process_add(&watch->table, said->pid, pidfd);
