@@ -7,6 +7,7 @@
 #include "pyframes.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "guest.h"
 #include "intern.h"
@@ -32,6 +33,25 @@ static uint32_t intern_frame(const struct pyframes_frame *read)
     return frame.function && frame.file ? intern(ARENA_FRAME, &frame, sizeof frame) : 0;
 }
 
+/* The helper's wrappers around a module's call, an optimizer's step and the autograd engine stand
+ * in every stack; nobody asks for them. Its files are all named like python/tidemark/_marks.py. */
+static bool is_helper(const struct pyframes_frame *read)
+{
+    static const char mark[] = "/python/tidemark/_";
+    char text[PYFRAMES_TEXT];
+    const struct pyframes_layout *layout = &pyframes.python.layout;
+    size_t bytes =
+        pyframes_text(layout, pyframes_pointer(read->code, layout->file), text, sizeof text);
+    size_t at = bytes;
+    for (int slashes = 0; at > 0; at--) {
+        slashes += text[at - 1] == '/';
+        if (slashes == 3)
+            break;
+    }
+    return at > 0 && bytes - at + 1 >= sizeof mark - 1 &&
+           memcmp(text + at - 1, mark, sizeof mark - 1) == 0;
+}
+
 /* The number of the stack; 0 with *known false if it could not be stored. */
 static uint32_t intern_stack(const struct pyframes_frame *frames, int count, bool *known)
 {
@@ -39,7 +59,7 @@ static uint32_t intern_stack(const struct pyframes_frame *frames, int count, boo
     uint32_t shown = 0, site = 0;
     *known = true;
     for (int i = 0; i < count && *known; i++) {
-        if (frames[i].hidden)
+        if (frames[i].hidden || is_helper(&frames[i]))
             continue;
         numbers[shown] = intern_frame(&frames[i]);
         *known = numbers[shown++] != 0;
