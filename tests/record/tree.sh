@@ -76,14 +76,14 @@ is "$(ask "SELECT ended, exit_code, events FROM process WHERE id=2")" "exit|0|2"
 
 # More processes than descriptors: those without a pidfd are looked at from time to time.
 (
-    ulimit -n 48
+    ulimit -n 64
     record -- "$story" spawn 60 "$story" alloc 1 sleep 300 alloc 1 exit 6
     echo $status >code
 )
 is "$(cat code)" 0 "exit status with few descriptors"
 finished
 is "$(ask "SELECT count(*) FROM process WHERE events=2 AND origin='spawn'")" 60 "children"
-is "$(ask "SELECT count(*) > 20 FROM process WHERE ended='exit' AND exit_code=6")" 1 "ends seen by pidfd"
+is "$(ask "SELECT count(*) > 10 FROM process WHERE ended='exit' AND exit_code=6")" 1 "ends seen by pidfd"
 is "$(ask "SELECT count(*) FROM process WHERE ended NOT IN ('exit', 'unknown')")" 0 "ends seen at all"
 
 # A thread that dies inside a phase, while the process lives on.
