@@ -27,12 +27,12 @@ while [ $round -lt "$rounds" ]; do
     wait_until test -s ended
     is "$(cat ended)" 33 "round $round: the program's own exit status"
     whole
-    if [ $status -ne 137 ] && [ $late -lt "$rounds" ]; then
+    finished=$(ask "SELECT value FROM meta WHERE key='finished'")
+    if [ "$finished" = 1 ] && [ $late -lt "$rounds" ]; then
         late=$((late + 1)) # the program was quicker than the signal
         continue
     fi
-    is $status 137 "round $round: the recorder is dead"
-    is "$(ask "SELECT value FROM meta WHERE key='finished'")" 0 "round $round: meta.finished"
+    is "$status $finished" "137 0" "round $round: the recorder is dead, the recording not finished"
     longest=$(od -An -v -tu8 -j4080 -N8 counts | tr -d ' ')
     [ "$longest" -gt "$slowest" ] && slowest=$longest
     [ $failures -eq 0 ] || break
