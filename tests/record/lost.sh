@@ -8,6 +8,10 @@ wait_until grep -q ready out
 root=$(children $recorder)
 wait_until sh -c "[ \"\$(sqlite3 -readonly run.db 'SELECT count(*) FROM allocation')\" = 50 ]"
 kill -STOP $recorder
+all_stopped() { # each thread does so when it next has its turn
+    [ "$(cat /proc/$recorder/task/*/stat | awk '$3 != "T"' | wc -l)" = 0 ]
+}
+wait_until all_stopped
 kill -12 $root
 wait_until sh -c '[ "$(grep -c ready out)" = 2 ]'
 kill -CONT $recorder
