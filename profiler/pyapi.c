@@ -106,6 +106,7 @@ void tidemark_py_hold(uint32_t list)
 {
     if (!live())
         return;
+    torch_hook_note_stacks(); /* once a step or so: soon enough */
     struct event event = {.kind = EVENT_TAGS_HOLD, .a = list};
     guest_emit(&event);
 }

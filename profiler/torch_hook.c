@@ -19,6 +19,7 @@
 #include "intern.h"
 #include "notes.h"
 #include "pyboot.h"
+#include "pyframes.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define MANGLED(name) __asm__(name) EXPORT
@@ -36,9 +37,6 @@ void oom_unsigned(int64_t size, uint64_t allocated, uint64_t reserved, struct c1
 void oom_signed(int64_t size, int64_t allocated, int64_t reserved, struct c10_device device)
     MANGLED("_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE");
 bool profiling_enabled(void) MANGLED("_ZN3c1022memoryProfilingEnabledEv");
-
-/* Where the stacks of Python are in the build; absent, blocks have no site. */
-extern uint32_t pyframes_site(void) __attribute__((weak));
 
 /* The heap of the last event of this thread, of one ring. Blocks of a device and a stream nearly
  * always follow each other; intern() is the second level. */
@@ -62,6 +60,24 @@ __attribute__((constructor)) static void read_environment(void)
 static bool recording(void)
 {
     return guest.page && guest_live();
+}
+
+static uint32_t site_now(void)
+{
+    return stacks_on ? pyframes_site() : 0;
+}
+
+void torch_hook_note_stacks(void)
+{
+    const char *why_not = pyframes_why_not();
+    char text[160] = "stacks: ";
+    if (!stacks_on) {
+        notes_why_not("stacks: turned off");
+    } else if (why_not) {
+        size_t room = sizeof text - sizeof "stacks: ", bytes = strnlen(why_not, room);
+        memcpy(text + sizeof "stacks: " - 1, why_not, bytes);
+        notes_why_not(text);
+    }
 }
 
 /* ---- heaps ---- */
@@ -128,7 +144,7 @@ static void emit_alloc(const struct report *report, uint32_t flags)
         .kind = EVENT_BLOCK_ALLOC,
         .flags = flags & 0xff,
         .heap = heap_of(&heap_of_alloc, report->device, stream_of(report->device)) & EVENT_MAX_HEAP,
-        .site = stacks_on && pyframes_site ? pyframes_site() : 0,
+        .site = site_now(),
         .addr = (uint64_t)(uintptr_t)report->ptr,
         .size = (uint64_t)report->size,
         .a = report->allocated,
@@ -178,7 +194,7 @@ static void take_oom(const struct report *report)
         .kind = EVENT_OOM,
         .flags = totals ? EVENT_F_TOTALS : 0,
         .heap = heap_of(&heap_of_alloc, report->device, stream_of(report->device)) & EVENT_MAX_HEAP,
-        .site = stacks_on && pyframes_site ? pyframes_site() : 0,
+        .site = site_now(),
         .size = (uint64_t)report->size,
         .a = totals ? report->allocated : 0,
         .b = totals ? report->reserved : 0,
@@ -252,6 +268,8 @@ static void settle(bool record)
 {
     torch_hook_bind();
     bool booted = !record || pyboot_try();
+    if (record && stacks_on && pyframes_start())
+        notes_live("stacks");
     if (booted && torch_hook_original(TORCH_ENABLED))
         atomic_store_explicit(&unsettled, false, memory_order_relaxed);
 }

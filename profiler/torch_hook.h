@@ -54,6 +54,9 @@ void torch_hook_bind(void);
 /* The address of one; 0: it is not there, or was not found yet. */
 uintptr_t torch_hook_original(enum torch_original which);
 
+/* Says why blocks have no Python stacks, if so: they may be turned off at any time. */
+void torch_hook_note_stacks(void);
+
 /* ---- what one thread allocates in a stretch: for blocks that no tensor of the program shows ----
  */
 

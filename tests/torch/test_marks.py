@@ -21,6 +21,10 @@ WANTED = {
     "without_modules": ["Z B O"] * 2,
     "optimizers_of_other_kinds": [STEP] * 3,
     "schedulers": [STEP] * 2,
+    "symbolic": [STEP] * 2,
+    "counted": [STEP] * 2,
+    "interrupted": ["F!"] + [STEP] * 2,
+    "many_modules": [STEP] * 300,
     "step_inside_backward": ["Z F L B(O)"],
 }
 
@@ -63,6 +67,22 @@ def results_are_bit_equal():
     support.expect(len(alone.out.split("\n")) > len(WANTED), True)
 
 
+def threads_lose_no_step():
+    """What three threads do at once can be labelled wrongly, but nothing stays open and each step
+    is there, with the thread that made it."""
+    events = recorded().between("case threads")
+    enters, exits = ([e for e in events if e["kind"] == kind] for kind in ("enter", "exit"))
+    support.expect(len(enters), len(exits))
+    steps = [e["thread"] for e in enters if e["size"] == 4]
+    support.expect(sorted(steps.count(thread) for thread in set(steps)), [20] * 3)
+
+
+def lists_are_used_again():
+    """A program that makes modules for ever does not make lists for ever."""
+    lists = {e["b"] >> 32 for e in recorded().between("case many_modules") if e["kind"] == "tag"}
+    support.expect(len(lists) < 20, True, lists)
+
+
 def identities_and_names_hold():
     events = recorded().between("case gan")
     names = [e["name"] for e in events if e["kind"] == "enter" and e["size"] == 4]
@@ -92,5 +112,6 @@ def phases_can_be_turned_off():
 
 if __name__ == "__main__":
     support.main(marks_are_as_expected, closures_are_inside_their_step, scripted_modules_are_seen,
-                 results_are_bit_equal, identities_and_names_hold, one_element_results_are_told,
+                 results_are_bit_equal, threads_lose_no_step, lists_are_used_again,
+                 identities_and_names_hold, one_element_results_are_told,
                  phases_can_be_turned_off)

@@ -22,7 +22,8 @@ def install():
     try:
         from tidemark import _marks
 
-        _marks.install(sys.modules["torch"], library)
+        installer = _marks.Installer(sys.modules["torch"], library)
+        installer.run()
         library.note(b"phases", 0)
     except Exception as error:
         text = "phases: the helper does not fit this torch: %s: %s" % (type(error).__name__, error)

@@ -113,9 +113,12 @@ def has_parameters(module):
 class Installer(object):
     """What of torch is replaced, each once."""
 
+    made = []  # the one of this process
+
     def __init__(self, torch, library):
         from tidemark import _tags
 
+        self.made.append(self)
         self.torch = torch
         self.library = library
         self.marks = Marks(library)
@@ -338,17 +341,29 @@ class Installer(object):
         while one is at work, nothing is done. A mode of the program, such as a default device or a
         counter of calls, is not shown our calls."""
         tracing, hidden = self.tracing, self.torch._C.DisableTorchFunction
+        depth = getattr(self.torch._C, "_len_torch_function_stack", int)
 
         def run(*args):
             if tracing() is not None:
                 return None
             try:
                 with hidden():
-                    return function(*args)
+                    return self.without_modes(function, args) if depth() else function(*args)
             except Exception:
                 return None
 
         return run
+
+    def without_modes(self, function, args):
+        """hidden() takes the modes away from 2.0 on only."""
+        low, modes = self.torch._C, []
+        try:
+            while low._len_torch_function_stack():
+                modes.append(low._pop_torch_function_stack())
+            return function(*args)
+        finally:
+            while modes:
+                low._push_on_torch_function_stack(modes.pop())
 
     def forked(self):
         self.marks.clear()
@@ -381,7 +396,3 @@ def stopped_early():
 
 def _never():
     return False
-
-
-def install(torch, library):
-    Installer(torch, library).run()

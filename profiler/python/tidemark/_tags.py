@@ -36,8 +36,35 @@ def place_of(library, tensor):
         return (0, 0, 0)
 
 
+class Table(object):
+    """Values for objects, which are forgotten with them. By identity: an object's own idea of what
+    is equal is not asked for. `gone` is called with the value of an object that died."""
+
+    def __init__(self, gone=None):
+        self.entries = {}  # id -> (weak reference, value)
+        self.gone = gone
+
+    def get(self, owner):
+        entry = self.entries.get(id(owner))
+        return entry[1] if entry is not None and entry[0]() is owner else None
+
+    def put(self, owner, value):
+        key, entries, gone = id(owner), self.entries, self.gone
+
+        def forget(reference):
+            entry = entries.get(key)
+            if entry is not None and entry[0] is reference:
+                del entries[key]
+                if gone is not None:
+                    gone(entry[1])
+
+        entries[key] = (weakref.ref(owner, forget), value)
+        return value
+
+
 class List(object):
-    """One list of the recording. `sent` is what the recorder has at each place."""
+    """One list of the recording. `sent` is what the recorder has at each place; a list whose owner
+    died is used again, with what it has."""
 
     __slots__ = ("library", "number", "key", "sent")
     count = 0
@@ -72,31 +99,28 @@ class Names(object):
     became known."""
 
     def __init__(self):
-        self.by_id = {}  # id -> (weak reference, name)
+        self.names = Table()
+        self.modules = Table()  # those that were walked: True
         self.taken = {}  # name -> weak reference
-        self.modules = {}  # id -> weak reference, of modules that were walked
+        self.count = 0
         self.version = 0
 
     def of(self, tensor):
-        found = self.by_id.get(id(tensor))
-        return found[1] if found is not None and found[0]() is tensor else ""
+        return self.names.get(tensor) or ""
 
     def learn(self, module):
-        """True when the module is new."""
-        known = self.modules.get(id(module))
-        if known is not None and known() is module:
-            return False
-        self.modules[id(module)] = weakref.ref(module)
+        if self.modules.get(module):
+            return
+        self.modules.put(module, True)
+        self.count += 1
         pairs = [pair for pair in named_tensors(module) if not self.of(pair[1])]
         prefix = ""
         if any(self.is_taken(name, tensor) for name, tensor in pairs):
-            prefix = "%s#%d." % (type(module).__name__, len(self.modules))
+            prefix = "%s#%d." % (type(module).__name__, self.count)
         for name, tensor in pairs:
-            reference = weakref.ref(tensor)
-            self.by_id[id(tensor)] = (reference, prefix + name)
-            self.taken[prefix + name] = reference
+            self.names.put(tensor, prefix + name)
+            self.taken[prefix + name] = weakref.ref(tensor)
         self.version += bool(pairs)
-        return True
 
     def is_taken(self, name, tensor):
         owner = self.taken.get(name)
@@ -124,24 +148,22 @@ def named_tensors(module):
 class Optimizer(object):
     """The lists of one optimizer."""
 
-    __slots__ = ("owner", "parameters", "gradients", "state", "deep")
+    __slots__ = ("parameters", "gradients", "state", "deep")
 
-    def __init__(self, library, owner):
-        self.owner = weakref.ref(owner)
-        self.parameters = List(library)
-        self.gradients = List(library)
-        self.state = List(library)
+    def __init__(self, new_list):
+        self.parameters = new_list()
+        self.gradients = new_list()
+        self.state = new_list()
         self.deep = False  # its state has lists or dictionaries in it
 
 
 class Module(object):
     """The list of a module that was called from outside: parameters and buffers."""
 
-    __slots__ = ("owner", "list", "steps")
+    __slots__ = ("list", "steps")
 
-    def __init__(self, library, owner):
-        self.owner = weakref.ref(owner)
-        self.list = List(library)
+    def __init__(self, new_list):
+        self.list = new_list()
         self.steps = -1  # the number of optimizer steps at its last visit
 
 
@@ -157,16 +179,23 @@ class Tags(object):
 
     def clear(self):
         """In a forked child the recorder knows no list of ours."""
-        self.optimizers = {}  # id -> Optimizer
-        self.modules = {}  # id -> Module
+        self.free = []
+        free = self.free
+        self.optimizers = Table(lambda r: free.extend([r.parameters, r.gradients, r.state]))
+        self.modules = Table(lambda record: free.append(record.list))
         self.buckets = {}  # id of a reducer -> List
         self.given = List(self.library)
 
+    def new_list(self):
+        if not self.free:
+            return List(self.library)
+        used = self.free.pop()
+        used.key = None
+        return used
+
     def kept(self, table, owner, make):
-        found = table.get(id(owner))
-        if found is None or found.owner() is not owner:
-            found = table[id(owner)] = make(self.library, owner)
-        return found
+        found = table.get(owner)
+        return found if found is not None else table.put(owner, make(self.new_list))
 
     def place(self, tensor, category, name):
         return place_of(self.library, tensor) + (category, self.library.name(name) if name else 0)
@@ -318,7 +347,7 @@ class Tags(object):
     def found_buckets(self, reducer, blocks, device):
         buckets = self.buckets.get(id(reducer))
         if buckets is None:
-            buckets = self.buckets[id(reducer)] = List(self.library)
+            buckets = self.buckets[id(reducer)] = self.new_list()
         places = [
             (address, size, device, BUCKET, self.library.name("bucket %d" % i))
             for i, (address, size) in enumerate(blocks)

@@ -2,10 +2,14 @@
 be seen of each."""
 import collections
 import copy
+import sys
+import threading
 import warnings
 
 import torch
+import torch.fx
 from torch import nn
+from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import checkpoint
 
 from common import Cases
@@ -361,6 +365,65 @@ def scripted():
     traced = torch.jit.trace(mlp(), torch.randn(5, 6))
     results += train(traced, torch.optim.SGD(traced.parameters(), lr=0.1), steps=1)
     return results + [scripted_gradient(torch.randn(3, requires_grad=True))]
+
+
+@case
+def symbolic():
+    net = torch.fx.symbolic_trace(mlp())
+    return train(net, torch.optim.SGD(net.parameters(), lr=0.1))
+
+
+class Counting(TorchFunctionMode):
+    """A program that counts what it calls."""
+
+    count = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.count += 1
+        return function(*args, **(kwargs or {}))
+
+
+@case
+def counted():
+    net = mlp()
+    with Counting() as mode:
+        results = train(net, torch.optim.Adam(net.parameters()))
+    return results + [torch.tensor([mode.count])]
+
+
+@case
+def interrupted():
+    """As if an interrupt had come between the byte codes that take a mark off the stack."""
+    marks = sys.modules.get("tidemark._marks")
+    net = mlp()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    if marks is not None and marks.Installer.made:
+        installed = marks.Installer.made[0]
+        installed.marks.push(marks.Mark(marks.FORWARD, 1), 3, "stale")
+        installed.marks.stepping.add(id(optimizer))
+    return train(net, optimizer)
+
+
+@case
+def threads():
+    nets = [mlp() for _ in range(3)]
+    threads = [
+        threading.Thread(target=train, args=(net, torch.optim.SGD(net.parameters(), lr=0.0), 20))
+        for net in nets
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [parameter for net in nets for parameter in net.parameters()]
+
+
+@case
+def many_modules():
+    for _ in range(300):
+        layer = nn.Linear(6, 3)
+        results = train(layer, torch.optim.SGD(layer.parameters(), lr=0.1), steps=1)
+    return results
 
 
 @case
