@@ -40,8 +40,8 @@ static _Atomic bool api_found;
 static _Atomic(const char *) why_not;
 static void (*_Atomic destroy_code)(void *code); /* the interpreter's own */
 static _Atomic uint32_t call_asked;
-static uint32_t known_epoch; /* of intern.h; under the table's lock */
-static int32_t known_process;
+static uint32_t known_epoch;          /* of intern.h; under the table's lock */
+static _Atomic int32_t known_process; /* that last renewed the table */
 
 /* ---- brackets ---- */
 
@@ -96,6 +96,9 @@ static void end(void)
     uint32_t ready = PYFRAMES_READY;
     int saved = errno;
     atomic_compare_exchange_strong(&pyframes.state, &ready, PYFRAMES_ENDED);
+    /* In a child that never captured, counts can only be the parent's. */
+    if (atomic_load(&known_process) != (int32_t)syscall(SYS_getpid))
+        deadline = 0;
     while (captures_run() && clock_now_ns() < deadline)
         futex_wait(&nobody, 0, NS_PER_MS / 10);
     errno = saved;
@@ -236,10 +239,10 @@ bool pyframes_start(void)
 static void notice_fork(void)
 {
     int32_t process = (int32_t)syscall(SYS_getpid);
-    if (known_process && process != known_process)
+    int32_t before = atomic_exchange(&known_process, process);
+    if (before && process != before)
         for (int i = 0; i < COUNTERS; i++)
             atomic_store(&counters[i].running, 0);
-    known_process = process;
 }
 
 bool pyframes_renew(void)

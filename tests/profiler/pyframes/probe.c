@@ -18,10 +18,13 @@
 #include "pyframes_table.h"
 #include "pyframes_text.h"
 #include "ring.h"
+#include "tidemark.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { ARENA = 64 << 20, MOST = 1 << 20 };
+enum { BITS = 16, ARENA = 64 << 20, MOST = 1 << 20 };
+
+const struct tidemark_api *tidemark_attach(uint32_t version);
 
 /* Where each definition stands, as far as the arena was read. */
 static struct {
@@ -45,11 +48,13 @@ EXPORT void probe_slow_captures(void);
 EXPORT void probe_hold_lock(double seconds, int *held);
 EXPORT int probe_wrong(int field, int delta);
 EXPORT double probe_ns(int count);
+EXPORT double probe_hook_ns(int count);
+EXPORT double probe_floor_ns(int count);
 
 int probe_begin(void)
 {
     struct ring_shared *ring = NULL;
-    if (ring_create(&ring, 6, ARENA, RING_NO_FD) != 0)
+    if (ring_create(&ring, BITS, ARENA, RING_NO_FD) != 0)
         return -1;
     guest_use_ring(ring);
     arena_reader_init(&seen.reader, ring);
@@ -60,7 +65,7 @@ int probe_begin(void)
 int probe_begin_child(void)
 {
     struct ring_shared *ring = NULL;
-    if (ring_create(&ring, 6, ARENA, RING_NO_FD) != 0)
+    if (ring_create(&ring, BITS, ARENA, RING_NO_FD) != 0)
         return -1;
     arena_inherit(ring, guest.ring);
     guest.ring = ring;
@@ -231,5 +236,46 @@ double probe_ns(int count)
     uint64_t start = clock_now_ns();
     for (int i = 0; i < count; i++)
         pyframes_site();
+    return (double)(clock_now_ns() - start) / count;
+}
+
+/* A reported block with its stack: what a source does for each allocation. */
+double probe_hook_ns(int count)
+{
+    static struct ring_reader reader;
+    static struct event out[1 << 12];
+    struct ring_torn torn[1];
+    size_t torn_n;
+    const struct tidemark_api *api = tidemark_attach(TIDEMARK_API_VERSION);
+    struct tidemark_heap_desc desc = {.size = sizeof desc, .name = "bench"};
+    struct tidemark_block block = {.size = sizeof block, .bytes = 4096};
+    if (!api || count >= 1 << BITS)
+        return -1;
+    if (!reader.ring)
+        ring_reader_init(&reader, guest.ring);
+    block.heap = api->heap_open(&desc);
+    uint64_t start = clock_now_ns();
+    for (int i = 0; i < count; i++) {
+        block.address = (void *)(uintptr_t)(0x7f0000000000ull + (uint64_t)i * 4096);
+        block.site = pyframes_site();
+        api->block_alloc(&block);
+    }
+    double each = (double)(clock_now_ns() - start) / count;
+    while (ring_reader_take(&reader, out, 1 << 12, clock_now_ns(), false, torn, 1, &torn_n))
+        ring_reader_release(&reader);
+    return each;
+}
+
+/* The clock and 64 bytes stored, beside which the others are reported. */
+double probe_floor_ns(int count)
+{
+    static struct event lines[1 << BITS];
+    uint64_t start = clock_now_ns();
+    for (int i = 0; i < count; i++) {
+        volatile uint64_t *to = (volatile uint64_t *)&lines[i & ((1 << BITS) - 1)];
+        uint64_t now = clock_now_ns();
+        for (int word = 0; word < 8; word++)
+            to[word] = now;
+    }
     return (double)(clock_now_ns() - start) / count;
 }
