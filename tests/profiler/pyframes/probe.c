@@ -178,7 +178,8 @@ void probe_loop(double seconds, uint64_t *captured)
             *captured += pyframes_site() != 0;
 }
 
-/* Captures that are preempted in the middle, until captures end. */
+/* Captures that are preempted in the middle, until captures end. Does not return then: Python 3.12
+ * itself can crash in a daemon thread that comes back from C while the interpreter is finalized. */
 void probe_slow_captures(void)
 {
     static struct pyframes_stack stack;
@@ -190,6 +191,8 @@ void probe_slow_captures(void)
         pyframes_walk(&pyframes.python.layout, state, &stack);
         pyframes_leave();
     }
+    for (;;)
+        nanosleep(&pause, NULL);
 }
 
 void probe_hold_lock(double seconds, int *held)
