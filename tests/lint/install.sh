@@ -9,12 +9,15 @@ failed=0
 
 "$cmake" --install "$build" --prefix "$work/opt" > "$work/log" 2>&1 ||
     { cat "$work/log"; exit 1; }
+helper=$(cd "$(dirname "$0")/../../profiler" && find python -name '*.py')
 for file in lib/tidemark/libtidemark.so include/tidemark.h share/doc/tidemark/README.md \
-    share/doc/tidemark/LICENSE share/doc/tidemark/NEWS; do
+    share/doc/tidemark/LICENSE share/doc/tidemark/NEWS \
+    $(echo "$helper" | sed 's,^,lib/tidemark/,'); do
     [ -f "$work/opt/$file" ] || { echo "not installed: $file"; failed=1; }
 done
 extra=$(cd "$work/opt" && find . -type f ! -path './share/doc/tidemark/*' ! -path './bin/tidemark' \
-    ! -path './include/tidemark.h' ! -path './lib/tidemark/libtidemark.so')
+    ! -path './include/tidemark.h' ! -path './lib/tidemark/libtidemark.so' \
+    ! -path './lib/tidemark/python/*')
 [ -z "$extra" ] || { echo "installed, and nobody knows why: $extra"; failed=1; }
 
 # The command works from there, moved elsewhere too, with nothing of the build tree in it.
