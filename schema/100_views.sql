@@ -278,7 +278,7 @@ per_heap(process, device, heap, quantity, level, bucket, change, highest) AS (
      GROUP BY c.heap, c.quantity, c.bucket >> (m.level - c.level)),
 rises(process, device, quantity, level, bucket, change, rise) AS (
     SELECT process, device, quantity, level, bucket, change,
-           highest + change - sum(change) OVER (PARTITION BY heap, quantity ORDER BY bucket)
+           highest - (sum(change) OVER (PARTITION BY heap, quantity ORDER BY bucket) - change)
       FROM per_heap),
 per_device(process, device, level, bucket, allocated, reserved, allocated_rise, reserved_rise) AS (
     SELECT process, device, level, bucket,

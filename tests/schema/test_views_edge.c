@@ -288,6 +288,24 @@ TEST(rows_of_allocations_are_looked_up_and_not_scanned)
     db_close(db);
 }
 
+/* Bytes are integers, also where a sum of two of them would be none. */
+TEST(a_timeline_of_the_largest_number)
+{
+    struct db *db = one_heap();
+    fixture_exec(db, "INSERT INTO curve VALUES"
+                     "(1,'allocated',4,0,0,0,5,5),"
+                     "(1,'allocated',4,1,5,5,9223372036854775807,9223372036854775807),"
+                     "(1,'allocated',4,2,9223372036854775807,7,9223372036854775807,7)");
+    CHECK_STR(fixture_query(db,
+                            "SELECT at_ns, allocated, max_allocated, typeof(max_allocated) "
+                            "FROM timeline",
+                            false),
+              "16|5|5|integer\n"
+              "32|9223372036854775807|9223372036854775807|integer\n"
+              "48|7|9223372036854775807|integer\n");
+    db_close(db);
+}
+
 TEST_MAIN(TEST_CASE(promised_columns_come_first_and_an_empty_recording_is_no_error),
           TEST_CASE(of_equal_peaks_the_first_counts),
           TEST_CASE(a_peak_inside_nested_phases_belongs_to_the_innermost),
@@ -297,4 +315,5 @@ TEST_MAIN(TEST_CASE(promised_columns_come_first_and_an_empty_recording_is_no_err
           TEST_CASE(a_recording_that_ended_inside_a_step),
           TEST_CASE(a_block_outside_of_every_phase), TEST_CASE(names_of_devices),
           TEST_CASE(names_of_sites), TEST_CASE(timeline_adds_heaps_whose_levels_differ),
+          TEST_CASE(a_timeline_of_the_largest_number),
           TEST_CASE(rows_of_allocations_are_looked_up_and_not_scanned))
