@@ -1,0 +1,2 @@
+def check_all(tidemark, path, db):
+    pass
