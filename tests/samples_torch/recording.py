@@ -1,0 +1,238 @@
+"""What the tests of the samples for PyTorch share: `tidemark record`, and questions to its database.
+
+The environment says what is tested: TIDEMARK (the command), TIDEMARK_TEST_PYTHON (an interpreter
+with torch), TIDEMARK_SAMPLES (samples/torch). The recorded programs run on one thread, which is the
+quickest for models of this size, and the same everywhere.
+"""
+import atexit
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OBSERVED = os.path.join(HERE, "observed.py")
+PROGRAMS = os.path.join(HERE, "programs")
+SHARED = os.path.join(os.path.dirname(HERE), "torch", "programs")
+TIDEMARK = os.environ["TIDEMARK"]
+PYTHON = os.environ["TIDEMARK_TEST_PYTHON"]
+SAMPLES = os.environ["TIDEMARK_SAMPLES"]
+
+_folder = tempfile.mkdtemp(prefix="tidemark-samples-")
+atexit.register(shutil.rmtree, _folder, True)
+
+
+def sample(name):
+    return os.path.join(SAMPLES, name)
+
+
+def environment():
+    """Without what the tests or the machine would add."""
+    dropped = ("TIDEMARK", "PYTHON", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
+    kept.update(PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1",
+                PYTHONWARNINGS="ignore:Failed to initialize NumPy")
+    return kept
+
+
+def run(command, timeout=300):
+    return subprocess.run(command, env=environment(), capture_output=True, text=True,
+                          timeout=timeout)
+
+
+def bare(*arguments):
+    done = run([PYTHON] + list(arguments))
+    expect(done.returncode, 0, done.stderr)
+    return done.stdout
+
+
+def record(*arguments, **options):
+    """A Recording of the interpreter with these arguments. options: record (a list of options of
+    `tidemark record`), timeout."""
+    path = os.path.join(_folder, "%d.db" % len(os.listdir(_folder)))
+    command = [TIDEMARK, "record", "-o", path] + options.get("record", []) + ["--", PYTHON]
+    done = run(command + list(arguments), options.get("timeout", 300))
+    expect(done.returncode, 0, done.stdout + done.stderr)
+    return Recording(path, done.stdout, done.stderr)
+
+
+def once(function):
+    """A recording that several tests look at is made once."""
+    made = []
+
+    def get():
+        if not made:
+            made.append(function())
+        return made[0]
+
+    return get
+
+
+class Recording(object):
+    """A database; what it says of one process unless a method says otherwise."""
+
+    def __init__(self, path, out="", err=""):
+        self.path, self.out, self.err = path, out, err
+        self.db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
+
+    def rows(self, question, *values):
+        return self.db.execute(question, values).fetchall()
+
+    def report(self, name, *options):
+        """A report's rows, as `tidemark NAME --format json` prints them."""
+        done = run([TIDEMARK, name, "--format", "json"] + list(options) + [self.path])
+        expect(done.returncode, 0, "tidemark %s: %s" % (name, done.stderr))
+        return json.loads(done.stdout)
+
+    def is_whole(self):
+        """Nothing was lost, torn, or beyond belief."""
+        for table in ("lost", "torn"):
+            expect(self.rows("SELECT * FROM " + table), [], table)
+        expect(self.rows("SELECT process, kind, address, detail FROM anomaly"), [], "anomalies")
+
+    def process_of_rank(self, rank):
+        """The one of them that has blocks: helpers of multiprocessing inherit the rank."""
+        found = self.rows("SELECT DISTINCT p.id FROM process p JOIN heap h ON h.process = p.id "
+                          "JOIN allocation a ON a.heap = h.id WHERE p.rank = ?", rank)
+        expect(len(found), 1, "processes of rank %d" % rank)
+        return found[0][0]
+
+    # ---- marks that observed.py and the shared programs make ----
+
+    def mark(self, name, value, process=1):
+        found = self.rows("SELECT seq FROM mark WHERE process = ? AND name = ? AND value = ?",
+                          process, name, value)
+        expect(len(found), 1, "marks %s %d" % (name, value))
+        return found[0][0]
+
+    def cases(self, process=1):
+        """Of programs made of cases: {name: (first seq, last seq)}."""
+        found, name = {}, None
+        for seq, text in self.rows("SELECT seq, name FROM mark WHERE process = ? ORDER BY seq",
+                                   process):
+            if text.startswith("case "):
+                name, begin = text[len("case "):], seq
+            elif text == "end":
+                found[name] = (begin, seq)
+        return found
+
+    # ---- bytes ----
+
+    def events(self, process=1):
+        """(seq, change) of every birth and death of a block, in order."""
+        found = []
+        for seq, size, freed in self.rows(
+                "SELECT a.seq, a.size, a.free_seq FROM allocation a JOIN heap h ON h.id = a.heap "
+                "WHERE h.process = ?", process):
+            found.append((seq, size))
+            if freed >= 0:
+                found.append((freed, -size))
+        return sorted(found)
+
+    def live(self, seq, category=None, process=1):
+        """{name of the tag or None: bytes} of the blocks that live at an instant."""
+        found = {}
+        for name, size in self.rows(
+                "SELECT t.name, sum(a.size) FROM allocation a JOIN heap h ON h.id = a.heap "
+                "LEFT JOIN tag_text t ON t.id = a.tag "
+                "WHERE h.process = ? AND a.seq <= ? AND (a.free_seq < 0 OR a.free_seq > ?) "
+                "AND (? IS NULL OR t.category = ?) GROUP BY t.name",
+                process, seq, seq, category, category):
+            found[name] = size
+        return found
+
+    def allocated(self, seq, process=1):
+        return sum(self.live(seq, process=process).values())
+
+    # ---- phases ----
+
+    def phases(self, first=0, last=None, process=1):
+        """Words for phases: "name", "name!" if an exception ended it, "name(inner ...)" with the
+        phases inside it; of the outermost ones (step, word). What is between is left out."""
+        last = last or self.rows("SELECT max(end_seq) FROM phase")[0][0]
+        rows = self.rows(
+            "SELECT id, parent, name, step, ended FROM phase WHERE process = ? AND kind <> 'other' "
+            "AND begin_seq >= ? AND end_seq <= ? ORDER BY begin_seq, id", process, first, last)
+        inside, known = {}, {row[0] for row in rows}
+        for row in rows:
+            inside.setdefault(row[1] if row[1] in known else None, []).append(row)
+
+        def word(row):
+            inner = " ".join(word(one) for one in inside.get(row[0], ()))
+            return row[2] + ("!" if row[4] == "exception" else "") + (inner and "(%s)" % inner)
+
+        return [(row[3], word(row)) for row in inside.get(None, ())]
+
+    def steps(self, first=0, last=None, process=1):
+        """The phases of each step, in words: ["zero_grad forward ...", ...]; the first is step 0.
+        Phases of no step stand alone."""
+        found, before = [], object()
+        for step, word in self.phases(first, last, process):
+            if step is not None and step == before:
+                found[-1] += " " + word
+            else:
+                found.append(word)
+            before = step
+        return found
+
+    def table(self, process=1):
+        """{(step, phase): row} of phase_table; of phases that come again the last. Rows have the
+        attributes allocated, max_allocated, phase_peak, begin_allocated, begin_seq, end_seq."""
+        rows = self.rows(
+            "SELECT ph.step, ph.name, pd.begin_allocated, pd.allocated, pd.max_allocated, "
+            "pd.peak_allocated, ph.begin_seq, ph.end_seq FROM phase ph JOIN phase_device pd "
+            "ON pd.phase = ph.id WHERE ph.process = ? AND ph.kind <> 'other' "
+            "ORDER BY ph.begin_seq", process)
+        return {row[:2]: Row(row) for row in rows}
+
+
+class Row(object):
+    def __init__(self, row):
+        (self.step, self.phase, self.begin_allocated, self.allocated, self.max_allocated,
+         self.phase_peak, self.begin_seq, self.end_seq) = row
+
+
+# ---- tests ----
+
+def expect(got, wanted, what=""):
+    if got != wanted:
+        raise AssertionError("%s\n  got    %r\n  wanted %r" % (what, got, wanted))
+
+
+def within(got, low, high, what):
+    if not low <= got <= high:
+        raise AssertionError("%s\n  got    %s\n  wanted %s to %s" % (what, got, low, high))
+
+
+def torch_version():
+    """(1, 13), or None with the reason printed."""
+    try:
+        done = run([PYTHON, "-c", "import torch; print(torch.__version__)"])
+    except OSError as error:
+        print("skipped:", error)
+        return None
+    if done.returncode:
+        print("skipped: %s cannot import torch: %s" % (PYTHON, done.stderr.strip()[-200:]))
+        return None
+    return tuple(int(part) for part in done.stdout.split(".")[:2])
+
+
+def main(*tests):
+    """Runs the tests, or those named; 77 when there is nothing to test with."""
+    if torch_version() is None:
+        sys.exit(77)
+    chosen = [test for test in tests if not sys.argv[1:] or test.__name__ in sys.argv[1:]]
+    failed = 0
+    for test in chosen:
+        try:
+            test()
+            print("ok  ", test.__name__)
+        except Exception:
+            failed += 1
+            print("FAIL", test.__name__)
+            traceback.print_exc(file=sys.stdout)
+    sys.exit(1 if failed or not chosen else 0)

@@ -1,0 +1,97 @@
+"""samples/torch/seq2seq.py --full: the table of the thread, within a hundredth. Minutes and 5 GiB."""
+import recording
+from recording import expect, once, sample, within
+
+# Allocated and max allocated after each phase, in MiB.
+WANTED = [
+    (None, "beginning", 279.6, 279.6),
+    (0, "zero_grad", 279.6, 279.6),
+    (0, "forward", 2112, 2158),
+    (0, "loss", 2569, 2569),
+    (0, "backward", 1017, 3485),
+    (0, "optimizer", 1576, 3485),
+    (1, "zero_grad", 1576, 3485),
+    (1, "forward", 2951, 3485),
+    (1, "loss", 3408, 3485),
+    (1, "backward", 1576, 4324),
+    (1, "optimizer", 1576, 4324),
+    (2, "zero_grad", 1576, 4324),
+    (2, "forward", 2951, 4324),
+    (2, "loss", 3408, 4324),
+    (2, "backward", 1576, 4324),
+    (2, "optimizer", 1576, 4324),
+]
+# The same on the GPU of the thread's author.
+AUTHOR = {
+    (None, "beginning"): (281, 281),
+    (0, "zero_grad"): (281, 281),
+    (0, "forward"): (2108, 2154),
+    (0, "loss"): (2566, 2566),
+    (0, "backward"): (1020, 3482),
+    (0, "optimizer"): (1581, 3482),
+    (1, "zero_grad"): (1581, 3482),
+    (1, "forward"): (2955, 3482),
+    (1, "loss"): (3413, 3482),
+    (1, "backward"): (1581, 4329),
+    (1, "optimizer"): (1581, 4329),
+}
+LOGITS, PARAMETERS = 457.8, 279.6
+
+
+@once
+def full():
+    return recording.record(recording.OBSERVED, sample("seq2seq.py"), "--full", timeout=5400)
+
+
+def mib(value):
+    return value / 2.0 ** 20
+
+
+def close(got, wanted, what):
+    within(got, 0.99 * wanted, 1.01 * wanted, what)
+
+
+def at_the_beginning(run):
+    allocated = mib(run.allocated(run.mark("beginning", -1)))
+    close(allocated, PARAMETERS, "beginning")
+    return allocated, allocated
+
+
+def the_table_of_the_thread():
+    run, table = full(), full().table()
+    for step, phase, allocated, highest in WANTED:
+        row = table.get((step, phase))
+        got = (mib(row.allocated), mib(row.max_allocated)) if row else at_the_beginning(run)
+        what = "step %s, %s" % (step, phase)
+        print("%-20s %7.1f %7.1f  wanted %7.1f %7.1f" % ((what,) + got + (allocated, highest)))
+        close(got[0], allocated, what + ": allocated")
+        close(got[1], highest, what + ": max allocated")
+        for value, author in zip(got, AUTHOR.get((step, phase), got)):
+            close(value, author, what + ": on the author's GPU")
+
+
+def the_rises():
+    table = full().table()
+    close(mib(table[0, "loss"].allocated - table[0, "forward"].allocated), LOGITS, "loss")
+    close(mib(table[0, "backward"].phase_peak - table[0, "loss"].allocated), 2 * LOGITS, "backward")
+    close(mib(table[0, "optimizer"].allocated - table[0, "backward"].allocated), 2 * PARAMETERS,
+          "optimizer")
+    close(mib(table[1, "backward"].phase_peak - table[0, "backward"].phase_peak), 3 * PARAMETERS,
+          "step 1")
+
+
+def the_gradients_set_to_none():
+    run = recording.record(recording.OBSERVED, sample("seq2seq.py"), "--full", "--steps", "2",
+                           "--grads", "none", timeout=5400)
+    table = run.table()
+    close(mib(table[1, "backward"].phase_peak - table[0, "backward"].phase_peak), 2 * PARAMETERS,
+          "step 1")
+
+
+def the_phases():
+    expect(full().steps(), ["zero_grad forward loss backward optimizer"] * 3)
+    expect(full().rows("SELECT count(*) FROM allocation WHERE site IS NULL"), [(0,)])
+
+
+if __name__ == "__main__":
+    recording.main(the_table_of_the_thread, the_rises, the_phases, the_gradients_set_to_none)
