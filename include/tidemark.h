@@ -28,6 +28,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+#define TIDEMARK_NULL nullptr
+#else
+#define TIDEMARK_NULL ((void *)0)
 #endif
 
 #define TIDEMARK_API_VERSION 1u
@@ -95,6 +98,12 @@ struct tidemark_api {
     void (*oom)(tidemark_heap_t heap, uint64_t asked, tidemark_site_t site);
 };
 
+#ifdef TIDEMARK_NO_CLIENT /* the library itself: the types, and what it exports */
+
+const struct tidemark_api *tidemark_attach(uint32_t version);
+
+#else
+
 /* ---- how the table is found ---- */
 
 struct tidemark_client {
@@ -104,36 +113,53 @@ struct tidemark_client {
 
 /* One for each program or shared library; the linker merges the copies of its source files. */
 extern struct tidemark_client tidemark_client_ __attribute__((weak, visibility("hidden")));
-struct tidemark_client tidemark_client_ = {2, 0};
+struct tidemark_client tidemark_client_ = {2, TIDEMARK_NULL};
 
-/* Weak: a program that is linked statically has no dlsym and is not recorded. */
+/* How the library is found: as a symbol of the program, which the dynamic linker sets when `record`
+ * has preloaded it; or, in programs whose linker left the symbol at zero, by dlsym, and then only
+ * when somebody records. (Linked at fixed addresses and on glibc before 2.34, such a program needs
+ * -ldl.) A program that is linked statically has neither and is not recorded. */
+extern const struct tidemark_api *tidemark_attach_(uint32_t version) __asm__("tidemark_attach")
+    __attribute__((weak));
 extern void *tidemark_dlsym_(void *handle, const char *name) __asm__("dlsym") __attribute__((weak));
+extern char *tidemark_getenv_(const char *name) __asm__("getenv") __attribute__((weak));
 
-__attribute__((noinline, cold, unused)) static int tidemark_connect_(void)
+/* Runs before main, and at the first call of a constructor that comes earlier still. What it calls
+ * may allocate, and an allocator may report: meanwhile nobody records. */
+__attribute__((noinline, cold, constructor)) static void tidemark_connect_(void)
 {
     typedef const struct tidemark_api *(*attach_fn)(uint32_t version);
     union {
         void *object;
         attach_fn function;
     } attach;
-    const struct tidemark_api *api = 0;
-    attach.object = tidemark_dlsym_ ? tidemark_dlsym_(0, "tidemark_attach") : 0;
-    if (attach.object)
+    const struct tidemark_api *api = TIDEMARK_NULL;
+    int unknown = 2;
+    if (!__atomic_compare_exchange_n(&tidemark_client_.state, &unknown, 0, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return;
+    attach.function = tidemark_attach_;
+    if (!attach.function && tidemark_dlsym_ && tidemark_getenv_ &&
+        tidemark_getenv_("TIDEMARK_SOCKET"))
+        attach.object = tidemark_dlsym_(TIDEMARK_NULL, "tidemark_attach");
+    if (attach.function)
         api = attach.function(TIDEMARK_API_VERSION);
-    if (api && api->size < sizeof(struct tidemark_api))
-        api = 0;
+    if (!api || api->size < sizeof(struct tidemark_api))
+        return;
     __atomic_store_n(&tidemark_client_.api, api, __ATOMIC_RELAXED);
-    __atomic_store_n(&tidemark_client_.state, api ? 1 : 0, __ATOMIC_RELEASE);
-    return api != 0;
+    __atomic_store_n(&tidemark_client_.state, 1, __ATOMIC_RELEASE);
 }
 
 static inline const struct tidemark_api *tidemark_api_(void)
 {
     int state = __atomic_load_n(&tidemark_client_.state, __ATOMIC_ACQUIRE);
     if (__builtin_expect(state == 0, 1))
-        return 0;
-    if (__builtin_expect(state == 2, 0) && !tidemark_connect_())
-        return 0;
+        return TIDEMARK_NULL;
+    if (__builtin_expect(state == 2, 0)) {
+        tidemark_connect_();
+        if (__atomic_load_n(&tidemark_client_.state, __ATOMIC_ACQUIRE) != 1)
+            return TIDEMARK_NULL;
+    }
     return __atomic_load_n(&tidemark_client_.api, __ATOMIC_RELAXED);
 }
 
@@ -142,7 +168,7 @@ static inline const struct tidemark_api *tidemark_api_(void)
 /* 1 when a recorder was there at the start. */
 static inline int tidemark_recording(void)
 {
-    return tidemark_api_() != 0;
+    return tidemark_api_() != TIDEMARK_NULL;
 }
 
 /* A heap is where blocks live: one for each device, stream and pool. Calls with the same values
@@ -201,8 +227,20 @@ static inline void tidemark_alloc_at(tidemark_heap_t heap, const void *address, 
     }
 }
 
+/* This very line, asked for once: its number stays the same, in forked children, too. */
+#define TIDEMARK_SITE_ONCE()                                                                       \
+    __extension__({                                                                                \
+        static tidemark_site_t tidemark_here_;                                                     \
+        tidemark_site_t tidemark_seen_ = __atomic_load_n(&tidemark_here_, __ATOMIC_RELAXED);       \
+        if (!tidemark_seen_) {                                                                     \
+            tidemark_seen_ = TIDEMARK_SITE();                                                      \
+            __atomic_store_n(&tidemark_here_, tidemark_seen_, __ATOMIC_RELAXED);                   \
+        }                                                                                          \
+        tidemark_seen_;                                                                            \
+    })
+
 #define tidemark_alloc(heap, address, bytes)                                                       \
-    tidemark_alloc_at((heap), (address), (bytes), TIDEMARK_SITE())
+    tidemark_alloc_at((heap), (address), (bytes), TIDEMARK_SITE_ONCE())
 
 static inline void tidemark_free(tidemark_heap_t heap, const void *address)
 {
@@ -283,6 +321,8 @@ static inline void tidemark_oom(tidemark_heap_t heap, uint64_t asked, tidemark_s
     if (api)
         api->oom(heap, asked, site);
 }
+
+#endif /* TIDEMARK_NO_CLIENT */
 
 #ifdef __cplusplus
 }

@@ -1,12 +1,11 @@
 /*
  * api.c - the table behind include/tidemark.h: each call becomes one event.
  */
+#define TIDEMARK_NO_CLIENT
 #include "tidemark.h"
 
 #include "guest.h"
 #include "intern.h"
-
-__attribute__((visibility("default"))) const struct tidemark_api *tidemark_attach(uint32_t version);
 
 static tidemark_heap_t heap_open(const struct tidemark_heap_desc *desc)
 {
@@ -156,7 +155,7 @@ static const struct tidemark_api api = {
     .oom = oom,
 };
 
-const struct tidemark_api *tidemark_attach(uint32_t version)
+__attribute__((visibility("default"))) const struct tidemark_api *tidemark_attach(uint32_t version)
 {
     return version == TIDEMARK_API_VERSION && guest_init(0, NULL) ? &api : NULL;
 }

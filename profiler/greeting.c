@@ -5,6 +5,7 @@
 #include "greeting.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,20 @@ static void put_arguments(int argc, char **argv)
         greeting.text[greeting.argv_bytes - 1] = '\0';
 }
 
+/* For a constructor that runs before ours. */
+static void read_arguments(void)
+{
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    long got = syscall(SYS_read, fd, greeting.text, sizeof greeting.text);
+    syscall(SYS_close, fd);
+    greeting.argv_bytes = got > 0 ? (uint32_t)got : 0;
+    greeting.argv_total = greeting.argv_bytes;
+    if (got > 0)
+        greeting.text[got - 1] = '\0';
+}
+
 bool greeting_prepare(int argc, char **argv)
 {
     const char *name = getenv(HELLO_ENV);
@@ -65,11 +80,20 @@ bool greeting_prepare(int argc, char **argv)
     greeting.rank = number_from("RANK");
     greeting.local_rank = number_from("LOCAL_RANK");
     greeting.world_size = number_from("WORLD_SIZE");
-    put_arguments(argc, argv);
+    if (argc > 0)
+        put_arguments(argc, argv);
+    else
+        read_arguments();
     return true;
 }
 
-/* A connection on which no call waits for more than a second, or -1. */
+/* What a failed call means. */
+static int failure(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? GREETING_NO_ANSWER : -1;
+}
+
+/* A connection on which no call waits for more than a second, or a failure. */
 static int dial(void)
 {
     struct timeval second = {1, 0};
@@ -84,11 +108,12 @@ static int dial(void)
         if (errno != EINTR)
             break;
     }
+    int failed = failure();
     syscall(SYS_close, fd);
-    return -1;
+    return failed;
 }
 
-/* Sends the greeting; the connection, or -1. */
+/* Sends the greeting; the connection, or a failure. */
 static int say(uint16_t what)
 {
     struct hello message = greeting;
@@ -98,11 +123,12 @@ static int say(uint16_t what)
     size_t bytes = offsetof(struct hello, text) + message.argv_bytes;
     int fd = dial();
     if (fd < 0)
-        return -1;
+        return fd;
     if (syscall(SYS_sendto, fd, &message, bytes, MSG_NOSIGNAL, NULL, 0) == (long)bytes)
         return fd;
+    int failed = failure();
     syscall(SYS_close, fd);
-    return -1;
+    return failed;
 }
 
 static void say_and_hang_up(uint16_t what)
@@ -135,6 +161,8 @@ static int hear(int fd)
     do
         got = syscall(SYS_recvmsg, fd, &message, MSG_CMSG_CLOEXEC);
     while (got < 0 && errno == EINTR && tries++ < 10);
+    if (got < 0)
+        return failure();
     struct cmsghdr *header = got == 1 ? CMSG_FIRSTHDR(&message) : NULL;
     int ring = -1;
     if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
@@ -151,7 +179,7 @@ int greeting_fetch(void)
     }
     int fd = say(HELLO_FETCH);
     if (fd < 0)
-        return -1;
+        return fd;
     int ring = hear(fd);
     syscall(SYS_close, fd);
     return ring;

@@ -7,10 +7,13 @@
 
 #include <stdbool.h>
 
+#define GREETING_NO_ANSWER (-2) /* the recorder is there, but has no time */
+
 /* Reads HELLO_ENV and what hello tells; false: nobody records. Before the others. */
 bool greeting_prepare(int argc, char **argv);
 void greeting_hello(void);
-/* The ring's descriptor, or -1. A process that has not said hello, a forked child, does so first.
+/* The ring's descriptor; -1 if there is none for us; GREETING_NO_ANSWER. A process that has not
+ * said hello, a forked child, does so first.
  */
 int greeting_fetch(void);
 

@@ -1,6 +1,7 @@
 /*
  * guest.c - the state word, the ring's arrival, the way of an event. See guest.h.
  */
+#define TIDEMARK_NO_CLIENT
 #include "guest.h"
 
 #include <errno.h>
@@ -15,8 +16,10 @@
 #include "greeting.h"
 #include "intern.h"
 #include "ring_fast.h"
+#include "tidemark.h"
 
-#define FETCH_PATIENCE_NS (3 * NS_PER_S) /* of threads that wait for the one that fetches */
+#define FETCH_PATIENCE_NS (4 * NS_PER_S) /* of threads that wait for the one that fetches */
+#define FETCH_TRIES 5u                   /* with a second between them */
 #define PAGE 4096u
 
 struct guest guest;
@@ -64,65 +67,92 @@ __attribute__((constructor)) static void constructor(int argc, char **argv)
 
 /* ---- the first event ---- */
 
-static bool map_ring(void)
+/* What was missed is counted as dropped events of a kind that is not known. */
+static void count_missed(struct ring_shared *ring)
+{
+    uint64_t missed = atomic_exchange(&guest.missed, 0);
+    if (missed)
+        atomic_fetch_add(&ring->dropped[EVENT_NONE], missed);
+}
+
+static enum guest_state map_ring(void)
 {
     struct ring_shared *ring = NULL;
     int fd = greeting_fetch();
+    if (fd == GREETING_NO_ANSWER && ++guest.page->tries < FETCH_TRIES)
+        return GUEST_LATER;
     if (fd < 0)
-        return false;
+        return GUEST_OFF;
     int err = ring_attach(&ring, fd);
     syscall(SYS_close, fd);
     if (err)
-        return false;
+        return GUEST_OFF;
     if (guest.ring) /* the parent's: numbers given out before the fork keep their meaning */
         arena_inherit(ring, guest.ring);
+    count_missed(ring);
     guest.ring = ring;
     atomic_fetch_add(&guest.generation, 1);
-    return true;
+    return GUEST_ON;
 }
 
-/* A handler that leaves by longjmp must not leave the state at FETCHING. */
 static bool fetch(void)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &before);
     fetching = true;
-    bool mapped = map_ring();
+    enum guest_state state = map_ring();
     fetching = false;
-    atomic_store(&guest.page->state, mapped ? GUEST_ON : GUEST_OFF);
+    if (state == GUEST_LATER)
+        atomic_store(&guest.page->retry_ns, clock_now_ns() + NS_PER_S);
+    atomic_store(&guest.page->state, state);
     futex_wake_all(&guest.page->state);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return mapped;
+    return state == GUEST_ON;
 }
 
+/* Waits once: a thread that never comes back from its fetch does not hold up the next event, too.
+ */
 static bool wait_for_fetch(void)
 {
     uint64_t deadline = clock_now_ns() + FETCH_PATIENCE_NS;
-    while (atomic_load(&guest.page->state) == GUEST_FETCHING) {
-        if (fetching || clock_now_ns() >= deadline) {
-            atomic_fetch_add(&guest.missed, 1);
-            return false;
+    uint32_t state;
+    while ((state = atomic_load(&guest.page->state)) == GUEST_FETCHING) {
+        if (fetching)
+            break;
+        if (clock_now_ns() >= deadline) {
+            atomic_compare_exchange_strong(&guest.page->state, &state, GUEST_OFF);
+            break;
         }
         futex_wait(&guest.page->state, GUEST_FETCHING, 100 * NS_PER_MS);
     }
-    return atomic_load(&guest.page->state) == GUEST_ON;
+    return state == GUEST_ON;
+}
+
+/* Whether this thread is to fetch; the signals are blocked, so that no handler leaves by longjmp,
+ * and no other thread cancels it, between the state's change and the next one. */
+static bool take_fetch(uint32_t state)
+{
+    if (state == GUEST_LATER && clock_now_ns() < atomic_load(&guest.page->retry_ns))
+        return false;
+    return (state == GUEST_UNBORN || state == GUEST_LATER) &&
+           atomic_compare_exchange_strong(&guest.page->state, &state, GUEST_FETCHING);
 }
 
 bool guest_start(void)
 {
-    uint32_t unborn = GUEST_UNBORN;
+    const uint64_t all = ~0ull;
+    uint64_t before;
     int saved = errno;
-    bool live;
-    if (atomic_compare_exchange_strong(&guest.page->state, &unborn, GUEST_FETCHING))
-        live = fetch();
-    else
+    /* Raw: libc's call leaves out the signal by which it cancels threads. */
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+    bool live = take_fetch(atomic_load(&guest.page->state)) ? fetch() : false;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+    if (!live)
         live = wait_for_fetch();
+    if (!live && atomic_load(&guest.page->state) != GUEST_OFF)
+        atomic_fetch_add(&guest.missed, 1);
     errno = saved;
     return live;
 }
 
-void guest_use_ring(struct ring_shared *ring)
+const struct tidemark_api *guest_use_ring(struct ring_shared *ring)
 {
     static struct guest_page own;
     intern_forget();
@@ -130,6 +160,7 @@ void guest_use_ring(struct ring_shared *ring)
     guest.page = &own;
     atomic_fetch_add(&guest.generation, 1);
     atomic_store(&own.state, ring ? GUEST_ON : GUEST_OFF);
+    return tidemark_attach(TIDEMARK_API_VERSION);
 }
 
 /* ---- every event ---- */
@@ -148,6 +179,10 @@ void guest_emit(struct event *event)
 {
     event->thread = this_thread() & 0xffffff;
     event->time_ns = clock_now_ns();
+    /* A handler may have forked since guest_live: the child has another ring. */
+    if (__builtin_expect(atomic_load_explicit(&guest.page->state, memory_order_relaxed) != GUEST_ON,
+                         0))
+        return;
     if (__builtin_expect(ring_push(guest.ring, event) == RING_OFF, 0))
         atomic_store(&guest.page->state, GUEST_OFF);
 }

@@ -5,7 +5,10 @@
  * child (MADV_WIPEONFORK): so a child finds GUEST_UNBORN, whatever its parent was.
  *
  *     UNBORN --first event--> FETCHING --ring mapped--> ON --recorder gone--> OFF
- *                                 \--no recorder, no memory, refused------------^
+ *                              ^   |\--no recorder, no memory, refused, tried often--^
+ *                              |   v
+ *                              LATER: the recorder did not answer in time; a second later
+ *                              the next event asks again
  *
  * OFF is for good in this process. In the child of a process that was OFF for want of a recorder
  * the first event tries once more.
@@ -25,17 +28,28 @@
 #include "event.h"
 #include "ring.h"
 
-enum guest_state { GUEST_UNBORN = 0, GUEST_FETCHING = 1, GUEST_ON = 2, GUEST_OFF = 3 };
+enum guest_state {
+    GUEST_UNBORN = 0,
+    GUEST_FETCHING = 1,
+    GUEST_ON = 2,
+    GUEST_OFF = 3,
+    GUEST_LATER = 4
+};
+
+struct tidemark_api;
 
 struct guest_page {
     _Atomic uint32_t state; /* enum guest_state; a futex while FETCHING */
+    uint32_t tries;         /* of fetches without an answer; the fetching thread's */
+    _Atomic uint64_t retry_ns;
 };
 
 struct guest {
     struct guest_page *page; /* NULL until guest_init */
     struct ring_shared *ring;
     _Atomic uint32_t generation; /* counts rings: a thread's cached id is of one generation */
-    _Atomic uint64_t missed;     /* events that came while another thread was fetching too long */
+    _Atomic uint64_t missed;     /* events that came while there was no answer yet; they are
+                                    counted in the ring once there is one */
 };
 
 extern struct guest guest;
@@ -47,8 +61,9 @@ bool guest_init(int argc, char **argv);
 /* The slow part of guest_live: fetches the ring, or finds that there is none. */
 bool guest_start(void);
 
-/* Lets a program (a test, a benchmark) be its own recorder: no socket, no fork. */
-void guest_use_ring(struct ring_shared *ring);
+/* Lets a program (a test, a benchmark) be its own recorder: no socket, no fork. Returns the table
+ * of the public calls. */
+const struct tidemark_api *guest_use_ring(struct ring_shared *ring);
 
 static inline bool guest_live(void)
 {

@@ -125,10 +125,11 @@ uint32_t intern(enum arena_kind kind, const void *payload, size_t bytes)
     uint64_t hash = hash_of(kind, payload, bytes);
     struct table *in = atomic_load_explicit(&table, memory_order_acquire);
     uint32_t number = find(in, hash, kind, payload, bytes);
-    if (number || !arena_lock(guest.ring))
+    struct arena_hold hold;
+    if (number || !arena_lock(guest.ring, &hold))
         return number;
     number = define(hash, kind, payload, bytes);
-    arena_unlock(guest.ring);
+    arena_unlock(guest.ring, &hold);
     return number;
 }
 

@@ -3,6 +3,7 @@
  */
 #include "arena.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "clock.h"
@@ -22,8 +23,15 @@ const char *arena_base(const struct ring_shared *ring)
     return (const char *)ring + ring->arena_offset;
 }
 
-/* Bounded: a signal handler may define a name while its own thread holds the lock. */
-bool arena_lock(struct ring_shared *ring)
+/* Raw: libc's call leaves out the signal by which it cancels threads. */
+static void change_signals(const uint64_t *set, uint64_t *before)
+{
+    int saved = errno;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, set, before, sizeof *set);
+    errno = saved;
+}
+
+static bool take_lock(struct ring_shared *ring)
 {
     uint32_t state = 0;
     if (atomic_compare_exchange_strong(&ring->arena_lock, &state, 1))
@@ -38,10 +46,21 @@ bool arena_lock(struct ring_shared *ring)
     return false;
 }
 
-void arena_unlock(struct ring_shared *ring)
+bool arena_lock(struct ring_shared *ring, struct arena_hold *hold)
+{
+    const uint64_t all = ~0ull;
+    change_signals(&all, &hold->signals);
+    if (take_lock(ring))
+        return true;
+    change_signals(&hold->signals, NULL);
+    return false;
+}
+
+void arena_unlock(struct ring_shared *ring, const struct arena_hold *hold)
 {
     if (atomic_exchange(&ring->arena_lock, 0) == 2)
         futex_wake_all(&ring->arena_lock);
+    change_signals(&hold->signals, NULL);
 }
 
 uint32_t arena_append(struct ring_shared *ring, enum arena_kind kind, const void *payload,
@@ -68,10 +87,11 @@ uint32_t arena_append(struct ring_shared *ring, enum arena_kind kind, const void
 uint32_t arena_define(struct ring_shared *ring, enum arena_kind kind, const void *payload,
                       size_t bytes)
 {
-    if (!arena_lock(ring))
+    struct arena_hold hold;
+    if (!arena_lock(ring, &hold))
         return 0;
     uint32_t number = arena_append(ring, kind, payload, bytes, NULL);
-    arena_unlock(ring);
+    arena_unlock(ring, &hold);
     return number;
 }
 
@@ -109,13 +129,14 @@ uint32_t arena_inherit(struct ring_shared *ring, const struct ring_shared *from)
     const void *payload;
     arena_reader_init(&reader, from);
     uint32_t copied = 0;
-    if (!arena_lock(ring))
+    struct arena_hold hold;
+    if (!arena_lock(ring, &hold))
         return 0;
     while (arena_next(&reader, &record, &payload) == 1) {
         if (arena_append(ring, record.kind, payload, record.bytes, NULL) == 0)
             break;
         copied++;
     }
-    arena_unlock(ring);
+    arena_unlock(ring, &hold);
     return copied;
 }

@@ -3,7 +3,8 @@
  *
  * An append-only run of records behind the slots of the same mapping. A process numbers its
  * definitions 1, 2, 3, ... in the order in which they stand in the arena; number 0 is "none".
- * Writers take a lock in the header for the length of one copy; the record becomes visible by one
+ * Writers take a lock in the header for the length of one copy, with all signals blocked, so that
+ * no handler waits for its own thread and none leaves by longjmp; the record becomes visible by one
  * release store of `used`, so a reader sees whole records only, and a writer that is killed leaves
  * nothing half there. An event is published after the definitions that it names: a reader that has
  * seen the event and then reads `used` finds them.
@@ -59,8 +60,11 @@ uint32_t arena_define(struct ring_shared *ring, enum arena_kind kind, const void
                       size_t bytes);
 /* The same in two steps, for interning: what is done under the lock sees no other definition come.
  * `arena_append` needs the lock; *offset (may be NULL) gets where the record stands. */
-bool arena_lock(struct ring_shared *ring);
-void arena_unlock(struct ring_shared *ring);
+struct arena_hold {
+    uint64_t signals; /* the thread's mask before */
+};
+bool arena_lock(struct ring_shared *ring, struct arena_hold *hold);
+void arena_unlock(struct ring_shared *ring, const struct arena_hold *hold);
 uint32_t arena_append(struct ring_shared *ring, enum arena_kind kind, const void *payload,
                       size_t bytes, uint64_t *offset);
 

@@ -1,7 +1,7 @@
 #include "event.h"
 
 static const char *const names[EVENT_KIND_COUNT] = {
-    [EVENT_NONE] = "none",
+    [EVENT_NONE] = "not known",
     [EVENT_BLOCK_ALLOC] = "block_alloc",
     [EVENT_BLOCK_FREE] = "block_free",
     [EVENT_BLOCK_IDLE] = "block_idle",

@@ -42,6 +42,8 @@ static inline enum ring_try ring_try(struct ring_shared *ring, const struct even
                                             __ATOMIC_RELAXED))
                 return TRY_PUSHED;
         }
+        if (__atomic_load_n(&slot->word, __ATOMIC_RELAXED) == ticket + 1)
+            return TRY_PUSHED; /* a handler forked in between: the twin published the same event */
         if (ring_mark_late(ring, slot, ticket))
             return TRY_LATE;
         ticket = atomic_load_explicit(&ring->head, memory_order_relaxed);

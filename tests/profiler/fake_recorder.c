@@ -33,6 +33,26 @@ static void give(int to, int fd)
     sendmsg(to, &message, MSG_NOSIGNAL);
 }
 
+/* Until the guest has given up: it hangs up, and the connection ends. */
+static void be_deaf(int from)
+{
+    struct pollfd wait = {from, POLLIN, 0};
+    poll(&wait, 1, 5000);
+}
+
+static void answer(const struct fake_recorder *fake, struct fake_said *said, int from)
+{
+    int fd = -1;
+    unsigned bits = fake->slot_bits ? fake->slot_bits : 10;
+    uint64_t arena = fake->arena_bytes ? fake->arena_bytes : 1 << 16;
+    usleep((unsigned)fake->slow_ms * 1000);
+    if (!fake->refuse && ring_create(&said->ring, bits, arena, &fd) == 0)
+        ring_reader_init(&said->reader, said->ring);
+    give(from, fd);
+    if (fd >= 0)
+        close(fd);
+}
+
 static void hear_one(struct fake_recorder *fake)
 {
     int from = accept4(fake->fd, NULL, NULL, SOCK_CLOEXEC);
@@ -45,14 +65,10 @@ static void hear_one(struct fake_recorder *fake)
     getsockopt(from, SOL_SOCKET, SO_PEERCRED, &peer, &size);
     said->peer = peer.pid;
     if (recv(from, &said->hello, sizeof said->hello, 0) > 0 && said->hello.what == HELLO_FETCH) {
-        int fd = -1;
-        unsigned bits = fake->slot_bits ? fake->slot_bits : 10;
-        uint64_t arena = fake->arena_bytes ? fake->arena_bytes : 1 << 16;
-        if (!fake->refuse && ring_create(&said->ring, bits, arena, &fd) == 0)
-            ring_reader_init(&said->reader, said->ring);
-        give(from, fd);
-        if (fd >= 0)
-            close(fd);
+        if (fake->deaf-- > 0)
+            be_deaf(from);
+        else
+            answer(fake, said, from);
     }
     close(from);
     atomic_store(&fake->count, at + 1);

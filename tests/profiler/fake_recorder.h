@@ -23,6 +23,8 @@ struct fake_recorder {
     int fd;
     int bell[2];        /* closing it ends the thread */
     bool refuse;        /* answer FETCH with HELLO_NO */
+    int deaf;           /* so many FETCHes get no answer in time */
+    int slow_ms;        /* before each answer */
     unsigned slot_bits; /* of the rings given out; 0: small ones */
     uint64_t arena_bytes;
     pthread_t thread;

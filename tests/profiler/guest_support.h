@@ -11,9 +11,8 @@
 #include "clock.h"
 #include "guest.h"
 #include "test.h"
+#define TIDEMARK_NO_CLIENT
 #include "tidemark.h"
-
-const struct tidemark_api *tidemark_attach(uint32_t version);
 
 struct own_recorder {
     struct ring_shared *ring;

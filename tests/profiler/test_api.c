@@ -1,6 +1,7 @@
 /* Each call of include/tidemark.h becomes the event that ring/event.h describes. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -178,7 +179,49 @@ TEST(a_signal_handler_may_report)
     CHECK_INT(next_handler, from_handler);
 }
 
+/* A handler that defines new names at each tick of a fast timer, while the main flow does so, too:
+ * it never waits for its own thread, and the program comes to its end. */
+static volatile sig_atomic_t names_from_handler;
+
+static void define_on_alarm(int number)
+{
+    char text[32];
+    (void)number;
+    snprintf(text, sizeof text, "handler %d", (int)names_from_handler++);
+    signal_api->mark(text, 0);
+}
+
+TEST(a_signal_handler_may_define_names)
+{
+    enum { BITS = 20, MAIN = 60000 };
+    struct own_recorder own = begin_recording(BITS, 16 << 20);
+    signal_api = own.api;
+    struct sigaction action = {.sa_handler = define_on_alarm, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    struct itimerspec every = {{0, 100000}, {0, 100000}};
+    timer_t timer;
+    REQUIRE(timer_create(CLOCK_MONOTONIC, NULL, &timer) == 0);
+    timer_settime(timer, 0, &every, NULL);
+    for (int i = 0; i < MAIN; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "main %d", i);
+        own.api->mark(text, 0);
+    }
+    timer_delete(timer);
+    static struct event out[1 << BITS];
+    size_t n = drain(&own, out, 1 << BITS), unnamed = 0;
+    for (size_t i = 0; i < n; i++)
+        unnamed += out[i].name == 0;
+    CHECK_INT(n, MAIN + names_from_handler);
+    CHECK(names_from_handler > 0);
+    CHECK_INT(unnamed, 0);
+    CHECK_INT(atomic_load(&own.ring->arena_busy), 0);
+    sigset_t mask;
+    sigprocmask(SIG_SETMASK, NULL, &mask);
+    CHECK(sigisemptyset(&mask)); /* as it was */
+}
+
 TEST_MAIN(TEST_CASE(a_heap_is_defined_once), TEST_CASE(blocks_and_segments_say_what_they_are),
           TEST_CASE(phases_steps_marks_and_tags_carry_names), TEST_CASE(nonsense_is_ignored),
           TEST_CASE(errno_is_left_alone), TEST_CASE(a_closed_ring_turns_the_guest_off),
-          TEST_CASE(a_signal_handler_may_report))
+          TEST_CASE(a_signal_handler_may_report), TEST_CASE(a_signal_handler_may_define_names))

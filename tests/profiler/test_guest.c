@@ -259,8 +259,76 @@ TEST(threads_born_together_fetch_once)
     fake_stop(&fake);
 }
 
+/* A recorder that is late at the first event is asked again by a later one; what came in between is
+ * counted as lost. */
+TEST(a_late_recorder_is_asked_again)
+{
+    if (in_the_program()) {
+        const struct tidemark_api *api = tidemark_attach(TIDEMARK_API_VERSION);
+        api->mark("missed", 1);
+        REQUIRE(atomic_load(&guest.page->state) == GUEST_LATER);
+        api->mark("missed", 2); /* not yet time to ask again: no wait */
+        REQUIRE(atomic_load(&guest.page->state) == GUEST_LATER);
+        while (atomic_load(&guest.page->state) == GUEST_LATER) {
+            usleep(50000);
+            api->mark("at last", 3);
+        }
+        CHECK_INT(atomic_load(&guest.page->state), GUEST_ON);
+        return;
+    }
+    static struct fake_recorder fake = {.deaf = 1};
+    struct event out[8];
+    fake_start(&fake, "late");
+    CHECK_INT(run_program("a_late_recorder_is_asked_again"), 0);
+    fake_wait(&fake, 3);
+    CHECK_INT(fake.count, 3);
+    struct fake_said *second = &fake.said[2];
+    REQUIRE(events_of(second, out, 8) == 1);
+    CHECK_STR(string_of(second->ring, out[0].name), "at last");
+    CHECK(atomic_load(&second->ring->dropped[EVENT_NONE]) >= 2);
+    fake_stop(&fake);
+}
+
+static void *mark_cancelled(void *api)
+{
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    for (;;)
+        ((const struct tidemark_api *)api)->mark("cancelled", 1);
+    return NULL;
+}
+
+/* A thread that is cancelled while it fetches the ring does so to the end. */
+TEST(a_cancelled_thread_fetches_to_the_end)
+{
+    if (in_the_program()) {
+        union {
+            const struct tidemark_api *api;
+            void *argument;
+        } pass = {tidemark_attach(TIDEMARK_API_VERSION)};
+        pthread_t thread;
+        REQUIRE(pthread_create(&thread, NULL, mark_cancelled, pass.argument) == 0);
+        while (atomic_load(&guest.page->state) == GUEST_UNBORN)
+            usleep(100);
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+        CHECK_INT(atomic_load(&guest.page->state), GUEST_ON);
+        pass.api->mark("main", 2);
+        return;
+    }
+    static struct fake_recorder fake = {.slow_ms = 300};
+    static struct event out[1024];
+    fake_start(&fake, "cancel");
+    CHECK_INT(run_program("a_cancelled_thread_fetches_to_the_end"), 0);
+    fake_wait(&fake, 2);
+    size_t n = events_of(&fake.said[1], out, 1024);
+    REQUIRE(n > 0);
+    CHECK_STR(string_of(fake.said[1].ring, out[n - 1].name), "main");
+    fake_stop(&fake);
+}
+
 TEST_MAIN(TEST_CASE(hello_first_ring_at_the_first_event), TEST_CASE(a_forked_child_is_born_anew),
           TEST_CASE(a_child_of_a_parent_without_events_says_hello),
           TEST_CASE(a_refusal_turns_it_off), TEST_CASE(without_a_recorder_it_is_off),
           TEST_CASE(a_sandbox_without_sockets_turns_it_off),
-          TEST_CASE(threads_born_together_fetch_once))
+          TEST_CASE(threads_born_together_fetch_once), TEST_CASE(a_late_recorder_is_asked_again),
+          TEST_CASE(a_cancelled_thread_fetches_to_the_end))

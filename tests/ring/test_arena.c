@@ -48,10 +48,11 @@ TEST(a_full_arena_gives_zero_and_counts)
 TEST(a_held_lock_is_given_up_in_time)
 {
     struct ring_shared *ring = new_ring(6);
-    REQUIRE(arena_lock(ring)); /* as a signal handler finds it in its own thread */
+    struct arena_hold hold;
+    REQUIRE(arena_lock(ring, &hold)); /* as another thread finds it */
     CHECK_INT(arena_define(ring, ARENA_STRING, "x", 1), 0);
     CHECK_INT(atomic_load(&ring->arena_busy), 1);
-    arena_unlock(ring);
+    arena_unlock(ring, &hold);
     CHECK_INT(arena_define(ring, ARENA_STRING, "x", 1), 1);
     ring_destroy(ring, 6, ARENA_BYTES);
 }

@@ -143,6 +143,25 @@ TEST(a_late_publisher_counts_itself_and_harms_nobody)
     ring_destroy(ring, BITS, ARENA_BYTES);
 }
 
+/* A handler that forks in the middle of a push: parent and child finish the same ticket with the
+ * same event. The second one must not take another ticket for it. */
+TEST(twins_publish_one_event)
+{
+    struct ring_shared *ring = new_ring(BITS);
+    struct ring_reader reader;
+    struct event out[SLOTS], event = numbered(1);
+    ring_reader_init(&reader, ring);
+    struct event *slot = &ring_slots(ring)[0];
+    *slot = event;
+    slot->word = 1; /* the twin was first */
+    CHECK(ring_push(ring, &event) == RING_PUSHED);
+    CHECK_INT(atomic_load(&ring->head), 1);
+    CHECK_INT(take_whole(&reader, out, SLOTS), 1);
+    CHECK_INT(out[0].a, 1);
+    CHECK_INT(atomic_load(&ring->late), 0);
+    ring_destroy(ring, BITS, ARENA_BYTES);
+}
+
 /* Real kills: a child pushes from several threads' worth of forks and dies at a random moment;
  * every event that it counted after publishing must come out. */
 TEST(killed_children_lose_nothing_that_they_published)
@@ -184,4 +203,5 @@ TEST_MAIN(TEST_CASE(a_living_process_is_waited_for),
           TEST_CASE(a_dead_process_leaves_torn_events_and_nothing_behind_them_is_lost),
           TEST_CASE(old_holes_are_passed_together_new_ones_are_not),
           TEST_CASE(a_late_publisher_counts_itself_and_harms_nobody),
+          TEST_CASE(twins_publish_one_event),
           TEST_CASE(killed_children_lose_nothing_that_they_published))

@@ -12,7 +12,6 @@
 
 struct fake_counts {
     unsigned attached; /* the header looks once for each program */
-    unsigned refuse;   /* set before the first call: attach fails */
     unsigned heaps, sites, allocs, frees, segment_allocs, segment_frees;
     unsigned phase_begins, phase_ends, step_begins, step_ends, marks, tags, ooms;
     unsigned errors; /* calls that contradict each other */

@@ -13,9 +13,8 @@
 #include "ring.h"
 #include "state.h"
 #include "test.h"
+#define TIDEMARK_NO_CLIENT
 #include "tidemark.h"
-
-const struct tidemark_api *tidemark_attach(uint32_t version);
 
 enum { THREADS = 16, PAIRS = 4000, BITS = 12, ARENA = 1 << 20, TAKE = 1024 };
 

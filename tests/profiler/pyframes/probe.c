@@ -18,13 +18,14 @@
 #include "pyframes_table.h"
 #include "pyframes_text.h"
 #include "ring.h"
+#define TIDEMARK_NO_CLIENT
 #include "tidemark.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 enum { BITS = 16, ARENA = 64 << 20, MOST = 1 << 20 };
 
-const struct tidemark_api *tidemark_attach(uint32_t version);
+
 
 /* Where each definition stands, as far as the arena was read. */
 static struct {
