@@ -7,7 +7,6 @@ What `tidemark record` sets for the programs that it starts:
                        -S); may be left out while it is the folder python/ beside the library
     TIDEMARK_PHASES    "off": no phases and no tags; anything else, or nothing: both
     TIDEMARK_STACKS    "0": blocks have no Python stacks
-    TIDEMARK_HISTORY   "1": PyTorch's own allocator history, where torch has CUDA
 
 It arms a finder that loads the helper when `import torch` has finished, and then runs the
 sitecustomize that this one hides. It runs at every start of an interpreter: nothing is imported

@@ -92,8 +92,8 @@ def tag(tensor, category, name=""):
     library = _library()
     if library is None:
         return
-    from tidemark import _tags
+    from tidemark import _lists
 
-    address, size, heap = _tags.place_of(library, tensor)
+    address, size, heap = _lists.place_of(library, tensor)
     if address:
         library.tag(0, address, size, heap, number, library.name(str(name)) if name else 0)

@@ -376,7 +376,7 @@ class Installer(object):
         self.plain_method(torch.nn.Module, "zero_grad", ZERO_GRAD)
         self.optimizers()
         self.plain_method(scaler_class(torch), "step", SCALER)
-        self.tags.install()
+        self.tags.buckets.install()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self.forked)
 

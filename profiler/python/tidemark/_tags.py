@@ -10,140 +10,14 @@ No reference to a tensor is kept: a gradient with an owner more would be accumul
 """
 import weakref
 
-PARAMETER, GRADIENT, STATE, INPUT, BUCKET, OTHER = 1, 2, 3, 5, 6, 8
+from tidemark._buckets import Buckets
+from tidemark._lists import (
+    GRADIENT, INPUT, NOTHING, OTHER, PARAMETER, STATE, List, Table, place_of
+)
+from tidemark._names import Names, named_tensors
 
-DEVICE_KINDS = {"cpu": 0, "cuda": 1}
-NOTHING = (0, 0, 0, OTHER, 0)
 INPUT_DEPTH, INPUT_WIDTH = 3, 64
-
-
-def heap_of(library, device, cache={}):
-    heap = cache.get(device)
-    if heap is None:
-        kind = DEVICE_KINDS.get(device.type, 3)
-        index = 0 if kind == 0 else -1 if device.index is None else device.index
-        heap = cache[device] = library.heap(kind, index)
-    return heap
-
-
-def place_of(library, tensor):
-    """(address, bytes, heap); zeroes for what has no memory of its own."""
-    try:
-        address = tensor.data_ptr()
-        size = tensor.numel() * tensor.element_size()
-        return (address, size, heap_of(library, tensor.device)) if address else (0, 0, 0)
-    except Exception:
-        return (0, 0, 0)
-
-
-class Table(object):
-    """Values for objects, which are forgotten with them. By identity: an object's own idea of what
-    is equal is not asked for. `gone` is called with the value of an object that died."""
-
-    def __init__(self, gone=None):
-        self.entries = {}  # id -> (weak reference, value)
-        self.gone = gone
-
-    def get(self, owner):
-        entry = self.entries.get(id(owner))
-        return entry[1] if entry is not None and entry[0]() is owner else None
-
-    def put(self, owner, value):
-        key, entries, gone = id(owner), self.entries, self.gone
-
-        def forget(reference):
-            entry = entries.get(key)
-            if entry is not None and entry[0] is reference:
-                del entries[key]
-                if gone is not None:
-                    gone(entry[1])
-
-        entries[key] = (weakref.ref(owner, forget), value)
-        return value
-
-
-class List(object):
-    """One list of the recording. `sent` is what the recorder has at each place; a list whose owner
-    died is used again, with what it has."""
-
-    __slots__ = ("library", "number", "key", "sent")
-    count = 0
-
-    def __init__(self, library):
-        List.count += 1
-        self.library = library
-        self.number = List.count
-        self.key = None
-        self.sent = []
-
-    def hold(self, key, describe):
-        """`key` changes whenever describe() would give something else."""
-        if key != self.key:
-            self.send(describe())
-            self.key = key
-        if self.sent:
-            self.library.hold(self.number)
-
-    def send(self, places):
-        places = places + [NOTHING] * (len(self.sent) - len(places))
-        for i, place in enumerate(places):
-            if i < len(self.sent) and self.sent[i] == place:
-                continue
-            address, size, heap, category, name = place
-            self.library.tag(self.number << 32 | i + 1, address, size, heap, category, name)
-        self.sent = places
-
-
-class Names(object):
-    """Names of parameters and buffers, from every module that was called. `version` counts what
-    became known."""
-
-    def __init__(self):
-        self.names = Table()
-        self.modules = Table()  # those that were walked: True
-        self.taken = {}  # name -> weak reference
-        self.count = 0
-        self.version = 0
-
-    def of(self, tensor):
-        return self.names.get(tensor) or ""
-
-    def learn(self, module):
-        if self.modules.get(module):
-            return
-        self.modules.put(module, True)
-        self.count += 1
-        pairs = [pair for pair in named_tensors(module) if not self.of(pair[1])]
-        prefix = ""
-        if any(self.is_taken(name, tensor) for name, tensor in pairs):
-            prefix = "%s#%d." % (type(module).__name__, self.count)
-        for name, tensor in pairs:
-            self.names.put(tensor, prefix + name)
-            self.taken[prefix + name] = weakref.ref(tensor)
-        self.version += bool(pairs)
-
-    def is_taken(self, name, tensor):
-        owner = self.taken.get(name)
-        owner = owner() if owner is not None else None
-        return owner is not None and owner is not tensor
-
-
-def unwrapped(module):
-    """The program's own module inside DataParallel, DistributedDataParallel and torch.compile."""
-    while True:
-        children = module._modules
-        if "_orig_mod" in children:
-            module = children["_orig_mod"]
-        elif type(module).__name__ in ("DataParallel", "DistributedDataParallel"):
-            module = children["module"]
-        else:
-            return module
-
-
-def named_tensors(module):
-    module = unwrapped(module)
-    return list(module.named_parameters()) + list(module.named_buffers())
-
+WALK_STEPS = 64  # a module is walked again after so many steps, or when a tensor of it is gone
 
 class Optimizer(object):
     """The lists of one optimizer."""
@@ -160,11 +34,25 @@ class Optimizer(object):
 class Module(object):
     """The list of a module that was called from outside: parameters and buffers."""
 
-    __slots__ = ("list", "steps")
+    __slots__ = ("list", "steps", "walked", "references")
 
     def __init__(self, new_list):
         self.list = new_list()
         self.steps = -1  # the number of optimizer steps at its last visit
+        self.walked = 0  # at its last walk
+        self.references = []
+
+    def tensors(self, module, steps, names):
+        """A walk takes as long as a forward of a small model: seldom."""
+        found = [reference() for reference in self.references]
+        if self.steps >= 0 and steps - self.walked < WALK_STEPS:
+            if not [tensor for tensor in found if tensor is None]:
+                return found
+        pairs = named_tensors(module)
+        names.learn(module, pairs)
+        self.walked = steps
+        self.references = [weakref.ref(tensor) for name, tensor in pairs]
+        return [tensor for name, tensor in pairs]
 
 
 class Tags(object):
@@ -174,6 +62,7 @@ class Tags(object):
         self.tensor = torch.Tensor
         self.parameter = torch.nn.Parameter
         self.names = Names()
+        self.buckets = Buckets(torch, library)
         self.steps = 0
         self.clear()
 
@@ -183,7 +72,7 @@ class Tags(object):
         free = self.free
         self.optimizers = Table(lambda r: free.extend([r.parameters, r.gradients, r.state]))
         self.modules = Table(lambda record: free.append(record.list))
-        self.buckets = {}  # id of a reducer -> List
+        self.buckets.clear()
         self.given = List(self.library)
 
     def new_list(self):
@@ -210,12 +99,11 @@ class Tags(object):
             self.inputs(args, kwargs)
 
     def module_called(self, module):
-        self.names.learn(module)
         record = self.kept(self.modules, module, Module)
         if record.steps == self.steps:
             return
+        tensors = record.tensors(module, self.steps, self.names)
         record.steps = self.steps
-        tensors = [tensor for name, tensor in named_tensors(module)]
         record.list.hold(addresses(tensors), lambda: self.describe_module(tensors))
 
     def describe_module(self, tensors):
@@ -259,20 +147,26 @@ class Tags(object):
     def hold_gradients(self, record, parameters):
         gradients = [parameter.grad for parameter in parameters]
         key = [self.names.version] + addresses(gradients)
-        record.gradients.hold(key, lambda: self.describe_gradients(parameters, gradients))
-        for buckets in self.buckets.values():
-            self.library.hold(buckets.number)
+        record.gradients.hold(
+            key, lambda: self.describe_gradients(record, key[1:], parameters, gradients)
+        )
+        self.buckets.hold()
 
     def describe(self, tensors, category):
         return [self.place(tensor, category, self.names.of(tensor)) for tensor in tensors]
 
-    def describe_gradients(self, parameters, gradients):
+    def describe_gradients(self, record, found, parameters, gradients):
+        """A dense gradient is as large as its parameter and has its name: that is the usual case,
+        where all of them are new in each step."""
+        known = record.parameters.sent
+        if len(known) == len(found) and not [one for one in found if type(one) is tuple]:
+            return [
+                (address, place[1], place[2], GRADIENT, place[4]) if address else NOTHING
+                for address, place in zip(found, known)
+            ]
         places = []
         for parameter, gradient in zip(parameters, gradients):
             name = self.names.of(parameter)
-            if gradient is None:
-                places.append(NOTHING)
-                continue
             for tensor in pieces(gradient):
                 places.append(self.place(tensor, GRADIENT, name))
         return places
@@ -287,7 +181,7 @@ class Tags(object):
         if closure:
             self.hold_gradients(record, parameters)
         if record.deep:
-            key = [address for address in self.deep_addresses(states)]
+            key = self.deep_addresses(states)
         else:
             tensor = self.tensor
             key = [self.names.version]
@@ -318,85 +212,6 @@ class Tags(object):
                 places.append(self.place(tensor, STATE, "%s of %s" % (key, name) if name else key))
         return places
 
-    # ---- the buckets of DistributedDataParallel ----
-
-    def install(self):
-        distributed = self.torch.distributed
-        if not distributed.is_available():
-            return
-        reducer = distributed.Reducer
-        parallel = self.torch.nn.parallel.DistributedDataParallel
-        build, rebuild, tags = parallel._ddp_init_helper, reducer._rebuild_buckets, self
-
-        def _ddp_init_helper(self, *args, **kwargs):
-            with Watch(tags) as watch:
-                result = build(self, *args, **kwargs)
-            watch.found(self.reducer, args[0] if args else kwargs.get("parameters"))
-            return result
-
-        def _rebuild_buckets(self):
-            with Watch(tags) as watch:
-                done = rebuild(self)
-            if done:
-                watch.found(self, None)
-            return done
-
-        parallel._ddp_init_helper = _ddp_init_helper
-        reducer._rebuild_buckets = _rebuild_buckets
-
-    def found_buckets(self, reducer, blocks, device):
-        buckets = self.buckets.get(id(reducer))
-        if buckets is None:
-            buckets = self.buckets[id(reducer)] = self.new_list()
-        places = [
-            (address, size, device, BUCKET, self.library.name("bucket %d" % i))
-            for i, (address, size) in enumerate(blocks)
-        ]
-        buckets.hold(places, lambda: places)
-
-
-class Watch(object):
-    """The blocks that the C++ of a reducer makes and keeps while the watch is on."""
-
-    reducers = {}  # id of a reducer -> (heap, number of its parameters, their bytes)
-
-    def __init__(self, tags):
-        self.tags = tags
-        self.blocks = []
-
-    def __enter__(self):
-        self.on = self.tags.library.watch()
-        return self
-
-    def __exit__(self, *exception):
-        if self.on:
-            self.blocks = self.tags.library.watched()
-        return False
-
-    def found(self, reducer, parameters):
-        try:
-            if parameters:
-                size = sum(p.numel() * p.element_size() for p in parameters)
-                heap = heap_of(self.tags.library, parameters[0].device)
-                self.reducers[id(reducer)] = (heap, len(parameters), size)
-            heap, count, size = self.reducers.get(id(reducer), (0, 0, 0))
-            blocks = buckets_of(self.blocks, count, size)
-            if heap and blocks:
-                self.tags.found_buckets(reducer, blocks, heap)
-        except Exception:
-            pass
-
-
-def buckets_of(blocks, count, size):
-    """Without what a reducer keeps or sends besides: a few integers for each parameter. Those are
-    the small ones without which the rest still has room for all gradients."""
-    left = list(blocks)
-    for block in sorted(blocks, key=lambda block: block[1]):
-        if block[1] <= 8 * count + 512 and sum(one[1] for one in left) - block[1] >= size:
-            left.remove(block)
-    return left
-
-
 def parameters_of(optimizer):
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
@@ -409,16 +224,16 @@ def addresses(tensors):
 
 
 def piece_addresses(tensor):
-    if tensor is None:
-        return 0
     try:
         return tuple(piece.data_ptr() for piece in pieces(tensor))
     except Exception:
-        return 0
+        return ()
 
 
 def pieces(tensor):
     """A sparse tensor has no memory of its own but that of its indices and values."""
+    if tensor is None:
+        return []
     return [tensor._indices(), tensor._values()] if tensor.is_sparse else [tensor]
 
 

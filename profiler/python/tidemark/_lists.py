@@ -1,0 +1,84 @@
+"""Lists of the recording: rows of places in memory. See _tags.py for how they are used."""
+import weakref
+
+PARAMETER, GRADIENT, STATE, INPUT, BUCKET, OTHER = 1, 2, 3, 5, 6, 8
+
+DEVICE_KINDS = {"cpu": 0, "cuda": 1}
+NOTHING = (0, 0, 0, OTHER, 0)
+
+
+def heap_of(library, device, cache={}):
+    heap = cache.get(device)
+    if heap is None:
+        kind = DEVICE_KINDS.get(device.type, 3)
+        index = 0 if kind == 0 else -1 if device.index is None else device.index
+        heap = cache[device] = library.heap(kind, index)
+    return heap
+
+
+def place_of(library, tensor):
+    """(address, bytes, heap); zeroes for what has no memory of its own."""
+    try:
+        address = tensor.data_ptr()
+        size = tensor.numel() * tensor.element_size()
+        return (address, size, heap_of(library, tensor.device)) if address else (0, 0, 0)
+    except Exception:
+        return (0, 0, 0)
+
+
+class Table(object):
+    """Values for objects, which are forgotten with them. By identity: an object's own idea of what
+    is equal is not asked for. `gone` is called with the value of an object that died."""
+
+    def __init__(self, gone=None):
+        self.entries = {}  # id -> (weak reference, value)
+        self.gone = gone
+
+    def get(self, owner):
+        entry = self.entries.get(id(owner))
+        return entry[1] if entry is not None and entry[0]() is owner else None
+
+    def put(self, owner, value):
+        key, entries, gone = id(owner), self.entries, self.gone
+
+        def forget(reference):
+            entry = entries.get(key)
+            if entry is not None and entry[0] is reference:
+                del entries[key]
+                if gone is not None:
+                    gone(entry[1])
+
+        entries[key] = (weakref.ref(owner, forget), value)
+        return value
+
+
+class List(object):
+    """One list of the recording. `sent` is what the recorder has at each place; a list whose owner
+    died is used again, with what it has."""
+
+    __slots__ = ("library", "number", "key", "sent")
+    count = 0
+
+    def __init__(self, library):
+        List.count += 1
+        self.library = library
+        self.number = List.count
+        self.key = None
+        self.sent = []
+
+    def hold(self, key, describe):
+        """`key` changes whenever describe() would give something else."""
+        if key != self.key:
+            self.send(describe())
+            self.key = key
+        if self.sent:
+            self.library.hold(self.number)
+
+    def send(self, places):
+        places = places + [NOTHING] * (len(self.sent) - len(places))
+        for i, place in enumerate(places):
+            if i < len(self.sent) and self.sent[i] == place:
+                continue
+            address, size, heap, category, name = place
+            self.library.tag(self.number << 32 | i + 1, address, size, heap, category, name)
+        self.sent = places
