@@ -270,6 +270,10 @@ static void settle(bool record)
     bool booted = !record || pyboot_try();
     if (record && stacks_on && pyframes_start())
         notes_live("stacks");
+    if (record) {
+        torch_hook_note_stacks();
+        notes_send();
+    }
     if (booted && torch_hook_original(TORCH_ENABLED))
         atomic_store_explicit(&unsettled, false, memory_order_relaxed);
 }

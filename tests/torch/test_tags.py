@@ -128,6 +128,13 @@ def moved_parameters_are_followed():
         support.expect(PARAMETER in {category for category, name in pairs}, True, i)
 
 
+def parameters_that_no_optimizer_has():
+    lists = Lists(until("replaced"))
+    for i in range(3):
+        pairs = lists.of(recorded.said["replaced %d" % i]["weight"])
+        support.expect(PARAMETER in {category for category, name in pairs}, True, i)
+
+
 def calls_by_hand_arrive():
     events = case("by hand")
     address, size = recorded.said["by hand"]["tensor"]
@@ -157,4 +164,5 @@ if __name__ == "__main__":
     support.main(each_kind_is_tagged, every_gradient_of_every_step_is_tagged,
                  what_stays_is_not_said_again, equal_names_are_told_apart,
                  sparse_gradients_are_their_values, states_in_lists_are_found,
-                 moved_parameters_are_followed, calls_by_hand_arrive, nothing_is_kept_alive)
+                 moved_parameters_are_followed,
+                 parameters_that_no_optimizer_has, calls_by_hand_arrive, nothing_is_kept_alive)

@@ -115,6 +115,22 @@ def moved():
         net.double()
 
 
+def replaced():
+    """A frozen layer whose weight becomes another parameter between two steps."""
+    frozen, free = nn.Linear(4, 4), nn.Linear(4, 2)
+    net = nn.Sequential(frozen.requires_grad_(False), free)
+    optimizer = torch.optim.SGD(free.parameters(), lr=0.1)
+    mark("case replaced")
+    for i in range(2):
+        net(torch.randn(3, 4)).sum().backward()
+        optimizer.step()
+        tell("replaced %d" % i, weight=frozen.weight)
+        frozen.weight = nn.Parameter(torch.zeros(4, 4), requires_grad=False)
+    net(torch.randn(3, 4))
+    tell("replaced 2", weight=frozen.weight)
+    mark("end")
+
+
 def by_hand():
     tensor = torch.zeros(10, 10)
     tell("by hand", tensor=tensor)
@@ -144,6 +160,6 @@ def by_hand():
 
 
 if __name__ == "__main__":
-    for case in (adam, steady, two_models, sparse, lbfgs, moved, by_hand):
+    for case in (adam, steady, two_models, sparse, lbfgs, moved, replaced, by_hand):
         case()
     json.dump(said, sys.stdout)
