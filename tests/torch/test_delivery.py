@@ -62,6 +62,20 @@ def without_a_recorder():
     support.expect((run.status, run.err), (0, ""))
 
 
+def calls_where_nobody_records():
+    code = (
+        "import tidemark, torch\n"
+        "with tidemark.phase('x'):\n"
+        "    tidemark.step(1); tidemark.mark('m', 2); tidemark.tag(torch.ones(2), 'input', 'i')\n"
+        "try:\n"
+        "    tidemark.tag(torch.ones(2), 'nonsense')\n"
+        "except KeyError:\n"
+        "    print(tidemark.recording())\n"
+    )
+    run = support.bare([support.PYTHON, "-c", code], env={"PYTHONPATH": support.HELPER})
+    support.expect((run.status, run.out, run.err), (0, "False\n", ""))
+
+
 def write(path, text):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w") as file:
@@ -175,6 +189,7 @@ def nothing_is_imported_at_the_start():
 
 if __name__ == "__main__":
     support.main(with_the_environment, where_the_environment_is_not_read, without_torch,
-                 without_a_recorder, other_customizations, other_customizations_that_fail,
+                 without_a_recorder, calls_where_nobody_records, other_customizations,
+                 other_customizations_that_fail,
                  paths_are_left_alone, imports_that_come_to_nothing, imports_from_threads,
                  virtual_environments, the_language_is_that_of_3_6, nothing_is_imported_at_the_start)

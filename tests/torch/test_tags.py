@@ -1,7 +1,7 @@
 """Tags by address: what the recorder must conclude from the lists, against what the program says.
 
-`Lists` does what a recorder does: it keeps what each place of each list was set to, and takes over a
-whole list when it is told that the list holds."""
+`Lists` does what a recorder does: it keeps what each place of each list was set to, and takes over
+a whole list when it is told that the list holds."""
 import json
 
 import support

@@ -196,11 +196,13 @@ class Installer(object):
                 end(mark, result, failed)
 
         module_class.__call__ = adopt(__call__, call)
+        __call__.__name__ = "__call__"  # by the name that leads to it, or it could not be pickled
+        __call__.__qualname__ = module_class.__qualname__ + ".__call__"
         self.wrapper_made(__call__)
         self.tell_dynamo(call, module_class.__call__)
 
     def tell_dynamo(self, call, wrapper):
-        """A compiler that was imported before us remembers the original as the one to trace past."""
+        """A compiler that was imported before us has the original as the one to trace past."""
         for name in ("torch._dynamo.utils", "torch._dynamo.variables.nn_module"):
             module = sys.modules.get(name)
             if getattr(module, "unpatched_nn_module_call", None) is call:

@@ -1,4 +1,4 @@
-"""What memory is for, by address: parameters, gradients, optimizer states, buffers, buckets, inputs.
+"""What memory is for, by address: parameters, gradients, optimizer states, buffers, inputs.
 
 A list is a row of places; each place holds (address, bytes, heap, category, name) and is sent when
 it changed. The recorder applies a list to the blocks that live at the moment when it is told that

@@ -2,6 +2,7 @@
 be seen of each."""
 import collections
 import copy
+import pickle
 import sys
 import threading
 import warnings
@@ -424,6 +425,36 @@ def many_modules():
         layer = nn.Linear(6, 3)
         results = train(layer, torch.optim.SGD(layer.parameters(), lr=0.1), steps=1)
     return results
+
+
+@case
+def pickled():
+    for function in (nn.Module.__call__, nn.Module.zero_grad, torch.optim.Optimizer.zero_grad,
+                     torch.optim.Optimizer.__init__):
+        assert pickle.loads(pickle.dumps(function)) is function, function
+    net = mlp()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    train(net, optimizer, steps=1)
+    net, optimizer = pickle.loads(pickle.dumps((net, optimizer)))
+    call = pickle.loads(pickle.dumps(net.__call__))
+    return train(net, optimizer, steps=1) + [call(data()[0])]
+
+
+@case
+def transformed():
+    """Gradients by transformation, for each row of a batch."""
+    func = getattr(torch, "func", None)
+    net = mlp()
+    names = [name for name, parameter in net.named_parameters()]
+    if func is None:
+        return list(net.parameters())
+
+    def loss(parameters, x):
+        return func.functional_call(net, parameters, (x,)).sum()
+
+    each = func.vmap(func.grad(loss), in_dims=(None, 0))
+    found = each(dict(net.named_parameters()), data()[0])
+    return [found[name] for name in names]
 
 
 @case
