@@ -37,6 +37,9 @@ struct state_process;
 
 enum block_state { BLOCK_NONE = 0, BLOCK_LIVING, BLOCK_WAITING };
 
+/* How well the range of a tag is the block's own. */
+enum tag_fit { TAG_FIT_NONE = 0, TAG_FIT_INSIDE, TAG_FIT_BEGINS, TAG_FIT_WHOLE };
+
 struct block { /* one cache line */
     int64_t seq;
     int64_t size;
@@ -45,7 +48,8 @@ struct block { /* one cache line */
     struct heap *heap;
     struct heap_segment *segment; /* NULL = not known */
     int32_t tag;
-    uint32_t state;  /* enum block_state */
+    uint16_t state;    /* enum block_state */
+    uint16_t tag_fits; /* enum tag_fit of the range that gave it its tag */
     uint32_t serial; /* of the batch with its row */
     uint32_t index;  /* in that batch, or the next free record */
 };
@@ -148,6 +152,7 @@ void heap_block_idle(struct state_process *process, const struct event *event);
 void heap_segment_alloc(struct state_process *process, const struct event *event, int64_t ns);
 void heap_segment_free(struct state_process *process, const struct event *event, int64_t ns);
 void heap_tag(struct state_process *process, const struct event *event);
+void heap_tags_hold(struct state_process *process, const struct event *event);
 void heap_oom(struct state_process *process, const struct event *event, int64_t ns);
 
 /* Notes where the source's sum moved away from ours; at the end of each phase. */

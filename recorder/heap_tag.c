@@ -6,12 +6,18 @@
  * larger, or begins inside of a block, the living blocks are needed by address: the order is built
  * at the first such range, once, and kept up from then on; so a program that never tags ranges does
  * not pay for it.
+ *
+ * The ranges of a list are for the block that contains them, and a block may contain many: the
+ * parameters in a flat buffer, the gradients in a bucket. The range that fits the block best gives
+ * it its tag; of those that are only a part of it, the first of a category.
  */
 #include "state_types.h"
 
-static void tag_block(struct state_process *process, struct block *block, int32_t tag)
+static void tag_block(struct state_process *process, struct block *block, int32_t tag,
+                      enum tag_fit fit)
 {
     struct state *state = process->state;
+    block->tag_fits = (uint16_t)fit;
     if (block->tag == tag)
         return;
     block->tag = tag;
@@ -48,10 +54,94 @@ static void tag_range(struct heap_device *device, const struct event *event, int
     const struct order_entry *entry;
     while ((entry = order_next(&device->order, &cursor)) &&
            entry->address - event->addr < event->size)
-        tag_block(process, &process->state->pool.blocks[entry->value], tag);
+        tag_block(process, &process->state->pool.blocks[entry->value], tag, TAG_FIT_WHOLE);
 }
 
+/* ---- lists ---- */
+
+static bool same_category(const struct state *state, int32_t a, int32_t b)
+{
+    const struct names_tag *x = intern_at(&state->names.tags, (uint32_t)a);
+    const struct names_tag *y = intern_at(&state->names.tags, (uint32_t)b);
+    return x->category == y->category;
+}
+
+static void offer_tag(struct state_process *process, struct block *block, int32_t tag,
+                      enum tag_fit fit)
+{
+    if (fit < block->tag_fits)
+        return;
+    if (fit == TAG_FIT_INSIDE && fit == block->tag_fits &&
+        same_category(process->state, tag, block->tag))
+        return;
+    tag_block(process, block, tag, fit);
+}
+
+static void hold_place(struct state_process *process, const struct tag_place *place)
+{
+    struct heap_device *device = place->device;
+    struct block_pool *pool = &process->state->pool;
+    uint64_t at = map_get(&device->living, place->address);
+    if (at != MAP_NONE) {
+        struct block *block = &pool->blocks[at];
+        bool most = place->size > (uint64_t)block->size / 2;
+        offer_tag(process, block, place->tag, most ? TAG_FIT_WHOLE : TAG_FIT_BEGINS);
+        return;
+    }
+    if (!build_order(device)) {
+        note_owed(process, EVENT_TAG, 1);
+        return;
+    }
+    const struct order_entry *entry = order_below(&device->order, place->address);
+    if (!entry)
+        return;
+    struct block *block = &pool->blocks[entry->value];
+    if (place->address - entry->address < (uint64_t)block->size)
+        offer_tag(process, block, place->tag, TAG_FIT_INSIDE);
+}
+
+void heap_tags_hold(struct state_process *process, const struct event *event)
+{
+    const struct tag_list *list = tag_list_get(&process->tags, event->a);
+    if (!list) {
+        note(process, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "list %llu of tags",
+             (unsigned long long)event->a);
+        return;
+    }
+    for (size_t i = 0; i < list->count; i++)
+        if (list->places[i].device)
+            hold_place(process, &list->places[i]);
+}
+
+static void set_place(struct state_process *process, const struct event *event, struct heap *heap,
+                      int32_t tag)
+{
+    struct tag_place place = {event->addr, event->size, heap->device, tag};
+    uint32_t number = (uint32_t)(event->b >> 32), at = (uint32_t)event->b;
+    if (!event->addr && !event->size)
+        place.device = NULL; /* nothing is there any more */
+    enum tag_result result =
+        at ? tag_list_set(&process->tags, number, at - 1, &place) : TAG_TOO_MANY;
+    if (result == TAG_TOO_MANY)
+        note(process, NOTE_TOO_MANY_TAGS, event->addr, "list %u, place %u", number, at);
+    if (result == TAG_NO_MEMORY)
+        note_owed(process, EVENT_TAG, 1);
+}
+
+/* ---- one tag ---- */
+
 /* A range of no bytes means the block that begins there. */
+static void tag_now(struct state_process *process, const struct event *event, struct heap *heap,
+                    int32_t tag)
+{
+    struct state *state = process->state;
+    uint64_t at = map_get(&heap->device->living, event->addr);
+    if (at != MAP_NONE)
+        tag_block(process, &state->pool.blocks[at], tag, TAG_FIT_WHOLE);
+    if (at == MAP_NONE ? event->size > 1 : event->size > (uint64_t)state->pool.blocks[at].size)
+        tag_range(heap->device, event, tag);
+}
+
 void heap_tag(struct state_process *process, const struct event *event)
 {
     struct state *state = process->state;
@@ -64,15 +154,12 @@ void heap_tag(struct state_process *process, const struct event *event)
     }
     uint32_t name = names_lookup(process, &process->defs, event->name, ARENA_STRING);
     uint32_t tag = names_tag(state, category, name);
-    if (!heap || !tag) {
+    if (!heap || !tag)
         note_owed(process, EVENT_TAG, 1);
-        return;
-    }
-    uint64_t at = map_get(&heap->device->living, event->addr);
-    if (at != MAP_NONE)
-        tag_block(process, &state->pool.blocks[at], (int32_t)tag);
-    if (at == MAP_NONE ? event->size > 1 : event->size > (uint64_t)state->pool.blocks[at].size)
-        tag_range(heap->device, event, (int32_t)tag);
+    else if (event->b)
+        set_place(process, event, heap, (int32_t)tag);
+    else
+        tag_now(process, event, heap, (int32_t)tag);
 }
 
 void heap_oom(struct state_process *process, const struct event *event, int64_t ns)

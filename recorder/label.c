@@ -61,7 +61,7 @@ static void drop_ref(struct labels *labels, uint32_t at)
 {
     while (at && --labels->nodes[at].refs == 0) {
         struct label_node *node = &labels->nodes[at];
-        uint32_t parent = node->parent;
+        uint32_t parent = node->parent, owner_at = node->owner;
         if (node->kind != LABEL_USER) {
             /* Children are forgotten in order: the owner keeps what they add up to. */
             struct label_node *owner = &labels->nodes[node->owner];
@@ -71,6 +71,7 @@ static void drop_ref(struct labels *labels, uint32_t at)
         }
         *node = (struct label_node){.next = labels->free_node};
         labels->free_node = at;
+        drop_ref(labels, owner_at); /* nearly always the parent: then not the last one */
         at = parent;
     }
 }
@@ -106,7 +107,8 @@ static bool make_room(struct labels *labels)
                 labels->count * sizeof *labels->stretches);
         labels->head = 0;
     }
-    return MEM_GROW(labels->stretches, labels->cap, labels->head + labels->count + 1);
+    return !labels->no_room &&
+           MEM_GROW(labels->stretches, labels->cap, labels->head + labels->count + 1);
 }
 
 /* There is room for it. */
@@ -234,6 +236,7 @@ static uint32_t push_node(struct labels *labels, const struct label_mark *mark)
     node->under_backward = owner->under_backward || owner->kind == MARK_BACKWARD;
     node->under_step = owner->under_step || step || owner->kind == MARK_BACKWARD;
     labels->nodes[parent].refs++;
+    labels->nodes[owner_at].refs++;
     labels->open[labels->open_count++] = at;
     return at;
 }
@@ -276,6 +279,8 @@ static void outlive(struct labels *labels, uint32_t at, uint32_t around)
     if (node->kind != LABEL_USER)
         unlink_child(labels, at);
     node->owner = gone->owner;
+    labels->nodes[gone->owner].refs++;
+    gone->refs--;
     if (node->kind != LABEL_USER)
         link_child(labels, at);
 }
@@ -305,6 +310,19 @@ static void close_mark(struct labels *labels, size_t place, const struct label_m
     label_step_ended(labels, at);
 }
 
+/* It gives back the reference for being open. */
+static enum label_result after_close(struct labels *labels, uint32_t at, uint32_t thread,
+                                     int64_t seq, int64_t ns)
+{
+    bool room = make_room(labels);
+    if (room)
+        add_stretch(labels, seq, ns, at, thread);
+    drop_ref(labels, at);
+    if (room)
+        label_settle(labels, false);
+    return room ? LABEL_MADE : LABEL_NO_MEMORY;
+}
+
 /* The place in `open` + 1, or 0. */
 static size_t find_open(const struct labels *labels, const struct label_mark *mark, bool any_thread)
 {
@@ -329,14 +347,9 @@ enum label_result label_exit(struct labels *labels, const struct label_mark *mar
         place = find_open(labels, mark, true);
     if (!place)
         return LABEL_NOT_OPEN;
-    if (!make_room(labels))
-        return LABEL_NO_MEMORY;
     uint32_t at = labels->open[place - 1];
     close_mark(labels, place - 1, mark);
-    add_stretch(labels, seq, ns, at, mark->thread);
-    drop_ref(labels, at);
-    label_settle(labels, false);
-    return LABEL_MADE;
+    return after_close(labels, at, mark->thread, seq, ns);
 }
 
 enum label_result label_user_begin(struct labels *labels, uint64_t user, uint32_t thread,
@@ -360,14 +373,9 @@ enum label_result label_user_end(struct labels *labels, uint64_t id, int64_t seq
         place--;
     if (!place)
         return LABEL_NOT_OPEN;
-    if (!make_room(labels))
-        return LABEL_NO_MEMORY;
     uint32_t at = labels->open[place - 1];
     close_node(labels, place - 1);
-    add_stretch(labels, seq, ns, at, labels->nodes[at].thread);
-    drop_ref(labels, at);
-    label_settle(labels, false);
-    return LABEL_MADE;
+    return after_close(labels, at, labels->nodes[at].thread, seq, ns);
 }
 
 enum label_result label_cut(struct labels *labels, int64_t seq, int64_t ns)
@@ -382,21 +390,18 @@ enum label_result label_cut(struct labels *labels, int64_t seq, int64_t ns)
 enum label_result label_drop(struct labels *labels, uint32_t thread, int64_t seq, int64_t ns)
 {
     struct label_mark mark = {.exception = true};
-    bool any = false;
+    uint32_t outermost = LABEL_NONE;
     if (!thread)
         labels->unstored = 0;
     for (size_t i = labels->open_count; i > 0; i--) {
         uint32_t at = labels->open[i - 1];
         if (labels->nodes[at].kind == LABEL_USER || (thread && labels->nodes[at].thread != thread))
             continue;
-        if (!make_room(labels))
-            return LABEL_NO_MEMORY;
         close_mark(labels, i - 1, &mark);
-        add_stretch(labels, seq, ns, at, thread);
-        drop_ref(labels, at);
-        any = true;
+        drop_ref(labels, outermost);
+        outermost = at;
     }
-    return any ? LABEL_MADE : LABEL_IGNORED;
+    return outermost ? after_close(labels, outermost, thread, seq, ns) : LABEL_IGNORED;
 }
 
 /* ---- settling ---- */
@@ -550,6 +555,7 @@ bool label_is_valid(const struct labels *labels)
         valid = links_are_valid(labels, i, &linked);
         refs[i] += node->open;
         refs[node->parent]++;
+        refs[node->owner]++;
         marks += i && node->kind != LABEL_USER;
         open += i && node->open;
     }

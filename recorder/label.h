@@ -24,8 +24,8 @@
  *
  * Invariants (label_is_valid):
  *   stretches follow each other without a gap: begin_seq and begin_ns never go back
- *   refs of a node == 1 if open + nodes whose parent it is + stretches that name it (the root
- *   stays and is not counted)
+ *   refs of a node == 1 if open + nodes whose parent it is + nodes whose owner it is +
+ *   stretches that name it (the root stays and is not counted)
  *   a node is in its owner's list of children if and only if it is a mark
  *   the open nodes are in `open`, in the order of their beginning
  */
@@ -163,6 +163,7 @@ struct labels {
     size_t open_marks;
     uint64_t unstored; /* marks beyond LABEL_MAX_OPEN */
     bool ended;
+    bool no_room; /* the caller has none for another stretch: as without memory */
     struct map modules_by_identity;
     struct label_module *modules;
     size_t module_count, module_cap;
@@ -186,7 +187,7 @@ enum label_result {
     LABEL_MADE,    /* a boundary: a new stretch begins at seq */
     LABEL_IGNORED, /* too many open */
     LABEL_NOT_OPEN,
-    LABEL_NO_MEMORY /* nothing changed */
+    LABEL_NO_MEMORY /* no boundary; what was to end has ended, the stretch goes on */
 };
 
 enum label_result label_enter(struct labels *labels, const struct label_mark *mark, int64_t seq,
@@ -234,6 +235,7 @@ void label_pass(struct labels *labels, bool final);
 /* The owner's summary with one more child. */
 struct label_before label_advance(struct label_before before, const struct label_node *child);
 bool label_is_losslike(const struct label_node *node);
+bool label_is_step(const struct label_node *node); /* of an optimizer or a scaler */
 
 /* label_steps.c */
 enum label_answer { LABEL_UNKNOWN, LABEL_YES, LABEL_NO };

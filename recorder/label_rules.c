@@ -30,14 +30,14 @@ enum label_backward {
     BACKWARD_DONE
 };
 
-static bool is_step(const struct label_node *node)
+bool label_is_step(const struct label_node *node)
 {
     return node->kind == MARK_OPTIMIZER || node->kind == MARK_SCALER;
 }
 
 static bool ends_context(const struct label_node *node)
 {
-    return is_step(node) || (node->exception && node->kind != MARK_ZERO_GRAD);
+    return label_is_step(node) || (node->exception && node->kind != MARK_ZERO_GRAD);
 }
 
 bool label_is_losslike(const struct label_node *node)
@@ -57,7 +57,7 @@ static bool is_forward_like(unsigned label)
 
 enum label label_fallback(const struct label_node *owner)
 {
-    if (is_step(owner))
+    if (label_is_step(owner))
         return LABEL_OPTIMIZER;
     return owner->kind == LABEL_USER ? LABEL_OTHER : (enum label)owner->label;
 }
@@ -271,7 +271,7 @@ static void label_stretch(const struct labels *labels, struct label_stretch *str
 {
     const struct label_node *owner = &labels->nodes[stretch->owner];
     struct verdict verdict = {(enum label)owner->label, owner->known};
-    if (stretch->owner == LABEL_ROOT || is_step(owner))
+    if (stretch->owner == LABEL_ROOT || label_is_step(owner))
         verdict = gap(labels, stretch, owner, owner->open && !final);
     stretch->label = (uint8_t)verdict.label;
     stretch->known = verdict.known || final;

@@ -91,11 +91,6 @@ void label_step_begins(struct labels *labels, uint32_t node)
     }
 }
 
-static bool is_step(const struct label_node *node)
-{
-    return node->kind == MARK_OPTIMIZER || node->kind == MARK_SCALER;
-}
-
 static bool push_unit(struct label_steps *steps, struct label_unit unit)
 {
     if (steps->unit_head && steps->unit_head >= steps->unit_count) {
@@ -123,7 +118,7 @@ bool label_step_ended(struct labels *labels, uint32_t at)
     struct label_steps *steps = &labels->steps;
     struct label_node *node = &labels->nodes[at];
     bool backward = node->kind == MARK_BACKWARD;
-    if (steps->off || node->exception || node->under_step || !(backward || is_step(node)))
+    if (steps->off || node->exception || node->under_step || !(backward || label_is_step(node)))
         return true;
     struct label_unit unit = {at, node->id, LABEL_NO_OPTIMIZER};
     if (!backward || node->has_step) {

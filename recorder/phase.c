@@ -4,6 +4,7 @@
 
 #include "mem.h"
 #include "state_types.h"
+#include "timeline.h"
 
 /* ---- stacks of threads ---- */
 
@@ -79,21 +80,6 @@ static void give_back(struct phases *phases, struct phase *phase)
     phases->spare = phase;
 }
 
-/* Counts one more of that name in the step. False without memory. */
-static bool take_ordinal(struct phases *phases, struct phase *phase)
-{
-    struct map *ordinals = &phases->ordinals_no_step;
-    if (phases->step != BATCH_NULL) {
-        if (phases->step != phases->counted_step)
-            map_clear(&phases->ordinals);
-        phases->counted_step = phases->step;
-        ordinals = &phases->ordinals;
-    }
-    uint64_t count = map_get(ordinals, phase->name);
-    phase->ordinal = count == MAP_NONE ? 0 : (int64_t)count;
-    return map_put(ordinals, phase->name, (uint64_t)phase->ordinal + 1, NULL);
-}
-
 static void put_stretch(struct state_process *process, int64_t begin_seq, int64_t phase)
 {
     if (!batch_put(process->state->batch, SCH_STRETCH, "iii", process->id, begin_seq, phase))
@@ -103,7 +89,8 @@ static void put_stretch(struct state_process *process, int64_t begin_seq, int64_
 static void end_phase(struct state_process *process, struct phase *phase, int64_t end_seq,
                       int64_t ns, const char *ended)
 {
-    if (!phase_put_row(process, phase, end_seq, ns, ended) || !phase_put_parts(process, phase))
+    bool row = phase->on_timeline || phase_put_row(process, phase, end_seq, ns, ended);
+    if (!phase_put_parts(process, phase) || !row)
         note_owed(process, EVENT_PHASE_END, 1);
 }
 
@@ -116,11 +103,12 @@ static bool has_number(const struct state_process *process)
 
 void phase_confirm(struct state_process *process)
 {
-    struct phase *other = process->phases.other;
-    if (other->id || !has_number(process))
+    struct phases *phases = &process->phases;
+    struct phase *other = phases->other;
+    if (other->id || phases->timeline || !has_number(process))
         return;
     other->id = ++process->state->phase_count;
-    if (!take_ordinal(&process->phases, other))
+    if (!ordinal_take(&phases->ordinals, other->step, other->name, &other->ordinal))
         note_owed(process, EVENT_PHASE_BEGIN, 1);
     phase_put_row(process, other, BATCH_NULL, BATCH_NULL, NULL);
     put_stretch(process, other->begin_seq, other->id);
@@ -129,7 +117,9 @@ void phase_confirm(struct state_process *process)
 void phase_before(struct state_process *process, int64_t ns)
 {
     const struct phase *other = process->phases.other;
-    if (other && !has_number(process) && ns > other->begin_ns)
+    if (process->phases.timeline)
+        timeline_before(process, ns);
+    else if (other && !has_number(process) && ns > other->begin_ns)
         process->state->seq++;
 }
 
@@ -148,7 +138,7 @@ static void end_other(struct state_process *process, int64_t end_seq, int64_t ns
 {
     struct phases *phases = &process->phases;
     struct phase *other = phases->other;
-    if (end_seq >= other->begin_seq) {
+    if (end_seq >= other->begin_seq && !phases->timeline) {
         phase_confirm(process);
         end_phase(process, other, end_seq, ns, ended);
     }
@@ -165,7 +155,7 @@ static void next_other(struct state_process *process, int64_t begin_seq, int64_t
 bool phase_start(struct state_process *process)
 {
     struct phases *phases = &process->phases;
-    phases->step = phases->counted_step = BATCH_NULL;
+    phases->step = phases->ordinals.step = BATCH_NULL;
     struct phase *other = new_phase(process);
     if (other)
         begin_other(process, other, process->state->seq + 1, process->start_ns);
@@ -191,7 +181,6 @@ static void leave_unstored(struct state_process *process, struct phase_stack *st
 static struct phase *make_phase(struct state_process *process, const struct event *event,
                                 int64_t ns)
 {
-    struct phases *phases = &process->phases;
     phase_fold_windows(process);
     struct phase *phase = new_phase(process);
     if (!phase)
@@ -200,22 +189,26 @@ static struct phase *make_phase(struct state_process *process, const struct even
     phase->thread = event->thread;
     phase->begin_seq = process->state->seq;
     phase->begin_ns = ns;
-    if (!take_ordinal(phases, phase)) {
-        give_back(phases, phase);
-        return NULL;
-    }
     phase->id = ++process->state->phase_count;
     return phase;
+}
+
+static enum phase_scope scope_of(const struct phases *phases, uint32_t thread)
+{
+    const struct phase *owner = phases->process_top;
+    if (owner)
+        return owner->thread == thread ? PHASE_PROCESS : PHASE_THREAD;
+    return !phases->timeline || phases->timeline->thread == thread ? PHASE_PROCESS : PHASE_THREAD;
 }
 
 static void push(struct state_process *process, struct phase_stack *stack, struct phase *phase)
 {
     struct phases *phases = &process->phases;
     const struct phase *owner = phases->process_top;
-    phase->scope = !owner || owner->thread == phase->thread ? PHASE_PROCESS : PHASE_THREAD;
+    phase->scope = scope_of(phases, phase->thread);
     if (stack->top)
         phase->parent = stack->top->id;
-    else if (phase->scope == PHASE_THREAD)
+    else if (phase->scope == PHASE_THREAD && owner)
         phase->parent = owner->id;
     phase->below = stack->top;
     stack->top = phase;
@@ -224,6 +217,16 @@ static void push(struct state_process *process, struct phase_stack *stack, struc
         phases->process_top = phase;
     else
         phases->thread_scope_open++;
+}
+
+static void begin_row(struct state_process *process, struct phase *phase)
+{
+    struct phases *phases = &process->phases;
+    if (!ordinal_take(&phases->ordinals, phase->step, phase->name, &phase->ordinal))
+        note_owed(process, OWED_FACT, 1);
+    phase_put_row(process, phase, BATCH_NULL, BATCH_NULL, NULL);
+    if (phase->scope == PHASE_PROCESS && !phases->timeline)
+        put_stretch(process, phase->begin_seq, phase->id);
 }
 
 void phase_begin(struct state_process *process, const struct event *event, int64_t ns)
@@ -242,12 +245,14 @@ void phase_begin(struct state_process *process, const struct event *event, int64
         leave_unstored(process, stack, false);
         return;
     }
-    if (phases->other)
+    bool process_scope = scope_of(phases, phase->thread) == PHASE_PROCESS;
+    if (phases->other && process_scope)
         end_other(process, phase->begin_seq - 1, ns, "end");
     push(process, stack, phase);
-    phase_put_row(process, phase, BATCH_NULL, BATCH_NULL, NULL);
-    if (phase->scope == PHASE_PROCESS)
-        put_stretch(process, phase->begin_seq, phase->id);
+    if (phases->timeline && process_scope)
+        timeline_user_begin(process, phase, ns);
+    if (!phase->on_timeline)
+        begin_row(process, phase);
 }
 
 /* ---- end ---- */
@@ -280,12 +285,15 @@ static void end_down_to(struct state_process *process, struct phase_stack *stack
     heap_compare_totals(process);
     for (const struct phase *phase = NULL; phase != last;) {
         phase = stack->top;
-        end_phase(process, stack->top, seq, ns, phase == last ? ended : ended_above);
+        const char *how = phase == last ? ended : ended_above;
+        if (phase->user)
+            timeline_user_end(process, phase, ns, how);
+        end_phase(process, stack->top, seq, ns, how);
         pop(process, stack);
     }
     if (before && !phases->process_top)
         next_other(process, seq + 1, ns);
-    else if (phases->process_top != before)
+    else if (phases->process_top != before && !phases->timeline)
         put_stretch(process, seq + 1, phases->process_top->id);
     if (!stack->top)
         drop_stack(phases, stack);
@@ -332,6 +340,8 @@ void phase_end_thread(struct state_process *process, uint32_t thread, int64_t ns
     struct phase_stack *stack = find_stack(&process->phases, thread);
     if (stack)
         end_stack(process, stack, ns, "unbalanced");
+    if (process->phases.timeline)
+        timeline_drop(process, thread, ns);
 }
 
 void phase_end_all(struct state_process *process, int64_t ns)
@@ -342,7 +352,10 @@ void phase_end_all(struct state_process *process, int64_t ns)
     phase_fold_windows(process);
     heap_compare_totals(process);
     phase_before(process, ns);
-    end_other(process, process->state->seq, ns, "process end");
+    if (phases->timeline)
+        timeline_end(process, ns);
+    else
+        end_other(process, process->state->seq, ns, "process end");
 }
 
 /* ---- steps ---- */
@@ -357,6 +370,12 @@ void phase_step(struct state_process *process, const struct event *event, int64_
         note(process, NOTE_STEP_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", "");
         return;
     }
+    phases->own_steps |= begins;
+    if (phases->timeline) {
+        phases->step = begins ? state_min(event->a) : BATCH_NULL;
+        timeline_step(process, begins ? seq : seq + 1, ns);
+        return;
+    }
     bool between = phases->other != NULL;
     if (between) {
         phase_fold_windows(process);
@@ -365,4 +384,23 @@ void phase_step(struct state_process *process, const struct event *event, int64_
     phases->step = begins ? state_min(event->a) : BATCH_NULL;
     if (between)
         next_other(process, begins ? seq : seq + 1, ns);
+}
+
+bool phase_hand_over(struct state_process *process, uint32_t thread, int64_t ns)
+{
+    struct phases *phases = &process->phases;
+    struct timeline *timeline = timeline_new(process, thread, ns);
+    if (!timeline)
+        return false;
+    phase_fold_windows(process);
+    bool between = phases->other != NULL;
+    if (between)
+        end_other(process, process->state->seq - 1, ns, "end");
+    phases->timeline = timeline;
+    timeline->ordinals = phases->ordinals;
+    phases->ordinals = (struct phase_ordinals){.step = BATCH_NULL};
+    if (between)
+        next_other(process, process->state->seq, ns);
+    timeline_adopt(process, ns);
+    return true;
 }

@@ -12,6 +12,10 @@
  * event has: so begin_seq <= end_seq always, and each number belongs to one innermost phase. An
  * `other` with neither is dropped: it gets an id only when it is sure to stay ("confirmed").
  *
+ * Marks. From a process's first mark on its timeline (timeline.h) divides the time, and writes the
+ * rows of phases of scope 'process', of what is between them and of what the marks are; the `other`
+ * here is then no more than a record. The thread of that mark has the phases of scope 'process'.
+ *
  * Peaks. Each device has a window: its maximum since the last boundary. A boundary folds the window
  * into the top of each stack; a phase that ends folds its peak into the one below it. So an event
  * costs the same however many phases are open.
@@ -29,9 +33,12 @@
 
 #include "event.h"
 #include "heap.h"
-#include "map.h"
+#include "label.h"
+#include "phase_ordinal.h"
 
 #define PHASE_MAX_OPEN 4096 /* of one process; what is begun beyond is noted, not stored */
+
+struct timeline;
 
 struct phase_part { /* a phase on one device */
     int64_t begin_allocated;
@@ -39,7 +46,9 @@ struct phase_part { /* a phase on one device */
     struct heap_window peak;
 };
 
-#define PHASE_NAME_OTHER UINT32_MAX
+/* Names that are no strings of the program: see label.h. */
+#define PHASE_NAME_LABEL(label) (UINT32_MAX - (uint32_t)(label))
+#define PHASE_NAME_OTHER PHASE_NAME_LABEL(LABEL_OTHER)
 
 enum phase_scope { PHASE_OTHER, PHASE_PROCESS, PHASE_THREAD };
 
@@ -51,6 +60,8 @@ struct phase {
     uint32_t name; /* string id, 0 = unknown, PHASE_NAME_OTHER */
     uint32_t thread;
     int64_t ordinal, step, begin_seq, begin_ns;
+    size_t user;              /* its number on the timeline + 1, 0 = it is not there */
+    bool on_timeline;         /* its row is written there */
     struct phase_part *parts; /* one for each device of the process */
     size_t part_cap;
 };
@@ -70,17 +81,18 @@ struct phases {          /* of a process */
     size_t open;          /* on all stacks */
     size_t thread_scope_open;
     struct phase *spare;
-    int64_t step;         /* BATCH_NULL = outside of any */
-    int64_t counted_step; /* which step `ordinals` counts */
-    struct map ordinals;  /* name -> phases of that name so far */
-    struct map ordinals_no_step;
+    int64_t step;   /* the program's own, BATCH_NULL = outside of any */
+    bool own_steps; /* it has begun one */
+    struct phase_ordinals ordinals;
+    struct timeline *timeline; /* NULL = no mark was seen */
 };
 
 bool phase_start(struct state_process *process); /* the first `other`; false without memory */
 void phase_forget(struct state_process *process);
 bool phase_add_device(struct state_process *process); /* a part for one more device, everywhere */
 
-/* Call before a PHASE_BEGIN or STEP_BEGIN gets its number: an `other` that it ends may need one. */
+/* Call before a PHASE_BEGIN, STEP_BEGIN or ENTER gets its number: an `other` or stretch that it
+ * ends may need one. */
 void phase_before(struct state_process *process, int64_t ns);
 void phase_begin(struct state_process *process, const struct event *event, int64_t ns);
 void phase_end(struct state_process *process, const struct event *event, int64_t ns);
@@ -95,10 +107,15 @@ const struct phase *phase_of_thread(const struct state_process *process, uint32_
 /* The innermost of scope 'process': never NULL while the process lives. */
 const struct phase *phase_here(const struct state_process *process);
 const char *phase_name(const struct state *state, uint32_t name);
+const char *phase_kind(const struct state *state, uint32_t name);
 bool phase_is_valid(const struct state_process *process);
 
 /* An `other` that has a number is sure to stay: it gets its id, its row and its stretch. */
 void phase_confirm(struct state_process *process);
+
+/* The first mark, which has the number state->seq: the timeline takes over. False without memory.
+ */
+bool phase_hand_over(struct state_process *process, uint32_t thread, int64_t ns);
 
 /* phase_rows.c: what a phase is in the database. */
 void phase_fold_windows(struct state_process *process);

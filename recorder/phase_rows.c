@@ -3,22 +3,28 @@
 
 #include "mem.h"
 #include "state_types.h"
+#include "timeline.h"
+
+static bool is_label(uint32_t name)
+{
+    return name > PHASE_NAME_LABEL(LABEL_COUNT);
+}
 
 const char *phase_name(const struct state *state, uint32_t name)
 {
-    return name == PHASE_NAME_OTHER ? "other" : names_text(&state->names, name);
+    return is_label(name) ? label_name((enum label)(UINT32_MAX - name))
+                          : names_text(&state->names, name);
 }
 
-static const char *kind_of(const struct state *state, const struct phase *phase)
+/* A program that names its own phases so means the same. */
+const char *phase_kind(const struct state *state, uint32_t name)
 {
-    static const char *const known[] = {"zero_grad", "forward",   "loss",
-                                        "backward",  "optimizer", "eval"};
-    if (phase->scope == PHASE_OTHER)
-        return "other";
-    const char *name = phase_name(state, phase->name);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(name, known[i]) == 0)
-            return known[i];
+    if (is_label(name))
+        return label_kind((enum label)(UINT32_MAX - name));
+    const char *text = phase_name(state, name);
+    for (enum label label = LABEL_OTHER + 1; label < LABEL_COUNT; label++)
+        if (strcmp(text, label_kind(label)) == 0)
+            return label_kind(label);
     return "user";
 }
 
@@ -51,6 +57,8 @@ void phase_fold_windows(struct state_process *process)
                 fold(&phases->stacks[k].top->parts[i], &device->window);
         if (phases->other)
             fold(&phases->other->parts[i], &device->window);
+        if (phases->timeline && device->window.seq != BATCH_NULL)
+            timeline_fold(phases->timeline, i, &device->window);
         device->window =
             (struct heap_window){device->allocated, BATCH_NULL, BATCH_NULL, heap_reserved(device)};
     }
@@ -75,6 +83,8 @@ bool phase_add_device(struct state_process *process)
             phase_part_begin(&phase->parts[index], process->devices[index]);
         }
     }
+    if (phases->timeline)
+        timeline_add_device(process);
     return true;
 }
 
@@ -87,7 +97,7 @@ bool phase_put_row(struct state_process *process, const struct phase *phase, int
     bool other = phase->scope == PHASE_OTHER;
     return batch_put(state->batch, SCH_PHASE, "iinnissnininss", phase->id, process->id,
                      other ? BATCH_NULL : (int64_t)phase->thread, phase->parent, phase->ordinal,
-                     kind_of(state, phase), phase_name(state, phase->name), phase->step,
+                     phase_kind(state, phase->name), phase_name(state, phase->name), phase->step,
                      phase->begin_seq, end_seq, phase->begin_ns, end_ns,
                      phase->scope == PHASE_THREAD ? "thread" : "process", ended);
 }
@@ -119,7 +129,8 @@ bool phase_put_parts(struct state_process *process, const struct phase *phase)
 
 static void put_open(struct state_process *process, const struct phase *phase)
 {
-    phase_put_row(process, phase, BATCH_NULL, BATCH_NULL, NULL);
+    if (!phase->on_timeline)
+        phase_put_row(process, phase, BATCH_NULL, BATCH_NULL, NULL);
     phase_put_parts(process, phase);
 }
 
@@ -128,7 +139,7 @@ void phase_flush(struct state_process *process)
 {
     struct phases *phases = &process->phases;
     phase_fold_windows(process);
-    if (phases->other) {
+    if (phases->other && !phases->timeline) {
         phase_confirm(process);
         if (phases->other->id)
             put_open(process, phases->other);
@@ -163,8 +174,8 @@ void phase_forget(struct state_process *process)
     free_phases(phases->spare);
     mem_free(phases->stacks);
     map_clear(&phases->by_thread);
-    map_clear(&phases->ordinals);
-    map_clear(&phases->ordinals_no_step);
+    ordinal_clear(&phases->ordinals);
+    timeline_free(phases->timeline);
     *phases = (struct phases){0};
 }
 
@@ -216,5 +227,6 @@ bool phase_is_valid(const struct state_process *process)
         if (!stack_is_valid(process, k, &open, &of_thread))
             return false;
     return open == phases->open && of_thread == phases->thread_scope_open &&
-           (!phases->other || peaks_are_valid(process, phases->other));
+           (!phases->other || peaks_are_valid(process, phases->other)) &&
+           (!phases->timeline || timeline_is_valid(process));
 }

@@ -8,6 +8,7 @@
 #include "names_utf8.h"
 #include "state_process.h"
 #include "state_types.h"
+#include "timeline.h"
 
 /* ---- the run ---- */
 
@@ -79,6 +80,10 @@ static void put_mark(struct state_process *process, const struct event *event, i
 {
     const struct state *state = process->state;
     uint32_t name = names_lookup(process, &process->defs, event->name, ARENA_STRING);
+    if (event->flags & EVENT_F_SOURCE) {
+        process_source(process, names_text(&state->names, name), !event->a);
+        return;
+    }
     if (!batch_put(state->batch, SCH_MARK, "iiiisi", state->seq, process->id,
                    (int64_t)event->thread, ns, names_text(&state->names, name), (int64_t)event->a))
         note_owed(process, EVENT_MARK, 1);
@@ -121,6 +126,13 @@ static void dispatch(struct state_process *process, const struct event *event, i
     case EVENT_OOM:
         heap_oom(process, event, ns);
         break;
+    case EVENT_ENTER:
+    case EVENT_EXIT:
+        timeline_mark(process, event, ns);
+        break;
+    case EVENT_TAGS_HOLD:
+        heap_tags_hold(process, event);
+        break;
     case EVENT_NONE:
     case EVENT_KIND_COUNT:
     default:
@@ -132,7 +144,8 @@ int64_t state_event(struct state_process *process, const struct event *event)
 {
     struct state *state = process->state;
     int64_t ns = event_time(process, event->time_ns);
-    if (event->kind == EVENT_PHASE_BEGIN || event->kind == EVENT_STEP_BEGIN)
+    if (event->kind == EVENT_PHASE_BEGIN || event->kind == EVENT_STEP_BEGIN ||
+        event->kind == EVENT_ENTER)
         phase_before(process, ns);
     int64_t seq = ++state->seq;
     if (!process->events++)
@@ -175,6 +188,8 @@ void state_lost(struct state_process *process, const struct state_loss *loss)
         process->notes.unsure |= loss->by_kind[kind] > 0;
     }
     put_loss(process, loss, "late", OWED_FACT, loss->late);
+    if (process->phases.timeline && (loss->by_kind[EVENT_ENTER] || loss->by_kind[EVENT_EXIT]))
+        timeline_drop(process, 0, process->last_ns);
 }
 
 void state_torn(struct state_process *process, uint64_t ticket, uint64_t at_ns, const char *why)

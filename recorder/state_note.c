@@ -20,8 +20,10 @@ static const char *const texts[NOTE_KIND_COUNT] = {
     [NOTE_PHASE_END_WITHOUT_BEGIN] = "phase end without begin",
     [NOTE_PHASE_UNBALANCED] = "phase unbalanced",
     [NOTE_PHASE_LEFT_OPEN] = "phase left open",
+    [NOTE_MARK_END_WITHOUT_BEGIN] = "mark end without begin",
     [NOTE_TOO_MANY_PHASES] = "too many open phases",
     [NOTE_STEP_END_WITHOUT_BEGIN] = "step end without begin",
+    [NOTE_TOO_MANY_TAGS] = "too many tags",
     [NOTE_TOO_MANY_DEVICES] = "too many devices",
     [NOTE_UNKNOWN_NAME] = "unknown name",
     [NOTE_UNKNOWN_EVENT] = "unknown event",
@@ -37,6 +39,7 @@ static bool explained(const struct notes *notes, enum note_kind kind)
     case NOTE_IDLE_WITHOUT_FREE:
     case NOTE_SEGMENT_FREE_WITHOUT_ALLOC:
     case NOTE_PHASE_END_WITHOUT_BEGIN:
+    case NOTE_MARK_END_WITHOUT_BEGIN:
         return notes->unsure || notes->forked;
     case NOTE_ADDRESS_TWICE:
     case NOTE_FREE_OF_ANOTHER_SIZE:

@@ -5,6 +5,9 @@
 #include "mem.h"
 #include "names_utf8.h"
 #include "state_types.h"
+#include "timeline.h"
+
+#define SOURCES_MAX ((size_t)16384) /* bytes of process.live, of process.why_not */
 
 /* A copy that a database takes; NULL stays NULL. False without memory. */
 static bool copy_text(const char **out, const char *text)
@@ -51,6 +54,7 @@ static bool copy_hello(struct state_process *process, const struct state_hello *
 
 static void forget_contents(struct state_process *process)
 {
+    tag_lists_clear(&process->tags);
     heap_forget(process);
     phase_forget(process);
     names_clear_defs(&process->defs);
@@ -121,6 +125,46 @@ void state_process_live(struct state_process *process, const char *live, const c
     process->changed = true;
 }
 
+/* One more word or sentence, unless it is there already. */
+static bool holds(const char *list, const char *text, const char *between)
+{
+    size_t bytes = strlen(text), gap = strlen(between);
+    for (const char *at = list; at && *at;) {
+        const char *end = strstr(at, between);
+        size_t length = end ? (size_t)(end - at) : strlen(at);
+        if (length == bytes && memcmp(at, text, bytes) == 0)
+            return true;
+        at = end ? end + gap : NULL;
+    }
+    return false;
+}
+
+void process_source(struct state_process *process, const char *text, bool live)
+{
+    const char **own = live ? &process->hello.live : &process->hello.why_not;
+    const char *between = live ? ", " : "; ";
+    if (!*text || holds(*own, text, between))
+        return;
+    size_t before = *own ? strlen(*own) : 0, gap = before ? strlen(between) : 0;
+    size_t bytes = strlen(text);
+    if (before + gap + bytes > SOURCES_MAX) {
+        note(process, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "too many sources");
+        return;
+    }
+    char *joined = mem_alloc(before + gap + bytes + 1, 1);
+    if (!joined) {
+        note_owed(process, EVENT_MARK, 1);
+        return;
+    }
+    if (before)
+        memcpy(joined, *own, before);
+    memcpy(joined + before, between, gap);
+    memcpy(joined + before + gap, text, bytes);
+    free_text(own);
+    *own = joined;
+    process->changed = true;
+}
+
 static void settle_row(struct state_process *process)
 {
     if (process->changed && put_process(process))
@@ -136,6 +180,8 @@ void process_flush(struct state_process *process, bool commit)
 {
     if (!process->ended) {
         phase_flush(process);
+        if (process->phases.timeline)
+            timeline_flush(process, commit);
         heap_flush_curves(process);
     }
     if (commit || process->ended)
@@ -183,7 +229,7 @@ size_t state_open_threads(const struct state_process *process, uint32_t *threads
     size_t count = phases->stack_count < max ? phases->stack_count : max;
     for (size_t i = 0; i < count; i++)
         threads[i] = phases->stacks[i].thread;
-    return count;
+    return phases->timeline ? timeline_threads(phases->timeline, threads, count, max) : count;
 }
 
 /* ---- the check ---- */
@@ -197,7 +243,7 @@ static bool process_is_valid(const struct state_process *process)
     return process->last_ns >= process->start_ns && process->defs.count <= process->defs.given &&
            process->last_seq <= process->state->seq && intern_is_valid(&process->heaps_by_values) &&
            process->heaps_by_values.item_count == process->heap_count && heap_is_valid(process) &&
-           phase_is_valid(process);
+           phase_is_valid(process) && tag_lists_are_valid(&process->tags);
 }
 
 static bool pool_is_valid(const struct block_pool *pool)

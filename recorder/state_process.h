@@ -11,6 +11,8 @@ void process_free(struct state_process *process); /* takes it out of the list */
 /* Its open phases, curves and debt, and its row if a commit follows; frees one that has ended and
  * owes nothing any more. */
 void process_flush(struct state_process *process, bool commit);
+/* A source that is live, or a sentence on why one is not, joins those of the process. */
+void process_source(struct state_process *process, const char *text, bool live);
 void state_take_peaks(struct state_peak *peak, const struct state_process *process);
 
 #endif

@@ -11,6 +11,7 @@
 #include "phase.h"
 #include "state.h"
 #include "state_note.h"
+#include "tag_list.h"
 
 #define STATE_FLUSH_ALLOCS 16384
 #define STATE_FLUSH_BYTES ((size_t)32 << 20)
@@ -58,6 +59,7 @@ struct state_process {
     struct heap_device *devices[HEAP_MAX_DEVICES];
     size_t device_count;
     struct phases phases;
+    struct tag_lists tags;
     struct notes notes;
 };
 

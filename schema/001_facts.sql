@@ -25,8 +25,8 @@ CREATE TABLE process(
   world_size INTEGER,
   host       TEXT,                -- host name
   argv       TEXT,                -- arguments separated by spaces, quoted as a shell would need it
-  live       TEXT,                -- sources that were live, separated by spaces
-  why_not    TEXT,                -- why others were not
+  live       TEXT,                -- sources that were live, joined by ', '
+  why_not    TEXT,                -- why others were not, joined by '; '
   ended      TEXT,                -- completed: 'exit', 'signal', 'exec', 'left running', 'unknown'
   exit_code  INTEGER,             -- completed: with 'exit', where it could be known
   signal     INTEGER,             -- completed: with 'signal'
@@ -86,8 +86,11 @@ CREATE TABLE phase(
   parent    INTEGER,              -- phase.id of the phase around it
   ordinal   INTEGER NOT NULL,     -- counts phases of one name inside one step of a process, from 0
   kind      TEXT NOT NULL,        -- 'zero_grad', 'forward', 'loss', 'backward', 'optimizer', 'eval',
-                                  -- 'user', 'other'
-  name      TEXT NOT NULL,
+                                  -- 'forward_no_grad', 'recompute', 'after_backward', 'user',
+                                  -- 'other'
+  name      TEXT NOT NULL,        -- the program's own; or, where marks of a framework made it, what
+                                  -- the kind is called: 'forward (no grad)', 'after backward', and
+                                  -- 'checkpointed forward' for the kind forward
   step      INTEGER,              -- NULL = outside of any step
   begin_seq INTEGER NOT NULL,     -- the phase has the events begin_seq <= seq <= end_seq
   end_seq   INTEGER,              -- completed; NULL = still open at the last commit

@@ -1,0 +1,382 @@
+#include "timeline.h"
+
+#include <string.h>
+
+#include "mem.h"
+#include "state_types.h"
+
+/* ---- how the devices stand ---- */
+
+static struct timeline_part part_of(const struct heap_device *device)
+{
+    return (struct timeline_part){
+        .allocated = device->allocated,
+        .requested = device->requested_unknown ? BATCH_NULL : device->requested,
+        .active = heap_active(device),
+        .reserved = heap_reserved(device),
+        .split = device->segments_known ? device->split : BATCH_NULL,
+        .max_allocated = device->max_allocated,
+        .max_allocated_seq = device->max_allocated_seq,
+        .max_reserved = device->max_reserved,
+        .allocs = device->allocs,
+        .frees = device->frees,
+        .alloc_bytes = device->alloc_bytes,
+        .peak = {device->allocated, BATCH_NULL, BATCH_NULL, heap_reserved(device)},
+    };
+}
+
+static void take_parts(const struct state_process *process, struct timeline_part *parts)
+{
+    for (size_t i = 0; i < process->device_count; i++)
+        parts[i] = part_of(process->devices[i]);
+}
+
+/* ---- stretches ---- */
+
+/* Memory for one more: then adding it cannot fail. Without it the labels make no boundary. */
+static void reserve(struct state_process *process)
+{
+    struct timeline *timeline = process->phases.timeline;
+    if (timeline->head && timeline->head >= timeline->count) {
+        memmove(timeline->stretches, timeline->stretches + timeline->head,
+                timeline->count * sizeof *timeline->stretches);
+        timeline->head = 0;
+    }
+    timeline->labels.no_room =
+        !MEM_GROW(timeline->stretches, timeline->cap, timeline->head + timeline->count + 1) ||
+        !MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, process->device_count);
+}
+
+/* The stretch that the labels have and we do not yet; memory was reserved. */
+static void follow(struct state_process *process)
+{
+    struct timeline *timeline = process->phases.timeline;
+    if (timeline->count == timeline->labels.count)
+        return;
+    struct timeline_stretch fresh = timeline->spare;
+    fresh.part_count = process->device_count;
+    fresh.own_step = process->phases.step;
+    fresh.written = false;
+    timeline->spare = (struct timeline_stretch){0};
+    take_parts(process, fresh.parts);
+    timeline->stretches[timeline->head + timeline->count++] = fresh;
+}
+
+static struct timeline_end at_present(struct state_process *process, int64_t seq, int64_t ns)
+{
+    struct timeline *timeline = process->phases.timeline;
+    struct timeline_end end = {.seq = seq, .ns = ns};
+    if (MEM_GROW(timeline->now, timeline->now_cap, process->device_count)) {
+        take_parts(process, timeline->now);
+        end.parts = timeline->now;
+        end.part_count = process->device_count;
+    }
+    return end;
+}
+
+static void after_boundary(struct state_process *process, enum label_result result)
+{
+    struct timeline *timeline = process->phases.timeline;
+    if (result == LABEL_NO_MEMORY)
+        note_owed(process, OWED_FACT, 1);
+    follow(process);
+    if (timeline->labels.settled)
+        timeline_write_settled(process, NULL);
+}
+
+static void set_limit(struct state_process *process)
+{
+    size_t bytes = sizeof(struct timeline_stretch) + sizeof(struct label_stretch) +
+                   sizeof(struct label_node) +
+                   (process->device_count + 1) * sizeof(struct timeline_part);
+    size_t limit = TIMELINE_BYTES / bytes;
+    if (limit > LABEL_WINDOW)
+        limit = LABEL_WINDOW;
+    process->phases.timeline->labels.limit =
+        limit < TIMELINE_MIN_WINDOW ? TIMELINE_MIN_WINDOW : limit;
+}
+
+void timeline_fold(struct timeline *timeline, size_t device, const struct heap_window *window)
+{
+    if (!timeline->count)
+        return;
+    struct timeline_stretch *last = &timeline->stretches[timeline->head + timeline->count - 1];
+    if (device < last->part_count && window->peak > last->parts[device].peak.peak)
+        last->parts[device].peak = *window;
+}
+
+/* The device is new: as the stretch began it had nothing. */
+void timeline_add_device(struct state_process *process)
+{
+    struct timeline *timeline = process->phases.timeline;
+    size_t at = process->device_count;
+    if (!timeline->count)
+        return;
+    struct timeline_stretch *last = &timeline->stretches[timeline->head + timeline->count - 1];
+    if (last->part_count == at && MEM_GROW(last->parts, last->part_cap, at + 1)) {
+        last->parts[at] = part_of(process->devices[at]);
+        last->part_count = at + 1;
+    }
+    set_limit(process);
+}
+
+/* ---- boundaries ---- */
+
+void timeline_before(struct state_process *process, int64_t ns)
+{
+    const struct labels *labels = &process->phases.timeline->labels;
+    if (!labels->count)
+        return;
+    const struct label_stretch *last = label_at(labels, labels->count - 1);
+    if (process->state->seq < last->begin_seq && ns > last->begin_ns)
+        process->state->seq++;
+}
+
+static void note_result(struct state_process *process, enum label_result result,
+                        const struct event *event)
+{
+    if (result == LABEL_NOT_OPEN)
+        note(process, NOTE_MARK_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "mark %llu",
+             (unsigned long long)event->size);
+    if (result == LABEL_IGNORED && event->kind == EVENT_ENTER)
+        note(process, NOTE_TOO_MANY_PHASES, NOTE_NO_ADDRESS, "mark %llu",
+             (unsigned long long)event->size);
+}
+
+void timeline_mark(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct phases *phases = &process->phases;
+    bool enter = event->kind == EVENT_ENTER;
+    if (!phases->timeline && !enter) {
+        note(process, NOTE_MARK_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "mark %llu",
+             (unsigned long long)event->size);
+        return;
+    }
+    if (!phases->timeline && !phase_hand_over(process, event->thread, ns)) {
+        note_owed(process, event->kind, 1);
+        return;
+    }
+    struct label_mark mark = {
+        .kind = event->size < MARK_KIND_COUNT ? (unsigned)event->size : MARK_KIND_COUNT,
+        .flags = (unsigned)(event->b & 0xff),
+        .identity = event->a,
+        .thread = event->thread,
+        .exception = event->flags & EVENT_F_EXCEPTION,
+    };
+    int64_t seq = process->state->seq;
+    phase_fold_windows(process);
+    if (!enter)
+        heap_compare_totals(process);
+    reserve(process);
+    enum label_result result = enter ? label_enter(&phases->timeline->labels, &mark, seq, ns)
+                                     : label_exit(&phases->timeline->labels, &mark, seq + 1, ns);
+    note_result(process, result, event);
+    after_boundary(process, result);
+}
+
+static struct timeline_user *new_user(struct timeline *timeline)
+{
+    size_t at = 0;
+    while (at < timeline->user_count && timeline->users[at].used)
+        at++;
+    if (at == timeline->user_count) {
+        if (!MEM_GROW(timeline->users, timeline->user_cap, at + 1))
+            return NULL;
+        timeline->user_count++;
+    }
+    return &timeline->users[at];
+}
+
+static bool add_user(struct state_process *process, struct phase *phase, int64_t seq, int64_t ns,
+                     bool theirs)
+{
+    struct timeline *timeline = process->phases.timeline;
+    struct timeline_user *user = new_user(timeline);
+    if (!user)
+        return false;
+    reserve(process);
+    *user = (struct timeline_user){
+        .used = true,
+        .theirs = theirs,
+        .name = phase->name,
+        .thread = phase->thread,
+        .id = phase->id,
+        .parent = BATCH_NULL,
+        .step = phase->step,
+        .begin_seq = phase->begin_seq,
+        .begin_ns = phase->begin_ns,
+        .end_seq = BATCH_NULL,
+        .end_ns = BATCH_NULL,
+        .placed = theirs,
+    };
+    size_t number = (size_t)(user - timeline->users);
+    enum label_result result =
+        label_user_begin(&timeline->labels, number, phase->thread, seq, ns, &user->node);
+    user->used = result == LABEL_MADE;
+    if (user->used)
+        phase->user = number + 1;
+    return user->used;
+}
+
+void timeline_user_begin(struct state_process *process, struct phase *phase, int64_t ns)
+{
+    phase->on_timeline = add_user(process, phase, phase->begin_seq, ns, false);
+    after_boundary(process, phase->on_timeline ? LABEL_MADE : LABEL_NO_MEMORY);
+}
+
+void timeline_user_end(struct state_process *process, const struct phase *phase, int64_t ns,
+                       const char *ended)
+{
+    struct timeline *timeline = process->phases.timeline;
+    struct timeline_user *user = &timeline->users[phase->user - 1];
+    int64_t seq = process->state->seq;
+    user->end_seq = seq;
+    user->end_ns = ns;
+    user->ended = ended;
+    reserve(process);
+    after_boundary(process, label_user_end(&timeline->labels, user->node, seq + 1, ns));
+}
+
+void timeline_step(struct state_process *process, int64_t seq, int64_t ns)
+{
+    struct timeline *timeline = process->phases.timeline;
+    label_own_steps(&timeline->labels);
+    phase_fold_windows(process);
+    reserve(process);
+    after_boundary(process, label_cut(&timeline->labels, seq, ns));
+}
+
+void timeline_drop(struct state_process *process, uint32_t thread, int64_t ns)
+{
+    phase_fold_windows(process);
+    reserve(process);
+    after_boundary(process, label_drop(&process->phases.timeline->labels, thread,
+                                       process->state->seq + 1, ns));
+}
+
+size_t timeline_threads(const struct timeline *timeline, uint32_t *threads, size_t count,
+                        size_t max)
+{
+    const struct labels *labels = &timeline->labels;
+    for (size_t i = 0; i < labels->open_count && count < max; i++) {
+        uint32_t thread = label_node(labels, labels->open[i])->thread;
+        size_t at = 0;
+        while (at < count && threads[at] != thread)
+            at++;
+        if (at == count)
+            threads[count++] = thread;
+    }
+    return count;
+}
+
+/* ---- flush and end ---- */
+
+void timeline_flush(struct state_process *process, bool commit)
+{
+    struct timeline *timeline = process->phases.timeline;
+    if (!commit)
+        return;
+    label_settle(&timeline->labels, true);
+    timeline_write_settled(process, NULL);
+    struct timeline_end now = at_present(process, process->state->seq + 1, process->last_ns);
+    timeline_write_guess(process, &now);
+}
+
+void timeline_end(struct state_process *process, int64_t ns)
+{
+    struct timeline *timeline = process->phases.timeline;
+    label_end(&timeline->labels);
+    struct timeline_end end = at_present(process, process->state->seq + 1, ns);
+    timeline_write_settled(process, &end);
+    timeline_close_all(process, &end);
+}
+
+/* ---- begin, forget, check ---- */
+
+struct timeline *timeline_new(struct state_process *process, uint32_t thread, int64_t ns)
+{
+    struct timeline *timeline = mem_alloc(1, sizeof *timeline);
+    if (!timeline)
+        return NULL;
+    timeline->thread = thread;
+    timeline->writer.innermost = timeline->guesser.innermost = BATCH_NULL;
+    timeline->guesser.guesses = true;
+    timeline->guessed.step = BATCH_NULL;
+    if (label_start(&timeline->labels, process->state->seq, ns) &&
+        MEM_GROW(timeline->stretches, timeline->cap, 1) &&
+        MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, process->device_count))
+        return timeline;
+    timeline_free(timeline);
+    return NULL;
+}
+
+static void adopt_below(struct state_process *process, struct phase *phase, int64_t ns)
+{
+    struct timeline *timeline = process->phases.timeline;
+    /* From the bottom of the stack up: few are open, and seldom. */
+    for (struct phase *done = NULL; done != phase;) {
+        struct phase *next = phase;
+        while (next->below != done)
+            next = next->below;
+        if (!add_user(process, next, process->state->seq, ns, true))
+            note_owed(process, OWED_FACT, 1);
+        done = next;
+        follow(process);
+    }
+    if (timeline->labels.settled)
+        timeline_write_settled(process, NULL);
+}
+
+void timeline_adopt(struct state_process *process, int64_t ns)
+{
+    struct timeline *timeline = process->phases.timeline;
+    set_limit(process);
+    if (process->phases.own_steps)
+        label_own_steps(&timeline->labels);
+    follow(process);
+    if (process->phases.process_top)
+        adopt_below(process, process->phases.process_top, ns);
+}
+
+void timeline_free(struct timeline *timeline)
+{
+    if (!timeline)
+        return;
+    for (size_t i = 0; i < timeline->count; i++)
+        mem_free(timeline->stretches[timeline->head + i].parts);
+    mem_free(timeline->stretches);
+    mem_free(timeline->spare.parts);
+    mem_free(timeline->users);
+    mem_free(timeline->path);
+    mem_free(timeline->items);
+    mem_free(timeline->now);
+    mem_free(timeline->loose);
+    timeline_forget_writer(&timeline->writer);
+    timeline_forget_writer(&timeline->guesser);
+    ordinal_clear(&timeline->ordinals);
+    ordinal_clear(&timeline->guessed);
+    label_clear(&timeline->labels);
+    mem_free(timeline);
+}
+
+bool timeline_is_valid(const struct state_process *process)
+{
+    const struct timeline *timeline = process->phases.timeline;
+    const struct labels *labels = &timeline->labels;
+    if (timeline->count != labels->count || !label_is_valid(labels))
+        return false;
+    for (size_t i = 0; i < timeline->count; i++) {
+        const struct timeline_stretch *stretch = &timeline->stretches[timeline->head + i];
+        if (stretch->part_count > process->device_count)
+            return false;
+        for (size_t k = 0; k < stretch->part_count; k++)
+            if (stretch->parts[k].peak.peak < stretch->parts[k].allocated)
+                return false;
+    }
+    for (size_t i = 0; i < timeline->writer.count; i++) {
+        const struct timeline_open *open = &timeline->writer.open[i];
+        if (open->id <= 0 || open->id > process->state->phase_count)
+            return false;
+    }
+    return true;
+}

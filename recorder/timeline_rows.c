@@ -1,0 +1,467 @@
+/* Stretches into rows: the writer's open phases, and the guess of what is not settled. */
+#include <string.h>
+
+#include "mem.h"
+#include "state_types.h"
+#include "timeline.h"
+
+/* ---- what a stretch is part of ---- */
+
+static size_t path_of(struct timeline *timeline, const struct label_stretch *stretch)
+{
+    size_t count = 0;
+    for (uint32_t at = stretch->node; at; at = label_node(&timeline->labels, at)->parent) {
+        if (!MEM_GROW(timeline->path, timeline->path_cap, count + 1))
+            return 0;
+        timeline->path[count++] = at;
+    }
+    return count;
+}
+
+static bool add_item(struct timeline *timeline, struct timeline_item item)
+{
+    if (!MEM_GROW(timeline->items, timeline->item_cap, timeline->item_count + 1))
+        return false;
+    timeline->items[timeline->item_count++] = item;
+    return true;
+}
+
+/* The phases that the stretch is in, outermost first: marks that are something else than the mark
+ * around them, the program's own phases, and the gap if it is something. */
+static bool items_of(struct timeline *timeline, const struct label_stretch *stretch)
+{
+    const struct labels *labels = &timeline->labels;
+    size_t count = path_of(timeline, stretch);
+    enum label around = LABEL_COUNT;
+    timeline->item_count = 0;
+    if (stretch->node && !count)
+        return false;
+    while (count) {
+        const struct label_node *node = label_node(labels, timeline->path[--count]);
+        struct timeline_item item = {.node = node->id, .label = (enum label)node->label};
+        if (node->kind == LABEL_USER)
+            item = (struct timeline_item){.user = (size_t)node->user + 1};
+        else if (item.label == around)
+            continue;
+        else
+            around = item.label;
+        if (!add_item(timeline, item))
+            return false;
+    }
+    const struct label_node *owner = label_node(labels, stretch->owner);
+    bool gap = stretch->owner == LABEL_ROOT || label_is_step(owner);
+    bool nothing = stretch->label == label_fallback(owner) && timeline->item_count;
+    struct timeline_item last = {.label = (enum label)stretch->label};
+    return !gap || nothing || add_item(timeline, last);
+}
+
+static int64_t step_of(const struct timeline *timeline, const struct timeline_stretch *stretch,
+                       const struct label_stretch *label)
+{
+    if (timeline->labels.steps.off)
+        return stretch->own_step;
+    return label->step == LABEL_NO_STEP ? BATCH_NULL : label->step;
+}
+
+static bool continues(const struct timeline_open *open, const struct timeline_item *item,
+                      int64_t step)
+{
+    if (open->failed || open->user != item->user)
+        return false;
+    if (item->user || (item->node && open->node == item->node))
+        return true;
+    return open->label == item->label && open->step == step;
+}
+
+/* ---- parts ---- */
+
+/* Those of a device that came later begin with nothing. */
+static bool fold_parts(struct timeline_open *open, const struct timeline_part *parts, size_t count)
+{
+    if (!MEM_GROW(open->parts, open->part_cap, count))
+        return false;
+    for (; open->part_count < count; open->part_count++)
+        open->parts[open->part_count] =
+            (struct timeline_part){.peak = parts[open->part_count].peak};
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].peak.peak > open->parts[i].peak.peak)
+            open->parts[i].peak = parts[i].peak;
+    return true;
+}
+
+static bool put_part(struct state_process *process, const struct timeline_open *open,
+                     const struct timeline_end *end, size_t device)
+{
+    static const struct timeline_part nothing;
+    const struct timeline_part *now = &end->parts[device];
+    const struct timeline_part *begin = device < open->part_count ? &open->parts[device] : &nothing;
+    return batch_put(process->state->batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii", open->id,
+                     process->devices[device]->id, begin->allocated, now->allocated, now->requested,
+                     now->active, now->reserved, now->split, now->max_allocated,
+                     now->max_allocated_seq, now->max_reserved, begin->peak.peak, begin->peak.seq,
+                     begin->peak.ns, begin->peak.reserved, state_min(now->allocs - begin->allocs),
+                     state_min(now->frees - begin->frees),
+                     state_min(now->alloc_bytes - begin->alloc_bytes));
+}
+
+/* ---- rows ---- */
+
+static bool put_row(struct state_process *process, const struct timeline_open *open,
+                    int64_t end_seq, int64_t end_ns, const char *ended)
+{
+    struct phase row = {
+        .id = open->id,
+        .parent = open->parent,
+        .scope = open->label == LABEL_OTHER ? PHASE_OTHER : PHASE_PROCESS,
+        .name = PHASE_NAME_LABEL(open->label),
+        .thread = open->thread,
+        .ordinal = open->ordinal,
+        .step = open->step,
+        .begin_seq = open->begin_seq,
+        .begin_ns = open->begin_ns,
+    };
+    return phase_put_row(process, &row, end_seq, end_ns, ended);
+}
+
+/* With `ended` NULL as it stands. Phases of the program's own have their parts from elsewhere. */
+static void put_phase(struct state_process *process, const struct timeline_open *open,
+                      const struct timeline_end *end, const char *ended)
+{
+    if (open->user)
+        return;
+    bool all = put_row(process, open, ended ? end->seq - 1 : BATCH_NULL,
+                       ended ? end->ns : BATCH_NULL, ended);
+    for (size_t i = 0; i < end->part_count; i++)
+        if (end->parts[i].allocs)
+            all = put_part(process, open, end, i) && all;
+    if (!all)
+        note_owed(process, OWED_FACT, 1);
+}
+
+static void put_user(struct state_process *process, const struct timeline_user *user)
+{
+    if (user->theirs)
+        return;
+    struct phase row = {
+        .id = user->id,
+        .parent = user->parent,
+        .scope = PHASE_PROCESS,
+        .name = user->name,
+        .thread = user->thread,
+        .ordinal = user->ordinal,
+        .step = user->step,
+        .begin_seq = user->begin_seq,
+        .begin_ns = user->begin_ns,
+    };
+    if (!phase_put_row(process, &row, user->end_seq, user->end_ns, user->ended))
+        note_owed(process, OWED_FACT, 1);
+}
+
+static void put_stretch(struct state_process *process, struct timeline_writer *writer,
+                        struct timeline_stretch *stretch, int64_t begin_seq)
+{
+    const struct timeline *timeline = process->phases.timeline;
+    const struct timeline_open *top = &writer->open[writer->count - 1];
+    int64_t id = top->user ? timeline->users[top->user - 1].id : top->id;
+    if (id == writer->innermost && !stretch->written)
+        return;
+    writer->innermost = id;
+    stretch->written |= writer->guesses;
+    if (!batch_put(process->state->batch, SCH_STRETCH, "iii", process->id, begin_seq, id))
+        note_owed(process, OWED_FACT, 1);
+}
+
+/* ---- open phases ---- */
+
+static struct timeline_open *new_open(struct timeline_writer *writer)
+{
+    if (!MEM_GROW(writer->open, writer->cap, writer->count + 1))
+        return NULL;
+    if (writer->records == writer->count)
+        writer->open[writer->records++] = (struct timeline_open){0};
+    return &writer->open[writer->count];
+}
+
+static void close_down(struct state_process *process, struct timeline_writer *writer, size_t keep,
+                       const struct timeline_end *end, const char *ended)
+{
+    while (writer->count > keep) {
+        struct timeline_open *open = &writer->open[--writer->count];
+        put_phase(process, open, end, open->failed ? "exception" : ended);
+        if (writer->count && !fold_parts(open - 1, open->parts, open->part_count))
+            note_owed(process, OWED_FACT, 1);
+    }
+}
+
+static int64_t take_ordinal(struct state_process *process, const struct timeline_writer *writer,
+                            int64_t step, uint32_t name)
+{
+    struct timeline *timeline = process->phases.timeline;
+    int64_t ordinal;
+    bool counted = writer->guesses ? ordinal_guess(&timeline->guessed, &timeline->ordinals, step,
+                                                   name, &ordinal)
+                                   : ordinal_take(&timeline->ordinals, step, name, &ordinal);
+    if (!counted)
+        note_owed(process, OWED_FACT, 1);
+    return ordinal;
+}
+
+/* The first time that a phase of the program's own is met; it may be met again if phases cross. */
+static void place_user(struct state_process *process, const struct timeline_writer *writer,
+                       struct timeline_user *user, int64_t parent, int64_t step)
+{
+    if (user->placed)
+        return;
+    user->placed = !writer->guesses;
+    user->parent = parent;
+    if (!process->phases.timeline->labels.steps.off)
+        user->step = step;
+    user->ordinal = take_ordinal(process, writer, user->step, user->name);
+    put_user(process, user);
+}
+
+static int64_t new_id(struct state_process *process, const struct timeline_writer *writer)
+{
+    struct timeline *timeline = process->phases.timeline;
+    int64_t id = ++process->state->phase_count;
+    if (!writer->guesses)
+        return id;
+    if (MEM_GROW(timeline->loose, timeline->loose_cap, timeline->loose_count + 1))
+        timeline->loose[timeline->loose_count++] = id;
+    else
+        note_owed(process, OWED_FACT, 1);
+    return id;
+}
+
+static bool open_item(struct state_process *process, struct timeline_writer *writer,
+                      const struct timeline_item *item, const struct timeline_stretch *stretch,
+                      const struct label_stretch *label)
+{
+    struct timeline *timeline = process->phases.timeline;
+    struct timeline_open *open = new_open(writer);
+    if (!open || !MEM_GROW(open->parts, open->part_cap, stretch->part_count))
+        return false;
+    *open = (struct timeline_open){
+        .node = item->node,
+        .user = item->user,
+        .label = item->label,
+        .thread = label->thread,
+        .parent = writer->count ? open[-1].id : BATCH_NULL,
+        .step = step_of(timeline, stretch, label),
+        .begin_seq = label->begin_seq,
+        .begin_ns = label->begin_ns,
+        .parts = open->parts,
+        .part_count = stretch->part_count,
+        .part_cap = open->part_cap,
+    };
+    for (size_t i = 0; i < stretch->part_count; i++) {
+        open->parts[i] = stretch->parts[i];
+        open->parts[i].peak = (struct heap_window){stretch->parts[i].allocated, BATCH_NULL,
+                                                   BATCH_NULL, stretch->parts[i].reserved};
+    }
+    if (item->user) {
+        open->id = timeline->users[item->user - 1].id;
+        place_user(process, writer, &timeline->users[item->user - 1], open->parent, open->step);
+    } else {
+        open->id = new_id(process, writer);
+        open->ordinal = take_ordinal(process, writer, open->step, PHASE_NAME_LABEL(open->label));
+    }
+    writer->count++;
+    return true;
+}
+
+/* ---- one stretch ---- */
+
+/* Where a device was at its highest so far. */
+static void name_peaks(struct state_process *process, const struct timeline_writer *writer,
+                       int64_t begin_seq, int64_t end_seq)
+{
+    const struct timeline_open *top = &writer->open[writer->count - 1];
+    const struct timeline_user *user =
+        top->user ? &process->phases.timeline->users[top->user - 1] : NULL;
+    for (size_t i = 0; i < process->device_count; i++) {
+        struct heap_device *device = process->devices[i];
+        if (device->max_allocated_seq < begin_seq || device->max_allocated_seq >= end_seq)
+            continue;
+        device->max_phase = user ? user->name : PHASE_NAME_LABEL(top->label);
+        device->max_step = user ? user->step : top->step;
+    }
+}
+
+static void note_failure(struct timeline_writer *writer, const struct label_node *closed)
+{
+    for (size_t i = writer->count; i > 0; i--)
+        if (writer->open[i - 1].node == closed->id && !writer->open[i - 1].user)
+            writer->open[i - 1].failed = true;
+}
+
+static void place(struct state_process *process, struct timeline_writer *writer,
+                  struct timeline_stretch *stretch, const struct label_stretch *label)
+{
+    struct timeline *timeline = process->phases.timeline;
+    int64_t step = step_of(timeline, stretch, label);
+    size_t keep = 0;
+    while (keep < writer->count && keep < timeline->item_count &&
+           continues(&writer->open[keep], &timeline->items[keep], step)) {
+        writer->open[keep].node = timeline->items[keep].node;
+        keep++;
+    }
+    struct timeline_end begin = {label->begin_seq, label->begin_ns, stretch->parts,
+                                 stretch->part_count};
+    close_down(process, writer, keep, &begin, "end");
+    for (; keep < timeline->item_count; keep++) {
+        if (!open_item(process, writer, &timeline->items[keep], stretch, label)) {
+            note_owed(process, OWED_FACT, 1);
+            return;
+        }
+    }
+}
+
+static void release_user(struct state_process *process, const struct timeline_writer *writer,
+                         const struct label_node *closed)
+{
+    struct timeline_user *user = &process->phases.timeline->users[closed->user];
+    put_user(process, user);
+    if (!writer->guesses)
+        user->used = false;
+}
+
+/* A stretch without a number has nothing in it: time did not pass. */
+static void take(struct state_process *process, struct timeline_writer *writer, size_t index,
+                 int64_t end_seq)
+{
+    struct timeline *timeline = process->phases.timeline;
+    struct timeline_stretch *stretch = &timeline->stretches[timeline->head + index];
+    const struct label_stretch *label = label_at(&timeline->labels, index);
+    const struct label_node *closed = label_node(&timeline->labels, label->closed);
+    if (label->closed && closed->exception)
+        note_failure(writer, closed);
+    if (end_seq > label->begin_seq && items_of(timeline, label)) {
+        place(process, writer, stretch, label);
+        if (writer->count) {
+            put_stretch(process, writer, stretch, label->begin_seq);
+            name_peaks(process, writer, label->begin_seq, end_seq);
+        }
+    }
+    struct timeline_open *top = writer->count ? &writer->open[writer->count - 1] : NULL;
+    if (top && !fold_parts(top, stretch->parts, stretch->part_count))
+        note_owed(process, OWED_FACT, 1);
+    if (label->closed && closed->kind == LABEL_USER)
+        release_user(process, writer, closed);
+}
+
+static int64_t end_of(const struct timeline *timeline, size_t index,
+                      const struct timeline_end *last)
+{
+    if (index + 1 < timeline->count)
+        return label_at(&timeline->labels, index + 1)->begin_seq;
+    return last->seq;
+}
+
+/* ---- settled ---- */
+
+static void drop_loose(struct state_process *process)
+{
+    struct timeline *timeline = process->phases.timeline;
+    struct batch *batch = process->state->batch;
+    while (timeline->loose_count) {
+        int64_t id = timeline->loose[timeline->loose_count - 1];
+        if (!batch_put(batch, SCH_PHASE_DROP, "i", id) ||
+            !batch_put(batch, SCH_PHASE_DEVICE_DROP, "i", id))
+            return; /* the rest with the next */
+        timeline->loose_count--;
+    }
+}
+
+static void pop(struct timeline *timeline)
+{
+    struct timeline_stretch *gone = &timeline->stretches[timeline->head++];
+    if (gone->part_cap > timeline->spare.part_cap) {
+        mem_free(timeline->spare.parts);
+        timeline->spare = *gone;
+    } else {
+        mem_free(gone->parts);
+    }
+    timeline->count--;
+    label_pop(&timeline->labels);
+}
+
+void timeline_write_settled(struct state_process *process, const struct timeline_end *last)
+{
+    struct timeline *timeline = process->phases.timeline;
+    if (!timeline->labels.settled)
+        return;
+    drop_loose(process);
+    while (timeline->labels.settled) {
+        take(process, &timeline->writer, 0, end_of(timeline, 0, last));
+        pop(timeline);
+    }
+}
+
+void timeline_close_all(struct state_process *process, const struct timeline_end *end)
+{
+    struct timeline *timeline = process->phases.timeline;
+    close_down(process, &timeline->writer, 0, end, "process end");
+    for (size_t i = 0; i < timeline->user_count; i++)
+        if (timeline->users[i].used)
+            put_user(process, &timeline->users[i]);
+}
+
+/* ---- a guess ---- */
+
+static bool copy_open(struct timeline_writer *into, const struct timeline_open *from)
+{
+    struct timeline_open *open = new_open(into);
+    if (!open || !MEM_GROW(open->parts, open->part_cap, from->part_count))
+        return false;
+    struct timeline_part *parts = open->parts;
+    size_t cap = open->part_cap;
+    *open = *from;
+    open->parts = parts;
+    open->part_cap = cap;
+    if (from->part_count)
+        memcpy(parts, from->parts, from->part_count * sizeof *parts);
+    into->count++;
+    return true;
+}
+
+static bool copy_writer(struct timeline_writer *into, const struct timeline_writer *from)
+{
+    into->count = 0;
+    into->innermost = from->innermost;
+    for (size_t i = 0; i < from->count; i++)
+        if (!copy_open(into, &from->open[i]))
+            return false;
+    return true;
+}
+
+/* What is not settled, and the phases that are open, as they stand. */
+void timeline_write_guess(struct state_process *process, const struct timeline_end *now)
+{
+    struct timeline *timeline = process->phases.timeline;
+    struct timeline_writer *guesser = &timeline->guesser;
+    drop_loose(process);
+    if (!copy_writer(guesser, &timeline->writer)) {
+        note_owed(process, OWED_FACT, 1);
+        return;
+    }
+    ordinal_clear(&timeline->guessed);
+    timeline->guessed.step = timeline->ordinals.step;
+    label_guess(&timeline->labels);
+    for (size_t i = 0; i < timeline->count; i++)
+        take(process, guesser, i, end_of(timeline, i, now));
+    for (size_t i = guesser->count; i > 0; i--) {
+        struct timeline_open *open = &guesser->open[i - 1];
+        put_phase(process, open, now, NULL);
+        if (i > 1 && !fold_parts(open - 1, open->parts, open->part_count))
+            note_owed(process, OWED_FACT, 1);
+    }
+}
+
+void timeline_forget_writer(struct timeline_writer *writer)
+{
+    for (size_t i = 0; i < writer->records; i++)
+        mem_free(writer->open[i].parts);
+    mem_free(writer->open);
+    *writer = (struct timeline_writer){0};
+}
