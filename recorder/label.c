@@ -244,8 +244,9 @@ static uint32_t push_node(struct labels *labels, const struct label_mark *mark)
 enum label_result label_enter(struct labels *labels, const struct label_mark *mark, int64_t seq,
                               int64_t ns)
 {
-    if (labels->open_marks >= LABEL_MAX_OPEN || mark->kind == LABEL_USER ||
-        mark->kind >= MARK_KIND_COUNT) {
+    if (mark->kind == LABEL_USER || mark->kind >= MARK_KIND_COUNT)
+        return LABEL_IGNORED;
+    if (labels->open_marks >= LABEL_MAX_OPEN) {
         labels->unstored++;
         return LABEL_IGNORED;
     }

@@ -264,10 +264,10 @@ void label_step_look_ahead(struct labels *labels)
     }
 }
 
-/* No mark has begun yet. */
+/* No mark has begun yet, and no phase of the program's own that it is in. */
 static bool is_start(const struct label_stretch *stretch)
 {
-    return stretch->owner == LABEL_ROOT && !stretch->before;
+    return stretch->node == LABEL_ROOT && !stretch->before;
 }
 
 bool label_step_of(struct labels *labels, struct label_stretch *stretch, bool force)

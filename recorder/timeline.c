@@ -147,6 +147,11 @@ void timeline_mark(struct state_process *process, const struct event *event, int
 {
     struct phases *phases = &process->phases;
     bool enter = event->kind == EVENT_ENTER;
+    if (event->size == 0 || event->size >= MARK_KIND_COUNT) {
+        note(process, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "mark %llu",
+             (unsigned long long)event->size);
+        return;
+    }
     if (!phases->timeline && !enter) {
         note(process, NOTE_MARK_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "mark %llu",
              (unsigned long long)event->size);
@@ -157,7 +162,7 @@ void timeline_mark(struct state_process *process, const struct event *event, int
         return;
     }
     struct label_mark mark = {
-        .kind = event->size < MARK_KIND_COUNT ? (unsigned)event->size : MARK_KIND_COUNT,
+        .kind = (unsigned)event->size,
         .flags = (unsigned)(event->b & 0xff),
         .identity = event->a,
         .thread = event->thread,
@@ -188,7 +193,7 @@ static struct timeline_user *new_user(struct timeline *timeline)
 }
 
 static bool add_user(struct state_process *process, struct phase *phase, int64_t seq, int64_t ns,
-                     bool theirs)
+                     bool counted)
 {
     struct timeline *timeline = process->phases.timeline;
     struct timeline_user *user = new_user(timeline);
@@ -197,22 +202,23 @@ static bool add_user(struct state_process *process, struct phase *phase, int64_t
     reserve(process);
     *user = (struct timeline_user){
         .used = true,
-        .theirs = theirs,
+        .counted = counted,
         .name = phase->name,
         .thread = phase->thread,
         .id = phase->id,
         .parent = BATCH_NULL,
         .step = phase->step,
+        .ordinal = phase->ordinal,
         .begin_seq = phase->begin_seq,
         .begin_ns = phase->begin_ns,
         .end_seq = BATCH_NULL,
         .end_ns = BATCH_NULL,
-        .placed = theirs,
     };
     size_t number = (size_t)(user - timeline->users);
     enum label_result result =
         label_user_begin(&timeline->labels, number, phase->thread, seq, ns, &user->node);
     user->used = result == LABEL_MADE;
+    phase->on_timeline = user->used;
     if (user->used)
         phase->user = number + 1;
     return user->used;
@@ -220,8 +226,8 @@ static bool add_user(struct state_process *process, struct phase *phase, int64_t
 
 void timeline_user_begin(struct state_process *process, struct phase *phase, int64_t ns)
 {
-    phase->on_timeline = add_user(process, phase, phase->begin_seq, ns, false);
-    after_boundary(process, phase->on_timeline ? LABEL_MADE : LABEL_NO_MEMORY);
+    bool added = add_user(process, phase, phase->begin_seq, ns, false);
+    after_boundary(process, added ? LABEL_MADE : LABEL_NO_MEMORY);
 }
 
 void timeline_user_end(struct state_process *process, const struct phase *phase, int64_t ns,

@@ -14,7 +14,8 @@
  *     child;
  *   - phases that cross are cut.
  *
- * A phase of the program's own has the step in which it began, as all have.
+ * A phase has the step in which it began, but one of the program's own that goes beyond that step
+ * has none; where the program counts the steps itself, the step in which it began.
  *
  * With each commit all that is not settled is written as it would be if the run ended there: these
  * rows are `loose`, and taken out again before the next time.
@@ -54,14 +55,16 @@ struct timeline_stretch {
 };
 
 struct timeline_user { /* a phase of the program's own */
-    bool used, theirs; /* theirs: began before the timeline, its row is written there */
-    uint64_t node;     /* its id among the labels */
+    bool used;
+    bool over;     /* the writer has met its end */
+    bool counted;  /* it began before the timeline: `ordinal` counts it outside of steps */
+    uint64_t node; /* its id among the labels */
     uint32_t name, thread;
     int64_t id, parent, ordinal, step;
     int64_t begin_seq, begin_ns;
     int64_t end_seq, end_ns; /* BATCH_NULL while it is open */
     const char *ended;
-    bool placed; /* parent, ordinal and step are known */
+    bool placed; /* parent, ordinal and step were given */
 };
 
 struct timeline_item { /* a phase that a stretch is in */

@@ -123,12 +123,32 @@ static bool put_row(struct state_process *process, const struct timeline_open *o
     return phase_put_row(process, &row, end_seq, end_ns, ended);
 }
 
+static void put_user(struct state_process *process, const struct timeline_open *open)
+{
+    const struct timeline_user *user = &process->phases.timeline->users[open->user - 1];
+    struct phase row = {
+        .id = user->id,
+        .parent = open->parent,
+        .scope = PHASE_PROCESS,
+        .name = user->name,
+        .thread = user->thread,
+        .ordinal = open->ordinal,
+        .step = open->step,
+        .begin_seq = user->begin_seq,
+        .begin_ns = user->begin_ns,
+    };
+    if (!phase_put_row(process, &row, user->end_seq, user->end_ns, user->ended))
+        note_owed(process, OWED_FACT, 1);
+}
+
 /* With `ended` NULL as it stands. Phases of the program's own have their parts from elsewhere. */
 static void put_phase(struct state_process *process, const struct timeline_open *open,
                       const struct timeline_end *end, const char *ended)
 {
-    if (open->user)
+    if (open->user) {
+        put_user(process, open);
         return;
+    }
     bool all = put_row(process, open, ended ? end->seq - 1 : BATCH_NULL,
                        ended ? end->ns : BATCH_NULL, ended);
     for (size_t i = 0; i < end->part_count; i++)
@@ -138,36 +158,15 @@ static void put_phase(struct state_process *process, const struct timeline_open 
         note_owed(process, OWED_FACT, 1);
 }
 
-static void put_user(struct state_process *process, const struct timeline_user *user)
-{
-    if (user->theirs)
-        return;
-    struct phase row = {
-        .id = user->id,
-        .parent = user->parent,
-        .scope = PHASE_PROCESS,
-        .name = user->name,
-        .thread = user->thread,
-        .ordinal = user->ordinal,
-        .step = user->step,
-        .begin_seq = user->begin_seq,
-        .begin_ns = user->begin_ns,
-    };
-    if (!phase_put_row(process, &row, user->end_seq, user->end_ns, user->ended))
-        note_owed(process, OWED_FACT, 1);
-}
-
 static void put_stretch(struct state_process *process, struct timeline_writer *writer,
                         struct timeline_stretch *stretch, int64_t begin_seq)
 {
-    const struct timeline *timeline = process->phases.timeline;
     const struct timeline_open *top = &writer->open[writer->count - 1];
-    int64_t id = top->user ? timeline->users[top->user - 1].id : top->id;
-    if (id == writer->innermost && !stretch->written)
+    if (top->id == writer->innermost && !stretch->written)
         return;
-    writer->innermost = id;
+    writer->innermost = top->id;
     stretch->written |= writer->guesses;
-    if (!batch_put(process->state->batch, SCH_STRETCH, "iii", process->id, begin_seq, id))
+    if (!batch_put(process->state->batch, SCH_STRETCH, "iii", process->id, begin_seq, top->id))
         note_owed(process, OWED_FACT, 1);
 }
 
@@ -185,11 +184,14 @@ static struct timeline_open *new_open(struct timeline_writer *writer)
 static void close_down(struct state_process *process, struct timeline_writer *writer, size_t keep,
                        const struct timeline_end *end, const char *ended)
 {
+    struct timeline_user *users = process->phases.timeline->users;
     while (writer->count > keep) {
         struct timeline_open *open = &writer->open[--writer->count];
         put_phase(process, open, end, open->failed ? "exception" : ended);
         if (writer->count && !fold_parts(open - 1, open->parts, open->part_count))
             note_owed(process, OWED_FACT, 1);
+        if (open->user && !writer->guesses && users[open->user - 1].over)
+            users[open->user - 1].used = false;
     }
 }
 
@@ -206,18 +208,51 @@ static int64_t take_ordinal(struct state_process *process, const struct timeline
     return ordinal;
 }
 
-/* The first time that a phase of the program's own is met; it may be met again if phases cross. */
-static void place_user(struct state_process *process, const struct timeline_writer *writer,
-                       struct timeline_user *user, int64_t parent, int64_t step)
+/* Where the program counts, its step was known as it began. */
+static void count_user(struct state_process *process, const struct timeline_writer *writer,
+                       struct timeline_open *open, int64_t step)
 {
-    if (user->placed)
+    struct timeline *timeline = process->phases.timeline;
+    struct timeline_user *user = &timeline->users[open->user - 1];
+    open->step = timeline->labels.steps.off ? user->step : step;
+    if (user->counted && open->step == BATCH_NULL)
+        open->ordinal = user->ordinal;
+    else
+        open->ordinal = take_ordinal(process, writer, open->step, user->name);
+    if (writer->guesses)
         return;
-    user->placed = !writer->guesses;
-    user->parent = parent;
-    if (!process->phases.timeline->labels.steps.off)
-        user->step = step;
-    user->ordinal = take_ordinal(process, writer, user->step, user->name);
-    put_user(process, user);
+    user->parent = open->parent;
+    user->step = open->step;
+    user->ordinal = open->ordinal;
+    user->placed = true;
+}
+
+/* The first time that a phase of the program's own is met; it is met again if phases cross. */
+static void open_user(struct state_process *process, const struct timeline_writer *writer,
+                      struct timeline_open *open)
+{
+    const struct timeline_user *user = &process->phases.timeline->users[open->user - 1];
+    open->id = user->id;
+    if (!user->placed) {
+        count_user(process, writer, open, open->step);
+        return;
+    }
+    open->parent = user->parent;
+    open->step = user->step;
+    open->ordinal = user->ordinal;
+}
+
+/* Those that go on beyond the step in which they began; what is between marks does not tell. */
+static void leave_step(struct state_process *process, struct timeline_writer *writer,
+                       const struct label_stretch *label, int64_t step)
+{
+    if (process->phases.timeline->labels.steps.off || label->label == LABEL_OTHER)
+        return;
+    for (size_t i = 0; i < writer->count; i++) {
+        struct timeline_open *open = &writer->open[i];
+        if (open->user && open->step != step && open->step != BATCH_NULL)
+            count_user(process, writer, open, BATCH_NULL);
+    }
 }
 
 static int64_t new_id(struct state_process *process, const struct timeline_writer *writer)
@@ -260,8 +295,7 @@ static bool open_item(struct state_process *process, struct timeline_writer *wri
                                                    BATCH_NULL, stretch->parts[i].reserved};
     }
     if (item->user) {
-        open->id = timeline->users[item->user - 1].id;
-        place_user(process, writer, &timeline->users[item->user - 1], open->parent, open->step);
+        open_user(process, writer, open);
     } else {
         open->id = new_id(process, writer);
         open->ordinal = take_ordinal(process, writer, open->step, PHASE_NAME_LABEL(open->label));
@@ -284,7 +318,7 @@ static void name_peaks(struct state_process *process, const struct timeline_writ
         if (device->max_allocated_seq < begin_seq || device->max_allocated_seq >= end_seq)
             continue;
         device->max_phase = user ? user->name : PHASE_NAME_LABEL(top->label);
-        device->max_step = user ? user->step : top->step;
+        device->max_step = top->step;
     }
 }
 
@@ -317,13 +351,15 @@ static void place(struct state_process *process, struct timeline_writer *writer,
     }
 }
 
-static void release_user(struct state_process *process, const struct timeline_writer *writer,
-                         const struct label_node *closed)
+/* No later stretch is in it. */
+static void release_user(struct timeline *timeline, size_t number)
 {
-    struct timeline_user *user = &process->phases.timeline->users[closed->user];
-    put_user(process, user);
-    if (!writer->guesses)
-        user->used = false;
+    struct timeline_user *user = &timeline->users[number - 1];
+    user->over = true;
+    for (size_t i = 0; i < timeline->writer.count; i++)
+        if (timeline->writer.open[i].user == number)
+            return; /* it is closed with the next stretch that has a number */
+    user->used = false;
 }
 
 /* A stretch without a number has nothing in it: time did not pass. */
@@ -338,6 +374,7 @@ static void take(struct state_process *process, struct timeline_writer *writer, 
         note_failure(writer, closed);
     if (end_seq > label->begin_seq && items_of(timeline, label)) {
         place(process, writer, stretch, label);
+        leave_step(process, writer, label, step_of(timeline, stretch, label));
         if (writer->count) {
             put_stretch(process, writer, stretch, label->begin_seq);
             name_peaks(process, writer, label->begin_seq, end_seq);
@@ -346,8 +383,8 @@ static void take(struct state_process *process, struct timeline_writer *writer, 
     struct timeline_open *top = writer->count ? &writer->open[writer->count - 1] : NULL;
     if (top && !fold_parts(top, stretch->parts, stretch->part_count))
         note_owed(process, OWED_FACT, 1);
-    if (label->closed && closed->kind == LABEL_USER)
-        release_user(process, writer, closed);
+    if (label->closed && closed->kind == LABEL_USER && !writer->guesses)
+        release_user(timeline, (size_t)closed->user + 1);
 }
 
 static int64_t end_of(const struct timeline *timeline, size_t index,
@@ -402,9 +439,6 @@ void timeline_close_all(struct state_process *process, const struct timeline_end
 {
     struct timeline *timeline = process->phases.timeline;
     close_down(process, &timeline->writer, 0, end, "process end");
-    for (size_t i = 0; i < timeline->user_count; i++)
-        if (timeline->users[i].used)
-            put_user(process, &timeline->users[i]);
 }
 
 /* ---- a guess ---- */

@@ -8,6 +8,11 @@
 
 static const char letters[LABEL_COUNT + 1] = ".zfclboenra";
 
+char marks_letter(unsigned label)
+{
+    return letters[label];
+}
+
 /* ---- labels into text ---- */
 
 struct writer {
@@ -17,8 +22,7 @@ struct writer {
     char last;
 };
 
-/* Where the run of labels was when the last stretch of a window was taken. */
-static struct writer writer;
+static struct writer writer; /* goes on from one window to the next */
 
 static void put(struct writer *w, const struct labels *labels, const struct label_stretch *stretch)
 {
@@ -38,14 +42,14 @@ static void put(struct writer *w, const struct labels *labels, const struct labe
     buf_print(w->out, " %c", letter);
 }
 
-void marks_take(struct labels *labels, struct buf *out, bool dots)
+void marks_take(struct marks_at *at)
 {
-    writer.out = out;
-    writer.dots = dots;
-    while (labels->settled) {
-        if (out)
-            put(&writer, labels, label_at(labels, 0));
-        label_pop(labels);
+    writer.out = at->out;
+    writer.dots = at->dots;
+    while (at->labels->settled) {
+        if (at->out)
+            put(&writer, at->labels, label_at(at->labels, 0));
+        label_pop(at->labels);
     }
 }
 
@@ -73,40 +77,27 @@ static unsigned kind_of(char letter)
     return (unsigned)(at - kinds);
 }
 
-static void enter(struct labels *labels, struct marks_at *at, char letter,
-                  const struct label_mark *mark)
+static void enter(struct marks_sink *sink, char letter, const struct label_mark *mark)
 {
-    REQUIRE(at->open_count < sizeof at->open);
-    at->seq++;
-    at->ns += 10;
-    at->open[at->open_count] = letter;
-    at->open_marks[at->open_count++] = *mark;
-    if (letter == 'U')
-        REQUIRE(label_user_begin(labels, at->user_count, 1, at->seq, at->ns,
-                                 &at->users[at->user_count]) == LABEL_MADE);
-    else
-        REQUIRE(label_enter(labels, mark, at->seq, at->ns) == LABEL_MADE);
-    at->user_count += letter == 'U';
+    REQUIRE(sink->open_count < sizeof sink->open);
+    sink->open[sink->open_count] = letter;
+    sink->open_marks[sink->open_count++] = *mark;
+    sink->enter(sink->context, letter, mark);
+    sink->between(sink->context);
 }
 
-static void leave(struct labels *labels, struct marks_at *at, unsigned flags, bool exception)
+static void leave(struct marks_sink *sink, unsigned flags, bool exception)
 {
-    REQUIRE(at->open_count > 0);
-    struct label_mark mark = at->open_marks[--at->open_count];
+    REQUIRE(sink->open_count > 0);
+    struct label_mark mark = sink->open_marks[--sink->open_count];
     mark.flags = flags;
     mark.exception = exception;
-    at->seq++;
-    at->ns += 10;
-    if (at->open[at->open_count] == 'U')
-        REQUIRE(label_user_end(labels, at->users[--at->user_count], at->seq + 1, at->ns) ==
-                LABEL_MADE);
-    else
-        REQUIRE(label_exit(labels, &mark, at->seq + 1, at->ns) == LABEL_MADE);
+    sink->leave(sink->context, sink->open[sink->open_count], &mark);
+    sink->between(sink->context);
 }
 
-static void one_mark(struct labels *labels, struct marks_at *at, char letter, const char **text)
+static struct label_mark plain_mark(char letter)
 {
-    bool brief = islower((unsigned char)letter);
     struct label_mark mark = {.thread = 1};
     if (letter != 'U')
         mark.kind = kind_of(letter);
@@ -116,29 +107,39 @@ static void one_mark(struct labels *labels, struct marks_at *at, char letter, co
         mark.identity = letter == 'l' ? 9 : 1;
     if (letter == 'l')
         mark.flags = MARK_F_GRAD | MARK_F_TRAINING | MARK_F_LOSS_CLASS;
-    for (; !brief && **text != '('; ++*text) {
-        if (isdigit((unsigned char)**text))
-            mark.identity = (uint64_t)(**text - '0');
-        else if (**text == 'e')
-            mark.flags &= ~(unsigned)MARK_F_TRAINING;
-        else if (**text == 'n')
-            mark.flags &= ~(unsigned)MARK_F_GRAD;
-        else if (**text == 'l')
-            mark.flags = (mark.flags & ~(unsigned)MARK_F_PARAMETERS) | MARK_F_LOSS_CLASS;
-        else if (**text == 'p')
-            mark.flags &= ~(unsigned)MARK_F_PARAMETERS;
-        else
-            REQUIRE(!"a modifier");
-    }
-    enter(labels, at, letter, &mark);
+    return mark;
+}
+
+static void modify(struct label_mark *mark, char letter)
+{
+    if (isdigit((unsigned char)letter))
+        mark->identity = (uint64_t)(letter - '0');
+    else if (letter == 'e')
+        mark->flags &= ~(unsigned)MARK_F_TRAINING;
+    else if (letter == 'n')
+        mark->flags &= ~(unsigned)MARK_F_GRAD;
+    else if (letter == 'l')
+        mark->flags = (mark->flags & ~(unsigned)MARK_F_PARAMETERS) | MARK_F_LOSS_CLASS;
+    else if (letter == 'p')
+        mark->flags &= ~(unsigned)MARK_F_PARAMETERS;
+    else
+        REQUIRE(!"a modifier");
+}
+
+static void one_mark(struct marks_sink *sink, char letter, const char **text)
+{
+    bool brief = islower((unsigned char)letter);
+    struct label_mark mark = plain_mark(letter);
+    for (; !brief && **text != '('; ++*text)
+        modify(&mark, **text);
+    enter(sink, letter, &mark);
     if (brief)
-        leave(labels, at, letter == 'l' ? MARK_F_ONE_ELEMENT : 0, false);
+        leave(sink, letter == 'l' ? MARK_F_ONE_ELEMENT : 0, false);
     else
         ++*text;
 }
 
-static void feed(struct labels *labels, struct marks_at *at, const char *text, size_t count,
-                 struct buf *out, bool dots)
+static void read_marks(struct marks_sink *sink, const char *text, size_t count)
 {
     const char *end = text + count;
     while (text < end) {
@@ -146,24 +147,22 @@ static void feed(struct labels *labels, struct marks_at *at, const char *text, s
         if (letter == ' ')
             continue;
         if (letter != ')') {
-            one_mark(labels, at, letter, &text);
+            one_mark(sink, letter, &text);
         } else {
             unsigned flags = *text == '1' ? MARK_F_ONE_ELEMENT : 0;
             bool exception = *text == '!';
             text += flags || exception;
-            leave(labels, at, flags, exception);
+            leave(sink, flags, exception);
         }
-        marks_take(labels, out, dots);
     }
 }
 
-void marks_feed(struct labels *labels, struct marks_at *at, const char *text, struct buf *out,
-                bool dots)
+void marks_read(struct marks_sink *sink, const char *text)
 {
     while (*text) {
         const char *brace = strchr(text, '{');
         if (!brace) {
-            feed(labels, at, text, strlen(text), out, dots);
+            read_marks(sink, text, strlen(text));
             return;
         }
         const char *number = brace;
@@ -171,25 +170,70 @@ void marks_feed(struct labels *labels, struct marks_at *at, const char *text, st
             number--;
         const char *end = strchr(brace, '}');
         REQUIRE(end != NULL && number < brace);
-        feed(labels, at, text, (size_t)(number - text), out, dots);
+        read_marks(sink, text, (size_t)(number - text));
         for (long i = atol(number); i > 0; i--)
-            feed(labels, at, brace + 1, (size_t)(end - brace - 1), out, dots);
+            read_marks(sink, brace + 1, (size_t)(end - brace - 1));
         text = end + 1;
     }
+}
+
+/* ---- marks into labels ---- */
+
+static void enter_label(void *context, char letter, const struct label_mark *mark)
+{
+    struct marks_at *at = context;
+    at->seq++;
+    at->ns += 10;
+    if (letter == 'U')
+        REQUIRE(label_user_begin(at->labels, at->user_count, 1, at->seq, at->ns,
+                                 &at->users[at->user_count]) == LABEL_MADE);
+    else
+        REQUIRE(label_enter(at->labels, mark, at->seq, at->ns) == LABEL_MADE);
+    at->user_count += letter == 'U';
+}
+
+static void leave_label(void *context, char letter, const struct label_mark *mark)
+{
+    struct marks_at *at = context;
+    at->seq++;
+    at->ns += 10;
+    if (letter == 'U')
+        REQUIRE(label_user_end(at->labels, at->users[--at->user_count], at->seq + 1, at->ns) ==
+                LABEL_MADE);
+    else
+        REQUIRE(label_exit(at->labels, mark, at->seq + 1, at->ns) == LABEL_MADE);
+}
+
+static void take_labels(void *context)
+{
+    marks_take(context);
+}
+
+void marks_begin(struct marks_at *at, struct labels *labels, struct buf *out, bool dots)
+{
+    *at = (struct marks_at){.labels = labels, .out = out, .dots = dots};
+    at->sink = (struct marks_sink){
+        .context = at, .enter = enter_label, .leave = leave_label, .between = take_labels};
+    writer = (struct writer){.step = LABEL_NO_STEP};
+    REQUIRE(label_start(labels, 1, 0));
+}
+
+void marks_feed(struct marks_at *at, const char *text)
+{
+    marks_read(&at->sink, text);
 }
 
 const char *marks_labels(const char *text, bool dots)
 {
     static struct buf out;
     struct labels labels;
-    struct marks_at at = {0};
+    struct marks_at at;
     buf_clear(&out);
-    writer = (struct writer){.step = LABEL_NO_STEP};
-    REQUIRE(label_start(&labels, 1, 0));
-    marks_feed(&labels, &at, text, &out, dots);
+    marks_begin(&at, &labels, &out, dots);
+    marks_feed(&at, text);
     CHECK(label_is_valid(&labels));
     label_end(&labels);
-    marks_take(&labels, &out, dots);
+    marks_take(&at);
     CHECK(label_is_valid(&labels));
     CHECK_INT(labels.count, 0);
     label_clear(&labels);

@@ -22,22 +22,36 @@
 #include "buf.h"
 #include "label.h"
 
-struct marks_at { /* where the run is */
-    int64_t seq, ns;
-    uint64_t users[64];
-    size_t user_count;
+struct marks_sink { /* who gets the marks; `text` is for them to remember where they are */
+    void *context;
+    void (*enter)(void *context, char letter, const struct label_mark *mark);
+    void (*leave)(void *context, char letter, const struct label_mark *mark);
+    void (*between)(void *context); /* after each */
     char open[256];
     struct label_mark open_marks[256];
     size_t open_count;
 };
 
-/* Feeds the marks; takes out what is settled into `out`, if that is not NULL. */
-void marks_feed(struct labels *labels, struct marks_at *at, const char *text, struct buf *out,
-                bool dots);
-void marks_take(struct labels *labels, struct buf *out, bool dots);
+/* Reads the notation; marks that the text leaves open stay open in the sink. */
+void marks_read(struct marks_sink *sink, const char *text);
+
+struct marks_at { /* where a run of labels is */
+    struct labels *labels;
+    struct buf *out; /* gets what is settled, if it is not NULL */
+    bool dots;
+    int64_t seq, ns;
+    uint64_t users[64];
+    size_t user_count;
+    struct marks_sink sink;
+};
+
+void marks_begin(struct marks_at *at, struct labels *labels, struct buf *out, bool dots);
+void marks_feed(struct marks_at *at, const char *text);
+void marks_take(struct marks_at *at);
 /* The whole run: its labels, valid until the next call. */
 const char *marks_labels(const char *text, bool dots);
 /* What label_guess says of the whole window. */
 const char *marks_guess(struct labels *labels);
+char marks_letter(unsigned label);
 
 #endif

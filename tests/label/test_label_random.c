@@ -221,18 +221,18 @@ TEST(a_small_window_holds_anything)
 static size_t repeat(const char *marks, size_t times, int64_t *steps)
 {
     struct labels labels;
-    struct marks_at at = {0};
+    struct marks_at at;
     size_t most = 0;
-    REQUIRE(label_start(&labels, 1, 0));
+    marks_begin(&at, &labels, NULL, false);
     for (size_t i = 0; i < times; i++) {
-        marks_feed(&labels, &at, marks, NULL, false);
+        marks_feed(&at, marks);
         most = labels.count > most ? labels.count : most;
     }
     CHECK(label_is_valid(&labels));
     CHECK(labels.node_count < LABEL_WINDOW);
     label_end(&labels);
     *steps = labels.steps.number;
-    marks_take(&labels, NULL, false);
+    marks_take(&at);
     label_clear(&labels);
     return most;
 }
@@ -257,15 +257,15 @@ TEST(long_runs)
 TEST(one_mark_around_everything)
 {
     struct labels labels;
-    struct marks_at at = {0};
-    REQUIRE(label_start(&labels, 1, 0));
-    marks_feed(&labels, &at, "O(", NULL, false);
+    struct marks_at at;
+    marks_begin(&at, &labels, NULL, false);
+    marks_feed(&at, "O(");
     for (int i = 0; i < 20000; i++)
-        marks_feed(&labels, &at, "z f l b", NULL, false);
+        marks_feed(&at, "z f l b");
     CHECK(labels.count <= LABEL_WINDOW && label_is_valid(&labels));
-    marks_feed(&labels, &at, ")", NULL, false);
+    marks_feed(&at, ")");
     label_end(&labels);
-    marks_take(&labels, NULL, false);
+    marks_take(&at);
     CHECK(label_is_valid(&labels));
     label_clear(&labels);
 }
@@ -274,19 +274,19 @@ TEST(one_mark_around_everything)
 TEST(a_module_that_was_given_up)
 {
     struct labels labels;
-    struct marks_at at = {0};
-    REQUIRE(label_start(&labels, 1, 0));
+    struct marks_at at;
+    marks_begin(&at, &labels, NULL, false);
     labels.limit = 64;
     for (int i = 0; i < 40; i++)
-        marks_feed(&labels, &at, "Fen2() z f l b o", NULL, false);
+        marks_feed(&at, "Fen2() z f l b o");
     label_settle(&labels, true);
-    marks_take(&labels, NULL, false);
+    marks_take(&at);
     CHECK(labels.count < 24);
-    marks_feed(&labels, &at, "z F2() l b o Fen2()", NULL, false);
+    marks_feed(&at, "z F2() l b o Fen2()");
     const char *text = marks_guess(&labels);
     CHECK_STR(text + strlen(text) - 1, "e");
     label_end(&labels);
-    marks_take(&labels, NULL, false);
+    marks_take(&at);
     label_clear(&labels);
 }
 
@@ -306,7 +306,8 @@ TEST(too_many_open)
     mark.kind = 200;
     CHECK_INT(label_enter(&labels, &mark, seq, seq), LABEL_IGNORED);
     label_end(&labels);
-    marks_take(&labels, NULL, false);
+    struct marks_at at = {.labels = &labels};
+    marks_take(&at);
     CHECK(label_is_valid(&labels));
     label_clear(&labels);
 }
@@ -329,7 +330,8 @@ TEST(threads_leave_in_any_order)
     REQUIRE(labels.settled == 5);
     for (size_t i = 0; i < sizeof want; i++)
         CHECK_INT(label_at(&labels, i)->label, want[i]);
-    marks_take(&labels, NULL, false);
+    struct marks_at at = {.labels = &labels};
+    marks_take(&at);
     CHECK(label_is_valid(&labels));
     label_clear(&labels);
 }

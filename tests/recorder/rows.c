@@ -95,6 +95,25 @@ static void drop_curve(struct rows *rows, const struct row *what)
         remember(rows, SCH_CURVE, i);
 }
 
+/* All rows of a table whose first cell is this. */
+static void drop_rows(struct rows *rows, enum sch_statement which, int64_t key)
+{
+    struct row_table *table = &rows->tables[which];
+    size_t kept = 0, before = table->count;
+    for (size_t i = 0; i < before; i++) {
+        if (table->rows[i].at[0] == key)
+            free_row(&table->rows[i]);
+        else
+            table->rows[kept++] = table->rows[i];
+    }
+    table->count = kept;
+    if (kept != before) {
+        map_clear(&table->by_key);
+        for (size_t i = 0; i < kept; i++)
+            remember(rows, which, i);
+    }
+}
+
 static void end_segment(struct rows *rows, const struct row *end)
 {
     for (size_t i = 0; i < rows->tables[SCH_SEGMENT].count; i++) {
@@ -112,6 +131,11 @@ static void end_segment(struct rows *rows, const struct row *end)
 static void put(struct rows *rows, enum sch_statement which, struct row *row)
 {
     struct row_table *table = &rows->tables[which];
+    if (which == SCH_PHASE_DROP || which == SCH_PHASE_DEVICE_DROP) {
+        drop_rows(rows, which == SCH_PHASE_DROP ? SCH_PHASE : SCH_PHASE_DEVICE, row->at[0]);
+        free_row(row);
+        return;
+    }
     if (which == SCH_CURVE_DROP || which == SCH_SEGMENT_END) {
         if (which == SCH_CURVE_DROP)
             drop_curve(rows, row);

@@ -1,0 +1,236 @@
+/* Phases as rows, from events: how they nest and merge, their numbers, what is there before a
+ * recorder is killed. */
+#include <string.h>
+
+#include "phases.h"
+#include "state_process.h"
+#include "test.h"
+
+static void check(const char *marks, bool flushes, const char *want)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    feed.flushes = flushes;
+    phases_marks(&feed, marks);
+    phases_end(&feed);
+    CHECK_STR(phases_text(&feed.rows, 1), want);
+    CHECK_INT(rows_lost(&feed.rows, "fact"), 0);
+    phases_clear(&feed);
+}
+
+#define PHASES(marks, want)                                                                        \
+    do {                                                                                           \
+        check(marks, false, want);                                                                 \
+        check(marks, true, want);                                                                  \
+    } while (0)
+
+TEST(nested_and_merged)
+{
+    PHASES("2{z f l b o}", ". 0: z . f l b a o 1: . z . f l b a o -: .");
+    PHASES("z F1() F2() l B( F5() F6() ) o", ". 0: z . f l b( r r ) a o -: .");
+    PHASES("O( z f l b z f l b )", ". 0: o( z f l b z f l b ) -: .");
+    PHASES("z f l b S(O())", ". 0: z . f l b a o -: .");
+    PHASES("F( B() ) l b o", ". 0: f( b ) l b a o -: .");
+    PHASES("z F()! z f l B()! f", ". 0: z . f! . z . f l b! . f .");
+}
+
+TEST(phases_of_the_program)
+{
+    PHASES("2{U( z f l b o )}", ". 0: U( z f l b a o ) -: . 1: U( z f l b a o ) -: .");
+    PHASES("U( 2{z f l b o} )", ". U( z f l b a o z f l b a o ) .");
+    PHASES("z F( U() ) U( l ) b o", ". 0: z . f( U ) l U( l ) l b a o -: .");
+    PHASES("z f l B( U( F5() ) ) O( U( f ) )", ". 0: z . f l b( U( r ) ) a o( U( f ) ) -: .");
+}
+
+TEST(marks_that_are_left_open)
+{
+    PHASES("z f l B( F5(", ". 0: z . f l b( r )");
+}
+
+/* begin_seq, end_seq and ordinals */
+TEST(numbers)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    feed.bytes = 0;
+    phases_marks(&feed, "z f z");
+    /* The gaps had no events, but time passed: each has a number of its own. */
+    phases_end(&feed);
+    CHECK_STR(phases_text(&feed.rows, 1), ". 0: z . f . z");
+    static const int64_t want[][3] = {{1, 1, 0}, {2, 3, 0}, {4, 4, 0},
+                                      {5, 6, 0}, {7, 7, 1}, {8, 9, 1}};
+    static const char *const names[] = {"other",   "zero_grad", "other",
+                                        "forward", "other",     "zero_grad"};
+    size_t nth[2] = {0};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        size_t *at = strcmp(names[i], "other") ? &nth[1] : &nth[0];
+        bool forward = strcmp(names[i], "forward") == 0;
+        const struct row *row = rows_phase(&feed.rows, names[i], forward ? 0 : (*at)++);
+        REQUIRE(row != NULL);
+        CHECK_INT(row->at[PHASE_BEGIN_SEQ], want[i][0]);
+        CHECK_INT(row->at[PHASE_END_SEQ], want[i][1]);
+        CHECK_INT(row->at[PHASE_ORDINAL], want[i][2]);
+    }
+    phases_clear(&feed);
+}
+
+TEST(own_steps_win)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    for (uint64_t step = 7; step < 9; step++) {
+        feed_step(&feed.feed, step);
+        phases_marks(&feed, "z f l b o");
+        feed_event(&feed.feed, (struct event){.kind = EVENT_STEP_END});
+    }
+    phases_end(&feed);
+    CHECK_STR(phases_text(&feed.rows, 1), ". 7: . z . f l b a o . -: . 8: . z . f l b a o .");
+    phases_clear(&feed);
+}
+
+/* A recorder that is killed leaves what the last commit had. */
+TEST(what_a_commit_leaves)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    phases_marks(&feed, "z f l b o Fen2() z F(");
+    feed_flush(&feed.feed);
+    CHECK_STR(phases_text(&feed.rows, 1), ". 0: z . f l b a o 1: . n . z . f*");
+    phases_marks(&feed, ") l B(");
+    feed_flush(&feed.feed);
+    CHECK_STR(phases_text(&feed.rows, 1), ". 0: z . f l b a o 1: . n . z . f l b*");
+    /* the module that was guessed to run without gradients only does not */
+    phases_marks(&feed, ") o F2() l b o");
+    feed_flush(&feed.feed);
+    CHECK_STR(phases_text(&feed.rows, 1),
+              ". 0: z . f l b a o -: . e 1: . z . f l b a o 2: . f l b a o -: .*");
+    phases_end(&feed);
+    phases_clear(&feed);
+}
+
+TEST(a_thread_beside)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    phases_marks(&feed, "z");
+    feed.feed.thread = 200;
+    feed_phase(&feed.feed, feed.name);
+    int64_t seq = feed_alloc(&feed.feed, feed.heap, 0x10000, 8);
+    feed.feed.thread = 100;
+    phases_marks(&feed, "f l b o");
+    feed.feed.thread = 200;
+    feed_phase_end(&feed.feed, feed.name);
+    phases_end(&feed);
+    CHECK_STR(phases_text(&feed.rows, 1), ". 0: z . -: U 0: f l b a o -: .");
+    const struct row *own = rows_phase(&feed.rows, "mine", 0);
+    CHECK_STR(own->text[PHASE_SCOPE], "thread");
+    const struct row *block = rows_find(&feed.rows, SCH_ALLOCATION_PHASE, 1, &seq);
+    REQUIRE(block != NULL);
+    CHECK_INT(block->at[1], own->at[0]);
+    phases_clear(&feed);
+}
+
+TEST(phases_that_were_open_before)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    phases_marks(&feed, "U( U( z f ) l b o )");
+    phases_end(&feed);
+    CHECK_STR(phases_text(&feed.rows, 1), ". 0: U( U( z f l ) l b a o ) -: .");
+    phases_clear(&feed);
+}
+
+TEST(a_thread_that_is_gone)
+{
+    struct phases_feed feed;
+    uint32_t threads[4];
+    phases_begin(&feed);
+    phases_marks(&feed, "z f B( F5(");
+    CHECK_INT(state_open_threads(feed.feed.process, threads, 4), 1);
+    CHECK_INT(threads[0], 100);
+    state_thread_end(feed.feed.process, 100, feed.feed.now);
+    CHECK_INT(state_open_threads(feed.feed.process, threads, 4), 0);
+    feed.sink.open_count = 0;
+    phases_marks(&feed, "z f l b o");
+    phases_end(&feed);
+    CHECK_STR(phases_text(&feed.rows, 1), ". 0: z . f l b!( r ) . z . f l b a o -: .");
+    CHECK_INT(rows_anomalies(&feed.rows, "mark end without begin"), 0);
+    phases_clear(&feed);
+}
+
+TEST(marks_that_were_lost)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    phases_marks(&feed, "z F(");
+    struct state_loss loss = {.first_ns = feed.feed.now, .last_ns = feed.feed.now};
+    loss.by_kind[EVENT_EXIT] = 3;
+    state_lost(feed.feed.process, &loss);
+    feed.sink.open_count = 0;
+    phases_marks(&feed, "z f l b o");
+    feed_event(&feed.feed, (struct event){.kind = EVENT_EXIT, .size = MARK_FORWARD, .a = 1});
+    phases_end(&feed);
+    CHECK_STR(phases_text(&feed.rows, 1), ". 0: z . f! . z . f l b a o -: .");
+    CHECK_INT(rows_anomalies(&feed.rows, "mark end without begin"), 1); /* how many, not which */
+    phases_clear(&feed);
+}
+
+TEST(where_the_peak_was)
+{
+    struct phases_feed feed;
+    struct state_totals totals;
+    phases_begin(&feed);
+    phases_marks(&feed, "z f l b o z F() U(");
+    feed_alloc(&feed.feed, feed.heap, 0x100000, 1 << 20);
+    feed_free(&feed.feed, feed.heap, 0x100000);
+    phases_marks(&feed, ") F(");
+    feed_alloc(&feed.feed, feed.heap, 0x100000, 2 << 20);
+    feed_free(&feed.feed, feed.heap, 0x100000);
+    phases_marks(&feed, ")1 b o");
+    phases_end(&feed);
+    state_totals(feed.feed.state, &totals);
+    CHECK_STR(totals.peak_phase, "forward");
+    CHECK_INT(totals.peak_step, 1);
+    phases_clear(&feed);
+}
+
+TEST(ends_of_nothing)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    feed_event(&feed.feed, (struct event){.kind = EVENT_EXIT, .size = MARK_FORWARD});
+    feed_event(&feed.feed, (struct event){.kind = EVENT_ENTER, .size = 77});
+    feed_event(&feed.feed, (struct event){.kind = EVENT_EXIT, .size = 77});
+    phases_marks(&feed, "z");
+    phases_end(&feed);
+    CHECK_STR(phases_text(&feed.rows, 1), ". 0: z .");
+    CHECK_INT(rows_anomalies(&feed.rows, "unknown event"), 2);
+    CHECK_INT(rows_anomalies(&feed.rows, "mark end without begin"), 1);
+    phases_clear(&feed);
+}
+
+TEST(sources)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    uint32_t texts[] = {feed_string(&feed.feed, "torch"), feed_string(&feed.feed, "python stacks"),
+                        feed_string(&feed.feed, "no CUDA"), feed_string(&feed.feed, "no history")};
+    for (size_t i = 0; i < 8; i++)
+        feed_event(&feed.feed, (struct event){.kind = EVENT_MARK,
+                                              .flags = EVENT_F_SOURCE,
+                                              .name = texts[i % 4],
+                                              .a = i % 4 > 1});
+    phases_end(&feed);
+    const struct row *row = rows_find(&feed.rows, SCH_PROCESS, 1, (const int64_t[]){1});
+    CHECK_STR(row->text[11], "torch, python stacks");
+    CHECK_STR(row->text[12], "no CUDA; no history");
+    CHECK_INT(feed.rows.tables[SCH_MARK].count, 0);
+    phases_clear(&feed);
+}
+
+TEST_MAIN(TEST_CASE(nested_and_merged), TEST_CASE(phases_of_the_program),
+          TEST_CASE(marks_that_are_left_open), TEST_CASE(numbers), TEST_CASE(own_steps_win),
+          TEST_CASE(what_a_commit_leaves), TEST_CASE(a_thread_beside),
+          TEST_CASE(phases_that_were_open_before), TEST_CASE(a_thread_that_is_gone),
+          TEST_CASE(marks_that_were_lost), TEST_CASE(where_the_peak_was),
+          TEST_CASE(ends_of_nothing), TEST_CASE(sources))
