@@ -266,48 +266,56 @@ enum label_result label_enter(struct labels *labels, const struct label_mark *ma
     return LABEL_MADE;
 }
 
-/* What outlives the node around it goes on beside it. */
-static void outlive(struct labels *labels, uint32_t at, uint32_t around)
+/* The node at this place of `open` goes on inside of what is below it there: as another record, so
+ * that the stretches before stay where they were. Without memory it stays inside of what has ended.
+ */
+static void go_on(struct labels *labels, size_t place)
 {
-    struct label_node *node = &labels->nodes[at], *gone = &labels->nodes[around];
-    if (node->parent == around) {
-        node->parent = gone->parent;
-        labels->nodes[gone->parent].refs++;
-        gone->refs--;
-    }
-    if (node->owner != around)
+    uint32_t old = labels->open[place], at = take_node(labels);
+    if (!at)
         return;
-    if (node->kind != LABEL_USER)
-        unlink_child(labels, at);
-    node->owner = gone->owner;
-    labels->nodes[gone->owner].refs++;
-    gone->refs--;
+    struct label_node *node = &labels->nodes[at], *before = &labels->nodes[old];
+    node->id = before->id;
+    node->identity = before->identity;
+    node->user = before->user;
+    node->thread = before->thread;
+    node->kind = before->kind;
+    node->flags = before->flags;
+    node->under_backward = before->under_backward;
+    node->under_step = before->under_step;
+    node->has_step = before->has_step;
+    node->parent = place ? labels->open[place - 1] : LABEL_ROOT;
+    node->owner = owner_of(labels, node->parent);
+    labels->nodes[node->parent].refs++;
+    labels->nodes[node->owner].refs++;
     if (node->kind != LABEL_USER)
         link_child(labels, at);
+    before->open = false;
+    labels->open[place] = at;
+    drop_ref(labels, old);
 }
 
 /* Takes it out of `open`, wherever it stands. It keeps the reference for being open. */
 static void close_node(struct labels *labels, size_t place)
 {
     struct label_node *node = &labels->nodes[labels->open[place]];
-    for (size_t i = place + 1; i < labels->open_count; i++)
-        outlive(labels, labels->open[i], labels->open[place]);
-    memmove(&labels->open[place], &labels->open[place + 1],
-            (labels->open_count - place - 1) * sizeof *labels->open);
-    labels->open_count--;
     labels->open_marks -= node->kind != LABEL_USER;
     node->open = false;
+    labels->open_count--;
+    memmove(&labels->open[place], &labels->open[place + 1],
+            (labels->open_count - place) * sizeof *labels->open);
+    for (size_t i = place; i < labels->open_count; i++)
+        go_on(labels, i);
 }
 
 static void close_mark(struct labels *labels, size_t place, const struct label_mark *mark)
 {
     uint32_t at = labels->open[place];
-    struct label_node *node = &labels->nodes[at];
-    node->exit_flags = (uint8_t)mark->flags;
-    node->exception = mark->exception;
+    labels->nodes[at].exit_flags = (uint8_t)mark->flags;
+    labels->nodes[at].exception = mark->exception;
     close_node(labels, place);
-    if (node->exception)
-        labels->nodes[node->owner].children_epoch++;
+    if (mark->exception)
+        labels->nodes[labels->nodes[at].owner].children_epoch++;
     label_step_ended(labels, at);
 }
 

@@ -71,7 +71,7 @@ struct label_before { /* what came before, of the children of an owner that are 
 };
 
 struct label_node {
-    uint64_t id; /* never used again; 0 = a free record */
+    uint64_t id; /* of what began; 0 = a free record */
     uint64_t identity;
     uint64_t user; /* of a LABEL_USER the caller's own number; of a scaler its optimizer */
     uint32_t parent, owner;

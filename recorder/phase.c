@@ -347,15 +347,18 @@ void phase_end_thread(struct state_process *process, uint32_t thread, int64_t ns
 void phase_end_all(struct state_process *process, int64_t ns)
 {
     struct phases *phases = &process->phases;
+    if (phases->timeline)
+        timeline_stop(process, ns);
     while (phases->stack_count)
         end_stack(process, &phases->stacks[phases->stack_count - 1], ns, "process end");
     phase_fold_windows(process);
     heap_compare_totals(process);
-    phase_before(process, ns);
-    if (phases->timeline)
+    if (phases->timeline) {
         timeline_end(process, ns);
-    else
-        end_other(process, process->state->seq, ns, "process end");
+        return;
+    }
+    phase_before(process, ns);
+    end_other(process, process->state->seq, ns, "process end");
 }
 
 /* ---- steps ---- */

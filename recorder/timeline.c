@@ -239,6 +239,8 @@ void timeline_user_end(struct state_process *process, const struct phase *phase,
     user->end_seq = seq;
     user->end_ns = ns;
     user->ended = ended;
+    if (timeline->labels.ended)
+        return;
     reserve(process);
     after_boundary(process, label_user_end(&timeline->labels, user->node, seq + 1, ns));
 }
@@ -288,10 +290,15 @@ void timeline_flush(struct state_process *process, bool commit)
     timeline_write_guess(process, &now);
 }
 
+void timeline_stop(struct state_process *process, int64_t ns)
+{
+    timeline_before(process, ns);
+    phase_fold_windows(process);
+    label_end(&process->phases.timeline->labels);
+}
+
 void timeline_end(struct state_process *process, int64_t ns)
 {
-    struct timeline *timeline = process->phases.timeline;
-    label_end(&timeline->labels);
     struct timeline_end end = at_present(process, process->state->seq + 1, ns);
     timeline_write_settled(process, &end);
     timeline_close_all(process, &end);

@@ -64,7 +64,8 @@ struct timeline_user { /* a phase of the program's own */
     int64_t begin_seq, begin_ns;
     int64_t end_seq, end_ns; /* BATCH_NULL while it is open */
     const char *ended;
-    bool placed; /* parent, ordinal and step were given */
+    bool written; /* its row says how it ended */
+    bool placed;  /* parent, ordinal and step were given */
 };
 
 struct timeline_item { /* a phase that a stretch is in */
@@ -128,6 +129,9 @@ void timeline_user_end(struct state_process *process, const struct phase *phase,
 void timeline_step(struct state_process *process, int64_t seq, int64_t ns);
 /* Marks of a thread that is gone; or (0) of all, after a loss. */
 void timeline_drop(struct state_process *process, uint32_t thread, int64_t ns);
+/* The end of the process: first no mark comes any more, then, when its own phases have ended, all
+ * is written. */
+void timeline_stop(struct state_process *process, int64_t ns);
 void timeline_end(struct state_process *process, int64_t ns);
 size_t timeline_threads(const struct timeline *timeline, uint32_t *threads, size_t count,
                         size_t max);

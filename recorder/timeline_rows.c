@@ -39,12 +39,12 @@ static bool items_of(struct timeline *timeline, const struct label_stretch *stre
     while (count) {
         const struct label_node *node = label_node(labels, timeline->path[--count]);
         struct timeline_item item = {.node = node->id, .label = (enum label)node->label};
-        if (node->kind == LABEL_USER)
+        bool user = node->kind == LABEL_USER;
+        if (user)
             item = (struct timeline_item){.user = (size_t)node->user + 1};
         else if (item.label == around)
             continue;
-        else
-            around = item.label;
+        around = user ? LABEL_COUNT : item.label;
         if (!add_item(timeline, item))
             return false;
     }
@@ -68,9 +68,10 @@ static bool continues(const struct timeline_open *open, const struct timeline_it
 {
     if (open->failed || open->user != item->user)
         return false;
-    if (item->user || (item->node && open->node == item->node))
+    if (item->user)
         return true;
-    return open->label == item->label && open->step == step;
+    bool same = item->node && open->node == item->node;
+    return open->label == item->label && (same || open->step == step);
 }
 
 /* ---- parts ---- */
@@ -190,8 +191,10 @@ static void close_down(struct state_process *process, struct timeline_writer *wr
         put_phase(process, open, end, open->failed ? "exception" : ended);
         if (writer->count && !fold_parts(open - 1, open->parts, open->part_count))
             note_owed(process, OWED_FACT, 1);
-        if (open->user && !writer->guesses && users[open->user - 1].over)
-            users[open->user - 1].used = false;
+        if (!open->user || writer->guesses)
+            continue;
+        users[open->user - 1].written = users[open->user - 1].end_seq != BATCH_NULL;
+        users[open->user - 1].used = !users[open->user - 1].over;
     }
 }
 
@@ -351,14 +354,21 @@ static void place(struct state_process *process, struct timeline_writer *writer,
     }
 }
 
-/* No later stretch is in it. */
-static void release_user(struct timeline *timeline, size_t number)
+/* No later stretch is in it. Where phases cross, none at all may have been: then it has no row that
+ * says how it ended. */
+static void release_user(struct state_process *process, size_t number)
 {
+    struct timeline *timeline = process->phases.timeline;
     struct timeline_user *user = &timeline->users[number - 1];
     user->over = true;
     for (size_t i = 0; i < timeline->writer.count; i++)
         if (timeline->writer.open[i].user == number)
             return; /* it is closed with the next stretch that has a number */
+    if (!user->written) {
+        struct timeline_open open = {.user = number, .parent = BATCH_NULL, .step = BATCH_NULL};
+        open_user(process, &timeline->writer, &open);
+        put_user(process, &open);
+    }
     user->used = false;
 }
 
@@ -384,7 +394,7 @@ static void take(struct state_process *process, struct timeline_writer *writer, 
     if (top && !fold_parts(top, stretch->parts, stretch->part_count))
         note_owed(process, OWED_FACT, 1);
     if (label->closed && closed->kind == LABEL_USER && !writer->guesses)
-        release_user(timeline, (size_t)closed->user + 1);
+        release_user(process, (size_t)closed->user + 1);
 }
 
 static int64_t end_of(const struct timeline *timeline, size_t index,

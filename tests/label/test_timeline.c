@@ -36,7 +36,7 @@ TEST(nested_and_merged)
 
 TEST(phases_of_the_program)
 {
-    PHASES("2{U( z f l b o )}", ". 0: U( z f l b a o ) -: . 1: U( z f l b a o ) -: .");
+    PHASES("2{U( z f l b o )}", ". 0: U( z f l b a o ) 1: . U( z f l b a o ) -: .");
     PHASES("U( 2{z f l b o} )", ". U( z f l b a o z f l b a o ) .");
     PHASES("z F( U() ) U( l ) b o", ". 0: z . f( U ) l U( l ) l b a o -: .");
     PHASES("z f l B( U( F5() ) ) O( U( f ) )", ". 0: z . f l b( U( r ) ) a o( U( f ) ) -: .");
