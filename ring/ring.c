@@ -118,7 +118,14 @@ static void sleep_for_progress(struct ring_shared *ring, uint32_t seen)
     atomic_fetch_sub(&ring->waiters, 1);
 }
 
-/* Waits for room as long as the recorder moves; RING_PUSHED, or what the mode says. On a machine
+static enum ring_push drop(struct ring_shared *ring, const struct event *event)
+{
+    atomic_fetch_add_explicit(&ring->dropped[event->kind & 15], 1, memory_order_relaxed);
+    return RING_DROPPED;
+}
+
+/* Waits for room as long as the recorder moves; RING_PUSHED, or what the mode says. One that gets a
+ * ticket and is fenced has been counted as late, and is not counted as dropped, too. On a machine
  * with too much to do a producer may sleep longer than it asked for, and so does the recorder: time
  * alone does not tell that it hangs, so it must have been looked at often enough, too. */
 static enum ring_push wait_for_room(struct ring_shared *ring, const struct event *event,
@@ -133,7 +140,7 @@ static enum ring_push wait_for_room(struct ring_shared *ring, const struct event
             return tried == TRY_PUSHED ? RING_PUSHED : RING_DROPPED;
         uint32_t mode = atomic_load(&ring->mode);
         if (mode != RING_OPEN)
-            return mode == RING_CLOSED ? RING_OFF : RING_DROPPED;
+            return mode == RING_CLOSED ? RING_OFF : drop(ring, event);
         if (ring_recorder_died(ring)) {
             ring_close(ring);
             return RING_OFF;
@@ -165,9 +172,7 @@ enum ring_push ring_push_slow(struct ring_shared *ring, const struct event *even
             ring_close(ring);
             mode = RING_CLOSED;
         }
-        result = mode == RING_CLOSED ? RING_OFF : RING_DROPPED;
+        result = mode == RING_CLOSED ? RING_OFF : drop(ring, event);
     }
-    if (result == RING_DROPPED)
-        atomic_fetch_add_explicit(&ring->dropped[event->kind & 15], 1, memory_order_relaxed);
     return result;
 }

@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -132,6 +133,31 @@ TEST(closing_wakes_who_waits)
     ring_destroy(ring, BITS, ARENA_BYTES);
 }
 
+/* The slot that it waits for is fenced for its very ticket: as if it had been interrupted for a
+ * second between taking the ticket and publishing. */
+TEST(who_waited_and_was_fenced_counts_as_late_and_not_as_dropped)
+{
+    struct ring_shared *ring = new_ring(BITS);
+    struct ring_reader reader;
+    struct waiter waiter = {ring, 1, 0};
+    struct event out[SLOTS];
+    uint64_t lost[16];
+    pthread_t thread;
+    ring_reader_init(&reader, ring);
+    fill(ring);
+    REQUIRE(pthread_create(&thread, NULL, push_all, &waiter) == 0);
+    while (atomic_load(&ring->waiters) == 0 && atomic_load(&ring->mode) == RING_OPEN)
+        sched_yield();
+    REQUIRE(take_whole(&reader, out, SLOTS) == SLOTS);
+    __atomic_store_n(&ring_slots(ring)[0].word, RING_FENCED | (SLOTS + 1), __ATOMIC_RELEASE);
+    ring_reader_release(&reader);
+    pthread_join(thread, NULL);
+    CHECK_INT(waiter.pushed, 0);
+    CHECK_INT(atomic_load(&ring->late), 1);
+    CHECK_INT(ring_reader_losses(&reader, lost), 0);
+    ring_destroy(ring, BITS, ARENA_BYTES);
+}
+
 /* Creates `count` rings, writes their descriptors' numbers into the pipe and waits to be killed. */
 static void be_a_recorder(int tell, int count)
 {
@@ -208,5 +234,7 @@ TEST(a_ring_given_up_is_not_marked_when_its_thread_ends)
 TEST_MAIN(TEST_CASE(without_progress_it_drops_and_counts_by_kind),
           TEST_CASE(it_opens_again_when_half_is_free),
           TEST_CASE(it_waits_as_long_as_the_drain_moves), TEST_CASE(a_closed_ring_is_off_at_once),
-          TEST_CASE(closing_wakes_who_waits), TEST_CASE(a_killed_recorder_turns_all_its_rings_off),
+          TEST_CASE(closing_wakes_who_waits),
+          TEST_CASE(who_waited_and_was_fenced_counts_as_late_and_not_as_dropped),
+          TEST_CASE(a_killed_recorder_turns_all_its_rings_off),
           TEST_CASE(a_ring_given_up_is_not_marked_when_its_thread_ends))
