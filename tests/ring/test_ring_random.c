@@ -52,6 +52,19 @@ static struct event event_of(const struct producer *self, uint64_t i)
     return event;
 }
 
+/* A producer that is interrupted stands still for some looks of the drain: where it stood between
+ * its ticket and its publishing, that is long enough to be fenced. */
+static _Atomic uint64_t looks;
+static _Atomic bool drained;
+
+static void stand_still(int number)
+{
+    uint64_t until = atomic_load(&looks) + 12;
+    (void)number;
+    while (atomic_load(&looks) < until && !atomic_load(&drained))
+        sched_yield();
+}
+
 /* ---- producers ---- */
 
 /* A ticket as ring_try takes it; false when the ring is full. */
@@ -165,9 +178,13 @@ static bool look(struct drain *drain, bool dead)
 
 /* Until all are done and nothing is left. Whoever waits for room is given some, or told that the
  * drain lives. */
-static void drain_all(struct drain *drain, struct producer *const *producers, int count)
+static void drain_all(struct drain *drain, struct producer *const *producers, int count,
+                      const pthread_t *threads)
 {
     for (;;) {
+        atomic_fetch_add(&looks, 1);
+        if (threads && drain->hurry && test_random(&drain->seed) % 16 == 0)
+            pthread_kill(threads[test_random(&drain->seed) % (uint64_t)count], SIGUSR1);
         bool done = true;
         for (int i = 0; i < count; i++)
             done &= atomic_load_explicit(&producers[i]->made, memory_order_acquire) ==
@@ -183,6 +200,7 @@ static void drain_all(struct drain *drain, struct producer *const *producers, in
             sched_yield();
     }
     ring_reader_release(&drain->reader);
+    atomic_store(&drained, true);
 }
 
 static struct drain *new_drain(struct ring_shared *ring, uint64_t seed, bool hurry)
@@ -247,6 +265,8 @@ static void check_account(const struct drain *drain, const struct sums *sums)
 
 /* ---- cases ---- */
 
+static uint64_t total_late; /* producers that were fenced inside of ring_push, in this case */
+
 static void run_threads(uint64_t seed, int count, uint64_t events, unsigned odd)
 {
     struct ring_shared *ring = new_ring(BITS);
@@ -254,6 +274,8 @@ static void run_threads(uint64_t seed, int count, uint64_t events, unsigned odd)
     struct producer *producers[MAX_PRODUCERS];
     struct sums sums = {0};
     pthread_t threads[MAX_PRODUCERS];
+    atomic_store(&drained, false);
+    signal(SIGUSR1, stand_still);
     for (int i = 0; i < count; i++) {
         producers[i] = calloc(1, sizeof *producers[i]);
         REQUIRE(producers[i] != NULL);
@@ -264,7 +286,7 @@ static void run_threads(uint64_t seed, int count, uint64_t events, unsigned odd)
         producers[i]->odd = odd;
         REQUIRE(pthread_create(&threads[i], NULL, produce, producers[i]) == 0);
     }
-    drain_all(drain, producers, count);
+    drain_all(drain, producers, count, threads);
     for (int i = 0; i < count; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < count; i++) {
@@ -274,6 +296,7 @@ static void run_threads(uint64_t seed, int count, uint64_t events, unsigned odd)
     check_account(drain, &sums);
     if (odd == 0)
         CHECK_INT(drain->reader.skipped + drain->torn, 0);
+    total_late += atomic_load(&ring->late) - sums.outcome[LATE];
     free(drain);
     ring_destroy(ring, BITS, ARENA_BYTES);
 }
@@ -289,6 +312,7 @@ TEST(threads_that_are_late_or_never_publish)
 {
     for (uint64_t seed = 11; seed <= 16; seed++)
         run_threads(seed, 4, 2500, 1200);
+    printf("     %d fenced on their way\n", (int)total_late);
 }
 
 TEST(one_thread_that_is_often_late)
@@ -366,7 +390,7 @@ TEST(forked_children_have_their_own_rings)
     pthread_t thread;
     REQUIRE(pthread_create(&thread, NULL, produce, parent) == 0);
     for (int i = 0; i <= CHILDREN; i++) /* one after the other: the later ones wait for room */
-        drain_all(drains[i], (struct producer *const[]){&all[i]}, 1);
+        drain_all(drains[i], (struct producer *const[]){&all[i]}, 1, NULL);
     pthread_join(thread, NULL);
     for (int i = 0; i <= CHILDREN; i++) {
         struct sums sums = {0};
