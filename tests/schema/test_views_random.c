@@ -137,7 +137,7 @@ static void put_keyframe(const struct process *all)
 {
     for (int p = 0; p < PROCESSES; p++)
         for (int i = 0; i < all[p].count; i++)
-            put("INSERT INTO keyframe VALUES(%d,%d);\n", seq, all[p].living[i]);
+            put("INSERT OR IGNORE INTO keyframe VALUES(%d,%d);\n", seq, all[p].living[i]);
 }
 
 static void begin_run(struct process *all)
@@ -216,13 +216,13 @@ static struct db *random_run(uint64_t first_seed, int events)
     for (int i = 0; i < events; i++) {
         struct process *p = &all[below(PROCESSES)];
         int what = below(20);
-        if (what < 14)
+        if (what < 11)
             change_block(p);
-        else if (what < 18)
+        else if (what < 16)
             change_phase(p);
         else
             change_step(p);
-        if (below(events / 4 + 1) == 0)
+        if (below(40) == 0)
             put_keyframe(all);
     }
     for (int p = 0; p < PROCESSES - 1; p++) /* the last one's phases stay open */
@@ -400,8 +400,8 @@ TEST(small_runs)
 
 TEST(runs)
 {
-    for (uint64_t i = 101; i <= 106; i++)
-        check_run(i, 700);
+    for (uint64_t i = 101; i <= 114; i++)
+        check_run(i, 300);
 }
 
 TEST_MAIN(TEST_CASE(small_runs), TEST_CASE(runs))
