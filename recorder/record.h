@@ -50,6 +50,9 @@ struct record_result {
 int record_run(const struct record_options *options, struct record_result *result);
 void record_result_clear(struct record_result *result);
 
+/* EVENT_FORMAT, for commands, which do not see the ring. */
+unsigned record_event_format(void);
+
 /* Ends this process as the recorded one ended, but without a core file of our own. */
 _Noreturn void record_die_by(int signal);
 

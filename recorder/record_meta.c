@@ -10,6 +10,11 @@
 #include "event.h"
 #include "process.h"
 
+unsigned record_event_format(void)
+{
+    return EVENT_FORMAT;
+}
+
 static void put_text(struct batch *batch, const char *key, const char *value)
 {
     batch_put(batch, SCH_META, "ss", key, value);

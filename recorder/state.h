@@ -26,6 +26,7 @@
 #include "arena.h"
 #include "batch.h"
 #include "event.h"
+#include "state_totals.h"
 
 struct state;
 struct state_process;
@@ -105,17 +106,6 @@ struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit);
 
 /* ---- totals, for the summary at the end and the progress line ---- */
 
-struct state_totals {
-    uint64_t events, allocs, frees, living, lost, torn, anomalies;
-    uint64_t allocated;      /* now, all processes and devices */
-    uint64_t peak_allocated; /* the highest of one process on one device */
-    int64_t peak_process;
-    int64_t peak_device; /* device.id */
-    int64_t peak_seq;
-    int64_t peak_step; /* BATCH_NULL */
-    char peak_phase[64];
-    char peak_device_name[32]; /* "cpu", "cuda:0" */
-};
 void state_totals(const struct state *state, struct state_totals *out);
 
 #endif

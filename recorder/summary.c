@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "batch.h"
 #include "clock.h"
 #include "human.h"
 #include "process.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "buf.h"
-#include "state.h"
+#include "state_totals.h"
 
 struct summary {        /* all zero is valid; summary_clear frees the texts */
     struct buf failure; /* why nothing was started; empty if it was */

@@ -119,7 +119,7 @@ void help_version(FILE *out)
     fprintf(out, "tidemark %s\n", TIDEMARK_VERSION);
     fprintf(out, "SQLite %s\n", db_sqlite_version());
     fprintf(out, "schema version %d\n", DB_VERSION);
-    fprintf(out, "event format %u\n", EVENT_FORMAT);
+    fprintf(out, "event format %u\n", record_event_format());
     if (strncmp(TIDEMARK_CUDA_PARTS, "none", 4) == 0)
         fprintf(out, "no CUDA parts in this build\n");
     else
