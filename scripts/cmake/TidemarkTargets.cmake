@@ -1,5 +1,7 @@
-# One static library for each folder. A folder sees its own headers and those of the folders that it
-# names in DEPS, and no others: a forbidden include fails to compile.
+# One static library for each folder. It sees its own headers and those of the folders that it names
+# in DEPS, and no others: a forbidden include fails to compile. DEPS are private for that: who links
+# a library links what is below it too, but sees of it the one folder only. What a folder may see is
+# written down in tests/lint/CMakeLists.txt, and tried there.
 
 set(TIDEMARK_WARNINGS
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
@@ -21,15 +23,23 @@ function(tidemark_library name)
   add_library(${name} STATIC ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE tidemark_options PUBLIC ${ARG_DEPS})
+  target_link_libraries(${name} PRIVATE tidemark_options ${ARG_DEPS})
 endfunction()
+
+# Tests see every folder, whatever they link. Behind all that they name themselves: samples/ has
+# headers of the same names.
+add_library(tidemark_headers INTERFACE)
+foreach(folder include base ring profiler schema recorder viewer-cli)
+  target_include_directories(tidemark_headers INTERFACE ${PROJECT_SOURCE_DIR}/${folder})
+endforeach()
 
 # tidemark_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT n] [ARGS ...]): a program on
 # tests/support, run by ctest. NAME is also the name of the executable.
 function(tidemark_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ARGS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE tidemark_options test_support ${ARG_DEPS})
+  target_link_libraries(${name} PRIVATE tidemark_options test_support ${ARG_DEPS}
+    tidemark_headers)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)

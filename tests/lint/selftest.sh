@@ -73,6 +73,15 @@ catches includes "only profiler/" recorder/drain.c '#include <cuda.h>'
 allows includes tests/bench/rows.c '#include <sqlite3.h>'
 allows includes samples/cuda/a.c '#include <cuda.h>'
 
+printf '%s\n' "$tree/viewer-cli" "$tree/recorder" "$tree/schema" "$tree/base" > "$work/paths"
+clean_tree
+touch "$tree/schema/db.h"
+expect 0 "headers tried" sh "$here/sees.sh" "$tree" "$cc" viewer-cli "$work/paths" "recorder schema base"
+expect 1 "can include schema/db.h" \
+    sh "$here/sees.sh" "$tree" "$cc" viewer-cli "$work/paths" "recorder base"
+expect 1 "cannot include ring/" \
+    sh "$here/sees.sh" "$tree" "$cc" viewer-cli "$work/paths" "recorder ring schema base"
+
 catches banned "strcpy: " viewer-cli/main.c 'void g(char *a) { strcpy(a, "x"); }'
 catches banned "sprintf: " recorder/drain.c 'void g(char *a) { sprintf(a, "%d", 1); }'
 catches banned "system: " viewer-cli/main.c 'int g(void) { return system ("ls"); }'
