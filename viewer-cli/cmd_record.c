@@ -79,7 +79,8 @@ static const struct option option_table[] = {
     {"no-stacks", 0, OPT_FLAG, offsetof(struct record_command, no_stacks), NULL,
      "do not record the Python call stack of each block", NULL, 0},
     {"phases", 0, OPT_CHOICE, offsetof(struct record_command, phases), "HOW",
-     "auto: find PyTorch's forward, loss, backward, ... (the default);\n"
+     "auto: find those of PyTorch, such as forward, loss\n"
+     "and backward (the default);\n"
      "off: only the phases that the program reports itself",
      phase_choices, 0},
     {0},

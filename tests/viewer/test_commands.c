@@ -88,6 +88,33 @@ TEST(tables_make_sense)
     }
 }
 
+/* A terminal of 80 columns breaks no line of any help. */
+static void check_width(FILE *file, const char *whose)
+{
+    char line[512];
+    rewind(file);
+    while (fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strlen(line) > 79)
+            CHECK_STR(line, whose);
+    }
+    fclose(file);
+}
+
+TEST(every_help_fits_into_80_columns)
+{
+    FILE *file = tmpfile();
+    REQUIRE(file != NULL);
+    help_overview(file);
+    check_width(file, "the overview");
+    for (const struct command *const *at = commands; *at; at++) {
+        file = tmpfile();
+        REQUIRE(file != NULL);
+        help_command(file, *at);
+        check_width(file, (*at)->name);
+    }
+}
+
 TEST(help_names_every_option)
 {
     for (const struct command *const *at = commands; *at; at++) {
@@ -181,6 +208,6 @@ TEST(a_recording_can_be_read_while_it_is_written)
 }
 
 TEST_MAIN(TEST_CASE(commands_are_found_or_hinted_at), TEST_CASE(tables_make_sense),
-          TEST_CASE(help_names_every_option), TEST_CASE(memory_may_run_out_in_any_report),
-          TEST_CASE(a_report_leaves_the_file_alone),
+          TEST_CASE(every_help_fits_into_80_columns), TEST_CASE(help_names_every_option),
+          TEST_CASE(memory_may_run_out_in_any_report), TEST_CASE(a_report_leaves_the_file_alone),
           TEST_CASE(a_recording_can_be_read_while_it_is_written))

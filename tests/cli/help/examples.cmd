@@ -2,7 +2,7 @@
 commands=$(tidemark --help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p' | grep -v tidemark)
 for command in $commands; do
     tidemark help "$command" >text || echo "$command: no help"
-    awk -v c="$command" 'length > 80 { print c ": long line: " $0 }' text
+    awk -v c="$command" 'length > 79 { print c ": long line: " $0 }' text
     sed -n 's/^  tidemark \([a-z]*\).*/\1/p' text | while read -r used; do
         tidemark help "$used" >/dev/null || echo "$command: its example uses $used"
     done
