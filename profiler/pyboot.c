@@ -3,12 +3,11 @@
  *
  * Py_AddPendingCall may be called from any thread without the GIL; the interpreter runs the call in
  * its main thread between two byte codes. The call executes python/tidemark/_boot.py in a
- * dictionary of its own. While torch is still being imported that does nothing; so it is queued
- * again at a later report, after twice as many reports each time: an import makes a handful of
- * them, and a helper that cannot start is not tried for ever.
+ * dictionary of its own. While torch is still being imported that does nothing, and it is queued
+ * again at a later attempt; a main thread that waits in C for ever never runs it.
  *
- *     IDLE --report number `next`--> QUEUED --ran, no helper--> IDLE, next doubled
- *       \--no Python, too often--> DONE <--the helper arrived--/
+ *     IDLE --attempt--> QUEUED --ran, no helper--> IDLE
+ *       \--no Python, or the last attempt--> DONE <--the helper arrived--
  */
 #include "pyboot.h"
 
@@ -22,13 +21,12 @@
 #include "dynlink.h"
 #include "notes.h"
 
-#define LAST_REPORT (1u << 20) /* no attempt after so many reports */
+#define ATTEMPTS 20u /* the last is at report 2^20 or so */
 
 enum boot_state { BOOT_IDLE, BOOT_QUEUED, BOOT_DONE };
 
 static _Atomic uint32_t state; /* enum boot_state */
-static _Atomic uint32_t reports;
-static _Atomic uint32_t next = 1;
+static _Atomic uint32_t attempts;
 static const char here; /* an address in this library */
 
 /* The interpreter that the program runs; found by name, for the program may have none. */
@@ -114,7 +112,6 @@ static int pending_call(void *unused)
     (void)unused;
     if (atomic_load(&state) == BOOT_QUEUED && helper_folder(folder, sizeof folder))
         run_boot(folder);
-    atomic_store(&next, atomic_load(&reports) * 2);
     atomic_compare_exchange_strong(&state, &queued, BOOT_IDLE);
     errno = saved;
     return 0;
@@ -122,28 +119,24 @@ static int pending_call(void *unused)
 
 static bool give_up(const char *why)
 {
-    uint32_t idle = BOOT_QUEUED;
-    if (atomic_compare_exchange_strong(&state, &idle, BOOT_DONE))
-        notes_why_not(why);
+    atomic_store(&state, BOOT_DONE);
+    notes_why_not(why);
     return true;
 }
 
 bool pyboot_try(void)
 {
     uint32_t idle = BOOT_IDLE;
-    uint32_t number = atomic_fetch_add(&reports, 1) + 1;
     if (atomic_load(&state) == BOOT_DONE)
         return true;
-    if (number < atomic_load(&next) || !atomic_compare_exchange_strong(&state, &idle, BOOT_QUEUED))
-        return false;
-    if (number > LAST_REPORT)
+    if (atomic_fetch_add(&attempts, 1) >= ATTEMPTS)
         return give_up("phases: the Python helper could not be started");
+    if (!atomic_compare_exchange_strong(&state, &idle, BOOT_QUEUED))
+        return false;
     if (!python.release && !find_python())
         return give_up("phases: the program has no CPython interpreter that can be reached");
-    if (!python.is_initialized() || python.add_pending_call(pending_call, NULL) != 0) {
-        atomic_store(&next, number * 2);
+    if (!python.is_initialized() || python.add_pending_call(pending_call, NULL) != 0)
         atomic_store(&state, BOOT_IDLE);
-    }
     return false;
 }
 

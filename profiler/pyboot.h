@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* At a first report of torch, where the loader's lock may be taken. True: nothing is left to do,
- * the helper is there, or there is no Python, or it was tried often enough. */
+/* An attempt, at one of torch's first reports, where the loader's lock may be taken. True: nothing
+ * is left to do: the helper is there, or there is no Python, or it was tried often enough. */
 bool pyboot_try(void);
 /* The helper says that it is there. */
 void pyboot_arrived(void);

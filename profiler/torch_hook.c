@@ -261,11 +261,16 @@ void oom_signed(int64_t size, int64_t allocated, int64_t reserved, struct c10_de
 /* ---- whether to report ---- */
 
 /* What is left to do at the first reports: until libc10 is found, and the Python helper is there
- * or was given up. */
+ * or was given up. It takes the loader's lock and more, so it is tried at the first report, the
+ * second, the fourth, and so on. */
 static _Atomic bool unsettled = true;
+static _Atomic uint32_t reports;
 
 static void settle(bool record)
 {
+    uint32_t number = atomic_fetch_add_explicit(&reports, 1, memory_order_relaxed) + 1;
+    if (number & (number - 1))
+        return;
     torch_hook_bind();
     bool booted = !record || pyboot_try();
     if (record && stacks_on && pyframes_start())
