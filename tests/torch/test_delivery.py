@@ -192,4 +192,5 @@ if __name__ == "__main__":
                  without_a_recorder, calls_where_nobody_records, other_customizations,
                  other_customizations_that_fail,
                  paths_are_left_alone, imports_that_come_to_nothing, imports_from_threads,
-                 virtual_environments, the_language_is_that_of_3_6, nothing_is_imported_at_the_start)
+                 virtual_environments, the_language_is_that_of_3_6,
+                 nothing_is_imported_at_the_start)

@@ -98,6 +98,14 @@ def what_stays_is_not_said_again():
     support.expect((STATE, "momentum_buffer of 0.weight") in names, True, names)
 
 
+def places_become_empty():
+    """Gradients that are None at a step, with the names that they had."""
+    empty = [e for e in recorded().of("tag") if e["b"] and not e["size"]]
+    support.expect(len(empty) > 0, True)
+    for event in empty:
+        support.expect((event["addr"], event["device"], event["name"] != ""), (0, "cpu", True))
+
+
 def equal_names_are_told_apart():
     names = {name for pairs in Lists(case("two models")).held.values() for category, name in pairs
              if category == PARAMETER and name.endswith("weight")}
@@ -162,7 +170,7 @@ def nothing_is_kept_alive():
 
 if __name__ == "__main__":
     support.main(each_kind_is_tagged, every_gradient_of_every_step_is_tagged,
-                 what_stays_is_not_said_again, equal_names_are_told_apart,
+                 what_stays_is_not_said_again, places_become_empty, equal_names_are_told_apart,
                  sparse_gradients_are_their_values, states_in_lists_are_found,
                  moved_parameters_are_followed,
                  parameters_that_no_optimizer_has, calls_by_hand_arrive, nothing_is_kept_alive)

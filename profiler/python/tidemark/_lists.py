@@ -75,10 +75,15 @@ class List(object):
             self.library.hold(self.number)
 
     def send(self, places):
-        places = places + [NOTHING] * (len(self.sent) - len(places))
+        """A place that becomes empty is sent as what it was, with no address and no bytes."""
+        known = len(self.sent)
+        places = [place if place[0] else NOTHING for place in places]
+        places += [NOTHING] * (known - len(places))
         for i, place in enumerate(places):
-            if i < len(self.sent) and self.sent[i] == place:
+            if place == (self.sent[i] if i < known else NOTHING):
                 continue
             address, size, heap, category, name = place
+            if not address:
+                heap, category, name = self.sent[i][2:]
             self.library.tag(self.number << 32 | i + 1, address, size, heap, category, name)
         self.sent = places

@@ -131,6 +131,16 @@ def replaced():
     mark("end")
 
 
+def without_gradient():
+    """A parameter that has a gradient in the first step only."""
+    net = nn.Sequential(nn.Linear(4, 4))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net(torch.randn(3, 4)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    optimizer.step()
+
+
 def by_hand():
     tensor = torch.zeros(10, 10)
     tell("by hand", tensor=tensor)
@@ -160,6 +170,6 @@ def by_hand():
 
 
 if __name__ == "__main__":
-    for case in (adam, steady, two_models, sparse, lbfgs, moved, replaced, by_hand):
+    for case in (adam, steady, two_models, sparse, lbfgs, moved, replaced, without_gradient, by_hand):
         case()
     json.dump(said, sys.stdout)
