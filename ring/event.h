@@ -46,7 +46,7 @@
  *
  * ENTER and EXIT are raw marks of what a framework does (enum mark_kind), which the recorder turns
  * into phases when later marks settle what they were. `identity` is the module's or optimizer's
- * own.
+ * own; of a scaler best that of the optimizer which it is asked to step: it may skip the step.
  *
  * TAG with b = list << 32 | place + 1 sets one place of a list of the process; it holds until it is
  * set again. Only TAGS_HOLD gives the blocks that live now at a list's ranges their tags: an
