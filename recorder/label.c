@@ -63,10 +63,11 @@ static void drop_ref(struct labels *labels, uint32_t at)
         struct label_node *node = &labels->nodes[at];
         uint32_t parent = node->parent, owner_at = node->owner;
         if (node->kind != LABEL_USER) {
-            /* Children are forgotten in order: the owner keeps what they add up to. */
+            /* Children are forgotten in order: the owner keeps what they add up to. Only one that
+             * no stretch ever had, for want of memory, can go before an older one. */
             struct label_node *owner = &labels->nodes[node->owner];
-            assert(owner->first == at);
-            owner->gone = label_advance(owner->gone, node);
+            if (owner->first == at)
+                owner->gone = label_advance(owner->gone, node);
             unlink_child(labels, at);
         }
         *node = (struct label_node){.next = labels->free_node};

@@ -130,6 +130,7 @@ struct label_optimizer {
     uint64_t in_step;  /* serial of the step that used it last */
     uint64_t last_use; /* number of its last unit so far */
     bool decided;      /* a unit of it was decided */
+    bool nameless;     /* known by a scaler that has skipped it each time */
 };
 
 struct label_steps { /* see label_steps.c */

@@ -66,7 +66,15 @@ static uint32_t optimizer_of_scaler(struct label_steps *steps, const struct labe
 {
     uint32_t own = find_optimizer(steps, node->identity);
     uint32_t inner = find_optimizer(steps, node->user);
-    uint32_t at = inner != LABEL_NO_OPTIMIZER ? inner : own;
+    uint32_t at = inner;
+    if (!node->has_step) {
+        at = get_optimizer(steps, node->identity);
+        if (own == LABEL_NO_OPTIMIZER && at != LABEL_NO_OPTIMIZER)
+            steps->optimizers[at].nameless = true;
+        return at;
+    }
+    if (at == LABEL_NO_OPTIMIZER && own != LABEL_NO_OPTIMIZER && steps->optimizers[own].nameless)
+        at = own;
     if (at == LABEL_NO_OPTIMIZER)
         at = get_optimizer(steps, node->user);
     bool room = steps->optimizers_by_identity.count < 2 * LABEL_MAX_MODULES;
@@ -74,6 +82,7 @@ static uint32_t optimizer_of_scaler(struct label_steps *steps, const struct labe
         /* Without memory the other name stays unknown. */
         map_put(&steps->optimizers_by_identity, node->identity, at, NULL);
         map_put(&steps->optimizers_by_identity, node->user, at, NULL);
+        steps->optimizers[at].nameless = false;
     }
     return at;
 }
@@ -122,7 +131,7 @@ bool label_step_ended(struct labels *labels, uint32_t at)
         return true;
     struct label_unit unit = {at, node->id, LABEL_NO_OPTIMIZER};
     if (!backward || node->has_step) {
-        bool scaler = node->kind == MARK_SCALER && node->has_step;
+        bool scaler = node->kind == MARK_SCALER;
         unit.optimizer = scaler ? optimizer_of_scaler(steps, node)
                                 : get_optimizer(steps, backward ? FROM_HOOKS : node->identity);
         if (unit.optimizer == LABEL_NO_OPTIMIZER)

@@ -164,7 +164,7 @@ static void random_run(uint64_t start, enum way way, size_t marks, struct out *o
             label_settle(&run.labels, true);
         if (way == WITH_GUESSES)
             label_guess(&run.labels);
-        if (i % 16 == 0)
+        if (i % 64 == 0)
             CHECK(label_is_valid(&run.labels));
         CHECK(run.labels.count - run.labels.settled <= run.labels.limit + DEPTH);
         take(&run.labels, out);
@@ -199,8 +199,8 @@ static void same(const struct out *a, const struct out *b, uint64_t which)
 TEST(early_is_as_at_the_end)
 {
     static struct out late, early, guessing, guess;
-    for (uint64_t i = 1; i <= 400; i++) {
-        size_t marks = i % 10 ? 10 + i : 1500;
+    for (uint64_t i = 1; i <= 300; i++) {
+        size_t marks = i % 20 ? 10 + i : 1000;
         random_run(i, AT_THE_END, marks, &late, &guess);
         random_run(i, AT_EACH_MARK, marks, &early, NULL);
         same(&late, &early, i);

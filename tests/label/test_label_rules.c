@@ -89,6 +89,9 @@ TEST(scalers)
     LABELS("2{z f l b o}", "0: z f l b a o 1: z f l b a o"); /* switched off */
     LABELS("2{z f l b S2(O2()) z f l b S2()}",
            "0: z f l b a o 1: z f l b a o 2: z f l b a o 3: z f l b a o");
+    /* one scaler for two optimizers */
+    LABELS("2{z f l b S7(O2()) z F2() l b S7(O3())}",
+           "0: z f l b a o z f l b a o 1: z f l b a o z f l b a o");
     /* the scaler's own identity, and its first step skipped */
     LABELS("z f l b S7() z f l b S7(O2()) z f l b S7()",
            "0: z f l b a o 1: z f l b a o 2: z f l b a o");
