@@ -6,9 +6,9 @@
  * one thread. Rows go into state->batch, which the owner takes away with state_flush().
  *
  * What it holds for each process: living blocks and segments by (device, address); for each device
- * allocated, active, requested, reserved, their running maxima; the lists of tags; once marks of a
- * framework came, its timeline (timeline.h); the stack of open phases of each
- * thread; the numbers of definitions translated into those of the database.
+ * allocated, active, requested, reserved, their running maxima; the stack of open phases of each
+ * thread; the timeline, once marks of a framework came (timeline.h); the lists of tags; the numbers
+ * of definitions translated into those of the database.
  *
  * Invariants (state_is_valid checks them):
  *   allocated of a device == sum of the sizes of its living blocks
@@ -101,9 +101,9 @@ struct batch *state_batch(struct state *state);
 /* ---- flushing ---- */
 
 bool state_wants_flush(const struct state *state); /* the batch is full */
-/* Adds open phases as they stand (with `commit` also those that are not settled, as a guess), curves
- * and keyframes that are due; returns the batch and begins a
- * new one. NULL without memory (the old batch stays). */
+/* Adds open phases as they stand, curves and keyframes that are due, and with `commit` a guess of
+ * the phases that are not settled; returns the batch and begins a new one. NULL without memory (the
+ * old batch stays). */
 struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit);
 
 /* ---- totals, for the summary at the end and the progress line ---- */

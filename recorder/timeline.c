@@ -181,7 +181,7 @@ void timeline_mark(struct state_process *process, const struct event *event, int
 
 static struct timeline_user *new_user(struct timeline *timeline)
 {
-    size_t at = 0;
+    size_t at = timeline->first_free;
     while (at < timeline->user_count && timeline->users[at].used)
         at++;
     if (at == timeline->user_count) {
@@ -189,6 +189,7 @@ static struct timeline_user *new_user(struct timeline *timeline)
             return NULL;
         timeline->user_count++;
     }
+    timeline->first_free = at;
     return &timeline->users[at];
 }
 
@@ -386,6 +387,9 @@ bool timeline_is_valid(const struct state_process *process)
             if (stretch->parts[k].peak.peak < stretch->parts[k].allocated)
                 return false;
     }
+    for (size_t i = 0; i < timeline->first_free; i++)
+        if (!timeline->users[i].used)
+            return false;
     for (size_t i = 0; i < timeline->writer.count; i++) {
         const struct timeline_open *open = &timeline->writer.open[i];
         if (open->id <= 0 || open->id > process->state->phase_count)

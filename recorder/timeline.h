@@ -100,7 +100,8 @@ struct timeline {
     struct timeline_stretch spare; /* has memory for the next */
     struct timeline_user *users;
     size_t user_count, user_cap;
-    uint32_t thread; /* of the first mark */
+    size_t first_free; /* of `users`: those before it are used */
+    uint32_t thread;   /* of the first mark */
     struct phase_ordinals ordinals;
     struct timeline_writer writer, guesser;
     struct phase_ordinals guessed;

@@ -182,6 +182,13 @@ static struct timeline_open *new_open(struct timeline_writer *writer)
     return &writer->open[writer->count];
 }
 
+static void free_user(struct timeline *timeline, size_t number)
+{
+    timeline->users[number - 1].used = false;
+    if (number - 1 < timeline->first_free)
+        timeline->first_free = number - 1;
+}
+
 static void close_down(struct state_process *process, struct timeline_writer *writer, size_t keep,
                        const struct timeline_end *end, const char *ended)
 {
@@ -194,7 +201,8 @@ static void close_down(struct state_process *process, struct timeline_writer *wr
         if (!open->user || writer->guesses)
             continue;
         users[open->user - 1].written = users[open->user - 1].end_seq != BATCH_NULL;
-        users[open->user - 1].used = !users[open->user - 1].over;
+        if (users[open->user - 1].over)
+            free_user(process->phases.timeline, open->user);
     }
 }
 
@@ -369,7 +377,7 @@ static void release_user(struct state_process *process, size_t number)
         open_user(process, &timeline->writer, &open);
         put_user(process, &open);
     }
-    user->used = false;
+    free_user(timeline, number);
 }
 
 /* A stretch without a number has nothing in it: time did not pass. */
