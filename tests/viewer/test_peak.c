@@ -149,6 +149,37 @@ TEST(a_threads_own_phase_counts_for_its_blocks)
     db_close(db);
 }
 
+/* What is between the phases of step 1 begins with a free: its highest value is from before that.
+ */
+TEST(a_step_that_only_frees_was_highest_as_it_began)
+{
+    struct db *db;
+    struct peak peak;
+    REQUIRE(db_create(&db, test_path("frees")) == 0);
+    REQUIRE(
+        db_exec(db,
+                "INSERT INTO process(id,pid,origin,start_ns) VALUES(1,1,'root',0);"
+                "INSERT INTO device VALUES(1,'cuda',0,NULL,NULL);"
+                "INSERT INTO heap VALUES(1,1,1,0,0,NULL);"
+                "INSERT INTO phase VALUES(1,1,1,NULL,0,'user','load',0,1,3,1,3,'process','end'),"
+                "(2,1,NULL,NULL,0,'other','other',1,4,5,3,5,'process','end');"
+                "INSERT INTO stretch VALUES(1,1,1),(1,4,2);"
+                "INSERT INTO phase_device(phase,device,begin_allocated,allocated,max_allocated,"
+                " peak_allocated,peak_seq,peak_ns,allocs,frees,alloc_bytes)"
+                " VALUES(1,1,0,150,150,150,3,3,2,0,150),(2,1,150,0,150,150,NULL,NULL,0,2,0);"
+                "INSERT INTO allocation VALUES(2,1,16,100,NULL,2,2,4,NULL,NULL,NULL),"
+                "(3,1,32,50,NULL,3,2,5,NULL,NULL,NULL);") == 0);
+    CHECK_INT(peak_read(db, 1, 1, 1, 1, &peak), 0);
+    CHECK(peak.found && peak_is_valid(&peak));
+    CHECK_INT(peak.allocated, 150);
+    CHECK_INT(peak.bytes, 150);
+    CHECK_INT(peak.before_blocks, 2);
+    CHECK_INT(peak.seq, 4);
+    CHECK_STR(peak.phase_name, "other");
+    peak_clear(&peak);
+    db_close(db);
+}
+
 TEST(memory_may_run_out_anywhere)
 {
     struct db *db = make("train");
@@ -225,6 +256,7 @@ TEST(a_recording_says_whether_it_was_finished)
 TEST_MAIN(TEST_CASE(the_peak_of_a_training_run), TEST_CASE(groups_agree_with_the_views),
           TEST_CASE(steps_narrow_the_search), TEST_CASE(keyframes_change_nothing),
           TEST_CASE(a_threads_own_phase_counts_for_its_blocks),
+          TEST_CASE(a_step_that_only_frees_was_highest_as_it_began),
           TEST_CASE(memory_may_run_out_anywhere),
           TEST_CASE(losses_are_summed_for_the_processes_asked_for),
           TEST_CASE(more_kinds_than_fit_are_still_counted),

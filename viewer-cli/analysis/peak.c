@@ -15,9 +15,11 @@
 
 /* ---- the instant ---- */
 
+/* A phase that only went down had its highest value as it began: before its first number, for that
+ * of what is between phases can be a free. */
 static const char highest_sql[] =
     "SELECT coalesce(pd.peak_seq, ph.begin_seq), coalesce(pd.peak_ns, ph.begin_ns),"
-    "       pd.peak_allocated, pd.peak_reserved, ph.id"
+    "       pd.peak_allocated, pd.peak_reserved, ph.id, coalesce(pd.peak_seq, ph.begin_seq - 1)"
     "  FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
     " WHERE ph.process = ?1 AND pd.device = ?2 AND (?3 IS NULL OR ph.step BETWEEN ?3 AND ?4)"
     " ORDER BY pd.peak_allocated DESC, 1, ph.begin_seq DESC, ph.id DESC LIMIT 1";
@@ -73,6 +75,7 @@ static int read_highest(struct db *db, int64_t first_step, int64_t last_step, st
         out->allocated = db_column_int(stmt, 2);
         out->reserved = int_or_none(stmt, 3);
         out->phase = db_column_int(stmt, 4);
+        out->living_seq = db_column_int(stmt, 5);
     }
     db_finalize(stmt);
     return err < 0 ? err : 0;
@@ -228,9 +231,9 @@ static int finish_groups(struct db *db, struct peak_groups *groups, const char *
 
 /* ---- what lived ---- */
 
-/* CROSS JOIN keeps SQLite to this order: a few keys, then rows by them. UNION, where UNION ALL would
- * say the same, keeps it from planning each half on its own: the half without a keyframe looked so
- * small to it that it searched all phases for each block. */
+/* CROSS JOIN keeps SQLite to this order: a few keys, then rows by them. UNION, where UNION ALL
+ * would say the same, keeps it from planning each half on its own: the half without a keyframe
+ * looked so small to it that it searched all phases for each block. */
 static const char living_sql[] =
     "WITH base(seq) AS (SELECT coalesce((SELECT max(seq) FROM keyframe WHERE seq <= ?3), -1)),"
     " living(seq) AS ("
@@ -271,7 +274,7 @@ static int read_living(struct db *db, struct peak *out)
         return err;
     db_bind_int(stmt, 0, out->process);
     db_bind_int(stmt, 1, out->device);
-    db_bind_int(stmt, 2, out->seq);
+    db_bind_int(stmt, 2, out->living_seq);
     while ((err = db_step(stmt)) == DB_ROW) {
         if (!add_block(out, stmt)) {
             err = ERR_NOMEM;

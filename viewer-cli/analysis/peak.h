@@ -36,6 +36,7 @@ struct peak {
     bool found; /* false: no phase of these steps had memory here */
     int64_t process, device;
     int64_t seq, at_ns;
+    int64_t living_seq; /* what lived is what lived after this number: seq, or the one before it */
     int64_t allocated;
     int64_t reserved;    /* at that instant; PEAK_NONE */
     int64_t requested;   /* by what lived; PEAK_NONE when some block's is not known */
