@@ -1,6 +1,7 @@
-"""check_recording.py TIDEMARK PROGRAM WORK "SEED EVENTS THREADS CHILDREN KILL_AT"...
+"""check_recording.py TIDEMARK DRIVER GUEST PROGRAM WORK "SEED EVENTS THREADS CHILDREN KILL_AT [BITS]"...
 
-Records prog_random once for each of the last arguments, and holds every table and view that has something to say about blocks, phases,
+Records prog_random once for each of the last arguments, with a ring of 2^BITS slots if that is said
+(the driver of tests/record has an option for it), and holds every table and view that has something to say about blocks, phases,
 steps, marks and tags against the program's own log (account.py). Then the reports against the
 database (check_reports.py).
 """
@@ -243,14 +244,16 @@ def check_all(db, folder, killed):
     return accounts
 
 
-def run(tidemark, program, work, arguments):
+def run(tidemark, driver, guest, program, work, arguments):
+    words = arguments.split()
+    recorder = [tidemark, "record"] if len(words) < 6 else [driver, "-g", guest, "-b", words[5]]
     folder, path = os.path.join(work, "log"), os.path.join(work, "run.db")
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(folder)
-    command = [tidemark, "record", "-o", path, "--", program, folder] + arguments.split()
-    killed = arguments.split()[-1] != "0"
-    recorder = subprocess.run(command, stderr=subprocess.PIPE)
-    same(recorder.returncode, -9 if killed else 0, "%s", recorder.stderr.decode())
+    killed = words[4] != "0"
+    done = subprocess.run(recorder + ["-o", path, "--", program, folder] + words[:5],
+                          stderr=subprocess.PIPE)
+    same(done.returncode, -9 if killed else 0, "%s", done.stderr.decode())
     db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
     db.row_factory = sqlite3.Row
     accounts = check_all(db, folder, killed)
@@ -261,10 +264,10 @@ def run(tidemark, program, work, arguments):
 
 
 def main():
-    tidemark, program, work = sys.argv[1:4]
-    for arguments in sys.argv[4:]:
+    *tools, work = sys.argv[1:6]
+    for arguments in sys.argv[6:]:
         try:
-            run(tidemark, program, work, arguments)
+            run(*tools, work, arguments)
         except Wrong as wrong:
             print("prog_random %s: %s\nkept in %s" % (arguments, wrong, work))
             return 1
