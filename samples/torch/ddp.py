@@ -1,5 +1,6 @@
 """A model wrapped in DistributedDataParallel, whose memory doubles by that: "Memory consumption for
-the model get doubled after wrapped with DDP" (discuss.pytorch.org). Nothing in it knows of Tidemark.
+the model get doubled after wrapped with DDP" (discuss.pytorch.org). Nothing in it knows of
+Tidemark.
 
     tidemark record -- python3 ddp.py --ranks 2
     tidemark record -- python3 -m torch.distributed.run --nproc_per_node 2 ddp.py

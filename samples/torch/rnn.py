@@ -92,9 +92,9 @@ def main():
         model, loss = train(options, *[print_counters] if cuda else [])
     print("weights of the LSTM: %.2f MiB in %d tensors" % (
         bytes_of(model.lstm) / 2 ** 20, len(list(model.lstm.parameters()))))
-    packs = sorted({str(one.message).split(".")[0] for one in caught if "chunk" in str(one.message)})
-    if packs:
-        print("torch warns: %s." % packs[0])
+    for said in sorted({str(one.message).split(".")[0] for one in caught}):
+        if "contiguous chunk" in said:
+            print("torch warns: %s." % said)
     if not cuda:
         print("on a CPU nothing is packed: that is cuDNN's doing, use --device cuda to see it")
     print("loss of the last step: %.6f" % loss.item())

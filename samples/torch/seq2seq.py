@@ -136,7 +136,8 @@ def print_counters(step, phase):
     counters = (torch.cuda.memory_allocated(), torch.cuda.max_memory_allocated(),
                 torch.cuda.memory_reserved(), torch.cuda.max_memory_reserved())
     if step is None:
-        print("%4s  %-10s %10s %10s %10s %10s" % ("step", "phase", "allocated", "max", "reserved", "max"))
+        print("%4s  %-10s %10s %10s %10s %10s" % (
+            "step", "phase", "allocated", "max", "reserved", "max"))
     print("%4s  %-10s" % ("" if step is None else step, phase),
           *("%6.0f MiB" % (value / 2 ** 20) for value in counters))
 

@@ -1,4 +1,5 @@
-"""What the tests of the samples for PyTorch share: `tidemark record`, and questions to its database.
+"""What the tests of the samples for PyTorch share: `tidemark record`, and questions to its
+database.
 
 The environment says what is tested: TIDEMARK (the command), TIDEMARK_TEST_PYTHON (an interpreter
 with torch), TIDEMARK_SAMPLES (samples/torch). The recorded programs run on one thread, which is the
@@ -22,6 +23,9 @@ TIDEMARK = os.environ["TIDEMARK"]
 PYTHON = os.environ["TIDEMARK_TEST_PYTHON"]
 SAMPLES = os.environ["TIDEMARK_SAMPLES"]
 
+OBSERVABLE = ("beginning", "built", "wrapped", "zero_grad", "forward", "loss", "backward",
+              "optimizer")
+
 _folder = tempfile.mkdtemp(prefix="tidemark-samples-")
 atexit.register(shutil.rmtree, _folder, True)
 
@@ -32,7 +36,7 @@ def sample(name):
 
 def environment():
     """Without what the tests or the machine would add."""
-    dropped = ("TIDEMARK", "PYTHON", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_")
+    dropped = ("TIDEMARK_G", "TIDEMARK_H", "PYTHON", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
     kept.update(PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1",
                 PYTHONWARNINGS="ignore:Failed to initialize NumPy")
@@ -83,10 +87,10 @@ class Recording(object):
         return self.db.execute(question, values).fetchall()
 
     def report(self, name, *options):
-        """A report's rows, as `tidemark NAME --format json` prints them."""
+        """A report's tables, as `tidemark NAME --format json` prints them: {name: rows}."""
         done = run([TIDEMARK, name, "--format", "json"] + list(options) + [self.path])
         expect(done.returncode, 0, "tidemark %s: %s" % (name, done.stderr))
-        return json.loads(done.stdout)
+        return json.loads(done.stdout)["tables"]
 
     def is_whole(self):
         """Nothing was lost, torn, or beyond belief."""
@@ -148,15 +152,35 @@ class Recording(object):
     def allocated(self, seq, process=1):
         return sum(self.live(seq, process=process).values())
 
+    def printed(self, process=1):
+        """{(step, phase): (allocated, highest so far)} where observed.py made its marks, which is
+        where a program would print its counters. Before the first step, step is None."""
+        changes = self.events(process) + self.rows(
+            "SELECT seq, name || ' ' || value FROM mark WHERE process = ? AND name IN ("
+            + ", ".join("'%s'" % name for name in OBSERVABLE) + ")", process)
+        found, now, highest = {}, 0, 0
+        for _, what in sorted(changes, key=lambda change: change[0]):
+            if isinstance(what, int):
+                now += what
+                highest = max(highest, now)
+            else:
+                name, step = what.split()
+                found[None if step == "-1" else int(step), name] = (now, highest)
+        return found
+
     # ---- phases ----
 
     def phases(self, first=0, last=None, process=1):
         """Words for phases: "name", "name!" if an exception ended it, "name(inner ...)" with the
-        phases inside it; of the outermost ones (step, word). What is between is left out."""
+        phases inside it; of the outermost ones (step, word). What is between is left out: kind
+        'other', and what comes after a backward if no block was born there."""
         last = last or self.rows("SELECT max(end_seq) FROM phase")[0][0]
         rows = self.rows(
-            "SELECT id, parent, name, step, ended FROM phase WHERE process = ? AND kind <> 'other' "
-            "AND begin_seq >= ? AND end_seq <= ? ORDER BY begin_seq, id", process, first, last)
+            "SELECT ph.id, ph.parent, ph.name, ph.step, ph.ended FROM phase ph "
+            "WHERE ph.process = ? AND ph.begin_seq >= ? AND ph.end_seq <= ? AND ph.kind <> 'other' "
+            "AND (ph.kind <> 'after_backward' OR EXISTS (SELECT * FROM phase_device pd "
+            "WHERE pd.phase = ph.id AND pd.allocs > 0)) ORDER BY ph.begin_seq, ph.id",
+            process, first, last)
         inside, known = {}, {row[0] for row in rows}
         for row in rows:
             inside.setdefault(row[1] if row[1] in known else None, []).append(row)

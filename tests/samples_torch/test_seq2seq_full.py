@@ -1,4 +1,5 @@
-"""samples/torch/seq2seq.py --full: the table of the thread, within a hundredth. Minutes and 5 GiB."""
+"""samples/torch/seq2seq.py --full: the table of the thread, within a hundredth. It takes
+minutes and 5 GiB."""
 import recording
 from recording import expect, once, sample, within
 
@@ -51,19 +52,12 @@ def close(got, wanted, what):
     within(got, 0.99 * wanted, 1.01 * wanted, what)
 
 
-def at_the_beginning(run):
-    allocated = mib(run.allocated(run.mark("beginning", -1)))
-    close(allocated, PARAMETERS, "beginning")
-    return allocated, allocated
-
-
 def the_table_of_the_thread():
-    run, table = full(), full().table()
+    printed = full().printed()
     for step, phase, allocated, highest in WANTED:
-        row = table.get((step, phase))
-        got = (mib(row.allocated), mib(row.max_allocated)) if row else at_the_beginning(run)
+        got = [mib(value) for value in printed[step, phase]]
         what = "step %s, %s" % (step, phase)
-        print("%-20s %7.1f %7.1f  wanted %7.1f %7.1f" % ((what,) + got + (allocated, highest)))
+        print("%-20s %7.1f %7.1f  wanted %7.1f %7.1f" % (what, got[0], got[1], allocated, highest))
         close(got[0], allocated, what + ": allocated")
         close(got[1], highest, what + ": max allocated")
         for value, author in zip(got, AUTHOR.get((step, phase), got)):
@@ -71,6 +65,7 @@ def the_table_of_the_thread():
 
 
 def the_rises():
+    full().is_whole()
     table = full().table()
     close(mib(table[0, "loss"].allocated - table[0, "forward"].allocated), LOGITS, "loss")
     close(mib(table[0, "backward"].phase_peak - table[0, "loss"].allocated), 2 * LOGITS, "backward")

@@ -1,0 +1,151 @@
+"""The findings of samples/torch/ddp.py: what wrapping a model adds, and when. Two ranks, one
+database."""
+import re
+
+import recording
+from recording import expect, once, sample, within
+
+LAYERS, WIDTH, STEPS, BATCH = 10, 1024, 3, 4
+LAYER = 4 * (WIDTH * WIDTH + WIDTH)
+P = LAYERS * LAYER
+# The caps are 1 MiB and 25 MiB; the parameter that reaches one is the last of its bucket. Gradients
+# come from the last layer to the first, a bias before or after its weight.
+CAPS = [1 << 20, 25 << 20]
+PHASES = "zero_grad forward loss backward optimizer"
+
+
+def made(*arguments):
+    return once(lambda: recording.record(recording.OBSERVED, sample("ddp.py"), *arguments))
+
+
+beside, views = made(), made("--bucket-view")
+
+
+def ranks(run):
+    return [run.process_of_rank(rank) for rank in (0, 1)]
+
+
+def buckets(run, seq, process):
+    """Sizes of the blocks that are tagged and live, in the order of their birth."""
+    return [row[0] for row in run.rows(
+        "SELECT a.size FROM allocation a JOIN heap h ON h.id = a.heap "
+        "JOIN tag_text t ON t.id = a.tag WHERE h.process = ? AND t.category = 'bucket' "
+        "AND a.seq <= ? AND (a.free_seq < 0 OR a.free_seq > ?) ORDER BY a.seq",
+        process, seq, seq)]
+
+
+def ranks_are_stored():
+    for get in (beside, views):
+        get().is_whole()
+        for rank, process in enumerate(ranks(get())):
+            row = get().rows("SELECT rank, local_rank, world_size FROM process WHERE id = ?",
+                             process)
+            expect(row, [(rank, rank, 2)])
+
+
+def reports_take_a_rank():
+    run = beside()
+    for rank, process in enumerate(ranks(run)):
+        table = run.report("phases", "--rank", str(rank))["phases"]
+        expect({row["process"] for row in table}, {process}, "phases")
+        expect([row["phase"] for row in table if row["phase"] in PHASES.split()],
+               PHASES.split() * STEPS)
+        peak = run.report("peak", "--rank", str(rank))["peak"]
+        expect([row["process"] for row in peak], [process], "peak")
+        info = run.report("info", "--rank", str(rank))["processes"]
+        expect([row["rank"] for row in info if row["process"] == process], [rank], "info")
+        expect({row["rank"] for row in info}, {rank}, "info")
+
+
+def phases_of_both_ranks():
+    for get in (beside, views):
+        for process in ranks(get()):
+            expect(get().steps(process=process), [PHASES] * STEPS)
+
+
+def the_constructor_doubles_the_memory():
+    """A bucket as large as all gradients; and a copy to broadcast, which is dead at the latest when
+    the first forward is over (a thread of its own lets go of it)."""
+    for get in (beside, views):
+        run = get()
+        for process in ranks(run):
+            built = run.mark("built", -1, process)
+            wrapped = run.mark("wrapped", -1, process)
+            expect(run.allocated(built, process), P)
+            expect(buckets(run, built, process), [])
+            expect(buckets(run, wrapped, process), [P])
+            forward = run.mark("forward", 0, process)
+            large = [(size, freed) for size, freed in run.rows(
+                "SELECT a.size, a.free_seq FROM allocation a JOIN heap h ON h.id = a.heap "
+                "WHERE h.process = ? AND a.seq > ? AND a.seq <= ? AND a.size >= ?",
+                process, built, wrapped, LAYER)]
+            expect([size for size, _ in large], [P, P], "the copy and the bucket")
+            living = [freed for _, freed in large if freed < 0 or freed > forward]
+            expect(len(living), 1, "the copy is a transient")
+            tagged = sum(run.live(wrapped, "bucket", process).values())
+            parameters = sum(run.live(wrapped, "parameter", process).values())
+            expect(tagged + parameters, 2 * P)
+
+
+def the_second_forward_replaces_the_bucket():
+    for get in (beside, views):
+        run = get()
+        for process in ranks(run):
+            before = run.mark("zero_grad", 1, process)
+            after = run.mark("forward", 1, process)
+            expect(buckets(run, before, process), [P])
+            sizes = buckets(run, after, process)
+            expect(sum(sizes), P)
+            expect(len(sizes), 3)
+            for size, cap in zip(sizes, CAPS):
+                within(size, cap, cap + LAYER, "a bucket of %d bytes" % cap)
+            for name, step in (("optimizer", 1), ("optimizer", 2)):
+                expect(buckets(run, run.mark(name, step, process), process), sizes)
+            born = {phase for phase, in run.rows(
+                "SELECT a.phase FROM allocations a JOIN tag_text t ON t.id = a.tag_id "
+                "WHERE a.process = ? AND t.category = 'bucket' AND a.allocation > ?",
+                process, before)}
+            expect(born, {"forward"})
+
+
+def gradients_have_memory_of_their_own_or_not():
+    for get, times in ((beside, 3), (views, 2)):
+        run = get()
+        for process in ranks(run):
+            for step in range(STEPS):
+                seq = run.mark("optimizer", step, process)
+                rest = run.allocated(seq, process) - times * P
+                within(rest, 0, 16 * 4 * BATCH * WIDTH, "besides %d P, step %d" % (times, step))
+                own = sum(run.live(seq, "gradient", process).values())
+                expect(own, P if times == 3 else 0)
+
+
+def every_block_of_a_python_thread_has_a_stack():
+    """The thread that broadcasts and reduces has no Python: what it asks for has no stack."""
+    for get in (beside, views):
+        for process in ranks(get()):
+            rows = get().rows(
+                "SELECT count(*), sum(a.site IS NULL), sum(a.site IS NULL AND a.tag IS NOT NULL) "
+                "FROM allocation a JOIN heap h ON h.id = a.heap WHERE h.process = ?", process)
+            total, without, tagged = rows[0]
+            expect(tagged, 0, "of the tagged ones")
+            within(without, 0, total // 10, "blocks without a stack, of %d" % total)
+
+
+def results_are_bit_equal():
+    alone = recording.bare(recording.OBSERVED, sample("ddp.py"))
+    for out in (beside().out, views().out):
+        expect(bits(out), bits(alone))
+    expect(len(bits(alone)), 2, alone)
+
+
+def bits(out):
+    """Of both ranks: they print when they are done, in any order."""
+    return sorted(re.findall("^bits .*$", out, re.M))
+
+
+if __name__ == "__main__":
+    recording.main(ranks_are_stored, reports_take_a_rank, phases_of_both_ranks,
+                   the_constructor_doubles_the_memory, the_second_forward_replaces_the_bucket,
+                   gradients_have_memory_of_their_own_or_not,
+                   every_block_of_a_python_thread_has_a_stack, results_are_bit_equal)

@@ -1,0 +1,152 @@
+"""The phases of each step of training loops of every shape, found by themselves; and that the
+loops compute the same bits recorded and not. The programs are those of ../torch, and
+programs/models.py."""
+import os
+
+import recording
+from recording import SHARED, expect, once
+
+os.environ["TIDEMARK_TEST_PROGRAMS"] = SHARED
+STEP = "zero_grad forward loss backward optimizer"
+CHECKPOINTED = "zero_grad forward loss backward(recompute) optimizer"
+
+# Of each case the phases of its steps, one string for each; what belongs to no step is a string of
+# its own. '!' stands after what an exception left, in brackets what was inside. "after backward"
+# stands only where blocks were born in it.
+MODELS = {
+    "convolutional": ([STEP] * 3 + ["eval", "eval"]) * 2,
+    # zero_grad stands between the loss and the backward, and both gaps are the loss's.
+    "transformer": ["forward loss zero_grad loss backward after backward optimizer"] * 3,
+    # A zero_grad belongs to the step that it clears the gradients for.
+    "language": ["forward loss backward forward loss backward forward loss backward optimizer",
+                 "zero_grad forward loss backward forward loss backward forward loss backward "
+                 "optimizer", "zero_grad"],
+}
+
+TRAINING = {
+    "plain": [STEP] * 2,
+    "seq2seq": ["zero_grad forward loss forward loss backward optimizer"] * 2,
+    "gan": ["zero_grad forward loss forward loss backward optimizer " + STEP] * 2,
+    "accumulation": ["forward loss backward forward loss backward after backward optimizer",
+                     "zero_grad forward loss backward forward loss backward after backward "
+                     "optimizer", "zero_grad"],
+    "evaluation": [STEP, "eval", "eval", "eval", "eval"],
+    "checkpoint_reentrant": [CHECKPOINTED] * 2,
+    "checkpoint_hooks": [CHECKPOINTED] * 2,
+    "checkpoint_outside": [CHECKPOINTED.replace("forward", "checkpointed forward")],
+    "scaler_disabled": [STEP] * 2,
+    "scaler_skipping": [STEP] * 2,
+    "exceptions": [" ".join([
+        "zero_grad forward!",
+        "zero_grad forward!",
+        "zero_grad forward loss!",
+        "zero_grad forward loss backward!",
+        "zero_grad forward loss backward optimizer!",
+        STEP])],
+    "exception_inside": [STEP] * 2,
+    "gradient_penalty": ["zero_grad forward loss backward loss backward optimizer"],
+    "without_modules": ["zero_grad forward backward optimizer"] * 2,
+    "schedulers": [STEP] * 2,
+    "step_inside_backward": ["zero_grad forward loss backward(optimizer)"],
+}
+
+COMPILED = {
+    "model": [STEP] * 3,
+    "in_place": [STEP] * 3,
+    "function": [STEP] * 3,
+}
+
+
+def made(path):
+    return once(lambda: recording.record(path))
+
+
+TRAINING_PROGRAM = os.path.join(SHARED, "training.py")
+MODELS_PROGRAM = os.path.join(recording.PROGRAMS, "models.py")
+training, models = made(TRAINING_PROGRAM), made(MODELS_PROGRAM)
+
+
+def compare(run, wanted):
+    run.is_whole()
+    cases = run.cases()
+    for name, steps in wanted.items():
+        expect(run.steps(*cases[name]), steps, name)
+
+
+def models_have_their_phases():
+    compare(models(), MODELS)
+
+
+def loops_have_their_phases():
+    compare(training(), TRAINING)
+
+
+def closures_are_inside_their_step():
+    """How often LBFGS calls its closure is its own affair."""
+    run = training()
+    steps = run.steps(*run.cases()["lbfgs"])
+    expect(len(steps), 2)
+    for step in steps:
+        expect((step[:10], step[-1:]), ("optimizer(", ")"), step)
+        closures = step[10:-1].split("zero_grad ")[1:]
+        expect({closure.strip() for closure in closures}, {"forward loss backward"}, step)
+
+
+def steps_are_numbered():
+    """One after the other through all cases, and nothing but evaluation is outside of them."""
+    phases = models().phases()
+    numbers = [step for step, word in phases if word != "eval"]
+    expect(sorted(set(numbers)), list(range(numbers[-1] + 1)))
+    expect(numbers, sorted(numbers))
+    expect({step for step, word in phases if word == "eval"}, {None})
+
+
+def workers_are_processes_of_their_own():
+    """Two in each epoch; forked, so what the parent had is not theirs."""
+    run = models()
+    workers = run.rows("SELECT id, parent, origin, ended, exit_code FROM process WHERE id > 1")
+    expect(len(workers), 4)
+    for worker, parent, origin, ended, code in workers:
+        expect((parent, origin, ended, code), (1, "fork", "exit", 0))
+        expect(run.phases(process=worker), [])
+    expect(run.rows("SELECT live FROM process WHERE live NOT LIKE '%torch-cpu%'"), [])
+
+
+def phases_hold_all_blocks():
+    """Births and deaths of all phases that are no other's inside are those of the process."""
+    for run in (models(), training()):
+        totals = run.rows(
+            "SELECT sum(pd.allocs), sum(pd.alloc_bytes) FROM phase_device pd "
+            "JOIN phase ph ON ph.id = pd.phase WHERE ph.process = 1 AND ph.parent IS NULL "
+            "AND ph.scope = 'process'")
+        blocks = run.rows("SELECT count(*), sum(a.size) FROM allocation a "
+                          "JOIN heap h ON h.id = a.heap WHERE h.process = 1")
+        expect(totals, blocks)
+
+
+def results_are_bit_equal():
+    for get, program in ((models, MODELS_PROGRAM), (training, TRAINING_PROGRAM)):
+        alone = recording.bare(program)
+        expect(get().out, alone)
+        expect(len(alone.splitlines()) >= len(MODELS), True, alone)
+
+
+def compiled_programs():
+    """With what is compiled one phase; a step that is compiled as a whole has no forward."""
+    if recording.torch_version() < (2, 4):
+        print("     not with this torch")
+        return
+    program = os.path.join(SHARED, "compiling.py")
+    run = recording.record(program)
+    compare(run, COMPILED)
+    whole = run.steps(*run.cases()["whole_step"])
+    expect([step.replace(" after backward", "") for step in whole],
+           ["zero_grad forward backward optimizer"] * 3)
+    expect(run.out, recording.bare(program))
+
+
+if __name__ == "__main__":
+    recording.main(models_have_their_phases, loops_have_their_phases,
+                   closures_are_inside_their_step, steps_are_numbered,
+                   workers_are_processes_of_their_own, phases_hold_all_blocks,
+                   results_are_bit_equal, compiled_programs)
