@@ -17,6 +17,7 @@ libsqlite3-dev  /usr/include/sqlite3.h
 sqlite3         sqlite3
 binutils        objdump
 python3         python3
+python3-torch   /usr/lib/python3/dist-packages/torch/__init__.py
 END
 }
 
