@@ -1,3 +1,7 @@
+/*
+ * map.c - see map.h. Slots of the old table are never reused nor moved within it, so a search there
+ * ends where it always ended: at the key, or at a slot that was empty when the growing began.
+ */
 #include "map.h"
 
 #include <assert.h>
@@ -6,64 +10,155 @@
 
 #define MAP_FIRST_CAPACITY 64
 
-/* Addresses are multiples of 16 to 512 with few high bits in use: mix them all downwards. */
-static size_t home(const struct map *map, uint64_t key)
+static size_t limit_of(size_t capacity)
 {
-    uint64_t mixed = (key ^ (key >> 32)) * 0x9e3779b97f4a7c15ull;
-    return (size_t)(mixed >> 20) & (map->capacity - 1);
+    return capacity - capacity / 4;
 }
 
-static size_t find(const struct map *map, uint64_t key)
+/* Addresses are multiples of 16 to 512 with few high bits in use: mix them all downwards. */
+static size_t home(size_t capacity, uint64_t key)
 {
-    size_t at = home(map, key);
-    while (map->entries[at].value != MAP_NONE && map->entries[at].key != key)
-        at = (at + 1) & (map->capacity - 1);
+    uint64_t mixed = (key ^ (key >> 32)) * 0x9e3779b97f4a7c15ull;
+    return (size_t)(mixed >> 20) & (capacity - 1);
+}
+
+/* The slot of the key, or the empty one where it would go. */
+static size_t find(const struct map_entry *entries, size_t capacity, uint64_t key)
+{
+    size_t at = home(capacity, key);
+    while (entries[at].key != key && entries[at].key != 0)
+        at = (at + 1) & (capacity - 1);
     return at;
 }
 
+/* The key's entry in the old table, NULL if it is not there or no longer. */
+static struct map_entry *find_old(const struct map *map, uint64_t key)
+{
+    if (!map->old)
+        return NULL;
+    size_t at = find(map->old, map->old_capacity, key);
+    struct map_entry *entry = &map->old[at];
+    return at >= map->moved && entry->key != 0 && entry->value != MAP_NONE ? entry : NULL;
+}
+
+/* Of a key other than 0. */
+static struct map_entry *find_entry(const struct map *map, uint64_t key)
+{
+    if (!map->capacity)
+        return NULL;
+    struct map_entry *entry = &map->entries[find(map->entries, map->capacity, key)];
+    return entry->key != 0 ? entry : find_old(map, key);
+}
+
+/* ---- growing ---- */
+
+/* Twice as large, with the entries that it has still in the old table. */
 static bool grow(struct map *map)
 {
+    assert(!map->old);
     size_t capacity = map->capacity ? map->capacity * 2 : MAP_FIRST_CAPACITY;
-    struct map bigger = {.capacity = capacity, .count = map->count};
-    bigger.entries = mem_resize(NULL, capacity, sizeof *bigger.entries);
-    if (!bigger.entries)
+    struct map_entry *entries = mem_alloc(capacity, sizeof *entries);
+    if (!entries)
         return false;
-    for (size_t i = 0; i < capacity; i++)
-        bigger.entries[i] = (struct map_entry){0, MAP_NONE};
-    for (size_t i = 0; i < map->capacity; i++)
-        if (map->entries[i].value != MAP_NONE)
-            bigger.entries[find(&bigger, map->entries[i].key)] = map->entries[i];
-    mem_free(map->entries);
-    *map = bigger;
+    map->old = map->entries;
+    map->old_capacity = map->capacity;
+    map->moved = 0;
+    map->entries = entries;
+    map->capacity = capacity;
     return true;
 }
 
-void map_clear(struct map *map)
+/* One step of growing, if it does. */
+static void move_some(struct map *map)
 {
-    mem_free(map->entries);
-    *map = (struct map){0};
+    if (!map->old)
+        return;
+    size_t end =
+        map->moved + MAP_STEP < map->old_capacity ? map->moved + MAP_STEP : map->old_capacity;
+    for (size_t i = map->moved; i < end; i++) {
+        const struct map_entry *entry = &map->old[i];
+        if (entry->key != 0 && entry->value != MAP_NONE)
+            map->entries[find(map->entries, map->capacity, entry->key)] = *entry;
+    }
+    map->moved = end;
+    if (end == map->old_capacity) {
+        mem_free(map->old);
+        map->old = NULL;
+        map->old_capacity = map->moved = 0;
+    }
+}
+
+/* ---- the check ---- */
+
+static bool table_is_valid(const struct map *map, size_t *count)
+{
+    for (size_t i = 0; i < map->capacity; i++) {
+        const struct map_entry *entry = &map->entries[i];
+        if (entry->key == 0)
+            continue;
+        (*count)++;
+        if (entry->value == MAP_NONE || find(map->entries, map->capacity, entry->key) != i)
+            return false;
+        if (find_old(map, entry->key))
+            return false;
+    }
+    return true;
+}
+
+static bool old_is_valid(const struct map *map, size_t *count)
+{
+    if (!map->old)
+        return map->old_capacity == 0 && map->moved == 0;
+    if (map->old_capacity * 2 != map->capacity || map->moved >= map->old_capacity)
+        return false;
+    for (size_t i = map->moved; i < map->old_capacity; i++) {
+        const struct map_entry *entry = &map->old[i];
+        if (entry->key == 0 || entry->value == MAP_NONE)
+            continue;
+        (*count)++;
+        if (find(map->old, map->old_capacity, entry->key) != i)
+            return false;
+    }
+    return true;
 }
 
 bool map_is_valid(const struct map *map)
 {
+    size_t count = map->has_zero;
     if (map->capacity & (map->capacity - 1))
         return false;
-    size_t count = 0;
-    for (size_t i = 0; i < map->capacity; i++) {
-        if (map->entries[i].value == MAP_NONE)
-            continue;
-        count++;
-        if (find(map, map->entries[i].key) != i)
-            return false;
-    }
-    return count == map->count && count <= map->capacity - map->capacity / 4;
+    if (map->has_zero && (map->zero.key != 0 || map->zero.value == MAP_NONE))
+        return false;
+    return table_is_valid(map, &count) && old_is_valid(map, &count) && count == map->count &&
+           count <= limit_of(map->capacity);
+}
+
+/* ---- the map ---- */
+
+void map_clear(struct map *map)
+{
+    mem_free(map->entries);
+    mem_free(map->old);
+    *map = (struct map){0};
 }
 
 uint64_t map_get(const struct map *map, uint64_t key)
 {
-    if (!map->capacity)
-        return MAP_NONE;
-    return map->entries[find(map, key)].value;
+    if (key == 0)
+        return map->has_zero ? map->zero.value : MAP_NONE;
+    const struct map_entry *entry = find_entry(map, key);
+    return entry ? entry->value : MAP_NONE;
+}
+
+static bool put_zero(struct map *map, uint64_t value, uint64_t *old)
+{
+    if (!map->has_zero)
+        map->count++;
+    else if (old)
+        *old = map->zero.value;
+    map->has_zero = true;
+    map->zero.value = value;
+    return true;
 }
 
 bool map_put(struct map *map, uint64_t key, uint64_t value, uint64_t *old)
@@ -71,14 +166,21 @@ bool map_put(struct map *map, uint64_t key, uint64_t value, uint64_t *old)
     assert(value != MAP_NONE);
     if (old)
         *old = MAP_NONE;
-    if (map->count + 1 > map->capacity - map->capacity / 4 && !grow(map))
+    move_some(map);
+    if (map->count + 1 > limit_of(map->capacity) && !grow(map))
         return false;
-    struct map_entry *entry = &map->entries[find(map, key)];
-    if (entry->value == MAP_NONE)
+    if (key == 0)
+        return put_zero(map, value, old);
+    struct map_entry *entry = &map->entries[find(map->entries, map->capacity, key)];
+    struct map_entry *there = entry->key != 0 ? entry : find_old(map, key);
+    if (!there) {
+        *entry = (struct map_entry){key, value};
         map->count++;
-    else if (old)
-        *old = entry->value;
-    *entry = (struct map_entry){key, value};
+        return true;
+    }
+    if (old)
+        *old = there->value;
+    there->value = value;
     return true;
 }
 
@@ -86,34 +188,59 @@ bool map_put(struct map *map, uint64_t key, uint64_t value, uint64_t *old)
 static void close_gap(struct map *map, size_t hole)
 {
     size_t mask = map->capacity - 1;
-    for (size_t at = (hole + 1) & mask; map->entries[at].value != MAP_NONE; at = (at + 1) & mask) {
-        size_t wants = home(map, map->entries[at].key);
+    for (size_t at = (hole + 1) & mask; map->entries[at].key != 0; at = (at + 1) & mask) {
+        size_t wants = home(map->capacity, map->entries[at].key);
         if (((at - wants) & mask) >= ((at - hole) & mask)) {
             map->entries[hole] = map->entries[at];
             hole = at;
         }
     }
-    map->entries[hole].value = MAP_NONE;
+    map->entries[hole].key = 0;
+}
+
+static uint64_t remove_zero(struct map *map)
+{
+    if (!map->has_zero)
+        return MAP_NONE;
+    map->has_zero = false;
+    map->count--;
+    return map->zero.value;
 }
 
 uint64_t map_remove(struct map *map, uint64_t key)
 {
-    if (!map->capacity)
+    move_some(map);
+    if (key == 0)
+        return remove_zero(map);
+    struct map_entry *entry = find_entry(map, key);
+    if (!entry)
         return MAP_NONE;
-    size_t at = find(map, key);
-    uint64_t old = map->entries[at].value;
-    if (old == MAP_NONE)
-        return MAP_NONE;
-    close_gap(map, at);
+    uint64_t value = entry->value;
     map->count--;
-    return old;
+    if (entry >= map->entries && entry < map->entries + map->capacity)
+        close_gap(map, (size_t)(entry - map->entries));
+    else
+        entry->value = MAP_NONE;
+    return value;
 }
 
+/* The order: key 0, the table, what is left of the old one. */
 const struct map_entry *map_next(const struct map *map, size_t *at)
 {
-    while (*at < map->capacity) {
-        const struct map_entry *entry = &map->entries[(*at)++];
-        if (entry->value != MAP_NONE)
+    if (*at == 0) {
+        (*at)++;
+        if (map->has_zero)
+            return &map->zero;
+    }
+    while (*at - 1 < map->capacity) {
+        const struct map_entry *entry = &map->entries[(*at)++ - 1];
+        if (entry->key != 0)
+            return entry;
+    }
+    while (*at - 1 - map->capacity < map->old_capacity) {
+        size_t slot = (*at)++ - 1 - map->capacity;
+        const struct map_entry *entry = &map->old[slot];
+        if (slot >= map->moved && entry->key != 0 && entry->value != MAP_NONE)
             return entry;
     }
     return NULL;
