@@ -17,6 +17,7 @@
 #include "drain_mail.h"
 #include "drain_ring.h"
 #include "error.h"
+#include "keyframe.h"
 #include "mem.h"
 
 #define SLEEP_MIN_NS (1 * NS_PER_MS)
@@ -54,7 +55,8 @@ struct drain {
     struct map ids; /* key to process.id, for ever: children name their parents */
     uint64_t commit_ns, clock_ns, threads_ns;
     bool stopping;
-    bool dirty; /* something came since the last commit */
+    uint64_t unbeaten; /* events read since the last beat */
+    bool dirty;        /* something came since the last commit */
     struct event buffer[DRAIN_TAKE];
     struct drain_stats stats;
     _Atomic bool failed;
@@ -205,6 +207,16 @@ static void hear_messages(struct drain *drain)
 
 /* ---- the thread: storing ---- */
 
+/* Programs that wait for room in their rings are told that there is progress, though not in theirs:
+ * they give up only on a recorder that does nothing at all. */
+static void beat_all(void *context)
+{
+    const struct drain *drain = context;
+    for (size_t i = 0; i < drain->client_count; i++)
+        if (drain->clients[i]->ring)
+            ring_reader_beat(&drain->clients[i]->ring->reader);
+}
+
 static void fail(struct drain *drain)
 {
     atomic_store(&drain->failed, true);
@@ -214,9 +226,8 @@ static void fail(struct drain *drain)
     mail_tell(&drain->mail);
 }
 
-/* Waits until the queue takes more. Programs that wait for room in their rings meanwhile are told
- * that there is progress as long as the writer makes some: only a writer that hangs lets them lose
- * events. */
+/* Waits until the queue takes more. There is progress as long as the writer makes some: only a
+ * writer that hangs lets programs lose events. */
 static void wait_for_writer(struct drain *drain)
 {
     const struct timespec pause = {.tv_nsec = (long)SLEEP_MIN_NS};
@@ -225,9 +236,8 @@ static void wait_for_writer(struct drain *drain)
     while (!queue_has_room(queue)) {
         nanosleep(&pause, NULL);
         uint64_t ticks = queue_ticks(queue);
-        for (size_t i = 0; ticks != seen && i < drain->client_count; i++)
-            if (drain->clients[i]->ring)
-                ring_reader_beat(&drain->clients[i]->ring->reader);
+        if (ticks != seen)
+            beat_all(drain);
         seen = ticks;
     }
 }
@@ -268,6 +278,16 @@ static void put_clocks(struct drain *drain)
 
 /* ---- the thread: reading ---- */
 
+/* The other rings may be many, and full, until their turn comes. */
+static void count_read(struct drain *drain, uint64_t events)
+{
+    drain->unbeaten += events;
+    if (drain->unbeaten < DRAIN_TAKE)
+        return;
+    drain->unbeaten = 0;
+    beat_all(drain);
+}
+
 /* Returns how many events came. Without a place to store them the rings are closed: nothing is fed.
  */
 static uint64_t read_ring(struct drain *drain, struct client *client)
@@ -276,7 +296,9 @@ static uint64_t read_ring(struct drain *drain, struct client *client)
     uint64_t before = ring->events;
     bool dead = client->ending && !client->lives;
     for (int i = 0; i < BATCHES_A_ROUND && !drain_failed(drain); i++) {
+        uint64_t had = ring->events;
         bool more = drain_ring_step(ring, drain->buffer, dead, clock_now_ns());
+        count_read(drain, ring->events - had);
         if (state_wants_flush(drain->options.state))
             flush(drain, clock_now_ns());
         if (!more)
@@ -395,6 +417,7 @@ static void *run(void *argument)
 {
     struct drain *drain = argument;
     uint64_t sleep_ns = SLEEP_MAX_NS;
+    keyframe_beat(drain->options.state, beat_all, drain);
     put_clocks(drain);
     for (;;) {
         sleep_ns = go_round(drain, sleep_ns);

@@ -11,8 +11,16 @@ static bool put_all(struct state *state)
         if (block->state == BLOCK_LIVING &&
             !batch_put(state->batch, SCH_KEYFRAME, "ii", state->seq, block->seq))
             return false;
+        if (i % KEYFRAME_BEAT_ROWS == 0 && state->beat)
+            state->beat(state->beat_context);
     }
     return true;
+}
+
+void keyframe_beat(struct state *state, void (*beat)(void *context), void *context)
+{
+    state->beat = beat;
+    state->beat_context = context;
 }
 
 void keyframe_flush(struct state *state)

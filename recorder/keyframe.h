@@ -13,7 +13,11 @@ struct state;
 
 #define KEYFRAME_EVENTS 500000
 #define KEYFRAME_RATIO 16
+#define KEYFRAME_BEAT_ROWS 4096u /* well under a millisecond */
 
 void keyframe_flush(struct state *state); /* writes one if it is due: all its rows or none */
+/* A keyframe of millions takes a while: `beat` is called again and again meanwhile. NULL: nobody.
+ */
+void keyframe_beat(struct state *state, void (*beat)(void *context), void *context);
 
 #endif

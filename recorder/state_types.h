@@ -34,7 +34,9 @@ struct state {
     uint64_t events, allocs, frees, lost, torn, anomalies;
     uint64_t keyframe_at; /* events when the last keyframe was written */
     struct state_peak peak;
-    unsigned char *scratch; /* ARENA_MAX_PAYLOAD bytes, for the copy of a definition */
+    unsigned char *scratch;      /* ARENA_MAX_PAYLOAD bytes, for the copy of a definition */
+    void (*beat)(void *context); /* of long work: see keyframe.h; NULL: nobody */
+    void *beat_context;
 };
 
 struct state_process {

@@ -451,6 +451,27 @@ TEST(a_closed_queue_closes_the_rings)
     run_free(&run);
 }
 
+/* Whoever waits for room in a full ring must not give up because others have their turn first. */
+TEST(work_on_one_ring_is_progress_for_all)
+{
+    struct run run;
+    struct ring_shared *idle = new_ring(6), *busy = new_ring(15);
+    push_marks(busy, 1 << 15);
+    uint32_t before = atomic_load(&idle->progress);
+    run_begin(&run);
+    begin(&run, 1, 0);
+    begin(&run, 2, 1);
+    REQUIRE(drain_ring(run.drain, 1, idle));
+    REQUIRE(drain_ring(run.drain, 2, busy));
+    end(&run, 2, false);
+    end(&run, 1, false);
+    run_end(&run);
+    CHECK(atomic_load(&idle->progress) - before >= (1 << 15) / DRAIN_TAKE);
+    for (struct ring_shared *ring; (ring = drain_returned(run.drain)) != NULL;)
+        ring_destroy(ring, ring == busy ? 15 : 6, ARENA_BYTES);
+    run_free(&run);
+}
+
 TEST_MAIN(TEST_CASE(holes_of_the_dead_are_facts_in_their_place),
           TEST_CASE(many_holes_take_several_steps), TEST_CASE(a_loss_stands_between_its_neighbours),
           TEST_CASE(two_losses_are_two_facts), TEST_CASE(a_loss_at_the_end_is_stored_with_the_cost),
@@ -460,4 +481,5 @@ TEST_MAIN(TEST_CASE(holes_of_the_dead_are_facts_in_their_place),
           TEST_CASE(who_is_left_running_is_closed_and_read),
           TEST_CASE(a_hole_of_the_living_does_not_hold_up_the_end),
           TEST_CASE(a_stop_ends_those_of_whom_nobody_told), TEST_CASE(rings_of_nobody_come_back),
+          TEST_CASE(work_on_one_ring_is_progress_for_all),
           TEST_CASE(a_closed_queue_closes_the_rings))

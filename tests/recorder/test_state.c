@@ -167,6 +167,30 @@ TEST(keyframes_wait_for_a_multiple_of_what_lives)
     feed_end(&feed, true);
 }
 
+static void count_beat(void *context)
+{
+    ++*(int *)context;
+}
+
+TEST(a_long_keyframe_beats)
+{
+    enum { MANY = 3 * KEYFRAME_BEAT_ROWS };
+    struct feed feed;
+    int beats = 0;
+    feed_begin(&feed, feed_state(100), &rows);
+    keyframe_beat(feed.state, count_beat, &beats);
+    uint32_t heap = feed_heap(&feed, DEVICE_CPU, 0, 0);
+    for (uint64_t i = 0; i < MANY; i++)
+        feed_alloc(&feed, heap, 1 + i, 1);
+    for (int i = 0; i < KEYFRAME_RATIO * MANY; i++)
+        feed_event(&feed, (struct event){.kind = EVENT_MARK});
+    CHECK_INT(beats, 0);
+    feed_flush(&feed);
+    CHECK_INT(rows.tables[SCH_KEYFRAME].count, MANY);
+    CHECK_INT(beats, 3);
+    feed_end(&feed, true);
+}
+
 TEST(a_full_batch_wants_to_be_flushed)
 {
     struct state *state;
@@ -321,7 +345,7 @@ TEST_MAIN(TEST_CASE(a_process_row_is_completed), TEST_CASE(a_process_without_eve
           TEST_CASE(time_never_runs_backwards),
           TEST_CASE(an_event_before_the_hello_moves_the_beginning),
           TEST_CASE(losses_and_torn_events_are_facts),
-          TEST_CASE(keyframes_wait_for_a_multiple_of_what_lives),
+          TEST_CASE(keyframes_wait_for_a_multiple_of_what_lives), TEST_CASE(a_long_keyframe_beats),
           TEST_CASE(a_full_batch_wants_to_be_flushed),
           TEST_CASE(the_peak_is_of_one_process_on_one_device),
           TEST_CASE(processes_come_and_go_in_any_order), TEST_CASE(is_valid_sees_what_is_broken))
