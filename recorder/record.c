@@ -249,6 +249,16 @@ static void put_end(struct recording *recording, const struct drain_stats *drain
     push_last(recording, stored);
 }
 
+/* The reason alone: what the message adds, the summary says with figures. */
+static void say_stopped(struct summary *summary, const struct writer_stats *stats)
+{
+    const char *end = strstr(stats->message, ": recording stopped");
+    buf_add(&summary->stopped, stats->message,
+            end ? (size_t)(end - stats->message) : strlen(stats->message));
+    summary->stored_events = stats->events;
+    summary->stored_blocks = stats->blocks;
+}
+
 /* Closes the queue and the database: what was pushed is stored when this returns. */
 static void close_store(struct recording *recording)
 {
@@ -261,7 +271,10 @@ static void close_store(struct recording *recording)
     int err = writer_finish(recording->writer, &single, &stats);
     recording->writer = NULL;
     if (err)
-        summary_hint(summary, "%s", stats.message);
+        say_stopped(summary, &stats);
+    if (err && !single)
+        summary_hint(summary, "its log (%s-wal) stays beside it and belongs to it",
+                     recording->output.work);
     else if (!single)
         summary_hint(summary,
                      "another program reads the file: its log (%s-wal) stays beside it and "

@@ -14,6 +14,7 @@ void summary_clear(struct summary *summary)
 {
     buf_clear(&summary->failure);
     buf_clear(&summary->file);
+    buf_clear(&summary->stopped);
     buf_clear(&summary->silent);
     buf_clear(&summary->hints);
     *summary = (struct summary){0};
@@ -45,19 +46,28 @@ static void add_count(struct buf *out, uint64_t count, const char *one, const ch
 static void add_events(const struct summary *summary, struct buf *out)
 {
     const struct state_totals *totals = &summary->totals;
+    bool stopped = summary->stopped.count > 0;
     buf_text(out, "tidemark: ");
-    add_count(out, totals->events, "event", "events");
+    add_count(out, stopped ? summary->stored_events : totals->events, "event", "events");
     buf_text(out, " (");
-    add_count(out, totals->allocs, "block", "blocks");
+    add_count(out, stopped ? summary->stored_blocks : totals->allocs, "block", "blocks");
     buf_text(out, ") of ");
     add_count(out, summary->processes, "process", "processes");
-    buf_print(out, " in %.1f s\n", (double)summary->run_ns / (double)NS_PER_S);
+    if (stopped)
+        buf_print(out, " were stored, then the recording stopped: %s\n",
+                  buf_string(&summary->stopped));
+    else
+        buf_print(out, " in %.1f s\n", (double)summary->run_ns / (double)NS_PER_S);
 }
 
 static void add_lost(const struct summary *summary, struct buf *out)
 {
     const struct state_totals *totals = &summary->totals;
     buf_text(out, "tidemark: ");
+    if (summary->stopped.count > 0) {
+        buf_text(out, "what came after was not stored; how much that is, is not known\n");
+        return;
+    }
     if (totals->lost == 0 && totals->torn == 0)
         buf_text(out, "nothing was lost");
     if (totals->lost > 0) {
@@ -79,7 +89,7 @@ static void add_peak(const struct summary *summary, struct buf *out)
         buf_text(out, "tidemark: no block was reported\n");
         return;
     }
-    buf_text(out, "tidemark: peak ");
+    buf_print(out, "tidemark: peak %s", summary->stopped.count > 0 ? "before that " : "");
     add_bytes(out, totals->peak_allocated);
     buf_print(out, " allocated on %s", totals->peak_device_name);
     if (totals->peak_step != BATCH_NULL)

@@ -6,6 +6,10 @@
  * leave it open. After a commit, when the log has grown beyond LOG_BYTES, the thread itself moves
  * it into the file, without waiting for readers: a reader can delay that, and the log grows
  * meanwhile, but neither waits for the other.
+ *
+ * The batches of the open transaction are kept until it is committed. If the disk is full by then,
+ * they are written once more after the log has been emptied, and from then on each batch is
+ * committed and moved by itself: the log is as short as it can be.
  */
 #include "writer.h"
 
@@ -47,7 +51,9 @@ struct writer {
     char message[WRITER_MESSAGE_BYTES];
     uint64_t began_ns;       /* of the open transaction */
     uint64_t oldest_made_ns; /* of the batches in it */
-    uint64_t committed_rows;
+    struct writer_rows committed;
+    struct batch *open, **open_last; /* of the open transaction, oldest first */
+    bool tight;                      /* the disk was full once */
     struct writer_stats stats;
     pthread_mutex_t lock; /* of `seen` */
     struct writer_stats seen;
@@ -69,14 +75,77 @@ static uint64_t rows_written(const struct writer *writer)
     return rows->inserted + rows->updated;
 }
 
+static uint64_t rows_committed(const struct writer *writer)
+{
+    return writer->committed.inserted + writer->committed.updated;
+}
+
+/* ---- batches of the open transaction ---- */
+
+static void keep(struct writer *writer, struct batch *batch)
+{
+    batch->next = NULL;
+    *writer->open_last = batch;
+    writer->open_last = &batch->next;
+}
+
+static struct batch *take_kept(struct writer *writer)
+{
+    struct batch *first = writer->open;
+    writer->open = NULL;
+    writer->open_last = &writer->open;
+    return first;
+}
+
+static void free_list(struct batch *batch)
+{
+    while (batch) {
+        struct batch *next = batch->next;
+        batch_free(batch);
+        batch = next;
+    }
+}
+
+static void roll_back(struct writer *writer)
+{
+    db_rollback(writer->db);
+    writer_sink_back_to(writer->sink, &writer->committed);
+}
+
+/* ---- failing ---- */
+
+/* A row of some bytes, into a log that is empty again if that was possible. */
+static void store_reason(struct writer *writer, size_t bytes)
+{
+    struct db_stmt *stmt = NULL;
+    if (db_begin(writer->db) != 0)
+        return;
+    int err = db_prepare_known(writer->db, &stmt, SCH_META);
+    if (err == 0) {
+        db_bind_text(stmt, 0, "stopped", -1);
+        db_bind_text(stmt, 1, writer->message, (int)bytes);
+        err = db_run(stmt);
+    }
+    db_finalize(stmt);
+    if (err == 0)
+        err = db_commit(writer->db);
+    if (err < 0)
+        db_rollback(writer->db);
+}
+
 static void fail(struct writer *writer, int err)
 {
     snprintf(writer->message, sizeof writer->message,
              "%s: recording stopped after %llu rows; what was stored before can be read",
-             db_message(writer->db), (unsigned long long)writer->committed_rows);
+             db_message(writer->db), (unsigned long long)rows_committed(writer));
+    size_t reason = strlen(db_message(writer->db));
     writer->error = err;
-    db_rollback(writer->db);
+    roll_back(writer);
+    free_list(take_kept(writer));
     queue_close(writer->queue);
+    db_checkpoint(writer->db, false);
+    if (reason < sizeof writer->message)
+        store_reason(writer, reason);
     atomic_store_explicit(&writer->failed, true, memory_order_release);
 }
 
@@ -96,7 +165,7 @@ static int begin(struct writer *writer)
 
 static int move_log(struct writer *writer)
 {
-    if (db_log_bytes(writer->db) <= LOG_BYTES)
+    if (db_log_bytes(writer->db) <= (writer->tight ? 0 : LOG_BYTES))
         return 0;
     int err = db_checkpoint(writer->db, false);
     return err == ERR_BUSY ? 0 : err; /* somebody else is moving it */
@@ -120,6 +189,19 @@ void writer_look(struct writer *writer, struct writer_stats *stats)
     pthread_mutex_unlock(&writer->lock);
 }
 
+/* ---- transactions ---- */
+
+static void count_committed(struct writer *writer)
+{
+    struct batch *list = take_kept(writer);
+    for (const struct batch *batch = list; batch; batch = batch->next) {
+        writer->stats.events += batch->event_count;
+        writer->stats.blocks += batch->alloc_count;
+    }
+    free_list(list);
+    writer->committed = *writer_sink_rows(writer->sink);
+}
+
 static int commit(struct writer *writer)
 {
     uint64_t before = clock_now_ns();
@@ -133,13 +215,15 @@ static int commit(struct writer *writer)
         stats->longest_commit_ns = after - before;
     if (writer->oldest_made_ns < after && after - writer->oldest_made_ns > stats->behind_ns)
         stats->behind_ns = after - writer->oldest_made_ns;
-    writer->committed_rows = rows_written(writer);
+    count_committed(writer);
     show(writer);
     return move_log(writer);
 }
 
-static int write_batch(struct writer *writer, const struct batch *batch)
+/* Keeps the batch in any case. */
+static int write_batch(struct writer *writer, struct batch *batch)
 {
+    keep(writer, batch);
     int err = db_in_transaction(writer->db) ? 0 : begin(writer);
     if (err == 0)
         err = writer_sink_write(writer->sink, batch);
@@ -148,8 +232,27 @@ static int write_batch(struct writer *writer, const struct batch *batch)
     writer->stats.batches++;
     if (batch->made_ns && batch->made_ns < writer->oldest_made_ns)
         writer->oldest_made_ns = batch->made_ns;
-    bool many = rows_written(writer) - writer->committed_rows >= COMMIT_ROWS;
-    return batch->commit || many ? commit(writer) : 0;
+    bool many = rows_written(writer) - rows_committed(writer) >= COMMIT_ROWS;
+    return batch->commit || many || writer->tight ? commit(writer) : 0;
+}
+
+/* After the transaction failed with `err`. Returns 0 if all of it is stored after all. */
+static int write_again(struct writer *writer, int err)
+{
+    if (err != ERR_FULL || writer->tight)
+        return err;
+    struct batch *batch = take_kept(writer);
+    roll_back(writer);
+    writer->tight = true;
+    int moved = db_checkpoint(writer->db, false);
+    err = moved == ERR_BUSY ? 0 : moved;
+    while (batch && err == 0) {
+        struct batch *next = batch->next;
+        err = write_batch(writer, batch);
+        batch = next;
+    }
+    free_list(batch);
+    return err;
 }
 
 /* How long to wait for the next batch; 0 = the open transaction is due. */
@@ -169,7 +272,7 @@ static void *run(void *context)
     while (err == 0) {
         unsigned wait = wait_ms(writer);
         if (wait == 0) {
-            err = commit(writer);
+            err = write_again(writer, commit(writer));
             continue;
         }
         struct batch *batch = queue_pop(writer->queue, wait, &closed);
@@ -177,11 +280,10 @@ static void *run(void *context)
             break;
         if (!batch)
             continue;
-        err = write_batch(writer, batch);
-        batch_free(batch);
+        err = write_again(writer, write_batch(writer, batch));
     }
     if (err == 0 && db_in_transaction(writer->db))
-        err = commit(writer);
+        err = write_again(writer, commit(writer));
     if (err < 0)
         fail(writer, err);
     writer->stats.cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -207,6 +309,7 @@ int writer_start(struct writer **out, struct db *db, struct queue *queue)
         return ERR_NOMEM;
     writer->db = db;
     writer->queue = queue;
+    writer->open_last = &writer->open;
     pthread_mutex_init(&writer->lock, NULL);
     int err = writer_sink_new(&writer->sink, db);
     if (err == 0)

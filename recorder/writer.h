@@ -3,8 +3,10 @@
  * at least once a second, checkpoints, and at the end makes one file of it.
  *
  * When a statement fails for good (disk full, file removed, I/O error) the transaction is rolled
- * back, what was committed stays readable, the queue is closed, and writer_failed() turns true: the
- * drain then closes the rings and the program runs on, unrecorded.
+ * back, what was committed stays readable, the reason is stored as meta.stopped if that can be
+ * done, the queue is closed, and writer_failed() turns true: the drain then closes the rings and
+ * the program runs on, unrecorded. Before a full disk is taken for that, the log is moved into the
+ * file to make room, and what was rolled back is written again, a batch at a time.
  */
 #ifndef TIDEMARK_RECORDER_WRITER_H
 #define TIDEMARK_RECORDER_WRITER_H
@@ -21,7 +23,8 @@ struct writer;
 
 struct writer_stats {
     uint64_t batches, commits, rows_inserted, rows_updated;
-    uint64_t cpu_ns; /* of the thread */
+    uint64_t events, blocks; /* of what was committed */
+    uint64_t cpu_ns;         /* of the thread */
     uint64_t longest_commit_ns;
     uint64_t behind_ns; /* the most that a commit lagged behind the making of its batch */
     char message[WRITER_MESSAGE_BYTES]; /* why it failed, "" if it did not */

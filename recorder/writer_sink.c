@@ -54,6 +54,11 @@ const struct writer_rows *writer_sink_rows(const struct writer_sink *sink)
     return &sink->rows;
 }
 
+void writer_sink_back_to(struct writer_sink *sink, const struct writer_rows *rows)
+{
+    sink->rows = *rows;
+}
+
 static struct db_stmt *prepared(struct writer_sink *sink, enum sch_statement which, int *err)
 {
     *err = 0;

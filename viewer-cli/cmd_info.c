@@ -81,7 +81,8 @@ static const char recording_sql[] =
     "  (SELECT real_ns - run_ns FROM clock ORDER BY run_ns LIMIT 1),"
     "  coalesce((SELECT value FROM meta WHERE key = 'run_ns'), (SELECT max(end_ns) FROM process)),"
     "  p.ended, p.exit_code, p.signal, (SELECT coalesce(sum(n), 0) FROM lost),"
-    "  (SELECT value FROM meta WHERE key = 'guest' AND value <> 'loaded')"
+    "  (SELECT value FROM meta WHERE key = 'guest' AND value <> 'loaded'),"
+    "  (SELECT value FROM meta WHERE key = 'stopped')"
     " FROM (SELECT 1) LEFT JOIN process p ON p.id = (SELECT min(id) FROM process)";
 
 static int64_t file_bytes(const char *path)
@@ -92,11 +93,16 @@ static int64_t file_bytes(const char *path)
     return (int64_t)info.stx_size;
 }
 
-static const char *complete_text(bool finished, bool lost)
+/* From the columns lost and stopped at `at`, `at` + 2. */
+static void put_complete(struct buf *out, bool finished, struct db_stmt *row, int at)
 {
-    if (!finished)
-        return "no: still being written, or the recorder was killed";
-    return lost ? "no: events were lost" : "yes";
+    if (db_column_type(row, at + 2) != DB_NULL)
+        buf_print(out, "no: recording stopped before the end: %s", db_column_text(row, at + 2));
+    else if (!finished)
+        buf_text(out, "not finished: still being written, the recorder was killed, or it could "
+                      "not write");
+    else
+        buf_text(out, db_column_int(row, at) > 0 ? "no: events were lost" : "yes");
 }
 
 static void put_times(struct emit *emit, struct db_stmt *row, bool finished, int64_t last_ns)
@@ -111,16 +117,12 @@ static void put_times(struct emit *emit, struct db_stmt *row, bool finished, int
         report_cells(emit, row, 3, 1);
 }
 
-static int put_recording(struct report *report)
+static int put_recording(struct report *report, bool finished, int64_t last_ns)
 {
     struct emit *emit = &report->emit;
     struct db_stmt *stmt = NULL;
-    struct buf ended = {0};
-    bool finished;
-    int64_t last_ns;
-    int err = loss_read_finished(report->db, &finished, &last_ns);
-    if (err == 0)
-        err = db_prepare(report->db, &stmt, recording_sql);
+    struct buf ended = {0}, complete = {0};
+    int err = db_prepare(report->db, &stmt, recording_sql);
     if (err == 0)
         err = db_step(stmt);
     if (err == DB_ROW) {
@@ -132,7 +134,8 @@ static int put_recording(struct report *report)
         put_ended(&ended, stmt, 4);
         emit_buf(emit, &ended);
         emit_int(emit, finished);
-        emit_text(emit, complete_text(finished, db_column_int(stmt, 7) > 0));
+        put_complete(&complete, finished, stmt, 7);
+        emit_buf(emit, &complete);
         report_cells(emit, stmt, 8, 1);
     }
     db_finalize(stmt);
@@ -198,7 +201,8 @@ static int put_processes(struct report *report)
 struct plain {
     const char *key;
     const char *title;
-    const char *empty; /* what people are told instead; NULL = the section is left out */
+    const char *empty;      /* what people are told instead; NULL = the section is left out */
+    const char *unfinished; /* instead of `empty`, of a recording that is not finished */
     const char *sql;
     const struct emit_column *columns;
     size_t count;
@@ -267,28 +271,29 @@ static const char trouble_sql[] =
 #define COLUMNS(of) of, sizeof(of) / sizeof *(of)
 
 static const struct plain plains[] = {
-    {"sources", "Sources", NULL,
+    {"sources", "Sources", NULL, NULL,
      "SELECT id, live, why_not FROM process"
      " WHERE coalesce(live, '') <> '' OR coalesce(why_not, '') <> '' ORDER BY id",
      COLUMNS(source_columns), 0},
-    {"devices", "Devices", NULL,
+    {"devices", "Devices", NULL, NULL,
      "SELECT t.device, d.name, d.total_bytes,"
      " (SELECT count(*) FROM heap h WHERE h.device = d.id)"
      " FROM device d JOIN device_text t ON t.id = d.id ORDER BY d.id",
      COLUMNS(device_columns), -1},
-    {"rows", "Rows", NULL, rows_sql, COLUMNS(row_columns), -1},
-    {"lost", "Lost", "Nothing was lost.",
+    {"rows", "Rows", NULL, NULL, rows_sql, COLUMNS(row_columns), -1},
+    {"lost", "Lost", "Nothing was lost.", "Losses are not known: the recording is not finished.",
      "SELECT process, kind, sum(n), min(first_seq), max(last_seq), min(first_ns), max(last_ns)"
      " FROM lost GROUP BY process, kind ORDER BY process, sum(n) DESC",
      COLUMNS(lost_columns), 0},
-    {"trouble", "Trouble", NULL, trouble_sql, COLUMNS(trouble_columns), 0},
+    {"trouble", "Trouble", NULL, NULL, trouble_sql, COLUMNS(trouble_columns), 0},
 };
 
 static const struct plain meta_plain = {
-    "meta", NULL, NULL, "SELECT key, value FROM meta ORDER BY key", COLUMNS(meta_columns), -1};
+    "meta", NULL, NULL, NULL, "SELECT key, value FROM meta ORDER BY key", COLUMNS(meta_columns),
+    -1};
 
 /* People do not get a section without rows, nor rows of zeros. */
-static int put_plain(struct report *report, const struct plain *plain)
+static int put_plain(struct report *report, const struct plain *plain, bool finished)
 {
     struct emit *emit = &report->emit;
     struct db_stmt *stmt = NULL;
@@ -309,7 +314,7 @@ static int put_plain(struct report *report, const struct plain *plain)
     }
     db_finalize(stmt);
     if (err >= 0 && !open && plain->empty)
-        emit_heading(emit, "%s", plain->empty);
+        emit_heading(emit, "%s", finished ? plain->empty : plain->unfinished);
     return err < 0 ? err : 0;
 }
 
@@ -359,15 +364,19 @@ static int put_overhead(struct report *report)
 
 static int put_all(struct report *report)
 {
-    int err = put_recording(report);
+    bool finished;
+    int64_t last_ns;
+    int err = loss_read_finished(report->db, &finished, &last_ns);
+    if (err >= 0)
+        err = put_recording(report, finished, last_ns);
     if (err >= 0)
         err = put_processes(report);
     for (size_t i = 0; i < sizeof plains / sizeof *plains && err >= 0; i++)
-        err = put_plain(report, &plains[i]);
+        err = put_plain(report, &plains[i], finished);
     if (err >= 0)
         err = put_overhead(report);
     if (err >= 0 && report->emit.format != EMIT_TABLE)
-        err = put_plain(report, &meta_plain);
+        err = put_plain(report, &meta_plain, finished);
     return err;
 }
 

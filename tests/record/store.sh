@@ -56,7 +56,11 @@ kill -12 $(children $recorder)
 wait_for_recorder
 is $status 11 "exit status on a full disk"
 says "recording stopped after"
+says "were stored, then the recording stopped: no space left on the device"
+says "what came after was not stored; how much that is, is not known"
+is "$(grep -c 'nothing was lost' err)" 0 "nothing was lost, on a full disk"
 whole
+is "$(ask "SELECT value FROM meta WHERE key='stopped'")" "no space left on the device" "meta.stopped"
 is "$(ask "SELECT value FROM meta WHERE key='finished'")" 0 "meta.finished on a full disk"
 is "$(ask 'SELECT count(*)>=2000 FROM allocation')" 1 "rows committed before"
 

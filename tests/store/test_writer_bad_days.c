@@ -61,6 +61,38 @@ TEST(a_full_disk)
     db_close(db);
 }
 
+/* Batches that share a transaction larger than the disk: what fits is stored all the same, and the
+ * reason why the rest is not. */
+TEST(a_full_disk_takes_what_fits)
+{
+    const char *path = test_path("fits.db");
+    struct queue *queue = NULL;
+    struct writer_stats stats;
+    bool single;
+    int taken = 0;
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit limit = {.rlim_cur = 2 << 20, .rlim_max = RLIM_INFINITY};
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    struct writer *writer = store_start(path, &queue);
+    while (taken < 5000 && queue_push(queue, store_batch(1 + (int64_t)taken * ROWS, ROWS, false)))
+        taken++;
+    while (!writer_failed(writer))
+        sched_yield();
+    CHECK_INT(writer_finish(writer, &single, &stats), ERR_FULL);
+    queue_free(queue);
+    limit.rlim_cur = RLIM_INFINITY;
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    struct db *db = NULL;
+    REQUIRE(db_open(&db, path) == 0);
+    int64_t stored = store_check_prefix(db);
+    CHECK(stored >= 20 * ROWS); /* some 48 bytes each */
+    CHECK_INT(stats.blocks, stored);
+    CHECK_INT(fixture_int(db, "SELECT count(*) FROM meta WHERE key = 'stopped'"
+                              " AND value LIKE 'no space left on the device%'"),
+              1);
+    db_close(db);
+}
+
 TEST(without_memory_the_caller_keeps_the_database)
 {
     struct db *db = fixture_empty();
@@ -249,7 +281,8 @@ TEST(killed_in_the_middle_of_writing)
     }
 }
 
-TEST_MAIN(TEST_CASE(a_full_disk), TEST_CASE(without_memory_the_caller_keeps_the_database),
+TEST_MAIN(TEST_CASE(a_full_disk), TEST_CASE(a_full_disk_takes_what_fits),
+          TEST_CASE(without_memory_the_caller_keeps_the_database),
           TEST_CASE(memory_that_runs_out_while_writing_is_a_failure_like_any_other),
           TEST_CASE(no_room_to_create),
           TEST_CASE(a_statement_that_cannot_succeed_stops_the_recording_and_keeps_the_rest),

@@ -1,0 +1,1 @@
+tidemark info stopped.db | sed 's/^size .*/size SIZE/'
