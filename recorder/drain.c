@@ -74,6 +74,11 @@ bool drain_ring(struct drain *drain, uint64_t key, struct ring_shared *ring)
     return mail_ring(&drain->mail, key, ring);
 }
 
+bool drain_refused(struct drain *drain, uint64_t key, const char *why_not)
+{
+    return mail_refused(&drain->mail, key, why_not);
+}
+
 bool drain_end(struct drain *drain, uint64_t key, const struct process_end *end, uint64_t at_ns,
                bool lives)
 {
@@ -150,10 +155,23 @@ static void connect_ring(struct drain *drain, uint64_t key, struct ring_shared *
         goto refuse;
     drain_ring_init(client->ring, client->process, shared, drain->options.start_ns,
                     client->begin_ns);
-    state_process_live(client->process, "api", NULL);
     return;
 refuse:
     mail_return(&drain->mail, shared);
+}
+
+/* Somebody who has the ring all the same, and uses it, is believed. */
+static void refuse(struct drain *drain, uint64_t key, const char *why_not)
+{
+    struct client *client = find_client(drain, key);
+    if (!client || (client->ring && client->ring->live))
+        return;
+    if (client->ring) {
+        mail_return(&drain->mail, client->ring->reader.ring);
+        mem_free(client->ring);
+        client->ring = NULL;
+    }
+    state_process_live(client->process, NULL, why_not);
 }
 
 static void begin_end(struct client *client, const struct process_end *end, uint64_t at_ns,
@@ -175,6 +193,8 @@ static void hear_one(struct drain *drain, const struct message *message)
         begin_client(drain, &message->hello);
     else if (message->kind == MESSAGE_RING)
         connect_ring(drain, message->key, message->ring);
+    else if (message->kind == MESSAGE_REFUSED)
+        refuse(drain, message->key, message->hello.why_not);
     else if ((client = find_client(drain, message->key)) != NULL)
         begin_end(client, &message->end, message->at_ns, message->lives);
 }

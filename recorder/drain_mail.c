@@ -94,6 +94,20 @@ bool mail_ring(struct drain_mail *mail, uint64_t key, struct ring_shared *ring)
     return true;
 }
 
+bool mail_refused(struct drain_mail *mail, uint64_t key, const char *why_not)
+{
+    struct message *message = new_message(MESSAGE_REFUSED, key);
+    if (!message)
+        return false;
+    message->hello.why_not = why_not;
+    bool copied = copy_text(&message->hello.why_not);
+    if (copied)
+        post(mail, message);
+    else
+        message_free(message);
+    return copied;
+}
+
 bool mail_end(struct drain_mail *mail, uint64_t key, const struct process_end *end, uint64_t at_ns,
               bool lives)
 {

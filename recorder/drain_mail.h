@@ -11,13 +11,13 @@
 
 #include "drain.h"
 
-enum message_kind { MESSAGE_BEGIN, MESSAGE_RING, MESSAGE_END };
+enum message_kind { MESSAGE_BEGIN, MESSAGE_RING, MESSAGE_REFUSED, MESSAGE_END };
 
 struct message {
     struct message *next;
     enum message_kind kind;
     uint64_t key;
-    struct drain_hello hello; /* BEGIN; texts are owned */
+    struct drain_hello hello; /* BEGIN; of REFUSED, why_not alone; texts are owned */
     struct ring_shared *ring; /* RING */
     struct process_end end;   /* END */
     uint64_t at_ns;
@@ -41,6 +41,7 @@ void mail_clear(struct drain_mail *mail);
 
 bool mail_begin(struct drain_mail *mail, const struct drain_hello *hello);
 bool mail_ring(struct drain_mail *mail, uint64_t key, struct ring_shared *ring);
+bool mail_refused(struct drain_mail *mail, uint64_t key, const char *why_not);
 bool mail_end(struct drain_mail *mail, uint64_t key, const struct process_end *end, uint64_t at_ns,
               bool lives);
 void mail_stop(struct drain_mail *mail);

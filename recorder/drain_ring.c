@@ -21,6 +21,14 @@ bool drain_ring_is_valid(const struct drain_ring *ring)
     return true;
 }
 
+/* A ring that was handed over proves nothing: the program may not have been able to map it. */
+static void see_life(struct drain_ring *ring)
+{
+    if (!ring->live)
+        state_process_live(ring->process, "api", NULL);
+    ring->live = true;
+}
+
 /* An event names only definitions that were visible before it: after taking a batch, all that it
  * needs is there. */
 static void define(struct drain_ring *ring)
@@ -30,8 +38,10 @@ static void define(struct drain_ring *ring)
     int got = 0;
     if (ring->arena_damaged)
         return;
-    while ((got = arena_next(&ring->arena, &record, &payload)) > 0)
+    while ((got = arena_next(&ring->arena, &record, &payload)) > 0) {
+        see_life(ring);
         state_define(ring->process, &record, payload);
+    }
     ring->arena_damaged = got < 0;
 }
 
@@ -107,6 +117,7 @@ static void feed_one(struct drain_ring *ring, const struct event *event)
 {
     uint64_t ticket = event->word - 1;
     bool passed = ring->gap_count > 0 && ticket >= ring->gaps[0].ticket;
+    see_life(ring);
     if (passed)
         note_gap_begin(ring, &ring->gaps[0]);
     ring->last_seq = state_event(ring->process, event);

@@ -31,6 +31,7 @@ struct drain_ring {
     struct state_process *process;
     struct ring_reader reader;
     struct arena_reader arena;
+    bool live; /* something came: the program has the ring and uses it */
     bool arena_damaged;
     struct drain_gap gaps[DRAIN_GAPS]; /* oldest first */
     unsigned gap_count;

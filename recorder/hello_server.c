@@ -129,8 +129,8 @@ static bool is_well_formed(const struct hello *hello, size_t bytes)
     return hello->argv_bytes <= bytes - head;
 }
 
-/* Never waits: a peer that is gone, or does not read, gets nothing. */
-static void answer(int connection, int fd)
+/* Never waits: a peer that is gone, or does not read, gets nothing. 0 or the errno. */
+static int answer(int connection, int fd)
 {
     char word = fd >= 0 ? HELLO_YES : HELLO_NO;
     struct iovec part = {.iov_base = &word, .iov_len = 1};
@@ -149,7 +149,7 @@ static void answer(int connection, int fd)
         header->cmsg_len = CMSG_LEN(sizeof fd);
         memcpy(CMSG_DATA(header), &fd, sizeof fd);
     }
-    (void)sendmsg(connection, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sendmsg(connection, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : errno;
 }
 
 static void hear(struct hello_server *server, const struct connection *from,
@@ -162,10 +162,15 @@ static void hear(struct hello_server *server, const struct connection *from,
         said.pidfd = proc_open_pidfd(from->pid);
     server->stats.heard++;
     int fd = handler(context, &said);
-    if (hello->what == HELLO_FETCH)
-        answer(from->fd, fd);
-    if (fd >= 0)
-        close(fd);
+    int unsent = hello->what == HELLO_FETCH ? answer(from->fd, fd) : 0;
+    if (fd < 0)
+        return;
+    close(fd);
+    if (unsent) {
+        said.unsent = unsent;
+        said.pidfd = -1;
+        handler(context, &said);
+    }
 }
 
 /* True when the connection is done with. */

@@ -28,10 +28,12 @@ struct hello_said {
     int pidfd;                 /* -1 or the handler's from now on */
     uint64_t at_ns;            /* CLOCK_MONOTONIC */
     bool understood;           /* its event format is ours */
+    int unsent;                /* errno: the descriptor could not be sent; else 0 */
 };
 
 /* For HELLO the answer is ignored. For FETCH: a descriptor to be sent, which the server then
- * closes, or -1 for no. */
+ * closes, or -1 for no. If it cannot be sent, the handler is called once more, with `unsent` and
+ * without a pidfd; what it answers then is ignored. */
 typedef int hello_handler(void *context, const struct hello_said *said);
 
 int hello_server_open(struct hello_server **out); /* a base_err */

@@ -64,7 +64,7 @@ struct process *process_add(struct process_table *table, pid_t pid, int pidfd)
 void process_new_image(struct process_table *table, struct process *process)
 {
     process->key = ++table->last_key;
-    process->fetched = false;
+    process->fetched = process->refused = false;
 }
 
 /* The last of the list takes the place of the one removed. */

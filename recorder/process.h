@@ -63,6 +63,7 @@ struct process {
     bool root;           /* our own child: waitid tells how it ended */
     bool said_hello;
     bool fetched; /* it has a ring */
+    bool refused; /* it asked for one in vain */
 };
 
 struct process_table {

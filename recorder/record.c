@@ -318,6 +318,10 @@ static void fill_result(struct recording *recording)
         result->exit_code = WEXITSTATUS(status);
     if (!watch->root_heard)
         buf_text(&result->summary.silent, buf_string(&watch->silent));
+    if (watch->refused > 0)
+        summary_hint(&result->summary, "%llu %s could not be recorded: %s",
+                     (unsigned long long)watch->refused,
+                     watch->refused == 1 ? "process" : "processes", buf_string(&watch->refusal));
     if (watch->left.count > 0)
         summary_hint(&result->summary, "left running, and no longer recorded: %s",
                      buf_string(&watch->left));

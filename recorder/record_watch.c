@@ -173,27 +173,59 @@ static struct process *find_speaker(struct watch *watch, const struct hello_said
     return process;
 }
 
+static void refuse(struct watch *watch, struct process *process, const char *what, const char *why)
+{
+    char text[256];
+    snprintf(text, sizeof text, "%s: %s", what, why);
+    drain_refused(watch->options.drain, process->key, text);
+    if (!process->refused)
+        watch->refused++;
+    process->refused = true;
+    if (watch->refusal.count == 0)
+        buf_text(&watch->refusal, text);
+}
+
 static int make_ring(struct watch *watch, struct process *process)
 {
     struct ring_shared *ring;
     int fd = -1;
     if (drain_failed(watch->options.drain))
         return -1;
-    if (ring_create(&ring, watch->options.ring_bits, watch->options.arena_bytes, &fd) != BASE_OK)
-        return -1;
-    if (!drain_ring(watch->options.drain, process->key, ring)) {
+    int err = ring_create(&ring, watch->options.ring_bits, watch->options.arena_bytes, &fd);
+    if (!err && !drain_ring(watch->options.drain, process->key, ring)) {
         ring_destroy(ring, watch->options.ring_bits, watch->options.arena_bytes);
         close(fd);
+        err = ERR_NOMEM;
+    }
+    if (err) {
+        refuse(watch, process, "no ring could be made for it", base_err_text(err));
         return -1;
     }
+    if (process->refused)
+        watch->refused--;
+    process->refused = false;
     watch->rings++;
     process->fetched = true;
     return fd;
 }
 
+/* It has no ring, though we made one; it may ask again. */
+static void see_unsent(struct watch *watch, const struct hello_said *said)
+{
+    struct process *process = process_find(&watch->table, said->pid);
+    if (!process)
+        return;
+    process->fetched = false;
+    refuse(watch, process, "its ring could not be handed over", strerror(said->unsent));
+}
+
 static int hear(void *context, const struct hello_said *said)
 {
     struct watch *watch = context;
+    if (said->unsent) {
+        see_unsent(watch, said);
+        return -1;
+    }
     struct process *process = find_speaker(watch, said);
     int answer = -1;
     if (!process)
@@ -420,6 +452,7 @@ void watch_close(struct watch *watch)
         close(watch->epoll);
     watch->epoll = -1;
     watch->options.drain = NULL;
+    buf_clear(&watch->refusal);
     buf_clear(&watch->left);
     buf_clear(&watch->silent);
 }

@@ -52,6 +52,18 @@ rm -f run.db
 is $? 4 "a missing library"
 says "No such file"
 
+# A ring of 256 MiB that does not fit into the memory we may have.
+(
+    ulimit -v 200000
+    record -b 22 -- "$story" alloc 5 exit 3
+    echo $status >code
+)
+is "$(cat code)" 3 "a ring that cannot be made"
+finished
+is "$(ask 'SELECT live IS NULL, why_not, events FROM process')" \
+    "1|no ring could be made for it: out of memory|0" "why it has none"
+says "1 process could not be recorded: no ring could be made for it: out of memory"
+
 # An LD_PRELOAD that was there stays.
 LD_PRELOAD=$guest record -- sh -c 'echo "$LD_PRELOAD"'
 is "$(cat out)" "$guest:$guest" "LD_PRELOAD"

@@ -451,6 +451,39 @@ TEST(a_closed_queue_closes_the_rings)
     run_free(&run);
 }
 
+/* Cells 11 and 12 of a process: live, why_not. */
+TEST(only_who_uses_its_ring_is_live)
+{
+    struct run run;
+    struct ring_shared *rings[3] = {new_ring(8), new_ring(8), new_ring(8)};
+    push_marks(rings[1], 1);
+    push_marks(rings[2], 1);
+    run_begin(&run);
+    for (uint64_t key = 1; key <= 4; key++)
+        begin(&run, key, 0);
+    REQUIRE(drain_ring(run.drain, 1, rings[0])); /* never used */
+    REQUIRE(drain_ring(run.drain, 2, rings[1]));
+    REQUIRE(drain_refused(run.drain, 3, "no ring: too many files"));
+    struct ring_shared *lost = new_ring(8);
+    REQUIRE(drain_ring(run.drain, 4, lost)); /* did not arrive, then another did */
+    REQUIRE(drain_refused(run.drain, 4, "not handed over"));
+    REQUIRE(drain_ring(run.drain, 4, rings[2]));
+    for (uint64_t key = 1; key <= 4; key++)
+        end(&run, key, false);
+    run_end(&run);
+    CHECK(!process_row(&run, 1)->text[11]);
+    CHECK_STR(process_row(&run, 2)->text[11], "api");
+    CHECK(!process_row(&run, 3)->text[11]);
+    CHECK_STR(process_row(&run, 3)->text[12], "no ring: too many files");
+    CHECK_STR(process_row(&run, 4)->text[11], "api");
+    CHECK(!process_row(&run, 4)->text[12]);
+    int back = 0;
+    for (struct ring_shared *ring; (ring = drain_returned(run.drain)) != NULL; back++)
+        ring_destroy(ring, 8, ARENA_BYTES);
+    CHECK_INT(back, 4);
+    run_free(&run);
+}
+
 /* Whoever waits for room in a full ring must not give up because others have their turn first. */
 TEST(work_on_one_ring_is_progress_for_all)
 {
@@ -481,5 +514,6 @@ TEST_MAIN(TEST_CASE(holes_of_the_dead_are_facts_in_their_place),
           TEST_CASE(who_is_left_running_is_closed_and_read),
           TEST_CASE(a_hole_of_the_living_does_not_hold_up_the_end),
           TEST_CASE(a_stop_ends_those_of_whom_nobody_told), TEST_CASE(rings_of_nobody_come_back),
+          TEST_CASE(only_who_uses_its_ring_is_live),
           TEST_CASE(work_on_one_ring_is_progress_for_all),
           TEST_CASE(a_closed_queue_closes_the_rings))

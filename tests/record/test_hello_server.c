@@ -1,4 +1,5 @@
 /* The hello server against clients that know the protocol, and against some that do not. */
+#include <errno.h>
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct heard {
     pid_t pid;
     bool had_pidfd;
     bool understood;
+    int unsent;
     int give; /* the answer to a FETCH */
     char order[64];
 };
@@ -31,6 +33,7 @@ static int handler(void *context, const struct hello_said *said)
     heard->last = *said->hello;
     heard->pid = said->pid;
     heard->understood = said->understood;
+    heard->unsent = said->unsent;
     heard->had_pidfd = said->pidfd >= 0;
     if (said->pidfd >= 0)
         close(said->pidfd);
@@ -153,6 +156,23 @@ TEST(a_refusal_is_an_answer_too)
     CHECK(!heard.understood);
     CHECK_INT(hear_answer(fd, &word), -1);
     CHECK_INT(word, HELLO_NO);
+    hello_server_close(server);
+}
+
+TEST(an_answer_that_nobody_takes_is_told)
+{
+    struct hello_server *server;
+    struct heard heard = {.give = memfd_create("given", MFD_CLOEXEC)};
+    REQUIRE(hello_server_open(&server) == BASE_OK);
+    int fd = dial(server);
+    struct hello hello = greeting(HELLO_FETCH);
+    say(fd, &hello, whole(&hello));
+    close(fd);
+    CHECK(hello_server_handle(server, handler, &heard));
+    CHECK_INT(heard.count, 2);
+    CHECK_INT(heard.unsent, EPIPE);
+    CHECK_INT(heard.pid, getpid());
+    CHECK(!heard.had_pidfd);
     hello_server_close(server);
 }
 
@@ -282,8 +302,8 @@ TEST(a_child_is_known_by_its_own_pid)
 }
 
 TEST_MAIN(TEST_CASE(a_hello_is_heard), TEST_CASE(a_fetch_gets_the_descriptor),
-          TEST_CASE(a_refusal_is_an_answer_too), TEST_CASE(lengths_are_not_believed),
-          TEST_CASE(words_that_are_none_are_refused), TEST_CASE(garbage_is_refused),
-          TEST_CASE(who_says_nothing_holds_up_nobody),
+          TEST_CASE(a_refusal_is_an_answer_too), TEST_CASE(an_answer_that_nobody_takes_is_told),
+          TEST_CASE(lengths_are_not_believed), TEST_CASE(words_that_are_none_are_refused),
+          TEST_CASE(garbage_is_refused), TEST_CASE(who_says_nothing_holds_up_nobody),
           TEST_CASE(an_older_hello_comes_before_a_fetch),
           TEST_CASE(a_child_is_known_by_its_own_pid))
