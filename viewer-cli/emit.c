@@ -262,6 +262,7 @@ void emit_drop(struct emit *emit)
     buf_clear(&emit->text);
     buf_clear(&emit->keys);
     buf_clear(&emit->notes);
+    buf_clear(&emit->spared);
     mem_free(emit->cells);
     mem_free(emit->layout);
     *emit = (struct emit){0};

@@ -48,6 +48,7 @@ enum emit_column_flag {
     EMIT_WRAP = 1 << 3,     /* tables: the last column, continued below itself instead of cut */
     EMIT_MIDDLE = 1 << 4,   /* tables: when cut, beginning and end of the text stay */
     EMIT_NONE = 1 << 5,     /* tables: NULL says that there is none, so the cell stays empty */
+    EMIT_SPARE = 1 << 6,    /* tables: left out, and that is said, before texts are cut to stumps */
 };
 
 struct emit_column {
@@ -99,10 +100,11 @@ struct emit {
     struct buf text;
     struct buf keys; /* of sections so far, each with a line feed around it */
     size_t sections;
-    bool unknown;     /* a "-" was printed for NULL */
-    bool more;        /* tables: something stands above, so an empty line comes first */
-    bool headed;      /* tables: what stands above belongs to what comes */
-    struct buf notes; /* one a line, led by 'w' (warning) or 'n' */
+    struct buf spared; /* headers of columns that were left out, each with a line feed around it */
+    bool unknown;      /* a "-" was printed for NULL */
+    bool more;         /* tables: something stands above, so an empty line comes first */
+    bool headed;       /* tables: what stands above belongs to what comes */
+    struct buf notes;  /* one a line, led by 'w' (warning) or 'n' */
 };
 
 /* `database` may be NULL; both texts outlive the emitter. Finds out about the terminal itself. */
@@ -129,6 +131,9 @@ void emit_null(struct emit *emit);
 /* Tables only: a line on its own. A heading stands out and has an empty line above it. */
 void emit_heading(struct emit *emit, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void emit_line(struct emit *emit, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Text for one line of at most `width` columns, cut in its middle; 0 = any width. */
+void emit_put_cut(struct buf *out, const char *text, unsigned width);
 
 /* Notes come last: in tables as lines, in json in "notes". A warning, which says that the numbers
  * are not the whole truth, also comes last in csv. */

@@ -2,7 +2,8 @@
  * The emitter's format for people.
  *
  * Rows are kept until the section ends or SETTLE_ROWS of them are there; then the widths of the
- * columns are settled and rows go out as they come. On a terminal the widest texts give way first,
+ * columns are settled and rows go out as they come. On a terminal spare columns give way first, the
+ * last one first, as long as some text would be cut below READABLE_TEXT; then the widest texts,
  * never below LEAST_TEXT; numbers are never cut. A wrapped last column takes what is left.
  */
 #include <inttypes.h>
@@ -13,7 +14,7 @@
 #include "human.h"
 #include "mem.h"
 
-enum { SETTLE_ROWS = 2000, LEAST_TEXT = 8, LEAST_WRAP = 24, GAP = 2 };
+enum { SETTLE_ROWS = 2000, LEAST_TEXT = 8, READABLE_TEXT = 18, LEAST_WRAP = 24, GAP = 2 };
 
 static const char *header_of(const struct emit_column *column)
 {
@@ -158,20 +159,44 @@ static void shrink(struct emit *emit, unsigned excess, size_t last)
     }
 }
 
-static void settle(struct emit *emit)
+/* Width of the line; with `readable`, when texts are as short as they can be and still be read. */
+static unsigned total_width(const struct emit *emit, bool readable)
 {
     unsigned total = 0;
+    for (size_t i = 0; i < emit->column_count; i++) {
+        const struct emit_layout *layout = &emit->layout[i];
+        bool shorter = readable && gives_way(emit, i) && layout->width > READABLE_TEXT;
+        if (layout->shown)
+            total += (shorter ? READABLE_TEXT : layout->width) + (total ? GAP : 0);
+    }
+    return total;
+}
+
+static void spare(struct emit *emit, size_t i)
+{
+    char line[64];
+    snprintf(line, sizeof line, "\n%.60s\n", header_of(&emit->columns[i]));
+    emit->layout[i].shown = false;
+    if (!strstr(buf_string(&emit->spared), line))
+        buf_text(&emit->spared, line);
+}
+
+static void settle(struct emit *emit)
+{
     size_t last = 0;
     for (size_t i = 0; i < emit->column_count; i++) {
         struct emit_layout *layout = &emit->layout[i];
         unsigned flags = emit->columns[i].flags;
         layout->shown = !(flags & EMIT_PROGRAMS) && (layout->known || !(flags & EMIT_IF_KNOWN));
-        if (!layout->shown)
-            continue;
-        total += layout->width + (total ? GAP : 0);
-        last = i;
+        last = layout->shown ? i : last;
     }
-    if (emit->width && total > emit->width)
+    if (!emit->width)
+        return;
+    for (size_t i = emit->column_count; i-- > 0 && total_width(emit, true) > emit->width;)
+        if (emit->layout[i].shown && emit->columns[i].flags & EMIT_SPARE)
+            spare(emit, i);
+    unsigned total = total_width(emit, false);
+    if (total > emit->width)
         shrink(emit, total - emit->width, last);
 }
 
@@ -224,6 +249,19 @@ static void put_cut(struct buf *out, const char *text, size_t bytes, unsigned wi
     buf_text(out, "...");
     size_t skip = emit_fit(text, bytes, whole - end);
     buf_add(out, text + skip, bytes - skip);
+}
+
+void emit_put_cut(struct buf *out, const char *text, unsigned width)
+{
+    struct buf safe = {0};
+    unsigned whole = emit_put_safe(&safe, text, strlen(text));
+    width = width && width < LEAST_TEXT ? LEAST_TEXT : width;
+    if (!width || whole <= width)
+        buf_add(out, buf_string(&safe), safe.count);
+    else
+        put_cut(out, buf_string(&safe), safe.count, width, true);
+    out->broken = out->broken || safe.broken;
+    buf_clear(&safe);
 }
 
 /* What a line has still to pad before its next column: nothing stands at the end of a line. */
@@ -350,11 +388,26 @@ void emit_table_close(struct emit *emit)
     emit->headed = false;
 }
 
+static void put_spared(struct emit *emit)
+{
+    const char *at = buf_string(&emit->spared);
+    for (const char *join = "no room here for: "; *at; join = ", ") {
+        size_t n = strcspn(++at, "\n");
+        buf_text(&emit->out, join);
+        buf_add(&emit->out, at, n);
+        at += n + 1;
+    }
+    if (emit->spared.count)
+        buf_text(&emit->out, "\n");
+    emit->out.broken = emit->out.broken || emit->spared.broken;
+}
+
 void emit_table_end(struct emit *emit)
 {
     const char *at = buf_string(&emit->notes);
-    if ((emit->unknown || *at) && emit->more)
+    if ((emit->unknown || emit->spared.count || *at) && emit->more)
         buf_text(&emit->out, "\n");
+    put_spared(emit);
     if (emit->unknown)
         buf_text(&emit->out, "- = not known from this source\n");
     /* Warnings last: they are the last word on the numbers above. */

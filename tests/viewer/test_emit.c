@@ -209,6 +209,71 @@ TEST(a_wrapped_column_goes_on_below_itself)
                                       "   found anywhere at all\n");
 }
 
+static const char *put_spare(unsigned width, int sections)
+{
+    static const struct emit_column four[] = {
+        {"name", NULL, EMIT_TEXT, EMIT_MIDDLE},
+        {"now", NULL, EMIT_COUNT, 0},
+        {"most", NULL, EMIT_COUNT, EMIT_SPARE},
+        {"worst", NULL, EMIT_COUNT, EMIT_SPARE},
+    };
+    struct emit emit;
+    int result;
+    emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
+    emit.width = width;
+    for (int i = 0; i < sections; i++) {
+        EMIT_SECTION(&emit, i ? "y" : "x", NULL, EMIT_ROWS, four);
+        emit_text(&emit, "a name of thirty letters, about");
+        for (int at = 1; at < 4; at++)
+            emit_int(&emit, at);
+    }
+    return finish(&emit, &result);
+}
+
+TEST(spare_columns_go_before_texts_are_stumps)
+{
+    CHECK_STR(put_spare(80, 1), "name                             now  most  worst\n"
+                                "a name of thirty letters, about    1     2      3\n");
+    CHECK_STR(put_spare(36, 1), "name                now  most  worst\n"
+                                "a name...rs, about    1     2      3\n");
+    CHECK_STR(put_spare(35, 2), "name                      now  most\n"
+                                "a name of...tters, about    1     2\n"
+                                "\n"
+                                "name                      now  most\n"
+                                "a name of...tters, about    1     2\n"
+                                "\n"
+                                "no room here for: worst\n");
+    CHECK_STR(put_spare(20, 1), "name             now\n"
+                                "a nam..., about    1\n"
+                                "\n"
+                                "no room here for: worst, most\n");
+}
+
+TEST(a_line_is_cut_in_its_middle)
+{
+    static const struct {
+        const char *text;
+        unsigned width;
+        const char *want;
+    } cases[] = {
+        {"forward > attention", 0, "forward > attention"},
+        {"forward > attention", 19, "forward > attention"},
+        {"forward > attention", 18, "forwar...attention"},
+        {"forward > attention", 1, "fo...ion"},
+        {"a\nb", 8, "a\\nb"},
+        {"gr\xc3\xb6\xc3\x9f"
+         "e in the middle",
+         10, "gr\xc3\xb6...ddle"},
+        {"", 9, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buf out = {0};
+        emit_put_cut(&out, cases[i].text, cases[i].width);
+        CHECK_STR(buf_string(&out), cases[i].want);
+        buf_clear(&out);
+    }
+}
+
 TEST(lines_of_a_terminal_fit)
 {
     uint64_t seed = 17;
@@ -350,6 +415,8 @@ TEST_MAIN(TEST_CASE(a_table_is_aligned), TEST_CASE(csv_is_for_programs),
           TEST_CASE(csv_quotes_what_could_be_misread),
           TEST_CASE(json_strings_are_valid_for_any_bytes),
           TEST_CASE(a_narrow_terminal_cuts_texts_not_numbers),
-          TEST_CASE(a_wrapped_column_goes_on_below_itself), TEST_CASE(lines_of_a_terminal_fit),
+          TEST_CASE(a_wrapped_column_goes_on_below_itself),
+          TEST_CASE(spare_columns_go_before_texts_are_stumps),
+          TEST_CASE(a_line_is_cut_in_its_middle), TEST_CASE(lines_of_a_terminal_fit),
           TEST_CASE(a_record_is_read_downwards), TEST_CASE(columns_nobody_knows_are_left_out),
           TEST_CASE(many_rows_stream), TEST_CASE(memory_may_run_out_anywhere))
