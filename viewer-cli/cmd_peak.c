@@ -192,9 +192,10 @@ static const struct emit_column birth_columns[] = {
     {"blocks", NULL, EMIT_COUNT, 0},
     {"step", NULL, EMIT_PLAIN, EMIT_NONE},
     {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
     {"kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"phase_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"phase_path", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
 
 static const struct emit_column site_columns[] = {
@@ -248,7 +249,7 @@ static void put_categories(const struct peak_part *part)
 static const char *birth_text(const struct peak_group *group)
 {
     if (!group->kind || strcmp(group->kind, "other") != 0)
-        return group->name;
+        return group->path;
     return group->step == PEAK_NONE ? "outside of any step" : "between phases";
 }
 
@@ -264,6 +265,7 @@ static void put_births(const struct peak_part *part)
         emit_text(part->emit, birth_text(group));
         emit_text(part->emit, group->kind);
         put_known(part->emit, group->id);
+        emit_text(part->emit, group->path);
     }
     put_rest(part, groups, "phases");
 }

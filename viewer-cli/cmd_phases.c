@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/peak.h"
 #include "buf.h"
 #include "error.h"
 #include "human.h"
@@ -24,11 +25,11 @@ static const struct emit_column columns[] = {
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"step", NULL, EMIT_PLAIN, EMIT_NONE},
     {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
     {"allocated", NULL, EMIT_BYTES, 0},
-    {"max_allocated", "max alloc", EMIT_BYTES, 0},
+    {"max_allocated", "max alloc", EMIT_BYTES, EMIT_SPARE},
     {"reserved", NULL, EMIT_BYTES, EMIT_IF_KNOWN},
-    {"max_reserved", "max resvd", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"max_reserved", "max resvd", EMIT_BYTES, EMIT_IF_KNOWN | EMIT_SPARE},
     {"fragmentation", NULL, EMIT_RATIO, EMIT_PROGRAMS},
     {"phase_peak", "its peak", EMIT_BYTES, 0},
     {"begin_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
@@ -52,8 +53,7 @@ enum {
     AT_STEP,
     AT_PHASE,
     AT_ALLOCATED,
-    AT_PEAK = 9,
-    AT_BEGIN,
+    AT_BEGIN = 10,
     AT_END,
     AT_KIND,
     AT_ORDINAL,
@@ -78,9 +78,7 @@ struct listing {
     const struct report_scope *scope;
     bool all;
     struct map depths; /* phase.id to how many phases are around it */
-    int64_t hidden;
-    int64_t peak, peak_at; /* the row with the highest phase_peak */
-    struct buf peak_name;
+    int64_t rows, hidden;
     bool open;   /* the section is */
     bool broken; /* without memory */
 };
@@ -119,18 +117,6 @@ static void put_ending(struct listing *list, struct db_stmt *row)
     emit_text(&list->report->emit, usual ? NULL : ended);
 }
 
-static void note_peak(struct listing *list, struct db_stmt *row)
-{
-    int64_t peak = db_column_int(row, AT_PEAK);
-    if (peak <= list->peak)
-        return;
-    list->peak = peak;
-    list->peak_name.count = 0;
-    if (db_column_type(row, AT_STEP) != DB_NULL)
-        buf_print(&list->peak_name, "step %" PRId64 ", ", db_column_int(row, AT_STEP));
-    buf_text(&list->peak_name, db_column_text(row, AT_PHASE));
-}
-
 static bool is_empty_gap(struct db_stmt *row)
 {
     return strcmp(db_column_text(row, AT_KIND), "other") == 0 &&
@@ -143,7 +129,7 @@ static int put_row(struct listing *list, struct db_stmt *row)
     int64_t depth = depth_of(list, row);
     if (depth < 0)
         return ERR_NOMEM;
-    note_peak(list, row);
+    list->rows++;
     if (!list->all && emit->format == EMIT_TABLE && is_empty_gap(row)) {
         list->hidden++;
         return 0;
@@ -184,23 +170,50 @@ static int query(struct report *report, const struct report_scope *scope, struct
     return 0;
 }
 
-static void put_summary(struct listing *list)
+/* The same instant as in `tidemark peak`, called the same. */
+static int put_highest(struct listing *list)
+{
+    const struct option_range *steps = &list->report->options->steps;
+    struct emit *emit = &list->report->emit;
+    struct buf line = {0};
+    struct peak peak;
+    char text[HUMAN_MAX];
+    int err = peak_find(list->report->db, list->scope->process.id, list->scope->device,
+                        steps->first, steps->last, &peak);
+    if (err == 0 && peak.found) {
+        buf_print(&line, "highest: %s in ", human_bytes(text, peak.allocated));
+        if (peak.step != PEAK_NONE)
+            buf_print(&line, "step %" PRId64 ", ", peak.step);
+        unsigned used = (unsigned)line.count;
+        emit_put_cut(&line, peak.phase_path ? peak.phase_path : "no phase",
+                     emit->width > used ? emit->width - used : emit->width);
+        emit_line(emit, "%s", buf_string(&line));
+        err = line.broken ? ERR_NOMEM : 0;
+    }
+    buf_clear(&line);
+    peak_clear(&peak);
+    return err;
+}
+
+static int put_summary(struct listing *list)
 {
     struct emit *emit = &list->report->emit;
     char text[HUMAN_MAX];
+    if (emit->format != EMIT_TABLE)
+        return 0;
     if (!list->open)
         report_heading(list->report, "Phases", list->scope);
-    emit_line(emit, "highest: %s in %s", human_bytes(text, list->peak),
-              buf_string(&list->peak_name));
+    int err = put_highest(list);
     if (list->hidden)
         emit_line(emit, "%s stretch%s between phases without memory traffic: --all shows %s",
                   human_count(text, list->hidden), list->hidden == 1 ? "" : "es",
                   list->hidden == 1 ? "it" : "them");
+    return err;
 }
 
 static int put_scope(struct report *report, const struct report_scope *scope, bool all, bool *any)
 {
-    struct listing list = {.report = report, .scope = scope, .all = all, .peak = -1};
+    struct listing list = {.report = report, .scope = scope, .all = all};
     struct db_stmt *stmt = NULL;
     int err = query(report, scope, &stmt);
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
@@ -209,13 +222,12 @@ static int put_scope(struct report *report, const struct report_scope *scope, bo
             break;
     }
     db_finalize(stmt);
-    if (err >= 0 && list.peak >= 0)
-        put_summary(&list);
-    *any = *any || list.peak >= 0;
-    if (list.broken || list.peak_name.broken)
+    if (err >= 0 && list.rows > 0)
+        err = put_summary(&list);
+    *any = *any || list.rows > 0;
+    if (list.broken)
         err = ERR_NOMEM;
     map_clear(&list.depths);
-    buf_clear(&list.peak_name);
     return err < 0 ? err : 0;
 }
 

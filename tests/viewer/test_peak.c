@@ -73,6 +73,43 @@ TEST(the_peak_of_a_training_run)
     db_close(db);
 }
 
+TEST(the_instant_alone_is_the_same)
+{
+    static const char *const names[] = {"train", "ranks", "torch"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct db *db = make(names[i]);
+        for (int64_t process = 1; process <= 3; process++) {
+            struct peak whole, alone;
+            CHECK_INT(peak_read(db, process, 1, INT64_MIN, INT64_MAX, &whole), 0);
+            CHECK_INT(peak_find(db, process, 1, INT64_MIN, INT64_MAX, &alone), 0);
+            CHECK_INT(alone.found, whole.found);
+            CHECK_INT(alone.seq, whole.seq);
+            CHECK_INT(alone.allocated, whole.allocated);
+            CHECK_INT(alone.step, whole.step);
+            if (whole.found)
+                CHECK_STR(alone.phase_path, whole.phase_path);
+            CHECK_INT(alone.blocks, 0);
+            peak_clear(&whole);
+            peak_clear(&alone);
+        }
+        db_close(db);
+    }
+}
+
+TEST(a_birth_has_the_phases_around_it)
+{
+    struct db *db = make("torch");
+    struct peak peak;
+    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, &peak), 0);
+    CHECK(peak_is_valid(&peak));
+    const char *path = "forward > encoder.layers.0 > self_attn.scaled_dot_product_attention";
+    CHECK_STR(peak.phase_path, path);
+    CHECK_STR(find(&peak.births, "self_attn.scaled_dot_product_attention")->path, path);
+    CHECK_STR(find(&peak.births, "backward")->path, "backward");
+    peak_clear(&peak);
+    db_close(db);
+}
+
 TEST(groups_agree_with_the_views)
 {
     struct db *db = make("train");
@@ -253,7 +290,8 @@ TEST(a_recording_says_whether_it_was_finished)
     db_close(db);
 }
 
-TEST_MAIN(TEST_CASE(the_peak_of_a_training_run), TEST_CASE(groups_agree_with_the_views),
+TEST_MAIN(TEST_CASE(the_peak_of_a_training_run), TEST_CASE(the_instant_alone_is_the_same),
+          TEST_CASE(a_birth_has_the_phases_around_it), TEST_CASE(groups_agree_with_the_views),
           TEST_CASE(steps_narrow_the_search), TEST_CASE(keyframes_change_nothing),
           TEST_CASE(a_threads_own_phase_counts_for_its_blocks),
           TEST_CASE(a_step_that_only_frees_was_highest_as_it_began),

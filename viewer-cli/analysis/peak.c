@@ -107,11 +107,10 @@ static int read_phase(struct db *db, struct peak *out)
 enum { DEEPEST = 64 };
 
 /* From the inside out; a phase that is deeper than anybody nests shows its inner names. */
-static int read_path(struct db *db, struct peak *out)
+static int read_path(struct db *db, int64_t id, char **out)
 {
     struct db_stmt *stmt = NULL;
     struct buf path = {0};
-    int64_t id = out->phase;
     int err = db_prepare(db, &stmt, "SELECT name, parent FROM phase WHERE id = ?");
     for (int depth = 0; err >= 0 && id != PEAK_NONE && depth < DEEPEST; depth++) {
         struct buf longer = {0};
@@ -133,7 +132,7 @@ static int read_path(struct db *db, struct peak *out)
         buf_clear(&path);
         return ERR_NOMEM;
     }
-    out->phase_path = path.data;
+    *out = path.data;
     return err < 0 ? err : 0;
 }
 
@@ -229,6 +228,15 @@ static int finish_groups(struct db *db, struct peak_groups *groups, const char *
     return err < 0 ? err : 0;
 }
 
+static int read_paths(struct db *db, struct peak_groups *groups)
+{
+    int err = 0;
+    for (size_t i = 0; i < groups->count && err >= 0; i++)
+        if (groups->groups[i].id != PEAK_NONE)
+            err = read_path(db, groups->groups[i].id, &groups->groups[i].path);
+    return err;
+}
+
 /* ---- what lived ---- */
 
 /* CROSS JOIN keeps SQLite to this order: a few keys, then rows by them. UNION, where UNION ALL
@@ -287,7 +295,7 @@ static int read_living(struct db *db, struct peak *out)
     return err < 0 ? err : 0;
 }
 
-int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
+int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
               struct peak *out)
 {
     *out = (struct peak){
@@ -304,9 +312,17 @@ int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step
         return err;
     err = read_phase(db, out);
     if (err == 0)
-        err = read_path(db, out);
-    if (err == 0)
-        err = read_device_used(db, out);
+        err = read_path(db, out->phase, &out->phase_path);
+    return err;
+}
+
+int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
+              struct peak *out)
+{
+    int err = peak_find(db, process, device, first_step, last_step, out);
+    if (err < 0 || !out->found)
+        return err;
+    err = read_device_used(db, out);
     if (err == 0)
         err = read_living(db, out);
     if (err == 0)
@@ -314,6 +330,8 @@ int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step
             finish_groups(db, &out->sites, "SELECT text, NULL, NULL FROM site_text WHERE site = ?");
     if (err == 0)
         err = finish_groups(db, &out->births, "SELECT name, step, kind FROM phase WHERE id = ?");
+    if (err == 0)
+        err = read_paths(db, &out->births);
     if (err == 0)
         err = finish_groups(db, &out->categories, NULL);
     return err;
@@ -324,6 +342,7 @@ static void clear_groups(struct peak_groups *groups)
     for (size_t i = 0; i < groups->count; i++) {
         mem_free(groups->groups[i].name);
         mem_free(groups->groups[i].kind);
+        mem_free(groups->groups[i].path);
     }
     mem_free(groups->groups);
     map_clear(&groups->index);

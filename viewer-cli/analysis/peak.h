@@ -21,6 +21,7 @@ struct peak_group {
     int64_t id;   /* site or phase.id, PEAK_NONE */
     char *name;   /* NULL = not known */
     char *kind;   /* of a phase */
+    char *path;   /* of a phase: as phase_path below */
     int64_t step; /* of a phase, PEAK_NONE */
     int64_t bytes;
     int64_t blocks;
@@ -52,6 +53,10 @@ struct peak {
     int64_t added_bytes, added_blocks;   /* born in it */
     struct peak_groups sites, births, categories;
 };
+
+/* Where it was, without who held it: all up to phase_path. As peak_read otherwise. */
+int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
+              struct peak *out);
 
 /* Only steps first..last; INT64_MIN..INT64_MAX = everything, time outside of steps too. 0 or an
  * error; peak_clear in both cases. */

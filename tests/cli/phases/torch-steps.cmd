@@ -1,0 +1,1 @@
+tidemark phases torch.db --steps 0
