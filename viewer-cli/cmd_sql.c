@@ -180,7 +180,7 @@ static int run(const struct command_call *call, const struct sql_options *option
     }
     if (count > 0 && (count == 2 || names_database(arguments[0])))
         named = *arguments++, count--;
-    if (count == 0)
+    if (count == 0 || !*arguments[0])
         return command_misused(call->command, "needs a question, such as \"SELECT * FROM peak\"");
     sql = arguments[0];
     int code = 0;

@@ -131,6 +131,7 @@ static int set_value(struct options_parse *parse, const struct option *option, c
     char *base = parse->target;
     void *at = base + option->at;
     int64_t number;
+    struct option_range range;
 
     switch (option->kind) {
     case OPT_FLAG:
@@ -154,9 +155,13 @@ static int set_value(struct options_parse *parse, const struct option *option, c
         *(int64_t *)at = number;
         return 0;
     case OPT_RANGE:
-        if (!option_read_range(text, at))
+        if (!option_read_range(text, &range))
             return SAY(parse, "--%s needs A..B, A.., ..B or A with A <= B, not '%.60s'",
                        option->name, text);
+        if (range.last < option->least || (range.first != INT64_MIN && range.first < option->least))
+            return SAY(parse, "--%s begins at %lld, so it cannot be '%.60s'", option->name,
+                       (long long)option->least, text);
+        *(struct option_range *)at = range;
         return 0;
     case OPT_CHOICE:
         for (int i = 0; option->choices[i]; i++) {

@@ -28,7 +28,7 @@ struct option {
     const char *value;          /* what --help calls the value; NULL for a flag */
     const char *help;           /* lines of 50 letters or so, without a full stop */
     const char *const *choices; /* OPT_CHOICE: ends with NULL */
-    int64_t least;              /* OPT_INT: smallest value that makes sense */
+    int64_t least;              /* OPT_INT, OPT_RANGE: smallest value that makes sense */
 };
 
 struct option_range { /* first <= last, both included; all INT64_MIN..INT64_MAX at first */

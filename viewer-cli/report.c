@@ -81,6 +81,13 @@ int report_open_database(struct db **db, char **path, const char *named)
         code = report_failed(named, ERR_NOMEM, NULL);
     if (code)
         return code;
+    if (!**path) {
+        log_say(LOG_ERROR, "the name of the database is empty");
+        log_say(LOG_NOTE, "leave it out for the newest tidemark.*.db in this folder");
+        mem_free(*path);
+        *path = NULL;
+        return EXIT_USAGE;
+    }
     int err = db_open(db, *path);
     if (err == 0)
         return 0;
@@ -256,18 +263,29 @@ int report_begin(struct report *report, const struct command *command,
     return 0;
 }
 
+/* What was lost inside of what the report is about. */
+static int read_loss(struct report *report, struct loss *loss)
+{
+    const struct option_range *steps = &report->options->steps;
+    struct loss_span *spans = mem_alloc(report->process_count, sizeof *spans);
+    int err = spans ? 0 : ERR_NOMEM;
+    for (size_t i = 0; i < report->process_count && err >= 0; i++) {
+        spans[i] = (struct loss_span){report->processes[i].id, INT64_MAX};
+        if (report_has_steps(report->options))
+            err = loss_end_of_steps(report->db, steps->first, steps->last, &spans[i]);
+    }
+    if (err >= 0)
+        err = loss_read(report->db, spans, report->process_count, loss);
+    mem_free(spans);
+    return err;
+}
+
 static int warn_of_loss(struct report *report)
 {
     struct loss loss;
     struct buf text = {0};
     char number[HUMAN_MAX], time[HUMAN_MAX];
-    int64_t *ids = mem_alloc(report->process_count, sizeof *ids);
-    if (!ids)
-        return ERR_NOMEM;
-    for (size_t i = 0; i < report->process_count; i++)
-        ids[i] = report->processes[i].id;
-    int err = loss_read(report->db, ids, report->process_count, &loss);
-    mem_free(ids);
+    int err = read_loss(report, &loss);
     if (err < 0 || loss.events == 0)
         return err;
     buf_print(&text, "approximate from seq %" PRId64 " (%s): %s event%s lost (", loss.first_seq,

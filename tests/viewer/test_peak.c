@@ -240,7 +240,8 @@ TEST(losses_are_summed_for_the_processes_asked_for)
 {
     struct db *db = make("ranks");
     struct loss loss;
-    const int64_t both[] = {2, 3}, last[] = {3}, none[] = {1};
+    const struct loss_span both[] = {{2, INT64_MAX}, {3, INT64_MAX}}, last[] = {{3, INT64_MAX}};
+    const struct loss_span none[] = {{1, INT64_MAX}};
     CHECK_INT(loss_read(db, both, 2, &loss), 0);
     CHECK(loss_is_valid(&loss));
     CHECK_INT(loss.events, 1043);
@@ -256,11 +257,49 @@ TEST(losses_are_summed_for_the_processes_asked_for)
     db_close(db);
 }
 
+TEST(a_loss_behind_what_is_looked_at_does_not_count)
+{
+    struct db *db = make("torch");
+    struct loss_span span = {1, INT64_MAX};
+    struct loss loss;
+    CHECK_INT(loss_read(db, &span, 1, &loss), 0);
+    CHECK_INT(loss.events, 12);
+    span.last_seq = 45; /* the last event that came through */
+    CHECK_INT(loss_read(db, &span, 1, &loss), 0);
+    CHECK_INT(loss.events, 0);
+    span.last_seq = 46;
+    CHECK_INT(loss_read(db, &span, 1, &loss), 0);
+    CHECK_INT(loss.events, 12);
+    span.last_seq = 0;
+    CHECK_INT(db_exec(db, "UPDATE lost SET process = 0"), 0); /* it can be anybody's */
+    CHECK_INT(loss_read(db, &span, 1, &loss), 0);
+    CHECK_INT(loss.events, 0);
+    CHECK_INT(loss_read(db, NULL, 0, &loss), 0);
+    CHECK_INT(loss.events, 12);
+    db_close(db);
+}
+
+TEST(steps_end_with_their_last_phase)
+{
+    struct db *db = make("torch");
+    struct loss_span span = {1, 7};
+    CHECK_INT(loss_end_of_steps(db, 0, 0, &span), 0);
+    CHECK_INT(span.last_seq, 35);
+    CHECK_INT(loss_end_of_steps(db, INT64_MIN, 1, &span), 0);
+    CHECK_INT(span.last_seq, 46);
+    CHECK_INT(loss_end_of_steps(db, 99, 100, &span), 0); /* lost with all that it had, perhaps */
+    CHECK(span.last_seq == INT64_MAX);
+    CHECK_INT(db_exec(db, "UPDATE phase SET end_seq = NULL WHERE id = 11"), 0);
+    CHECK_INT(loss_end_of_steps(db, 1, 1, &span), 0);
+    CHECK(span.last_seq == INT64_MAX);
+    db_close(db);
+}
+
 TEST(more_kinds_than_fit_are_still_counted)
 {
     struct db *db = make("silent");
     struct loss loss;
-    const int64_t one[] = {1};
+    const struct loss_span one[] = {{1, INT64_MAX}};
     CHECK_INT(db_exec(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
                           " WHERE i < 50) INSERT INTO lost SELECT 1, 5, 6, 7, 8, 'kind ' || i, i"
                           " FROM n"),
@@ -297,5 +336,7 @@ TEST_MAIN(TEST_CASE(the_peak_of_a_training_run), TEST_CASE(the_instant_alone_is_
           TEST_CASE(a_step_that_only_frees_was_highest_as_it_began),
           TEST_CASE(memory_may_run_out_anywhere),
           TEST_CASE(losses_are_summed_for_the_processes_asked_for),
+          TEST_CASE(a_loss_behind_what_is_looked_at_does_not_count),
+          TEST_CASE(steps_end_with_their_last_phase),
           TEST_CASE(more_kinds_than_fit_are_still_counted),
           TEST_CASE(a_recording_says_whether_it_was_finished))

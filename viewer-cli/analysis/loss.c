@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_asked_for(int64_t process, const int64_t *processes, size_t count)
+/* What is lost happened after first_seq. */
+static bool is_asked_for(int64_t process, int64_t first_seq, const struct loss_span *spans,
+                         size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (processes[i] == process)
+        if ((spans[i].process == process || process <= 0) && first_seq < spans[i].last_seq)
             return true;
-    return process <= 0;
+    return process <= 0 && count == 0;
 }
 
 static void add_kind(struct loss *loss, const char *name, int64_t n)
@@ -51,7 +53,7 @@ bool loss_is_valid(const struct loss *loss)
     return sum == loss->events;
 }
 
-int loss_read(struct db *db, const int64_t *processes, size_t count, struct loss *out)
+int loss_read(struct db *db, const struct loss_span *spans, size_t count, struct loss *out)
 {
     struct db_stmt *stmt = NULL;
     *out = (struct loss){0};
@@ -59,7 +61,7 @@ int loss_read(struct db *db, const int64_t *processes, size_t count, struct loss
                          "SELECT process, first_seq, first_ns, kind, n FROM lost"
                          " WHERE n > 0 ORDER BY first_seq, first_ns, kind");
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        if (!is_asked_for(db_column_int(stmt, 0), processes, count))
+        if (!is_asked_for(db_column_int(stmt, 0), db_column_int(stmt, 1), spans, count))
             continue;
         if (out->events == 0) {
             out->first_seq = db_column_int(stmt, 1);
@@ -70,6 +72,25 @@ int loss_read(struct db *db, const int64_t *processes, size_t count, struct loss
     }
     db_finalize(stmt);
     sort_kinds(out);
+    return err < 0 ? err : 0;
+}
+
+int loss_end_of_steps(struct db *db, int64_t first_step, int64_t last_step, struct loss_span *span)
+{
+    struct db_stmt *stmt = NULL;
+    span->last_seq = INT64_MAX;
+    int err = db_prepare(db, &stmt,
+                         "SELECT max(end_seq) FROM phase WHERE process = ?1 AND step BETWEEN ?2"
+                         " AND ?3 HAVING count(*) = count(end_seq) AND count(*) > 0");
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, span->process);
+    db_bind_int(stmt, 1, first_step);
+    db_bind_int(stmt, 2, last_step);
+    err = db_step(stmt);
+    if (err == DB_ROW)
+        span->last_seq = db_column_int(stmt, 0);
+    db_finalize(stmt);
     return err < 0 ? err : 0;
 }
 

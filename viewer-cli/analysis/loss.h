@@ -22,8 +22,18 @@ struct loss {
     } kinds[LOSS_KINDS]; /* largest first; what finds no room is in the last one */
 };
 
-/* Losses of these processes, and those that belong to no process. 0 or an error. */
-int loss_read(struct db *db, const int64_t *processes, size_t count, struct loss *out);
+struct loss_span { /* what is looked at */
+    int64_t process;
+    int64_t last_seq; /* of what is looked at; INT64_MAX = to the end */
+};
+
+/* Losses of these processes that began before the last seq looked at, and those that belong to no
+ * process. 0 or an error. */
+int loss_read(struct db *db, const struct loss_span *spans, size_t count, struct loss *out);
+
+/* Sets the span's last_seq to the end of these steps. Where nothing of them is recorded that may be
+ * a loss's doing, so they have no end. 0 or an error. */
+int loss_end_of_steps(struct db *db, int64_t first_step, int64_t last_step, struct loss_span *span);
 bool loss_is_valid(const struct loss *loss);
 
 /* Has the recorder ended in good order? If not, *last_ns is how far the recording reaches. */
