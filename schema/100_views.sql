@@ -35,6 +35,39 @@ SELECT s.site, t.text
   JOIN frame_text t ON t.id = s.frame
  WHERE s.depth = 0;
 
+-- The last part of the file's name only; library = 1: the file belongs to Python itself or to what was
+-- installed for it. A frame without a file is nobody's library.
+CREATE VIEW frame_short(id, text, library) AS
+SELECT id,
+       function ||
+       CASE WHEN file IS NULL THEN ''
+            ELSE ' (' || substr(file, length(rtrim(file, replace(file, '/', ''))) + 1) ||
+                 coalesce(':' || line, '') || ')' END,
+       coalesce(file GLOB '*/site-packages/*' OR file GLOB '*/dist-packages/*' OR
+                file GLOB '*/lib*/python3/*' OR file GLOB '*/lib*/python3.[0-9]*/*' OR
+                file GLOB '<frozen *', 0)
+  FROM (SELECT f.id AS id, coalesce(fn.text, '?') AS function, fi.text AS file, f.line AS line
+          FROM frame f
+          LEFT JOIN string fn ON fn.id = f.function
+          LEFT JOIN string fi ON fi.id = f.file);
+
+-- A site in short, for programs whose innermost frames are a library's: the innermost frame that is
+-- not, then the innermost of all: 'step (train.py:11) > _single_tensor_adam (adam.py:410)'.
+-- own_depth NULL: all frames are a library's; 0: the innermost one is the program's own.
+CREATE VIEW site_short(site, text, own_depth) AS
+SELECT site,
+       CASE WHEN own_depth > 0
+            THEN (SELECT o.text FROM site s JOIN frame_short o ON o.id = s.frame
+                   WHERE s.site = innermost.site AND s.depth = own_depth) || ' > '
+            ELSE '' END || text,
+       own_depth
+  FROM (SELECT s.site AS site, t.text AS text,
+               (SELECT min(o.depth) FROM site o JOIN frame_short f ON f.id = o.frame
+                 WHERE o.site = s.site AND NOT f.library) AS own_depth
+          FROM site s
+          JOIN frame_short t ON t.id = s.frame
+         WHERE s.depth = 0) AS innermost;
+
 CREATE VIEW tag_text(id, category, name) AS
 SELECT id,
        CASE category WHEN 1 THEN 'parameter' WHEN 2 THEN 'gradient' WHEN 3 THEN 'optimizer state'
@@ -247,9 +280,9 @@ SELECT l.process, l.device, l.category, sum(l.size), count(*), sum(l.size) * 1.0
  ORDER BY l.process, l.device, sum(l.size) DESC;
 
 -- site NULL: blocks without a known call stack.
-CREATE VIEW peak_by_site(process, device, site, bytes, blocks, share, site_id) AS
+CREATE VIEW peak_by_site(process, device, site, bytes, blocks, share, site_id, site_short) AS
 SELECT l.process, l.device, l.site, sum(l.size), count(*), sum(l.size) * 1.0 / p.allocated,
-       l.site_id
+       l.site_id, (SELECT s.text FROM site_short s WHERE s.site = l.site_id)
   FROM live_at_peak l
   JOIN peak p ON p.process = l.process AND p.device = l.device
  GROUP BY l.process, l.device, l.site_id

@@ -204,8 +204,10 @@ static const struct emit_column site_columns[] = {
     {"bytes", NULL, EMIT_BYTES, 0},
     {"share", NULL, EMIT_RATIO, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
-    {"site", NULL, EMIT_TEXT, EMIT_MIDDLE},
+    {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
 
 static void put_amount(const struct peak_part *part, const struct peak_group *group)
@@ -249,7 +251,7 @@ static void put_categories(const struct peak_part *part)
 static const char *birth_text(const struct peak_group *group)
 {
     if (!group->kind || strcmp(group->kind, "other") != 0)
-        return group->path;
+        return group->shown;
     return group->step == PEAK_NONE ? "outside of any step" : "between phases";
 }
 
@@ -265,7 +267,7 @@ static void put_births(const struct peak_part *part)
         emit_text(part->emit, birth_text(group));
         emit_text(part->emit, group->kind);
         put_known(part->emit, group->id);
-        emit_text(part->emit, group->path);
+        emit_text(part->emit, group->shown);
     }
     put_rest(part, groups, "phases");
 }
@@ -281,9 +283,12 @@ static void put_sites(const struct peak_part *part)
     }
     EMIT_SECTION(part->emit, "by_site", "Asked for by", EMIT_ROWS, site_columns);
     for (size_t i = 0; i < shown(part, groups); i++) {
-        put_amount(part, &groups->groups[i]);
-        emit_text(part->emit, groups->groups[i].name);
-        put_known(part->emit, groups->groups[i].id);
+        const struct peak_group *group = &groups->groups[i];
+        put_amount(part, group);
+        emit_text(part->emit, group->name);
+        emit_text(part->emit, group->shown);
+        put_known(part->emit, group->id);
+        emit_text(part->emit, group->shown);
     }
     put_rest(part, groups, "sites");
 }
@@ -403,7 +408,8 @@ const struct command command_peak = {
         "For each process and device: the step, the phase and the moment with the most memory "
         "allocated; what was alive before that phase began and what it added; how far allocated "
         "is from what was requested, reserved and used on the device; and what lived then, by "
-        "what it is for, by the phase that it was born in, and by the call that asked for it.\n"
+        "what it is for, by the phase that it was born in, and by the call that asked for it: "
+        "the program's own innermost function, then the library's that it came to.\n"
         "\n"
         "In csv and json these are the sections peak, ladder, by_category, by_phase and by_site; "
         "in csv each begins with a line '# NAME'.",

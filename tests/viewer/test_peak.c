@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,6 +70,7 @@ TEST(the_peak_of_a_training_run)
     CHECK_INT(find(&peak.categories, "activation, held by the program")->bytes, MIB(458));
     CHECK_STR(peak.sites.groups[0].name,
               "backward (/usr/lib/python3/dist-packages/torch/_tensor.py:487)");
+    CHECK_STR(peak.sites.groups[0].shown, "main (train.py:80) > backward (_tensor.py:487)");
     peak_clear(&peak);
     db_close(db);
 }
@@ -104,9 +106,41 @@ TEST(a_birth_has_the_phases_around_it)
     CHECK(peak_is_valid(&peak));
     const char *path = "forward > encoder.layers.0 > self_attn.scaled_dot_product_attention";
     CHECK_STR(peak.phase_path, path);
-    CHECK_STR(find(&peak.births, "self_attn.scaled_dot_product_attention")->path, path);
-    CHECK_STR(find(&peak.births, "backward")->path, "backward");
+    CHECK_STR(find(&peak.births, "self_attn.scaled_dot_product_attention")->shown, path);
+    CHECK_STR(find(&peak.births, "backward")->shown, "backward");
     peak_clear(&peak);
+    db_close(db);
+}
+
+TEST(a_site_is_called_after_the_programs_own_frame)
+{
+    static const struct {
+        const char *text;
+        int64_t own_depth; /* -1 = NULL */
+    } sites[] = {
+        {"step (train.py:11) > _single_tensor_adam (adam.py:410)", 2},
+        {"encode (attention.py:31) > forward (linear.py:125)", 2},
+        {"_single_tensor_adam (adam.py:410)", -1}, /* nothing but libraries */
+        {"main (train.py:80)", 0},
+        {"run (pool.py:7) > forward (linear.py:125)", 1}, /* lib/python3_utils is the program's */
+        {"step", 0},                                      /* of no file */
+        {"step > forward (linear.py:125)", 2},            /* what is frozen is Python's */
+    };
+    struct db *db = make("torch");
+    struct db_stmt *stmt;
+    size_t at = 0;
+    CHECK_INT(db_prepare(db, &stmt, "SELECT site, text, own_depth FROM site_short ORDER BY 1"), 0);
+    for (; db_step(stmt) == DB_ROW && at < sizeof sites / sizeof *sites; at++) {
+        CHECK_INT(db_column_int(stmt, 0), (int64_t)at + 1);
+        CHECK_STR(db_column_text(stmt, 1), sites[at].text);
+        bool none = db_column_type(stmt, 2) == DB_NULL;
+        CHECK_INT(none ? -1 : db_column_int(stmt, 2), sites[at].own_depth);
+    }
+    CHECK_INT(at, sizeof sites / sizeof *sites);
+    db_finalize(stmt);
+    CHECK_INT(ask(db, "SELECT count(*) FROM peak_by_site p JOIN site_short s ON s.site = p.site_id"
+                      " WHERE p.site_short = s.text"),
+              ask(db, "SELECT count(*) FROM peak_by_site"));
     db_close(db);
 }
 
@@ -182,37 +216,6 @@ TEST(a_threads_own_phase_counts_for_its_blocks)
     CHECK_INT(find(&peak.births, "attention of the second decoder layer, by hand")->bytes,
               INT64_C(12) << 30);
     CHECK(strncmp(peak.phase_path, "forward > ", 10) == 0);
-    peak_clear(&peak);
-    db_close(db);
-}
-
-/* What is between the phases of step 1 begins with a free: its highest value is from before that.
- */
-TEST(a_step_that_only_frees_was_highest_as_it_began)
-{
-    struct db *db;
-    struct peak peak;
-    REQUIRE(db_create(&db, test_path("frees")) == 0);
-    REQUIRE(
-        db_exec(db,
-                "INSERT INTO process(id,pid,origin,start_ns) VALUES(1,1,'root',0);"
-                "INSERT INTO device VALUES(1,'cuda',0,NULL,NULL);"
-                "INSERT INTO heap VALUES(1,1,1,0,0,NULL);"
-                "INSERT INTO phase VALUES(1,1,1,NULL,0,'user','load',0,1,3,1,3,'process','end'),"
-                "(2,1,NULL,NULL,0,'other','other',1,4,5,3,5,'process','end');"
-                "INSERT INTO stretch VALUES(1,1,1),(1,4,2);"
-                "INSERT INTO phase_device(phase,device,begin_allocated,allocated,max_allocated,"
-                " peak_allocated,peak_seq,peak_ns,allocs,frees,alloc_bytes)"
-                " VALUES(1,1,0,150,150,150,3,3,2,0,150),(2,1,150,0,150,150,NULL,NULL,0,2,0);"
-                "INSERT INTO allocation VALUES(2,1,16,100,NULL,2,2,4,NULL,NULL,NULL),"
-                "(3,1,32,50,NULL,3,2,5,NULL,NULL,NULL);") == 0);
-    CHECK_INT(peak_read(db, 1, 1, 1, 1, &peak), 0);
-    CHECK(peak.found && peak_is_valid(&peak));
-    CHECK_INT(peak.allocated, 150);
-    CHECK_INT(peak.bytes, 150);
-    CHECK_INT(peak.before_blocks, 2);
-    CHECK_INT(peak.seq, 4);
-    CHECK_STR(peak.phase_name, "other");
     peak_clear(&peak);
     db_close(db);
 }
@@ -330,10 +333,10 @@ TEST(a_recording_says_whether_it_was_finished)
 }
 
 TEST_MAIN(TEST_CASE(the_peak_of_a_training_run), TEST_CASE(the_instant_alone_is_the_same),
-          TEST_CASE(a_birth_has_the_phases_around_it), TEST_CASE(groups_agree_with_the_views),
-          TEST_CASE(steps_narrow_the_search), TEST_CASE(keyframes_change_nothing),
-          TEST_CASE(a_threads_own_phase_counts_for_its_blocks),
-          TEST_CASE(a_step_that_only_frees_was_highest_as_it_began),
+          TEST_CASE(a_birth_has_the_phases_around_it),
+          TEST_CASE(a_site_is_called_after_the_programs_own_frame),
+          TEST_CASE(groups_agree_with_the_views), TEST_CASE(steps_narrow_the_search),
+          TEST_CASE(keyframes_change_nothing), TEST_CASE(a_threads_own_phase_counts_for_its_blocks),
           TEST_CASE(memory_may_run_out_anywhere),
           TEST_CASE(losses_are_summed_for_the_processes_asked_for),
           TEST_CASE(a_loss_behind_what_is_looked_at_does_not_count),

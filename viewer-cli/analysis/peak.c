@@ -219,7 +219,8 @@ static int finish_groups(struct db *db, struct peak_groups *groups, const char *
         err = db_step(stmt);
         if (err == DB_ROW) {
             group->step = int_or_none(stmt, 1);
-            if (!copy_text(stmt, 0, &group->name) || !copy_text(stmt, 2, &group->kind))
+            if (!copy_text(stmt, 0, &group->name) || !copy_text(stmt, 2, &group->kind) ||
+                !copy_text(stmt, 3, &group->shown))
                 err = ERR_NOMEM;
         }
         db_reset(stmt);
@@ -233,9 +234,13 @@ static int read_paths(struct db *db, struct peak_groups *groups)
     int err = 0;
     for (size_t i = 0; i < groups->count && err >= 0; i++)
         if (groups->groups[i].id != PEAK_NONE)
-            err = read_path(db, groups->groups[i].id, &groups->groups[i].path);
+            err = read_path(db, groups->groups[i].id, &groups->groups[i].shown);
     return err;
 }
+
+static const char site_sql[] =
+    "SELECT t.text, NULL, NULL, s.text FROM site_text t JOIN site_short s ON s.site = t.site"
+    " WHERE t.site = ?";
 
 /* ---- what lived ---- */
 
@@ -326,10 +331,10 @@ int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step
     if (err == 0)
         err = read_living(db, out);
     if (err == 0)
-        err =
-            finish_groups(db, &out->sites, "SELECT text, NULL, NULL FROM site_text WHERE site = ?");
+        err = finish_groups(db, &out->sites, site_sql);
     if (err == 0)
-        err = finish_groups(db, &out->births, "SELECT name, step, kind FROM phase WHERE id = ?");
+        err = finish_groups(db, &out->births,
+                            "SELECT name, step, kind, NULL FROM phase WHERE id = ?");
     if (err == 0)
         err = read_paths(db, &out->births);
     if (err == 0)
@@ -342,7 +347,7 @@ static void clear_groups(struct peak_groups *groups)
     for (size_t i = 0; i < groups->count; i++) {
         mem_free(groups->groups[i].name);
         mem_free(groups->groups[i].kind);
-        mem_free(groups->groups[i].path);
+        mem_free(groups->groups[i].shown);
     }
     mem_free(groups->groups);
     map_clear(&groups->index);

@@ -21,7 +21,7 @@ struct peak_group {
     int64_t id;   /* site or phase.id, PEAK_NONE */
     char *name;   /* NULL = not known */
     char *kind;   /* of a phase */
-    char *path;   /* of a phase: as phase_path below */
+    char *shown;  /* of a phase: as phase_path below; of a site: as view site_short; NULL */
     int64_t step; /* of a phase, PEAK_NONE */
     int64_t bytes;
     int64_t blocks;
