@@ -39,7 +39,8 @@ struct db_stmt;
 
 /* Creates a new file, mode 0600, WAL, with the whole schema. ERR_EXISTS if there is one. */
 int db_create(struct db **out, const char *path);
-/* Read-only; never creates. Works while a recorder writes it. */
+/* Read-only; never creates. Works while a recorder writes it. Its statements reach no other file
+ * and change no setting: ERR_DENIED. */
 int db_open(struct db **out, const char *path);
 void db_close(struct db *db);
 const char *db_message(const struct db *db); /* of the last error; never NULL */

@@ -109,7 +109,11 @@ void db_say(struct db *db, int err, const char *detail)
 int db_result(struct db *db, int code)
 {
     int err = db_map_code(db->handle, code);
-    if (err < 0)
+    if ((code & 0xff) == SQLITE_AUTH && db->denied[0]) {
+        db_say(db, err, db->denied);
+        db->denied[0] = '\0';
+    } else if (err < 0) {
         db_say(db, err, sqlite3_errmsg(db->handle));
+    }
     return err;
 }

@@ -19,6 +19,7 @@ struct db {
     struct db_stmt *statements; /* those not yet finalized */
     uint64_t log_bytes;         /* in the log after the last commit of this connection */
     unsigned page_bytes;        /* 0 = opened for reading */
+    char denied[80];            /* what db_guard refused last */
     char message[512];
 };
 
@@ -34,6 +35,8 @@ struct db_stmt {
 int db_map_code(struct sqlite3 *handle, int code);
 /* The same, and the message kept: every call of SQLite that can fail ends here. */
 int db_result(struct db *db, int code);
+/* From now on statements of this connection reach no other file and set nothing. */
+int db_guard(struct db *db);
 /* Keeps a message for `err` with the errno behind it, where one is known. */
 void db_say(struct db *db, int err, const char *detail);
 /* Why the last reading or writing of a file failed; 0 = not known. */

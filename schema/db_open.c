@@ -347,8 +347,9 @@ static int harden(struct db *db)
 #ifdef SQLITE_DBCONFIG_TRUSTED_SCHEMA
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 #endif
-    return db_exec(db, "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY;"
-                       "PRAGMA cache_size=-16384;");
+    int err = db_exec(db, "PRAGMA query_only=ON; PRAGMA cell_size_check=ON;"
+                          "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384;");
+    return err < 0 ? err : db_guard(db);
 }
 
 /* *out is set even if this fails, unless there is no memory. *no_log: the file itself is fine, but

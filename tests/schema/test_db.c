@@ -201,6 +201,39 @@ TEST(a_reader_sees_what_was_committed_and_can_write_nothing)
     db_close(db);
 }
 
+TEST(a_reader_reaches_no_other_file_and_sets_nothing)
+{
+    static const struct {
+        const char *sql, *message; /* NULL: it is answered */
+    } cases[] = {
+        {"ATTACH 'other.db' AS other", "ATTACH and VACUUM are not allowed"},
+        {"ATTACH ':memory:' AS other", "ATTACH and VACUUM are not allowed"},
+        {"VACUUM INTO 'other.db'", "ATTACH and VACUUM are not allowed"},
+        {"DETACH main", "DETACH is not allowed"},
+        {"PRAGMA query_only=OFF", "PRAGMA query_only cannot be set"},
+        {"PRAGMA main.Journal_Mode=DELETE", "PRAGMA Journal_Mode cannot be set"},
+        {"PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA wal_checkpoint is not allowed"},
+        {"PRAGMA writable_schema", "PRAGMA writable_schema is not allowed"},
+        {"PRAGMA query_only", NULL},
+        {"PRAGMA table_info(oom)", NULL},
+        {"SELECT count(*) FROM pragma_table_info('oom')", NULL},
+    };
+    const char *path = test_path("guard.db");
+    struct db *writer = NULL, *reader = NULL;
+    REQUIRE(db_create(&writer, path) == 0);
+    REQUIRE(db_open(&reader, path) == 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_INT(db_exec(reader, cases[i].sql), cases[i].message ? ERR_DENIED : 0);
+        if (cases[i].message)
+            CHECK_STR(db_message(reader), cases[i].message);
+    }
+    CHECK(!exists("other.db", ""));
+    CHECK_INT(db_check(reader), 0);
+    db_close(reader);
+    CHECK_INT(db_exec(writer, "ATTACH ':memory:' AS other"), 0); /* readers only */
+    db_close(writer);
+}
+
 TEST(the_log_is_measured_and_moved)
 {
     struct db *db = fixture_empty();
@@ -249,5 +282,6 @@ TEST_MAIN(TEST_CASE(a_new_file_is_private_and_ours), TEST_CASE(the_whole_schema_
           TEST_CASE(values_come_back_as_they_were_bound),
           TEST_CASE(wrong_sql_is_an_error_with_a_message),
           TEST_CASE(a_reader_sees_what_was_committed_and_can_write_nothing),
+          TEST_CASE(a_reader_reaches_no_other_file_and_sets_nothing),
           TEST_CASE(the_log_is_measured_and_moved),
           TEST_CASE(one_file_remains_unless_a_reader_holds_it))
