@@ -18,6 +18,20 @@ done
 extra=$(cd "$work/opt" && find . -type f ! -path './share/doc/tidemark/*' ! -path './bin/tidemark' \
     ! -path './include/tidemark.h' ! -path './lib/tidemark/libtidemark.so' \
     ! -path './lib/tidemark/python/*')
+# Every page leads somewhere, and what the README names of the source is there to be read.
+sh "$(dirname "$0")/links.sh" "$work/opt/share/doc/tidemark" > "$work/log" 2>&1 ||
+    { cat "$work/log"; failed=1; }
+source=$(cd "$(dirname "$0")/../.." && pwd)
+for file in README.md CONTRIBUTING.md $(cd "$source" &&
+    find docs samples schema -type f ! -name CMakeLists.txt ! -path '*/__pycache__/*' \
+        ! -path 'schema/*.[ch]' ! -path 'schema/*.def'); do
+    cmp -s "$source/$file" "$work/opt/share/doc/tidemark/$file" ||
+        { echo "not installed as it is: share/doc/tidemark/$file"; failed=1; }
+done
+code=$(cd "$work/opt/share/doc/tidemark" &&
+    find . -type f ! -path './docs/*' ! -path './samples/*' ! -name '*.md' ! -name '*.sql' \
+        ! -name NEWS ! -name LICENSE ! -path ./include/tidemark.h)
+[ -z "$code" ] || { echo "installed among the pages, and nobody knows why: $code"; failed=1; }
 [ -z "$extra" ] || { echo "installed, and nobody knows why: $extra"; failed=1; }
 
 # The command works from there, moved elsewhere too, with nothing of the build tree in it.
