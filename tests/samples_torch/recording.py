@@ -34,17 +34,18 @@ def sample(name):
     return os.path.join(SAMPLES, name)
 
 
-def environment():
-    """Without what the tests or the machine would add."""
+def environment(threads="1"):
+    """Without what the tests or the machine would add; threads None: as many as there are."""
     dropped = ("TIDEMARK_G", "TIDEMARK_H", "PYTHON", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
-    kept.update(PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1",
-                PYTHONWARNINGS="ignore:Failed to initialize NumPy")
+    kept.update(PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore:Failed to initialize NumPy")
+    if threads:
+        kept["OMP_NUM_THREADS"] = threads
     return kept
 
 
-def run(command, timeout=300):
-    return subprocess.run(command, env=environment(), capture_output=True, text=True,
+def run(command, timeout=300, threads="1"):
+    return subprocess.run(command, env=environment(threads), capture_output=True, text=True,
                           timeout=timeout)
 
 
@@ -55,11 +56,10 @@ def bare(*arguments):
 
 
 def record(*arguments, **options):
-    """A Recording of the interpreter with these arguments. options: record (a list of options of
-    `tidemark record`), timeout."""
+    """A Recording of the interpreter with these arguments. options: those of run()."""
     path = os.path.join(_folder, "%d.db" % len(os.listdir(_folder)))
-    command = [TIDEMARK, "record", "-o", path] + options.get("record", []) + ["--", PYTHON]
-    done = run(command + list(arguments), options.get("timeout", 300))
+    command = [TIDEMARK, "record", "-o", path, "--", PYTHON]
+    done = run(command + list(arguments), **options)
     expect(done.returncode, 0, done.stdout + done.stderr)
     return Recording(path, done.stdout, done.stderr)
 

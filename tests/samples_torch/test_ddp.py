@@ -1,6 +1,8 @@
 """The findings of samples/torch/ddp.py: what wrapping a model adds, and when. Two ranks, one
 database."""
 import re
+import socket
+import tempfile
 
 import recording
 from recording import expect, once, sample, within
@@ -132,6 +134,29 @@ def every_block_of_a_python_thread_has_a_stack():
             within(without, 0, total // 10, "blocks without a stack, of %d" % total)
 
 
+def a_launcher_starts_ranks():
+    """torch.distributed.run: its ranks are its children, and in the same database. That of 1.13 needs
+    to be told where output goes, on CPython 3.11."""
+    with tempfile.TemporaryDirectory() as logs:
+        run = recording.record("-m", "torch.distributed.run", "--nproc_per_node", "2",
+                               "--master_port", str(free_port()), "--redirects", "1", "--tee", "1",
+                               "--log_dir", logs, sample("ddp.py"), "--width", "64", "--steps", "2")
+    run.is_whole()
+    found = ranks(run)
+    for rank, process in enumerate(found):
+        row = run.rows("SELECT parent, rank, local_rank, world_size, ended, exit_code FROM process "
+                       "WHERE id = ?", process)
+        expect(row, [(1, rank, rank, 2, "exit", 0)])
+        expect(run.steps(process=process), [PHASES] * 2)
+    expect(run.rows("SELECT rank FROM process WHERE id = 1"), [(None,)])
+
+
+def free_port():
+    with socket.socket() as any_port:
+        any_port.bind(("127.0.0.1", 0))
+        return any_port.getsockname()[1]
+
+
 def results_are_bit_equal():
     alone = recording.bare(recording.OBSERVED, sample("ddp.py"))
     for out in (beside().out, views().out):
@@ -148,4 +173,5 @@ if __name__ == "__main__":
     recording.main(ranks_are_stored, reports_take_a_rank, phases_of_both_ranks,
                    the_constructor_doubles_the_memory, the_second_forward_replaces_the_bucket,
                    gradients_have_memory_of_their_own_or_not,
-                   every_block_of_a_python_thread_has_a_stack, results_are_bit_equal)
+                   every_block_of_a_python_thread_has_a_stack, a_launcher_starts_ranks,
+                   results_are_bit_equal)

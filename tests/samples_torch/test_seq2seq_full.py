@@ -41,7 +41,8 @@ LOGITS, PARAMETERS = 457.8, 279.6
 
 @once
 def full():
-    return recording.record(recording.OBSERVED, sample("seq2seq.py"), "--full", timeout=5400)
+    return recording.record(recording.OBSERVED, sample("seq2seq.py"), "--full",
+                            timeout=5400, threads=None)
 
 
 def mib(value):
@@ -77,7 +78,7 @@ def the_rises():
 
 def the_gradients_set_to_none():
     run = recording.record(recording.OBSERVED, sample("seq2seq.py"), "--full", "--steps", "2",
-                           "--grads", "none", timeout=5400)
+                           "--grads", "none", timeout=5400, threads=None)
     table = run.table()
     close(mib(table[1, "backward"].phase_peak - table[0, "backward"].phase_peak), 2 * PARAMETERS,
           "step 1")
