@@ -319,6 +319,7 @@ static uint64_t read_ring(struct drain *drain, struct client *client)
         uint64_t had = ring->events;
         bool more = drain_ring_step(ring, drain->buffer, dead, clock_now_ns());
         count_read(drain, ring->events - had);
+        drain_ring_see_full(ring, state_batch(drain->options.state), client->id);
         if (state_wants_flush(drain->options.state))
             flush(drain, clock_now_ns());
         if (!more)
@@ -353,6 +354,7 @@ static void end_client(struct drain *drain, size_t at)
         if (end.at_ns < ring->last_ns)
             end.at_ns = ring->last_ns;
         drain->stats.events += ring->events;
+        drain->stats.definitions_refused += ring->refused_seen;
         mail_return(&drain->mail, ring->reader.ring);
         mem_free(ring);
     }

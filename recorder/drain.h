@@ -37,6 +37,7 @@ struct drain_stats {
     uint64_t events, batches, wakes;
     uint64_t queue_high; /* bytes */
     uint64_t longest_push_ns;
+    uint64_t definitions_refused; /* they found no room in their rings */
 };
 
 /* The state is the drain's until drain_join. Returns a base_err. */

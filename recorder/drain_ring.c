@@ -1,6 +1,8 @@
 #include "drain_ring.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 void drain_ring_init(struct drain_ring *ring, struct state_process *process,
@@ -165,6 +167,36 @@ bool drain_ring_is_empty(const struct drain_ring *ring)
     return ring_reader_backlog(&ring->reader) == 0;
 }
 
+/* ---- definitions that found no room ---- */
+
+static void store_refused(struct drain_ring *ring, struct batch *batch, int64_t process_id)
+{
+    char text[96];
+    snprintf(text, sizeof text,
+             "%" PRIu64 " names and call stacks so far found no room: they are '?'",
+             ring->refused_seen);
+    if (batch_put(batch, SCH_ANOMALY, "iiis0s", ring->last_seq, process_id,
+                  (int64_t)(ring->last_ns - ring->start_ns), "definitions full", text))
+        ring->refused_stored = ring->refused_seen;
+}
+
+/* The counter is the program's to write: it never runs backwards here. */
+static void see_refused(struct drain_ring *ring)
+{
+    uint64_t now = atomic_load_explicit(&ring->reader.ring->arena_full, memory_order_relaxed);
+    if (now > ring->refused_seen)
+        ring->refused_seen = now > INT64_MAX ? INT64_MAX : now;
+}
+
+void drain_ring_see_full(struct drain_ring *ring, struct batch *batch, int64_t process_id)
+{
+    see_refused(ring);
+    if (ring->refused_seen > 0 && ring->refused_stored == 0)
+        store_refused(ring, batch, process_id);
+}
+
+/* ---- the end ---- */
+
 static void put_cost(struct batch *batch, int64_t process, const char *what, uint64_t value,
                      const char *unit)
 {
@@ -195,8 +227,10 @@ void drain_ring_finish(struct drain_ring *ring, struct batch *batch, int64_t pro
     put_cost(batch, process_id, "ring wait", atomic_load(&shared->wait_ns), "ns");
     put_cost(batch, process_id, "longest ring wait", atomic_load(&shared->longest_wait_ns), "ns");
     put_cost(batch, process_id, "arena used", ring->arena.at, "bytes");
-    put_cost(batch, process_id, "definitions refused: arena full", atomic_load(&shared->arena_full),
-             "count");
+    see_refused(ring);
+    if (ring->refused_seen > ring->refused_stored)
+        store_refused(ring, batch, process_id);
+    put_cost(batch, process_id, "definitions refused: arena full", ring->refused_seen, "count");
     put_cost(batch, process_id, "definitions refused: arena busy", atomic_load(&shared->arena_busy),
              "count");
     put_cost(batch, process_id, "drop modes", atomic_load(&shared->drops_begun), "count");

@@ -33,6 +33,8 @@ struct drain_ring {
     struct arena_reader arena;
     bool live; /* something came: the program has the ring and uses it */
     bool arena_damaged;
+    uint64_t refused_seen;             /* definitions that found no room, as last counted */
+    uint64_t refused_stored;           /* as the last fact says */
     struct drain_gap gaps[DRAIN_GAPS]; /* oldest first */
     unsigned gap_count;
     uint64_t last_gap_ticket;
@@ -53,6 +55,8 @@ bool drain_ring_is_valid(const struct drain_ring *ring);
 /* Takes one batch: at most DRAIN_TAKE events into `buffer`. `dead`: nobody will publish any more.
  * Returns true if there was more than that. */
 bool drain_ring_step(struct drain_ring *ring, struct event *buffer, bool dead, uint64_t now_ns);
+/* Stores, the first time, that definitions find no room any more. */
+void drain_ring_see_full(struct drain_ring *ring, struct batch *batch, int64_t process_id);
 /* Nothing waits to be read. */
 bool drain_ring_is_empty(const struct drain_ring *ring);
 /* Stores what is still to be said about losses, and what the ring cost the process. */

@@ -352,6 +352,10 @@ static void finish(struct recording *recording)
     hang_up(recording);
     fill_result(recording);
     stop_drain(recording, &stats);
+    if (stats.definitions_refused > 0)
+        summary_hint(&recording->result->summary,
+                     "%llu names and call stacks found no room in memory: they are '?'",
+                     (unsigned long long)stats.definitions_refused);
     state_totals(recording->state, &recording->result->summary.totals);
     put_end(recording, &stats);
     close_store(recording);

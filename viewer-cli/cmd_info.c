@@ -235,7 +235,7 @@ static const struct emit_column trouble_columns[] = {
     {"kind", NULL, EMIT_TEXT, 0},
     {"n", "times", EMIT_COUNT, 0},
     {"first_seq", "first seq", EMIT_PLAIN, 0},
-    {"detail", "first one's detail", EMIT_TEXT, EMIT_NONE | EMIT_WRAP | EMIT_IF_KNOWN},
+    {"detail", "detail", EMIT_TEXT, EMIT_NONE | EMIT_WRAP | EMIT_IF_KNOWN},
 };
 static const struct emit_column overhead_columns[] = {
     {"process", "id", EMIT_PLAIN, EMIT_PROGRAMS},
@@ -260,7 +260,10 @@ static const char rows_sql[] = "SELECT 'allocation', count(*) FROM allocation UN
                                " SELECT 'sample', count(*) FROM sample";
 
 static const char trouble_sql[] =
-    "SELECT process, kind, count(*), min(seq), detail FROM anomaly GROUP BY process, kind"
+    "SELECT process, kind, count(*), min(seq), CASE kind WHEN 'definitions full' THEN"
+    "   (SELECT detail FROM anomaly l WHERE l.process = a.process AND l.kind = a.kind"
+    "     ORDER BY rowid DESC LIMIT 1) ELSE detail END"
+    " FROM anomaly a GROUP BY process, kind"
     " UNION ALL SELECT process, 'torn: its thread ' ||"
     "   CASE why WHEN 'dead' THEN 'died' ELSE 'stood' END, count(*), min(seq), NULL"
     "   FROM torn GROUP BY process, why"

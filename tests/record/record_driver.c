@@ -1,8 +1,8 @@
 /*
  * record_driver.c - the least that a command needs around record_run, for the tests of this folder.
  *
- *     record_driver [-o FILE] [-w all|root] [-b RING_BITS] [-q QUEUE_BYTES] [-s] -g GUEST --
- * COMMAND ...
+ *     record_driver [-o FILE] [-w all|root] [-a ARENA_BYTES] [-b RING_BITS] [-q QUEUE_BYTES]
+ *         [-s] -g GUEST -- COMMAND ...
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +22,13 @@ static void warn(void *context, const char *text)
 static int parse(int argc, char **argv, struct record_options *options)
 {
     int letter;
-    while ((letter = getopt(argc, argv, "+o:w:b:q:sg:")) != -1) {
+    while ((letter = getopt(argc, argv, "+o:w:a:b:q:sg:")) != -1) {
         if (letter == 'o')
             options->output = optarg;
         else if (letter == 'w')
             options->wait = strcmp(optarg, "all") == 0 ? RECORD_WAIT_ALL : RECORD_WAIT_ROOT;
+        else if (letter == 'a')
+            options->arena_bytes = strtoull(optarg, NULL, 10);
         else if (letter == 'b')
             options->ring_bits = (unsigned)atoi(optarg);
         else if (letter == 'q')

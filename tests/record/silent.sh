@@ -64,6 +64,20 @@ is "$(ask 'SELECT live IS NULL, why_not, events FROM process')" \
     "1|no ring could be made for it: out of memory|0" "why it has none"
 says "1 process could not be recorded: no ring could be made for it: out of memory"
 
+# No room for the names that the program gives.
+words=
+for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24; do
+    words="$words begin $(printf '%0250d' $n) end"
+done
+record -a 1024 -- "$story" $words alloc 1 exit 3
+is $status 3 "definitions that find no room"
+finished
+refused=$(ask "SELECT value FROM overhead WHERE process=1 AND what LIKE 'definitions refused%full'")
+is "$([ "${refused:-0}" -gt 3 ] && echo many)" many "definitions refused"
+is "$(ask "SELECT count(*), max(detail LIKE '$refused names and call stacks%') FROM anomaly
+    WHERE kind='definitions full'" | sed 's/^[12]|/n|/')" "n|1" "definitions full"
+says "$refused names and call stacks found no room in memory"
+
 # An LD_PRELOAD that was there stays.
 LD_PRELOAD=$guest record -- sh -c 'echo "$LD_PRELOAD"'
 is "$(cat out)" "$guest:$guest" "LD_PRELOAD"

@@ -221,6 +221,29 @@ TEST(damaged_definitions_are_an_anomaly)
     CHECK_INT(rows_anomalies(&bench->rows, "definitions damaged"), 1);
 }
 
+TEST(definitions_that_found_no_room_are_counted)
+{
+    struct bench *bench = bench_new(6);
+    push_marks(bench->shared, 1);
+    step(bench, false);
+    drain_ring_see_full(&bench->ring, state_batch(bench->state), 1);
+    look(bench);
+    CHECK_INT(rows_anomalies(&bench->rows, "definitions full"), 0);
+    for (uint64_t full = 3; full < 6; full++) { /* the first time only */
+        atomic_store(&bench->shared->arena_full, full);
+        drain_ring_see_full(&bench->ring, state_batch(bench->state), 1);
+    }
+    look(bench);
+    const struct row_table *anomalies = &bench->rows.tables[SCH_ANOMALY];
+    REQUIRE(anomalies->count == 1);
+    CHECK(strncmp(anomalies->rows[0].text[5], "3 names", 7) == 0);
+    CHECK_INT(anomalies->rows[0].at[0], 1);
+    drain_ring_finish(&bench->ring, state_batch(bench->state), 1);
+    look(bench);
+    REQUIRE(anomalies->count == 2);
+    CHECK(strncmp(anomalies->rows[1].text[5], "5 names", 7) == 0);
+}
+
 /* ---- the thread ---- */
 
 struct run {
@@ -510,6 +533,7 @@ TEST_MAIN(TEST_CASE(holes_of_the_dead_are_facts_in_their_place),
           TEST_CASE(two_losses_are_two_facts), TEST_CASE(a_loss_at_the_end_is_stored_with_the_cost),
           TEST_CASE(a_scribbled_head_does_not_lengthen_a_dead_ring),
           TEST_CASE(damaged_definitions_are_an_anomaly),
+          TEST_CASE(definitions_that_found_no_room_are_counted),
           TEST_CASE(all_that_many_threads_push_arrives), TEST_CASE(children_name_their_parents),
           TEST_CASE(who_is_left_running_is_closed_and_read),
           TEST_CASE(a_hole_of_the_living_does_not_hold_up_the_end),
