@@ -2,6 +2,8 @@
 
 #include <assert.h>
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "mem.h"
@@ -64,7 +66,57 @@ struct process *process_add(struct process_table *table, pid_t pid, int pidfd)
 void process_new_image(struct process_table *table, struct process *process)
 {
     process->key = ++table->last_key;
-    process->fetched = process->refused = false;
+    process->fetched = process->refused = process->other = false;
+}
+
+/* The file's name at the end of an argument; a login shell has a dash before it. */
+static void name_of(char name[PROC_NAME], const char *argument, size_t bytes)
+{
+    for (size_t i = bytes; i-- > 0;)
+        if (argument[i] == '/') {
+            argument += i + 1;
+            bytes -= i + 1;
+            break;
+        }
+    if (bytes > 1 && argument[0] == '-') {
+        argument++;
+        bytes--;
+    }
+    snprintf(name, PROC_NAME, "%.*s", (int)(bytes < PROC_NAME ? bytes : PROC_NAME - 1), argument);
+}
+
+void process_said(struct process *process, const char *arguments, size_t bytes)
+{
+    memset(process->said, 0, sizeof process->said);
+    for (size_t i = 0, at = 0; i < 2 && at < bytes; i++) {
+        size_t length = strnlen(arguments + at, bytes - at);
+        name_of(process->said[i], arguments + at, length);
+        at += length + 1;
+    }
+    process->image = proc_image_read(process->pid, NULL, 0);
+}
+
+static bool is_said(const struct process *process, const char *name)
+{
+    return strcmp(name, process->said[0]) == 0 || strcmp(name, process->said[1]) == 0;
+}
+
+/* A script has its own name, and its interpreter's arguments: so the second is looked at, too. By
+ * the time we hear a hello its image may have gone, and `image` be the next one: so the arguments
+ * are compared as well. */
+bool process_is_other(const struct process *process, struct buf *what)
+{
+    char name[PROC_NAME], file[PROC_NAME], path[512] = "";
+    uint64_t image = proc_image_read(process->pid, path, sizeof path);
+    proc_name_read(name, process->pid);
+    name_of(file, path, strlen(path));
+    bool replaced = image && process->image && image != process->image;
+    bool named = is_said(process, name) || (*path && is_said(process, file));
+    if (!process->said[0][0] || !name[0] || (!replaced && named))
+        return false;
+    buf_text(what, *path ? "became " : "seems to have become ");
+    argv_quote(what, *path ? path : name, strlen(*path ? path : name));
+    return true;
 }
 
 /* The last of the list takes the place of the one removed. */

@@ -31,6 +31,12 @@ struct proc_stat { /* of /proc/PID/stat */
 /* The text of a stat file; the command name in it may hold anything, parentheses too. */
 bool proc_stat_parse(struct proc_stat *out, const char *text);
 bool proc_stat_read(struct proc_stat *out, pid_t pid); /* false: there is no such process */
+#define PROC_NAME 16
+/* What the kernel calls it: the first 15 bytes of its file's name, unless it chose another; of a
+ * zombie too. "" if that is not told. */
+void proc_name_read(char name[PROC_NAME], pid_t pid);
+/* A number for the file that it executes, 0 if that is not told; and its path. */
+uint64_t proc_image_read(pid_t pid, char *path, size_t room);
 bool proc_thread_exists(pid_t pid, uint32_t thread);
 /* The child's environment says NAME=VALUE; false also if we may not read it. */
 bool proc_environ_has(pid_t pid, const char *name, const char *value);
@@ -62,8 +68,11 @@ struct process {
     uint64_t start_time; /* 0 = not known */
     bool root;           /* our own child: waitid tells how it ended */
     bool said_hello;
-    bool fetched; /* it has a ring */
-    bool refused; /* it asked for one in vain */
+    bool fetched;            /* it has a ring */
+    bool refused;            /* it asked for one in vain */
+    bool other;              /* it was seen to be another image than the one that said hello */
+    uint64_t image;          /* that said hello, as proc_image_read has it */
+    char said[2][PROC_NAME]; /* its first two arguments, cut as a name is */
 };
 
 struct process_table {
@@ -79,6 +88,11 @@ struct process *process_find(const struct process_table *table, pid_t pid);
 /* A new entry with a new key; takes pidfd over, on failure too. NULL without memory. */
 struct process *process_add(struct process_table *table, pid_t pid, int pidfd);
 void process_new_image(struct process_table *table, struct process *process);
+/* The image that speaks, with its arguments: `bytes` of them, each ended by NUL. */
+void process_said(struct process *process, const char *arguments, size_t bytes);
+/* By now the process seems to be another image, which said nothing; *what gets "became PATH", or
+ * for a zombie "seems to have become NAME": a program can choose its name itself. */
+bool process_is_other(const struct process *process, struct buf *what);
 void process_remove(struct process_table *table, struct process *process);
 /* The pid's process is gone, or is another one by now. Never true for the root. */
 bool process_is_dead(const struct process *process);

@@ -97,6 +97,27 @@ bool proc_stat_read(struct proc_stat *out, pid_t pid)
     return kill(pid, 0) == 0 || errno == EPERM; /* without /proc, this much is known */
 }
 
+void proc_name_read(char name[PROC_NAME], pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    ssize_t n = read_file(path, name, PROC_NAME);
+    name[n > 0 ? n - 1 : 0] = '\0'; /* a newline */
+}
+
+uint64_t proc_image_read(pid_t pid, char *path, size_t room)
+{
+    char link[64];
+    struct stat about;
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    if (stat(link, &about) != 0)
+        return 0;
+    ssize_t n = room > 0 ? readlink(link, path, room - 1) : -1;
+    if (room > 0)
+        path[n > 0 ? n : 0] = '\0';
+    return (uint64_t)about.st_ino * 31 + (uint64_t)about.st_dev + 1;
+}
+
 bool proc_thread_exists(pid_t pid, uint32_t thread)
 {
     char path[64];

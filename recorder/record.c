@@ -318,6 +318,8 @@ static void fill_result(struct recording *recording)
         result->exit_code = WEXITSTATUS(status);
     if (!watch->root_heard)
         buf_text(&result->summary.silent, buf_string(&watch->silent));
+    else
+        buf_text(&result->summary.silent, buf_string(&watch->became));
     if (watch->refused > 0)
         summary_hint(&result->summary, "%llu %s could not be recorded: %s",
                      (unsigned long long)watch->refused,

@@ -110,6 +110,41 @@ static void end_by_death(struct watch *watch, struct process *process)
     process_remove(&watch->table, process);
 }
 
+/* ---- images that said nothing ---- */
+
+/* A process that said hello, never asked for its ring, and is another image by now: that one runs
+ * without the library, or cannot reach us. */
+static void look_for_other_image(struct watch *watch, struct process *process)
+{
+    struct buf what = {0}, why = {0};
+    if (!process->said_hello || process->fetched || process->other ||
+        !process_is_other(process, &what))
+        goto out;
+    process->other = true;
+    buf_print(&why,
+              "it %s, which did not say hello: its environment was cleared, LD_PRELOAD was "
+              "replaced, the library failed to load, or it is in another network namespace",
+              buf_string(&what));
+    drain_refused(watch->options.drain, process->key, buf_string(&why));
+    if (process->root) {
+        buf_clear(&watch->became);
+        buf_text(&watch->became, buf_string(&why));
+    }
+out:
+    buf_clear(&what);
+    buf_clear(&why);
+}
+
+static void look_at_images(struct watch *watch)
+{
+    uint64_t now = clock_now_ns();
+    if (now - watch->image_ns < NS_PER_S)
+        return;
+    watch->image_ns = now;
+    for (size_t i = 0; i < watch->table.count; i++)
+        look_for_other_image(watch, watch->table.list[i]);
+}
+
 /* ---- hellos ---- */
 
 /* A pidfd is worth having, but not the last descriptors: nobody could be heard any more. */
@@ -233,6 +268,10 @@ static int hear(void *context, const struct hello_said *said)
     if (process->root)
         watch->root_heard = true;
     process->said_hello = true;
+    if (said->hello->what == HELLO_HELLO)
+        process_said(process, said->hello->text, said->hello->argv_bytes);
+    if (process->root)
+        buf_clear(&watch->became);
     if (said->hello->what == HELLO_FETCH && said->understood)
         answer = make_ring(watch, process);
     assert(process_table_is_valid(&watch->table));
@@ -264,10 +303,16 @@ static void hear_hellos(struct watch *watch)
 static void see_root_end(struct watch *watch)
 {
     int status;
-    if (!watch->root || waitpid(watch->root_pid, &status, WNOHANG) != watch->root_pid)
+    siginfo_t info = {0};
+    if (!watch->root ||
+        waitid(P_PID, (id_t)watch->root_pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid != watch->root_pid)
         return;
     hear_hellos(watch); /* its own, if it was as quick as that */
     begin_silent_root(watch);
+    look_for_other_image(watch, watch->root);
+    if (waitpid(watch->root_pid, &status, WNOHANG) != watch->root_pid)
+        return;
     struct process_end end = process_end_of_status(status);
     watch->root_status = status;
     watch->root_end_ns = clock_now_ns();
@@ -422,6 +467,7 @@ static void turn(struct watch *watch)
     }
     see_root_end(watch);
     look_at_all(watch);
+    look_at_images(watch);
 }
 
 void watch_run(struct watch *watch, pid_t root)
@@ -452,6 +498,7 @@ void watch_close(struct watch *watch)
         close(watch->epoll);
     watch->epoll = -1;
     watch->options.drain = NULL;
+    buf_clear(&watch->became);
     buf_clear(&watch->refusal);
     buf_clear(&watch->left);
     buf_clear(&watch->silent);

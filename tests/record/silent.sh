@@ -29,6 +29,18 @@ is "$(ask "SELECT sum(events), max(exit_code) FROM process")" "2|5" "what it bec
 record -- env -i "$story" alloc 2 exit 1
 is $status 1 "env -i"
 finished
+is "$(ask "SELECT live IS NULL, why_not LIKE 'it %become% which did not say hello%', exit_code, events
+    FROM process")" "1|1|1|0" "the row of env -i"
+says "the program itself did not take part: it .*become* .*prog_story, which did not say hello"
+record -- env -i "$story" sleep 2100
+is "$(ask "SELECT why_not LIKE 'it became /%/prog_story, which did not say hello%' FROM process")" 1 \
+    "env -i, seen while it runs"
+record -- env A=1 "$story" exit 1
+is "$(ask "SELECT count(*) FROM process WHERE why_not LIKE '%became%'")" 0 "env that keeps the rest"
+printf '#!/bin/sh\nsleep 1.2\n' >script
+chmod 755 script
+record -- ./script
+is "$(ask 'SELECT count(*) FROM process WHERE why_not IS NOT NULL')" 0 "a script is what it is"
 
 if command -v python3 >/dev/null; then
     record -- python3 -c "
