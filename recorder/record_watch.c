@@ -351,7 +351,15 @@ static void forward(struct watch *watch, int number)
     }
 }
 
-/* The terminal sends SIGINT and SIGQUIT to the program as well; while it lives they are its own. */
+/* The terminal sends SIGINT and SIGQUIT to the program as well; while it lives they are its own.
+ * Whoever sends them by kill() means the program. */
+static void pass_on(struct watch *watch, int number, int32_t code)
+{
+    bool has_it = (number == SIGINT || number == SIGQUIT) && code == SI_KERNEL;
+    if (!has_it)
+        forward(watch, number);
+}
+
 static void read_signals(struct watch *watch)
 {
     struct signalfd_siginfo info;
@@ -359,9 +367,9 @@ static void read_signals(struct watch *watch)
         int number = (int)info.ssi_signo;
         if (number == SIGCHLD)
             see_root_end(watch);
-        else if (number != SIGINT && number != SIGQUIT)
-            forward(watch, number);
-        else if (!watch->root)
+        else if (watch->root || (number != SIGINT && number != SIGQUIT))
+            pass_on(watch, number, info.ssi_code);
+        else
             watch->stop = true;
     }
 }

@@ -47,6 +47,14 @@ wait_for_recorder
 is $status 3 "SIGINT that the program handles"
 finished
 
+for signal in INT QUIT; do
+    record_behind -- "$story" alloc 1 catch $([ $signal = INT ] && echo 2 || echo 3) exit 4
+    wait_until grep -q ready out
+    kill -$signal $recorder
+    wait_for_recorder
+    is $status 4 "SIG$signal that is sent to the recorder alone"
+done
+
 record_behind -- "$story" alloc 1 catch 15 alloc 1 exit 4
 wait_until grep -q ready out
 kill -TERM $recorder
