@@ -30,6 +30,7 @@
 #define SCAN_MAX 64u
 #define TERMS_MAX 3
 #define SPARE_FILES 16u
+#define ANCESTORS_MAX 256
 
 enum source { SOURCE_SIGNAL = 1, SOURCE_HELLO, SOURCE_DRAIN, SOURCE_PIDFD };
 
@@ -159,19 +160,32 @@ static int keep_pidfd(int pidfd)
     return -1;
 }
 
-static struct process *begin_process(struct watch *watch, const struct hello_said *said)
+/* The nearest ancestor that is known: a process that forked and stayed silent may stand between. 0:
+ * there is none. */
+static uint64_t parent_key(const struct watch *watch, const struct process *process)
 {
     struct proc_stat stat;
+    pid_t pid = process->pid;
+    for (int i = 0; i < ANCESTORS_MAX && proc_stat_read(&stat, pid) && stat.state != '?'; i++) {
+        const struct process *parent = process_find(&watch->table, stat.ppid);
+        if (parent && parent != process)
+            return parent->key;
+        if (stat.ppid <= 1 || stat.ppid == getpid())
+            break;
+        pid = stat.ppid;
+    }
+    return 0;
+}
+
+static struct process *begin_process(struct watch *watch, const struct hello_said *said)
+{
     int pidfd = keep_pidfd(said->pidfd);
     if (said->pid != watch->root_pid)
         begin_silent_root(watch);
     struct process *process = process_add(&watch->table, said->pid, pidfd);
     if (!process)
         return NULL;
-    if (proc_stat_read(&stat, said->pid) && stat.state != '?') {
-        struct process *parent = process_find(&watch->table, stat.ppid);
-        process->parent = parent && parent != process ? parent->key : 0;
-    }
+    process->parent = parent_key(watch, process);
     if (pidfd >= 0)
         add_source(watch, pidfd, SOURCE_PIDFD, said->pid);
     begin_row(watch, process, said->hello->how == HELLO_BY_FORK ? "fork" : "spawn", said);

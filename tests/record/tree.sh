@@ -40,6 +40,11 @@ is "$(ask 'SELECT id, parent, origin, ended, exit_code, events FROM process ORDE
 is "$(ask "SELECT a.argv=b.argv FROM process a JOIN process b ON b.id=2 WHERE a.id=1")" 1 \
     "a forked child has its parent's arguments"
 
+# Two forks, the first of them silent: the grandchild hangs on the nearest that is known.
+record -- "$story" alloc 2 fork fork alloc 3 exit 9
+is "$(ask 'SELECT id, parent, origin, events FROM process ORDER BY id')" \
+    "$(printf '1||root|2\n2|1|fork|3')" "behind a silent fork"
+
 # A child that never says anything has no row.
 record -- "$story" alloc 2 fork sleep 10
 is "$(ask 'SELECT count(*) FROM process')" 1 "a silent child"
