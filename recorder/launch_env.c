@@ -15,7 +15,7 @@ struct word {
     bool before_old; /* the old value follows behind a colon */
     const char *old; /* "" if there was none */
 };
-#define WORDS 5
+#define WORDS 6
 
 static void list_words(const struct launch_words *from, struct word words[WORDS])
 {
@@ -23,6 +23,9 @@ static void list_words(const struct launch_words *from, struct word words[WORDS]
         {"LD_PRELOAD", from->guest, true, ""},
         {HELLO_ENV, from->socket, false, ""},
         {"PYTHONPATH", from->python, true, ""},
+        /* Programs of gcc's AddressSanitizer end at once where a preloaded library comes before its
+         * runtime. What the user set himself comes later and wins. */
+        {"ASAN_OPTIONS", from->guest ? "verify_asan_link_order=0" : NULL, true, ""},
         {"TIDEMARK_STACKS", from->no_stacks ? "0" : NULL, false, ""},
         {"TIDEMARK_PHASES", from->no_phases ? "off" : NULL, false, ""},
     };

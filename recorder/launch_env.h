@@ -1,6 +1,6 @@
 /*
  * launch_env.h - the environment of a recorded program: its own, and the few words by which the
- * guest library and the Python helper come in and learn what is wanted.
+ * guest library and the Python helper come in and learn what is wanted, and are let in.
  */
 #ifndef TIDEMARK_RECORDER_LAUNCH_ENV_H
 #define TIDEMARK_RECORDER_LAUNCH_ENV_H

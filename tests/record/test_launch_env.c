@@ -39,6 +39,7 @@ TEST(words_come_into_an_empty_environment)
     check_word(list, "LD_PRELOAD", "/g.so");
     check_word(list, HELLO_ENV, "a-socket");
     check_word(list, "PYTHONPATH", "/helper");
+    check_word(list, "ASAN_OPTIONS", "verify_asan_link_order=0");
     check_word(list, "TIDEMARK_STACKS", NULL);
     check_word(list, "TIDEMARK_PHASES", NULL);
     mem_free(list);
@@ -46,13 +47,15 @@ TEST(words_come_into_an_empty_environment)
 
 TEST(what_was_there_stays_behind_ours)
 {
+    char asan[] = "ASAN_OPTIONS=exitcode=7";
     char preload[] = "LD_PRELOAD=/other.so", path[] = "PYTHONPATH=a:b", home[] = "HOME=/h";
     char nearly[] = "LD_PRELOADED=x", bare[] = "NOTHING";
-    char *old[] = {home, preload, nearly, path, bare, NULL};
+    char *old[] = {home, preload, nearly, path, asan, bare, NULL};
     char **list = launch_env(old, &usual);
     REQUIRE(list != NULL);
     check_word(list, "LD_PRELOAD", "/g.so:/other.so");
     check_word(list, "PYTHONPATH", "/helper:a:b");
+    check_word(list, "ASAN_OPTIONS", "verify_asan_link_order=0:exitcode=7");
     check_word(list, "HOME", "/h");
     check_word(list, "LD_PRELOADED", "x");
     CHECK_STR(list[0], "HOME=/h"); /* in the order in which they were */
