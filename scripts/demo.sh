@@ -36,7 +36,7 @@ show tidemark peak tidemark.seq2seq.db
 python=/usr/bin/python3
 sample=$root/samples/torch/seq2seq.py
 if $python -c 'import torch' > /dev/null 2>&1; then
-    show tidemark record -o tidemark.torch.db -- $python $sample
+    show tidemark record -o tidemark.torch.db -- $python "$sample"
     show tidemark phases tidemark.torch.db
     show tidemark peak tidemark.torch.db
 else
