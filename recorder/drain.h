@@ -57,7 +57,8 @@ struct drain_hello {
 bool drain_begin(struct drain *drain, const struct drain_hello *hello);
 /* The process gets this ring. At most one for each key, but for one that was refused. */
 bool drain_ring(struct drain *drain, uint64_t key, struct ring_shared *ring);
-/* It has none, or the one that it was to get has not reached it: that comes back. */
+/* It has none, or the one that it was to get has not reached it: that comes back. NULL: the
+ * reason given before was none. */
 bool drain_refused(struct drain *drain, uint64_t key, const char *why_not);
 /* The image is gone (`lives` false: what it has not published it never will), or it lives on and is
  * no longer listened to. Its ring is read to the end, then its row is completed. */

@@ -195,6 +195,8 @@ static struct process *begin_process(struct watch *watch, const struct hello_sai
 static void begin_image(struct watch *watch, struct process *process, const struct hello_said *said)
 {
     static const struct process_end by_exec = {"exec", PROCESS_NOT_KNOWN, PROCESS_NOT_KNOWN};
+    if (process->other) /* it was only slow to say so */
+        drain_refused(watch->options.drain, process->key, NULL);
     end_row(watch, process, &by_exec, false);
     process_new_image(&watch->table, process);
     begin_row(watch, process, "exec", said);
@@ -495,7 +497,7 @@ static void turn(struct watch *watch)
 void watch_run(struct watch *watch, pid_t root)
 {
     watch->root_pid = root;
-    watch->start_ns = clock_now_ns();
+    watch->start_ns = watch->image_ns = clock_now_ns();
     watch->root = process_add(&watch->table, root, -1);
     if (watch->root) {
         watch->root->root = true;

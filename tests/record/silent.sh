@@ -35,6 +35,9 @@ says "the program itself did not take part: it .*become* .*prog_story, which did
 record -- env -i "$story" sleep 2100
 is "$(ask "SELECT why_not LIKE 'it became /%/prog_story, which did not say hello%' FROM process")" 1 \
     "env -i, seen while it runs"
+record -- sh -c "exec env -i S=\$TIDEMARK_SOCKET P=\$LD_PRELOAD sh -c \"sleep 1.4
+    TIDEMARK_SOCKET=\\\$S LD_PRELOAD=\\\$P exec $story alloc 1\""
+is "$(ask "SELECT max(events), count(why_not) FROM process")" "1|0" "one that finds back to the library"
 record -- env A=1 "$story" exit 1
 is "$(ask "SELECT count(*) FROM process WHERE why_not LIKE '%became%'")" 0 "env that keeps the rest"
 printf '#!/bin/sh\nsleep 1.2\n' >script
