@@ -19,8 +19,6 @@
 #include "hello_server.h"
 #include "mem.h"
 
-#define TRY_NS (2 * NS_PER_S)
-
 static const int changed[LAUNCH_CHANGED] = {SIGPIPE, SIGXFSZ, SIGCHLD};
 static const int watched[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
@@ -153,11 +151,12 @@ static pid_t start_trial(const char *guest, const char *socket, const struct lau
     _exit(127);
 }
 
-static bool wait_for_trial(struct trial *trial, struct hello_server *server, int *status)
+static bool wait_for_trial(struct trial *trial, struct hello_server *server, uint64_t patience_ns,
+                           int *status)
 {
     uint64_t begin = clock_now_ns();
     bool ended = false;
-    while (clock_now_ns() - begin < TRY_NS && !(ended && trial->hello)) {
+    while (clock_now_ns() - begin < patience_ns && !(ended && trial->hello)) {
         struct pollfd wake = {.fd = hello_server_fd(server), .events = POLLIN};
         poll(&wake, 1, 2); /* the child's end comes without a descriptor */
         hello_server_handle(server, heard, trial);
@@ -195,20 +194,15 @@ static void explain(const struct trial *trial, bool ended, int status, struct bu
     }
 }
 
-bool launch_try_guest(const char *guest, const struct launch_origin *origin, struct buf *why)
+/* False: *why has the reason; *ended says that waiting longer would not have helped. */
+static bool try_once(const char *guest, const struct launch_origin *origin, uint64_t patience_ns,
+                     bool *ended, struct buf *why)
 {
     struct hello_server *server = NULL;
     struct trial trial = {.pid = -1};
     int pipe_fds[2], status = 0;
     bool good = false;
-    if (access(guest, R_OK) != 0) {
-        buf_print(why, "%s: %s", guest, strerror(errno));
-        return false;
-    }
-    if (strpbrk(guest, " :\n\t")) {
-        buf_print(why, "the path %s holds a space or a colon, which LD_PRELOAD cannot", guest);
-        return false;
-    }
+    *ended = false;
     if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) != 0) {
         buf_text(why, strerror(errno));
         return false;
@@ -217,10 +211,10 @@ bool launch_try_guest(const char *guest, const struct launch_origin *origin, str
     if (hello_server_open(&server) == BASE_OK)
         trial.pid = start_trial(guest, hello_server_name(server), origin, pipe_fds[1]);
     if (trial.pid > 0) {
-        bool ended = wait_for_trial(&trial, server, &status);
-        good = ended && trial.hello && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        *ended = wait_for_trial(&trial, server, patience_ns, &status);
+        good = *ended && trial.hello && WIFEXITED(status) && WEXITSTATUS(status) == 0;
         if (!good)
-            explain(&trial, ended, status, why);
+            explain(&trial, *ended, status, why);
     } else {
         buf_text(why, "it could not be tried");
     }
@@ -228,4 +222,24 @@ bool launch_try_guest(const char *guest, const struct launch_origin *origin, str
     close(pipe_fds[0]);
     close(pipe_fds[1]);
     return good;
+}
+
+bool launch_try_guest(const char *guest, const struct launch_origin *origin, uint64_t patience_ns,
+                      struct buf *why)
+{
+    bool ended;
+    if (access(guest, R_OK) != 0) {
+        buf_print(why, "%s: %s", guest, strerror(errno));
+        return false;
+    }
+    if (strpbrk(guest, " :\n\t")) {
+        buf_print(why, "the path %s holds a space or a colon, which LD_PRELOAD cannot", guest);
+        return false;
+    }
+    if (try_once(guest, origin, patience_ns, &ended, why))
+        return true;
+    if (!ended)
+        return false;
+    buf_clear(why);
+    return try_once(guest, origin, patience_ns, &ended, why);
 }

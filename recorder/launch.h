@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "buf.h"
+#include "clock.h"
 #include "launch_env.h"
 
 /* Signals that the recorder changes for itself. */
@@ -44,9 +45,11 @@ int launch_start(const struct launch *launch, pid_t *pid, int *exec_errno);
 /* What a shell would exit with: 127 not found, 126 not executable. */
 int launch_exit_code(int exec_errno);
 
-/* Tries the guest on a program that does nothing: it must run, and say hello, within 2 s. False:
- * *why has the reason. */
-bool launch_try_guest(const char *guest, const struct launch_origin *origin, struct buf *why);
+/* Tries the guest on a program that does nothing: it must run, and say hello, within the time that
+ * a busy machine may need; if it fails, once more. False: *why has the reason. */
+#define LAUNCH_PATIENCE_NS (10 * NS_PER_S)
+bool launch_try_guest(const char *guest, const struct launch_origin *origin, uint64_t patience_ns,
+                      struct buf *why);
 
 /* Why a program may not have said hello, as far as its file tells (launch_why.c). */
 void launch_why_silent(const char *program, struct buf *why);

@@ -98,7 +98,8 @@ static void try_guest(struct recording *recording)
     struct buf line = {0};
     if (!recording->options.guest)
         buf_text(&recording->no_guest, "no library was given");
-    else if (!launch_try_guest(recording->options.guest, &recording->origin, &recording->no_guest))
+    else if (!launch_try_guest(recording->options.guest, &recording->origin, LAUNCH_PATIENCE_NS,
+                               &recording->no_guest))
         buf_print(&line, "the library cannot be loaded here: %s; the program runs unrecorded",
                   buf_string(&recording->no_guest));
     if (line.count > 0)

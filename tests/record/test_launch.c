@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,11 +108,13 @@ TEST(signals_are_as_they_were)
         CHECK_INT(sigismember(&mask_after, number), sigismember(&mask_before, number));
 }
 
+static uint64_t patience_ns = LAUNCH_PATIENCE_NS;
+
 static bool try_guest(const char *guest, struct buf *why)
 {
     struct launch_origin origin;
     int fd = launch_take_signals(&origin);
-    bool good = launch_try_guest(guest, &origin, why);
+    bool good = launch_try_guest(guest, &origin, patience_ns, why);
     close(fd);
     launch_give_back_signals(&origin);
     return good;
@@ -154,11 +157,23 @@ TEST(a_guest_that_breaks_programs_is_refused)
     check_bad_guest(bad_guest_path, "died with it");
 }
 
+TEST(a_guest_that_fails_has_a_second_trial)
+{
+    if (!guest_path[0])
+        SKIP("this build has no guest");
+    struct stat about;
+    setenv("BAD_GUEST_COUNT", test_path("trials"), 1);
+    check_bad_guest(bad_guest_path, "exit status 3");
+    REQUIRE(stat(test_path("trials"), &about) == 0);
+    CHECK_INT(about.st_size, 2);
+}
+
 TEST(a_guest_that_never_ends_is_refused)
 {
     if (!guest_path[0])
         SKIP("this build has no guest");
     setenv("BAD_GUEST", "hang", 1);
+    patience_ns = NS_PER_S;
     check_bad_guest(bad_guest_path, "did not end");
 }
 
@@ -166,4 +181,5 @@ TEST_MAIN(TEST_CASE(a_program_is_run), TEST_CASE(two_words_are_put_into_its_envi
           TEST_CASE(an_older_preload_comes_second), TEST_CASE(a_missing_program_is_an_error),
           TEST_CASE(a_file_that_is_no_program_is_an_error), TEST_CASE(signals_are_as_they_were),
           TEST_CASE(the_guest_is_taken), TEST_CASE(a_guest_that_breaks_programs_is_refused),
+          TEST_CASE(a_guest_that_fails_has_a_second_trial),
           TEST_CASE(a_guest_that_never_ends_is_refused), TEST_CASE(a_guest_that_is_none_is_refused))
