@@ -105,8 +105,8 @@ void help_command(FILE *out, const struct command *command)
         fprintf(out, "  %s\n      %s\n", at->line, at->what);
     fputs("\nExit status: ", out);
     if (command->runs_program)
-        fputs("the program's own; 2 wrong usage or no place for the\n"
-              "database, 126 or 127 the program cannot be run, 4 internal error.\n",
+        fputs("the program's own; 2 wrong usage, 3 the database cannot\n"
+              "be made, 126 or 127 the program cannot be run, 4 internal error.\n",
               out);
     else
         fputs("0 fine, 2 wrong usage, 3 unreadable or damaged input,\n"
