@@ -271,9 +271,12 @@ static void close_store(struct recording *recording)
     queue_close(recording->queue);
     int err = writer_finish(recording->writer, &single, &stats);
     recording->writer = NULL;
+    bool removed = access(recording->output.work, F_OK) != 0 && errno == ENOENT;
     if (err)
         say_stopped(summary, &stats);
-    if (err && !single)
+    if (removed)
+        buf_text(&summary->removed, recording->output.work);
+    else if (err && !single)
         summary_hint(summary, "its log (%s-wal) stays beside it and belongs to it",
                      recording->output.work);
     else if (!single)
@@ -281,7 +284,7 @@ static void close_store(struct recording *recording)
                      "another program reads the file: its log (%s-wal) stays beside it and "
                      "belongs to it",
                      recording->output.work);
-    recording->whole = !err && single;
+    recording->whole = !err && single && !removed;
 }
 
 static void place_file(struct recording *recording)

@@ -14,6 +14,7 @@ void summary_clear(struct summary *summary)
 {
     buf_clear(&summary->failure);
     buf_clear(&summary->file);
+    buf_clear(&summary->removed);
     buf_clear(&summary->stopped);
     buf_clear(&summary->silent);
     buf_clear(&summary->hints);
@@ -64,6 +65,11 @@ static void add_lost(const struct summary *summary, struct buf *out)
 {
     const struct state_totals *totals = &summary->totals;
     buf_text(out, "tidemark: ");
+    if (summary->removed.count > 0) {
+        buf_print(out, "all of it is lost: %s was removed while the program ran\n",
+                  buf_string(&summary->removed));
+        return;
+    }
     if (summary->stopped.count > 0) {
         buf_text(out, "what came after was not stored; how much that is, is not known\n");
         return;

@@ -84,6 +84,13 @@ is "$(cat held)" "$(printf '100\n100')" "what the reader saw"
 is "$(ask "SELECT value FROM meta WHERE key='finished'")" 1 "meta.finished with a reader"
 whole
 
+# The file is removed while the program runs.
+record -- sh -c "$story alloc 5; rm run.db; exec $story alloc 6 exit 3"
+is $status 3 "exit status without a file"
+says "there is no recording"
+says "all of it is lost: run.db was removed while the program ran"
+is "$(grep -c 'another program\|nothing was lost' err)" 0 "nobody else is blamed"
+
 # Facts of the run.
 record -- "$story" step 1 begin forward alloc 2 end alloc 1
 finished
