@@ -125,7 +125,9 @@ void summary_text(const struct summary *summary, struct buf *out)
     add_lost(summary, out);
     add_peak(summary, out);
     if (*file) {
-        buf_text(out, "tidemark: next: tidemark peak ");
+        bool blocks =
+            (summary->stopped.count > 0 ? summary->stored_blocks : summary->totals.allocs) > 0;
+        buf_print(out, "tidemark: next: tidemark %s ", blocks ? "peak" : "info");
         argv_quote(out, file, strlen(file));
         buf_text(out, "\n");
     }

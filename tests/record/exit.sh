@@ -12,6 +12,9 @@ says "nothing was lost"
 says "recorded into run.db"
 says "next: tidemark peak run.db"
 
+record -- "$story" begin forward end exit 2
+says "next: tidemark info run.db"
+
 record -- "$story" alloc 1 _exit 5
 is $status 5 "_exit status"
 is "$(ask 'SELECT ended, exit_code, events FROM process')" "exit|5|1" "a row after _exit"
