@@ -1,4 +1,6 @@
 /* What the kernel says about processes, the table, and arguments as text. */
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,6 +216,60 @@ TEST(descendants_are_known)
     waitpid(pid, NULL, 0);
 }
 
+/* A child that waits to be told, then becomes /bin/sleep. */
+static pid_t future_sleeper(int *tell)
+{
+    int go[2];
+    char byte;
+    REQUIRE(pipe2(go, O_CLOEXEC) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)!read(go[0], &byte, 1);
+        execl("/bin/sleep", "sleep", "20", (char *)NULL);
+        _exit(127);
+    }
+    close(go[0]);
+    *tell = go[1];
+    return pid;
+}
+
+TEST(an_exec_makes_another_image)
+{
+    struct process_table table = {0};
+    struct buf what = {0};
+    int tell;
+    pid_t pid = future_sleeper(&tell);
+    struct process *process = process_add(&table, pid, -1);
+    REQUIRE(process != NULL);
+    process_said(process, "/folder/test_process", 21);
+    CHECK(!process_is_other(process, &what));
+    CHECK_INT(what.count, 0);
+    uint64_t before = proc_image_read(pid, NULL, 0);
+    REQUIRE(before != 0 && write(tell, "x", 1) == 1);
+    while (proc_image_read(pid, NULL, 0) == before)
+        sched_yield();
+    CHECK(process_is_other(process, &what));
+    CHECK(strncmp(buf_string(&what), "became /", 8) == 0);
+    buf_clear(&what);
+    process_said(process,
+                 "-sleep\0"
+                 "20",
+                 10); /* said anew, as a login shell would */
+    CHECK(!process_is_other(process, &what));
+    process_said(process, "/bin/sh\0./sleep", 16); /* a script has its own name */
+    CHECK(!process_is_other(process, &what));
+    process_said(process, "/folder/test_process", 21);
+    kill(pid, SIGKILL);
+    wait_for_zombie(pid);
+    CHECK(process_is_other(process, &what)); /* by its name alone */
+    CHECK_STR(buf_string(&what), "seems to have become sleep");
+    waitpid(pid, NULL, 0);
+    CHECK(!process_is_other(process, &what));
+    buf_clear(&what);
+    process_table_clear(&table);
+    close(tell);
+}
+
 static void check_quoted(const char *argument, size_t bytes, const char *want)
 {
     struct buf out = {0};
@@ -256,5 +312,6 @@ TEST_MAIN(TEST_CASE(a_stat_line_is_read_behind_any_name), TEST_CASE(a_damaged_st
           TEST_CASE(a_pid_that_is_another_process_by_now_is_dead),
           TEST_CASE(the_table_follows_a_random_life), TEST_CASE(a_table_without_memory_stays_whole),
           TEST_CASE(a_descendant_is_found_by_its_environment), TEST_CASE(descendants_are_known),
+          TEST_CASE(an_exec_makes_another_image),
           TEST_CASE(arguments_are_quoted_as_a_shell_needs_it),
           TEST_CASE(a_cut_list_of_arguments_says_so))
