@@ -20,7 +20,7 @@ struct summary {        /* all zero is valid; summary_clear frees the texts */
     uint64_t processes; /* rows of table process */
     struct state_totals totals;
     struct buf removed; /* the file, if somebody removed it meanwhile; empty: it is there */
-    struct buf stopped;                    /* why the rest could not be stored; empty: all was */
+    struct buf stopped; /* why the rest could not be stored; empty: all was */
     uint64_t stored_events, stored_blocks; /* if it was not */
     struct buf silent; /* why the program itself never said hello; empty if it did */
     struct buf hints;  /* further lines, each ended by a newline */
