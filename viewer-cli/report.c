@@ -308,9 +308,11 @@ static int warn_of_end(struct report *report)
     char time[HUMAN_MAX];
     int err = loss_read_finished(report->db, &finished, &last_ns);
     if (err == 0 && !finished)
-        emit_warning(&report->emit,
-                     "still being written, or the recorder was killed: this reaches to %s",
-                     human_ns(time, last_ns));
+        emit_warning(
+            &report->emit,
+            "not finished: still being written, the recorder was killed, or it could not write; "
+            "this reaches to %s",
+            human_ns(time, last_ns));
     return err;
 }
 
