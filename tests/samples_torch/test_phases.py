@@ -46,6 +46,7 @@ TRAINING = {
     "exception_inside": [STEP] * 2,
     "gradient_penalty": ["zero_grad forward loss backward loss backward optimizer"],
     "without_modules": ["zero_grad forward backward optimizer"] * 2,
+    "optimizers_of_other_kinds": [STEP] * 3,
     "schedulers": [STEP] * 2,
     "step_inside_backward": ["zero_grad forward loss backward(optimizer)"],
 }

@@ -16,6 +16,8 @@ import sys
 import types
 from _thread import get_ident
 
+from tidemark._lists import Table
+
 FORWARD, BACKWARD, ZERO_GRAD, OPTIMIZER, SCALER = 1, 2, 3, 4, 5
 
 # Flags, as enum mark_flag of ring/event.h has them.
@@ -39,6 +41,20 @@ class Marks(object):
         self.open = []
         self.inner = [0]
         self.stepping = set()  # ids of optimizers in their step()
+        self.numbers = Table()
+        self.numbered = 0
+
+    def identify(self, mark, owner):
+        """Gives the mark a number that no other object ever gets: id() is used again when its object
+        is dead, and a new optimizer would pass for an old one."""
+        number = self.numbers.get(owner)
+        if number is None:
+            self.numbered += 1
+            try:
+                number = self.numbers.put(owner, self.numbered)
+            except TypeError:  # it has no weak references
+                number = id(owner)
+        mark.identity = number
 
     def push(self, mark, flags, name):
         library = self.library
@@ -166,6 +182,7 @@ class Installer(object):
             flags |= TRAINING
         if isinstance(module, self.loss_class):
             flags |= LOSS_CLASS
+        self.marks.identify(mark, module)
         self.marks.push(mark, flags, type(module).__name__)
         if parameters or grad:
             self.tag_call(module if parameters else None, args, kwargs, grad)
@@ -185,7 +202,7 @@ class Installer(object):
         def __call__(self, *args, **kwargs):
             if inner[0] == FORWARD or compiling():
                 return call(self, *args, **kwargs)
-            mark = Mark(FORWARD, id(self))
+            mark = Mark(FORWARD, 0)
             result, failed = None, 1
             try:
                 begin(mark, self, args, kwargs)
@@ -241,6 +258,7 @@ class Installer(object):
 
     def outermost(self, mark, name, owner):
         self.marks.settle()
+        self.marks.identify(mark, owner)
         self.marks.push(mark, 0, name)
 
     def plain_method(self, owner, name, kind):
@@ -251,7 +269,7 @@ class Installer(object):
         def wrapper(self, *args, **kwargs):
             if compiling() or inner[0] == kind:
                 return original(self, *args, **kwargs)
-            mark = Mark(kind, id(self))
+            mark = Mark(kind, 0)
             failed = 1
             try:
                 push(mark, type(self).__name__, self)
@@ -270,6 +288,7 @@ class Installer(object):
         self.marks.settle()
         self.before_step(optimizer)
         self.marks.stepping.add(id(optimizer))
+        self.marks.identify(mark, optimizer)
         self.marks.push(mark, 0, type(optimizer).__name__)
 
     def end_step(self, mark, optimizer, failed, closure):
@@ -289,7 +308,7 @@ class Installer(object):
         def wrapper(self, *args, **kwargs):
             if compiling() or id(self) in stepping:
                 return step(self, *args, **kwargs)
-            mark = Mark(OPTIMIZER, id(self))
+            mark = Mark(OPTIMIZER, 0)
             failed = 1
             try:
                 begin(mark, self)
