@@ -11,9 +11,11 @@ import time
 import torch
 from torch import nn
 
+VOCABULARY = 1000
+
 
 class Model(nn.Module):
-    def __init__(self, vocabulary=2000, width=128):
+    def __init__(self, vocabulary=VOCABULARY, width=96):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
         self.cell = nn.GRUCell(width, width)
@@ -32,7 +34,7 @@ def train(steps):
     model = Model()
     optimizer = torch.optim.Adam(model.parameters())
     criterion = nn.CrossEntropyLoss()
-    tokens = torch.randint(0, 2000, (16, 33))
+    tokens = torch.randint(0, VOCABULARY, (16, 33))
     for step in range(steps + 5):
         if step == 5:
             begin = time.process_time(), time.perf_counter()
