@@ -140,9 +140,16 @@ static void dispatch(struct state_process *process, const struct event *event, i
     }
 }
 
+static bool only_frees(unsigned kind)
+{
+    return kind == EVENT_BLOCK_FREE || kind == EVENT_BLOCK_IDLE || kind == EVENT_SEGMENT_FREE;
+}
+
 int64_t state_event(struct state_process *process, const struct event *event)
 {
     struct state *state = process->state;
+    if (process->phases.timeline && !only_frees(event->kind))
+        timeline_release(process);
     int64_t ns = event_time(process, event->time_ns);
     if (event->kind == EVENT_PHASE_BEGIN || event->kind == EVENT_STEP_BEGIN ||
         event->kind == EVENT_ENTER)

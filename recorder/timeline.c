@@ -143,6 +143,45 @@ static void note_result(struct state_process *process, enum label_result result,
              (unsigned long long)event->size);
 }
 
+static struct label_mark mark_of(const struct event *event)
+{
+    return (struct label_mark){
+        .kind = (unsigned)event->size,
+        .flags = (unsigned)(event->b & 0xff),
+        .identity = event->a,
+        .thread = event->thread,
+        .exception = event->flags & EVENT_F_EXCEPTION,
+    };
+}
+
+static void end_mark(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct labels *labels = &process->phases.timeline->labels;
+    struct label_mark mark = mark_of(event);
+    phase_fold_windows(process);
+    heap_compare_totals(process);
+    reserve(process);
+    enum label_result result = label_exit(labels, &mark, process->state->seq + 1, ns);
+    note_result(process, result, event);
+    after_boundary(process, result);
+}
+
+void timeline_release(struct state_process *process)
+{
+    struct timeline *timeline = process->phases.timeline;
+    struct event event = timeline->held;
+    if (event.kind == EVENT_NONE)
+        return;
+    timeline->held.kind = EVENT_NONE;
+    end_mark(process, &event, process->last_ns);
+}
+
+static bool is_outermost_forward(const struct timeline *timeline, const struct event *event)
+{
+    return event->size == MARK_FORWARD && !(event->flags & EVENT_F_EXCEPTION) &&
+           timeline->labels.open_count == 1 && timeline->labels.open_marks == 1;
+}
+
 void timeline_mark(struct state_process *process, const struct event *event, int64_t ns)
 {
     struct phases *phases = &process->phases;
@@ -161,20 +200,19 @@ void timeline_mark(struct state_process *process, const struct event *event, int
         note_owed(process, event->kind, 1);
         return;
     }
-    struct label_mark mark = {
-        .kind = (unsigned)event->size,
-        .flags = (unsigned)(event->b & 0xff),
-        .identity = event->a,
-        .thread = event->thread,
-        .exception = event->flags & EVENT_F_EXCEPTION,
-    };
-    int64_t seq = process->state->seq;
+    if (!enter && is_outermost_forward(phases->timeline, event)) {
+        phases->timeline->held = *event;
+        return;
+    }
+    if (!enter) {
+        end_mark(process, event, ns);
+        return;
+    }
+    struct label_mark mark = mark_of(event);
     phase_fold_windows(process);
-    if (!enter)
-        heap_compare_totals(process);
     reserve(process);
-    enum label_result result = enter ? label_enter(&phases->timeline->labels, &mark, seq, ns)
-                                     : label_exit(&phases->timeline->labels, &mark, seq + 1, ns);
+    enum label_result result =
+        label_enter(&phases->timeline->labels, &mark, process->state->seq, ns);
     note_result(process, result, event);
     after_boundary(process, result);
 }
@@ -257,6 +295,7 @@ void timeline_step(struct state_process *process, int64_t seq, int64_t ns)
 
 void timeline_drop(struct state_process *process, uint32_t thread, int64_t ns)
 {
+    timeline_release(process);
     phase_fold_windows(process);
     reserve(process);
     after_boundary(process, label_drop(&process->phases.timeline->labels, thread,
@@ -293,6 +332,7 @@ void timeline_flush(struct state_process *process, bool commit)
 
 void timeline_stop(struct state_process *process, int64_t ns)
 {
+    timeline_release(process);
     timeline_before(process, ns);
     phase_fold_windows(process);
     label_end(&process->phases.timeline->labels);

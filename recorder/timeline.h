@@ -14,6 +14,8 @@
  *     child;
  *   - phases that cross are cut.
  *
+ * The outermost forward ends behind the frees that follow its return (timeline_release).
+ *
  * A phase has the step in which it began, but one of the program's own that goes beyond that step
  * has none; where the program counts the steps itself, the step in which it began.
  *
@@ -105,7 +107,8 @@ struct timeline {
     struct phase_ordinals ordinals;
     struct timeline_writer writer, guesser;
     struct phase_ordinals guessed;
-    uint32_t *path; /* of a stretch: nodes, outermost last */
+    struct event held; /* see timeline_release; kind EVENT_NONE = none */
+    uint32_t *path;    /* of a stretch: nodes, outermost last */
     size_t path_cap;
     struct timeline_item *items; /* of a stretch, outermost first */
     size_t item_count, item_cap;
@@ -120,6 +123,11 @@ struct timeline *timeline_new(struct state_process *process, uint32_t thread, in
 void timeline_free(struct timeline *timeline); /* may be NULL */
 bool timeline_is_valid(const struct state_process *process);
 void timeline_adopt(struct state_process *process, int64_t ns); /* phases that are open already */
+
+/* A forward that has returned is not over before something else begins: what the program lets go at
+ * once, by giving its variable the new result, was still the forward's. So its end is held back
+ * while nothing but frees follow. Call this before an event of another kind gets its number. */
+void timeline_release(struct state_process *process);
 
 /* Call before an event that begins something gets its number. */
 void timeline_before(struct state_process *process, int64_t ns);

@@ -28,6 +28,8 @@ static struct model {
     struct feed feed;
     struct rows rows;
     struct labels labels; /* all at once */
+    bool held;            /* the outermost forward's end */
+    struct label_mark held_mark;
     bool begun, calm, own_steps;
     struct item open[DEPTH];
     size_t open_count;
@@ -61,6 +63,8 @@ static int64_t ns(void)
     return (int64_t)(m->feed.now - FEED_START);
 }
 
+static void release(void);
+
 static void random_block(void)
 {
     size_t d = pick(DEVICES), at = pick(BLOCKS);
@@ -71,6 +75,7 @@ static void random_block(void)
         m->deaths[m->seq][d]++;
         m->size[d][at] = 0;
     } else {
+        release();
         m->size[d][at] = 1 + (int64_t)pick(0xfff);
         reach(feed_alloc(&m->feed, m->heaps[d], address, (uint64_t)m->size[d][at]));
         m->allocated[m->seq][d] += m->size[d][at];
@@ -107,6 +112,7 @@ static struct label_mark random_mark(void)
 
 static void random_begin(void)
 {
+    release();
     struct item *item = &m->open[m->open_count];
     *item = (struct item){.user = pick(5) == 0};
     if (item->user) {
@@ -126,6 +132,14 @@ static void random_begin(void)
     m->open_count++;
 }
 
+/* The outermost forward ends behind the frees that follow it. */
+static void release(void)
+{
+    if (m->held)
+        REQUIRE(label_exit(&m->labels, &m->held_mark, m->seq + 1, ns()) == LABEL_MADE);
+    m->held = false;
+}
+
 static void end_mark(struct label_mark mark)
 {
     mark.exception = pick(10) == 0;
@@ -135,12 +149,16 @@ static void end_mark(struct label_mark mark)
                                               .size = mark.kind,
                                               .a = mark.identity,
                                               .b = mark.flags}));
-    REQUIRE(label_exit(&m->labels, &mark, m->seq + 1, ns()) == LABEL_MADE);
+    m->held = m->open_count == 0 && mark.kind == MARK_FORWARD && !mark.exception;
+    m->held_mark = mark;
+    if (!m->held)
+        REQUIRE(label_exit(&m->labels, &mark, m->seq + 1, ns()) == LABEL_MADE);
 }
 
 /* Phases end from the innermost one on; marks, unless it is calm, in any order. */
 static void random_end(void)
 {
+    release();
     size_t at = m->calm ? m->open_count - 1 : pick(m->open_count);
     if (m->open[at].user)
         for (size_t i = at + 1; i < m->open_count; i++)
@@ -158,6 +176,7 @@ static void random_end(void)
 
 static void random_step(void)
 {
+    release();
     bool begins = m->step == BATCH_NULL || pick(2);
     reach(begins ? feed_step(&m->feed, pick(50))
                  : feed_event(&m->feed, (struct event){.kind = EVENT_STEP_END}));
@@ -175,6 +194,7 @@ static void expect(void)
 {
     if (!m->begun)
         return;
+    release();
     label_end(&m->labels);
     for (size_t i = 0; i < m->labels.count; i++) {
         const struct label_stretch *stretch = label_at(&m->labels, i);

@@ -53,20 +53,11 @@ def loss_adds_the_log_probabilities():
                    "loss of step %d" % step)
 
 
-def old_logits_go_when_new_ones_are_assigned():
-    """That is after the forward has returned: its row still has both."""
-    for get in (zeroed, dropped):
-        printed, table = get().printed(), get().table()
-        for step in range(STEPS):
-            rest = table[step, "forward"].allocated - printed[step, "forward"][0]
-            expect(rest, L if step else 0, "forward of step %d" % step)
-
-
 def rows_are_what_a_program_would_print():
     for get in (zeroed, dropped):
         printed, table = get().printed(), get().table()
         for step in range(STEPS):
-            for phase in ("zero_grad", "loss", "backward", "optimizer"):
+            for phase in ("zero_grad", "forward", "loss", "backward", "optimizer"):
                 row, (allocated, highest) = table[step, phase], printed[step, phase]
                 within(row.allocated - allocated, 0, FEW, "%s of step %d" % (phase, step))
                 within(row.max_allocated - highest, 0, FEW, "max at %s of %d" % (phase, step))
@@ -153,7 +144,6 @@ def results_are_bit_equal():
 if __name__ == "__main__":
     recording.main(phases_are_those_of_the_loop, begins_with_the_parameters,
                    loss_adds_the_log_probabilities,
-                   old_logits_go_when_new_ones_are_assigned,
                    rows_are_what_a_program_would_print, backward_peaks_two_logits_higher,
                    optimizer_adds_its_two_states, step_1_is_higher_by_what_stayed,
                    after_a_step_four_things_are_left, gradients_go_where_they_are_dropped,
