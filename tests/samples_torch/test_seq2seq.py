@@ -119,6 +119,16 @@ def every_block_has_a_stack():
         expect(get().rows("SELECT seq, size FROM allocation WHERE site IS NULL"), [])
 
 
+def no_stack_has_our_own_frames():
+    """Modules are called, and the engine is run, through Tidemark's helper; nobody asks for that."""
+    for get in (zeroed, dropped):
+        ours = get().rows("SELECT text FROM frame_text WHERE instr(text, 'python/tidemark/_')")
+        expect(ours, [])
+        calls = get().rows("SELECT count(*) FROM frame_text WHERE text LIKE 'Module._call_impl%'")
+        if calls[0][0] == 0:
+            raise AssertionError("no module was called")
+
+
 def categories_of_the_peak():
     """Step 1's peak: four logits' worth and what is resident."""
     bytes_of = dict(zeroed().rows("SELECT category, bytes FROM peak_by_category"))
@@ -147,4 +157,5 @@ if __name__ == "__main__":
                    rows_are_what_a_program_would_print, backward_peaks_two_logits_higher,
                    optimizer_adds_its_two_states, step_1_is_higher_by_what_stayed,
                    after_a_step_four_things_are_left, gradients_go_where_they_are_dropped,
-                   every_block_has_a_stack, categories_of_the_peak, results_are_bit_equal)
+                   every_block_has_a_stack, no_stack_has_our_own_frames,
+                   categories_of_the_peak, results_are_bit_equal)
