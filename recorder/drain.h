@@ -7,7 +7,7 @@
  * named by the keys of process.h. When the queue has no room the drain waits there: the rings fill
  * up behind it, and that is how a slow disk reaches the program, late and as a wait that ends.
  *
- * A ring is made and destroyed by the supervisor, for its robust mutex belongs to one thread: the
+ * A ring is made and destroyed by the supervisor, for its owner (ring/owner.h) is one thread: the
  * drain hands it back when it was read to the end.
  */
 #ifndef TIDEMARK_RECORDER_DRAIN_H

@@ -152,7 +152,6 @@ struct ring_reader {
     uint64_t last_ns;       /* time of the last event returned: the clamp */
     uint64_t skipped;       /* tickets given up by their producers */
     uint64_t torn_count;
-    uint64_t drops_seen; /* drops_begun at the last ring_reader_losses */
     uint64_t dropped_seen[16];
 };
 

@@ -1,6 +1,6 @@
 /*
- * ring_create.c - the recorder's side of a ring's life: memfd, mapping, and the robust mutex by
- * which the program learns that the recorder died.
+ * ring_create.c - the recorder's side of a ring's life: memfd, mapping, and the owner by
+ * whom the program learns that the recorder died.
  */
 #include "ring.h"
 

@@ -139,7 +139,6 @@ uint64_t ring_reader_losses(struct ring_reader *reader, uint64_t lost[16])
         reader->dropped_seen[kind] = dropped;
         sum += lost[kind];
     }
-    reader->drops_seen = atomic_load(&reader->ring->drops_begun);
     return sum;
 }
 
