@@ -13,7 +13,7 @@ enum base_err {
     ERR_BUSY = -4,    /* somebody else holds it */
     ERR_CORRUPT = -5, /* damaged, or bytes that nobody of us writes */
     ERR_NOTOURS = -6, /* a file, but not a recording */
-    ERR_NEWER = -7,   /* made by a later version */
+    ERR_NEWER = -7,   /* made by a version that does not fit, mostly a later one */
     ERR_NOTFOUND = -8,
     ERR_DENIED = -9,
     ERR_EXISTS = -10,

@@ -66,7 +66,7 @@ static void begin_gap(struct drain_ring *ring, uint64_t ticket)
 /* What the counters have gained since the last look. */
 static void see_losses(struct drain_ring *ring)
 {
-    uint64_t lost[16];
+    uint64_t lost[EVENT_KIND_SLOTS];
     uint64_t ticket = ring_reader_drop_ticket(&ring->reader);
     if (ring_reader_losses(&ring->reader, lost) == 0)
         return;
@@ -75,7 +75,7 @@ static void see_losses(struct drain_ring *ring)
         begin_gap(ring, ticket);
     if (ring->gap_count > 0) {
         struct state_loss *loss = &ring->gaps[ring->gap_count - 1].loss;
-        for (int kind = 0; kind < 16; kind++)
+        for (int kind = 0; kind < EVENT_KIND_SLOTS; kind++)
             loss->by_kind[kind] += lost[kind];
         return;
     }
@@ -208,7 +208,7 @@ static void put_cost(struct batch *batch, int64_t process, const char *what, uin
 static uint64_t sum_of_dropped(const struct ring_reader *reader)
 {
     uint64_t sum = 0;
-    for (int kind = 0; kind < 16; kind++)
+    for (int kind = 0; kind < EVENT_KIND_SLOTS; kind++)
         sum += reader->dropped_seen[kind];
     return sum;
 }

@@ -87,7 +87,7 @@ int64_t state_seq(const struct state *state); /* the last one given out, 0 = non
 struct state_loss {
     int64_t first_seq; /* see table lost; times are CLOCK_MONOTONIC */
     uint64_t first_ns, last_ns;
-    uint64_t by_kind[16];
+    uint64_t by_kind[EVENT_KIND_SLOTS];
     uint64_t late;
 };
 /* Stores the fact. After a loss of allocations or frees, a free without allocation or an address

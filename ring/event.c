@@ -17,6 +17,7 @@ static const char *const names[EVENT_KIND_COUNT] = {
     [EVENT_ENTER] = "enter",
     [EVENT_EXIT] = "exit",
     [EVENT_TAGS_HOLD] = "tags_hold",
+    [EVENT_HISTORY] = "history",
 };
 
 const char *event_kind_name(unsigned kind)

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EVENT_FORMAT 1u
+#define EVENT_FORMAT 2u
 #define EVENT_MAX_HEAP ((1u << 24) - 1)
 
 /*
@@ -42,6 +42,8 @@
  * ENTER           -          mark      identity          enum mark_flag   name      -      -
  * EXIT            -          mark      identity          enum mark_flag   -         -      -
  * TAGS_HOLD       -          -         list              -                -         -      -
+ * HISTORY         block or   bytes     time, ns          enum             -         -      yes
+ *                 segment                                history_action
  * (* only with the flag that says so)
  *
  * ENTER and EXIT are raw marks of what a framework does (enum mark_kind), which the recorder turns
@@ -54,6 +56,16 @@
  *
  * MARK with EVENT_F_SOURCE is not stored as a mark: its name is a source that is live in the
  * process (a = 0), or a sentence on why one is not (a = 1).
+ *
+ * MARK with EVENT_F_SETTING is not stored as a mark either: its name is "key=value", a setting of
+ * the process that reports may need (table setting has the keys).
+ *
+ * SEGMENT_ALLOC and SEGMENT_FREE with EVENT_F_MAP are pages mapped into, or taken out of, a range
+ * of addresses that was reserved for them: any part of what was mapped may go.
+ *
+ * HISTORY is what an allocator's own history tells later, in that allocator's order: `a` is when it
+ * happened (CLOCK_MONOTONIC, as well as it can be told). It completes what BLOCK_ALLOC and
+ * BLOCK_FREE of the same device said before, and is not an event of the heap in its own time.
  *
  * BLOCK_FREE is the program giving the block back; BLOCK_IDLE, from sources that see it, is the
  * moment when the allocator may hand it out again (a free that waited for another stream).
@@ -75,8 +87,11 @@ enum event_kind {
     EVENT_ENTER,
     EVENT_EXIT,
     EVENT_TAGS_HOLD,
+    EVENT_HISTORY,
     EVENT_KIND_COUNT
 };
+
+#define EVENT_KIND_SLOTS 32 /* counters by kind in shared memory: kinds may be added */
 
 enum event_flag {
     EVENT_F_REQUESTED = 1 << 0, /* `a` is the size that the program asked for */
@@ -84,6 +99,8 @@ enum event_flag {
     EVENT_F_WAITS = 1 << 2,     /* BLOCK_FREE: a BLOCK_IDLE will follow; the block stays active */
     EVENT_F_EXCEPTION = 1 << 3, /* PHASE_END, EXIT: left by an exception */
     EVENT_F_SOURCE = 1 << 4,    /* MARK: see above */
+    EVENT_F_SETTING = 1 << 5,   /* MARK: see above */
+    EVENT_F_MAP = 1 << 6,       /* SEGMENT_ALLOC, SEGMENT_FREE: see above */
 };
 
 /* `size` of ENTER and EXIT. */
@@ -104,6 +121,19 @@ enum mark_flag {
     MARK_F_PARAMETERS = 1 << 3,  /* ENTER forward: it has parameters */
     MARK_F_ACCUMULATE = 1 << 4,  /* ENTER backward: backward(), not grad() */
     MARK_F_ONE_ELEMENT = 1 << 5, /* EXIT forward: returned a tensor of one element */
+};
+
+/* `b` of HISTORY. */
+enum history_action {
+    HISTORY_RESTART = 1,   /* what came before is told no more: match anew from here */
+    HISTORY_ALLOC,         /* `size` = what was asked for */
+    HISTORY_FREE,          /* given back */
+    HISTORY_IDLE,          /* may be handed out again */
+    HISTORY_SEGMENT_ALLOC, /* the addresses' bytes, as SEGMENT_ALLOC and so on */
+    HISTORY_SEGMENT_FREE,
+    HISTORY_SEGMENT_MAP,
+    HISTORY_SEGMENT_UNMAP,
+    HISTORY_ACTION_COUNT
 };
 
 /* TAG categories; the numbers are stored in databases and never change their meaning. */

@@ -80,10 +80,10 @@ struct ring_shared {
     _Alignas(64) struct owner_word owner;
 
     /* Counters of the slow paths. */
-    _Alignas(64) _Atomic uint64_t dropped[16]; /* by event kind */
-    _Atomic uint64_t drops_begun;              /* how often drop mode began */
-    _Atomic uint64_t late;                     /* producers that found themselves fenced */
-    _Atomic uint64_t waits;                    /* waits for a full ring, how long, the longest */
+    _Alignas(64) _Atomic uint64_t dropped[EVENT_KIND_SLOTS]; /* by event kind */
+    _Atomic uint64_t drops_begun;                            /* how often drop mode began */
+    _Atomic uint64_t late;  /* producers that found themselves fenced */
+    _Atomic uint64_t waits; /* waits for a full ring, how long, the longest */
     _Atomic uint64_t wait_ns;
     _Atomic uint64_t longest_wait_ns;
     _Atomic uint64_t arena_full;
@@ -95,7 +95,7 @@ struct ring_shared {
     _Atomic uint64_t arena_used;              /* bytes, stored with release */
 };
 
-static_assert(EVENT_KIND_COUNT <= 16, "dropped[] has room for each kind");
+static_assert(EVENT_KIND_COUNT <= EVENT_KIND_SLOTS, "dropped[] has room for each kind");
 
 /* For producers; the drain has its own copy of the offset. */
 static inline struct event *ring_slots(struct ring_shared *ring)
@@ -152,7 +152,7 @@ struct ring_reader {
     uint64_t last_ns;       /* time of the last event returned: the clamp */
     uint64_t skipped;       /* tickets given up by their producers */
     uint64_t torn_count;
-    uint64_t dropped_seen[16];
+    uint64_t dropped_seen[EVENT_KIND_SLOTS];
 };
 
 void ring_reader_init(struct ring_reader *reader, struct ring_shared *ring);
@@ -170,7 +170,7 @@ void ring_reader_beat(struct ring_reader *reader);
 /* Events waiting, torn ones included. */
 uint64_t ring_reader_backlog(const struct ring_reader *reader);
 /* Fills lost[kind] with what was dropped since the last call; returns the sum. */
-uint64_t ring_reader_losses(struct ring_reader *reader, uint64_t lost[16]);
+uint64_t ring_reader_losses(struct ring_reader *reader, uint64_t lost[EVENT_KIND_SLOTS]);
 /* The ticket before which drop mode began last. */
 uint64_t ring_reader_drop_ticket(const struct ring_reader *reader);
 

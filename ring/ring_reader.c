@@ -130,10 +130,10 @@ uint64_t ring_reader_backlog(const struct ring_reader *reader)
     return trusted_head(reader) - reader->tail;
 }
 
-uint64_t ring_reader_losses(struct ring_reader *reader, uint64_t lost[16])
+uint64_t ring_reader_losses(struct ring_reader *reader, uint64_t lost[EVENT_KIND_SLOTS])
 {
     uint64_t sum = 0;
-    for (int kind = 0; kind < 16; kind++) {
+    for (int kind = 0; kind < EVENT_KIND_SLOTS; kind++) {
         uint64_t dropped = atomic_load_explicit(&reader->ring->dropped[kind], memory_order_relaxed);
         lost[kind] = dropped - reader->dropped_seen[kind];
         reader->dropped_seen[kind] = dropped;

@@ -164,6 +164,32 @@ CREATE TABLE segment(
   site     INTEGER
 );
 
+-- Pages that were mapped into, or taken out of, a range of addresses reserved for them (expandable
+-- segments). What is mapped counts as reserved; blocks in it have no row in table segment.
+CREATE TABLE mapping(
+  seq     INTEGER NOT NULL,       -- it happened at or before this event
+  heap    INTEGER NOT NULL,
+  address INTEGER NOT NULL,
+  size    INTEGER NOT NULL,
+  at_ns   INTEGER NOT NULL,
+  mapped  INTEGER NOT NULL        -- 1 mapped, 0 taken out
+);
+
+-- Blocks that were given back while another stream used them: when they could be handed out again.
+CREATE TABLE idle(
+  allocation INTEGER PRIMARY KEY, -- allocation.seq
+  seq        INTEGER NOT NULL,    -- it happened at or before this event
+  at_ns      INTEGER NOT NULL
+);
+
+-- How a process was set up, where that bears on its memory. schema/README.md lists the keys.
+CREATE TABLE setting(
+  process INTEGER NOT NULL,
+  device  INTEGER,                -- device.id; NULL = of the whole process
+  key     TEXT NOT NULL,
+  value   TEXT NOT NULL
+);
+
 CREATE TABLE mark(
   seq     INTEGER PRIMARY KEY,
   process INTEGER NOT NULL,

@@ -318,6 +318,11 @@ static int check_head(struct db *db)
                       version, DB_VERSION);
     if (version == 0)
         return refuse(db->path, ERR_CORRUPT, " is damaged: it has no format version");
+    if (version < DB_VERSION)
+        return refuse(db->path, ERR_NEWER,
+                      " was made by a Tidemark before its first release: its format is %" PRIu32
+                      ", this command reads %d",
+                      version, DB_VERSION);
     return check_length(db, head, file_bytes);
 }
 

@@ -26,7 +26,7 @@ TEST(without_progress_it_drops_and_counts_by_kind)
 {
     struct ring_shared *ring = new_ring(BITS);
     struct ring_reader reader;
-    uint64_t lost[16];
+    uint64_t lost[EVENT_KIND_SLOTS];
     ring_reader_init(&reader, ring);
     fill(ring);
     struct event mark = numbered(99), freed = numbered(100);
@@ -141,7 +141,7 @@ TEST(who_waited_and_was_fenced_counts_as_late_and_not_as_dropped)
     struct ring_reader reader;
     struct waiter waiter = {ring, 1, 0};
     struct event out[SLOTS];
-    uint64_t lost[16];
+    uint64_t lost[EVENT_KIND_SLOTS];
     pthread_t thread;
     ring_reader_init(&reader, ring);
     fill(ring);

@@ -41,7 +41,7 @@ TEST(random_bytes_do_no_harm)
         const void *payload;
         struct event out[SLOTS];
         struct ring_torn torn[SLOTS];
-        uint64_t lost[16];
+        uint64_t lost[EVENT_KIND_SLOTS];
         size_t torn_n;
         ring_reader_init(&reader, ring);
         arena_reader_init(&arena, ring);

@@ -36,7 +36,7 @@ struct drain {
     uint64_t seed;
     uint64_t next[MAX_PRODUCERS]; /* one more than the last event seen of each */
     unsigned char seen[MAX_PRODUCERS][MAX_EVENTS];
-    uint64_t taken, torn, lost[16], last_ticket, last_ns;
+    uint64_t taken, torn, lost[EVENT_KIND_SLOTS], last_ticket, last_ns;
     uint64_t now_ns; /* a clock of its own */
     bool hurry;      /* it runs fast: holes grow old; else it stands, and none does */
 };
@@ -155,7 +155,7 @@ static bool look(struct drain *drain, bool dead)
 {
     struct event out[SLOTS];
     struct ring_torn torn[4];
-    uint64_t lost[16];
+    uint64_t lost[EVENT_KIND_SLOTS];
     size_t torn_n;
     size_t max = 1 + test_random(&drain->seed) % SLOTS;
     size_t torn_max = 1 + test_random(&drain->seed) % 4;
@@ -171,7 +171,7 @@ static bool look(struct drain *drain, bool dead)
     drain->torn += torn_n;
     CHECK(ring_reader_backlog(&drain->reader) <= SLOTS);
     ring_reader_losses(&drain->reader, lost);
-    for (int kind = 0; kind < 16; kind++)
+    for (int kind = 0; kind < EVENT_KIND_SLOTS; kind++)
         drain->lost[kind] += lost[kind];
     return taken + torn_n > 0;
 }
@@ -225,7 +225,7 @@ static struct producer *shared_producers(void)
 /* ---- the account ---- */
 
 struct sums {
-    uint64_t outcome[6], dropped[16];
+    uint64_t outcome[6], dropped[EVENT_KIND_SLOTS];
 };
 
 static void add_up(const struct drain *drain, const struct producer *producer, struct sums *sums)
@@ -249,7 +249,7 @@ static void check_account(const struct drain *drain, const struct sums *sums)
 {
     const struct ring_shared *ring = drain->reader.ring;
     uint64_t late = atomic_load(&ring->late), dropped = 0, fenced;
-    for (int kind = 0; kind < 16; kind++) {
+    for (int kind = 0; kind < EVENT_KIND_SLOTS; kind++) {
         CHECK(drain->lost[kind] <= sums->dropped[kind]);
         dropped += drain->lost[kind];
     }

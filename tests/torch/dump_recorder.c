@@ -95,7 +95,7 @@ static size_t drain(int index, struct process *process)
 {
     static struct event events[BATCH];
     struct ring_torn torn[1];
-    uint64_t by_kind[16];
+    uint64_t by_kind[EVENT_KIND_SLOTS];
     size_t torn_n, n, sum = 0;
     do {
         n = ring_reader_take(process->ring, events, BATCH, clock_now_ns(), false, torn, 1, &torn_n);
