@@ -210,7 +210,7 @@ static const struct emit_column site_columns[] = {
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
 
-static void put_amount(const struct peak_part *part, const struct peak_group *group)
+static void put_amount(const struct peak_part *part, const struct group *group)
 {
     put_scope(part);
     emit_int(part->emit, group->bytes);
@@ -219,14 +219,13 @@ static void put_amount(const struct peak_part *part, const struct peak_group *gr
 }
 
 /* How many rows are shown; says what the others hold. */
-static size_t shown(const struct peak_part *part, const struct peak_groups *groups)
+static size_t shown(const struct peak_part *part, const struct groups *groups)
 {
     size_t top = (size_t)part->top;
     return groups->count < top ? groups->count : top;
 }
 
-static void put_rest(const struct peak_part *part, const struct peak_groups *groups,
-                     const char *what)
+static void put_rest(const struct peak_part *part, const struct groups *groups, const char *what)
 {
     char bytes[HUMAN_MAX], count[HUMAN_MAX];
     int64_t rest = 0;
@@ -240,7 +239,7 @@ static void put_rest(const struct peak_part *part, const struct peak_groups *gro
 
 static void put_categories(const struct peak_part *part)
 {
-    const struct peak_groups *groups = &part->peak->categories;
+    const struct groups *groups = &part->peak->categories;
     EMIT_SECTION(part->emit, "by_category", "What for", EMIT_ROWS, category_columns);
     for (size_t i = 0; i < groups->count; i++) {
         put_amount(part, &groups->groups[i]);
@@ -248,7 +247,7 @@ static void put_categories(const struct peak_part *part)
     }
 }
 
-static const char *birth_text(const struct peak_group *group)
+static const char *birth_text(const struct group *group)
 {
     if (!group->kind || strcmp(group->kind, "other") != 0)
         return group->shown;
@@ -257,10 +256,10 @@ static const char *birth_text(const struct peak_group *group)
 
 static void put_births(const struct peak_part *part)
 {
-    const struct peak_groups *groups = &part->peak->births;
+    const struct groups *groups = &part->peak->births;
     EMIT_SECTION(part->emit, "by_phase", "Born in", EMIT_ROWS, birth_columns);
     for (size_t i = 0; i < shown(part, groups); i++) {
-        const struct peak_group *group = &groups->groups[i];
+        const struct group *group = &groups->groups[i];
         put_amount(part, group);
         put_known(part->emit, group->step);
         emit_text(part->emit, group->name);
@@ -274,7 +273,7 @@ static void put_births(const struct peak_part *part)
 
 static void put_sites(const struct peak_part *part)
 {
-    const struct peak_groups *groups = &part->peak->sites;
+    const struct groups *groups = &part->peak->sites;
     bool none = groups->count == 1 && groups->groups[0].id == PEAK_NONE;
     if (none && part->emit->format == EMIT_TABLE) {
         emit_heading(part->emit, "Asked for by");
@@ -283,7 +282,7 @@ static void put_sites(const struct peak_part *part)
     }
     EMIT_SECTION(part->emit, "by_site", "Asked for by", EMIT_ROWS, site_columns);
     for (size_t i = 0; i < shown(part, groups); i++) {
-        const struct peak_group *group = &groups->groups[i];
+        const struct group *group = &groups->groups[i];
         put_amount(part, group);
         emit_text(part->emit, group->name);
         emit_text(part->emit, group->shown);
@@ -354,7 +353,7 @@ static int put_all(struct report *report, int64_t top)
         const struct report_scope *scope = &report->scopes[i];
         all[i] = (struct peak_part){&report->emit, scope, &peaks[i], top};
         err = peak_read(report->db, scope->process.id, scope->device, steps->first, steps->last,
-                        &peaks[i]);
+                        (size_t)top, &peaks[i]);
         any = any || peaks[i].found;
     }
     if (err >= 0 && !any)

@@ -6,30 +6,12 @@
 
 #include "analysis/loss.h"
 #include "analysis/peak.h"
-#include "buf.h"
 #include "db.h"
 #include "error.h"
 #include "mem.h"
+#include "recording.h"
 
 #define MIB(n) ((int64_t)(n)*1048576)
-
-static struct db *make(const char *name)
-{
-    struct db *db;
-    struct buf text = {0};
-    char path[512], part[4096];
-    size_t n;
-    snprintf(path, sizeof path, "%s/%s.sql", TEST_DATA, name);
-    FILE *file = fopen(path, "r");
-    REQUIRE(file != NULL);
-    while ((n = fread(part, 1, sizeof part, file)) > 0)
-        buf_add(&text, part, n);
-    fclose(file);
-    REQUIRE(db_create(&db, test_path(name)) == 0);
-    REQUIRE(db_exec(db, buf_string(&text)) == 0);
-    buf_clear(&text);
-    return db;
-}
 
 static int64_t ask(struct db *db, const char *sql)
 {
@@ -41,7 +23,7 @@ static int64_t ask(struct db *db, const char *sql)
     return value;
 }
 
-static const struct peak_group *find(const struct peak_groups *groups, const char *name)
+static const struct group *find(const struct groups *groups, const char *name)
 {
     for (size_t i = 0; i < groups->count; i++)
         if (groups->groups[i].name && strcmp(groups->groups[i].name, name) == 0)
@@ -51,9 +33,9 @@ static const struct peak_group *find(const struct peak_groups *groups, const cha
 
 TEST(the_peak_of_a_training_run)
 {
-    struct db *db = make("train");
+    struct db *db = recording("train");
     struct peak peak;
-    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, &peak), 0);
+    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, SIZE_MAX, &peak), 0);
     CHECK(peak.found && peak_is_valid(&peak));
     CHECK_INT(peak.step, 1);
     CHECK_STR(peak.phase_name, "backward");
@@ -79,10 +61,10 @@ TEST(the_instant_alone_is_the_same)
 {
     static const char *const names[] = {"train", "ranks", "torch"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct db *db = make(names[i]);
+        struct db *db = recording(names[i]);
         for (int64_t process = 1; process <= 3; process++) {
             struct peak whole, alone;
-            CHECK_INT(peak_read(db, process, 1, INT64_MIN, INT64_MAX, &whole), 0);
+            CHECK_INT(peak_read(db, process, 1, INT64_MIN, INT64_MAX, SIZE_MAX, &whole), 0);
             CHECK_INT(peak_find(db, process, 1, INT64_MIN, INT64_MAX, &alone), 0);
             CHECK_INT(alone.found, whole.found);
             CHECK_INT(alone.seq, whole.seq);
@@ -100,9 +82,9 @@ TEST(the_instant_alone_is_the_same)
 
 TEST(a_birth_has_the_phases_around_it)
 {
-    struct db *db = make("torch");
+    struct db *db = recording("torch");
     struct peak peak;
-    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, &peak), 0);
+    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, SIZE_MAX, &peak), 0);
     CHECK(peak_is_valid(&peak));
     const char *path = "forward > encoder.layers.0 > self_attn.scaled_dot_product_attention";
     CHECK_STR(peak.phase_path, path);
@@ -126,7 +108,7 @@ TEST(a_site_is_called_after_the_programs_own_frame)
         {"step", 0},                                      /* of no file */
         {"step > forward (linear.py:125)", 2},            /* what is frozen is Python's */
     };
-    struct db *db = make("torch");
+    struct db *db = recording("torch");
     struct db_stmt *stmt;
     size_t at = 0;
     CHECK_INT(db_prepare(db, &stmt, "SELECT site, text, own_depth FROM site_short ORDER BY 1"), 0);
@@ -146,11 +128,11 @@ TEST(a_site_is_called_after_the_programs_own_frame)
 
 TEST(groups_agree_with_the_views)
 {
-    struct db *db = make("train");
+    struct db *db = recording("train");
     struct db_stmt *stmt;
     struct peak peak;
     size_t rows = 0;
-    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, &peak), 0);
+    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, SIZE_MAX, &peak), 0);
     CHECK_INT(peak.seq, ask(db, "SELECT seq FROM peak"));
     CHECK_INT(peak.at_ns, ask(db, "SELECT at_ns FROM peak"));
     CHECK_INT(peak.phase, ask(db, "SELECT phase_id FROM peak"));
@@ -158,7 +140,7 @@ TEST(groups_agree_with_the_views)
     CHECK_INT(peak.blocks, ask(db, "SELECT count(*) FROM live_at_peak"));
     CHECK_INT(db_prepare(db, &stmt, "SELECT category, bytes, blocks FROM peak_by_category"), 0);
     for (; db_step(stmt) == DB_ROW; rows++) {
-        const struct peak_group *group = find(&peak.categories, db_column_text(stmt, 0));
+        const struct group *group = find(&peak.categories, db_column_text(stmt, 0));
         REQUIRE(group != NULL);
         CHECK_INT(group->bytes, db_column_int(stmt, 1));
         CHECK_INT(group->blocks, db_column_int(stmt, 2));
@@ -171,18 +153,18 @@ TEST(groups_agree_with_the_views)
 
 TEST(steps_narrow_the_search)
 {
-    struct db *db = make("train");
+    struct db *db = recording("train");
     struct peak peak;
-    CHECK_INT(peak_read(db, 1, 1, 0, 0, &peak), 0);
+    CHECK_INT(peak_read(db, 1, 1, 0, 0, SIZE_MAX, &peak), 0);
     CHECK_INT(peak.step, 0);
     CHECK_INT(peak.allocated, MIB(3482));
     CHECK(peak_is_valid(&peak));
     CHECK(find(&peak.categories, "optimizer state") == NULL); /* there is none yet */
     peak_clear(&peak);
-    CHECK_INT(peak_read(db, 1, 1, 7, 9, &peak), 0);
+    CHECK_INT(peak_read(db, 1, 1, 7, 9, SIZE_MAX, &peak), 0);
     CHECK(!peak.found);
     peak_clear(&peak);
-    CHECK_INT(peak_read(db, 2, 1, INT64_MIN, INT64_MAX, &peak), 0);
+    CHECK_INT(peak_read(db, 2, 1, INT64_MIN, INT64_MAX, SIZE_MAX, &peak), 0);
     CHECK(!peak.found);
     peak_clear(&peak);
     db_close(db);
@@ -191,12 +173,12 @@ TEST(steps_narrow_the_search)
 /* Keyframes make it quick; they may not change what comes out. */
 TEST(keyframes_change_nothing)
 {
-    struct db *db = make("train");
+    struct db *db = recording("train");
     struct peak with, without;
     CHECK_INT(ask(db, "SELECT count(*) > 0 FROM keyframe"), 1);
-    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, &with), 0);
+    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, SIZE_MAX, &with), 0);
     CHECK_INT(db_exec(db, "DELETE FROM keyframe"), 0);
-    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, &without), 0);
+    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, SIZE_MAX, &without), 0);
     CHECK_INT(with.bytes, without.bytes);
     CHECK_INT(with.blocks, without.blocks);
     CHECK_INT(with.sites.count, without.sites.count);
@@ -207,9 +189,9 @@ TEST(keyframes_change_nothing)
 
 TEST(a_threads_own_phase_counts_for_its_blocks)
 {
-    struct db *db = make("ranks");
+    struct db *db = recording("ranks");
     struct peak peak;
-    CHECK_INT(peak_read(db, 2, 2, INT64_MIN, INT64_MAX, &peak), 0);
+    CHECK_INT(peak_read(db, 2, 2, INT64_MIN, INT64_MAX, SIZE_MAX, &peak), 0);
     CHECK(peak_is_valid(&peak));
     CHECK_INT(peak.requested, PEAK_NONE);
     CHECK_INT(peak.reserved, PEAK_NONE);
@@ -222,12 +204,12 @@ TEST(a_threads_own_phase_counts_for_its_blocks)
 
 TEST(memory_may_run_out_anywhere)
 {
-    struct db *db = make("train");
+    struct db *db = recording("train");
     long n = 1;
     for (;; n++) {
         struct peak peak;
         mem_fail_after(n);
-        int err = peak_read(db, 1, 1, INT64_MIN, INT64_MAX, &peak);
+        int err = peak_read(db, 1, 1, INT64_MIN, INT64_MAX, SIZE_MAX, &peak);
         mem_fail_after(0);
         peak_clear(&peak);
         if (err == 0)
@@ -241,7 +223,7 @@ TEST(memory_may_run_out_anywhere)
 
 TEST(losses_are_summed_for_the_processes_asked_for)
 {
-    struct db *db = make("ranks");
+    struct db *db = recording("ranks");
     struct loss loss;
     const struct loss_span both[] = {{2, INT64_MAX}, {3, INT64_MAX}}, last[] = {{3, INT64_MAX}};
     const struct loss_span none[] = {{1, INT64_MAX}};
@@ -262,7 +244,7 @@ TEST(losses_are_summed_for_the_processes_asked_for)
 
 TEST(a_loss_behind_what_is_looked_at_does_not_count)
 {
-    struct db *db = make("torch");
+    struct db *db = recording("torch");
     struct loss_span span = {1, INT64_MAX};
     struct loss loss;
     CHECK_INT(loss_read(db, &span, 1, &loss), 0);
@@ -284,7 +266,7 @@ TEST(a_loss_behind_what_is_looked_at_does_not_count)
 
 TEST(steps_end_with_their_last_phase)
 {
-    struct db *db = make("torch");
+    struct db *db = recording("torch");
     struct loss_span span = {1, 7};
     CHECK_INT(loss_end_of_steps(db, 0, 0, &span), 0);
     CHECK_INT(span.last_seq, 35);
@@ -300,7 +282,7 @@ TEST(steps_end_with_their_last_phase)
 
 TEST(more_kinds_than_fit_are_still_counted)
 {
-    struct db *db = make("silent");
+    struct db *db = recording("silent");
     struct loss loss;
     const struct loss_span one[] = {{1, INT64_MAX}};
     CHECK_INT(db_exec(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
@@ -318,11 +300,11 @@ TEST(a_recording_says_whether_it_was_finished)
 {
     bool finished;
     int64_t last_ns;
-    struct db *db = make("train");
+    struct db *db = recording("train");
     CHECK_INT(loss_read_finished(db, &finished, &last_ns), 0);
     CHECK(finished);
     db_close(db);
-    db = make("ranks");
+    db = recording("ranks");
     CHECK_INT(loss_read_finished(db, &finished, &last_ns), 0);
     CHECK(!finished);
     CHECK_INT(last_ns, INT64_C(70000000000));

@@ -13,25 +13,9 @@
 #include <stdint.h>
 
 #include "db.h"
-#include "map.h"
+#include "group.h"
 
-#define PEAK_NONE INT64_MIN /* not known, or there is none */
-
-struct peak_group {
-    int64_t id;   /* site or phase.id, PEAK_NONE */
-    char *name;   /* NULL = not known */
-    char *kind;   /* of a phase */
-    char *shown;  /* of a phase: as phase_path below; of a site: as view site_short; NULL */
-    int64_t step; /* of a phase, PEAK_NONE */
-    int64_t bytes;
-    int64_t blocks;
-};
-
-struct peak_groups {
-    struct peak_group *groups; /* largest first */
-    size_t count, cap;
-    struct map index; /* id to place, while they are collected */
-};
+#define PEAK_NONE GROUP_NONE /* not known, or there is none */
 
 struct peak {
     bool found; /* false: no phase of these steps had memory here */
@@ -51,17 +35,17 @@ struct peak {
     int64_t bytes, blocks;               /* of the blocks that lived */
     int64_t before_bytes, before_blocks; /* born before the phase */
     int64_t added_bytes, added_blocks;   /* born in it */
-    struct peak_groups sites, births, categories;
+    struct groups sites, births, categories;
 };
 
 /* Where it was, without who held it: all up to phase_path. As peak_read otherwise. */
 int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
               struct peak *out);
 
-/* Only steps first..last; INT64_MIN..INT64_MAX = everything, time outside of steps too. 0 or an
- * error; peak_clear in both cases. */
+/* Only steps first..last; INT64_MIN..INT64_MAX = everything, time outside of steps too. The largest
+ * `named` sites and births get their names. 0 or an error; peak_clear in both cases. */
 int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
-              struct peak *out);
+              size_t named, struct peak *out);
 void peak_clear(struct peak *peak);
 bool peak_is_valid(const struct peak *peak);
 

@@ -1,0 +1,300 @@
+#include "instant.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "buf.h"
+#include "error.h"
+#include "mem.h"
+#include "peak.h"
+
+struct place { /* whose moments they are */
+    struct db *db;
+    int64_t process, device;
+};
+
+static int nothing(struct instant *out)
+{
+    *out = (struct instant){
+        .allocated = INSTANT_NONE,
+        .reserved = INSTANT_NONE,
+        .phase = INSTANT_NONE,
+        .step = INSTANT_NONE,
+    };
+    return ERR_NOTFOUND;
+}
+
+/* ---- the highest point of steps ---- */
+
+static int highest(const struct place *place, int64_t first_step, int64_t last_step,
+                   struct instant *out)
+{
+    struct peak peak;
+    nothing(out);
+    int err = peak_find(place->db, place->process, place->device, first_step, last_step, &peak);
+    if (err == 0 && !peak.found)
+        err = ERR_NOTFOUND;
+    if (err == 0) {
+        out->seq = peak.living_seq;
+        out->at_ns = peak.at_ns;
+        out->allocated = peak.allocated;
+        out->reserved = peak.reserved;
+        out->phase = peak.phase;
+        out->step = peak.step;
+    }
+    if (err == 0 && peak.step == PEAK_NONE)
+        snprintf(out->label, sizeof out->label, "peak, %s",
+                 peak.phase_path ? peak.phase_path : "no phase");
+    else if (err == 0)
+        snprintf(out->label, sizeof out->label, "peak of step %" PRId64 ", %s", peak.step,
+                 peak.phase_path ? peak.phase_path : "no phase");
+    peak_clear(&peak);
+    return err;
+}
+
+/* ---- the end of a phase ---- */
+
+/* Of phases that have the name or, where none does, are of the kind. An open phase ends where the
+ * recording does. */
+static const char phase_end_sql[] =
+    "SELECT coalesce(ph.end_seq, (SELECT last_seq FROM process WHERE id = ph.process),"
+    "                ph.begin_seq), coalesce(ph.end_ns, ph.begin_ns),"
+    "       pd.allocated, pd.reserved, ph.id"
+    "  FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
+    " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step = ?3"
+    "   AND (ph.name = ?4 OR ph.kind = ?4) AND (?5 IS NULL OR ph.ordinal = ?5)"
+    " ORDER BY ph.name = ?4 DESC, ph.begin_seq DESC LIMIT 1";
+
+static int phase_end(const struct place *place, int64_t step, const char *name, int64_t ordinal,
+                     struct instant *out)
+{
+    struct db_stmt *stmt = NULL;
+    nothing(out);
+    if (ordinal == INSTANT_NONE)
+        snprintf(out->label, sizeof out->label, "step %" PRId64 ", end of %s", step, name);
+    else
+        snprintf(out->label, sizeof out->label, "step %" PRId64 ", end of %s #%" PRId64, step, name,
+                 ordinal);
+    int err = db_prepare(place->db, &stmt, phase_end_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, place->process);
+    db_bind_int(stmt, 1, place->device);
+    db_bind_int(stmt, 2, step);
+    db_bind_text(stmt, 3, name, (int)strlen(name));
+    if (ordinal == INSTANT_NONE)
+        db_bind_null(stmt, 4);
+    else
+        db_bind_int(stmt, 4, ordinal);
+    err = db_step(stmt);
+    if (err == DB_ROW) {
+        out->seq = db_column_int(stmt, 0);
+        out->at_ns = db_column_int(stmt, 1);
+        out->allocated = db_column_int(stmt, 2);
+        out->reserved = column_known(stmt, 3);
+        out->phase = db_column_int(stmt, 4);
+        out->step = step;
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : err == DB_ROW ? 0 : ERR_NOTFOUND;
+}
+
+/* ---- any time ---- */
+
+static int birth_at(struct db_stmt *stmt, int64_t from, int64_t *seq, int64_t *ns)
+{
+    db_bind_int(stmt, 0, from);
+    int err = db_step(stmt);
+    if (err == DB_ROW) {
+        *seq = db_column_int(stmt, 0);
+        *ns = db_column_int(stmt, 1);
+    }
+    db_reset(stmt);
+    return err < 0 ? err : err == DB_ROW ? 0 : ERR_NOTFOUND;
+}
+
+/* Births of one device have times that never run backwards, so halving finds the last one at or
+ * before the time; table allocation has no index on times. */
+static int last_birth(const struct place *place, int64_t at_ns, struct instant *out)
+{
+    struct db_stmt *stmt = NULL;
+    int64_t low = 0, high = 0, seq = 0, ns = 0;
+    bool found = false;
+    int err = db_prepare(place->db, &stmt, "SELECT coalesce(max(seq), 0) FROM allocation");
+    if (err == 0 && (err = db_step(stmt)) == DB_ROW)
+        high = db_column_int(stmt, 0);
+    db_finalize(stmt);
+    stmt = NULL;
+    if (err >= 0)
+        err = db_prepare(place->db, &stmt,
+                         "SELECT a.seq, a.alloc_ns FROM allocation a JOIN heap h ON h.id = a.heap"
+                         " WHERE a.seq >= ?1 AND h.process = ?2 AND h.device = ?3"
+                         " ORDER BY a.seq LIMIT 1");
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 1, place->process);
+    db_bind_int(stmt, 2, place->device);
+    while (low <= high && err >= 0) {
+        int64_t middle = low + (high - low) / 2;
+        err = birth_at(stmt, middle, &seq, &ns);
+        if (err == ERR_NOTFOUND || (err == 0 && ns > at_ns)) {
+            high = middle - 1;
+            err = 0;
+        } else if (err == 0) {
+            out->seq = seq;
+            out->at_ns = ns;
+            found = true;
+            low = seq + 1;
+        }
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : found ? 0 : ERR_NOTFOUND;
+}
+
+static int at_time(const struct place *place, int64_t at_ns, const char *text, struct instant *out)
+{
+    nothing(out);
+    snprintf(out->label, sizeof out->label, "%s after the start", text);
+    return last_birth(place, at_ns, out);
+}
+
+static int at_end(const struct place *place, struct instant *out)
+{
+    struct db_stmt *stmt = NULL;
+    nothing(out);
+    snprintf(out->label, sizeof out->label, "the end");
+    int err = db_prepare(place->db, &stmt,
+                         "SELECT coalesce(last_seq, (SELECT max(seq) FROM allocation)), end_ns"
+                         "  FROM process WHERE id = ?");
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, place->process);
+    err = db_step(stmt);
+    if (err == DB_ROW && db_column_type(stmt, 0) != DB_NULL) {
+        out->seq = db_column_int(stmt, 0);
+        out->at_ns = db_column_type(stmt, 1) == DB_NULL ? 0 : db_column_int(stmt, 1);
+    } else if (err >= 0) {
+        err = ERR_NOTFOUND;
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* ---- their names ---- */
+
+static bool read_time(const char *text, int64_t *ns)
+{
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"", 1e9}};
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || !isfinite(value) || value < 0)
+        return false;
+    while (*end == ' ')
+        end++;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(end, units[i].unit) == 0 && value * units[i].ns < 9e18) {
+            *ns = (int64_t)(value * units[i].ns);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_number(const char *text, const char **end, int64_t *value)
+{
+    *value = 0;
+    *end = text;
+    while (**end >= '0' && **end <= '9' && *value < INT64_MAX / 16)
+        *value = *value * 10 + (*(*end)++ - '0');
+    return *end > text;
+}
+
+/* NAME or NAME#ORDINAL. A name of the program's own may have a '#' in it: only digits behind the
+ * last one count. */
+static int phase_named(const struct place *place, int64_t step, const char *text,
+                       struct instant *out)
+{
+    const char *mark = strrchr(text, '#'), *end;
+    int64_t ordinal = INSTANT_NONE;
+    if (!*text)
+        return ERR_ARG;
+    if (!mark || mark == text || !read_number(mark + 1, &end, &ordinal) || *end)
+        return phase_end(place, step, text, INSTANT_NONE, out);
+    char *name = mem_copy(text, (size_t)(mark - text));
+    int err = name ? phase_end(place, step, name, ordinal, out) : ERR_NOMEM;
+    mem_free(name);
+    return err;
+}
+
+int instant_find(struct db *db, int64_t process, int64_t device, const char *text,
+                 struct instant *out)
+{
+    struct place place = {db, process, device};
+    int64_t number;
+    const char *end;
+
+    nothing(out);
+    snprintf(out->label, sizeof out->label, "%s", text);
+    if (strcmp(text, "peak") == 0)
+        return highest(&place, INT64_MIN, INT64_MAX, out);
+    if (strcmp(text, "end") == 0)
+        return at_end(&place, out);
+    if (*text == '@')
+        return read_time(text + 1, &number) ? at_time(&place, number, text + 1, out) : ERR_ARG;
+    if (!read_number(text, &end, &number))
+        return ERR_ARG;
+    if (*end == '/')
+        return phase_named(&place, number, end + 1, out);
+    if (*end)
+        return ERR_ARG;
+    int err = highest(&place, number, number, out);
+    if (err == ERR_NOTFOUND)
+        snprintf(out->label, sizeof out->label, "step %" PRId64, number);
+    return err;
+}
+
+bool instant_pair(const char *text, char *first, char *second)
+{
+    const char *dots = strstr(text, "..");
+    if (!dots || dots == text || !dots[2])
+        return false;
+    memcpy(first, text, (size_t)(dots - text));
+    first[dots - text] = '\0';
+    memcpy(second, dots + 2, strlen(dots + 2) + 1);
+    return true;
+}
+
+int instant_last_steps(struct db *db, int64_t process, int64_t device, struct instant *before,
+                       struct instant *after)
+{
+    struct place place = {db, process, device};
+    struct db_stmt *stmt = NULL;
+    int64_t steps[2];
+    int count = 0;
+    nothing(before);
+    nothing(after);
+    int err = db_prepare(db, &stmt,
+                         "SELECT DISTINCT ph.step FROM phase ph"
+                         "  JOIN phase_device pd ON pd.phase = ph.id"
+                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NOT NULL"
+                         " ORDER BY ph.step DESC LIMIT 2");
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, process);
+    db_bind_int(stmt, 1, device);
+    while (count < 2 && (err = db_step(stmt)) == DB_ROW)
+        steps[count++] = db_column_int(stmt, 0);
+    db_finalize(stmt);
+    if (err < 0)
+        return err;
+    if (count < 2)
+        return ERR_NOTFOUND;
+    err = highest(&place, steps[1], steps[1], before);
+    return err < 0 ? err : highest(&place, steps[0], steps[0], after);
+}

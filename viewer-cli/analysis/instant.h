@@ -1,0 +1,48 @@
+/*
+ * instant.h - a moment of one process on one device, as people name it, and what it came to then.
+ *
+ *     7             the highest point of step 7
+ *     7/backward    the end of the phase backward of step 7 (its last one, if there are many)
+ *     7/backward#0  of its first one
+ *     peak          the highest point of all
+ *     end           after the last event
+ *     @1.5s         the last birth of a block at or before that time (ns, us, ms, s)
+ *
+ * What lives at an instant is what was born at or before its seq and not freed at or before it.
+ */
+#ifndef TIDEMARK_ANALYSIS_INSTANT_H
+#define TIDEMARK_ANALYSIS_INSTANT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "db.h"
+#include "group.h"
+
+#define INSTANT_NONE GROUP_NONE
+#define INSTANT_TEXT 160
+
+struct instant {
+    int64_t seq; /* lives after this event */
+    int64_t at_ns;
+    int64_t allocated, reserved; /* INSTANT_NONE: nobody wrote it down for this moment */
+    int64_t phase;               /* phase.id, INSTANT_NONE */
+    int64_t step;                /* INSTANT_NONE */
+    char label[INSTANT_TEXT];    /* "step 7, end of backward" */
+};
+
+/* 0; ERR_ARG: not such a name; ERR_NOTFOUND: there is no such moment, and *out has a label that
+ * says what was looked for; or another error. */
+int instant_find(struct db *db, int64_t process, int64_t device, const char *text,
+                 struct instant *out);
+
+/* "A..B" into its two; false if it is not such a pair. `first` and `second` have room for the
+ * whole text. */
+bool instant_pair(const char *text, char *first, char *second);
+
+/* The highest points of the last two steps that have one: what `A..B` is if nobody says. */
+int instant_last_steps(struct db *db, int64_t process, int64_t device, struct instant *before,
+                       struct instant *after);
+
+#endif
