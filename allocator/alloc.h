@@ -114,7 +114,7 @@ struct alloc_options {
 int alloc_new(struct alloc **out, const struct alloc_options *options);
 /* Gives every segment back to the device, blocks in them or not. */
 void alloc_delete(struct alloc *alloc);
-bool alloc_is_valid(const struct alloc *alloc);
+bool alloc_is_valid(struct alloc *alloc);
 
 struct alloc_refusal {                         /* why alloc_malloc said ERR_NOMEM */
     uint64_t requested, rounded, segment_size; /* asked; as a block; what was asked of the device */
