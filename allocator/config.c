@@ -1,4 +1,31 @@
-#include "alloc.h"
+/*
+ * config.c - settings as PYTORCH_CUDA_ALLOC_CONF has them:
+ *
+ *     key:value,key:value,...     a value is a word, or a list in square brackets: [512:2,>:8]
+ *
+ * White space is nowhere of importance, not even inside a word. A parse begins with the defaults of
+ * all but expandable_segments, so a string stands for itself and not for what it adds to the one
+ * before it. docs/allocator.md has the keys and their bounds.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+
+#define MIB UINT64_C(20) /* as a shift */
+#define TOKEN_SIZE 96
+
+struct parser {
+    const char *at;
+    char token[TOKEN_SIZE]; /* a word, a delimiter alone, or "" at the end */
+    struct alloc_config config;
+    char *why;
+    size_t why_size;
+};
 
 void alloc_config_default(struct alloc_config *config)
 {
@@ -7,4 +34,399 @@ void alloc_config_default(struct alloc_config *config)
         .max_non_split_rounding = ALLOC_LARGE_SEGMENT,
         .large_segment_size = ALLOC_LARGE_SEGMENT,
     };
+}
+
+static bool is_power_of_two(uint64_t n)
+{
+    return n && (n & (n - 1)) == 0;
+}
+
+bool alloc_config_is_valid(const struct alloc_config *config)
+{
+    for (int i = 0; i < ALLOC_ROUNDUP_SLOTS; i++) {
+        if (config->roundup[i] && !is_power_of_two(config->roundup[i]))
+            return false;
+    }
+    return config->max_split_size > 0 && config->large_segment_size >= ALLOC_MIN_LARGE &&
+           config->large_segment_size % ALLOC_ROUND_LARGE == 0 && config->gc_threshold >= 0 &&
+           config->gc_threshold < 1;
+}
+
+/* ---- tokens ---- */
+
+__attribute__((format(printf, 2, 3))) static int complain(struct parser *parser, const char *format,
+                                                          ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (parser->why && parser->why_size)
+        vsnprintf(parser->why, parser->why_size, format, args);
+    va_end(args);
+    return ERR_ARG;
+}
+
+static void skip_space(struct parser *parser)
+{
+    while (isspace((unsigned char)*parser->at))
+        parser->at++;
+}
+
+static bool is_delimiter(char c)
+{
+    return c == ',' || c == ':' || c == '[' || c == ']';
+}
+
+/* The next token; a word that is too long is cut, and then it is no word that anybody knows. */
+static void advance(struct parser *parser)
+{
+    size_t length = 0;
+    skip_space(parser);
+    if (is_delimiter(*parser->at)) {
+        parser->token[length++] = *parser->at++;
+    } else {
+        while (*parser->at && !is_delimiter(*parser->at)) {
+            if (length < TOKEN_SIZE - 1)
+                parser->token[length++] = *parser->at;
+            parser->at++;
+            skip_space(parser);
+        }
+    }
+    parser->token[length] = '\0';
+}
+
+static bool is_token(const struct parser *parser, const char *text)
+{
+    return strcmp(parser->token, text) == 0;
+}
+
+static int expect(struct parser *parser, const char *text)
+{
+    if (!is_token(parser, text))
+        return complain(parser, "'%s' is missing before '%s'", text, parser->token);
+    advance(parser);
+    return BASE_OK;
+}
+
+/* ---- values ---- */
+
+static int number_of(struct parser *parser, uint64_t *value)
+{
+    const char *text = parser->token;
+    *value = 0;
+    if (!*text)
+        return complain(parser, "a number is missing at the end");
+    for (; *text; text++) {
+        uint64_t digit = (uint64_t)(*text - '0');
+        if (digit > 9)
+            return complain(parser, "'%s' is no whole number", parser->token);
+        if (*value > (UINT64_MAX >> MIB) / 10)
+            return complain(parser, "%s is too large", parser->token);
+        *value = *value * 10 + digit;
+    }
+    if (*value > UINT64_MAX >> MIB)
+        return complain(parser, "%s is too large", parser->token);
+    return BASE_OK;
+}
+
+static int parse_mib(struct parser *parser, const char *key, uint64_t least, uint64_t *bytes)
+{
+    uint64_t value = 0;
+    int err = number_of(parser, &value);
+    if (err != BASE_OK)
+        return err;
+    if (value < least)
+        return complain(parser, "%s must be at least %" PRIu64 ", not %" PRIu64, key, least, value);
+    *bytes = value << MIB;
+    advance(parser);
+    return BASE_OK;
+}
+
+static int parse_large_segment(struct parser *parser, const char *key)
+{
+    uint64_t bytes = 0;
+    int err = parse_mib(parser, key, ALLOC_MIN_LARGE >> MIB, &bytes);
+    if (err != BASE_OK)
+        return err;
+    if (bytes % ALLOC_ROUND_LARGE)
+        return complain(parser, "%s must be an even number of MiB", key);
+    parser->config.large_segment_size = bytes;
+    return BASE_OK;
+}
+
+static int parse_bool(struct parser *parser, const char *key, bool *value)
+{
+    *value = is_token(parser, "True");
+    if (!*value && !is_token(parser, "False"))
+        return complain(parser, "%s must be True or False, not '%s'", key, parser->token);
+    advance(parser);
+    return BASE_OK;
+}
+
+static int parse_fraction(struct parser *parser, const char *key, double *value)
+{
+    char *end;
+    *value = strtod(parser->token, &end);
+    if (end == parser->token || *end)
+        return complain(parser, "%s must be a number, not '%s'", key, parser->token);
+    advance(parser);
+    return BASE_OK;
+}
+
+static int parse_threshold(struct parser *parser, const char *key)
+{
+    double value = 0;
+    int err = parse_fraction(parser, key, &value);
+    if (err != BASE_OK)
+        return err;
+    if (!(value > 0 && value < 1))
+        return complain(parser, "%s must be above 0 and below 1", key);
+    parser->config.gc_threshold = value;
+    return BASE_OK;
+}
+
+static int divisions_of(struct parser *parser, uint32_t *value)
+{
+    uint64_t number;
+    int err = number_of(parser, &number);
+    if (err != BASE_OK)
+        return err;
+    if (number > UINT32_MAX || (number && !is_power_of_two(number)))
+        return complain(parser, "divisions must be 0 or a power of two, not %s", parser->token);
+    *value = (uint32_t)number;
+    advance(parser);
+    return BASE_OK;
+}
+
+/* ---- lists of divisions ---- */
+
+struct slots {
+    int last; /* the slot of the pair before; -1: this is the first pair */
+};
+
+static int slot_of(struct parser *parser, int *slot)
+{
+    uint64_t boundary;
+    int err = number_of(parser, &boundary);
+    if (err != BASE_OK)
+        return err;
+    if (!is_power_of_two(boundary))
+        return complain(parser, "a boundary must be a power of two, not %s", parser->token);
+    *slot = 63 - __builtin_clzll(boundary);
+    if (*slot > ALLOC_ROUNDUP_SLOTS - 1)
+        *slot = ALLOC_ROUNDUP_SLOTS - 1;
+    advance(parser);
+    return BASE_OK;
+}
+
+/* boundary:divisions, or >:divisions for all above the last boundary. The first boundary stands for
+ * all below it, too. */
+static int parse_pair(struct parser *parser, struct slots *slots)
+{
+    uint32_t value = 0;
+    int from, to = ALLOC_ROUNDUP_SLOTS - 1, err = BASE_OK;
+    bool above = is_token(parser, ">");
+    if (above)
+        advance(parser);
+    else
+        err = slot_of(parser, &to);
+    from = above ? slots->last + 1 : slots->last < 0 ? 0 : to;
+    if (err == BASE_OK)
+        err = expect(parser, ":");
+    if (err == BASE_OK)
+        err = divisions_of(parser, &value);
+    if (err != BASE_OK)
+        return err;
+    for (int i = from; i <= to; i++)
+        parser->config.roundup[i] = value;
+    if (!above)
+        slots->last = to;
+    return BASE_OK;
+}
+
+static int parse_roundup(struct parser *parser)
+{
+    struct slots slots = {-1};
+    if (!is_token(parser, "[")) {
+        uint32_t value = 0;
+        int err = divisions_of(parser, &value);
+        for (int i = 0; err == BASE_OK && i < ALLOC_ROUNDUP_SLOTS; i++)
+            parser->config.roundup[i] = value;
+        return err;
+    }
+    do {
+        advance(parser);
+        int err = parse_pair(parser, &slots);
+        if (err != BASE_OK)
+            return err;
+    } while (is_token(parser, ","));
+    return expect(parser, "]");
+}
+
+/* ---- keys ---- */
+
+static int parse_backend(struct parser *parser)
+{
+    if (!is_token(parser, "native"))
+        return complain(parser, "this is the native backend, not '%s'", parser->token);
+    advance(parser);
+    return BASE_OK;
+}
+
+static int parse_process_fraction(struct parser *parser, const char *key)
+{
+    double value = 0;
+    int err = parse_fraction(parser, key, &value);
+    if (err != BASE_OK)
+        return err;
+    return value >= 0 && value <= 1 ? BASE_OK : complain(parser, "%s must be from 0 to 1", key);
+}
+
+/* Of keys that have no meaning here: a word, or all between brackets. */
+static int skip_value(struct parser *parser, const char *key)
+{
+    bool list = is_token(parser, "[");
+    if (!list && (!*parser->token || is_delimiter(*parser->token)))
+        return complain(parser, "%s has no value", key);
+    while (list && !is_token(parser, "]")) {
+        if (!*parser->token)
+            return complain(parser, "the list of %s has no end", key);
+        advance(parser);
+    }
+    advance(parser);
+    return BASE_OK;
+}
+
+static bool is_one_of(const char *key, const char *const *keys)
+{
+    while (*keys && strcmp(key, *keys) != 0)
+        keys++;
+    return *keys != NULL;
+}
+
+static int parse_value(struct parser *parser, const char *key)
+{
+    static const char *const switches[] = {"release_lock_on_cudamalloc",
+                                           "graph_capture_record_stream_reuse",
+                                           "throw_on_cudamalloc_oom", NULL};
+    static const char *const skipped[] = {"expandable_segments_reserve",
+                                          "expandable_segments_reserve_by_class", NULL};
+    struct alloc_config *config = &parser->config;
+    bool ignored;
+    if (strcmp(key, "max_split_size_mb") == 0)
+        return parse_mib(parser, key, ALLOC_LARGE_SEGMENT >> MIB, &config->max_split_size);
+    if (strcmp(key, "max_non_split_rounding_mb") == 0)
+        return parse_mib(parser, key, ALLOC_LARGE_SEGMENT >> MIB, &config->max_non_split_rounding);
+    if (strcmp(key, "large_segment_size_mb") == 0)
+        return parse_large_segment(parser, key);
+    if (strcmp(key, "garbage_collection_threshold") == 0)
+        return parse_threshold(parser, key);
+    if (strcmp(key, "roundup_power2_divisions") == 0)
+        return parse_roundup(parser);
+    if (strcmp(key, "expandable_segments") == 0)
+        return parse_bool(parser, key, &config->expandable_segments);
+    if (strcmp(key, "backend") == 0)
+        return parse_backend(parser);
+    if (strcmp(key, "per_process_memory_fraction") == 0)
+        return parse_process_fraction(parser, key);
+    if (is_one_of(key, switches))
+        return parse_bool(parser, key, &ignored);
+    if (is_one_of(key, skipped) || strncmp(key, "pinned_", 7) == 0)
+        return skip_value(parser, key);
+    return complain(parser, "there is no setting '%s'", key);
+}
+
+static int parse_setting(struct parser *parser)
+{
+    char key[TOKEN_SIZE];
+    memcpy(key, parser->token, sizeof key);
+    if (is_delimiter(*key))
+        return complain(parser, "a key is missing before '%s'", key);
+    advance(parser);
+    int err = expect(parser, ":");
+    return err == BASE_OK ? parse_value(parser, key) : err;
+}
+
+int alloc_config_parse(struct alloc_config *config, const char *text, char *why, size_t why_size)
+{
+    struct parser parser = {.at = text, .why = why, .why_size = why_size};
+    alloc_config_default(&parser.config);
+    parser.config.expandable_segments = config->expandable_segments;
+    advance(&parser);
+    while (*parser.token) {
+        int err = parse_setting(&parser);
+        if (err == BASE_OK && *parser.token)
+            err = expect(&parser, ",");
+        if (err != BASE_OK)
+            return err;
+    }
+    *config = parser.config;
+    return BASE_OK;
+}
+
+/* ---- writing ---- */
+
+struct text {
+    char *at;
+    size_t size, length;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
+{
+    va_list args;
+    size_t room = text->length < text->size ? text->size - text->length : 0;
+    va_start(args, format);
+    int length = vsnprintf(room ? text->at + text->length : NULL, room, format, args);
+    va_end(args);
+    text->length += length > 0 ? (size_t)length : 0;
+}
+
+static void add_key(struct text *text, const char *key)
+{
+    add(text, "%s%s:", text->length ? "," : "", key);
+}
+
+static void add_mib(struct text *text, const char *key, uint64_t bytes, uint64_t usual)
+{
+    if (bytes == usual)
+        return;
+    add_key(text, key);
+    add(text, "%" PRIu64, bytes >> MIB);
+}
+
+/* One number if all slots are the same; else as few pairs as will do. */
+static void add_roundup(struct text *text, const uint32_t *slots)
+{
+    int first = 0, last = ALLOC_ROUNDUP_SLOTS - 1;
+    while (first < last && slots[first + 1] == slots[0])
+        first++;
+    while (last > 0 && slots[last - 1] == slots[last])
+        last--;
+    if (last == 0 && slots[0] == 0)
+        return;
+    add_key(text, "roundup_power2_divisions");
+    if (last == 0) {
+        add(text, "%" PRIu32, slots[0]);
+        return;
+    }
+    add(text, "[");
+    for (int i = first; i < last; i++)
+        add(text, "%d:%" PRIu32 ",", 1 << i, slots[i]);
+    add(text, ">:%" PRIu32 "]", slots[last]);
+}
+
+void alloc_config_format(const struct alloc_config *config, char *text, size_t size)
+{
+    struct text to = {.at = text, .size = size};
+    if (size)
+        *text = '\0';
+    add_mib(&to, "max_split_size_mb", config->max_split_size, UINT64_MAX);
+    add_mib(&to, "max_non_split_rounding_mb", config->max_non_split_rounding, ALLOC_LARGE_SEGMENT);
+    add_mib(&to, "large_segment_size_mb", config->large_segment_size, ALLOC_LARGE_SEGMENT);
+    if (config->gc_threshold > 0) {
+        add_key(&to, "garbage_collection_threshold");
+        add(&to, "%.17g", config->gc_threshold);
+    }
+    add_roundup(&to, config->roundup);
+    if (config->expandable_segments)
+        add(&to, "%sexpandable_segments:True", to.length ? "," : "");
 }
