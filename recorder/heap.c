@@ -92,11 +92,15 @@ static void drop_block(struct state_process *process, uint32_t at)
     give_record(&process->state->pool, at);
 }
 
-/* A stream still used it when it was given back, and nobody said that it is done. */
-static void end_waiting(struct heap_device *device, uint64_t address)
+/* A stream still used it when it was given back: that is over by now. */
+static void end_waiting(struct heap_device *device, uint64_t address, int64_t ns)
 {
+    struct state *state = device->process->state;
     uint64_t at = map_remove(&device->waiting, address);
-    device->waiting_bytes -= device->process->state->pool.blocks[at].size;
+    const struct block *block = &state->pool.blocks[at];
+    device->waiting_bytes -= block->size;
+    if (!batch_put(state->batch, SCH_IDLE, "iii", block->seq, state->seq, ns))
+        note_owed(device->process, EVENT_BLOCK_IDLE, 1);
     drop_block(device->process, (uint32_t)at);
 }
 
@@ -116,7 +120,7 @@ static void end_former(struct heap_device *device, const struct event *event, in
     }
     if (device->waiting.count && map_get(&device->waiting, event->addr) != MAP_NONE) {
         note(process, NOTE_REUSED_WHILE_WAITING, event->addr, "%s", "");
-        end_waiting(device, event->addr);
+        end_waiting(device, event->addr, ns);
     }
 }
 
@@ -279,11 +283,11 @@ void heap_block_free(struct state_process *process, const struct event *event, i
         heap_take_allocated(device, event);
 }
 
-void heap_block_idle(struct state_process *process, const struct event *event)
+void heap_block_idle(struct state_process *process, const struct event *event, int64_t ns)
 {
     struct heap *heap = heap_of_event(process, event);
     if (heap && map_get(&heap->device->waiting, event->addr) != MAP_NONE)
-        end_waiting(heap->device, event->addr);
+        end_waiting(heap->device, event->addr, ns);
     else
         note(process, NOTE_IDLE_WITHOUT_FREE, event->addr, "%s", "");
 }

@@ -12,8 +12,11 @@
  *   allocated == sum of size over living; a heap's likewise
  *   requested == sum of requested over those that have it; requested_unknown == those that do not
  *   waiting_bytes == sum of size over waiting
- *   segment_bytes == sum of size over segments; of a segment: held == blocks that point at it, used
- *   == the sum of their sizes; split == sum of size - used over segments with held > 0
+ *   segment_bytes == sum of size over segments + mapped_bytes; a heap's likewise
+ *   of a segment: held == blocks that point at it, used == the sum of their sizes; split == sum of
+ *   size - used over segments with held > 0
+ *   mapped_bytes == sum of size over mapped, ranges that do not meet, and touch only where they are
+ *   of two heaps
  *   ordered: `order` has exactly the addresses of living
  *   max_allocated >= window.peak >= allocated
  */
@@ -50,8 +53,8 @@ struct block { /* one cache line */
     int32_t tag;
     uint16_t state;    /* enum block_state */
     uint16_t tag_fits; /* enum tag_fit of the range that gave it its tag */
-    uint32_t serial; /* of the batch with its row */
-    uint32_t index;  /* in that batch, or the next free record */
+    uint32_t serial;   /* of the batch with its row */
+    uint32_t index;    /* in that batch, or the next free record */
 };
 
 /* Records of blocks of all processes. Invariant: used records + the free list == count. */
@@ -74,6 +77,18 @@ struct heap_segment {
     bool gone;     /* given back; freed with its last block */
 };
 
+struct heap_range { /* of addresses with memory mapped into them */
+    uint64_t address;
+    int64_t size;
+    struct heap *heap;
+};
+
+/* What a row says of when it was. That may be earlier than the event that tells it. */
+struct heap_when {
+    int64_t seq;
+    int64_t ns;
+};
+
 struct heap_window { /* since the last boundary of a phase */
     int64_t peak;
     int64_t seq; /* when first reached, BATCH_NULL = as it began */
@@ -92,16 +107,18 @@ struct heap_device {
     struct order order;                /* of living, once a range was tagged */
     struct order segments;             /* address -> struct heap_segment * */
     struct heap_segment *last_segment; /* where the last block was found, or NULL */
+    struct order mapped;               /* address -> struct heap_range * */
     bool ordered;
 
     int64_t allocated;
     int64_t requested;
     uint64_t requested_unknown;
     int64_t waiting_bytes;
-    int64_t segment_bytes;
+    int64_t segment_bytes; /* with mapped_bytes */
+    int64_t mapped_bytes;
     int64_t split;
     bool waits;          /* a free that waits was seen: active is known */
-    bool segments_known; /* a segment was seen */
+    bool segments_known; /* a segment was seen, or pages that were mapped */
 
     bool totals_known;        /* the source told its own sums */
     struct heap *totals_heap; /* whose curve has them */
@@ -128,7 +145,7 @@ struct heap {
     uint64_t stream, pool;
     uint32_t name;
     int64_t allocated;
-    int64_t segment_bytes;
+    int64_t segment_bytes;         /* and of pages that are mapped */
     struct curve *allocated_curve; /* NULL until something happened */
     struct curve *reserved_curve;
 };
@@ -148,7 +165,7 @@ void heap_forget(struct state_process *process); /* frees all heaps and devices 
 
 void heap_block_alloc(struct state_process *process, const struct event *event, int64_t ns);
 void heap_block_free(struct state_process *process, const struct event *event, int64_t ns);
-void heap_block_idle(struct state_process *process, const struct event *event);
+void heap_block_idle(struct state_process *process, const struct event *event, int64_t ns);
 void heap_segment_alloc(struct state_process *process, const struct event *event, int64_t ns);
 void heap_segment_free(struct state_process *process, const struct event *event, int64_t ns);
 void heap_tag(struct state_process *process, const struct event *event);
@@ -169,8 +186,19 @@ void segment_release(struct heap_segment *segment, int64_t size);
 /* The source's totals in the event; `a` counts only where it is no request. */
 void heap_take_reserved(struct heap *heap, const struct event *event, int64_t ns);
 void heap_take_allocated(struct heap_device *device, const struct event *event);
+/* What is reserved in segments and by mapping has changed, now. */
+void heap_count_reserved(struct heap *heap, int64_t change);
+/* The event's address and bytes: a segment comes or goes. */
+void segment_add(struct heap *heap, const struct event *event, const struct heap_when *when);
+void segment_remove(struct heap *heap, const struct event *event, const struct heap_when *when);
 void segment_forget(struct heap_device *device);
 /* Besides, `held` blocks with `used` bytes are said to be in segments that are there. */
 bool segment_is_valid(const struct heap_device *device, uint64_t held, int64_t used);
+
+/* heap_mapping.c: the event's address and bytes are mapped, or are not any more. */
+void mapping_add(struct heap *heap, const struct event *event, const struct heap_when *when);
+void mapping_remove(struct heap *heap, const struct event *event, const struct heap_when *when);
+void mapping_forget(struct heap_device *device);
+bool mapping_is_valid(const struct heap_device *device);
 
 #endif

@@ -98,21 +98,29 @@ int64_t heap_fit(struct state_process *process, const struct event *event, int64
     return room;
 }
 
-static void close_segment(struct heap_device *device, struct heap_segment *segment, int64_t ns)
+void heap_count_reserved(struct heap *heap, int64_t change)
 {
+    struct heap_device *device = heap->device;
+    int64_t before = heap->segment_bytes;
+    device->segment_bytes += change;
+    heap->segment_bytes += change;
+    if (!device->totals_known)
+        reserved_curve(heap, device->process->last_ns, before, heap->segment_bytes);
+    reserved_changed(device);
+}
+
+static void close_segment(struct heap_segment *segment, const struct heap_when *when)
+{
+    struct heap_device *device = segment->heap->device;
     struct state_process *process = device->process;
-    if (!batch_put(process->state->batch, SCH_SEGMENT_END, "iii", segment->seq,
-                   ns - segment->alloc_ns, process->state->seq))
+    int64_t life = when->ns > segment->alloc_ns ? when->ns - segment->alloc_ns : 0;
+    if (!batch_put(process->state->batch, SCH_SEGMENT_END, "iii", segment->seq, life, when->seq))
         note_owed(process, EVENT_SEGMENT_FREE, 1);
     order_remove(&device->segments, segment->address);
     if (device->last_segment == segment)
         device->last_segment = NULL;
-    struct heap *heap = segment->heap;
     device->split -= split_of(segment);
-    device->segment_bytes -= segment->size;
-    heap->segment_bytes -= segment->size;
-    if (!device->totals_known)
-        reserved_curve(heap, ns, heap->segment_bytes + segment->size, heap->segment_bytes);
+    heap_count_reserved(segment->heap, -segment->size);
     segment->gone = true;
     if (!segment->held)
         mem_free(segment);
@@ -120,7 +128,7 @@ static void close_segment(struct heap_device *device, struct heap_segment *segme
 
 /* All that can fail, before anything is changed. */
 static struct heap_segment *open_segment(struct state_process *process, struct heap *heap,
-                                         const struct event *event, int64_t ns)
+                                         const struct event *event, const struct heap_when *when)
 {
     struct heap_device *device = heap->device;
     struct heap_segment *segment = mem_alloc(1, sizeof *segment);
@@ -129,13 +137,10 @@ static struct heap_segment *open_segment(struct state_process *process, struct h
     uint32_t site = names_lookup(process, &process->defs, event->site, ARENA_SITE);
     int64_t size = heap_fit(process, event, device->segment_bytes);
     struct state_mark mark = state_mark(process->state->batch);
-    *segment = (struct heap_segment){.seq = process->state->seq,
-                                     .address = event->addr,
-                                     .size = size,
-                                     .alloc_ns = ns,
-                                     .heap = heap};
+    *segment = (struct heap_segment){
+        .seq = when->seq, .address = event->addr, .size = size, .alloc_ns = when->ns, .heap = heap};
     if (batch_put(process->state->batch, SCH_SEGMENT, "iiiii00n", segment->seq, heap->id,
-                  (int64_t)event->addr, size, ns, site ? (int64_t)site : BATCH_NULL)) {
+                  (int64_t)event->addr, size, when->ns, site ? (int64_t)site : BATCH_NULL)) {
         if (order_put(&device->segments, event->addr, (uintptr_t)segment))
             return segment;
         state_back_to(process->state->batch, mark);
@@ -144,43 +149,57 @@ static struct heap_segment *open_segment(struct state_process *process, struct h
     return NULL;
 }
 
-void heap_segment_alloc(struct state_process *process, const struct event *event, int64_t ns)
+void segment_add(struct heap *heap, const struct event *event, const struct heap_when *when)
 {
-    struct heap *heap = heap_of_event(process, event);
-    if (!heap) {
-        note_owed(process, EVENT_SEGMENT_ALLOC, 1);
-        return;
-    }
     struct heap_device *device = heap->device;
+    struct state_process *process = device->process;
     const struct order_entry *old = order_below(&device->segments, event->addr);
     if (old && old->address == event->addr) {
         note(process, NOTE_SEGMENT_TWICE, event->addr, "first as seq %lld",
              (long long)segment_from(old)->seq);
-        close_segment(device, segment_from(old), ns);
+        close_segment(segment_from(old), when);
     }
-    struct heap_segment *segment = open_segment(process, heap, event, ns);
+    struct heap_segment *segment = open_segment(process, heap, event, when);
     if (!segment) {
         note_owed(process, EVENT_SEGMENT_ALLOC, 1);
         return;
     }
     device->segments_known = true;
-    device->segment_bytes += segment->size;
-    heap->segment_bytes += segment->size;
-    if (!device->totals_known)
-        reserved_curve(heap, ns, heap->segment_bytes - segment->size, heap->segment_bytes);
-    reserved_changed(device);
+    heap_count_reserved(heap, segment->size);
+}
+
+void segment_remove(struct heap *heap, const struct event *event, const struct heap_when *when)
+{
+    const struct order_entry *entry = order_below(&heap->device->segments, event->addr);
+    if (entry && entry->address == event->addr)
+        close_segment(segment_from(entry), when);
+    else
+        note(heap->device->process, NOTE_SEGMENT_FREE_WITHOUT_ALLOC, event->addr, "%llu bytes",
+             (unsigned long long)event->size);
+}
+
+void heap_segment_alloc(struct state_process *process, const struct event *event, int64_t ns)
+{
+    const struct heap_when now = {process->state->seq, ns};
+    struct heap *heap = heap_of_event(process, event);
+    if (!heap)
+        note_owed(process, EVENT_SEGMENT_ALLOC, 1);
+    else if (event->flags & EVENT_F_MAP)
+        mapping_add(heap, event, &now);
+    else
+        segment_add(heap, event, &now);
 }
 
 void heap_segment_free(struct state_process *process, const struct event *event, int64_t ns)
 {
+    const struct heap_when now = {process->state->seq, ns};
     struct heap *heap = heap_of_event(process, event);
-    const struct order_entry *entry =
-        heap ? order_below(&heap->device->segments, event->addr) : NULL;
-    if (entry && entry->address == event->addr)
-        close_segment(heap->device, segment_from(entry), ns);
+    if (!heap)
+        note_owed(process, EVENT_SEGMENT_FREE, 1);
+    else if (event->flags & EVENT_F_MAP)
+        mapping_remove(heap, event, &now);
     else
-        note(process, NOTE_SEGMENT_FREE_WITHOUT_ALLOC, event->addr, "%llu bytes",
-             (unsigned long long)event->size);
+        segment_remove(heap, event, &now);
 }
 
 /* ---- totals of the source ---- */
@@ -266,5 +285,6 @@ bool segment_is_valid(const struct heap_device *device, uint64_t held, int64_t u
         held -= segment->held;
         used -= segment->used;
     }
-    return bytes == device->segment_bytes && split == device->split && !held && !used;
+    return bytes + device->mapped_bytes == device->segment_bytes && split == device->split &&
+           !held && !used;
 }

@@ -147,6 +147,7 @@ void heap_forget(struct state_process *process)
         map_clear(&device->waiting);
         order_clear(&device->order);
         segment_forget(device);
+        mapping_forget(device);
         mem_free(device);
     }
     for (size_t i = 0; i < process->heap_count; i++)
@@ -205,13 +206,14 @@ static bool order_fits(const struct heap_device *device)
 static bool device_is_valid(const struct heap_device *device)
 {
     struct sums living = {0}, waiting = {0};
-    int64_t heaps = 0;
+    int64_t heaps = 0, reserved = 0;
     const struct state_process *process = device->process;
     for (size_t i = 0; i < process->heap_count; i++) {
         const struct heap *heap = process->heaps[i];
         if (heap->device != device)
             continue;
         heaps += heap->allocated;
+        reserved += heap->segment_bytes;
         if ((heap->allocated_curve && !curve_is_valid(heap->allocated_curve)) ||
             (heap->reserved_curve && !curve_is_valid(heap->reserved_curve)))
             return false;
@@ -222,6 +224,7 @@ static bool device_is_valid(const struct heap_device *device)
            device->requested_unknown == living.unknown && device->allocated == heaps &&
            device->waiting_bytes == waiting.size && device->window.peak >= device->allocated &&
            device->max_allocated >= device->window.peak && order_fits(device) &&
+           device->segment_bytes == reserved && mapping_is_valid(device) &&
            segment_is_valid(device, living.held + waiting.held, living.used + waiting.used);
 }
 

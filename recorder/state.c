@@ -76,12 +76,32 @@ static int64_t event_time(struct state_process *process, uint64_t time_ns)
     return ns;
 }
 
+/* "key=value", of the whole process or, with a heap, of its device. */
+static void put_setting(struct state_process *process, const struct event *event, const char *text)
+{
+    char key[64];
+    const char *value = strchr(text, '=');
+    if (!value || value == text || (size_t)(value - text) >= sizeof key) {
+        note(process, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "a setting without a key: %s", text);
+        return;
+    }
+    snprintf(key, sizeof key, "%.*s", (int)(value - text), text);
+    const struct heap *heap = event->heap ? heap_of_event(process, event) : NULL;
+    if (!batch_put(process->state->batch, SCH_SETTING, "inss", process->id,
+                   heap ? heap->device->id : BATCH_NULL, key, value + 1))
+        note_owed(process, EVENT_MARK, 1);
+}
+
 static void put_mark(struct state_process *process, const struct event *event, int64_t ns)
 {
     const struct state *state = process->state;
     uint32_t name = names_lookup(process, &process->defs, event->name, ARENA_STRING);
     if (event->flags & EVENT_F_SOURCE) {
         process_source(process, names_text(&state->names, name), !event->a);
+        return;
+    }
+    if (event->flags & EVENT_F_SETTING) {
+        put_setting(process, event, names_text(&state->names, name));
         return;
     }
     if (!batch_put(state->batch, SCH_MARK, "iiiisi", state->seq, process->id,
@@ -99,7 +119,7 @@ static void dispatch(struct state_process *process, const struct event *event, i
         heap_block_free(process, event, ns);
         break;
     case EVENT_BLOCK_IDLE:
-        heap_block_idle(process, event);
+        heap_block_idle(process, event, ns);
         break;
     case EVENT_SEGMENT_ALLOC:
         heap_segment_alloc(process, event, ns);

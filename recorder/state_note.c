@@ -15,6 +15,8 @@ static const char *const texts[NOTE_KIND_COUNT] = {
     [NOTE_REUSED_WHILE_WAITING] = "handed out while waiting",
     [NOTE_SEGMENT_FREE_WITHOUT_ALLOC] = "segment free without allocation",
     [NOTE_SEGMENT_TWICE] = "segment taken twice",
+    [NOTE_MAPPED_TWICE] = "mapped twice",
+    [NOTE_UNMAPPED_WITHOUT_MAP] = "unmapped without mapping",
     [NOTE_SIZE_TOO_LARGE] = "size too large",
     [NOTE_TOTALS_DIFFER] = "totals differ",
     [NOTE_PHASE_END_WITHOUT_BEGIN] = "phase end without begin",
@@ -38,6 +40,7 @@ static bool explained(const struct notes *notes, enum note_kind kind)
     case NOTE_FREE_WITHOUT_ALLOC:
     case NOTE_IDLE_WITHOUT_FREE:
     case NOTE_SEGMENT_FREE_WITHOUT_ALLOC:
+    case NOTE_UNMAPPED_WITHOUT_MAP:
     case NOTE_PHASE_END_WITHOUT_BEGIN:
     case NOTE_MARK_END_WITHOUT_BEGIN:
         return notes->unsure || notes->forked;
@@ -45,6 +48,7 @@ static bool explained(const struct notes *notes, enum note_kind kind)
     case NOTE_FREE_OF_ANOTHER_SIZE:
     case NOTE_REUSED_WHILE_WAITING:
     case NOTE_SEGMENT_TWICE:
+    case NOTE_MAPPED_TWICE:
     case NOTE_TOTALS_DIFFER:
     case NOTE_PHASE_UNBALANCED:
     case NOTE_PHASE_LEFT_OPEN:

@@ -30,6 +30,8 @@ static size_t keys_of(enum sch_statement table)
     case SCH_ANOMALY:
     case SCH_OVERHEAD:
     case SCH_CLOCK:
+    case SCH_MAPPING:
+    case SCH_SETTING:
     case SCH_META: /* its key is a text: all rows are kept */
         return 0;
     default:
@@ -128,9 +130,39 @@ static void end_segment(struct rows *rows, const struct row *end)
     CHECK(!"an end of a segment that has no row");
 }
 
+static struct batch_alloc *find_alloc(const struct rows *rows, int64_t seq)
+{
+    size_t low = 0, high = rows->alloc_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rows->allocs[middle].seq < seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < rows->alloc_count && rows->allocs[low].seq == seq;
+    return found ? &rows->allocs[low] : NULL;
+}
+
+/* Of an earlier batch: facts stand before allocations. */
+static void amend(struct rows *rows, const struct row *what)
+{
+    struct batch_alloc *alloc = find_alloc(rows, what->at[0]);
+    REQUIRE(alloc != NULL);
+    if (what->at[1] != ROW_NULL)
+        alloc->requested = what->at[1];
+    if (what->at[2] != ROW_NULL)
+        alloc->segment = what->at[2];
+}
+
 static void put(struct rows *rows, enum sch_statement which, struct row *row)
 {
     struct row_table *table = &rows->tables[which];
+    if (which == SCH_ALLOCATION_AMEND) {
+        amend(rows, row);
+        free_row(row);
+        return;
+    }
     if (which == SCH_PHASE_DROP || which == SCH_PHASE_DEVICE_DROP) {
         drop_rows(rows, which == SCH_PHASE_DROP ? SCH_PHASE : SCH_PHASE_DEVICE, row->at[0]);
         free_row(row);
@@ -177,20 +209,6 @@ static void apply_fact(struct rows *rows, const struct batch *batch, const struc
         }
     }
     put(rows, fact->statement, &row);
-}
-
-static struct batch_alloc *find_alloc(const struct rows *rows, int64_t seq)
-{
-    size_t low = 0, high = rows->alloc_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rows->allocs[middle].seq < seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool found = low < rows->alloc_count && rows->allocs[low].seq == seq;
-    return found ? &rows->allocs[low] : NULL;
 }
 
 static void add_alloc(struct rows *rows, const struct batch_alloc *alloc)

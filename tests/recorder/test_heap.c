@@ -292,6 +292,35 @@ TEST(active_counts_what_waits)
     CHECK_INT(rows_anomalies(&rows, "handed out while waiting"), 1);
 }
 
+TEST(a_block_that_waited_is_idle_once)
+{
+    begin();
+    int64_t said = feed_alloc(&feed, heap, 0x1000, 100);
+    int64_t used = feed_alloc(&feed, heap, 0x2000, 50);
+    int64_t never = feed_alloc(&feed, heap, 0x3000, 10);
+    int64_t plain = feed_alloc(&feed, heap, 0x4000, 10);
+    put((struct event){.kind = EVENT_BLOCK_FREE, .flags = EVENT_F_WAITS, .addr = 0x1000});
+    put((struct event){.kind = EVENT_BLOCK_FREE, .flags = EVENT_F_WAITS, .addr = 0x2000});
+    put((struct event){.kind = EVENT_BLOCK_FREE, .flags = EVENT_F_WAITS, .addr = 0x3000});
+    feed_free(&feed, heap, 0x4000);
+    feed_flush(&feed);
+    int64_t idle = put((struct event){.kind = EVENT_BLOCK_IDLE, .addr = 0x1000});
+    put((struct event){.kind = EVENT_BLOCK_IDLE, .addr = 0x1000});
+    int64_t again = feed_alloc(&feed, heap, 0x2000, 10);
+    feed_end(&feed, true);
+    const struct row *row = rows_find(&rows, SCH_IDLE, 1, &said);
+    REQUIRE(row != NULL);
+    CHECK_INT(row->at[1], idle);
+    CHECK_INT(row->at[2], 90);
+    row = rows_find(&rows, SCH_IDLE, 1, &used);
+    REQUIRE(row != NULL);
+    CHECK_INT(row->at[1], again); /* at or before it */
+    CHECK(rows_find(&rows, SCH_IDLE, 1, &never) == NULL);
+    CHECK(rows_find(&rows, SCH_IDLE, 1, &plain) == NULL);
+    CHECK_INT(rows_anomalies(&rows, "idle without free"), 1);
+    CHECK_INT(rows_anomalies(&rows, "handed out while waiting"), 1);
+}
+
 /* ---- segments ---- */
 
 TEST(segments_give_reserved_and_inactive_split)
@@ -557,6 +586,7 @@ TEST_MAIN(TEST_CASE(a_short_life_is_one_row), TEST_CASE(a_life_over_a_flush_gets
           TEST_CASE(a_hostile_program_cannot_fill_the_disk_with_anomalies),
           TEST_CASE(large_sizes_work_and_larger_ones_are_cut),
           TEST_CASE(a_block_of_2_63_minus_1_alone), TEST_CASE(active_counts_what_waits),
+          TEST_CASE(a_block_that_waited_is_idle_once),
           TEST_CASE(segments_give_reserved_and_inactive_split),
           TEST_CASE(a_segment_that_goes_before_its_blocks),
           TEST_CASE(the_segment_of_a_block_among_many),

@@ -147,6 +147,40 @@ TEST(losses_and_torn_events_are_facts)
     CHECK_STR(row->text[4], "dead");
 }
 
+static void setting(struct feed *feed, uint32_t heap, const char *text)
+{
+    uint32_t name = feed_string(feed, text);
+    feed_event(feed, (struct event){.kind = EVENT_MARK,
+                                    .flags = EVENT_F_SETTING,
+                                    .heap = heap & 0xffffff,
+                                    .name = name});
+}
+
+TEST(settings_are_not_marks)
+{
+    struct feed feed;
+    feed_begin(&feed, NULL, &rows);
+    uint32_t heap = feed_heap(&feed, DEVICE_CUDA, 3, 0);
+    setting(&feed, 0, "allocator=pytorch");
+    setting(&feed, heap, "alloc_conf=a:b=c,d:1");
+    setting(&feed, 0, "limit=");
+    setting(&feed, 0, "no value");
+    setting(&feed, 0, "=no key");
+    feed_end(&feed, true);
+    const struct row_table *table = &rows.tables[SCH_SETTING];
+    REQUIRE(table->count == 3);
+    CHECK_INT(table->rows[0].at[0], 1);
+    CHECK_INT(table->rows[0].at[1], ROW_NULL);
+    CHECK_STR(table->rows[0].text[2], "allocator");
+    CHECK_STR(table->rows[0].text[3], "pytorch");
+    CHECK_INT(table->rows[1].at[1], 1); /* device.id */
+    CHECK_STR(table->rows[1].text[2], "alloc_conf");
+    CHECK_STR(table->rows[1].text[3], "a:b=c,d:1");
+    CHECK_STR(table->rows[2].text[3], "");
+    CHECK_INT(rows.tables[SCH_MARK].count, 0);
+    CHECK_INT(rows_anomalies(&rows, "unknown name"), 2);
+}
+
 TEST(keyframes_wait_for_a_multiple_of_what_lives)
 {
     struct feed feed;
@@ -320,6 +354,8 @@ TEST(is_valid_sees_what_is_broken)
     SEES(device->max_allocated, -0x20);
     SEES(device->index, 1);
     SEES(process->heaps[0]->allocated, 1);
+    SEES(process->heaps[0]->segment_bytes, 1);
+    SEES(device->mapped_bytes, 1);
     SEES(process->heaps[0]->allocated_curve->levels[0].open.max, -0x100);
     SEES(process->phases.open, 1);
     SEES(process->phases.thread_scope_open, 1);
@@ -344,7 +380,7 @@ TEST(is_valid_sees_what_is_broken)
 TEST_MAIN(TEST_CASE(a_process_row_is_completed), TEST_CASE(a_process_without_events),
           TEST_CASE(time_never_runs_backwards),
           TEST_CASE(an_event_before_the_hello_moves_the_beginning),
-          TEST_CASE(losses_and_torn_events_are_facts),
+          TEST_CASE(losses_and_torn_events_are_facts), TEST_CASE(settings_are_not_marks),
           TEST_CASE(keyframes_wait_for_a_multiple_of_what_lives), TEST_CASE(a_long_keyframe_beats),
           TEST_CASE(a_full_batch_wants_to_be_flushed),
           TEST_CASE(the_peak_is_of_one_process_on_one_device),

@@ -1,6 +1,7 @@
 /*
- * The heap state against a model that is slow and plain: it keeps every block and every phase that
- * ever was and the allocated bytes after every event, and answers by looking at all of them.
+ * The heap state against a model that is slow and plain: it keeps every block, every segment, every
+ * page and every phase that ever was and the sums after every event, and answers by looking at all
+ * of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include "test.h"
 
 enum { PROCESSES = 3, THREADS = 3, DEVICES = 2, HEAPS = 3, NAMES = 4, MAX_SEQ = 12000, DEPTH = 64 };
+enum { PAGE = 0x1000, PAGES = 60, SEGMENT_PAGES = 4 };
+#define BASE 0x7f0000000000ull
 
 static const int device_of_heap[HEAPS] = {0, 0, 1};
 
@@ -18,6 +21,25 @@ struct m_block {
     int64_t size, seq, ns, free_seq, free_ns; /* free_seq 0 = lives */
     int64_t category;                         /* 0 = not tagged */
     int64_t phase;                            /* begin_seq of the thread's own, 0 = none */
+    int segment;                              /* index + 1, 0 = none */
+    bool waits;
+    int64_t idle_seq, idle_ns; /* 0 = it never waited, or waits still */
+};
+
+struct m_segment {
+    int process, heap;
+    uint64_t address;
+    int64_t size, seq, ns, free_seq, free_ns; /* free_seq 0 = it is there */
+};
+
+struct m_mapping {
+    int heap;
+    bool mapped;
+    int64_t page, pages, seq, ns;
+};
+
+struct m_sums { /* of a process on a device after an event; ROW_NULL = not known */
+    int64_t reserved, active, split;
 };
 
 struct m_phase {
@@ -45,10 +67,17 @@ static struct model {
     struct m_stack stacks[PROCESSES][THREADS];
     int owner[PROCESSES]; /* thread with the phases of scope process, -1 = none */
     int64_t step[PROCESSES], next_step[PROCESSES];
-    int64_t allocated[MAX_SEQ][PROCESSES][DEVICES]; /* after event seq */
-    struct m_event events[MAX_SEQ];                 /* process -1 = a number without an event */
+    struct m_segment segments[MAX_SEQ];
+    struct m_mapping mappings[MAX_SEQ];
+    int segment_count, mapping_count;
+    bool mapped[PROCESSES][DEVICES][PAGES];
+    bool reserves[PROCESSES][DEVICES], waits[PROCESSES][DEVICES]; /* something was seen */
+    int64_t allocated[MAX_SEQ][PROCESSES][DEVICES];               /* after event seq */
+    struct m_sums sums[MAX_SEQ][PROCESSES][DEVICES];
+    struct m_event events[MAX_SEQ]; /* process -1 = a number without an event */
     int64_t seq;
-    int64_t unknown_frees, twice, bad_ends;
+    int64_t unknown_frees, twice, bad_ends, unknown_idles, reused;
+    int64_t segments_twice, unknown_segments, mapped_twice, not_mapped;
     bool ended[PROCESSES];
     int64_t end_seq[PROCESSES];
 } * m;
@@ -81,6 +110,7 @@ static void model_reach(int process, int64_t seq, int64_t innermost)
     REQUIRE(seq < MAX_SEQ);
     for (int64_t s = m->seq + 1; s <= seq; s++) {
         memcpy(m->allocated[s], m->allocated[s - 1], sizeof m->allocated[s]);
+        memcpy(m->sums[s], m->sums[s - 1], sizeof m->sums[s]);
         m->events[s] = (struct m_event){-1, 0};
     }
     m->seq = seq;
@@ -109,11 +139,46 @@ static bool model_end(int process, int device, uint64_t address, int64_t seq, in
     return true;
 }
 
+static struct m_block *find_waiting(int process, int device, uint64_t address)
+{
+    for (int i = 0; i < m->block_count; i++) {
+        struct m_block *b = &m->blocks[i];
+        if (b->process == process && device_of_heap[b->heap] == device && b->address == address &&
+            b->waits)
+            return b;
+    }
+    return NULL;
+}
+
+static bool model_idle(int process, int device, uint64_t address, int64_t seq, int64_t ns)
+{
+    struct m_block *b = find_waiting(process, device, address);
+    if (!b)
+        return false;
+    b->waits = false;
+    b->idle_seq = seq;
+    b->idle_ns = ns;
+    return true;
+}
+
+/* Index of the segment that is there and has the address, -1 = none. */
+static int find_segment(int process, int device, uint64_t address)
+{
+    for (int i = 0; i < m->segment_count; i++) {
+        const struct m_segment *s = &m->segments[i];
+        if (s->process == process && device_of_heap[s->heap] == device && !s->free_seq &&
+            address - s->address < (uint64_t)s->size)
+            return i;
+    }
+    return -1;
+}
+
 static void model_alloc(int process, int thread, int heap, uint64_t address, int64_t size,
                         int64_t seq, int64_t ns)
 {
     int device = device_of_heap[heap];
     m->twice += model_end(process, device, address, seq, ns);
+    m->reused += model_idle(process, device, address, seq, ns);
     struct m_phase *own = top_of(process, thread);
     m->blocks[m->block_count++] = (struct m_block){
         .process = process,
@@ -123,6 +188,7 @@ static void model_alloc(int process, int thread, int heap, uint64_t address, int
         .seq = seq,
         .ns = ns,
         .phase = own && own != here(process) ? own->begin_seq : 0,
+        .segment = find_segment(process, device, address) + 1,
     };
     m->allocated[seq][process][device] += size;
 }
@@ -191,6 +257,42 @@ static void model_tag(int process, int device, uint64_t address, uint64_t size, 
     }
 }
 
+static int64_t split_of(int segment)
+{
+    int64_t used = 0, held = 0;
+    for (int i = 0; i < m->block_count; i++) {
+        const struct m_block *b = &m->blocks[i];
+        bool holds = b->segment == segment + 1 && (!b->free_seq || b->waits);
+        held += holds;
+        used += holds ? b->size : 0;
+    }
+    return held ? m->segments[segment].size - used : 0;
+}
+
+static void model_sums(int process, int device)
+{
+    struct m_sums *sums = &m->sums[m->seq][process][device];
+    int64_t reserved = 0, split = 0, active = m->allocated[m->seq][process][device];
+    for (int i = 0; i < m->segment_count; i++) {
+        const struct m_segment *s = &m->segments[i];
+        if (s->process != process || device_of_heap[s->heap] != device || s->free_seq)
+            continue;
+        reserved += s->size;
+        split += split_of(i);
+    }
+    for (int i = 0; i < PAGES; i++)
+        reserved += m->mapped[process][device][i] ? PAGE : 0;
+    for (int i = 0; i < m->block_count; i++) {
+        const struct m_block *b = &m->blocks[i];
+        if (b->process == process && device_of_heap[b->heap] == device && b->waits)
+            active += b->size;
+    }
+    bool reserves = m->reserves[process][device];
+    sums->reserved = reserves ? reserved : ROW_NULL;
+    sums->split = reserves ? split : ROW_NULL;
+    sums->active = m->waits[process][device] ? active : ROW_NULL;
+}
+
 /* ---- one random event into both ---- */
 
 static int64_t run_ns(int process)
@@ -205,7 +307,85 @@ static int64_t innermost(int process)
 
 static uint64_t some_address(void)
 {
-    return 0x7f0000000000ull + pick(60) * 0x1000;
+    return BASE + pick(PAGES) * PAGE;
+}
+
+static int64_t feed_heap_event(int p, int heap, unsigned kind, unsigned flags, uint64_t address,
+                               int64_t size)
+{
+    int64_t seq = feed_event(&feeds[p], (struct event){.kind = kind & 0xff,
+                                                       .flags = flags & 0xff,
+                                                       .heap = heaps[p][heap] & 0xffffff,
+                                                       .addr = address,
+                                                       .size = (uint64_t)size});
+    model_reach(p, seq, innermost(p));
+    return seq;
+}
+
+static void random_free(int p, int heap, uint64_t address)
+{
+    int device = device_of_heap[heap];
+    struct m_block *b = find_living(p, device, address);
+    bool waits = pick(4) == 0;
+    int64_t seq = feed_heap_event(p, heap, EVENT_BLOCK_FREE, waits ? EVENT_F_WAITS : 0, address, 0);
+    m->unknown_frees += !model_end(p, device, address, seq, run_ns(p));
+    if (b && waits)
+        b->waits = m->waits[p][device] = true;
+}
+
+static void random_idle(int p)
+{
+    int heap = (int)pick(HEAPS);
+    uint64_t address = some_address();
+    for (int tries = 0; tries < 50 && !find_waiting(p, device_of_heap[heap], address); tries++)
+        address = some_address();
+    int64_t seq = feed_heap_event(p, heap, EVENT_BLOCK_IDLE, 0, address, 0);
+    m->unknown_idles += !model_idle(p, device_of_heap[heap], address, seq, run_ns(p));
+}
+
+static void random_segment(int p)
+{
+    int heap = (int)pick(HEAPS), device = device_of_heap[heap];
+    uint64_t address = BASE + pick(PAGES / SEGMENT_PAGES) * SEGMENT_PAGES * PAGE;
+    int at = find_segment(p, device, address);
+    bool gives = at >= 0 ? pick(20) != 0 : pick(20) == 0;
+    int64_t size = gives ? 0 : (int64_t)(pick(SEGMENT_PAGES) + 1) * PAGE;
+    int64_t seq = feed_heap_event(p, heap, gives ? EVENT_SEGMENT_FREE : EVENT_SEGMENT_ALLOC, 0,
+                                  address, size);
+    if (at >= 0) {
+        m->segments[at].free_seq = seq;
+        m->segments[at].free_ns = run_ns(p);
+    }
+    m->unknown_segments += gives && at < 0;
+    m->segments_twice += !gives && at >= 0;
+    if (gives)
+        return;
+    m->reserves[p][device] = true;
+    m->segments[m->segment_count++] = (struct m_segment){
+        .process = p, .heap = heap, .address = address, .size = size, .seq = seq, .ns = run_ns(p)};
+}
+
+static void random_mapping(int p)
+{
+    int heap = (int)pick(HEAPS), device = device_of_heap[heap];
+    struct m_mapping mapping = {.heap = heap, .mapped = pick(2), .page = (int64_t)pick(PAGES)};
+    mapping.pages = (int64_t)pick(pick(8) ? 6 : PAGES) + 1;
+    if (mapping.page + mapping.pages > PAGES)
+        mapping.pages = PAGES - mapping.page;
+    bool *pages = &m->mapped[p][device][mapping.page];
+    int64_t before = 0;
+    for (int64_t i = 0; i < mapping.pages; i++) {
+        before += pages[i];
+        pages[i] = mapping.mapped;
+    }
+    m->mapped_twice += mapping.mapped && before;
+    m->not_mapped += !mapping.mapped && before < mapping.pages;
+    m->reserves[p][device] |= mapping.mapped;
+    mapping.seq =
+        feed_heap_event(p, heap, mapping.mapped ? EVENT_SEGMENT_ALLOC : EVENT_SEGMENT_FREE,
+                        EVENT_F_MAP, BASE + (uint64_t)mapping.page * PAGE, mapping.pages * PAGE);
+    mapping.ns = run_ns(p);
+    m->mappings[m->mapping_count++] = mapping;
 }
 
 static void random_block(int p, int t)
@@ -215,9 +395,7 @@ static void random_block(int p, int t)
     bool lives = find_living(p, device_of_heap[heap], address) != NULL;
     /* Mostly what a program does; now and then what none should. */
     if (lives ? pick(20) != 0 : pick(20) == 0) {
-        int64_t seq = feed_free(&feeds[p], heaps[p][heap], address);
-        model_reach(p, seq, innermost(p));
-        m->unknown_frees += !model_end(p, device_of_heap[heap], address, seq, run_ns(p));
+        random_free(p, heap, address);
     } else {
         int64_t size = (int64_t)pick(0x1000) + 1; /* blocks do not overlap */
         int64_t seq = feed_alloc(&feeds[p], heaps[p][heap], address, (uint64_t)size);
@@ -275,14 +453,22 @@ static void random_event(int p)
     uint64_t what = pick(100);
     feeds[p].thread = 100 + (uint32_t)thread;
     feeds[p].now = clock_now - (pick(4) ? 0 : 10); /* it stands still now and then */
-    if (what < 78)
+    if (what < 64)
         random_block(p, thread);
+    else if (what < 67)
+        random_idle(p);
+    else if (what < 72)
+        random_segment(p);
+    else if (what < 78)
+        random_mapping(p);
     else if (what < 92)
         random_phase(p, thread);
     else if (what < 95)
         random_step(p);
     else
         random_tag(p);
+    for (int d = 0; d < DEVICES; d++)
+        model_sums(p, d);
     clock_now = feeds[p].now;
 }
 
@@ -307,6 +493,10 @@ static void check_blocks(const struct rows *rows)
         CHECK_INT(heap->at[1], b->process + 1);
         const struct row *tag = rows_find(rows, SCH_TAG, 1, (const int64_t[]){row->tag});
         CHECK_INT(tag ? tag->at[1] : 0, b->category);
+        CHECK_INT(row->segment, b->segment ? m->segments[b->segment - 1].seq : BATCH_NOT_KNOWN);
+        const struct row *idle = rows_find(rows, SCH_IDLE, 1, (const int64_t[]){b->seq});
+        CHECK_INT(idle ? idle->at[1] : 0, b->idle_seq);
+        CHECK_INT(idle ? idle->at[2] : 0, b->idle_ns);
         const struct row *own = rows_find(rows, SCH_ALLOCATION_PHASE, 1, (const int64_t[]){b->seq});
         CHECK((own != NULL) == (b->phase != 0));
         exact_phases += own != NULL;
@@ -316,6 +506,31 @@ static void check_blocks(const struct rows *rows)
         }
     }
     CHECK_INT(rows->tables[SCH_ALLOCATION_PHASE].count, exact_phases);
+}
+
+static void check_segments(const struct rows *rows)
+{
+    CHECK_INT(rows->tables[SCH_SEGMENT].count, m->segment_count);
+    for (int i = 0; i < m->segment_count; i++) {
+        const struct m_segment *s = &m->segments[i];
+        const struct row *row = rows_find(rows, SCH_SEGMENT, 1, &s->seq);
+        REQUIRE(row != NULL);
+        CHECK_INT(row->at[2], s->address);
+        CHECK_INT(row->at[3], s->size);
+        CHECK_INT(row->at[4], s->ns);
+        CHECK_INT(row->at[5], s->free_seq ? s->free_ns - s->ns : ROW_NULL);
+        CHECK_INT(row->at[6], s->free_seq ? s->free_seq : ROW_NULL);
+    }
+    CHECK_INT(rows->tables[SCH_MAPPING].count, m->mapping_count);
+    for (int i = 0; i < m->mapping_count; i++) {
+        const struct m_mapping *mapping = &m->mappings[i];
+        const struct row *row = &rows->tables[SCH_MAPPING].rows[i];
+        CHECK_INT(row->at[0], mapping->seq);
+        CHECK_INT(row->at[2], BASE + (uint64_t)mapping->page * PAGE);
+        CHECK_INT(row->at[3], mapping->pages * PAGE);
+        CHECK_INT(row->at[4], mapping->ns);
+        CHECK_INT(row->at[5], mapping->mapped);
+    }
 }
 
 /* The process's row of a phase that begins with this number. */
@@ -361,6 +576,25 @@ static int64_t device_id(const struct rows *rows, int device)
     return 0;
 }
 
+/* What is reserved, waits, and lies between blocks as the phase ends; `highest` is the seq of its
+ * peak, ROW_NULL = as it began. */
+static void check_sums(const struct row *part, const struct row *phase, int process, int device,
+                       int64_t highest)
+{
+    int64_t begin = phase->at[PHASE_BEGIN_SEQ], end = phase->at[PHASE_END_SEQ];
+    const struct m_sums *sums = &m->sums[end][process][device];
+    int64_t most = ROW_NULL;
+    for (int64_t s = 1; s <= end; s++)
+        if (m->sums[s][process][device].reserved > most)
+            most = m->sums[s][process][device].reserved;
+    CHECK_INT(part->at[PART_RESERVED], sums->reserved);
+    CHECK_INT(part->at[PART_ACTIVE], sums->active);
+    CHECK_INT(part->at[PART_SPLIT], sums->split);
+    CHECK_INT(part->at[PART_MAX_RESERVED], most);
+    CHECK_INT(part->at[PART_PEAK_RESERVED],
+              m->sums[highest == ROW_NULL ? begin - 1 : highest][process][device].reserved);
+}
+
 /* One phase on one device, from the allocated bytes after each number. */
 static void check_part(const struct rows *rows, const struct row *phase, int process, int device)
 {
@@ -401,8 +635,7 @@ static void check_part(const struct rows *rows, const struct row *phase, int pro
     CHECK_INT(part->at[PART_ALLOCS], allocs);
     CHECK_INT(part->at[PART_FREES], frees);
     CHECK_INT(part->at[PART_BYTES], bytes);
-    CHECK_INT(part->at[PART_RESERVED], ROW_NULL);
-    CHECK_INT(part->at[PART_ACTIVE], ROW_NULL);
+    check_sums(part, phase, process, device, peak_seq);
 }
 
 static void check_parts(const struct rows *rows)
@@ -523,6 +756,9 @@ static void begin_run(struct rows *rows)
     struct state *state = feed_state(100);
     m = calloc(1, sizeof *m);
     clock_now = FEED_START;
+    for (int p = 0; p < PROCESSES; p++)
+        for (int d = 0; d < DEVICES; d++)
+            m->sums[0][p][d] = (struct m_sums){ROW_NULL, ROW_NULL, ROW_NULL};
     for (int p = 0; p < PROCESSES; p++) {
         feed_begin(&feeds[p], state, rows);
         m->owner[p] = -1;
@@ -546,6 +782,7 @@ static void end_process(int p)
     int64_t seq = state_seq(feeds[0].state);
     for (int64_t s = m->seq + 1; s <= seq; s++) {
         memcpy(m->allocated[s], m->allocated[s - 1], sizeof m->allocated[s]);
+        memcpy(m->sums[s], m->sums[s - 1], sizeof m->sums[s]);
         m->events[s].process = -1;
     }
     m->seq = m->end_seq[p] = seq;
@@ -573,7 +810,14 @@ static void run(uint64_t first_seed, int events)
     CHECK_INT(rows_anomalies(&rows, "free without allocation"), m->unknown_frees);
     CHECK_INT(rows_anomalies(&rows, "address handed out twice"), m->twice);
     CHECK_INT(rows_anomalies(&rows, "phase end without begin"), m->bad_ends);
+    CHECK_INT(rows_anomalies(&rows, "idle without free"), m->unknown_idles);
+    CHECK_INT(rows_anomalies(&rows, "handed out while waiting"), m->reused);
+    CHECK_INT(rows_anomalies(&rows, "segment taken twice"), m->segments_twice);
+    CHECK_INT(rows_anomalies(&rows, "segment free without allocation"), m->unknown_segments);
+    CHECK_INT(rows_anomalies(&rows, "mapped twice"), m->mapped_twice);
+    CHECK_INT(rows_anomalies(&rows, "unmapped without mapping"), m->not_mapped);
     check_blocks(&rows);
+    check_segments(&rows);
     check_phases(&rows);
     check_parts(&rows);
     check_stretches(&rows);

@@ -13,7 +13,7 @@
 
 enum { EVENTS = 900, BLOCKS = 40 };
 
-static const char *const names[] = {"forward", "backward", "mine"};
+static const char *const names[] = {"forward", "backward", "mine=1"};
 
 struct script {
     struct feed feed;
@@ -62,7 +62,10 @@ static void other_event(struct script *s, uint64_t r)
                           .addr = 0x1000 + r / 16 % BLOCKS * 0x100,
                           .size = 0x200,
                           .name = name,
-                          .a = 1};
+                          .a = 1,
+                          .flags = r >> 50 & 1   ? EVENT_F_MAP
+                                   : r >> 51 & 1 ? EVENT_F_SETTING
+                                                 : 0};
     static const unsigned char kinds[] = {EVENT_TAG,        EVENT_SEGMENT_ALLOC, EVENT_SEGMENT_FREE,
                                           EVENT_MARK,       EVENT_OOM,           EVENT_BLOCK_IDLE,
                                           EVENT_STEP_BEGIN, EVENT_STEP_END};
