@@ -220,6 +220,12 @@ static const struct emit_column device_columns[] = {
     {"total_bytes", "memory", EMIT_BYTES, EMIT_IF_KNOWN},
     {"heaps", NULL, EMIT_COUNT, 0},
 };
+static const struct emit_column setting_columns[] = {
+    {"process", "id", EMIT_PLAIN, 0},
+    {"device", NULL, EMIT_TEXT, EMIT_NONE | EMIT_IF_KNOWN},
+    {"key", "setting", EMIT_TEXT, 0},
+    {"value", NULL, EMIT_TEXT, EMIT_WRAP},
+};
 static const struct emit_column row_columns[] = {
     {"table", NULL, EMIT_TEXT, 0},
     {"rows", NULL, EMIT_COUNT, 0},
@@ -283,6 +289,11 @@ static const struct plain plains[] = {
      " (SELECT count(*) FROM heap h WHERE h.device = d.id)"
      " FROM device d JOIN device_text t ON t.id = d.id ORDER BY d.id",
      COLUMNS(device_columns), -1},
+    {"settings", "Settings", NULL, NULL,
+     "SELECT s.process, t.device, s.key, s.value"
+     " FROM setting s LEFT JOIN device_text t ON t.id = s.device"
+     " ORDER BY s.process, s.device, s.key, s.rowid",
+     COLUMNS(setting_columns), 0},
     {"rows", "Rows", NULL, NULL, rows_sql, COLUMNS(row_columns), -1},
     {"lost", "Lost", "Nothing was lost.", "Losses are not known: the recording is not finished.",
      "SELECT process, kind, sum(n), min(first_seq), max(last_seq), min(first_ns), max(last_ns)"
@@ -413,11 +424,12 @@ const struct command command_info = {
     .most = 1,
     .description =
         "Prints the file, the program, when it ran and how it ended; its processes and which "
-        "sources were live in them; devices; how many rows there are; what was lost, torn or "
+        "sources were live in them; devices; settings of its allocators; how many rows there are; "
+        "what was lost, torn or "
         "cannot be right; and what the recording itself cost.\n"
         "\n"
-        "In csv and json these are the sections recording, processes, sources, devices, rows, "
-        "lost, trouble, overhead and meta.",
+        "In csv and json these are the sections recording, processes, sources, devices, "
+        "settings, rows, lost, trouble, overhead and meta.",
     .examples =
         {
             {"tidemark info", "the newest recording in this folder"},

@@ -14,6 +14,9 @@ INSERT INTO site VALUES(1,0,1),(2,0,2),(2,1,8),(3,0,3),(3,1,8),(4,0,4),(4,1,8),(
 INSERT INTO tag VALUES(1,1,'encoder.weight'),(2,1,'decoder.weight'),(3,1,'embedding.weight'),
   (4,1,'logit.weight');
 INSERT INTO sample VALUES(1000000,NULL,1,'device used',419430400),(60000000,NULL,1,'device used',5263851520);
+INSERT INTO setting VALUES
+  (1, NULL, 'allocator', 'pytorch'),
+  (1, 1, 'alloc_conf', 'expandable_segments:True');
 INSERT INTO overhead VALUES(NULL,'cpu',21000000,'ns'),(NULL,'resident',9437184,'bytes'),
   (1,'stacks resolved',9,'count'),(1,'ring',4194304,'bytes');
 INSERT INTO process VALUES(1,4711,NULL,'root',0,80100000,NULL,NULL,NULL,'box','python3 train.py --batch-size 80',
