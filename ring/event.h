@@ -64,7 +64,8 @@
  * of addresses that was reserved for them: any part of what was mapped may go.
  *
  * HISTORY is what an allocator's own history tells later, in that allocator's order: `a` is when it
- * happened (CLOCK_MONOTONIC, as well as it can be told). It completes what BLOCK_ALLOC and
+ * happened (CLOCK_MONOTONIC, as well as it can be told; 0: segments and pages that were there when
+ * the history began). Its heap says the device and the pool; the stream is the block's own. It completes what BLOCK_ALLOC and
  * BLOCK_FREE of the same device said before, and is not an event of the heap in its own time.
  *
  * BLOCK_FREE is the program giving the block back; BLOCK_IDLE, from sources that see it, is the
