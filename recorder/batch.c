@@ -50,6 +50,20 @@ struct batch_alloc *batch_add_alloc(struct batch *batch)
     return &batch->allocs[batch->alloc_count++];
 }
 
+struct batch_alloc *batch_find_alloc(struct batch *batch, int64_t seq)
+{
+    size_t low = 0, high = batch->alloc_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (batch->allocs[middle].seq < seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < batch->alloc_count && batch->allocs[low].seq == seq;
+    return found ? &batch->allocs[low] : NULL;
+}
+
 bool batch_add_end(struct batch *batch, int64_t seq, int64_t life_ns, int64_t free_seq)
 {
     if (!MEM_GROW(batch->ends, batch->end_cap, batch->end_count + 1))

@@ -85,6 +85,7 @@ size_t batch_bytes(const struct batch *batch); /* memory it holds: the queue is 
 
 /* Return NULL or false without memory; the caller then counts the loss. */
 struct batch_alloc *batch_add_alloc(struct batch *batch);
+struct batch_alloc *batch_find_alloc(struct batch *batch, int64_t seq); /* NULL: not in it */
 bool batch_add_end(struct batch *batch, int64_t seq, int64_t life_ns, int64_t free_seq);
 bool batch_add_late_tag(struct batch *batch, int64_t seq, int64_t tag);
 

@@ -224,6 +224,8 @@ void heap_block_alloc(struct state_process *process, const struct event *event, 
     allocated_curve(heap, ns, block->size);
     if (event->flags & EVENT_F_TOTALS)
         heap_take_allocated(device, event);
+    if (device->history)
+        history_block(heap, event->addr, block->size, block->seq);
     if (process->phases.thread_scope_open)
         put_phase(process, event, block->seq);
 }
@@ -268,6 +270,8 @@ void heap_block_free(struct state_process *process, const struct event *event, i
         note_free_without_alloc(process, event);
     } else {
         struct block *block = &process->state->pool.blocks[at];
+        if (device->history)
+            history_block(block->heap, event->addr, 0, block->seq);
         if (event->size && state_min(event->size) != block->size)
             note(process, NOTE_FREE_OF_ANOTHER_SIZE, event->addr, "%llu bytes, handed out %lld",
                  (unsigned long long)event->size, (long long)block->size);

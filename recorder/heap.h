@@ -31,6 +31,7 @@
 #include "curve.h"
 #include "event.h"
 #include "heap_order.h"
+#include "history.h"
 #include "map.h"
 
 struct state;
@@ -108,6 +109,7 @@ struct heap_device {
     struct order segments;             /* address -> struct heap_segment * */
     struct heap_segment *last_segment; /* where the last block was found, or NULL */
     struct order mapped;               /* address -> struct heap_range * */
+    struct history *history;           /* NULL: none is to be told */
     bool ordered;
 
     int64_t allocated;
@@ -118,7 +120,7 @@ struct heap_device {
     int64_t mapped_bytes;
     int64_t split;
     bool waits;          /* a free that waits was seen: active is known */
-    bool segments_known; /* a segment was seen, or pages that were mapped */
+    bool segments_known; /* a segment was seen as it came, or pages that were mapped */
 
     bool totals_known;        /* the source told its own sums */
     struct heap *totals_heap; /* whose curve has them */
@@ -169,6 +171,8 @@ void heap_block_idle(struct state_process *process, const struct event *event, i
 void heap_segment_alloc(struct state_process *process, const struct event *event, int64_t ns);
 void heap_segment_free(struct state_process *process, const struct event *event, int64_t ns);
 void heap_tag(struct state_process *process, const struct event *event);
+/* Has `order` made, and kept from now on; false without memory. */
+bool heap_put_in_order(struct heap_device *device);
 void heap_tags_hold(struct state_process *process, const struct event *event);
 void heap_oom(struct state_process *process, const struct event *event, int64_t ns);
 
@@ -198,6 +202,7 @@ bool segment_is_valid(const struct heap_device *device, uint64_t held, int64_t u
 /* heap_mapping.c: the event's address and bytes are mapped, or are not any more. */
 void mapping_add(struct heap *heap, const struct event *event, const struct heap_when *when);
 void mapping_remove(struct heap *heap, const struct event *event, const struct heap_when *when);
+void mapping_clear(struct heap_device *device, const struct heap_when *when); /* all goes */
 void mapping_forget(struct heap_device *device);
 bool mapping_is_valid(const struct heap_device *device);
 

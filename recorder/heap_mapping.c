@@ -127,7 +127,6 @@ void mapping_add(struct heap *heap, const struct event *event, const struct heap
     struct state_process *process = device->process;
     int64_t size = heap_fit(process, event, device->segment_bytes);
     uint64_t end = end_at(event->addr, size);
-    device->segments_known = true;
     if (!put_row(heap, event->addr, size, when, 1))
         note_owed(process, OWED_FACT, 1);
     int64_t twice = take_out(device, event->addr, end);
@@ -149,6 +148,16 @@ void mapping_remove(struct heap *heap, const struct event *event, const struct h
     if (taken < size || !size)
         note(process, NOTE_UNMAPPED_WITHOUT_MAP, event->addr, "%lld of %lld bytes",
              (long long)(size - taken), (long long)size);
+}
+
+void mapping_clear(struct heap_device *device, const struct heap_when *when)
+{
+    struct heap_range *range;
+    while ((range = first_in(device, 0, UINT64_MAX))) {
+        if (!put_row(range->heap, range->address, range->size, when, 0))
+            note_owed(device->process, OWED_FACT, 1);
+        cut(range, range->address, end_of(range));
+    }
 }
 
 /* ---- the end, and the check ---- */

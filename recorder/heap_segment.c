@@ -114,7 +114,8 @@ static void close_segment(struct heap_segment *segment, const struct heap_when *
     struct heap_device *device = segment->heap->device;
     struct state_process *process = device->process;
     int64_t life = when->ns > segment->alloc_ns ? when->ns - segment->alloc_ns : 0;
-    if (!batch_put(process->state->batch, SCH_SEGMENT_END, "iii", segment->seq, life, when->seq))
+    int64_t seq = when->seq > segment->seq ? when->seq : segment->seq;
+    if (!batch_put(process->state->batch, SCH_SEGMENT_END, "iii", segment->seq, life, seq))
         note_owed(process, EVENT_SEGMENT_FREE, 1);
     order_remove(&device->segments, segment->address);
     if (device->last_segment == segment)
@@ -164,7 +165,6 @@ void segment_add(struct heap *heap, const struct event *event, const struct heap
         note_owed(process, EVENT_SEGMENT_ALLOC, 1);
         return;
     }
-    device->segments_known = true;
     heap_count_reserved(heap, segment->size);
 }
 
@@ -182,9 +182,12 @@ void heap_segment_alloc(struct state_process *process, const struct event *event
 {
     const struct heap_when now = {process->state->seq, ns};
     struct heap *heap = heap_of_event(process, event);
-    if (!heap)
+    if (!heap) {
         note_owed(process, EVENT_SEGMENT_ALLOC, 1);
-    else if (event->flags & EVENT_F_MAP)
+        return;
+    }
+    heap->device->segments_known = true;
+    if (event->flags & EVENT_F_MAP)
         mapping_add(heap, event, &now);
     else
         segment_add(heap, event, &now);

@@ -20,6 +20,8 @@ static struct heap_device *new_device(struct state_process *process, int64_t id)
         return NULL;
     }
     process->device_count++;
+    if (process->histories)
+        history_add_device(device);
     return device;
 }
 
@@ -148,6 +150,7 @@ void heap_forget(struct state_process *process)
         order_clear(&device->order);
         segment_forget(device);
         mapping_forget(device);
+        history_forget(device);
         mem_free(device);
     }
     for (size_t i = 0; i < process->heap_count; i++)
@@ -225,6 +228,7 @@ static bool device_is_valid(const struct heap_device *device)
            device->waiting_bytes == waiting.size && device->window.peak >= device->allocated &&
            device->max_allocated >= device->window.peak && order_fits(device) &&
            device->segment_bytes == reserved && mapping_is_valid(device) &&
+           history_is_valid(device) &&
            segment_is_valid(device, living.held + waiting.held, living.used + waiting.used);
 }
 

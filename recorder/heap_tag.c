@@ -27,7 +27,7 @@ static void tag_block(struct state_process *process, struct block *block, int32_
         note_owed(process, EVENT_TAG, 1);
 }
 
-static bool build_order(struct heap_device *device)
+bool heap_put_in_order(struct heap_device *device)
 {
     if (device->ordered)
         return true;
@@ -46,7 +46,7 @@ static bool build_order(struct heap_device *device)
 static void tag_range(struct heap_device *device, const struct event *event, int32_t tag)
 {
     struct state_process *process = device->process;
-    if (!build_order(device)) {
+    if (!heap_put_in_order(device)) {
         note_owed(process, EVENT_TAG, 1);
         return;
     }
@@ -88,7 +88,7 @@ static void hold_place(struct state_process *process, const struct tag_place *pl
         offer_tag(process, block, place->tag, most ? TAG_FIT_WHOLE : TAG_FIT_BEGINS);
         return;
     }
-    if (!build_order(device)) {
+    if (!heap_put_in_order(device)) {
         note_owed(process, EVENT_TAG, 1);
         return;
     }

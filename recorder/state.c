@@ -86,6 +86,8 @@ static void put_setting(struct state_process *process, const struct event *event
         return;
     }
     snprintf(key, sizeof key, "%.*s", (int)(value - text), text);
+    if (strcmp(key, "history") == 0 && strcmp(value, "=1") == 0)
+        history_begin(process);
     const struct heap *heap = event->heap ? heap_of_event(process, event) : NULL;
     if (!batch_put(process->state->batch, SCH_SETTING, "inss", process->id,
                    heap ? heap->device->id : BATCH_NULL, key, value + 1))
@@ -153,6 +155,9 @@ static void dispatch(struct state_process *process, const struct event *event, i
     case EVENT_TAGS_HOLD:
         heap_tags_hold(process, event);
         break;
+    case EVENT_HISTORY:
+        history_event(process, event);
+        break;
     case EVENT_NONE:
     case EVENT_KIND_COUNT:
     default:
@@ -160,9 +165,11 @@ static void dispatch(struct state_process *process, const struct event *event, i
     }
 }
 
+/* A history tells of what was before. */
 static bool only_frees(unsigned kind)
 {
-    return kind == EVENT_BLOCK_FREE || kind == EVENT_BLOCK_IDLE || kind == EVENT_SEGMENT_FREE;
+    return kind == EVENT_BLOCK_FREE || kind == EVENT_BLOCK_IDLE || kind == EVENT_SEGMENT_FREE ||
+           kind == EVENT_HISTORY;
 }
 
 int64_t state_event(struct state_process *process, const struct event *event)

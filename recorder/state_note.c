@@ -19,6 +19,7 @@ static const char *const texts[NOTE_KIND_COUNT] = {
     [NOTE_UNMAPPED_WITHOUT_MAP] = "unmapped without mapping",
     [NOTE_SIZE_TOO_LARGE] = "size too large",
     [NOTE_TOTALS_DIFFER] = "totals differ",
+    [NOTE_HISTORY_WITHOUT_EVENT] = "history without event",
     [NOTE_PHASE_END_WITHOUT_BEGIN] = "phase end without begin",
     [NOTE_PHASE_UNBALANCED] = "phase unbalanced",
     [NOTE_PHASE_LEFT_OPEN] = "phase left open",
@@ -50,6 +51,7 @@ static bool explained(const struct notes *notes, enum note_kind kind)
     case NOTE_SEGMENT_TWICE:
     case NOTE_MAPPED_TWICE:
     case NOTE_TOTALS_DIFFER:
+    case NOTE_HISTORY_WITHOUT_EVENT:
     case NOTE_PHASE_UNBALANCED:
     case NOTE_PHASE_LEFT_OPEN:
         return notes->unsure;

@@ -206,6 +206,7 @@ void state_process_end(struct state_process *process, const struct state_end *en
     strncpy(process->end_text, end->ended ? end->ended : "unknown", sizeof process->end_text - 1);
     process->end.ended = process->end_text;
     phase_end_all(process, process->end_ns);
+    history_end(process);
     heap_flush_curves(process);
     note_rest(process);
     state_take_peaks(&process->state->peak, process);

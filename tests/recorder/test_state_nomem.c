@@ -55,6 +55,18 @@ static void block(struct script *s, uint64_t r)
     }
 }
 
+/* On the device that has no segments of its own. */
+static void history(struct script *s, struct event *event, uint64_t r)
+{
+    event->kind = EVENT_HISTORY;
+    event->flags = 0;
+    event->heap = s->heaps[1] & 0xffffff;
+    event->b = HISTORY_RESTART + r % (HISTORY_ACTION_COUNT - HISTORY_RESTART);
+    event->a = r / 16 % 4 ? s->feed.now : 0;
+    event->size = 0x80;
+    feed_event(&s->feed, *event);
+}
+
 static void other_event(struct script *s, uint64_t r)
 {
     uint32_t name = s->strings[r / 16 % 3];
@@ -69,6 +81,10 @@ static void other_event(struct script *s, uint64_t r)
     static const unsigned char kinds[] = {EVENT_TAG,        EVENT_SEGMENT_ALLOC, EVENT_SEGMENT_FREE,
                                           EVENT_MARK,       EVENT_OOM,           EVENT_BLOCK_IDLE,
                                           EVENT_STEP_BEGIN, EVENT_STEP_END};
+    if (r >> 52 & 1) {
+        history(s, &event, r >> 53);
+        return;
+    }
     s->feed.thread = 100 + (uint32_t)(r / 1024 % 3);
     if (r % 16 < 5)
         feed_phase(&s->feed, name);
