@@ -17,6 +17,7 @@ struct db *recording(const char *name)
     while ((n = fread(part, 1, sizeof part, file)) > 0)
         buf_add(&text, part, n);
     fclose(file);
+    remove(test_path(name)); /* a test may want several of one kind */
     REQUIRE(db_create(&db, test_path(name)) == 0);
     REQUIRE(db_exec(db, buf_string(&text)) == 0);
     buf_clear(&text);

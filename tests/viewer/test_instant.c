@@ -74,11 +74,14 @@ TEST(moments_that_are_not_there)
     static const char *const absent[] = {"7", "1/encode", "0/other#9", "@0ns", "1/for#ward"};
     struct db *db = recording("train");
     struct instant at;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         CHECK_INT(instant_find(db, 1, 1, wrong[i], &at), ERR_ARG);
+        CHECK(!instant_is_name(wrong[i]));
+    }
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
         CHECK_INT(instant_find(db, 1, 1, absent[i], &at), ERR_NOTFOUND);
         CHECK(at.label[0]);
+        CHECK(instant_is_name(absent[i]));
     }
     CHECK_INT(instant_find(db, 9, 1, "peak", &at), ERR_NOTFOUND);
     CHECK_INT(instant_find(db, 9, 1, "end", &at), ERR_NOTFOUND);
@@ -122,11 +125,15 @@ TEST(the_last_two_steps)
 {
     struct db *db = recording("train");
     struct instant before, after;
-    CHECK_INT(instant_last_steps(db, 1, 1, &before, &after), 0);
+    CHECK_INT(instant_last_steps(db, 1, 1, INT64_MIN, INT64_MAX, &before, &after), 0);
     CHECK_INT(before.step, 0);
     CHECK_INT(after.step, 1);
     CHECK_INT(after.allocated - before.allocated, MIB(4322) - 3651141632);
-    CHECK_INT(instant_last_steps(db, 2, 1, &before, &after), ERR_NOTFOUND);
+    CHECK_INT(instant_last_steps(db, 2, 1, INT64_MIN, INT64_MAX, &before, &after), ERR_NOTFOUND);
+    CHECK_INT(instant_last_steps(db, 1, 1, 0, 1, &before, &after), 0);
+    CHECK_INT(before.step, 0);
+    CHECK_INT(after.step, 1);
+    CHECK_INT(instant_last_steps(db, 1, 1, 1, INT64_MAX, &before, &after), ERR_NOTFOUND);
     db_close(db);
 }
 

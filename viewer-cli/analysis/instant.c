@@ -34,6 +34,7 @@ static int highest(const struct place *place, int64_t first_step, int64_t last_s
 {
     struct peak peak;
     nothing(out);
+    snprintf(out->label, sizeof out->label, "peak");
     int err = peak_find(place->db, place->process, place->device, first_step, last_step, &peak);
     if (err == 0 && !peak.found)
         err = ERR_NOTFOUND;
@@ -215,19 +216,56 @@ static bool read_number(const char *text, const char **end, int64_t *value)
     return *end > text;
 }
 
+/* What a name asks for. */
+struct wish {
+    enum { WISH_PEAK, WISH_END, WISH_TIME, WISH_STEP, WISH_PHASE } what;
+    int64_t number; /* the time or the step */
+    const char *phase;
+    size_t phase_bytes;
+    int64_t ordinal; /* INSTANT_NONE */
+};
+
 /* NAME or NAME#ORDINAL. A name of the program's own may have a '#' in it: only digits behind the
  * last one count. */
-static int phase_named(const struct place *place, int64_t step, const char *text,
-                       struct instant *out)
+static bool read_phase(const char *text, struct wish *wish)
 {
     const char *mark = strrchr(text, '#'), *end;
-    int64_t ordinal = INSTANT_NONE;
-    if (!*text)
-        return ERR_ARG;
-    if (!mark || mark == text || !read_number(mark + 1, &end, &ordinal) || *end)
-        return phase_end(place, step, text, INSTANT_NONE, out);
-    char *name = mem_copy(text, (size_t)(mark - text));
-    int err = name ? phase_end(place, step, name, ordinal, out) : ERR_NOMEM;
+    *wish = (struct wish){WISH_PHASE, wish->number, text, strlen(text), INSTANT_NONE};
+    if (mark && mark > text && read_number(mark + 1, &end, &wish->ordinal) && !*end)
+        wish->phase_bytes = (size_t)(mark - text);
+    else
+        wish->ordinal = INSTANT_NONE;
+    return *text != '\0';
+}
+
+static bool read_wish(const char *text, struct wish *wish)
+{
+    const char *end;
+    *wish = (struct wish){.what = WISH_PEAK};
+    if (strcmp(text, "peak") == 0)
+        return true;
+    wish->what = WISH_END;
+    if (strcmp(text, "end") == 0)
+        return true;
+    wish->what = WISH_TIME;
+    if (*text == '@')
+        return read_time(text + 1, &wish->number);
+    wish->what = WISH_STEP;
+    if (!read_number(text, &end, &wish->number))
+        return false;
+    return *end == '/' ? read_phase(end + 1, wish) : *end == '\0';
+}
+
+bool instant_is_name(const char *text)
+{
+    struct wish wish;
+    return read_wish(text, &wish);
+}
+
+static int phase_named(const struct place *place, const struct wish *wish, struct instant *out)
+{
+    char *name = mem_copy(wish->phase, wish->phase_bytes);
+    int err = name ? phase_end(place, wish->number, name, wish->ordinal, out) : ERR_NOMEM;
     mem_free(name);
     return err;
 }
@@ -236,26 +274,26 @@ int instant_find(struct db *db, int64_t process, int64_t device, const char *tex
                  struct instant *out)
 {
     struct place place = {db, process, device};
-    int64_t number;
-    const char *end;
+    struct wish wish;
+    int err = ERR_ARG;
 
     nothing(out);
-    snprintf(out->label, sizeof out->label, "%s", text);
-    if (strcmp(text, "peak") == 0)
+    if (!read_wish(text, &wish))
+        return ERR_ARG;
+    switch (wish.what) {
+    case WISH_PEAK:
         return highest(&place, INT64_MIN, INT64_MAX, out);
-    if (strcmp(text, "end") == 0)
+    case WISH_END:
         return at_end(&place, out);
-    if (*text == '@')
-        return read_time(text + 1, &number) ? at_time(&place, number, text + 1, out) : ERR_ARG;
-    if (!read_number(text, &end, &number))
-        return ERR_ARG;
-    if (*end == '/')
-        return phase_named(&place, number, end + 1, out);
-    if (*end)
-        return ERR_ARG;
-    int err = highest(&place, number, number, out);
-    if (err == ERR_NOTFOUND)
-        snprintf(out->label, sizeof out->label, "step %" PRId64, number);
+    case WISH_TIME:
+        return at_time(&place, wish.number, text + 1, out);
+    case WISH_PHASE:
+        return phase_named(&place, &wish, out);
+    case WISH_STEP:
+        err = highest(&place, wish.number, wish.number, out);
+        if (err == ERR_NOTFOUND)
+            snprintf(out->label, sizeof out->label, "step %" PRId64, wish.number);
+    }
     return err;
 }
 
@@ -270,31 +308,37 @@ bool instant_pair(const char *text, char *first, char *second)
     return true;
 }
 
-int instant_last_steps(struct db *db, int64_t process, int64_t device, struct instant *before,
-                       struct instant *after)
+int instant_last_steps(struct db *db, int64_t process, int64_t device, int64_t first_step,
+                       int64_t last_step, struct instant *before, struct instant *after)
 {
     struct place place = {db, process, device};
     struct db_stmt *stmt = NULL;
-    int64_t steps[2];
+    bool bounded = first_step != INT64_MIN || last_step != INT64_MAX;
+    int64_t early = 0, late = 0;
     int count = 0;
     nothing(before);
     nothing(after);
     int err = db_prepare(db, &stmt,
                          "SELECT DISTINCT ph.step FROM phase ph"
                          "  JOIN phase_device pd ON pd.phase = ph.id"
-                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NOT NULL"
-                         " ORDER BY ph.step DESC LIMIT 2");
+                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step BETWEEN ?3 AND ?4"
+                         " ORDER BY ph.step DESC");
     if (err < 0)
         return err;
     db_bind_int(stmt, 0, process);
     db_bind_int(stmt, 1, device);
-    while (count < 2 && (err = db_step(stmt)) == DB_ROW)
-        steps[count++] = db_column_int(stmt, 0);
+    db_bind_int(stmt, 2, first_step);
+    db_bind_int(stmt, 3, last_step);
+    while ((err = db_step(stmt)) == DB_ROW && (bounded || count < 2)) {
+        early = db_column_int(stmt, 0);
+        if (count++ == 0)
+            late = early;
+    }
     db_finalize(stmt);
     if (err < 0)
         return err;
     if (count < 2)
         return ERR_NOTFOUND;
-    err = highest(&place, steps[1], steps[1], before);
-    return err < 0 ? err : highest(&place, steps[0], steps[0], after);
+    err = highest(&place, early, early, before);
+    return err < 0 ? err : highest(&place, late, late, after);
 }

@@ -37,12 +37,15 @@ struct instant {
 int instant_find(struct db *db, int64_t process, int64_t device, const char *text,
                  struct instant *out);
 
+bool instant_is_name(const char *text);
+
 /* "A..B" into its two; false if it is not such a pair. `first` and `second` have room for the
  * whole text. */
 bool instant_pair(const char *text, char *first, char *second);
 
-/* The highest points of the last two steps that have one: what `A..B` is if nobody says. */
-int instant_last_steps(struct db *db, int64_t process, int64_t device, struct instant *before,
-                       struct instant *after);
+/* What `A..B` is if nobody says: the highest points of the last two steps; or, where there are
+ * bounds (INT64_MIN and INT64_MAX: none), of the first and the last step within them. */
+int instant_last_steps(struct db *db, int64_t process, int64_t device, int64_t first_step,
+                       int64_t last_step, struct instant *before, struct instant *after);
 
 #endif

@@ -1,0 +1,1 @@
+tidemark why empty.db

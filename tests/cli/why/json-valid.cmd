@@ -1,0 +1,1 @@
+tidemark why train.db --format json | python3 -m json.tool > /dev/null && echo valid

@@ -1,0 +1,1 @@
+tidemark why train.db 0/forward..0/backward

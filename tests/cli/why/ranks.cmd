@@ -1,0 +1,1 @@
+tidemark why ranks.db --rank 1

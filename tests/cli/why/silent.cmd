@@ -1,0 +1,1 @@
+tidemark why silent.db

@@ -1,0 +1,240 @@
+#include "why.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "group.h"
+#include "living.h"
+#include "mem.h"
+
+int64_t why_change(const struct why_group *group)
+{
+    return group->after_bytes - group->before_bytes;
+}
+
+/* ---- the blocks ---- */
+
+struct gather {
+    struct why *why;
+    bool after;
+};
+
+static struct why_group *category_of(struct why *why, const char *name)
+{
+    for (size_t i = 0; i < why->category_count; i++)
+        if (strcmp(why->categories[i].name, name) == 0)
+            return &why->categories[i];
+    if (!MEM_GROW(why->categories, why->category_cap, why->category_count + 1))
+        return NULL;
+    char *copy = mem_copy(name, strlen(name));
+    if (!copy)
+        return NULL;
+    struct why_group *category = &why->categories[why->category_count];
+    *category =
+        (struct why_group){.name = copy, .site = GROUP_NONE, .category = why->category_count++};
+    return category;
+}
+
+/* Sites are numbers of 32 bits; the absent one is 0, which none has. */
+static uint64_t key_of(size_t category, int64_t site)
+{
+    return (uint64_t)category << 40 | (site == GROUP_NONE ? 0 : (uint64_t)site + 1);
+}
+
+static struct why_group *group_of(struct why *why, size_t category, int64_t site)
+{
+    uint64_t key = key_of(category, site), place = map_get(&why->index, key);
+    if (place != MAP_NONE)
+        return &why->groups[place];
+    if (!MEM_GROW(why->groups, why->group_cap, why->group_count + 1) ||
+        !map_put(&why->index, key, why->group_count, NULL))
+        return NULL;
+    struct why_group *group = &why->groups[why->group_count++];
+    *group = (struct why_group){.site = site, .category = category};
+    return group;
+}
+
+static void add(struct why_group *group, bool after, int64_t size)
+{
+    *(after ? &group->after_bytes : &group->before_bytes) += size;
+    *(after ? &group->after_blocks : &group->before_blocks) += 1;
+}
+
+static bool add_block(void *self, const struct living_block *block)
+{
+    const struct gather *gather = self;
+    struct why *why = gather->why;
+    struct why_group *category = category_of(why, block->category);
+    if (!category)
+        return false;
+    add(category, gather->after, block->size);
+    struct why_group *group = group_of(why, category->category, block->site);
+    if (!group)
+        return false;
+    add(group, gather->after, block->size);
+    *(gather->after ? &why->after_bytes : &why->before_bytes) += block->size;
+    return true;
+}
+
+static int64_t magnitude(int64_t value)
+{
+    return value < 0 ? -value : value;
+}
+
+/* Largest change first; of equals the larger one after, then the lower site. */
+static int by_change(const void *one, const void *other)
+{
+    const struct why_group *a = one, *b = other;
+    int64_t first = magnitude(why_change(a)), second = magnitude(why_change(b));
+    if (first != second)
+        return first < second ? 1 : -1;
+    if (a->after_bytes != b->after_bytes)
+        return a->after_bytes < b->after_bytes ? 1 : -1;
+    if (a->category != b->category)
+        return a->category < b->category ? -1 : 1;
+    return a->site < b->site ? -1 : a->site > b->site;
+}
+
+/* The categories' places stay what the groups know them by. */
+static int sort_groups(struct why *why)
+{
+    size_t count = why->category_count, *place;
+    if (why->group_count)
+        qsort(why->groups, why->group_count, sizeof *why->groups, by_change);
+    if (!count)
+        return 0;
+    if (!(place = mem_alloc(count, sizeof *place)))
+        return ERR_NOMEM;
+    qsort(why->categories, count, sizeof *why->categories, by_change);
+    for (size_t i = 0; i < count; i++)
+        place[why->categories[i].category] = i;
+    for (size_t i = 0; i < count; i++)
+        why->categories[i].category = i;
+    for (size_t i = 0; i < why->group_count; i++)
+        why->groups[i].category = place[why->groups[i].category];
+    mem_free(place);
+    return 0;
+}
+
+static int name_groups(struct db *db, struct why *why, size_t named)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(db, &stmt,
+                         "SELECT t.text, s.text FROM site_text t"
+                         " JOIN site_short s ON s.site = t.site WHERE t.site = ?");
+    for (size_t i = 0; i < why->group_count && i < named && err >= 0; i++) {
+        struct why_group *group = &why->groups[i];
+        if (group->site == GROUP_NONE)
+            continue;
+        db_bind_int(stmt, 0, group->site);
+        err = db_step(stmt);
+        if (err == DB_ROW &&
+            (!column_copy(stmt, 0, &group->name) || !column_copy(stmt, 1, &group->shown)))
+            err = ERR_NOMEM;
+        db_reset(stmt);
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* ---- the segments ---- */
+
+/* Segments that are there at either, and pages that were mapped or taken out up to the later one:
+ * pages count by what the bytes came to. */
+static const char segments_sql[] =
+    "WITH mine(id) AS (SELECT id FROM heap WHERE process = ?1 AND device = ?2),"
+    " parts(size, before, after) AS ("
+    "  SELECT size, seq <= ?3 AND (free_seq IS NULL OR free_seq > ?3),"
+    "         seq <= ?4 AND (free_seq IS NULL OR free_seq > ?4)"
+    "    FROM segment WHERE heap IN mine"
+    "  UNION ALL"
+    "  SELECT size, (seq <= ?3) * (2 * mapped - 1), (seq <= ?4) * (2 * mapped - 1)"
+    "    FROM mapping WHERE heap IN mine)"
+    "SELECT size, sum(before), sum(after), sum(size * before), sum(size * after) FROM parts"
+    " GROUP BY size ORDER BY abs(size * (sum(after) - sum(before))) DESC, size DESC";
+
+static int read_segments(struct db *db, int64_t process, int64_t device, struct why *out)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(db, &stmt, segments_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, process);
+    db_bind_int(stmt, 1, device);
+    db_bind_int(stmt, 2, out->before.seq);
+    db_bind_int(stmt, 3, out->after.seq);
+    while ((err = db_step(stmt)) == DB_ROW) {
+        struct why_segments part = {db_column_int(stmt, 0), db_column_int(stmt, 1),
+                                    db_column_int(stmt, 2)};
+        out->segments_known = true;
+        out->before_reserved += db_column_int(stmt, 3);
+        out->after_reserved += db_column_int(stmt, 4);
+        if (part.before == part.after)
+            continue;
+        if (!MEM_GROW(out->segments, out->segment_cap, out->segment_count + 1)) {
+            err = ERR_NOMEM;
+            break;
+        }
+        out->segments[out->segment_count++] = part;
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+int why_read(struct db *db, int64_t process, int64_t device, const struct instant *before,
+             const struct instant *after, size_t named, struct why *out)
+{
+    *out = (struct why){.before = *before, .after = *after};
+    struct gather first = {out, false}, second = {out, true};
+    int err = living_read(db, process, device, before->seq, add_block, &first);
+    if (err == 0)
+        err = living_read(db, process, device, after->seq, add_block, &second);
+    map_clear(&out->index);
+    if (err == 0)
+        err = sort_groups(out);
+    if (err == 0)
+        err = name_groups(db, out, named);
+    if (err == 0)
+        err = read_segments(db, process, device, out);
+    return err;
+}
+
+void why_clear(struct why *why)
+{
+    for (size_t i = 0; i < why->group_count; i++) {
+        mem_free(why->groups[i].name);
+        mem_free(why->groups[i].shown);
+    }
+    for (size_t i = 0; i < why->category_count; i++)
+        mem_free(why->categories[i].name);
+    mem_free(why->groups);
+    mem_free(why->categories);
+    mem_free(why->segments);
+    map_clear(&why->index);
+    *why = (struct why){0};
+}
+
+static bool add_up(const struct why_group *groups, size_t count, const struct why *why)
+{
+    int64_t before = 0, after = 0;
+    for (size_t i = 0; i < count; i++) {
+        before += groups[i].before_bytes;
+        after += groups[i].after_bytes;
+        if (groups[i].category >= why->category_count)
+            return false;
+        if (i && magnitude(why_change(&groups[i])) > magnitude(why_change(&groups[i - 1])))
+            return false;
+    }
+    return before == why->before_bytes && after == why->after_bytes;
+}
+
+bool why_is_valid(const struct why *why)
+{
+    int64_t change = 0;
+    for (size_t i = 0; i < why->segment_count; i++)
+        change += why->segments[i].size * (why->segments[i].after - why->segments[i].before);
+    return add_up(why->groups, why->group_count, why) &&
+           add_up(why->categories, why->category_count, why) &&
+           change == why->after_reserved - why->before_reserved;
+}
