@@ -72,11 +72,41 @@ void groups_sort(struct groups *groups)
         qsort(groups->groups, groups->count, sizeof *groups->groups, by_size);
 }
 
-/* `sql` has the id as its parameter and gives name, step, kind, shown. */
-static int name_groups(struct db *db, struct groups *groups, size_t most, const char *sql)
+int site_names_prepare(struct db *db, struct db_stmt **out)
+{
+    return db_prepare(db, out,
+                      "SELECT t.text, s.text FROM site_text t"
+                      " JOIN site_short s ON s.site = t.site WHERE t.site = ?");
+}
+
+int site_names(struct db_stmt *stmt, int64_t site, char **name, char **shown)
+{
+    *name = *shown = NULL;
+    if (site == GROUP_NONE)
+        return 0;
+    db_bind_int(stmt, 0, site);
+    int err = db_step(stmt);
+    if (err == DB_ROW && (!column_copy(stmt, 0, name) || !column_copy(stmt, 1, shown)))
+        err = ERR_NOMEM;
+    db_reset(stmt);
+    return err < 0 ? err : 0;
+}
+
+int groups_name_sites(struct db *db, struct groups *groups, size_t most)
 {
     struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, sql);
+    int err = site_names_prepare(db, &stmt);
+    for (size_t i = 0; i < groups->count && i < most && err == 0; i++)
+        err = site_names(stmt, groups->groups[i].id, &groups->groups[i].name,
+                         &groups->groups[i].shown);
+    db_finalize(stmt);
+    return err;
+}
+
+int groups_name_phases(struct db *db, struct groups *groups, size_t most)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(db, &stmt, "SELECT name, step, kind FROM phase WHERE id = ?");
     for (size_t i = 0; i < groups->count && i < most && err >= 0; i++) {
         struct group *group = &groups->groups[i];
         if (group->id == GROUP_NONE)
@@ -85,31 +115,15 @@ static int name_groups(struct db *db, struct groups *groups, size_t most, const 
         err = db_step(stmt);
         if (err == DB_ROW) {
             group->step = column_known(stmt, 1);
-            if (!column_copy(stmt, 0, &group->name) || !column_copy(stmt, 2, &group->kind) ||
-                !column_copy(stmt, 3, &group->shown))
+            if (!column_copy(stmt, 0, &group->name) || !column_copy(stmt, 2, &group->kind))
                 err = ERR_NOMEM;
         }
         db_reset(stmt);
+        if (err >= 0)
+            err = phase_path(db, group->id, &group->shown);
     }
     db_finalize(stmt);
     return err < 0 ? err : 0;
-}
-
-int groups_name_sites(struct db *db, struct groups *groups, size_t most)
-{
-    return name_groups(db, groups, most,
-                       "SELECT t.text, NULL, NULL, s.text FROM site_text t"
-                       " JOIN site_short s ON s.site = t.site WHERE t.site = ?");
-}
-
-int groups_name_phases(struct db *db, struct groups *groups, size_t most)
-{
-    int err =
-        name_groups(db, groups, most, "SELECT name, step, kind, NULL FROM phase WHERE id = ?");
-    for (size_t i = 0; i < groups->count && i < most && err >= 0; i++)
-        if (groups->groups[i].id != GROUP_NONE)
-            err = phase_path(db, groups->groups[i].id, &groups->groups[i].shown);
-    return err;
 }
 
 void groups_clear(struct groups *groups)

@@ -50,6 +50,11 @@ int groups_name_phases(struct db *db, struct groups *groups, size_t most);
 void groups_clear(struct groups *groups);
 bool groups_is_valid(const struct groups *groups);
 
+/* For those who keep sites in records of their own: a statement, then the names of each site, to be
+ * freed by the caller; NULL for GROUP_NONE and for what is not there. */
+int site_names_prepare(struct db *db, struct db_stmt **out);
+int site_names(struct db_stmt *stmt, int64_t site, char **name, char **shown);
+
 /* The phase's name with those around it, "forward > encoder"; NULL if there is no such phase. To be
  * freed by the caller. */
 int phase_path(struct db *db, int64_t phase, char **out);

@@ -120,22 +120,11 @@ static int sort_groups(struct why *why)
 static int name_groups(struct db *db, struct why *why, size_t named)
 {
     struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt,
-                         "SELECT t.text, s.text FROM site_text t"
-                         " JOIN site_short s ON s.site = t.site WHERE t.site = ?");
-    for (size_t i = 0; i < why->group_count && i < named && err >= 0; i++) {
-        struct why_group *group = &why->groups[i];
-        if (group->site == GROUP_NONE)
-            continue;
-        db_bind_int(stmt, 0, group->site);
-        err = db_step(stmt);
-        if (err == DB_ROW &&
-            (!column_copy(stmt, 0, &group->name) || !column_copy(stmt, 1, &group->shown)))
-            err = ERR_NOMEM;
-        db_reset(stmt);
-    }
+    int err = site_names_prepare(db, &stmt);
+    for (size_t i = 0; i < why->group_count && i < named && err == 0; i++)
+        err = site_names(stmt, why->groups[i].site, &why->groups[i].name, &why->groups[i].shown);
     db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return err;
 }
 
 /* ---- the segments ---- */

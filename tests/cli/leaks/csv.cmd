@@ -1,0 +1,1 @@
+tidemark leaks leaks.db --format csv

@@ -1,0 +1,1 @@
+tidemark leaks train.db --keep 1 --warm-up 0

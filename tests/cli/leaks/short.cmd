@@ -1,0 +1,1 @@
+tidemark leaks train.db; tidemark leaks train.db --format csv

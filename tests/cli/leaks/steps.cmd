@@ -1,0 +1,1 @@
+tidemark leaks leaks.db --steps 3..5 --keep 3

@@ -1,0 +1,141 @@
+#include "test.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/leaks.h"
+#include "db.h"
+#include "recording.h"
+
+#define MIB(n) ((int64_t)(n)*1048576)
+
+static const struct leak_options usual = {INT64_MIN, INT64_MAX, 2, 1, SIZE_MAX};
+
+static const struct leak_site *site_of(const struct leaks *leaks, int64_t site)
+{
+    for (size_t i = 0; i < leaks->count; i++)
+        if (leaks->sites[i].site == site)
+            return &leaks->sites[i];
+    return NULL;
+}
+
+TEST(what_every_step_leaves)
+{
+    struct db *db = recording("leaks");
+    struct leaks leaks;
+    CHECK_INT(leaks_read(db, 1, 1, &usual, &leaks), 0);
+    CHECK(leaks_is_valid(&leaks));
+    CHECK_INT(leaks.first_step, 1);
+    CHECK_INT(leaks.last_step, 9);
+    CHECK_INT(leaks.window, 9);
+    CHECK_INT(leaks.count, 3); /* neither what lives into the next step nor what step 0 made */
+    const struct leak_site *site = site_of(&leaks, 1);
+    REQUIRE(site != NULL);
+    CHECK_INT(site->bytes, MIB(9));
+    CHECK_INT((int64_t)site->slope, MIB(1));
+    CHECK_INT(site->steps, 9);
+    CHECK_INT(site->sure, LEAK_SURE);
+    CHECK_STR(site->shown, "remember (leak.py:10)");
+    site = site_of(&leaks, 2);
+    REQUIRE(site != NULL);
+    CHECK_INT(site->bytes, MIB(12));
+    CHECK_INT(site->steps, 3);
+    CHECK_INT(site->sure, LEAK_PERHAPS);
+    CHECK_INT(site->first_step, 3);
+    CHECK_INT(site->last_step, 9);
+    site = site_of(&leaks, GROUP_NONE);
+    REQUIRE(site != NULL);
+    CHECK_INT(site->steps, 5);
+    CHECK_INT(site->sure, LEAK_LIKELY);
+    CHECK(site->name == NULL);
+    CHECK(site == &leaks.sites[1]);
+    CHECK_INT(leaks.sites[0].site, 1); /* the sure one, though another left more bytes */
+    CHECK_INT(leaks.bytes, MIB(21) + 5 * 1024);
+    leaks_clear(&leaks);
+    db_close(db);
+}
+
+TEST(which_steps_count)
+{
+    struct db *db = recording("leaks");
+    struct leak_options options = usual;
+    struct leaks leaks;
+    options.warm_up = 0; /* then what the first step made is left, too */
+    options.keep = 1;
+    CHECK_INT(leaks_read(db, 1, 1, &options, &leaks), 0);
+    CHECK(leaks_is_valid(&leaks));
+    CHECK_INT(leaks.window, 11);
+    CHECK_INT(site_of(&leaks, 4)->steps, 1);
+    CHECK_INT(site_of(&leaks, 4)->sure, LEAK_PERHAPS);
+    CHECK_INT(site_of(&leaks, 1)->blocks, 11);
+    CHECK(site_of(&leaks, 3) == NULL);
+    leaks_clear(&leaks);
+    options.first_step = 4;
+    options.last_step = 6;
+    CHECK_INT(leaks_read(db, 1, 1, &options, &leaks), 0);
+    CHECK_INT(leaks.window, 3);
+    CHECK_INT(site_of(&leaks, 1)->bytes, MIB(3));
+    CHECK_INT(site_of(&leaks, 1)->sure, LEAK_LIKELY); /* too short to be sure */
+    leaks_clear(&leaks);
+    options.first_step = 11;
+    options.last_step = INT64_MAX;
+    CHECK_INT(leaks_read(db, 1, 1, &options, &leaks), 0);
+    CHECK(leaks.steps_known && leaks.window == 0 && leaks.count == 0);
+    leaks_clear(&leaks);
+    db_close(db);
+}
+
+/* The last step is not over: the look is taken as the one before it ends. */
+TEST(a_step_that_has_not_ended)
+{
+    struct db *db = recording("leaks");
+    struct leaks leaks;
+    REQUIRE(db_exec(db, "UPDATE phase SET end_seq = NULL, end_ns = NULL WHERE id = 24") == 0);
+    CHECK_INT(leaks_read(db, 1, 1, &usual, &leaks), 0);
+    CHECK_INT(leaks.last_step, 8);
+    CHECK_INT(leaks.seq, 1100);
+    CHECK_INT(site_of(&leaks, 2)->steps, 2);
+    leaks_clear(&leaks);
+    REQUIRE(db_exec(db, "DELETE FROM phase WHERE step > 0") == 0);
+    CHECK_INT(leaks_read(db, 1, 1, &usual, &leaks), 0);
+    CHECK(!leaks.steps_known && leaks.window == 0);
+    leaks_clear(&leaks);
+    db_close(db);
+}
+
+/* Beside a query that looks at every block. */
+TEST(as_a_scan_of_all_blocks_says)
+{
+    static const char sql[] =
+        "SELECT count(*), sum(size), count(DISTINCT seq / 100) FROM allocation"
+        " WHERE site IS ?1 AND seq / 100 BETWEEN ?2 AND ?3 AND (free_seq < 0 OR free_seq > 1200)";
+    struct db *db = recording("leaks");
+    struct db_stmt *stmt;
+    struct leaks leaks;
+    REQUIRE(db_prepare(db, &stmt, sql) == 0);
+    for (int64_t keep = 1; keep <= 6; keep++) {
+        struct leak_options options = usual;
+        options.keep = keep;
+        CHECK_INT(leaks_read(db, 1, 1, &options, &leaks), 0);
+        for (size_t i = 0; i < leaks.count; i++) {
+            if (leaks.sites[i].site == GROUP_NONE)
+                db_bind_null(stmt, 0);
+            else
+                db_bind_int(stmt, 0, leaks.sites[i].site);
+            db_bind_int(stmt, 1, leaks.first_step);
+            db_bind_int(stmt, 2, leaks.last_step);
+            REQUIRE(db_step(stmt) == DB_ROW);
+            CHECK_INT(leaks.sites[i].blocks, db_column_int(stmt, 0));
+            CHECK_INT(leaks.sites[i].bytes, db_column_int(stmt, 1));
+            CHECK_INT(leaks.sites[i].steps, db_column_int(stmt, 2));
+            db_reset(stmt);
+        }
+        leaks_clear(&leaks);
+    }
+    db_finalize(stmt);
+    db_close(db);
+}
+
+TEST_MAIN(TEST_CASE(what_every_step_leaves), TEST_CASE(which_steps_count),
+          TEST_CASE(a_step_that_has_not_ended), TEST_CASE(as_a_scan_of_all_blocks_says))

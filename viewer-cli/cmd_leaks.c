@@ -1,0 +1,186 @@
+/*
+ * tidemark leaks: what each step leaves behind.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "analysis/leaks.h"
+#include "error.h"
+#include "human.h"
+#include "mem.h"
+#include "report.h"
+
+struct leaks_options {
+    struct report_options common;
+    int64_t keep;
+    int64_t warm_up;
+    int64_t top;
+};
+
+static const struct emit_column columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"bytes_per_step", "a step", EMIT_BYTES, 0},
+    {"bytes", "left", EMIT_BYTES, 0},
+    {"blocks", NULL, EMIT_COUNT, 0},
+    {"steps", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"window", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {NULL, "in steps", EMIT_TEXT, EMIT_PEOPLE},
+    {"sure", NULL, EMIT_TEXT, 0},
+    {"category", NULL, EMIT_TEXT, EMIT_SPARE},
+    {"first_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"last_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+};
+
+static void put_site(struct emit *emit, const struct report_scope *scope, const struct leaks *leaks,
+                     const struct leak_site *site)
+{
+    char steps[64];
+    snprintf(steps, sizeof steps, "%" PRId64 " of %" PRId64, site->steps, leaks->window);
+    emit_int(emit, scope->process.id);
+    emit_text(emit, scope->device_text);
+    emit_int(emit, (int64_t)(site->slope + 0.5));
+    emit_int(emit, site->bytes);
+    emit_int(emit, site->blocks);
+    emit_int(emit, site->steps);
+    emit_int(emit, leaks->window);
+    emit_text(emit, steps);
+    emit_text(emit, leak_sure_text(site->sure));
+    emit_text(emit, site->category);
+    emit_int(emit, site->first_step);
+    emit_int(emit, site->last_step);
+    emit_text(emit, site->name);
+    emit_text(emit, site->shown);
+    if (site->site == GROUP_NONE)
+        emit_null(emit);
+    else
+        emit_int(emit, site->site);
+    emit_text(emit, site->shown);
+}
+
+static void say_window(struct emit *emit, const struct leaks *leaks, int64_t keep)
+{
+    char bytes[HUMAN_MAX], slope[HUMAN_MAX];
+    emit_line(emit,
+              "steps %" PRId64 " to %" PRId64 " left %s: %s a step, alive at least %" PRId64
+              " step%s later",
+              leaks->first_step, leaks->last_step, human_bytes(bytes, leaks->bytes),
+              human_bytes(slope, leaks->bytes / leaks->window), keep, keep == 1 ? "" : "s");
+}
+
+static void put_sites(struct emit *emit, const struct report_scope *scope,
+                      const struct leaks *leaks, const struct leaks_options *options)
+{
+    size_t shown = leaks->count < (size_t)options->top ? leaks->count : (size_t)options->top;
+    char bytes[HUMAN_MAX], more[HUMAN_MAX];
+    int64_t rest = leaks->bytes;
+    if (emit->format == EMIT_TABLE && !leaks->count) {
+        emit_line(emit, "nothing: steps %" PRId64 " to %" PRId64 " left no block behind",
+                  leaks->first_step, leaks->last_step);
+        return;
+    }
+    if (emit->format == EMIT_TABLE) {
+        say_window(emit, leaks, options->keep);
+        EMIT_SECTION(emit, "leaks", NULL, EMIT_ROWS, columns);
+    }
+    for (size_t i = 0; i < shown; i++) {
+        rest -= leaks->sites[i].bytes;
+        put_site(emit, scope, leaks, &leaks->sites[i]);
+    }
+    if (shown < leaks->count)
+        emit_line(emit, "and %s by %s more site%s: --top shows them", human_bytes(bytes, rest),
+                  human_count(more, (int64_t)(leaks->count - shown)),
+                  leaks->count - shown == 1 ? "" : "s");
+}
+
+static int put_scope(struct report *report, const struct report_scope *scope,
+                     const struct leaks_options *options, bool *any)
+{
+    const struct option_range *steps = &options->common.steps;
+    const struct leak_options wish = {steps->first, steps->last, options->keep, options->warm_up,
+                                      (size_t)options->top};
+    struct leaks leaks;
+    int err = leaks_read(report->db, scope->process.id, scope->device, &wish, &leaks);
+    if (err == 0 && leaks.window) {
+        *any = true;
+        if (report->emit.format == EMIT_TABLE)
+            report_heading(report, "Left by the steps", scope);
+        put_sites(&report->emit, scope, &leaks, options);
+    }
+    leaks_clear(&leaks);
+    return err;
+}
+
+static int put_all(struct report *report, const struct leaks_options *options)
+{
+    bool any = false;
+    int err = 0;
+    if (report->emit.format != EMIT_TABLE)
+        EMIT_SECTION(&report->emit, "leaks", NULL, EMIT_ROWS, columns);
+    for (size_t i = 0; i < report->scope_count && err == 0; i++)
+        err = put_scope(report, &report->scopes[i], options, &any);
+    if (err == 0 && !report->scope_count)
+        report_nothing(report);
+    else if (err == 0 && !any)
+        emit_note(&report->emit,
+                  "too few steps to tell: of the complete ones the first %" PRId64
+                  " (--warm-up) and the last %" PRId64 " (--keep) do not count",
+                  options->warm_up, options->keep);
+    return err;
+}
+
+static int cmd_leaks(const struct command_call *call)
+{
+    struct leaks_options options = {.common = REPORT_OPTIONS, .keep = 2, .warm_up = 1, .top = 20};
+    struct report report;
+    char **arguments;
+    int count, code;
+
+    if (!command_parse(call, &options, &arguments, &count, &code))
+        return code;
+    code = report_begin(&report, call->command, &options.common, count ? arguments[0] : NULL);
+    mem_free(arguments);
+    if (code)
+        return code;
+    return report_end(&report, put_all(&report, &options));
+}
+
+static const struct option option_table[] = {
+    {"keep", 'k', OPT_INT, offsetof(struct leaks_options, keep), "N",
+     "a block counts that lives on for N steps (2)", NULL, 1},
+    {"warm-up", 'w', OPT_INT, offsetof(struct leaks_options, warm_up), "N",
+     "the first N steps do not count (1)", NULL, 0},
+    {"top", 'n', OPT_INT, offsetof(struct leaks_options, top), "N", "so many call sites (20)", NULL,
+     1},
+    {0},
+};
+
+const struct command command_leaks = {
+    .name = "leaks",
+    .group = COMMAND_LOOK,
+    .run = cmd_leaks,
+    .summary = "what each step leaves behind, and who asked for it",
+    .arguments = "[DATABASE]",
+    .options = option_table,
+    .report = true,
+    .most = 1,
+    .description =
+        "Blocks that were born in one step and were still alive when the last complete step ended, "
+        "some steps later, by the call that asked for them: what they come to, and how much that "
+        "is for each step that counts. The first steps make gradients, optimizer states and "
+        "caches, which stay, so they do not count; the last ones have not had the time.\n"
+        "\n"
+        "The surest come first. 'sure': left in nine of ten steps and more, of at least five; "
+        "'likely': in half of them; "
+        "'perhaps': less often, or the run is too short to tell.",
+    .examples =
+        {
+            {"tidemark leaks", "the newest recording in this folder"},
+            {"tidemark leaks run.db --steps 100..", "what steps from 100 on leave"},
+            {"tidemark leaks run.db --keep 10", "only what lives on for ten steps"},
+        },
+};
