@@ -55,20 +55,18 @@ void engine_tell(struct alloc *alloc, const struct alloc_event *event)
         alloc->observer.event(alloc->observer.self, event);
 }
 
-static void tell_block(struct alloc *alloc, enum alloc_event_kind kind, const struct block *block,
-                       bool waits)
+/* What is said of a block. Made before it completes, as its record may go then. */
+static struct alloc_event block_event(const struct alloc *alloc, enum alloc_event_kind kind,
+                                      const struct block *block, bool waits)
 {
-    if (!alloc->observer.event)
-        return;
     const struct freeset *set = set_of(alloc, block);
-    struct alloc_event event = {.kind = kind,
+    return (struct alloc_event){.kind = kind,
                                 .waits = waits,
                                 .address = block->address,
                                 .size = block->size,
                                 .requested = block->requested,
                                 .stream = set->stream,
                                 .pool = alloc->pools[set->pool].id};
-    engine_tell(alloc, &event);
 }
 
 /* A block before an unmapped one counts as large as it could become. */
@@ -162,7 +160,10 @@ static uint64_t hand_out(struct alloc *alloc, const struct search *search)
     block->uses = block->events = 0;
     blockmap_put(&alloc->map, block->address, search->block);
     count_hand_out(alloc, block, alloc->sets[search->set]->small, was_split, rest);
-    tell_block(alloc, ALLOC_EVENT_ALLOC, block, false);
+    if (alloc->observer.event) {
+        struct alloc_event event = block_event(alloc, ALLOC_EVENT_ALLOC, block, false);
+        engine_tell(alloc, &event);
+    }
     return block->address;
 }
 
@@ -195,11 +196,20 @@ void engine_complete(struct alloc *alloc, uint32_t id)
     count_complete(alloc, small, block_at(alloc, id), size, requested, &merged);
 }
 
+static void complete_and_tell(struct alloc *alloc, uint32_t id, enum alloc_event_kind kind)
+{
+    if (!alloc->observer.event) {
+        engine_complete(alloc, id);
+        return;
+    }
+    struct alloc_event event = block_event(alloc, kind, block_at(alloc, id), false);
+    engine_complete(alloc, id);
+    engine_tell(alloc, &event);
+}
+
 void engine_complete_waited(struct alloc *alloc, uint32_t id)
 {
-    struct block was = *block_at(alloc, id);
-    engine_complete(alloc, id);
-    tell_block(alloc, ALLOC_EVENT_IDLE, &was, false);
+    complete_and_tell(alloc, id, ALLOC_EVENT_IDLE);
 }
 
 void engine_give(struct alloc *alloc, uint32_t id, bool waits)
@@ -212,13 +222,12 @@ void engine_give(struct alloc *alloc, uint32_t id, bool waits)
     if (block->size >= alloc->config.max_split_size)
         stat_down(&alloc->counters.oversize_allocations, 1);
     block->state = BLOCK_AWAITING;
-    if (waits) {
-        tell_block(alloc, ALLOC_EVENT_FREE, block, true);
-        return;
+    if (!waits) {
+        complete_and_tell(alloc, id, ALLOC_EVENT_FREE);
+    } else if (alloc->observer.event) {
+        struct alloc_event event = block_event(alloc, ALLOC_EVENT_FREE, block, true);
+        engine_tell(alloc, &event);
     }
-    struct block was = *block;
-    engine_complete(alloc, id);
-    tell_block(alloc, ALLOC_EVENT_FREE, &was, false);
 }
 
 /* ---- public: blocks ---- */

@@ -11,6 +11,7 @@
 #ifndef TIDEMARK_ALLOCATOR_BLOCKMAP_H
 #define TIDEMARK_ALLOCATOR_BLOCKMAP_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,10 +30,56 @@ struct blockmap { /* all zero is an empty map */
 
 void blockmap_clear(struct blockmap *map);
 bool blockmap_reserve(struct blockmap *map, uint32_t more); /* room for so many puts */
-/* The address must not be in it, and there must be room. */
-void blockmap_put(struct blockmap *map, uint64_t address, uint32_t block);
-uint32_t blockmap_get(const struct blockmap *map, const struct block *blocks, uint64_t address);
 void blockmap_remove(struct blockmap *map, uint64_t address, uint32_t block); /* which is there */
 bool blockmap_is_valid(const struct blockmap *map, const struct block *blocks);
+
+/* ---- what every request and every free goes through: inline ---- */
+
+static inline uint32_t blockmap_hash(uint64_t address)
+{
+    return (uint32_t)(((address >> 9) * 0x9e3779b97f4a7c15ull) >> 32);
+}
+
+static inline uint32_t blockmap_mask(const struct blockmap *map)
+{
+    return (uint32_t)((UINT64_C(1) << map->bits) - 1);
+}
+
+static inline uint32_t blockmap_home(const struct blockmap *map, uint32_t hash)
+{
+    return hash >> (32 - map->bits);
+}
+
+/* The address must not be in it, and there must be room. */
+static inline void blockmap_place(struct blockmap *map, struct blockmap_entry entry)
+{
+    uint32_t mask = blockmap_mask(map), at = blockmap_home(map, entry.hash);
+    while (map->entries[at].block)
+        at = (at + 1) & mask;
+    map->entries[at] = entry;
+    map->count++;
+}
+
+static inline void blockmap_put(struct blockmap *map, uint64_t address, uint32_t block)
+{
+    assert(map->bits && map->count < UINT64_C(1) << map->bits >> 1);
+    blockmap_place(map, (struct blockmap_entry){blockmap_hash(address), block});
+}
+
+/* 0 = it is not there. */
+static inline uint32_t blockmap_get(const struct blockmap *map, const struct block *blocks,
+                                    uint64_t address)
+{
+    if (!map->bits)
+        return 0;
+    uint32_t hash = blockmap_hash(address), mask = blockmap_mask(map);
+    for (uint32_t at = blockmap_home(map, hash);; at = (at + 1) & mask) {
+        const struct blockmap_entry *entry = &map->entries[at];
+        if (!entry->block)
+            return 0;
+        if (entry->hash == hash && blocks[entry->block].address == address)
+            return entry->block;
+    }
+}
 
 #endif

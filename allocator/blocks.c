@@ -64,20 +64,14 @@ static uint32_t take_record(struct alloc *alloc)
     return id;
 }
 
-uint32_t block_new(struct alloc *alloc, uint32_t segment, uint64_t address, uint64_t size)
+uint32_t block_new(struct alloc *alloc, const struct block *like)
 {
-    uint32_t id = take_record(alloc);
-    const struct segment *of = &alloc->segments[segment];
-    struct block *block = block_at(alloc, id);
-    *block = (struct block){
-        .address = address,
-        .size = size,
-        .set = of->set,
-        .segment = segment,
-        .priority = block->priority,
-        .state = BLOCK_TAKEN,
-        .expandable = of->page != 0,
-    };
+    uint32_t id = take_record(alloc), priority = alloc->blocks[id].priority;
+    struct block *block = &alloc->blocks[id];
+    *block = *like;
+    block->priority = priority;
+    block->state = BLOCK_TAKEN;
+    block->deferred = false;
     return id;
 }
 
@@ -94,10 +88,11 @@ uint32_t block_cut(struct alloc *alloc, uint32_t id, uint64_t size)
 {
     struct block *front = block_at(alloc, id);
     assert(size && size < front->size);
-    uint32_t rest_id = block_new(alloc, front->segment, front->address + size, front->size - size);
+    uint32_t rest_id = block_new(alloc, front);
     struct block *rest = block_at(alloc, rest_id);
+    rest->address += size;
+    rest->size -= size;
     rest->prev = id;
-    rest->next = front->next;
     if (rest->next)
         block_at(alloc, rest->next)->prev = rest_id;
     front->next = rest_id;
@@ -133,7 +128,7 @@ void block_remove_unmapped(struct alloc *alloc, uint32_t id)
 {
     struct block *block = block_at(alloc, id);
     assert(block->state == BLOCK_UNMAPPED);
-    tree_remove(alloc->blocks, &set_of(alloc, block)->unmapped, id, TREE_BY_ADDRESS);
+    tree_remove(alloc->blocks, &set_of(alloc, block)->unmapped, id);
     block->state = BLOCK_TAKEN;
 }
 
@@ -199,7 +194,14 @@ uint32_t segment_new(struct alloc *alloc, const struct segment *like)
         number = (uint32_t)alloc->segment_count++;
     struct segment *segment = &alloc->segments[number];
     *segment = *like;
-    segment->head = block_new(alloc, number, like->address, like->size);
+    struct block whole = {
+        .address = like->address,
+        .size = like->size,
+        .set = like->set,
+        .segment = number,
+        .expandable = like->page != 0,
+    };
+    segment->head = block_new(alloc, &whole);
     alloc->pools[alloc->sets[like->set]->pool].segments++;
     return number;
 }

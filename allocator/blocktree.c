@@ -18,21 +18,28 @@ static inline bool is_before(const struct block *block, uint64_t size, uint64_t 
 void tree_insert(struct block *blocks, uint32_t *root, uint32_t id, enum tree_order order)
 {
     struct block *node = &blocks[id];
-    uint32_t *link = root;
+    uint32_t *link = root, parent = 0;
     while (*link && blocks[*link].priority >= node->priority) {
         struct block *above = &blocks[*link];
+        parent = *link;
         link = is_before(above, node->size, node->address, order) ? &above->right : &above->left;
     }
     uint32_t rest = *link, *before = &node->left, *behind = &node->right;
+    uint32_t above_before = id, above_behind = id;
     *link = id;
+    node->parent = parent;
     while (rest) {
         struct block *block = &blocks[rest];
         if (is_before(block, node->size, node->address, order)) {
             *before = rest;
+            block->parent = above_before;
+            above_before = rest;
             before = &block->right;
             rest = *before;
         } else {
             *behind = rest;
+            block->parent = above_behind;
+            above_behind = rest;
             behind = &block->left;
             rest = *behind;
         }
@@ -40,27 +47,28 @@ void tree_insert(struct block *blocks, uint32_t *root, uint32_t id, enum tree_or
     *before = *behind = 0;
 }
 
-void tree_remove(struct block *blocks, uint32_t *root, uint32_t id, enum tree_order order)
+/* Its two subtrees become one in its place. */
+void tree_remove(struct block *blocks, uint32_t *root, uint32_t id)
 {
-    const struct block *node = &blocks[id];
+    uint32_t left = blocks[id].left, right = blocks[id].right, parent = blocks[id].parent;
     uint32_t *link = root;
-    while (*link != id) {
-        struct block *above = &blocks[*link];
-        link = is_before(above, node->size, node->address, order) ? &above->right : &above->left;
-    }
-    uint32_t left = node->left, right = node->right;
+    if (parent)
+        link = blocks[parent].left == id ? &blocks[parent].left : &blocks[parent].right;
     while (left && right) {
-        if (blocks[left].priority >= blocks[right].priority) {
-            *link = left;
-            link = &blocks[left].right;
+        bool left_above = blocks[left].priority >= blocks[right].priority;
+        uint32_t above = left_above ? left : right;
+        *link = above;
+        blocks[above].parent = parent;
+        parent = above;
+        link = left_above ? &blocks[above].right : &blocks[above].left;
+        if (left_above)
             left = *link;
-        } else {
-            *link = right;
-            link = &blocks[right].left;
+        else
             right = *link;
-        }
     }
     *link = left ? left : right;
+    if (*link)
+        blocks[*link].parent = parent;
 }
 
 uint32_t tree_find(const struct block *blocks, uint32_t root, uint64_t size, uint64_t address,
@@ -109,18 +117,18 @@ uint32_t tree_last(const struct block *blocks, uint32_t root)
     return root;
 }
 
-static bool children_are_valid(const struct block *blocks, const struct block *block,
-                               enum tree_order order)
+static bool children_are_valid(const struct block *blocks, uint32_t id, enum tree_order order)
 {
+    const struct block *block = &blocks[id];
     if (block->left) {
         const struct block *left = &blocks[block->left];
-        if (left->priority > block->priority ||
+        if (left->parent != id || left->priority > block->priority ||
             !is_before(left, block->size, block->address, order))
             return false;
     }
     if (block->right) {
         const struct block *right = &blocks[block->right];
-        if (right->priority > block->priority ||
+        if (right->parent != id || right->priority > block->priority ||
             !is_before(block, right->size, right->address, order))
             return false;
     }
@@ -134,11 +142,13 @@ bool tree_is_valid(const struct block *blocks, uint32_t root, enum tree_order or
 {
     *count = 0;
     const struct block *last = NULL;
+    if (root && blocks[root].parent)
+        return false;
     for (uint32_t id = tree_first(blocks, root); id;) {
         const struct block *block = &blocks[id];
         if (last && !is_before(last, block->size, block->address, order))
             return false;
-        if (!children_are_valid(blocks, block, order))
+        if (!children_are_valid(blocks, id, order))
             return false;
         last = block;
         ++*count;

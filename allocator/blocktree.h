@@ -3,7 +3,8 @@
  * records themselves, so that nothing is allocated. A record's priority is random and its own.
  *
  * Invariants of a tree: in order of (size, address), or of addresses alone; no record has a higher
- * priority than the one above it.
+ * priority than the one above it; each knows the one above it, so that it is taken out without a
+ * search.
  */
 #ifndef TIDEMARK_ALLOCATOR_BLOCKTREE_H
 #define TIDEMARK_ALLOCATOR_BLOCKTREE_H
@@ -40,9 +41,12 @@ struct block {
     uint32_t set;
     uint32_t segment;
     uint32_t priority;
-    uint32_t deferred_next; /* awaiting and on the list of deferred ones */
-    uint8_t state;          /* enum block_state */
-    bool expandable;        /* its segment is */
+    union {
+        uint32_t parent;        /* free, unmapped: in its tree; 0 = it is the root */
+        uint32_t deferred_next; /* awaiting and on the list of deferred ones */
+    };
+    uint8_t state;   /* enum block_state */
+    bool expandable; /* its segment is */
     bool deferred;
 };
 
@@ -51,7 +55,7 @@ _Static_assert(sizeof(struct block) == 64, "a block is one cache line");
 enum tree_order { TREE_BY_SIZE, TREE_BY_ADDRESS };
 
 void tree_insert(struct block *blocks, uint32_t *root, uint32_t id, enum tree_order order);
-void tree_remove(struct block *blocks, uint32_t *root, uint32_t id, enum tree_order order);
+void tree_remove(struct block *blocks, uint32_t *root, uint32_t id);
 /* The first one not before, and the last one before (size, address); 0 = none. */
 uint32_t tree_find(const struct block *blocks, uint32_t root, uint64_t size, uint64_t address,
                    enum tree_order order);

@@ -146,8 +146,8 @@ static inline uint64_t round_up(uint64_t bytes, uint64_t step)
 
 /* ---- blocks.c ---- */
 bool blocks_reserve(struct alloc *alloc, uint32_t count);
-/* From reserved room: a block of that set and segment, in no list yet. */
-uint32_t block_new(struct alloc *alloc, uint32_t segment, uint64_t address, uint64_t size);
+/* From reserved room: a block like that one, in no set yet. */
+uint32_t block_new(struct alloc *alloc, const struct block *like);
 void block_recycle(struct alloc *alloc, uint32_t id);
 /* Cuts `id` after `size` bytes; the record of the rest, linked behind it, in no set. */
 uint32_t block_cut(struct alloc *alloc, uint32_t id, uint64_t size);

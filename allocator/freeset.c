@@ -24,7 +24,7 @@ void freeset_insert(struct freeset *set, struct block *blocks, uint32_t id)
 void freeset_remove(struct freeset *set, struct block *blocks, uint32_t id)
 {
     unsigned bin = bin_of(blocks[id].size);
-    tree_remove(blocks, &set->roots[bin], id, TREE_BY_SIZE);
+    tree_remove(blocks, &set->roots[bin], id);
     if (set->roots[bin])
         return;
     set->words[bin / 64] &= ~(UINT64_C(1) << bin % 64);
