@@ -135,24 +135,36 @@ static bool children_are_valid(const struct block *blocks, uint32_t id, enum tre
     return true;
 }
 
-/* In order by searching for the successor: the order is checked along the way, and no stack is
- * needed. Children against parents: that the heap order holds. */
+/* The one behind it, by the links alone. */
+static uint32_t successor(const struct block *blocks, uint32_t id)
+{
+    if (blocks[id].right)
+        return tree_first(blocks, blocks[id].right);
+    while (blocks[id].parent && blocks[blocks[id].parent].right == id)
+        id = blocks[id].parent;
+    return blocks[id].parent;
+}
+
+static bool hangs_there(const struct block *blocks, uint32_t id, uint32_t root)
+{
+    uint32_t parent = blocks[id].parent;
+    return parent ? blocks[parent].left == id || blocks[parent].right == id : id == root;
+}
+
+/* Each against the one before it, the one above it and its children. */
 bool tree_is_valid(const struct block *blocks, uint32_t root, enum tree_order order,
                    uint64_t *count)
 {
     *count = 0;
     const struct block *last = NULL;
-    if (root && blocks[root].parent)
-        return false;
-    for (uint32_t id = tree_first(blocks, root); id;) {
+    for (uint32_t id = tree_first(blocks, root); id; id = successor(blocks, id)) {
         const struct block *block = &blocks[id];
         if (last && !is_before(last, block->size, block->address, order))
             return false;
-        if (!children_are_valid(blocks, id, order))
+        if (!hangs_there(blocks, id, root) || !children_are_valid(blocks, id, order))
             return false;
         last = block;
         ++*count;
-        id = tree_find(blocks, root, block->size, block->address + 1, order);
     }
     return true;
 }

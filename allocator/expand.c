@@ -96,6 +96,8 @@ static int new_segment(struct alloc *alloc, const struct search *search, uint32_
     err = device->reserve(device->self, like.size, search->stream, &like.address);
     if (err != BASE_OK)
         return err;
+    if (device->pages)
+        device->pages(device->self, like.address, like.size, like.page);
     *id = alloc->segments[segment_new(alloc, &like)].head;
     block_insert_unmapped(alloc, *id);
     return BASE_OK;
