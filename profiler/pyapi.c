@@ -27,6 +27,10 @@ EXPORT void tidemark_py_hold(uint32_t list);
 EXPORT void tidemark_py_phase(int begins, uint32_t name, int failed);
 EXPORT void tidemark_py_step(uint64_t number);
 EXPORT void tidemark_py_mark(uint32_t name, int64_t value);
+EXPORT uint32_t tidemark_py_pool(int32_t kind, int32_t index, uint64_t pool);
+EXPORT void tidemark_py_history(uint32_t action, uint32_t heap, uint64_t addr, uint64_t bytes,
+                                uint64_t ns);
+EXPORT void tidemark_py_setting(const char *text);
 EXPORT void tidemark_py_note(const char *text, int why_not);
 EXPORT int tidemark_py_watch(void);
 EXPORT uint32_t tidemark_py_watched(struct watched *out, uint32_t max);
@@ -136,6 +140,37 @@ void tidemark_py_mark(uint32_t name, int64_t value)
     if (!live())
         return;
     struct event event = {.kind = EVENT_MARK, .name = name, .a = (uint64_t)value};
+    guest_emit(&event);
+}
+
+/* The heap of a device and a pool, without a stream. */
+uint32_t tidemark_py_pool(int32_t kind, int32_t index, uint64_t pool)
+{
+    struct arena_heap heap = {.device_kind = kind, .device_index = index, .pool = pool};
+    return live() ? intern(ARENA_HEAP, &heap, sizeof heap) & EVENT_MAX_HEAP : 0;
+}
+
+void tidemark_py_history(uint32_t action, uint32_t heap, uint64_t addr, uint64_t bytes, uint64_t ns)
+{
+    if (!live())
+        return;
+    struct event event = {
+        .kind = EVENT_HISTORY,
+        .heap = heap & EVENT_MAX_HEAP,
+        .addr = addr,
+        .size = bytes,
+        .a = ns,
+        .b = action,
+    };
+    guest_emit(&event);
+}
+
+void tidemark_py_setting(const char *text)
+{
+    if (!live())
+        return;
+    struct event event = {
+        .kind = EVENT_MARK, .flags = EVENT_F_SETTING, .name = intern_string(text)};
     guest_emit(&event);
 }
 

@@ -15,7 +15,7 @@ struct word {
     bool before_old; /* the old value follows behind a colon */
     const char *old; /* "" if there was none */
 };
-#define WORDS 6
+#define WORDS 7
 
 static void list_words(const struct launch_words *from, struct word words[WORDS])
 {
@@ -28,6 +28,7 @@ static void list_words(const struct launch_words *from, struct word words[WORDS]
         {"ASAN_OPTIONS", from->guest ? "verify_asan_link_order=0" : NULL, true, ""},
         {"TIDEMARK_STACKS", from->no_stacks ? "0" : NULL, false, ""},
         {"TIDEMARK_PHASES", from->no_phases ? "off" : NULL, false, ""},
+        {"TIDEMARK_HISTORY", from->history ? "1" : NULL, false, ""},
     };
     memcpy(words, all, sizeof all);
 }

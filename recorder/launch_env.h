@@ -13,6 +13,7 @@ struct launch_words {
     const char *python; /* folder put before what PYTHONPATH has; NULL: there is no helper */
     bool no_stacks;
     bool no_phases;
+    bool history;
 };
 
 /* `environ` with the words in place of older ones of these names. One block for mem_free; NULL

@@ -199,6 +199,7 @@ static struct launch_words words_for(const struct recording *recording)
         .python = options->python,
         .no_stacks = options->no_stacks,
         .no_phases = options->no_phases,
+        .history = options->history,
     };
 }
 

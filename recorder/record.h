@@ -30,6 +30,7 @@ struct record_options {
     const char *python; /* folder of the Python helper; NULL: there is none */
     bool no_stacks;     /* blocks of Python programs without call stacks */
     bool no_phases;     /* no phases and no tags of PyTorch */
+    bool history;       /* what the history of PyTorch's CUDA allocator adds */
     const char *const *argv;
     const char *command; /* how the user called us, for the database; NULL: argv */
     /* A warning while the program runs; NULL: they are in the summary only. */

@@ -18,6 +18,7 @@ struct record_command {
     int wait; /* index into waits */
     bool no_stacks;
     int phases; /* index into phase_choices */
+    bool history;
 };
 
 static const char *const phase_choices[] = {"auto", "off", NULL};
@@ -60,6 +61,7 @@ static int cmd_record(const struct command_call *call)
         .python = found && guest_path_python(guest, python, sizeof python) == 0 ? python : NULL,
         .no_stacks = options.no_stacks,
         .no_phases = options.phases == 1,
+        .history = options.history,
         .argv = (const char *const *)arguments,
         .warn = warn,
     };
@@ -83,6 +85,11 @@ static const struct option option_table[] = {
      "and backward (the default);\n"
      "off: only the phases that the program reports itself",
      phase_choices, 0},
+    {"history", 0, OPT_FLAG, offsetof(struct record_command, history), NULL,
+     "turn on the history that PyTorch's CUDA allocator keeps\n"
+     "of itself, and add what it tells: the bytes asked for,\n"
+     "segments, blocks that waited for a stream",
+     NULL, 0},
     {0},
 };
 

@@ -29,7 +29,7 @@ static void check_word(char *const *list, const char *name, const char *want)
     CHECK_INT(times, want ? 1 : 0);
 }
 
-static const struct launch_words usual = {"/g.so", "a-socket", "/helper", false, false};
+static const struct launch_words usual = {"/g.so", "a-socket", "/helper", false, false, false};
 
 TEST(words_come_into_an_empty_environment)
 {
@@ -42,6 +42,7 @@ TEST(words_come_into_an_empty_environment)
     check_word(list, "ASAN_OPTIONS", "verify_asan_link_order=0");
     check_word(list, "TIDEMARK_STACKS", NULL);
     check_word(list, "TIDEMARK_PHASES", NULL);
+    check_word(list, "TIDEMARK_HISTORY", NULL);
     mem_free(list);
 }
 
@@ -79,19 +80,21 @@ TEST(an_empty_old_value_leaves_no_colon)
 TEST(a_recording_inside_a_recording_has_its_own_words)
 {
     char socket[] = HELLO_ENV "=older", stacks[] = "TIDEMARK_STACKS=0";
-    char phases[] = "TIDEMARK_PHASES=off";
-    char *old[] = {socket, stacks, phases, NULL};
+    char phases[] = "TIDEMARK_PHASES=off", history[] = "TIDEMARK_HISTORY=1";
+    char *old[] = {socket, stacks, phases, history, NULL};
     char **list = launch_env(old, &usual);
     REQUIRE(list != NULL);
     check_word(list, HELLO_ENV, "a-socket");
     check_word(list, "TIDEMARK_STACKS", NULL);
     check_word(list, "TIDEMARK_PHASES", NULL);
+    check_word(list, "TIDEMARK_HISTORY", NULL);
     mem_free(list);
-    struct launch_words plain = {"/g.so", "a-socket", NULL, true, true};
+    struct launch_words plain = {"/g.so", "a-socket", NULL, true, true, true};
     list = launch_env(old, &plain);
     REQUIRE(list != NULL);
     check_word(list, "TIDEMARK_STACKS", "0");
     check_word(list, "TIDEMARK_PHASES", "off");
+    check_word(list, "TIDEMARK_HISTORY", "1");
     check_word(list, "PYTHONPATH", NULL);
     mem_free(list);
 }
@@ -100,7 +103,7 @@ TEST(without_a_helper_pythonpath_is_left_alone)
 {
     char path[] = "PYTHONPATH=mine";
     char *old[] = {path, NULL};
-    struct launch_words plain = {"/g.so", "a-socket", NULL, false, false};
+    struct launch_words plain = {"/g.so", "a-socket", NULL, false, false, false};
     char **list = launch_env(old, &plain);
     REQUIRE(list != NULL);
     check_word(list, "PYTHONPATH", "mine");

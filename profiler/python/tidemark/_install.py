@@ -16,15 +16,33 @@ def install():
     if library is None:
         return
     library.attach(_native.VERSION, 1)
+    torch = sys.modules["torch"]
+    installer = install_marks(torch, library)
+    try:
+        from tidemark import _history
+
+        _history.install(torch, library, installer)
+    except Exception as error:
+        note_misfit(library, "allocator settings", error)
+
+
+def install_marks(torch, library):
+    """Who does the marks, or None."""
     if os.environ.get("TIDEMARK_PHASES") == "off":
         library.note(b"phases: turned off", 1)
-        return
+        return None
     try:
         from tidemark import _marks
 
-        installer = _marks.Installer(sys.modules["torch"], library)
+        installer = _marks.Installer(torch, library)
         installer.run()
         library.note(b"phases", 0)
+        return installer
     except Exception as error:
-        text = "phases: the helper does not fit this torch: %s: %s" % (type(error).__name__, error)
-        library.note(text.encode("utf-8", "replace"), 1)
+        note_misfit(library, "phases", error)
+        return None
+
+
+def note_misfit(library, what, error):
+    text = "%s: the helper does not fit this torch: %s: %s" % (what, type(error).__name__, error)
+    library.note(text.encode("utf-8", "replace"), 1)

@@ -151,6 +151,7 @@ class Installer(object):
         self.tensor = torch.Tensor
         self.codes = []  # of wrappers: torch.compile is to leave their frames alone
         self.skipped = False
+        self.stepped = None  # called after each step of an optimizer
 
     def wrapper_made(self, wrapper):
         self.codes.append(wrapper.__code__)
@@ -295,6 +296,8 @@ class Installer(object):
         self.marks.stepping.discard(id(optimizer))
         self.marks.pop(mark, 0, failed)
         self.after_step(optimizer, closure)
+        if self.stepped is not None:
+            self.stepped()
 
     def wrap_step(self, owner):
         """The class attribute, once: torch has put its own layer on it before, and knows by the
