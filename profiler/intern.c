@@ -53,7 +53,12 @@ static bool same(const struct entry *entry, uint32_t kind, const void *payload, 
            memcmp(record + sizeof header, payload, bytes) == 0;
 }
 
-static uint32_t find(struct table *in, uint64_t hash, uint32_t kind, const void *payload,
+static uint64_t place(uint32_t number, uint64_t at)
+{
+    return number | at << 32;
+}
+
+static uint64_t find(struct table *in, uint64_t hash, uint32_t kind, const void *payload,
                      size_t bytes)
 {
     if (!in)
@@ -63,7 +68,7 @@ static uint32_t find(struct table *in, uint64_t hash, uint32_t kind, const void 
         if (seen == 0)
             return 0;
         if (seen == hash && same(&in->entries[at], kind, payload, bytes))
-            return in->entries[at].number;
+            return place(in->entries[at].number, in->entries[at].at);
     }
 }
 
@@ -107,30 +112,50 @@ static struct table *with_room(void)
     return bigger;
 }
 
-static uint32_t define(uint64_t hash, enum arena_kind kind, const void *payload, size_t bytes)
+static uint64_t define(uint64_t hash, enum arena_kind kind, const void *payload, size_t bytes)
 {
     uint64_t offset = 0;
     struct table *in = with_room();
-    uint32_t number = find(in, hash, kind, payload, bytes); /* another thread was first */
-    if (number)
-        return number;
-    number = arena_append(guest.ring, kind, payload, bytes, &offset);
+    uint64_t known = find(in, hash, kind, payload, bytes); /* another thread was first */
+    if (known)
+        return known;
+    uint32_t number = arena_append(guest.ring, kind, payload, bytes, &offset);
     if (number && in)
         enter(in, hash, number, (uint32_t)(offset / 8));
-    return number;
+    return place(number, number ? offset / 8 : 0);
+}
+
+uint64_t intern_place(enum arena_kind kind, const void *payload, size_t bytes)
+{
+    uint64_t hash = hash_of(kind, payload, bytes);
+    struct table *in = atomic_load_explicit(&table, memory_order_acquire);
+    uint64_t known = find(in, hash, kind, payload, bytes);
+    struct arena_hold hold;
+    if (known || !arena_lock(guest.ring, &hold))
+        return known;
+    known = define(hash, kind, payload, bytes);
+    arena_unlock(guest.ring, &hold);
+    return known;
 }
 
 uint32_t intern(enum arena_kind kind, const void *payload, size_t bytes)
 {
-    uint64_t hash = hash_of(kind, payload, bytes);
-    struct table *in = atomic_load_explicit(&table, memory_order_acquire);
-    uint32_t number = find(in, hash, kind, payload, bytes);
-    struct arena_hold hold;
-    if (number || !arena_lock(guest.ring, &hold))
-        return number;
-    number = define(hash, kind, payload, bytes);
-    arena_unlock(guest.ring, &hold);
-    return number;
+    return (uint32_t)intern_place(kind, payload, bytes);
+}
+
+uint32_t intern_frames_of(uint64_t site, uint32_t *frames, uint32_t max)
+{
+    const char *record = arena_base(guest.ring) + (site >> 32) * 8;
+    struct arena_record header;
+    if (site >> 32 == 0)
+        return 0;
+    memcpy(&header, record, sizeof header);
+    uint32_t count = header.bytes / (uint32_t)sizeof *frames;
+    if (header.kind != ARENA_SITE)
+        return 0;
+    count = count < max ? count : max;
+    memcpy(frames, record + sizeof header, count * sizeof *frames);
+    return count;
 }
 
 uint32_t intern_string(const char *text)

@@ -55,7 +55,7 @@ bool pyframes_api_find(struct pyframes_api *api)
 {
     struct pyframes_symbol found[SYMBOLS];
     for (int i = 0; i < SYMBOLS; i++)
-        found[i] = (struct pyframes_symbol){names[i], NULL};
+        found[i] = (struct pyframes_symbol){.name = names[i]};
     pyframes_find(found, SYMBOLS);
     TAKE(version, VERSION);
     TAKE(this_state, THIS_STATE);

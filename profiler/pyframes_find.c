@@ -54,7 +54,7 @@ static uint32_t hash_of(const char *name)
     return hash;
 }
 
-static void *lookup(const struct object *object, const char *name)
+static const ElfW(Sym) * lookup(const struct object *object, const char *name)
 {
     uint32_t buckets = object->hash[0], first = object->hash[1], blooms = object->hash[2];
     const uint64_t *bloom = (const uint64_t *)(const void *)(object->hash + 4);
@@ -70,7 +70,7 @@ static void *lookup(const struct object *object, const char *name)
         const ElfW(Sym) *symbol = &object->symbols[i];
         if ((chain[i - first] | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
             strcmp(object->strings + symbol->st_name, name) == 0)
-            return (void *)(object->base + symbol->st_value);
+            return symbol;
         if (chain[i - first] & 1)
             break;
     }
@@ -84,9 +84,14 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *argument)
     (void)size;
     if (!read_object(info, &object))
         return 0;
-    for (size_t i = 0; i < search->count; i++)
-        if (!search->symbols[i].address)
-            search->symbols[i].address = lookup(&object, search->symbols[i].name);
+    for (size_t i = 0; i < search->count; i++) {
+        struct pyframes_symbol *wanted = &search->symbols[i];
+        const ElfW(Sym) *symbol = wanted->address ? NULL : lookup(&object, wanted->name);
+        if (!symbol)
+            continue;
+        wanted->address = (void *)(object.base + symbol->st_value);
+        wanted->bytes = symbol->st_size;
+    }
     return 0;
 }
 

@@ -79,6 +79,27 @@ TEST(a_full_arena_gives_zero_for_new_names_only)
     CHECK_INT(intern_string("first"), first);
 }
 
+TEST(a_place_leads_back_to_the_frames)
+{
+    enum { FRAMES = 20 };
+    uint32_t frames[FRAMES], got[FRAMES + 1];
+    begin_recording(6, 1 << 16);
+    intern_string("what comes before");
+    for (uint32_t i = 0; i < FRAMES; i++)
+        frames[i] = 1000 + i;
+    uint64_t site = intern_place(ARENA_SITE, frames, sizeof frames);
+    uint64_t string = intern_place(ARENA_STRING, "text", 4);
+    CHECK(site >> 32 != 0);
+    CHECK(intern_place(ARENA_SITE, frames, sizeof frames) == site); /* found, not defined */
+    CHECK_INT(intern(ARENA_SITE, frames, sizeof frames), (uint32_t)site);
+    CHECK_INT(intern_frames_of(site, got, FRAMES + 1), FRAMES);
+    CHECK(memcmp(got, frames, sizeof frames) == 0);
+    CHECK_INT(intern_frames_of(site, got, 3), 3);
+    CHECK_INT(got[2], 1002);
+    CHECK_INT(intern_frames_of((uint32_t)site, got, FRAMES), 0); /* a number alone */
+    CHECK_INT(intern_frames_of(string, got, FRAMES), 0);
+}
+
 enum { THREADS = 4, NAMES = 3000 };
 
 struct naming {
@@ -115,4 +136,4 @@ TEST_MAIN(TEST_CASE(equal_strings_have_one_number), TEST_CASE(kinds_do_not_mix),
           TEST_CASE(a_site_is_a_frame_of_two_strings),
           TEST_CASE(a_hundred_thousand_names_keep_their_numbers),
           TEST_CASE(a_full_arena_gives_zero_for_new_names_only),
-          TEST_CASE(threads_agree_on_numbers))
+          TEST_CASE(a_place_leads_back_to_the_frames), TEST_CASE(threads_agree_on_numbers))

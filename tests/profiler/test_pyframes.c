@@ -23,10 +23,11 @@ TEST(without_python_there_is_no_site)
 TEST(symbols_are_found_in_loaded_objects)
 {
     struct pyframes_symbol symbols[] = {
-        {"puts", NULL}, {"no_such_symbol_anywhere", NULL}, {"strtol", NULL}, {"", NULL}};
+        {.name = "puts"}, {.name = "no_such_symbol_anywhere"}, {.name = "strtol"}, {.name = ""}};
     pyframes_find(symbols, sizeof symbols / sizeof *symbols);
     CHECK(symbols[1].address == NULL && symbols[3].address == NULL);
     REQUIRE(symbols[0].address != NULL && symbols[2].address != NULL);
+    CHECK(symbols[0].bytes > 0 && symbols[1].bytes == 0);
     long (*number)(const char *, char **, int);
     memcpy(&number, &symbols[2].address, sizeof number);
     CHECK_INT(number("77", NULL, 8), 63);
