@@ -12,6 +12,7 @@
 #include "notes.h"
 #include "pyboot.h"
 #include "torch_hook.h"
+#include "torch_site.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define PYAPI_VERSION 1u
@@ -21,6 +22,8 @@ EXPORT uint32_t tidemark_py_string(const char *text);
 EXPORT uint32_t tidemark_py_heap(int32_t kind, int32_t index);
 EXPORT void tidemark_py_enter(uint32_t mark, uint64_t identity, uint64_t flags, uint32_t name);
 EXPORT void tidemark_py_exit(uint32_t mark, uint64_t identity, uint64_t flags, int failed);
+EXPORT void tidemark_py_backward(int begins);
+EXPORT void tidemark_py_forked(void);
 EXPORT void tidemark_py_tag(uint64_t place, uint64_t addr, uint64_t bytes, uint32_t heap,
                             uint32_t category, uint32_t name);
 EXPORT void tidemark_py_hold(uint32_t list);
@@ -86,6 +89,22 @@ void tidemark_py_exit(uint32_t mark, uint64_t identity, uint64_t flags, int fail
         .b = flags,
     };
     guest_emit(&event);
+}
+
+/* Of each backward call, also of those that are no marks because they nest. */
+void tidemark_py_backward(int begins)
+{
+    if (!torch_hook_has_stacks() || !live())
+        return;
+    if (begins)
+        torch_backward_begin();
+    else
+        torch_backward_end();
+}
+
+void tidemark_py_forked(void)
+{
+    torch_backward_forget();
 }
 
 /* `place`: list << 32 | place + 1, or 0 for a tag that holds at once. */

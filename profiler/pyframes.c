@@ -52,11 +52,12 @@ static bool is_helper(const struct pyframes_frame *read)
            memcmp(text + at - 1, mark, sizeof mark - 1) == 0;
 }
 
-/* The number of the stack; 0 with *known false if it could not be stored. */
-static uint32_t intern_stack(const struct pyframes_frame *frames, int count, bool *known)
+/* The place of the stack; 0 with *known false if it could not be stored. */
+static uint64_t intern_stack(const struct pyframes_frame *frames, int count, bool *known)
 {
     uint32_t numbers[ARENA_MAX_DEPTH];
-    uint32_t shown = 0, site = 0;
+    uint32_t shown = 0;
+    uint64_t site = 0;
     *known = true;
     for (int i = 0; i < count && *known; i++) {
         if (frames[i].hidden || is_helper(&frames[i]))
@@ -65,10 +66,21 @@ static uint32_t intern_stack(const struct pyframes_frame *frames, int count, boo
         *known = numbers[shown++] != 0;
     }
     if (*known && shown) {
-        site = intern(ARENA_SITE, numbers, shown * sizeof *numbers);
+        site = intern_place(ARENA_SITE, numbers, shown * sizeof *numbers);
         *known = site != 0;
     }
     return site;
+}
+
+/* What the table has of a stack for which the arena had no room. */
+#define PYFRAMES_NO_ROOM UINT64_MAX
+
+/* A stack may have no frame that is shown. */
+static enum pyframes_found found(uint64_t site)
+{
+    if (site == PYFRAMES_NO_ROOM)
+        return PYFRAMES_UNREAD;
+    return site ? PYFRAMES_FOUND : PYFRAMES_NONE;
 }
 
 static bool arena_is_full(void)
@@ -76,8 +88,8 @@ static bool arena_is_full(void)
     return atomic_load_explicit(&guest.ring->arena_full, memory_order_relaxed) != 0;
 }
 
-static __attribute__((noinline)) uint32_t name_stack(const struct pyframes_stack *stack,
-                                                     const void *state)
+static __attribute__((noinline)) enum pyframes_found name_stack(const struct pyframes_stack *stack,
+                                                                const void *state, uint64_t *site)
 {
     struct pyframes_frame frames[ARENA_MAX_DEPTH];
     const void *codes[ARENA_MAX_DEPTH];
@@ -86,14 +98,14 @@ static __attribute__((noinline)) uint32_t name_stack(const struct pyframes_stack
     int count = pyframes_read(&pyframes.python, state, frames, false, &wrong);
     if (count < 0 || (uint32_t)count != stack->depth) {
         pyframes_turn_off(wrong ? wrong : "a stack changed while it was read");
-        return 0;
+        return PYFRAMES_UNREAD;
     }
     for (int i = 0; i < count; i++)
         codes[i] = frames[i].code;
-    uint32_t site = intern_stack(frames, count, &known);
+    *site = intern_stack(frames, count, &known);
     if (known || arena_is_full())
-        pyframes_table_add(stack, codes, site);
-    return site;
+        pyframes_table_add(stack, codes, known ? *site : PYFRAMES_NO_ROOM);
+    return known ? found(*site) : PYFRAMES_UNREAD;
 }
 
 /* The first stacks are read with care before they are walked. */
@@ -111,25 +123,25 @@ static __attribute__((noinline)) bool try_carefully(const void *state)
     return true;
 }
 
-static uint32_t capture(void)
+static enum pyframes_found capture(uint64_t *site)
 {
     struct pyframes_stack stack;
-    uint32_t site;
     const void *state = pyframes.python.this_state();
     if (!state)
-        return 0;
+        return PYFRAMES_NONE;
     if (atomic_load_explicit(&pyframes.trials, memory_order_relaxed) > 0 && !try_carefully(state))
-        return 0;
+        return PYFRAMES_UNREAD;
     pyframes_walk(&pyframes.python.layout, state, &stack);
     if (stack.depth == 0)
-        return 0;
-    if (__builtin_expect(pyframes_table_find(&stack, &site), 1))
-        return site;
+        return PYFRAMES_NONE;
+    if (__builtin_expect(pyframes_table_find(&stack, site), 1))
+        return found(*site);
     int saved = errno;
     pyframes_ask_for_call();
-    site = pyframes_is_guarded() ? name_stack(&stack, state) : 0;
+    enum pyframes_found result =
+        pyframes_is_guarded() ? name_stack(&stack, state, site) : PYFRAMES_UNREAD;
     errno = saved;
-    return site;
+    return result;
 }
 
 static bool table_is_current(void)
@@ -139,16 +151,29 @@ static bool table_is_current(void)
            !atomic_load_explicit(&pyframes_table_stale, memory_order_relaxed);
 }
 
-uint32_t pyframes_site(void)
+/* Where captures do not work: without an interpreter, or after it has ended, no thread has frames.
+ */
+static enum pyframes_found no_capture(void)
+{
+    return pyframes_why_not() ? PYFRAMES_UNREAD : PYFRAMES_NONE;
+}
+
+enum pyframes_found pyframes_look(uint64_t *site)
 {
     if (atomic_load_explicit(&pyframes.state, memory_order_relaxed) != PYFRAMES_READY &&
         !pyframes_start())
-        return 0;
+        return no_capture();
     if (__builtin_expect(!table_is_current(), 0) && !pyframes_renew())
-        return 0;
+        return PYFRAMES_UNREAD;
     if (!pyframes_enter())
-        return 0;
-    uint32_t site = capture();
+        return no_capture();
+    enum pyframes_found result = capture(site);
     pyframes_leave();
-    return site;
+    return result;
+}
+
+uint32_t pyframes_site(void)
+{
+    uint64_t site;
+    return pyframes_look(&site) == PYFRAMES_FOUND ? (uint32_t)site : 0;
 }

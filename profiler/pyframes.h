@@ -20,6 +20,14 @@
  * guest_live(). */
 uint32_t pyframes_site(void);
 
+enum pyframes_found {
+    PYFRAMES_UNREAD, /* what there may be could not be read, or not be stored */
+    PYFRAMES_NONE,   /* the thread has no Python frames */
+    PYFRAMES_FOUND
+};
+/* The same, with *site as intern_place gives it. */
+enum pyframes_found pyframes_look(uint64_t *site);
+
 /* Looks for the interpreter; pyframes_site does it by itself. True: stacks can be read. */
 bool pyframes_start(void);
 

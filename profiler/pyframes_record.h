@@ -15,13 +15,12 @@
 #include <stdint.h>
 
 struct pyframes_record {
-    _Atomic uint32_t turn; /* odd: free, or being filled */
-    _Atomic uint32_t site;
-    _Atomic uint64_t hash;
+    _Atomic uint32_t turn;  /* odd: free, or being filled */
     _Atomic uint32_t count; /* of words */
-    uint32_t depth;         /* of links in use */
-    uint32_t room;          /* for words, and for as many links behind them */
-    uint32_t unused;
+    _Atomic uint64_t hash;
+    _Atomic uint64_t site; /* as intern_place gave it */
+    uint32_t depth;        /* of links in use */
+    uint32_t room;         /* for words, and for as many links behind them */
     struct pyframes_record *next_free;
     _Atomic uint64_t words[];
 };

@@ -35,7 +35,7 @@ static size_t records; /* in entries; under the lock */
 
 /* Each load is an acquire, so that the turn is read again after everything else; whoever fills a
  * record makes its turn odd before it stores anything else, with release. */
-static bool same(struct pyframes_record *record, const struct pyframes_stack *stack, uint32_t *site)
+static bool same(struct pyframes_record *record, const struct pyframes_stack *stack, uint64_t *site)
 {
     uint32_t turn = atomic_load_explicit(&record->turn, memory_order_acquire);
     uint64_t different = atomic_load_explicit(&record->hash, memory_order_acquire) ^ stack->hash;
@@ -48,7 +48,7 @@ static bool same(struct pyframes_record *record, const struct pyframes_stack *st
     return !different && atomic_load_explicit(&record->turn, memory_order_relaxed) == turn;
 }
 
-bool pyframes_table_find(const struct pyframes_stack *stack, uint32_t *site)
+bool pyframes_table_find(const struct pyframes_stack *stack, uint64_t *site)
 {
     struct entries *in = atomic_load_explicit(&entries, memory_order_acquire);
     if (!in)
@@ -159,7 +159,7 @@ void pyframes_unlock(void)
 
 /* ---- changing ---- */
 
-static void fill(struct pyframes_record *record, const struct pyframes_stack *stack, uint32_t site)
+static void fill(struct pyframes_record *record, const struct pyframes_stack *stack, uint64_t site)
 {
     atomic_store_explicit(&record->hash, stack->hash, memory_order_release);
     atomic_store_explicit(&record->count, stack->count, memory_order_release);
@@ -168,7 +168,7 @@ static void fill(struct pyframes_record *record, const struct pyframes_stack *st
         atomic_store_explicit(&record->words[i], stack->words[i], memory_order_release);
 }
 
-static bool put(const struct pyframes_stack *stack, const void *const *codes, uint32_t site)
+static bool put(const struct pyframes_stack *stack, const void *const *codes, uint64_t site)
 {
     struct entries *in = with_room();
     struct pyframes_record *record = in ? pyframes_record_new(stack->count) : NULL;
@@ -185,9 +185,9 @@ static bool put(const struct pyframes_stack *stack, const void *const *codes, ui
     return true;
 }
 
-void pyframes_table_add(const struct pyframes_stack *stack, const void *const *codes, uint32_t site)
+void pyframes_table_add(const struct pyframes_stack *stack, const void *const *codes, uint64_t site)
 {
-    uint32_t known;
+    uint64_t known;
     if (stack->count == 0 || stack->count > PYFRAMES_MAX_WORDS || stack->depth > stack->count)
         return;
     if (!pyframes_lock())

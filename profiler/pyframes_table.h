@@ -38,13 +38,13 @@ struct pyframes_stack {
     uint64_t words[PYFRAMES_MAX_WORDS];
 };
 
-/* True and *site, or false: not known. */
-bool pyframes_table_find(const struct pyframes_stack *stack, uint32_t *site);
+/* True and *site, as intern_place gave it; or false: not known. */
+bool pyframes_table_find(const struct pyframes_stack *stack, uint64_t *site);
 
 /* Adds a stack that is made of `codes` (one for each frame). What cannot be added, for want of
  * memory or of the lock, is not known the next time. */
 void pyframes_table_add(const struct pyframes_stack *stack, const void *const *codes,
-                        uint32_t site);
+                        uint64_t site);
 
 /* Forgets what is made of `code`. */
 void pyframes_table_drop(const void *code);

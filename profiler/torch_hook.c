@@ -20,6 +20,7 @@
 #include "notes.h"
 #include "pyboot.h"
 #include "pyframes.h"
+#include "torch_site.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define MANGLED(name) __asm__(name) EXPORT
@@ -64,7 +65,12 @@ static bool recording(void)
 
 static uint32_t site_now(void)
 {
-    return stacks_on ? pyframes_site() : 0;
+    return stacks_on ? torch_site() : 0;
+}
+
+bool torch_hook_has_stacks(void)
+{
+    return stacks_on;
 }
 
 void torch_hook_note_stacks(void)

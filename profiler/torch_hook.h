@@ -54,6 +54,8 @@ void torch_hook_bind(void);
 /* The address of one; 0: it is not there, or was not found yet. */
 uintptr_t torch_hook_original(enum torch_original which);
 
+/* False: the user does not want stacks. */
+bool torch_hook_has_stacks(void);
 /* Says why blocks have no Python stacks, if so: they may be turned off at any time. */
 void torch_hook_note_stacks(void);
 

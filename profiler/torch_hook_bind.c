@@ -11,6 +11,7 @@
 
 #include "dynlink.h"
 #include "torch_hook.h"
+#include "torch_thread.h"
 
 struct origin {
     const char *library; /* how its file name begins */
@@ -61,6 +62,7 @@ void torch_hook_bind(void)
      * in a struct that comes back in one register. */
     if (torch_hook_original(TORCH_OOM))
         bind_one(TORCH_STREAM);
+    torch_thread_bind();
     atomic_store(&binding, 0);
     errno = saved;
 }

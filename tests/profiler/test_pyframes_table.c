@@ -34,9 +34,9 @@ static void make(struct made *made, uint64_t number, uint32_t depth, uint64_t co
     made->stack.hash = number * 0x9e3779b97f4a7c15ull >> 7 & 0xfff0ffffull; /* many collide */
 }
 
-static uint32_t found(const struct made *made)
+static uint64_t found(const struct made *made)
 {
-    uint32_t site = 0;
+    uint64_t site = 0;
     return pyframes_table_find(&made->stack, &site) ? site : 0;
 }
 
@@ -157,7 +157,7 @@ static void *look_up(void *argument)
     while (!atomic_load(&done)) {
         uint32_t number = 1 + (uint32_t)(test_random(&seed) % SHARED);
         make(&made, number, 4 + number % 8, SHARED_CODES);
-        uint32_t site = found(&made);
+        uint64_t site = found(&made);
         atomic_fetch_add(&mistakes, site != 0 && site != number);
         atomic_fetch_add(&hits, site != 0);
     }

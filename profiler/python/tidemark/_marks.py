@@ -233,20 +233,23 @@ class Installer(object):
         base = type(variable._execution_engine)
         run, inner = base.run_backward, self.marks.inner
         push, pop = self.guarded(self.begin_backward), self.guarded(self.marks.pop)
+        tell = self.library.backward  # threads of the engine get the stack of the call
 
         class Engine(base):
             def run_backward(self, *args, **kwargs):
-                if inner[0] == BACKWARD:
-                    return run(self, *args, **kwargs)
-                mark = Mark(BACKWARD, 0)
+                mark = None if inner[0] == BACKWARD else Mark(BACKWARD, 0)
                 failed = 1
                 try:
-                    push(mark, kwargs)
+                    tell(1)
+                    if mark is not None:
+                        push(mark, kwargs)
                     result = run(self, *args, **kwargs)
                     failed = 0
                     return result
                 finally:
-                    pop(mark, 0, failed)
+                    tell(0)
+                    if mark is not None:
+                        pop(mark, 0, failed)
 
         self.wrapper_made(Engine.run_backward)
         variable._execution_engine = Engine()
@@ -392,6 +395,7 @@ class Installer(object):
     def forked(self):
         self.marks.clear()
         self.tags.clear()
+        self.library.forked()
 
     def run(self):
         torch = self.torch

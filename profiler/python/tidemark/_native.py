@@ -20,6 +20,8 @@ class Library(object):
         self.heap = self.bind("heap", [int32, int32], uint32)
         self.enter = self.bind("enter", [uint32, uint64, uint64, uint32])
         self.exit = self.bind("exit", [uint32, uint64, uint64, int32])
+        self.backward = self.bind("backward", [int32])
+        self.forked = self.bind("forked", [])
         self.tag = self.bind("tag", [uint64, uint64, uint64, uint32, uint32, uint32])
         self.hold = self.bind("hold", [uint32])
         self.phase = self.bind("phase", [int32, uint32, int32])
