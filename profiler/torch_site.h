@@ -8,6 +8,8 @@
  *     any other without Python frames   "[thread NAME]"
  *     stacks cannot be read             none
  *
+ * Of a stack that is too long the innermost frames are kept, of each thread in it and of all.
+ *
  * The Python helper says when a backward call begins and ends, in the thread that makes it; there
  * its stack is interned. Calls nest, and threads make them beside each other.
  */

@@ -56,9 +56,10 @@ def bare(*arguments):
 
 
 def record(*arguments, **options):
-    """A Recording of the interpreter with these arguments. options: those of run()."""
+    """A Recording of the interpreter with these arguments. options: those of `tidemark record`, and
+    those of run()."""
     path = os.path.join(_folder, "%d.db" % len(os.listdir(_folder)))
-    command = [TIDEMARK, "record", "-o", path, "--", PYTHON]
+    command = [TIDEMARK, "record", "-o", path] + options.pop("options", []) + ["--", PYTHON]
     done = run(command + list(arguments), **options)
     expect(done.returncode, 0, done.stdout + done.stderr)
     return Recording(path, done.stdout, done.stderr)
