@@ -152,6 +152,8 @@ SELECT h.process, d.device, a.seq, a.size, a.requested, born.step, born.name, fr
   LEFT JOIN tag t ON t.id = a.tag;
 
 -- What a block is for, and the rule that says so: its tag, else its life. free_seq < 0: it lives.
+-- A tag 'input' holds only for what was born outside of the computation: what one model computed is
+-- the input of the next, and an activation for all that.
 CREATE VIEW allocation_category(allocation, category, rule) AS
 SELECT seq,
        CASE WHEN tagged IS NOT NULL THEN tagged
@@ -164,7 +166,9 @@ SELECT seq,
             ELSE 'other' END,
        CASE WHEN tagged IS NOT NULL THEN 'tag' ELSE substr(verdict, instr(verdict, ':') + 2) END
   FROM (
-SELECT a.seq AS seq, t.category AS tagged,
+SELECT a.seq AS seq,
+       CASE WHEN t.category = 'input' AND role.role IN ('forward', 'loss', 'backward', 'recompute')
+            THEN NULL ELSE t.category END AS tagged,
        CASE
        WHEN r.process IS NULL
        THEN 'other: no step was seen'
@@ -183,12 +187,13 @@ SELECT a.seq AS seq, t.category AS tagged,
        WHEN role.role = 'optimizer' AND born.step = r.optimizer_step
             AND (a.free_seq < 0 OR a.free_seq > b.end_seq)
        THEN 'optimizer state: born in the first optimizer phase, alive on'
-       WHEN role.role IN ('forward', 'loss') AND freed_role.role = 'backward'
-       THEN 'activation: born in ' || role.role || ', freed in backward'
-       WHEN role.role IN ('forward', 'loss') AND a.free_seq < 0 AND b.backward_end_seq IS NULL
-            AND born.step = r.last_step
+       WHEN role.role IN ('forward', 'loss', 'recompute')
+            AND freed_role.role IN ('backward', 'recompute')
+       THEN 'activation: born in ' || role.role || ', freed in ' || freed_role.role
+       WHEN role.role IN ('forward', 'loss', 'recompute') AND a.free_seq < 0
+            AND b.backward_end_seq IS NULL AND born.step = r.last_step
        THEN 'activation: born in ' || role.role || ', alive when the recording ended'
-       WHEN role.role IN ('forward', 'loss') AND a.seq < b.backward_end_seq
+       WHEN role.role IN ('forward', 'loss', 'recompute') AND a.seq < b.backward_end_seq
             AND (a.free_seq < 0 OR a.free_seq > b.backward_end_seq)
        THEN 'held: born in ' || role.role || ', alive after backward'
        ELSE 'other: born in ' || coalesce(role.role, 'no phase') || ', ' ||

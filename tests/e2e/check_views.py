@@ -50,7 +50,9 @@ class Recording:
         """design: tags where there are some, else from the life."""
         names = (None, "parameter", "gradient", "optimizer state", "activation", "input", "bucket",
                  "workspace", "other")
-        if tag is not None:
+        computed = ("forward", "loss", "backward", "recompute")
+        if tag is not None and (names[tag] != "input" or
+                                self.role(self.born(seq)) not in computed):
             return names[tag]
         if self.first_seq is None:
             return "other"
@@ -72,8 +74,8 @@ class Recording:
         if role == "optimizer" and step == self.first_optimizer and step is not None and \
                 outlives(self.end_of(step)):
             return "optimizer state"
-        if role in ("forward", "loss"):
-            if freed is not None and self.role(freed) == "backward":
+        if role in ("forward", "loss", "recompute"):
+            if freed is not None and self.role(freed) in ("backward", "recompute"):
                 return "activation"
             last = self.end_of(step, "backward") if step is not None else None
             if lives and last is None and step is not None and step == self.last_step:

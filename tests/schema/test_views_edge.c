@@ -215,6 +215,98 @@ TEST(names_of_devices)
     db_close(db);
 }
 
+/* A step with a checkpointed forward: 2 parameter; forward 10..19; backward 30..59 with a recompute
+ * 35..44 and another 46..49 in it; optimizer 60..69. */
+static struct db *checkpointed(void)
+{
+    struct db *db = one_heap();
+    add_phase(db, 1, "NULL", "other", "NULL", 1, "9");
+    add_phase(db, 2, "NULL", "forward", "0", 10, "19");
+    add_phase(db, 3, "NULL", "loss", "0", 20, "29");
+    add_phase(db, 4, "NULL", "backward", "0", 30, "59");
+    add_phase(db, 5, "4", "recompute", "0", 35, "44");
+    fixture_exec(db, "INSERT INTO stretch VALUES(1,45,4)");
+    add_phase(db, 6, "4", "recompute", "0", 46, "49");
+    fixture_exec(db, "INSERT INTO stretch VALUES(1,50,4)");
+    add_phase(db, 7, "NULL", "optimizer", "0", 60, "69");
+    add_block(db, 2, LIVING);
+    return db;
+}
+
+TEST(what_is_computed_again_is_an_activation)
+{
+    struct db *db = checkpointed();
+    add_block(db, 11, "47"); /* of the forward, let go as it is computed again */
+    add_block(db, 36, "50");
+    add_block(db, 37, "47"); /* by the other recompute */
+    add_block(db, 38, "40");
+    add_block(db, 39, "65");
+    add_block(db, 48, LIVING);
+    CHECK_STR(category_of(db, 11), "activation: born in forward, freed in recompute\n");
+    CHECK_STR(category_of(db, 36), "activation: born in recompute, freed in backward\n");
+    CHECK_STR(category_of(db, 37), "activation: born in recompute, freed in recompute\n");
+    CHECK_STR(category_of(db, 38), "workspace: born and freed inside one phase\n");
+    CHECK_STR(category_of(db, 39),
+              "activation, held by the program: born in recompute, alive after backward\n");
+    CHECK_STR(category_of(db, 48),
+              "activation, held by the program: born in recompute, alive after backward\n");
+    db_close(db);
+}
+
+TEST(a_recording_that_ended_while_it_was_computed_again)
+{
+    struct db *db = checkpointed();
+    fixture_exec(db, "UPDATE phase SET end_seq = NULL, end_ns = NULL WHERE id IN (4, 5);"
+                     "DELETE FROM phase WHERE id > 5; DELETE FROM stretch WHERE begin_seq > 35");
+    add_block(db, 36, LIVING);
+    CHECK_STR(category_of(db, 36),
+              "activation: born in recompute, alive when the recording ended\n");
+    db_close(db);
+}
+
+/* Tags of the blocks at 3 (outside of the computation), 11, 21, 31 and 36 and what then decides. */
+TEST(only_what_comes_from_outside_is_an_input)
+{
+    static const struct {
+        int born;
+        const char *freed, *as_input;
+    } blocks[] = {
+        {3, "12", "input: tag\n"},
+        {11, "50", "activation: born in forward, freed in backward\n"},
+        {12, "13", "workspace: born and freed inside one phase\n"},
+        {13, LIVING, "activation, held by the program: born in forward, alive after backward\n"},
+        {21, "51", "activation: born in loss, freed in backward\n"},
+        {31, LIVING, "gradient: born in backward, alive at the end of the step\n"},
+        {36, "52", "activation: born in recompute, freed in backward\n"},
+        {61, LIVING, "input: tag\n"},
+    };
+    struct db *db = checkpointed();
+    fixture_exec(db, "INSERT INTO tag VALUES(1,5,'input'),(2,2,'weight')");
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        add_block(db, blocks[i].born, blocks[i].freed);
+    fixture_exec(db, "UPDATE allocation SET tag = 1 WHERE seq > 2");
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        CHECK_STR(category_of(db, blocks[i].born), blocks[i].as_input);
+    fixture_exec(db, "UPDATE allocation SET tag = 2 WHERE seq > 2"); /* no other tag yields */
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        CHECK_STR(category_of(db, blocks[i].born), "gradient: tag\n");
+    db_close(db);
+}
+
+TEST(names_of_threads_are_nobodys_own_frames)
+{
+    struct db *db = fixture_empty();
+    fixture_exec(db, "INSERT INTO string VALUES(1,'autograd'),(2,'[thread pt_gloo]'),(3,'step'),"
+                     "(4,'train.py'),(5,'thread pool');"
+                     "INSERT INTO frame VALUES(1,1,NULL,NULL),(2,2,NULL,NULL),(3,3,4,7),"
+                     "(4,5,NULL,NULL),(5,1,4,8);"
+                     "INSERT INTO site VALUES(1,0,1),(1,1,3),(2,0,2),(3,0,4),(4,0,5),(5,0,1)");
+    CHECK_STR(fixture_query(db, "SELECT site, text, own_depth FROM site_short ORDER BY 1", false),
+              "1|step (train.py:7) > autograd|1\n2|[thread pt_gloo]|\n3|thread pool|0\n"
+              "4|autograd (train.py:8)|0\n5|autograd|\n");
+    db_close(db);
+}
+
 TEST(names_of_sites)
 {
     struct db *db = fixture_empty();
@@ -314,6 +406,10 @@ TEST_MAIN(TEST_CASE(promised_columns_come_first_and_an_empty_recording_is_no_err
           TEST_CASE(a_user_phase_counts_as_the_phase_around_it),
           TEST_CASE(a_recording_that_ended_inside_a_step),
           TEST_CASE(a_block_outside_of_every_phase), TEST_CASE(names_of_devices),
-          TEST_CASE(names_of_sites), TEST_CASE(timeline_adds_heaps_whose_levels_differ),
+          TEST_CASE(what_is_computed_again_is_an_activation),
+          TEST_CASE(a_recording_that_ended_while_it_was_computed_again),
+          TEST_CASE(only_what_comes_from_outside_is_an_input),
+          TEST_CASE(names_of_threads_are_nobodys_own_frames), TEST_CASE(names_of_sites),
+          TEST_CASE(timeline_adds_heaps_whose_levels_differ),
           TEST_CASE(a_timeline_of_the_largest_number),
           TEST_CASE(rows_of_allocations_are_looked_up_and_not_scanned))

@@ -326,10 +326,19 @@ static void check_categories(struct db *db)
     same_rows(
         db, "tags decide", "SELECT allocation, category FROM allocation_category WHERE rule='tag'",
         "SELECT a.seq, CASE a.tag WHEN 1 THEN 'parameter' WHEN 2 THEN 'input' WHEN 3 THEN 'bucket'"
-        " ELSE 'other' END FROM allocation a WHERE a.tag IS NOT NULL");
+        " ELSE 'other' END FROM allocation a JOIN allocations l ON l.allocation = a.seq"
+        " LEFT JOIN phase_role r ON r.id = l.phase_id WHERE a.tag IS NOT NULL AND NOT (a.tag = 2"
+        "  AND coalesce(r.role, '') IN ('forward', 'loss', 'backward', 'recompute'))");
+    same_rows(db, "inputs",
+              "SELECT c.allocation FROM allocation_category c JOIN allocations l"
+              " ON l.allocation = c.allocation LEFT JOIN phase_role r ON r.id = l.phase_id"
+              " WHERE c.category = 'input' AND r.role IN ('forward', 'loss', 'backward',"
+              " 'recompute')",
+              "SELECT 1 WHERE 0");
     same_rows(
         db, "parameters",
-        "SELECT allocation FROM allocation_category WHERE category='parameter' AND rule<>'tag'",
+        "SELECT c.allocation FROM allocation_category c JOIN allocation a ON a.seq = c.allocation"
+        " WHERE category = 'parameter' AND a.tag IS NULL",
         "SELECT a.seq FROM allocation a JOIN heap h ON h.id = a.heap WHERE a.tag IS NULL"
         " AND NOT EXISTS (SELECT 1 FROM phase p WHERE p.process = h.process AND p.step >= 0"
         "  AND p.begin_seq <= a.seq)"
@@ -338,7 +347,8 @@ static void check_categories(struct db *db)
         "  AND p.step >= 0 AND (p.end_seq IS NULL OR p.end_seq >= a.free_seq)))");
     same_rows(
         db, "workspaces",
-        "SELECT allocation FROM allocation_category WHERE category='workspace' AND rule<>'tag'",
+        "SELECT c.allocation FROM allocation_category c JOIN allocation a ON a.seq = c.allocation"
+        " WHERE category = 'workspace' AND a.tag IS NULL",
         "SELECT allocation FROM allocations l JOIN allocation a ON a.seq = l.allocation"
         " WHERE a.tag IS NULL AND phase_id = freed_phase_id AND a.seq >="
         " (SELECT min(begin_seq) FROM phase p WHERE p.process = l.process AND p.step >= 0)");
