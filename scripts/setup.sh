@@ -1,10 +1,12 @@
 #!/bin/sh
 # setup.sh: installs what the build and the tests need, from Debian's packages, and says what. Does
 # nothing, without the network and without root, when all of it is there. Called by demo.sh and
-# test.sh; the only place that knows the list.
+# test.sh; the only place that knows the list. Arguments are further packages that somebody wants,
+# each with a command of its name.
 set -eu
 PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}
 export PATH
+more=$*
 
 # A package, and the command or file by which we know that what it brings is there, however it came.
 wanted() {
@@ -19,6 +21,9 @@ binutils        objdump
 python3         python3
 python3-torch   /usr/lib/python3/dist-packages/torch/__init__.py
 END
+    for name in $more; do
+        echo "$name $name"
+    done
 }
 
 is_there() {

@@ -1,8 +1,11 @@
-"""bench_torch.py TIDEMARK PROGRAM PYTHON: what recording costs an unmodified training program.
+"""bench_torch.py TIDEMARK PYTHON PROGRAM REPORTER: what recording costs an unmodified training program.
 
-Rounds of all variants take turns; each round's figure is a ratio to the bare run of the same round, and
-the median of the rounds is reported. CPU time is the program's own, measured by itself around its
-steps; the recorder's is on top and stands in a row of its own.
+The variants of a round take turns; the figure of a round is its ratio to the bare run of the same
+round, and the median of the rounds is reported. CPU time is that of the recorded process alone, read by
+itself around its steps; the recorder's is on top and has rows of its own. What is slow and only there
+for comparison takes part in every FEW_APART-th round, with fewer steps; the ratio is for a step.
+
+REPORTER is null_reporter.so: torch reports every block, to a function that does nothing.
 """
 import os
 import shutil
@@ -13,19 +16,78 @@ import sys
 import tempfile
 
 ROUNDS = int(os.environ.get("TIDEMARK_BENCH_ROUNDS", "15"))
-STEPS = 60
+FEW_APART = 5
 
 
-def run(command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr}")
-    cpu, wall, steps = done.stdout.split()[-3:]
-    return float(cpu) / int(steps), float(wall) / int(steps)
+class Variant(object):
+    def __init__(self, name, command, goal="for the record", seldom=False, environment=None):
+        self.name, self.command, self.goal, self.seldom = name, command, goal, seldom
+        self.environment = dict(os.environ, **(environment or {}))
+        # One of each for a round: (a step's seconds, the bare step's).
+        self.cpu, self.wall, self.ended = [], [], []
+
+    def run(self):
+        """Seconds of a step: CPU, wall, and CPU with its part of what a profiler does at its end."""
+        done = subprocess.run(self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, env=self.environment)
+        if done.returncode:
+            raise SystemExit("%s: exit %d\n%s" % (self.name, done.returncode, done.stderr))
+        line, = [one for one in done.stdout.splitlines() if one.startswith("measured ")]
+        cpu, wall, steps, end = [float(word) for word in line.split()[1:]]
+        return cpu / steps, wall / steps, (cpu + end) / steps
+
+    def measure(self, bare):
+        cpu, wall, ended = self.run()
+        self.cpu.append((cpu, bare[0]))
+        self.wall.append((wall, bare[1]))
+        if "--profiler" in self.command:
+            self.ended.append((ended, bare[0]))
+
+    def row(self, what, pairs, goal):
+        if not pairs:
+            return
+        took, bare = (statistics.median(column) for column in zip(*pairs))
+        ratio = statistics.median(a / b for a, b in pairs)
+        print("| %s, %s | %.4g ms | %.4g ms | %.3f | %s |"
+              % (what, self.name, took * 1e3, bare * 1e3, ratio, goal), flush=True)
+
+
+class Model(object):
+    """A size of the program, its variants, and what the recorder used."""
+
+    def __init__(self, size, what, steps, variants):
+        self.what = what
+        self.plain = ["--model", size, "--steps", str(steps)]
+        self.bare = Variant("bare", PROGRAM + self.plain)
+        self.variants = variants(self.plain)
+        self.recorder = []  # CPU nanoseconds for each stored allocation
+
+    def round(self, number):
+        bare = self.bare.run()
+        for variant in self.variants:
+            if variant.seldom and number % FEW_APART:
+                continue
+            clear(FOLDER)
+            variant.measure(bare)
+            if os.path.exists(DATABASE):
+                self.recorder.append(recorder_cost(DATABASE))
+
+    def report(self):
+        for variant in self.variants:
+            variant.row("CPU time of " + self.what, variant.cpu, variant.goal)
+            variant.row("the same with its end", variant.ended, variant.goal)
+        for variant in self.variants:
+            variant.row("wall time of " + self.what, variant.wall, "for the record")
+        print("| recorder CPU for each stored allocation, %s | %.2f us | - | - | <= 1.5 us |"
+              % (self.what, statistics.median(self.recorder) / 1e3), flush=True)
+
+
+def clear(folder):
+    for name in os.listdir(folder):
+        os.remove(os.path.join(folder, name))
 
 
 def recorder_cost(database):
-    """CPU nanoseconds of the recorder for each stored allocation."""
     connection = sqlite3.connect(database)
     cpu, = connection.execute("SELECT sum(value) FROM overhead WHERE process IS NULL"
                               " AND what LIKE '%cpu%'").fetchone()
@@ -34,43 +96,64 @@ def recorder_cost(database):
     return cpu / count
 
 
-def row(what, values, goal, unit=""):
-    print(f"| {what} | {statistics.median(values):.3f}{unit} | - | - | {goal} |", flush=True)
+def recorded(plain):
+    record = [TIDEMARK, "record", "-o", DATABASE]
+    without = ["--no-stacks", "--phases", "off", "--"]
+    return record + without + PROGRAM + plain, record + ["--"] + PROGRAM + plain
+
+
+def profiled(plain, kind, steps):
+    name = {"memory": "torch.profiler(profile_memory)", "stacks": "torch.profiler with stacks"}[kind]
+    command = PROGRAM + plain[:2] + ["--steps", str(steps), "--profiler", kind]
+    return Variant(name, command, "for comparison", seldom=True)
+
+
+def heaptracked(plain):
+    if not HEAPTRACK:
+        return []
+    command = [HEAPTRACK, "--raw", "-o", os.path.join(FOLDER, "heaptrack")] + PROGRAM + plain
+    return [Variant("heaptrack", command, "for comparison", seldom=True)]
+
+
+def typical(plain):
+    without, everything = recorded(plain)
+    return [
+        Variant("without stacks and phases", without, "<= 1.02"),
+        Variant("with stacks and phases", everything, "<= 1.05"),
+        profiled(plain, "memory", 10),
+        profiled(plain, "stacks", 10),
+    ] + heaptracked(plain)
+
+
+def tiny(plain):
+    without, everything = recorded(plain)
+    nobody = {"LD_PRELOAD": REPORTER}
+    return [
+        Variant("torch's own reports to nobody", PROGRAM + plain, environment=nobody),
+        Variant("without stacks and phases", without),
+        Variant("with stacks and phases", everything),
+        profiled(plain, "memory", 30),
+    ] + heaptracked(plain)
 
 
 def main():
-    tidemark, program, python = sys.argv[1:4]
-    folder = tempfile.mkdtemp(prefix="tidemark-bench-")
-    database = os.path.join(folder, "run.db")
-    record = [tidemark, "record", "-o", database]
-    plain = [python, program, "--steps", str(STEPS)]
-    variants = {
-        "without stacks and phases": record + ["--no-stacks", "--phases", "off", "--"] + plain,
-        "with stacks and phases": record + ["--"] + plain,
-        "torch.profiler(profile_memory)": plain + ["--profiler", "memory"],
-        "torch.profiler with stacks": plain + ["--profiler", "stacks"],
-    }
-    cpu = {name: [] for name in variants}
-    wall = {name: [] for name in variants}
-    recorder = []
-    for _ in range(ROUNDS):
-        bare = run(plain)
-        for name, command in variants.items():
-            if os.path.exists(database):
-                os.remove(database)
-            took = run(command)
-            cpu[name].append(took[0] / bare[0])
-            wall[name].append(took[1] / bare[1])
-            if command[0] == tidemark:
-                recorder.append(recorder_cost(database))
-    shutil.rmtree(folder)
-    goals = {"without stacks and phases": "<= 1.02", "with stacks and phases": "<= 1.05"}
-    for name in variants:
-        goal = goals.get(name, "for comparison")
-        row(f"CPU time of the training, {name} / bare", cpu[name], goal)
-        row(f"wall time of the training, {name} / bare", wall[name], "for the record")
-    row("recorder's CPU for each stored allocation", [ns / 1000 for ns in recorder], "<= 1.5 us",
-        " us")
+    models = [Model("typical", "a training step", 25, typical),
+              Model("tiny", "a tiny model's step", 150, tiny)]
+    for number in range(ROUNDS):
+        for model in models:
+            model.round(number)
+    for model in models:
+        model.report()
+    if not HEAPTRACK:
+        print("| CPU time of a training step, heaptrack | not installed | - | - | for comparison |")
 
 
-main()
+TIDEMARK, PYTHON, PROGRAM, REPORTER = sys.argv[1:5]
+PROGRAM = [PYTHON, PROGRAM]
+HEAPTRACK = shutil.which("heaptrack")
+FOLDER = tempfile.mkdtemp(prefix="tidemark-bench-")
+DATABASE = os.path.join(FOLDER, "run.db")
+try:
+    main()
+finally:
+    shutil.rmtree(FOLDER)

@@ -1,0 +1,94 @@
+"""What a Python stack costs the program, beside Python's own ways to look at one. Rows for
+docs/benchmarks.md; run by scripts/bench.sh as
+
+    tests/profiler/pyframes/run.sh PYTHON PROBE tests/bench/bench_stacks.py
+
+The hook stands on the innermost line of a stack of so many functions; in turns with the floor (read
+the clock and store 64 bytes) and with walks of the same stack by sys._getframe and by the traceback
+module, as a profiler in Python would do it.
+"""
+import ctypes
+import os
+import statistics
+import sys
+import time
+import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "profiler", "pyframes"))
+import support  # noqa: E402
+
+ROUNDS = 15
+COUNT = 20000
+for name in ("probe_hook_ns", "probe_floor_ns"):
+    getattr(support.with_gil, name).restype = ctypes.c_double
+
+
+def chain_of(count, function):
+    """A function that calls function() through so many others."""
+    names = {"f0": function}
+    for i in range(count):
+        exec("def f%d():\n    return f%d()\n" % (i + 1, i), names)
+    return names["f%d" % count]
+
+
+def hook():
+    return support.with_gil.probe_hook_ns(COUNT)
+
+
+def floor():
+    return support.with_gil.probe_floor_ns(COUNT)
+
+
+def walk():
+    frame, found = sys._getframe(1), []
+    while frame is not None:
+        found.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(found)
+
+
+def ns_of(function, count):
+    start = time.perf_counter_ns()
+    for _ in range(count):
+        function()
+    return (time.perf_counter_ns() - start) / count
+
+
+def by_getframe():
+    return ns_of(walk, COUNT // 20)
+
+
+def by_traceback():
+    return ns_of(traceback.extract_stack, COUNT // 200)
+
+
+def depth():
+    return len(walk())
+
+
+def in_turns(chains, rounds):
+    took = []
+    for _ in range(rounds):
+        took.append([])
+        for chain in chains:
+            took[-1].append(chain())
+    return took
+
+
+def measure(frames, what, function, goal):
+    below = in_turns([depth], 1)[0][0]  # with the frames that are there in any case
+    chains = [chain_of(frames - below, one) for one in (floor, function, depth)]
+    rounds = in_turns(chains, ROUNDS)
+    assert rounds[0][2] == frames
+    least, took = statistics.median(r[0] for r in rounds), statistics.median(r[1] for r in rounds)
+    ratio = statistics.median(r[1] / r[0] for r in rounds)
+    print("| %s | %.4g ns | %.4g ns | %.2f | %s |" % (what, took, least, ratio, goal), flush=True)
+
+
+support.begin()
+measure(20, "hook with a Python stack of 20 frames", hook, "<= 300 ns")
+measure(50, "hook with a Python stack of 50 frames", hook, "for the record")
+measure(20, "the same 20 frames by sys._getframe()", by_getframe, "for comparison")
+measure(20, "the same 20 frames by traceback.extract_stack()", by_traceback, "for comparison")
+if support.with_gil.probe_why_not():
+    sys.exit(support.with_gil.probe_why_not().decode())
