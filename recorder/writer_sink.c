@@ -67,8 +67,11 @@ static struct db_stmt *prepared(struct writer_sink *sink, enum sch_statement whi
     return sink->statements[which];
 }
 
-static void bind_known(struct db_stmt *stmt, int at, int64_t value)
+/* What is bound stays bound: most values of these columns are those of the row before. */
+static void bind_known(struct db_stmt *stmt, int at, int64_t value, int64_t bound)
 {
+    if (value == bound)
+        return;
     if (value == BATCH_NOT_KNOWN)
         db_bind_null(stmt, at);
     else
@@ -112,18 +115,23 @@ static int write_allocs(struct writer_sink *sink, const struct batch *batch)
     int err;
     struct db_stmt *stmt = prepared(sink, SCH_ALLOCATION, &err);
     const struct batch_alloc *row = batch->allocs, *end = row + batch->alloc_count;
-    for (; err == 0 && row < end; row++) {
+    struct batch_alloc none = {.heap = INT32_MIN,
+                               .requested = INT64_MIN,
+                               .site = INT32_MIN,
+                               .tag = INT32_MIN,
+                               .segment = INT64_MIN};
+    for (const struct batch_alloc *last = &none; err == 0 && row < end; last = row++) {
         db_bind_int(stmt, 0, row->seq);
-        db_bind_int(stmt, 1, row->heap);
+        bind_known(stmt, 1, row->heap, last->heap);
         db_bind_int(stmt, 2, (int64_t)row->address);
         db_bind_int(stmt, 3, row->size);
-        bind_known(stmt, 4, row->requested);
+        bind_known(stmt, 4, row->requested, last->requested);
         db_bind_int(stmt, 5, row->alloc_ns);
         db_bind_int(stmt, 6, row->life_ns);
         db_bind_int(stmt, 7, row->free_seq);
-        bind_known(stmt, 8, row->site);
-        bind_known(stmt, 9, row->tag);
-        bind_known(stmt, 10, row->segment);
+        bind_known(stmt, 8, row->site, last->site);
+        bind_known(stmt, 9, row->tag, last->tag);
+        bind_known(stmt, 10, row->segment, last->segment);
         err = run(sink, stmt);
     }
     sink->rows.inserted += batch->alloc_count;

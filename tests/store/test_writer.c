@@ -157,6 +157,28 @@ TEST(blocks_that_end_in_a_later_batch)
     db_close(db);
 }
 
+/* Every kind of change from row to row: the same value, another one, none. */
+TEST(columns_that_are_as_in_the_row_before)
+{
+    struct db *db = fixture_empty();
+    struct batch *batch = store_batch(1, 5, false);
+    static const int32_t heap[] = {1, 2, 2, 1, 1}, site[] = {7, 7, -1, -1, 8};
+    static const int32_t tag[] = {-1, 4, 4, -1, 5}, segment[] = {3, -1, 3, 3, -1};
+    static const int64_t requested[] = {0, -1, 0, 0, 9};
+    for (int i = 0; i < 5; i++) {
+        batch->allocs[i].heap = heap[i];
+        batch->allocs[i].site = site[i];
+        batch->allocs[i].tag = tag[i];
+        batch->allocs[i].segment = segment[i];
+        batch->allocs[i].requested = requested[i];
+    }
+    sink(db, batch);
+    CHECK_STR(
+        fixture_query(db, "SELECT seq, heap, site, tag, segment, requested FROM allocation", false),
+        "1|1|7||3|0\n2|2|7|4||\n3|2||4|3|0\n4|1|||3|0\n5|1|8|5||9\n");
+    db_close(db);
+}
+
 TEST(a_batch_that_begins_and_ends_a_block)
 {
     struct db *db = fixture_empty();
@@ -268,6 +290,7 @@ TEST(the_log_stays_bounded)
 
 TEST_MAIN(TEST_CASE(every_inserting_statement_stores_its_cells_in_order),
           TEST_CASE(text_null_and_integers), TEST_CASE(blocks_that_end_in_a_later_batch),
+          TEST_CASE(columns_that_are_as_in_the_row_before),
           TEST_CASE(a_batch_that_begins_and_ends_a_block),
           TEST_CASE(many_batches_share_a_transaction),
           TEST_CASE(what_was_pushed_is_committed_while_nothing_else_comes),
