@@ -10,6 +10,8 @@
  *
  * Then: bytes of the finished file for each allocation, everything in it counted, and the
  * recorder's CPU time for each stored allocation.
+ *
+ *     bench_rows [FILE [MIX]]
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -282,7 +284,8 @@ int main(int argc, char **argv)
 {
     const char *path = argc > 1 ? argv[1] : "bench_rows.db";
     for (enum mix mix = SHORT_LIVED; mix <= MIXED; mix++)
-        measure(mix, path);
+        if (argc <= 2 || strcmp(argv[2], mix_names[mix]) == 0)
+            measure(mix, path);
     unlink(path);
     return 0;
 }
