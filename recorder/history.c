@@ -299,7 +299,8 @@ static void memory_entry(struct heap *heap, const struct event *event, int64_t n
         return;
     }
     const struct heap_when now = {device->process->state->seq, ns};
-    const struct block *inside = first_block(device, event->addr, event->size);
+    bool comes = event->b == HISTORY_SEGMENT_ALLOC || event->b == HISTORY_SEGMENT_MAP;
+    const struct block *inside = comes ? first_block(device, event->addr, event->size) : NULL;
     struct heap *beside = heap_beside(heap, inside ? inside->heap : heap);
     put_memory(beside ? beside : heap, event, &now);
     if (event->b == HISTORY_SEGMENT_ALLOC)

@@ -8,7 +8,8 @@ cleared when there are many. Should the program keep a history itself, ours stop
 one.
 
 Entries go out in their order, for the recorder matches them with the hook's events. Where some were
-overwritten the recorder is told to begin anew, and gets the segments that are there now.
+overwritten, or written between a snapshot and the clearing after it, the recorder is told to begin
+anew, and gets the segments that are there now.
 """
 import atexit
 import inspect
@@ -153,12 +154,13 @@ class History(object):
     def begin_anew(self, device, snapshot):
         """What was not told never will be; from here on everything is."""
         self.send(RESTART, device, 0, 0, BEFORE)
-        there = [segment for segment in snapshot["segments"] if segment["device"] == device]
-        whole = {s["address"]: s for s in there if not s.get("is_expandable")}
-        for address, size in sorted((a, n) for d, a, n in self.known() if d == device):
-            if address not in whole or whole[address]["total_size"] != size:
+        whole = whole_segments(device, snapshot)
+        for address, size in sorted(self.known(device).items()):
+            if whole.get(address) != size:
                 self.send(SEGMENT_FREE, device, address, size, BEFORE)
-        for segment in there:
+        for segment in snapshot["segments"]:
+            if segment["device"] != device:
+                continue
             address, size = segment["address"], segment["total_size"]
             pool = segment.get("segment_pool_id")
             if segment.get("is_expandable"):
@@ -166,8 +168,8 @@ class History(object):
             elif (device, address) not in self.segments:
                 self.send(SEGMENT_ALLOC, device, address, size, BEFORE, pool)
 
-    def known(self):
-        return [(device, address, size) for (device, address), size in self.segments.items()]
+    def known(self, device):
+        return {key[1]: size for key, size in self.segments.items() if key[0] == device}
 
     def send_entries(self, device, entries, snapshot, offset):
         pools = None
@@ -189,11 +191,12 @@ class History(object):
         kept = 0
         for device, trace in enumerate(snapshot["device_traces"]):
             kept += len(trace)
-            if len(trace) >= MOST:
-                self.begin_anew(device, snapshot)
-            else:
+            whole = len(trace) < MOST
+            if whole:
                 new = trace[self.seen.get(device, 0):]
                 self.send_entries(device, new, snapshot, offset)
+            if not whole or self.known(device) != whole_segments(device, snapshot):
+                self.begin_anew(device, snapshot)
             self.seen[device] = len(trace)
         self.settings.parsed(snapshot.get("allocator_settings", {}))
         if kept > CLEAR_AT:
@@ -260,6 +263,15 @@ def pools_of(device, snapshot):
         segment["address"]: segment.get("segment_pool_id")
         for segment in snapshot["segments"]
         if segment["device"] == device
+    }
+
+
+def whole_segments(device, snapshot):
+    """{address: bytes} of those that are not made of pages."""
+    return {
+        segment["address"]: segment["total_size"]
+        for segment in snapshot["segments"]
+        if segment["device"] == device and not segment.get("is_expandable")
     }
 
 

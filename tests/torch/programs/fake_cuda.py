@@ -111,9 +111,14 @@ observers = []
 settings = {"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:64", "max_split_size": 67108864}
 
 
+between = []  # what other threads do just before the history is turned off
+
+
 def _record_memory_history_impl(enabled="all", context="all", stacks="all",
                                 max_entries=sys.maxsize, device=None):
     calls.append((enabled, context, stacks, max_entries))
+    while between and not enabled:
+        between.pop()()
     for device in devices:
         device.keeps = max_entries if enabled else None
         del device.trace[:]

@@ -74,6 +74,13 @@ def overflow():
     for i in range(7):
         first.free(first.alloc(100 + i))
         step()
+    _history.CLEAR_AT = 0
+    fake_cuda.between.append(lambda: first.alloc(fake_cuda.SEGMENT))
+    step()
+    first.alloc(13)
+    step()
+    first.alloc(14)
+    step()
 
 
 def own():
