@@ -152,7 +152,8 @@ CREATE TABLE allocation_phase(
   phase      INTEGER NOT NULL
 );
 
--- Memory that an allocator took from the driver.
+-- Memory that an allocator took from the driver. Where an allocator's history told it later, `seq`
+-- is that of the block that needed it, and free_seq that of the event before which it went.
 CREATE TABLE segment(
   seq      INTEGER PRIMARY KEY,   -- of the event that took it
   heap     INTEGER NOT NULL,
