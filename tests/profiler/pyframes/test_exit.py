@@ -15,6 +15,8 @@ import support
 from support import site, without_gil
 support.begin()
 counts = [ctypes.c_uint64() for _ in range(6)]
+for count in counts: # written by threads that outlive every object
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(count))
 
 class Late:
     """Destroyed after the states of the other threads: gives them time to read what is gone."""
