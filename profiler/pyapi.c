@@ -17,6 +17,11 @@
 #define EXPORT __attribute__((visibility("default")))
 #define PYAPI_VERSION 1u
 
+/* A place of a list, as class List of _lists.py has it; without an address nothing is there. */
+struct place {
+    uint64_t addr, bytes, heap, category, name;
+};
+
 EXPORT int tidemark_py_attach(uint32_t version, int takes_over);
 EXPORT uint32_t tidemark_py_string(const char *text);
 EXPORT uint32_t tidemark_py_heap(int32_t kind, int32_t index);
@@ -26,6 +31,8 @@ EXPORT void tidemark_py_backward(int begins);
 EXPORT void tidemark_py_forked(void);
 EXPORT void tidemark_py_tag(uint64_t place, uint64_t addr, uint64_t bytes, uint32_t heap,
                             uint32_t category, uint32_t name);
+EXPORT void tidemark_py_places(uint32_t list, const struct place *now, const struct place *sent,
+                               uint32_t count);
 EXPORT void tidemark_py_hold(uint32_t list);
 EXPORT void tidemark_py_phase(int begins, uint32_t name, int failed);
 EXPORT void tidemark_py_step(uint64_t number);
@@ -123,6 +130,28 @@ void tidemark_py_tag(uint64_t place, uint64_t addr, uint64_t bytes, uint32_t hea
         .b = place,
     };
     guest_emit(&event);
+}
+
+static bool same_place(const struct place *a, const struct place *b)
+{
+    if (!a->addr || !b->addr)
+        return a->addr == b->addr;
+    return a->addr == b->addr && a->bytes == b->bytes && a->heap == b->heap &&
+           a->category == b->category && a->name == b->name;
+}
+
+/* All places of a list, beside what was sent of them: what differs is sent. A place that becomes
+ * empty is sent as what it was, with no address and no bytes. */
+void tidemark_py_places(uint32_t list, const struct place *now, const struct place *sent,
+                        uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct place *is = now[i].addr ? &now[i] : &sent[i];
+        if (same_place(&now[i], &sent[i]))
+            continue;
+        tidemark_py_tag((uint64_t)list << 32 | (i + 1), now[i].addr, now[i].addr ? is->bytes : 0,
+                        (uint32_t)is->heap, (uint32_t)is->category, (uint32_t)is->name);
+    }
 }
 
 void tidemark_py_hold(uint32_t list)

@@ -1,10 +1,12 @@
 """Lists of the recording: rows of places in memory. See _tags.py for how they are used."""
 import weakref
+from array import array
 
 PARAMETER, GRADIENT, STATE, INPUT, BUCKET, OTHER = 1, 2, 3, 5, 6, 8
 
 DEVICE_KINDS = {"cpu": 0, "cuda": 1}
-NOTHING = (0, 0, 0, OTHER, 0)
+# A place as cells of an array: address, bytes, heap, category, name; see struct place of pyapi.c.
+CELLS, ADDRESS, CATEGORY = 5, 0, 3
 
 
 def heap_of(library, device, cache={}):
@@ -53,8 +55,8 @@ class Table(object):
 
 
 class List(object):
-    """One list of the recording. `sent` is what the recorder has at each place; a list whose owner
-    died is used again, with what it has."""
+    """One list of the recording. `sent` is what the recorder has, the cells of all places; a list
+    whose owner died is used again, with what it has."""
 
     __slots__ = ("library", "number", "key", "sent")
     count = 0
@@ -64,7 +66,7 @@ class List(object):
         self.library = library
         self.number = List.count
         self.key = None
-        self.sent = []
+        self.sent = array("Q")
 
     def hold(self, key, describe):
         """`key` changes whenever describe() would give something else."""
@@ -75,15 +77,12 @@ class List(object):
             self.library.hold(self.number)
 
     def send(self, places):
-        """A place that becomes empty is sent as what it was, with no address and no bytes."""
-        known = len(self.sent)
-        places = [place if place[0] else NOTHING for place in places]
-        places += [NOTHING] * (known - len(places))
-        for i, place in enumerate(places):
-            if place == (self.sent[i] if i < known else NOTHING):
-                continue
-            address, size, heap, category, name = place
-            if not address:
-                heap, category, name = self.sent[i][2:]
-            self.library.tag(self.number << 32 | i + 1, address, size, heap, category, name)
-        self.sent = places
+        """The places as tuples, or as an array of their cells. One that is gone becomes empty."""
+        cells = places
+        if type(places) is not array:
+            cells = array("Q", [cell for place in places for cell in place])
+        more = len(cells) - len(self.sent)
+        (self.sent if more > 0 else cells).extend([0] * abs(more))
+        now, sent = cells.buffer_info()[0], self.sent.buffer_info()[0]
+        self.library.places(self.number, now, sent, len(cells) // CELLS)
+        self.sent = cells

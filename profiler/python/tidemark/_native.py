@@ -23,6 +23,7 @@ class Library(object):
         self.backward = self.bind("backward", [int32])
         self.forked = self.bind("forked", [])
         self.tag = self.bind("tag", [uint64, uint64, uint64, uint32, uint32, uint32])
+        self.places = self.bind("places", [uint32, ctypes.c_void_p, ctypes.c_void_p, uint32])
         self.hold = self.bind("hold", [uint32])
         self.phase = self.bind("phase", [int32, uint32, int32])
         self.step = self.bind("step", [uint64])

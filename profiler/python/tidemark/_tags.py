@@ -9,10 +9,11 @@ The usual case, nothing changed, is decided by one list of addresses compared wi
 No reference to a tensor is kept: a gradient with an owner more would be accumulated another way.
 """
 import weakref
+from array import array
 
 from tidemark._buckets import Buckets
 from tidemark._lists import (
-    GRADIENT, INPUT, NOTHING, OTHER, PARAMETER, STATE, List, Table, place_of
+    ADDRESS, CATEGORY, CELLS, GRADIENT, INPUT, OTHER, PARAMETER, STATE, List, Table, place_of
 )
 from tidemark._names import Names, named_tensors
 
@@ -158,12 +159,12 @@ class Tags(object):
     def describe_gradients(self, record, found, parameters, gradients):
         """A dense gradient is as large as its parameter and has its name: that is the usual case,
         where all of them are new in each step."""
-        known = record.parameters.sent
-        if len(known) == len(found) and not [one for one in found if type(one) is tuple]:
-            return [
-                (address, place[1], place[2], GRADIENT, place[4]) if address else NOTHING
-                for address, place in zip(found, known)
-            ]
+        count = len(found)
+        if len(record.parameters.sent) == CELLS * count and tuple not in map(type, found):
+            cells = array("Q", record.parameters.sent)
+            cells[ADDRESS::CELLS] = array("Q", found)
+            cells[CATEGORY::CELLS] = array("Q", [GRADIENT]) * count
+            return cells
         places = []
         for parameter, gradient in zip(parameters, gradients):
             name = self.names.of(parameter)
