@@ -1,8 +1,7 @@
 #!/bin/sh
 # bench.sh - builds the release preset, runs the benchmarks and writes docs/benchmarks.md. Every figure
 # stands beside its floor, measured in the same run; run it on a machine that does nothing else. It
-# takes some ten minutes; TIDEMARK_BENCH_ROUNDS=1 makes the training programs, which take the most,
-# quick and their figures worthless.
+# takes some ten minutes; with TIDEMARK_BENCH_ROUNDS=1 less than two, to see that it works.
 set -eu
 cd "$(dirname "$0")/.."
 sh scripts/setup.sh heaptrack || sh scripts/setup.sh
