@@ -17,9 +17,9 @@ import traceback
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "profiler", "pyframes"))
 import support  # noqa: E402
 
-ROUNDS = 15
-COUNT = 20000
-for name in ("probe_hook_ns", "probe_floor_ns"):
+ROUNDS = 25
+COUNT = 4000  # a burst is short: most are not interrupted
+for name in ("probe_ns", "probe_hook_ns", "probe_floor_ns"):
     getattr(support.with_gil, name).restype = ctypes.c_double
 
 
@@ -33,6 +33,10 @@ def chain_of(count, function):
 
 def hook():
     return support.with_gil.probe_hook_ns(COUNT)
+
+
+def stack():
+    return support.with_gil.probe_ns(COUNT)
 
 
 def floor():
@@ -55,11 +59,11 @@ def ns_of(function, count):
 
 
 def by_getframe():
-    return ns_of(walk, COUNT // 20)
+    return ns_of(walk, COUNT // 8)
 
 
 def by_traceback():
-    return ns_of(traceback.extract_stack, COUNT // 200)
+    return ns_of(traceback.extract_stack, COUNT // 80)
 
 
 def depth():
@@ -88,6 +92,7 @@ def measure(frames, what, function, goal):
 support.begin()
 measure(20, "hook with a Python stack of 20 frames", hook, "<= 300 ns")
 measure(50, "hook with a Python stack of 50 frames", hook, "for the record")
+measure(20, "a Python stack of 20 frames by itself", stack, "for the record")
 measure(20, "the same 20 frames by sys._getframe()", by_getframe, "for comparison")
 measure(20, "the same 20 frames by traceback.extract_stack()", by_traceback, "for comparison")
 if support.with_gil.probe_why_not():

@@ -143,6 +143,24 @@ def parameters_that_no_optimizer_has():
         support.expect(PARAMETER in {category for category, name in pairs}, True, i)
 
 
+def lists_grow_and_shrink():
+    """What a place of the optimizer's own lists holds at the end of each step, by category."""
+    expected = [{PARAMETER: 2, GRADIENT: 2, STATE: 2}, {PARAMETER: 4, GRADIENT: 4, STATE: 4},
+                {PARAMETER: 2, GRADIENT: 2, STATE: 2}]
+    for i, counts in enumerate(expected):
+        lists = Lists(until("resized %d" % i))
+        held = {e["a"] for e in case("resized %d" % i) if e["kind"] == "tags_hold"}
+        full = {}
+        for (number, place), event in lists.places.items():
+            if number in held and event["size"]:
+                full[event["a"]] = full.get(event["a"], 0) + 1
+        support.expect(full, counts, i)
+        said = recorded.said["resized %d" % i]
+        support.expect(STATE in {c for c, name in lists.of(said["momentum"])}, True, i)
+        own = said["second"] if i else said["first"]
+        support.expect(PARAMETER in {c for c, name in lists.of(own)}, True, i)
+
+
 def calls_by_hand_arrive():
     events = case("by hand")
     address, size = recorded.said["by hand"]["tensor"]
@@ -173,4 +191,5 @@ if __name__ == "__main__":
                  what_stays_is_not_said_again, places_become_empty, equal_names_are_told_apart,
                  sparse_gradients_are_their_values, states_in_lists_are_found,
                  moved_parameters_are_followed,
-                 parameters_that_no_optimizer_has, calls_by_hand_arrive, nothing_is_kept_alive)
+                 parameters_that_no_optimizer_has, lists_grow_and_shrink, calls_by_hand_arrive,
+                 nothing_is_kept_alive)

@@ -141,6 +141,24 @@ def without_gradient():
     optimizer.step()
 
 
+def resized():
+    """An optimizer that gets a second group of parameters, and then loses its first."""
+    first, second = nn.Linear(4, 4), nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(first.parameters(), lr=0.1, momentum=0.9)
+    for i in range(3):
+        if i == 1:
+            optimizer.add_param_group({"params": list(second.parameters())})
+        if i == 2:
+            del optimizer.param_groups[0]
+        optimizer.zero_grad(set_to_none=True)
+        second(first(torch.randn(3, 4))).sum().backward()
+        mark("case resized %d" % i)
+        optimizer.step()
+        mark("end")
+        tell("resized %d" % i, first=first.weight, second=second.weight,
+             momentum=optimizer.state[second.weight if i else first.weight]["momentum_buffer"])
+
+
 def by_hand():
     tensor = torch.zeros(10, 10)
     tell("by hand", tensor=tensor)
@@ -170,6 +188,7 @@ def by_hand():
 
 
 if __name__ == "__main__":
-    for case in (adam, steady, two_models, sparse, lbfgs, moved, replaced, without_gradient, by_hand):
+    for case in (adam, steady, two_models, sparse, lbfgs, moved, replaced, without_gradient, resized,
+                 by_hand):
         case()
     json.dump(said, sys.stdout)
