@@ -14,11 +14,8 @@ void blockmap_clear(struct blockmap *map)
     *map = (struct blockmap){0};
 }
 
-bool blockmap_reserve(struct blockmap *map, uint32_t more)
+bool blockmap_grow(struct blockmap *map, uint64_t need)
 {
-    uint64_t need = 2 * ((uint64_t)map->count + more);
-    if (map->bits && need <= UINT64_C(1) << map->bits)
-        return true;
     struct blockmap grown = {.bits = map->bits ? map->bits : FIRST_BITS};
     while (need > UINT64_C(1) << grown.bits)
         grown.bits++;

@@ -29,7 +29,7 @@ struct blockmap { /* all zero is an empty map */
 };
 
 void blockmap_clear(struct blockmap *map);
-bool blockmap_reserve(struct blockmap *map, uint32_t more); /* room for so many puts */
+bool blockmap_grow(struct blockmap *map, uint64_t need); /* to that capacity at least */
 void blockmap_remove(struct blockmap *map, uint64_t address, uint32_t block); /* which is there */
 bool blockmap_is_valid(const struct blockmap *map, const struct block *blocks);
 
@@ -48,6 +48,13 @@ static inline uint32_t blockmap_mask(const struct blockmap *map)
 static inline uint32_t blockmap_home(const struct blockmap *map, uint32_t hash)
 {
     return hash >> (32 - map->bits);
+}
+
+/* Room for so many puts. */
+static inline bool blockmap_reserve(struct blockmap *map, uint32_t more)
+{
+    uint64_t need = 2 * ((uint64_t)map->count + more);
+    return (map->bits && need <= UINT64_C(1) << map->bits) || blockmap_grow(map, need);
 }
 
 /* The address must not be in it, and there must be room. */

@@ -36,11 +36,8 @@ static bool grow(struct alloc *alloc, uint64_t need)
     return true;
 }
 
-bool blocks_reserve(struct alloc *alloc, uint32_t count)
+bool blocks_grow(struct alloc *alloc, uint32_t count)
 {
-    if (alloc->blocks_spare_count >= count ||
-        alloc->blocks_cap - alloc->blocks_made >= count - alloc->blocks_spare_count)
-        return true;
     return grow(alloc, (uint64_t)alloc->blocks_made + count + 1);
 }
 

@@ -1,6 +1,6 @@
 /*
- * cuda_device.c - see cuda_device.h. The few types of the driver's interface are declared here: they
- * are part of its binary interface and cannot change.
+ * cuda_device.c - see cuda_device.h. The few types of the driver's interface are declared here:
+ * they are part of its binary interface and cannot change.
  */
 #include "cuda_device.h"
 
@@ -66,7 +66,7 @@ _Static_assert(sizeof(struct cu_properties) == 32 && sizeof(struct cu_access) ==
     CALL("cuCtxPopCurrent_v2", pop, (void **context))                                              \
     CALL("cuMemAlloc_v2", alloc, (cu_pointer * address, size_t bytes))                             \
     CALL("cuMemFree_v2", free, (cu_pointer address))                                               \
-    CALL("cuMemGetInfo_v2", info, (size_t * free_bytes, size_t *total_bytes))                      \
+    CALL("cuMemGetInfo_v2", info, (size_t * free_bytes, size_t * total_bytes))                     \
     CALL("cuEventCreate", event_create, (void **event, unsigned flags))                            \
     CALL("cuEventDestroy_v2", event_destroy, (void *event))                                        \
     CALL("cuEventRecord", event_record, (void *event, void *stream))                               \
@@ -456,8 +456,8 @@ static int open_context(const struct opening *opening)
     result = device->driver.retain(&device->context, device->device);
     if (result != CU_OK) {
         device->context = NULL;
-        return complain(opening, error_of(device, result),
-                        "no context on CUDA device %d: error %d", device->ordinal, result);
+        return complain(opening, error_of(device, result), "no context on CUDA device %d: error %d",
+                        device->ordinal, result);
     }
     return BASE_OK;
 }

@@ -6,7 +6,8 @@
  * in the device's primary context, which is current for the call only. Streams are CUstream handles
  * as numbers, 0 the default one. Driver errors become ERR_NOMEM (out of memory), ERR_BUSY (not
  * ready), ERR_ARG (invalid value, handle or context), ERR_NOTFOUND (no such device), ERR_DENIED
- * (not permitted, not supported), ERR_CLOSED (the driver is not up, or no longer); any other ERR_IO.
+ * (not permitted, not supported), ERR_CLOSED (the driver is not up, or no longer); any other
+ * ERR_IO.
  *
  * One thread at a time, as device.h says.
  */

@@ -30,8 +30,8 @@ struct alloc_device {
     int (*unreserve)(void *self, uint64_t address, uint64_t bytes);
     int (*map)(void *self, uint64_t address, uint64_t bytes);
     int (*unmap)(void *self, uint64_t address, uint64_t bytes);
-    /* After `reserve`: what is mapped and unmapped in that range will be multiples of `page` from its
-     * beginning. May be NULL: the device has no use for it. */
+    /* After `reserve`: what is mapped and unmapped in that range will be multiples of `page` from
+     * its beginning. May be NULL: the device has no use for it. */
     void (*pages)(void *self, uint64_t address, uint64_t bytes, uint64_t page);
 
     /* Streams. An event is a number of the device's own; event_record gives out a new one that

@@ -145,7 +145,14 @@ static inline uint64_t round_up(uint64_t bytes, uint64_t step)
 }
 
 /* ---- blocks.c ---- */
-bool blocks_reserve(struct alloc *alloc, uint32_t count);
+bool blocks_grow(struct alloc *alloc, uint32_t count);
+/* Room for so many block_new. */
+static inline bool blocks_reserve(struct alloc *alloc, uint32_t count)
+{
+    return alloc->blocks_spare_count >= count ||
+           alloc->blocks_cap - alloc->blocks_made >= count - alloc->blocks_spare_count ||
+           blocks_grow(alloc, count);
+}
 /* From reserved room: a block like that one, in no set yet. */
 uint32_t block_new(struct alloc *alloc, const struct block *like);
 void block_recycle(struct alloc *alloc, uint32_t id);
@@ -208,11 +215,26 @@ static inline int events_process(struct alloc *alloc)
 
 /* ---- pools.c ---- */
 uint32_t pool_find(const struct alloc *alloc, uint64_t id); /* pool_count: there is none */
-uint32_t pool_of_request(const struct alloc *alloc, uint64_t stream);
+uint32_t pool_of_diversion(const struct alloc *alloc, uint64_t stream);
+static inline uint32_t pool_of_request(const struct alloc *alloc, uint64_t stream)
+{
+    return alloc->begun_count ? pool_of_diversion(alloc, stream) : 0;
+}
 int pool_make(struct alloc *alloc, uint64_t id, uint32_t *at);
 void pool_drop_if_empty(struct alloc *alloc, uint32_t pool);
 /* Makes it if it is missing. set_count: no memory. */
-uint32_t set_find(struct alloc *alloc, uint32_t pool, bool small, uint64_t stream);
+uint32_t set_find_slow(struct alloc *alloc, uint32_t pool, bool small, uint64_t stream);
+static inline bool set_is(const struct freeset *set, uint32_t pool, bool small, uint64_t stream)
+{
+    return set && set->stream == stream && set->pool == pool && set->small == small;
+}
+static inline uint32_t set_find(struct alloc *alloc, uint32_t pool, bool small, uint64_t stream)
+{
+    uint32_t last = alloc->last_set[small];
+    if (last < alloc->set_count && set_is(alloc->sets[last], pool, small, stream))
+        return last;
+    return set_find_slow(alloc, pool, small, stream);
+}
 /* The sets of a half pool in order of streams: the one behind `last`, from NULL to NULL. */
 struct freeset *set_next(const struct alloc *alloc, uint32_t pool, bool small,
                          const struct freeset *last);

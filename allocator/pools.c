@@ -29,16 +29,8 @@ static uint32_t set_make(struct alloc *alloc, uint32_t pool, bool small, uint64_
     return (uint32_t)at;
 }
 
-static bool set_is(const struct freeset *set, uint32_t pool, bool small, uint64_t stream)
+uint32_t set_find_slow(struct alloc *alloc, uint32_t pool, bool small, uint64_t stream)
 {
-    return set && set->stream == stream && set->pool == pool && set->small == small;
-}
-
-uint32_t set_find(struct alloc *alloc, uint32_t pool, bool small, uint64_t stream)
-{
-    uint32_t last = alloc->last_set[small];
-    if (last < alloc->set_count && set_is(alloc->sets[last], pool, small, stream))
-        return last;
     uint32_t at = 0;
     while (at < alloc->set_count && !set_is(alloc->sets[at], pool, small, stream))
         at++;
@@ -114,7 +106,7 @@ void pool_drop_if_empty(struct alloc *alloc, uint32_t at)
     *pool = (struct pool){0};
 }
 
-uint32_t pool_of_request(const struct alloc *alloc, uint64_t stream)
+uint32_t pool_of_diversion(const struct alloc *alloc, uint64_t stream)
 {
     for (size_t i = alloc->begun_count; i-- > 0;) {
         const struct diversion *begun = &alloc->begun[i];
