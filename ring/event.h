@@ -122,6 +122,7 @@ enum mark_flag {
     MARK_F_PARAMETERS = 1 << 3,  /* ENTER forward: it has parameters */
     MARK_F_ACCUMULATE = 1 << 4,  /* ENTER backward: backward(), not grad() */
     MARK_F_ONE_ELEMENT = 1 << 5, /* EXIT forward: returned a tensor of one element */
+    MARK_F_ENGINE = 1 << 6,      /* any: of a thread of the autograd engine, for whoever called it */
 };
 
 /* `b` of HISTORY. */
