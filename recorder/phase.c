@@ -178,34 +178,43 @@ static void leave_unstored(struct state_process *process, struct phase_stack *st
         drop_stack(&process->phases, stack);
 }
 
-static struct phase *make_phase(struct state_process *process, const struct event *event,
+/* What begins: a phase of the program's own, or a mark of a thread that is apart. */
+struct beginning {
+    uint32_t thread, name;
+    uint8_t mark; /* enum mark_kind, 0 = the program's own */
+};
+
+static struct phase *make_phase(struct state_process *process, const struct beginning *what,
                                 int64_t ns)
 {
     phase_fold_windows(process);
     struct phase *phase = new_phase(process);
     if (!phase)
         return NULL;
-    phase->name = names_lookup(process, &process->defs, event->name, ARENA_STRING);
-    phase->thread = event->thread;
+    phase->name = what->name;
+    phase->thread = what->thread;
+    phase->mark = what->mark;
     phase->begin_seq = process->state->seq;
     phase->begin_ns = ns;
     phase->id = ++process->state->phase_count;
     return phase;
 }
 
-static enum phase_scope scope_of(const struct phases *phases, uint32_t thread)
+static enum phase_scope scope_of(const struct phases *phases, const struct beginning *what)
 {
     const struct phase *owner = phases->process_top;
+    if (phases->timeline && timeline_is_apart(phases->timeline, what->thread))
+        return PHASE_THREAD;
     if (owner)
-        return owner->thread == thread ? PHASE_PROCESS : PHASE_THREAD;
-    return !phases->timeline || phases->timeline->thread == thread ? PHASE_PROCESS : PHASE_THREAD;
+        return owner->thread == what->thread ? PHASE_PROCESS : PHASE_THREAD;
+    return !phases->timeline || phases->timeline->thread == what->thread ? PHASE_PROCESS
+                                                                         : PHASE_THREAD;
 }
 
 static void push(struct state_process *process, struct phase_stack *stack, struct phase *phase)
 {
     struct phases *phases = &process->phases;
     const struct phase *owner = phases->process_top;
-    phase->scope = scope_of(phases, phase->thread);
     if (stack->top)
         phase->parent = stack->top->id;
     else if (phase->scope == PHASE_THREAD && owner)
@@ -229,23 +238,24 @@ static void begin_row(struct state_process *process, struct phase *phase)
         put_stretch(process, phase->begin_seq, phase->id);
 }
 
-void phase_begin(struct state_process *process, const struct event *event, int64_t ns)
+static void begin(struct state_process *process, const struct beginning *what, int64_t ns)
 {
     struct phases *phases = &process->phases;
-    struct phase_stack *stack = find_stack(phases, event->thread);
+    struct phase_stack *stack = find_stack(phases, what->thread);
     bool too_many = phases->open >= PHASE_MAX_OPEN;
     if (too_many || (stack && stack->unstored)) {
         leave_unstored(process, stack, too_many);
         return;
     }
     if (!stack)
-        stack = get_stack(phases, event->thread);
-    struct phase *phase = stack ? make_phase(process, event, ns) : NULL;
+        stack = get_stack(phases, what->thread);
+    struct phase *phase = stack ? make_phase(process, what, ns) : NULL;
     if (!phase) {
         leave_unstored(process, stack, false);
         return;
     }
-    bool process_scope = scope_of(phases, phase->thread) == PHASE_PROCESS;
+    phase->scope = scope_of(phases, what);
+    bool process_scope = phase->scope == PHASE_PROCESS;
     if (phases->other && process_scope)
         end_other(process, phase->begin_seq - 1, ns, "end");
     push(process, stack, phase);
@@ -253,6 +263,28 @@ void phase_begin(struct state_process *process, const struct event *event, int64
         timeline_user_begin(process, phase, ns);
     if (!phase->on_timeline)
         begin_row(process, phase);
+}
+
+void phase_begin(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct beginning what = {event->thread, 0, 0};
+    what.name = names_lookup(process, &process->defs, event->name, ARENA_STRING);
+    begin(process, &what, ns);
+}
+
+/* What is known of a mark as it begins. */
+static enum label label_of_mark(const struct event *event)
+{
+    static const enum label labels[MARK_KIND_COUNT] = {
+        [MARK_BACKWARD] = LABEL_BACKWARD,   [MARK_ZERO_GRAD] = LABEL_ZERO_GRAD,
+        [MARK_OPTIMIZER] = LABEL_OPTIMIZER, [MARK_SCALER] = LABEL_OPTIMIZER,
+        [MARK_FORWARD] = LABEL_FORWARD,
+    };
+    if (event->size != MARK_FORWARD)
+        return labels[event->size];
+    if (!(event->b & MARK_F_GRAD))
+        return LABEL_NO_GRAD;
+    return event->b & MARK_F_LOSS_CLASS ? LABEL_LOSS : LABEL_FORWARD;
 }
 
 /* ---- end ---- */
@@ -299,6 +331,15 @@ static void end_down_to(struct state_process *process, struct phase_stack *stack
         drop_stack(phases, stack);
 }
 
+static void end_noting(struct state_process *process, struct phase_stack *stack,
+                       const struct phase *last, int64_t ns, bool exception)
+{
+    for (const struct phase *inner = stack->top; inner != last; inner = inner->below)
+        note(process, NOTE_PHASE_UNBALANCED, NOTE_NO_ADDRESS, "%.60s was open as %.60s ended",
+             phase_name(process->state, inner->name), phase_name(process->state, last->name));
+    end_down_to(process, stack, last, ns, "unbalanced", exception ? "exception" : "end");
+}
+
 void phase_end(struct state_process *process, const struct event *event, int64_t ns)
 {
     struct phase_stack *stack = find_stack(&process->phases, event->thread);
@@ -309,17 +350,43 @@ void phase_end(struct state_process *process, const struct event *event, int64_t
         return;
     }
     const struct phase *last = stack ? stack->top : NULL;
-    while (last && name && last->name != name)
+    while (last && (last->mark || (name && last->name != name)))
         last = last->below;
     if (!last) {
         note(process, NOTE_PHASE_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%.120s", text);
         return;
     }
-    for (const struct phase *inner = stack->top; inner != last; inner = inner->below)
-        note(process, NOTE_PHASE_UNBALANCED, NOTE_NO_ADDRESS, "%.60s was open as %.60s ended",
-             phase_name(process->state, inner->name), text);
-    end_down_to(process, stack, last, ns, "unbalanced",
-                event->flags & EVENT_F_EXCEPTION ? "exception" : "end");
+    end_noting(process, stack, last, ns, event->flags & EVENT_F_EXCEPTION);
+}
+
+/* One that was open when its thread was set apart is no phase of the thread's: its end is nothing.
+ */
+static void end_mark(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct phase_stack *stack = find_stack(&process->phases, event->thread);
+    if (stack && stack->unstored) {
+        stack->unstored--;
+        return;
+    }
+    const struct phase *last = stack ? stack->top : NULL;
+    while (last && last->mark != event->size)
+        last = last->below;
+    if (last)
+        end_noting(process, stack, last, ns, event->flags & EVENT_F_EXCEPTION);
+}
+
+void phase_mark_apart(struct state_process *process, const struct event *event, int64_t ns)
+{
+    if (event->kind == EVENT_EXIT) {
+        end_mark(process, event, ns);
+        return;
+    }
+    struct beginning what = {
+        .thread = event->thread,
+        .name = PHASE_NAME_LABEL(label_of_mark(event)),
+        .mark = (uint8_t)event->size,
+    };
+    begin(process, &what, ns);
 }
 
 /* All of a thread's phases, because the thread or the process is gone. */

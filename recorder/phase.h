@@ -14,14 +14,15 @@
  *
  * Marks. From a process's first mark on its timeline (timeline.h) divides the time, and writes the
  * rows of phases of scope 'process', of what is between them and of what the marks are; the `other`
- * here is then no more than a record. The thread of that mark has the phases of scope 'process'.
+ * here is then no more than a record. The thread whose marks these are has the phases of scope
+ * 'process'. Marks of threads that are apart are phases of these threads.
  *
  * Peaks. Each device has a window: its maximum since the last boundary. A boundary folds the window
  * into the top of each stack; a phase that ends folds its peak into the one below it. So an event
  * costs the same however many phases are open.
  *
  * Invariants (phase_is_valid): `other` is there if and only if process_top is NULL; the phases of
- * scope 'process' are the uppermost of one stack; peak of a phase, with all above it and the
+ * scope 'process' are the uppermost of one stack, but for those of a thread that is apart; peak of a phase, with all above it and the
  * window >= allocated.
  */
 #ifndef TIDEMARK_RECORDER_PHASE_H
@@ -59,6 +60,7 @@ struct phase {
     enum phase_scope scope;
     uint32_t name; /* string id, 0 = unknown, PHASE_NAME_OTHER */
     uint32_t thread;
+    uint8_t mark; /* enum mark_kind of a thread that is apart: timeline.h; 0 = the program's own */
     int64_t ordinal, step, begin_seq, begin_ns;
     size_t user;              /* its number on the timeline + 1, 0 = it is not there */
     bool on_timeline;         /* its row is written there */
@@ -96,6 +98,8 @@ bool phase_add_device(struct state_process *process); /* a part for one more dev
 void phase_before(struct state_process *process, int64_t ns);
 void phase_begin(struct state_process *process, const struct event *event, int64_t ns);
 void phase_end(struct state_process *process, const struct event *event, int64_t ns);
+/* ENTER or EXIT of a thread that is apart. */
+void phase_mark_apart(struct state_process *process, const struct event *event, int64_t ns);
 void phase_step(struct state_process *process, const struct event *event, int64_t ns);
 void phase_end_thread(struct state_process *process, uint32_t thread, int64_t ns);
 void phase_end_all(struct state_process *process, int64_t ns);

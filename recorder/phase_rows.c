@@ -200,16 +200,18 @@ static bool stack_is_valid(const struct state_process *process, size_t at, size_
 {
     const struct phases *phases = &process->phases;
     const struct phase_stack *stack = &phases->stacks[at];
-    bool below_thread_scope = false;
+    bool apart = phases->timeline && timeline_is_apart(phases->timeline, stack->thread);
+    bool seen_process = false, seen_thread = false;
     if (!stack->top || map_get(&phases->by_thread, stack->thread) != at)
         return false;
     for (const struct phase *phase = stack->top; phase; phase = phase->below) {
         bool process_scope = phase->scope == PHASE_PROCESS;
         if (phase->scope == PHASE_OTHER || phase->thread != stack->thread ||
-            phase->part_cap < process->device_count || (process_scope && below_thread_scope) ||
-            (process_scope && phase == stack->top && phase != phases->process_top))
+            phase->part_cap < process->device_count || (process_scope && seen_thread && !apart) ||
+            (process_scope && !seen_process && phase != phases->process_top))
             return false;
-        below_thread_scope |= !process_scope;
+        seen_process |= process_scope;
+        seen_thread |= !process_scope;
         ++*open;
         *of_thread += !process_scope;
     }

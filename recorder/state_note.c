@@ -24,6 +24,7 @@ static const char *const texts[NOTE_KIND_COUNT] = {
     [NOTE_PHASE_UNBALANCED] = "phase unbalanced",
     [NOTE_PHASE_LEFT_OPEN] = "phase left open",
     [NOTE_MARK_END_WITHOUT_BEGIN] = "mark end without begin",
+    [NOTE_MARKS_OF_THREADS] = "marks of several threads",
     [NOTE_TOO_MANY_PHASES] = "too many open phases",
     [NOTE_STEP_END_WITHOUT_BEGIN] = "step end without begin",
     [NOTE_TOO_MANY_TAGS] = "too many tags",

@@ -200,6 +200,11 @@ void timeline_mark(struct state_process *process, const struct event *event, int
         note_owed(process, event->kind, 1);
         return;
     }
+    enum timeline_turn turn = timeline_turn(process, event, ns);
+    if (turn == TIMELINE_APART)
+        phase_mark_apart(process, event, ns);
+    if (turn != TIMELINE_TAKE)
+        return;
     if (!enter && is_outermost_forward(phases->timeline, event)) {
         phases->timeline->held = *event;
         return;
@@ -296,10 +301,25 @@ void timeline_step(struct state_process *process, int64_t seq, int64_t ns)
 void timeline_drop(struct state_process *process, uint32_t thread, int64_t ns)
 {
     timeline_release(process);
+    timeline_forget_thread(process->phases.timeline, thread);
     phase_fold_windows(process);
     reserve(process);
     after_boundary(process, label_drop(&process->phases.timeline->labels, thread,
                                        process->state->seq + 1, ns));
+}
+
+void timeline_leave(struct state_process *process, uint32_t thread, int64_t ns)
+{
+    struct labels *labels = &process->phases.timeline->labels;
+    phase_fold_windows(process);
+    for (size_t i = labels->open_count; i > 0; i--) {
+        const struct label_node *node = label_node(labels, labels->open[i - 1]);
+        if (node->kind == LABEL_USER || node->thread != thread)
+            continue;
+        struct label_mark mark = {.kind = node->kind, .identity = node->identity, .thread = thread};
+        reserve(process);
+        after_boundary(process, label_exit(labels, &mark, process->state->seq, ns));
+    }
 }
 
 size_t timeline_threads(const struct timeline *timeline, uint32_t *threads, size_t count,
@@ -405,6 +425,7 @@ void timeline_free(struct timeline *timeline)
     mem_free(timeline->items);
     mem_free(timeline->now);
     mem_free(timeline->loose);
+    mem_free(timeline->apart);
     timeline_forget_writer(&timeline->writer);
     timeline_forget_writer(&timeline->guesser);
     ordinal_clear(&timeline->ordinals);

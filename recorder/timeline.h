@@ -14,6 +14,14 @@
  *     child;
  *   - phases that cross are cut.
  *
+ * Threads. The marks of one thread at a time make the timeline, and those of threads of the
+ * autograd engine, which work for it. Another thread takes over when it begins a mark while the
+ * first has none open. One that calls modules while the first is in a forward works for it, too (as
+ * replicas do): its marks are passed over. Any other mark beside an open one means that two threads
+ * train, or one evaluates while the other trains: from then on one of the two is apart. The marks
+ * of a thread that is apart are phases of scope 'thread', named without knowing what follows, and
+ * have no step. The thread that began a backward or a step last stays on the timeline.
+ *
  * The outermost forward ends behind the frees that follow its return (timeline_release).
  *
  * A phase has the step in which it began, but one of the program's own that goes beyond that step
@@ -103,7 +111,11 @@ struct timeline {
     struct timeline_user *users;
     size_t user_count, user_cap;
     size_t first_free; /* of `users`: those before it are used */
-    uint32_t thread;   /* of the first mark */
+    uint32_t thread;   /* whose marks make it */
+    uint32_t trainer;  /* that began a backward or a step last; 0 = none did */
+    uint64_t passed;   /* marks that were passed over and have not ended */
+    uint32_t *apart;   /* threads, in no order */
+    size_t apart_count, apart_cap;
     struct phase_ordinals ordinals;
     struct timeline_writer writer, guesser;
     struct phase_ordinals guessed;
@@ -138,6 +150,8 @@ void timeline_user_end(struct state_process *process, const struct phase *phase,
 void timeline_step(struct state_process *process, int64_t seq, int64_t ns);
 /* Marks of a thread that is gone; or (0) of all, after a loss. */
 void timeline_drop(struct state_process *process, uint32_t thread, int64_t ns);
+/* Ends what a thread has open, here and without a failure: it has become another's timeline. */
+void timeline_leave(struct state_process *process, uint32_t thread, int64_t ns);
 /* The end of the process: first no mark comes any more, then, when its own phases have ended, all
  * is written. */
 void timeline_stop(struct state_process *process, int64_t ns);
@@ -148,6 +162,13 @@ size_t timeline_threads(const struct timeline *timeline, uint32_t *threads, size
 void timeline_fold(struct timeline *timeline, size_t device, const struct heap_window *window);
 void timeline_add_device(struct state_process *process); /* the one at device_count */
 void timeline_flush(struct state_process *process, bool commit);
+
+/* timeline_threads.c */
+enum timeline_turn { TIMELINE_TAKE, TIMELINE_APART, TIMELINE_PASS };
+enum timeline_turn timeline_turn(struct state_process *process, const struct event *event,
+                                 int64_t ns);
+bool timeline_is_apart(const struct timeline *timeline, uint32_t thread);
+void timeline_forget_thread(struct timeline *timeline, uint32_t thread);
 
 /* timeline_rows.c */
 struct timeline_end { /* where the last stretch that is written ends */

@@ -125,19 +125,51 @@ static void put_children(struct buf *out, const struct row *const *list, size_t 
         buf_text(out, " )");
 }
 
-const char *phases_text(const struct rows *rows, int64_t process)
+static bool is_of(const struct row *row, int64_t process, int64_t thread)
+{
+    bool of_thread = strcmp(row->text[PHASE_SCOPE], "thread") == 0;
+    bool wanted = thread < 0 || of_thread == (thread > 0);
+    return row->at[PHASE_PROCESS_ID] == process && wanted &&
+           (thread <= 0 || row->at[PHASE_THREAD_ID] == thread);
+}
+
+static const char *text_below(const struct rows *rows, int64_t process, int64_t thread,
+                              int64_t parent)
 {
     static struct buf out;
     const struct row_table *table = &rows->tables[SCH_PHASE];
     const struct row **list = calloc(table->count + 1, sizeof(struct row *));
     size_t count = 0;
     for (size_t i = 0; i < table->count; i++)
-        if (table->rows[i].at[PHASE_PROCESS_ID] == process)
+        if (is_of(&table->rows[i], process, thread))
             list[count++] = &table->rows[i];
     qsort(list, count, sizeof *list, by_begin);
     buf_clear(&out);
-    put_children(&out, list, count, ROW_NULL);
+    put_children(&out, list, count, parent);
     free(list);
     const char *string = buf_string(&out);
     return *string == ' ' ? string + 1 : string;
+}
+
+const char *phases_of_thread(const struct rows *rows, int64_t process, int64_t thread)
+{
+    return text_below(rows, process, thread, ROW_NULL);
+}
+
+const char *phases_text(const struct rows *rows, int64_t process)
+{
+    return phases_of_thread(rows, process, -1);
+}
+
+const char *phases_inside(const struct rows *rows, int64_t thread, int64_t parent)
+{
+    static char text[256];
+    const char *in = text_below(rows, 1, thread, parent); /* "( ... )" */
+    size_t bytes = strlen(in);
+    text[0] = '\0';
+    if (bytes > 4 && bytes < sizeof text) {
+        memcpy(text, in + 2, bytes - 4);
+        text[bytes - 4] = '\0';
+    }
+    return text;
 }

@@ -26,5 +26,9 @@ void phases_end(struct phases_feed *feed);
 void phases_clear(struct phases_feed *feed);
 /* Valid until the next call. */
 const char *phases_text(const struct rows *rows, int64_t process);
+/* Only those of scope 'thread' of one thread, or (0) those of scope 'process'. What is apart and in
+ * a phase of the process is found by phases_inside. */
+const char *phases_of_thread(const struct rows *rows, int64_t process, int64_t thread);
+const char *phases_inside(const struct rows *rows, int64_t thread, int64_t parent);
 
 #endif

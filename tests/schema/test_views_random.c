@@ -83,15 +83,15 @@ static void end_phase(struct process *p, int end_seq)
 
 static void change_phase(struct process *p)
 {
-    static const char *const kinds[] = {"zero_grad", "forward", "loss", "backward",
+    static const char *const kinds[] = {"zero_grad", "forward", "loss", "backward", "recompute",
                                         "optimizer", "eval",    "user", "user"};
     seq++;
     if (p->depth == 1) { /* what was between ends with the number before */
         end_phase(p, seq - 1);
         p->depth = 1; /* the place of what is between stays */
-        begin_phase(p, kinds[below(8)], seq);
+        begin_phase(p, kinds[below(9)], seq);
     } else if (p->depth < DEEPEST && below(2)) {
-        begin_phase(p, kinds[below(8)], seq);
+        begin_phase(p, kinds[below(9)], seq);
     } else {
         end_phase(p, seq);
         if (p->depth > 1) {
