@@ -13,6 +13,7 @@
 #include "pyboot.h"
 #include "torch_hook.h"
 #include "torch_site.h"
+#include "torch_thread.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define PYAPI_VERSION 1u
@@ -29,6 +30,7 @@ EXPORT void tidemark_py_enter(uint32_t mark, uint64_t identity, uint64_t flags, 
 EXPORT void tidemark_py_exit(uint32_t mark, uint64_t identity, uint64_t flags, int failed);
 EXPORT void tidemark_py_backward(int begins);
 EXPORT void tidemark_py_forked(void);
+EXPORT int tidemark_py_is_engine(void);
 EXPORT void tidemark_py_tag(uint64_t place, uint64_t addr, uint64_t bytes, uint32_t heap,
                             uint32_t category, uint32_t name);
 EXPORT void tidemark_py_places(uint32_t list, const struct place *now, const struct place *sent,
@@ -112,6 +114,12 @@ void tidemark_py_backward(int begins)
 void tidemark_py_forked(void)
 {
     torch_backward_forget();
+}
+
+/* Whether the calling thread is one of the autograd engine. */
+int tidemark_py_is_engine(void)
+{
+    return torch_thread_look() == TORCH_THREAD_ENGINE;
 }
 
 /* `place`: list << 32 | place + 1, or 0 for a tag that holds at once. */

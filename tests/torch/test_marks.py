@@ -68,13 +68,17 @@ def results_are_bit_equal():
 
 
 def threads_lose_no_step():
-    """What three threads do at once can be labelled wrongly, but nothing stays open and each step
-    is there, with the thread that made it."""
+    """Of three threads at once nothing stays open, and each step is there, with the thread that made
+    it; what it nests in is of the same thread."""
     events = recorded().between("case threads")
     enters, exits = ([e for e in events if e["kind"] == kind] for kind in ("enter", "exit"))
     support.expect(len(enters), len(exits))
     steps = [e["thread"] for e in enters if e["size"] == 4]
     support.expect(sorted(steps.count(thread) for thread in set(steps)), [20] * 3)
+    for thread in set(steps):
+        own = [e for e in enters + exits if e["thread"] == thread]
+        own.sort(key=events.index)
+        support.expect(support.sequence(own), " ".join([STEP] * 20), thread)
 
 
 def lists_are_used_again():

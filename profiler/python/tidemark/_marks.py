@@ -1,11 +1,12 @@
 """Raw marks of what torch does: the outermost module call, the autograd engine, zero_grad,
 Optimizer.step, GradScaler.step.
 
-One stack of open marks for the process. `inner[0]` is the kind of the innermost one: a module call
-inside a forward, or a nested run of the engine inside a backward, is only passed on. A mark is put
-on the stack inside the `try` whose `finally` takes it off, so that an exception at any instant
-leaves nothing behind but in the few byte codes of `finally` itself; what an interrupt left there is
-dropped at the next zero_grad or step of its thread.
+One stack of open marks for each thread; `inner` is the kind of the innermost one: a module call
+inside a forward, or a nested run of the engine inside a backward, is only passed on. Which threads
+belong together is for the recorder to find out; marks of threads of the autograd engine say so. A
+mark is put on the stack inside the `try` whose `finally` takes it off, so that an exception at any
+instant leaves nothing behind but in the few byte codes of `finally` itself; what an interrupt left
+there is dropped at the next zero_grad or step of its thread.
 
 The wrappers begin with the test for a compiler that traces them: it must find the original call
 and nothing of ours.
@@ -14,33 +15,42 @@ import inspect
 import os
 import sys
 import types
-from _thread import get_ident
+from _thread import _local
 
 from tidemark._lists import Table
 
 FORWARD, BACKWARD, ZERO_GRAD, OPTIMIZER, SCALER = 1, 2, 3, 4, 5
 
 # Flags, as enum mark_flag of ring/event.h has them.
-GRAD, TRAINING, LOSS_CLASS, PARAMETERS, ACCUMULATE, ONE_ELEMENT = 1, 2, 4, 8, 16, 32
+GRAD, TRAINING, LOSS_CLASS, PARAMETERS, ACCUMULATE, ONE_ELEMENT, ENGINE = 1, 2, 4, 8, 16, 32, 64
 
 
 class Mark(object):
-    __slots__ = ("kind", "identity", "thread")
+    __slots__ = ("kind", "identity")
 
     def __init__(self, kind, identity):
         self.kind = kind
         self.identity = identity
-        self.thread = get_ident()
+
+
+class Here(_local):
+    """What a thread has open; made anew by each."""
+
+    def __init__(self, library):
+        self.open = []
+        self.inner = 0
+        self.stepping = set()  # ids of optimizers in their step()
+        # In an engine's thread the backward that it works for is another's.
+        self.engine = ENGINE if library.is_engine() else 0
 
 
 class Marks(object):
-    """The stack, and the way of a mark into the recording."""
+    """The stacks, and the way of a mark into the recording."""
 
     def __init__(self, library):
         self.library = library
-        self.open = []
-        self.inner = [0]
-        self.stepping = set()  # ids of optimizers in their step()
+        self.here = Here(library)
+        self.forwards = set()  # ids of the open ones of all threads
         self.numbers = Table()
         self.numbered = 0
 
@@ -57,43 +67,50 @@ class Marks(object):
         mark.identity = number
 
     def push(self, mark, flags, name):
-        library = self.library
-        self.open.append(mark)
-        self.inner[0] = mark.kind
+        library, here = self.library, self.here
+        here.open.append(mark)
+        here.inner = mark.kind
+        if mark.kind == FORWARD:
+            self.forwards.add(id(mark))
         number = library.names.get(name)
         if number is None:
             number = library.name(name)
-        library.enter(mark.kind, mark.identity, flags, number)
+        library.enter(mark.kind, mark.identity, flags | here.engine, number)
 
     def pop(self, mark, flags, failed):
-        """Wherever it stands: threads leave in any order. A child of fork left its parent's."""
-        if self.open and self.open[-1] is mark:
-            self.open.pop()
-        elif mark in self.open:
-            self.open.remove(mark)
+        """Wherever it stands: something may have been left above it. A child of fork left its
+        parent's."""
+        here = self.here
+        self.forwards.discard(id(mark))
+        if here.open and here.open[-1] is mark:
+            here.open.pop()
+        elif mark in here.open:
+            here.open.remove(mark)
         else:
             return
-        self.inner[0] = self.open[-1].kind if self.open else 0
-        self.library.exit(mark.kind, mark.identity, flags, failed)
+        here.inner = here.open[-1].kind if here.open else 0
+        self.library.exit(mark.kind, mark.identity, flags | here.engine, failed)
 
     def drop_stale(self):
         """Before an outermost zero_grad or step: forwards of this thread were interrupted."""
-        thread = get_ident()
-        for mark in list(self.open):
-            if mark.kind == FORWARD and mark.thread == thread:
+        for mark in list(self.here.open):
+            if mark.kind == FORWARD:
                 self.pop(mark, 0, 1)
 
     def settle(self):
         """Outside a backward and a step no forward can be going on in this thread."""
-        if not any(mark.kind in (BACKWARD, OPTIMIZER) for mark in self.open):
-            self.stepping.clear()
-            if self.open:
+        here = self.here
+        if not here.engine and not any(mark.kind in (BACKWARD, OPTIMIZER) for mark in here.open):
+            here.stepping.clear()
+            if here.open:
                 self.drop_stale()
 
     def clear(self):
-        del self.open[:]
-        self.inner[0] = 0
-        self.stepping.clear()
+        here = self.here
+        del here.open[:]
+        self.forwards.clear()
+        here.inner = 0
+        here.stepping.clear()
 
 
 def adopt(wrapper, original):
@@ -183,9 +200,11 @@ class Installer(object):
             flags |= TRAINING
         if isinstance(module, self.loss_class):
             flags |= LOSS_CLASS
+        # Inside another thread's forward it may be a replica, of copies that live no longer.
+        tagged = (parameters or grad) and not self.marks.forwards
         self.marks.identify(mark, module)
         self.marks.push(mark, flags, type(module).__name__)
-        if parameters or grad:
+        if tagged:
             self.tag_call(module if parameters else None, args, kwargs, grad)
 
     def end_forward(self, mark, result, failed):
@@ -197,11 +216,11 @@ class Installer(object):
     def module_call(self):
         module_class = self.torch.nn.Module
         self.loss_class = self.torch.nn.modules.loss._Loss
-        call, inner, compiling = module_class.__call__, self.marks.inner, self.compiling
+        call, here, compiling = module_class.__call__, self.marks.here, self.compiling
         begin, end = self.guarded(self.begin_forward), self.guarded(self.end_forward)
 
         def __call__(self, *args, **kwargs):
-            if inner[0] == FORWARD or compiling():
+            if compiling() or here.inner == FORWARD:
                 return call(self, *args, **kwargs)
             mark = Mark(FORWARD, 0)
             result, failed = None, 1
@@ -231,13 +250,14 @@ class Installer(object):
     def engine(self):
         variable = self.torch.autograd.Variable
         base = type(variable._execution_engine)
-        run, inner = base.run_backward, self.marks.inner
+        run, here = base.run_backward, self.marks.here
         push, pop = self.guarded(self.begin_backward), self.guarded(self.marks.pop)
         tell = self.library.backward  # threads of the engine get the stack of the call
 
         class Engine(base):
             def run_backward(self, *args, **kwargs):
-                mark = None if inner[0] == BACKWARD else Mark(BACKWARD, 0)
+                nested = here.inner == BACKWARD or here.engine
+                mark = None if nested else Mark(BACKWARD, 0)
                 failed = 1
                 try:
                     tell(1)
@@ -267,11 +287,11 @@ class Installer(object):
 
     def plain_method(self, owner, name, kind):
         """A method of a base class whose calls are marks, unless they come from one another."""
-        original, inner, compiling = getattr(owner, name), self.marks.inner, self.compiling
+        original, here, compiling = getattr(owner, name), self.marks.here, self.compiling
         push, pop = self.guarded(self.outermost), self.guarded(self.marks.pop)
 
         def wrapper(self, *args, **kwargs):
-            if compiling() or inner[0] == kind:
+            if compiling() or here.inner == kind:
                 return original(self, *args, **kwargs)
             mark = Mark(kind, 0)
             failed = 1
@@ -291,12 +311,12 @@ class Installer(object):
     def begin_step(self, mark, optimizer):
         self.marks.settle()
         self.before_step(optimizer)
-        self.marks.stepping.add(id(optimizer))
+        self.marks.here.stepping.add(id(optimizer))
         self.marks.identify(mark, optimizer)
         self.marks.push(mark, 0, type(optimizer).__name__)
 
     def end_step(self, mark, optimizer, failed, closure):
-        self.marks.stepping.discard(id(optimizer))
+        self.marks.here.stepping.discard(id(optimizer))
         self.marks.pop(mark, 0, failed)
         self.after_step(optimizer, closure)
         if self.stepped is not None:
@@ -308,11 +328,11 @@ class Installer(object):
         step = getattr(owner, "step", None)
         if not isinstance(step, types.FunctionType) or hasattr(step, "tidemark_original"):
             return
-        stepping, compiling = self.marks.stepping, self.compiling
+        here, compiling = self.marks.here, self.compiling
         begin, end = self.guarded(self.begin_step), self.guarded(self.end_step)
 
         def wrapper(self, *args, **kwargs):
-            if compiling() or id(self) in stepping:
+            if compiling() or id(self) in here.stepping:
                 return step(self, *args, **kwargs)
             mark = Mark(OPTIMIZER, 0)
             failed = 1

@@ -22,6 +22,7 @@ class Library(object):
         self.exit = self.bind("exit", [uint32, uint64, uint64, int32])
         self.backward = self.bind("backward", [int32])
         self.forked = self.bind("forked", [])
+        self.is_engine = self.bind("is_engine", [], int32)
         self.tag = self.bind("tag", [uint64, uint64, uint64, uint32, uint32, uint32])
         self.places = self.bind("places", [uint32, ctypes.c_void_p, ctypes.c_void_p, uint32])
         self.hold = self.bind("hold", [uint32])
