@@ -3,8 +3,9 @@ Optimizer.step, GradScaler.step.
 
 One stack of open marks for each thread; `inner` is the kind of the innermost one: a module call
 inside a forward, or a nested run of the engine inside a backward, is only passed on. Which threads
-belong together is for the recorder to find out; marks of threads of the autograd engine say so. A
-mark is put on the stack inside the `try` whose `finally` takes it off, so that an exception at any
+belong together is for the recorder to find out; marks of threads of the autograd engine say so.
+`quick[0]` is the same kind while one thread alone has made marks: the nested call of a module is the
+one that must cost nothing, and a compiler must be able to trace it. A mark is put on the stack inside the `try` whose `finally` takes it off, so that an exception at any
 instant leaves nothing behind but in the few byte codes of `finally` itself; what an interrupt left
 there is dropped at the next zero_grad or step of its thread.
 
@@ -50,6 +51,9 @@ class Marks(object):
     def __init__(self, library):
         self.library = library
         self.here = Here(library)
+        self.quick = [0]
+        self.first = None  # of the first thread its list of open marks
+        self.several = False
         self.forwards = set()  # ids of the open ones of all threads
         self.numbers = Table()
         self.numbered = 0
@@ -72,6 +76,8 @@ class Marks(object):
         here.inner = mark.kind
         if mark.kind == FORWARD:
             self.forwards.add(id(mark))
+        if not here.engine:
+            self.remember(here)
         number = library.names.get(name)
         if number is None:
             number = library.name(name)
@@ -89,7 +95,16 @@ class Marks(object):
         else:
             return
         here.inner = here.open[-1].kind if here.open else 0
+        if not here.engine:
+            self.remember(here)
         self.library.exit(mark.kind, mark.identity, flags | here.engine, failed)
+
+    def remember(self, here):
+        if self.first is None:
+            self.first = here.open
+        elif self.first is not here.open:
+            self.several = True
+        self.quick[0] = 0 if self.several else here.inner
 
     def drop_stale(self):
         """Before an outermost zero_grad or step: forwards of this thread were interrupted."""
@@ -109,7 +124,8 @@ class Marks(object):
         here = self.here
         del here.open[:]
         self.forwards.clear()
-        here.inner = 0
+        here.inner = self.quick[0] = 0
+        self.first, self.several = None, False
         here.stepping.clear()
 
 
@@ -217,10 +233,11 @@ class Installer(object):
         module_class = self.torch.nn.Module
         self.loss_class = self.torch.nn.modules.loss._Loss
         call, here, compiling = module_class.__call__, self.marks.here, self.compiling
+        quick = self.marks.quick
         begin, end = self.guarded(self.begin_forward), self.guarded(self.end_forward)
 
         def __call__(self, *args, **kwargs):
-            if compiling() or here.inner == FORWARD:
+            if quick[0] == FORWARD or compiling() or here.inner == FORWARD:
                 return call(self, *args, **kwargs)
             mark = Mark(FORWARD, 0)
             result, failed = None, 1
