@@ -45,8 +45,9 @@ struct alloc_config {
 };
 
 void alloc_config_default(struct alloc_config *config);
-/* A string as PYTORCH_CUDA_ALLOC_CONF takes it. ERR_ARG with a sentence in `why` (may be NULL), and
- * *config as it was. Keys that PyTorch knows and this allocator has no use for are accepted. */
+/* A string as PYTORCH_CUDA_ALLOC_CONF takes it. It stands for itself: all but expandable_segments
+ * begins with the defaults, whatever *config was. ERR_ARG with a sentence in `why` (may be NULL),
+ * and *config as it was. Keys that PyTorch knows and this allocator has no use for are accepted. */
 int alloc_config_parse(struct alloc_config *config, const char *text, char *why, size_t why_size);
 /* The string that alloc_config_parse would take; only what is not the default. */
 void alloc_config_format(const struct alloc_config *config, char *text, size_t size);
@@ -87,7 +88,7 @@ struct alloc_event {
     enum alloc_event_kind kind;
     bool waits;
     uint64_t address;
-    uint64_t size;      /* of the block, segment or range; OOM: rounded request */
+    uint64_t size;      /* of the block, segment or range of pages; OOM: rounded request */
     uint64_t requested; /* ALLOC, FREE, IDLE, OOM */
     uint64_t stream;
     uint64_t pool; /* 0 = the shared pools, else alloc_pool_begin's */
@@ -112,7 +113,8 @@ struct alloc_options {
 };
 
 int alloc_new(struct alloc **out, const struct alloc_options *options);
-/* Gives every segment back to the device, blocks in them or not. */
+/* Gives every segment back to the device, blocks in them or not; the observer hears of segments and
+ * pages, not of blocks. NULL is fine. */
 void alloc_delete(struct alloc *alloc);
 bool alloc_is_valid(struct alloc *alloc);
 
@@ -123,10 +125,14 @@ struct alloc_refusal {                         /* why alloc_malloc said ERR_NOME
 };
 
 /* The block's address; *refusal may be NULL. A request of 0 bytes gives address 0 and changes
- * nothing. ERR_NOMEM: refused after the whole ladder. */
+ * nothing. ERR_NOMEM: refused after the whole ladder. If refusal->rounded is 0 then, it was not:
+ * the request was ALLOC_MAX_REQUEST or more, or our own memory failed. Another error: the device's.
+ */
 int alloc_malloc(struct alloc *alloc, uint64_t bytes, uint64_t stream, uint64_t *address,
                  struct alloc_refusal *refusal);
-int alloc_give(struct alloc *alloc, uint64_t address); /* ERR_NOTFOUND: not a living block */
+/* ERR_NOTFOUND: not a living block. Another error is the device's, which could record no event: the
+ * block was given back all the same, and the event is tried again at the next request. */
+int alloc_give(struct alloc *alloc, uint64_t address);
 /* The other stream uses the block from now on: what was asked of it must be done before the block
  * can be handed out again. */
 int alloc_record_stream(struct alloc *alloc, uint64_t address, uint64_t stream);
@@ -144,8 +150,9 @@ void alloc_reset_accumulated(struct alloc *alloc);
 
 /* Private pools. Between begin and end requests of streams that `accepts` says yes to (NULL: all)
  * come from the pool `id` (not 0), which keeps its segments until alloc_pool_release was called as
- * often as alloc_pool_begin, and the cache is emptied. While any is begun, no event is asked
- * and no cached segment of the device is given back. Begun pools do not nest on one id. */
+ * often as alloc_pool_begin, and the cache is emptied. While any is begun, no event is asked, and
+ * neither the last rung nor alloc_empty_cache gives back what the shared pools have cached. Begun
+ * pools do not nest on one id (ERR_EXISTS); one that nobody uses any more may be begun again. */
 int alloc_pool_begin(struct alloc *alloc, uint64_t id, bool (*accepts)(void *self, uint64_t stream),
                      void *self);
 int alloc_pool_end(struct alloc *alloc, uint64_t id);
@@ -174,8 +181,10 @@ int alloc_walk(struct alloc *alloc,
                bool (*see)(void *self, const struct alloc_segment_view *segment), void *self);
 
 /* Takes over a segment that is there already, with its blocks (free ones, living ones; awaiting
- * ones until alloc_settle). Counted in the statistics as if it had been made now, unsplit; the
- * device is not asked, and gets it back like any other. */
+ * ones until alloc_settle); neighbours that are both free become one. Counted in the statistics as
+ * if it had been made now; the observer hears nothing; the device is not asked, and gets it back
+ * like any other. A private pool that was not there has one user then. ERR_ARG: the blocks do not
+ * tile the segment in multiples of 512, or overlap with what is there. */
 int alloc_adopt(struct alloc *alloc, const struct alloc_segment_view *segment);
 /* Completes the free of an awaiting block, whatever its events say: for replays, in which the
  * recording says when. */
