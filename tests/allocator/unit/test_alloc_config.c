@@ -207,6 +207,56 @@ TEST(a_short_buffer_cuts_the_text)
     CHECK_STR(text, "max_split_s");
 }
 
+/* Texts put together from pieces of good ones: read or refused with a sentence; what was read is
+ * valid, and is read again as it is written. */
+TEST(random_texts)
+{
+    static const char *const pieces[] = {
+        "max_split_size_mb",
+        "roundup_power2_divisions",
+        "expandable_segments",
+        "backend",
+        ":",
+        ":",
+        ":",
+        ",",
+        ",",
+        "[",
+        "]",
+        ">",
+        "True",
+        "False",
+        "native",
+        "64",
+        "4",
+        "0",
+        "1",
+        "0.5",
+        " ",
+        "garbage_collection_threshold",
+        "large_segment_size_mb",
+        "pinned_x",
+        "18446744073709551616",
+    };
+    uint64_t seed = 21;
+    int good = 0;
+    for (int i = 0; i < 200000; i++) {
+        char text[300] = "", why[200] = "", again[300];
+        struct alloc_config config = {0}, second = {0};
+        for (uint64_t n = test_random(&seed) % 9; n > 0; n--)
+            strncat(text, pieces[test_random(&seed) % (sizeof pieces / sizeof *pieces)], 30);
+        int err = alloc_config_parse(&config, text, why, sizeof why);
+        CHECK((err == BASE_OK) == (why[0] == '\0'));
+        if (err != BASE_OK)
+            continue;
+        good++;
+        alloc_config_format(&config, again, sizeof again);
+        CHECK_INT(alloc_config_parse(&second, again, why, sizeof why), BASE_OK);
+        CHECK(memcmp(&config, &second, sizeof config) == 0);
+    }
+    CHECK(good > 100);
+}
+
 /* What the divisions do to a request. */
 TEST(rounding_by_divisions)
 {
@@ -257,4 +307,5 @@ TEST_MAIN(TEST_CASE(defaults), TEST_CASE(each_key), TEST_CASE(several_keys_and_w
           TEST_CASE(keys_without_meaning_here), TEST_CASE(divisions), TEST_CASE(what_is_refused),
           TEST_CASE(long_words), TEST_CASE(a_parse_begins_with_defaults),
           TEST_CASE(writing_and_reading_again), TEST_CASE(a_short_buffer_cuts_the_text),
-          TEST_CASE(rounding_by_divisions), TEST_CASE(settings_that_make_no_sense))
+          TEST_CASE(random_texts), TEST_CASE(rounding_by_divisions),
+          TEST_CASE(settings_that_make_no_sense))
