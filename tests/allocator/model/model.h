@@ -40,14 +40,15 @@
 #define MODEL_USERS 8
 
 /* Invariants: LIVING and AWAITING blocks are active; used_by is empty for FREE and UNMAPPED ones;
- * an AWAITING block has streams to wait for, or events, never both; born is the count of searches
- * when it was put among the free ones. */
+ * an AWAITING block has streams to wait for, or events, or is held, never two of them; born is the
+ * count of searches when it was put among the free ones. */
 struct model_block {
     uint64_t address, size, requested;
     enum alloc_block_state state;
     uint64_t used_by[MODEL_USERS]; /* other streams that were recorded on it */
     unsigned users;
     unsigned events; /* outstanding */
+    bool held;       /* until it is settled */
     uint64_t born;
 };
 
@@ -120,6 +121,8 @@ int model_malloc(struct model *model, uint64_t bytes, uint64_t stream, uint64_t 
                  struct alloc_refusal *refusal);
 int model_give(struct model *model, uint64_t address);
 int model_record_stream(struct model *model, uint64_t address, uint64_t stream);
+int model_give_awaiting(struct model *model, uint64_t address);
+int model_settle(struct model *model, uint64_t address);
 int model_empty_cache(struct model *model);
 uint64_t model_block_size(struct model *model, uint64_t address);
 uint64_t model_base(struct model *model, uint64_t address, uint64_t *size);

@@ -14,11 +14,12 @@ static bool block_is_valid(const struct model_segment *segment, size_t at)
     const struct model_block *block = &segment->blocks[at];
     if (block->size == 0 || (block->state == ALLOC_UNMAPPED && !segment->expandable))
         return false;
-    if (block->state != ALLOC_AWAITING && block->events != 0)
+    if (block->state != ALLOC_AWAITING && (block->events != 0 || block->held))
         return false;
     if (block->state != ALLOC_LIVING && block->state != ALLOC_AWAITING)
         return block->users == 0 && (at == 0 || segment->blocks[at - 1].state != block->state);
-    if (block->state == ALLOC_AWAITING && (block->users > 0) == (block->events > 0))
+    if (block->state == ALLOC_AWAITING &&
+        (block->users > 0) + (block->events > 0) + block->held != 1)
         return false;
     return block->requested > 0 && block->requested <= block->size;
 }

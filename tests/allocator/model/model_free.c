@@ -145,25 +145,33 @@ int model_process_events(struct model *model, bool wait)
 
 /* ---- the caller's side ---- */
 
+/* What every give does at once. False: not a living block. */
+static bool begin_free(struct model *model, struct model_spot spot, bool waits)
+{
+    if (spot.segment == NULL || model_block_at(spot)->state != ALLOC_LIVING)
+        return false;
+    const struct model_block *block = model_block_at(spot);
+    model_lower(model->stats.allocation, spot.segment->small, 1);
+    model_lower(model->stats.allocated_bytes, spot.segment->small, block->size);
+    if (block->size >= model->config.max_split_size)
+        model_lower_one(&model->stats.oversize_allocations, 1);
+    model_tell(model, ALLOC_EVENT_FREE, block->address, block->size, block->requested, spot.segment,
+               waits);
+    if (waits)
+        model_block_at(spot)->state = ALLOC_AWAITING;
+    return true;
+}
+
 int model_give(struct model *model, uint64_t address)
 {
     struct model_spot spot = model_find(model, address);
-    if (spot.segment == NULL || model_block_at(spot)->state != ALLOC_LIVING)
+    bool waits = spot.segment != NULL && model_block_at(spot)->users > 0;
+    if (!begin_free(model, spot, waits))
         return ERR_NOTFOUND;
-    struct model_segment of = *spot.segment;
-    struct model_block block = *model_block_at(spot);
-    bool waits = block.users > 0;
-
-    model_lower(model->stats.allocation, of.small, 1);
-    model_lower(model->stats.allocated_bytes, of.small, block.size);
-    if (block.size >= model->config.max_split_size)
-        model_lower_one(&model->stats.oversize_allocations, 1);
-    model_tell(model, ALLOC_EVENT_FREE, address, block.size, block.requested, &of, waits);
     if (!waits) {
         model_complete_free(model, address);
         return BASE_OK;
     }
-    model_block_at(spot)->state = ALLOC_AWAITING;
     if (model->begun_count == 0)
         return model_record_events(model, address);
     if (!MEM_GROW(model->deferred, model->deferred_cap, model->deferred_count + 1))
@@ -171,6 +179,48 @@ int model_give(struct model *model, uint64_t address)
     model->deferred[model->deferred_count++] = address;
     return BASE_OK;
 }
+
+/* ---- replays ---- */
+
+int model_give_awaiting(struct model *model, uint64_t address)
+{
+    struct model_spot spot = model_find(model, address);
+    if (!begin_free(model, spot, true))
+        return ERR_NOTFOUND;
+    model_block_at(spot)->held = true;
+    return BASE_OK;
+}
+
+/* Whatever the block waited for is forgotten. */
+static void forget_waiting(struct model *model, uint64_t address)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < model->event_count; i++)
+        if (model->events[i].block == address)
+            model->device->event_forget(model->device->self, model->events[i].event);
+        else
+            model->events[kept++] = model->events[i];
+    model->event_count = kept;
+    kept = 0;
+    for (size_t i = 0; i < model->deferred_count; i++)
+        if (model->deferred[i] != address)
+            model->deferred[kept++] = model->deferred[i];
+    model->deferred_count = kept;
+}
+
+int model_settle(struct model *model, uint64_t address)
+{
+    struct model_spot spot = model_find(model, address);
+    if (spot.segment == NULL || model_block_at(spot)->state != ALLOC_AWAITING)
+        return ERR_NOTFOUND;
+    forget_waiting(model, address);
+    model_block_at(spot)->held = false;
+    model_block_at(spot)->users = model_block_at(spot)->events = 0;
+    complete_waiting(model, address);
+    return BASE_OK;
+}
+
+/* ---- other streams ---- */
 
 int model_record_stream(struct model *model, uint64_t address, uint64_t stream)
 {
