@@ -271,6 +271,10 @@ static int event_query(void *self, uint64_t event)
         blame(script, "an event asked while a pool is begun");
     if (of == NULL)
         return ERR_ARG;
+    int err = script->fail_next_query;
+    script->fail_next_query = 0;
+    if (err != 0)
+        return err;
     return event_number(event) <= of->done ? BASE_OK : ERR_BUSY;
 }
 

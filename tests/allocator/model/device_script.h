@@ -41,6 +41,7 @@ struct device_script {
     bool downwards;      /* highest address first instead of lowest first */
     bool forbid_queries; /* a pool is begun: nobody may ask an event */
     int fail_next;       /* not 0: the next take or map says this */
+    int fail_next_query;
     const char *trouble; /* NULL = nothing was done wrong */
     struct script_range *taken, *reserved, *mapped;
     size_t taken_count, reserved_count, mapped_count;

@@ -224,8 +224,9 @@ static bool next_setting(struct generator *generator, const struct pair *pair, s
         return true;
     }
     if (chance(generator, generator->fail)) {
-        op->kind = OP_FAIL;
-        op->a = below(generator, 2) == 0 ? -ERR_IO : -ERR_NOMEM;
+        uint64_t what = below(generator, 3);
+        op->kind = what == 0 ? OP_FAIL_QUERY : OP_FAIL;
+        op->a = what == 1 ? -ERR_NOMEM : -ERR_IO;
         return true;
     }
     if (chance(generator, generator->reset)) {

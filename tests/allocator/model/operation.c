@@ -106,6 +106,7 @@ void operation_print(const struct operation *operation)
         [OP_CONFIGURE] = "configure",
         [OP_CAPACITY] = "capacity",
         [OP_FAIL] = "fail the next take or map with",
+        [OP_FAIL_QUERY] = "fail the next event_query with",
         [OP_BEGIN] = "pool_begin",
         [OP_END] = "pool_end",
         [OP_RELEASE] = "pool_release",

@@ -15,19 +15,20 @@
 #define OPERATION_STREAMS 5
 
 enum operation_kind {
-    OP_MALLOC,    /* a bytes, on b */
-    OP_GIVE,      /* slot a, b bytes behind its address */
-    OP_RECORD,    /* slot a, on stream b */
-    OP_LOOK,      /* slot a, b bytes behind its address: size and base */
-    OP_COMPLETE,  /* stream a, b events */
-    OP_EMPTY,     /* empty the cache */
-    OP_LIMIT,     /* a bytes */
-    OP_CONFIGURE, /* settings number a */
-    OP_CAPACITY,  /* the device has a bytes from now on */
-    OP_FAIL,      /* the next take or map of the device says -a */
-    OP_BEGIN,     /* pool a for the streams in mask b, 0 = all */
-    OP_END,       /* pool a */
-    OP_RELEASE,   /* pool a */
+    OP_MALLOC,     /* a bytes, on b */
+    OP_GIVE,       /* slot a, b bytes behind its address */
+    OP_RECORD,     /* slot a, on stream b */
+    OP_LOOK,       /* slot a, b bytes behind its address: size and base */
+    OP_COMPLETE,   /* stream a, b events */
+    OP_EMPTY,      /* empty the cache */
+    OP_FAIL_QUERY, /* the next event_query of the device says -a */
+    OP_LIMIT,      /* a bytes */
+    OP_CONFIGURE,  /* settings number a */
+    OP_CAPACITY,   /* the device has a bytes from now on */
+    OP_FAIL,       /* the next take or map of the device says -a */
+    OP_BEGIN,      /* pool a for the streams in mask b, 0 = all */
+    OP_END,        /* pool a */
+    OP_RELEASE,    /* pool a */
     OP_RESET_PEAKS,
     OP_RESET_ACCUMULATED,
     OP_GIVE_AWAITING, /* slot a, to be settled */

@@ -380,8 +380,10 @@ static void do_device(struct pair *pair, const struct operation *op)
             device_script_complete(&pair->device[i], op->a, op->b);
         else if (op->kind == OP_CAPACITY)
             pair->device[i].capacity = op->a;
-        else
+        else if (op->kind == OP_FAIL)
             pair->device[i].fail_next = -(int)op->a;
+        else
+            pair->device[i].fail_next_query = -(int)op->a;
     }
 }
 
@@ -406,6 +408,7 @@ static bool apply(struct pair *pair, const struct operation *op)
     case OP_COMPLETE:
     case OP_CAPACITY:
     case OP_FAIL:
+    case OP_FAIL_QUERY:
         do_device(pair, op);
         return true;
     default:
