@@ -11,15 +11,17 @@
  * peak.
  *  3. FREE with `waits` false is the whole free: no IDLE follows it.
  *  4. Cached segments go back in the order of the free set: (stream, size, address), the expandable
- *     ones of a pool after its others; freeable private pools by ascending id, large before small.
+ *     ones of a pool after its others; freeable private pools in any order, small before large.
  *  5. Rung 3 gives back unsplit blocks only; the one block is the smallest that is large enough,
- *     lowest address among equals; among several of one size the highest address goes first. What
- *     was given back stays given back if the sum falls short.
+ *     lowest address among equals, and none if one that cannot go (split, or expandable) comes
+ * before it in this order; among several of one size the highest address goes first. What was given
+ * back stays given back if the sum falls short.
  *  6. The excess over the collection threshold is against threshold * limit as a whole number; a
  *     pass of the collection has one mean age, that at its beginning, and ends only at its end.
  *  7. A range for an expandable segment is 9/8 of the device rounded up to whole pages; a request
  *     that is larger than it fails without reserving one. A reserved range whose first map failed
- *     stays. The size of the pages is that of the setting when the range was reserved.
+ *     stays, but goes when its private pool is emptied. The size of the pages is that of the
+ * setting when the range was reserved.
  *  8. Frees deferred by a begun pool are handled by the first malloc or empty_cache without one,
  *     before anything is asked. An empty_cache in a begun pool counts no synchronisation.
  *  9. Oversize is judged by the max_split_size of the moment, also when the block goes.

@@ -129,34 +129,40 @@ void model_collect(struct model *model)
 
 /* ---- oversize blocks ---- */
 
-/* The last unsplit free block before the key's size (UINT64_MAX: the largest), of the request's
- * pool and stream, that is oversize. */
-static struct model_spot largest_oversize(struct model *model, const struct model_request *request)
-{
-    struct model_spot best = {NULL, 0};
-    size_t count;
-    uint64_t *list = list_free(model, request->pool, request->small, &count);
-    for (size_t i = 0; i < count; i++) {
-        struct model_spot spot = model_find(model, list[i]);
-        if (spot.segment->stream == request->stream && is_whole(spot) &&
-            spot.segment->size >= model->config.max_split_size)
-            best = spot;
-    }
-    mem_free(list);
-    return best;
-}
-
-static struct model_spot smallest_enough(struct model *model, const struct model_request *request,
-                                         uint64_t needed)
+static struct model_spot first_of_stream(struct model *model, const struct model_request *request,
+                                         uint64_t size, uint64_t address)
 {
     struct model_spot spot =
-        model_first_free(model, request->pool, request->small, request->stream, needed, 0);
-    while (spot.segment != NULL && spot.segment->stream == request->stream && !is_whole(spot))
-        spot = model_first_free(model, request->pool, request->small, request->stream,
-                                model_block_at(spot)->size, model_block_at(spot)->address + 1);
+        model_first_free(model, request->pool, request->small, request->stream, size, address);
     if (spot.segment != NULL && spot.segment->stream != request->stream)
         spot.segment = NULL;
     return spot;
+}
+
+/* The smallest block that is large enough, if it is one to give back. Choice: one that cannot go,
+ * split or expandable, hides those behind it. */
+static struct model_spot smallest_enough(struct model *model, const struct model_request *request,
+                                         uint64_t needed)
+{
+    struct model_spot spot = first_of_stream(model, request, needed, 0);
+    if (spot.segment != NULL && !is_whole(spot))
+        spot.segment = NULL;
+    return spot;
+}
+
+/* The largest unsplit free block that is oversize, below `needed`. */
+static struct model_spot largest_oversize(struct model *model, const struct model_request *request,
+                                          uint64_t needed)
+{
+    struct model_spot best = {NULL, 0};
+    struct model_spot spot = first_of_stream(model, request, model->config.max_split_size, 0);
+    while (spot.segment != NULL && model_block_at(spot)->size < needed) {
+        if (is_whole(spot))
+            best = spot;
+        spot = first_of_stream(model, request, model_block_at(spot)->size,
+                               model_block_at(spot)->address + 1);
+    }
+    return best;
 }
 
 bool model_release_available(struct model *model, const struct model_request *request)
@@ -172,7 +178,7 @@ bool model_release_available(struct model *model, const struct model_request *re
     }
     uint64_t gone = 0;
     while (gone < needed) {
-        struct model_spot spot = largest_oversize(model, request);
+        struct model_spot spot = largest_oversize(model, request, needed);
         if (spot.segment == NULL)
             return false;
         gone += spot.segment->size;
@@ -201,15 +207,26 @@ static void release_pool(struct model *model, uint64_t pool, bool small)
     mem_free(list);
 }
 
-static bool has_segments(const struct model *model, uint64_t pool)
+/* Choice: ranges in which nothing is mapped go with whatever else of a freed pool goes; the pool
+ * itself with the last of its segments. */
+static void drop_ranges(struct model *model, struct model_pool *pool)
 {
-    for (size_t i = 0; i < model->segment_count; i++)
-        if (model->segments[i].pool == pool)
-            return true;
-    return false;
+    bool left = false;
+    for (size_t i = model->segment_count; i-- > 0;) {
+        struct model_segment *segment = &model->segments[i];
+        if (segment->pool != pool->id)
+            continue;
+        if (segment->count == 1 && segment->blocks[0].state == ALLOC_UNMAPPED) {
+            model->device->unreserve(model->device->self, segment->address, segment->size);
+            model_drop_segment(model, segment);
+        } else {
+            left = true;
+        }
+    }
+    if (!left)
+        *pool = model->pools[--model->pool_count];
 }
 
-/* Choice: by ascending id. */
 static struct model_pool *next_freeable(struct model *model, uint64_t from)
 {
     struct model_pool *best = NULL;
@@ -234,10 +251,9 @@ int model_release_cached(struct model *model)
     uint64_t from = 0;
     while ((pool = next_freeable(model, from)) != NULL) {
         from = pool->id + 1;
-        release_pool(model, pool->id, false);
         release_pool(model, pool->id, true);
-        if (!has_segments(model, pool->id))
-            *pool = model->pools[--model->pool_count];
+        release_pool(model, pool->id, false);
+        drop_ranges(model, pool);
     }
     return BASE_OK;
 }

@@ -100,6 +100,12 @@ static bool run_child(struct paper *paper, uint64_t number, const struct setup *
     return paper->difference[0] == '\0';
 }
 
+/* Of the same kind, so that the search for few operations does not go astray. */
+static bool is_alike(const char *a, const char *b)
+{
+    return strncmp(a, b, strcspn(a, ":0123456789")) == 0;
+}
+
 /* Leaves out `width` operations from `at` on, if it still differs without them. */
 static bool leave_out(struct paper *paper, const struct setup *setup, size_t at, size_t width)
 {
@@ -109,11 +115,26 @@ static bool leave_out(struct paper *paper, const struct setup *setup, size_t at,
     memmove(paper->operations + at, paper->operations + at + width,
             (count - at - width) * sizeof *paper->operations);
     paper->count = count - width;
-    if (!run_child(paper, 0, setup, true))
+    char difference[sizeof paper->difference];
+    memcpy(difference, paper->difference, sizeof difference);
+    if (!run_child(paper, 0, setup, true) && is_alike(difference, paper->difference))
         return true;
+    memcpy(paper->difference, difference, sizeof difference);
     memcpy(paper->operations, kept, sizeof kept);
     paper->count = count;
     return false;
+}
+
+/* One round of leaving out, from the end; true if something went. */
+static bool leave_out_all(struct paper *paper, const struct setup *setup, size_t width)
+{
+    bool less = false;
+    for (size_t at = paper->count; at >= width; at -= width) {
+        less = leave_out(paper, setup, at - width, width) || less;
+        if (at - width < width)
+            break;
+    }
+    return less;
 }
 
 static void shrink(struct paper *paper, const struct setup *setup)
@@ -122,14 +143,10 @@ static void shrink(struct paper *paper, const struct setup *setup)
         printf("    (it does not differ when it is repeated)\n");
         return;
     }
-    for (size_t width = paper->count / 2; width > 0; width /= 2)
-        for (size_t at = paper->count; at >= width && at > 0;) {
-            at = at > paper->count ? paper->count : at;
-            if (at < width)
-                break;
-            leave_out(paper, setup, at - width, width);
-            at -= width;
-        }
+    for (size_t width = paper->count / 2; width > 1; width /= 2)
+        leave_out_all(paper, setup, width);
+    while (paper->count > 1 && leave_out_all(paper, setup, 1))
+        ;
     run_child(paper, 0, setup, false);
 }
 
