@@ -103,7 +103,7 @@ static int take(void *self, uint64_t bytes, uint64_t stream, uint64_t *address)
         return ERR_NOMEM;
     size_t at = place_of(script->taken, script->taken_count, found);
     insert_range(&script->taken, &script->taken_count, &script->taken_cap, at,
-                 (struct script_range){found, bytes});
+                 (struct script_range){.address = found, .bytes = bytes});
     script->used += bytes;
     *address = found;
     return BASE_OK;
@@ -134,7 +134,7 @@ static int reserve(void *self, uint64_t bytes, uint64_t stream, uint64_t *addres
         return ERR_NOMEM;
     size_t at = place_of(script->reserved, script->reserved_count, found);
     insert_range(&script->reserved, &script->reserved_count, &script->reserved_cap, at,
-                 (struct script_range){found, bytes});
+                 (struct script_range){.address = found, .bytes = bytes});
     *address = found;
     return BASE_OK;
 }
@@ -162,13 +162,34 @@ static int unreserve(void *self, uint64_t address, uint64_t bytes)
     return BASE_OK;
 }
 
-static bool is_reserved(const struct device_script *script, uint64_t address, uint64_t bytes)
+static void pages(void *self, uint64_t address, uint64_t bytes, uint64_t page)
+{
+    struct device_script *script = self;
+    size_t at;
+    if (!is_range(script->reserved, script->reserved_count, address, bytes, &at) || page == 0 ||
+        bytes % page != 0)
+        blame(script, "pages of what was not reserved, or that do not fill it");
+    else
+        script->reserved[at].page = page;
+}
+
+static const struct script_range *range_around(const struct device_script *script, uint64_t address,
+                                               uint64_t bytes)
 {
     for (size_t i = 0; i < script->reserved_count; i++)
         if (script->reserved[i].address <= address &&
             address + bytes <= script->reserved[i].address + script->reserved[i].bytes)
-            return true;
-    return false;
+            return &script->reserved[i];
+    return NULL;
+}
+
+static bool is_in_pages(const struct device_script *script, uint64_t address, uint64_t bytes)
+{
+    const struct script_range *range = range_around(script, address, bytes);
+    if (range == NULL || bytes == 0)
+        return false;
+    return range->page == 0 ||
+           ((address - range->address) % range->page == 0 && bytes % range->page == 0);
 }
 
 static int map(void *self, uint64_t address, uint64_t bytes)
@@ -177,15 +198,15 @@ static int map(void *self, uint64_t address, uint64_t bytes)
     int err;
     if (fails(script, &err))
         return err;
-    if (!is_reserved(script, address, bytes) || overlaps_mapped(script, address, bytes)) {
-        blame(script, "map of what is not reserved, or mapped already");
+    if (!is_in_pages(script, address, bytes) || overlaps_mapped(script, address, bytes)) {
+        blame(script, "map of what is not reserved, or mapped already, or not of whole pages");
         return ERR_ARG;
     }
     if (bytes > script->capacity || script->used > script->capacity - bytes)
         return ERR_NOMEM;
     size_t at = place_of(script->mapped, script->mapped_count, address);
     insert_range(&script->mapped, &script->mapped_count, &script->mapped_cap, at,
-                 (struct script_range){address, bytes});
+                 (struct script_range){.address = address, .bytes = bytes});
     script->used += bytes;
     return BASE_OK;
 }
@@ -202,10 +223,10 @@ static uint64_t cut(struct device_script *script, size_t at, uint64_t from, uint
     remove_range(script->mapped, &script->mapped_count, at);
     if (high < end)
         insert_range(&script->mapped, &script->mapped_count, &script->mapped_cap, at,
-                     (struct script_range){high, end - high});
+                     (struct script_range){.address = high, .bytes = end - high});
     if (old.address < low)
         insert_range(&script->mapped, &script->mapped_count, &script->mapped_cap, at,
-                     (struct script_range){old.address, low - old.address});
+                     (struct script_range){.address = old.address, .bytes = low - old.address});
     return high - low;
 }
 
@@ -213,6 +234,8 @@ static int unmap(void *self, uint64_t address, uint64_t bytes)
 {
     struct device_script *script = self;
     uint64_t gone = 0;
+    if (!is_in_pages(script, address, bytes))
+        blame(script, "unmap of what is not whole pages of one range");
     for (size_t i = script->mapped_count; i-- > 0;)
         gone += cut(script, i, address, address + bytes);
     if (gone != bytes)
@@ -329,6 +352,7 @@ void device_script_open(struct device_script *script, uint64_t capacity, uint64_
         .reserve = reserve,
         .unreserve = unreserve,
         .map = map,
+        .pages = pages,
         .unmap = unmap,
         .event_record = event_record,
         .event_query = event_query,
@@ -383,7 +407,7 @@ bool device_script_is_valid(const struct device_script *script)
         !ranges_are_valid(script->reserved, script->reserved_count, &reserved))
         return false;
     for (size_t i = 0; i < script->mapped_count; i++)
-        if (!is_reserved(script, script->mapped[i].address, script->mapped[i].bytes))
+        if (range_around(script, script->mapped[i].address, script->mapped[i].bytes) == NULL)
             return false;
     for (size_t i = 0; i < script->stream_count; i++)
         if (script->streams[i].done > script->streams[i].recorded)

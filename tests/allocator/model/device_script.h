@@ -25,6 +25,7 @@
 
 struct script_range {
     uint64_t address, bytes;
+    uint64_t page; /* of a reserved range, if somebody said */
 };
 
 struct script_stream {

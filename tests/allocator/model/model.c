@@ -24,9 +24,15 @@ static void close_segment(const struct alloc_device *device, const struct model_
         device->give(device->self, segment->address, segment->size);
         return;
     }
-    for (size_t i = 0; i < segment->count; i++)
-        if (segment->blocks[i].state != ALLOC_UNMAPPED)
-            device->unmap(device->self, segment->blocks[i].address, segment->blocks[i].size);
+    uint64_t run = 0; /* bytes that are mapped, up to the block */
+    for (size_t i = 0; i <= segment->count; i++) {
+        bool mapped = i < segment->count && segment->blocks[i].state != ALLOC_UNMAPPED;
+        uint64_t end =
+            i < segment->count ? segment->blocks[i].address : segment->address + segment->size;
+        if (!mapped && run > 0)
+            device->unmap(device->self, end - run, run);
+        run = mapped ? run + segment->blocks[i].size : 0;
+    }
     device->unreserve(device->self, segment->address, segment->size);
 }
 

@@ -79,6 +79,8 @@ static int add_range(struct model *model, const struct model_request *request,
     err = device->reserve(device->self, segment.size, segment.stream, &segment.address);
     if (err != BASE_OK)
         return err;
+    if (device->pages != NULL)
+        device->pages(device->self, segment.address, segment.size, segment.page);
     *spot = (struct model_spot){model_add_segment(model, &segment, ALLOC_UNMAPPED), 0};
     return BASE_OK;
 }

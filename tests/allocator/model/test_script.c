@@ -49,7 +49,13 @@ TEST(pages_are_mapped_once)
     CHECK(device_script_is_valid(&script));
     CHECK(script.trouble == NULL);
     CHECK_INT(script.seam.map(&script, range, 2 * MIB), ERR_ARG);
-    CHECK_STR(script.trouble, "map of what is not reserved, or mapped already");
+    CHECK_STR(script.trouble,
+              "map of what is not reserved, or mapped already, or not of whole pages");
+    script.trouble = NULL;
+    script.seam.pages(&script, range, 112 * MIB, 4 * MIB);
+    CHECK(script.trouble == NULL);
+    CHECK_INT(script.seam.unmap(&script, range, 2 * MIB), BASE_OK);
+    CHECK_STR(script.trouble, "unmap of what is not whole pages of one range");
     device_script_close(&script);
 }
 
