@@ -86,7 +86,8 @@ static uint64_t fitting_size(struct generator *generator, const struct pair *pai
     static const uint64_t less[] = {0, 0, 512, MIB, MIB + 512, 20 * MIB, 20 * MIB + 512};
     uint64_t size = free_size(generator, pair);
     uint64_t off = less[below(generator, sizeof less / sizeof *less)];
-    return near(generator, size > off ? size - off : size + 1024);
+    size = size > off ? size - off : size + 1024;
+    return below(generator, 2) == 0 ? size : near(generator, size);
 }
 
 static uint64_t huge_size(struct generator *generator, const struct pair *pair)

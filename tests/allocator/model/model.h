@@ -25,9 +25,9 @@
  *  8. Frees deferred by a begun pool are handled by the first malloc or empty_cache without one,
  *     before anything is asked. An empty_cache in a begun pool counts no synchronisation.
  *  9. Oversize is judged by the max_split_size of the moment, also when the block goes.
- * 10. The OOM event has the device's free bytes in `address`. Refusals: `allocated` is
- *     allocated_bytes, `largest_free` is that of the request's own pool, class and stream. A
- * request of 2^60 bytes and more changes nothing, counts nowhere, and tells no observer.
+ * 10. The OOM event has the device's free bytes in `address` (not compared). Refusals: `allocated`
+ * is allocated_bytes, `largest_free` is that of the request's own pool, class and stream. A request
+ * of 2^60 bytes and more changes nothing, counts nowhere, and tells no observer.
  * 11. Another trouble of the device ends the request at once; a retry that it ended was counted.
  */
 #ifndef TIDEMARK_TESTS_MODEL_H

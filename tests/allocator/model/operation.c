@@ -93,28 +93,29 @@ void operation_print_setup(const struct setup *setup)
     print_settings(setup->settings);
 }
 
+static const char *const names[] = {
+    [OP_MALLOC] = "malloc",
+    [OP_GIVE] = "give",
+    [OP_RECORD] = "record_stream",
+    [OP_LOOK] = "block_size, base",
+    [OP_COMPLETE] = "complete",
+    [OP_EMPTY] = "empty_cache",
+    [OP_LIMIT] = "limit",
+    [OP_CONFIGURE] = "configure",
+    [OP_CAPACITY] = "capacity",
+    [OP_FAIL] = "fail the next take or map with",
+    [OP_FAIL_QUERY] = "fail the next event_query with",
+    [OP_BEGIN] = "pool_begin",
+    [OP_END] = "pool_end",
+    [OP_RELEASE] = "pool_release",
+    [OP_RESET_PEAKS] = "reset_peaks",
+    [OP_RESET_ACCUMULATED] = "reset_accumulated",
+    [OP_GIVE_AWAITING] = "give_awaiting",
+    [OP_SETTLE] = "settle",
+};
+
 void operation_print(const struct operation *operation)
 {
-    static const char *const names[] = {
-        [OP_MALLOC] = "malloc",
-        [OP_GIVE] = "give",
-        [OP_RECORD] = "record_stream",
-        [OP_LOOK] = "block_size, base",
-        [OP_COMPLETE] = "complete",
-        [OP_EMPTY] = "empty_cache",
-        [OP_LIMIT] = "limit",
-        [OP_CONFIGURE] = "configure",
-        [OP_CAPACITY] = "capacity",
-        [OP_FAIL] = "fail the next take or map with",
-        [OP_FAIL_QUERY] = "fail the next event_query with",
-        [OP_BEGIN] = "pool_begin",
-        [OP_END] = "pool_end",
-        [OP_RELEASE] = "pool_release",
-        [OP_RESET_PEAKS] = "reset_peaks",
-        [OP_RESET_ACCUMULATED] = "reset_accumulated",
-        [OP_GIVE_AWAITING] = "give_awaiting",
-        [OP_SETTLE] = "settle",
-    };
     uint64_t a = operation->a, b = operation->b;
     printf("    %5u %s", operation->slot, names[operation->kind]);
     switch (operation->kind) {

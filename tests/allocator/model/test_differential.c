@@ -1,7 +1,7 @@
 /*
  * test_differential.c - the allocator against the model, in many runs of random operations.
  *
- *     test_alloc_differential [RUNS [FIRST]]     runs FIRST, FIRST + 1, ... (1000 runs from 1)
+ *     test_alloc_differential [RUNS [FIRST]]     runs FIRST, FIRST + 1, ... (400 from 1)
  *
  * Each run has a child process of its own, so that a crash is a difference like any other; the
  * operations lie in shared memory. When a run differs, operations are left out as long as it still
