@@ -1,0 +1,133 @@
+/* Numbers of definitions. */
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "feed.h"
+#include "mem.h"
+
+static uint32_t define(struct feed *feed, enum arena_kind kind, const void *payload, size_t bytes)
+{
+    struct arena_record record = {.bytes = (uint32_t)bytes, .kind = (uint32_t)kind};
+    state_define(feed->process, &record, payload);
+    return ++feed->defined;
+}
+
+int feed_define_begin(struct feed *feed)
+{
+    const struct snapshot *snapshot = feed->snapshot;
+    feed->place_room = snapshot->places.item_count + 1;
+    feed->strings = mem_alloc(snapshot->strings.item_count + 1, sizeof *feed->strings);
+    feed->frames = mem_alloc(snapshot->frames.item_count + 1, sizeof *feed->frames);
+    feed->sites = mem_alloc(snapshot->sites.item_count + 1, sizeof *feed->sites);
+    feed->places = mem_alloc(feed->place_room, sizeof *feed->places);
+    return feed->strings && feed->frames && feed->sites && feed->places ? BASE_OK : ERR_NOMEM;
+}
+
+void feed_define_clear(struct feed *feed)
+{
+    mem_free(feed->strings);
+    mem_free(feed->frames);
+    mem_free(feed->sites);
+    mem_free(feed->places);
+    feed->strings = feed->frames = feed->sites = feed->places = NULL;
+}
+
+uint32_t feed_text(struct feed *feed, const char *text, size_t bytes)
+{
+    return define(feed, ARENA_STRING, text, bytes);
+}
+
+uint32_t feed_string(struct feed *feed, uint32_t string)
+{
+    if (!string || snapshot_text(feed->snapshot, string)[0] == '\0')
+        return 0;
+    if (!feed->strings[string])
+        feed->strings[string] =
+            feed_text(feed, snapshot_text(feed->snapshot, string),
+                      (size_t)feed->snapshot->strings.items[string - 1].count - 1);
+    return feed->strings[string];
+}
+
+static uint32_t define_frame(struct feed *feed, uint32_t number)
+{
+    struct snapshot_frame from;
+    memcpy(&from, intern_at(&feed->snapshot->frames, number), sizeof from);
+    struct arena_frame frame = {.function = feed_string(feed, from.function), .line = from.line};
+    /* "??" is how PyTorch writes that it does not know. */
+    if (strcmp(snapshot_text(feed->snapshot, from.file), "??") != 0)
+        frame.file = feed_string(feed, from.file);
+    return define(feed, ARENA_FRAME, &frame, sizeof frame);
+}
+
+/* Every stack with C++ frames begins with the allocator's and the recording's own: they do not say
+ * who asked. */
+static bool is_allocators(const struct feed *feed, uint32_t number)
+{
+    static const char *const own[] = {
+        "torch::unwind::",
+        "torch::CapturedTraceback::",
+        "torch::cuda::(anonymous namespace)::gather",
+        "c10::cuda::CUDACachingAllocator::",
+    };
+    struct snapshot_frame frame;
+    memcpy(&frame, intern_at(&feed->snapshot->frames, number), sizeof frame);
+    const char *name = snapshot_text(feed->snapshot, frame.function);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strncmp(name, own[i], strlen(own[i])) == 0)
+            return true;
+    return false;
+}
+
+uint32_t feed_site(struct feed *feed, uint32_t site)
+{
+    uint32_t from[ARENA_MAX_DEPTH], to[ARENA_MAX_DEPTH];
+    if (!site || feed->sites[site])
+        return site ? feed->sites[site] : 0;
+    const struct intern *sites = &feed->snapshot->sites;
+    size_t depth = (size_t)sites->items[site - 1].count / sizeof *from, own = 0;
+    if (depth > ARENA_MAX_DEPTH)
+        depth = ARENA_MAX_DEPTH;
+    memcpy(from, intern_at(sites, site), depth * sizeof *from);
+    while (own < depth && is_allocators(feed, from[own]))
+        own++;
+    if (own == depth)
+        own = 0;
+    for (size_t i = own; i < depth; i++) {
+        if (!feed->frames[from[i]])
+            feed->frames[from[i]] = define_frame(feed, from[i]);
+        to[i - own] = feed->frames[from[i]];
+    }
+    return feed->sites[site] = define(feed, ARENA_SITE, to, (depth - own) * sizeof *to);
+}
+
+/* (0, 0) are the shared pools; a graph's pool has its number first, a MemPool's second. */
+static uint64_t pool_number(struct snapshot_pair pair)
+{
+    if (pair.first && pair.second)
+        return pair.first << 32 | pair.second;
+    return pair.first ? pair.first << 1 : pair.second ? pair.second << 1 | 1 : 0;
+}
+
+uint32_t feed_place(struct feed *feed, uint32_t number)
+{
+    if (number >= feed->place_room)
+        return 0;
+    if (feed->places[number])
+        return feed->places[number];
+    struct snapshot_place place = snapshot_place_at(feed->snapshot, number);
+    struct snapshot_pair pair = snapshot_pair_at(feed->snapshot, place.pool);
+    struct arena_heap heap = {
+        .device_kind = DEVICE_CUDA,
+        .device_index = (int32_t)place.device,
+        .stream = place.stream,
+        .pool = pool_number(pair),
+    };
+    if (heap.pool) {
+        char text[64];
+        int n = snprintf(text, sizeof text, "pool (%llu, %llu)", (unsigned long long)pair.first,
+                         (unsigned long long)pair.second);
+        heap.name = feed_text(feed, text, (size_t)n);
+    }
+    return feed->places[number] = define(feed, ARENA_HEAP, &heap, sizeof heap);
+}

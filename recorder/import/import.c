@@ -1,0 +1,253 @@
+#include "import.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "error.h"
+#include "feed.h"
+#include "mem.h"
+#include "pickle.h"
+#include "writer.h"
+
+#define CHECKPOINT_BYTES (UINT64_C(64) << 20)
+
+struct import {
+    struct import_result *result;
+    struct snapshot snapshot;
+    struct rebuild *rebuilds;
+    size_t device_count;
+    struct db *db;
+    struct state *state;
+    struct writer_sink *sink;
+    bool wrote; /* what failed was the writing */
+};
+
+static int say(struct import *import, int err, const char *text)
+{
+    snprintf(import->result->message, sizeof import->result->message, "%s", text);
+    return err;
+}
+
+/* ---- writing ---- */
+
+static int write_failed(struct import *import, int err)
+{
+    import->wrote = true;
+    if (db_in_transaction(import->db))
+        say(import, err, db_message(import->db)), db_rollback(import->db);
+    else
+        say(import, err, db_message(import->db));
+    return err;
+}
+
+static int flush(struct import *import, uint64_t now_ns, bool commit)
+{
+    struct batch *batch = state_flush(import->state, now_ns, commit);
+    if (!batch)
+        return ERR_NOMEM;
+    int err = db_begin(import->db);
+    if (err >= 0)
+        err = writer_sink_write(import->sink, batch);
+    if (err >= 0)
+        err = db_commit(import->db);
+    if (err >= 0 && db_log_bytes(import->db) > CHECKPOINT_BYTES)
+        err = db_checkpoint(import->db, false);
+    batch_free(batch);
+    return err < 0 && err != ERR_BUSY ? write_failed(import, err) : BASE_OK;
+}
+
+static int flush_rows(void *self)
+{
+    return flush(self, 0, false);
+}
+
+static void put_times(struct batch *batch, int64_t base_us)
+{
+    char text[64];
+    struct tm utc;
+    time_t seconds = (time_t)(base_us / 1000000);
+    if (!base_us || !gmtime_r(&seconds, &utc))
+        return;
+    size_t n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(text + n, sizeof text - n, ".%06dZ", (int)(base_us % 1000000));
+    batch_put(batch, SCH_META, "ss", "started", text);
+    batch_put(batch, SCH_CLOCK, "iiii", INT64_C(0), INT64_C(0), base_us * 1000, INT64_C(0));
+}
+
+static void put_meta(struct import *import)
+{
+    struct batch *batch = state_batch(import->state);
+    batch_put(batch, SCH_META, "ss", "tidemark_version", TIDEMARK_VERSION);
+    batch_put(batch, SCH_META, "si", "event_format", (int64_t)EVENT_FORMAT);
+    batch_put(batch, SCH_META, "si", "finished", INT64_C(0));
+    put_times(batch, feed_base_us(&import->snapshot));
+}
+
+static int open_output(struct import *import, const char *output)
+{
+    struct state_options options = {0};
+    int err = db_create(&import->db, output);
+    if (err) {
+        import->wrote = true;
+        return say(import, err, db_open_message());
+    }
+    err = writer_sink_new(&import->sink, import->db);
+    if (err == BASE_OK)
+        err = state_new(&import->state, &options);
+    return err ? say(import, err, base_err_text(err)) : BASE_OK;
+}
+
+/* The last rows, and one file of it all. */
+static int finish(struct import *import, int64_t last_us)
+{
+    struct batch *batch = state_batch(import->state);
+    int64_t base_us = feed_base_us(&import->snapshot);
+    batch_put(batch, SCH_META, "ss", "ended", "the snapshot was taken");
+    batch_put(batch, SCH_META, "si", "run_ns", (last_us - base_us) * 1000);
+    batch_put(batch, SCH_META, "si", "finished", INT64_C(1));
+    int err = flush(import, 0, true);
+    if (err)
+        return err;
+    err = db_checkpoint(import->db, true);
+    if (err >= 0)
+        err = db_single_file(import->db);
+    return err < 0 && err != ERR_BUSY ? write_failed(import, err) : BASE_OK;
+}
+
+/* ---- rebuilding ---- */
+
+static size_t count_devices(const struct snapshot *snapshot)
+{
+    size_t count = snapshot->trace_count;
+    for (size_t i = 0; i < snapshot->listed_count; i++) {
+        size_t device = snapshot->segments[snapshot->listed_first + i].device;
+        if (device >= count)
+            count = device + 1;
+    }
+    return count;
+}
+
+static void add_counts(struct import_result *result, const struct rebuild *rebuild)
+{
+    const struct rebuild_counts *counts = &rebuild->counts;
+    result->devices += rebuild->entry_count || rebuild->first_segment_count;
+    result->sizes_checked += counts->sizes_checked;
+    result->sizes_differ += counts->sizes_differ;
+    result->misplaced += counts->misplaced;
+    result->frees_lost += counts->allocs_lost;
+    result->frees_unmatched += counts->frees_unmatched;
+    result->segments_unmatched += counts->segments_unmatched;
+    result->unknown_actions += counts->unknown_actions;
+    result->odd_blocks += counts->odd_blocks;
+}
+
+static int rebuild_all(struct import *import)
+{
+    import->device_count = count_devices(&import->snapshot);
+    import->rebuilds = mem_alloc(import->device_count, sizeof *import->rebuilds);
+    int err = import->rebuilds ? BASE_OK : ERR_NOMEM;
+    for (size_t d = 0; err == BASE_OK && d < import->device_count; d++) {
+        err = rebuild_run(&import->rebuilds[d], &import->snapshot, (uint32_t)d);
+        rebuild_forget_moment(&import->rebuilds[d]);
+        add_counts(import->result, &import->rebuilds[d]);
+    }
+    return err;
+}
+
+/* ---- the whole ---- */
+
+static int feed(struct import *import, const char *source)
+{
+    struct import_result *result = import->result;
+    struct state_totals totals;
+    struct feed all = {
+        .snapshot = &import->snapshot,
+        .rebuilds = import->rebuilds,
+        .device_count = import->device_count,
+        .state = import->state,
+        .source = source,
+        .flush = flush_rows,
+        .self = import,
+    };
+    put_meta(import);
+    int err = feed_run(&all);
+    state_totals(import->state, &totals);
+    result->peak_allocated = totals.peak_allocated;
+    result->events = all.counts.events;
+    result->blocks = all.counts.blocks;
+    result->segments = all.counts.segments;
+    result->blocks_before = all.counts.blocks_before;
+    result->segments_before = all.counts.segments_before;
+    result->ooms = all.counts.oom;
+    result->annotations = import->snapshot.note_count;
+    result->annotations_skipped = all.notes.unmatched;
+    feed_notes_clear(&all.notes);
+    return err ? err : finish(import, all.now_us);
+}
+
+static int run(struct import *import, struct pickle_input *input, const char *output,
+               const char *source)
+{
+    struct pickle_trouble trouble;
+    struct import_result *result = import->result;
+    int err = pickle_read(input, &import->snapshot, &trouble);
+    result->bytes_read = input_offset(input);
+    result->records_bytes = import->snapshot.budget.most;
+    result->odd_values = import->snapshot.odd_values;
+    result->unknown_keys = import->snapshot.unknown_keys;
+    result->cut_strings = import->snapshot.cut_strings;
+    if (err)
+        return say(import, err, trouble.text);
+    input_close(input);
+    err = rebuild_all(import);
+    if (err == BASE_OK)
+        err = open_output(import, output);
+    if (err == BASE_OK)
+        err = feed(import, source);
+    if (err && !*result->message)
+        say(import, err, base_err_text(err));
+    return err;
+}
+
+static int run_and_clear(struct pickle_input *input, const char *output, const char *source,
+                         bool *wrote, struct import_result *result)
+{
+    struct import import = {.result = result};
+    int err = run(&import, input, output, source);
+    *wrote = import.wrote;
+    input_close(input);
+    writer_sink_free(import.sink);
+    state_free(import.state);
+    db_close(import.db);
+    for (size_t d = 0; import.rebuilds && d < import.device_count; d++)
+        rebuild_clear(&import.rebuilds[d]);
+    mem_free(import.rebuilds);
+    snapshot_clear(&import.snapshot);
+    return err;
+}
+
+int import_snapshot(const char *path, const char *output, const char *source, bool *wrote,
+                    struct import_result *result)
+{
+    struct pickle_input input;
+    *result = (struct import_result){0};
+    *wrote = false;
+    int err = input_open(&input, path);
+    if (err) {
+        snprintf(result->message, sizeof result->message, "%s", strerror(errno));
+        return err;
+    }
+    return run_and_clear(&input, output, source, wrote, result);
+}
+
+int import_bytes(const void *bytes, size_t count, const char *output, const char *source,
+                 bool *wrote, struct import_result *result)
+{
+    struct pickle_input input;
+    *result = (struct import_result){0};
+    *wrote = false;
+    input_memory(&input, bytes, count);
+    return run_and_clear(&input, output, source, wrote, result);
+}

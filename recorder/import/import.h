@@ -1,0 +1,45 @@
+/*
+ * import.h - a snapshot of PyTorch's CUDA allocator becomes a recording.
+ *
+ * The pickle is read into compact records (pickle.h, snapshot.h), the heap before its trace is
+ * rebuilt and every block gets its size (rebuild.h), and all of it goes through the heap state into
+ * a new database, as if it had been recorded (feed.h).
+ *
+ * Memory: what the records take is bounded by IMPORT_BUDGET_FACTOR times the file (snapshot.h); what
+ * follows works device by device and adds to each event no more than its record has.
+ */
+#ifndef TIDEMARK_IMPORT_H
+#define TIDEMARK_IMPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define IMPORT_MESSAGE_BYTES 512
+
+struct import_result {
+    char message[IMPORT_MESSAGE_BYTES]; /* what went wrong; "" if nothing did */
+    uint64_t bytes_read;
+    uint64_t devices;                          /* with segments or events */
+    uint64_t events, blocks, segments;         /* of the traces */
+    uint64_t blocks_before, segments_before;   /* what was there when they began */
+    uint64_t annotations, annotations_skipped; /* halves; those without the other one */
+    uint64_t ooms;
+    uint64_t peak_allocated;
+    /* What does not fit together. */
+    uint64_t sizes_checked, sizes_differ, misplaced;
+    uint64_t frees_lost, frees_unmatched, segments_unmatched;
+    uint64_t unknown_actions, odd_blocks, odd_values, unknown_keys, cut_strings;
+    uint64_t records_bytes; /* the most memory that records took at once */
+};
+
+/* Reads `path` and makes the database `output`, which must not exist; `source` is the name that is
+ * stored. A base_err: of the input ERR_CORRUPT, ERR_NOTOURS, ERR_NEWER, ERR_LIMIT, ERR_IO and so on;
+ * with *wrote set, of the database. After an error the output is to be removed. */
+int import_snapshot(const char *path, const char *output, const char *source, bool *wrote,
+                    struct import_result *result);
+/* The same from memory. */
+int import_bytes(const void *bytes, size_t count, const char *output, const char *source,
+                 bool *wrote, struct import_result *result);
+
+#endif

@@ -1,0 +1,90 @@
+#include "pickle_input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "mem.h"
+
+int input_open(struct pickle_input *input, const char *path)
+{
+    struct stat about;
+    *input = (struct pickle_input){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+    if (input->fd < 0)
+        return base_err_from_errno(errno);
+    if (fstat(input->fd, &about) == 0 && S_ISDIR(about.st_mode)) {
+        close(input->fd);
+        input->fd = -1;
+        errno = EISDIR;
+        return ERR_IO;
+    }
+    input->own = mem_resize(NULL, PICKLE_INPUT_BYTES, 1);
+    if (!input->own) {
+        close(input->fd);
+        input->fd = -1;
+        errno = ENOMEM;
+        return ERR_NOMEM;
+    }
+    input->bytes = input->own;
+    return BASE_OK;
+}
+
+void input_memory(struct pickle_input *input, const void *bytes, size_t count)
+{
+    *input = (struct pickle_input){.bytes = bytes, .end = count, .fd = -1};
+}
+
+void input_close(struct pickle_input *input)
+{
+    if (input->fd >= 0)
+        close(input->fd);
+    mem_free(input->own);
+    *input = (struct pickle_input){.fd = -1};
+}
+
+/* Moves what is left to the front and fills the room behind it. */
+static void refill(struct pickle_input *input)
+{
+    size_t left = input->end - input->at;
+    if (left)
+        memmove(input->own, input->own + input->at, left);
+    input->base += input->at;
+    input->at = 0;
+    input->end = left;
+    while (input->end < PICKLE_INPUT_BYTES) {
+        ssize_t n = read(input->fd, input->own + input->end, PICKLE_INPUT_BYTES - input->end);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            input->error = errno;
+        if (n <= 0)
+            return;
+        input->end += (size_t)n;
+    }
+}
+
+const unsigned char *input_take_slow(struct pickle_input *input, size_t n)
+{
+    if (input->fd < 0 || n > PICKLE_INPUT_BYTES)
+        return NULL;
+    refill(input);
+    return n <= input->end - input->at ? input_take(input, n) : NULL;
+}
+
+bool input_skip(struct pickle_input *input, uint64_t n)
+{
+    while (n > input->end - input->at) {
+        n -= input->end - input->at;
+        input->at = input->end;
+        if (input->fd < 0)
+            return false;
+        refill(input);
+        if (input->at == input->end)
+            return false;
+    }
+    input->at += (size_t)n;
+    return true;
+}

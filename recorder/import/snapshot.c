@@ -1,0 +1,176 @@
+#include "snapshot.h"
+
+#include <string.h>
+
+#include "mem.h"
+
+/* ---- the budget ---- */
+
+static void hold(struct budget *budget, size_t more)
+{
+    budget->held += more;
+    if (budget->held > budget->most)
+        budget->most = budget->held;
+}
+
+bool budget_grow(struct budget *budget, void **array, size_t *cap, size_t need, size_t size)
+{
+    if (need <= *cap)
+        return true;
+    size_t want = *cap ? *cap : 4;
+    while (want < need && want <= SIZE_MAX / 4)
+        want *= 2;
+    if (want < need || want > SIZE_MAX / size)
+        return false;
+    size_t more = (want - *cap) * size;
+    if (budget->held > budget->limit || more > budget->limit - budget->held) {
+        budget->refused = true;
+        return false;
+    }
+    void *grown = mem_resize(*array, want, size);
+    if (!grown)
+        return false;
+    hold(budget, more);
+    *array = grown;
+    *cap = want;
+    return true;
+}
+
+void budget_free(struct budget *budget, void *array, size_t cap, size_t size)
+{
+    mem_free(array);
+    budget->held -= cap * size;
+}
+
+/* ---- names ---- */
+
+static size_t intern_held(const struct intern *table)
+{
+    return table->item_cap * sizeof *table->items + table->byte_cap +
+           (table->by_hash.capacity + table->by_hash.old_capacity) * sizeof(struct map_entry);
+}
+
+uint32_t snapshot_intern(struct snapshot *snapshot, struct intern *table, const void *bytes,
+                         size_t count)
+{
+    struct budget *budget = &snapshot->budget;
+    uint32_t id = intern_find(table, bytes, count);
+    if (id)
+        return id;
+    size_t before = intern_held(table);
+    if (budget->held > budget->limit) {
+        budget->refused = true;
+        return 0;
+    }
+    id = intern_add(table, bytes, count);
+    hold(budget, intern_held(table) - before);
+    return id;
+}
+
+const char *snapshot_text(const struct snapshot *snapshot, uint32_t string)
+{
+    return string ? intern_at(&snapshot->strings, string) : "";
+}
+
+uint32_t snapshot_place(struct snapshot *snapshot, uint32_t device, uint64_t stream, uint32_t pool)
+{
+    struct snapshot_place place = {stream, device, pool};
+    uint32_t id = snapshot_intern(snapshot, &snapshot->places, &place, sizeof place);
+    return id < 1u << 24 ? id : 0;
+}
+
+struct snapshot_place snapshot_place_at(const struct snapshot *snapshot, uint32_t place)
+{
+    struct snapshot_place out = {0};
+    if (place)
+        memcpy(&out, intern_at(&snapshot->places, place), sizeof out);
+    return out;
+}
+
+struct snapshot_pair snapshot_pair_at(const struct snapshot *snapshot, uint32_t pair)
+{
+    struct snapshot_pair out = {0};
+    if (pair)
+        memcpy(&out, intern_at(&snapshot->pairs, pair), sizeof out);
+    return out;
+}
+
+/* ---- the end, and the check ---- */
+
+void snapshot_clear(struct snapshot *snapshot)
+{
+    intern_clear(&snapshot->strings);
+    intern_clear(&snapshot->frames);
+    intern_clear(&snapshot->sites);
+    intern_clear(&snapshot->places);
+    intern_clear(&snapshot->pairs);
+    mem_free(snapshot->entries);
+    mem_free(snapshot->blocks);
+    mem_free(snapshot->segments);
+    mem_free(snapshot->notes);
+    mem_free(snapshot->traces);
+    *snapshot = (struct snapshot){0};
+}
+
+static bool frames_are_valid(const struct snapshot *snapshot)
+{
+    for (uint32_t i = 1; i <= snapshot->frames.item_count; i++) {
+        struct snapshot_frame frame;
+        memcpy(&frame, intern_at(&snapshot->frames, i), sizeof frame);
+        if (frame.function > snapshot->strings.item_count ||
+            frame.file > snapshot->strings.item_count)
+            return false;
+    }
+    for (uint32_t i = 1; i <= snapshot->sites.item_count; i++) {
+        size_t depth = snapshot->sites.items[i - 1].count / sizeof(uint32_t);
+        const char *bytes = intern_at(&snapshot->sites, i);
+        for (size_t k = 0; k < depth; k++) {
+            uint32_t frame;
+            memcpy(&frame, bytes + k * sizeof frame, sizeof frame);
+            if (!frame || frame > snapshot->frames.item_count)
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool records_are_valid(const struct snapshot *snapshot)
+{
+    size_t sites = snapshot->sites.item_count;
+    for (size_t i = 0; i < snapshot->entry_count; i++) {
+        const struct trace_entry *entry = &snapshot->entries[i];
+        if (entry->site > sites || entry->place > snapshot->places.item_count ||
+            entry->action >= TRACE_ACTION_COUNT)
+            return false;
+    }
+    for (size_t i = 0; i < snapshot->block_count; i++)
+        if (snapshot->blocks[i].site > sites || snapshot->blocks[i].life > BLOCK_PENDING)
+            return false;
+    if (snapshot->listed_first > snapshot->segment_count ||
+        snapshot->listed_count > snapshot->segment_count - snapshot->listed_first)
+        return false;
+    for (size_t i = 0; i < snapshot->segment_count; i++) {
+        const struct snapshot_segment *segment = &snapshot->segments[i];
+        if (segment->site > sites || segment->pool > snapshot->pairs.item_count ||
+            segment->device >= IMPORT_MAX_DEVICES || segment->first_block > snapshot->block_count ||
+            segment->block_count > snapshot->block_count - segment->first_block)
+            return false;
+    }
+    return true;
+}
+
+bool snapshot_is_valid(const struct snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->trace_count; i++) {
+        const struct snapshot_trace *trace = &snapshot->traces[i];
+        if (trace->first > snapshot->entry_count ||
+            trace->count > snapshot->entry_count - trace->first)
+            return false;
+    }
+    for (size_t i = 0; i < snapshot->note_count; i++)
+        if (snapshot->notes[i].name > snapshot->strings.item_count)
+            return false;
+    return intern_is_valid(&snapshot->strings) && intern_is_valid(&snapshot->frames) &&
+           intern_is_valid(&snapshot->sites) && frames_are_valid(snapshot) &&
+           records_are_valid(snapshot);
+}
