@@ -17,6 +17,7 @@
 
 struct import_command {
     const char *output;
+    bool all_frames;
 };
 
 /* ---- what is said ---- */
@@ -109,29 +110,31 @@ static int exit_of(int err)
     return err == ERR_NOMEM || err == ERR_INTERNAL ? EXIT_INTERNAL : EXIT_INPUT;
 }
 
-static int failed(const char *path, const struct record_output *output, int err, bool wrote,
+static int failed(const char *path, const struct record_output *output, int err,
                   const struct import_result *result)
 {
-    log_say(LOG_ERROR, "%s: %s", wrote ? output->wanted : path, result->message);
+    log_say(LOG_ERROR, "%s: %s", result->wrote ? output->wanted : path, result->message);
     record_output_discard(output);
     return exit_of(err);
 }
 
-static int import(const char *path, const char *name)
+static int import(const char *path, const struct import_command *command)
 {
     struct record_output output;
     struct import_result result;
     struct buf why = {0};
-    bool wrote = false;
     const char *slash = strrchr(path, '/');
-    int err = record_output_choose(&output, name, false, &why);
+    int err = record_output_choose(&output, command->output, false, &why);
     if (err) {
         say_buf(LOG_ERROR, &why);
         return exit_of(err);
     }
-    err = import_snapshot(path, output.work, slash ? slash + 1 : path, &wrote, &result);
+    struct import_options options = {.output = output.work,
+                                     .source = slash ? slash + 1 : path,
+                                     .all_frames = command->all_frames};
+    err = import_snapshot(path, &options, &result);
     if (err)
-        return failed(path, &output, err, wrote, &result);
+        return failed(path, &output, err, &result);
     err = record_output_move(&output, &why);
     if (err) {
         say_buf(LOG_ERROR, &why);
@@ -148,7 +151,7 @@ static int cmd_import(const struct command_call *call)
     int count, code;
     if (!command_parse(call, &options, &arguments, &count, &code))
         return code;
-    code = import(arguments[0], options.output);
+    code = import(arguments[0], &options);
     mem_free(arguments);
     return code;
 }
@@ -156,6 +159,8 @@ static int cmd_import(const struct command_call *call)
 static const struct option option_table[] = {
     {"output", 'o', OPT_TEXT, offsetof(struct import_command, output), "FILE",
      "the database to make (tidemark.DATE-TIME-PID.db)", NULL, 0},
+    {"all-frames", 0, OPT_FLAG, offsetof(struct import_command, all_frames), NULL,
+     "keep the frames of C and C++ in call stacks that have\nframes of Python", NULL, 0},
     {0},
 };
 

@@ -60,6 +60,7 @@ struct feed {
     size_t device_count;
     struct state *state;
     const char *source; /* text for the setting imported_from */
+    bool all_frames;    /* keep frames of C++, too */
     /* Called now and then, when the state has rows to be taken away. */
     int (*flush)(void *self);
     void *self;

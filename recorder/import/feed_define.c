@@ -49,10 +49,16 @@ uint32_t feed_string(struct feed *feed, uint32_t string)
     return feed->strings[string];
 }
 
+static struct snapshot_frame frame_at(const struct feed *feed, uint32_t number)
+{
+    struct snapshot_frame frame;
+    memcpy(&frame, intern_at(&feed->snapshot->frames, number), sizeof frame);
+    return frame;
+}
+
 static uint32_t define_frame(struct feed *feed, uint32_t number)
 {
-    struct snapshot_frame from;
-    memcpy(&from, intern_at(&feed->snapshot->frames, number), sizeof from);
+    struct snapshot_frame from = frame_at(feed, number);
     struct arena_frame frame = {.function = feed_string(feed, from.function), .line = from.line};
     /* "??" is how PyTorch writes that it does not know. */
     if (strcmp(snapshot_text(feed->snapshot, from.file), "??") != 0)
@@ -60,45 +66,60 @@ static uint32_t define_frame(struct feed *feed, uint32_t number)
     return define(feed, ARENA_FRAME, &frame, sizeof frame);
 }
 
-/* Every stack with C++ frames begins with the allocator's and the recording's own: they do not say
- * who asked. */
-static bool is_allocators(const struct feed *feed, uint32_t number)
+static bool has_prefix(const struct feed *feed, uint32_t number, const char *const *prefixes)
 {
-    static const char *const own[] = {
-        "torch::unwind::",
-        "torch::CapturedTraceback::",
-        "torch::cuda::(anonymous namespace)::gather",
-        "c10::cuda::CUDACachingAllocator::",
-    };
-    struct snapshot_frame frame;
-    memcpy(&frame, intern_at(&feed->snapshot->frames, number), sizeof frame);
-    const char *name = snapshot_text(feed->snapshot, frame.function);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strncmp(name, own[i], strlen(own[i])) == 0)
+    const char *name = snapshot_text(feed->snapshot, frame_at(feed, number).function);
+    for (; *prefixes; prefixes++)
+        if (strncmp(name, *prefixes, strlen(*prefixes)) == 0)
             return true;
     return false;
 }
 
+/* Stacks with C++ frames are sixty frames of which few say anything. Where frames of sources are
+ * among them, those with a line, they alone are kept: as a recording has them. Else, on the threads
+ * of autograd, what remains begins with the operator that was called, or at least behind the
+ * allocator's own frames. Returns how many of the frames remain. */
+static size_t choose_frames(const struct feed *feed, uint32_t *frames, size_t depth)
+{
+    static const char *const operators[] = {"at::_ops::", NULL};
+    static const char *const own[] = {"torch::unwind::", "torch::CapturedTraceback::",
+                                      "torch::cuda::(anonymous namespace)::gather",
+                                      "c10::cuda::CUDACachingAllocator::", NULL};
+    size_t kept = 0, first = 0;
+    if (feed->all_frames)
+        return depth;
+    for (size_t i = 0; i < depth; i++)
+        if (frame_at(feed, frames[i]).line)
+            frames[kept++] = frames[i];
+    if (kept)
+        return kept;
+    while (first < depth && !has_prefix(feed, frames[first], operators))
+        first++;
+    if (first == depth)
+        for (first = 0; first < depth && has_prefix(feed, frames[first], own);)
+            first++;
+    if (first == depth)
+        return depth;
+    memmove(frames, frames + first, (depth - first) * sizeof *frames);
+    return depth - first;
+}
+
 uint32_t feed_site(struct feed *feed, uint32_t site)
 {
-    uint32_t from[ARENA_MAX_DEPTH], to[ARENA_MAX_DEPTH];
+    uint32_t frames[ARENA_MAX_DEPTH];
     if (!site || feed->sites[site])
         return site ? feed->sites[site] : 0;
     const struct intern *sites = &feed->snapshot->sites;
-    size_t depth = (size_t)sites->items[site - 1].count / sizeof *from, own = 0;
-    if (depth > ARENA_MAX_DEPTH)
-        depth = ARENA_MAX_DEPTH;
-    memcpy(from, intern_at(sites, site), depth * sizeof *from);
-    while (own < depth && is_allocators(feed, from[own]))
-        own++;
-    if (own == depth)
-        own = 0;
-    for (size_t i = own; i < depth; i++) {
-        if (!feed->frames[from[i]])
-            feed->frames[from[i]] = define_frame(feed, from[i]);
-        to[i - own] = feed->frames[from[i]];
+    size_t depth = (size_t)sites->items[site - 1].count / sizeof *frames;
+    memcpy(frames, intern_at(sites, site), depth * sizeof *frames);
+    depth = choose_frames(feed, frames, depth);
+    for (size_t i = 0; i < depth; i++) {
+        uint32_t number = frames[i];
+        if (!feed->frames[number])
+            feed->frames[number] = define_frame(feed, number);
+        frames[i] = feed->frames[number];
     }
-    return feed->sites[site] = define(feed, ARENA_SITE, to, (depth - own) * sizeof *to);
+    return feed->sites[site] = define(feed, ARENA_SITE, frames, depth * sizeof *frames);
 }
 
 /* (0, 0) are the shared pools; a graph's pool has its number first, a MemPool's second. */

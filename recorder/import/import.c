@@ -21,7 +21,6 @@ struct import {
     struct db *db;
     struct state *state;
     struct writer_sink *sink;
-    bool wrote; /* what failed was the writing */
 };
 
 static int say(struct import *import, int err, const char *text)
@@ -34,11 +33,10 @@ static int say(struct import *import, int err, const char *text)
 
 static int write_failed(struct import *import, int err)
 {
-    import->wrote = true;
+    import->result->wrote = true;
+    say(import, err, db_message(import->db));
     if (db_in_transaction(import->db))
-        say(import, err, db_message(import->db)), db_rollback(import->db);
-    else
-        say(import, err, db_message(import->db));
+        db_rollback(import->db);
     return err;
 }
 
@@ -90,7 +88,7 @@ static int open_output(struct import *import, const char *output)
     struct state_options options = {0};
     int err = db_create(&import->db, output);
     if (err) {
-        import->wrote = true;
+        import->result->wrote = true;
         return say(import, err, db_open_message());
     }
     err = writer_sink_new(&import->sink, import->db);
@@ -158,7 +156,7 @@ static int rebuild_all(struct import *import)
 
 /* ---- the whole ---- */
 
-static int feed(struct import *import, const char *source)
+static int feed(struct import *import, const struct import_options *options)
 {
     struct import_result *result = import->result;
     struct state_totals totals;
@@ -167,7 +165,8 @@ static int feed(struct import *import, const char *source)
         .rebuilds = import->rebuilds,
         .device_count = import->device_count,
         .state = import->state,
-        .source = source,
+        .source = options->source,
+        .all_frames = options->all_frames,
         .flush = flush_rows,
         .self = import,
     };
@@ -187,8 +186,8 @@ static int feed(struct import *import, const char *source)
     return err ? err : finish(import, all.now_us);
 }
 
-static int run(struct import *import, struct pickle_input *input, const char *output,
-               const char *source)
+static int run(struct import *import, struct pickle_input *input,
+               const struct import_options *options)
 {
     struct pickle_trouble trouble;
     struct import_result *result = import->result;
@@ -203,20 +202,19 @@ static int run(struct import *import, struct pickle_input *input, const char *ou
     input_close(input);
     err = rebuild_all(import);
     if (err == BASE_OK)
-        err = open_output(import, output);
+        err = open_output(import, options->output);
     if (err == BASE_OK)
-        err = feed(import, source);
+        err = feed(import, options);
     if (err && !*result->message)
         say(import, err, base_err_text(err));
     return err;
 }
 
-static int run_and_clear(struct pickle_input *input, const char *output, const char *source,
-                         bool *wrote, struct import_result *result)
+static int run_and_clear(struct pickle_input *input, const struct import_options *options,
+                         struct import_result *result)
 {
     struct import import = {.result = result};
-    int err = run(&import, input, output, source);
-    *wrote = import.wrote;
+    int err = run(&import, input, options);
     input_close(input);
     writer_sink_free(import.sink);
     state_free(import.state);
@@ -228,26 +226,24 @@ static int run_and_clear(struct pickle_input *input, const char *output, const c
     return err;
 }
 
-int import_snapshot(const char *path, const char *output, const char *source, bool *wrote,
+int import_snapshot(const char *path, const struct import_options *options,
                     struct import_result *result)
 {
     struct pickle_input input;
     *result = (struct import_result){0};
-    *wrote = false;
     int err = input_open(&input, path);
     if (err) {
         snprintf(result->message, sizeof result->message, "%s", strerror(errno));
         return err;
     }
-    return run_and_clear(&input, output, source, wrote, result);
+    return run_and_clear(&input, options, result);
 }
 
-int import_bytes(const void *bytes, size_t count, const char *output, const char *source,
-                 bool *wrote, struct import_result *result)
+int import_bytes(const void *bytes, size_t count, const struct import_options *options,
+                 struct import_result *result)
 {
     struct pickle_input input;
     *result = (struct import_result){0};
-    *wrote = false;
     input_memory(&input, bytes, count);
-    return run_and_clear(&input, output, source, wrote, result);
+    return run_and_clear(&input, options, result);
 }

@@ -19,6 +19,7 @@
 
 struct import_result {
     char message[IMPORT_MESSAGE_BYTES]; /* what went wrong; "" if nothing did */
+    bool wrote;                         /* and it was the writing */
     uint64_t bytes_read;
     uint64_t devices;                          /* with segments or events */
     uint64_t events, blocks, segments;         /* of the traces */
@@ -33,13 +34,19 @@ struct import_result {
     uint64_t records_bytes; /* the most memory that records took at once */
 };
 
-/* Reads `path` and makes the database `output`, which must not exist; `source` is the name that is
- * stored. A base_err: of the input ERR_CORRUPT, ERR_NOTOURS, ERR_NEWER, ERR_LIMIT, ERR_IO and so on;
- * with *wrote set, of the database. After an error the output is to be removed. */
-int import_snapshot(const char *path, const char *output, const char *source, bool *wrote,
+struct import_options {
+    const char *output; /* the database to make, which must not exist */
+    const char *source; /* the name that is stored */
+    bool all_frames;    /* keep the C++ frames of stacks that have Python's, too */
+};
+
+/* Reads the file and makes the database. A base_err: of the input ERR_CORRUPT, ERR_NOTOURS,
+ * ERR_NEWER, ERR_LIMIT, ERR_IO and so on; with result->wrote, of the database. After an error what
+ * there is of the output is to be removed. */
+int import_snapshot(const char *path, const struct import_options *options,
                     struct import_result *result);
 /* The same from memory. */
-int import_bytes(const void *bytes, size_t count, const char *output, const char *source,
-                 bool *wrote, struct import_result *result);
+int import_bytes(const void *bytes, size_t count, const struct import_options *options,
+                 struct import_result *result);
 
 #endif
