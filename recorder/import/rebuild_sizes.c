@@ -66,7 +66,8 @@ static void guess(struct rebuild *rebuild, struct rebuild_block *block)
     block->place = segment->place;
     uint64_t room = end_of_room(rebuild, segment, block->address) - block->address;
     bool large = rounded > ALLOC_SMALL_SIZE && !segment->expandable;
-    if (room < rounded || (large && room - rounded <= LARGE_REST))
+    bool whole = large && rounded >= config->max_split_size; /* it never was split */
+    if (room < rounded || whole || (large && room - rounded <= LARGE_REST))
         block->size = room;
     block->guessed = large && block->size < room;
 }
