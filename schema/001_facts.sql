@@ -17,7 +17,8 @@ CREATE TABLE process(
   id         INTEGER PRIMARY KEY, -- 1 = the recorded command itself
   pid        INTEGER NOT NULL,    -- as the recorder sees it
   parent     INTEGER,             -- process.id of the parent, NULL if it is not recorded
-  origin     TEXT NOT NULL,       -- 'root', 'exec' (new image in a pid seen before), 'fork', 'spawn'
+  origin     TEXT NOT NULL,       -- 'root', 'exec' (new image in a pid seen before), 'fork', 'spawn',
+                                  -- 'import' (out of a file that another tool wrote; pid is 0)
   start_ns   INTEGER NOT NULL,    -- when it said hello
   end_ns     INTEGER,             -- completed
   rank       INTEGER,             -- RANK of torch.distributed

@@ -55,8 +55,8 @@ static void say_found(const struct import_result *result)
     put_count(&text, result->blocks_before, "block", "blocks");
     buf_text(&text, " in ");
     put_count(&text, result->segments_before, "segment", "segments");
-    buf_text(&text, " were there before the trace begins; where and when those came, it does not "
-                    "say");
+    buf_text(&text, " lived when the trace began; who asked for them is known only of those that "
+                    "live at the end");
     say_buf(LOG_NOTE, &text);
 }
 

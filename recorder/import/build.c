@@ -252,8 +252,8 @@ static int make_site(struct build *build, const struct object *list, value *out)
         return ERR_NOMEM;
     for (size_t i = 0; i < depth; i++)
         build->scratch[i] = (uint32_t)value_payload(list->as.items[i].first);
-    uint32_t id = snapshot_intern(snapshot, &snapshot->sites, build->scratch,
-                                  depth * sizeof *build->scratch);
+    uint32_t id =
+        snapshot_intern(snapshot, &snapshot->sites, build->scratch, depth * sizeof *build->scratch);
     *out = value_make(VALUE_SITE, id);
     return id ? BASE_OK : ERR_NOMEM;
 }
@@ -423,10 +423,9 @@ static enum key key_of(const struct build *build, value v)
  * KEY_COUNT + log2. */
 static enum key division_of(const struct build *build, value v)
 {
-    const char *text =
-        value_kind(v) == VALUE_STRING
-            ? snapshot_text(build->snapshot, (uint32_t)value_payload(v))
-            : "";
+    const char *text = value_kind(v) == VALUE_STRING
+                           ? snapshot_text(build->snapshot, (uint32_t)value_payload(v))
+                           : "";
     unsigned long size = 0;
     if (!*text || strlen(text) > 5)
         return KEY_NONE;

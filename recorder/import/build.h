@@ -109,7 +109,7 @@ struct build {
     size_t memo_count, memo_cap;
     uint32_t *scratch; /* frames of the site being made */
     size_t scratch_cap;
-    uint32_t *lists; /* objects: lists of events that device_traces has, in order */
+    uint32_t *lists;     /* objects: lists of events that device_traces has, in order */
     const char *trouble; /* after ERR_CORRUPT: what is wrong, a constant */
 };
 

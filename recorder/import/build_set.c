@@ -501,7 +501,8 @@ int build_finish(struct build *build, value top)
     if (list && list->kind == OBJECT_LIST && list->count &&
         value_kind(list->as.items[0].first) == VALUE_SEGMENT)
         return take_segments(build, sealed);
-    build->trouble = "it is not a snapshot: neither a dictionary with segments or device_traces, nor "
-                     "a list of segments";
+    build->trouble =
+        "it is not a snapshot: neither a dictionary with segments or device_traces, nor "
+        "a list of segments";
     return ERR_NOTOURS;
 }

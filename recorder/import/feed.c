@@ -35,9 +35,8 @@ static uint64_t time_ns(struct feed *feed, int64_t at_us)
 
 static struct event event_of(struct feed *feed, enum event_kind kind, int64_t at_us)
 {
-    return (struct event){.kind = (uint64_t)kind & 0xff,
-                          .time_ns = time_ns(feed, at_us),
-                          .thread = FEED_THREAD};
+    return (struct event){
+        .kind = (uint64_t)kind & 0xff, .time_ns = time_ns(feed, at_us), .thread = FEED_THREAD};
 }
 
 static int give(struct feed *feed, const struct event *event)
@@ -157,9 +156,9 @@ static int give_settings(struct feed *feed)
     feed_conf(feed->snapshot, &conf);
     snprintf(number, sizeof number, "%lld", (long long)feed->counts.rebuilt_until);
     if (err == BASE_OK && feed->snapshot->settings.seen)
-        err = conf.broken ? ERR_NOMEM
-                          : give_setting(feed, "alloc_conf",
-                                         conf.count ? buf_string(&conf) + 1 : "");
+        err = conf.broken
+                  ? ERR_NOMEM
+                  : give_setting(feed, "alloc_conf", conf.count ? buf_string(&conf) + 1 : "");
     if (err == BASE_OK && feed->counts.rebuilt_until)
         err = give_setting(feed, "rebuilt_until", number);
     if (err == BASE_OK)
@@ -280,10 +279,10 @@ static int give_note(struct feed *feed)
     case NOTE_IS_OPTIMIZER:
     case NOTE_IS_ZERO_GRAD:
         event.kind = end ? EVENT_EXIT : EVENT_ENTER;
-        event.size = feed_note_kind(snapshot_text(feed->snapshot, note->name), &number) ==
-                             NOTE_IS_OPTIMIZER
-                         ? MARK_OPTIMIZER
-                         : MARK_ZERO_GRAD;
+        event.size =
+            feed_note_kind(snapshot_text(feed->snapshot, note->name), &number) == NOTE_IS_OPTIMIZER
+                ? MARK_OPTIMIZER
+                : MARK_ZERO_GRAD;
         event.a = number;
         break;
     default:

@@ -69,8 +69,8 @@ struct feed {
     /* The rest is the feed's own. */
     struct state_process *process;
     struct feed_notes notes;
-    size_t *next;       /* of each device, its next event */
-    uint32_t *strings;  /* numbers of definitions, 0 = not defined yet; likewise */
+    size_t *next;      /* of each device, its next event */
+    uint32_t *strings; /* numbers of definitions, 0 = not defined yet; likewise */
     uint32_t *frames;
     uint32_t *sites;
     uint32_t *places;

@@ -5,8 +5,8 @@
  * rebuilt and every block gets its size (rebuild.h), and all of it goes through the heap state into
  * a new database, as if it had been recorded (feed.h).
  *
- * Memory: what the records take is bounded by IMPORT_BUDGET_FACTOR times the file (snapshot.h); what
- * follows works device by device and adds to each event no more than its record has.
+ * Memory: what the records take is bounded by IMPORT_BUDGET_FACTOR times the file (snapshot.h);
+ * what follows works device by device and adds to each event no more than its record has.
  */
 #ifndef TIDEMARK_IMPORT_H
 #define TIDEMARK_IMPORT_H

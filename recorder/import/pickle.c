@@ -272,10 +272,10 @@ static int from_mark(struct pickle *pickle, bool dict)
         return damaged(pickle, "a key has no value");
     int err = check(pickle, dict ? build_dict(&pickle->build, &v) : build_list(&pickle->build, &v));
     if (err == GO_ON)
-        err = check(pickle, dict ? build_set(&pickle->build, &v, pickle->stack + from,
-                                             (pickle->count - from) / 2)
-                                 : build_append(&pickle->build, v, pickle->stack + from,
-                                                pickle->count - from));
+        err = check(
+            pickle,
+            dict ? build_set(&pickle->build, &v, pickle->stack + from, (pickle->count - from) / 2)
+                 : build_append(&pickle->build, v, pickle->stack + from, pickle->count - from));
     pickle->count = from;
     return err == GO_ON ? push(pickle, v) : err;
 }
@@ -283,8 +283,8 @@ static int from_mark(struct pickle *pickle, bool dict)
 static int tuple(struct pickle *pickle, size_t from)
 {
     value v;
-    int err = check(pickle, build_tuple(&pickle->build, pickle->stack + from, pickle->count - from,
-                                        &v));
+    int err =
+        check(pickle, build_tuple(&pickle->build, pickle->stack + from, pickle->count - from, &v));
     pickle->count = from;
     return err == GO_ON ? push(pickle, v) : err;
 }
@@ -333,8 +333,7 @@ static int refused(struct pickle *pickle)
         return fail(pickle, ERR_CORRUPT, "damaged at byte %llu: 0x%02x is no opcode",
                     (unsigned long long)pickle->at, pickle->opcode);
     if (strchr("FILSVgpTU", (int)pickle->opcode) && pickle->opcode)
-        return fail(pickle, ERR_CORRUPT,
-                    "refused at byte %llu: opcode %s, which no snapshot has",
+        return fail(pickle, ERR_CORRUPT, "refused at byte %llu: opcode %s, which no snapshot has",
                     (unsigned long long)pickle->at, name);
     return fail(pickle, ERR_CORRUPT,
                 "refused at byte %llu: opcode %s could run code or reach outside the file",
@@ -373,10 +372,10 @@ static int stack_opcode(struct pickle *pickle)
         return push(pickle, value_make(VALUE_OTHER, 0));
     case 0x90: /* ADDITEMS */
         return pop_to_mark(pickle) == GO_ON ? (has(pickle, 1) ? GO_ON : underflow(pickle))
-                                              : ERR_CORRUPT;
+                                            : ERR_CORRUPT;
     case 0x91: /* FROZENSET */
         return pop_to_mark(pickle) == GO_ON ? push(pickle, value_make(VALUE_OTHER, 0))
-                                              : ERR_CORRUPT;
+                                            : ERR_CORRUPT;
     default:
         return refused(pickle);
     }
@@ -531,6 +530,8 @@ int pickle_read(struct pickle_input *input, struct snapshot *snapshot,
     *trouble = (struct pickle_trouble){0};
     budget->limit = IMPORT_BUDGET_BASE;
     int err = build_start(&pickle.build, snapshot);
+    if (err == BASE_OK && !BUDGET_GROW(budget, pickle.stack, pickle.cap, 64))
+        err = ERR_NOMEM;
     err = err ? no_memory(&pickle) : run(&pickle);
     budget_free(budget, pickle.stack, pickle.cap, sizeof *pickle.stack);
     budget_free(budget, pickle.marks, pickle.mark_cap, sizeof *pickle.marks);

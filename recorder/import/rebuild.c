@@ -156,7 +156,7 @@ bool rebuild_drop_block(struct rebuild *rebuild, uint64_t address)
 int rebuild_run(struct rebuild *rebuild, struct snapshot *snapshot, uint32_t device)
 {
     *rebuild = (struct rebuild){.snapshot = snapshot, .device = device};
-    if (device < snapshot->trace_count) {
+    if (device < snapshot->trace_count && snapshot->traces[device].count) {
         rebuild->entries = snapshot->entries + snapshot->traces[device].first;
         rebuild->entry_count = snapshot->traces[device].count;
     }

@@ -49,11 +49,11 @@ struct rebuild_block {
 };
 
 struct rebuild_counts {
-    uint64_t sizes_checked; /* blocks whose size the final segments tell */
-    uint64_t sizes_differ;  /* of them, where the rules gave another */
-    uint64_t misplaced;     /* allocs outside every known segment, or on top of another block */
-    uint64_t allocs_lost;   /* never freed, and not in the final segments */
-    uint64_t frees_unmatched;    /* freed twice */
+    uint64_t sizes_checked;   /* blocks whose size the final segments tell */
+    uint64_t sizes_differ;    /* of them, where the rules gave another */
+    uint64_t misplaced;       /* allocs outside every known segment, or on top of another block */
+    uint64_t allocs_lost;     /* never freed, and not in the final segments */
+    uint64_t frees_unmatched; /* freed twice */
     uint64_t segments_unmatched; /* taken or given back against what is known */
     uint64_t unknown_actions;
     uint64_t odd_blocks; /* of the final segments: without a size, outside, or twice */
@@ -97,8 +97,8 @@ bool rebuild_is_valid(const struct rebuild *rebuild);
 
 /* ---- the parts ---- */
 
-int rebuild_back(struct rebuild *rebuild);     /* rebuild_back.c */
-int rebuild_forward(struct rebuild *rebuild);  /* rebuild_sizes.c */
+int rebuild_back(struct rebuild *rebuild);    /* rebuild_back.c */
+int rebuild_forward(struct rebuild *rebuild); /* rebuild_sizes.c */
 
 uint64_t rebuild_rounded(const struct alloc_config *config, uint64_t requested);
 

@@ -75,8 +75,7 @@ static void guess(struct rebuild *rebuild, struct rebuild_block *block)
 static void guess_all(struct rebuild *rebuild)
 {
     for (size_t i = 0; i < rebuild->first_block_count; i++) {
-        struct rebuild_block *block =
-            rebuild_block_at(rebuild, rebuild->first_blocks[i].address);
+        struct rebuild_block *block = rebuild_block_at(rebuild, rebuild->first_blocks[i].address);
         if (!block->size)
             guess(rebuild, block);
         rebuild->first_blocks[i] = *block;
@@ -90,8 +89,7 @@ static void guess_all(struct rebuild *rebuild)
 static uint64_t begin_of_room(struct rebuild *rebuild, const struct rebuild_segment *segment,
                               uint64_t address)
 {
-    const struct order_entry *entry =
-        address ? order_below(&rebuild->live, address - 1) : NULL;
+    const struct order_entry *entry = address ? order_below(&rebuild->live, address - 1) : NULL;
     if (!entry || entry->address < segment->address)
         return segment->address;
     struct rebuild_block *before = &rebuild->block_at[entry->value];
@@ -152,10 +150,8 @@ static void redo_free(struct rebuild *rebuild, struct trace_entry *entry)
 
 static int redo_segment(struct rebuild *rebuild, struct trace_entry *entry)
 {
-    struct rebuild_segment segment = {.address = entry->addr,
-                                      .size = entry->size,
-                                      .place = entry->place,
-                                      .site = entry->site};
+    struct rebuild_segment segment = {
+        .address = entry->addr, .size = entry->size, .place = entry->place, .site = entry->site};
     const struct rebuild_segment *known = rebuild_segment_of(rebuild, entry->addr);
     int err;
     if (known && entry->action != TRACE_SEGMENT_ALLOC)

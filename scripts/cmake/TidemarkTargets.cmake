@@ -16,6 +16,9 @@ if(TIDEMARK_SANITIZE)
     -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(tidemark_options INTERFACE -fsanitize=${TIDEMARK_SANITIZE})
 endif()
+if(TIDEMARK_FUZZ)
+  target_compile_options(tidemark_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # tidemark_library(NAME SOURCES ... DEPS ...): target NAME from the current folder.
 function(tidemark_library name)

@@ -207,7 +207,8 @@ static void trace(struct pick *pick, size_t events)
     event = (struct pick_event){"alloc", second, 1012, NOW + 1, 5};
     pick_event(pick, &event);
     for (size_t i = 0; i < events; i++) {
-        event = (struct pick_event){"alloc", SEGMENT + 1024, 300 + i % 100, NOW + 2 + i, 30 + i % 7};
+        event =
+            (struct pick_event){"alloc", SEGMENT + 1024, 300 + i % 100, NOW + 2 + i, 30 + i % 7};
         pick_event(pick, &event);
         event.action = "free_requested";
         pick_event(pick, &event);

@@ -30,11 +30,11 @@ struct pick {
 void pick_begin(struct pick *pick, unsigned protocol);
 size_t pick_bytes(const struct pick *pick);
 void pick_op(struct pick *pick, unsigned char opcode);
-void pick_put(struct pick *pick);                /* MEMOIZE or a PUT */
+void pick_put(struct pick *pick);                    /* MEMOIZE or a PUT */
 void pick_text(struct pick *pick, const char *text); /* the pointer is the key of its memo */
 void pick_int(struct pick *pick, uint64_t number);
-void pick_list(struct pick *pick);   /* EMPTY_LIST, its memo, MARK */
-void pick_dict(struct pick *pick);   /* likewise */
+void pick_list(struct pick *pick); /* EMPTY_LIST, its memo, MARK */
+void pick_dict(struct pick *pick); /* likewise */
 void pick_key_int(struct pick *pick, const char *key, uint64_t number);
 void pick_key_text(struct pick *pick, const char *key, const char *text);
 /* "frames": a new list of `depth` of the shared frames, from number `first` on. */

@@ -1,0 +1,2 @@
+: > nothing.pickle
+tidemark import nothing.pickle -o run.db

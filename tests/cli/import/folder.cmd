@@ -1,0 +1,1 @@
+mkdir there && tidemark import there -o run.db

@@ -1,0 +1,2 @@
+echo '{"segments": []}' > s.json
+tidemark import s.json -o run.db

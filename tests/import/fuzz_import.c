@@ -1,0 +1,135 @@
+/*
+ * Any bytes, all the way into the heap state; only the database is left out. Built with
+ * -DTIDEMARK_FUZZ=ON, by clang, this is a libFuzzer target:
+ *
+ *     build/fuzz/tests/import/fuzz_import -max_total_time=3600 tests/import/corpus
+ *
+ * Otherwise it runs the files and folders that it is given, once: what was found stays found.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "error.h"
+#include "feed.h"
+#include "mem.h"
+#include "pickle.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
+
+#define MUST(what)                                                                                 \
+    do {                                                                                           \
+        if (!(what)) {                                                                             \
+            fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #what);               \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static int drop_rows(void *self)
+{
+    struct state *state = self;
+    MUST(state_is_valid(state));
+    batch_free(state_flush(state, 0, false));
+    return BASE_OK;
+}
+
+static void feed_all(struct snapshot *snapshot, struct rebuild *rebuilds, size_t devices)
+{
+    struct state_options options = {.flush_allocs = 64};
+    struct state *state = NULL;
+    MUST(state_new(&state, &options) == BASE_OK);
+    struct feed feed = {.snapshot = snapshot,
+                        .rebuilds = rebuilds,
+                        .device_count = devices,
+                        .state = state,
+                        .source = "fuzz",
+                        .flush = drop_rows,
+                        .self = state};
+    MUST(feed_run(&feed) == BASE_OK);
+    MUST(state_is_valid(state));
+    batch_free(state_flush(state, 0, true));
+    feed_notes_clear(&feed.notes);
+    state_free(state);
+}
+
+static void rebuild_and_feed(struct snapshot *snapshot)
+{
+    static struct rebuild rebuilds[IMPORT_MAX_DEVICES];
+    size_t devices = snapshot->trace_count;
+    for (size_t i = 0; i < snapshot->listed_count; i++)
+        if (snapshot->segments[snapshot->listed_first + i].device >= devices)
+            devices = snapshot->segments[snapshot->listed_first + i].device + 1;
+    for (size_t d = 0; d < devices; d++) {
+        MUST(rebuild_run(&rebuilds[d], snapshot, (uint32_t)d) == BASE_OK);
+        MUST(rebuild_is_valid(&rebuilds[d]));
+    }
+    feed_all(snapshot, rebuilds, devices);
+    for (size_t d = 0; d < devices; d++)
+        rebuild_clear(&rebuilds[d]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    struct snapshot snapshot = {0};
+    struct pickle_input input;
+    struct pickle_trouble trouble;
+    input_memory(&input, bytes, count);
+    int err = pickle_read(&input, &snapshot, &trouble);
+    MUST(snapshot_is_valid(&snapshot));
+    MUST((err == BASE_OK) == (trouble.text[0] == '\0'));
+    MUST(snapshot.budget.most <= IMPORT_BUDGET_BASE + IMPORT_BUDGET_FACTOR * count + 65536);
+    if (err == BASE_OK)
+        rebuild_and_feed(&snapshot);
+    snapshot_clear(&snapshot);
+    return 0;
+}
+
+#ifndef TIDEMARK_FUZZ
+
+static size_t replay(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    MUST(file && fseek(file, 0, SEEK_END) == 0);
+    long size = ftell(file);
+    rewind(file);
+    /* Exactly as large as the file, so that a read behind its end is seen. */
+    unsigned char *bytes = malloc(size > 0 ? (size_t)size : 1);
+    MUST(bytes && fread(bytes, 1, (size_t)size, file) == (size_t)size);
+    fclose(file);
+    LLVMFuzzerTestOneInput(bytes, (size_t)size);
+    free(bytes);
+    return 1;
+}
+
+static size_t replay_all(const char *path)
+{
+    struct stat about;
+    size_t count = 0;
+    MUST(stat(path, &about) == 0);
+    if (!S_ISDIR(about.st_mode))
+        return replay(path);
+    DIR *folder = opendir(path);
+    MUST(folder);
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        char name[4096];
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
+        count += replay_all(name);
+    }
+    closedir(folder);
+    return count;
+}
+
+int main(int argc, char **argv)
+{
+    size_t count = 0;
+    for (int i = 1; i < argc; i++)
+        count += replay_all(argv[i]);
+    printf("%zu inputs\n", count);
+    return count > 0 ? 0 : 99;
+}
+
+#endif
