@@ -186,7 +186,7 @@ class Heap:
         return out
 
 
-FRAMES = [{"name": f"f{i}", "filename": f"/home/u/m{i % 3}.py", "line": 10 + i} for i in range(12)]
+FRAMES = [{"name": f"f{i}", "filename": f"/data/m{i % 3}.py", "line": 10 + i} for i in range(12)]
 
 
 def run(heap, steps, streams=(0,), pools=((0, 0),), waits=0.0):

@@ -122,7 +122,7 @@ static void frame(struct pick *pick, size_t number)
     pick->frame_memo[pick->frame_count++] = pick->memo;
     pick_dict(pick);
     pick_key_text(pick, "name", number % 2 ? "forward" : "step");
-    pick_key_text(pick, "filename", "/home/u/train.py");
+    pick_key_text(pick, "filename", "/data/train.py");
     pick_key_int(pick, "line", 10 + number);
     pick_op(pick, 'u');
 }

@@ -69,7 +69,8 @@ class Forms(Case):
                         "device_traces": [[{"action": "alloc", "addr": 1 << 30, "size": 17},
                                            {"action": "new_thing", "addr": 3, "x": (1, 2, 3)}]],
                         "future": {"a": [None, 1.5, b"bytes", {1}, frozenset([2])]}})
-        self.assertEqual(self.rows(db, LIVING), [(0, 1 << 30, 512, None, 0)])
+        self.assertEqual(self.rows(db, LIVING), [(0, 1 << 30, 512, 17, 0)])
+        self.assertEqual(self.rows(db, "SELECT count(*) FROM anomaly"), [(0,)])
         self.assertIn("1 event of a kind not known", self.said)
 
     def test_values_of_another_kind(self):

@@ -121,7 +121,7 @@ TEST(integers_of_any_length)
     for (int wide = 0; wide < 2; wide++) {
         CHECK_INT(long_as_setting(small, 4, wide), 64 << 20);
         CHECK_INT(long_as_setting(small, 2, wide), (int64_t)UINT64_MAX); /* 0: as if missing */
-        CHECK_INT(long_as_setting(NULL, 0, wide), (int64_t)UINT64_MAX);
+        CHECK_INT(long_as_setting(small, 0, wide), (int64_t)UINT64_MAX);
         CHECK_INT(long_as_setting(minus, 1, wide), (int64_t)UINT64_MAX);
         CHECK_INT(long_as_setting(padded, 4, wide), 1 << 20);
         CHECK_INT(long_as_setting(padded, 8, wide), 1 << 20);

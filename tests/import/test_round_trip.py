@@ -228,7 +228,7 @@ class RoundTrip(Case):
         self.assertEqual(db.execute("SELECT count(DISTINCT site) FROM allocation").fetchone()[0], 1)
         got = db.execute("SELECT frame FROM stack WHERE site = (SELECT site FROM allocation "
                          "LIMIT 1) ORDER BY depth").fetchall()
-        self.assertEqual(got[0][0], "f0 (/home/u/m0.py:10)")
+        self.assertEqual(got[0][0], "f0 (/data/m0.py:10)")
 
 
 class Files(Case):

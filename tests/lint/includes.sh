@@ -19,7 +19,7 @@ awk '
         sees["allocator"] = "base"
         sees["profiler"] = "ring allocator base include"
         sees["schema"] = "base"
-        sees["recorder"] = "ring schema base"
+        sees["recorder"] = "ring allocator schema base"
         sees["viewer-cli"] = "recorder allocator schema base"
         sees["samples"] = "include"
         everything = "include base ring allocator profiler schema recorder viewer-cli samples"
