@@ -238,10 +238,7 @@ int build_memo_get(struct build *build, uint64_t number, value *out)
 
 static bool all_frames(const struct object *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (value_kind(list->as.items[i].first) != VALUE_FRAME)
-            return false;
-    return list->count > 0;
+    return list->count > 0 && !list->other_than_frames;
 }
 
 static int make_site(struct build *build, const struct object *list, value *out)
@@ -301,18 +298,6 @@ static int seal_dict(struct build *build, value v, enum key key, value *out)
     return err;
 }
 
-/* Lists of records wait, as they are, for the container that knows what to do with them. */
-static bool of_records(const struct object *list)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        enum value_kind kind = value_kind(list->as.items[i].first);
-        if (kind != VALUE_ENTRY && kind != VALUE_BLOCK && kind != VALUE_SEGMENT &&
-            kind != VALUE_NOTE && kind != VALUE_OBJECT)
-            return false;
-    }
-    return true;
-}
-
 int build_seal(struct build *build, value v, enum key key, value *out)
 {
     *out = v = build_resolve(build, v);
@@ -328,7 +313,8 @@ int build_seal(struct build *build, value v, enum key key, value *out)
             build_done(build, v, *out);
         return err;
     }
-    if (!of_records(object)) {
+    /* Lists of records wait, as they are, for the container that knows what to do with them. */
+    if (object->other_than_records) {
         *out = value_make(VALUE_OTHER, 0);
         build_done(build, v, *out);
     }
@@ -349,6 +335,13 @@ static bool follows(const struct item *last, value v)
            v == last->first + ((uint64_t)last->n << 4);
 }
 
+static void look_at_item(struct object *list, enum value_kind kind)
+{
+    list->other_than_frames = list->other_than_frames || kind != VALUE_FRAME;
+    list->other_than_records =
+        list->other_than_records || !(is_record(kind) || kind == VALUE_OBJECT);
+}
+
 int build_append(struct build *build, value list, value *values, size_t count)
 {
     list = build_resolve(build, list);
@@ -364,6 +357,7 @@ int build_append(struct build *build, value list, value *values, size_t count)
         struct object *object = build_object(build, list);
         if (!object)
             return ERR_CORRUPT; /* it was appended to itself */
+        look_at_item(object, value_kind(sealed));
         if (object->count && follows(&object->as.items[object->count - 1], sealed)) {
             object->as.items[object->count - 1].n++;
             continue;

@@ -98,6 +98,8 @@ struct object {
     uint32_t memo; /* number + 1; 0 = none */
     uint8_t kind;
     bool shared;
+    bool other_than_frames;  /* of a list: it has an item that is none */
+    bool other_than_records; /* likewise, and no list either */
 };
 
 struct build {

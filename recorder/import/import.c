@@ -201,6 +201,8 @@ static int run(struct import *import, struct pickle_input *input,
         return say(import, err, trouble.text);
     input_close(input);
     err = rebuild_all(import);
+    if (err && import->snapshot.too_many_places)
+        return say(import, ERR_LIMIT, "it has too many streams and pools");
     if (err == BASE_OK)
         err = open_output(import, options->output);
     if (err == BASE_OK)

@@ -76,7 +76,8 @@ uint32_t snapshot_place(struct snapshot *snapshot, uint32_t device, uint64_t str
 {
     struct snapshot_place place = {stream, device, pool};
     uint32_t id = snapshot_intern(snapshot, &snapshot->places, &place, sizeof place);
-    return id < 1u << 24 ? id : 0;
+    snapshot->too_many_places = id > IMPORT_MAX_PLACES;
+    return snapshot->too_many_places ? 0 : id;
 }
 
 struct snapshot_place snapshot_place_at(const struct snapshot *snapshot, uint32_t place)

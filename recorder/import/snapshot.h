@@ -27,6 +27,7 @@
 #define IMPORT_BUDGET_BASE ((size_t)16 << 20)
 #define IMPORT_BUDGET_FACTOR 8u
 #define IMPORT_MAX_DEVICES 256u
+#define IMPORT_MAX_PLACES 4096u /* each becomes a heap, with curves */
 
 struct budget {
     size_t held, limit;
@@ -135,6 +136,7 @@ struct snapshot {
     size_t trace_count, trace_cap;
     struct snapshot_settings settings;
     bool has_segments;     /* there was a list of them */
+    bool too_many_places;  /* that, and not memory, is why there was no number */
     uint64_t unknown_keys; /* keys of dictionaries that were skipped */
     uint64_t odd_values;   /* of another type than their key has: as if missing */
     uint64_t cut_strings;  /* longer than is kept */

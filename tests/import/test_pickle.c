@@ -309,7 +309,7 @@ TEST(changed_at_random)
     struct pick pick = {0};
     uint64_t seed = 7;
     pick_snapshot(&pick, 4, 6);
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < 1500; i++) {
         char *copy = mem_copy(pick.out.data, pick.out.count);
         for (uint64_t k = 0, n = 1 + test_random(&seed) % 4; k < n; k++)
             copy[2 + test_random(&seed) % (pick.out.count - 2)] = (char)test_random(&seed);
@@ -325,7 +325,7 @@ TEST(spliced_at_random)
     struct pick pick = {0};
     uint64_t seed = 11;
     pick_snapshot(&pick, 2, 6);
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < 1500; i++) {
         size_t count = pick.out.count;
         char *copy = mem_copy(pick.out.data, count);
         size_t from = 2 + test_random(&seed) % (count - 2),
@@ -401,21 +401,60 @@ TEST(too_many_devices)
             ERR_LIMIT, "more than 256 devices");
 }
 
+#define ADD_BYTES(out, text) buf_add((out), (text), sizeof(text) - 1)
+
+TEST(too_many_streams)
+{
+    struct buf out = {0};
+    ADD_BYTES(&out, "\x80\x04}\x8c\x0d"
+                    "device_traces](](");
+    for (unsigned i = 0; i < 5000; i++) {
+        const char stream[2] = {(char)i, (char)(i >> 8)};
+        ADD_BYTES(&out, "}(\x8c\x06"
+                        "action\x8c\x05"
+                        "alloc\x8c\x06"
+                        "streamM");
+        buf_add(&out, stream, 2);
+        ADD_BYTES(&out, "u");
+    }
+    ADD_BYTES(&out, "ees.");
+    refuses(out.data, out.count, ERR_LIMIT, "more than 4096 streams and pools");
+    buf_clear(&out);
+}
+
+/* A list that is put into another again and again is not looked through each time. */
+TEST(a_long_list_many_times)
+{
+    struct buf out = {0};
+    buf_add(&out, "\x80\x04]\x94(", 5);
+    for (int i = 0; i < 200000; i++)
+        buf_add(&out, "]", 1);
+    buf_add(&out, "e](", 3);
+    for (int i = 0; i < 200000; i++)
+        buf_add(&out, "h\0", 2);
+    buf_add(&out, "e0.", 3);
+    CHECK_INT(read_and_forget(out.data, out.count, NULL), ERR_NOTOURS);
+    buf_clear(&out);
+}
+
+/* Each time it is an event of its own. */
 TEST(one_event_many_times)
 {
     struct buf out = {0};
-    char text[PICKLE_MESSAGE_BYTES];
-    buf_add(&out,
-            "\x80\x04}\x8c\x0d"
-            "device_traces](]}\x94\x8c\x06"
-            "action\x8c\x05"
-            "allocs(",
-            38);
-    for (int i = 0; i < 100000; i++)
-        buf_add(&out, "h\0", 2);
-    buf_add(&out, "0aes.", 5);
-    int err = read_and_forget(out.data, out.count, text);
-    CHECK(err == BASE_OK || err == ERR_CORRUPT);
+    struct snapshot snapshot;
+    struct pickle_trouble trouble;
+    ADD_BYTES(&out, "\x80\x04}\x8c\x0d"
+                    "device_traces]]}\x94\x8c\x06"
+                    "action\x8c\x05"
+                    "allocsa(");
+    for (int i = 0; i < 1000; i++)
+        ADD_BYTES(&out, "h\0");
+    ADD_BYTES(&out, "eas.");
+    CHECK_INT(read_bytes(out.data, out.count, &snapshot, &trouble), BASE_OK);
+    CHECK_STR(trouble.text, "");
+    CHECK_INT(snapshot.traces[0].count, 1001);
+    CHECK(snapshot_is_valid(&snapshot));
+    snapshot_clear(&snapshot);
     buf_clear(&out);
 }
 
@@ -449,4 +488,5 @@ TEST_MAIN(TEST_CASE(a_snapshot_in_each_protocol), TEST_CASE(records_take_less_th
           TEST_CASE(cut_off_at_every_byte), TEST_CASE(changed_at_random),
           TEST_CASE(spliced_at_random), TEST_CASE(what_grows_faster_than_its_bytes_is_stopped),
           TEST_CASE(deep_nesting_is_only_data), TEST_CASE(too_many_devices),
+          TEST_CASE(too_many_streams), TEST_CASE(a_long_list_many_times),
           TEST_CASE(one_event_many_times), TEST_CASE(without_memory))
