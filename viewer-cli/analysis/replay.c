@@ -1,0 +1,216 @@
+#include "replay.h"
+
+#include <string.h>
+
+#include "error.h"
+#include "mem.h"
+#include "replay_adopt.h"
+#include "replay_device.h"
+
+struct run {
+    const struct replay_trace *trace;
+    const struct replay_setup *setup;
+    const struct replay_witness *witness;
+    struct replay_device device;
+    struct alloc *alloc;
+    uint64_t *addresses;
+    struct replay_outcome *out;
+};
+
+/* ---- a request that is refused ---- */
+
+/* Returns 1 to end the replay. */
+static int refused(struct run *run, size_t op, uint32_t block, const struct alloc_refusal *refusal)
+{
+    struct replay_outcome *out = run->out;
+    if (!out->refusals++) {
+        out->survived = false;
+        out->refused_op = op;
+        out->refused = block;
+        out->refusal = *refusal;
+    }
+    if (run->setup->recorded)
+        return 0;
+    int err = 0;
+    if (run->witness)
+        err = run->witness->refused(run->witness->self, run->trace, run->alloc, run->addresses);
+    return err < 0 ? err : 1;
+}
+
+/* Otherwise it is our own memory that there is too little of. */
+static bool is_refusal(const struct alloc_refusal *refusal)
+{
+    return refusal->rounded || refusal->requested >= ALLOC_MAX_REQUEST;
+}
+
+/* ---- operations ---- */
+
+static int run_alloc(struct run *run, size_t at)
+{
+    const struct replay_op *op = &run->trace->ops[at];
+    struct alloc_refusal refusal;
+    uint64_t address;
+    run->device.block = op->block;
+    int err =
+        alloc_malloc(run->alloc, op->size, run->trace->heaps[op->heap].name, &address, &refusal);
+    if (err == ERR_NOMEM && is_refusal(&refusal))
+        return refused(run, at, op->block, &refusal);
+    if (err < 0)
+        return err;
+    run->addresses[op->block] = address;
+    run->out->equal += address == run->trace->blocks[op->block].address;
+    return 0;
+}
+
+static int run_end(struct run *run, const struct replay_op *op)
+{
+    uint64_t address = run->addresses[op->block];
+    if (!address) /* of 0 bytes, or refused */
+        return 0;
+    switch ((enum replay_kind)op->kind) {
+    case REPLAY_FREE:
+        run->addresses[op->block] = 0;
+        return alloc_give(run->alloc, address);
+    case REPLAY_GIVE:
+        return alloc_give_awaiting(run->alloc, address);
+    default:
+        run->addresses[op->block] = 0;
+        return alloc_settle(run->alloc, address);
+    }
+}
+
+static int run_device(struct run *run, enum replay_kind kind)
+{
+    if (kind == REPLAY_SHORT)
+        run->device.short_once = run->setup->recorded;
+    else if (kind == REPLAY_EMPTY || run->setup->recorded)
+        return alloc_empty_cache(run->alloc);
+    return 0;
+}
+
+static int run_ops(struct run *run)
+{
+    const struct replay_trace *trace = run->trace;
+    int err = 0;
+    size_t i = 0;
+    for (; i < trace->op_count && err == 0; i++) {
+        const struct replay_op *op = &trace->ops[i];
+        if (op->kind == REPLAY_ALLOC)
+            err = run_alloc(run, i);
+        else if (op->kind <= REPLAY_IDLE)
+            err = run_end(run, op);
+        else
+            err = run_device(run, (enum replay_kind)op->kind);
+    }
+    run->out->ops = i;
+    return err < 0 ? err : 0;
+}
+
+/* ---- begin and end ---- */
+
+static uint64_t adopted_bytes(const struct replay_trace *trace)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < trace->adopted_segments; i++)
+        if (trace->segments[i].free_seq > trace->rebuilt_until)
+            bytes += trace->segments[i].size;
+    for (size_t i = 0; i < trace->mapping_count; i++)
+        if (trace->mappings[i].seq <= trace->rebuilt_until && trace->mappings[i].mapped)
+            bytes += trace->mappings[i].size;
+    return bytes;
+}
+
+/* Under a limit that it would not have fitted under, nothing was cached before the record. */
+static int run_adopt(struct run *run)
+{
+    const struct replay_setup *setup = run->setup;
+    const struct replay_adopter adopter = {
+        .trace = run->trace,
+        .device = &run->device,
+        .alloc = run->alloc,
+        .addresses = run->addresses,
+        .empties = !setup->limit || setup->recorded || adopted_bytes(run->trace) <= setup->limit,
+        .anew = setup->anew,
+    };
+    struct alloc_refusal refusal = {0};
+    int err = replay_adopt(&adopter, &refusal);
+    if (err == ERR_NOMEM && is_refusal(&refusal))
+        return refused(run, 0, UINT32_MAX, &refusal);
+    if (err >= 0 && setup->limit && run->device.held > setup->limit) {
+        refusal = (struct alloc_refusal){.reserved = run->device.held, .limit = setup->limit};
+        return refused(run, 0, UINT32_MAX, &refusal);
+    }
+    return err;
+}
+
+static void take_statistics(struct run *run)
+{
+    struct alloc_stats stats;
+    struct replay_outcome *out = run->out;
+    alloc_stats(run->alloc, &stats);
+    out->peak_allocated = stats.allocated_bytes[ALLOC_ALL].peak;
+    out->peak_active = stats.active_bytes[ALLOC_ALL].peak;
+    out->peak_requested = stats.requested_bytes[ALLOC_ALL].peak;
+    out->peak_reserved = stats.reserved_bytes[ALLOC_ALL].peak;
+    out->retries = stats.num_alloc_retries;
+    out->segments_made = stats.num_device_alloc;
+    out->peak_block = run->device.peak_block;
+    out->segments_taken = run->device.taken;
+    out->segments_equal = run->device.equal;
+    out->compared = run->trace->block_count - run->trace->adopted;
+    out->segments_recorded = run->trace->segment_count - run->trace->adopted_segments;
+    for (size_t i = 0; i < run->trace->mapping_count; i++)
+        out->segments_recorded += run->trace->mappings[i].mapped &&
+                                  run->trace->mappings[i].seq > run->trace->rebuilt_until;
+}
+
+static int begin(struct run *run, struct replay_scratch *scratch)
+{
+    size_t blocks = run->trace->block_count;
+    if (scratch->count < blocks) {
+        uint64_t *more = mem_resize(scratch->addresses, blocks, sizeof *more);
+        if (!more)
+            return ERR_NOMEM;
+        scratch->addresses = more;
+        scratch->count = blocks;
+    }
+    run->addresses = scratch->addresses;
+    if (blocks)
+        memset(run->addresses, 0, blocks * sizeof *run->addresses);
+    int err = replay_device_begin(&run->device, run->trace, run->setup->recorded);
+    if (err < 0)
+        return err;
+    const struct alloc_options options = {.device = &run->device.seam,
+                                          .config = run->setup->config,
+                                          .limit = run->setup->limit,
+                                          .flags = ALLOC_ONE_THREAD};
+    return alloc_new(&run->alloc, &options);
+}
+
+int replay_run(const struct replay_trace *trace, const struct replay_setup *setup,
+               struct replay_scratch *scratch, const struct replay_witness *witness,
+               struct replay_outcome *out)
+{
+    struct run run = {.trace = trace, .setup = setup, .witness = witness, .out = out};
+    *out = (struct replay_outcome){.survived = true};
+    int err = begin(&run, scratch);
+    if (err >= 0)
+        err = run_adopt(&run);
+    if (err == 0)
+        err = run_ops(&run);
+    if (run.alloc) {
+        take_statistics(&run);
+        assert(replay_device_is_valid(&run.device));
+        alloc_delete(run.alloc);
+    }
+    if (run.device.starved)
+        err = ERR_NOMEM;
+    replay_device_end(&run.device);
+    return err < 0 ? err : 0;
+}
+
+void replay_scratch_clear(struct replay_scratch *scratch)
+{
+    mem_free(scratch->addresses);
+    *scratch = (struct replay_scratch){0};
+}

@@ -1,0 +1,194 @@
+/*
+ * Segments as rows have them, and the ranges of expandable ones, which no row has: pages are mapped
+ * from the begin of a range upwards, without a gap, so a page that touches what was mapped of a
+ * range belongs to it, and any other begins a new one. Of what was mapped before the record the
+ * middle may be missing: there, one heap has one range for large blocks and one for small ones, and
+ * what lies in a piece says which it is of; or else the size of its pages does.
+ */
+#include "replay_load.h"
+
+#include <stdlib.h>
+
+#include "error.h"
+#include "mem.h"
+
+static const char segments_sql[] =
+    "SELECT s.seq, s.heap, s.address, s.size, s.free_seq FROM segment s"
+    "  JOIN heap h ON h.id = s.heap WHERE h.process = ?1 AND h.device = ?2 ORDER BY s.seq";
+
+static const char mappings_sql[] =
+    "SELECT m.seq, m.heap, m.address, m.size, m.mapped FROM mapping m"
+    "  JOIN heap h ON h.id = m.heap WHERE h.process = ?1 AND h.device = ?2 ORDER BY m.seq, m.rowid";
+
+static int put_segment(struct replay_trace *trace, struct db_stmt *row, uint16_t heap)
+{
+    if (!MEM_GROW(trace->segments, trace->segment_cap, trace->segment_count + 1))
+        return ERR_NOMEM;
+    bool gone = db_column_type(row, 4) != DB_NULL;
+    trace->segments[trace->segment_count++] =
+        (struct replay_segment){.seq = db_column_int(row, 0),
+                                .free_seq = gone ? db_column_int(row, 4) : INT64_MAX,
+                                .address = (uint64_t)db_column_int(row, 2),
+                                .size = (uint64_t)db_column_int(row, 3),
+                                .heap = heap};
+    if (db_column_int(row, 0) <= trace->rebuilt_until)
+        trace->adopted_segments = trace->segment_count;
+    return 0;
+}
+
+static int put_mapping(struct replay_trace *trace, struct db_stmt *row, uint16_t heap)
+{
+    if (!MEM_GROW(trace->mappings, trace->mapping_cap, trace->mapping_count + 1))
+        return ERR_NOMEM;
+    trace->mappings[trace->mapping_count++] =
+        (struct replay_mapping){.seq = db_column_int(row, 0),
+                                .address = (uint64_t)db_column_int(row, 2),
+                                .size = (uint64_t)db_column_int(row, 3),
+                                .heap = heap,
+                                .mapped = db_column_int(row, 4) != 0};
+    return 0;
+}
+
+static int load(struct db *db, const char *sql, int64_t process, int64_t device,
+                struct replay_trace *trace,
+                int (*put)(struct replay_trace *trace, struct db_stmt *row, uint16_t heap))
+{
+    struct db_stmt *row = NULL;
+    uint16_t last = 0;
+    int err = replay_ask(db, sql, process, device, &row);
+    while (err >= 0 && (err = db_step(row)) == DB_ROW) {
+        uint16_t heap = replay_find_heap(trace, db_column_int(row, 1), &last);
+        if (heap != REPLAY_NO_HEAP)
+            err = put(trace, row, heap);
+        if (err < 0)
+            break;
+    }
+    db_finalize(row);
+    return err < 0 ? err : 0;
+}
+
+int replay_load_segments(struct db *db, int64_t process, int64_t device, struct replay_trace *trace)
+{
+    int err = load(db, segments_sql, process, device, trace, put_segment);
+    if (err >= 0)
+        err = load(db, mappings_sql, process, device, trace, put_mapping);
+    return err;
+}
+
+/* ---- ranges ---- */
+
+static int by_address(const void *a, const void *b)
+{
+    const struct replay_range *x = a, *y = b;
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static int put_range(struct replay_trace *trace, struct replay_range range)
+{
+    if (!MEM_GROW(trace->ranges, trace->range_cap, trace->range_count + 1))
+        return ERR_NOMEM;
+    trace->ranges[trace->range_count++] = range;
+    return 0;
+}
+
+static struct replay_range range_of(const struct replay_mapping *mapping, bool adopted)
+{
+    return (struct replay_range){.seq = mapping->seq,
+                                 .address = mapping->address,
+                                 .end = mapping->address + mapping->size,
+                                 .heap = mapping->heap,
+                                 .small = mapping->size % ALLOC_LARGE_SEGMENT != 0,
+                                 .adopted = adopted};
+}
+
+/* What was mapped before the record, by address; what touches is one piece. */
+static int find_pieces(struct replay_trace *trace)
+{
+    size_t kept = 0;
+    int err = 0;
+    for (size_t i = 0; i < trace->mapping_count && err >= 0; i++)
+        if (trace->mappings[i].mapped && trace->mappings[i].seq <= trace->rebuilt_until)
+            err = put_range(trace, range_of(&trace->mappings[i], true));
+    if (trace->range_count)
+        qsort(trace->ranges, trace->range_count, sizeof *trace->ranges, by_address);
+    for (size_t i = 0; i < trace->range_count && err >= 0; i++) {
+        struct replay_range *piece = &trace->ranges[i], *last = &trace->ranges[kept ? kept - 1 : 0];
+        if (kept && last->end == piece->address && last->heap == piece->heap) {
+            last->end = piece->end;
+            last->small = (last->end - last->address) % ALLOC_LARGE_SEGMENT != 0;
+        } else {
+            trace->ranges[kept++] = *piece;
+        }
+    }
+    trace->range_count = kept;
+    return err;
+}
+
+static struct replay_range *piece_at(struct replay_trace *trace, uint64_t address)
+{
+    size_t low = 0, high = trace->range_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (trace->ranges[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < trace->range_count && trace->ranges[low].address <= address ? &trace->ranges[low]
+                                                                             : NULL;
+}
+
+/* A block of up to 1 MiB is of the small pool, and every other is not. */
+static void tell_pieces(struct replay_trace *trace)
+{
+    for (size_t i = 0; i < trace->adopted; i++) {
+        const struct replay_adopted *block = &trace->adopted_blocks[i];
+        struct replay_range *piece = piece_at(trace, trace->blocks[i].address);
+        if (block->state != REPLAY_DEAD && piece)
+            piece->small = block->size <= ALLOC_SMALL_SIZE;
+    }
+}
+
+static void join_pieces(struct replay_trace *trace)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < trace->range_count; i++) {
+        const struct replay_range *piece = &trace->ranges[i];
+        size_t at = 0;
+        while (at < kept &&
+               (trace->ranges[at].heap != piece->heap || trace->ranges[at].small != piece->small))
+            at++;
+        if (at == kept)
+            trace->ranges[kept++] = *piece;
+        else
+            trace->ranges[at].end = piece->end;
+    }
+    trace->range_count = kept;
+}
+
+static int extend(struct replay_trace *trace, const struct replay_mapping *mapping)
+{
+    uint64_t end = mapping->address + mapping->size;
+    for (size_t i = trace->range_count; i-- > 0;) {
+        struct replay_range *range = &trace->ranges[i];
+        if (range->heap != mapping->heap || mapping->address < range->address ||
+            mapping->address > range->end)
+            continue;
+        range->end = end > range->end ? end : range->end;
+        return 0;
+    }
+    return put_range(trace, range_of(mapping, false));
+}
+
+int replay_find_ranges(struct replay_trace *trace)
+{
+    int err = find_pieces(trace);
+    if (err < 0)
+        return err;
+    tell_pieces(trace);
+    join_pieces(trace);
+    for (size_t i = 0; i < trace->mapping_count && err >= 0; i++)
+        if (trace->mappings[i].mapped && trace->mappings[i].seq > trace->rebuilt_until)
+            err = extend(trace, &trace->mappings[i]);
+    return err;
+}
