@@ -1,0 +1,357 @@
+#include "fit_print.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "buf.h"
+#include "human.h"
+
+static struct emit *emit_of(const struct fit_part *part)
+{
+    return &part->report->emit;
+}
+
+static void put_scope(const struct fit_part *part)
+{
+    emit_int(emit_of(part), part->scope->process.id);
+    emit_text(emit_of(part), part->scope->device_text);
+}
+
+static void put_known(struct emit *emit, int64_t value)
+{
+    if (value == FIT_NONE)
+        emit_null(emit);
+    else
+        emit_int(emit, value);
+}
+
+static void put_buf(struct emit *emit, struct buf *text)
+{
+    emit_text(emit, buf_string(text));
+    emit->out.broken = emit->out.broken || text->broken;
+    buf_clear(text);
+}
+
+int64_t fit_reserve(const struct fit_part *part)
+{
+    return part->options->reserve == REPORT_ANY ? 0 : part->options->reserve;
+}
+
+static const char *conf_text(const char *conf)
+{
+    return *conf ? conf : "default";
+}
+
+/* ---- the replay ---- */
+
+static const struct emit_column replay_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"settings", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"limit", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"sizes", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"allocations", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"adopted", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"adopted_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"address_match", NULL, EMIT_RATIO, EMIT_PROGRAMS},
+    {"segment_match", NULL, EMIT_RATIO, EMIT_PROGRAMS},
+    {"addresses_equal", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"segments_equal", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"segments", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"peak_allocated", "peak allocated", EMIT_BYTES, 0},
+    {"peak_reserved", "peak reserved", EMIT_BYTES, 0},
+    {"reserve", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"smallest", "smallest memory", EMIT_BYTES, 0},
+    {NULL, "replayed", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "settings", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "as recorded", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "from before", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+};
+
+static const char *sizes_text(const struct fit_part *part)
+{
+    static const char *const texts[] = {"requested", "block", "both"};
+    return texts[replay_sizes(&part->fit.trace)];
+}
+
+static void put_ratio(struct emit *emit, double ratio)
+{
+    if (ratio < 0)
+        emit_null(emit);
+    else
+        emit_real(emit, ratio);
+}
+
+static void put_replayed(const struct fit_part *part)
+{
+    static const char *const by[] = {
+        "by what was requested",
+        "by the sizes of their blocks: requests are not in the record",
+        "by what was requested, where that is in the record",
+    };
+    char number[HUMAN_MAX];
+    struct buf text = {0};
+    buf_print(&text, "%s allocations, %s",
+              human_count(number, (int64_t)part->fit.as_recorded.compared),
+              by[replay_sizes(&part->fit.trace)]);
+    put_buf(emit_of(part), &text);
+}
+
+static void put_match(const struct fit_part *part)
+{
+    const struct replay_outcome *out = &part->fit.as_recorded;
+    char equal[HUMAN_MAX], all[HUMAN_MAX], segments[HUMAN_MAX], taken[HUMAN_MAX];
+    struct buf text = {0};
+    if (!part->fit.compared) {
+        emit_null(emit_of(part));
+        return;
+    }
+    buf_print(&text, "%s of %s addresses, %s of %s segments",
+              human_count(equal, (int64_t)out->equal), human_count(all, (int64_t)out->compared),
+              human_count(segments, (int64_t)out->segments_equal),
+              human_count(taken, (int64_t)out->segments_recorded));
+    put_buf(emit_of(part), &text);
+}
+
+static void put_adopted(const struct fit_part *part)
+{
+    const struct replay_trace *trace = &part->fit.trace;
+    char number[HUMAN_MAX], bytes[HUMAN_MAX];
+    struct buf text = {0};
+    if (!trace->living_adopted) {
+        emit_null(emit_of(part));
+        return;
+    }
+    buf_print(&text, "%s blocks with %s lived before the record began, %s",
+              human_count(number, (int64_t)trace->living_adopted),
+              human_bytes(bytes, (int64_t)trace->living_adopted_bytes),
+              part->rows[0].need.anew ? "asked for again" : "taken over as they lay");
+    put_buf(emit_of(part), &text);
+}
+
+static void put_replay(const struct fit_part *part)
+{
+    struct emit *emit = emit_of(part);
+    const struct replay_trace *trace = &part->fit.trace;
+    const struct replay_outcome *out = &part->fit.as_recorded;
+    const struct fit_need *need = &part->rows[0].need;
+    struct buf settings = {0};
+    EMIT_SECTION(emit, "fit", NULL, EMIT_RECORD, replay_columns);
+    put_scope(part);
+    emit_text(emit, part->rows[0].text);
+    put_known(emit, trace->limit ? (int64_t)trace->limit : FIT_NONE);
+    emit_text(emit, sizes_text(part));
+    emit_int(emit, (int64_t)out->compared);
+    emit_int(emit, (int64_t)trace->living_adopted);
+    emit_int(emit, (int64_t)trace->living_adopted_bytes);
+    put_ratio(emit, fit_address_match(&part->fit));
+    put_ratio(emit, fit_segment_match(&part->fit));
+    put_known(emit, part->fit.compared ? (int64_t)out->equal : FIT_NONE);
+    put_known(emit, part->fit.compared ? (int64_t)out->segments_equal : FIT_NONE);
+    put_known(emit, part->fit.compared ? (int64_t)out->segments_recorded : FIT_NONE);
+    emit_int(emit, need->peak_allocated);
+    emit_int(emit, need->peak_reserved);
+    emit_int(emit, fit_reserve(part));
+    emit_int(emit, need->smallest + fit_reserve(part));
+    put_replayed(part);
+    buf_print(&settings, "%s%s", conf_text(part->rows[0].text),
+              part->options->settings ? ""
+              : trace->conf           ? ", as recorded"
+                                      : ", not in the record");
+    put_buf(emit, &settings);
+    put_match(part);
+    put_adopted(part);
+}
+
+/* ---- the table of settings ---- */
+
+static const struct emit_column settings_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"peak_allocated", "peak allocated", EMIT_BYTES, 0},
+    {"peak_reserved", "peak reserved", EMIT_BYTES, 0},
+    {"smallest", "smallest memory", EMIT_BYTES, 0},
+    {"difference", NULL, EMIT_DELTA, EMIT_NONE},
+    {"retries", NULL, EMIT_COUNT, 0},
+    {"segments", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"settings", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "settings", EMIT_TEXT, EMIT_PEOPLE},
+};
+
+static void put_settings(const struct fit_part *part)
+{
+    struct emit *emit = emit_of(part);
+    if (!part->options->table)
+        return;
+    EMIT_SECTION(emit, "settings", "Other settings", EMIT_ROWS, settings_columns);
+    for (size_t i = 0; i < part->row_count; i++) {
+        const struct fit_need *need = &part->rows[i].need;
+        put_scope(part);
+        emit_int(emit, need->peak_allocated);
+        emit_int(emit, need->peak_reserved);
+        emit_int(emit, need->smallest + fit_reserve(part));
+        put_known(emit, i ? need->smallest - part->rows[0].need.smallest : FIT_NONE);
+        emit_int(emit, need->retries);
+        emit_int(emit, need->segments);
+        emit_text(emit, part->rows[i].text);
+        emit_text(emit, conf_text(part->rows[i].text));
+    }
+}
+
+/* ---- the verdict on --memory ---- */
+
+static const struct emit_column memory_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"memory", NULL, EMIT_BYTES, 0},
+    {"reserve", "of it reserved", EMIT_BYTES, 0},
+    {"verdict", NULL, EMIT_TEXT, 0},
+    {"peak_reserved", "peak reserved", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"peak_allocated", "peak allocated", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"retries", NULL, EMIT_COUNT, EMIT_IF_KNOWN},
+    {"step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"at_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
+    {"allocation", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {NULL, "refused in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {"requested", NULL, EMIT_BYTES, EMIT_IF_KNOWN},
+    {"segment_size", "segment for it", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"allocated", "allocated then", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"reserved", "reserved then", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"largest_free", "largest it could use", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"free_bytes", "free in kept segments", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"largest_hole", "largest hole there", EMIT_BYTES, EMIT_IF_KNOWN},
+};
+
+static const char *const answer_texts[] = {NULL, "fits", "does not fit", "unknown"};
+
+static void put_where(const struct fit_part *part, const struct fit_refusal *refusal)
+{
+    struct buf text = {0};
+    char time[HUMAN_MAX];
+    if (refusal->before)
+        buf_text(&text, "what lived before the record began");
+    else if (refusal->step != FIT_NONE)
+        buf_print(&text, "step %" PRId64 ", ", refusal->step);
+    if (!refusal->before)
+        buf_print(&text, "%s, %s after the start (seq %" PRId64 ")",
+                  refusal->phase ? refusal->phase : "no phase", human_ns(time, refusal->at_ns),
+                  refusal->allocation);
+    put_buf(emit_of(part), &text);
+}
+
+static void put_refusal(const struct fit_part *part)
+{
+    struct emit *emit = emit_of(part);
+    const struct fit_refusal *refusal = &part->result.refusal;
+    put_known(emit, refusal->step);
+    emit_text(emit, refusal->phase);
+    emit_text(emit, refusal->site);
+    put_known(emit, refusal->at_ns);
+    put_known(emit, refusal->allocation);
+    put_where(part, refusal);
+    emit_text(emit, refusal->site);
+    emit_int(emit, (int64_t)refusal->why.requested);
+    emit_int(emit, (int64_t)refusal->why.segment_size);
+    emit_int(emit, (int64_t)refusal->why.allocated);
+    emit_int(emit, (int64_t)refusal->why.reserved);
+    emit_int(emit, (int64_t)refusal->why.largest_free);
+    emit_int(emit, refusal->free_bytes);
+    emit_int(emit, refusal->largest_hole);
+}
+
+enum { REFUSAL_CELLS = 14, RESULT_CELLS = 3 };
+
+static void put_memory(const struct fit_part *part)
+{
+    struct emit *emit = emit_of(part);
+    const struct fit_verdict *result = &part->result;
+    if (part->answer == FIT_NOT_ASKED)
+        return;
+    EMIT_SECTION(emit, "memory", "With that memory", EMIT_RECORD, memory_columns);
+    put_scope(part);
+    emit_int(emit, part->options->memory);
+    put_known(emit, part->answer == FIT_UNKNOWN ? FIT_NONE : fit_reserve(part));
+    emit_text(emit, answer_texts[part->answer]);
+    for (int i = 0; part->answer == FIT_UNKNOWN && i < RESULT_CELLS; i++)
+        emit_null(emit);
+    if (part->answer != FIT_UNKNOWN) {
+        emit_int(emit, result->peak_reserved);
+        emit_int(emit, result->peak_allocated);
+        emit_int(emit, result->retries);
+    }
+    for (int i = 0; part->answer != FIT_DOES_NOT && i < REFUSAL_CELLS; i++)
+        emit_null(emit);
+    if (part->answer == FIT_DOES_NOT)
+        put_refusal(part);
+}
+
+static const struct emit_column pin_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"free_bytes", "free beside them", EMIT_BYTES, 0},
+    {"bytes", NULL, EMIT_BYTES, 0},
+    {"blocks", NULL, EMIT_COUNT, 0},
+    {"step", "born in step", EMIT_PLAIN, EMIT_NONE},
+    {"phase", NULL, EMIT_TEXT, EMIT_NONE},
+    {"site", NULL, EMIT_TEXT, EMIT_IF_KNOWN | EMIT_MIDDLE},
+    {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+};
+
+static void put_pins(const struct fit_part *part)
+{
+    struct emit *emit = emit_of(part);
+    const struct fit_refusal *refusal = &part->result.refusal;
+    if (part->answer != FIT_DOES_NOT || !refusal->pin_count)
+        return;
+    EMIT_SECTION(emit, "pins", "What keeps the largest holes", EMIT_ROWS, pin_columns);
+    for (size_t i = 0; i < refusal->pin_count; i++) {
+        const struct fit_pin *pin = &refusal->pins[i];
+        put_scope(part);
+        emit_int(emit, pin->free_bytes);
+        emit_int(emit, pin->bytes);
+        emit_int(emit, pin->blocks);
+        put_known(emit, pin->step);
+        emit_text(emit, pin->phase);
+        emit_text(emit, pin->site);
+        put_known(emit, pin->site_id);
+    }
+}
+
+/* ---- all of it ---- */
+
+static const struct {
+    const char *key;
+    const struct emit_column *columns;
+    size_t count;
+    void (*put)(const struct fit_part *part);
+} sections[] = {
+    {"fit", replay_columns, sizeof replay_columns / sizeof *replay_columns, put_replay},
+    {"memory", memory_columns, sizeof memory_columns / sizeof *memory_columns, put_memory},
+    {"pins", pin_columns, sizeof pin_columns / sizeof *pin_columns, put_pins},
+    {"settings", settings_columns, sizeof settings_columns / sizeof *settings_columns,
+     put_settings},
+};
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
+void fit_print(struct report *report, const struct fit_part *parts, size_t count)
+{
+    bool people = report->emit.format == EMIT_TABLE;
+    for (size_t i = 0; i < count && people; i++) {
+        if (!parts[i].loaded)
+            continue;
+        report_heading(report, "Replay", parts[i].scope);
+        for (size_t s = 0; s < SECTIONS; s++)
+            sections[s].put(&parts[i]);
+    }
+    /* For programs the sections are there even without a row. */
+    for (size_t s = 0; s < SECTIONS && !people; s++) {
+        emit_section(&report->emit, sections[s].key, NULL, EMIT_ROWS, sections[s].columns,
+                     sections[s].count);
+        for (size_t i = 0; i < count; i++)
+            if (parts[i].loaded)
+                sections[s].put(&parts[i]);
+    }
+}
