@@ -88,8 +88,16 @@ static void note_what_is_not_in(struct emit *emit, const struct fit_part *part)
     if (fit->trace.cpu)
         emit_note(emit, "a CPU's allocator gave these addresses, so there are none to compare: "
                         "this is PyTorch's policy on the sizes recorded");
+    else if (!fit->compared && fit->trace.allocator)
+        emit_note(emit,
+                  "no addresses are compared: %s gave them, and this is PyTorch's policy on "
+                  "the sizes recorded",
+                  fit->trace.allocator);
     else if (!fit->compared)
-        emit_note(emit, "the record has no segments, so there are no addresses to compare");
+        emit_note(emit, "no addresses are compared: the record has no segments");
+    else if (fit_address_match(fit) < 0.5)
+        emit_warning(emit, "most blocks came out at other addresses than recorded: what gave them "
+                           "does not have this policy, or the settings are others");
     if (*fit->conf_trouble)
         emit_warning(emit, "the recorded settings are replayed as the default: %s",
                      fit->conf_trouble);

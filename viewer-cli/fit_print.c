@@ -62,6 +62,7 @@ static const struct emit_column replay_columns[] = {
     {"peak_reserved", "peak reserved", EMIT_BYTES, 0},
     {"reserve", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"smallest", "smallest memory", EMIT_BYTES, 0},
+    {NULL, "of it reserved", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "replayed", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "settings", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "as recorded", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
@@ -153,6 +154,7 @@ static void put_replay(const struct fit_part *part)
     emit_int(emit, need->peak_reserved);
     emit_int(emit, fit_reserve(part));
     emit_int(emit, need->smallest + fit_reserve(part));
+    put_known(emit, fit_reserve(part) ? fit_reserve(part) : FIT_NONE);
     put_replayed(part);
     buf_print(&settings, "%s%s", conf_text(part->rows[0].text),
               part->options->settings ? ""
@@ -220,7 +222,7 @@ static const struct emit_column memory_columns[] = {
     {"segment_size", "segment for it", EMIT_BYTES, EMIT_IF_KNOWN},
     {"allocated", "allocated then", EMIT_BYTES, EMIT_IF_KNOWN},
     {"reserved", "reserved then", EMIT_BYTES, EMIT_IF_KNOWN},
-    {"largest_free", "largest it could use", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"largest_free", "largest free for it", EMIT_BYTES, EMIT_IF_KNOWN},
     {"free_bytes", "free in kept segments", EMIT_BYTES, EMIT_IF_KNOWN},
     {"largest_hole", "largest hole there", EMIT_BYTES, EMIT_IF_KNOWN},
 };
@@ -275,9 +277,9 @@ static void put_memory(const struct fit_part *part)
     emit_int(emit, part->options->memory);
     put_known(emit, part->answer == FIT_UNKNOWN ? FIT_NONE : fit_reserve(part));
     emit_text(emit, answer_texts[part->answer]);
-    for (int i = 0; part->answer == FIT_UNKNOWN && i < RESULT_CELLS; i++)
+    for (int i = 0; part->answer != FIT_FITS && i < RESULT_CELLS; i++)
         emit_null(emit);
-    if (part->answer != FIT_UNKNOWN) {
+    if (part->answer == FIT_FITS) {
         emit_int(emit, result->peak_reserved);
         emit_int(emit, result->peak_allocated);
         emit_int(emit, result->retries);

@@ -30,6 +30,7 @@ int fit_begin(struct db *db, int64_t process, int64_t device, struct fit *out)
         .config = &out->recorded,
         .limit = out->compared ? out->trace.limit : 0,
         .recorded = out->compared,
+        .addresses = out->compared,
     };
     return replay(out, &setup, NULL, &out->as_recorded);
 }
@@ -60,7 +61,7 @@ double fit_segment_match(const struct fit *fit)
 
 /* ---- the smallest memory ---- */
 
-bool fit_lies_elsewhere(const struct fit *fit, const struct alloc_config *config)
+static bool lies_elsewhere(const struct fit *fit, const struct alloc_config *config)
 {
     const struct alloc_config *was = &fit->recorded;
     return fit->trace.living_adopted &&
@@ -69,66 +70,91 @@ bool fit_lies_elsewhere(const struct fit *fit, const struct alloc_config *config
             memcmp(config->roundup, was->roundup, sizeof was->roundup) != 0);
 }
 
-/* Keeps *best, the outcome of the smallest limit that survives. `fails` does not. */
-static int bisect(struct fit *fit, struct replay_setup *setup, uint64_t fails, uint64_t survives,
-                  struct replay_outcome *best)
+struct replay_setup fit_setup(const struct fit *fit, const struct alloc_config *config,
+                              uint64_t memory)
+{
+    bool anew = lies_elsewhere(fit, config);
+    return (struct replay_setup){.config = config,
+                                 .memory = memory,
+                                 .limit = config->gc_threshold > 0 ? memory : 0,
+                                 .addresses =
+                                     fit->compared && config->expandable_segments ==
+                                                          fit->recorded.expandable_segments,
+                                 .anew = anew};
+}
+
+/* Keeps *best, the outcome of the smallest memory that survives. */
+static int bisect(struct fit *fit, const struct alloc_config *config, uint64_t fails,
+                  uint64_t *survives, struct replay_outcome *best)
 {
     int err = 0;
-    while (err >= 0 && survives - fails > FIT_STEP) {
+    while (err >= 0 && *survives - fails > FIT_STEP) {
         struct replay_outcome outcome;
-        uint64_t middle = fails + (survives - fails) / 2 / FIT_STEP * FIT_STEP;
-        setup->limit = middle;
-        err = replay(fit, setup, NULL, &outcome);
+        uint64_t middle = fails + (*survives - fails) / 2 / FIT_STEP * FIT_STEP;
+        const struct replay_setup setup = fit_setup(fit, config, middle);
+        err = replay(fit, &setup, NULL, &outcome);
         if (err >= 0 && outcome.survived) {
-            survives = middle;
+            *survives = middle;
             *best = outcome;
         } else if (err >= 0) {
             fails = middle;
         }
     }
-    setup->limit = survives;
     return err;
 }
 
-/* A limit that survives. It is the peak, unless garbage collection goes other ways below it. */
-static int find_enough(struct fit *fit, struct replay_setup *setup, struct replay_outcome *best)
+/* Raises *memory until it survives: it is the peak, unless garbage collection goes other ways. */
+static int find_enough(struct fit *fit, const struct alloc_config *config, uint64_t *memory,
+                       struct replay_outcome *best)
 {
-    int err = replay(fit, setup, NULL, best);
-    while (err >= 0 && !best->survived && setup->limit < ALLOC_MAX_REQUEST) {
-        setup->limit += setup->limit / 8 / FIT_STEP * FIT_STEP + FIT_STEP;
-        err = replay(fit, setup, NULL, best);
+    for (; *memory < ALLOC_MAX_REQUEST; *memory += *memory / 8 / FIT_STEP * FIT_STEP + FIT_STEP) {
+        const struct replay_setup setup = fit_setup(fit, config, *memory);
+        int err = replay(fit, &setup, NULL, best);
+        if (err < 0 || best->survived)
+            return err;
     }
-    return err >= 0 && !best->survived ? ERR_LIMIT : err;
+    return ERR_LIMIT;
+}
+
+/* The peak, when there is enough; where there is a ceiling, with the garbage collected below it. */
+static int find_peak(struct fit *fit, const struct alloc_config *config, uint64_t ceiling,
+                     struct fit_need *out, uint64_t *memory, uint64_t *least)
+{
+    struct replay_outcome outcome;
+    struct replay_setup setup = fit_setup(fit, config, 0);
+    int err = replay(fit, &setup, NULL, &outcome);
+    if (err < 0)
+        return err;
+    *memory = ((uint64_t)outcome.peak_reserved + FIT_STEP - 1) / FIT_STEP * FIT_STEP;
+    *least = (uint64_t)outcome.peak_requested;
+    out->anew = setup.anew;
+    out->peak_allocated = outcome.peak_allocated;
+    out->peak_reserved = outcome.peak_reserved;
+    if (config->gc_threshold == 0 || !ceiling)
+        return 0;
+    setup = fit_setup(fit, config, ceiling);
+    err = replay(fit, &setup, NULL, &outcome);
+    if (err >= 0 && outcome.survived) {
+        out->peak_allocated = outcome.peak_allocated;
+        out->peak_reserved = outcome.peak_reserved;
+    }
+    return err;
 }
 
 int fit_measure(struct fit *fit, const struct alloc_config *config, uint64_t ceiling,
                 struct fit_need *out)
 {
-    struct replay_outcome free, best;
-    struct replay_setup setup = {.config = config, .anew = fit_lies_elsewhere(fit, config)};
-    *out = (struct fit_need){.anew = setup.anew};
-    int err = replay(fit, &setup, NULL, &free);
-    if (err < 0)
+    struct replay_outcome best;
+    uint64_t memory, least;
+    *out = (struct fit_need){0};
+    int err = find_peak(fit, config, ceiling, out, &memory, &least);
+    if (err < 0 || memory == 0)
         return err;
-    uint64_t peak = (uint64_t)free.peak_reserved, least = (uint64_t)free.peak_requested;
-    if (config->gc_threshold > 0 && ceiling) {
-        struct replay_outcome collected;
-        setup.limit = ceiling;
-        err = replay(fit, &setup, NULL, &collected);
-        if (err >= 0 && collected.survived)
-            free = collected;
-    }
-    out->peak_allocated = free.peak_allocated;
-    out->peak_reserved = free.peak_reserved;
-    if (err < 0 || peak == 0)
-        return err;
-    setup.limit = (peak + FIT_STEP - 1) / FIT_STEP * FIT_STEP;
-    err = find_enough(fit, &setup, &best);
+    err = find_enough(fit, config, &memory, &best);
     /* Less than what was asked for at once is too little. */
     if (err >= 0)
-        err =
-            bisect(fit, &setup, least ? (least - 1) / FIT_STEP * FIT_STEP : 0, setup.limit, &best);
-    out->smallest = (int64_t)setup.limit;
+        err = bisect(fit, config, least ? (least - 1) / FIT_STEP * FIT_STEP : 0, &memory, &best);
+    out->smallest = (int64_t)memory;
     out->retries = best.retries;
     out->segments = best.segments_made;
     return err;

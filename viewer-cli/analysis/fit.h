@@ -1,8 +1,8 @@
 /*
  * fit.h - how much memory a recorded process needs, and what other settings would change.
  *
- * Everything is a replay (replay.h). A limit stands for the memory that the allocator can have: the
- * device's, less what is not the allocator's (the context, libraries, other processes).
+ * Everything is a replay (replay.h) with so much memory: what the device has for the allocator,
+ * without what is not the allocator's (the context, libraries, other processes).
  */
 #ifndef TIDEMARK_ANALYSIS_FIT_H
 #define TIDEMARK_ANALYSIS_FIT_H
@@ -34,16 +34,17 @@ struct fit_need {
     int64_t smallest;                      /* memory that survives; one step less does not */
     int64_t retries;                       /* with that, the cache went back so many times */
     int64_t segments;                      /* taken from the device, with that */
-    bool anew; /* what lived before the record was asked for again: these settings lay it elsewhere
-                */
+    bool anew;                             /* what lived before the record was asked for again */
 };
 
-/* What lived before the record has to be asked for again: it lies as the recorded settings had it.
- */
-bool fit_lies_elsewhere(const struct fit *fit, const struct alloc_config *config);
+/* What is tried: segments lie where they did, as far as they are of the sizes recorded, so that
+ * settings make the difference and not luck; and what lived before the record is asked for again
+ * where these settings would have laid it elsewhere. */
+struct replay_setup fit_setup(const struct fit *fit, const struct alloc_config *config,
+                              uint64_t memory);
 
 /* `ceiling`: the memory under which garbage collection is looked at for the peak; 0 = none.
- * Survival is not strictly monotone in the limit: `smallest` is the one that bisection found,
+ * Survival is not strictly monotone in the memory: `smallest` is the one that bisection found,
  * between what the program asked for at once and its peak. */
 int fit_measure(struct fit *fit, const struct alloc_config *config, uint64_t ceiling,
                 struct fit_need *out);
@@ -76,7 +77,7 @@ struct fit_verdict {
     struct fit_refusal refusal; /* if it does not */
 };
 
-int fit_try(struct fit *fit, struct db *db, const struct alloc_config *config, uint64_t limit,
+int fit_try(struct fit *fit, struct db *db, const struct alloc_config *config, uint64_t memory,
             struct fit_verdict *out);
 void fit_verdict_clear(struct fit_verdict *verdict);
 

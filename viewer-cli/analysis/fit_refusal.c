@@ -282,14 +282,13 @@ static int explain(struct db *db, const struct replay_trace *trace,
 
 /* ---- trying ---- */
 
-int fit_try(struct fit *fit, struct db *db, const struct alloc_config *config, uint64_t limit,
+int fit_try(struct fit *fit, struct db *db, const struct alloc_config *config, uint64_t memory,
             struct fit_verdict *out)
 {
     struct look look = {0};
     struct replay_outcome outcome;
     const struct replay_witness witness = {&look, look_at};
-    const struct replay_setup setup = {
-        .config = config, .limit = limit, .anew = fit_lies_elsewhere(fit, config)};
+    const struct replay_setup setup = fit_setup(fit, config, memory);
     *out = (struct fit_verdict){0};
     fit->replays++;
     int err = replay_run(&fit->trace, &setup, &fit->scratch, &witness, &outcome);

@@ -120,7 +120,7 @@ static uint64_t adopted_bytes(const struct replay_trace *trace)
     return bytes;
 }
 
-/* Under a limit that it would not have fitted under, nothing was cached before the record. */
+/* With so little memory that it would not have fitted, nothing was cached before the record. */
 static int run_adopt(struct run *run)
 {
     const struct replay_setup *setup = run->setup;
@@ -129,15 +129,15 @@ static int run_adopt(struct run *run)
         .device = &run->device,
         .alloc = run->alloc,
         .addresses = run->addresses,
-        .empties = !setup->limit || setup->recorded || adopted_bytes(run->trace) <= setup->limit,
+        .empties = !setup->memory || adopted_bytes(run->trace) <= setup->memory,
         .anew = setup->anew,
     };
     struct alloc_refusal refusal = {0};
     int err = replay_adopt(&adopter, &refusal);
     if (err == ERR_NOMEM && is_refusal(&refusal))
         return refused(run, 0, UINT32_MAX, &refusal);
-    if (err >= 0 && setup->limit && run->device.held > setup->limit) {
-        refusal = (struct alloc_refusal){.reserved = run->device.held, .limit = setup->limit};
+    if (err >= 0 && setup->memory && run->device.held > setup->memory) {
+        refusal = (struct alloc_refusal){.reserved = run->device.held};
         return refused(run, 0, UINT32_MAX, &refusal);
     }
     return err;
@@ -177,7 +177,8 @@ static int begin(struct run *run, struct replay_scratch *scratch)
     run->addresses = scratch->addresses;
     if (blocks)
         memset(run->addresses, 0, blocks * sizeof *run->addresses);
-    int err = replay_device_begin(&run->device, run->trace, run->setup->recorded);
+    int err = replay_device_begin(&run->device, run->trace, run->setup->addresses);
+    run->device.memory = run->setup->memory;
     if (err < 0)
         return err;
     const struct alloc_options options = {.device = &run->device.seam,

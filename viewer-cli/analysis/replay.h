@@ -127,15 +127,19 @@ int replay_load(struct db *db, int64_t process, int64_t device, struct replay_tr
 void replay_trace_clear(struct replay_trace *trace);
 bool replay_trace_is_valid(const struct replay_trace *trace);
 enum replay_sizes replay_sizes(const struct replay_trace *trace);
-/* Addresses of a caching allocator, with the segments that they lie in: they can be compared. */
+/* Addresses of a caching allocator with this policy, as far as the record says whose they are, and
+ * the segments that they lie in: they can be compared. */
 bool replay_has_addresses(const struct replay_trace *trace);
 
 /* ---- doing it again ---- */
 
 struct replay_setup {
     const struct alloc_config *config;
-    uint64_t limit; /* 0 = as much as is asked for */
-    bool recorded;  /* segments where they were; nobody dies of a refusal */
+    uint64_t memory; /* that the device can give; 0 = as much as is asked for */
+    uint64_t
+        limit; /* that the allocator sets itself, and its garbage collection looks at; 0 = none */
+    bool recorded;  /* as it was: the device is full where it was, and nobody dies of a refusal */
+    bool addresses; /* segments are where they were, as far as they are of the same sizes */
     bool anew;      /* adopted blocks are asked for again */
 };
 

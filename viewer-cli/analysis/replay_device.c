@@ -18,11 +18,12 @@ static void count_taken(struct replay_device *device, uint64_t bytes, bool equal
     device->peak_block = device->block;
 }
 
-static bool is_short(struct replay_device *device)
+static bool is_short(struct replay_device *device, uint64_t bytes)
 {
     bool refuse = device->short_once;
     device->short_once = false;
-    return refuse;
+    return refuse ||
+           (device->memory && (bytes > device->memory || device->held > device->memory - bytes));
 }
 
 static uint64_t fresh(struct replay_device *device, uint64_t bytes)
@@ -56,7 +57,7 @@ static bool is_free(const struct replay_device *device, uint64_t address, uint64
 
 static int put_out(struct replay_device *device, uint64_t address, uint64_t bytes)
 {
-    if (!device->recorded)
+    if (!device->addresses)
         return BASE_OK;
     if (!MEM_GROW(device->out, device->out_cap, device->out_count + 1)) {
         device->starved = true; /* ERR_NOMEM would be a full device */
@@ -101,9 +102,9 @@ static int take(void *self, uint64_t bytes, uint64_t stream, uint64_t *address)
 {
     struct replay_device *device = self;
     (void)stream;
-    if (is_short(device))
+    if (is_short(device, bytes))
         return ERR_NOMEM;
-    const struct replay_segment *segment = device->recorded ? next_of_size(device, bytes) : NULL;
+    const struct replay_segment *segment = device->addresses ? next_of_size(device, bytes) : NULL;
     *address = segment ? segment->address : fresh(device, bytes);
     int err = put_out(device, *address, bytes);
     if (err == BASE_OK)
@@ -125,7 +126,7 @@ static int reserve(void *self, uint64_t bytes, uint64_t stream, uint64_t *addres
 {
     struct replay_device *device = self;
     const struct replay_trace *trace = device->trace;
-    while (device->recorded && device->next_range < trace->range_count) {
+    while (device->addresses && device->next_range < trace->range_count) {
         const struct replay_range *range = &trace->ranges[device->next_range++];
         if (range->adopted || trace->heaps[range->heap].name != stream)
             continue;
@@ -150,7 +151,7 @@ static bool is_next_mapping(struct replay_device *device, uint64_t address, uint
 {
     const struct replay_trace *trace = device->trace;
     uint64_t end = address + bytes;
-    while (device->recorded && device->next_mapping < trace->mapping_count) {
+    while (device->addresses && device->next_mapping < trace->mapping_count) {
         const struct replay_mapping *mapping = &trace->mappings[device->next_mapping];
         uint64_t last = mapping->address + mapping->size;
         if (!mapping->mapped || mapping->seq <= trace->rebuilt_until) {
@@ -172,7 +173,7 @@ static bool is_next_mapping(struct replay_device *device, uint64_t address, uint
 static int map(void *self, uint64_t address, uint64_t bytes)
 {
     struct replay_device *device = self;
-    if (is_short(device))
+    if (is_short(device, bytes))
         return ERR_NOMEM;
     count_taken(device, bytes, is_next_mapping(device, address, bytes));
     return BASE_OK;
@@ -243,11 +244,11 @@ static uint64_t total_of(const struct replay_trace *trace)
 }
 
 int replay_device_begin(struct replay_device *device, const struct replay_trace *trace,
-                        bool recorded)
+                        bool addresses)
 {
     *device = (struct replay_device){
         .trace = trace,
-        .recorded = recorded,
+        .addresses = addresses,
         .next_segment = trace->adopted_segments,
         .total = total_of(trace),
         .block = UINT32_MAX,
@@ -269,7 +270,7 @@ int replay_device_begin(struct replay_device *device, const struct replay_trace 
     device->seam.self = device;
     /* The last segment of the record keeps its distance, wherever ranges were reserved. */
     device->next_address = (end_of_record(trace) / ALIGN + 1) * ALIGN + device->total * 2;
-    if (recorded && trace->segment_count &&
+    if (addresses && trace->segment_count &&
         !(device->given = mem_alloc(trace->segment_count, sizeof *device->given)))
         return ERR_NOMEM;
     return 0;

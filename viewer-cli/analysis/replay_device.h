@@ -23,13 +23,14 @@ struct replay_held {
 struct replay_device {
     struct alloc_device seam;
     const struct replay_trace *trace;
-    bool recorded;
-    bool *given; /* one for each segment; NULL without */
+    bool addresses; /* as recorded */
+    bool *given;    /* one for each segment; NULL without */
     struct replay_held *out;
     size_t out_count, out_cap;
     size_t next_segment, next_range, next_mapping;
     uint64_t next_address;
-    uint64_t total;
+    uint64_t total;  /* as the allocator is told */
+    uint64_t memory; /* that there is to give; 0 = any amount */
     bool short_once; /* refuse the next segment */
     bool starved;    /* there was no memory for `out` */
     uint64_t held;   /* bytes, with what was adopted */
@@ -41,7 +42,7 @@ struct replay_device {
 };
 
 int replay_device_begin(struct replay_device *device, const struct replay_trace *trace,
-                        bool recorded);
+                        bool addresses);
 void replay_device_end(struct replay_device *device);
 bool replay_device_is_valid(const struct replay_device *device);
 /* A segment, or pages of a range, that were there before the record. ERR_EXISTS: something else

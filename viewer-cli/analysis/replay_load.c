@@ -57,6 +57,12 @@ uint16_t replay_find_heap(const struct replay_trace *trace, int64_t id, uint16_t
     return *last;
 }
 
+bool replay_cannot_be(uint64_t address, uint64_t size)
+{
+    const uint64_t most = UINT64_C(1) << 62;
+    return size >= ALLOC_MAX_REQUEST || address > most - size;
+}
+
 /* ---- what the process was ---- */
 
 static int load_heaps(struct db *db, int64_t process, int64_t device, struct replay_trace *trace)
@@ -94,8 +100,10 @@ static int take_setting(struct replay_trace *trace, struct db_stmt *row)
         return keep_text(&trace->conf, row, 1) ? 0 : ERR_NOMEM;
     if (strcmp(key, "allocator") == 0)
         return keep_text(&trace->allocator, row, 1) ? 0 : ERR_NOMEM;
-    if (strcmp(key, "limit") == 0)
-        trace->limit = strtoull(db_column_text(row, 1), NULL, 10);
+    if (strcmp(key, "limit") == 0) {
+        long long limit = strtoll(db_column_text(row, 1), NULL, 10);
+        trace->limit = limit > 0 ? (uint64_t)limit : 0;
+    }
     if (strcmp(key, "rebuilt_until") == 0)
         trace->rebuilt_until = strtoll(db_column_text(row, 1), NULL, 10);
     return 0;
@@ -113,7 +121,8 @@ static int load_settings(struct db *db, int64_t process, int64_t device, struct 
         err = replay_ask(db, device_sql, process, device, &row);
     if (err >= 0 && (err = db_step(row)) == DB_ROW) {
         trace->cpu = strcmp(db_column_text(row, 0), "cpu") == 0;
-        trace->total = (uint64_t)db_column_int(row, 1);
+        uint64_t total = (uint64_t)db_column_int(row, 1);
+        trace->total = total < UINT64_C(1) << 50 ? total : 0;
     }
     db_finalize(row);
     return err < 0 ? err : 0;
@@ -272,8 +281,10 @@ static int put_block(struct loader *loader, struct db_stmt *row)
     uint64_t asked = known ? (uint64_t)db_column_int(row, 4) : size;
     size_t block = trace->block_count;
     enum replay_state state;
-    int err = put_coming(loader, seq);
 
+    if (replay_cannot_be(0, size) || replay_cannot_be(0, asked))
+        return 0;
+    int err = put_coming(loader, seq);
     if (err >= 0)
         err = put_returns(loader, seq);
     if (err >= 0 && block == UINT32_MAX)

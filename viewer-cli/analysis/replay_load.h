@@ -15,6 +15,9 @@ int replay_ask(struct db *db, const char *sql, int64_t process, int64_t device,
 /* Index of heap.id, or REPLAY_NO_HEAP. *last is where the one before was found. */
 uint16_t replay_find_heap(const struct replay_trace *trace, int64_t id, uint16_t *last);
 
+/* Addresses and sizes that no device has: such rows are left out. */
+bool replay_cannot_be(uint64_t address, uint64_t size);
+
 /* Segments and mappings; after heaps and settings. */
 int replay_load_segments(struct db *db, int64_t process, int64_t device,
                          struct replay_trace *trace);

@@ -58,7 +58,8 @@ static int load(struct db *db, const char *sql, int64_t process, int64_t device,
     int err = replay_ask(db, sql, process, device, &row);
     while (err >= 0 && (err = db_step(row)) == DB_ROW) {
         uint16_t heap = replay_find_heap(trace, db_column_int(row, 1), &last);
-        if (heap != REPLAY_NO_HEAP)
+        uint64_t address = (uint64_t)db_column_int(row, 2), size = (uint64_t)db_column_int(row, 3);
+        if (heap != REPLAY_NO_HEAP && size && !replay_cannot_be(address, size))
             err = put(trace, row, heap);
         if (err < 0)
             break;

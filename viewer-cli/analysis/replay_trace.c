@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "error.h"
 #include "mem.h"
 #include "replay.h"
@@ -25,6 +27,9 @@ enum replay_sizes replay_sizes(const struct replay_trace *trace)
 
 bool replay_has_addresses(const struct replay_trace *trace)
 {
+    const char *allocator = trace->allocator;
+    if (allocator && strcmp(allocator, "pytorch") != 0 && strcmp(allocator, "tidemark") != 0)
+        return false;
     return !trace->cpu && trace->segment_count + trace->range_count > 0;
 }
 
