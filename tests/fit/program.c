@@ -16,6 +16,8 @@ enum { SPOTS = 4096, EVENTS = 1 << 16 };
 struct device {
     struct alloc_device seam;
     uint64_t seed;
+    bool ascending;
+    uint64_t given;
     bool used[SPOTS];
     uint64_t ranges, events, now;
     uint64_t reached_at[EVENTS];
@@ -26,6 +28,8 @@ static int take(void *self, uint64_t bytes, uint64_t stream, uint64_t *address)
     struct device *device = self;
     size_t at = test_random(&device->seed) % SPOTS;
     (void)stream;
+    if (device->ascending)
+        at = device->given++ % SPOTS;
     while (device->used[at])
         at = (at + 1) % SPOTS;
     REQUIRE(bytes < SPOT);
@@ -413,6 +417,7 @@ struct db *program_record(const char *name, const struct program *program,
     }
     runner = (struct runner){.program = program, .seed = program->seed};
     device_make(&runner.device, program->seed);
+    runner.device.ascending = program->ascending;
     const struct alloc_options options = {.device = &runner.device.seam,
                                           .config = &config,
                                           .observer = &observer,

@@ -25,6 +25,7 @@ struct program {
     bool waits;       /* blocks are used on other streams */
     int empties;      /* the cache is emptied each so many calls; 0 = never */
     bool no_requests; /* the record has sizes of blocks only */
+    bool ascending;   /* the device gives addresses as a replay without any would */
     int rebuilt;      /* so many calls were before the record: the state is all that is known */
 };
 
