@@ -82,29 +82,56 @@ static int judge(struct fit_part *part, const struct alloc_config *asked)
     return err;
 }
 
-static void note_what_is_not_in(struct emit *emit, const struct fit_part *part)
+/* A bit for each thing that is said once, however many processes it is true of. */
+enum note {
+    NOTE_CPU = 1 << 0,
+    NOTE_OTHERS = 1 << 1,
+    NOTE_NO_SEGMENTS = 1 << 2,
+    NOTE_UNKNOWN = 1 << 3,
+    NOTE_NOT_IN = 1 << 4
+};
+
+static bool is_new(unsigned *said, enum note which)
+{
+    bool first = !(*said & which);
+    *said |= which;
+    return first;
+}
+
+static void note_addresses(struct emit *emit, const struct fit_part *part, unsigned *said)
 {
     const struct fit *fit = &part->fit;
-    if (fit->trace.cpu)
-        emit_note(emit, "a CPU's allocator gave these addresses, so there are none to compare: "
-                        "this is PyTorch's policy on the sizes recorded");
-    else if (!fit->compared && fit->trace.allocator)
+    const char *allocator = fit->trace.allocator;
+    if (fit->compared && fit_address_match(fit) < 0.5)
+        emit_warning(
+            emit,
+            "process %lld, %s: most blocks came out at other addresses than recorded: what "
+            "gave them does not have this policy, or its settings are others",
+            (long long)part->scope->process.id, part->scope->device_text);
+    if (fit->compared)
+        return;
+    if (fit->trace.cpu && is_new(said, NOTE_CPU))
+        emit_note(emit, "no addresses are compared: a CPU's allocator gave them, and this is "
+                        "PyTorch's policy on the sizes recorded");
+    else if (!fit->trace.cpu && allocator && is_new(said, NOTE_OTHERS))
         emit_note(emit,
-                  "no addresses are compared: %s gave them, and this is PyTorch's policy on "
-                  "the sizes recorded",
-                  fit->trace.allocator);
-    else if (!fit->compared)
+                  "no addresses are compared: %s gave them, and this is PyTorch's policy on the "
+                  "sizes recorded",
+                  allocator);
+    else if (!fit->trace.cpu && !allocator && is_new(said, NOTE_NO_SEGMENTS))
         emit_note(emit, "no addresses are compared: the record has no segments");
-    else if (fit_address_match(fit) < 0.5)
-        emit_warning(emit, "most blocks came out at other addresses than recorded: what gave them "
-                           "does not have this policy, or the settings are others");
-    if (*fit->conf_trouble)
+}
+
+static void note_all(struct emit *emit, const struct fit_part *part, unsigned *said)
+{
+    note_addresses(emit, part, said);
+    if (*part->fit.conf_trouble)
         emit_warning(emit, "the recorded settings are replayed as the default: %s",
-                     fit->conf_trouble);
-    if (part->answer == FIT_UNKNOWN)
+                     part->fit.conf_trouble);
+    if (part->answer == FIT_UNKNOWN && is_new(said, NOTE_UNKNOWN))
         emit_note(emit, "unknown: a device's context, the workspaces of its libraries and other "
                         "kernels are not in a CPU's record; --reserve SIZE says what they take");
-    else if (fit_reserve(part) == 0)
+    if (part->answer != FIT_UNKNOWN && fit_reserve(part) == 0 && is_new(said, NOTE_NOT_IN))
         emit_note(emit, "not in it: the device's context, what libraries take beside the "
                         "allocator, other processes; --reserve SIZE adds them");
 }
@@ -141,6 +168,7 @@ static int put_all(struct report *report, const struct fit_options *options, boo
     size_t count = report->scope_count;
     struct fit_part *parts = mem_alloc(count + 1, sizeof *parts);
     int err = parts ? 0 : ERR_NOMEM;
+    unsigned said = 0;
     bool any = false;
     *fits = true;
     for (size_t i = 0; i < count && err >= 0; i++) {
@@ -157,7 +185,7 @@ static int put_all(struct report *report, const struct fit_options *options, boo
         fit_print(report, parts, count);
     for (size_t i = 0; i < count && parts; i++) {
         if (err >= 0 && parts[i].loaded)
-            note_what_is_not_in(&report->emit, &parts[i]);
+            note_all(&report->emit, &parts[i], &said);
         fit_verdict_clear(&parts[i].result);
         fit_clear(&parts[i].fit);
     }

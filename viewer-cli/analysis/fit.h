@@ -66,7 +66,7 @@ struct fit_refusal {
     int64_t allocation, at_ns, step; /* FIT_NONE */
     char *phase, *site;              /* NULL */
     struct alloc_refusal why;
-    int64_t free_bytes, largest_hole; /* in segments that hold living blocks, of any stream */
+    int64_t free_bytes, largest_hole; /* in segments of its kind that hold blocks, of any stream */
     struct fit_pin *pins;             /* most bytes of free memory first */
     size_t pin_count, pin_cap;
 };

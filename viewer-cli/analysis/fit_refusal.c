@@ -1,8 +1,9 @@
 /*
  * The first request that would be refused. The allocator is looked at as it was then: the largest
- * holes in segments that hold something, and the living blocks that keep those segments: all of a
- * segment's, or the two beside the hole in an expandable one, whose other pages can go. Addresses
- * are translated back into blocks of the record, and those are grouped by who asked for them.
+ * holes in segments of the request's kind that hold something, and the living blocks that keep
+ * those segments: all of a segment's, or the two beside the hole in an expandable one, whose other
+ * pages can go. Addresses are translated back into blocks of the record, and those are grouped by
+ * who asked for them.
  */
 #include "fit.h"
 
@@ -30,6 +31,7 @@ struct pinned { /* a block beside a hole */
 };
 
 struct look {
+    uint64_t rounded;         /* what was asked for; 0 = nothing yet */
     struct hole holes[HOLES]; /* largest first */
     size_t hole_count;
     uint64_t free_bytes, largest;
@@ -64,7 +66,8 @@ static bool see_holes(void *self, const struct alloc_segment_view *segment)
 {
     struct look *look = self;
     struct hole whole = {.segment = segment->address, .size = segment->size};
-    if (!holds_something(segment))
+    bool of_use = !look->rounded || segment->small == (look->rounded <= ALLOC_SMALL_SIZE);
+    if (!of_use || !holds_something(segment))
         return true;
     for (size_t i = 0; i < segment->block_count; i++) {
         const struct alloc_block_view *block = &segment->blocks[i];
@@ -152,9 +155,10 @@ static int find_numbers(struct look *look, const struct replay_trace *trace,
 }
 
 static int look_at(void *self, const struct replay_trace *trace, struct alloc *alloc,
-                   const uint64_t *addresses)
+                   const uint64_t *addresses, const struct alloc_refusal *why)
 {
     struct look *look = self;
+    look->rounded = why->rounded;
     int err = alloc_walk(alloc, see_holes, look);
     if (err >= 0)
         err = alloc_walk(alloc, see_pinned, look);

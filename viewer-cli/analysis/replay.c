@@ -33,7 +33,8 @@ static int refused(struct run *run, size_t op, uint32_t block, const struct allo
         return 0;
     int err = 0;
     if (run->witness)
-        err = run->witness->refused(run->witness->self, run->trace, run->alloc, run->addresses);
+        err = run->witness->refused(run->witness->self, run->trace, run->alloc, run->addresses,
+                                    refusal);
     return err < 0 ? err : 1;
 }
 

@@ -168,7 +168,7 @@ struct replay_scratch {
 struct replay_witness {
     void *self;
     int (*refused)(void *self, const struct replay_trace *trace, struct alloc *alloc,
-                   const uint64_t *addresses);
+                   const uint64_t *addresses, const struct alloc_refusal *why);
 };
 
 /* 0 or an error; a refusal is none. `witness` may be NULL. */
