@@ -1,0 +1,1 @@
+tidemark fit pressed.db --table --memory 36MiB --format csv

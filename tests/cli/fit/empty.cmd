@@ -1,0 +1,1 @@
+tidemark fit empty.db --format csv

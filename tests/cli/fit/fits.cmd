@@ -1,0 +1,1 @@
+tidemark fit pressed.db --memory 1GiB --reserve 900MiB

@@ -1,0 +1,1 @@
+tidemark fit pressed.db --memory lots

@@ -1,0 +1,1 @@
+tidemark fit torch.db

@@ -1,0 +1,1 @@
+tidemark fit pressed.db --steps 1..2

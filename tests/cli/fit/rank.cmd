@@ -1,0 +1,1 @@
+tidemark fit ranks.db --rank 1 -f csv

@@ -1,0 +1,1 @@
+tidemark fit pressed.db --settings max_split_size_mb:7

@@ -1,0 +1,2 @@
+tidemark fit silent.db
+tidemark fit silent.db --memory 1GiB

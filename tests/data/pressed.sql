@@ -1,0 +1,26 @@
+-- One step on one GPU, with addresses as PyTorch's policy gives them: three blocks of 6 MiB share a
+-- segment of 20, the one in the middle stays, and the 18 MiB that follow need a segment of their own.
+-- Beside it some memory of the host, whose addresses are glibc's.
+INSERT INTO meta VALUES('finished', 1);
+INSERT INTO clock VALUES(0, 5000000000, 1760000000000000000, 5000000000);
+INSERT INTO device VALUES(1, 'cuda', 0, 'Example GPU', 25769803776), (2, 'cpu', 0, NULL, NULL);
+INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL), (2, 1, 2, 0, 0, NULL);
+INSERT INTO string VALUES(1, 'early'), (2, 'train.py'), (3, 'late');
+INSERT INTO frame VALUES(1, 1, 2, 10), (2, 3, 2, 20);
+INSERT INTO site VALUES(1, 0, 1), (2, 0, 2);
+INSERT INTO process VALUES(1, 4711, NULL, 'root', 0, 9000000, NULL, NULL, NULL, 'box',
+  'python3 train.py', 'torch', '', 'exit', 0, NULL, 1, 14, 14);
+INSERT INTO setting VALUES(1, 1, 'allocator', 'pytorch'), (1, 1, 'alloc_conf', '');
+INSERT INTO phase VALUES
+  (1, 1, 4711, NULL, 0, 'forward', 'forward', 3, 1, 8, 1000000, 4000000, 'process', 'end'),
+  (2, 1, 4711, NULL, 0, 'backward', 'backward', 3, 9, 14, 5000000, 8000000, 'process', 'end');
+INSERT INTO stretch VALUES(1, 1, 1), (1, 9, 2);
+INSERT INTO segment VALUES
+  (2, 1, 140000000000000, 20971520, 1000000, NULL, NULL, NULL),
+  (10, 1, 139000000004096, 18874368, 5500000, NULL, NULL, NULL);
+INSERT INTO allocation VALUES
+  (3, 1, 140000000000000, 6291456, 6291456, 1100000, 2000000, 6, 1, NULL, 2),
+  (4, 1, 140000006291456, 6291456, 6291400, 1200000, -70368744177664, -2147483648, 1, NULL, 2),
+  (5, 1, 140000012582912, 6291456, 6291456, 1300000, 2000000, 7, 1, NULL, 2),
+  (11, 1, 139000000004096, 18874368, 18874368, 5500000, -70368744177664, -2147483648, 2, NULL, 10),
+  (12, 2, 94000000000064, 700, NULL, 5600000, 100000, 13, 2, NULL, NULL);
