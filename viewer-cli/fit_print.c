@@ -75,6 +75,15 @@ static const char *sizes_text(const struct fit_part *part)
     return texts[replay_sizes(&part->fit.trace)];
 }
 
+static const char *settings_source(const struct fit_part *part)
+{
+    if (part->options->settings)
+        return "";
+    if (!part->fit.trace.conf)
+        return ", not in the record";
+    return *part->fit.conf_trouble ? ", in place of what was recorded" : ", as recorded";
+}
+
 static void put_ratio(struct emit *emit, double ratio)
 {
     if (ratio < 0)
@@ -92,9 +101,9 @@ static void put_replayed(const struct fit_part *part)
     };
     char number[HUMAN_MAX];
     struct buf text = {0};
-    buf_print(&text, "%s allocations, %s",
+    buf_print(&text, "%s allocation%s, %s",
               human_count(number, (int64_t)part->fit.as_recorded.compared),
-              by[replay_sizes(&part->fit.trace)]);
+              part->fit.as_recorded.compared == 1 ? "" : "s", by[replay_sizes(&part->fit.trace)]);
     put_buf(emit_of(part), &text);
 }
 
@@ -123,8 +132,9 @@ static void put_adopted(const struct fit_part *part)
         emit_null(emit_of(part));
         return;
     }
-    buf_print(&text, "%s blocks with %s lived before the record began, %s",
+    buf_print(&text, "%s block%s with %s lived before the record began, %s",
               human_count(number, (int64_t)trace->living_adopted),
+              trace->living_adopted == 1 ? "" : "s",
               human_bytes(bytes, (int64_t)trace->living_adopted_bytes),
               part->rows[0].need.anew ? "asked for again" : "taken over as they lay");
     put_buf(emit_of(part), &text);
@@ -156,10 +166,7 @@ static void put_replay(const struct fit_part *part)
     emit_int(emit, need->smallest + fit_reserve(part));
     put_known(emit, fit_reserve(part) ? fit_reserve(part) : FIT_NONE);
     put_replayed(part);
-    buf_print(&settings, "%s%s", conf_text(part->rows[0].text),
-              part->options->settings ? ""
-              : trace->conf           ? ", as recorded"
-                                      : ", not in the record");
+    buf_print(&settings, "%s%s", conf_text(part->rows[0].text), settings_source(part));
     put_buf(emit, &settings);
     put_match(part);
     put_adopted(part);
@@ -170,14 +177,14 @@ static void put_replay(const struct fit_part *part)
 static const struct emit_column settings_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"peak_allocated", "peak allocated", EMIT_BYTES, 0},
+    {"peak_allocated", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"peak_reserved", "peak reserved", EMIT_BYTES, 0},
-    {"smallest", "smallest memory", EMIT_BYTES, 0},
+    {"smallest", NULL, EMIT_BYTES, 0},
     {"difference", NULL, EMIT_DELTA, EMIT_NONE},
     {"retries", NULL, EMIT_COUNT, 0},
     {"segments", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"settings", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "settings", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "settings", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
 };
 
 static void put_settings(const struct fit_part *part)
@@ -185,7 +192,8 @@ static void put_settings(const struct fit_part *part)
     struct emit *emit = emit_of(part);
     if (!part->options->table)
         return;
-    EMIT_SECTION(emit, "settings", "Other settings", EMIT_ROWS, settings_columns);
+    EMIT_SECTION(emit, "settings", "Smallest memory under other settings", EMIT_ROWS,
+                 settings_columns);
     for (size_t i = 0; i < part->row_count; i++) {
         const struct fit_need *need = &part->rows[i].need;
         put_scope(part);

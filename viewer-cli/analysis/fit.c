@@ -1,5 +1,6 @@
 #include "fit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -13,18 +14,54 @@ static int replay(struct fit *fit, const struct replay_setup *setup,
     return replay_run(&fit->trace, setup, &fit->scratch, witness, out);
 }
 
+/* Recorded settings that cannot be read are replayed as the default. */
+static void read_settings(struct fit *fit)
+{
+    size_t room = sizeof fit->conf_trouble;
+    int err = alloc_config_parse(&fit->recorded, fit->trace.conf, fit->conf_trouble, room);
+    if (err < 0 && !*fit->conf_trouble)
+        snprintf(fit->conf_trouble, room, "%s", base_err_text(err));
+    else if (err == 0)
+        fit->conf_trouble[0] = '\0';
+}
+
+/* Whatever the settings are. The scratch has a word for each block, and has no other use yet. */
+static int find_least(struct fit *fit)
+{
+    const struct replay_trace *trace = &fit->trace;
+    uint64_t now = 0, *sizes;
+    int err = replay_scratch_fit(&fit->scratch, trace);
+    if (err < 0)
+        return err;
+    sizes = fit->scratch.addresses;
+    for (size_t i = 0; i < trace->adopted; i++) {
+        const struct replay_adopted *block = &trace->adopted_blocks[i];
+        sizes[i] = block->requested;
+        now += block->state == REPLAY_LIVING ? block->requested : 0;
+    }
+    fit->least = now;
+    for (size_t i = 0; i < trace->op_count; i++) {
+        const struct replay_op *op = &trace->ops[i];
+        if (op->kind == REPLAY_ALLOC)
+            now += sizes[op->block] = op->size;
+        else if (op->kind == REPLAY_FREE || op->kind == REPLAY_GIVE)
+            now -= sizes[op->block];
+        fit->least = now > fit->least ? now : fit->least;
+    }
+    return 0;
+}
+
 int fit_begin(struct db *db, int64_t process, int64_t device, struct fit *out)
 {
     *out = (struct fit){0};
     int err = replay_load(db, process, device, &out->trace);
+    if (err >= 0)
+        err = find_least(out);
     if (err < 0)
         return err;
     alloc_config_default(&out->recorded);
-    if (out->trace.conf &&
-        alloc_config_parse(&out->recorded, out->trace.conf, out->conf_trouble,
-                           sizeof out->conf_trouble) < 0 &&
-        !*out->conf_trouble)
-        strcpy(out->conf_trouble, "they cannot be read");
+    if (out->trace.conf)
+        read_settings(out);
     out->compared = replay_has_addresses(&out->trace);
     const struct replay_setup setup = {
         .config = &out->recorded,
@@ -118,7 +155,7 @@ static int find_enough(struct fit *fit, const struct alloc_config *config, uint6
 
 /* The peak, when there is enough; where there is a ceiling, with the garbage collected below it. */
 static int find_peak(struct fit *fit, const struct alloc_config *config, uint64_t ceiling,
-                     struct fit_need *out, uint64_t *memory, uint64_t *least)
+                     struct fit_need *out, uint64_t *memory)
 {
     struct replay_outcome outcome;
     struct replay_setup setup = fit_setup(fit, config, 0);
@@ -126,7 +163,6 @@ static int find_peak(struct fit *fit, const struct alloc_config *config, uint64_
     if (err < 0)
         return err;
     *memory = ((uint64_t)outcome.peak_reserved + FIT_STEP - 1) / FIT_STEP * FIT_STEP;
-    *least = (uint64_t)outcome.peak_requested;
     out->anew = setup.anew;
     out->peak_allocated = outcome.peak_allocated;
     out->peak_reserved = outcome.peak_reserved;
@@ -145,15 +181,15 @@ int fit_measure(struct fit *fit, const struct alloc_config *config, uint64_t cei
                 struct fit_need *out)
 {
     struct replay_outcome best;
-    uint64_t memory, least;
+    uint64_t memory;
     *out = (struct fit_need){0};
-    int err = find_peak(fit, config, ceiling, out, &memory, &least);
+    int err = find_peak(fit, config, ceiling, out, &memory);
     if (err < 0 || memory == 0)
         return err;
     err = find_enough(fit, config, &memory, &best);
-    /* Less than what was asked for at once is too little. */
+    uint64_t fails = fit->least ? (fit->least - 1) / FIT_STEP * FIT_STEP : 0;
     if (err >= 0)
-        err = bisect(fit, config, least ? (least - 1) / FIT_STEP * FIT_STEP : 0, &memory, &best);
+        err = bisect(fit, config, fails, &memory, &best);
     out->smallest = (int64_t)memory;
     out->retries = best.retries;
     out->segments = best.segments_made;

@@ -19,6 +19,7 @@ struct fit {
     char conf_trouble[160];       /* why the recorded settings cannot be read; "" = they can */
     struct replay_outcome as_recorded;
     bool compared;    /* the addresses are a caching allocator's: matches mean something */
+    uint64_t least;   /* what was asked for and not given back, at its highest: less cannot do */
     uint64_t replays; /* so far */
 };
 

@@ -14,8 +14,44 @@ struct run {
     struct replay_device device;
     struct alloc *alloc;
     uint64_t *addresses;
+    uint32_t *waiting; /* blocks that were given back to wait; some are idle by now */
+    size_t waiting_count, waiting_cap;
     struct replay_outcome *out;
 };
+
+/* ---- blocks that wait ---- */
+
+static int put_waiting(struct run *run, uint32_t block)
+{
+    size_t kept = 0;
+    if (run->waiting_count == run->waiting_cap) {
+        for (size_t i = 0; i < run->waiting_count; i++)
+            if (run->addresses[run->waiting[i]])
+                run->waiting[kept++] = run->waiting[i];
+        run->waiting_count = kept;
+        if (!MEM_GROW(run->waiting, run->waiting_cap, 2 * kept + 1))
+            return ERR_NOMEM;
+    }
+    run->waiting[run->waiting_count++] = block;
+    return 0;
+}
+
+/* What a full device has the allocator do first: wait until every stream is done. The record says
+ * when that was, but of a run that had memory enough. True if anything had been waiting. */
+static bool settle_all(struct run *run, int *err)
+{
+    bool any = false;
+    for (; run->waiting_count && *err >= 0; run->waiting_count--) {
+        uint32_t block = run->waiting[run->waiting_count - 1];
+        uint64_t address = run->addresses[block];
+        if (!address)
+            continue;
+        any = true;
+        run->addresses[block] = 0;
+        *err = alloc_settle(run->alloc, address);
+    }
+    return any;
+}
 
 /* ---- a request that is refused ---- */
 
@@ -52,8 +88,13 @@ static int run_alloc(struct run *run, size_t at)
     struct alloc_refusal refusal;
     uint64_t address;
     run->device.block = op->block;
-    int err =
-        alloc_malloc(run->alloc, op->size, run->trace->heaps[op->heap].name, &address, &refusal);
+    uint64_t stream = run->trace->heaps[op->heap].name;
+    int err = alloc_malloc(run->alloc, op->size, stream, &address, &refusal), settled = 0;
+    if (err == ERR_NOMEM && !run->setup->recorded && is_refusal(&refusal) &&
+        settle_all(run, &settled))
+        err = alloc_malloc(run->alloc, op->size, stream, &address, &refusal);
+    if (settled < 0)
+        return settled;
     if (err == ERR_NOMEM && is_refusal(&refusal))
         return refused(run, at, op->block, &refusal);
     if (err < 0)
@@ -66,14 +107,16 @@ static int run_alloc(struct run *run, size_t at)
 static int run_end(struct run *run, const struct replay_op *op)
 {
     uint64_t address = run->addresses[op->block];
-    if (!address) /* of 0 bytes, or refused */
+    int err;
+    if (!address) /* of 0 bytes, refused, or idle before its time */
         return 0;
     switch ((enum replay_kind)op->kind) {
     case REPLAY_FREE:
         run->addresses[op->block] = 0;
         return alloc_give(run->alloc, address);
     case REPLAY_GIVE:
-        return alloc_give_awaiting(run->alloc, address);
+        err = alloc_give_awaiting(run->alloc, address);
+        return err < 0 ? err : put_waiting(run, op->block);
     default:
         run->addresses[op->block] = 0;
         return alloc_settle(run->alloc, address);
@@ -137,6 +180,9 @@ static int run_adopt(struct run *run)
     int err = replay_adopt(&adopter, &refusal);
     if (err == ERR_NOMEM && is_refusal(&refusal))
         return refused(run, 0, UINT32_MAX, &refusal);
+    for (uint32_t i = 0; err >= 0 && i < run->trace->adopted; i++)
+        if (run->trace->adopted_blocks[i].state == REPLAY_AWAITING)
+            err = put_waiting(run, i);
     if (err >= 0 && setup->memory && run->device.held > setup->memory) {
         refusal = (struct alloc_refusal){.reserved = run->device.held};
         return refused(run, 0, UINT32_MAX, &refusal);
@@ -168,17 +214,13 @@ static void take_statistics(struct run *run)
 static int begin(struct run *run, struct replay_scratch *scratch)
 {
     size_t blocks = run->trace->block_count;
-    if (scratch->count < blocks) {
-        uint64_t *more = mem_resize(scratch->addresses, blocks, sizeof *more);
-        if (!more)
-            return ERR_NOMEM;
-        scratch->addresses = more;
-        scratch->count = blocks;
-    }
+    int err = replay_scratch_fit(scratch, run->trace);
+    if (err < 0)
+        return err;
     run->addresses = scratch->addresses;
     if (blocks)
         memset(run->addresses, 0, blocks * sizeof *run->addresses);
-    int err = replay_device_begin(&run->device, run->trace, run->setup->addresses);
+    err = replay_device_begin(&run->device, run->trace, run->setup->addresses);
     run->device.memory = run->setup->memory;
     if (err < 0)
         return err;
@@ -207,8 +249,21 @@ int replay_run(const struct replay_trace *trace, const struct replay_setup *setu
     }
     if (run.device.starved)
         err = ERR_NOMEM;
+    mem_free(run.waiting);
     replay_device_end(&run.device);
     return err < 0 ? err : 0;
+}
+
+int replay_scratch_fit(struct replay_scratch *scratch, const struct replay_trace *trace)
+{
+    if (scratch->count >= trace->block_count)
+        return 0;
+    uint64_t *more = mem_resize(scratch->addresses, trace->block_count, sizeof *more);
+    if (!more)
+        return ERR_NOMEM;
+    scratch->addresses = more;
+    scratch->count = trace->block_count;
+    return 0;
 }
 
 void replay_scratch_clear(struct replay_scratch *scratch)

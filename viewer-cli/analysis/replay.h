@@ -57,7 +57,9 @@ struct replay_heap {
 };
 
 struct replay_segment {
-    int64_t seq;
+    int64_t seq; /* when it was told */
+    int64_t
+        first; /* when it was there at the latest: a block of it may be older than the telling */
     int64_t free_seq; /* INT64_MAX = it stayed */
     uint64_t address, size;
     uint16_t heap;
@@ -91,10 +93,10 @@ enum replay_sizes { REPLAY_REQUESTED, REPLAY_BLOCK_SIZES, REPLAY_BOTH };
 
 /*
  * Invariants (replay_trace_is_valid):
- *   blocks, segments, mappings: seq ascends; of blocks strictly
+ *   blocks, mappings: seq ascends; of blocks strictly; segments: `first` does
  *   a number >= adopted has one ALLOC, in the order of numbers; one below has none
  *   a FREE or GIVE comes after the ALLOC, at most one for each block; an IDLE after its GIVE
- *   adopted_segments are those with seq <= rebuilt_until, as are the adopted blocks
+ *   adopted_segments are those with first <= rebuilt_until, as are the adopted blocks
  */
 struct replay_trace {
     struct replay_op *ops;
@@ -175,6 +177,8 @@ struct replay_witness {
 int replay_run(const struct replay_trace *trace, const struct replay_setup *setup,
                struct replay_scratch *scratch, const struct replay_witness *witness,
                struct replay_outcome *out);
+/* Room for the blocks of that trace; what was in it is lost. */
+int replay_scratch_fit(struct replay_scratch *scratch, const struct replay_trace *trace);
 void replay_scratch_clear(struct replay_scratch *scratch);
 
 #endif

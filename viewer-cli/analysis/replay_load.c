@@ -22,7 +22,7 @@ static const char device_sql[] =
     "SELECT kind, total_bytes FROM device WHERE ?1 IS NOT NULL AND id = ?2";
 
 static const char blocks_sql[] =
-    "SELECT seq, heap, address, size, requested, free_seq FROM allocation"
+    "SELECT seq, heap, address, size, requested, free_seq, segment FROM allocation"
     " WHERE ?1 IS NOT NULL AND ?2 IS NOT NULL ORDER BY seq";
 
 static const char idle_sql[] =
@@ -210,7 +210,8 @@ static int put_coming(struct loader *loader, int64_t seq)
     int err = 0;
     while (err >= 0 && loader->count && loader->items[0].seq <= seq) {
         struct coming first = take_first(loader);
-        err = put_returns(loader, first.seq);
+        /* A block becomes idle as a request begins, and only then may the cache go for it. */
+        err = put_returns(loader, first.kind == REPLAY_IDLE ? first.seq - 1 : first.seq);
         if (err >= 0)
             err = put_op(loader,
                          (struct replay_op){.block = first.block, .kind = (uint8_t)first.kind});
@@ -294,6 +295,8 @@ static int put_block(struct loader *loader, struct db_stmt *row)
     if (err < 0)
         return err;
     trace->without_request += !known;
+    if (db_column_type(row, 6) != DB_NULL)
+        replay_use_segment(trace, db_column_int(row, 6), seq);
     trace->blocks[trace->block_count++] =
         (struct replay_block){.seq = seq, .address = (uint64_t)db_column_int(row, 2)};
     err = put_end(loader, block, seq, db_column_int(row, 5), &state);
@@ -341,6 +344,7 @@ int replay_load(struct db *db, int64_t process, int64_t device, struct replay_tr
         err = replay_returns_load(db, process, device, out, &loader.returns);
     if (err >= 0)
         err = load_blocks(&loader, db, process, device);
+    replay_sort_segments(out);
     if (err >= 0)
         err = replay_find_ranges(out);
     out->refusals = loader.returns.refused;

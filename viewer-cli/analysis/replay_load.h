@@ -22,6 +22,10 @@ bool replay_cannot_be(uint64_t address, uint64_t size);
 int replay_load_segments(struct db *db, int64_t process, int64_t device,
                          struct replay_trace *trace);
 
+/* A block with that seq says that it is in that segment; segments are by seq. */
+void replay_use_segment(struct replay_trace *trace, int64_t segment, int64_t seq);
+/* By first use, once all blocks were seen. */
+void replay_sort_segments(struct replay_trace *trace);
 /* The ranges of mappings; after the blocks. */
 int replay_find_ranges(struct replay_trace *trace);
 
@@ -51,7 +55,8 @@ struct replay_returns {
 int replay_returns_load(struct db *db, int64_t process, int64_t device,
                         const struct replay_trace *trace, struct replay_returns *out);
 void replay_returns_clear(struct replay_returns *returns);
-/* What happened between the event before and event `seq`: true with an EMPTY, SHORT or FULL. */
+/* What happened at or before event `seq`, and after the one before: true with an EMPTY, SHORT or
+ * FULL. */
 bool replay_returns_before(struct replay_returns *returns, int64_t seq, enum replay_kind *what);
 
 #endif

@@ -96,7 +96,7 @@ bool replay_returns_before(struct replay_returns *returns, int64_t seq, enum rep
 {
     uint64_t before = returns->reserved;
     bool went = false, refused = false, replaced = false, needed = false;
-    for (; returns->next < returns->count && returns->items[returns->next].seq < seq;
+    for (; returns->next < returns->count && returns->items[returns->next].seq <= seq;
          pass(returns)) {
         const struct replay_return *item = &returns->items[returns->next];
         went = went || item->what == RETURN_WENT;

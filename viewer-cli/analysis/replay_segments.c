@@ -27,12 +27,11 @@ static int put_segment(struct replay_trace *trace, struct db_stmt *row, uint16_t
     bool gone = db_column_type(row, 4) != DB_NULL;
     trace->segments[trace->segment_count++] =
         (struct replay_segment){.seq = db_column_int(row, 0),
+                                .first = db_column_int(row, 0),
                                 .free_seq = gone ? db_column_int(row, 4) : INT64_MAX,
                                 .address = (uint64_t)db_column_int(row, 2),
                                 .size = (uint64_t)db_column_int(row, 3),
                                 .heap = heap};
-    if (db_column_int(row, 0) <= trace->rebuilt_until)
-        trace->adopted_segments = trace->segment_count;
     return 0;
 }
 
@@ -74,6 +73,40 @@ int replay_load_segments(struct db *db, int64_t process, int64_t device, struct 
     if (err >= 0)
         err = load(db, mappings_sql, process, device, trace, put_mapping);
     return err;
+}
+
+/* ---- the order of segments ---- */
+
+void replay_use_segment(struct replay_trace *trace, int64_t segment, int64_t seq)
+{
+    size_t low = 0, high = trace->segment_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (trace->segments[middle].seq < segment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < trace->segment_count && trace->segments[low].seq == segment &&
+        seq < trace->segments[low].first)
+        trace->segments[low].first = seq;
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct replay_segment *x = a, *y = b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+void replay_sort_segments(struct replay_trace *trace)
+{
+    if (trace->segment_count)
+        qsort(trace->segments, trace->segment_count, sizeof *trace->segments, by_first);
+    while (trace->adopted_segments < trace->segment_count &&
+           trace->segments[trace->adopted_segments].first <= trace->rebuilt_until)
+        trace->adopted_segments++;
 }
 
 /* ---- ranges ---- */

@@ -89,9 +89,9 @@ bool replay_trace_is_valid(const struct replay_trace *trace)
             (i < trace->adopted) != (trace->blocks[i].seq <= trace->rebuilt_until))
             return false;
     for (size_t i = 0; i < trace->segment_count; i++)
-        if ((i && trace->segments[i].seq <= trace->segments[i - 1].seq) ||
+        if ((i && trace->segments[i].first < trace->segments[i - 1].first) ||
             trace->segments[i].heap >= trace->heap_count ||
-            (i < trace->adopted_segments) != (trace->segments[i].seq <= trace->rebuilt_until))
+            (i < trace->adopted_segments) != (trace->segments[i].first <= trace->rebuilt_until))
             return false;
     for (size_t i = 0; i < trace->mapping_count; i++)
         if ((i && trace->mappings[i].seq < trace->mappings[i - 1].seq) ||
