@@ -118,6 +118,28 @@ TEST(garbage_collection_lowers_the_peak_under_a_ceiling)
     db_close(db);
 }
 
+/* 18 MiB wait for a stream while 18 others are asked for. With less memory than both need the
+ * allocator waits for the stream, and the segment serves twice. */
+TEST(a_full_device_waits_for_its_streams)
+{
+    struct fit fit;
+    struct fit_need need;
+    struct db *db = program_database("rows.db", "cuda");
+    REQUIRE(db_exec(db, "INSERT INTO allocation VALUES"
+                        "(2,1,0,18874368,18874368,100,9,4,NULL,NULL,NULL),"
+                        "(6,1,0,18874368,18874368,200,9,7,NULL,NULL,NULL),"
+                        "(8,1,0,18874368,18874368,300,9,12,NULL,NULL,NULL);"
+                        "INSERT INTO idle VALUES(2,8,0),(6,11,0)") == 0);
+    REQUIRE(fit_begin(db, 1, 1, &fit) == 0);
+    REQUIRE(fit_measure(&fit, &fit.recorded, 0, &need) == 0);
+    CHECK_INT(need.peak_reserved, 36 * MIB);
+    CHECK_INT(need.smallest, 18 * MIB);
+    CHECK(survives(&fit, &fit.recorded, 18 * MIB));
+    CHECK(!survives(&fit, &fit.recorded, 16 * MIB));
+    fit_clear(&fit);
+    db_close(db);
+}
+
 TEST(nothing_needs_nothing)
 {
     struct fit fit;
@@ -342,8 +364,8 @@ TEST(without_memory)
 TEST_MAIN(TEST_CASE(the_smallest_survives_and_one_step_less_does_not),
           TEST_CASE(the_program_itself_survives_with_it),
           TEST_CASE(garbage_collection_lowers_the_peak_under_a_ceiling),
-          TEST_CASE(nothing_needs_nothing), TEST_CASE(settings_that_cannot_be_read),
-          TEST_CASE(addresses_of_others_are_not_compared),
+          TEST_CASE(a_full_device_waits_for_its_streams), TEST_CASE(nothing_needs_nothing),
+          TEST_CASE(settings_that_cannot_be_read), TEST_CASE(addresses_of_others_are_not_compared),
           TEST_CASE(where_it_is_refused_and_what_is_in_the_way),
           TEST_CASE(the_same_fits_with_expandable_segments),
           TEST_CASE(what_lived_before_the_record_may_be_too_much),

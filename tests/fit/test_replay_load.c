@@ -158,6 +158,40 @@ TEST(a_limit_that_was_reached)
               "A0:2097152 F0 A1:512");
 }
 
+/* A history tells later: what has the seq of a block's event came before it. */
+TEST(what_a_history_told)
+{
+    check_ops("INSERT INTO segment VALUES"
+              "(2,1,4096,2097152,0,9,6,NULL),(7,1,8192,2097152,0,NULL,NULL,NULL);"
+              "INSERT INTO allocation VALUES"
+              "(2,1,4096,512,100,0,9,4,NULL,NULL,2),"
+              "(6,1,8192,512,300,0,9,8,NULL,NULL,7);"
+              "INSERT INTO idle VALUES(2,6,0)",
+              "A0:100 G0 I0 E A1:300 F1");
+}
+
+/* A segment that was told late was there for its first block. */
+TEST(segments_in_the_order_of_their_use)
+{
+    struct replay_trace trace;
+    struct db *db = make("cuda", "INSERT INTO segment VALUES"
+                                 "(4,1,40960000,2097152,0,NULL,NULL,NULL),"
+                                 "(8,1,80960000,2097152,0,NULL,NULL,NULL),"
+                                 "(9,1,90960000,2097152,0,NULL,NULL,NULL);"
+                                 "INSERT INTO allocation VALUES"
+                                 "(1,1,90960000,512,100,0,9,2,NULL,NULL,9),"
+                                 "(3,1,90960512,512,300,0,9,7,NULL,NULL,9),"
+                                 "(5,1,90960000,512,300,0,9,6,NULL,NULL,77)");
+    CHECK_INT(replay_load(db, 1, 1, &trace), 0);
+    REQUIRE(trace.segment_count == 3);
+    CHECK_INT(trace.segments[0].seq, 9);
+    CHECK_INT(trace.segments[0].first, 1);
+    CHECK_INT(trace.segments[1].seq, 4);
+    CHECK_INT(trace.segments[2].seq, 8);
+    replay_trace_clear(&trace);
+    db_close(db);
+}
+
 TEST(garbage_collection_under_a_limit_comes_by_itself)
 {
     check_ops("INSERT INTO setting VALUES(1,NULL,'limit','99000000'),"
@@ -366,7 +400,8 @@ TEST_MAIN(TEST_CASE(allocations_and_frees_in_the_order_of_the_record), TEST_CASE
           TEST_CASE(other_processes_and_devices_are_not_in_it),
           TEST_CASE(a_private_pool_is_a_stream_of_its_own), TEST_CASE(blocks_that_wait),
           TEST_CASE(an_emptied_cache), TEST_CASE(a_device_that_was_full),
-          TEST_CASE(a_limit_that_was_reached),
+          TEST_CASE(a_limit_that_was_reached), TEST_CASE(what_a_history_told),
+          TEST_CASE(segments_in_the_order_of_their_use),
           TEST_CASE(garbage_collection_under_a_limit_comes_by_itself),
           TEST_CASE(a_request_that_was_refused), TEST_CASE(settings_of_the_device_win),
           TEST_CASE(what_lived_before_the_record), TEST_CASE(ranges_of_expandable_segments),
