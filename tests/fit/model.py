@@ -2,7 +2,7 @@
 
 Free blocks are one list for each stream and kind of segment, looked through from end to end; a
 segment is a list of blocks in the order of their addresses. Nothing is indexed and nothing is kept
-that could be counted instead. No expandable segments and no garbage collection.
+that could be counted instead.
 """
 
 MIB = 1 << 20
@@ -17,7 +17,8 @@ class Block:
         self.segment = segment
         self.address = address
         self.size = size
-        self.state = "free"  # or living, awaiting
+        self.state = "free"  # or living, awaiting, unmapped
+        self.since = 0  # searches in its pool before it became free
 
 
 class Segment:
@@ -27,16 +28,31 @@ class Segment:
         self.blocks = [Block(self, address, size)]
 
 
+class Range(Segment):
+    """An expandable segment: addresses, of which pages have memory."""
+
+    def __init__(self, key, address, size):
+        super().__init__(key, address, size)
+        self.blocks[0].state = "unmapped"
+        self.page = 2 * MIB if key[1] else 20 * MIB
+
+
 class Settings:
     def __init__(self, text=""):
         self.max_split = None
         self.roundup = 0
+        self.expandable = False
+        self.collect = 0.0
         for part in filter(None, text.split(",")):
             key, value = part.split(":")
             if key == "max_split_size_mb":
                 self.max_split = int(value) * MIB
             elif key == "roundup_power2_divisions":
                 self.roundup = int(value)
+            elif key == "expandable_segments":
+                self.expandable = value == "True"
+            elif key == "garbage_collection_threshold":
+                self.collect = float(value)
             else:
                 raise ValueError(f"the model knows no {key}")
 
@@ -71,6 +87,7 @@ class Heap:
         self.memory = memory
         self.segments = []
         self.next_address = 0
+        self.searches = {True: 0, False: 0}  # by small
         self.reserved = self.allocated = 0
         self.peak_reserved = self.peak_allocated = 0
         self.retries = 0
@@ -78,14 +95,20 @@ class Heap:
 
     # ---- segments ----
 
-    def take(self, key, size):
+    def reserve(self, size):
+        """False if the device does not have so much."""
         if self.memory is not None and self.reserved + size > self.memory:
+            return False
+        self.reserved += size
+        self.peak_reserved = max(self.peak_reserved, self.reserved)
+        return True
+
+    def take(self, key, size):
+        if not self.reserve(size):
             return None
         self.next_address += 1 << 40
         segment = Segment(key, self.next_address, size)
         self.segments.append(segment)
-        self.reserved += size
-        self.peak_reserved = max(self.peak_reserved, self.reserved)
         return segment.blocks[0]
 
     def give(self, segment):
@@ -93,11 +116,113 @@ class Heap:
         self.reserved -= segment.size
 
     def is_cached(self, segment):
-        return len(segment.blocks) == 1 and segment.blocks[0].state == "free"
+        return (not isinstance(segment, Range) and len(segment.blocks) == 1
+                and segment.blocks[0].state == "free")
 
     def empty_cache(self):
+        for segment in [s for s in self.segments if isinstance(s, Range)]:
+            self.unmap_free_pages(segment)
         for segment in [s for s in self.segments if self.is_cached(s)]:
             self.give(segment)
+
+    # ---- ranges ----
+
+    def map_front(self, block, wanted):
+        """Gives the beginning of an unmapped block memory; the free block that it is in, or None."""
+        segment = block.segment
+        size = (wanted + segment.page - 1) // segment.page * segment.page
+        if not self.reserve(size):
+            return None
+        at = segment.blocks.index(block)
+        if size < block.size:
+            rest = Block(segment, block.address + size, block.size - size)
+            rest.state = "unmapped"
+            segment.blocks.insert(at + 1, rest)
+            block.size = size
+        self.set_free(block)
+        return next(b for b in segment.blocks
+                    if b.address <= block.address < b.address + b.size)
+
+    def place_for(self, key, size):
+        """The lowest address with room, free or unmapped: the block there, if any."""
+        for segment in sorted((s for s in self.segments if isinstance(s, Range) and s.key == key),
+                              key=lambda s: s.blocks[0].address):
+            for at, block in enumerate(segment.blocks):
+                if block.state != "unmapped":
+                    continue
+                if at and segment.blocks[at - 1].state == "free":
+                    at -= 1
+                room = 0
+                for other in segment.blocks[at:]:
+                    if other.state not in ("free", "unmapped"):
+                        break
+                    room += other.size
+                if room >= size:
+                    return segment.blocks[at]
+        return None
+
+    def expand(self, key, size):
+        block = self.place_for(key, size)
+        if block is None:
+            self.next_address += 1 << 50
+            segment = Range(key, self.next_address, 1 << 48)
+            segment.size = 0  # of memory; what is mapped is counted as it is
+            self.segments.append(segment)
+            block = segment.blocks[0]
+        if block.state == "unmapped":
+            block = self.map_front(block, min(size, block.size))
+        while block is not None and block.size < size:
+            blocks = block.segment.blocks
+            behind = blocks[blocks.index(block) + 1]
+            block = self.map_front(behind, min(size - block.size, behind.size))
+        return block
+
+    def unmap_free_pages(self, segment):
+        base = segment.blocks[0].address
+        for block in [b for b in segment.blocks if b.state == "free"]:
+            page = segment.page
+            first = (block.address - base + page - 1) // page * page + base
+            last = (block.address + block.size - base) // page * page + base
+            if last <= first:
+                continue
+            at = segment.blocks.index(block)
+            parts = [(block.address, first, "free"), (first, last, "unmapped"),
+                     (last, block.address + block.size, "free")]
+            pieces = []
+            for begin, end, state in parts:
+                if end > begin:
+                    piece = Block(segment, begin, end - begin)
+                    piece.state = state
+                    pieces.append(piece)
+            segment.blocks[at:at + 1] = pieces
+            self.reserved -= last - first
+        joined = segment.blocks[:1]
+        for block in segment.blocks[1:]:
+            if block.state == "unmapped" == joined[-1].state:
+                joined[-1].size += block.size
+            else:
+                joined.append(block)
+        segment.blocks = joined
+        if len(joined) == 1 and joined[0].state == "unmapped":
+            self.segments.remove(segment)
+
+    # ---- garbage ----
+
+    def collect(self):
+        if not self.settings.collect or self.memory is None:
+            return
+        threshold = int(self.settings.collect * self.memory)
+        target, freed = self.reserved - threshold, 0
+        old = [s for s in self.segments if self.is_cached(s) and not s.key[1]]
+        age = {s: self.searches[False] - s.blocks[0].since for s in old}
+        found = True
+        while freed < target and found and age:
+            mean = sum(age.values()) / len(age)
+            found = [s for s in age if age[s] >= mean]
+            for segment in found:
+                freed += segment.size
+                del age[segment]
+                self.give(segment)
 
     # ---- looking for a block ----
 
@@ -106,16 +231,30 @@ class Heap:
                 for block in segment.blocks if block.state == "free"]
 
     def find(self, key, size):
-        fits = [block for block in self.free_blocks(key) if block.size >= size]
+        self.searches[key[1]] += 1
+        fits = sorted((block for block in self.free_blocks(key) if block.size >= size),
+                      key=lambda b: (b.size, b.address))
         if not fits:
             return None
-        block = min(fits, key=lambda b: (b.size, b.address))
+        block = fits[0]
+        if self.settings.expandable:
+            # Of those in line, rather one that could not grow much.
+            for other in fits[1:]:
+                if self.could_be(other) >= self.could_be(block):
+                    break
+                block = other
         if self.settings.max_split is not None:
             if not self.settings.is_oversize(size) and self.settings.is_oversize(block.size):
                 return None
             if self.settings.is_oversize(size) and block.size >= size + 20 * MIB:
                 return None
         return block
+
+    def could_be(self, block):
+        blocks = block.segment.blocks
+        at = blocks.index(block) + 1
+        grows = at < len(blocks) and blocks[at].state == "unmapped"
+        return block.size + (blocks[at].size if grows else 0)
 
     def release_oversize(self, key, size):
         """True if enough of what is too large to be split went back to the device."""
@@ -141,14 +280,19 @@ class Heap:
         return total >= needed
 
     def climb(self, key, size):
-        want = segment_size(size)
-        block = self.take(key, want)
+        def attempt():
+            if self.settings.expandable:
+                return self.expand(key, size)
+            return self.take(key, segment_size(size))
+
+        self.collect()
+        block = attempt()
         if block is None and self.release_oversize(key, size):
-            block = self.take(key, want)
+            block = attempt()
         if block is None:
             self.empty_cache()
             self.retries += 1
-            block = self.take(key, want)
+            block = attempt()
         if block is None:
             raise Refused()
         return block
@@ -156,7 +300,7 @@ class Heap:
     # ---- blocks ----
 
     def should_split(self, small, rest, size):
-        if small:
+        if small or self.settings.expandable:
             return rest >= 512
         return not self.settings.is_oversize(size) and rest > MIB
 
@@ -167,6 +311,7 @@ class Heap:
         if self.should_split(key[1], block.size - size, size):
             blocks = block.segment.blocks
             rest = Block(block.segment, block.address + size, block.size - size)
+            rest.since = self.searches[key[1]]
             blocks.insert(blocks.index(block) + 1, rest)
             block.size = size
         block.state = "living"
@@ -181,13 +326,18 @@ class Heap:
             self.complete(block)
 
     def complete(self, block):
+        self.set_free(block)
+
+    def set_free(self, block):
         block.state = "free"
+        block.since = self.searches[block.segment.key[1]]
         blocks = block.segment.blocks
         at = blocks.index(block)
         if at + 1 < len(blocks) and blocks[at + 1].state == "free":
             block.size += blocks.pop(at + 1).size
         if at and blocks[at - 1].state == "free":
             blocks[at - 1].size += block.size
+            blocks[at - 1].since = block.since
             blocks.pop(at)
 
 
