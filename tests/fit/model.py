@@ -341,6 +341,40 @@ class Heap:
             blocks.pop(at)
 
 
+def adopt(heap, segments, blocks):
+    """What lived before the record, as it lay: segments (address, size, stream), and blocks (number,
+    address, size, asked, stream, state) in them. What lies between them is free."""
+    for address, size, stream in sorted(segments):
+        segment = Segment((stream, size == 2 * MIB), address, size)
+        inside = sorted((b for b in blocks if address <= b[1] < address + size), key=lambda b: b[1])
+        segment.blocks = []
+        at = address
+        for number, begin, block_size, _, _, state in inside:
+            if begin > at:
+                segment.blocks.append(Block(segment, at, begin - at))
+            block = Block(segment, begin, block_size)
+            block.state = state
+            segment.blocks.append(block)
+            heap.living[number] = block
+            heap.allocated += block_size if state == "living" else 0
+            at = begin + block_size
+        if at < address + size:
+            segment.blocks.append(Block(segment, at, address + size - at))
+        heap.segments.append(segment)
+        heap.reserved += size
+    heap.peak_reserved = heap.reserved
+    heap.peak_allocated = heap.allocated
+    heap.next_address = max((s[0] for s in segments), default=0) + (1 << 41)
+
+
+def ask_anew(heap, blocks):
+    """The same where no segments are known: by address."""
+    for number, _, _, asked, stream, state in sorted(blocks, key=lambda b: b[1]):
+        heap.living[number] = heap.malloc(asked, stream)
+        if state == "awaiting":
+            heap.free(heap.living[number], True)
+
+
 def settle(heap, blocks):
     """A full device waits for its streams before anything else. True if that helped anybody."""
     waiting = [number for number, block in blocks.items() if block.state == "awaiting"]
@@ -358,9 +392,13 @@ def malloc(heap, blocks, size, stream):
         return heap.malloc(size, stream)
 
 
-def replay(ops, settings, memory=None):
-    """The heap after it, and each block's address. Raises Refused."""
+def replay(ops, settings, memory=None, before=None):
+    """The heap after it, and each block's address. Raises Refused. `before`: segments, blocks."""
     heap = Heap(settings, memory)
+    if before and before[0]:
+        adopt(heap, *before)
+    elif before:
+        ask_anew(heap, before[1])
     blocks = heap.living
     addresses = {}
     for kind, number, size, stream in ops:
@@ -379,8 +417,8 @@ def replay(ops, settings, memory=None):
     return heap, addresses
 
 
-def survives(ops, settings, memory):
+def survives(ops, settings, memory, before=None):
     try:
-        return replay(ops, settings, memory)[0]
+        return replay(ops, settings, memory, before)[0]
     except Refused:
         return None
