@@ -6,7 +6,7 @@
 #   NAME.stderr  what it says; no file = nothing
 #   NAME.exit    its exit status; no file = 0
 #
-# Fixtures are made from DATA/*.sql once: NAME.db in $FIXTURES; a case that needs an own copy makes
+# Fixtures are made from DATA/*.sql and CASES/*.sql once: NAME.db in $FIXTURES; a case that needs an own copy makes
 # one. --rewrite writes what came as what is expected: look at the difference before it is committed.
 set -u
 tidemark=$1 make_fixture=$2 cases=$3 data=$4 rewrite=${5-}
@@ -15,7 +15,8 @@ work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin" "$work/fixtures" || exit 99
 ln -s "$tidemark" "$work/bin/tidemark" || exit 99
-for sql in "$data"/*.sql; do
+for sql in "$data"/*.sql "$cases"/*.sql; do
+    [ -e "$sql" ] || continue
     name=$(basename "$sql" .sql)
     "$make_fixture" "$work/fixtures/$name.db" "$sql" || exit 99
 done
