@@ -78,7 +78,8 @@ static void say_trouble(const struct import_result *result)
         log_say(LOG_WARNING, "it has no history, only the end: was _record_memory_history on?");
     say_count(result->frees_lost, "block is", "blocks are",
               "gone at the end, and the trace does not say when");
-    say_count(result->frees_unmatched, "block was", "blocks were", "freed twice in the trace");
+    say_count(result->frees_unmatched, "free was", "frees were",
+              "left out: the block lives on, as the end or a later free of it says");
     say_count(result->segments_unmatched, "segment", "segments",
               "of the trace do not fit to those at the end");
     say_count(result->misplaced, "block was", "blocks were",

@@ -219,8 +219,8 @@ static bool fill(struct feed *feed, const struct rebuild *rebuild, size_t at, st
         event->flags = waits(rebuild, at) ? EVENT_F_WAITS : 0;
         return true;
     case TRACE_FREE_COMPLETED:
-        event->kind = EVENT_BLOCK_IDLE;
-        return !completes_at_once(rebuild, at);
+        event->kind = entry->lost ? EVENT_BLOCK_FREE : EVENT_BLOCK_IDLE;
+        return entry->lost || !completes_at_once(rebuild, at);
     case TRACE_SEGMENT_ALLOC:
     case TRACE_SEGMENT_FREE:
     case TRACE_SEGMENT_MAP:

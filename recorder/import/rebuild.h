@@ -53,7 +53,7 @@ struct rebuild_counts {
     uint64_t sizes_differ;    /* of them, where the rules gave another */
     uint64_t misplaced;       /* allocs outside every known segment, or on top of another block */
     uint64_t allocs_lost;     /* never freed, and not in the final segments */
-    uint64_t frees_unmatched; /* freed twice */
+    uint64_t frees_unmatched; /* of blocks that live on: left out */
     uint64_t segments_unmatched; /* taken or given back against what is known */
     uint64_t unknown_actions;
     uint64_t odd_blocks; /* of the final segments: without a size, outside, or twice */

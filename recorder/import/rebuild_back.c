@@ -95,8 +95,9 @@ static int undo_free(struct rebuild *rebuild, struct trace_entry *entry, bool co
         block->pending = false;
         return BASE_OK;
     }
-    if (block) {
+    if (block) { /* it lives on, so this free is wrong, or the alloc after it is not there */
         rebuild->counts.frees_unmatched++;
+        entry->action = TRACE_NONE;
         return BASE_OK;
     }
     entry->lost = !completed;

@@ -136,16 +136,26 @@ static int redo_alloc(struct rebuild *rebuild, struct trace_entry *entry)
 
 /* ---- all others ---- */
 
+/* What does not fit to the block of the moment is left out, but for a completion whose request is
+ * missing: that is the free. */
 static void redo_free(struct rebuild *rebuild, struct trace_entry *entry)
 {
     const struct rebuild_segment *segment = rebuild_segment_of(rebuild, entry->addr);
     struct rebuild_block *block = rebuild_block_at(rebuild, entry->addr);
+    bool completed = entry->action == TRACE_FREE_COMPLETED;
     if (segment)
         entry->place = segment->place & 0xffffff;
-    if (block && entry->action == TRACE_FREE_REQUESTED && !entry->lost)
-        block->pending = true;
-    else if (block)
+    if (!block || (block->pending && !completed)) {
+        entry->action = TRACE_NONE;
+        rebuild->counts.frees_unmatched++;
+        return;
+    }
+    if (completed)
+        entry->lost = !block->pending;
+    if (completed || entry->lost)
         rebuild_drop_block(rebuild, entry->addr);
+    else
+        block->pending = true;
 }
 
 static int redo_segment(struct rebuild *rebuild, struct trace_entry *entry)
@@ -186,20 +196,43 @@ static int redo(struct rebuild *rebuild, struct trace_entry *entry)
     }
 }
 
-/* What is still there now, and is not there in the snapshot. */
+static bool put_living(const struct rebuild *rebuild, struct map *living)
+{
+    const struct snapshot *snapshot = rebuild->snapshot;
+    for (size_t i = 0; i < snapshot->listed_count; i++) {
+        const struct snapshot_segment *segment = &snapshot->segments[snapshot->listed_first + i];
+        uint64_t at = segment->address;
+        for (uint32_t k = 0; segment->device == rebuild->device && k < segment->block_count; k++) {
+            const struct snapshot_block *block = &snapshot->blocks[segment->first_block + k];
+            if (block->address)
+                at = block->address;
+            if (block->life == BLOCK_ACTIVE && !map_put(living, at, 1, NULL))
+                return false;
+            at += block->size;
+        }
+    }
+    return true;
+}
+
+/* What lives now, and does not live in the snapshot: nothing says when it went. */
 static int keep_gone(struct rebuild *rebuild)
 {
+    struct map living = {0};
     struct order_cursor cursor = order_seek(&rebuild->live, 0);
     const struct order_entry *entry;
-    while (rebuild->counts.allocs_lost && (entry = order_next(&rebuild->live, &cursor))) {
+    int err = put_living(rebuild, &living) ? BASE_OK : ERR_NOMEM;
+    while (err == BASE_OK && (entry = order_next(&rebuild->live, &cursor))) {
         const struct rebuild_block *block = &rebuild->block_at[entry->value];
-        if (!block->lost)
+        if (block->pending || map_get(&living, block->address) != MAP_NONE)
             continue;
         if (!MEM_GROW(rebuild->gone, rebuild->gone_cap, rebuild->gone_count + 1))
-            return ERR_NOMEM;
-        rebuild->gone[rebuild->gone_count++] = *block;
+            err = ERR_NOMEM;
+        else
+            rebuild->gone[rebuild->gone_count++] = *block;
+        rebuild->counts.allocs_lost += !block->lost;
     }
-    return BASE_OK;
+    map_clear(&living);
+    return err;
 }
 
 int rebuild_forward(struct rebuild *rebuild)
@@ -208,5 +241,5 @@ int rebuild_forward(struct rebuild *rebuild)
     guess_all(rebuild);
     for (size_t i = 0; err == BASE_OK && i < rebuild->entry_count; i++)
         err = redo(rebuild, &rebuild->entries[i]);
-    return err ? err : keep_gone(rebuild);
+    return err || !rebuild->snapshot->has_segments ? err : keep_gone(rebuild);
 }

@@ -64,7 +64,8 @@ struct trace_entry {
     uint32_t place : 24; /* struct snapshot_place */
     uint32_t action : 7; /* enum trace_action */
     uint32_t lost : 1;   /* alloc: gone at the end, and its free is not in the trace;
-                          * free_requested: its completion is not, it is taken to be at once */
+                          * free_requested: its completion is not, it is taken to be at once;
+                          * free_completed: its request is not, it is the free */
 };
 
 enum block_life { BLOCK_INACTIVE = 0, BLOCK_ACTIVE, BLOCK_PENDING };

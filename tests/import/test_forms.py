@@ -173,7 +173,7 @@ class Forms(Case):
                                       event("free_completed", 1 << 30, 9, 0),
                                       event("free_requested", 1 << 30, 9, 1),
                                       event("free_completed", 1 << 30, 9, 1)]]})
-        self.assertIn("freed twice", self.said)
+        self.assertIn("2 frees were left out", self.said)
 
     def test_a_free_whose_completion_was_skipped(self):
         db = self.load({"segments": [segment(1 << 30, SMALL, [block(1 << 30, SMALL, "inactive")])],
