@@ -92,7 +92,11 @@ static void add_peak(const struct summary *summary, struct buf *out)
 {
     const struct state_totals *totals = &summary->totals;
     if (totals->peak_allocated == 0) {
-        buf_text(out, "tidemark: no block was reported\n");
+        buf_text(out, "tidemark: no block was reported");
+        if (summary->silent.count == 0)
+            buf_text(out, ": what ran uses neither PyTorch nor tidemark.h, or its LD_PRELOAD was "
+                          "replaced");
+        buf_text(out, "\n");
         return;
     }
     buf_print(out, "tidemark: peak %s", summary->stopped.count > 0 ? "before that " : "");
