@@ -4,7 +4,8 @@
  * The engine's functions in which its threads begin are exported with their sizes. A return address
  * into one of them near the upper end of a thread's stack says whose thread it is: nobody else
  * calls them. glibc has a thread's own record at that end, so the stack is searched from there down
- * to the present frame; the kernel copies it, because a program may run on a stack of its own.
+ * to the present frame (thread-local variables of libraries may lie between); the kernel copies it,
+ * because a program may run on a stack of its own.
  */
 #include "torch_thread.h"
 
@@ -20,7 +21,7 @@
 #include "intern.h"
 #include "pyframes_find.h"
 
-enum { ROOTS = 2, NAME_BYTES = 16, PIECE = 1024, REACH = 64 * PIECE };
+enum { ROOTS = 2, NAME_BYTES = 16, PIECE = 4096, REACH = 256 * PIECE };
 
 static const char *const root_names[ROOTS] = {
     "_ZN5torch8autograd6Engine11thread_initEiRKSt10shared_ptrINS0_10ReadyQueueEEb",
