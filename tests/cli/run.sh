@@ -6,8 +6,9 @@
 #   NAME.stderr  what it says; no file = nothing
 #   NAME.exit    its exit status; no file = 0
 #
-# Fixtures are made from DATA/*.sql and CASES/*.sql once: NAME.db in $FIXTURES; a case that needs an own copy makes
-# one. --rewrite writes what came as what is expected: look at the difference before it is committed.
+# Fixtures are made from DATA/*.sql and CASES/*.sql once: NAME.db in $FIXTURES; a case that needs an
+# own copy makes one. --rewrite writes what came as what is expected: look at the difference before
+# it is committed.
 set -u
 tidemark=$1 make_fixture=$2 cases=$3 data=$4 rewrite=${5-}
 
