@@ -37,6 +37,12 @@ int64_t fit_reserve(const struct fit_part *part)
     return part->options->reserve == REPORT_ANY ? 0 : part->options->reserve;
 }
 
+/* With what is reserved. */
+static int64_t smallest_of(const struct fit_part *part, const struct fit_need *need)
+{
+    return need->smallest == FIT_NONE ? FIT_NONE : need->smallest + fit_reserve(part);
+}
+
 static const char *conf_text(const char *conf)
 {
     return *conf ? conf : "default";
@@ -163,7 +169,7 @@ static void put_replay(const struct fit_part *part)
     emit_int(emit, need->peak_allocated);
     emit_int(emit, need->peak_reserved);
     emit_int(emit, fit_reserve(part));
-    emit_int(emit, need->smallest + fit_reserve(part));
+    put_known(emit, smallest_of(part, need));
     put_known(emit, fit_reserve(part) ? fit_reserve(part) : FIT_NONE);
     put_replayed(part);
     buf_print(&settings, "%s%s", conf_text(part->rows[0].text), settings_source(part));
@@ -190,6 +196,7 @@ static const struct emit_column settings_columns[] = {
 static void put_settings(const struct fit_part *part)
 {
     struct emit *emit = emit_of(part);
+    int64_t first = smallest_of(part, &part->rows[0].need);
     if (!part->options->table)
         return;
     EMIT_SECTION(emit, "settings", "Smallest memory under other settings", EMIT_ROWS,
@@ -199,8 +206,10 @@ static void put_settings(const struct fit_part *part)
         put_scope(part);
         emit_int(emit, need->peak_allocated);
         emit_int(emit, need->peak_reserved);
-        emit_int(emit, need->smallest + fit_reserve(part));
-        put_known(emit, i ? need->smallest - part->rows[0].need.smallest : FIT_NONE);
+        put_known(emit, smallest_of(part, need));
+        put_known(emit, i && smallest_of(part, need) != FIT_NONE && first != FIT_NONE
+                            ? smallest_of(part, need) - first
+                            : FIT_NONE);
         emit_int(emit, need->retries);
         emit_int(emit, need->segments);
         emit_text(emit, part->rows[i].text);

@@ -140,17 +140,20 @@ static int bisect(struct fit *fit, const struct alloc_config *config, uint64_t f
     return err;
 }
 
-/* Raises *memory until it survives: it is the peak, unless garbage collection goes other ways. */
+/* Raises *memory until it survives, or to 0 if it never does. It is the peak, unless garbage
+ * collection goes other ways, or the device has too few addresses. */
 static int find_enough(struct fit *fit, const struct alloc_config *config, uint64_t *memory,
                        struct replay_outcome *best)
 {
-    for (; *memory < ALLOC_MAX_REQUEST; *memory += *memory / 8 / FIT_STEP * FIT_STEP + FIT_STEP) {
+    uint64_t most = 4 * *memory;
+    for (; *memory <= most; *memory += *memory / 8 / FIT_STEP * FIT_STEP + FIT_STEP) {
         const struct replay_setup setup = fit_setup(fit, config, *memory);
         int err = replay(fit, &setup, NULL, best);
         if (err < 0 || best->survived)
             return err;
     }
-    return ERR_LIMIT;
+    *memory = 0;
+    return 0;
 }
 
 /* The peak, when there is enough; where there is a ceiling, with the garbage collected below it. */
@@ -187,9 +190,12 @@ int fit_measure(struct fit *fit, const struct alloc_config *config, uint64_t cei
     if (err < 0 || memory == 0)
         return err;
     err = find_enough(fit, config, &memory, &best);
+    if (err < 0 || memory == 0) {
+        out->smallest = FIT_NONE;
+        return err;
+    }
     uint64_t fails = fit->least ? (fit->least - 1) / FIT_STEP * FIT_STEP : 0;
-    if (err >= 0)
-        err = bisect(fit, config, fails, &memory, &best);
+    err = bisect(fit, config, fails, &memory, &best);
     out->smallest = (int64_t)memory;
     out->retries = best.retries;
     out->segments = best.segments_made;

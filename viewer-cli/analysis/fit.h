@@ -32,10 +32,10 @@ double fit_segment_match(const struct fit *fit);
 
 struct fit_need {
     int64_t peak_allocated, peak_reserved; /* when as much as is asked for can be had */
-    int64_t smallest;                      /* memory that survives; one step less does not */
-    int64_t retries;                       /* with that, the cache went back so many times */
-    int64_t segments;                      /* taken from the device, with that */
-    bool anew;                             /* what lived before the record was asked for again */
+    int64_t smallest; /* memory that survives; one step less does not; FIT_NONE: none was found */
+    int64_t retries;  /* with that, the cache went back so many times */
+    int64_t segments; /* taken from the device, with that */
+    bool anew;        /* what lived before the record was asked for again */
 };
 
 /* What is tried: segments lie where they did, as far as they are of the sizes recorded, so that

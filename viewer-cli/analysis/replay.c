@@ -221,7 +221,8 @@ static int begin(struct run *run, struct replay_scratch *scratch)
     if (blocks)
         memset(run->addresses, 0, blocks * sizeof *run->addresses);
     err = replay_device_begin(&run->device, run->trace, run->setup->addresses);
-    run->device.memory = run->setup->memory;
+    if (run->setup->memory)
+        run->device.memory = run->setup->memory;
     if (err < 0)
         return err;
     const struct alloc_options options = {.device = &run->device.seam,

@@ -23,6 +23,8 @@
 #include "alloc.h"
 #include "db.h"
 
+#define REPLAY_MOST (UINT64_C(1) << 50) /* bytes that a block, a segment or a device can have */
+
 enum replay_kind {
     REPLAY_ALLOC,
     REPLAY_FREE,

@@ -12,7 +12,6 @@
 
 struct region {
     uint64_t address, end;
-    uint64_t mapped; /* bytes of memory in it */
     uint16_t heap;
     bool small, expandable;
 };
@@ -112,15 +111,6 @@ static int find_pieces(struct walk *walk, const struct replay_trace *trace)
     return 0;
 }
 
-static uint64_t mapped_in(const struct walk *walk, uint64_t begin, uint64_t end)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < walk->piece_count; i++)
-        if (walk->pieces[i].address >= begin && walk->pieces[i].end <= end)
-            bytes += walk->pieces[i].end - walk->pieces[i].address;
-    return bytes;
-}
-
 /* A range reaches as far as 9/8 of the device, or to what comes behind it. */
 static void stretch_ranges(struct walk *walk, uint64_t total)
 {
@@ -145,20 +135,17 @@ static int find_regions(struct walk *walk, const struct replay_trace *trace)
         if (was_there(trace, i))
             err = put_region(walk, (struct region){.address = segment->address,
                                                    .end = segment->address + segment->size,
-                                                   .mapped = segment->size,
                                                    .heap = segment->heap,
                                                    .small = segment->size == ALLOC_SMALL_SEGMENT});
     }
     for (size_t i = 0; i < trace->range_count && err >= 0; i++) {
         const struct replay_range *range = &trace->ranges[i];
         if (range->adopted)
-            err = put_region(walk,
-                             (struct region){.address = range->address,
-                                             .end = range->end,
-                                             .mapped = mapped_in(walk, range->address, range->end),
-                                             .heap = range->heap,
-                                             .small = range->small,
-                                             .expandable = true});
+            err = put_region(walk, (struct region){.address = range->address,
+                                                   .end = range->end,
+                                                   .heap = range->heap,
+                                                   .small = range->small,
+                                                   .expandable = true});
     }
     if (err >= 0 && walk->region_count) {
         qsort(walk->regions, walk->region_count, sizeof *walk->regions, by_address);
@@ -244,12 +231,23 @@ static void leave_all(struct walk *walk, size_t first)
     }
 }
 
+/* Bytes of memory in the region that was tiled. */
+static uint64_t memory_of(const struct walk *walk)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < walk->view_count; i++)
+        if (walk->views[i].state != ALLOC_UNMAPPED)
+            bytes += walk->views[i].size;
+    return bytes;
+}
+
 static int adopt_region(struct walk *walk, const struct region *region)
 {
     const struct replay_adopter *adopter = walk->adopter;
     size_t first = walk->next;
     int err = tile(walk, region);
     bool holds = walk->next > first;
+    uint64_t memory = memory_of(walk);
     if (err < 0 || (!holds && !adopter->empties))
         return err;
     const struct alloc_segment_view view = {
@@ -261,9 +259,9 @@ static int adopt_region(struct walk *walk, const struct region *region)
         .blocks = walk->views,
         .block_count = walk->view_count,
     };
-    err = replay_device_adopt(adopter->device, region->address, region->mapped, region->expandable);
+    err = replay_device_adopt(adopter->device, region->address, memory, region->expandable);
     if (err >= 0 && (err = alloc_adopt(adopter->alloc, &view)) < 0)
-        replay_device_leave(adopter->device, region->address, region->mapped, region->expandable);
+        replay_device_leave(adopter->device, region->address, memory, region->expandable);
     if (err == ERR_ARG || err == ERR_EXISTS) {
         leave_all(walk, first);
         err = 0;

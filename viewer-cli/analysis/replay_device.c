@@ -22,8 +22,7 @@ static bool is_short(struct replay_device *device, uint64_t bytes)
 {
     bool refuse = device->short_once;
     device->short_once = false;
-    return refuse ||
-           (device->memory && (bytes > device->memory || device->held > device->memory - bytes));
+    return refuse || bytes > device->memory || device->held > device->memory - bytes;
 }
 
 static uint64_t fresh(struct replay_device *device, uint64_t bytes)
@@ -233,10 +232,10 @@ static uint64_t end_of_record(const struct replay_trace *trace)
 }
 
 /* A range of an expandable segment is 9/8 of the device: where that is not known, it is large
- * enough for whatever the record had mapped. */
+ * enough for whatever was recorded. */
 static uint64_t total_of(const struct replay_trace *trace)
 {
-    uint64_t total = trace->total ? trace->total : UINT64_C(1) << 40;
+    uint64_t total = trace->total ? trace->total : REPLAY_MOST;
     for (size_t i = 0; i < trace->range_count; i++)
         if (trace->ranges[i].end - trace->ranges[i].address > total)
             total = trace->ranges[i].end - trace->ranges[i].address;
@@ -251,6 +250,7 @@ int replay_device_begin(struct replay_device *device, const struct replay_trace 
         .addresses = addresses,
         .next_segment = trace->adopted_segments,
         .total = total_of(trace),
+        .memory = ALLOC_MAX_REQUEST,
         .block = UINT32_MAX,
         .peak_block = UINT32_MAX,
         .seam = {.name = "replay",

@@ -30,7 +30,7 @@ struct replay_device {
     size_t next_segment, next_range, next_mapping;
     uint64_t next_address;
     uint64_t total;  /* as the allocator is told */
-    uint64_t memory; /* that there is to give; 0 = any amount */
+    uint64_t memory; /* that there is to give */
     bool short_once; /* refuse the next segment */
     bool starved;    /* there was no memory for `out` */
     uint64_t held;   /* bytes, with what was adopted */

@@ -59,8 +59,8 @@ uint16_t replay_find_heap(const struct replay_trace *trace, int64_t id, uint16_t
 
 bool replay_cannot_be(uint64_t address, uint64_t size)
 {
-    const uint64_t most = UINT64_C(1) << 62;
-    return size >= ALLOC_MAX_REQUEST || address > most - size;
+    const uint64_t addresses = UINT64_C(1) << 62;
+    return size > REPLAY_MOST || address > addresses - size;
 }
 
 /* ---- what the process was ---- */
@@ -122,7 +122,7 @@ static int load_settings(struct db *db, int64_t process, int64_t device, struct 
     if (err >= 0 && (err = db_step(row)) == DB_ROW) {
         trace->cpu = strcmp(db_column_text(row, 0), "cpu") == 0;
         uint64_t total = (uint64_t)db_column_int(row, 1);
-        trace->total = total < UINT64_C(1) << 50 ? total : 0;
+        trace->total = total <= REPLAY_MOST ? total : 0;
     }
     db_finalize(row);
     return err < 0 ? err : 0;
@@ -247,7 +247,7 @@ static int put_end(struct loader *loader, size_t block, int64_t seq, int64_t fre
     int64_t idle = idle_of(loader, seq, &err);
     bool waits = idle > free_seq && free_seq >= 0;
     *state = REPLAY_LIVING;
-    if (err < 0 || free_seq < 0)
+    if (err < 0 || free_seq <= seq) /* lives, or cannot be */
         return err;
     if (free_seq > until)
         err = await(loader, free_seq, block, waits ? REPLAY_GIVE : REPLAY_FREE);
