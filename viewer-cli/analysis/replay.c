@@ -152,19 +152,6 @@ static int run_ops(struct run *run)
 
 /* ---- begin and end ---- */
 
-static uint64_t adopted_bytes(const struct replay_trace *trace)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < trace->adopted_segments; i++)
-        if (trace->segments[i].free_seq > trace->rebuilt_until)
-            bytes += trace->segments[i].size;
-    for (size_t i = 0; i < trace->mapping_count; i++)
-        if (trace->mappings[i].seq <= trace->rebuilt_until && trace->mappings[i].mapped)
-            bytes += trace->mappings[i].size;
-    return bytes;
-}
-
-/* With so little memory that it would not have fitted, nothing was cached before the record. */
 static int run_adopt(struct run *run)
 {
     const struct replay_setup *setup = run->setup;
@@ -173,7 +160,6 @@ static int run_adopt(struct run *run)
         .device = &run->device,
         .alloc = run->alloc,
         .addresses = run->addresses,
-        .empties = !setup->memory || adopted_bytes(run->trace) <= setup->memory,
         .anew = setup->anew,
     };
     struct alloc_refusal refusal = {0};

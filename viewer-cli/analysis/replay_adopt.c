@@ -236,8 +236,7 @@ static uint64_t memory_of(const struct walk *walk)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < walk->view_count; i++)
-        if (walk->views[i].state != ALLOC_UNMAPPED)
-            bytes += walk->views[i].size;
+        bytes += walk->views[i].state != ALLOC_UNMAPPED ? walk->views[i].size : 0;
     return bytes;
 }
 
@@ -246,9 +245,8 @@ static int adopt_region(struct walk *walk, const struct region *region)
     const struct replay_adopter *adopter = walk->adopter;
     size_t first = walk->next;
     int err = tile(walk, region);
-    bool holds = walk->next > first;
     uint64_t memory = memory_of(walk);
-    if (err < 0 || (!holds && !adopter->empties))
+    if (err < 0)
         return err;
     const struct alloc_segment_view view = {
         .address = region->address,
@@ -270,6 +268,18 @@ static int adopt_region(struct walk *walk, const struct region *region)
 }
 
 /* ---- the rest ---- */
+
+/* With so little memory that it would not have fitted, nothing was cached before the record. */
+static int empty_if_full(const struct replay_adopter *adopter)
+{
+    struct replay_device *device = adopter->device;
+    if (device->held <= device->memory)
+        return 0;
+    int err = alloc_empty_cache(adopter->alloc);
+    alloc_reset_peaks(adopter->alloc);
+    device->peak = device->held;
+    return err;
+}
 
 static int ask_anew(struct walk *walk, uint32_t number, struct alloc_refusal *refusal)
 {
@@ -299,6 +309,8 @@ int replay_adopt(const struct replay_adopter *adopter, struct alloc_refusal *ref
     }
     while (err >= 0 && walk.next < walk.block_count)
         leave(&walk, walk.blocks[walk.next++]);
+    if (err >= 0)
+        err = empty_if_full(adopter);
     for (size_t i = 0; i < walk.left_count && err >= 0; i++)
         err = ask_anew(&walk, walk.left[i], refusal);
     mem_free(walk.regions);

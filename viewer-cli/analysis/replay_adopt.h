@@ -11,7 +11,6 @@ struct replay_adopter {
     struct replay_device *device;
     struct alloc *alloc;
     uint64_t *addresses; /* of living blocks, filled */
-    bool empties;        /* cached segments without a block, too */
     bool anew;           /* every block is asked for again */
 };
 
