@@ -33,7 +33,10 @@ extern "C" {
 #define TIDEMARK_NULL ((void *)0)
 #endif
 
-#define TIDEMARK_API_VERSION 1u
+/* 2 added what an allocator with streams and expandable segments has to say, and settings. A
+ * program runs with a libtidemark.so of either version: what an older one does not know is not
+ * reported. */
+#define TIDEMARK_API_VERSION 2u
 
 typedef uint32_t tidemark_heap_t; /* 0 = none: calls with it are ignored */
 typedef uint32_t tidemark_site_t; /* 0 = not known */
@@ -96,7 +99,117 @@ struct tidemark_api {
     void (*tag)(tidemark_heap_t heap, const void *address, uint64_t bytes, int category,
                 const char *name);
     void (*oom)(tidemark_heap_t heap, uint64_t asked, tidemark_site_t site);
+    /* from version 2 */
+    void (*block_free_waits)(tidemark_heap_t heap, const void *address);
+    void (*block_idle)(tidemark_heap_t heap, const void *address);
+    void (*segment_map)(tidemark_heap_t heap, const void *address, uint64_t bytes);
+    void (*segment_unmap)(tidemark_heap_t heap, const void *address, uint64_t bytes);
+    void (*setting)(tidemark_heap_t heap, const char *key, const char *value);
 };
+
+/* ---- the caching allocator ----
+ *
+ * PyTorch's policy, address for address, for programs that have no allocator of their own: on a
+ * CUDA device, or on a virtual one, whose addresses have no memory behind them. It is in
+ * libtidemark_alloc.so (-ltidemark_alloc), needs no CUDA toolkit, and reports to a recording all
+ * that it does: blocks with the size that was asked for, segments, frees that wait, refusals.
+ * The addresses are the same whether somebody records or not.
+ *
+ *     struct tidemark_allocator_desc desc = {sizeof desc, TIDEMARK_DEVICE_CUDA};
+ *     struct tidemark_allocator *allocator;
+ *     if (tidemark_allocator_new(&allocator, &desc) == TIDEMARK_OK) {
+ *         p = tidemark_malloc(allocator, bytes, stream);
+ *         ...
+ *         tidemark_allocator_free(allocator, p);
+ *         tidemark_allocator_delete(allocator);
+ *     }
+ *
+ * Safe from any thread, but not from a signal handler.
+ */
+
+struct tidemark_allocator;
+
+enum tidemark_result {
+    TIDEMARK_OK = 0,
+    TIDEMARK_NO_MEMORY = 1, /* of the device: refused after all that is cached was given back */
+    TIDEMARK_NOT_FOUND = 2, /* not the address of a living block */
+    TIDEMARK_BAD_ARGUMENT = 3,
+    TIDEMARK_NO_DEVICE = 4, /* no driver, or no such device */
+    TIDEMARK_FAILED = 5     /* the driver reports a trouble, or the host is out of memory */
+};
+
+struct tidemark_allocator_desc {
+    uint32_t size;
+    int32_t device_kind;  /* TIDEMARK_DEVICE_CUDA or TIDEMARK_DEVICE_VIRTUAL */
+    int32_t device_index; /* cuda:0 is 0 */
+    uint32_t why_size;
+    uint64_t capacity;  /* of a virtual device, bytes; 0 = as many as are asked for */
+    uint64_t limit;     /* bytes that it may take from the device; 0 = no limit */
+    const char *config; /* as PYTORCH_CUDA_ALLOC_CONF has it; NULL = the defaults */
+    const char *name;   /* of its heaps in a recording; NULL = "tidemark" */
+    char *why;          /* gets a sentence if the result is not TIDEMARK_OK; or NULL */
+};
+
+/* Why a request was refused. */
+struct tidemark_refusal {
+    uint32_t size;
+    uint32_t unused;
+    uint64_t requested;    /* as asked */
+    uint64_t rounded;      /* as a block */
+    uint64_t segment_size; /* what the device was asked for */
+    uint64_t allocated, reserved;
+    uint64_t largest_free; /* the largest cached block that the stream might have had */
+    uint64_t device_free;
+    uint64_t limit; /* 0 = none */
+};
+
+struct tidemark_request {
+    uint32_t size;
+    tidemark_site_t site;             /* 0 = not known */
+    uint64_t bytes;                   /* 0 gives the address NULL and changes nothing */
+    uint64_t stream;                  /* on CUDA the CUstream, as a number */
+    struct tidemark_refusal *refusal; /* filled with TIDEMARK_NO_MEMORY; or NULL */
+};
+
+struct tidemark_stat {
+    uint64_t current, peak;
+    uint64_t increased, decreased; /* the sum of all steps up, and of all steps down */
+};
+
+/* As PyTorch defines them (docs/allocator.md): of both its pools together. */
+struct tidemark_allocator_stats {
+    uint32_t size;
+    uint32_t unused;
+    struct tidemark_stat requested_bytes, allocated_bytes, active_bytes, reserved_bytes,
+        inactive_split_bytes;
+    struct tidemark_stat allocations, active_blocks, segments, inactive_splits;
+    uint64_t retries; /* requests for which the whole cache was given back */
+    uint64_t refusals;
+    uint64_t device_allocs, device_frees;
+};
+
+int tidemark_allocator_new(struct tidemark_allocator **out,
+                           const struct tidemark_allocator_desc *desc);
+/* Blocks that still live are given back first. NULL does nothing. */
+void tidemark_allocator_delete(struct tidemark_allocator *allocator);
+int tidemark_allocator_malloc(struct tidemark_allocator *allocator,
+                              const struct tidemark_request *request, void **address);
+int tidemark_allocator_free(struct tidemark_allocator *allocator, void *address);
+/* The other stream uses the block from now on: what was asked of it must be done before the block
+ * can be handed out again. */
+int tidemark_allocator_record_stream(struct tidemark_allocator *allocator, void *address,
+                                     uint64_t stream);
+int tidemark_allocator_empty_cache(struct tidemark_allocator *allocator);
+int tidemark_allocator_set_limit(struct tidemark_allocator *allocator, uint64_t bytes);
+int tidemark_allocator_configure(struct tidemark_allocator *allocator, const char *config);
+/* The bytes of a living block, 0 for any other address. */
+uint64_t tidemark_allocator_block_size(struct tidemark_allocator *allocator, const void *address);
+int tidemark_allocator_get_stats(struct tidemark_allocator *allocator,
+                                 struct tidemark_allocator_stats *stats);
+void tidemark_allocator_reset_peaks(struct tidemark_allocator *allocator);
+/* The heap of a stream's blocks in the recording: for tags. */
+tidemark_heap_t tidemark_allocator_heap(struct tidemark_allocator *allocator, uint64_t stream);
+const char *tidemark_result_text(int result); /* never NULL */
 
 #ifdef TIDEMARK_NO_CLIENT /* the library itself: the types, and what it exports */
 
@@ -142,9 +255,12 @@ __attribute__((noinline, cold, constructor)) static void tidemark_connect_(void)
     if (!attach.function && tidemark_dlsym_ && tidemark_getenv_ &&
         tidemark_getenv_("TIDEMARK_SOCKET"))
         attach.object = tidemark_dlsym_(TIDEMARK_NULL, "tidemark_attach");
-    if (attach.function)
+    if (attach.function) {
         api = attach.function(TIDEMARK_API_VERSION);
-    if (!api || api->size < sizeof(struct tidemark_api))
+        if (!api)
+            api = attach.function(1);
+    }
+    if (!api || api->size < offsetof(struct tidemark_api, block_free_waits))
         return;
     __atomic_store_n(&tidemark_client_.api, api, __ATOMIC_RELAXED);
     __atomic_store_n(&tidemark_client_.state, 1, __ATOMIC_RELEASE);
@@ -161,6 +277,13 @@ static inline const struct tidemark_api *tidemark_api_(void)
             return TIDEMARK_NULL;
     }
     return __atomic_load_n(&tidemark_client_.api, __ATOMIC_RELAXED);
+}
+
+/* For what came with version 2: 0 with an older library, too. */
+static inline const struct tidemark_api *tidemark_api_2_(void)
+{
+    const struct tidemark_api *api = tidemark_api_();
+    return api && api->size >= sizeof(struct tidemark_api) ? api : TIDEMARK_NULL;
 }
 
 /* ---- the calls ---- */
@@ -249,6 +372,25 @@ static inline void tidemark_free(tidemark_heap_t heap, const void *address)
         api->block_free(heap, address);
 }
 
+/* Given back while another stream still uses it: the block stays active, and tidemark_idle must
+ * follow once the allocator may hand it out again. A block whose free does not wait needs neither.
+ * An older library is told of a plain free. */
+static inline void tidemark_free_waits(tidemark_heap_t heap, const void *address)
+{
+    const struct tidemark_api *api = tidemark_api_2_();
+    if (api)
+        api->block_free_waits(heap, address);
+    else
+        tidemark_free(heap, address);
+}
+
+static inline void tidemark_idle(tidemark_heap_t heap, const void *address)
+{
+    const struct tidemark_api *api = tidemark_api_2_();
+    if (api)
+        api->block_idle(heap, address);
+}
+
 /* Memory that your allocator took from the device, to hand out as blocks: makes `reserved` known.
  */
 static inline void tidemark_segment_alloc(tidemark_heap_t heap, const void *address, uint64_t bytes)
@@ -263,6 +405,32 @@ static inline void tidemark_segment_free(tidemark_heap_t heap, const void *addre
     const struct tidemark_api *api = tidemark_api_();
     if (api)
         api->segment_free(heap, address);
+}
+
+/* Pages mapped into a range of addresses that was reserved for them, or taken out of it. What was
+ * mapped in pieces may go in others. */
+static inline void tidemark_segment_map(tidemark_heap_t heap, const void *address, uint64_t bytes)
+{
+    const struct tidemark_api *api = tidemark_api_2_();
+    if (api)
+        api->segment_map(heap, address, bytes);
+}
+
+static inline void tidemark_segment_unmap(tidemark_heap_t heap, const void *address, uint64_t bytes)
+{
+    const struct tidemark_api *api = tidemark_api_2_();
+    if (api)
+        api->segment_unmap(heap, address, bytes);
+}
+
+/* A setting that reports may need, of the device of `heap` or, with 0, of the whole process. Keys
+ * that they know: allocator (whose policy it is), alloc_conf (as PYTORCH_CUDA_ALLOC_CONF has it),
+ * limit (bytes that may be taken from the device). Said again, the last one holds. */
+static inline void tidemark_setting(tidemark_heap_t heap, const char *key, const char *value)
+{
+    const struct tidemark_api *api = tidemark_api_2_();
+    if (api)
+        api->setting(heap, key, value);
 }
 
 /* Phases nest. "zero_grad", "forward", "loss", "backward", "optimizer" and "eval" are known by
@@ -321,6 +489,24 @@ static inline void tidemark_oom(tidemark_heap_t heap, uint64_t asked, tidemark_s
     if (api)
         api->oom(heap, asked, site);
 }
+
+static inline void *tidemark_malloc_at(struct tidemark_allocator *allocator, uint64_t bytes,
+                                       uint64_t stream, tidemark_site_t site)
+{
+    struct tidemark_request request;
+    void *address = TIDEMARK_NULL;
+    request.size = (uint32_t)sizeof request;
+    request.site = site;
+    request.bytes = bytes;
+    request.stream = stream;
+    request.refusal = (struct tidemark_refusal *)TIDEMARK_NULL;
+    return tidemark_allocator_malloc(allocator, &request, &address) == TIDEMARK_OK ? address
+                                                                                   : TIDEMARK_NULL;
+}
+
+/* A block from the caching allocator, and this very line as its site; NULL if it was refused. */
+#define tidemark_malloc(allocator, bytes, stream)                                                  \
+    tidemark_malloc_at((allocator), (bytes), (stream), TIDEMARK_SITE_ONCE())
 
 #endif /* TIDEMARK_NO_CLIENT */
 

@@ -4,6 +4,8 @@
 #define TIDEMARK_NO_CLIENT
 #include "tidemark.h"
 
+#include <string.h>
+
 #include "guest.h"
 #include "intern.h"
 
@@ -48,19 +50,26 @@ static void block_alloc(const struct tidemark_block *block)
     guest_emit(&event);
 }
 
-/* Events that are a kind, a heap, an address and a size. */
-static void emit_range(enum event_kind kind, tidemark_heap_t heap, const void *address,
-                       uint64_t bytes)
+/* Events that are a kind, flags, a heap, an address and a size. */
+static void emit_flagged(enum event_kind kind, enum event_flag flags, tidemark_heap_t heap,
+                         const void *address, uint64_t bytes)
 {
     if (!heap || !guest_live())
         return;
     struct event event = {
         .kind = (uint8_t)kind,
+        .flags = (uint8_t)flags,
         .heap = heap & EVENT_MAX_HEAP,
         .addr = address_of(address),
         .size = bytes,
     };
     guest_emit(&event);
+}
+
+static void emit_range(enum event_kind kind, tidemark_heap_t heap, const void *address,
+                       uint64_t bytes)
+{
+    emit_flagged(kind, 0, heap, address, bytes);
 }
 
 static void block_free(tidemark_heap_t heap, const void *address)
@@ -137,6 +146,45 @@ static void oom(tidemark_heap_t heap, uint64_t asked, tidemark_site_t at)
     guest_emit(&event);
 }
 
+static void block_free_waits(tidemark_heap_t heap, const void *address)
+{
+    emit_flagged(EVENT_BLOCK_FREE, EVENT_F_WAITS, heap, address, 0);
+}
+
+static void block_idle(tidemark_heap_t heap, const void *address)
+{
+    emit_range(EVENT_BLOCK_IDLE, heap, address, 0);
+}
+
+static void segment_map(tidemark_heap_t heap, const void *address, uint64_t bytes)
+{
+    emit_flagged(EVENT_SEGMENT_ALLOC, EVENT_F_MAP, heap, address, bytes);
+}
+
+static void segment_unmap(tidemark_heap_t heap, const void *address, uint64_t bytes)
+{
+    emit_flagged(EVENT_SEGMENT_FREE, EVENT_F_MAP, heap, address, bytes);
+}
+
+/* One string "key=value"; a value that is too long is cut. */
+static void setting(tidemark_heap_t heap, const char *key, const char *value)
+{
+    char text[1024];
+    if (!key || !value || !guest_live())
+        return;
+    size_t key_bytes = strnlen(key, sizeof text / 2);
+    size_t value_bytes = strnlen(value, sizeof text - key_bytes - 2);
+    memcpy(text, key, key_bytes);
+    text[key_bytes] = '=';
+    memcpy(text + key_bytes + 1, value, value_bytes);
+    text[key_bytes + 1 + value_bytes] = '\0';
+    struct event event = {.kind = EVENT_MARK,
+                          .flags = EVENT_F_SETTING,
+                          .heap = heap & EVENT_MAX_HEAP,
+                          .name = intern_string(text)};
+    guest_emit(&event);
+}
+
 static const struct tidemark_api api = {
     .size = sizeof api,
     .version = TIDEMARK_API_VERSION,
@@ -153,9 +201,15 @@ static const struct tidemark_api api = {
     .mark = mark,
     .tag = tag,
     .oom = oom,
+    .block_free_waits = block_free_waits,
+    .block_idle = block_idle,
+    .segment_map = segment_map,
+    .segment_unmap = segment_unmap,
+    .setting = setting,
 };
 
 __attribute__((visibility("default"))) const struct tidemark_api *tidemark_attach(uint32_t version)
 {
-    return version == TIDEMARK_API_VERSION && guest_init(0, NULL) ? &api : NULL;
+    /* A program of version 1 reads the beginning of the table, which is the same. */
+    return version >= 1 && version <= TIDEMARK_API_VERSION && guest_init(0, NULL) ? &api : NULL;
 }

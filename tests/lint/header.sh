@@ -24,6 +24,11 @@ int main(void)
     tidemark_tag(heap, memory, 64, TIDEMARK_PARAMETER, "weight");
     tidemark_free(heap, memory);
     tidemark_segment_free(heap, memory);
+    tidemark_free_waits(heap, memory);
+    tidemark_idle(heap, memory);
+    tidemark_segment_map(heap, memory, 64);
+    tidemark_segment_unmap(heap, memory, 64);
+    tidemark_setting(heap, "allocator", "mine");
     tidemark_mark("mark", -1);
     tidemark_oom(heap, 64, TIDEMARK_SITE());
     tidemark_step_end();

@@ -73,6 +73,70 @@ TEST(blocks_and_segments_say_what_they_are)
     CHECK_INT(out[4].size, 1ll << 40);
 }
 
+TEST(what_an_allocator_with_streams_says)
+{
+    struct own_recorder own = begin_recording(6, 1 << 16);
+    struct tidemark_heap_desc desc = cpu_heap();
+    tidemark_heap_t heap = own.api->heap_open(&desc);
+    own.api->block_free_waits(heap, (void *)0x1000);
+    own.api->block_idle(heap, (void *)0x1000);
+    own.api->segment_map(heap, (void *)0x200000, 2 << 20);
+    own.api->segment_unmap(heap, (void *)0x200000, 2 << 20);
+    own.api->setting(heap, "limit", "1048576");
+    own.api->setting(0, "allocator", "mine");
+    struct event out[8];
+    REQUIRE(drain(&own, out, 8) == 6);
+    static const struct {
+        int kind, flags;
+        int64_t address, size;
+    } want[] = {{EVENT_BLOCK_FREE, EVENT_F_WAITS, 0x1000, 0},
+                {EVENT_BLOCK_IDLE, 0, 0x1000, 0},
+                {EVENT_SEGMENT_ALLOC, EVENT_F_MAP, 0x200000, 2 << 20},
+                {EVENT_SEGMENT_FREE, EVENT_F_MAP, 0x200000, 2 << 20},
+                {EVENT_MARK, EVENT_F_SETTING, 0, 0}};
+    for (int i = 0; i < 5; i++) {
+        CHECK_INT(out[i].kind, want[i].kind);
+        CHECK_INT(out[i].flags, want[i].flags);
+        CHECK_INT(out[i].addr, want[i].address);
+        CHECK_INT(out[i].size, want[i].size);
+        CHECK_INT(out[i].heap, heap);
+    }
+    CHECK_STR(string_of(own.ring, out[4].name), "limit=1048576");
+    CHECK_INT(out[5].heap, 0);
+    CHECK_STR(string_of(own.ring, out[5].name), "allocator=mine");
+}
+
+TEST(a_long_setting_is_cut)
+{
+    struct own_recorder own = begin_recording(6, 1 << 16);
+    static char text[5000];
+    memset(text, 'x', sizeof text - 1);
+    own.api->setting(0, text, text);
+    own.api->setting(0, "key", text);
+    own.api->setting(0, NULL, text);
+    own.api->setting(0, "key", NULL);
+    struct event out[8];
+    REQUIRE(drain(&own, out, 8) == 2);
+    const char *first = string_of(own.ring, out[0].name);
+    CHECK_INT(strlen(first), 1023);
+    CHECK_INT(strcspn(first, "="), 512);
+    CHECK_INT(strlen(string_of(own.ring, out[1].name)), 1023);
+    CHECK(strncmp(string_of(own.ring, out[1].name), "key=xxx", 7) == 0);
+}
+
+/* Programs that were compiled with the first version of the header go on. */
+TEST(the_first_version_is_served)
+{
+    struct own_recorder own = begin_recording(6, 1 << 16);
+    const struct tidemark_api *first = tidemark_attach(1);
+    REQUIRE(first != NULL);
+    CHECK(first->size >= offsetof(struct tidemark_api, block_free_waits));
+    first->mark("m", 1);
+    struct event out[8];
+    CHECK_INT(drain(&own, out, 8), 1);
+    CHECK(tidemark_attach(0) == NULL);
+}
+
 TEST(phases_steps_marks_and_tags_carry_names)
 {
     struct own_recorder own = begin_recording(6, 1 << 16);
@@ -222,6 +286,8 @@ TEST(a_signal_handler_may_define_names)
 }
 
 TEST_MAIN(TEST_CASE(a_heap_is_defined_once), TEST_CASE(blocks_and_segments_say_what_they_are),
+          TEST_CASE(what_an_allocator_with_streams_says), TEST_CASE(a_long_setting_is_cut),
+          TEST_CASE(the_first_version_is_served),
           TEST_CASE(phases_steps_marks_and_tags_carry_names), TEST_CASE(nonsense_is_ignored),
           TEST_CASE(errno_is_left_alone), TEST_CASE(a_closed_ring_turns_the_guest_off),
           TEST_CASE(a_signal_handler_may_report), TEST_CASE(a_signal_handler_may_define_names))

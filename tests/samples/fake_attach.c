@@ -11,6 +11,7 @@ struct fake_counts fake_counts;
 const struct tidemark_api *tidemark_attach(uint32_t version);
 
 static struct map blocks;   /* address -> bytes */
+static struct map waiting;  /* address -> bytes */
 static struct map segments; /* address -> bytes */
 static FILE *output;
 static int64_t step = -1;
@@ -92,6 +93,45 @@ static void segment_free(tidemark_heap_t heap, const void *address)
         fake_counts.reserved -= bytes;
 }
 
+/* A free that waits, then idle: the block is active in between. */
+static void block_free_waits(tidemark_heap_t heap, const void *address)
+{
+    uint64_t bytes = map_get(&blocks, key_of(address));
+    fake_counts.waits++;
+    block_free(heap, address);
+    fake_counts.frees--;
+    if (bytes == MAP_NONE || !map_put(&waiting, key_of(address), bytes, NULL))
+        fake_counts.errors++;
+}
+
+static void block_idle(tidemark_heap_t heap, const void *address)
+{
+    fake_counts.idles++;
+    fake_counts.errors += heap == 0 || map_remove(&waiting, key_of(address)) == MAP_NONE;
+}
+
+static void segment_map(tidemark_heap_t heap, const void *address, uint64_t bytes)
+{
+    fake_counts.maps++;
+    fake_counts.errors += heap == 0 || !address || !bytes;
+    fake_counts.reserved += bytes;
+    highest(&fake_counts.max_reserved, fake_counts.reserved);
+}
+
+static void segment_unmap(tidemark_heap_t heap, const void *address, uint64_t bytes)
+{
+    fake_counts.unmaps++;
+    fake_counts.errors += heap == 0 || !address || bytes > fake_counts.reserved;
+    fake_counts.reserved -= bytes;
+}
+
+static void setting(tidemark_heap_t heap, const char *key, const char *value)
+{
+    fake_counts.settings++;
+    fake_counts.setting_heap = heap;
+    snprintf(fake_counts.setting, sizeof fake_counts.setting, "%s=%s", key, value);
+}
+
 static void phase_begin(const char *name)
 {
     fake_counts.phase_begins++;
@@ -151,7 +191,7 @@ static void oom(tidemark_heap_t heap, uint64_t asked, tidemark_site_t where)
     fake_counts.errors += heap == 0;
 }
 
-static const struct tidemark_api api = {
+static struct tidemark_api api = {
     .size = sizeof api,
     .version = TIDEMARK_API_VERSION,
     .heap_open = heap_open,
@@ -167,6 +207,11 @@ static const struct tidemark_api api = {
     .mark = mark,
     .tag = tag,
     .oom = oom,
+    .block_free_waits = block_free_waits,
+    .block_idle = block_idle,
+    .segment_map = segment_map,
+    .segment_unmap = segment_unmap,
+    .setting = setting,
 };
 
 const struct tidemark_api *tidemark_attach(uint32_t version)
@@ -176,7 +221,17 @@ const struct tidemark_api *tidemark_attach(uint32_t version)
     fake_counts.version = version;
     if (path)
         output = fopen(path, "w");
-    return getenv("FAKE_REFUSE") ? NULL : &api;
+    if (getenv("FAKE_REFUSE"))
+        return NULL;
+    /* A library of the first version: it knows no other, and its table ends before. */
+    if (getenv("FAKE_FIRST")) {
+        const size_t known = offsetof(struct tidemark_api, block_free_waits);
+        memset((char *)&api + known, 0, sizeof api - known);
+        api.size = (uint32_t)known;
+        api.version = 1;
+        return version == 1 ? &api : NULL;
+    }
+    return &api;
 }
 
 __attribute__((destructor)) static void finish(void)
@@ -186,5 +241,6 @@ __attribute__((destructor)) static void finish(void)
         fclose(output);
     }
     map_clear(&blocks);
+    map_clear(&waiting);
     map_clear(&segments);
 }

@@ -14,12 +14,14 @@ struct fake_counts {
     unsigned attached; /* the header looks once for each program */
     unsigned heaps, sites, allocs, frees, segment_allocs, segment_frees;
     unsigned phase_begins, phase_ends, step_begins, step_ends, marks, tags, ooms;
+    unsigned waits, idles, maps, unmaps, settings;
     unsigned errors; /* calls that contradict each other */
     uint64_t allocated, max_allocated, requested, reserved, max_reserved;
     uint32_t version;
     struct tidemark_block block; /* what the last call said */
     struct tidemark_heap_desc heap;
-    char text[64];
+    char text[64], setting[128];
+    tidemark_heap_t setting_heap;
     uint64_t number;
     int64_t value;
     int category;

@@ -21,6 +21,12 @@ struct call_results calls_from_cxx(void)
     tidemark_step_end();
     tidemark_free(heap, memory);
     tidemark_segment_free(heap, memory);
+    tidemark_segment_map(heap, memory, 64);
+    tidemark_alloc_at(heap, memory, 64, results.site);
+    tidemark_free_waits(heap, memory);
+    tidemark_idle(heap, memory);
+    tidemark_segment_unmap(heap, memory, 64);
+    tidemark_setting(heap, "limit", "64");
     return results;
 }
 
