@@ -105,6 +105,7 @@ struct tidemark_api {
     void (*segment_map)(tidemark_heap_t heap, const void *address, uint64_t bytes);
     void (*segment_unmap)(tidemark_heap_t heap, const void *address, uint64_t bytes);
     void (*setting)(tidemark_heap_t heap, const char *key, const char *value);
+    tidemark_site_t (*python_site)(void);
 };
 
 /* ---- the caching allocator ----
@@ -143,7 +144,7 @@ struct tidemark_allocator_desc {
     int32_t device_kind;  /* TIDEMARK_DEVICE_CUDA or TIDEMARK_DEVICE_VIRTUAL */
     int32_t device_index; /* cuda:0 is 0 */
     uint32_t why_size;
-    uint64_t capacity;  /* of a virtual device, bytes; 0 = as many as are asked for */
+    uint64_t capacity;  /* of a virtual device, bytes; 0 = as many as are asked for (64 TiB) */
     uint64_t limit;     /* bytes that it may take from the device; 0 = no limit */
     const char *config; /* as PYTORCH_CUDA_ALLOC_CONF has it; NULL = the defaults */
     const char *name;   /* of its heaps in a recording; NULL = "tidemark" */
@@ -321,6 +322,14 @@ static inline tidemark_site_t tidemark_site(const char *function, const char *fi
 {
     const struct tidemark_api *api = tidemark_api_();
     return api ? api->site(function, file, line) : 0;
+}
+
+/* The Python stack of the calling thread as a site, of a thread without Python its name; 0 where
+ * stacks cannot be read. The first call may take the dynamic linker's lock. */
+static inline tidemark_site_t tidemark_python_site(void)
+{
+    const struct tidemark_api *api = tidemark_api_2_();
+    return api ? api->python_site() : 0;
 }
 
 /* This very line. */

@@ -8,6 +8,7 @@
 
 #include "guest.h"
 #include "intern.h"
+#include "torch_hook.h"
 
 static tidemark_heap_t heap_open(const struct tidemark_heap_desc *desc)
 {
@@ -185,6 +186,11 @@ static void setting(tidemark_heap_t heap, const char *key, const char *value)
     guest_emit(&event);
 }
 
+static tidemark_site_t python_site(void)
+{
+    return guest_live() ? torch_hook_site() : 0;
+}
+
 static const struct tidemark_api api = {
     .size = sizeof api,
     .version = TIDEMARK_API_VERSION,
@@ -206,6 +212,7 @@ static const struct tidemark_api api = {
     .segment_map = segment_map,
     .segment_unmap = segment_unmap,
     .setting = setting,
+    .python_site = python_site,
 };
 
 __attribute__((visibility("default"))) const struct tidemark_api *tidemark_attach(uint32_t version)

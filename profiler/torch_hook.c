@@ -63,7 +63,7 @@ static bool recording(void)
     return guest.page && guest_live();
 }
 
-static uint32_t site_now(void)
+uint32_t torch_hook_site(void)
 {
     return stacks_on ? torch_site() : 0;
 }
@@ -150,7 +150,7 @@ static void emit_alloc(const struct report *report, uint32_t flags)
         .kind = EVENT_BLOCK_ALLOC,
         .flags = flags & 0xff,
         .heap = heap_of(&heap_of_alloc, report->device, stream_of(report->device)) & EVENT_MAX_HEAP,
-        .site = site_now(),
+        .site = torch_hook_site(),
         .addr = (uint64_t)(uintptr_t)report->ptr,
         .size = (uint64_t)report->size,
         .a = report->allocated,
@@ -200,7 +200,7 @@ static void take_oom(const struct report *report)
         .kind = EVENT_OOM,
         .flags = totals ? EVENT_F_TOTALS : 0,
         .heap = heap_of(&heap_of_alloc, report->device, stream_of(report->device)) & EVENT_MAX_HEAP,
-        .site = site_now(),
+        .site = torch_hook_site(),
         .size = (uint64_t)report->size,
         .a = totals ? report->allocated : 0,
         .b = totals ? report->reserved : 0,

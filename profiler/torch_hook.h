@@ -56,6 +56,10 @@ uintptr_t torch_hook_original(enum torch_original which);
 
 /* False: the user does not want stacks. */
 bool torch_hook_has_stacks(void);
+
+/* torch_site() of the calling thread; 0 if the user does not want stacks. */
+uint32_t torch_hook_site(void);
+
 /* Says why blocks have no Python stacks, if so: they may be turned off at any time. */
 void torch_hook_note_stacks(void);
 

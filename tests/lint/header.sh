@@ -29,6 +29,7 @@ int main(void)
     tidemark_segment_map(heap, memory, 64);
     tidemark_segment_unmap(heap, memory, 64);
     tidemark_setting(heap, "allocator", "mine");
+    tidemark_alloc_at(heap, memory, 64, tidemark_python_site());
     tidemark_mark("mark", -1);
     tidemark_oom(heap, 64, TIDEMARK_SITE());
     tidemark_step_end();

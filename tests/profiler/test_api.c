@@ -124,6 +124,20 @@ TEST(a_long_setting_is_cut)
     CHECK(strncmp(string_of(own.ring, out[1].name), "key=xxx", 7) == 0);
 }
 
+/* Of a thread without Python it is the thread's name, and that is the same every time. */
+TEST(the_python_stack_is_a_site)
+{
+    struct own_recorder own = begin_recording(6, 1 << 16);
+    tidemark_site_t here = own.api->python_site();
+    CHECK(here != 0);
+    CHECK_INT(own.api->python_site(), here);
+    CHECK(own.api->site(NULL, NULL, 0) != here); /* a place without a name is another one */
+    uint32_t frames[8];
+    size_t bytes = 0;
+    CHECK_INT(definition(own.ring, here, frames, sizeof frames, &bytes), ARENA_SITE);
+    CHECK_INT(bytes, sizeof *frames);
+}
+
 /* Programs that were compiled with the first version of the header go on. */
 TEST(the_first_version_is_served)
 {
@@ -287,7 +301,7 @@ TEST(a_signal_handler_may_define_names)
 
 TEST_MAIN(TEST_CASE(a_heap_is_defined_once), TEST_CASE(blocks_and_segments_say_what_they_are),
           TEST_CASE(what_an_allocator_with_streams_says), TEST_CASE(a_long_setting_is_cut),
-          TEST_CASE(the_first_version_is_served),
+          TEST_CASE(the_python_stack_is_a_site), TEST_CASE(the_first_version_is_served),
           TEST_CASE(phases_steps_marks_and_tags_carry_names), TEST_CASE(nonsense_is_ignored),
           TEST_CASE(errno_is_left_alone), TEST_CASE(a_closed_ring_turns_the_guest_off),
           TEST_CASE(a_signal_handler_may_report), TEST_CASE(a_signal_handler_may_define_names))

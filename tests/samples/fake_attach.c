@@ -191,6 +191,12 @@ static void oom(tidemark_heap_t heap, uint64_t asked, tidemark_site_t where)
     fake_counts.errors += heap == 0;
 }
 
+static tidemark_site_t python_site(void)
+{
+    fake_counts.python_sites++;
+    return 777;
+}
+
 static struct tidemark_api api = {
     .size = sizeof api,
     .version = TIDEMARK_API_VERSION,
@@ -212,6 +218,7 @@ static struct tidemark_api api = {
     .segment_map = segment_map,
     .segment_unmap = segment_unmap,
     .setting = setting,
+    .python_site = python_site,
 };
 
 const struct tidemark_api *tidemark_attach(uint32_t version)

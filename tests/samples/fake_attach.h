@@ -14,7 +14,7 @@ struct fake_counts {
     unsigned attached; /* the header looks once for each program */
     unsigned heaps, sites, allocs, frees, segment_allocs, segment_frees;
     unsigned phase_begins, phase_ends, step_begins, step_ends, marks, tags, ooms;
-    unsigned waits, idles, maps, unmaps, settings;
+    unsigned waits, idles, maps, unmaps, settings, python_sites;
     unsigned errors; /* calls that contradict each other */
     uint64_t allocated, max_allocated, requested, reserved, max_reserved;
     uint32_t version;

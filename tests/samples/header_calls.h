@@ -9,7 +9,7 @@ extern "C" {
 struct call_results {
     int recording;
     unsigned heap;
-    unsigned site;
+    unsigned site, python_site;
 };
 
 struct call_results calls_from_c99(void);

@@ -27,6 +27,7 @@ struct call_results calls_from_cxx(void)
     tidemark_idle(heap, memory);
     tidemark_segment_unmap(heap, memory, 64);
     tidemark_setting(heap, "limit", "64");
+    results.python_site = tidemark_python_site();
     return results;
 }
 

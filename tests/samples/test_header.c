@@ -17,7 +17,7 @@ static void check_calls(unsigned times)
         fake_counts.phase_ends,     fake_counts.step_begins,   fake_counts.step_ends,
         fake_counts.marks,          fake_counts.tags,          fake_counts.ooms,
         fake_counts.waits,          fake_counts.idles,         fake_counts.maps,
-        fake_counts.unmaps,         fake_counts.settings,
+        fake_counts.unmaps,         fake_counts.settings,      fake_counts.python_sites,
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         CHECK_INT(counts[i], times);
@@ -33,6 +33,7 @@ TEST(each_call_arrives_from_c)
     CHECK_INT(results.recording, 1);
     CHECK_INT(results.heap, 1);
     CHECK_INT(results.site, 1);
+    CHECK_INT(results.python_site, 777);
     check_calls(1);
     CHECK_INT(fake_counts.version, TIDEMARK_API_VERSION);
     CHECK_INT(fake_counts.heap.device_kind, TIDEMARK_DEVICE_OTHER);
@@ -89,6 +90,7 @@ TEST(an_older_library_is_told_what_it_knows)
     CHECK_INT(results.recording, 1);
     CHECK_INT(fake_counts.attached, 2);
     CHECK_INT(fake_counts.version, 1);
+    CHECK_INT(results.python_site, 0);
     CHECK_INT(fake_counts.allocs, 2);
     CHECK_INT(fake_counts.frees, 2);
     CHECK_INT(fake_counts.ooms, 1);
