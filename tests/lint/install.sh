@@ -10,13 +10,14 @@ failed=0
 "$cmake" --install "$build" --prefix "$work/opt" > "$work/log" 2>&1 ||
     { cat "$work/log"; exit 1; }
 helper=$(cd "$(dirname "$0")/../../profiler" && find python -name '*.py')
-for file in lib/tidemark/libtidemark.so include/tidemark.h share/doc/tidemark/README.md \
+for file in lib/tidemark/libtidemark.so lib/libtidemark_alloc.so include/tidemark.h share/doc/tidemark/README.md \
     share/doc/tidemark/LICENSE share/doc/tidemark/NEWS \
     $(echo "$helper" | sed 's,^,lib/tidemark/,'); do
     [ -f "$work/opt/$file" ] || { echo "not installed: $file"; failed=1; }
 done
 extra=$(cd "$work/opt" && find . -type f ! -path './share/doc/tidemark/*' ! -path './bin/tidemark' \
     ! -path './include/tidemark.h' ! -path './lib/tidemark/libtidemark.so' \
+    ! -path './lib/libtidemark_alloc.so' \
     ! -path './lib/tidemark/python/*')
 # Every page leads somewhere, and what the README names of the source is there to be read.
 sh "$(dirname "$0")/links.sh" "$work/opt/share/doc/tidemark" > "$work/log" 2>&1 ||
@@ -39,7 +40,8 @@ if [ -f "$build/viewer-cli/tidemark" ]; then
     mv "$work/opt" "$work/moved"
     "$work/moved/bin/tidemark" --version > "$work/log" 2>&1 ||
         { cat "$work/log"; failed=1; }
-    if readelf -d "$work/moved/bin/tidemark" "$work/moved/lib/tidemark/libtidemark.so" |
+    if readelf -d "$work/moved/bin/tidemark" "$work/moved/lib/tidemark/libtidemark.so" \
+        "$work/moved/lib/libtidemark_alloc.so" |
         grep -E 'RPATH|RUNPATH'; then
         echo "an installed file keeps a path of the build"
         failed=1
