@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda_device.h"
 #include "error.h"
 #include "mem.h"
 #include "virtual.h"
@@ -82,11 +83,20 @@ static int open_virtual(struct tidemark_allocator *self, const struct tidemark_a
     return err;
 }
 
+static int open_cuda(struct tidemark_allocator *self, const struct tidemark_allocator_desc *desc,
+                     char *why, size_t why_size)
+{
+    int err = cuda_device_new(&self->on_cuda, desc->device_index, NULL, why, why_size);
+    if (!err)
+        self->device = cuda_device_seam(self->on_cuda);
+    return err;
+}
+
 static int open_device(struct tidemark_allocator *self, const struct tidemark_allocator_desc *desc,
                        char *why, size_t why_size)
 {
-    int err =
-        desc->device_kind == TIDEMARK_DEVICE_VIRTUAL ? open_virtual(self, desc) : ERR_NOTFOUND;
+    int err = desc->device_kind == TIDEMARK_DEVICE_VIRTUAL ? open_virtual(self, desc)
+                                                           : open_cuda(self, desc, why, why_size);
     if (err && !*why)
         snprintf(why, why_size, "%s", base_err_text(err));
     return err;
@@ -95,6 +105,7 @@ static int open_device(struct tidemark_allocator *self, const struct tidemark_al
 static void close_device(struct tidemark_allocator *self)
 {
     virtual_delete(self->on_virtual);
+    cuda_device_delete(self->on_cuda);
 }
 
 static bool desc_is_right(const struct tidemark_allocator_desc *desc)

@@ -21,16 +21,28 @@
 
 enum { DEVICES = 128 }; /* PyTorch numbers them in a signed byte */
 
-/* A device's allocator, once it is made, stays. `tried`: there was a message why it cannot be. */
-static _Atomic(struct tidemark_allocator *) made[DEVICES];
-static bool tried[DEVICES];
+/*
+ * What PyTorch uses of a device. Invariants: what is there stays; `tried` is set with the first try
+ * to make it, which says what went wrong, and there is no second one. Under `making`.
+ *
+ * The seam of a device takes one call at a time, and the allocator's own lock sees to that for its
+ * own. Segments are not its business: they have a seam of their own to the same device, `segments`,
+ * which is used under `calling`.
+ */
+struct torch_device {
+    _Atomic(struct tidemark_allocator *) allocator;
+    _Atomic(struct tidemark_allocator *) segments;
+    bool allocator_tried, segments_tried;
+};
+static struct torch_device devices[DEVICES];
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t calling = PTHREAD_MUTEX_INITIALIZER;
 
 static struct tidemark_allocator *existing(int device)
 {
     if (device < 0 || device >= DEVICES)
         return NULL;
-    return atomic_load_explicit(&made[device], memory_order_acquire);
+    return atomic_load_explicit(&devices[device].allocator, memory_order_acquire);
 }
 
 /* ---- making them ---- */
@@ -66,20 +78,35 @@ static struct tidemark_allocator *make(int device)
     return allocator;
 }
 
-static struct tidemark_allocator *allocator_of(int device)
+static struct tidemark_allocator *made(_Atomic(struct tidemark_allocator *) *place, bool *tried,
+                                       int device)
 {
-    struct tidemark_allocator *allocator = existing(device);
-    if (allocator || device < 0 || device >= DEVICES)
+    struct tidemark_allocator *allocator = atomic_load_explicit(place, memory_order_acquire);
+    if (allocator)
         return allocator;
     pthread_mutex_lock(&making);
-    allocator = existing(device);
-    if (!allocator && !tried[device]) {
-        tried[device] = true;
+    allocator = atomic_load_explicit(place, memory_order_acquire);
+    if (!allocator && !*tried) {
+        *tried = true;
         allocator = make(device);
-        atomic_store_explicit(&made[device], allocator, memory_order_release);
+        atomic_store_explicit(place, allocator, memory_order_release);
     }
     pthread_mutex_unlock(&making);
     return allocator;
+}
+
+static struct tidemark_allocator *allocator_of(int device)
+{
+    if (device < 0 || device >= DEVICES)
+        return NULL;
+    return made(&devices[device].allocator, &devices[device].allocator_tried, device);
+}
+
+static struct tidemark_allocator *segments_of(int device)
+{
+    if (device < 0 || device >= DEVICES)
+        return NULL;
+    return made(&devices[device].segments, &devices[device].segments_tried, device);
 }
 
 /* ---- blocks ---- */
@@ -169,16 +196,26 @@ PUBLIC void tidemark_torch_reset(void)
     }
 }
 
+static int device_bytes(int device, uint64_t *total)
+{
+    struct tidemark_allocator *self = segments_of(device);
+    uint64_t unused;
+    if (!self)
+        return ERR_NOTFOUND;
+    pthread_mutex_lock(&calling);
+    int err = self->device->memory(self->device->self, &unused, total);
+    pthread_mutex_unlock(&calling);
+    return err;
+}
+
 PUBLIC void tidemark_torch_memory_fraction(double fraction, int device)
 {
     struct tidemark_allocator *self = allocator_of(device);
-    uint64_t unused = 0, total = 0;
-    if (!self || !(fraction >= 0))
-        return;
-    if (self->device->memory(self->device->self, &unused, &total))
+    uint64_t total = 0;
+    if (!self || !(fraction >= 0) || device_bytes(device, &total))
         return;
     uint64_t limit = fraction < 1 ? (uint64_t)((double)total * fraction) : 0;
-    /* 0 means no limit, and a fraction of 0 means nothing at all. */
+    /* A limit of 0 means that there is none, and a fraction of 0 that there is no memory. */
     tidemark_allocator_set_limit(self, limit || fraction >= 1 ? limit : 1);
 }
 
@@ -186,23 +223,28 @@ PUBLIC void tidemark_torch_memory_fraction(double fraction, int device)
 
 PUBLIC void *tidemark_torch_segment_malloc(size_t bytes, int device, void *stream)
 {
-    struct tidemark_allocator *self = allocator_of(device);
-    uint64_t address = 0;
+    struct tidemark_allocator *self = segments_of(device);
+    uint64_t address = 0, on = (uint64_t)(uintptr_t)stream;
     if (!self || !bytes)
         return NULL;
-    uint64_t on = (uint64_t)(uintptr_t)stream;
+    pthread_mutex_lock(&calling);
     int err = self->device->take(self->device->self, bytes, on, &address);
-    if (err)
-        return NULL; /* PyTorch goes down its own ladder */
-    report_segment_taken(&self->report, on, address, bytes);
-    return (void *)(uintptr_t)address;
+    if (!err)
+        report_segment_taken(&self->report, on, address, bytes);
+    pthread_mutex_unlock(&calling);
+    return err ? NULL : (void *)(uintptr_t)address; /* NULL: PyTorch goes down its own ladder */
 }
 
 PUBLIC void tidemark_torch_segment_free(void *address, size_t bytes, int device, void *stream)
 {
-    struct tidemark_allocator *self = existing(device);
+    struct tidemark_allocator *self = segments_of(device);
+    uint64_t at = (uint64_t)(uintptr_t)address;
     if (!self || !address)
         return;
-    report_segment_given(&self->report, (uint64_t)(uintptr_t)stream, (uint64_t)(uintptr_t)address);
-    self->device->give(self->device->self, (uint64_t)(uintptr_t)address, bytes);
+    pthread_mutex_lock(&calling);
+    report_segment_given(&self->report, (uint64_t)(uintptr_t)stream, at);
+    int err = self->device->give(self->device->self, at, bytes);
+    pthread_mutex_unlock(&calling);
+    if (err)
+        log_say(LOG_ERROR, "cuda:%d: giving back %p: %s", device, address, base_err_text(err));
 }

@@ -8,14 +8,6 @@
 #include "mem.h"
 #include "tidemark.h"
 
-/* tidemark.h asks for dlsym where its weak symbols were left out: by the name that every glibc has
- * since its beginning. */
-#if defined(__x86_64__)
-__asm__(".symver dlsym, dlsym@GLIBC_2.2.5");
-#elif defined(__aarch64__)
-__asm__(".symver dlsym, dlsym@GLIBC_2.17");
-#endif
-
 /* The observer is called by the thread that makes the request. */
 static _Thread_local tidemark_site_t site_now;
 
