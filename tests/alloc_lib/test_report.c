@@ -205,6 +205,7 @@ TEST(watching_changes_no_address)
     CHECK(report_is_valid(&watched->report));
     CHECK(fake_counts.allocs == 4000);
     tidemark_allocator_delete(watched);
+    tidemark_allocator_delete(alone);
     CHECK_INT(fake_counts.errors, 0);
 }
 
