@@ -238,9 +238,11 @@ PUBLIC int tidemark_allocator_malloc(struct tidemark_allocator *self,
     if (!self || !request || request->size < sizeof *request || !address)
         return TIDEMARK_BAD_ARGUMENT;
     *address = NULL;
-    report_site(request->site);
+    if (request->site)
+        report_site(request->site);
     int err = alloc_malloc(self->alloc, request->bytes, request->stream, &found, &refusal);
-    report_site(0);
+    if (request->site)
+        report_site(0);
     if (err == ERR_NOMEM && request->refusal)
         fill_refusal(request->refusal, &refusal);
     if (!err)

@@ -12,26 +12,30 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "cuda_device.h"
 #include "error.h"
 #include "human.h"
 #include "log.h"
+#include "mem.h"
 #include "wrap.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
 enum { DEVICES = 128 }; /* PyTorch numbers them in a signed byte */
 
-/*
- * What PyTorch uses of a device. Invariants: what is there stays; `tried` is set with the first try
- * to make it, which says what went wrong, and there is no second one. Under `making`.
- *
- * The seam of a device takes one call at a time, and the allocator's own lock sees to that for its
- * own. Segments are not its business: they have a seam of their own to the same device, `segments`,
- * which is used under `calling`.
- */
+/* The driver below a MemPool: segments are PyTorch's to cut, so no allocator of ours is there. A
+ * seam takes one call at a time: under `calling`. */
+struct torch_segments {
+    struct cuda_device *cuda;
+    const struct alloc_device *seam;
+    struct report report;
+};
+
+/* What PyTorch uses of a device. Invariants: what is there stays; `tried` is set with the first try
+ * to make it, which says what went wrong, and there is no second one. Under `making`. */
 struct torch_device {
-    _Atomic(struct tidemark_allocator *) allocator;
-    _Atomic(struct tidemark_allocator *) segments;
+    _Atomic(void *) allocator; /* struct tidemark_allocator */
+    _Atomic(void *) segments;  /* struct torch_segments */
     bool allocator_tried, segments_tried;
 };
 static struct torch_device devices[DEVICES];
@@ -55,7 +59,7 @@ static const char *environment(void)
     return text ? text : "";
 }
 
-static struct tidemark_allocator *make(int device)
+static void *make_allocator(int device)
 {
     struct tidemark_allocator *allocator = NULL;
     char why[256] = "";
@@ -78,35 +82,54 @@ static struct tidemark_allocator *make(int device)
     return allocator;
 }
 
-static struct tidemark_allocator *made(_Atomic(struct tidemark_allocator *) *place, bool *tried,
-                                       int device)
+static void *make_segments(int device)
 {
-    struct tidemark_allocator *allocator = atomic_load_explicit(place, memory_order_acquire);
-    if (allocator)
-        return allocator;
+    char why[256] = "";
+    struct torch_segments *made = mem_alloc(1, sizeof *made);
+    int err = made ? cuda_device_new(&made->cuda, device, NULL, why, sizeof why) : ERR_NOMEM;
+    if (!err)
+        err = report_init(&made->report, TIDEMARK_DEVICE_CUDA, device, "pytorch pool");
+    if (!err) {
+        made->seam = cuda_device_seam(made->cuda);
+        return made;
+    }
+    log_say(LOG_ERROR, "no segments of cuda:%d: %s", device, *why ? why : base_err_text(err));
+    if (made)
+        cuda_device_delete(made->cuda);
+    mem_free(made);
+    return NULL;
+}
+
+static void *find(_Atomic(void *) *place, bool *tried, void *(*make)(int device), int device)
+{
+    void *found = atomic_load_explicit(place, memory_order_acquire);
+    if (found)
+        return found;
     pthread_mutex_lock(&making);
-    allocator = atomic_load_explicit(place, memory_order_acquire);
-    if (!allocator && !*tried) {
+    found = atomic_load_explicit(place, memory_order_acquire);
+    if (!found && !*tried) {
         *tried = true;
-        allocator = make(device);
-        atomic_store_explicit(place, allocator, memory_order_release);
+        found = make(device);
+        atomic_store_explicit(place, found, memory_order_release);
     }
     pthread_mutex_unlock(&making);
-    return allocator;
+    return found;
 }
 
 static struct tidemark_allocator *allocator_of(int device)
 {
     if (device < 0 || device >= DEVICES)
         return NULL;
-    return made(&devices[device].allocator, &devices[device].allocator_tried, device);
+    struct torch_device *of = &devices[device];
+    return find(&of->allocator, &of->allocator_tried, make_allocator, device);
 }
 
-static struct tidemark_allocator *segments_of(int device)
+static struct torch_segments *segments_of(int device)
 {
     if (device < 0 || device >= DEVICES)
         return NULL;
-    return made(&devices[device].segments, &devices[device].segments_tried, device);
+    struct torch_device *of = &devices[device];
+    return find(&of->segments, &of->segments_tried, make_segments, device);
 }
 
 /* ---- blocks ---- */
@@ -198,12 +221,12 @@ PUBLIC void tidemark_torch_reset(void)
 
 static int device_bytes(int device, uint64_t *total)
 {
-    struct tidemark_allocator *self = segments_of(device);
+    struct torch_segments *self = segments_of(device);
     uint64_t unused;
     if (!self)
         return ERR_NOTFOUND;
     pthread_mutex_lock(&calling);
-    int err = self->device->memory(self->device->self, &unused, total);
+    int err = self->seam->memory(self->seam->self, &unused, total);
     pthread_mutex_unlock(&calling);
     return err;
 }
@@ -223,12 +246,12 @@ PUBLIC void tidemark_torch_memory_fraction(double fraction, int device)
 
 PUBLIC void *tidemark_torch_segment_malloc(size_t bytes, int device, void *stream)
 {
-    struct tidemark_allocator *self = segments_of(device);
+    struct torch_segments *self = segments_of(device);
     uint64_t address = 0, on = (uint64_t)(uintptr_t)stream;
     if (!self || !bytes)
         return NULL;
     pthread_mutex_lock(&calling);
-    int err = self->device->take(self->device->self, bytes, on, &address);
+    int err = self->seam->take(self->seam->self, bytes, on, &address);
     if (!err)
         report_segment_taken(&self->report, on, address, bytes);
     pthread_mutex_unlock(&calling);
@@ -237,13 +260,13 @@ PUBLIC void *tidemark_torch_segment_malloc(size_t bytes, int device, void *strea
 
 PUBLIC void tidemark_torch_segment_free(void *address, size_t bytes, int device, void *stream)
 {
-    struct tidemark_allocator *self = segments_of(device);
+    struct torch_segments *self = segments_of(device);
     uint64_t at = (uint64_t)(uintptr_t)address;
     if (!self || !address)
         return;
     pthread_mutex_lock(&calling);
     report_segment_given(&self->report, (uint64_t)(uintptr_t)stream, at);
-    int err = self->device->give(self->device->self, at, bytes);
+    int err = self->seam->give(self->seam->self, at, bytes);
     pthread_mutex_unlock(&calling);
     if (err)
         log_say(LOG_ERROR, "cuda:%d: giving back %p: %s", device, address, base_err_text(err));

@@ -38,6 +38,7 @@ expect segments "SELECT h.device, h.stream, s.size FROM segment s
 expect refusal "SELECT asked FROM oom" $((5 << 30))
 expect settings "SELECT DISTINCT key, value FROM setting ORDER BY key" \
     "alloc_conf,max_split_size_mb:64 allocator,tidemark"
+expect heaps "SELECT DISTINCT name FROM heap ORDER BY name" "pytorch pytorch pool"
 expect losses "SELECT (SELECT count(*) FROM lost) + (SELECT count(*) FROM anomaly)" 0
 grep -q "cuda:0 is out of memory" "$folder/said" || failed=1
 [ "$failed" -eq 0 ] && echo "tensors as PyTorch would ask for them"
