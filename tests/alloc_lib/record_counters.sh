@@ -44,4 +44,10 @@ fi
 }
 # Every block has the size that was asked for.
 [ "$(ask "SELECT count(*) FROM allocation WHERE requested IS NULL OR requested > size")" = 0 ] || exit 1
+# And doing it again from the recording gives every block its address, and every segment its size.
+"$tidemark" fit "$folder/run.db" --format json > "$folder/fit"
+grep -q '"address_match": 1.0, "segment_match": 1.0' "$folder/fit" || {
+    cat "$folder/fit" >&2
+    exit 1
+}
 echo "$(wc -l < "$folder/own") phases as the allocator counted them"

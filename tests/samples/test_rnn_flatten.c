@@ -113,6 +113,27 @@ TEST(the_example_is_as_the_readme_says)
     CHECK(more > 2 * packed - (8 << 20) && more < 2 * packed + (8 << 20));
 }
 
+/* The rows of README.md's table that begin with options: "| `--calls=4` | 1649.1 | 1682.0 |". */
+TEST(the_table_of_the_readme_is_what_it_prints)
+{
+    FILE *readme = fopen(README, "r");
+    char line[256], options[128];
+    double allocated, reserved;
+    int found = 0;
+    REQUIRE(readme != NULL);
+    while (fgets(line, sizeof line, readme)) {
+        if (sscanf(line, "| `%127[^`]` | %lf | %lf |", options, &allocated, &reserved) != 3)
+            continue;
+        struct rows rows = run(options);
+        const struct row *last = &rows.row[rows.count - 1];
+        CHECK_INT((double)last->max_allocated * 10 / (1 << 20) + 0.5, allocated * 10 + 0.5);
+        CHECK_INT((double)last->max_reserved * 10 / (1 << 20) + 0.5, reserved * 10 + 0.5);
+        found++;
+    }
+    fclose(readme);
+    CHECK_INT(found, 6);
+}
+
 TEST(what_is_printed_says_that_it_is_simulated)
 {
     char line[256] = "";
@@ -143,4 +164,5 @@ TEST_MAIN(TEST_CASE(each_call_in_flight_costs_the_packed_weights),
           TEST_CASE(the_copies_live_from_forward_to_backward),
           TEST_CASE(flattening_needs_both_for_a_moment),
           TEST_CASE(the_example_is_as_the_readme_says),
+          TEST_CASE(the_table_of_the_readme_is_what_it_prints),
           TEST_CASE(what_is_printed_says_that_it_is_simulated), TEST_CASE(wrong_usage_is_refused))

@@ -111,6 +111,27 @@ TEST(a_smaller_batch_needs_less)
     CHECK(need_of("--batch=128") < need_of(""));
 }
 
+/* README.md's table: "| 700 MiB | 646 | 434 |". */
+TEST(the_table_of_the_readme_is_what_it_prints)
+{
+    FILE *readme = fopen(README, "r");
+    char line[256];
+    int64_t limit, first, last;
+    int found = 0;
+    REQUIRE(readme != NULL);
+    while (fgets(line, sizeof line, readme)) {
+        if (sscanf(line, "| %" SCNd64 " MiB | %" SCNd64 " | %" SCNd64 " |", &limit, &first,
+                   &last) != 3)
+            continue;
+        struct rows rows = run(limit << 20, "");
+        CHECK_INT(peak(&rows, 0), first << 20);
+        CHECK_INT(peak(&rows, 2), last << 20);
+        found++;
+    }
+    fclose(readme);
+    CHECK_INT(found, 6);
+}
+
 TEST(it_dies_with_a_message)
 {
     char line[512] = "";
@@ -125,4 +146,5 @@ TEST_MAIN(TEST_CASE(the_first_epoch_takes_what_there_is),
           TEST_CASE(the_first_peak_shrinks_with_the_limit), TEST_CASE(the_steady_peak_is_the_need),
           TEST_CASE(the_need_lies_between_the_blocks_and_the_steady_peak),
           TEST_CASE(the_need_is_the_same_when_the_cache_is_kept),
+          TEST_CASE(the_table_of_the_readme_is_what_it_prints),
           TEST_CASE(a_smaller_batch_needs_less), TEST_CASE(it_dies_with_a_message))
