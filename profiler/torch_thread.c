@@ -57,8 +57,9 @@ static bool is_in_a_root(uintptr_t address)
     for (int i = 0; i < ROOTS; i++) {
         uintptr_t begin = atomic_load_explicit(&roots[i].begin, memory_order_acquire);
         uintptr_t bytes = atomic_load_explicit(&roots[i].bytes, memory_order_relaxed);
-        /* A call may be the last instruction. */
-        if (begin && address > begin && address - begin <= bytes)
+        /* Behind its last byte the next function may begin, and a thread's record points at the
+         * function in which the thread began. */
+        if (begin && address > begin && address - begin < bytes)
             return true;
     }
     return false;
