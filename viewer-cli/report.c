@@ -128,6 +128,12 @@ static int read_processes(struct report *report)
     return err < 0 ? err : 0;
 }
 
+/* Where there are two, a message says which. */
+static const char *called(const struct report *report)
+{
+    return report->beside || report->command->least > 1 ? report->path : "this recording";
+}
+
 static int no_such_process(const struct report *report)
 {
     const struct report_options *options = report->options;
@@ -148,8 +154,8 @@ static int no_such_process(const struct report *report)
     if (options->rank != REPORT_ANY)
         snprintf(what + strlen(what), sizeof what - strlen(what), "%s--rank %" PRId64,
                  *what ? " " : "", options->rank);
-    return command_misused(report->command, "%s: there is no such process; this recording has %s",
-                           what, *list ? list : "none");
+    return command_misused(report->command, "%s: there is no such process; %.80s has %s", what,
+                           called(report), *list ? list : "none");
 }
 
 /* A process number wins over a pid: a pid that small belongs to the system. */
@@ -189,8 +195,8 @@ static int check_device(struct report *report, int *code)
     }
     db_finalize(stmt);
     if (err >= 0 && !found)
-        *code = command_misused(report->command, "--device %.60s: this recording has %s",
-                                report->options->device, *list ? list : "none");
+        *code = command_misused(report->command, "--device %.60s: %.80s has %s",
+                                report->options->device, called(report), *list ? list : "none");
     return err < 0 ? err : 0;
 }
 
@@ -236,10 +242,8 @@ static void let_go(struct report *report)
     report->db = NULL;
 }
 
-int report_begin(struct report *report, const struct command *command,
-                 const struct report_options *options, const char *named)
+static int begin_reading(struct report *report, const char *named)
 {
-    *report = (struct report){.command = command, .options = options};
     int code = report_open_database(&report->db, &report->path, named);
     if (code)
         return code;
@@ -254,12 +258,33 @@ int report_begin(struct report *report, const struct command *command,
         err = read_scopes(report);
     if (err < 0)
         code = report_failed(report->path, err, db_message(report->db));
+    if (code)
+        let_go(report);
+    return code;
+}
+
+int report_begin(struct report *report, const struct command *command,
+                 const struct report_options *options, const char *named)
+{
+    *report = (struct report){.command = command, .options = options};
+    int code = begin_reading(report, named);
+    if (code == 0)
+        emit_begin(&report->emit, (enum emit_format)options->format, options->no_colour,
+                   command->name, report->path);
+    return code;
+}
+
+int report_begin_beside(struct report *other, struct report *report, const char *named)
+{
+    *other =
+        (struct report){.command = report->command, .options = report->options, .beside = report};
+    int code = begin_reading(other, named);
     if (code) {
+        emit_drop(&report->emit);
         let_go(report);
         return code;
     }
-    emit_begin(&report->emit, (enum emit_format)options->format, options->no_colour, command->name,
-               report->path);
+    report->beside = other;
     return 0;
 }
 
@@ -280,7 +305,7 @@ static int read_loss(struct report *report, struct loss *loss)
     return err;
 }
 
-static int warn_of_loss(struct report *report)
+static int warn_of_loss(struct report *report, struct emit *emit, const char *whose)
 {
     struct loss loss;
     struct buf text = {0};
@@ -288,20 +313,20 @@ static int warn_of_loss(struct report *report)
     int err = read_loss(report, &loss);
     if (err < 0 || loss.events == 0)
         return err;
-    buf_print(&text, "approximate from seq %" PRId64 " (%s): %s event%s lost (", loss.first_seq,
-              human_ns(time, loss.first_ns), human_count(number, loss.events),
+    buf_print(&text, "%sapproximate from seq %" PRId64 " (%s): %s event%s lost (", whose,
+              loss.first_seq, human_ns(time, loss.first_ns), human_count(number, loss.events),
               loss.events == 1 ? "" : "s");
     for (size_t i = 0; i < loss.kind_count; i++)
         buf_print(&text, "%s%s %s", i ? ", " : "", loss.kinds[i].name,
                   human_count(number, loss.kinds[i].n));
     buf_text(&text, ")");
-    emit_warning(&report->emit, "%s", buf_string(&text));
+    emit_warning(emit, "%s", buf_string(&text));
     err = text.broken ? ERR_NOMEM : 0;
     buf_clear(&text);
     return err;
 }
 
-static int warn_of_end(struct report *report)
+static int warn_of_end(struct report *report, struct emit *emit, const char *whose)
 {
     bool finished;
     int64_t last_ns;
@@ -309,32 +334,50 @@ static int warn_of_end(struct report *report)
     int err = loss_read_finished(report->db, &finished, &last_ns);
     if (err == 0 && !finished)
         emit_warning(
-            &report->emit,
-            "not finished: still being written, the recorder was killed, or it could not write; "
+            emit,
+            "%snot finished: still being written, the recorder was killed, or it could not write; "
             "this reaches to %s",
-            human_ns(time, last_ns));
+            whose, human_ns(time, last_ns));
+    return err;
+}
+
+static int end_reading(struct report *report, struct emit *emit)
+{
+    struct buf whose = {0};
+    if (report->beside)
+        buf_print(&whose, "%s: ", report->path);
+    int err = whose.broken ? ERR_NOMEM : warn_of_end(report, emit, buf_string(&whose));
+    if (err >= 0)
+        err = warn_of_loss(report, emit, buf_string(&whose));
+    if (err >= 0)
+        err = db_exec(report->db, "COMMIT");
+    buf_clear(&whose);
     return err;
 }
 
 int report_end(struct report *report, int err)
 {
+    struct report *beside = report->beside, *at_fault = report->at_fault;
     int code = EXIT_FINE;
     if (err >= 0)
-        err = warn_of_end(report);
-    if (err >= 0)
-        err = warn_of_loss(report);
-    if (err >= 0)
-        err = db_exec(report->db, "COMMIT");
+        err = end_reading(report, &report->emit);
+    if (err >= 0 && beside && (err = end_reading(beside, &report->emit)) < 0)
+        at_fault = beside;
     if (err < 0) {
-        code = report_failed(report->path, err, db_message(report->db));
+        at_fault = at_fault ? at_fault : report;
+        code = report_failed(at_fault->path, err, db_message(at_fault->db));
         emit_drop(&report->emit);
-        let_go(report);
-        return code;
+    } else {
+        db_close(report->db);
+        report->db = NULL;
+        if (beside)
+            let_go(beside);
+        beside = NULL;
+        if (emit_finish(&report->emit, stdout) < 0)
+            code = report_failed(report->path, ERR_NOMEM, NULL);
     }
-    db_close(report->db);
-    report->db = NULL;
-    if (emit_finish(&report->emit, stdout) < 0)
-        code = report_failed(report->path, ERR_NOMEM, NULL);
+    if (beside)
+        let_go(beside);
     let_go(report);
     return code;
 }

@@ -89,12 +89,18 @@ struct report {
     size_t process_count, process_cap;
     struct report_scope *scopes; /* those asked for, by process and device */
     size_t scope_count, scope_cap;
+    struct report *beside;   /* a second database, opened by report_begin_beside; NULL */
+    struct report *at_fault; /* whose query failed, if not this one's */
 };
 
 /* Opens the database, the newest one here if none is named, and resolves --process, --rank and
  * --device. 0, or the exit code after the message was printed: then nothing is left open. */
 int report_begin(struct report *report, const struct command *command,
                  const struct report_options *options, const char *named);
+/* For reports that compare: opens a second database with the same options. It has no emitter of its
+ * own, and report_end of the first ends both. After a failure nothing is left open, of the first
+ * neither. */
+int report_begin_beside(struct report *other, struct report *report, const char *named);
 /* Adds the last lines, closes, prints. `err` is what the queries came to. */
 int report_end(struct report *report, int err);
 
