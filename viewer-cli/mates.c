@@ -1,0 +1,55 @@
+#include "mates.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analysis/diff.h"
+#include "error.h"
+#include "mem.h"
+
+static struct diff_place *list_places(const struct report *report)
+{
+    struct diff_place *places = mem_alloc(report->scope_count + 1, sizeof *places);
+    for (size_t i = 0; places && i < report->scope_count; i++) {
+        const struct report_scope *scope = &report->scopes[i];
+        int64_t rank = scope->process.rank == REPORT_ANY ? GROUP_NONE : scope->process.rank;
+        places[i] = (struct diff_place){scope->process.id, rank, scope->device_text};
+    }
+    return places;
+}
+
+int mates_find(const struct report *a, const struct report *b, size_t **mates)
+{
+    struct diff_place *ones = list_places(a), *others = list_places(b);
+    *mates = mem_alloc(a->scope_count + 1, sizeof **mates);
+    int err = ones && others && *mates
+                  ? diff_pair(ones, a->scope_count, others, b->scope_count, *mates)
+                  : ERR_NOMEM;
+    mem_free(ones);
+    mem_free(others);
+    return err;
+}
+
+static void note_one(struct emit *emit, const struct report_scope *scope, const char *path)
+{
+    char rank[32] = "";
+    if (scope->process.rank != REPORT_ANY)
+        snprintf(rank, sizeof rank, ", rank %" PRId64, scope->process.rank);
+    emit_note(emit,
+              "process %" PRId64 " (pid %" PRId64 "%s) on %s has no partner: it is only in %s",
+              scope->process.id, scope->process.pid, rank, scope->device_text, path);
+}
+
+void mates_note_alone(struct report *a, const struct report *b, const size_t *mates)
+{
+    for (size_t i = 0; i < a->scope_count; i++)
+        if (mates[i] == DIFF_ALONE)
+            note_one(&a->emit, &a->scopes[i], a->path);
+    for (size_t j = 0; j < b->scope_count; j++) {
+        bool taken = false;
+        for (size_t i = 0; i < a->scope_count; i++)
+            taken = taken || mates[i] == j;
+        if (!taken)
+            note_one(&a->emit, &b->scopes[j], b->path);
+    }
+}
