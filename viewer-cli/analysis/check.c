@@ -1,0 +1,383 @@
+#include "check.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "human.h"
+#include "leaks.h"
+#include "loss.h"
+#include "mem.h"
+#include "peak.h"
+
+static int unknown(struct check_finding *out, const char *why)
+{
+    out->known = false;
+    out->why_not = why;
+    return 0;
+}
+
+static void found(struct check_finding *out, int64_t value)
+{
+    out->known = true;
+    out->value = value;
+}
+
+/* ---- the verdict ---- */
+
+const char *check_result_text(enum check_result result)
+{
+    static const char *const texts[] = {"passed", "FAILED", "not known"};
+    return texts[result];
+}
+
+void check_judge(struct check_finding *finding, const char *missing)
+{
+    bool above = finding->unit == CHECK_RATIO ? finding->ratio > finding->limit_ratio
+                                              : finding->value > finding->limit;
+    bool unsure = finding->known && !above && missing;
+    if (unsure)
+        finding->why_not = missing;
+    finding->result = !finding->known || unsure ? CHECK_UNKNOWN
+                      : above                   ? CHECK_FAILED
+                                                : CHECK_PASSED;
+}
+
+bool check_is_valid(const struct check_finding *finding)
+{
+    return finding->result == CHECK_UNKNOWN ? finding->why_not != NULL : finding->known;
+}
+
+void check_clear(struct check_finding *finding)
+{
+    mem_free(finding->phase);
+    mem_free(finding->site);
+    finding->phase = finding->site = NULL;
+}
+
+int check_missing(const struct check_scope *scope, const char **why)
+{
+    struct loss_span span = {scope->process, INT64_MAX};
+    struct loss loss;
+    bool finished;
+    int64_t last_ns;
+    int err = 0;
+    *why = NULL;
+    if (scope->first_step != INT64_MIN || scope->last_step != INT64_MAX)
+        err = loss_end_of_steps(scope->db, scope->first_step, scope->last_step, &span);
+    if (err == 0)
+        err = loss_read(scope->db, &span, 1, &loss);
+    if (err == 0 && loss.events)
+        *why = "events were lost";
+    if (err == 0)
+        err = loss_read_finished(scope->db, &finished, &last_ns);
+    if (err == 0 && !finished)
+        *why = "the recording has not ended in good order";
+    return err;
+}
+
+/* ---- where ---- */
+
+static int site_shown(struct db *db, int64_t site, char **out)
+{
+    struct db_stmt *stmt = NULL;
+    char *name = NULL;
+    int err = site_names_prepare(db, &stmt);
+    if (err == 0)
+        err = site_names(stmt, site, &name, out);
+    mem_free(name);
+    db_finalize(stmt);
+    return err;
+}
+
+/* The first row of a query with the process, the device and the steps. */
+static int open_row(const struct check_scope *scope, const char *sql, struct db_stmt **out)
+{
+    int err = db_prepare(scope->db, out, sql);
+    if (err < 0)
+        return err;
+    db_bind_int(*out, 0, scope->process);
+    db_bind_int(*out, 1, scope->device);
+    db_bind_int(*out, 2, scope->first_step);
+    db_bind_int(*out, 3, scope->last_step);
+    return db_step(*out);
+}
+
+/* Who asked for the block that made the peak. */
+static int peak_site(struct db *db, int64_t seq, char **out)
+{
+    struct db_stmt *stmt = NULL;
+    int64_t site = GROUP_NONE;
+    int err = db_prepare(db, &stmt, "SELECT site FROM allocation WHERE seq = ?");
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, seq);
+    if ((err = db_step(stmt)) == DB_ROW)
+        site = column_known(stmt, 0);
+    db_finalize(stmt);
+    return err < 0 ? err : site_shown(db, site, out);
+}
+
+int check_peak(const struct check_scope *scope, struct check_finding *out)
+{
+    struct peak peak;
+    out->step = GROUP_NONE;
+    int err = peak_find(scope->db, scope->process, scope->device, scope->first_step,
+                        scope->last_step, &peak);
+    if (err == 0 && !peak.found)
+        unknown(out, "no phase of these steps had memory here");
+    if (err == 0 && peak.found) {
+        found(out, peak.allocated);
+        out->step = peak.step;
+        out->phase = peak.phase_path;
+        peak.phase_path = NULL;
+        err = peak_site(scope->db, peak.seq, &out->site);
+    }
+    peak_clear(&peak);
+    return err;
+}
+
+/* ---- reserved and fragmentation ---- */
+
+/* A running maximum, and the phase that ended first with it. */
+static const char reserved_sql[] =
+    "SELECT pd.max_reserved, ph.step, ph.name FROM phase ph"
+    "  JOIN phase_device pd ON pd.phase = ph.id"
+    " WHERE ph.process = ?1 AND pd.device = ?2 AND pd.max_reserved IS NOT NULL"
+    "   AND (ph.step BETWEEN ?3 AND ?4"
+    "    OR (ph.step IS NULL AND ?3 = -9223372036854775808 AND ?4 = 9223372036854775807))"
+    " ORDER BY pd.max_reserved DESC, coalesce(ph.end_seq, 9223372036854775807), ph.begin_seq DESC"
+    " LIMIT 1";
+
+static const char fragmentation_sql[] =
+    "SELECT pd.inactive_split * 1.0 / pd.reserved, ph.step, ph.name FROM phase ph"
+    "  JOIN phase_device pd ON pd.phase = ph.id"
+    " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step BETWEEN ?3 AND ?4"
+    "   AND ph.step > (SELECT min(step) FROM phase WHERE process = ?1)"
+    "   AND ph.end_seq IS NOT NULL AND pd.reserved > 0 AND pd.inactive_split IS NOT NULL"
+    " ORDER BY 1 DESC, ph.end_seq LIMIT 1";
+
+static int take_phase(struct db_stmt *row, struct check_finding *out)
+{
+    out->step = column_known(row, 1);
+    return column_copy(row, 2, &out->phase) ? 0 : ERR_NOMEM;
+}
+
+int check_reserved(const struct check_scope *scope, struct check_finding *out)
+{
+    struct db_stmt *stmt = NULL;
+    out->step = GROUP_NONE;
+    unknown(out, "reserved is not known from this source");
+    int err = open_row(scope, reserved_sql, &stmt);
+    if (err == DB_ROW) {
+        found(out, db_column_int(stmt, 0));
+        err = take_phase(stmt, out);
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+int check_fragmentation(const struct check_scope *scope, struct check_finding *out)
+{
+    struct db_stmt *stmt = NULL;
+    out->step = GROUP_NONE;
+    out->unit = CHECK_RATIO;
+    unknown(out, "not known from this source after the first step");
+    int err = open_row(scope, fragmentation_sql, &stmt);
+    if (err == DB_ROW) {
+        out->known = true;
+        out->ratio = db_column_real(stmt, 0);
+        err = take_phase(stmt, out);
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* ---- growth ---- */
+
+enum { FEWEST_STEPS = 3 }; /* a line through two points says nothing */
+
+int check_left(const struct check_scope *scope, struct check_finding *out)
+{
+    const struct leak_options options = {scope->first_step, scope->last_step, 2, 1, 1};
+    struct leaks leaks;
+    double slope = 0;
+    out->step = GROUP_NONE;
+    int err = leaks_read(scope->db, scope->process, scope->device, &options, &leaks);
+    if (err == 0 && leaks.window < FEWEST_STEPS) {
+        unknown(out, "too few complete steps");
+    } else if (err == 0) {
+        for (size_t i = 0; i < leaks.count; i++)
+            slope += leaks.sites[i].sure == LEAK_PERHAPS ? 0 : leaks.sites[i].slope;
+        found(out, (int64_t)ceil(slope));
+        snprintf(out->note, sizeof out->note, "left by steps %" PRId64 " to %" PRId64,
+                 leaks.first_step, leaks.last_step);
+    }
+    if (err == 0 && slope > 0) { /* the surest come first */
+        out->site = leaks.sites[0].shown;
+        leaks.sites[0].shown = NULL;
+    }
+    leaks_clear(&leaks);
+    return err;
+}
+
+/* Of complete steps. */
+static const char peaks_sql[] =
+    "SELECT ph.step, max(pd.peak_allocated) FROM phase ph"
+    "  JOIN phase_device pd ON pd.phase = ph.id"
+    " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step BETWEEN ?3 AND ?4"
+    "   AND ph.step > (SELECT min(step) FROM phase WHERE process = ?1)"
+    " GROUP BY ph.step HAVING count(*) = count(ph.end_seq) ORDER BY ph.step";
+
+struct line { /* sums of a least-squares line; both axes begin at the first point */
+    int64_t n, first_step, last_step, first_peak, last_peak;
+    double x, y, xx, xy;
+};
+
+static void add_point(struct line *line, int64_t step, int64_t peak)
+{
+    if (line->n++ == 0) {
+        line->first_step = step;
+        line->first_peak = peak;
+    }
+    line->last_step = step;
+    line->last_peak = peak;
+    double x = (double)(step - line->first_step), y = (double)(peak - line->first_peak);
+    line->x += x;
+    line->y += y;
+    line->xx += x * x;
+    line->xy += x * y;
+}
+
+static double slope_of(const struct line *line)
+{
+    double n = (double)line->n;
+    return (n * line->xy - line->x * line->y) / (n * line->xx - line->x * line->x);
+}
+
+int check_slope(const struct check_scope *scope, struct check_finding *out)
+{
+    struct db_stmt *stmt = NULL;
+    struct line line = {0};
+    char first[HUMAN_MAX], last[HUMAN_MAX];
+    out->step = GROUP_NONE;
+    int err = open_row(scope, peaks_sql, &stmt);
+    for (; err == DB_ROW; err = db_step(stmt))
+        add_point(&line, db_column_int(stmt, 0), db_column_int(stmt, 1));
+    db_finalize(stmt);
+    if (err < 0)
+        return err;
+    if (line.n < FEWEST_STEPS)
+        return unknown(out, "too few complete steps");
+    found(out, (int64_t)ceil(slope_of(&line)));
+    snprintf(out->note, sizeof out->note, "peaks of steps %" PRId64 " to %" PRId64 ": %s to %s",
+             line.first_step, line.last_step, human_bytes(first, line.first_peak),
+             human_bytes(last, line.last_peak));
+    return 0;
+}
+
+/* ---- what must not have happened ---- */
+
+static const char oom_sql[] =
+    "SELECT count(*) OVER (), ph.step, ph.name, o.site, o.asked FROM oom o"
+    "  LEFT JOIN phase ph ON ph.id = (SELECT phase FROM stretch WHERE process = o.process"
+    "    AND begin_seq <= o.seq ORDER BY begin_seq DESC LIMIT 1)"
+    " WHERE o.process = ?1 AND (ph.step BETWEEN ?3 AND ?4"
+    "    OR (?3 = -9223372036854775808 AND ?4 = 9223372036854775807))"
+    " ORDER BY o.seq LIMIT 1";
+
+int check_oom(const struct check_scope *scope, struct check_finding *out)
+{
+    struct db_stmt *stmt = NULL;
+    int64_t site = GROUP_NONE;
+    char asked[HUMAN_MAX];
+    out->step = GROUP_NONE;
+    out->unit = CHECK_COUNT;
+    found(out, 0);
+    int err = open_row(scope, oom_sql, &stmt);
+    if (err == DB_ROW) {
+        found(out, db_column_int(stmt, 0));
+        site = column_known(stmt, 3);
+        snprintf(out->note, sizeof out->note, "%s was refused",
+                 human_bytes(asked, db_column_int(stmt, 4)));
+        err = take_phase(stmt, out);
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : site_shown(scope->db, site, &out->site);
+}
+
+int check_lost(const struct check_scope *scope, struct check_finding *out)
+{
+    struct loss_span span = {scope->process, INT64_MAX};
+    struct loss loss = {0};
+    size_t used = 0;
+    int err = 0;
+    out->step = GROUP_NONE;
+    out->unit = CHECK_COUNT;
+    if (scope->first_step != INT64_MIN || scope->last_step != INT64_MAX)
+        err = loss_end_of_steps(scope->db, scope->first_step, scope->last_step, &span);
+    if (err == 0)
+        err = loss_read(scope->db, &span, 1, &loss);
+    if (err < 0)
+        return err;
+    found(out, loss.events);
+    for (size_t i = 0; i < loss.kind_count && used < sizeof out->note - 64; i++)
+        used += (size_t)snprintf(out->note + used, sizeof out->note - used, "%s%s %" PRId64,
+                                 i ? ", " : "", loss.kinds[i].name, loss.kinds[i].n);
+    return 0;
+}
+
+/* ---- beside a baseline ---- */
+
+static int64_t with_more(int64_t base, const struct check_increase *more)
+{
+    double limit =
+        more->is_share ? (double)base * (1 + more->share) : (double)base + (double)more->bytes;
+    if (limit >= 9.2e18)
+        return INT64_MAX;
+    return more->is_share ? (int64_t)limit : base + more->bytes;
+}
+
+/* The group that grew most. */
+static int grown_site(struct diff_side sides[DIFF_SIDES], const struct instant moments[DIFF_SIDES],
+                      char **out)
+{
+    struct diff diff;
+    const struct diff_group *most = NULL;
+    int err = diff_read(sides, moments, &diff);
+    for (size_t i = 0; i < diff.group_count && err == 0; i++)
+        if (diff_change(&diff.groups[i]) > 0 && !most)
+            most = &diff.groups[i];
+    const char *shown = most ? diff_group_shown(most) : NULL;
+    if (shown && !(*out = mem_copy(shown, strlen(shown))))
+        err = ERR_NOMEM;
+    diff_clear(&diff);
+    return err;
+}
+
+int check_against(struct diff_side sides[DIFF_SIDES], const struct check_increase *more,
+                  int64_t first_step, int64_t last_step, struct check_finding *out)
+{
+    const struct diff_moment moment = {NULL, first_step, last_step};
+    struct instant moments[DIFF_SIDES];
+    char base[HUMAN_MAX];
+    int err = 0;
+    out->step = GROUP_NONE;
+    for (int i = 0; i < DIFF_SIDES && err == 0; i++)
+        err = diff_find_moment(&sides[i], &moment, &moments[i]);
+    if (err == ERR_NOTFOUND)
+        return unknown(out, "one of the two has no memory in these steps");
+    if (err < 0)
+        return err;
+    found(out, moments[DIFF_B].allocated);
+    out->limit = with_more(moments[DIFF_A].allocated, more);
+    out->step = moments[DIFF_B].step;
+    snprintf(out->note, sizeof out->note, "baseline %s at the %.120s",
+             human_bytes(base, moments[DIFF_A].allocated), moments[DIFF_A].label);
+    sides[DIFF_B].err = err = phase_path(sides[DIFF_B].db, moments[DIFF_B].phase, &out->phase);
+    if (err == 0 && out->value > out->limit)
+        err = grown_site(sides, moments, &out->site);
+    return err;
+}

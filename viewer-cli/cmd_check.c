@@ -1,0 +1,604 @@
+/*
+ * tidemark check: a recording against its limits, for those who guard a training job.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/check.h"
+#include "analysis/check_limits.h"
+#include "buf.h"
+#include "error.h"
+#include "human.h"
+#include "junit.h"
+#include "log.h"
+#include "mates.h"
+#include "mem.h"
+#include "report.h"
+
+struct check_options {
+    struct report_options common;
+    struct check_limits limits;
+    const char *file; /* of limits */
+    const char *junit;
+};
+
+struct check_row {
+    const struct report_scope *scope; /* NULL: there was no memory anywhere */
+    struct check_finding finding;
+};
+
+struct check_run {
+    struct report *report;
+    struct report *baseline; /* NULL */
+    size_t *mates;           /* of the report's scopes in the baseline */
+    const struct check_options *options;
+    struct check_row *rows;
+    size_t count, cap;
+};
+
+/* ---- the limits ---- */
+
+enum { LARGEST_FILE = 1 << 20 }; /* nobody writes a megabyte of limits */
+
+static int cannot_read(const char *path, int number)
+{
+    log_say(LOG_ERROR, "cannot read %s: %s", path, strerror(number));
+    return EXIT_INPUT;
+}
+
+static int read_text(const char *path, struct buf *text)
+{
+    char part[4096];
+    size_t n;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return cannot_read(path, errno);
+    errno = 0;
+    while (text->count <= LARGEST_FILE && (n = fread(part, 1, sizeof part, file)) > 0)
+        buf_add(text, part, n);
+    int number = ferror(file) ? errno : 0;
+    fclose(file);
+    if (number)
+        return cannot_read(path, number);
+    if (text->broken)
+        return report_failed(path, ERR_NOMEM, NULL);
+    return text->count > LARGEST_FILE ? cannot_read(path, EFBIG) : 0;
+}
+
+static int read_file(const struct command_call *call, const char *path, struct check_limits *limits,
+                     struct check_file *file)
+{
+    struct buf text = {0};
+    char message[640];
+    int code = read_text(path, &text);
+    if (code == 0) {
+        int err = check_file_read(path, buf_string(&text), text.count, limits, file, message,
+                                  sizeof message);
+        if (err == ERR_ARG)
+            code = command_misused(call->command, "%s", message);
+        else if (err < 0)
+            code = report_failed(path, err, NULL);
+    }
+    buf_clear(&text);
+    return code;
+}
+
+/* The command line is read twice where it names a file: what it says wins over the file. */
+static int read_limits(const struct command_call *call, struct check_options *options,
+                       struct check_file *file, char ***arguments, int *count)
+{
+    char message[320];
+    int code;
+    if (!command_parse(call, options, arguments, count, &code))
+        return code ? code : -1; /* help was all that was wanted */
+    if (options->file) {
+        mem_free(*arguments);
+        *arguments = NULL;
+        *options = (struct check_options){
+            .common = REPORT_OPTIONS, .limits = CHECK_LIMITS, .file = options->file};
+        code = read_file(call, options->file, &options->limits, file);
+        if (code == 0 && !command_parse(call, options, arguments, count, &code))
+            return code;
+        if (code)
+            return code;
+    }
+    if (!check_limits_settle(&options->limits, message, sizeof message))
+        return command_misused(call->command, "--%s", message);
+    if (!check_limits_fit(&options->limits, message, sizeof message))
+        return command_misused(call->command, "%s", message);
+    return 0;
+}
+
+/* ---- the checks ---- */
+
+typedef int check_function(const struct check_scope *scope, struct check_finding *out);
+
+static struct check_finding *new_row(struct check_run *run, const struct report_scope *scope,
+                                     const char *check, int64_t limit)
+{
+    if (!MEM_GROW(run->rows, run->cap, run->count + 1))
+        return NULL;
+    struct check_row *row = &run->rows[run->count++];
+    *row = (struct check_row){
+        scope, {.check = check, .limit = limit, .step = GROUP_NONE, .result = CHECK_UNKNOWN}};
+    if (!scope)
+        row->finding.why_not = "no memory was reported";
+    return &row->finding;
+}
+
+static struct check_scope scope_of(const struct check_run *run, const struct report_scope *scope)
+{
+    const struct option_range *steps = &run->options->common.steps;
+    return (struct check_scope){run->report->db, scope->process.id, scope->device, steps->first,
+                                steps->last};
+}
+
+/* What is missing makes no difference to the check for losses, but that there is no end. */
+static int add_check(struct check_run *run, const struct report_scope *scope, const char *check,
+                     int64_t limit, double limit_ratio, check_function *measure)
+{
+    struct check_finding *finding = new_row(run, scope, check, limit);
+    const char *missing = NULL;
+    int err = 0;
+    if (!finding)
+        return ERR_NOMEM;
+    if (measure == check_fragmentation)
+        finding->unit = CHECK_RATIO;
+    else if (measure == check_oom || measure == check_lost)
+        finding->unit = CHECK_COUNT;
+    finding->limit_ratio = limit_ratio;
+    if (scope) {
+        const struct check_scope where = scope_of(run, scope);
+        err = measure(&where, finding);
+        if (err == 0)
+            err = check_missing(&where, &missing);
+    }
+    check_judge(finding, missing);
+    return err;
+}
+
+static int against_baseline(struct check_run *run, const struct report_scope *scope,
+                            const char **missing, struct check_finding *finding)
+{
+    const struct check_scope here = scope_of(run, scope);
+    size_t mate = run->mates[scope - run->report->scopes];
+    if (mate == DIFF_ALONE) {
+        finding->why_not = "the baseline has no such process and device";
+        return 0;
+    }
+    const struct report_scope *base = &run->baseline->scopes[mate];
+    struct diff_side sides[DIFF_SIDES] = {
+        {run->baseline->db, base->process.id, base->device, 0},
+        {here.db, here.process, here.device, 0},
+    };
+    struct check_scope there = {sides[DIFF_A].db, sides[DIFF_A].process, sides[DIFF_A].device,
+                                here.first_step, here.last_step};
+    int err = check_against(sides, &run->options->limits.max_increase, here.first_step,
+                            here.last_step, finding);
+    if (sides[DIFF_A].err < 0)
+        run->report->at_fault = run->baseline;
+    if (err == 0)
+        err = check_missing(&here, missing);
+    if (err == 0 && !*missing && (err = check_missing(&there, missing)) < 0)
+        run->report->at_fault = run->baseline;
+    return err;
+}
+
+static int add_increase(struct check_run *run, const struct report_scope *scope)
+{
+    struct check_finding *finding = new_row(run, scope, "max-increase", 0);
+    const char *missing = NULL;
+    if (!finding)
+        return ERR_NOMEM;
+    int err = scope ? against_baseline(run, scope, &missing, finding) : 0;
+    check_judge(finding, missing);
+    return err;
+}
+
+static int check_scope(struct check_run *run, const struct report_scope *scope)
+{
+    const struct check_limits *limits = &run->options->limits;
+    int err = 0;
+    if (limits->max_peak != CHECK_NONE)
+        err = add_check(run, scope, "max-peak", limits->max_peak, 0, check_peak);
+    if (err == 0 && limits->max_reserved != CHECK_NONE)
+        err = add_check(run, scope, "max-reserved", limits->max_reserved, 0, check_reserved);
+    if (err == 0 && limits->fragmentation)
+        err = add_check(run, scope, "max-fragmentation", 0, limits->max_fragmentation,
+                        check_fragmentation);
+    if (err == 0 && limits->max_growth != CHECK_NONE)
+        err = add_check(run, scope, "max-growth (left)", limits->max_growth, 0, check_left);
+    if (err == 0 && limits->max_growth != CHECK_NONE)
+        err = add_check(run, scope, "max-growth (peaks)", limits->max_growth, 0, check_slope);
+    if (err == 0 && limits->baseline)
+        err = add_increase(run, scope);
+    return err;
+}
+
+/* Of a process, whatever its devices. */
+static int check_process(struct check_run *run, const struct report_scope *scope)
+{
+    const struct check_limits *limits = &run->options->limits;
+    int err = 0;
+    if (limits->no_oom)
+        err = add_check(run, scope, "no-oom", 0, 0, check_oom);
+    if (err == 0 && limits->no_lost)
+        err = add_check(run, scope, "no-lost", 0, 0, check_lost);
+    return err;
+}
+
+static int check_all(struct check_run *run)
+{
+    struct report *report = run->report;
+    int err = 0;
+    if (run->baseline)
+        err = mates_find(report, run->baseline, &run->mates);
+    for (size_t i = 0; i < report->scope_count && err == 0; i++) {
+        const struct report_scope *scope = &report->scopes[i];
+        err = check_scope(run, scope);
+        if (err == 0 && (i == 0 || scope[-1].process.id != scope->process.id))
+            err = check_process(run, scope);
+    }
+    if (err == 0 && !report->scope_count) {
+        err = check_scope(run, NULL);
+        if (err == 0)
+            err = check_process(run, NULL);
+    }
+    return err;
+}
+
+/* ---- what is printed ---- */
+
+static const struct emit_column columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"result", NULL, EMIT_TEXT, 0},
+    {"check", NULL, EMIT_TEXT, 0},
+    {NULL, "measured", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
+    {NULL, "limit", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
+    {"measured", NULL, EMIT_ANY, EMIT_PROGRAMS},
+    {"limit", NULL, EMIT_ANY, EMIT_PROGRAMS},
+    {"unit", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"note", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "where", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP | EMIT_NONE},
+};
+
+static const char *text_of(char text[HUMAN_MAX], enum check_unit unit, int64_t value, double ratio)
+{
+    switch (unit) {
+    case CHECK_BYTES:
+        return value < 0 ? human_delta(text, value) : human_bytes(text, value);
+    case CHECK_RATIO:
+        return human_percent(text, ratio);
+    default:
+        return human_count(text, value);
+    }
+}
+
+struct texts {
+    char measured[HUMAN_MAX], limit[HUMAN_MAX];
+};
+
+/* What was measured and its limit. Where they look the same and are not, all their digits. */
+static void put_texts(struct texts *texts, const struct check_finding *finding)
+{
+    text_of(texts->measured, finding->unit, finding->value, finding->ratio);
+    text_of(texts->limit, finding->unit, finding->limit, finding->limit_ratio);
+    if (strcmp(texts->measured, texts->limit) != 0)
+        return;
+    if (finding->unit == CHECK_BYTES && finding->value != finding->limit) {
+        snprintf(texts->measured, HUMAN_MAX, "%" PRId64 " B", finding->value);
+        snprintf(texts->limit, HUMAN_MAX, "%" PRId64 " B", finding->limit);
+    } else if (finding->unit == CHECK_RATIO && finding->result == CHECK_FAILED) {
+        snprintf(texts->measured, HUMAN_MAX, "%.6g %%", finding->ratio * 100);
+        snprintf(texts->limit, HUMAN_MAX, "%.6g %%", finding->limit_ratio * 100);
+    }
+}
+
+static bool has_limit(const struct check_finding *finding)
+{
+    return finding->known || strcmp(finding->check, "max-increase") != 0;
+}
+
+static void join(struct buf *out, const char *text)
+{
+    if (!text || !*text)
+        return;
+    buf_print(out, "%s%s", out->count ? "; " : "", text);
+}
+
+/* Why it is not known, or where it was and what else there is to say. */
+static void put_where(struct buf *out, const struct check_finding *finding)
+{
+    if (finding->result == CHECK_UNKNOWN)
+        join(out, finding->why_not);
+    if (finding->step != GROUP_NONE)
+        buf_print(out, "%sstep %" PRId64 "%s%s", out->count ? "; " : "", finding->step,
+                  finding->phase ? ", " : "", finding->phase ? finding->phase : "");
+    else
+        join(out, finding->phase);
+    join(out, finding->site);
+    join(out, finding->note);
+}
+
+static void put_whose(struct buf *out, const struct report_scope *scope)
+{
+    buf_print(out, "process %" PRId64 " (pid %" PRId64, scope->process.id, scope->process.pid);
+    if (scope->process.rank != REPORT_ANY)
+        buf_print(out, ", rank %" PRId64, scope->process.rank);
+    buf_print(out, ") on %s", scope->device_text);
+}
+
+static void put_number(struct emit *emit, const struct check_finding *finding, bool there,
+                       int64_t value, double ratio)
+{
+    if (!there)
+        emit_null(emit);
+    else if (finding->unit == CHECK_RATIO)
+        emit_real(emit, ratio);
+    else
+        emit_int(emit, value);
+}
+
+static int put_row(struct emit *emit, const struct check_row *row)
+{
+    static const char *const units[] = {"bytes", "ratio", "count"};
+    const struct check_finding *finding = &row->finding;
+    struct texts texts;
+    struct buf where = {0};
+    put_where(&where, finding);
+    put_texts(&texts, finding);
+    if (row->scope)
+        emit_int(emit, row->scope->process.id);
+    else
+        emit_null(emit);
+    emit_text(emit, row->scope ? row->scope->device_text : NULL);
+    emit_text(emit, check_result_text(finding->result));
+    emit_text(emit, finding->check);
+    emit_text(emit, finding->known ? texts.measured : NULL);
+    emit_text(emit, has_limit(finding) ? texts.limit : NULL);
+    put_number(emit, finding, finding->known, finding->value, finding->ratio);
+    put_number(emit, finding, has_limit(finding), finding->limit, finding->limit_ratio);
+    emit_text(emit, units[finding->unit]);
+    if (finding->step == GROUP_NONE)
+        emit_null(emit);
+    else
+        emit_int(emit, finding->step);
+    emit_text(emit, finding->phase);
+    emit_text(emit, finding->site);
+    if (finding->result == CHECK_UNKNOWN)
+        emit_text(emit, finding->why_not);
+    else
+        emit_text(emit, *finding->note ? finding->note : NULL);
+    emit_text(emit, where.count ? buf_string(&where) : NULL);
+    int err = where.broken ? ERR_NOMEM : 0;
+    buf_clear(&where);
+    return err;
+}
+
+static int put_rows(struct check_run *run)
+{
+    struct emit *emit = &run->report->emit;
+    int err = 0;
+    if (emit->format != EMIT_TABLE)
+        EMIT_SECTION(emit, "checks", NULL, EMIT_ROWS, columns);
+    for (size_t i = 0; i < run->count && err == 0; i++) {
+        const struct report_scope *scope = run->rows[i].scope;
+        if (emit->format == EMIT_TABLE && (i == 0 || run->rows[i - 1].scope != scope)) {
+            if (scope)
+                report_heading(run->report, "Limits", scope);
+            EMIT_SECTION(emit, "checks", NULL, EMIT_ROWS, columns);
+        }
+        err = put_row(emit, &run->rows[i]);
+    }
+    emit_close(emit);
+    return err;
+}
+
+/* ---- the verdict ---- */
+
+static bool is_failure(const struct check_run *run, const struct check_finding *finding)
+{
+    return finding->result == CHECK_FAILED ||
+           (finding->result == CHECK_UNKNOWN && !run->options->limits.allow_unknown);
+}
+
+static void say_verdict(const struct check_run *run)
+{
+    struct emit *emit = &run->report->emit;
+    size_t failed = 0, unknown = 0;
+    for (size_t i = 0; i < run->count; i++) {
+        failed += is_failure(run, &run->rows[i].finding);
+        unknown += run->rows[i].finding.result == CHECK_UNKNOWN;
+    }
+    const char *plural = run->count == 1 ? "" : "s";
+    if (failed)
+        emit_note(emit, "%zu of %zu check%s failed", failed, run->count, plural);
+    else if (unknown)
+        emit_note(emit, "%zu of %zu check%s passed, %zu not known", run->count - unknown,
+                  run->count, plural, unknown);
+    else
+        emit_note(emit, "%zu check%s passed", run->count, plural);
+    if (unknown && !run->options->limits.allow_unknown)
+        emit_note(emit, "what is not known counts as failed; --allow-unknown lets it pass");
+}
+
+static bool any_failure(const struct check_run *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (is_failure(run, &run->rows[i].finding))
+            return true;
+    return false;
+}
+
+/* ---- JUnit ---- */
+
+static void describe(struct buf *out, const struct check_finding *finding)
+{
+    struct texts texts;
+    struct buf where = {0};
+    put_where(&where, finding);
+    put_texts(&texts, finding);
+    buf_text(out, check_result_text(finding->result));
+    if (finding->known)
+        buf_print(out, ": %s, limit %s", texts.measured, texts.limit);
+    if (where.count)
+        buf_print(out, "; %s", buf_string(&where));
+    out->broken = out->broken || where.broken;
+    buf_clear(&where);
+}
+
+static int make_cases(const struct check_run *run, struct junit_case *cases, struct buf *texts)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        const struct check_row *row = &run->rows[i];
+        struct buf *group = &texts[2 * i], *message = &texts[2 * i + 1];
+        if (row->scope)
+            put_whose(group, row->scope);
+        else
+            buf_text(group, "no process");
+        describe(message, &row->finding);
+        if (group->broken || message->broken)
+            return ERR_NOMEM;
+        cases[i] = (struct junit_case){buf_string(group), row->finding.check,
+                                       is_failure(run, &row->finding)         ? JUNIT_FAILED
+                                       : row->finding.result == CHECK_UNKNOWN ? JUNIT_SKIPPED
+                                                                              : JUNIT_PASSED,
+                                       buf_string(message)};
+    }
+    return 0;
+}
+
+static int make_junit(const struct check_run *run, struct buf *out)
+{
+    struct junit_case *cases = mem_alloc(run->count + 1, sizeof *cases);
+    struct buf *texts = mem_alloc(2 * run->count + 1, sizeof *texts), suite = {0};
+    int err = cases && texts ? make_cases(run, cases, texts) : ERR_NOMEM;
+    buf_print(&suite, "tidemark check %s", run->report->path);
+    if (err == 0)
+        junit_put(out, buf_string(&suite), cases, run->count);
+    if (suite.broken || out->broken)
+        err = ERR_NOMEM;
+    for (size_t i = 0; texts && i < 2 * run->count; i++)
+        buf_clear(&texts[i]);
+    buf_clear(&suite);
+    mem_free(texts);
+    mem_free(cases);
+    return err;
+}
+
+static int write_junit(const char *path, const struct buf *text)
+{
+    errno = 0;
+    FILE *file = fopen(path, "wb");
+    bool written = file && fwrite(buf_string(text), 1, text->count, file) == text->count;
+    int number = errno;
+    if (file && fclose(file) != 0 && written) {
+        written = false;
+        number = errno;
+    }
+    if (!written)
+        log_say(LOG_ERROR, "cannot write %s: %s", path, strerror(number));
+    return written ? 0 : EXIT_INTERNAL;
+}
+
+/* ---- all of it ---- */
+
+static int run_checks(struct report *report, struct report *baseline,
+                      const struct check_options *options)
+{
+    struct check_run run = {.report = report, .baseline = baseline, .options = options};
+    struct buf junit = {0};
+    int err = check_all(&run);
+    if (err == 0)
+        err = put_rows(&run);
+    if (err == 0)
+        say_verdict(&run);
+    if (err == 0 && options->junit)
+        err = make_junit(&run, &junit);
+    bool failed = any_failure(&run);
+    int code = report_end(report, err); /* frees the scopes that the rows point to */
+    if (code == 0 && options->junit)
+        code = write_junit(options->junit, &junit);
+    for (size_t i = 0; i < run.count; i++)
+        check_clear(&run.rows[i].finding);
+    buf_clear(&junit);
+    mem_free(run.rows);
+    mem_free(run.mates);
+    return code ? code : failed ? EXIT_CHECK_FAILED : EXIT_FINE;
+}
+
+static int cmd_check(const struct command_call *call)
+{
+    struct check_options options = {.common = REPORT_OPTIONS, .limits = CHECK_LIMITS};
+    struct report report, baseline;
+    struct check_file file = {0};
+    char **arguments = NULL;
+    int count = 0, code = read_limits(call, &options, &file, &arguments, &count);
+    bool compares = options.limits.baseline != NULL;
+    if (code == 0)
+        code = report_begin(&report, call->command, &options.common, count ? arguments[0] : NULL);
+    if (code == 0 && compares)
+        code = report_begin_beside(&baseline, &report, options.limits.baseline);
+    mem_free(arguments);
+    if (code == 0)
+        code = run_checks(&report, compares ? &baseline : NULL, &options);
+    check_file_clear(&file);
+    return code < 0 ? EXIT_FINE : code;
+}
+
+static const struct option option_table[] = {
+    CHECK_LIMIT_OPTIONS(offsetof(struct check_options, limits)),
+    {"limits", 'l', OPT_TEXT, offsetof(struct check_options, file), "FILE",
+     "a file with limits; options win over it", NULL, 0},
+    {"junit", 'j', OPT_TEXT, offsetof(struct check_options, junit), "FILE",
+     "write the results as JUnit XML, too", NULL, 0},
+    {0},
+};
+
+const struct command command_check = {
+    .name = "check",
+    .group = COMMAND_LOOK,
+    .run = cmd_check,
+    .summary = "passes or fails: peak, reserved, growth and more against limits",
+    .arguments = "[DATABASE]",
+    .options = option_table,
+    .report = true,
+    .judges = true,
+    .most = 1,
+    .description =
+        "Holds a recording against limits, one line for each: whether it passed, what was "
+        "measured, the limit, and where that was. At least one limit is needed. Sizes are bytes, "
+        "or as in 512M and 20GiB.\n"
+        "\n"
+        "--max-growth looks at two things: what call sites leave behind in half of the steps or "
+        "more (as 'tidemark leaks' says), and the slope of a straight line through the peaks of "
+        "the steps. Neither counts the first step. --max-reserved is the highest since the process "
+        "began. --baseline compares the peaks of the processes and devices that belong together, "
+        "as 'tidemark diff' does.\n"
+        "\n"
+        "What the recording cannot tell is 'not known', and that fails, too: a number under its "
+        "limit where events were lost, reserved memory where the source does not say it, growth "
+        "of fewer than three steps.\n"
+        "\n"
+        "A file of limits has lines 'name = value', with the names of the options, flags as yes "
+        "or no, and comments behind #; a baseline in it is looked for in the file's folder:\n"
+        "\n"
+        "  # for the 24 GiB card\n"
+        "  max-peak = 20GiB\n"
+        "  no-oom = yes",
+    .examples =
+        {
+            {"tidemark check --max-peak 20GiB --no-oom", "the newest recording in this folder"},
+            {"tidemark check run.db --limits ci/limits.txt --junit out.xml", "for a CI job"},
+            {"tidemark check run.db --baseline good.db --max-increase 2%",
+             "no more than the run that was good"},
+            {"tidemark check --max-growth 1M --steps 10..", "once it is warm"},
+        },
+};
