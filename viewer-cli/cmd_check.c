@@ -26,7 +26,8 @@ struct check_options {
 };
 
 struct check_row {
-    const struct report_scope *scope; /* NULL: there was no memory anywhere */
+    const struct report_process *process; /* NULL: there was no memory anywhere */
+    const struct report_scope *scope;     /* NULL: of the whole process */
     struct check_finding finding;
 };
 
@@ -86,25 +87,31 @@ static int read_file(const struct command_call *call, const char *path, struct c
     return code;
 }
 
+/* -1: help was all that was wanted. */
+static int read_options(const struct command_call *call, struct check_options *options,
+                        char ***arguments, int *count)
+{
+    int code;
+    mem_free(*arguments);
+    if (command_parse(call, options, arguments, count, &code))
+        return 0;
+    return code ? code : -1;
+}
+
 /* The command line is read twice where it names a file: what it says wins over the file. */
 static int read_limits(const struct command_call *call, struct check_options *options,
                        struct check_file *file, char ***arguments, int *count)
 {
     char message[320];
-    int code;
-    if (!command_parse(call, options, arguments, count, &code))
-        return code ? code : -1; /* help was all that was wanted */
-    if (options->file) {
-        mem_free(*arguments);
-        *arguments = NULL;
-        *options = (struct check_options){
-            .common = REPORT_OPTIONS, .limits = CHECK_LIMITS, .file = options->file};
+    int code = read_options(call, options, arguments, count);
+    if (code == 0 && options->file) {
+        options->limits = (struct check_limits)CHECK_LIMITS;
         code = read_file(call, options->file, &options->limits, file);
-        if (code == 0 && !command_parse(call, options, arguments, count, &code))
-            return code;
-        if (code)
-            return code;
+        if (code == 0)
+            code = read_options(call, options, arguments, count);
     }
+    if (code)
+        return code;
     if (!check_limits_settle(&options->limits, message, sizeof message))
         return command_misused(call->command, "--%s", message);
     if (!check_limits_fit(&options->limits, message, sizeof message))
@@ -116,55 +123,69 @@ static int read_limits(const struct command_call *call, struct check_options *op
 
 typedef int check_function(const struct check_scope *scope, struct check_finding *out);
 
-static struct check_finding *new_row(struct check_run *run, const struct report_scope *scope,
-                                     const char *check, int64_t limit)
+static struct check_row *new_row(struct check_run *run, const struct report_process *process,
+                                 const struct report_scope *scope, const char *check, int64_t limit)
 {
     if (!MEM_GROW(run->rows, run->cap, run->count + 1))
         return NULL;
     struct check_row *row = &run->rows[run->count++];
     *row = (struct check_row){
-        scope, {.check = check, .limit = limit, .step = GROUP_NONE, .result = CHECK_UNKNOWN}};
-    if (!scope)
+        process,
+        scope,
+        {.check = check, .limit = limit, .step = GROUP_NONE, .result = CHECK_UNKNOWN}};
+    if (!process)
         row->finding.why_not = "no memory was reported";
-    return &row->finding;
+    return row;
 }
 
-static struct check_scope scope_of(const struct check_run *run, const struct report_scope *scope)
+static struct check_scope scope_of(const struct check_run *run, const struct check_row *row)
 {
     const struct option_range *steps = &run->options->common.steps;
-    return (struct check_scope){run->report->db, scope->process.id, scope->device, steps->first,
-                                steps->last};
+    return (struct check_scope){run->report->db, row->process->id,
+                                row->scope ? row->scope->device : 0, steps->first, steps->last};
 }
 
-/* What is missing makes no difference to the check for losses, but that there is no end. */
-static int add_check(struct check_run *run, const struct report_scope *scope, const char *check,
-                     int64_t limit, double limit_ratio, check_function *measure)
+static int measure(struct check_run *run, struct check_row *row, check_function *function)
 {
-    struct check_finding *finding = new_row(run, scope, check, limit);
     const char *missing = NULL;
     int err = 0;
-    if (!finding)
-        return ERR_NOMEM;
-    if (measure == check_fragmentation)
-        finding->unit = CHECK_RATIO;
-    else if (measure == check_oom || measure == check_lost)
-        finding->unit = CHECK_COUNT;
-    finding->limit_ratio = limit_ratio;
-    if (scope) {
-        const struct check_scope where = scope_of(run, scope);
-        err = measure(&where, finding);
+    if (row->process) {
+        const struct check_scope where = scope_of(run, row);
+        err = function(&where, &row->finding);
         if (err == 0)
             err = check_missing(&where, &missing);
     }
-    check_judge(finding, missing);
+    check_judge(&row->finding, missing);
     return err;
 }
 
-static int against_baseline(struct check_run *run, const struct report_scope *scope,
-                            const char **missing, struct check_finding *finding)
+static int add_bytes(struct check_run *run, const struct report_scope *scope, const char *check,
+                     int64_t limit, check_function *function)
 {
-    const struct check_scope here = scope_of(run, scope);
-    size_t mate = run->mates[scope - run->report->scopes];
+    if (limit == CHECK_NONE)
+        return 0;
+    struct check_row *row = new_row(run, scope ? &scope->process : NULL, scope, check, limit);
+    return row ? measure(run, row, function) : ERR_NOMEM;
+}
+
+static int add_fragmentation(struct check_run *run, const struct report_scope *scope)
+{
+    if (!run->options->limits.fragmentation)
+        return 0;
+    struct check_row *row =
+        new_row(run, scope ? &scope->process : NULL, scope, "max-fragmentation", 0);
+    if (!row)
+        return ERR_NOMEM;
+    row->finding.unit = CHECK_RATIO;
+    row->finding.limit_ratio = run->options->limits.max_fragmentation;
+    return measure(run, row, check_fragmentation);
+}
+
+static int against_baseline(struct check_run *run, struct check_row *row, const char **missing)
+{
+    const struct check_scope here = scope_of(run, row);
+    struct check_finding *finding = &row->finding;
+    size_t mate = run->mates[row->scope - run->report->scopes];
     if (mate == DIFF_ALONE) {
         finding->why_not = "the baseline has no such process and device";
         return 0;
@@ -189,64 +210,79 @@ static int against_baseline(struct check_run *run, const struct report_scope *sc
 
 static int add_increase(struct check_run *run, const struct report_scope *scope)
 {
-    struct check_finding *finding = new_row(run, scope, "max-increase", 0);
     const char *missing = NULL;
-    if (!finding)
+    if (!run->baseline)
+        return 0;
+    struct check_row *row = new_row(run, scope ? &scope->process : NULL, scope, "max-increase", 0);
+    if (!row)
         return ERR_NOMEM;
-    int err = scope ? against_baseline(run, scope, &missing, finding) : 0;
-    check_judge(finding, missing);
+    int err = scope ? against_baseline(run, row, &missing) : 0;
+    check_judge(&row->finding, missing);
     return err;
 }
 
 static int check_scope(struct check_run *run, const struct report_scope *scope)
 {
     const struct check_limits *limits = &run->options->limits;
-    int err = 0;
-    if (limits->max_peak != CHECK_NONE)
-        err = add_check(run, scope, "max-peak", limits->max_peak, 0, check_peak);
-    if (err == 0 && limits->max_reserved != CHECK_NONE)
-        err = add_check(run, scope, "max-reserved", limits->max_reserved, 0, check_reserved);
-    if (err == 0 && limits->fragmentation)
-        err = add_check(run, scope, "max-fragmentation", 0, limits->max_fragmentation,
-                        check_fragmentation);
-    if (err == 0 && limits->max_growth != CHECK_NONE)
-        err = add_check(run, scope, "max-growth (left)", limits->max_growth, 0, check_left);
-    if (err == 0 && limits->max_growth != CHECK_NONE)
-        err = add_check(run, scope, "max-growth (peaks)", limits->max_growth, 0, check_slope);
-    if (err == 0 && limits->baseline)
-        err = add_increase(run, scope);
+    int err = add_bytes(run, scope, "max-peak", limits->max_peak, check_peak);
+    if (err == 0)
+        err = add_bytes(run, scope, "max-reserved", limits->max_reserved, check_reserved);
+    if (err == 0)
+        err = add_fragmentation(run, scope);
+    if (err == 0)
+        err = add_bytes(run, scope, "max-growth (left)", limits->max_growth, check_left);
+    if (err == 0)
+        err = add_bytes(run, scope, "max-growth (peaks)", limits->max_growth, check_slope);
+    return err ? err : add_increase(run, scope);
+}
+
+/* What must not have happened in a process. One without memory of its own, such as the shell that
+ * started the others, is only worth a line if it did. */
+static int add_count(struct check_run *run, const struct report_process *process, bool has_memory,
+                     const char *check, check_function *function)
+{
+    struct check_row *row = new_row(run, process, NULL, check, 0);
+    if (!row)
+        return ERR_NOMEM;
+    row->finding.unit = CHECK_COUNT;
+    int err = measure(run, row, function);
+    if (process && !has_memory && row->finding.result != CHECK_FAILED) {
+        check_clear(&row->finding);
+        run->count--;
+    }
     return err;
 }
 
-/* Of a process, whatever its devices. */
-static int check_process(struct check_run *run, const struct report_scope *scope)
+static int check_process(struct check_run *run, const struct report_process *process,
+                         bool has_memory)
 {
     const struct check_limits *limits = &run->options->limits;
-    int err = 0;
-    if (limits->no_oom)
-        err = add_check(run, scope, "no-oom", 0, 0, check_oom);
+    int err = limits->no_oom ? add_count(run, process, has_memory, "no-oom", check_oom) : 0;
     if (err == 0 && limits->no_lost)
-        err = add_check(run, scope, "no-lost", 0, 0, check_lost);
+        err = add_count(run, process, has_memory, "no-lost", check_lost);
     return err;
 }
 
 static int check_all(struct check_run *run)
 {
     struct report *report = run->report;
-    int err = 0;
-    if (run->baseline)
-        err = mates_find(report, run->baseline, &run->mates);
-    for (size_t i = 0; i < report->scope_count && err == 0; i++) {
-        const struct report_scope *scope = &report->scopes[i];
-        err = check_scope(run, scope);
-        if (err == 0 && (i == 0 || scope[-1].process.id != scope->process.id))
-            err = check_process(run, scope);
-    }
-    if (err == 0 && !report->scope_count) {
-        err = check_scope(run, NULL);
+    int err = run->baseline ? mates_find(report, run->baseline, &run->mates) : 0;
+    for (size_t i = 0; i < report->process_count && err == 0; i++) {
+        const struct report_process *process = &report->processes[i];
+        bool has_memory = false;
+        for (size_t j = 0; j < report->scope_count && err == 0; j++) {
+            if (report->scopes[j].process.id != process->id)
+                continue;
+            err = check_scope(run, &report->scopes[j]);
+            has_memory = true;
+        }
         if (err == 0)
-            err = check_process(run, NULL);
+            err = check_process(run, process, has_memory);
     }
+    if (err == 0 && !report->scope_count && !run->count)
+        err = check_process(run, NULL, false);
+    if (err == 0 && !report->scope_count)
+        err = check_scope(run, NULL);
     return err;
 }
 
@@ -327,12 +363,18 @@ static void put_where(struct buf *out, const struct check_finding *finding)
     join(out, finding->note);
 }
 
-static void put_whose(struct buf *out, const struct report_scope *scope)
+static void put_whose(struct buf *out, const struct check_row *row)
 {
-    buf_print(out, "process %" PRId64 " (pid %" PRId64, scope->process.id, scope->process.pid);
-    if (scope->process.rank != REPORT_ANY)
-        buf_print(out, ", rank %" PRId64, scope->process.rank);
-    buf_print(out, ") on %s", scope->device_text);
+    if (!row->process) {
+        buf_text(out, "no process");
+        return;
+    }
+    buf_print(out, "process %" PRId64 " (pid %" PRId64, row->process->id, row->process->pid);
+    if (row->process->rank != REPORT_ANY)
+        buf_print(out, ", rank %" PRId64, row->process->rank);
+    buf_text(out, ")");
+    if (row->scope)
+        buf_print(out, " on %s", row->scope->device_text);
 }
 
 static void put_number(struct emit *emit, const struct check_finding *finding, bool there,
@@ -354,8 +396,8 @@ static int put_row(struct emit *emit, const struct check_row *row)
     struct buf where = {0};
     put_where(&where, finding);
     put_texts(&texts, finding);
-    if (row->scope)
-        emit_int(emit, row->scope->process.id);
+    if (row->process)
+        emit_int(emit, row->process->id);
     else
         emit_null(emit);
     emit_text(emit, row->scope ? row->scope->device_text : NULL);
@@ -382,20 +424,38 @@ static int put_row(struct emit *emit, const struct check_row *row)
     return err;
 }
 
+static bool is_of(const struct check_row *row, const struct check_row *before)
+{
+    if (!row->process || !before->process)
+        return row->process == before->process;
+    return row->process->id == before->process->id && (!row->scope || row->scope == before->scope);
+}
+
+static int open_table(struct emit *emit, const struct check_row *row)
+{
+    struct buf whose = {0};
+    put_whose(&whose, row);
+    if (row->process)
+        emit_heading(emit, "Limits of %s", buf_string(&whose));
+    EMIT_SECTION(emit, "checks", NULL, EMIT_ROWS, columns);
+    int err = whose.broken ? ERR_NOMEM : 0;
+    buf_clear(&whose);
+    return err;
+}
+
+/* One table for each process and device; what is of a whole process goes with its last device. */
 static int put_rows(struct check_run *run)
 {
     struct emit *emit = &run->report->emit;
+    bool people = emit->format == EMIT_TABLE;
     int err = 0;
-    if (emit->format != EMIT_TABLE)
+    if (!people)
         EMIT_SECTION(emit, "checks", NULL, EMIT_ROWS, columns);
     for (size_t i = 0; i < run->count && err == 0; i++) {
-        const struct report_scope *scope = run->rows[i].scope;
-        if (emit->format == EMIT_TABLE && (i == 0 || run->rows[i - 1].scope != scope)) {
-            if (scope)
-                report_heading(run->report, "Limits", scope);
-            EMIT_SECTION(emit, "checks", NULL, EMIT_ROWS, columns);
-        }
-        err = put_row(emit, &run->rows[i]);
+        if (people && (i == 0 || !is_of(&run->rows[i], &run->rows[i - 1])))
+            err = open_table(emit, &run->rows[i]);
+        if (err == 0)
+            err = put_row(emit, &run->rows[i]);
     }
     emit_close(emit);
     return err;
@@ -459,10 +519,7 @@ static int make_cases(const struct check_run *run, struct junit_case *cases, str
     for (size_t i = 0; i < run->count; i++) {
         const struct check_row *row = &run->rows[i];
         struct buf *group = &texts[2 * i], *message = &texts[2 * i + 1];
-        if (row->scope)
-            put_whose(group, row->scope);
-        else
-            buf_text(group, "no process");
+        put_whose(group, row);
         describe(message, &row->finding);
         if (group->broken || message->broken)
             return ERR_NOMEM;
@@ -574,8 +631,8 @@ const struct command command_check = {
     .most = 1,
     .description =
         "Holds a recording against limits, one line for each: whether it passed, what was "
-        "measured, the limit, and where that was. At least one limit is needed. Sizes are bytes, "
-        "or as in 512M and 20GiB.\n"
+        "measured, the limit, and where that was. They hold for each process and each device; "
+        "--rank and --device pick one. Sizes are bytes, or as in 512M and 20GiB.\n"
         "\n"
         "--max-growth looks at two things: what call sites leave behind in half of the steps or "
         "more (as 'tidemark leaks' says), and the slope of a straight line through the peaks of "

@@ -62,6 +62,7 @@ static const struct emit_column change_columns[] = {
     {"b_moment", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"a_seq", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"b_seq", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"b_database", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"b_process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"b_device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
@@ -78,6 +79,7 @@ static void put_quantity(const struct diff_part *part, const char *name, int64_t
     emit_text(part->emit, diff->moments[DIFF_B].label);
     emit_int(part->emit, diff->moments[DIFF_A].seq);
     emit_int(part->emit, diff->moments[DIFF_B].seq);
+    emit_text(part->emit, part->reports[DIFF_B]->path);
     emit_int(part->emit, part->scopes[DIFF_B]->process.id);
     emit_text(part->emit, part->scopes[DIFF_B]->device_text);
 }

@@ -35,8 +35,7 @@ static void note_one(struct emit *emit, const struct report_scope *scope, const 
     char rank[32] = "";
     if (scope->process.rank != REPORT_ANY)
         snprintf(rank, sizeof rank, ", rank %" PRId64, scope->process.rank);
-    emit_note(emit,
-              "process %" PRId64 " (pid %" PRId64 "%s) on %s has no partner: it is only in %s",
+    emit_note(emit, "process %" PRId64 " (pid %" PRId64 "%s) on %s is only in %s",
               scope->process.id, scope->process.pid, rank, scope->device_text, path);
 }
 

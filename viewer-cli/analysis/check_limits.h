@@ -37,47 +37,29 @@ struct check_limits {
         .max_fragmentation = CHECK_NONE                                                            \
     }
 
-/* The options of a struct that has its limits `base` bytes behind its start. */
-#define CHECK_LIMIT(base, member) ((base) + offsetof(struct check_limits, member))
-#define CHECK_LIMIT_OPTIONS(base)                                                                  \
-    {"max-peak", 0, OPT_SIZE, CHECK_LIMIT(base, max_peak), "SIZE", "the most allocated", NULL, 0}, \
-        {"max-reserved", 0,                                                                        \
-         OPT_SIZE,       CHECK_LIMIT(base, max_reserved),                                          \
-         "SIZE",         "the most reserved from the device",                                      \
-         NULL,           0},                                                                       \
-        {"max-fragmentation",                                                                      \
-         0,                                                                                        \
-         OPT_TEXT,                                                                                 \
-         CHECK_LIMIT(base, fragmentation),                                                         \
-         "PERCENT",                                                                                \
-         "the largest share of reserved that is\ninactive split, at the end of phases after\n"     \
-         "the first step",                                                                         \
-         NULL,                                                                                     \
-         0},                                                                                       \
-        {"max-growth",                                                                             \
-         0,                                                                                        \
-         OPT_SIZE,                                                                                 \
-         CHECK_LIMIT(base, max_growth),                                                            \
-         "SIZE",                                                                                   \
-         "the most that a step may leave behind, and\nthat peaks may rise from step to step",      \
-         NULL,                                                                                     \
-         0},                                                                                       \
-        {"baseline", 0,                                                                            \
-         OPT_TEXT,   CHECK_LIMIT(base, baseline),                                                  \
-         "DATABASE", "another recording; with --max-increase",                                     \
-         NULL,       0},                                                                           \
-        {"max-increase", 0,                                                                        \
-         OPT_TEXT,       CHECK_LIMIT(base, increase),                                              \
-         "MORE",         "how much higher than the baseline's the peak\nmay be: 5% or 200MiB",     \
-         NULL,           0},                                                                       \
-        {"no-oom", 0, OPT_FLAG, CHECK_LIMIT(base, no_oom), NULL, "no allocation may have failed",  \
-         NULL,     0},                                                                             \
-        {"no-lost", 0, OPT_FLAG, CHECK_LIMIT(base, no_lost), NULL, "no event may have been lost",  \
-         NULL,      0},                                                                            \
+#define CHECK_LIMIT(base, name, kind, member, value, help)                                         \
     {                                                                                              \
-        "allow-unknown", 0, OPT_FLAG, CHECK_LIMIT(base, allow_unknown), NULL,                      \
-            "what the recording cannot tell is no failure", NULL, 0                                \
+        name, 0, kind, (base) + offsetof(struct check_limits, member), value, help, NULL, 0        \
     }
+/* The options of a struct that has its limits `base` bytes behind its start. */
+#define CHECK_LIMIT_OPTIONS(base)                                                                  \
+    CHECK_LIMIT(base, "max-peak", OPT_SIZE, max_peak, "SIZE", "the most allocated"),               \
+        CHECK_LIMIT(base, "max-reserved", OPT_SIZE, max_reserved, "SIZE",                          \
+                    "the most reserved from the device"),                                          \
+        CHECK_LIMIT(base, "max-fragmentation", OPT_TEXT, fragmentation, "PERCENT",                 \
+                    "the largest share of reserved that is\n"                                      \
+                    "inactive split, at the end of phases after\nthe first step"),                 \
+        CHECK_LIMIT(base, "max-growth", OPT_SIZE, max_growth, "SIZE",                              \
+                    "the most that a step may leave behind, and\n"                                 \
+                    "that peaks may rise from step to step"),                                      \
+        CHECK_LIMIT(base, "baseline", OPT_TEXT, baseline, "DATABASE",                              \
+                    "another recording; with --max-increase"),                                     \
+        CHECK_LIMIT(base, "max-increase", OPT_TEXT, increase, "MORE",                              \
+                    "how much higher than the baseline's the\npeak may be: 5% or 200MiB"),         \
+        CHECK_LIMIT(base, "no-oom", OPT_FLAG, no_oom, NULL, "no allocation may have failed"),      \
+        CHECK_LIMIT(base, "no-lost", OPT_FLAG, no_lost, NULL, "no event may have been lost"),      \
+        CHECK_LIMIT(base, "allow-unknown", OPT_FLAG, allow_unknown, NULL,                          \
+                    "what the recording cannot tell may pass")
 
 bool check_limits_any(const struct check_limits *limits); /* there is something to check */
 

@@ -204,6 +204,8 @@ static int merge_next(struct reader readers[DIFF_SIDES], struct diff_phases *out
         row.peak[i] = has[i] ? readers[i].peak : GROUP_NONE;
         row.alone[i] = has[i] && !row.pairs;
         row.quiet = row.quiet && (!has[i] || readers[i].row.quiet);
+        if (has[i] && readers[i].row.place > row.place)
+            row.place = readers[i].row.place; /* behind what only the other has before it */
     }
     int err = out->folded && row.quiet ? 0 : add_row(out, &row, db_column_text(from->stmt, 0));
     for (int i = 0; i < DIFF_SIDES && err == 0; i++)
