@@ -1,0 +1,1 @@
+tidemark check after.db --baseline before.db --max-increase 5%; echo $?; tidemark check after.db --baseline before.db --max-increase 35MiB --rank 1; echo $?; tidemark check after.db --baseline train.db --max-increase 0 --format csv

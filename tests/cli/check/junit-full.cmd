@@ -1,0 +1,1 @@
+[ ! -w /dev/full ] || tidemark check train.db --no-oom --junit /dev/full

@@ -1,0 +1,1 @@
+tidemark check train.db --no-oom --junit nosuch/out.xml

@@ -1,0 +1,1 @@
+COLUMNS=80 NO_COLOR=1 script -qec 'tidemark check train.db --max-peak 4GiB --max-reserved 5GiB --max-fragmentation 10% --max-growth 1M --no-oom --no-lost' /dev/null | tr -d '\r'

@@ -1,0 +1,1 @@
+tidemark diff empty.db train.db

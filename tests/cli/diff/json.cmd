@@ -1,0 +1,1 @@
+tidemark diff before.db after.db --rank 0 --format json

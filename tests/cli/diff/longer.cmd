@@ -1,0 +1,1 @@
+tidemark diff train.db leaks.db --top 1

@@ -1,0 +1,1 @@
+tidemark diff before.db; tidemark diff before.db after.db ranks.db; tidemark diff before.db after.db --moment x; tidemark diff before.db ranks.db --device cuda:0; tidemark diff before.db train.db --rank 0

@@ -1,0 +1,1 @@
+tidemark diff train.db torch.db --top 2
