@@ -8,7 +8,7 @@ INSERT INTO process VALUES
   (1,4001,NULL,'root',0,9000000,0,0,2,'box','python3 train.py','torch python phases',NULL,'exit',0,NULL,1,3000,60),
   (2,4002,NULL,'spawn',0,9000000,1,1,2,'box','python3 train.py','torch python phases',NULL,'exit',0,NULL,1,3000,60);
 INSERT INTO heap VALUES(1,1,1,0,0,NULL),(2,2,2,0,0,NULL);
-INSERT INTO string VALUES(1,'main'),(2,'/home/ada/train.py'),(3,'encode'),(4,'decode'),(5,'linear'),
+INSERT INTO string VALUES(1,'main'),(2,'project/train.py'),(3,'encode'),(4,'decode'),(5,'linear'),
   (6,'/usr/lib/python3/dist-packages/torch/nn/functional.py'),(7,'backward'),(8,'step'),(9,'accuracy');
 INSERT INTO frame VALUES(1,1,2,12),(2,3,2,30),(3,4,2,55),(4,5,6,1848),(5,7,2,70),(6,7,2,70),(7,8,2,80),(8,9,2,90);
 -- 1 parameters, 2 encode, 3 decode > linear, 4 and 5 backward from two lines, 6 step, 7 accuracy.
