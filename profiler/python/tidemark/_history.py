@@ -51,8 +51,10 @@ class Settings(object):
 
     def initialized(self):
         """CUDA is there: the allocator was chosen."""
-        backend = getattr(self.torch.cuda, "get_allocator_backend", None)
-        name = backend() if backend is not None else "native"
+        try:
+            name = self.torch.cuda.get_allocator_backend()
+        except AttributeError:
+            name = "native"  # before there was a choice
         self.send("allocator", "pytorch" if name == "native" else name)
         for variable in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
             if os.environ.get(variable):
