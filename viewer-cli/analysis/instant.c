@@ -297,6 +297,13 @@ int instant_find(struct db *db, int64_t process, int64_t device, const char *tex
     return err;
 }
 
+int instant_highest(struct db *db, int64_t process, int64_t device, int64_t first_step,
+                    int64_t last_step, struct instant *out)
+{
+    struct place place = {db, process, device};
+    return highest(&place, first_step, last_step, out);
+}
+
 bool instant_pair(const char *text, char *first, char *second)
 {
     const char *dots = strstr(text, "..");

@@ -37,6 +37,10 @@ struct instant {
 int instant_find(struct db *db, int64_t process, int64_t device, const char *text,
                  struct instant *out);
 
+/* The highest point of these steps; INT64_MIN and INT64_MAX: of all. As instant_find otherwise. */
+int instant_highest(struct db *db, int64_t process, int64_t device, int64_t first_step,
+                    int64_t last_step, struct instant *out);
+
 bool instant_is_name(const char *text);
 
 /* "A..B" into its two; false if it is not such a pair. `first` and `second` have room for the

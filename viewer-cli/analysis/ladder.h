@@ -1,0 +1,68 @@
+/*
+ * ladder.h - how far what a program asked for is from what the device says is gone.
+ *
+ *     requested <= allocated <= active <= reserved <= this process on the device <= device used
+ *
+ * Each gap has a name: rounding, awaiting free, cached and fragmented, outside the allocator, other
+ * processes. A rung that the source does not tell is left out, and the gap over it has the names of
+ * all that it spans. What the source counts as allocated and never showed as a block is no
+ * rounding: it is the unattributed line.
+ *
+ * Invariants (ladder_is_valid): the gaps and the unattributed line add up to the highest rung that
+ * is known less the lowest; the lowest has no gap.
+ */
+#ifndef TIDEMARK_ANALYSIS_LADDER_H
+#define TIDEMARK_ANALYSIS_LADDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "db.h"
+#include "group.h"
+#include "instant.h"
+
+#define LADDER_NONE GROUP_NONE
+
+enum ladder_step {
+    LADDER_REQUESTED,
+    LADDER_ALLOCATED,
+    LADDER_ACTIVE,
+    LADDER_RESERVED,
+    LADDER_PROCESS, /* samples 'process used' of the process on the device */
+    LADDER_DEVICE,  /* samples 'device used' */
+    LADDER_STEPS
+};
+
+struct ladder_facts {
+    int64_t bytes[LADDER_STEPS]; /* LADDER_NONE: not known */
+    int64_t living;              /* bytes of the blocks that are known to live; LADDER_NONE */
+    int64_t sampled_ns;          /* when device used was read, LADDER_NONE */
+};
+
+struct ladder_rung {
+    int64_t bytes; /* LADDER_NONE */
+    int64_t
+        gap; /* above the nearest known rung below; LADDER_NONE: it is not known, or the lowest */
+    char what[96]; /* the gap is */
+};
+
+struct ladder {
+    struct ladder_rung rungs[LADDER_STEPS];
+    int64_t unattributed;
+    size_t known; /* rungs */
+};
+
+void ladder_make(const struct ladder_facts *facts, struct ladder *out);
+bool ladder_is_valid(const struct ladder *ladder);
+const char *ladder_step_text(enum ladder_step step);
+
+/* What no look at the living blocks tells: active (from bytes[LADDER_ALLOCATED], which is set), the
+ * process and the device; the last samples before. 0 or an error. */
+int ladder_read_around(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t at_ns,
+                       struct ladder_facts *facts);
+/* All of an instant. */
+int ladder_read(struct db *db, int64_t process, int64_t device, const struct instant *instant,
+                struct ladder_facts *facts);
+
+#endif

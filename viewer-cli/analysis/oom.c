@@ -1,0 +1,134 @@
+#include "oom.h"
+
+#include "error.h"
+#include "mem.h"
+
+const char *oom_verdict_text(enum oom_verdict verdict)
+{
+    static const char *const texts[] = {
+        "segments are not known from this source",
+        "all free bytes together are too few",
+        "enough is free, but no hole is large enough",
+        "a hole is large enough, but it is of another stream or pool, or was passed by",
+    };
+    return texts[verdict];
+}
+
+/* A failure that names no device is that of the process's only one. */
+static const char failures_sql[] =
+    "WITH mine AS ("
+    " SELECT o.seq, o.at_ns, o.asked, o.allocated, o.reserved, o.site,"
+    "  (SELECT st.phase FROM stretch st WHERE st.process = o.process AND st.begin_seq <= o.seq"
+    "    ORDER BY st.begin_seq DESC LIMIT 1) AS phase"
+    "  FROM oom o WHERE o.process = ?1 AND (o.device = ?2 OR (o.device IS NULL AND"
+    "   (SELECT count(DISTINCT device) FROM heap WHERE process = ?1) = 1)))"
+    "SELECT m.seq, m.at_ns, m.asked, m.allocated, m.reserved, m.site, m.phase, ph.step,"
+    "  (SELECT total_bytes FROM device WHERE id = ?2)"
+    "  FROM mine m LEFT JOIN phase ph ON ph.id = m.phase"
+    " WHERE ?3 IS NULL OR ph.step BETWEEN ?3 AND ?4 ORDER BY m.seq";
+
+static enum oom_verdict judge(const struct oom *oom)
+{
+    if (!oom->frag.known)
+        return OOM_UNKNOWN;
+    if (oom->frag.free_bytes < oom->asked)
+        return OOM_FULL;
+    return oom->frag.largest < oom->asked ? OOM_SCATTERED : OOM_ELSEWHERE;
+}
+
+struct reading {
+    struct db *db;
+    int64_t process, device;
+    size_t named;
+    struct db_stmt *site;
+};
+
+/* What is set comes from the failure's own row. */
+static int explain(const struct reading *reading, int64_t phase, struct oom *oom)
+{
+    const struct instant instant = {
+        .seq = oom->seq,
+        .at_ns = oom->at_ns,
+        .allocated = oom->allocated,
+        .reserved = oom->reserved,
+        .phase = phase,
+        .step = oom->step,
+    };
+    int err = site_names(reading->site, oom->site, &oom->name, &oom->shown);
+    if (err == 0 && phase != OOM_NONE)
+        err = phase_path(reading->db, phase, &oom->phase);
+    if (err == 0)
+        err = frag_read(reading->db, reading->process, reading->device, &instant, reading->named,
+                        &oom->frag);
+    oom->verdict = judge(oom);
+    return err;
+}
+
+static int take_row(const struct reading *reading, struct db_stmt *row, struct ooms *out)
+{
+    if (!MEM_GROW(out->failures, out->cap, out->shown + 1))
+        return ERR_NOMEM;
+    struct oom *oom = &out->failures[out->shown++];
+    *oom = (struct oom){
+        .seq = db_column_int(row, 0),
+        .at_ns = db_column_int(row, 1),
+        .asked = db_column_int(row, 2),
+        .allocated = column_known(row, 3),
+        .reserved = column_known(row, 4),
+        .site = column_known(row, 5),
+        .step = column_known(row, 7),
+        .total = column_known(row, 8),
+    };
+    return explain(reading, column_known(row, 6), oom);
+}
+
+int oom_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
+             size_t most, size_t named, struct ooms *out)
+{
+    struct reading reading = {.db = db, .process = process, .device = device, .named = named};
+    struct db_stmt *stmt = NULL;
+    *out = (struct ooms){0};
+    int err = site_names_prepare(db, &reading.site);
+    if (err == 0)
+        err = db_prepare(db, &stmt, failures_sql);
+    if (err == 0) {
+        db_bind_int(stmt, 0, process);
+        db_bind_int(stmt, 1, device);
+        db_bind_int(stmt, 3, last_step);
+        if (first_step == INT64_MIN && last_step == INT64_MAX)
+            db_bind_null(stmt, 2);
+        else
+            db_bind_int(stmt, 2, first_step);
+    }
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        out->count++;
+        if (out->shown < most && (err = take_row(&reading, stmt, out)) < 0)
+            break;
+    }
+    db_finalize(stmt);
+    db_finalize(reading.site);
+    return err < 0 ? err : 0;
+}
+
+void ooms_clear(struct ooms *ooms)
+{
+    for (size_t i = 0; i < ooms->shown; i++) {
+        mem_free(ooms->failures[i].phase);
+        mem_free(ooms->failures[i].name);
+        mem_free(ooms->failures[i].shown);
+        frag_clear(&ooms->failures[i].frag);
+    }
+    mem_free(ooms->failures);
+    *ooms = (struct ooms){0};
+}
+
+bool ooms_is_valid(const struct ooms *ooms)
+{
+    for (size_t i = 0; i < ooms->shown; i++) {
+        const struct oom *oom = &ooms->failures[i];
+        if (oom->verdict != judge(oom) || !frag_is_valid(&oom->frag) ||
+            (i && oom->seq <= oom[-1].seq))
+            return false;
+    }
+    return (int64_t)ooms->shown <= ooms->count;
+}

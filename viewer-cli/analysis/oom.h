@@ -1,0 +1,59 @@
+/*
+ * oom.h - allocations that failed, each explained by what the segments held at that moment.
+ *
+ * A request finds room in one hole of its own stream and pool only. Which stream it was for is not
+ * in the event: with one heap on the device it is that one's, otherwise each heap says what its
+ * largest hole was. Which settings would have let the request through is not answered here: that
+ * needs a replay.
+ *
+ * Invariants (ooms_is_valid): failures come by seq; shown <= count; the verdict is what the numbers
+ * say; frag is valid.
+ */
+#ifndef TIDEMARK_ANALYSIS_OOM_H
+#define TIDEMARK_ANALYSIS_OOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "db.h"
+#include "frag.h"
+
+#define OOM_NONE GROUP_NONE
+
+enum oom_verdict {
+    OOM_UNKNOWN,   /* segments are not known */
+    OOM_FULL,      /* all holes together are smaller than the request */
+    OOM_SCATTERED, /* together they would do, but none is large enough */
+    OOM_ELSEWHERE  /* a hole is large enough: another stream's or pool's, or the source passed it by
+                    */
+};
+
+struct oom {
+    int64_t seq, at_ns;
+    int64_t asked;
+    int64_t allocated, reserved; /* OOM_NONE */
+    int64_t total;               /* the device's memory, OOM_NONE */
+    int64_t step;                /* OOM_NONE */
+    char *phase;                 /* with the phases around it; NULL */
+    int64_t site;                /* OOM_NONE */
+    char *name, *shown;          /* of the site; NULL */
+    enum oom_verdict verdict;
+    struct frag frag; /* at that moment */
+};
+
+struct ooms {
+    struct oom *failures; /* the first ones */
+    size_t shown, cap;
+    int64_t count; /* of all */
+};
+
+/* Those of the process on the device in steps first..last (INT64_MIN..INT64_MAX: all), the first
+ * `most` explained with `named` blocks and sites each. 0 or an error; ooms_clear in both cases. */
+int oom_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
+             size_t most, size_t named, struct ooms *out);
+void ooms_clear(struct ooms *ooms);
+bool ooms_is_valid(const struct ooms *ooms);
+const char *oom_verdict_text(enum oom_verdict verdict);
+
+#endif
