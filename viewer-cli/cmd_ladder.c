@@ -20,7 +20,7 @@ static void put_people(struct report *report, const struct report_scope *scope,
 {
     char time[HUMAN_MAX];
     report_heading(report, "The ladder", scope);
-    emit_line(&report->emit, "%s, %s after the start", instant->label,
+    emit_line(&report->emit, "%s (seq %" PRId64 ", %s)", instant->label, instant->seq,
               human_ns(time, instant->at_ns));
     ladder_put(&report->emit, scope, ladder, NULL, true);
 }

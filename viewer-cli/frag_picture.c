@@ -86,7 +86,7 @@ bool frag_picture_utf8(void)
 
 unsigned frag_picture_cells(unsigned width)
 {
-    enum { NUMBERS = 54, LEAST = 16 };
+    enum { NUMBERS = 50, LEAST = 16 };
     unsigned cells = width > NUMBERS + LEAST ? width - NUMBERS : LEAST;
     return cells < FRAG_PICTURE_CELLS ? cells : FRAG_PICTURE_CELLS;
 }

@@ -33,7 +33,6 @@ static size_t shown(const struct frag_part *part, size_t count)
 static const struct emit_column frag_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"moment", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "at", EMIT_TEXT, EMIT_PEOPLE},
     {"seq", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"at_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
@@ -46,6 +45,7 @@ static const struct emit_column frag_columns[] = {
     {"scattered", NULL, EMIT_RATIO, EMIT_PROGRAMS},
     {NULL, "fragmentation", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "scattered", EMIT_TEXT, EMIT_PEOPLE},
+    {"moment", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
 
 static void put_definition(const struct frag_part *part)
@@ -72,9 +72,8 @@ static void put_frag(const struct frag_part *part)
     char text[INSTANT_TEXT + HUMAN_MAX + 40], time[HUMAN_MAX];
     EMIT_SECTION(emit, "frag", NULL, EMIT_RECORD, frag_columns);
     put_scope(part);
-    emit_text(emit, part->instant->label);
-    snprintf(text, sizeof text, "%s, %s after the start (seq %" PRId64 ")", part->instant->label,
-             human_ns(time, part->instant->at_ns), frag->seq);
+    snprintf(text, sizeof text, "%s (seq %" PRId64 ", %s)", part->instant->label, frag->seq,
+             human_ns(time, part->instant->at_ns));
     emit_text(emit, text);
     emit_int(emit, frag->seq);
     emit_int(emit, part->instant->at_ns);
@@ -86,6 +85,7 @@ static void put_frag(const struct frag_part *part)
     emit_int(emit, frag->largest);
     emit_real(emit, frag_scattered(frag));
     put_definition(part);
+    emit_text(emit, part->instant->label);
 }
 
 /* ---- causes ---- */
@@ -128,9 +128,9 @@ static const struct emit_column size_columns[] = {
     {"free", NULL, EMIT_BYTES, 0},
     {"holes", NULL, EMIT_COUNT, 0},
     {"largest_hole", "largest", EMIT_BYTES, 0},
-    {"blocks", NULL, EMIT_COUNT, 0},
-    {"empty", NULL, EMIT_COUNT, 0},
-    {"one_block", "one block", EMIT_COUNT, 0},
+    {"blocks", NULL, EMIT_COUNT, EMIT_SPARE},
+    {"empty", NULL, EMIT_COUNT, EMIT_SPARE},
+    {"one_block", "one block", EMIT_COUNT, EMIT_SPARE},
 };
 
 static void put_sizes(const struct frag_part *part)
@@ -162,7 +162,7 @@ static const struct emit_column segment_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"size", NULL, EMIT_BYTES, 0},
-    {"live", NULL, EMIT_BYTES, EMIT_SPARE},
+    {"live", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"waiting", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"free", NULL, EMIT_BYTES, 0},
     {"holes", NULL, EMIT_COUNT, 0},
@@ -224,7 +224,8 @@ static const struct emit_column pin_columns[] = {
     {"category", NULL, EMIT_TEXT, EMIT_SPARE},
     {"age_steps", "age", EMIT_COUNT, EMIT_NONE | EMIT_SPARE},
     {"step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
-    {"phase", "born in", EMIT_TEXT, EMIT_NONE | EMIT_SPARE},
+    {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "born in", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_SPARE},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -232,6 +233,13 @@ static const struct emit_column pin_columns[] = {
     {"allocation", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"address", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
 };
+
+static const char *birth_text(const struct frag_pin *pin)
+{
+    if (!pin->between)
+        return pin->phase;
+    return pin->step == FRAG_NONE ? "outside of any step" : "between phases";
+}
 
 static void put_pin(const struct frag_part *part, const struct frag_pin *pin)
 {
@@ -242,13 +250,16 @@ static void put_pin(const struct frag_part *part, const struct frag_pin *pin)
     put_scope(part);
     emit_int(emit, block->gives);
     emit_int(emit, block->sole);
-    emit_text(emit, block->sole ? "segment" : "hole");
+    emit_text(emit, !block->sole                                 ? "hole"
+                    : frag->segments[block->segment].area.mapped ? "pages"
+                                                                 : "segment");
     emit_int(emit, block->size);
     emit_int(emit, frag->segments[block->segment].area.size);
     emit_text(emit, block->category);
     put_known(emit, aged ? frag->step - pin->step : FRAG_NONE);
     put_known(emit, pin->step);
     emit_text(emit, pin->phase);
+    emit_text(emit, birth_text(pin));
     emit_text(emit, pin->name);
     emit_text(emit, pin->shown);
     put_known(emit, block->site);

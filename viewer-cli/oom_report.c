@@ -32,10 +32,11 @@ static const struct emit_column people_columns[] = {
 static void put_place(struct emit *emit, const struct oom *oom)
 {
     char text[300], time[HUMAN_MAX], step[40] = "";
+    const char *place = oom->between ? "between phases" : oom->phase ? oom->phase : "no phase";
     if (oom->step != OOM_NONE)
         snprintf(step, sizeof step, "step %" PRId64 ", ", oom->step);
-    snprintf(text, sizeof text, "%s%.160s, %s after the start (seq %" PRId64 ")", step,
-             oom->phase ? oom->phase : "no phase", human_ns(time, oom->at_ns), oom->seq);
+    snprintf(text, sizeof text, "%s%.160s, %s after the start (seq %" PRId64 ")", step, place,
+             human_ns(time, oom->at_ns), oom->seq);
     emit_text(emit, text);
 }
 

@@ -94,6 +94,7 @@ struct frag_pin {
     char *name, *shown; /* of its site; only of the first ones */
     char *phase;        /* its birth, with the phases around it */
     int64_t step;       /* of its birth, FRAG_NONE */
+    bool between;       /* its birth was in no phase that the program named */
 };
 
 struct frag {

@@ -126,8 +126,10 @@ static int name_pin(struct db *db, struct db_stmt *site, struct db_stmt *step, s
         return err;
     db_bind_int(step, 0, pin->block->phase);
     err = db_step(step);
-    if (err == DB_ROW)
+    if (err == DB_ROW) {
         pin->step = column_known(step, 0);
+        pin->between = db_column_int(step, 1) != 0;
+    }
     db_reset(step);
     return err < 0 ? err : phase_path(db, pin->block->phase, &pin->phase);
 }
@@ -137,7 +139,7 @@ int frag_name(struct db *db, struct frag *frag, size_t named)
     struct db_stmt *site = NULL, *step = NULL;
     int err = site_names_prepare(db, &site);
     if (err == 0)
-        err = db_prepare(db, &step, "SELECT step FROM phase WHERE id = ?");
+        err = db_prepare(db, &step, "SELECT step, kind = 'other' FROM phase WHERE id = ?");
     for (size_t i = 0; i < frag->site_count && i < named && err == 0; i++)
         err = site_names(site, frag->sites[i].site, &frag->sites[i].name, &frag->sites[i].shown);
     for (size_t i = 0; i < frag->pin_count && i < named && err == 0; i++)

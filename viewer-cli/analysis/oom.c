@@ -23,7 +23,7 @@ static const char failures_sql[] =
     "  FROM oom o WHERE o.process = ?1 AND (o.device = ?2 OR (o.device IS NULL AND"
     "   (SELECT count(DISTINCT device) FROM heap WHERE process = ?1) = 1)))"
     "SELECT m.seq, m.at_ns, m.asked, m.allocated, m.reserved, m.site, m.phase, ph.step,"
-    "  (SELECT total_bytes FROM device WHERE id = ?2)"
+    "  (SELECT total_bytes FROM device WHERE id = ?2), ph.kind = 'other'"
     "  FROM mine m LEFT JOIN phase ph ON ph.id = m.phase"
     " WHERE ?3 IS NULL OR ph.step BETWEEN ?3 AND ?4 ORDER BY m.seq";
 
@@ -78,6 +78,7 @@ static int take_row(const struct reading *reading, struct db_stmt *row, struct o
         .site = column_known(row, 5),
         .step = column_known(row, 7),
         .total = column_known(row, 8),
+        .between = db_column_int(row, 9) != 0,
     };
     return explain(reading, column_known(row, 6), oom);
 }

@@ -36,6 +36,7 @@ struct oom {
     int64_t total;               /* the device's memory, OOM_NONE */
     int64_t step;                /* OOM_NONE */
     char *phase;                 /* with the phases around it; NULL */
+    bool between;                /* it was in no phase that the program named */
     int64_t site;                /* OOM_NONE */
     char *name, *shown;          /* of the site; NULL */
     enum oom_verdict verdict;

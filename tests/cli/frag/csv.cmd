@@ -1,0 +1,1 @@
+tidemark frag frag.db 1/backward --format csv

@@ -1,0 +1,1 @@
+tidemark frag ranks.db --oom; tidemark frag train.db --oom

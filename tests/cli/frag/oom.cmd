@@ -1,0 +1,1 @@
+tidemark frag frag.db --oom

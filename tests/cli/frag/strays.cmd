@@ -1,0 +1,1 @@
+tidemark frag train.db --top 2

@@ -1,0 +1,1 @@
+tidemark ladder frag.db 1/backward --format csv

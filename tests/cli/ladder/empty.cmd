@@ -1,0 +1,1 @@
+tidemark ladder empty.db
