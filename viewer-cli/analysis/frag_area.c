@@ -29,6 +29,8 @@ static size_t place_of(const struct areas *pages, uint64_t address)
 
 static void take_out(struct areas *pages, size_t from, size_t count)
 {
+    if (!count)
+        return;
     memmove(pages->areas + from, pages->areas + from + count,
             (pages->count - from - count) * sizeof *pages->areas);
     pages->count -= count;
