@@ -191,6 +191,23 @@ static int put_over_time(struct report *report)
 
 /* ---- out of memory ---- */
 
+static int note_unplaced(struct report *report, bool *any)
+{
+    int64_t count = 0;
+    char number[HUMAN_MAX];
+    int err = 0;
+    for (size_t i = 0; i < report->process_count && err >= 0; i++) {
+        err = oom_count_unplaced(report->db, report->processes[i].id, &count);
+        if (err < 0 || !count)
+            continue;
+        *any = true;
+        emit_note(&report->emit,
+                  "process %" PRId64 ": %s allocation%s failed on a device that is not known",
+                  report->processes[i].id, human_count(number, count), count == 1 ? "" : "s");
+    }
+    return err;
+}
+
 static int put_failures(struct report *report, const struct frag_options *options)
 {
     const struct option_range *steps = &options->common.steps;
@@ -214,6 +231,8 @@ static int put_failures(struct report *report, const struct frag_options *option
         report_heading(report, "Out of memory", parts[i].scope);
         oom_put_people(&parts[i]);
     }
+    if (err >= 0)
+        err = note_unplaced(report, &any);
     if (err >= 0 && !any)
         emit_note(&report->emit, "no allocation failed");
     for (size_t i = 0; i < done; i++)

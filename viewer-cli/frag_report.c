@@ -318,8 +318,8 @@ void frag_put_sites(const struct frag_part *part, const char *title)
         emit_text(emit, site->shown);
     }
     if (n < count)
-        emit_line(emit, "and %s more call sites: --top shows them",
-                  human_count(number, (int64_t)(count - n)));
+        emit_line(emit, "and %s more call site%s: --top shows them",
+                  human_count(number, (int64_t)(count - n)), count - n == 1 ? "" : "s");
 }
 
 static void put_sites(const struct frag_part *part)

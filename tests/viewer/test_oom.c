@@ -94,21 +94,64 @@ TEST(which_failures)
     db_close(db);
 }
 
-/* It can only be that of the one device that the process has. */
+/* It can only be that of the one device that the process has besides the CPU. */
 TEST(a_failure_without_a_device)
 {
     struct db *db = recording("frag");
     struct ooms ooms;
+    int64_t unplaced;
     REQUIRE(db_exec(db, "UPDATE oom SET device = NULL, allocated = NULL, reserved = NULL") == 0);
-    explain(db, &ooms);
-    CHECK_INT(ooms.count, 0); /* two devices: nobody knows */
-    ooms_clear(&ooms);
-    REQUIRE(db_exec(db, "DELETE FROM heap WHERE device = 2") == 0);
     explain(db, &ooms);
     CHECK_INT(ooms.count, 2);
     CHECK_INT(ooms.failures[0].allocated, OOM_NONE);
     CHECK_INT(ooms.failures[0].reserved, OOM_NONE);
     CHECK_INT(ooms.failures[0].frag.reserved, MIB(176)); /* of the segments, all the same */
+    ooms_clear(&ooms);
+    CHECK_INT(oom_read(db, 1, 2, INT64_MIN, INT64_MAX, 9, 9, &ooms), 0);
+    CHECK_INT(ooms.count, 0);
+    ooms_clear(&ooms);
+    CHECK_INT(oom_count_unplaced(db, 1, &unplaced), 0);
+    CHECK_INT(unplaced, 0);
+    db_close(db);
+}
+
+TEST(a_failure_that_could_be_of_two_devices)
+{
+    struct db *db = recording("frag");
+    struct ooms ooms;
+    int64_t unplaced;
+    REQUIRE(db_exec(db, "UPDATE oom SET device = NULL WHERE seq = 48;"
+                        "UPDATE device SET kind = 'cuda', ordinal = 1 WHERE id = 2") == 0);
+    explain(db, &ooms);
+    CHECK_INT(ooms.count, 1);
+    CHECK_INT(ooms.failures[0].seq, 50);
+    ooms_clear(&ooms);
+    CHECK_INT(oom_count_unplaced(db, 1, &unplaced), 0);
+    CHECK_INT(unplaced, 1);
+    CHECK_INT(oom_count_unplaced(db, 2, &unplaced), 0);
+    CHECK_INT(unplaced, 0);
+    REQUIRE(db_exec(db, "DELETE FROM heap WHERE device = 1;"
+                        "UPDATE device SET kind = 'cpu' WHERE id = 2") == 0);
+    CHECK_INT(oom_read(db, 1, 2, INT64_MIN, INT64_MAX, 9, 9, &ooms), 0);
+    CHECK_INT(ooms.count, 1); /* the CPU, where there is nothing else */
+    CHECK_INT(ooms.failures[0].verdict, OOM_UNKNOWN);
+    ooms_clear(&ooms);
+    db_close(db);
+}
+
+TEST(a_failure_between_phases)
+{
+    struct db *db = recording("frag");
+    struct ooms ooms;
+    REQUIRE(db_exec(db, "UPDATE oom SET seq = 3 WHERE seq = 48") == 0);
+    explain(db, &ooms);
+    CHECK(ooms.failures[0].between && !ooms.failures[1].between);
+    CHECK_INT(ooms.failures[0].step, OOM_NONE);
+    CHECK_INT(ooms.failures[0].frag.causes[FRAG_REST], MIB(176 - 40));
+    ooms_clear(&ooms);
+    REQUIRE(db_exec(db, "DELETE FROM stretch") == 0);
+    explain(db, &ooms);
+    CHECK(ooms.failures[0].phase == NULL && !ooms.failures[0].between);
     ooms_clear(&ooms);
     db_close(db);
 }
@@ -162,4 +205,5 @@ TEST(no_memory)
 }
 
 TEST_MAIN(TEST_CASE(an_allocation_that_failed), TEST_CASE(each_verdict), TEST_CASE(which_failures),
-          TEST_CASE(a_failure_without_a_device), TEST_CASE(as_a_bitmap_says), TEST_CASE(no_memory))
+          TEST_CASE(a_failure_without_a_device), TEST_CASE(a_failure_that_could_be_of_two_devices),
+          TEST_CASE(a_failure_between_phases), TEST_CASE(as_a_bitmap_says), TEST_CASE(no_memory))

@@ -14,18 +14,44 @@ const char *oom_verdict_text(enum oom_verdict verdict)
     return texts[verdict];
 }
 
-/* A failure that names no device is that of the process's only one. */
+/* A failure that names no device is that of the only one that the process has, or the only one
+ * besides the CPU. */
+#define PLACE                                                                                      \
+    "coalesce(o.device,"                                                                           \
+    " (SELECT CASE WHEN count(DISTINCT d.id) = 1 THEN max(d.id) END"                               \
+    "    FROM heap h JOIN device d ON d.id = h.device"                                             \
+    "   WHERE h.process = o.process AND d.kind <> 'cpu'),"                                         \
+    " (SELECT CASE WHEN count(DISTINCT device) = 1 THEN max(device) END"                           \
+    "    FROM heap WHERE process = o.process))"
+
 static const char failures_sql[] =
     "WITH mine AS ("
     " SELECT o.seq, o.at_ns, o.asked, o.allocated, o.reserved, o.site,"
     "  (SELECT st.phase FROM stretch st WHERE st.process = o.process AND st.begin_seq <= o.seq"
     "    ORDER BY st.begin_seq DESC LIMIT 1) AS phase"
-    "  FROM oom o WHERE o.process = ?1 AND (o.device = ?2 OR (o.device IS NULL AND"
-    "   (SELECT count(DISTINCT device) FROM heap WHERE process = ?1) = 1)))"
+    "  FROM oom o WHERE o.process = ?1 AND " PLACE " = ?2)"
     "SELECT m.seq, m.at_ns, m.asked, m.allocated, m.reserved, m.site, m.phase, ph.step,"
     "  (SELECT total_bytes FROM device WHERE id = ?2), ph.kind = 'other'"
     "  FROM mine m LEFT JOIN phase ph ON ph.id = m.phase"
     " WHERE ?3 IS NULL OR ph.step BETWEEN ?3 AND ?4 ORDER BY m.seq";
+
+static const char unplaced_sql[] =
+    "SELECT count(*) FROM oom o WHERE o.process = ?1 AND " PLACE " IS NULL";
+
+int oom_count_unplaced(struct db *db, int64_t process, int64_t *count)
+{
+    struct db_stmt *stmt = NULL;
+    *count = 0;
+    int err = db_prepare(db, &stmt, unplaced_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, process);
+    err = db_step(stmt);
+    if (err == DB_ROW)
+        *count = db_column_int(stmt, 0);
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
 
 static enum oom_verdict judge(const struct oom *oom)
 {

@@ -53,6 +53,8 @@ struct ooms {
  * `most` explained with `named` blocks and sites each. 0 or an error; ooms_clear in both cases. */
 int oom_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
              size_t most, size_t named, struct ooms *out);
+/* Failures of the process that name no device, where it has several: oom_read never finds them. */
+int oom_count_unplaced(struct db *db, int64_t process, int64_t *count);
 void ooms_clear(struct ooms *ooms);
 bool ooms_is_valid(const struct ooms *ooms);
 const char *oom_verdict_text(enum oom_verdict verdict);

@@ -1,5 +1,5 @@
 # The gaps and the unattributed line add up to the highest rung less the lowest.
-for db in frag train torch ranks leaks; do
+for db in frag pools train torch ranks leaks; do
     for moment in peak end 0 1; do
         tidemark ladder $db.db $moment -f csv | tail -n +2 |
             grep -v '^#' |

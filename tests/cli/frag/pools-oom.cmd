@@ -1,0 +1,1 @@
+tidemark frag pools.db --oom; tidemark frag pools.db --oom --rank 0

@@ -1,0 +1,1 @@
+tidemark frag pools.db --over-time
