@@ -277,7 +277,7 @@ static const char *const orders[] = {"free", "size", NULL};
 
 static const struct option option_table[] = {
     {"top", 'n', OPT_INT, offsetof(struct frag_options, top), "N",
-     "so many segments, blocks and call sites (10)", NULL, 1},
+     "so many sizes, segments, blocks and call sites (10)", NULL, 1},
     {"order", 0, OPT_CHOICE, offsetof(struct frag_options, order), "HOW",
      "segments by 'free', the bytes in their holes, or\nby 'size'; the largest first", orders, 0},
     {"over-time", 0, OPT_FLAG, offsetof(struct frag_options, over_time), NULL,

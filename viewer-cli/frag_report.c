@@ -136,9 +136,10 @@ static const struct emit_column size_columns[] = {
 static void put_sizes(const struct frag_part *part)
 {
     struct emit *emit = part->emit;
+    size_t count = part->frag->size_count, n = shown(part, count);
     char text[HUMAN_MAX];
     EMIT_SECTION(emit, "sizes", "By segment size", EMIT_ROWS, size_columns);
-    for (size_t i = 0; i < part->frag->size_count; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct frag_size *size = &part->frag->sizes[i];
         put_scope(part);
         put_known(emit, size->size);
@@ -154,6 +155,9 @@ static void put_sizes(const struct frag_part *part)
         emit_int(emit, size->empty);
         emit_int(emit, size->sole);
     }
+    if (n < count)
+        emit_line(emit, "and %s more size%s: --top shows them",
+                  human_count(text, (int64_t)(count - n)), count - n == 1 ? "" : "s");
 }
 
 /* ---- segments ---- */
