@@ -122,8 +122,8 @@ struct frag {
     struct map index; /* site to place, while they are collected */
 };
 
-/* instant->reserved is what the source said of that moment: where it did not, the segments' sum. The
- * first `named` pins and sites get their names. 0 or an error; frag_clear in both cases. */
+/* instant->reserved is what the source said of that moment: where it did not, the segments' sum.
+ * The first `named` pins and sites get their names. 0 or an error; frag_clear in both cases. */
 int frag_read(struct db *db, int64_t process, int64_t device, const struct instant *instant,
               size_t named, struct frag *out);
 void frag_clear(struct frag *frag);
