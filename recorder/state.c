@@ -172,10 +172,16 @@ static bool only_frees(unsigned kind)
            kind == EVENT_HISTORY;
 }
 
+static bool is_after_a_pause(const struct state_process *process, const struct event *event)
+{
+    int64_t ns = state_run_ns(process->state, event->time_ns);
+    return ns > process->last_ns && ns - process->last_ns > TIMELINE_AT_ONCE_NS;
+}
+
 int64_t state_event(struct state_process *process, const struct event *event)
 {
     struct state *state = process->state;
-    if (process->phases.timeline && !only_frees(event->kind))
+    if (process->phases.timeline && (!only_frees(event->kind) || is_after_a_pause(process, event)))
         timeline_release(process);
     int64_t ns = event_time(process, event->time_ns);
     if (event->kind == EVENT_PHASE_BEGIN || event->kind == EVENT_STEP_BEGIN ||

@@ -201,6 +201,8 @@ static int64_t clamp_time(struct state_process *process, uint64_t at_ns)
 
 void state_process_end(struct state_process *process, const struct state_end *end)
 {
+    if (process->phases.timeline)
+        timeline_release(process);
     process->end_ns = clamp_time(process, end->at_ns);
     process->end = *end;
     strncpy(process->end_text, end->ended ? end->ended : "unknown", sizeof process->end_text - 1);

@@ -5,6 +5,7 @@
 #include "phases.h"
 #include "state_process.h"
 #include "test.h"
+#include "timeline.h"
 
 static void check(const char *marks, bool flushes, const char *want)
 {
@@ -72,6 +73,43 @@ TEST(numbers)
         CHECK_INT(row->at[PHASE_ORDINAL], want[i][2]);
     }
     phases_clear(&feed);
+}
+
+/* How long after its begin the forward ends, and the run. */
+static void check_ends(struct phases_feed *feed, int64_t forward, int64_t last)
+{
+    phases_end(feed);
+    CHECK_STR(phases_text(&feed->rows, 1), ". 0: z . n .");
+    const struct row *row = rows_phase(&feed->rows, "forward (no grad)", 0);
+    const struct row *other = rows_phase(&feed->rows, "other", 2);
+    REQUIRE(row && other);
+    CHECK_INT(row->at[PHASE_END_NS] - row->at[PHASE_BEGIN_NS], forward);
+    CHECK_STR(row->text[PHASE_ENDED], "end");
+    CHECK_INT(other->at[PHASE_BEGIN_NS], row->at[PHASE_END_NS]);
+    CHECK_INT(other->at[PHASE_END_NS] - row->at[PHASE_BEGIN_NS], last);
+    CHECK_STR(other->text[PHASE_ENDED], "process end");
+    CHECK_INT(other->at[PHASE_BEGIN_SEQ], row->at[PHASE_END_SEQ] + 1);
+    phases_clear(feed);
+}
+
+/* Each event comes 10 ns after the one before. */
+TEST(the_last_forward_is_over_behind_what_goes_at_once)
+{
+    struct phases_feed feed;
+    for (int frees = 0; frees < 3; frees++) {
+        phases_begin(&feed);
+        feed.bytes = 0;
+        for (uint64_t i = 1; i <= 2; i++)
+            feed_alloc(&feed.feed, feed.heap, i << 20, 8);
+        phases_marks(&feed, "z Fn()");
+        for (int i = 1; i <= frees; i++) {
+            feed.feed.now += (uint64_t)TIMELINE_AT_ONCE_NS - (i == 1 ? 10 : 0);
+            feed_free(&feed.feed, feed.heap, (uint64_t)i << 20);
+        }
+        feed.feed.now += 5000;
+        int64_t forward = 10 + (frees ? TIMELINE_AT_ONCE_NS : 0);
+        check_ends(&feed, forward, forward + 5000 + (frees > 1 ? TIMELINE_AT_ONCE_NS + 10 : 0));
+    }
 }
 
 TEST(own_steps_win)
@@ -229,7 +267,8 @@ TEST(sources)
 }
 
 TEST_MAIN(TEST_CASE(nested_and_merged), TEST_CASE(phases_of_the_program),
-          TEST_CASE(marks_that_are_left_open), TEST_CASE(numbers), TEST_CASE(own_steps_win),
+          TEST_CASE(marks_that_are_left_open), TEST_CASE(numbers),
+          TEST_CASE(the_last_forward_is_over_behind_what_goes_at_once), TEST_CASE(own_steps_win),
           TEST_CASE(what_a_commit_leaves), TEST_CASE(a_thread_beside),
           TEST_CASE(phases_that_were_open_before), TEST_CASE(a_thread_that_is_gone),
           TEST_CASE(marks_that_were_lost), TEST_CASE(where_the_peak_was),
