@@ -266,6 +266,24 @@ void oom_signed(int64_t size, int64_t allocated, int64_t reserved, struct c10_de
 
 /* ---- whether to report ---- */
 
+/* Where libc10 is told that somebody profiles, it keeps each block in a table, which exit()
+ * destroys; threads that go on with their work then would find memory that was freed. The table is
+ * made before libc10 first asks, so a function that is registered at its first question comes
+ * before the table's own. */
+static _Atomic bool leaving;
+
+static void leave(void)
+{
+    atomic_store(&leaving, true);
+}
+
+static void see_exit(void)
+{
+    static _Atomic bool sees;
+    if (!atomic_exchange(&sees, true))
+        atexit(leave);
+}
+
 /* What is left to do at the first reports: until libc10 is found, and the Python helper is there
  * or was given up. It takes the loader's lock and more, so it is tried at the first report, the
  * second, the fourth, and so on. */
@@ -277,6 +295,8 @@ static void settle(bool record)
     uint32_t number = atomic_fetch_add_explicit(&reports, 1, memory_order_relaxed) + 1;
     if (number & (number - 1))
         return;
+    if (record)
+        see_exit();
     torch_hook_bind();
     bool booted = !record || pyboot_try();
     if (record && stacks_on && pyframes_start())
@@ -291,7 +311,7 @@ static void settle(bool record)
 
 bool profiling_enabled(void)
 {
-    bool record = recording();
+    bool record = !atomic_load_explicit(&leaving, memory_order_relaxed) && recording();
     if (__builtin_expect(atomic_load_explicit(&unsettled, memory_order_relaxed), 0))
         settle(record);
     if (record)

@@ -5,7 +5,10 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fake_c10.h"
 #include "guest_support.h"
@@ -211,6 +214,32 @@ static int named(struct fixture *fix, const char *source, uint64_t why_not)
     return count;
 }
 
+/* At its place of the functions at exit stands the end of libc10's table. */
+static struct fixture *at_exit;
+
+static void look_at_exit(void)
+{
+    bool first = CALL(at_exit->c10, fake_cpu)(at(128), 200);
+    at_exit->seen->profiling = true;
+    bool second = CALL(at_exit->c10, fake_cpu)(at(192), 200);
+    _exit(take(at_exit) == 2 && !first && second ? 42 : 43);
+}
+
+TEST(at_exit_libc10_is_as_it_was)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        struct fixture fix = begin();
+        at_exit = &fix;
+        atexit(look_at_exit);
+        exit(CALL(fix.c10, fake_cpu)(at(64), 100) ? 44 : 45);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), 42);
+}
+
 TEST(each_ring_gets_each_note_once)
 {
     struct fixture fix = begin();
@@ -297,7 +326,7 @@ TEST_MAIN(TEST_CASE(a_cpu_block_comes_and_goes), TEST_CASE(the_cpu_is_handed_on_
           TEST_CASE(the_stream_is_that_of_the_thread), TEST_CASE(older_variants_are_the_same),
           TEST_CASE(out_of_memory_carries_what_was_asked),
           TEST_CASE(other_accelerators_have_heaps_too),
-          TEST_CASE(without_a_recorder_libc10_is_as_it_was),
+          TEST_CASE(without_a_recorder_libc10_is_as_it_was), TEST_CASE(at_exit_libc10_is_as_it_was),
           TEST_CASE(each_ring_gets_each_note_once), TEST_CASE(more_notes_than_fit_do_no_harm),
           TEST_CASE(threads_report_at_once), TEST_CASE(a_watch_keeps_what_was_not_freed),
           TEST_CASE(a_watch_has_an_end))
