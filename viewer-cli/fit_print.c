@@ -68,7 +68,7 @@ static const struct emit_column replay_columns[] = {
     {"peak_reserved", "peak reserved", EMIT_BYTES, 0},
     {"reserve", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"smallest", "smallest memory", EMIT_BYTES, 0},
-    {NULL, "of it reserved", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "of it set aside", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "replayed", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "settings", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "as recorded", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
@@ -223,7 +223,7 @@ static const struct emit_column memory_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"memory", NULL, EMIT_BYTES, 0},
-    {"reserve", "of it reserved", EMIT_BYTES, 0},
+    {"reserve", "of it set aside", EMIT_BYTES, 0},
     {"verdict", NULL, EMIT_TEXT, 0},
     {"peak_reserved", "peak reserved", EMIT_BYTES, EMIT_IF_KNOWN},
     {"peak_allocated", "peak allocated", EMIT_BYTES, EMIT_IF_KNOWN},
@@ -261,6 +261,12 @@ static void put_where(const struct fit_part *part, const struct fit_refusal *ref
     put_buf(emit_of(part), &text);
 }
 
+/* What lived before the record and is taken over as it lay is no single request. */
+static void put_of_request(struct emit *emit, const struct fit_refusal *refusal, uint64_t value)
+{
+    put_known(emit, refusal->why.requested ? (int64_t)value : FIT_NONE);
+}
+
 static void put_refusal(const struct fit_part *part)
 {
     struct emit *emit = emit_of(part);
@@ -272,11 +278,11 @@ static void put_refusal(const struct fit_part *part)
     put_known(emit, refusal->allocation);
     put_where(part, refusal);
     emit_text(emit, refusal->site);
-    emit_int(emit, (int64_t)refusal->why.requested);
-    emit_int(emit, (int64_t)refusal->why.segment_size);
+    put_of_request(emit, refusal, refusal->why.requested);
+    put_of_request(emit, refusal, refusal->why.segment_size);
     emit_int(emit, (int64_t)refusal->why.allocated);
     emit_int(emit, (int64_t)refusal->why.reserved);
-    emit_int(emit, (int64_t)refusal->why.largest_free);
+    put_of_request(emit, refusal, refusal->why.largest_free);
     emit_int(emit, refusal->free_bytes);
     emit_int(emit, refusal->largest_hole);
 }

@@ -291,6 +291,12 @@ TEST(what_lived_before_the_record_may_be_too_much)
         CHECK(!verdict.fits);
         CHECK(verdict.refusal.before);
         CHECK_INT(verdict.refusal.allocation, FIT_NONE);
+        /* Taken over as it lay it is no single request; asked for again it is. */
+        CHECK_INT(verdict.refusal.why.requested > 0, expandable);
+        CHECK(verdict.refusal.why.allocated > 0);
+        CHECK(verdict.refusal.why.allocated <= verdict.refusal.why.reserved);
+        if (!expandable)
+            CHECK_INT(verdict.refusal.why.allocated, fit.trace.living_adopted_bytes);
         fit_verdict_clear(&verdict);
     }
     fit_clear(&fit);

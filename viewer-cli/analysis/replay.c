@@ -170,7 +170,12 @@ static int run_adopt(struct run *run)
         if (run->trace->adopted_blocks[i].state == REPLAY_AWAITING)
             err = put_waiting(run, i);
     if (err >= 0 && setup->memory && run->device.held > setup->memory) {
-        refusal = (struct alloc_refusal){.reserved = run->device.held};
+        struct alloc_stats stats;
+        alloc_stats(run->alloc, &stats);
+        refusal = (struct alloc_refusal){
+            .allocated = (uint64_t)stats.allocated_bytes[ALLOC_ALL].current,
+            .reserved = run->device.held,
+        };
         return refused(run, 0, UINT32_MAX, &refusal);
     }
     return err;
