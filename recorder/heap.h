@@ -119,7 +119,7 @@ struct heap_device {
     int64_t segment_bytes; /* with mapped_bytes */
     int64_t mapped_bytes;
     int64_t split;
-    bool waits;          /* a free that waits was seen: active is known */
+    bool waits;          /* its source tells which frees wait: active is known */
     bool segments_known; /* a segment was seen as it came, or pages that were mapped */
 
     bool totals_known;        /* the source told its own sums */

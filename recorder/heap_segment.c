@@ -18,7 +18,7 @@ int64_t heap_reserved(const struct heap_device *device)
 
 int64_t heap_active(const struct heap_device *device)
 {
-    if (!device->waits)
+    if (!device->waits && !device->process->tells_waiting)
         return BATCH_NULL;
     return state_min((uint64_t)device->allocated + (uint64_t)device->waiting_bytes);
 }

@@ -89,6 +89,8 @@ static void put_setting(struct state_process *process, const struct event *event
     if (strcmp(key, "history") == 0 && strcmp(value, "=1") == 0)
         history_begin(process);
     const struct heap *heap = event->heap ? heap_of_event(process, event) : NULL;
+    if (strcmp(key, "waiting") == 0 && strcmp(value, "=1") == 0)
+        *(heap ? &heap->device->waits : &process->tells_waiting) = true;
     if (!batch_put(process->state->batch, SCH_SETTING, "inss", process->id,
                    heap ? heap->device->id : BATCH_NULL, key, value + 1))
         note_owed(process, EVENT_MARK, 1);

@@ -60,7 +60,8 @@ struct state_process {
     struct heap *unknown_heap;     /* of events without one; NULL until needed */
     struct heap_device *devices[HEAP_MAX_DEVICES];
     size_t device_count;
-    bool histories; /* of its devices: see history.h */
+    bool histories;     /* of its devices: see history.h */
+    bool tells_waiting; /* its sources tell which frees wait: active is known of every device */
     struct phases phases;
     struct tag_lists tags;
     struct notes notes;

@@ -121,6 +121,7 @@ static void report_settings(const struct tidemark_allocator *self,
                             const struct tidemark_allocator_desc *desc)
 {
     report_setting(&self->report, "allocator", "tidemark");
+    report_setting(&self->report, "waiting", "1");
     report_setting(&self->report, "alloc_conf", desc->config ? desc->config : "");
     if (desc->limit || desc->capacity)
         report_bytes(&self->report, "limit", desc->limit ? desc->limit : desc->capacity);

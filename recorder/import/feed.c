@@ -153,6 +153,8 @@ static int give_settings(struct feed *feed)
     struct buf conf = {0};
     char number[32];
     int err = give_setting(feed, "allocator", "pytorch");
+    if (err == BASE_OK)
+        err = give_setting(feed, "waiting", "1");
     feed_conf(feed->snapshot, &conf);
     snprintf(number, sizeof number, "%lld", (long long)feed->counts.rebuilt_until);
     if (err == BASE_OK && feed->snapshot->settings.seen)

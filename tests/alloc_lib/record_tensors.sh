@@ -37,7 +37,9 @@ expect segments "SELECT h.device, h.stream, s.size FROM segment s
         $1, $1, $2 }')"
 expect refusal "SELECT asked FROM oom" $((5 << 30))
 expect settings "SELECT DISTINCT key, value FROM setting ORDER BY key" \
-    "alloc_conf,max_split_size_mb:64 allocator,tidemark"
+    "alloc_conf,max_split_size_mb:64 allocator,tidemark waiting,1"
+expect "active of every phase" "SELECT count(*) > 0 AND count(active) = count(*) FROM phase_device
+    WHERE device IN (SELECT id FROM device WHERE kind = 'cuda')" 1
 expect heaps "SELECT DISTINCT name FROM heap ORDER BY name" "pytorch pytorch pool"
 expect losses "SELECT (SELECT count(*) FROM lost) + (SELECT count(*) FROM anomaly)" 0
 grep -q "cuda:0 is out of memory" "$folder/said" || failed=1

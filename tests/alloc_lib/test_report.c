@@ -145,7 +145,7 @@ TEST(settings_are_told)
 {
     struct tidemark_allocator *allocator = open_with(
         (struct tidemark_allocator_desc){.config = "max_split_size_mb:200", .limit = 100 * MIB});
-    CHECK_INT(fake_counts.settings, 3);
+    CHECK_INT(fake_counts.settings, 4);
     CHECK_STR(fake_counts.setting, "limit=104857600");
     CHECK(fake_counts.setting_heap != 0);
     tidemark_allocator_set_limit(allocator, 0);

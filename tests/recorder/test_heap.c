@@ -292,6 +292,35 @@ TEST(active_counts_what_waits)
     CHECK_INT(rows_anomalies(&rows, "handed out while waiting"), 1);
 }
 
+/* Before any free waits, where the source says that it would tell. */
+static void tell_waiting(bool of_device)
+{
+    begin();
+    feed_phase(&feed, forward);
+    feed_alloc(&feed, heap, 0x1000, 100);
+    feed_phase_end(&feed, forward);
+    feed_event(&feed, (struct event){.kind = EVENT_MARK,
+                                     .flags = EVENT_F_SETTING,
+                                     .heap = of_device ? heap & 0xffffff : 0,
+                                     .name = feed_string(&feed, "waiting=1")});
+    feed_phase(&feed, forward);
+    feed_alloc(&feed, heap, 0x2000, 50);
+    feed_phase_end(&feed, forward);
+    feed_end(&feed, true);
+    CHECK_INT(part(0)->at[PART_ACTIVE], ROW_NULL);
+    CHECK_INT(part(1)->at[PART_ACTIVE], 150);
+}
+
+TEST(active_is_known_of_a_device_that_tells)
+{
+    tell_waiting(true);
+}
+
+TEST(active_is_known_of_a_process_that_tells)
+{
+    tell_waiting(false);
+}
+
 TEST(a_block_that_waited_is_idle_once)
 {
     begin();
@@ -586,6 +615,8 @@ TEST_MAIN(TEST_CASE(a_short_life_is_one_row), TEST_CASE(a_life_over_a_flush_gets
           TEST_CASE(a_hostile_program_cannot_fill_the_disk_with_anomalies),
           TEST_CASE(large_sizes_work_and_larger_ones_are_cut),
           TEST_CASE(a_block_of_2_63_minus_1_alone), TEST_CASE(active_counts_what_waits),
+          TEST_CASE(active_is_known_of_a_device_that_tells),
+          TEST_CASE(active_is_known_of_a_process_that_tells),
           TEST_CASE(a_block_that_waited_is_idle_once),
           TEST_CASE(segments_give_reserved_and_inactive_split),
           TEST_CASE(a_segment_that_goes_before_its_blocks),
