@@ -202,6 +202,7 @@ int tidemark_allocator_record_stream(struct tidemark_allocator *allocator, void 
                                      uint64_t stream);
 int tidemark_allocator_empty_cache(struct tidemark_allocator *allocator);
 int tidemark_allocator_set_limit(struct tidemark_allocator *allocator, uint64_t bytes);
+/* The string stands for itself: what it does not name, expandable_segments too, is the default. */
 int tidemark_allocator_configure(struct tidemark_allocator *allocator, const char *config);
 /* The bytes of a living block, 0 for any other address. */
 uint64_t tidemark_allocator_block_size(struct tidemark_allocator *allocator, const void *address);

@@ -32,8 +32,6 @@ int wrap_result(int err)
     switch (err) {
     case BASE_OK:
         return TIDEMARK_OK;
-    case ERR_NOMEM:
-        return TIDEMARK_NO_MEMORY;
     case ERR_NOTFOUND:
         return TIDEMARK_NOT_FOUND;
     case ERR_ARG:
@@ -78,6 +76,7 @@ static int open_virtual(struct tidemark_allocator *self, const struct tidemark_a
 {
     struct virtual_options options = {.capacity = desc->capacity ? desc->capacity : ENDLESS};
     int err = virtual_new(&self->on_virtual, &options);
+    self->capacity = desc->capacity;
     if (!err)
         self->device = virtual_seam(self->on_virtual);
     return err;
@@ -115,16 +114,22 @@ static bool desc_is_right(const struct tidemark_allocator_desc *desc)
             desc->device_kind == TIDEMARK_DEVICE_VIRTUAL);
 }
 
-/* What a replay must know of this allocator. A virtual device that is full refuses as a limit does.
- */
+/* What a replay must know of this allocator. A virtual device that is full refuses as a limit does:
+ * the smaller of the two is reported. */
+static uint64_t limit_to_report(uint64_t limit, uint64_t capacity)
+{
+    return capacity && (!limit || capacity < limit) ? capacity : limit;
+}
+
 static void report_settings(const struct tidemark_allocator *self,
                             const struct tidemark_allocator_desc *desc)
 {
+    uint64_t limit = limit_to_report(desc->limit, self->capacity);
     report_setting(&self->report, "allocator", "tidemark");
     report_setting(&self->report, "waiting", "1");
     report_setting(&self->report, "alloc_conf", desc->config ? desc->config : "");
-    if (desc->limit || desc->capacity)
-        report_bytes(&self->report, "limit", desc->limit ? desc->limit : desc->capacity);
+    if (limit)
+        report_bytes(&self->report, "limit", limit);
 }
 
 static int make_allocator(struct tidemark_allocator *self,
@@ -242,13 +247,14 @@ PUBLIC int tidemark_allocator_malloc(struct tidemark_allocator *self,
     if (request->site)
         report_site(request->site);
     int err = alloc_malloc(self->alloc, request->bytes, request->stream, &found, &refusal);
+    bool refused = err == ERR_NOMEM && (refusal.rounded || refusal.requested >= ALLOC_MAX_REQUEST);
     if (request->site)
         report_site(0);
-    if (err == ERR_NOMEM && request->refusal)
+    if (refused && request->refusal)
         fill_refusal(request->refusal, &refusal);
     if (!err)
         *address = pointer(found);
-    return wrap_result(err);
+    return refused ? TIDEMARK_NO_MEMORY : wrap_result(err);
 }
 
 PUBLIC int tidemark_allocator_free(struct tidemark_allocator *self, void *address)
@@ -283,7 +289,7 @@ PUBLIC int tidemark_allocator_set_limit(struct tidemark_allocator *self, uint64_
     if (!self)
         return TIDEMARK_BAD_ARGUMENT;
     alloc_limit(self->alloc, bytes);
-    report_bytes(&self->report, "limit", bytes);
+    report_bytes(&self->report, "limit", limit_to_report(bytes, self->capacity));
     return TIDEMARK_OK;
 }
 

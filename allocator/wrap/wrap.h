@@ -22,10 +22,11 @@ struct tidemark_allocator {
     const struct alloc_device *device;
     struct virtual_device *on_virtual; /* one of the two is behind it, the other is NULL */
     struct cuda_device *on_cuda;
+    uint64_t capacity; /* of the virtual device, 0 = nobody set one */
     struct report report;
 };
 
-/* enum tidemark_result of an enum base_err. */
+/* enum tidemark_result of an enum base_err; ERR_NOMEM is our own memory. */
 int wrap_result(int err);
 
 #endif

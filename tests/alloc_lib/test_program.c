@@ -178,6 +178,30 @@ TEST(a_refusal_says_why)
 }
 
 /* A program that was built with an earlier version has smaller structs. */
+/* Our own memory is the host's: that is a trouble, and no refusal of the device. */
+TEST(a_host_without_memory_is_no_refusal)
+{
+    struct tidemark_allocator *allocator = open_virtual(0, NULL);
+    struct tidemark_refusal refusal = {.size = sizeof refusal, .requested = 77};
+    struct tidemark_request request = {.size = sizeof request, .bytes = 100, .refusal = &refusal};
+    void *address = NULL;
+    mem_fail_after(1);
+    int result = tidemark_allocator_malloc(allocator, &request, &address);
+    mem_fail_after(0);
+    CHECK_INT(result, TIDEMARK_FAILED);
+    CHECK_INT(refusal.requested, 77);
+    request.bytes = UINT64_C(1) << 60;
+    CHECK_INT(tidemark_allocator_malloc(allocator, &request, &address), TIDEMARK_NO_MEMORY);
+    CHECK_INT(refusal.requested, UINT64_C(1) << 60);
+    request.bytes = 100;
+    REQUIRE(tidemark_allocator_malloc(allocator, &request, &address) == TIDEMARK_OK);
+    mem_fail_after(1);
+    result = tidemark_allocator_record_stream(allocator, address, 5);
+    mem_fail_after(0);
+    CHECK_INT(result, TIDEMARK_FAILED);
+    tidemark_allocator_delete(allocator);
+}
+
 TEST(smaller_structs_are_filled_as_far_as_they_go)
 {
     struct tidemark_allocator *allocator = open_virtual(2 * MIB, NULL);
@@ -312,6 +336,7 @@ TEST_MAIN(TEST_CASE(a_wrong_description_is_refused),
           TEST_CASE(a_host_without_memory_is_told), TEST_CASE(a_block_is_had_and_given_back),
           TEST_CASE(a_request_of_nothing_gets_nothing),
           TEST_CASE(calls_without_an_allocator_are_refused), TEST_CASE(a_refusal_says_why),
+          TEST_CASE(a_host_without_memory_is_no_refusal),
           TEST_CASE(smaller_structs_are_filled_as_far_as_they_go),
           TEST_CASE(a_virtual_device_has_the_capacity_that_was_asked_for),
           TEST_CASE(statistics_and_the_cache), TEST_CASE(settings_can_be_changed),

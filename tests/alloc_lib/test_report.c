@@ -158,6 +158,12 @@ TEST(settings_are_told)
     struct tidemark_allocator *small =
         open_with((struct tidemark_allocator_desc){.capacity = 7 * MIB});
     CHECK_STR(fake_counts.setting, "limit=7340032");
+    tidemark_allocator_set_limit(small, 5 * MIB);
+    CHECK_STR(fake_counts.setting, "limit=5242880");
+    tidemark_allocator_set_limit(small, 9 * MIB); /* the device has no more than its capacity */
+    CHECK_STR(fake_counts.setting, "limit=7340032");
+    tidemark_allocator_set_limit(small, 0);
+    CHECK_STR(fake_counts.setting, "limit=7340032");
     tidemark_allocator_delete(small);
 }
 
