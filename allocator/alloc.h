@@ -87,7 +87,7 @@ enum alloc_event_kind {
 struct alloc_event {
     enum alloc_event_kind kind;
     bool waits;
-    uint64_t address;
+    uint64_t address;   /* OOM: 0; what the device has free is in struct alloc_refusal */
     uint64_t size;      /* of the block, segment or range of pages; OOM: rounded request */
     uint64_t requested; /* ALLOC, FREE, IDLE, OOM */
     uint64_t stream;
