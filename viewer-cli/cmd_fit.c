@@ -102,7 +102,12 @@ static void note_addresses(struct emit *emit, const struct fit_part *part, unsig
 {
     const struct fit *fit = &part->fit;
     const char *allocator = fit->trace.allocator;
-    if (fit->compared && fit_address_match(fit) < 0.5)
+    if (fit->trace.settings_changed && fit_address_match(fit) < 1)
+        emit_warning(emit,
+                     "process %lld, %s: its settings or its limit changed while it ran, and the "
+                     "record does not say when: the last ones are replayed throughout",
+                     (long long)part->scope->process.id, part->scope->device_text);
+    else if (fit->compared && fit_address_match(fit) < 0.5)
         emit_warning(
             emit,
             "process %lld, %s: most blocks came out at other addresses than recorded: what "

@@ -220,6 +220,33 @@ TEST(a_request_that_was_refused)
     db_close(db);
 }
 
+/* A setting of the whole process and another one of its device are no change. */
+TEST(settings_that_change)
+{
+    static const struct {
+        const char *rows;
+        bool changed;
+    } cases[] = {
+        {"(1,1,'alloc_conf',''),(1,1,'limit','0')", false},
+        {"(1,NULL,'alloc_conf','a'),(1,1,'alloc_conf','b'),(1,1,'alloc_conf','b')", false},
+        {"(1,1,'allocator','a'),(1,1,'allocator','b')", false},
+        {"(1,1,'alloc_conf','a'),(1,1,'alloc_conf','b'),(1,1,'alloc_conf','b')", true},
+        {"(1,1,'limit','5'),(1,1,'limit','0')", true},
+        {"(2,1,'limit','5'),(1,1,'limit','0')", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct replay_trace trace;
+        char sql[256];
+        snprintf(sql, sizeof sql, "INSERT INTO setting VALUES%s", cases[i].rows);
+        struct db *db = make("cuda", sql);
+        CHECK_INT(replay_load(db, 1, 1, &trace), 0);
+        CHECK_INT(trace.settings_changed, cases[i].changed);
+        replay_trace_clear(&trace);
+        db_close(db);
+        remove(test_path("rows.db"));
+    }
+}
+
 TEST(settings_of_the_device_win)
 {
     struct replay_trace trace;
@@ -403,7 +430,8 @@ TEST_MAIN(TEST_CASE(allocations_and_frees_in_the_order_of_the_record), TEST_CASE
           TEST_CASE(a_limit_that_was_reached), TEST_CASE(what_a_history_told),
           TEST_CASE(segments_in_the_order_of_their_use),
           TEST_CASE(garbage_collection_under_a_limit_comes_by_itself),
-          TEST_CASE(a_request_that_was_refused), TEST_CASE(settings_of_the_device_win),
-          TEST_CASE(what_lived_before_the_record), TEST_CASE(ranges_of_expandable_segments),
-          TEST_CASE(sizes_are_requests_or_blocks_or_both), TEST_CASE(rows_that_cannot_be),
-          TEST_CASE(a_database_without_the_tables), TEST_CASE(without_memory))
+          TEST_CASE(a_request_that_was_refused), TEST_CASE(settings_that_change),
+          TEST_CASE(settings_of_the_device_win), TEST_CASE(what_lived_before_the_record),
+          TEST_CASE(ranges_of_expandable_segments), TEST_CASE(sizes_are_requests_or_blocks_or_both),
+          TEST_CASE(rows_that_cannot_be), TEST_CASE(a_database_without_the_tables),
+          TEST_CASE(without_memory))

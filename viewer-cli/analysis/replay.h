@@ -121,8 +121,9 @@ struct replay_trace {
     bool cpu;
     int64_t rebuilt_until; /* 0 = the record begins with nothing */
     uint64_t total;        /* of the device; 0 = not known */
-    uint64_t limit;        /* recorded; 0 = none */
-    char *conf;            /* recorded; NULL = not known */
+    uint64_t limit;        /* recorded, the last one; 0 = none */
+    char *conf;            /* recorded, the last one; NULL = not known */
+    bool settings_changed; /* conf or limit was another before, while it ran */
     char *allocator;       /* likewise */
 };
 

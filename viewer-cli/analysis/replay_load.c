@@ -15,7 +15,9 @@ static const char heaps_sql[] =
     "SELECT id, stream, pool FROM heap WHERE process = ?1 AND device = ?2 ORDER BY id";
 
 static const char settings_sql[] =
-    "SELECT key, value FROM setting WHERE process = ?1 AND (device = ?2 OR device IS NULL)"
+    "SELECT key, value, value <> lag(value, 1, value) OVER (PARTITION BY key, device ORDER BY "
+    "rowid)"
+    " FROM setting WHERE process = ?1 AND (device = ?2 OR device IS NULL)"
     " ORDER BY device IS NULL DESC, rowid";
 
 static const char device_sql[] =
@@ -96,11 +98,14 @@ static bool keep_text(char **out, struct db_stmt *row, int at)
 static int take_setting(struct replay_trace *trace, struct db_stmt *row)
 {
     const char *key = db_column_text(row, 0);
-    if (strcmp(key, "alloc_conf") == 0)
+    bool is_conf = strcmp(key, "alloc_conf") == 0, is_limit = strcmp(key, "limit") == 0;
+    if ((is_conf || is_limit) && db_column_int(row, 2))
+        trace->settings_changed = true;
+    if (is_conf)
         return keep_text(&trace->conf, row, 1) ? 0 : ERR_NOMEM;
     if (strcmp(key, "allocator") == 0)
         return keep_text(&trace->allocator, row, 1) ? 0 : ERR_NOMEM;
-    if (strcmp(key, "limit") == 0) {
+    if (is_limit) {
         long long limit = strtoll(db_column_text(row, 1), NULL, 10);
         trace->limit = limit > 0 ? (uint64_t)limit : 0;
     }
