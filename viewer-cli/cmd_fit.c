@@ -262,7 +262,7 @@ const struct command command_fit = {
     .summary = "how little memory the run survives with, by doing it again",
     .arguments = "[DATABASE]",
     .options = option_table,
-    .checks = true,
+    .judges = true,
     .most = 1,
     .description =
         "Replays the recorded requests and frees through PyTorch's allocation policy. First with "

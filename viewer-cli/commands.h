@@ -44,7 +44,6 @@ struct command {
     bool report;                                 /* takes the options of every report */
     bool judges;       /* exits with EXIT_CHECK_FAILED where something is not as it should be */
     bool runs_program; /* the first argument begins another program's command line */
-    bool checks;       /* can exit with EXIT_CHECK_FAILED */
     int least, most;   /* arguments; most < 0 = any number */
     const char *description;
     struct command_example examples[5];

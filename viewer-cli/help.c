@@ -108,7 +108,7 @@ void help_command(FILE *out, const struct command *command)
         fputs("the program's own; 2 wrong usage, 3 the database cannot\n"
               "be made, 126 or 127 the program cannot be run, 4 internal error.\n",
               out);
-    else if (command->checks)
+    else if (command->judges)
         fputs("0 fine, 1 the check failed, 2 wrong usage, 3 unreadable or\n"
               "damaged input, 4 internal error.\n",
               out);
