@@ -86,6 +86,8 @@ static void put_setting(struct state_process *process, const struct event *event
         return;
     }
     snprintf(key, sizeof key, "%.*s", (int)(value - text), text);
+    if (process_rank(process, key, value + 1))
+        return;
     if (strcmp(key, "history") == 0 && strcmp(value, "=1") == 0)
         history_begin(process);
     const struct heap *heap = event->heap ? heap_of_event(process, event) : NULL;

@@ -1,5 +1,6 @@
 #include "state_process.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "mem.h"
@@ -137,6 +138,23 @@ static bool holds(const char *list, const char *text, const char *between)
         at = end ? end + gap : NULL;
     }
     return false;
+}
+
+bool process_rank(struct state_process *process, const char *key, const char *value)
+{
+    struct state_hello *hello = &process->hello;
+    bool is_size = strcmp(key, "world_size") == 0;
+    int64_t *own = is_size ? &hello->world_size : &hello->rank;
+    char *end;
+    if (!is_size && strcmp(key, "rank") != 0)
+        return false;
+    long long number = strtoll(value, &end, 10);
+    if (end == value || *end || number < 0 || number > INT32_MAX)
+        return false;
+    if (*own == BATCH_NULL)
+        *own = number;
+    process->changed = true;
+    return true;
 }
 
 void process_source(struct state_process *process, const char *text, bool live)

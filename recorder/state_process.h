@@ -13,6 +13,8 @@ void process_free(struct state_process *process); /* takes it out of the list */
 void process_flush(struct state_process *process, bool commit);
 /* A source that is live, or a sentence on why one is not, joins those of the process. */
 void process_source(struct state_process *process, const char *text, bool live);
+/* True if the setting is a rank: of a process whose hello had none it is taken. */
+bool process_rank(struct state_process *process, const char *key, const char *value);
 void state_take_peaks(struct state_peak *peak, const struct state_process *process);
 
 #endif

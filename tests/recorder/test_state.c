@@ -181,6 +181,25 @@ TEST(settings_are_not_marks)
     CHECK_INT(rows_anomalies(&rows, "unknown name"), 2);
 }
 
+TEST(a_rank_may_come_later)
+{
+    struct feed feed;
+    feed_begin(&feed, NULL, &rows);
+    setting(&feed, 0, "rank=3");
+    setting(&feed, 0, "rank=5"); /* the first is right */
+    setting(&feed, 0, "world_size=8");
+    setting(&feed, 0, "rank=-1");
+    setting(&feed, 0, "rank=");
+    setting(&feed, 0, "rank=4x");
+    feed_end(&feed, true);
+    const struct row *row = rows_find(&rows, SCH_PROCESS, 1, (const int64_t[]){1});
+    REQUIRE(row != NULL);
+    CHECK_INT(row->at[6], 3);
+    CHECK_INT(row->at[7], ROW_NULL);
+    CHECK_INT(row->at[8], 8);
+    CHECK_INT(rows.tables[SCH_SETTING].count, 3); /* what is no rank is a setting like others */
+}
+
 TEST(keyframes_wait_for_a_multiple_of_what_lives)
 {
     struct feed feed;
@@ -381,7 +400,7 @@ TEST_MAIN(TEST_CASE(a_process_row_is_completed), TEST_CASE(a_process_without_eve
           TEST_CASE(time_never_runs_backwards),
           TEST_CASE(an_event_before_the_hello_moves_the_beginning),
           TEST_CASE(losses_and_torn_events_are_facts), TEST_CASE(settings_are_not_marks),
-          TEST_CASE(keyframes_wait_for_a_multiple_of_what_lives), TEST_CASE(a_long_keyframe_beats),
-          TEST_CASE(a_full_batch_wants_to_be_flushed),
+          TEST_CASE(a_rank_may_come_later), TEST_CASE(keyframes_wait_for_a_multiple_of_what_lives),
+          TEST_CASE(a_long_keyframe_beats), TEST_CASE(a_full_batch_wants_to_be_flushed),
           TEST_CASE(the_peak_is_of_one_process_on_one_device),
           TEST_CASE(processes_come_and_go_in_any_order), TEST_CASE(is_valid_sees_what_is_broken))

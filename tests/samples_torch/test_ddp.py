@@ -1,5 +1,6 @@
 """The findings of samples/torch/ddp.py: what wrapping a model adds, and when. Two ranks, one
 database."""
+import os
 import re
 import socket
 import tempfile
@@ -154,6 +155,21 @@ def a_launcher_starts_ranks():
     expect(run.rows("SELECT rank FROM process WHERE id = 1"), [(None,)])
 
 
+def ranks_that_the_environment_does_not_name():
+    """torch.multiprocessing.spawn: each rank says its own to init_process_group."""
+    program = os.path.join(recording.PROGRAMS, "spawned.py")
+    run = recording.record(program, str(free_port()))
+    run.is_whole()
+    expect(run.out, recording.bare(program, str(free_port())))
+    for rank, process in enumerate(ranks(run)):
+        row = run.rows("SELECT rank, local_rank, world_size FROM process WHERE id = ?", process)
+        expect(row, [(rank, None, 2)])
+        table = run.report("phases", "--rank", str(rank))["phases"]
+        expect({row["process"] for row in table}, {process})
+    expect(run.rows("SELECT count(*) FROM process WHERE rank IS NOT NULL"), [(2,)])
+    expect(run.rows("SELECT count(*) FROM setting WHERE key LIKE '%rank%'"), [(0,)])
+
+
 def free_port():
     with socket.socket() as any_port:
         any_port.bind(("127.0.0.1", 0))
@@ -177,4 +193,5 @@ if __name__ == "__main__":
                    the_constructor_doubles_the_memory, the_second_forward_replaces_the_bucket,
                    gradients_have_memory_of_their_own_or_not,
                    every_block_has_a_stack, a_launcher_starts_ranks,
+                   ranks_that_the_environment_does_not_name,
                    results_are_bit_equal)

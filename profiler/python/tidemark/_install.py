@@ -24,6 +24,12 @@ def install():
         _history.install(torch, library, installer)
     except Exception as error:
         note_misfit(library, "allocator settings", error)
+    try:
+        from tidemark import _ranks
+
+        _ranks.install(torch, library)
+    except Exception as error:
+        note_misfit(library, "ranks", error)
 
 
 def install_marks(torch, library):
