@@ -154,6 +154,8 @@ SELECT h.process, d.device, a.seq, a.size, a.requested, born.step, born.name, fr
 -- What a block is for, and the rule that says so: its tag, else its life. free_seq < 0: it lives.
 -- A tag 'input' holds only for what was born outside of the computation: what one model computed is
 -- the input of the next, and an activation for all that.
+-- Reports that ask for many blocks decide by the same rules in viewer-cli/analysis/category.c, which
+-- must agree with this view on every block: tests/viewer/test_category.c compares them.
 CREATE VIEW allocation_category(allocation, category, rule) AS
 SELECT seq,
        CASE WHEN tagged IS NOT NULL THEN tagged

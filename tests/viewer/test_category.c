@@ -1,0 +1,291 @@
+/*
+ * The rules in C beside the view: every block of recordings, and of random rows that no recorder
+ * would write, must come out with the same category, the same rule and the same phases.
+ *
+ * The recording that TIDEMARK_COMPARE names is compared, too: category_of_sample.sh makes one.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/category.h"
+#include "buf.h"
+#include "db.h"
+#include "error.h"
+#include "mem.h"
+#include "recording.h"
+#include "test.h"
+
+enum { MOST_RULES = 256 };
+
+static char *seen_rules[MOST_RULES];
+static size_t seen_count;
+
+static void note_rule(const char *rule)
+{
+    for (size_t i = 0; i < seen_count; i++)
+        if (strcmp(seen_rules[i], rule) == 0)
+            return;
+    if (seen_count < MOST_RULES)
+        seen_rules[seen_count++] = mem_copy(rule, strlen(rule));
+}
+
+static bool saw(const char *rule)
+{
+    for (size_t i = 0; i < seen_count; i++)
+        if (strcmp(seen_rules[i], rule) == 0)
+            return true;
+    return false;
+}
+
+static int64_t known(struct db_stmt *row, int at)
+{
+    return db_column_type(row, at) == DB_NULL ? CATEGORY_UNKNOWN : db_column_int(row, at);
+}
+
+static const char all_sql[] =
+    "SELECT a.seq, a.free_seq, a.tag, ap.phase, c.category, c.rule, v.phase_id, v.freed_phase_id,"
+    "       v.step"
+    "  FROM heap h CROSS JOIN allocation a ON a.heap = h.id"
+    "  LEFT JOIN allocation_phase ap ON ap.allocation = a.seq"
+    "  JOIN allocation_category c ON c.allocation = a.seq"
+    "  JOIN allocations v ON v.allocation = a.seq"
+    " WHERE h.process = ?";
+
+/* Returns how many blocks there were. */
+static int64_t compare(struct db *db, int64_t process)
+{
+    struct category_rules *rules;
+    struct db_stmt *row;
+    int64_t blocks = 0;
+    REQUIRE(category_load(db, process, &rules) == 0);
+    CHECK(category_is_valid(rules));
+    REQUIRE(db_prepare(db, &row, all_sql) == 0);
+    db_bind_int(row, 0, process);
+    for (; db_step(row) == DB_ROW; blocks++) {
+        struct category_block block = {db_column_int(row, 0), db_column_int(row, 1), known(row, 2),
+                                       known(row, 3)};
+        struct category_verdict verdict;
+        REQUIRE(category_decide(rules, &block, &verdict));
+        CHECK_STR(verdict.category, db_column_text(row, 4));
+        CHECK_STR(verdict.rule, db_column_text(row, 5));
+        CHECK_INT(verdict.born, known(row, 6));
+        CHECK_INT(verdict.freed, known(row, 7));
+        CHECK_INT(verdict.step, known(row, 8));
+        note_rule(verdict.rule);
+    }
+    db_finalize(row);
+    CHECK(category_is_valid(rules));
+    category_free(rules);
+    return blocks;
+}
+
+static int64_t ask(struct db *db, const char *sql)
+{
+    struct db_stmt *stmt;
+    REQUIRE(db_prepare(db, &stmt, sql) == 0);
+    REQUIRE(db_step(stmt) == DB_ROW);
+    int64_t value = db_column_int(stmt, 0);
+    db_finalize(stmt);
+    return value;
+}
+
+static void compare_all(struct db *db)
+{
+    int64_t processes = ask(db, "SELECT coalesce(max(id), 0) FROM process"), blocks = 0;
+    for (int64_t process = 1; process <= processes; process++)
+        blocks += compare(db, process);
+    CHECK_INT(blocks, ask(db, "SELECT count(*) FROM allocation"));
+}
+
+TEST(recordings)
+{
+    static const char *const names[] = {"train", "torch", "ranks", "leaks", "silent", "stopped"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct db *db = recording(names[i]);
+        compare_all(db);
+        db_close(db);
+    }
+}
+
+TEST(a_process_without_phases)
+{
+    struct category_rules *rules;
+    struct category_verdict verdict;
+    struct db *db = recording("train");
+    REQUIRE(category_load(db, 99, &rules) == 0);
+    struct category_block block = {7, DB_LIVING_SEQ, CATEGORY_UNKNOWN, CATEGORY_UNKNOWN};
+    REQUIRE(category_decide(rules, &block, &verdict));
+    CHECK_STR(verdict.category, "other");
+    CHECK_STR(verdict.rule, "no step was seen");
+    CHECK_INT(verdict.born, CATEGORY_UNKNOWN);
+    category_free(rules);
+    db_close(db);
+}
+
+/* ---- rows as nobody writes them ---- */
+
+static uint64_t seed;
+
+static int below(int bound)
+{
+    return (int)(test_random(&seed) % (uint64_t)bound);
+}
+
+/* The number, or NULL once in `of` times. */
+static const char *maybe(char *text, size_t size, int value, int of)
+{
+    if (of && below(of) == 0)
+        return "NULL";
+    snprintf(text, size, "%d", value);
+    return text;
+}
+
+enum { PHASES = 40, BLOCKS = 300, LAST = 1000 };
+
+/* Every eighth phase is of process 2. The number of any phase of the process, or of none at all: no
+ * phase of another process, which the view would find but nothing that records would name. */
+static int any_phase(int process)
+{
+    int id = 1 + below(PHASES);
+    if (below(12) == 0)
+        return PHASES + 1;
+    return process == 2 ? 8 * (1 + id % 5) : id % 8 ? id : id - 1;
+}
+
+/* Phases nest in each other in any order of their numbers, in circles too; some are of no step,
+ * some have not ended, some of the stretches name one that is not there. `open`: one end of so
+ * many is not known, 0 = all are. */
+static void random_phases(struct buf *sql, int open)
+{
+    static const char *const kinds[] = {"zero_grad", "forward", "loss",      "backward",
+                                        "optimizer", "user",    "user",      "recompute",
+                                        "other",     "eval",    "zero_grad", "no phase"};
+    char parent[16], step[16], end[16];
+    for (int id = 1; id <= PHASES; id++) {
+        int begin = 50 + below(LAST), process = id % 8 ? 1 : 2;
+        bool root = below(3) > 0;
+        buf_print(sql,
+                  "INSERT INTO phase(id, process, parent, ordinal, kind, name, step, begin_seq,"
+                  " end_seq, begin_ns, scope) VALUES(%d, %d, %s, 0, '%s', 'n', %s, %d, %s, 0,"
+                  " 'process');\n",
+                  id, process, maybe(parent, sizeof parent, any_phase(process), root ? 1 : 0),
+                  kinds[below(12)], maybe(step, sizeof step, below(4), 5), begin,
+                  maybe(end, sizeof end, begin + below(200), open));
+    }
+    for (int i = 0; i < 60; i++) {
+        int process = i % 10 ? 1 : 2;
+        buf_print(sql, "INSERT OR IGNORE INTO stretch VALUES(%d, %d, %d);\n", process,
+                  20 + below(LAST), any_phase(process));
+    }
+}
+
+static void random_blocks(struct buf *sql)
+{
+    char tag[16];
+    for (int id = 1; id <= 12; id++)
+        buf_print(sql, "INSERT INTO tag VALUES(%d, %d, NULL);\n", id, below(11) - 1);
+    for (int i = 0; i < BLOCKS; i++) {
+        int seq = 1 + below(LAST + 100), heap = 1 + seq % 3; /* the same if it comes again */
+        bool lives = below(4) == 0;
+        buf_print(sql,
+                  "INSERT OR IGNORE INTO allocation VALUES(%d, %d, 0, 1, NULL, 0, 0, %d, NULL, %s,"
+                  " NULL);\n",
+                  seq, heap, lives ? (int)DB_LIVING_SEQ : seq + 1 + below(400),
+                  below(6) ? "NULL" : maybe(tag, sizeof tag, 1 + below(14), 0));
+        if (below(6) == 0)
+            buf_print(sql, "INSERT OR IGNORE INTO allocation_phase VALUES(%d, %d);\n", seq,
+                      any_phase(heap == 3 ? 2 : 1));
+    }
+}
+
+static void random_run(uint64_t number)
+{
+    struct buf sql = {0};
+    struct db *db;
+    seed = number + 1;
+    buf_text(&sql, "BEGIN;\n"
+                   "INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 1, 'root', 0),"
+                   " (2, 2, 'fork', 0);\n"
+                   "INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL);\n"
+                   "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL), (2, 1, 1, 1, 0, NULL),"
+                   " (3, 2, 1, 0, 0, NULL);\n");
+    random_phases(&sql, number % 3 == 0 ? 0 : number % 3 == 1 ? 30 : 4);
+    random_blocks(&sql);
+    buf_text(&sql, "COMMIT;\n");
+    REQUIRE(!sql.broken);
+    remove(test_path("random"));
+    REQUIRE(db_create(&db, test_path("random")) == 0);
+    REQUIRE(db_exec(db, buf_string(&sql)) == 0);
+    compare_all(db);
+    db_close(db);
+    buf_clear(&sql);
+}
+
+TEST(random_rows)
+{
+    static const char *const rules[] = {
+        "tag",
+        "alive before the first step and to the end",
+        "born before the first step, freed before the end",
+        "born and freed inside one phase",
+        "born in backward, freed by zero_grad",
+        "born in backward, alive when the recording ended inside the step",
+        "born in backward, alive at the end of the step",
+        "born in the first optimizer phase, alive on",
+        "born in forward, freed in backward",
+        "born in loss, freed in recompute",
+        "born in forward, alive when the recording ended",
+        "born in forward, alive after backward",
+        "born in no phase, alive at the end",
+        "born in eval, freed in no phase",
+    };
+    for (uint64_t number = 0; number < 60; number++)
+        random_run(number);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (!saw(rules[i]))
+            printf("never decided: %s\n", rules[i]);
+        CHECK(saw(rules[i]));
+    }
+}
+
+TEST(without_memory)
+{
+    struct db *db = recording("train");
+    struct category_rules *rules = NULL;
+    int err = ERR_NOMEM;
+    for (long n = 1; err == ERR_NOMEM && n < 1000; n++) {
+        mem_fail_after(n);
+        err = category_load(db, 1, &rules);
+        mem_fail_after(0);
+        CHECK(err == 0 || (err == ERR_NOMEM && !rules));
+    }
+    REQUIRE(err == 0);
+    struct category_block block = {30, 31, CATEGORY_UNKNOWN, CATEGORY_UNKNOWN};
+    struct category_verdict verdict;
+    bool done = false;
+    for (long n = 1; !done && n < 100; n++) {
+        mem_fail_after(n);
+        done = category_decide(rules, &block, &verdict);
+        mem_fail_after(0);
+        CHECK(category_is_valid(rules));
+    }
+    CHECK(done);
+    category_free(rules);
+    db_close(db);
+}
+
+TEST(a_recording_of_somebody)
+{
+    const char *path = getenv("TIDEMARK_COMPARE");
+    struct db *db;
+    if (!path)
+        SKIP("TIDEMARK_COMPARE names no recording");
+    REQUIRE(db_open(&db, path) == 0);
+    compare_all(db);
+    CHECK(seen_count > 3);
+    db_close(db);
+}
+
+TEST_MAIN(TEST_CASE(recordings), TEST_CASE(a_process_without_phases), TEST_CASE(random_rows),
+          TEST_CASE(without_memory), TEST_CASE(a_recording_of_somebody))

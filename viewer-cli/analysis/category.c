@@ -1,0 +1,215 @@
+/*
+ * A block is decided by two searches in the row of stretches and the rules in the order of the
+ * view, with its arithmetic: a comparison with something that is not known is not true.
+ *
+ * Rules are texts such as "born in forward, freed in backward"; each that comes up is made once.
+ */
+#include "category_rules.h"
+
+#include "buf.h"
+#include "mem.h"
+
+enum verdict {
+    NO_STEP_SEEN,
+    PARAMETER,
+    EARLY,
+    WORKSPACE,
+    GRADIENT_FREED,
+    CUT_OFF,
+    GRADIENT,
+    OPTIMIZER_STATE,
+    ACTIVATION,
+    ACTIVATION_CUT_OFF,
+    HELD,
+    OTHER_LIVING,
+    OTHER_FREED
+};
+
+/* %1 and %2 are the roles of the phases of birth and end. */
+static const struct {
+    const char *category;
+    const char *rule[3]; /* what stands before, between and after the roles */
+} verdicts[] = {
+    [NO_STEP_SEEN] = {"other", {"no step was seen"}},
+    [PARAMETER] = {"parameter", {"alive before the first step and to the end"}},
+    [EARLY] = {"other", {"born before the first step, freed before the end"}},
+    [WORKSPACE] = {"workspace", {"born and freed inside one phase"}},
+    [GRADIENT_FREED] = {"gradient", {"born in backward, freed by zero_grad"}},
+    [CUT_OFF] = {"other", {"born in backward, alive when the recording ended inside the step"}},
+    [GRADIENT] = {"gradient", {"born in backward, alive at the end of the step"}},
+    [OPTIMIZER_STATE] = {"optimizer state", {"born in the first optimizer phase, alive on"}},
+    [ACTIVATION] = {"activation", {"born in ", ", freed in ", ""}},
+    [ACTIVATION_CUT_OFF] = {"activation", {"born in ", ", alive when the recording ended"}},
+    [HELD] = {"activation, held by the program", {"born in ", ", alive after backward"}},
+    [OTHER_LIVING] = {"other", {"born in ", ", alive at the end"}},
+    [OTHER_FREED] = {"other", {"born in ", ", freed in ", ""}},
+};
+
+static const char *make_rule(struct category_rules *rules, enum verdict verdict, uint16_t role,
+                             uint16_t freed_role)
+{
+    const char *const *parts = verdicts[verdict].rule;
+    struct buf text = {0};
+    if (!MEM_GROW(rules->texts, rules->text_cap, rules->text_count + 1))
+        return NULL;
+    buf_print(&text, "%s%s%s%s", parts[0], category_kind_name(rules, role), parts[1],
+              parts[2] ? category_kind_name(rules, freed_role) : "");
+    char *made = text.broken ? NULL : mem_copy(buf_string(&text), text.count);
+    buf_clear(&text);
+    if (made)
+        rules->texts[rules->text_count++] = made;
+    return made;
+}
+
+static const char *rule_text(struct category_rules *rules, enum verdict verdict, uint16_t role,
+                             uint16_t freed_role)
+{
+    if (!verdicts[verdict].rule[1])
+        return verdicts[verdict].rule[0];
+    if (!verdicts[verdict].rule[2])
+        freed_role = KIND_NONE;
+    uint64_t key = (uint64_t)verdict << 32 | (uint64_t)role << 16 | freed_role;
+    uint64_t place = map_get(&rules->text_index, key);
+    if (place != MAP_NONE)
+        return rules->texts[place];
+    place = rules->text_count;
+    if (!make_rule(rules, verdict, role, freed_role) ||
+        !map_put(&rules->text_index, key, place, NULL))
+        return NULL;
+    return rules->texts[place];
+}
+
+static uint32_t phase_at(const struct category_rules *rules, int64_t seq)
+{
+    size_t low = 0, high = rules->stretch_count; /* the first that begins after seq */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rules->stretches[middle].begin_seq <= seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? rules->stretches[low - 1].phase : CATEGORY_NO_PHASE;
+}
+
+static bool is_later(int64_t seq, int64_t bound) /* false where the bound is not known */
+{
+    return bound != CATEGORY_UNKNOWN && seq > bound;
+}
+
+static bool is_computed(uint16_t role)
+{
+    return role == KIND_FORWARD || role == KIND_LOSS || role == KIND_RECOMPUTE;
+}
+
+/* A block and all that the rules ask about it. */
+struct question {
+    int64_t seq, free_seq;
+    bool lives;
+    uint32_t born, freed; /* indices, CATEGORY_NO_PHASE */
+    uint16_t role, freed_role, freed_kind;
+    int64_t step;         /* of its birth, CATEGORY_UNKNOWN */
+    int64_t end_seq;      /* of that step, CATEGORY_UNKNOWN */
+    int64_t backward_end; /* likewise */
+};
+
+static enum verdict by_computation(const struct category_rules *rules, const struct question *q)
+{
+    if (is_computed(q->role)) {
+        if (q->freed_role == KIND_BACKWARD || q->freed_role == KIND_RECOMPUTE)
+            return ACTIVATION;
+        if (q->lives && q->backward_end == CATEGORY_UNKNOWN && q->step != CATEGORY_UNKNOWN &&
+            q->step == rules->last_step)
+            return ACTIVATION_CUT_OFF;
+        if (q->backward_end != CATEGORY_UNKNOWN && q->seq < q->backward_end &&
+            (q->lives || q->free_seq > q->backward_end))
+            return HELD;
+    }
+    return q->lives ? OTHER_LIVING : OTHER_FREED;
+}
+
+/* The rules in the order of the view: the first that is true decides. */
+static enum verdict judge(const struct category_rules *rules, const struct question *q)
+{
+    bool outlives_step = q->lives || is_later(q->free_seq, q->end_seq);
+    if (!rules->step_count)
+        return NO_STEP_SEEN;
+    if (q->seq < rules->first_seq)
+        return q->lives || is_later(q->free_seq, rules->last_seq) ? PARAMETER : EARLY;
+    if (q->born != CATEGORY_NO_PHASE && q->born == q->freed)
+        return WORKSPACE;
+    if (q->role == KIND_BACKWARD && !q->lives && q->freed_kind == KIND_ZERO_GRAD)
+        return GRADIENT_FREED;
+    if (q->role == KIND_BACKWARD && q->end_seq == CATEGORY_UNKNOWN && q->lives)
+        return CUT_OFF;
+    if (q->role == KIND_BACKWARD && outlives_step)
+        return GRADIENT;
+    if (q->role == KIND_OPTIMIZER && q->step != CATEGORY_UNKNOWN &&
+        q->step == rules->optimizer_step && outlives_step)
+        return OPTIMIZER_STATE;
+    return by_computation(rules, q);
+}
+
+static void look_up(const struct category_rules *rules, const struct category_block *block,
+                    struct question *q)
+{
+    *q = (struct question){.seq = block->seq,
+                           .free_seq = block->free_seq,
+                           .lives = block->free_seq < 0,
+                           .step = CATEGORY_UNKNOWN,
+                           .end_seq = CATEGORY_UNKNOWN,
+                           .backward_end = CATEGORY_UNKNOWN};
+    q->born = block->phase != CATEGORY_UNKNOWN ? category_phase_index(rules, block->phase)
+                                               : phase_at(rules, block->seq);
+    q->freed = phase_at(rules, block->free_seq);
+    if (q->freed != CATEGORY_NO_PHASE) {
+        q->freed_role = rules->phases[q->freed].role;
+        q->freed_kind = rules->phases[q->freed].kind;
+    }
+    if (q->born == CATEGORY_NO_PHASE)
+        return;
+    const struct category_phase *born = &rules->phases[q->born];
+    q->role = born->role;
+    if (born->step == CATEGORY_NO_STEP)
+        return;
+    q->step = rules->steps[born->step].step;
+    q->end_seq = rules->steps[born->step].end_seq;
+    q->backward_end = rules->steps[born->step].backward_end_seq;
+}
+
+static const char *tag_category(const struct category_rules *rules, int64_t tag, uint16_t role)
+{
+    static const char *const names[] = {
+        [TAG_PARAMETER] = "parameter",
+        [TAG_GRADIENT] = "gradient",
+        [TAG_OPTIMIZER_STATE] = "optimizer state",
+        [TAG_ACTIVATION] = "activation",
+        [TAG_INPUT] = "input",
+        [TAG_BUCKET] = "bucket",
+        [TAG_WORKSPACE] = "workspace",
+        [TAG_OTHER] = "other",
+    };
+    uint64_t category = tag == CATEGORY_UNKNOWN ? MAP_NONE : map_get(&rules->tags, (uint64_t)tag);
+    if (category == MAP_NONE ||
+        (category == TAG_INPUT && (is_computed(role) || role == KIND_BACKWARD)))
+        return NULL;
+    return names[category];
+}
+
+bool category_decide(struct category_rules *rules, const struct category_block *block,
+                     struct category_verdict *out)
+{
+    struct question q;
+    look_up(rules, block, &q);
+    out->born = q.born == CATEGORY_NO_PHASE ? CATEGORY_UNKNOWN : rules->phases[q.born].id;
+    out->freed = q.freed == CATEGORY_NO_PHASE ? CATEGORY_UNKNOWN : rules->phases[q.freed].id;
+    out->step = q.step;
+    out->rule = "tag";
+    out->category = tag_category(rules, block->tag, q.role);
+    if (out->category)
+        return true;
+    enum verdict verdict = judge(rules, &q);
+    out->category = verdicts[verdict].category;
+    out->rule = rule_text(rules, verdict, q.role, q.freed_role);
+    return out->rule != NULL;
+}

@@ -1,0 +1,44 @@
+/*
+ * category.h - what a block is for, and which rule says so: the same as view allocation_category
+ * (schema/100_views.sql), decided from what one process did, read once. The view looks up phases
+ * and bounds for each block, which takes seconds where a hundred thousand blocks are asked for;
+ * this takes microseconds for each thousand of them.
+ *
+ * The view is the promise. The two must agree on every block: tests/viewer/test_category.c holds
+ * them to it, and a rule that changes here changes there.
+ */
+#ifndef TIDEMARK_ANALYSIS_CATEGORY_H
+#define TIDEMARK_ANALYSIS_CATEGORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "db.h"
+
+#define CATEGORY_UNKNOWN INT64_MIN
+
+struct category_rules; /* of one process */
+
+struct category_block {
+    int64_t seq;
+    int64_t free_seq; /* negative: it lives */
+    int64_t tag;      /* tag.id, CATEGORY_UNKNOWN */
+    int64_t phase;    /* as allocation_phase says; CATEGORY_UNKNOWN */
+};
+
+struct category_verdict {
+    const char *category, *rule; /* as long as the rules */
+    int64_t born, freed;         /* phase.id, CATEGORY_UNKNOWN */
+    int64_t step;                /* of its birth, CATEGORY_UNKNOWN */
+};
+
+/* 0 or an error; then *out is NULL. */
+int category_load(struct db *db, int64_t process, struct category_rules **out);
+void category_free(struct category_rules *rules);
+bool category_is_valid(const struct category_rules *rules);
+
+/* False without memory. */
+bool category_decide(struct category_rules *rules, const struct category_block *block,
+                     struct category_verdict *out);
+
+#endif

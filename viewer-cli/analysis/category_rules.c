@@ -1,0 +1,255 @@
+/*
+ * Two passes: over the phases of the process, which makes the bounds of its steps and of the run as
+ * views step_bounds and run_bounds gather them, and over its stretches.
+ */
+#include "category_rules.h"
+
+#include <string.h>
+
+#include "error.h"
+#include "mem.h"
+
+static const char *const kind_names[KIND_COUNT] = {
+    "no phase", "user", "zero_grad", "forward", "loss", "backward", "optimizer", "recompute"};
+
+static bool number_of_kind(struct category_rules *rules, const char *name, uint16_t *out)
+{
+    size_t i;
+    for (i = KIND_USER; i < KIND_COUNT && strcmp(kind_names[i], name) != 0; i++)
+        ;
+    for (; i >= KIND_COUNT && i - KIND_COUNT < rules->kind_count; i++)
+        if (strcmp(rules->kinds[i - KIND_COUNT], name) == 0)
+            break;
+    *out = (uint16_t)i;
+    if (i < KIND_COUNT + rules->kind_count)
+        return true;
+    if (i > UINT16_MAX || !MEM_GROW(rules->kinds, rules->kind_cap, rules->kind_count + 1))
+        return false;
+    char *copy = mem_copy(name, strlen(name));
+    if (copy)
+        rules->kinds[rules->kind_count++] = copy;
+    return copy != NULL;
+}
+
+const char *category_kind_name(const struct category_rules *rules, uint16_t kind)
+{
+    return kind < KIND_COUNT ? kind_names[kind] : rules->kinds[kind - KIND_COUNT];
+}
+
+static struct category_bounds *bounds_of(struct category_rules *rules, int64_t step,
+                                         uint32_t *index)
+{
+    uint64_t place = map_get(&rules->step_index, (uint64_t)step);
+    if (place == MAP_NONE) {
+        place = rules->step_count;
+        if (place >= CATEGORY_NO_STEP || !MEM_GROW(rules->steps, rules->step_cap, place + 1) ||
+            !map_put(&rules->step_index, (uint64_t)step, place, NULL))
+            return NULL;
+        rules->steps[rules->step_count++] = (struct category_bounds){
+            .step = step, .end_seq = CATEGORY_UNKNOWN, .backward_end_seq = CATEGORY_UNKNOWN};
+    }
+    *index = (uint32_t)place;
+    return &rules->steps[place];
+}
+
+static void raise_to(int64_t *highest, int64_t value)
+{
+    if (value > *highest)
+        *highest = value;
+}
+
+/* As views step_bounds and run_bounds gather them. */
+static void count_phase(struct category_rules *rules, struct category_bounds *bounds, uint16_t kind,
+                        int64_t begin_seq, int64_t end_seq)
+{
+    bool open = end_seq == CATEGORY_UNKNOWN, backward = kind == KIND_BACKWARD;
+    bounds->open = bounds->open || open;
+    rules->run_open = rules->run_open || open;
+    raise_to(&bounds->end_seq, end_seq);
+    raise_to(&rules->last_seq, end_seq);
+    if (backward) {
+        bounds->backward_open = bounds->backward_open || open;
+        raise_to(&bounds->backward_end_seq, end_seq);
+    }
+    raise_to(&rules->last_step, bounds->step);
+    if (begin_seq < rules->first_seq)
+        rules->first_seq = begin_seq;
+    if (kind == KIND_OPTIMIZER && bounds->step < rules->optimizer_step)
+        rules->optimizer_step = bounds->step;
+}
+
+static int64_t known(struct db_stmt *row, int at)
+{
+    return db_column_type(row, at) == DB_NULL ? CATEGORY_UNKNOWN : db_column_int(row, at);
+}
+
+static int take_phase(struct category_rules *rules, struct db_stmt *row)
+{
+    if (rules->phase_count >= CATEGORY_NO_PHASE)
+        return ERR_LIMIT;
+    if (!MEM_GROW(rules->phases, rules->phase_cap, rules->phase_count + 1))
+        return ERR_NOMEM;
+    struct category_phase phase = {.id = db_column_int(row, 0),
+                                   .parent = known(row, 1),
+                                   .step = CATEGORY_NO_STEP,
+                                   .role = KIND_NONE};
+    if (!number_of_kind(rules, db_column_text(row, 2), &phase.kind))
+        return ERR_NOMEM;
+    if (db_column_type(row, 3) != DB_NULL) {
+        struct category_bounds *bounds = bounds_of(rules, db_column_int(row, 3), &phase.step);
+        if (!bounds)
+            return ERR_NOMEM;
+        count_phase(rules, bounds, phase.kind, db_column_int(row, 4), known(row, 5));
+    }
+    rules->phases[rules->phase_count++] = phase;
+    return 0;
+}
+
+uint32_t category_phase_index(const struct category_rules *rules, int64_t id)
+{
+    size_t low = 0, high = rules->phase_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rules->phases[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < rules->phase_count && rules->phases[low].id == id ? (uint32_t)low
+                                                                   : CATEGORY_NO_PHASE;
+}
+
+static int take_stretch(struct category_rules *rules, struct db_stmt *row)
+{
+    if (!MEM_GROW(rules->stretches, rules->stretch_cap, rules->stretch_count + 1))
+        return ERR_NOMEM;
+    rules->stretches[rules->stretch_count++] =
+        (struct category_stretch){.begin_seq = db_column_int(row, 0),
+                                  .phase = category_phase_index(rules, db_column_int(row, 1))};
+    return 0;
+}
+
+static int take_tag(struct category_rules *rules, struct db_stmt *row)
+{
+    int64_t category = db_column_int(row, 1);
+    uint64_t kept = category > TAG_NONE && category < TAG_OTHER ? (uint64_t)category : TAG_OTHER;
+    return map_put(&rules->tags, (uint64_t)db_column_int(row, 0), kept, NULL) ? 0 : ERR_NOMEM;
+}
+
+static int each(struct db *db, const char *sql, int64_t process, struct category_rules *rules,
+                int (*take)(struct category_rules *rules, struct db_stmt *row))
+{
+    struct db_stmt *row = NULL;
+    int err = db_prepare(db, &row, sql);
+    if (err < 0)
+        return err;
+    db_bind_int(row, 0, process);
+    while ((err = db_step(row)) == DB_ROW && (err = take(rules, row)) >= 0)
+        ;
+    db_finalize(row);
+    return err < 0 ? err : 0;
+}
+
+/* The role of a phase needs that of its parent, which mostly has the lower id: then one pass does.
+ * What hangs on no root has none. Returns how many it found, and leaves *left without. */
+static size_t find_roles_once(struct category_rules *rules, size_t *left)
+{
+    size_t found = 0;
+    *left = 0;
+    for (size_t i = 0; i < rules->phase_count; i++) {
+        struct category_phase *phase = &rules->phases[i];
+        if (phase->role != KIND_NONE)
+            continue;
+        bool root = phase->parent == CATEGORY_UNKNOWN;
+        uint32_t parent = root ? CATEGORY_NO_PHASE : category_phase_index(rules, phase->parent);
+        uint16_t around = parent == CATEGORY_NO_PHASE ? KIND_NONE : rules->phases[parent].role;
+        if (root || around != KIND_NONE) {
+            phase->role = phase->kind == KIND_USER && !root ? around : phase->kind;
+            found++;
+        } else {
+            *left += 1;
+        }
+    }
+    return found;
+}
+
+static void close_bounds(struct category_rules *rules)
+{
+    for (size_t i = 0; i < rules->step_count; i++) {
+        struct category_bounds *bounds = &rules->steps[i];
+        if (bounds->open)
+            bounds->end_seq = CATEGORY_UNKNOWN;
+        if (bounds->backward_open)
+            bounds->backward_end_seq = CATEGORY_UNKNOWN;
+    }
+    if (rules->run_open)
+        rules->last_seq = CATEGORY_UNKNOWN;
+}
+
+int category_load(struct db *db, int64_t process, struct category_rules **out)
+{
+    struct category_rules *rules = *out = mem_alloc(1, sizeof *rules);
+    if (!rules)
+        return ERR_NOMEM;
+    rules->first_seq = rules->optimizer_step = INT64_MAX;
+    rules->last_seq = rules->last_step = CATEGORY_UNKNOWN;
+    int err = each(db,
+                   "SELECT id, parent, kind, step, begin_seq, end_seq FROM phase"
+                   " WHERE process = ? ORDER BY id",
+                   process, rules, take_phase);
+    if (err == 0)
+        err = each(db, "SELECT begin_seq, phase FROM stretch WHERE process = ? ORDER BY begin_seq",
+                   process, rules, take_stretch);
+    if (err == 0)
+        err =
+            each(db, "SELECT id, category FROM tag WHERE ? IS NOT NULL", process, rules, take_tag);
+    if (err < 0) {
+        category_free(rules);
+        *out = NULL;
+        return err;
+    }
+    close_bounds(rules);
+    for (size_t left = 1; left && find_roles_once(rules, &left);)
+        ;
+    return 0;
+}
+
+void category_free(struct category_rules *rules)
+{
+    if (!rules)
+        return;
+    for (size_t i = 0; i < rules->kind_count; i++)
+        mem_free(rules->kinds[i]);
+    for (size_t i = 0; i < rules->text_count; i++)
+        mem_free(rules->texts[i]);
+    mem_free(rules->kinds);
+    mem_free(rules->texts);
+    mem_free(rules->phases);
+    mem_free(rules->stretches);
+    mem_free(rules->steps);
+    map_clear(&rules->step_index);
+    map_clear(&rules->tags);
+    map_clear(&rules->text_index);
+    mem_free(rules);
+}
+
+bool category_is_valid(const struct category_rules *rules)
+{
+    for (size_t i = 0; i < rules->phase_count; i++) {
+        const struct category_phase *phase = &rules->phases[i];
+        if ((i && phase->id <= rules->phases[i - 1].id) ||
+            (phase->step != CATEGORY_NO_STEP && phase->step >= rules->step_count) ||
+            phase->kind >= KIND_COUNT + rules->kind_count)
+            return false;
+    }
+    for (size_t i = 0; i < rules->stretch_count; i++) {
+        const struct category_stretch *stretch = &rules->stretches[i];
+        if ((i && stretch->begin_seq <= rules->stretches[i - 1].begin_seq) ||
+            (stretch->phase != CATEGORY_NO_PHASE && stretch->phase >= rules->phase_count))
+            return false;
+    }
+    for (size_t i = 0; i < rules->step_count; i++)
+        if (map_get(&rules->step_index, (uint64_t)rules->steps[i].step) != i)
+            return false;
+    return rules->text_count == rules->text_index.count;
+}

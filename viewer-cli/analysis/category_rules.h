@@ -1,0 +1,90 @@
+/*
+ * category_rules.h - what category.c asks about a process, as category_rules.c read it.
+ */
+#ifndef TIDEMARK_ANALYSIS_CATEGORY_RULES_H
+#define TIDEMARK_ANALYSIS_CATEGORY_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "category.h"
+#include "map.h"
+
+#define CATEGORY_NO_PHASE UINT32_MAX
+#define CATEGORY_NO_STEP UINT32_MAX
+
+/* The kinds that rules speak of; others get the numbers behind. */
+enum category_kind {
+    KIND_NONE, /* no phase, or one whose surroundings are not known */
+    KIND_USER,
+    KIND_ZERO_GRAD,
+    KIND_FORWARD,
+    KIND_LOSS,
+    KIND_BACKWARD,
+    KIND_OPTIMIZER,
+    KIND_RECOMPUTE,
+    KIND_COUNT
+};
+
+/* What tag.category says; anything else is "other". */
+enum category_tag {
+    TAG_NONE,
+    TAG_PARAMETER,
+    TAG_GRADIENT,
+    TAG_OPTIMIZER_STATE,
+    TAG_ACTIVATION,
+    TAG_INPUT,
+    TAG_BUCKET,
+    TAG_WORKSPACE,
+    TAG_OTHER
+};
+
+/* Index of a phase: its place in `phases`, by id. */
+struct category_phase {
+    int64_t id, parent; /* parent: CATEGORY_UNKNOWN */
+    uint32_t step;      /* index of its bounds, CATEGORY_NO_STEP */
+    uint16_t kind;
+    uint16_t role; /* as view phase_role: a user's phase counts as what is around it */
+};
+
+struct category_stretch {
+    int64_t begin_seq;
+    uint32_t phase; /* index, CATEGORY_NO_PHASE */
+};
+
+/* Ends: CATEGORY_UNKNOWN = one of the phases has not ended; of backwards also: there was none. */
+struct category_bounds {
+    int64_t step;
+    int64_t end_seq, backward_end_seq;
+    bool open, backward_open;
+};
+
+/*
+ * Invariants (category_is_valid): ids of phases ascend strictly, as do begin_seq of stretches;
+ * indices lie inside of their arrays; each step has one element of `steps`.
+ */
+struct category_rules {
+    struct category_phase *phases;
+    size_t phase_count, phase_cap;
+    struct category_stretch *stretches;
+    size_t stretch_count, stretch_cap;
+    struct category_bounds *steps;
+    size_t step_count, step_cap;
+    struct map step_index; /* step to index */
+    struct map tags;       /* tag.id to tag.category */
+    char **kinds;          /* names of those >= KIND_COUNT */
+    size_t kind_count, kind_cap;
+    char **texts; /* rules that came up */
+    size_t text_count, text_cap;
+    struct map text_index; /* verdict, role, role of the end: to text */
+    /* The run, as view run_bounds. */
+    int64_t first_seq, last_seq, last_step, optimizer_step;
+    bool run_open;
+};
+
+const char *category_kind_name(const struct category_rules *rules, uint16_t kind);
+/* Of the phase with that id; CATEGORY_NO_PHASE. */
+uint32_t category_phase_index(const struct category_rules *rules, int64_t id);
+
+#endif
