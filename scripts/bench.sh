@@ -45,6 +45,9 @@ say() {
     "$build/tests/bench/bench_rows" "$work/rows.db"
     say "the allocator"
     "$build/tests/bench/bench_allocator"
+    say "reports"
+    "$build/tests/bench/bench_reports" "$build/viewer-cli/tidemark" \
+        "$build/tests/bench/make_recording" "$build/tests/import/make_snapshot" "$work"
     say "training"
     "$python" tests/bench/bench_torch.py "$build/viewer-cli/tidemark" "$python" \
         tests/bench/torch_steps.py "$PWD/$build/tests/bench/null_reporter.so"
@@ -62,6 +65,16 @@ What the floors are:
 - malloc and free, replay: glibc's malloc and free on the same sequence, sizes divided by 16, on memory
   that nobody touches. Pairs take a block and give it back at once; churn gives a random one of 10,000
   back and takes another.
+- reports: one scan of the recording's allocations, SELECT sum(size) through the same SQLite, in a
+  process of its own. The recording is synthetic (tests/bench/make_recording.c): 48 training steps of
+  a model of 100 layers, 200,000 call stacks, 5,400 phases, 90,000 blocks alive at the peak, 0.55 GB.
+  Before each report and each scan the kernel is told to drop its page cache, so that both begin at the
+  disk; where it may not be told, both begin with the file in memory, and the rows say so. Memory is
+  the most that the process had at once.
+- replay inside of `fit`: allocations and frees a second of a recording with 1 M of them (made
+  likewise, a tenth as wide), default settings, no limit. `fit` reads the file, replays it as
+  recorded, and looks for the smallest memory; --table does the same under six settings.
+- import: of snapshots by tests/import/make_snapshot.c: three events to a block, 33 frames each.
 - hook with a Python stack: the floor of the hook. The 20 frames are functions that call each other, on
   CPython's own stack; the rows below it are what Python code needs for the same frames.
 - a training step: the same program unrecorded, in turns, one thread, 15 rounds; CPU time as the program
