@@ -144,7 +144,7 @@ static void define_sites(struct run *run)
 {
     uint32_t files = run->definitions + 1, functions, frames;
     for (unsigned i = 0; i < FILES; i++)
-        define_text(run, i % 4 ? "/usr/lib/python3/dist-packages/torch/part" : "/home/a/m", i,
+        define_text(run, i % 4 ? "/usr/lib/python3/dist-packages/torch/part" : "model/part", i,
                     ".py");
     functions = run->definitions + 1;
     for (unsigned i = 0; i < FRAMES / 4; i++)
