@@ -48,6 +48,7 @@ struct run {
     struct alloc *alloc;
     uint64_t now_ns, flushed_ns, ticket;
     uint64_t born;
+    bool over;     /* what follows is not recorded */
     uint32_t site; /* of the call that is made just now */
     uint32_t definitions, first_site, sites;
     uint32_t names[NAMES];
@@ -89,6 +90,8 @@ static void see(void *self, const struct alloc_event *event)
 {
     struct run *run = self;
     struct event out = {.addr = event->address, .size = event->size, .site = run->site};
+    if (run->over)
+        return;
     switch (event->kind) {
     case ALLOC_EVENT_ALLOC:
         out.kind = EVENT_BLOCK_ALLOC;
@@ -315,6 +318,9 @@ static void close_run(struct run *run)
     flush(run, true);
     queue_close(run->queue);
     state_free(run->state);
+    run->over = true;
+    alloc_delete(run->alloc);
+    virtual_delete(run->device);
     free(run->parameter);
     free(run->activation);
 }
