@@ -71,7 +71,7 @@ What the floors are:
   Before each report and each scan the kernel is told to drop its page cache, so that both begin at the
   disk; where it may not be told, both begin with the file in memory, and the rows say so. Memory is
   the most that the process had at once.
-- replay inside of `fit`: allocations and frees a second of a recording with 1 M of them (made
+- replay inside of `fit`: allocations and frees a second of CPU time of a recording with 1 M of them (made
   likewise, a tenth as wide), default settings, no limit. `fit` reads the file, replays it as
   recorded, and looks for the smallest memory; --table does the same under six settings.
 - import: of snapshots by tests/import/make_snapshot.c: three events to a block, 33 frames each.
