@@ -1,0 +1,67 @@
+/*
+ * levers.h - what would lower a peak, and by how much.
+ *
+ * Each lever is a change to the lives of blocks in the step of the peak (levers_step.h); its bytes
+ * are the recorded highest level less the one that results, so a lever is worth what the next
+ * highest point leaves of it. What the program does before its first step bounds that from below:
+ * no lever of a step reaches there. Levers of settings change nothing of what is allocated; their
+ * bytes are of reserved, by replay of the whole recording.
+ *
+ * What makes a lever apply is told at each function of levers_life.c and levers_run.c.
+ *
+ * Invariants (levers_is_valid): levers by bytes, then by reserved bytes, largest first; every one
+ * takes at least a hundredth off the peak, or off reserved; none takes more than the peak has.
+ */
+#ifndef TIDEMARK_ANALYSIS_LEVERS_H
+#define TIDEMARK_ANALYSIS_LEVERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "db.h"
+#include "peak.h"
+
+#define LEVERS_NONE GROUP_NONE
+
+enum lever_kind {
+    LEVER_HELD,
+    LEVER_GRADIENTS_TO_NONE,
+    LEVER_BUCKET_VIEW,
+    LEVER_FLATTEN_PARAMETERS,
+    LEVER_CHECKPOINT,
+    LEVER_FIRST_STEP,
+    LEVER_WORKSPACE,
+    LEVER_EXPANDABLE_SEGMENTS,
+    LEVER_MAX_SPLIT_SIZE,
+    LEVER_KINDS
+};
+
+struct lever {
+    enum lever_kind kind;
+    bool at_most;     /* the program would also do other work, or not all is known */
+    int64_t bytes;    /* off allocated at its highest */
+    int64_t reserved; /* off reserved at its highest; LEVERS_NONE */
+    int64_t site;     /* LEVERS_NONE */
+    char *site_text;  /* as view site_short; NULL */
+    char *text;       /* what to do */
+};
+
+enum levers_state { LEVERS_READY, LEVERS_NO_STEP, LEVERS_TOO_LARGE };
+
+struct levers {
+    enum levers_state state; /* why those of a step are not there */
+    int64_t peak;            /* that they are off */
+    int64_t floor;           /* the highest before the first step; 0 = nothing */
+    struct lever *levers;
+    size_t count, cap;
+};
+
+/* 0 or an error; levers_clear in both cases. `bounded`: the peak is that of some steps only. */
+int levers_read(struct db *db, const struct peak *peak, bool bounded, struct levers *out);
+void levers_clear(struct levers *levers);
+bool levers_is_valid(const struct levers *levers);
+
+const char *lever_name(enum lever_kind kind); /* csv and json */
+
+#endif

@@ -1,0 +1,342 @@
+/*
+ * Levers that end blocks earlier: what the program holds on to, gradients, buckets' twins.
+ *
+ * Bytes that less than a hundredth of the peak depends on are not looked at more closely, so there
+ * are at most a hundred groups, whatever the number of sites.
+ */
+#include <string.h>
+
+#include "error.h"
+#include "levers_work.h"
+#include "mem.h"
+
+enum { GROUPS_MOST = 16 };
+
+/* Blocks of one category that live at the peak, by site, largest first. */
+static int group_sites(const struct levers_work *work, enum levers_category category,
+                       struct groups *out)
+{
+    for (size_t i = 0; i < work->step.count; i++) {
+        const struct levers_block *block = &work->step.blocks[i];
+        if (block->category != category)
+            continue;
+        struct group *group = groups_of(out, block->site);
+        if (!group)
+            return ERR_NOMEM;
+        group->bytes += block->size;
+        group->blocks++;
+    }
+    groups_sort(out);
+    while (out->count && out->groups[out->count - 1].bytes < work->out->peak / 100)
+        out->count--; /* nothing to free in those: they were never named */
+    out->count = out->count > GROUPS_MOST ? GROUPS_MOST : out->count;
+    return 0;
+}
+
+static int64_t bytes_of(const struct levers_step *step, enum levers_category category)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < step->count; i++)
+        bytes += step->blocks[i].category == category ? step->blocks[i].size : 0;
+    return bytes;
+}
+
+/* ---- held by the program ---- */
+
+/* Born before a backward and alive behind it. Those of earlier steps have the site of one that the
+ * view calls so at the peak. */
+static int let_go(struct levers_work *work, int64_t site, struct levers_edit *edit)
+{
+    const struct levers_step *step = &work->step;
+    for (size_t i = 0; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->site != site ||
+            (block->category != LEVERS_NOT_AT_PEAK && block->category != LEVERS_HELD))
+            continue;
+        int64_t from = step->begin;
+        if (i >= step->older) {
+            const struct levers_phase *backward = levers_phase_after(step, "backward", block->seq);
+            if (!backward || block->end <= backward->end)
+                continue;
+            from = backward->begin;
+        }
+        if (!levers_cut(edit, i, from, LEVERS_NEVER))
+            return ERR_NOMEM;
+    }
+    return 0;
+}
+
+int levers_held(struct levers_work *work)
+{
+    struct groups sites = {0};
+    int err = group_sites(work, LEVERS_HELD, &sites);
+    for (size_t i = 0; i < sites.count && err >= 0; i++) {
+        struct levers_edit edit = {0};
+        const struct levers_words words = {LEVER_HELD, false, sites.groups[i].id,
+                                           "drop before backward what the program still holds of ",
+                                           sites.groups[i].id == GROUP_NONE ? "the forward" : ""};
+        err = let_go(work, sites.groups[i].id, &edit);
+        if (err >= 0)
+            err = levers_try(work, &edit, &words);
+        levers_edit_clear(&edit);
+    }
+    groups_clear(&sites);
+    return err;
+}
+
+/* ---- gradients to None ---- */
+
+/* Begins of the last zero_grad and the last backward before the step; -1 = none. */
+static int read_before(struct levers_work *work, int64_t *zeroed, int64_t *backward)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(work->db, &stmt,
+                         "SELECT coalesce(max(CASE WHEN kind = 'zero_grad' THEN begin_seq END), -1),"
+                         "       coalesce(max(CASE WHEN kind = 'backward' THEN begin_seq END), -1)"
+                         "  FROM phase WHERE process = ?1 AND begin_seq < ?2"
+                         "   AND kind IN ('zero_grad', 'backward')");
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, work->peak->process);
+    db_bind_int(stmt, 1, work->step.begin);
+    err = db_step(stmt);
+    if (err == DB_ROW) {
+        *zeroed = db_column_int(stmt, 0);
+        *backward = db_column_int(stmt, 1);
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* The backward that a block was born in, of whatever step. */
+static int read_backward_of(struct levers_work *work, int64_t seq, int64_t *begin, int64_t *end)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(work->db, &stmt,
+                         "SELECT begin_seq, coalesce(end_seq, begin_seq) FROM phase"
+                         " WHERE process = ?1 AND kind = 'backward' AND begin_seq <= ?2"
+                         " ORDER BY begin_seq DESC LIMIT 1");
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, work->peak->process);
+    db_bind_int(stmt, 1, seq);
+    *begin = *end = -1;
+    err = db_step(stmt);
+    if (err == DB_ROW) {
+        *begin = db_column_int(stmt, 0);
+        *end = db_column_int(stmt, 1);
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/*
+ * With gradients zeroed in place, each backward makes the new values as blocks of their own and
+ * adds them. Without a gradient there to add to, that block becomes the gradient. Which one it is
+ * of many of that size, the backward that made the gradient tells: it had none to add to, so there
+ * the k-th block of that size and site was kept, and here the k-th one would be.
+ */
+struct renewal {
+    int64_t gone;    /* from here on there are none */
+    int64_t begin, end; /* of the backward that makes the new ones */
+    int64_t until;   /* which live until then */
+    struct levers_births now, then;
+    int64_t then_begin, then_end;
+    int64_t bytes;
+    bool unsure;
+};
+
+static int load_then(struct levers_work *work, struct renewal *renewal, int64_t seq)
+{
+    if (seq >= renewal->then_begin && seq <= renewal->then_end)
+        return 0;
+    levers_births_clear(&renewal->then);
+    int err = read_backward_of(work, seq, &renewal->then_begin, &renewal->then_end);
+    if (err >= 0)
+        err = levers_births_read(work->db, work->peak, renewal->then_begin, renewal->then_end,
+                                 &renewal->then);
+    return err;
+}
+
+/* The place of the block that would be the gradient, or SIZE_MAX. */
+static size_t find_new(const struct levers_step *step, struct renewal *renewal,
+                       const struct levers_block *gradient)
+{
+    const struct levers_birth *then, *now;
+    size_t before = levers_births_like(&renewal->then, gradient->size, gradient->site, &then);
+    size_t count = levers_births_like(&renewal->now, gradient->size, gradient->site, &now);
+    size_t at = 0;
+    while (at < before && then[at].seq != gradient->seq)
+        at++;
+    if (at == before || before != count)
+        return SIZE_MAX;
+    size_t low = step->older, high = step->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (step->blocks[middle].seq < now[at].seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < step->count && step->blocks[low].end <= renewal->end ? low : SIZE_MAX;
+}
+
+static int renew(struct levers_work *work, struct renewal *renewal, struct levers_edit *edit)
+{
+    struct levers_step *step = &work->step;
+    int err = 0;
+    for (size_t i = 0; i < step->older && err >= 0; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->category != LEVERS_GRADIENT || block->seq >= renewal->gone)
+            continue;
+        err = load_then(work, renewal, block->seq);
+        size_t fresh = err >= 0 ? find_new(step, renewal, block) : SIZE_MAX;
+        bool found = fresh != SIZE_MAX;
+        if (err >= 0 && (!levers_cut(edit, i, renewal->gone, found ? LEVERS_NEVER : renewal->end) ||
+                         (found && !levers_lengthen(edit, fresh, renewal->until))))
+            err = ERR_NOMEM;
+        renewal->unsure = renewal->unsure || !found;
+        renewal->bytes += block->size;
+    }
+    return err;
+}
+
+/* Where the gradients of earlier steps would have gone: at the last zero_grad before the backward
+ * of this step, if that is where they still were. LEVERS_NEVER: nowhere. */
+static int find_zero_grad(struct levers_work *work, int64_t *gone)
+{
+    const struct levers_step *step = &work->step;
+    const struct levers_phase *zero = levers_phase_after(step, "zero_grad", step->begin - 1);
+    int64_t zeroed = -1, backward = -1;
+    *gone = LEVERS_NEVER;
+    int err = read_before(work, &zeroed, &backward);
+    if (err < 0)
+        return err;
+    if (zeroed > backward && backward >= 0)
+        *gone = step->begin;
+    else if (zero && zero->begin <= step->peak)
+        *gone = zero->begin;
+    return 0;
+}
+
+int levers_gradients_to_none(struct levers_work *work)
+{
+    const struct levers_words sure = {LEVER_GRADIENTS_TO_NONE, false, LEVERS_NONE,
+                                      "set gradients to None instead of zeroing them: "
+                                      "zero_grad(set_to_none=True)",
+                                      NULL};
+    struct levers_words words = sure;
+    struct levers_step *step = &work->step;
+    struct levers_edit edit = {0};
+    struct renewal renewal = {.then_begin = -1, .then_end = -2};
+    int err = find_zero_grad(work, &renewal.gone);
+    if (err < 0 || renewal.gone == LEVERS_NEVER)
+        return err;
+    const struct levers_phase *backward = levers_phase_after(step, "backward", renewal.gone);
+    renewal.begin = renewal.end = renewal.until = LEVERS_NEVER;
+    if (backward) {
+        const struct levers_phase *zero = levers_phase_after(step, "zero_grad", backward->begin);
+        renewal.begin = backward->begin;
+        renewal.end = backward->end;
+        renewal.until = zero ? zero->begin : LEVERS_NEVER;
+        err = levers_births_read(work->db, work->peak, backward->begin, backward->end,
+                                 &renewal.now);
+    }
+    if (err >= 0)
+        err = renew(work, &renewal, &edit);
+    words.at_most = renewal.unsure && backward;
+    if (err >= 0 && edit.count)
+        err = levers_try(work, &edit, &words);
+    levers_births_clear(&renewal.now);
+    levers_births_clear(&renewal.then);
+    levers_edit_clear(&edit);
+    return err == ERR_LIMIT ? 0 : err;
+}
+
+/* ---- gradient_as_bucket_view ---- */
+
+/* By its category at the peak; of other blocks by their life. */
+static bool is_gradient(const struct levers_step *step, size_t at)
+{
+    const struct levers_block *block = &step->blocks[at];
+    if (block->category != LEVERS_NOT_AT_PEAK)
+        return block->category == LEVERS_GRADIENT;
+    if (at < step->older)
+        return block->end != LEVERS_NEVER && levers_phase_around(step, "zero_grad", block->end);
+    const struct levers_phase *backward = levers_phase_around(step, "backward", block->seq);
+    return backward && block->end > backward->end;
+}
+
+/* A gradient that is born in this step goes once it is copied into its bucket: before the next
+ * blocks that backward needs, which come after those that came with it. */
+static int64_t end_of_copy(const struct levers_step *step, size_t at)
+{
+    size_t next = at + 1;
+    while (next < step->count && step->blocks[next].seq == step->blocks[next - 1].seq + 1)
+        next++;
+    return next < step->count ? step->blocks[next].seq : LEVERS_NEVER;
+}
+
+int levers_bucket_view(struct levers_work *work)
+{
+    const struct levers_words words = {
+        LEVER_BUCKET_VIEW, false, LEVERS_NONE,
+        "make the gradients views into the buckets of DistributedDataParallel: "
+        "gradient_as_bucket_view=True",
+        NULL};
+    const struct levers_step *step = &work->step;
+    int64_t gradients = bytes_of(step, LEVERS_GRADIENT), buckets = bytes_of(step, LEVERS_BUCKET);
+    struct levers_edit edit = {0};
+    int err = 0;
+    if (!buckets || gradients < buckets / 10 * 9 || gradients > buckets / 10 * 11)
+        return 0;
+    for (size_t i = 0; i < step->count && err >= 0; i++) {
+        if (!is_gradient(step, i))
+            continue;
+        int64_t from = i < step->older ? step->begin : end_of_copy(step, i);
+        if (!levers_cut(&edit, i, from, LEVERS_NEVER))
+            err = ERR_NOMEM;
+    }
+    if (err >= 0)
+        err = levers_try(work, &edit, &words);
+    levers_edit_clear(&edit);
+    return err;
+}
+
+/* ---- a workspace ---- */
+
+static bool asks_for_workspace(const struct levers_work *work, const struct levers_block *block)
+{
+    return block->tagged || !levers_phase_around(&work->step, "backward", block->seq);
+}
+
+/* What is born and freed inside backward without being called a workspace are gradients on their
+ * way: they are no smaller for another algorithm. */
+int levers_workspace(struct levers_work *work)
+{
+    const struct levers_step *step = &work->step;
+    struct groups sites = {0};
+    struct levers_edit edit = {0};
+    int64_t bytes = 0;
+    int err = group_sites(work, LEVERS_WORKSPACE, &sites);
+    const struct levers_words words = {LEVER_WORKSPACE, true,
+                                       sites.count ? sites.groups[0].id : LEVERS_NONE,
+                                       "a smaller workspace, or an algorithm without one, in ",
+                                       sites.count && sites.groups[0].id == GROUP_NONE
+                                           ? "the phase of the peak"
+                                           : ""};
+    for (size_t i = 0; i < step->count && err >= 0 && sites.count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->site != sites.groups[0].id || block->category != LEVERS_WORKSPACE ||
+            !asks_for_workspace(work, block))
+            continue;
+        bytes += block->size;
+        if (!levers_cut(&edit, i, INT64_MIN, LEVERS_NEVER))
+            err = ERR_NOMEM;
+    }
+    if (err >= 0 && bytes && bytes >= work->out->peak / 20)
+        err = levers_try(work, &edit, &words);
+    levers_edit_clear(&edit);
+    groups_clear(&sites);
+    return err;
+}

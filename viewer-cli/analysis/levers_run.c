@@ -1,0 +1,175 @@
+/*
+ * Levers of a whole run: a first step that needs more than the others, and settings of the
+ * allocator, tried by replay.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "fit.h"
+#include "levers_work.h"
+#include "mem.h"
+#include "why.h"
+
+/* ---- a first step that others do not need ---- */
+
+/* The highest of the later steps that have ended; *found needs one with a step behind it, or the
+ * program's end: half a step says nothing. */
+static int read_later(struct levers_work *work, int64_t *first, struct peak *later)
+{
+    struct db_stmt *stmt = NULL;
+    int64_t last = INT64_MIN;
+    int err = db_prepare(work->db, &stmt,
+                         "SELECT (SELECT first_step FROM run_bounds WHERE process = ?1), max(step)"
+                         "  FROM step_bounds WHERE process = ?1 AND end_seq IS NOT NULL"
+                         "   AND backward_end_seq IS NOT NULL");
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, work->peak->process);
+    *first = LEVERS_NONE;
+    err = db_step(stmt);
+    if (err == DB_ROW && db_column_type(stmt, 1) != DB_NULL) {
+        *first = db_column_int(stmt, 0);
+        last = db_column_int(stmt, 1);
+    }
+    db_finalize(stmt);
+    if (err < 0 || *first == LEVERS_NONE || last <= *first)
+        return err < 0 ? err : 0;
+    return peak_find(work->db, work->peak->process, work->peak->device, *first + 1, last, later);
+}
+
+static bool is_before_later(const struct levers_work *work, int64_t first,
+                            const struct peak *later)
+{
+    const struct peak *peak = work->peak;
+    return later->found && peak->seq < later->seq &&
+           (peak->step == PEAK_NONE || peak->step == first);
+}
+
+int levers_first_step(struct levers_work *work)
+{
+    struct peak later = {0};
+    struct why why = {0};
+    int64_t first;
+    int err = read_later(work, &first, &later);
+    int64_t bytes = work->peak->allocated - later.allocated;
+    if (err < 0 || !is_before_later(work, first, &later) || bytes < work->peak->allocated / 100) {
+        peak_clear(&later);
+        return err;
+    }
+    const struct instant one = {.seq = later.living_seq}, other = {.seq = work->peak->living_seq};
+    err = why_read(work->db, work->peak->process, work->peak->device, &one, &other, 0, &why);
+    size_t at = 0;
+    while (at < why.group_count && why_change(&why.groups[at]) <= 0)
+        at++;
+    struct levers_words words = {LEVER_FIRST_STEP, false, LEVERS_NONE,
+                                 "later steps need so much less: what comes once, ", NULL};
+    if (at < why.group_count)
+        words.site = why.groups[at].site;
+    if (work->peak->step == PEAK_NONE)
+        words.before = "the steps need so much less: what comes before them, ";
+    words.after = words.site == GROUP_NONE ? "can be smaller" : ", can be smaller";
+    if (err >= 0)
+        err = levers_add(work, bytes, LEVERS_NONE, &words);
+    why_clear(&why);
+    peak_clear(&later);
+    return err;
+}
+
+/* ---- settings of the allocator ---- */
+
+enum { OPERATIONS_MOST = 2000000 };
+
+static int is_small(struct levers_work *work, bool *small)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(work->db, &stmt,
+                         "SELECT coalesce(max(seq) - min(seq), 0) FROM allocation");
+    if (err == 0 && (err = db_step(stmt)) == DB_ROW)
+        *small = db_column_int(stmt, 0) <= OPERATIONS_MOST;
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+static int reserved_with(struct fit *fit, const struct alloc_config *config, int64_t *out)
+{
+    struct replay_outcome outcome;
+    const struct replay_setup setup = fit_setup(fit, config, 0);
+    int err = replay_run(&fit->trace, &setup, &fit->scratch, NULL, &outcome);
+    *out = err >= 0 && outcome.survived ? outcome.peak_reserved : INT64_MAX;
+    return err;
+}
+
+static int try_expandable(struct levers_work *work, struct fit *fit, int64_t now)
+{
+    struct alloc_config config = fit->recorded;
+    const struct levers_words words = {
+        LEVER_EXPANDABLE_SEGMENTS, false, LEVERS_NONE,
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: off reserved, by replay", NULL};
+    int64_t then;
+    if (config.expandable_segments)
+        return 0;
+    config.expandable_segments = true;
+    int err = reserved_with(fit, &config, &then);
+    if (err < 0 || now - then < now / 100)
+        return err;
+    return levers_add(work, 0, now - then, &words);
+}
+
+static int try_max_split(struct levers_work *work, struct fit *fit, int64_t now)
+{
+    static const struct {
+        uint64_t mib;
+        const char *text;
+    } sizes[] = {
+        {128, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128: off reserved, by replay"},
+        {512, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512: off reserved, by replay"},
+    };
+    const struct levers_words kind = {LEVER_MAX_SPLIT_SIZE, false, LEVERS_NONE, NULL, NULL};
+    struct levers_words words = kind;
+    int64_t best = now;
+    int err = 0;
+    if (fit->recorded.max_split_size != UINT64_MAX)
+        return 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && err >= 0; i++) {
+        struct alloc_config config = fit->recorded;
+        int64_t then;
+        config.max_split_size = sizes[i].mib << 20;
+        err = reserved_with(fit, &config, &then);
+        if (err >= 0 && then < best) {
+            best = then;
+            words.before = sizes[i].text;
+        }
+    }
+    if (err < 0 || !words.before || now - best < now / 100)
+        return err;
+    return levers_add(work, 0, now - best, &words);
+}
+
+/* A replay that did not come out as the recording says nothing of other settings. */
+static bool is_licensed(const struct fit *fit)
+{
+    return fit->compared && fit_address_match(fit) >= 0.9;
+}
+
+int levers_settings(struct levers_work *work)
+{
+    const struct peak *peak = work->peak;
+    struct fit fit = {0};
+    int64_t now;
+    bool small = false;
+    if (peak->reserved == PEAK_NONE || peak->reserved - peak->allocated < peak->reserved / 20)
+        return 0;
+    int err = is_small(work, &small);
+    if (err < 0 || !small)
+        return err;
+    err = fit_begin(work->db, peak->process, peak->device, &fit);
+    if (err >= 0 && is_licensed(&fit) &&
+        (err = reserved_with(&fit, &fit.recorded, &now)) >= 0 && now != INT64_MAX) {
+        err = try_expandable(work, &fit, now);
+        if (err >= 0)
+            err = try_max_split(work, &fit, now);
+    }
+    fit_clear(&fit);
+    return err;
+}

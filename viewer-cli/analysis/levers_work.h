@@ -1,0 +1,44 @@
+/*
+ * levers_work.h - what the levers share while they are looked for, between levers.c and its parts.
+ */
+#ifndef TIDEMARK_ANALYSIS_LEVERS_WORK_H
+#define TIDEMARK_ANALYSIS_LEVERS_WORK_H
+
+#include "levers.h"
+#include "levers_step.h"
+
+struct levers_work {
+    struct db *db;
+    const struct peak *peak;
+    struct levers *out;
+    struct levers_step step; /* empty unless out->state is LEVERS_READY */
+    struct db_stmt *names;   /* of sites */
+};
+
+/* One that changes lives. Nothing is added if it takes less than a hundredth off the peak. `site`
+ * may be LEVERS_NONE; a %s in the text stands for the site. The text is for people: one sentence
+ * without its full stop. 0 or an error. */
+struct levers_words {
+    enum lever_kind kind;
+    bool at_most;
+    int64_t site;
+    const char *before, *after; /* the site's text comes between, if there is one */
+};
+int levers_try(struct levers_work *work, const struct levers_edit *edit,
+               const struct levers_words *words);
+/* One whose bytes are known. */
+int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
+               const struct levers_words *words);
+
+/* Of lives, in a step. */
+int levers_held(struct levers_work *work);
+int levers_gradients_to_none(struct levers_work *work);
+int levers_bucket_view(struct levers_work *work);
+int levers_flatten(struct levers_work *work);
+int levers_checkpoint(struct levers_work *work);
+int levers_workspace(struct levers_work *work);
+/* Of the run. */
+int levers_first_step(struct levers_work *work);
+int levers_settings(struct levers_work *work);
+
+#endif
