@@ -169,6 +169,8 @@ static void put_ladder(const struct peak_part *part)
 
 /* ---- groupings ---- */
 
+enum { BAR = 24, BAR_ROOM = 78 }; /* columns of a bar that is everything, of a line with one */
+
 static const struct emit_column category_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
@@ -176,6 +178,7 @@ static const struct emit_column category_columns[] = {
     {"share", NULL, EMIT_RATIO, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
     {"category", NULL, EMIT_TEXT, 0},
+    {NULL, "", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
 };
 
 static const struct emit_column birth_columns[] = {
@@ -231,6 +234,20 @@ static void put_rest(const struct peak_part *part, const struct groups *groups, 
                   human_count(count, (int64_t)(groups->count - from)), what);
 }
 
+/* On a terminal only, and not on a narrow one. */
+static void put_bar(const struct peak_part *part, const struct group *group)
+{
+    struct buf bar = {0};
+    if (part->emit->width < BAR_ROOM || !part->peak->bytes) {
+        emit_null(part->emit);
+        return;
+    }
+    double share = (double)group->bytes / (double)part->peak->bytes;
+    for (int i = 0; i < (int)(share * BAR + 0.5); i++)
+        buf_text(&bar, "#");
+    put_buf(part->emit, &bar);
+}
+
 static void put_categories(const struct peak_part *part)
 {
     const struct groups *groups = &part->peak->categories;
@@ -238,6 +255,7 @@ static void put_categories(const struct peak_part *part)
     for (size_t i = 0; i < groups->count; i++) {
         put_amount(part, &groups->groups[i]);
         emit_text(part->emit, groups->groups[i].name);
+        put_bar(part, &groups->groups[i]);
     }
 }
 
@@ -287,8 +305,8 @@ static void put_sites(const struct peak_part *part)
 }
 
 static void (*const parts[])(const struct peak_part *part) = {
-    put_where, put_ladder, put_categories,  put_births,
-    put_sites, peak_put_change, peak_put_levers,
+    put_where, put_ladder,     put_categories,  put_births,
+    put_sites, peak_put_added, peak_put_change, peak_put_levers,
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -326,6 +344,7 @@ static void put_for_programs(struct report *report, struct peak_part *all)
         {"by_category", category_columns, sizeof category_columns / sizeof *category_columns},
         {"by_phase", birth_columns, sizeof birth_columns / sizeof *birth_columns},
         {"by_site", site_columns, sizeof site_columns / sizeof *site_columns},
+        {"added_by_backward", peak_added_columns, PEAK_ADDED_COLUMNS},
         {"higher_than_step_before", peak_change_columns, PEAK_CHANGE_COLUMNS},
         {"levers", peak_lever_columns, PEAK_LEVER_COLUMNS},
     };
@@ -421,10 +440,20 @@ const struct command command_peak = {
         "allocated; what was alive before that phase began and what it added; how far allocated "
         "is from what was requested, reserved and used on the device; and what lived then, by "
         "what it is for, by the phase that it was born in, and by the call that asked for it: "
-        "the program's own innermost function, then the library's that it came to.\n"
+        "the program's own innermost function, then the library's that it came to. Then its "
+        "causes: what backward had added, beside what is as large as that, for a gradient is as "
+        "large as what it is the gradient of; and what it has more of than the peak of the step "
+        "before.\n"
         "\n"
-        "In csv and json these are the sections peak, ladder, by_category, by_phase and by_site; "
-        "in csv each begins with a line '# NAME'.",
+        "Last, what would lower it. Each line is the peak's step gone through once more with that "
+        "change, and what its highest point then is below the recorded one. 'At most' stands where "
+        "the program would also do other work for it. What takes less than a hundredth off the "
+        "peak, or is done already, is not shown. Settings of the allocator change reserved only, "
+        "and are tried by replay.\n"
+        "\n"
+        "In csv and json these are the sections peak, ladder, by_category, by_phase, by_site, "
+        "added_by_backward, higher_than_step_before and levers; in csv each begins with a line "
+        "'# NAME'.",
     .examples =
         {
             {"tidemark peak", "the newest recording in this folder"},

@@ -46,9 +46,10 @@ void peak_put_known(struct emit *emit, int64_t value)
 static int find_step_before(struct db *db, const struct peak *peak, int64_t *step)
 {
     struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt,
-                         "SELECT max(ph.step) FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
-                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step < ?3");
+    int err =
+        db_prepare(db, &stmt,
+                   "SELECT max(ph.step) FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
+                   " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step < ?3");
     *step = GROUP_NONE;
     if (err < 0)
         return err;
@@ -136,7 +137,7 @@ void peak_put_change(const struct peak_part *part)
     size_t shown = 0, count = 0;
     char title[96];
     bool people = part->emit->format == EMIT_TABLE;
-    if (!part->changed || (people && rest <= 0))
+    if (!part->changed || (people && rest < part->peak->allocated / 100))
         return;
     while (count < why->group_count && why_change(&why->groups[count]))
         count++;

@@ -1,5 +1,5 @@
 /*
- * What would lower a peak.
+ * What backward added to a peak, and what would lower it.
  */
 #include <stdio.h>
 
@@ -68,12 +68,42 @@ void peak_put_levers(const struct peak_part *part)
     if (people && any(levers, LEVER_HELD))
         emit_line(part->emit, "to drop something helps if nothing in backward needs it");
     if (people && any(levers, LEVER_CHECKPOINT))
-        emit_line(part->emit, "what is checkpointed is computed again in backward: it takes time, "
-                              "and memory then");
+        emit_line(part->emit,
+                  "what is checkpointed is computed again in backward, and takes memory then");
     if (levers->state == LEVERS_NO_STEP)
         emit_note(part->emit, "levers: the peak is in no step, so those that change a step are "
                               "not looked for");
     else if (levers->state == LEVERS_TOO_LARGE)
         emit_note(part->emit, "levers: the step has too many blocks to look for those that "
                               "change it");
+}
+
+/* ---- what backward added ---- */
+
+const struct emit_column peak_added_columns[PEAK_ADDED_COLUMNS] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"bytes", NULL, EMIT_BYTES, 0},
+    {"blocks", NULL, EMIT_COUNT, 0},
+    {"each", NULL, EMIT_BYTES, 0},
+    {"like", "as large as what came of", EMIT_TEXT, EMIT_WRAP | EMIT_NONE},
+};
+
+void peak_put_added(const struct peak_part *part)
+{
+    const struct levers *levers = &part->levers;
+    struct emit *emit = part->emit;
+    bool people = emit->format == EMIT_TABLE;
+    if (people && !levers->added_count)
+        return;
+    EMIT_SECTION(emit, "added_by_backward", "Added by backward: gradients on their way", EMIT_ROWS,
+                 peak_added_columns);
+    for (size_t i = 0; i < levers->added_count; i++) {
+        const struct levers_added *added = &levers->added[i];
+        peak_put_scope(part);
+        emit_int(emit, added->bytes);
+        emit_int(emit, added->blocks);
+        emit_int(emit, added->each);
+        emit_text(emit, added->like);
+    }
 }

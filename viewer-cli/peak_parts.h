@@ -1,6 +1,6 @@
 /*
- * peak_parts.h - the parts of `tidemark peak` that have files of their own: what changed since the
- * step before, and what would lower the peak.
+ * peak_parts.h - the parts of `tidemark peak` that have files of their own: what backward added,
+ * what changed since the step before, and what would lower the peak.
  */
 #ifndef TIDEMARK_VIEWER_PEAK_PARTS_H
 #define TIDEMARK_VIEWER_PEAK_PARTS_H
@@ -16,7 +16,7 @@ struct peak_part {
     struct emit *emit;
     const struct report_scope *scope;
     const struct peak *peak;
-    int64_t top; /* rows of a grouping */
+    int64_t top;       /* rows of a grouping */
     struct why change; /* since the peak of the step before */
     bool changed;      /* there is such a step */
     int64_t step_before;
@@ -26,13 +26,16 @@ struct peak_part {
 void peak_put_scope(const struct peak_part *part);
 void peak_put_known(struct emit *emit, int64_t value);
 
-enum { PEAK_CHANGE_COLUMNS = 14, PEAK_LEVER_COLUMNS = 12 };
+enum { PEAK_CHANGE_COLUMNS = 14, PEAK_LEVER_COLUMNS = 12, PEAK_ADDED_COLUMNS = 6 };
 
 extern const struct emit_column peak_change_columns[PEAK_CHANGE_COLUMNS];
 /* 0 or an error; peak_change_clear in both cases. */
 int peak_change_read(struct db *db, struct peak_part *part);
 void peak_change_clear(struct peak_part *part);
 void peak_put_change(const struct peak_part *part);
+
+extern const struct emit_column peak_added_columns[PEAK_ADDED_COLUMNS];
+void peak_put_added(const struct peak_part *part);
 
 extern const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS];
 void peak_put_levers(const struct peak_part *part);

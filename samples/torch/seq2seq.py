@@ -124,6 +124,8 @@ def train(options, observe=lambda step, phase: None):
         observe(step, "forward")
         logits = logits.view(-1, options.vocab)
         loss = loss_of(logits, target.reshape(-1)) / options.batch
+        if options.drop_logits:
+            del logits
         observe(step, "loss")
         loss.backward()
         observe(step, "backward")
@@ -151,6 +153,8 @@ def parse(arguments=None):
     parser.add_argument("--steps", type=int, default=3, metavar="N", help="3")
     parser.add_argument("--grads", choices=("zero", "none"), default="zero",
                         help="what zero_grad leaves: zeros, in place (the default), or nothing")
+    parser.add_argument("--drop-logits", action="store_true",
+                        help="let go of the logits once the loss is there")
     parser.add_argument("--device", default="cpu", help="cpu (the default) or cuda")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     options = parser.parse_args(arguments)

@@ -57,9 +57,10 @@ def bare(*arguments):
 
 def record(*arguments, **options):
     """A Recording of the interpreter with these arguments. options: those of `tidemark record`, and
-    those of run()."""
+    those of run(); program: what is recorded instead of the interpreter."""
+    program = options.pop("program", PYTHON)
     path = os.path.join(_folder, "%d.db" % len(os.listdir(_folder)))
-    command = [TIDEMARK, "record", "-o", path] + options.pop("options", []) + ["--", PYTHON]
+    command = [TIDEMARK, "record", "-o", path] + options.pop("options", []) + ["--", program]
     done = run(command + list(arguments), **options)
     expect(done.returncode, 0, done.stdout + done.stderr)
     return Recording(path, done.stdout, done.stderr)
@@ -252,6 +253,11 @@ def main(*tests):
     """Runs the tests, or those named; 77 when there is nothing to test with."""
     if torch_version() is None:
         sys.exit(77)
+    run_tests(*tests)
+
+
+def run_tests(*tests):
+    """Of main(), for programs without torch."""
     chosen = [test for test in tests if not sys.argv[1:] or test.__name__ in sys.argv[1:]]
     failed = 0
     for test in chosen:

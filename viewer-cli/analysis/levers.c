@@ -48,8 +48,8 @@ int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
     int err = site_names(work->names, words->site, &name, &lever->site_text);
     mem_free(name);
     buf_text(&text, words->before);
-    if (lever->site_text)
-        buf_print(&text, "%s", lever->site_text);
+    if (words->name || lever->site_text)
+        buf_text(&text, words->name ? words->name : lever->site_text);
     buf_text(&text, words->after ? words->after : "");
     if (err == 0 && text.broken)
         err = ERR_NOMEM;
@@ -81,11 +81,12 @@ int levers_try(struct levers_work *work, const struct levers_edit *edit,
 static int read_floor(struct levers_work *work)
 {
     struct db_stmt *stmt = NULL;
-    int err = db_prepare(work->db, &stmt,
-                         "SELECT max(pd.peak_allocated) FROM phase ph"
-                         "  JOIN phase_device pd ON pd.phase = ph.id"
-                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
-                         "   AND ph.begin_seq < (SELECT first_seq FROM run_bounds WHERE process = ?1)");
+    int err =
+        db_prepare(work->db, &stmt,
+                   "SELECT max(pd.peak_allocated) FROM phase ph"
+                   "  JOIN phase_device pd ON pd.phase = ph.id"
+                   " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
+                   "   AND ph.begin_seq < (SELECT first_seq FROM run_bounds WHERE process = ?1)");
     if (err < 0)
         return err;
     db_bind_int(stmt, 0, work->peak->process);
@@ -123,9 +124,9 @@ static int by_bytes(const void *one, const void *other)
 
 static int find_all(struct levers_work *work)
 {
-    static int (*const of_lives[])(struct levers_work *work) = {
-        levers_held,    levers_gradients_to_none, levers_bucket_view,
-        levers_flatten, levers_checkpoint,        levers_workspace,
+    int (*const of_lives[])(struct levers_work *) = {
+        levers_find_added, levers_held,       levers_gradients_to_none, levers_bucket_view,
+        levers_flatten,    levers_checkpoint, levers_workspace,
     };
     int err = 0;
     for (size_t i = 0; i < sizeof of_lives / sizeof *of_lives && err >= 0; i++)
@@ -164,6 +165,9 @@ void levers_clear(struct levers *levers)
         mem_free(levers->levers[i].site_text);
         mem_free(levers->levers[i].text);
     }
+    for (size_t i = 0; i < levers->added_count; i++)
+        mem_free(levers->added[i].like);
+    mem_free(levers->added);
     mem_free(levers->levers);
     *levers = (struct levers){0};
 }

@@ -47,6 +47,12 @@ struct lever {
     char *text;       /* what to do */
 };
 
+struct levers_added { /* by the backward that the peak is in */
+    int64_t bytes, blocks;
+    int64_t each; /* bytes asked for */
+    char *like;   /* sites of what forward or loss made of that size; NULL */
+};
+
 enum levers_state { LEVERS_READY, LEVERS_NO_STEP, LEVERS_TOO_LARGE };
 
 struct levers {
@@ -55,6 +61,8 @@ struct levers {
     int64_t floor;           /* the highest before the first step; 0 = nothing */
     struct lever *levers;
     size_t count, cap;
+    struct levers_added *added; /* the largest, largest first */
+    size_t added_count, added_cap;
 };
 
 /* 0 or an error; levers_clear in both cases. `bounded`: the peak is that of some steps only. */

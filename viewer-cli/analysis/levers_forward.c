@@ -34,8 +34,7 @@ static void parts_clear(struct parts *parts)
 static struct part *part_named(struct parts *parts, const char *name, size_t bytes, int *err)
 {
     for (size_t i = 0; i < parts->count; i++)
-        if (strlen(parts->parts[i].name) == bytes &&
-            memcmp(parts->parts[i].name, name, bytes) == 0)
+        if (strlen(parts->parts[i].name) == bytes && memcmp(parts->parts[i].name, name, bytes) == 0)
             return &parts->parts[i];
     if (parts->count == PARTS_MOST)
         return NULL;
@@ -151,8 +150,11 @@ static bool is_in(const struct levers_step *step, const struct parts *parts, siz
 static int try_part(struct levers_work *work, const struct parts *parts, size_t part)
 {
     const struct levers_step *step = &work->step;
-    const struct levers_words words = {LEVER_CHECKPOINT, true, parts->parts[part].site,
-                                       "checkpoint ", parts->parts[part].name};
+    const struct levers_words words = {.kind = LEVER_CHECKPOINT,
+                                       .at_most = true,
+                                       .site = parts->parts[part].site,
+                                       .before = "checkpoint ",
+                                       .name = parts->parts[part].name};
     struct levers_edit edit = {0};
     int err = 0;
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
@@ -267,8 +269,9 @@ static bool could_be_packed(const struct levers_step *step, const struct levers_
 static int try_packed(struct levers_work *work, const struct levers_block *like)
 {
     const struct levers_words words = {
-        LEVER_FLATTEN_PARAMETERS, false, like->site,
-        "call flatten_parameters() once: the weights are packed anew at every call of ", ""};
+        .kind = LEVER_FLATTEN_PARAMETERS,
+        .site = like->site,
+        .before = "call flatten_parameters() once: weights are packed anew at each call of "};
     struct levers_edit edit = {0};
     int err = 0;
     for (size_t i = work->step.older; i < work->step.count && err >= 0; i++)

@@ -72,9 +72,12 @@ int levers_held(struct levers_work *work)
     int err = group_sites(work, LEVERS_HELD, &sites);
     for (size_t i = 0; i < sites.count && err >= 0; i++) {
         struct levers_edit edit = {0};
-        const struct levers_words words = {LEVER_HELD, false, sites.groups[i].id,
-                                           "drop before backward what the program still holds of ",
-                                           sites.groups[i].id == GROUP_NONE ? "the forward" : ""};
+        int64_t site = sites.groups[i].id;
+        const struct levers_words words = {
+            .kind = LEVER_HELD,
+            .site = site,
+            .before = "drop before backward what the program still holds: ",
+            .name = site == GROUP_NONE ? "blocks without a call stack" : NULL};
         err = let_go(work, sites.groups[i].id, &edit);
         if (err >= 0)
             err = levers_try(work, &edit, &words);
@@ -90,11 +93,12 @@ int levers_held(struct levers_work *work)
 static int read_before(struct levers_work *work, int64_t *zeroed, int64_t *backward)
 {
     struct db_stmt *stmt = NULL;
-    int err = db_prepare(work->db, &stmt,
-                         "SELECT coalesce(max(CASE WHEN kind = 'zero_grad' THEN begin_seq END), -1),"
-                         "       coalesce(max(CASE WHEN kind = 'backward' THEN begin_seq END), -1)"
-                         "  FROM phase WHERE process = ?1 AND begin_seq < ?2"
-                         "   AND kind IN ('zero_grad', 'backward')");
+    int err =
+        db_prepare(work->db, &stmt,
+                   "SELECT coalesce(max(CASE WHEN kind = 'zero_grad' THEN begin_seq END), -1),"
+                   "       coalesce(max(CASE WHEN kind = 'backward' THEN begin_seq END), -1)"
+                   "  FROM phase WHERE process = ?1 AND begin_seq < ?2"
+                   "   AND kind IN ('zero_grad', 'backward')");
     if (err < 0)
         return err;
     db_bind_int(stmt, 0, work->peak->process);
@@ -137,9 +141,9 @@ static int read_backward_of(struct levers_work *work, int64_t seq, int64_t *begi
  * the k-th block of that size and site was kept, and here the k-th one would be.
  */
 struct renewal {
-    int64_t gone;    /* from here on there are none */
+    int64_t gone;       /* from here on there are none */
     int64_t begin, end; /* of the backward that makes the new ones */
-    int64_t until;   /* which live until then */
+    int64_t until;      /* which live until then */
     struct levers_births now, then;
     int64_t then_begin, then_end;
     int64_t bytes;
@@ -163,8 +167,8 @@ static size_t find_new(const struct levers_step *step, struct renewal *renewal,
                        const struct levers_block *gradient)
 {
     const struct levers_birth *then, *now;
-    size_t before = levers_births_like(&renewal->then, gradient->size, gradient->site, &then);
-    size_t count = levers_births_like(&renewal->now, gradient->size, gradient->site, &now);
+    size_t before = levers_births_like(&renewal->then, gradient->asked, gradient->site, &then);
+    size_t count = levers_births_like(&renewal->now, gradient->asked, gradient->site, &now);
     size_t at = 0;
     while (at < before && then[at].seq != gradient->seq)
         at++;
@@ -221,11 +225,10 @@ static int find_zero_grad(struct levers_work *work, int64_t *gone)
 
 int levers_gradients_to_none(struct levers_work *work)
 {
-    const struct levers_words sure = {LEVER_GRADIENTS_TO_NONE, false, LEVERS_NONE,
-                                      "set gradients to None instead of zeroing them: "
-                                      "zero_grad(set_to_none=True)",
-                                      NULL};
-    struct levers_words words = sure;
+    struct levers_words words = {.kind = LEVER_GRADIENTS_TO_NONE,
+                                 .site = LEVERS_NONE,
+                                 .before = "set gradients to None instead of zeroing them: "
+                                           "zero_grad(set_to_none=True)"};
     struct levers_step *step = &work->step;
     struct levers_edit edit = {0};
     struct renewal renewal = {.then_begin = -1, .then_end = -2};
@@ -239,8 +242,8 @@ int levers_gradients_to_none(struct levers_work *work)
         renewal.begin = backward->begin;
         renewal.end = backward->end;
         renewal.until = zero ? zero->begin : LEVERS_NEVER;
-        err = levers_births_read(work->db, work->peak, backward->begin, backward->end,
-                                 &renewal.now);
+        err =
+            levers_births_read(work->db, work->peak, backward->begin, backward->end, &renewal.now);
     }
     if (err >= 0)
         err = renew(work, &renewal, &edit);
@@ -280,10 +283,10 @@ static int64_t end_of_copy(const struct levers_step *step, size_t at)
 int levers_bucket_view(struct levers_work *work)
 {
     const struct levers_words words = {
-        LEVER_BUCKET_VIEW, false, LEVERS_NONE,
-        "make the gradients views into the buckets of DistributedDataParallel: "
-        "gradient_as_bucket_view=True",
-        NULL};
+        .kind = LEVER_BUCKET_VIEW,
+        .site = LEVERS_NONE,
+        .before = "make gradients views into the buckets of DistributedDataParallel: "
+                  "gradient_as_bucket_view=True"};
     const struct levers_step *step = &work->step;
     int64_t gradients = bytes_of(step, LEVERS_GRADIENT), buckets = bytes_of(step, LEVERS_BUCKET);
     struct levers_edit edit = {0};
@@ -319,12 +322,12 @@ int levers_workspace(struct levers_work *work)
     struct levers_edit edit = {0};
     int64_t bytes = 0;
     int err = group_sites(work, LEVERS_WORKSPACE, &sites);
-    const struct levers_words words = {LEVER_WORKSPACE, true,
-                                       sites.count ? sites.groups[0].id : LEVERS_NONE,
-                                       "a smaller workspace, or an algorithm without one, in ",
-                                       sites.count && sites.groups[0].id == GROUP_NONE
-                                           ? "the phase of the peak"
-                                           : ""};
+    int64_t site = sites.count ? sites.groups[0].id : LEVERS_NONE;
+    const struct levers_words words = {.kind = LEVER_WORKSPACE,
+                                       .at_most = true,
+                                       .site = site,
+                                       .before = "a smaller workspace, or none, in ",
+                                       .name = site == GROUP_NONE ? "the phase of the peak" : NULL};
     for (size_t i = 0; i < step->count && err >= 0 && sites.count; i++) {
         const struct levers_block *block = &step->blocks[i];
         if (block->site != sites.groups[0].id || block->category != LEVERS_WORKSPACE ||

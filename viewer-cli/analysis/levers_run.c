@@ -38,8 +38,7 @@ static int read_later(struct levers_work *work, int64_t *first, struct peak *lat
     return peak_find(work->db, work->peak->process, work->peak->device, *first + 1, last, later);
 }
 
-static bool is_before_later(const struct levers_work *work, int64_t first,
-                            const struct peak *later)
+static bool is_before_later(const struct levers_work *work, int64_t first, const struct peak *later)
 {
     const struct peak *peak = work->peak;
     return later->found && peak->seq < later->seq &&
@@ -62,13 +61,13 @@ int levers_first_step(struct levers_work *work)
     size_t at = 0;
     while (at < why.group_count && why_change(&why.groups[at]) <= 0)
         at++;
-    struct levers_words words = {LEVER_FIRST_STEP, false, LEVERS_NONE,
-                                 "later steps need so much less: what comes once, ", NULL};
-    if (at < why.group_count)
-        words.site = why.groups[at].site;
+    struct levers_words words = {.kind = LEVER_FIRST_STEP,
+                                 .site = at < why.group_count ? why.groups[at].site : LEVERS_NONE,
+                                 .before =
+                                     "later steps need so much less; most of it came only once: "};
     if (work->peak->step == PEAK_NONE)
-        words.before = "the steps need so much less: what comes before them, ";
-    words.after = words.site == GROUP_NONE ? "can be smaller" : ", can be smaller";
+        words.before = "the steps need so much less; most of it came before them: ";
+    words.name = words.site == GROUP_NONE ? "blocks without a call stack" : NULL;
     if (err >= 0)
         err = levers_add(work, bytes, LEVERS_NONE, &words);
     why_clear(&why);
@@ -83,8 +82,8 @@ enum { OPERATIONS_MOST = 2000000 };
 static int is_small(struct levers_work *work, bool *small)
 {
     struct db_stmt *stmt = NULL;
-    int err = db_prepare(work->db, &stmt,
-                         "SELECT coalesce(max(seq) - min(seq), 0) FROM allocation");
+    int err =
+        db_prepare(work->db, &stmt, "SELECT coalesce(max(seq) - min(seq), 0) FROM allocation");
     if (err == 0 && (err = db_step(stmt)) == DB_ROW)
         *small = db_column_int(stmt, 0) <= OPERATIONS_MOST;
     db_finalize(stmt);
@@ -104,8 +103,9 @@ static int try_expandable(struct levers_work *work, struct fit *fit, int64_t now
 {
     struct alloc_config config = fit->recorded;
     const struct levers_words words = {
-        LEVER_EXPANDABLE_SEGMENTS, false, LEVERS_NONE,
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: off reserved, by replay", NULL};
+        .kind = LEVER_EXPANDABLE_SEGMENTS,
+        .site = LEVERS_NONE,
+        .before = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, by replay"};
     int64_t then;
     if (config.expandable_segments)
         return 0;
@@ -122,11 +122,10 @@ static int try_max_split(struct levers_work *work, struct fit *fit, int64_t now)
         uint64_t mib;
         const char *text;
     } sizes[] = {
-        {128, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128: off reserved, by replay"},
-        {512, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512: off reserved, by replay"},
+        {128, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128, by replay"},
+        {512, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512, by replay"},
     };
-    const struct levers_words kind = {LEVER_MAX_SPLIT_SIZE, false, LEVERS_NONE, NULL, NULL};
-    struct levers_words words = kind;
+    struct levers_words words = {.kind = LEVER_MAX_SPLIT_SIZE, .site = LEVERS_NONE};
     int64_t best = now;
     int err = 0;
     if (fit->recorded.max_split_size != UINT64_MAX)
@@ -164,8 +163,8 @@ int levers_settings(struct levers_work *work)
     if (err < 0 || !small)
         return err;
     err = fit_begin(work->db, peak->process, peak->device, &fit);
-    if (err >= 0 && is_licensed(&fit) &&
-        (err = reserved_with(&fit, &fit.recorded, &now)) >= 0 && now != INT64_MAX) {
+    if (err >= 0 && is_licensed(&fit) && (err = reserved_with(&fit, &fit.recorded, &now)) >= 0 &&
+        now != INT64_MAX) {
         err = try_expandable(work, &fit, now);
         if (err >= 0)
             err = try_max_split(work, &fit, now);

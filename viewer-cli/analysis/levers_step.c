@@ -98,11 +98,12 @@ const struct levers_phase *levers_phase_around(const struct levers_step *step, c
 /* From the last keyframe before the step to its end, in one pass. */
 static const char blocks_sql[] =
     "WITH base(seq) AS (SELECT coalesce((SELECT max(seq) FROM keyframe WHERE seq < ?3), -1))"
-    "SELECT a.seq, a.size, a.free_seq, a.site FROM base CROSS JOIN keyframe k ON k.seq = base.seq"
+    "SELECT a.seq, a.size, a.free_seq, a.site, a.requested FROM base CROSS JOIN keyframe k ON "
+    "k.seq = base.seq"
     "  CROSS JOIN allocation a ON a.seq = k.allocation CROSS JOIN heap h ON h.id = a.heap"
     "  WHERE (a.free_seq < 0 OR a.free_seq >= ?3) AND h.process = ?1 AND h.device = ?2"
     " UNION ALL "
-    "SELECT a.seq, a.size, a.free_seq, a.site FROM base"
+    "SELECT a.seq, a.size, a.free_seq, a.site, a.requested FROM base"
     "  CROSS JOIN allocation a ON a.seq > base.seq AND a.seq <= ?4"
     "  CROSS JOIN heap h ON h.id = a.heap"
     "  WHERE (a.free_seq < 0 OR a.free_seq >= ?3) AND h.process = ?1 AND h.device = ?2";
@@ -125,7 +126,9 @@ static int take_block(struct db_stmt *row, struct levers_step *out)
         .size = db_column_int(row, 1),
         .end = db_column_int(row, 2),
         .site = column_known(row, 3),
+        .asked = column_known(row, 4),
     };
+    block->asked = block->asked == GROUP_NONE ? block->size : block->asked;
     if (block->end < 0)
         block->end = LEVERS_NEVER;
     out->older += block->seq < out->begin;
@@ -341,7 +344,7 @@ static int compare(int64_t a, int64_t b)
 static int by_likeness(const void *one, const void *other)
 {
     const struct levers_birth *a = one, *b = other;
-    int order = compare(a->size, b->size);
+    int order = compare(a->asked, b->asked);
     if (order == 0)
         order = compare(a->site, b->site);
     return order ? order : compare(a->seq, b->seq);
@@ -353,7 +356,7 @@ int levers_births_read(struct db *db, const struct peak *peak, int64_t begin, in
     struct db_stmt *stmt = NULL;
     *out = (struct levers_births){0};
     int err = db_prepare(db, &stmt,
-                         "SELECT a.seq, a.size, a.site FROM allocation a"
+                         "SELECT a.seq, coalesce(a.requested, a.size), a.site FROM allocation a"
                          " CROSS JOIN heap h ON h.id = a.heap"
                          " WHERE a.seq BETWEEN ?3 AND ?4 AND h.process = ?1 AND h.device = ?2");
     if (err < 0)
@@ -363,7 +366,7 @@ int levers_births_read(struct db *db, const struct peak *peak, int64_t begin, in
     db_bind_int(stmt, 2, begin);
     db_bind_int(stmt, 3, end);
     while ((err = db_step(stmt)) == DB_ROW) {
-        err = out->count == LEVERS_MOST                                   ? ERR_LIMIT
+        err = out->count == LEVERS_MOST                          ? ERR_LIMIT
               : !MEM_GROW(out->births, out->cap, out->count + 1) ? ERR_NOMEM
                                                                  : DB_ROW;
         if (err < 0)
@@ -397,10 +400,10 @@ static size_t lower(const struct levers_births *births, const struct levers_birt
     return low;
 }
 
-size_t levers_births_like(const struct levers_births *births, int64_t size, int64_t site,
+size_t levers_births_like(const struct levers_births *births, int64_t asked, int64_t site,
                           const struct levers_birth **first)
 {
-    const struct levers_birth begin = {INT64_MIN, size, site}, end = {INT64_MAX, size, site};
+    const struct levers_birth begin = {INT64_MIN, asked, site}, end = {INT64_MAX, asked, site};
     size_t from = lower(births, &begin), to = lower(births, &end);
     *first = births->births + from;
     return to - from;

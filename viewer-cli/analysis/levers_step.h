@@ -25,20 +25,21 @@
 #define LEVERS_MOST 1000000 /* blocks of a step; of larger ones nothing is said */
 
 enum levers_category { /* of what lives at the peak; of everything else it is not looked up */
-    LEVERS_NOT_AT_PEAK,
-    LEVERS_PARAMETER,
-    LEVERS_GRADIENT,
-    LEVERS_ACTIVATION,
-    LEVERS_HELD,
-    LEVERS_BUCKET,
-    LEVERS_WORKSPACE,
-    LEVERS_OTHER
+                       LEVERS_NOT_AT_PEAK,
+                       LEVERS_PARAMETER,
+                       LEVERS_GRADIENT,
+                       LEVERS_ACTIVATION,
+                       LEVERS_HELD,
+                       LEVERS_BUCKET,
+                       LEVERS_WORKSPACE,
+                       LEVERS_OTHER
 };
 
 struct levers_block {
     int64_t seq, end; /* LEVERS_NEVER */
     int64_t size;
-    int64_t site; /* GROUP_NONE */
+    int64_t asked; /* as requested; where that is not known, the size */
+    int64_t site;  /* GROUP_NONE */
     uint8_t category;
     bool tagged; /* its category is a tag */
 };
@@ -101,10 +102,10 @@ int levers_highest(const struct levers_step *step, const struct levers_edit *edi
 /* ---- births of a stretch ---- */
 
 struct levers_birth {
-    int64_t seq, size, site;
+    int64_t seq, asked, site;
 };
 
-struct levers_births { /* by size, site, seq */
+struct levers_births { /* by bytes asked for, site, seq */
     struct levers_birth *births;
     size_t count, cap;
 };
@@ -113,8 +114,8 @@ struct levers_births { /* by size, site, seq */
 int levers_births_read(struct db *db, const struct peak *peak, int64_t begin, int64_t end,
                        struct levers_births *out);
 void levers_births_clear(struct levers_births *births);
-/* Those of this size and site: how many, and the first. */
-size_t levers_births_like(const struct levers_births *births, int64_t size, int64_t site,
+/* Those that asked for so much at this site: how many, and the first. */
+size_t levers_births_like(const struct levers_births *births, int64_t asked, int64_t site,
                           const struct levers_birth **first);
 
 #endif

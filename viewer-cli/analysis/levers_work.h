@@ -15,21 +15,24 @@ struct levers_work {
     struct db_stmt *names;   /* of sites */
 };
 
-/* One that changes lives. Nothing is added if it takes less than a hundredth off the peak. `site`
- * may be LEVERS_NONE; a %s in the text stands for the site. The text is for people: one sentence
- * without its full stop. 0 or an error. */
+/* What is said of a lever, to people: one sentence without its full stop. */
 struct levers_words {
     enum lever_kind kind;
     bool at_most;
-    int64_t site;
-    const char *before, *after; /* the site's text comes between, if there is one */
+    int64_t site;       /* LEVERS_NONE */
+    const char *before; /* the site's text comes between, if `name` is NULL */
+    const char *after;  /* NULL */
+    const char *name;   /* in place of the site's text */
 };
+/* One that changes lives. Nothing is added if it takes less than a hundredth off the peak. 0 or an
+ * error. */
 int levers_try(struct levers_work *work, const struct levers_edit *edit,
                const struct levers_words *words);
 /* One whose bytes are known. */
 int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
                const struct levers_words *words);
 
+int levers_find_added(struct levers_work *work);
 /* Of lives, in a step. */
 int levers_held(struct levers_work *work);
 int levers_gradients_to_none(struct levers_work *work);

@@ -1,0 +1,61 @@
+"""Each lever that PyTorch on a CPU can prove: what the recording of the unchanged program promises is
+what a run with the change comes to."""
+import recording
+from peaks import Peak, about, keeps
+from recording import expect, once, sample
+
+# Logits and parameters weigh as much, beside the rest, as in the dimensions of the thread.
+SEQ2SEQ = ("--batch", "16", "--length", "8", "--vocab", "6000", "--input", "64", "--hidden", "128",
+           "--attention", "128")
+DDP = ("--width", "384", "--layers", "6")
+
+
+def seq2seq(*arguments):
+    return once(lambda: Peak(recording.record(sample("seq2seq.py"), *(SEQ2SEQ + arguments))))
+
+
+def ddp(*arguments):
+    return once(lambda: Peak(recording.record(sample("ddp.py"), *(DDP + arguments)), "--rank", "0"))
+
+
+as_it_is, dropped = seq2seq(), seq2seq("--drop-logits")
+none, both = seq2seq("--grads", "none"), seq2seq("--drop-logits", "--grads", "none")
+beside, views = ddp(), ddp("--bucket-view")
+
+
+def logits_that_are_dropped():
+    keeps(as_it_is(), "drop_held", dropped())
+    expect(as_it_is().bytes - dropped().bytes, 4 * 16 * 8 * 6000, "the logits")
+    expect("Writer.forward" in as_it_is().lever("drop_held")["text"], True, "names the call")
+
+
+def gradients_that_are_none():
+    keeps(as_it_is(), "gradients_to_none", none())
+
+
+def one_after_the_other():
+    """Either is worth the same where the other was made."""
+    keeps(none(), "drop_held", both())
+    keeps(dropped(), "gradients_to_none", both())
+
+
+def nothing_of_it_where_all_is_done():
+    expect([row["lever"] for row in both().tables["levers"] if not row["at_most"]], [])
+
+
+def gradients_that_are_views():
+    keeps(beside(), "gradient_as_bucket_view", views())
+    parameters = 6 * 4 * (384 * 384 + 384)
+    about(beside().bytes, 3 * parameters, "parameters, bucket and gradients")
+
+
+def seq2seq_has_no_buckets():
+    for get in (as_it_is, dropped, none, both):
+        expect(get().lever("gradient_as_bucket_view"), None)
+        expect(get().lever("flatten_parameters"), None, "on a CPU nothing is packed")
+
+
+if __name__ == "__main__":
+    recording.main(logits_that_are_dropped, gradients_that_are_none, one_after_the_other,
+                   nothing_of_it_where_all_is_done, gradients_that_are_views,
+                   seq2seq_has_no_buckets)
