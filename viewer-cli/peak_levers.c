@@ -70,6 +70,8 @@ void peak_put_levers(const struct peak_part *part)
     if (people && any(levers, LEVER_CHECKPOINT))
         emit_line(part->emit,
                   "what is checkpointed is computed again in backward, and takes memory then");
+    if (people)
+        return;
     if (levers->state == LEVERS_NO_STEP)
         emit_note(part->emit, "levers: the peak is in no step, so those that change a step are "
                               "not looked for");

@@ -25,22 +25,41 @@ static int by_bytes(const void *one, const void *other)
     return a->each < b->each ? -1 : a->each > b->each;
 }
 
-/* By bytes asked for: blocks can be larger than that by chance. */
-static int gather(struct levers_work *work, const struct levers_phase *backward,
-                  struct groups *sizes)
+/* Within a hundredth: rounding, and rows that were added or left out, make no other tensor. */
+static bool alike(int64_t asked, int64_t other)
+{
+    int64_t apart = asked < other ? other - asked : asked - other;
+    return apart <= other / 100;
+}
+
+static struct levers_added *added_of(struct levers *out, int64_t asked)
+{
+    for (size_t i = 0; i < out->added_count; i++)
+        if (alike(asked, out->added[i].each))
+            return &out->added[i];
+    if (!MEM_GROW(out->added, out->added_cap, out->added_count + 1))
+        return NULL;
+    struct levers_added *added = &out->added[out->added_count++];
+    *added = (struct levers_added){.each = asked};
+    return added;
+}
+
+/* Blocks of less than a hundredth of the peak are left out, so there are a hundred at most. */
+static int gather(struct levers_work *work, const struct levers_phase *backward)
 {
     const struct levers_step *step = &work->step;
     for (size_t i = step->older; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
-        if (!was_added(block, backward))
+        if (!was_added(block, backward) || block->size < work->out->peak / 100)
             continue;
-        struct group *group = groups_of(sizes, block->asked);
-        if (!group)
+        struct levers_added *added = added_of(work->out, block->asked);
+        if (!added)
             return ERR_NOMEM;
-        group->bytes += block->size;
-        group->blocks++;
+        added->bytes += block->size;
+        added->blocks++;
     }
-    groups_sort(sizes);
+    if (work->out->added_count)
+        qsort(work->out->added, work->out->added_count, sizeof *work->out->added, by_bytes);
     return 0;
 }
 
@@ -67,7 +86,7 @@ static int find_like(struct levers_work *work, const struct levers_phase *backwa
     int err = 0;
     for (size_t i = step->older; i < step->count && count < LIKE_MOST && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
-        if (block->seq >= backward->begin || block->asked != added->each ||
+        if (block->seq >= backward->begin || !alike(block->asked, added->each) ||
             block->site == GROUP_NONE || block->end <= backward->begin)
             continue;
         for (known = 0; known < count && sites[known] != block->site; known++)
@@ -88,23 +107,11 @@ int levers_find_added(struct levers_work *work)
     const struct levers_phase *backward =
         levers_phase_around(&work->step, "backward", work->step.peak);
     struct levers *out = work->out;
-    struct groups sizes = {0};
-    int err = backward ? gather(work, backward, &sizes) : 0;
-    for (size_t i = 0; i < sizes.count && i < SHOWN && err >= 0; i++) {
-        const struct group *group = &sizes.groups[i];
-        if (group->bytes < out->peak / 20)
-            break;
-        if (!MEM_GROW(out->added, out->added_cap, out->added_count + 1)) {
-            err = ERR_NOMEM;
-            break;
-        }
-        struct levers_added *added = &out->added[out->added_count++];
-        *added = (struct levers_added){
-            .bytes = group->bytes, .blocks = group->blocks, .each = group->id};
-        err = find_like(work, backward, added);
-    }
-    if (out->added_count)
-        qsort(out->added, out->added_count, sizeof *out->added, by_bytes);
-    groups_clear(&sizes);
+    int err = backward ? gather(work, backward) : 0;
+    while (out->added_count &&
+           (out->added_count > SHOWN || out->added[out->added_count - 1].bytes < out->peak / 20))
+        out->added_count--; /* without a text yet */
+    for (size_t i = 0; i < out->added_count && err >= 0; i++)
+        err = find_like(work, backward, &out->added[i]);
     return err;
 }

@@ -146,7 +146,15 @@ static bool is_in(const struct levers_step *step, const struct parts *parts, siz
     return phase && strcmp(phase->name, parts->parts[part].name) == 0;
 }
 
-/* Once forward is over, its inputs are enough. */
+/* Once that part of forward is over, its inputs are enough; where it is over is known of phases. */
+static int64_t over(const struct levers_step *step, const struct parts *parts, size_t part,
+                    const struct levers_block *block)
+{
+    const struct levers_phase *phase =
+        parts->parts[part].site == LEVERS_NONE ? inner_phase(step, block) : NULL;
+    return (phase ? phase->end : block->seq) + 1;
+}
+
 static int try_part(struct levers_work *work, const struct parts *parts, size_t part)
 {
     const struct levers_step *step = &work->step;
@@ -160,7 +168,7 @@ static int try_part(struct levers_work *work, const struct parts *parts, size_t 
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
         if (is_activation(step, block) && is_in(step, parts, part, block) &&
-            !levers_cut(&edit, i, forward_of(step, block)->end, LEVERS_NEVER))
+            !levers_cut(&edit, i, over(step, parts, part, block), LEVERS_NEVER))
             err = ERR_NOMEM;
     }
     if (err >= 0)

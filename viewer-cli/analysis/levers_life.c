@@ -12,13 +12,14 @@
 
 enum { GROUPS_MOST = 16 };
 
-/* Blocks of one category that live at the peak, by site, largest first. */
-static int group_sites(const struct levers_work *work, enum levers_category category,
+/* Blocks that live at the peak and are of some kind, by site, largest first. */
+static int group_sites(const struct levers_work *work,
+                       bool (*is)(const struct levers_step *step, const struct levers_block *block),
                        struct groups *out)
 {
     for (size_t i = 0; i < work->step.count; i++) {
         const struct levers_block *block = &work->step.blocks[i];
-        if (block->category != category)
+        if (!is(&work->step, block))
             continue;
         struct group *group = groups_of(out, block->site);
         if (!group)
@@ -66,10 +67,16 @@ static int let_go(struct levers_work *work, int64_t site, struct levers_edit *ed
     return 0;
 }
 
+static bool is_held(const struct levers_step *step, const struct levers_block *block)
+{
+    (void)step;
+    return block->category == LEVERS_HELD;
+}
+
 int levers_held(struct levers_work *work)
 {
     struct groups sites = {0};
-    int err = group_sites(work, LEVERS_HELD, &sites);
+    int err = group_sites(work, is_held, &sites);
     for (size_t i = 0; i < sites.count && err >= 0; i++) {
         struct levers_edit edit = {0};
         int64_t site = sites.groups[i].id;
@@ -308,20 +315,21 @@ int levers_bucket_view(struct levers_work *work)
 
 /* ---- a workspace ---- */
 
-static bool asks_for_workspace(const struct levers_work *work, const struct levers_block *block)
-{
-    return block->tagged || !levers_phase_around(&work->step, "backward", block->seq);
-}
-
 /* What is born and freed inside backward without being called a workspace are gradients on their
  * way: they are no smaller for another algorithm. */
+static bool is_workspace(const struct levers_step *step, const struct levers_block *block)
+{
+    return block->category == LEVERS_WORKSPACE &&
+           (block->tagged || !levers_phase_around(step, "backward", block->seq));
+}
+
 int levers_workspace(struct levers_work *work)
 {
     const struct levers_step *step = &work->step;
     struct groups sites = {0};
     struct levers_edit edit = {0};
     int64_t bytes = 0;
-    int err = group_sites(work, LEVERS_WORKSPACE, &sites);
+    int err = group_sites(work, is_workspace, &sites);
     int64_t site = sites.count ? sites.groups[0].id : LEVERS_NONE;
     const struct levers_words words = {.kind = LEVER_WORKSPACE,
                                        .at_most = true,
@@ -330,8 +338,7 @@ int levers_workspace(struct levers_work *work)
                                        .name = site == GROUP_NONE ? "the phase of the peak" : NULL};
     for (size_t i = 0; i < step->count && err >= 0 && sites.count; i++) {
         const struct levers_block *block = &step->blocks[i];
-        if (block->site != sites.groups[0].id || block->category != LEVERS_WORKSPACE ||
-            !asks_for_workspace(work, block))
+        if (block->site != site || !is_workspace(step, block))
             continue;
         bytes += block->size;
         if (!levers_cut(&edit, i, INT64_MIN, LEVERS_NEVER))
