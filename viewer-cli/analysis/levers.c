@@ -59,8 +59,7 @@ int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
     return err;
 }
 
-int levers_try(struct levers_work *work, const struct levers_edit *edit,
-               const struct levers_words *words)
+int levers_try(struct levers_work *work, struct levers_edit *edit, const struct levers_words *words)
 {
     int64_t highest, bytes;
     int err = levers_highest(&work->step, edit, &highest);
@@ -72,6 +71,10 @@ int levers_try(struct levers_work *work, const struct levers_edit *edit,
     bytes = work->step.highest - highest;
     if (bytes < least(work->out->peak))
         return 0;
+    if (!MEM_GROW(work->kept, work->kept_cap, work->kept_count + 1))
+        return ERR_NOMEM;
+    work->kept[work->kept_count++] = (struct levers_kept){work->out->count, *edit};
+    *edit = (struct levers_edit){0};
     return levers_add(work, bytes, LEVERS_NONE, words);
 }
 
@@ -135,7 +138,7 @@ static int find_all(struct levers_work *work)
     if (err >= 0)
         err = levers_first_step(work);
     if (err >= 0)
-        err = levers_settings(work);
+        err = levers_replay(work);
     return err;
 }
 
@@ -154,6 +157,9 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
         err = find_all(&work);
     if (err >= 0 && out->count)
         qsort(out->levers, out->count, sizeof *out->levers, by_bytes);
+    for (size_t i = 0; i < work.kept_count; i++)
+        levers_edit_clear(&work.kept[i].edit);
+    mem_free(work.kept);
     levers_step_clear(&work.step);
     db_finalize(work.names);
     return err < 0 ? err : 0;

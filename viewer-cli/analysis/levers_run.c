@@ -77,7 +77,7 @@ int levers_first_step(struct levers_work *work)
 
 /* ---- settings of the allocator ---- */
 
-enum { OPERATIONS_MOST = 2000000 };
+enum { EVENTS_MOST = 1000000 };
 
 static int is_small(struct levers_work *work, bool *small)
 {
@@ -85,7 +85,7 @@ static int is_small(struct levers_work *work, bool *small)
     int err =
         db_prepare(work->db, &stmt, "SELECT coalesce(max(seq) - min(seq), 0) FROM allocation");
     if (err == 0 && (err = db_step(stmt)) == DB_ROW)
-        *small = db_column_int(stmt, 0) <= OPERATIONS_MOST;
+        *small = db_column_int(stmt, 0) <= EVENTS_MOST;
     db_finalize(stmt);
     return err < 0 ? err : 0;
 }
@@ -145,29 +145,41 @@ static int try_max_split(struct levers_work *work, struct fit *fit, int64_t now)
     return levers_add(work, 0, now - best, &words);
 }
 
-/* A replay that did not come out as the recording says nothing of other settings. */
+/* Where a twentieth of what is reserved is not allocated. */
+int levers_settings(struct levers_work *work, struct fit *fit)
+{
+    const struct peak *peak = work->peak;
+    int64_t now;
+    if (peak->reserved - peak->allocated < peak->reserved / 20)
+        return 0;
+    int err = reserved_with(fit, &fit->recorded, &now);
+    if (err < 0 || now == INT64_MAX)
+        return err;
+    err = try_expandable(work, fit, now);
+    return err < 0 ? err : try_max_split(work, fit, now);
+}
+
+/* A replay that did not come out as the recording says nothing of what else could be. */
 static bool is_licensed(const struct fit *fit)
 {
     return fit->compared && fit_address_match(fit) >= 0.9;
 }
 
-int levers_settings(struct levers_work *work)
+int levers_replay(struct levers_work *work)
 {
     const struct peak *peak = work->peak;
     struct fit fit = {0};
-    int64_t now;
     bool small = false;
-    if (peak->reserved == PEAK_NONE || peak->reserved - peak->allocated < peak->reserved / 20)
+    if (peak->reserved == PEAK_NONE)
         return 0;
     int err = is_small(work, &small);
     if (err < 0 || !small)
         return err;
     err = fit_begin(work->db, peak->process, peak->device, &fit);
-    if (err >= 0 && is_licensed(&fit) && (err = reserved_with(&fit, &fit.recorded, &now)) >= 0 &&
-        now != INT64_MAX) {
-        err = try_expandable(work, &fit, now);
+    if (err >= 0 && is_licensed(&fit)) {
+        err = levers_reserved(work, &fit);
         if (err >= 0)
-            err = try_max_split(work, &fit, now);
+            err = levers_settings(work, &fit);
     }
     fit_clear(&fit);
     return err;

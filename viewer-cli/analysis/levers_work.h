@@ -4,8 +4,14 @@
 #ifndef TIDEMARK_ANALYSIS_LEVERS_WORK_H
 #define TIDEMARK_ANALYSIS_LEVERS_WORK_H
 
+#include "fit.h"
 #include "levers.h"
 #include "levers_step.h"
+
+struct levers_kept { /* of a lever that was added: what it changes */
+    size_t lever;
+    struct levers_edit edit;
+};
 
 struct levers_work {
     struct db *db;
@@ -13,6 +19,8 @@ struct levers_work {
     struct levers *out;
     struct levers_step step; /* empty unless out->state is LEVERS_READY */
     struct db_stmt *names;   /* of sites */
+    struct levers_kept *kept;
+    size_t kept_count, kept_cap;
 };
 
 /* What is said of a lever, to people: one sentence without its full stop. */
@@ -24,9 +32,9 @@ struct levers_words {
     const char *after;  /* NULL */
     const char *name;   /* in place of the site's text */
 };
-/* One that changes lives. Nothing is added if it takes less than a hundredth off the peak. 0 or an
- * error. */
-int levers_try(struct levers_work *work, const struct levers_edit *edit,
+/* One that changes lives. Nothing is added if it takes less than a hundredth off the peak; if it
+ * is, it takes the edit over, which is empty then. 0 or an error. */
+int levers_try(struct levers_work *work, struct levers_edit *edit,
                const struct levers_words *words);
 /* One whose bytes are known. */
 int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
@@ -42,6 +50,12 @@ int levers_checkpoint(struct levers_work *work);
 int levers_workspace(struct levers_work *work);
 /* Of the run. */
 int levers_first_step(struct levers_work *work);
-int levers_settings(struct levers_work *work);
+
+/* By replay, where there are segments and no more operations than take a moment: what the levers so
+ * far take off reserved; and levers of settings. */
+int levers_replay(struct levers_work *work);
+int levers_settings(struct levers_work *work, struct fit *fit);
+/* What each lever that was kept takes off reserved, up to the end of the step. */
+int levers_reserved(struct levers_work *work, struct fit *fit);
 
 #endif
