@@ -144,8 +144,12 @@ void peak_put_change(const struct peak_part *part)
     snprintf(title, sizeof title, "Higher than the peak of step %" PRId64 " by", part->step_before);
     EMIT_SECTION(part->emit, "higher_than_step_before", title, EMIT_ROWS, peak_change_columns);
     for (; shown < count && shown < SHOWN; shown++) {
+        int64_t change = why_change(&why->groups[shown]);
+        if (people &&
+            (change < 0 ? -change : change) < (why->after_bytes - why->before_bytes) / 100)
+            break;
         put_group(part, &why->groups[shown]);
-        rest -= why_change(&why->groups[shown]);
+        rest -= change;
     }
     if (people)
         put_sum(part, shown, count, rest);

@@ -282,10 +282,32 @@ TEST(weights_that_are_packed_again_are_a_lever)
 TEST(what_only_looks_like_packed_weights_is_none)
 {
     CHECK_INT(worth_of_packed(100, OTHER, 0), -1);
-    CHECK_INT(worth_of_packed(80, RNN, 0), -1);
+    CHECK_INT(worth_of_packed(95, RNN, 0), -1);
     CHECK_INT(worth_of_packed(120, RNN, 0), -1);
     CHECK_INT(worth_of_packed(100, RNN, FORWARD + 9), -1);
     CHECK_INT(worth_of_packed(100, RNN, OPTIMIZER + 9), -1);
+}
+
+TEST(weights_that_are_one_block_are_flat)
+{
+    struct script script = {0};
+    train(&script, &(struct model){0});
+    script_block(&script, 30, SCRIPT_LIVES, MIB(300), BUILD);
+    for (int step = 0; step < 3; step++)
+        script_block(&script, at(step, FORWARD) + 5, at(step, BACKWARD) + 14, MIB(300), RNN);
+    CHECK_INT(worth(&script, LEVER_FLATTEN_PARAMETERS, NULL), -1);
+}
+
+/* What goes altogether needs no smaller workspace. */
+TEST(packed_weights_are_named_once)
+{
+    struct script script = {0};
+    train(&script, &(struct model){0});
+    for (int step = 0; step < 3; step++)
+        script_tagged(&script, at(step, FORWARD) + 5, at(step, BACKWARD) + 14, MIB(100), RNN,
+                      TAG_WORKSPACE);
+    CHECK_INT(worth(&script, LEVER_FLATTEN_PARAMETERS, NULL), 100);
+    CHECK_INT(worth(&script, LEVER_WORKSPACE, NULL), -1);
 }
 
 /* ---- checkpointing ---- */
@@ -477,6 +499,7 @@ TEST_MAIN(TEST_CASE(what_the_program_holds_is_a_lever),
           TEST_CASE(buckets_of_other_sizes_are_no_twins), TEST_CASE(no_buckets_no_views),
           TEST_CASE(weights_that_are_packed_again_are_a_lever),
           TEST_CASE(what_only_looks_like_packed_weights_is_none),
+          TEST_CASE(weights_that_are_one_block_are_flat), TEST_CASE(packed_weights_are_named_once),
           TEST_CASE(a_function_can_be_checkpointed), TEST_CASE(a_phase_can_be_checkpointed),
           TEST_CASE(a_first_step_that_needs_more), TEST_CASE(what_comes_before_the_first_step),
           TEST_CASE(one_step_says_nothing_of_others),

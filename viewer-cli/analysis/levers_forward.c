@@ -232,17 +232,22 @@ static int comes_from_rnn(struct levers_work *work, int64_t site, bool *yes)
     return err < 0 ? err : 0;
 }
 
+/* All of them are in it, and little else; blocks of their own may be rounded more. What cuDNN keeps
+ * for backward beside it can be nearly as large. */
 static bool about(int64_t size, int64_t weights)
 {
-    return weights > 0 && size >= weights - weights / 10 && size <= weights + weights / 20 * 3;
+    return weights > 0 && size >= weights - weights / 50 && size <= weights + weights / 20 * 3;
 }
 
-/* As large as all parameters, or as those of one site. */
-static bool as_weights(const struct groups *weights, int64_t all, int64_t size)
+/* As large as all parameters, or as those of one site, and these are not one block already. */
+static bool as_weights(const struct levers_step *step, const struct groups *weights, int64_t all,
+                       int64_t size)
 {
     bool yes = about(size, all);
     for (size_t i = 0; i < weights->count && !yes; i++)
         yes = about(size, weights->groups[i].bytes);
+    for (size_t i = 0; i < step->older && yes; i++)
+        yes = step->blocks[i].category != LEVERS_PARAMETER || !about(size, step->blocks[i].size);
     return yes;
 }
 
@@ -302,7 +307,7 @@ int levers_flatten(struct levers_work *work)
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
         bool rnn;
-        if (!could_be_packed(step, block, least) || !as_weights(&weights, all, block->size))
+        if (!could_be_packed(step, block, least) || !as_weights(step, &weights, all, block->size))
             continue;
         struct group *group = groups_of(&tried, block->site);
         if (!group)

@@ -323,6 +323,16 @@ static bool is_workspace(const struct levers_step *step, const struct levers_blo
            (block->tagged || !levers_phase_around(step, "backward", block->seq));
 }
 
+/* Nothing to be smaller: it goes altogether. */
+static bool is_packed(const struct levers_work *work, int64_t site)
+{
+    for (size_t i = 0; i < work->out->count; i++)
+        if (work->out->levers[i].kind == LEVER_FLATTEN_PARAMETERS &&
+            work->out->levers[i].site == site)
+            return true;
+    return false;
+}
+
 int levers_workspace(struct levers_work *work)
 {
     const struct levers_step *step = &work->step;
@@ -344,7 +354,7 @@ int levers_workspace(struct levers_work *work)
         if (!levers_cut(&edit, i, INT64_MIN, LEVERS_NEVER))
             err = ERR_NOMEM;
     }
-    if (err >= 0 && bytes && bytes >= work->out->peak / 20)
+    if (err >= 0 && bytes && bytes >= work->out->peak / 20 && !is_packed(work, site))
         err = levers_try(work, &edit, &words);
     levers_edit_clear(&edit);
     groups_clear(&sites);
