@@ -98,8 +98,8 @@ void peak_put_added(const struct peak_part *part)
     bool people = emit->format == EMIT_TABLE;
     if (people && !levers->added_count)
         return;
-    EMIT_SECTION(emit, "added_by_backward", "Added by backward: gradients on their way", EMIT_ROWS,
-                 peak_added_columns);
+    EMIT_SECTION(emit, "added_by_backward", "Added by backward: gradients and temporaries",
+                 EMIT_ROWS, peak_added_columns);
     for (size_t i = 0; i < levers->added_count; i++) {
         const struct levers_added *added = &levers->added[i];
         peak_put_scope(part);

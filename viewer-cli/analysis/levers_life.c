@@ -292,8 +292,8 @@ int levers_bucket_view(struct levers_work *work)
     const struct levers_words words = {
         .kind = LEVER_BUCKET_VIEW,
         .site = LEVERS_NONE,
-        .before = "make gradients views into the buckets of DistributedDataParallel: "
-                  "gradient_as_bucket_view=True"};
+        .before = "make gradients views into the buckets of DistributedDataParallel, which "
+                  "are a second copy of them all: gradient_as_bucket_view=True"};
     const struct levers_step *step = &work->step;
     int64_t gradients = bytes_of(step, LEVERS_GRADIENT), buckets = bytes_of(step, LEVERS_BUCKET);
     struct levers_edit edit = {0};
