@@ -201,6 +201,40 @@ TEST(what_came_before_the_steps_bounds_every_lever)
     CHECK_INT(worth(&script, LEVER_HELD, NULL), 40);
 }
 
+/* Unless only some steps are asked about. */
+TEST(what_came_before_bounds_nothing_of_some_steps)
+{
+    struct script script = {0};
+    struct peak peak;
+    struct levers levers;
+    train(&script, &(struct model){0});
+    script_block(&script, 50, 60, MIB(640), OTHER);
+    struct db *db = script_record(&script);
+    REQUIRE(peak_read(db, 1, 1, 1, 1, 0, &peak) == 0);
+    REQUIRE(levers_read(db, &peak, true, &levers) == 0);
+    const struct lever *lever = find(&levers, LEVER_HELD);
+    CHECK(lever && lever->bytes == MIB(60));
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+}
+
+/* Nobody knows what would have gone in the rest of backward: an activation is not held, and the
+ * gradients would be back by the end. */
+TEST(a_recording_that_ended_in_backward)
+{
+    struct script script = {0};
+    train(&script, &(struct model){.steps = 2});
+    script.phase_count -= 1;
+    script.phases[script.phase_count - 1].end = SCRIPT_LIVES;
+    for (int i = 0; i < script.block_count; i++)
+        if (script.blocks[i].end > at(1, BACKWARD) + 4)
+            script.blocks[i].end = SCRIPT_LIVES;
+    CHECK_INT(worth(&script, LEVER_HELD, NULL), -1);
+    CHECK(worth(&script, LEVER_CHECKPOINT, NULL) > 0);
+    CHECK(worth(&script, LEVER_FIRST_STEP, NULL) == -1);
+}
+
 /* ---- gradients to None ---- */
 
 TEST(zeroed_gradients_could_be_none)
@@ -490,7 +524,8 @@ TEST_MAIN(TEST_CASE(what_the_program_holds_is_a_lever),
           TEST_CASE(what_an_earlier_step_left_is_gone_before_this_one),
           TEST_CASE(a_lever_is_worth_what_the_next_peak_leaves_of_it),
           TEST_CASE(what_came_before_the_steps_bounds_every_lever),
-          TEST_CASE(zeroed_gradients_could_be_none),
+          TEST_CASE(what_came_before_bounds_nothing_of_some_steps),
+          TEST_CASE(a_recording_that_ended_in_backward), TEST_CASE(zeroed_gradients_could_be_none),
           TEST_CASE(new_gradients_are_born_where_the_old_ones_were),
           TEST_CASE(gradients_that_are_none_are_no_lever),
           TEST_CASE(gradients_that_nobody_zeroes_are_no_lever),
