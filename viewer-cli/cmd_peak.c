@@ -13,6 +13,7 @@
 #include "buf.h"
 #include "error.h"
 #include "human.h"
+#include "ladder_report.h"
 #include "mem.h"
 #include "peak_parts.h"
 #include "report.h"
@@ -117,54 +118,22 @@ static void put_where(const struct peak_part *part)
 
 /* ---- the ladder ---- */
 
-static const struct emit_column ladder_columns[] = {
-    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
-    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"quantity", "at that moment", EMIT_TEXT, 0},
-    {"bytes", NULL, EMIT_BYTES, 0},
-    {"gap_bytes", "above the last", EMIT_DELTA, EMIT_NONE},
-    {"gap", "which is", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
-};
-
-/* The gap is to the nearest rung below that is known; its name covers all rungs between. */
 static void put_ladder(const struct peak_part *part)
 {
+    ladder_put(part->emit, part->scope, &part->ladder, "The ladder", false);
+}
+
+static int read_ladder(struct db *db, struct peak_part *part)
+{
     const struct peak *peak = part->peak;
-    const struct {
-        const char *name;
-        int64_t bytes;
-        const char *gap;
-    } rungs[] = {
-        {"requested", peak->requested, NULL},
-        {"allocated", peak->allocated, "rounding"},
-        {"reserved", peak->reserved, "cached and fragmented"},
-        {"device used", peak->device_used,
-         peak->reserved == PEAK_NONE ? "cached, outside the allocator, other processes"
-                                     : "outside the allocator, other processes"},
-    };
-    struct buf unknown = {0};
-    int64_t below = PEAK_NONE;
-    bool people = part->emit->format == EMIT_TABLE;
-    bool several = peak->requested != PEAK_NONE || peak->reserved != PEAK_NONE ||
-                   peak->device_used != PEAK_NONE;
-    if (several || !people)
-        EMIT_SECTION(part->emit, "ladder", people ? "The ladder" : NULL, EMIT_ROWS, ladder_columns);
-    for (size_t i = 0; i < sizeof rungs / sizeof *rungs; i++) {
-        bool known = rungs[i].bytes != PEAK_NONE;
-        if (!known)
-            buf_print(&unknown, "%s%s", unknown.count ? ", " : "", rungs[i].name);
-        if (people && (!known || !several))
-            continue;
-        put_scope(part);
-        emit_text(part->emit, rungs[i].name);
-        put_known(part->emit, rungs[i].bytes);
-        put_known(part->emit, known && below != PEAK_NONE ? rungs[i].bytes - below : PEAK_NONE);
-        emit_text(part->emit, known && below != PEAK_NONE ? rungs[i].gap : NULL);
-        below = known ? rungs[i].bytes : below;
-    }
-    if (unknown.count)
-        emit_line(part->emit, "not known from this source: %s", buf_string(&unknown));
-    buf_clear(&unknown);
+    struct ladder_facts facts = {.living = peak->bytes};
+    facts.bytes[LADDER_REQUESTED] = peak->requested;
+    facts.bytes[LADDER_ALLOCATED] = peak->allocated;
+    facts.bytes[LADDER_RESERVED] = peak->reserved;
+    int err =
+        ladder_read_around(db, peak->process, peak->device, peak->living_seq, peak->at_ns, &facts);
+    ladder_make(&facts, &part->ladder);
+    return err;
 }
 
 /* ---- groupings ---- */
@@ -380,6 +349,8 @@ static int put_all(struct report *report, int64_t top)
             .emit = &report->emit, .scope = scope, .peak = &peaks[i], .top = top};
         err = peak_read(report->db, scope->process.id, scope->device, steps->first, steps->last,
                         (size_t)top, &peaks[i]);
+        if (err >= 0 && peaks[i].found)
+            err = read_ladder(report->db, &all[i]);
         if (err >= 0 && peaks[i].found)
             err = read_causes(report, &all[i]);
         any = any || peaks[i].found;

@@ -5,6 +5,7 @@
 #ifndef TIDEMARK_VIEWER_PEAK_PARTS_H
 #define TIDEMARK_VIEWER_PEAK_PARTS_H
 
+#include "analysis/ladder.h"
 #include "analysis/levers.h"
 #include "analysis/peak.h"
 #include "analysis/why.h"
@@ -16,6 +17,7 @@ struct peak_part {
     struct emit *emit;
     const struct report_scope *scope;
     const struct peak *peak;
+    struct ladder ladder;
     int64_t top;       /* rows of a grouping */
     struct why change; /* since the peak of the step before */
     bool changed;      /* there is such a step */
