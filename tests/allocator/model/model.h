@@ -19,7 +19,8 @@
  *     stays given back if the sum falls short.
  *  6. The excess over the collection threshold is against threshold * limit as a whole number; a
  *     pass of the collection has one mean age, that at its beginning, and ends only at its end.
- *     A begun pool stops neither collection nor rung 3.
+ *     A begun pool stops neither collection nor rung 3. The mean is over all unsplit free blocks,
+ *     a wholly mapped and free expandable range among them, though that does not go.
  *  7. A range for an expandable segment is 9/8 of the device rounded up to whole pages; a request
  *     that is larger than it fails without reserving one. A reserved range whose first map failed
  *     stays, but goes when its private pool is emptied. Its pages are as large as the setting said

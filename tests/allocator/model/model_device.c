@@ -84,7 +84,7 @@ static double mean_age(struct model *model, const uint64_t *list, size_t count)
     uint64_t sum = 0, blocks = 0;
     for (size_t i = 0; i < count; i++) {
         struct model_spot spot = model_find(model, list[i]);
-        if (!is_whole(spot))
+        if (spot.segment->count != 1)
             continue;
         sum += model->searches - model_block_at(spot)->born;
         blocks++;
