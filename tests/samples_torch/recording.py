@@ -249,8 +249,13 @@ def torch_version():
     return tuple(int(part) for part in done.stdout.split(".")[:2])
 
 
+class Skipped(Exception):
+    """Raised by a test that cannot run with this torch, with the reason."""
+
+
 def main(*tests):
-    """Runs the tests, or those named; 77 when there is nothing to test with."""
+    """Runs the tests, or those named; 77 when there is nothing to test with, also when one of
+    several tests has not: what may be skipped should have a file of its own."""
     if torch_version() is None:
         sys.exit(77)
     run_tests(*tests)
@@ -259,13 +264,16 @@ def main(*tests):
 def run_tests(*tests):
     """Of main(), for programs without torch."""
     chosen = [test for test in tests if not sys.argv[1:] or test.__name__ in sys.argv[1:]]
-    failed = 0
+    failed = skipped = 0
     for test in chosen:
         try:
             test()
             print("ok  ", test.__name__)
+        except Skipped as why:
+            skipped += 1
+            print("skipped:", test.__name__ + ":", why)
         except Exception:
             failed += 1
             print("FAIL", test.__name__)
             traceback.print_exc(file=sys.stdout)
-    sys.exit(1 if failed or not chosen else 0)
+    sys.exit(1 if failed or not chosen else 77 if skipped else 0)

@@ -51,13 +51,6 @@ TRAINING = {
     "step_inside_backward": ["zero_grad forward loss backward(optimizer)"],
 }
 
-COMPILED = {
-    "model": [STEP] * 3,
-    "in_place": [STEP] * 3,
-    "function": [STEP] * 3,
-}
-
-
 def made(path):
     return once(lambda: recording.record(path))
 
@@ -133,22 +126,8 @@ def results_are_bit_equal():
         expect(len(alone.splitlines()) >= len(MODELS), True, alone)
 
 
-def compiled_programs():
-    """With what is compiled one phase; a step that is compiled as a whole has no forward."""
-    if recording.torch_version() < (2, 4):
-        print("     not with this torch")
-        return
-    program = os.path.join(SHARED, "compiling.py")
-    run = recording.record(program)
-    compare(run, COMPILED)
-    whole = run.steps(*run.cases()["whole_step"])
-    expect([step.replace(" after backward", "") for step in whole],
-           ["zero_grad forward backward optimizer"] * 3)
-    expect(run.out, recording.bare(program))
-
-
 if __name__ == "__main__":
     recording.main(models_have_their_phases, loops_have_their_phases,
                    closures_are_inside_their_step, steps_are_numbered,
                    workers_are_processes_of_their_own, phases_hold_all_blocks,
-                   results_are_bit_equal, compiled_programs)
+                   results_are_bit_equal)
