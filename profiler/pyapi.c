@@ -38,6 +38,7 @@ EXPORT void tidemark_py_places(uint32_t list, const struct place *now, const str
 EXPORT void tidemark_py_hold(uint32_t list);
 EXPORT void tidemark_py_phase(int begins, uint32_t name, int failed);
 EXPORT void tidemark_py_step(uint64_t number);
+EXPORT void tidemark_py_over(void);
 EXPORT void tidemark_py_mark(uint32_t name, int64_t value);
 EXPORT uint32_t tidemark_py_pool(int32_t kind, int32_t index, uint64_t pool);
 EXPORT void tidemark_py_history(uint32_t action, uint32_t heap, uint64_t addr, uint64_t bytes,
@@ -188,6 +189,15 @@ void tidemark_py_step(uint64_t number)
     if (!live())
         return;
     struct event event = {.kind = EVENT_STEP_BEGIN, .a = number};
+    guest_emit(&event);
+}
+
+/* The interpreter is about to take its modules down. */
+void tidemark_py_over(void)
+{
+    if (!live())
+        return;
+    struct event event = {.kind = EVENT_STEP_END, .a = 1};
     guest_emit(&event);
 }
 

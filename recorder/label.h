@@ -148,6 +148,8 @@ struct label_steps { /* see label_steps.c */
     bool off;               /* the program counts its own */
     int64_t number;         /* of the step of the next stretch to be settled */
     bool waiting;           /* it may lie before the step's first mark */
+    bool over;              /* from the number over_seq on nothing belongs to a step */
+    int64_t over_seq;
 };
 
 struct labels {
@@ -206,6 +208,8 @@ enum label_result label_cut(struct labels *labels, int64_t seq, int64_t ns);
 enum label_result label_drop(struct labels *labels, uint32_t thread, int64_t seq, int64_t ns);
 /* The program counts its own steps from now on. */
 void label_own_steps(struct labels *labels);
+/* From the number seq on, where a stretch is to begin, nothing belongs to a step. */
+void label_no_more_steps(struct labels *labels, int64_t seq);
 /* Nothing will come any more. The stretch that is the last by then has no end. */
 void label_end(struct labels *labels);
 

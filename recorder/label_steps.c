@@ -11,7 +11,8 @@
  * none, one that is followed by a forward or a zero_grad ends a step.
  *
  * What follows the end of a step belongs to the next one, but for evaluation before its first
- * forward or zero_grad and what is before that; and nothing does if no such mark comes.
+ * forward or zero_grad and what is before that; and nothing does if no such mark comes, or the
+ * program is over.
  *
  * A scaler's own identity, if it is not that of its optimizer, becomes a second name of the
  * optimizer that it ran last: a scaler that skips its optimizer's step is a unit all the same.
@@ -25,7 +26,8 @@
 enum label_ahead {
     AHEAD_UNKNOWN, /* nothing that tells */
     AHEAD_WORK,    /* this stretch, or the next that tells, is part of a step */
-    AHEAD_EVAL
+    AHEAD_EVAL,
+    AHEAD_NOTHING /* the program is over: label_no_more_steps */
 };
 
 #define FROM_HOOKS UINT64_MAX /* identity of the optimizers that run inside of backwards */
@@ -120,6 +122,20 @@ void label_own_steps(struct labels *labels)
 {
     labels->steps.off = true;
     labels->steps.unit_count = labels->steps.unit_head = 0;
+}
+
+void label_no_more_steps(struct labels *labels, int64_t seq)
+{
+    if (labels->steps.over)
+        return;
+    labels->steps.over = true;
+    labels->steps.over_seq = seq;
+}
+
+/* Whether the stretch lies behind the end of the program. */
+static bool is_over(const struct label_steps *steps, const struct label_stretch *stretch)
+{
+    return steps->over && stretch->begin_seq >= steps->over_seq;
 }
 
 bool label_step_ended(struct labels *labels, uint32_t at)
@@ -265,7 +281,9 @@ void label_step_look_ahead(struct labels *labels)
     uint8_t ahead = AHEAD_UNKNOWN;
     for (size_t i = labels->count; i > labels->settled; i--) {
         struct label_stretch *stretch = &labels->stretches[labels->head + i - 1];
-        if (!stretch->known)
+        if (is_over(&labels->steps, stretch))
+            ahead = AHEAD_NOTHING;
+        else if (!stretch->known)
             ahead = AHEAD_UNKNOWN;
         else if (tells(stretch->label))
             ahead = stretch->label == LABEL_EVAL ? AHEAD_EVAL : AHEAD_WORK;
@@ -283,7 +301,7 @@ bool label_step_of(struct labels *labels, struct label_stretch *stretch, bool fo
 {
     struct label_steps *steps = &labels->steps;
     stretch->step = LABEL_NO_STEP;
-    if (steps->off)
+    if (steps->off || is_over(steps, stretch))
         return true;
     int64_t number = steps->number;
     bool waiting = steps->waiting;

@@ -435,7 +435,13 @@ void phase_step(struct state_process *process, const struct event *event, int64_
 {
     struct phases *phases = &process->phases;
     bool begins = event->kind == EVENT_STEP_BEGIN;
+    bool last = !begins && event->a == 1;
     int64_t seq = process->state->seq;
+    if (last && phases->step == BATCH_NULL) {
+        if (phases->timeline && !phases->own_steps)
+            timeline_no_more_steps(process, seq + 1, ns);
+        return;
+    }
     if (!begins && phases->step == BATCH_NULL) {
         note(process, NOTE_STEP_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", "");
         return;

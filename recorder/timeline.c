@@ -298,6 +298,15 @@ void timeline_step(struct state_process *process, int64_t seq, int64_t ns)
     after_boundary(process, label_cut(&timeline->labels, seq, ns));
 }
 
+void timeline_no_more_steps(struct state_process *process, int64_t seq, int64_t ns)
+{
+    struct labels *labels = &process->phases.timeline->labels;
+    label_no_more_steps(labels, seq);
+    phase_fold_windows(process);
+    reserve(process);
+    after_boundary(process, label_cut(labels, seq, ns));
+}
+
 void timeline_drop(struct state_process *process, uint32_t thread, int64_t ns)
 {
     timeline_release(process);

@@ -35,7 +35,7 @@
  * PHASE_BEGIN     -          -         -                 -               name      -      -
  * PHASE_END       -          -         -                 -               name|0    -      -
  * STEP_BEGIN      -          -         step number       -               -         -      -
- * STEP_END        -          -         -                 -               -         -      -
+ * STEP_END        -          -         1: the last       -               -         -      -
  * MARK            -          -         value             -               name      -      -
  * TAG             range      bytes     category (below)  -               name      -      yes
  * OOM             -          asked     total alloc'd*    total reserved*  -         yes    yes
@@ -49,6 +49,9 @@
  * ENTER and EXIT are raw marks of what a framework does (enum mark_kind), which the recorder turns
  * into phases when later marks settle what they were. `identity` is the module's or optimizer's
  * own; of a scaler best that of the optimizer which it is asked to step: it may skip the step.
+ *
+ * STEP_END with a = 1 says that the program itself is over and that its memory is what is left to
+ * go: from here on nothing belongs to a step. No step has to be open.
  *
  * TAG with b = list << 32 | place + 1 sets one place of a list of the process; it holds until it is
  * set again. Only TAGS_HOLD gives the blocks that live now at a list's ranges their tags: an

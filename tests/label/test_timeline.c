@@ -126,6 +126,55 @@ TEST(own_steps_win)
     phases_clear(&feed);
 }
 
+static void the_program_is_over(struct phases_feed *feed)
+{
+    feed_event(&feed->feed, (struct event){.kind = EVENT_STEP_END, .a = 1});
+    for (uint64_t i = 0; i < 3; i++)
+        feed_alloc(&feed->feed, feed->heap, (i + 1) << 30, 8);
+}
+
+static void check_over(const char *marks, const char *late, bool flushes, const char *want)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    feed.flushes = flushes;
+    phases_marks(&feed, marks);
+    the_program_is_over(&feed);
+    phases_marks(&feed, late);
+    phases_end(&feed);
+    CHECK_STR(phases_text(&feed.rows, 1), want);
+    CHECK_INT(rows_anomalies(&feed.rows, "step end without begin"), 0);
+    CHECK_INT(rows_lost(&feed.rows, "fact"), 0);
+    phases_clear(&feed);
+}
+
+/* What an interpreter lets go as it ends is no step's. */
+TEST(no_step_goes_beyond_the_program)
+{
+    for (int flushes = 0; flushes < 2; flushes++) {
+        check_over("z f l b o", "", flushes, ". 0: z . f l b a o -: .");
+        check_over("z f l b o z", "", flushes, ". 0: z . f l b a o 1: . z . -: .");
+        check_over("z f", "", flushes, ". 0: z . f . -: .");
+        check_over("z f U(", ")", flushes, ". 0: z . f . U -: .");
+        check_over("z f l b o", "z f l b o", flushes, ". 0: z . f l b a o -: . z . f l b a o .");
+        check_over("", "", flushes, ".");
+    }
+}
+
+TEST(the_own_step_ends_with_the_program)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    feed_step(&feed.feed, 7);
+    phases_marks(&feed, "z f");
+    the_program_is_over(&feed);
+    feed_event(&feed.feed, (struct event){.kind = EVENT_STEP_END, .a = 1});
+    phases_end(&feed);
+    CHECK_STR(phases_text(&feed.rows, 1), ". 7: . z . f . -: .");
+    CHECK_INT(rows_anomalies(&feed.rows, "step end without begin"), 0);
+    phases_clear(&feed);
+}
+
 /* A recorder that is killed leaves what the last commit had. */
 TEST(what_a_commit_leaves)
 {
@@ -269,6 +318,7 @@ TEST(sources)
 TEST_MAIN(TEST_CASE(nested_and_merged), TEST_CASE(phases_of_the_program),
           TEST_CASE(marks_that_are_left_open), TEST_CASE(numbers),
           TEST_CASE(the_last_forward_is_over_behind_what_goes_at_once), TEST_CASE(own_steps_win),
+          TEST_CASE(no_step_goes_beyond_the_program), TEST_CASE(the_own_step_ends_with_the_program),
           TEST_CASE(what_a_commit_leaves), TEST_CASE(a_thread_beside),
           TEST_CASE(phases_that_were_open_before), TEST_CASE(a_thread_that_is_gone),
           TEST_CASE(marks_that_were_lost), TEST_CASE(where_the_peak_was),

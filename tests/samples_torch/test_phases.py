@@ -119,6 +119,21 @@ def phases_hold_all_blocks():
         expect(totals, blocks)
 
 
+def what_goes_at_exit_is_no_steps():
+    """The frees of a shutdown, those of an atexit handler among them, and the time that it takes."""
+    run = recording.record(os.path.join(recording.PROGRAMS, "ending.py"))
+    run.is_whole()
+    [(number, step, begin_seq)] = run.rows(
+        "SELECT ordinal, step, begin_seq FROM phase WHERE process = 1 AND kind = 'other' "
+        "ORDER BY begin_seq DESC LIMIT 1")
+    expect(step, None, "the last phase")
+    last = run.rows("SELECT max(end_seq) FROM phase WHERE process = 1 AND name = 'zero_grad'")[0][0]
+    frees = run.rows(
+        "SELECT count(*), count(CASE WHEN a.free_seq >= ? THEN 1 END) FROM allocation a "
+        "JOIN heap h ON h.id = a.heap WHERE h.process = 1 AND a.free_seq > ?", begin_seq, last)
+    expect(frees[0][0] == frees[0][1] > 0, True, frees)
+
+
 def results_are_bit_equal():
     for get, program in ((models, MODELS_PROGRAM), (training, TRAINING_PROGRAM)):
         alone = recording.bare(program)
@@ -130,4 +145,4 @@ if __name__ == "__main__":
     recording.main(models_have_their_phases, loops_have_their_phases,
                    closures_are_inside_their_step, steps_are_numbered,
                    workers_are_processes_of_their_own, phases_hold_all_blocks,
-                   results_are_bit_equal)
+                   what_goes_at_exit_is_no_steps, results_are_bit_equal)

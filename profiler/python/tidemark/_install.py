@@ -1,4 +1,5 @@
 """Installs the helper in a torch that has been imported. Idempotent."""
+import atexit
 import os
 import sys
 
@@ -16,6 +17,7 @@ def install():
     if library is None:
         return
     library.attach(_native.VERSION, 1)
+    watch_exit(library)
     torch = sys.modules["torch"]
     installer = install_marks(torch, library)
     try:
@@ -32,6 +34,13 @@ def install():
         note_misfit(library, "ranks", error)
 
 
+def watch_exit(library):
+    """No step has what is let go from here on. What is registered last is called first: again once
+    training has begun, when the program and the libraries have most of theirs in place."""
+    atexit.unregister(library.over)
+    atexit.register(library.over)
+
+
 def install_marks(torch, library):
     """Who does the marks, or None."""
     if os.environ.get("TIDEMARK_PHASES") == "off":
@@ -41,6 +50,7 @@ def install_marks(torch, library):
         from tidemark import _marks
 
         installer = _marks.Installer(torch, library)
+        installer.trains = lambda: watch_exit(library)
         installer.run()
         library.note(b"phases", 0)
         return installer

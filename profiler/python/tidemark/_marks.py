@@ -185,6 +185,7 @@ class Installer(object):
         self.codes = []  # of wrappers: torch.compile is to leave their frames alone
         self.skipped = False
         self.stepped = None  # called after each step of an optimizer
+        self.trains = None  # called after the first
 
     def wrapper_made(self, wrapper):
         self.codes.append(wrapper.__code__)
@@ -336,6 +337,9 @@ class Installer(object):
         self.marks.here.stepping.discard(id(optimizer))
         self.marks.pop(mark, 0, failed)
         self.after_step(optimizer, closure)
+        if self.trains is not None:
+            self.trains, trains = None, self.trains
+            trains()
         if self.stepped is not None:
             self.stepped()
 

@@ -28,6 +28,7 @@ class Library(object):
         self.hold = self.bind("hold", [uint32])
         self.phase = self.bind("phase", [int32, uint32, int32])
         self.step = self.bind("step", [uint64])
+        self.over = self.bind("over", [])
         self.mark = self.bind("mark", [uint32, ctypes.c_int64])
         self.pool = self.bind("pool", [int32, int32, uint64], uint32)
         self.history = self.bind("history", [uint32, uint32, uint64, uint64, uint64])
