@@ -139,6 +139,9 @@ static int no_such_process(const struct report *report)
     const struct report_options *options = report->options;
     char list[256] = "", what[64] = "";
     size_t used = 0;
+    bool has_rank = false;
+    for (size_t i = 0; i < report->process_count; i++)
+        has_rank |= report->processes[i].rank != REPORT_ANY;
     for (size_t i = 0; i < report->process_count && used < sizeof list - 64; i++) {
         const struct report_process *at = &report->processes[i];
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%" PRId64 " (pid %" PRId64,
@@ -154,6 +157,9 @@ static int no_such_process(const struct report *report)
     if (options->rank != REPORT_ANY)
         snprintf(what + strlen(what), sizeof what - strlen(what), "%s--rank %" PRId64,
                  *what ? " " : "", options->rank);
+    if (options->rank != REPORT_ANY && *list && !has_rank)
+        return command_misused(report->command, "%s: no process of %.80s has a rank; it has %s",
+                               what, called(report), list);
     return command_misused(report->command, "%s: there is no such process; %.80s has %s", what,
                            called(report), *list ? list : "none");
 }

@@ -1,0 +1,1 @@
+tidemark phases train.db --rank 0
