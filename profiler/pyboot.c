@@ -41,6 +41,8 @@ static struct {
     struct python_object *(*run)(const char *code, int start, struct python_object *globals,
                                  struct python_object *locals, void *flags);
     void (*err_clear)(void);
+    int (*err_matches)(struct python_object *type);
+    struct python_object **exception; /* the class Exception */
     void (*release)(struct python_object *object);
 } python;
 #define PYTHON_FILE_INPUT 257 /* Py_file_input, the same in every CPython 3 */
@@ -60,7 +62,8 @@ static bool find_python(void)
            find(&python.builtins, "PyEval_GetBuiltins") &&
            find(&python.path_text, "PyUnicode_DecodeFSDefault") &&
            find(&python.run, "PyRun_StringFlags") && find(&python.err_clear, "PyErr_Clear") &&
-           find(&python.release, "Py_DecRef");
+           find(&python.err_matches, "PyErr_ExceptionMatches") &&
+           find(&python.exception, "PyExc_Exception") && find(&python.release, "Py_DecRef");
 }
 
 /* The folder of the helper: TIDEMARK_PYTHON, or python/ beside this library. */
@@ -80,8 +83,10 @@ static bool helper_folder(char *path, size_t bytes)
     return true;
 }
 
-/* With the GIL. An exception of ours must not reach the program's next byte code. */
-static void run_boot(const char *folder)
+/* With the GIL. An exception of ours must not reach the program's next byte code. What is no
+ * Exception came from a signal's handler meanwhile, a KeyboardInterrupt or the exit that a handler
+ * asks for: that is the program's own, and raised. Returns 0, or -1 with it. */
+static int run_boot(const char *folder)
 {
     static const char code[] = "path = folder + '/tidemark/_boot.py'\n"
                                "with open(path, 'rb') as file:\n"
@@ -94,7 +99,8 @@ static void run_boot(const char *folder)
     if (text && python.dict_set(dict, "__builtins__", python.builtins()) == 0 &&
         python.dict_set(dict, "folder", text) == 0)
         result = python.run(code, PYTHON_FILE_INPUT, dict, dict, NULL);
-    if (!result)
+    bool theirs = !result && python.err_matches(*python.exception) == 0;
+    if (!result && !theirs)
         python.err_clear();
     if (result)
         python.release(result);
@@ -102,19 +108,20 @@ static void run_boot(const char *folder)
         python.release(text);
     if (dict)
         python.release(dict);
+    return theirs ? -1 : 0;
 }
 
 static int pending_call(void *unused)
 {
     char folder[4096];
     uint32_t queued = BOOT_QUEUED;
-    int saved = errno;
+    int saved = errno, result = 0;
     (void)unused;
     if (atomic_load(&state) == BOOT_QUEUED && helper_folder(folder, sizeof folder))
-        run_boot(folder);
+        result = run_boot(folder);
     atomic_compare_exchange_strong(&state, &queued, BOOT_IDLE);
     errno = saved;
-    return 0;
+    return result;
 }
 
 static bool give_up(const char *why)

@@ -46,6 +46,33 @@ def where_the_environment_is_not_read():
         support.expect(run.out.endswith(LOADED), True, run.out)
 
 
+def interrupted_while_it_starts():
+    """What a signal's handler raises while the helper is being started from the library is the
+    program's own; what goes wrong in the helper is not."""
+    path = support.folder()
+    os.mkdir(os.path.join(path, "tidemark"))
+    code = """if 1:
+        import torch
+        raised, kept = [], []
+        for i in range(10000):
+            try:
+                kept = [torch.ones(4) for _ in range(4)]
+            except BaseException as error:
+                raised.append(type(error).__name__)
+        import sys
+        print(sys.raised_once, raised)"""
+    for error, seen_by in (("KeyboardInterrupt", "True ['KeyboardInterrupt']"),
+                           ("SystemExit(3)", "True ['SystemExit']"), ("ValueError", "True []")):
+        with open(os.path.join(path, "tidemark", "_boot.py"), "w") as boot:
+            boot.write("import sys\n"
+                       "if not hasattr(sys, 'raised_once'):\n"
+                       "    sys.raised_once = True\n"
+                       "    raise %s\n" % error)
+        run = support.record([support.PYTHON, "-I", "-c", code], env={"TIDEMARK_PYTHON": path})
+        support.expect((run.status, run.out), (0, seen_by + "\n"), error + ": " + run.err)
+    support.remove(path)
+
+
 def without_torch():
     code = "import sys; print(sorted(m for m in sys.modules if 'tidemark' in m))"
     run = support.record([support.PYTHON, "-c", code])
@@ -188,7 +215,8 @@ def nothing_is_imported_at_the_start():
 
 
 if __name__ == "__main__":
-    support.main(with_the_environment, where_the_environment_is_not_read, without_torch,
+    support.main(with_the_environment, where_the_environment_is_not_read,
+                 interrupted_while_it_starts, without_torch,
                  without_a_recorder, calls_where_nobody_records, other_customizations,
                  other_customizations_that_fail,
                  paths_are_left_alone, imports_that_come_to_nothing, imports_from_threads,
