@@ -257,5 +257,8 @@ int tidemark_py_watch(void)
 
 uint32_t tidemark_py_watched(struct watched *out, uint32_t max)
 {
-    return torch_watch_end(out, max);
+    uint32_t count = torch_watch_end(out, max);
+    if (live())
+        notes_send();
+    return count;
 }

@@ -74,7 +74,8 @@ struct watched {
 
 /* Begins to remember the calling thread's blocks; false if another thread is at it. */
 bool torch_watch_begin(void);
-/* Ends it, and gives those that were not freed; returns how many, at most max. */
+/* Ends it, and gives those that were not freed; returns how many, at most max. A
+ * note says if there were more than WATCH_MAX at once; it has not been sent yet. */
 uint32_t torch_watch_end(struct watched *out, uint32_t max);
 /* From the hook: size > 0 a block, < 0 it was freed. */
 void torch_watch_take(uint64_t addr, int64_t size);

@@ -8,12 +8,14 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "notes.h"
 #include "torch_hook.h"
 
 static __thread char me;
 static char *_Atomic owner;
 static struct watched blocks[WATCH_MAX]; /* those that live; the owner's */
 static uint32_t count;
+static bool is_full; /* there were more */
 
 bool torch_watch_is_on(void)
 {
@@ -26,6 +28,7 @@ bool torch_watch_begin(void)
     if (!atomic_compare_exchange_strong(&owner, &nobody, &me))
         return false;
     count = 0;
+    is_full = false;
     return true;
 }
 
@@ -35,6 +38,8 @@ void torch_watch_take(uint64_t addr, int64_t size)
         return;
     if (size > 0 && count < WATCH_MAX)
         blocks[count++] = (struct watched){addr, (uint64_t)size};
+    else if (size > 0)
+        is_full = true;
     for (uint32_t i = 0; size < 0 && i < count; i++) {
         if (blocks[i].addr != addr)
             continue;
@@ -47,6 +52,8 @@ uint32_t torch_watch_end(struct watched *out, uint32_t max)
 {
     if (atomic_load(&owner) != &me)
         return 0;
+    if (is_full)
+        notes_why_not("tags of buckets: more blocks came at once than are watched");
     uint32_t given = count < max ? count : max;
     for (uint32_t i = 0; i < given; i++)
         out[i] = blocks[i];

@@ -206,11 +206,12 @@ TEST(without_a_recorder_libc10_is_as_it_was)
 static int named(struct fixture *fix, const char *source, uint64_t why_not)
 {
     int count = 0;
-    size_t n = drain(&fix->own, fix->events, EVENTS);
-    for (size_t i = 0; i < n; i++)
-        count += fix->events[i].kind == EVENT_MARK && (fix->events[i].flags & EVENT_F_SOURCE) &&
-                 fix->events[i].a == why_not &&
-                 strcmp(string_of(fix->own.ring, fix->events[i].name), source) == 0;
+    size_t n = 0;
+    while ((n = drain(&fix->own, fix->events, EVENTS)) > 0)
+        for (size_t i = 0; i < n; i++)
+            count += fix->events[i].kind == EVENT_MARK && (fix->events[i].flags & EVENT_F_SOURCE) &&
+                     fix->events[i].a == why_not &&
+                     strcmp(string_of(fix->own.ring, fix->events[i].name), source) == 0;
     return count;
 }
 
@@ -311,6 +312,8 @@ TEST(a_watch_keeps_what_was_not_freed)
     CHECK_INT(take(&fix), 5);
 }
 
+#define FULL "tags of buckets: more blocks came at once than are watched"
+
 TEST(a_watch_has_an_end)
 {
     struct fixture fix = begin();
@@ -319,6 +322,16 @@ TEST(a_watch_has_an_end)
     for (uintptr_t i = 0; i < 2 * WATCH_MAX; i++)
         CALL(fix.c10, fake_cpu)(at(64 * (i + 1)), 64);
     CHECK_INT(torch_watch_end(left, WATCH_MAX + 1), WATCH_MAX);
+    notes_send();
+    CHECK_INT(named(&fix, FULL, 1), 1);
+    for (uintptr_t round = 0; round < 2; round++) {
+        REQUIRE(torch_watch_begin());
+        for (uintptr_t i = 0; i < WATCH_MAX + round; i++)
+            CALL(fix.c10, fake_cpu)(at(64 * (i + 1 + 3 * WATCH_MAX)), 64);
+        CHECK_INT(torch_watch_end(left, WATCH_MAX), WATCH_MAX);
+    }
+    notes_send();
+    CHECK_INT(named(&fix, FULL, 1), 0); /* once */
 }
 
 TEST_MAIN(TEST_CASE(a_cpu_block_comes_and_goes), TEST_CASE(the_cpu_is_handed_on_to_who_profiles),
