@@ -12,7 +12,7 @@
 
 static tidemark_heap_t heap_open(const struct tidemark_heap_desc *desc)
 {
-    if (!desc || desc->size < sizeof *desc || !guest_live())
+    if (!desc || desc->size < sizeof *desc || !guest_live_for_api())
         return 0;
     struct arena_heap heap = {
         .device_kind = desc->device_kind,
@@ -27,7 +27,7 @@ static tidemark_heap_t heap_open(const struct tidemark_heap_desc *desc)
 
 static tidemark_site_t site(const char *function, const char *file, uint32_t line)
 {
-    return guest_live() ? intern_site(function, file, line) : 0;
+    return guest_live_for_api() ? intern_site(function, file, line) : 0;
 }
 
 static uint64_t address_of(const void *address)
@@ -37,7 +37,7 @@ static uint64_t address_of(const void *address)
 
 static void block_alloc(const struct tidemark_block *block)
 {
-    if (!block || block->size < sizeof *block || !block->heap || !guest_live())
+    if (!block || block->size < sizeof *block || !block->heap || !guest_live_for_api())
         return;
     struct event event = {
         .kind = EVENT_BLOCK_ALLOC,
@@ -55,7 +55,7 @@ static void block_alloc(const struct tidemark_block *block)
 static void emit_flagged(enum event_kind kind, enum event_flag flags, tidemark_heap_t heap,
                          const void *address, uint64_t bytes)
 {
-    if (!heap || !guest_live())
+    if (!heap || !guest_live_for_api())
         return;
     struct event event = {
         .kind = (uint8_t)kind,
@@ -91,7 +91,7 @@ static void segment_free(tidemark_heap_t heap, const void *address)
 /* Events that are a kind, perhaps a name, perhaps a number. */
 static void emit_named(enum event_kind kind, const char *name, uint64_t a)
 {
-    if (!guest_live())
+    if (!guest_live_for_api())
         return;
     struct event event = {.kind = (uint8_t)kind, .name = intern_string(name), .a = a};
     guest_emit(&event);
@@ -125,7 +125,7 @@ static void mark(const char *name, int64_t value)
 static void tag(tidemark_heap_t heap, const void *address, uint64_t bytes, int category,
                 const char *name)
 {
-    if (!heap || category <= CATEGORY_NONE || category >= CATEGORY_COUNT || !guest_live())
+    if (!heap || category <= CATEGORY_NONE || category >= CATEGORY_COUNT || !guest_live_for_api())
         return;
     struct event event = {
         .kind = EVENT_TAG,
@@ -140,7 +140,7 @@ static void tag(tidemark_heap_t heap, const void *address, uint64_t bytes, int c
 
 static void oom(tidemark_heap_t heap, uint64_t asked, tidemark_site_t at)
 {
-    if (!heap || !guest_live())
+    if (!heap || !guest_live_for_api())
         return;
     struct event event = {
         .kind = EVENT_OOM, .heap = heap & EVENT_MAX_HEAP, .site = at, .size = asked};
@@ -171,7 +171,7 @@ static void segment_unmap(tidemark_heap_t heap, const void *address, uint64_t by
 static void setting(tidemark_heap_t heap, const char *key, const char *value)
 {
     char text[1024];
-    if (!key || !value || !guest_live())
+    if (!key || !value || !guest_live_for_api())
         return;
     size_t key_bytes = strnlen(key, sizeof text / 2);
     size_t value_bytes = strnlen(value, sizeof text - key_bytes - 2);
@@ -188,7 +188,7 @@ static void setting(tidemark_heap_t heap, const char *key, const char *value)
 
 static tidemark_site_t python_site(void)
 {
-    return guest_live() ? torch_hook_site() : 0;
+    return guest_live_for_api() ? torch_hook_site() : 0;
 }
 
 static const struct tidemark_api api = {

@@ -71,6 +71,16 @@ static inline bool guest_live(void)
     return __builtin_expect(state == GUEST_ON, 1) || (state != GUEST_OFF && guest_start());
 }
 
+/* The same for what the program itself calls: the recorder is to know that it does. */
+static inline bool guest_live_for_api(void)
+{
+    if (!guest_live())
+        return false;
+    if (__builtin_expect(!atomic_load_explicit(&guest.ring->api, memory_order_relaxed), 0))
+        atomic_store_explicit(&guest.ring->api, 1, memory_order_relaxed);
+    return true;
+}
+
 /* Stamps time and thread, and pushes. The caller filled in everything else and asked guest_live. */
 void guest_emit(struct event *event);
 

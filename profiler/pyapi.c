@@ -53,6 +53,12 @@ static bool live(void)
     return guest.page && guest_live();
 }
 
+/* For what the program itself calls: package tidemark, beside its helpers. */
+static bool live_for_program(void)
+{
+    return guest.page && guest_live_for_api();
+}
+
 /* 1: recorded, 0: not, -1: another version of the helper. `takes_over` says that the helper has
  * installed itself in torch. */
 int tidemark_py_attach(uint32_t version, int takes_over)
@@ -174,7 +180,7 @@ void tidemark_py_hold(uint32_t list)
 
 void tidemark_py_phase(int begins, uint32_t name, int failed)
 {
-    if (!live())
+    if (!live_for_program())
         return;
     struct event event = {
         .kind = begins ? EVENT_PHASE_BEGIN : EVENT_PHASE_END,
@@ -186,7 +192,7 @@ void tidemark_py_phase(int begins, uint32_t name, int failed)
 
 void tidemark_py_step(uint64_t number)
 {
-    if (!live())
+    if (!live_for_program())
         return;
     struct event event = {.kind = EVENT_STEP_BEGIN, .a = number};
     guest_emit(&event);
@@ -203,7 +209,7 @@ void tidemark_py_over(void)
 
 void tidemark_py_mark(uint32_t name, int64_t value)
 {
-    if (!live())
+    if (!live_for_program())
         return;
     struct event event = {.kind = EVENT_MARK, .name = name, .a = (uint64_t)value};
     guest_emit(&event);

@@ -27,8 +27,12 @@ bool drain_ring_is_valid(const struct drain_ring *ring)
 static void see_life(struct drain_ring *ring)
 {
     if (!ring->live)
-        state_process_live(ring->process, "api", NULL);
+        state_process_live(ring->process, NULL, NULL);
     ring->live = true;
+    if (!ring->api && atomic_load_explicit(&ring->reader.ring->api, memory_order_relaxed)) {
+        state_process_source(ring->process, "api");
+        ring->api = true;
+    }
 }
 
 /* An event names only definitions that were visible before it: after taking a batch, all that it

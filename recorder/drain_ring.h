@@ -32,6 +32,7 @@ struct drain_ring {
     struct ring_reader reader;
     struct arena_reader arena;
     bool live; /* something came: the program has the ring and uses it */
+    bool api;  /* and it calls tidemark.h itself */
     bool arena_damaged;
     uint64_t refused_seen;             /* definitions that found no room, as last counted */
     uint64_t refused_stored;           /* as the last fact says */

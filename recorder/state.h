@@ -60,6 +60,7 @@ struct state_hello { /* what table process has; text may be NULL */
 struct state_process *state_process_begin(struct state *state, const struct state_hello *hello);
 int64_t state_process_id(const struct state_process *process);
 void state_process_live(struct state_process *process, const char *live, const char *why_not);
+void state_process_source(struct state_process *process, const char *live); /* one more */
 
 struct state_end {
     uint64_t at_ns;

@@ -183,6 +183,11 @@ void process_source(struct state_process *process, const char *text, bool live)
     process->changed = true;
 }
 
+void state_process_source(struct state_process *process, const char *live)
+{
+    process_source(process, live, true);
+}
+
 static void settle_row(struct state_process *process)
 {
     if (process->changed && put_process(process))

@@ -73,8 +73,8 @@ struct ring_shared {
     _Alignas(64) _Atomic uint32_t progress; /* futex: grows with limit, and with each beat */
     _Atomic uint32_t waiters;               /* producers in futex wait */
     _Atomic uint32_t mode;                  /* enum ring_mode */
-    uint32_t unused1;
-    _Atomic uint64_t drop_ticket; /* head when drop mode began: the loss comes after it */
+    _Atomic uint32_t api;                   /* the program called include/tidemark.h itself */
+    _Atomic uint64_t drop_ticket;           /* head when drop mode began: the loss comes after it */
 
     /* The recorder; the kernel marks it when the recorder dies. */
     _Alignas(64) struct owner_word owner;

@@ -139,10 +139,19 @@ def scripts_that_set_their_own_preload():
     used.says(NOTHING)
 
 
+def sources_are_what_is_used():
+    """The calls of tidemark.h and of package tidemark are a source where the program makes them."""
+    mark = "try:\n    import tidemark\n    tidemark.mark('here', 1)\nexcept ImportError:\n    pass\n"
+    for calls, wanted in (("", False), (mark, True)):
+        used = Used([PYTHON, "-c", calls + TRAIN])
+        [(live,)] = used.recording.rows("SELECT live FROM process WHERE id = 1")
+        expect(("torch-cpu" in live, "api" in live.split(", ")), (True, wanted), live)
+
+
 if __name__ == "__main__":
     try:
         recording.main(scripts_and_flags, a_virtual_environment, a_sitecustomize_that_is_there,
                        a_program_without_torch, a_static_binary,
-                       scripts_that_set_their_own_preload)
+                       scripts_that_set_their_own_preload, sources_are_what_is_used)
     finally:
         shutil.rmtree(WORK, ignore_errors=True)
