@@ -232,9 +232,13 @@ def check_parts(tables, where, scopes):
             for r in part:
                 check(abs(r["share"] - (r["bytes"] / bytes if bytes else 0)) < 1e-9, "a share")
         ladder = [r for r in tables["ladder"] if (r["process"], r["device"]) == key]
-        same([r["quantity"] for r in ladder], ["requested", "allocated", "reserved", "device used"], "rungs")
-        same((ladder[1]["bytes"], ladder[2]["bytes"]), (bytes, row["reserved"]), "the ladder")
-        known = [r for r in ladder if r["bytes"] is not None]
+        rungs = {r["quantity"]: r for r in ladder}
+        same([q for q in rungs if q != "unattributed"],
+             ["requested", "allocated", "active", "reserved", "this process on the device",
+              "device used"], "rungs")
+        same((rungs["allocated"]["bytes"], rungs["reserved"]["bytes"]), (bytes, row["reserved"]),
+             "the ladder")
+        known = [r for r in ladder if r["bytes"] is not None and r["quantity"] != "unattributed"]
         for below, rung in zip([None] + known, known):
             same(rung["gap_bytes"], rung["bytes"] - below["bytes"] if below else None, "a gap")
 
