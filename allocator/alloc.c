@@ -476,7 +476,6 @@ int alloc_new(struct alloc **out, const struct alloc_options *options)
     }
     alloc->pools[0] = (struct pool){.used = true, .users = 1};
     alloc->pool_count = 1;
-    pthread_mutex_init(&alloc->lock, NULL);
     alloc->flags = options->flags;
     alloc->device = options->device;
     if (options->observer)
@@ -497,7 +496,6 @@ void alloc_delete(struct alloc *alloc)
     ladder_give_everything(alloc);
     for (size_t i = 0; i < alloc->set_count; i++)
         mem_free(alloc->sets[i]);
-    pthread_mutex_destroy(&alloc->lock);
     blockmap_clear(&alloc->map);
     mem_free(alloc->blocks_memory);
     mem_free(alloc->sets);

@@ -15,14 +15,17 @@ static inline bool is_before(const struct block *block, uint64_t size, uint64_t 
 }
 
 /* Down to where its priority puts it; what stood there is split into what is before and behind. */
-void tree_insert(struct block *blocks, uint32_t *root, uint32_t id, enum tree_order order)
+bool tree_insert(struct block *blocks, uint32_t *root, uint32_t id, enum tree_order order)
 {
     struct block *node = &blocks[id];
     uint32_t *link = root, parent = 0;
+    bool first = true;
     while (*link && blocks[*link].priority >= node->priority) {
         struct block *above = &blocks[*link];
         parent = *link;
-        link = is_before(above, node->size, node->address, order) ? &above->right : &above->left;
+        bool before = is_before(above, node->size, node->address, order);
+        link = before ? &above->right : &above->left;
+        first &= !before;
     }
     uint32_t rest = *link, *before = &node->left, *behind = &node->right;
     uint32_t above_before = id, above_behind = id;
@@ -45,6 +48,7 @@ void tree_insert(struct block *blocks, uint32_t *root, uint32_t id, enum tree_or
         }
     }
     *before = *behind = 0;
+    return first && !node->left;
 }
 
 /* Its two subtrees become one in its place. */

@@ -54,7 +54,8 @@ _Static_assert(sizeof(struct block) == 64, "a block is one cache line");
 
 enum tree_order { TREE_BY_SIZE, TREE_BY_ADDRESS };
 
-void tree_insert(struct block *blocks, uint32_t *root, uint32_t id, enum tree_order order);
+/* Whether it is the first one now. */
+bool tree_insert(struct block *blocks, uint32_t *root, uint32_t id, enum tree_order order);
 void tree_remove(struct block *blocks, uint32_t *root, uint32_t id);
 /* The first one not before, and the last one before (size, address); 0 = none. */
 uint32_t tree_find(const struct block *blocks, uint32_t root, uint64_t size, uint64_t address,

@@ -21,7 +21,6 @@
 #define TIDEMARK_ALLOCATOR_ENGINE_H
 
 #include <assert.h>
-#include <pthread.h>
 
 #include "alloc.h"
 #include "blockmap.h"
@@ -29,6 +28,7 @@
 #include "counters.h"
 #include "error.h"
 #include "freeset.h"
+#include "lock.h"
 
 /* A stretch of addresses from the device. Its first record stays `head` for life: what merges keeps
  * the record of the lower block. */
@@ -71,7 +71,7 @@ struct diversion {
 };
 
 struct alloc {
-    pthread_mutex_t lock;
+    struct lock lock;
     unsigned flags;
     const struct alloc_device *device;
     struct alloc_observer observer; /* .event NULL: nobody */
@@ -248,13 +248,13 @@ bool engine_is_valid(const struct alloc *alloc);
 static inline void engine_lock(struct alloc *alloc)
 {
     if (!(alloc->flags & ALLOC_ONE_THREAD))
-        pthread_mutex_lock(&alloc->lock);
+        lock_take(&alloc->lock);
 }
 
 static inline void engine_unlock(struct alloc *alloc)
 {
     if (!(alloc->flags & ALLOC_ONE_THREAD))
-        pthread_mutex_unlock(&alloc->lock);
+        lock_give(&alloc->lock);
 }
 
 #endif

@@ -113,6 +113,10 @@ TEST(damage_is_seen)
     CHECK(!freeset_is_valid(&set, blocks, &count));
     blocks[3].parent = 4;
     CHECK(freeset_is_valid(&set, blocks, &count));
+    set.bins[1].first = 2;
+    CHECK(!freeset_is_valid(&set, blocks, &count));
+    set.bins[1].first = 1;
+    CHECK(freeset_is_valid(&set, blocks, &count));
     set.summary = 0;
     CHECK(!freeset_is_valid(&set, blocks, &count));
     set.summary = 1;
