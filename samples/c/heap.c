@@ -189,6 +189,7 @@ void heap_open(struct heap *heap, const char *name)
 {
     *heap = (struct heap){.next_address = FIRST_ADDRESS};
     heap->report = tidemark_heap_open(TIDEMARK_DEVICE_VIRTUAL, 0, name);
+    tidemark_setting(heap->report, "allocator", "samples/c/heap.c");
 }
 
 void heap_close(struct heap *heap)
