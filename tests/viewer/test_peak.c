@@ -57,6 +57,32 @@ TEST(the_peak_of_a_training_run)
     db_close(db);
 }
 
+/* An import writes what it rebuilt in the midst of the first phase; it was there before all the
+ * same. */
+TEST(what_was_rebuilt_counts_as_before)
+{
+    struct db *db = recording("train");
+    struct peak peak;
+    char sql[160];
+    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, SIZE_MAX, &peak), 0);
+    int64_t born = ask(db, "SELECT min(allocation) FROM live_at_peak WHERE allocation > "
+                           "(SELECT begin_seq FROM phase WHERE name = 'backward' AND step = 1)");
+    CHECK(born > peak.phase_begin_seq);
+    CHECK_INT(peak.rebuilt_until, 0);
+    int64_t before = peak.before_blocks, added = peak.added_blocks;
+    peak_clear(&peak);
+    snprintf(sql, sizeof sql, "INSERT INTO setting VALUES(1, NULL, 'rebuilt_until', '%lld')",
+             (long long)born);
+    REQUIRE(db_exec(db, sql) == 0);
+    CHECK_INT(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, SIZE_MAX, &peak), 0);
+    CHECK(peak_is_valid(&peak));
+    CHECK_INT(peak.rebuilt_until, born);
+    CHECK_INT(peak.before_blocks, before + 1);
+    CHECK_INT(peak.added_blocks, added - 1);
+    peak_clear(&peak);
+    db_close(db);
+}
+
 TEST(the_instant_alone_is_the_same)
 {
     static const char *const names[] = {"train", "ranks", "torch"};
@@ -314,8 +340,8 @@ TEST(a_recording_says_whether_it_was_finished)
     db_close(db);
 }
 
-TEST_MAIN(TEST_CASE(the_peak_of_a_training_run), TEST_CASE(the_instant_alone_is_the_same),
-          TEST_CASE(a_birth_has_the_phases_around_it),
+TEST_MAIN(TEST_CASE(the_peak_of_a_training_run), TEST_CASE(what_was_rebuilt_counts_as_before),
+          TEST_CASE(the_instant_alone_is_the_same), TEST_CASE(a_birth_has_the_phases_around_it),
           TEST_CASE(a_site_is_called_after_the_programs_own_frame),
           TEST_CASE(groups_agree_with_the_views), TEST_CASE(steps_narrow_the_search),
           TEST_CASE(keyframes_change_nothing), TEST_CASE(a_threads_own_phase_counts_for_its_blocks),

@@ -32,6 +32,12 @@ static const char phase_sql[] =
     "  (SELECT phase FROM stretch WHERE process = ?2 AND begin_seq <= ?1"
     "    ORDER BY begin_seq DESC LIMIT 1), ?3)";
 
+/* What an import rebuilt of the time before its first event: its births are not in the phase in
+ * whose midst they were written. */
+static const char rebuilt_sql[] =
+    "SELECT max(CAST(value AS INTEGER)) FROM setting"
+    " WHERE process = ?1 AND key = 'rebuilt_until' AND (device IS NULL OR device = ?2)";
+
 static const char device_used_sql[] =
     "SELECT value FROM sample WHERE what = 'device used' AND device = ?1 AND at_ns <= ?2"
     " ORDER BY at_ns DESC LIMIT 1";
@@ -87,6 +93,21 @@ static int read_phase(struct db *db, struct peak *out)
     return err < 0 ? err : 0;
 }
 
+static int read_rebuilt(struct db *db, struct peak *out)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(db, &stmt, rebuilt_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, out->process);
+    db_bind_int(stmt, 1, out->device);
+    err = db_step(stmt);
+    if (err == DB_ROW)
+        out->rebuilt_until = db_column_int(stmt, 0); /* NULL: 0 */
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
 static int read_device_used(struct db *db, struct peak *out)
 {
     struct db_stmt *stmt = NULL;
@@ -116,7 +137,8 @@ static bool add_to(struct group *group, int64_t size)
 static bool add_block(void *self, const struct living_block *block)
 {
     struct peak *out = self;
-    bool before = out->phase != PEAK_NONE && block->seq < out->phase_begin_seq;
+    bool before = out->phase != PEAK_NONE &&
+                  (block->seq < out->phase_begin_seq || block->seq <= out->rebuilt_until);
 
     out->bytes += block->size;
     out->blocks++;
@@ -158,6 +180,8 @@ int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step
     if (err < 0 || !out->found)
         return err;
     err = read_phase(db, out);
+    if (err == 0)
+        err = read_rebuilt(db, out);
     if (err == 0)
         err = phase_path(db, out->phase, &out->phase_path);
     return err;

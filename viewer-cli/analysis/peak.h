@@ -28,6 +28,7 @@ struct peak {
     int64_t device_used; /* the last sample before it; PEAK_NONE */
     int64_t phase;       /* the innermost one; PEAK_NONE */
     int64_t phase_begin_seq;
+    int64_t rebuilt_until; /* blocks up to here were there before the record; 0 = none were */
     int64_t phase_begin_allocated;       /* when that phase began; PEAK_NONE */
     int64_t step;                        /* PEAK_NONE */
     char *phase_name, *phase_kind;       /* NULL */
