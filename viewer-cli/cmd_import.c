@@ -183,7 +183,11 @@ const struct command command_import = {
         "was there before them is rebuilt by undoing them; of a block that was born then, the "
         "call stack is known only if it still lives. The sizes of blocks follow from the "
         "allocator's rules and are checked against the blocks at the end. Annotations become "
-        "steps and phases.",
+        "steps and phases.\n"
+        "\n"
+        "It takes at most 8 times the snapshot's size and 16 MiB of memory, usually less than that "
+        "size, but 2.7 times it was seen where call stacks share no frames; more than 4,096 "
+        "pairs of a stream and a pool are refused.",
     .examples =
         {
             {"tidemark import snapshot.pickle -o run.db", "then: tidemark peak run.db"},
