@@ -104,25 +104,19 @@ static void note_addresses(struct emit *emit, const struct fit_part *part, unsig
     const char *allocator = fit->trace.allocator;
     if (fit->trace.settings_changed && fit_address_match(fit) < 1)
         emit_warning(emit,
-                     "process %lld, %s: its settings or its limit changed while it ran, and the "
-                     "record does not say when: the last ones are replayed throughout",
+                     "process %lld, %s: settings changed at times not recorded: the last are used",
                      (long long)part->scope->process.id, part->scope->device_text);
     else if (fit->compared && fit_address_match(fit) < 0.5)
-        emit_warning(
-            emit,
-            "process %lld, %s: most blocks came out at other addresses than recorded: what "
-            "gave them does not have this policy, or its settings are others",
-            (long long)part->scope->process.id, part->scope->device_text);
+        emit_warning(emit,
+                     "process %lld, %s: most addresses differ: another policy, or other settings",
+                     (long long)part->scope->process.id, part->scope->device_text);
     if (fit->compared)
         return;
     if (fit->trace.cpu && is_new(said, NOTE_CPU))
-        emit_note(emit, "no addresses are compared: a CPU's allocator gave them, and this is "
-                        "PyTorch's policy on the sizes recorded");
+        emit_note(emit, "no addresses are compared: a CPU's allocator gave them, "
+                        "not PyTorch's policy");
     else if (!fit->trace.cpu && allocator && is_new(said, NOTE_OTHERS))
-        emit_note(emit,
-                  "no addresses are compared: %s gave them, and this is PyTorch's policy on the "
-                  "sizes recorded",
-                  allocator);
+        emit_note(emit, "no addresses are compared: %s gave them, not PyTorch's policy", allocator);
     else if (!fit->trace.cpu && !allocator && is_new(said, NOTE_NO_SEGMENTS))
         emit_note(emit, "no addresses are compared: the record has no segments");
 }
@@ -137,8 +131,8 @@ static void note_all(struct emit *emit, const struct fit_part *part, unsigned *s
         emit_note(emit, "unknown: a device's context, the workspaces of its libraries and other "
                         "kernels are not in a CPU's record; --reserve SIZE says what they take");
     if (part->answer != FIT_UNKNOWN && fit_reserve(part) == 0 && is_new(said, NOTE_NOT_IN))
-        emit_note(emit, "not in it: the device's context, what libraries take beside the "
-                        "allocator, other processes; --reserve SIZE adds them");
+        emit_note(emit,
+                  "not in it: context, libraries and other processes; --reserve SIZE adds them");
 }
 
 static int load(struct fit_part *part)

@@ -65,7 +65,9 @@ static const struct emit_column replay_columns[] = {
     {"segments_equal", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"segments", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"peak_allocated", "peak allocated", EMIT_BYTES, 0},
-    {"peak_reserved", "peak reserved", EMIT_BYTES, 0},
+    {"peak_reserved", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {NULL, "peak reserved", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "reserved, no limit", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {"reserve", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"smallest", "smallest memory", EMIT_BYTES, 0},
     {NULL, "of it set aside", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
@@ -116,16 +118,17 @@ static void put_replayed(const struct fit_part *part)
 static void put_match(const struct fit_part *part)
 {
     const struct replay_outcome *out = &part->fit.as_recorded;
-    char equal[HUMAN_MAX], all[HUMAN_MAX], segments[HUMAN_MAX], taken[HUMAN_MAX];
+    char equal[HUMAN_MAX], all[HUMAN_MAX];
     struct buf text = {0};
     if (!part->fit.compared) {
         emit_null(emit_of(part));
         return;
     }
-    buf_print(&text, "%s of %s addresses, %s of %s segments",
-              human_count(equal, (int64_t)out->equal), human_count(all, (int64_t)out->compared),
-              human_count(segments, (int64_t)out->segments_equal),
-              human_count(taken, (int64_t)out->segments_recorded));
+    buf_print(&text, "%s of %s addresses", human_count(equal, (int64_t)out->equal),
+              human_count(all, (int64_t)out->compared));
+    if (out->segments_recorded)
+        buf_print(&text, ", %s of %s segments", human_count(equal, (int64_t)out->segments_equal),
+                  human_count(all, (int64_t)out->segments_recorded));
     put_buf(emit_of(part), &text);
 }
 
@@ -168,6 +171,8 @@ static void put_replay(const struct fit_part *part)
     put_known(emit, part->fit.compared ? (int64_t)out->segments_recorded : FIT_NONE);
     emit_int(emit, need->peak_allocated);
     emit_int(emit, need->peak_reserved);
+    put_known(emit, trace->limit ? FIT_NONE : need->peak_reserved);
+    put_known(emit, trace->limit ? need->peak_reserved : FIT_NONE);
     emit_int(emit, fit_reserve(part));
     put_known(emit, smallest_of(part, need));
     put_known(emit, fit_reserve(part) ? fit_reserve(part) : FIT_NONE);
