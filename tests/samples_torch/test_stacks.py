@@ -50,7 +50,8 @@ def as_cut(frames, got):
 
 
 def every_block_has_a_stack():
-    run().is_whole()
+    # Its threads may be inside of their calls at once, if the machine has it so.
+    run().is_whole(expected=("marks of several threads",))
     expect(run().rows("SELECT count(*) FROM allocation WHERE site IS NULL"), [(0,)])
     expect(run().rows("SELECT live, why_not FROM process WHERE live NOT LIKE '%stacks%' "
                       "OR why_not LIKE '%stacks%'"), [])
