@@ -162,6 +162,13 @@ static void dispatch(struct state_process *process, const struct event *event, i
     case EVENT_HISTORY:
         history_event(process, event);
         break;
+    case EVENT_DRIVER_ALLOC:
+    case EVENT_DRIVER_FREE:
+    case EVENT_DRIVER_MAP:
+    case EVENT_DRIVER_UNMAP:
+    case EVENT_SAMPLE:
+    case EVENT_GAP:
+    case EVENT_ACTIVITY:
     case EVENT_NONE:
     case EVENT_KIND_COUNT:
     default:

@@ -18,6 +18,13 @@ static const char *const names[EVENT_KIND_COUNT] = {
     [EVENT_EXIT] = "exit",
     [EVENT_TAGS_HOLD] = "tags_hold",
     [EVENT_HISTORY] = "history",
+    [EVENT_DRIVER_ALLOC] = "driver_alloc",
+    [EVENT_DRIVER_FREE] = "driver_free",
+    [EVENT_DRIVER_MAP] = "driver_map",
+    [EVENT_DRIVER_UNMAP] = "driver_unmap",
+    [EVENT_SAMPLE] = "sample",
+    [EVENT_GAP] = "gap",
+    [EVENT_ACTIVITY] = "activity",
 };
 
 const char *event_kind_name(unsigned kind)

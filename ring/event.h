@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EVENT_FORMAT 2u
+#define EVENT_FORMAT 3u
 #define EVENT_MAX_HEAP ((1u << 24) - 1)
 
 /*
@@ -44,6 +44,13 @@
  * TAGS_HOLD       -          -         list              -                -         -      -
  * HISTORY         block or   bytes     time, ns          enum             -         -      yes
  *                 segment                                history_action
+ * DRIVER_ALLOC    memory     bytes     kind | library    what it is of   call   yes    yes
+ * DRIVER_FREE     memory     -         kind              -               call   -      yes
+ * DRIVER_MAP      address    bytes     -                 memory          -      yes    yes
+ * DRIVER_UNMAP    address    bytes     -                 -               -      -      yes
+ * SAMPLE          -          -         value             -               what   -      yes
+ * GAP             -          -         1: it begins      -               source -      -
+ * ACTIVITY        begin, ns  ns        kind | stream     bytes*          name   -      yes
  * (* only with the flag that says so)
  *
  * ENTER and EXIT are raw marks of what a framework does (enum mark_kind), which the recorder turns
@@ -68,8 +75,28 @@
  *
  * HISTORY is what an allocator's own history tells later, in that allocator's order: `a` is when it
  * happened (CLOCK_MONOTONIC, as well as it can be told; 0: segments and pages that were there when
- * the history began). Its heap says the device and the pool; the stream is the block's own. It completes what BLOCK_ALLOC and
- * BLOCK_FREE of the same device said before, and is not an event of the heap in its own time.
+ * the history began). Its heap says the device and the pool; the stream is the block's own. It
+ * completes what BLOCK_ALLOC and BLOCK_FREE of the same device said before, and is not an event of
+ * the heap in its own time.
+ *
+ * DRIVER_* is what the driver itself gave and took (enum driver_memory in the low 8 bits of `a`,
+ * the string number of the library that asked above bit 32). `memory` is an address, or a handle
+ * where there is none: memory that is mapped (DRIVER_MAP names it), arrays. `call` is the outermost
+ * call of CUDA's that led to it. `b` is the stream of what is stream-ordered. Blocks of a
+ * framework's allocator lie inside such memory and are not counted again. Failed calls are not
+ * told. Its heap says the device: 0 = the host's memory.
+ *
+ * SAMPLE is a value read from outside, in bytes: "device used", for instance.
+ *
+ * GAP: from a = 1 to a = 0 a source saw nothing; its name is "source: why", the same at both ends.
+ *
+ * ACTIVITY is work that a device has done, told some time later: `addr` and `size` are when it
+ * began (CLOCK_MONOTONIC) and how long it took, `a` an enum activity_kind with the stream above bit
+ * 8, `b` the bytes that were moved or set.
+ *
+ * PHASE_BEGIN, PHASE_END and MARK with EVENT_F_DOMAIN come from a library that names its own:
+ * `addr` is the string number of the domain. With EVENT_F_RANGE, a range that need not nest and may
+ * end on another thread: `b` is its number, by which its end finds it; it is nobody's phase.
  *
  * BLOCK_FREE is the program giving the block back; BLOCK_IDLE, from sources that see it, is the
  * moment when the allocator may hand it out again (a free that waited for another stream).
@@ -92,6 +119,13 @@ enum event_kind {
     EVENT_EXIT,
     EVENT_TAGS_HOLD,
     EVENT_HISTORY,
+    EVENT_DRIVER_ALLOC,
+    EVENT_DRIVER_FREE,
+    EVENT_DRIVER_MAP,
+    EVENT_DRIVER_UNMAP,
+    EVENT_SAMPLE,
+    EVENT_GAP,
+    EVENT_ACTIVITY,
     EVENT_KIND_COUNT
 };
 
@@ -105,6 +139,8 @@ enum event_flag {
     EVENT_F_SOURCE = 1 << 4,    /* MARK: see above */
     EVENT_F_SETTING = 1 << 5,   /* MARK: see above */
     EVENT_F_MAP = 1 << 6,       /* SEGMENT_ALLOC, SEGMENT_FREE: see above */
+    EVENT_F_DOMAIN = 1 << 7,    /* PHASE_BEGIN, PHASE_END, MARK: see above */
+    EVENT_F_RANGE = 1 << 2,     /* PHASE_BEGIN, PHASE_END: see above */
 };
 
 /* `size` of ENTER and EXIT. */
@@ -125,7 +161,7 @@ enum mark_flag {
     MARK_F_PARAMETERS = 1 << 3,  /* ENTER forward: it has parameters */
     MARK_F_ACCUMULATE = 1 << 4,  /* ENTER backward: backward(), not grad() */
     MARK_F_ONE_ELEMENT = 1 << 5, /* EXIT forward: returned a tensor of one element */
-    MARK_F_ENGINE = 1 << 6,      /* any: of a thread of the autograd engine, for whoever called it */
+    MARK_F_ENGINE = 1 << 6, /* any: of a thread of the autograd engine, for whoever called it */
 };
 
 /* `b` of HISTORY. */
@@ -139,6 +175,30 @@ enum history_action {
     HISTORY_SEGMENT_MAP,
     HISTORY_SEGMENT_UNMAP,
     HISTORY_ACTION_COUNT
+};
+
+/* Low 8 bits of `a` of DRIVER_ALLOC; the numbers are stored in databases. */
+enum driver_memory {
+    DRIVER_DEVICE = 1,      /* cuMemAlloc, also pitched */
+    DRIVER_MANAGED = 2,     /* of the device and the host, as it is touched */
+    DRIVER_ARRAY = 3,       /* `addr` is its handle, `size` the bytes of its elements */
+    DRIVER_PHYSICAL = 4,    /* cuMemCreate: a handle; DRIVER_MAP says where it is seen */
+    DRIVER_ASYNC = 5,       /* a part of a stream-ordered pool: not counted beside the pool */
+    DRIVER_POOL = 6,        /* a stream-ordered pool; SAMPLE "pool reserved" says its size */
+    DRIVER_GRAPH = 7,       /* of a node in a graph */
+    DRIVER_IMPORTED = 8,    /* another process's */
+    DRIVER_HOST = 9,        /* pinned memory of the host */
+    DRIVER_REGISTERED = 10, /* memory of the host that was there, and is pinned now */
+    DRIVER_MEMORY_COUNT
+};
+
+/* Low 8 bits of `a` of ACTIVITY; the numbers are stored in databases. */
+enum activity_kind {
+    ACTIVITY_KERNEL = 1,
+    ACTIVITY_COPY = 2,
+    ACTIVITY_SET = 3,
+    ACTIVITY_GRAPH = 4,
+    ACTIVITY_KIND_COUNT
 };
 
 /* TAG categories; the numbers are stored in databases and never change their meaning. */

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define DB_APPLICATION_ID 0x54494445 /* "TIDE" */
-#define DB_VERSION 2
+#define DB_VERSION 3
 /* What life_ns and free_seq of a living block hold: as wide in a row as what will replace it, six
  * bytes and four, so that completing the row moves nothing. (Wider ends, after 39 hours or 2^31
  * events, fit all the same, at the price of a move.) */
