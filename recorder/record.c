@@ -126,7 +126,7 @@ static int open_store(struct recording *recording)
     recording->created = true;
     err = queue_new(&recording->queue, (size_t)recording->options.queue_bytes);
     if (!err)
-        err = writer_start(&recording->writer, db, recording->queue);
+        err = writer_start(&recording->writer, db, recording->queue, &recording->options.retention);
     if (err)
         db_close(db);
     return err;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "retention.h"
 #include "summary.h"
 
 enum record_wait {
@@ -30,6 +31,7 @@ struct record_options {
     const char *python; /* folder of the Python helper; NULL: there is none */
     bool no_stacks;     /* blocks of Python programs without call stacks */
     bool no_phases;     /* no phases and no tags of PyTorch */
+    struct retention_options retention;
     bool history;       /* what the history of PyTorch's CUDA allocator adds */
     const char *const *argv;
     const char *command; /* how the user called us, for the database; NULL: argv */

@@ -33,6 +33,7 @@
  * so little at a time that it does not hold up the queue for long. */
 #define LOG_BYTES (4u << 20)
 #define IDLE_MS 1000
+#define DROP_ROWS 10000
 #define FINISH_NS (2 * NS_PER_S)
 /* Somebody who holds the write lock is waited for while the run goes on; at its end not for long.
  */
@@ -44,6 +45,7 @@ struct writer {
     struct db *db;
     struct queue *queue;
     struct writer_sink *sink;
+    struct retention *retention; /* NULL: all is kept */
     pthread_t thread;
     atomic_bool failed;
     atomic_bool finishing;
@@ -109,6 +111,7 @@ static void free_list(struct batch *batch)
 static void roll_back(struct writer *writer)
 {
     db_rollback(writer->db);
+    retention_rolled_back(writer->retention);
     writer_sink_back_to(writer->sink, &writer->committed);
 }
 
@@ -135,10 +138,12 @@ static void store_reason(struct writer *writer, size_t bytes)
 
 static void fail(struct writer *writer, int err)
 {
+    const char *why =
+        err == ERR_LIMIT ? "what has to be kept is as large as --max-size" : db_message(writer->db);
+    size_t reason = strlen(why);
     snprintf(writer->message, sizeof writer->message,
-             "%s: recording stopped after %llu rows; what was stored before can be read",
-             db_message(writer->db), (unsigned long long)rows_committed(writer));
-    size_t reason = strlen(db_message(writer->db));
+             "%s: recording stopped after %llu rows; what was stored before can be read", why,
+             (unsigned long long)rows_committed(writer));
     writer->error = err;
     roll_back(writer);
     free_list(take_kept(writer));
@@ -165,7 +170,8 @@ static int begin(struct writer *writer)
 
 static int move_log(struct writer *writer)
 {
-    if (db_log_bytes(writer->db) <= (writer->tight ? 0 : LOG_BYTES))
+    uint64_t bound = writer->tight ? 0 : retention_log_bytes(writer->retention, LOG_BYTES);
+    if (db_log_bytes(writer->db) <= bound)
         return 0;
     int err = db_checkpoint(writer->db, false);
     return err == ERR_BUSY ? 0 : err; /* somebody else is moving it */
@@ -202,10 +208,19 @@ static void count_committed(struct writer *writer)
     writer->committed = *writer_sink_rows(writer->sink);
 }
 
+/* What goes is looked through some times as fast as it came: a limit is caught up with. */
+static int drop_some(struct writer *writer)
+{
+    uint64_t rows = rows_written(writer) - rows_committed(writer);
+    return retention_work(writer->retention, DROP_ROWS + 4 * (int64_t)rows);
+}
+
 static int commit(struct writer *writer)
 {
     uint64_t before = clock_now_ns();
-    int err = db_commit(writer->db);
+    int err = drop_some(writer);
+    if (err == 0)
+        err = db_commit(writer->db);
     if (err < 0)
         return err;
     uint64_t after = clock_now_ns();
@@ -229,6 +244,7 @@ static int write_batch(struct writer *writer, struct batch *batch)
         err = writer_sink_write(writer->sink, batch);
     if (err < 0)
         return err;
+    retention_see(writer->retention, batch);
     writer->stats.batches++;
     if (batch->made_ns && batch->made_ns < writer->oldest_made_ns)
         writer->oldest_made_ns = batch->made_ns;
@@ -301,7 +317,8 @@ static int start_thread(struct writer *writer)
     return base_err_from_errno(failed);
 }
 
-int writer_start(struct writer **out, struct db *db, struct queue *queue)
+int writer_start(struct writer **out, struct db *db, struct queue *queue,
+                 const struct retention_options *retention)
 {
     *out = NULL;
     struct writer *writer = mem_alloc(1, sizeof *writer);
@@ -313,10 +330,13 @@ int writer_start(struct writer **out, struct db *db, struct queue *queue)
     pthread_mutex_init(&writer->lock, NULL);
     int err = writer_sink_new(&writer->sink, db);
     if (err == 0)
+        err = retention_new(&writer->retention, db, retention);
+    if (err == 0)
         writer_sink_tick(writer->sink, queue);
     if (err == 0)
         err = start_thread(writer);
     if (err < 0) {
+        retention_free(writer->retention);
         writer_sink_free(writer->sink);
         mem_free(writer);
         return err;
@@ -349,6 +369,7 @@ int writer_finish(struct writer *writer, bool *single_file, struct writer_stats 
     const struct writer_rows *rows = writer_sink_rows(writer->sink);
     writer->stats.rows_inserted = rows->inserted;
     writer->stats.rows_updated = rows->updated;
+    retention_free(writer->retention);
     writer_sink_free(writer->sink);
     *single_file = make_single_file(writer->db);
     if (stats) {

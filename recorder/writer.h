@@ -16,6 +16,7 @@
 
 #include "db.h"
 #include "queue.h"
+#include "retention.h"
 
 struct writer;
 
@@ -31,7 +32,8 @@ struct writer_stats {
 };
 
 /* Takes the database over (writer_finish closes it), unless it fails. The thread starts at once. */
-int writer_start(struct writer **out, struct db *db, struct queue *queue);
+int writer_start(struct writer **out, struct db *db, struct queue *queue,
+                 const struct retention_options *retention); /* NULL: all is kept */
 bool writer_failed(const struct writer *writer);
 const char *writer_message(const struct writer *writer); /* why; "" if it did not (yet) */
 /* The figures as of the last commit, from any thread. */

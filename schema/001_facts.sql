@@ -268,6 +268,35 @@ CREATE TABLE thinned(
   n         INTEGER NOT NULL
 );
 
+-- The blocks that were thinned, in sums.
+CREATE TABLE site_sum(
+  heap      INTEGER NOT NULL,
+  site      INTEGER NOT NULL,     -- site.site, -1 = not known
+  blocks    INTEGER NOT NULL,
+  bytes     INTEGER NOT NULL,     -- of all of them together
+  largest   INTEGER NOT NULL,     -- bytes
+  first_seq INTEGER NOT NULL,     -- of their births
+  last_seq  INTEGER NOT NULL,
+  PRIMARY KEY(heap, site)
+) WITHOUT ROWID;
+
+-- The phases that were thinned, in sums.
+CREATE TABLE phase_sum(
+  process        INTEGER NOT NULL,
+  device         INTEGER NOT NULL,
+  kind           TEXT NOT NULL,
+  name           TEXT NOT NULL,
+  phases         INTEGER NOT NULL, -- how many
+  ns             INTEGER NOT NULL, -- how long, all together
+  allocs         INTEGER NOT NULL,
+  frees          INTEGER NOT NULL,
+  alloc_bytes    INTEGER NOT NULL,
+  peak_allocated INTEGER NOT NULL, -- highest inside any of them
+  first_seq      INTEGER NOT NULL,
+  last_seq       INTEGER NOT NULL,
+  PRIMARY KEY(process, device, kind, name)
+) WITHOUT ROWID;
+
 -- What cannot be right, and was kept all the same.
 CREATE TABLE anomaly(
   seq     INTEGER NOT NULL,

@@ -96,6 +96,25 @@ SELECT ph.process, d.device, ph.step, ph.name, pd.allocated, pd.max_allocated, p
   JOIN device_text d ON d.id = pd.device
  ORDER BY ph.begin_seq, ph.id, pd.device;
 
+-- All phases of a name, over the whole run: also those that were thinned.
+CREATE VIEW phase_total(process, device, kind, phase, phases, ns, allocs, frees, alloc_bytes,
+                        phase_peak) AS
+SELECT u.process, d.device, u.kind, u.name, sum(u.phases), sum(u.ns), sum(u.allocs), sum(u.frees),
+       sum(u.alloc_bytes), max(u.peak_allocated)
+  FROM (SELECT ph.process AS process, pd.device AS device, ph.kind AS kind, ph.name AS name,
+               1 AS phases, ph.end_ns - ph.begin_ns AS ns, pd.allocs AS allocs,
+               pd.frees AS frees, pd.alloc_bytes AS alloc_bytes,
+               pd.peak_allocated AS peak_allocated
+          FROM phase ph
+          JOIN phase_device pd ON pd.phase = ph.id
+        UNION ALL
+        SELECT process, device, kind, name, phases, ns, allocs, frees, alloc_bytes,
+               peak_allocated
+          FROM phase_sum) AS u
+  JOIN device_text d ON d.id = u.device
+ GROUP BY u.process, u.device, u.kind, u.name
+ ORDER BY u.process, u.device, sum(u.ns) DESC;
+
 -- What a phase counts as: a user's phase inside forward is part of forward.
 CREATE VIEW phase_role(id, role) AS
 WITH RECURSIVE below(id, role) AS (
@@ -295,6 +314,21 @@ SELECT l.process, l.device, l.site, sum(l.size), count(*), sum(l.size) * 1.0 / p
   JOIN peak p ON p.process = l.process AND p.device = l.device
  GROUP BY l.process, l.device, l.site_id
  ORDER BY l.process, l.device, sum(l.size) DESC;
+
+-- All blocks of a call stack, over the whole run: also those that were thinned. site NULL: blocks
+-- without a known call stack.
+CREATE VIEW site_total(process, device, site, blocks, bytes, largest, site_id) AS
+SELECT h.process, d.device, (SELECT t.text FROM site_text t WHERE t.site = u.site), sum(u.blocks),
+       sum(u.bytes), max(u.largest), u.site
+  FROM (SELECT heap, site, count(*) AS blocks, sum(size) AS bytes, max(size) AS largest
+          FROM allocation
+         GROUP BY heap, site
+        UNION ALL
+        SELECT heap, CASE WHEN site >= 0 THEN site END, blocks, bytes, largest FROM site_sum) AS u
+  JOIN heap h ON h.id = u.heap
+  JOIN device_text d ON d.id = h.device
+ GROUP BY h.process, h.device, u.site
+ ORDER BY h.process, h.device, sum(u.bytes) DESC;
 
 -- ---- over time ----
 

@@ -1,0 +1,281 @@
+/*
+ * Phases that go. A block that stays says in which phase it was born, and in which it died, by the
+ * stretches of its process: so those phases stay, and the phases around them.
+ */
+#include <string.h>
+
+#include "error.h"
+#include "mem.h"
+#include "retention_types.h"
+
+struct stretch_row {
+    int64_t begin, phase;
+};
+
+struct phase_row {
+    int64_t id, parent; /* 0: none */
+    bool stays;
+    bool whole; /* it lies in the unit, and has ended */
+    bool backward;
+};
+
+struct shape { /* of a unit */
+    struct stretch_row *stretches;
+    size_t stretch_count, stretch_cap;
+    struct phase_row *phases; /* by id */
+    size_t phase_count, phase_cap;
+};
+
+/* ---- reading ---- */
+
+static int read_stretches(struct retention *retention, const struct retention_process *process,
+                          const struct retention_kept *unit, struct shape *shape)
+{
+    int err;
+    struct db_stmt *stmt = retention_statement(retention, RETENTION_STRETCHES, &err);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, process->id);
+    db_bind_int(stmt, 1, unit->begin);
+    db_bind_int(stmt, 2, unit->end - 1);
+    while ((err = db_step(stmt)) == DB_ROW) {
+        if (!MEM_GROW(shape->stretches, shape->stretch_cap, shape->stretch_count + 1)) {
+            err = ERR_NOMEM;
+            break;
+        }
+        shape->stretches[shape->stretch_count++] =
+            (struct stretch_row){db_column_int(stmt, 0), db_column_int(stmt, 1)};
+    }
+    db_reset(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* Those that have ended; one that is open, or has come into a unit that is decided, stays. */
+static int read_phases(struct retention *retention, const struct retention_process *process,
+                       const struct retention_kept *unit, struct shape *shape)
+{
+    int err;
+    struct db_stmt *stmt = retention_statement(retention, RETENTION_PHASES_OF, &err);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, unit->first_phase);
+    db_bind_int(stmt, 1, unit->last_phase);
+    db_bind_int(stmt, 2, process->id);
+    while ((err = db_step(stmt)) == DB_ROW) {
+        if (!MEM_GROW(shape->phases, shape->phase_cap, shape->phase_count + 1)) {
+            err = ERR_NOMEM;
+            break;
+        }
+        bool whole = db_column_type(stmt, 2) != DB_NULL && db_column_int(stmt, 2) < unit->end &&
+                     db_column_int(stmt, 3) >= unit->begin;
+        shape->phases[shape->phase_count++] = (struct phase_row){
+            db_column_int(stmt, 0), db_column_type(stmt, 1) == DB_NULL ? 0 : db_column_int(stmt, 1),
+            !whole, whole, db_column_int(stmt, 4) != 0};
+    }
+    db_reset(stmt);
+    return err < 0 ? err : 0;
+}
+
+static struct phase_row *find_phase(const struct shape *shape, int64_t id)
+{
+    size_t low = 0, high = shape->phase_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (shape->phases[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < shape->phase_count && shape->phases[low].id == id ? &shape->phases[low] : NULL;
+}
+
+/* ---- what stays ---- */
+
+static void phase_stays(struct shape *shape, int64_t id)
+{
+    for (struct phase_row *row = find_phase(shape, id); row && !row->stays;
+         row = find_phase(shape, row->parent))
+        row->stays = true;
+}
+
+/* The stretch that a seq lies in, if it began in the unit. */
+static void seq_stays(struct shape *shape, int64_t seq)
+{
+    size_t low = 0, high = shape->stretch_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (shape->stretches[middle].begin <= seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low)
+        phase_stays(shape, shape->stretches[low - 1].phase);
+}
+
+static int own_phases_stay(struct retention *retention, const struct retention_kept *unit,
+                           struct shape *shape)
+{
+    int err;
+    struct db_stmt *stmt = retention_statement(retention, RETENTION_OWN_PHASES, &err);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, unit->begin);
+    db_bind_int(stmt, 1, unit->end - 1);
+    while ((err = db_step(stmt)) == DB_ROW)
+        phase_stays(shape, db_column_int(stmt, 0));
+    db_reset(stmt);
+    return err;
+}
+
+/* The step of a block that stays ends where it ended, and so does its backward. */
+static void frame_stays(struct shape *shape)
+{
+    for (size_t i = 0; i < shape->phase_count; i++)
+        if (shape->phases[i].backward || i + 1 == shape->phase_count)
+            phase_stays(shape, shape->phases[i].id);
+}
+
+/* Parents whose children stay for a reason of their own. */
+static void parents_stay(struct shape *shape)
+{
+    for (size_t i = shape->phase_count; i-- > 0;)
+        if (shape->phases[i].stays && shape->phases[i].parent)
+            phase_stays(shape, shape->phases[i].parent);
+}
+
+/* ---- dropping ---- */
+
+static int run_one(struct retention *retention, enum retention_statement which, int64_t phase)
+{
+    int err;
+    struct db_stmt *stmt = retention_statement(retention, which, &err);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, phase);
+    return db_run(stmt);
+}
+
+/* What it did on each device. */
+static int drop_parts(struct retention *retention, int64_t phase)
+{
+    int err = run_one(retention, RETENTION_SUM_PHASE, phase);
+    return err < 0 ? err : run_one(retention, RETENTION_DROP_PARTS, phase);
+}
+
+/* The stretches before the phase: they are found by what its row says. */
+static int drop_phase(struct retention *retention, int64_t phase)
+{
+    int err = drop_parts(retention, phase);
+    if (err == 0)
+        err = run_one(retention, RETENTION_DROP_STRETCHES, phase);
+    return err < 0 ? err : run_one(retention, RETENTION_DROP_PHASE, phase);
+}
+
+static int drop_phases(struct retention *retention, struct retention_process *process,
+                       const struct retention_kept *stretch, const struct retention_blocks *births,
+                       const struct retention_blocks *deaths)
+{
+    struct shape shape = {0};
+    int64_t dropped = 0;
+    if (stretch->first_phase == RETENTION_NONE)
+        return 0;
+    int err = read_stretches(retention, process, stretch, &shape);
+    if (err == 0)
+        err = read_phases(retention, process, stretch, &shape);
+    if (err == 0)
+        err = own_phases_stay(retention, stretch, &shape);
+    for (size_t i = 0; i < births->count; i++)
+        seq_stays(&shape, births->at[i].seq);
+    for (size_t i = 0; i < deaths->count; i++)
+        seq_stays(&shape, deaths->at[i].free_seq);
+    if (births->count)
+        frame_stays(&shape);
+    parents_stay(&shape);
+    for (size_t i = 0; i < shape.phase_count && err == 0; i++) {
+        if (!shape.phases[i].whole)
+            continue;
+        err = shape.phases[i].stays ? drop_parts(retention, shape.phases[i].id)
+                                    : drop_phase(retention, shape.phases[i].id);
+        dropped += !shape.phases[i].stays;
+    }
+    if (err == 0)
+        retention_count(process, RETENTION_PHASES, stretch->begin, stretch->end - 1, dropped);
+    mem_free(shape.stretches);
+    mem_free(shape.phases);
+    return err;
+}
+
+/* ---- what is left of a unit ---- */
+
+/* The place of the first that ends behind seq. */
+static size_t find_left(const struct retention_process *process, int64_t seq)
+{
+    size_t low = 0, high = process->left_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (process->left[middle].end <= seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool leave(struct retention_process *process, const struct retention_kept *unit,
+                  size_t blocks)
+{
+    size_t at = find_left(process, unit->begin);
+    if (!blocks)
+        return true;
+    if (!MEM_GROW(process->left, process->left_cap, process->left_count + 1))
+        return false;
+    memmove(&process->left[at + 1], &process->left[at],
+            (process->left_count++ - at) * sizeof *process->left);
+    process->left[at] = (struct retention_left){unit->begin, unit->end, unit->first_phase,
+                                                unit->last_phase, (int64_t)blocks};
+    return true;
+}
+
+/* Blocks that stay and died in the unit say so by its phases. */
+static bool deaths_in(const struct retention_process *process, const struct retention_kept *unit,
+                      struct retention_blocks *deaths)
+{
+    for (size_t i = 0; i < process->spared.count; i++) {
+        const struct retention_block *block = &process->spared.at[i];
+        if (block->free_seq < unit->begin || block->free_seq >= unit->end)
+            continue;
+        if (!MEM_GROW(deaths->at, deaths->cap, deaths->count + 1))
+            return false;
+        deaths->at[deaths->count++] = *block;
+    }
+    return true;
+}
+
+int retention_drop_phases_left(struct retention *retention, struct retention_process *process,
+                               int64_t seq)
+{
+    size_t at = find_left(process, seq);
+    struct retention_left *left = &process->left[at];
+    if (at == process->left_count || left->begin > seq || --left->blocks > 0)
+        return 0;
+    struct retention_kept unit = {left->begin, left->end, left->first_phase, left->last_phase,
+                                  false};
+    struct retention_blocks none = {0}, deaths = {0};
+    memmove(left, left + 1, (--process->left_count - at) * sizeof *left);
+    int err = deaths_in(process, &unit, &deaths)
+                  ? drop_phases(retention, process, &unit, &none, &deaths)
+                  : ERR_NOMEM;
+    mem_free(deaths.at);
+    return err;
+}
+
+int retention_drop_phases(struct retention *retention, struct retention_process *process,
+                          const struct retention_kept *stretch,
+                          const struct retention_blocks *births,
+                          const struct retention_blocks *deaths)
+{
+    if (!leave(process, stretch, births->count))
+        return ERR_NOMEM;
+    return drop_phases(retention, process, stretch, births, deaths);
+}

@@ -1,0 +1,306 @@
+/*
+ * What is left of a long run says of its peaks, leaks and phases what all of it would say.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "db.h"
+#include "error.h"
+#include "loop.h"
+#include "retention.h"
+#include "test.h"
+#include "writer.h"
+
+static const char whole_path[] = "whole.db", thin_path[] = "thin.db";
+
+/* ---- without threads: a batch, what is due, a commit ---- */
+
+struct store {
+    struct db *db;
+    struct writer_sink *sink;
+    struct retention *retention;
+    int err;
+    uint64_t most_bytes; /* of the file and its log, at any commit */
+    const char *path;
+};
+
+static uint64_t file_bytes(const char *path)
+{
+    struct stat file, log;
+    char name[64];
+    snprintf(name, sizeof name, "%s-wal", path);
+    uint64_t bytes = stat(path, &file) == 0 ? (uint64_t)file.st_size : 0;
+    return bytes + (stat(name, &log) == 0 ? (uint64_t)log.st_size : 0);
+}
+
+static bool store_batch(void *self, struct batch *batch)
+{
+    struct store *store = self;
+    store->err = db_begin(store->db);
+    if (store->err == 0)
+        store->err = writer_sink_write(store->sink, batch);
+    retention_see(store->retention, batch);
+    if (store->err == 0)
+        store->err = retention_work(store->retention, 10000 + 4 * (int64_t)batch->alloc_count);
+    CHECK(retention_is_valid(store->retention));
+    batch_free(batch);
+    if (store->err == 0)
+        store->err = db_commit(store->db);
+    if (store->err == 0 && db_log_bytes(store->db) > retention_log_bytes(store->retention, 4 << 20))
+        db_checkpoint(store->db, true);
+    uint64_t bytes = file_bytes(store->path);
+    if (bytes > store->most_bytes)
+        store->most_bytes = bytes;
+    return store->err == 0;
+}
+
+static struct store make(const char *path, const struct loop_options *loop,
+                         const struct retention_options *retention)
+{
+    struct store store = {.path = path};
+    unlink(path);
+    REQUIRE(db_create(&store.db, path) == 0);
+    REQUIRE(writer_sink_new(&store.sink, store.db) == 0);
+    REQUIRE(retention_new(&store.retention, store.db, retention) == 0);
+    loop_run(loop, store_batch, &store);
+    retention_free(store.retention);
+    writer_sink_free(store.sink);
+    if (db_in_transaction(store.db))
+        db_rollback(store.db);
+    CHECK_INT(db_single_file(store.db), 0);
+    db_close(store.db);
+    return store;
+}
+
+/* ---- comparing ---- */
+
+/* All rows of a question as text. */
+static void answer(const char *path, const char *sql, struct buf *out)
+{
+    struct db *db;
+    struct db_stmt *stmt;
+    buf_clear(out);
+    REQUIRE(db_open(&db, path) == 0);
+    REQUIRE(db_prepare(db, &stmt, sql) == 0);
+    while (db_step(stmt) == DB_ROW) {
+        for (int i = 0; i < db_columns(stmt); i++)
+            buf_print(out, "%s|",
+                      db_column_type(stmt, i) == DB_NULL ? "-" : db_column_text(stmt, i));
+        buf_text(out, "\n");
+    }
+    db_finalize(stmt);
+    db_close(db);
+}
+
+static int64_t number(const char *path, const char *sql)
+{
+    struct buf text = {0};
+    answer(path, sql, &text);
+    long long value = -1;
+    sscanf(buf_string(&text), "%lld", &value);
+    buf_clear(&text);
+    return value;
+}
+
+static const char *const same[] = {
+    "SELECT * FROM peak",
+    "SELECT * FROM live_at_peak ORDER BY process, device, allocation",
+    "SELECT * FROM peak_by_category",
+    "SELECT * FROM leak ORDER BY process, site_id",
+    "SELECT process, device, kind, phase, phases, ns, allocs, frees, alloc_bytes, phase_peak"
+    "  FROM phase_total ORDER BY 1, 2, 3, 4",
+    "SELECT process, device, site_id, blocks, bytes, largest FROM site_total ORDER BY 1, 2, 3",
+    "SELECT * FROM run_bounds",
+    "SELECT * FROM oom",
+    "SELECT * FROM allocations WHERE free_seq IS NULL ORDER BY allocation",
+    "SELECT * FROM allocations WHERE step < 10 ORDER BY allocation",
+    "SELECT * FROM phase_table WHERE step < 10",
+    "SELECT count(*), sum(events) FROM process",
+};
+
+/* The first line in which they differ. */
+static void tell(const char *sql, const char *whole, const char *thin)
+{
+    while (*whole && *whole == *thin)
+        whole++, thin++;
+    fprintf(stderr, "differs: %s\n  whole ...%.200s\n  thin  ...%.200s\n", sql, whole, thin);
+}
+
+static void compare(void)
+{
+    struct buf whole = {0}, thin = {0};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        answer(whole_path, same[i], &whole);
+        answer(thin_path, same[i], &thin);
+        if (strcmp(buf_string(&whole), buf_string(&thin)) != 0)
+            tell(same[i], buf_string(&whole), buf_string(&thin));
+        CHECK(strcmp(buf_string(&whole), buf_string(&thin)) == 0);
+    }
+    buf_clear(&whole);
+    buf_clear(&thin);
+}
+
+static const struct loop_options usual = {
+    .steps = 3000, .processes = 1, .leak_every = 7, .grow_until = 1500, .oom_at = 777};
+
+/* ---- cases ---- */
+
+TEST(nothing_goes_where_nothing_was_asked)
+{
+    struct retention_options none = {0};
+    struct retention *retention;
+    REQUIRE(chdir(test_folder()) == 0);
+    CHECK_INT(retention_new(&retention, NULL, &none), 0);
+    CHECK(retention == NULL);
+    make(whole_path, &usual, NULL);
+    make(thin_path, &usual, &none);
+    CHECK_INT(number(thin_path, "SELECT count(*) FROM thinned"), 0);
+    CHECK_INT(number(thin_path, "SELECT count(*) FROM allocation"),
+              number(whole_path, "SELECT count(*) FROM allocation"));
+    compare();
+}
+
+TEST(steps_are_kept)
+{
+    struct retention_options options = {.keep_steps = 20};
+    struct loop_options loop = usual;
+    loop.leak_every = 1000; /* each is a new peak for a while */
+    REQUIRE(chdir(test_folder()) == 0);
+    make(whole_path, &loop, NULL);
+    make(thin_path, &loop, &options);
+    compare();
+    /* 10 first, 20 last, 15 peaks and an OOM with two neighbours each, and the few that are not
+     * decided yet. */
+    int64_t steps = number(thin_path, "SELECT count(DISTINCT step) FROM allocations"
+                                      " WHERE phase = 'forward'");
+    CHECK(steps >= 10 + 20 + 15 * 3 + 3 && steps <= 10 + 20 + 15 * 3 + 3 + 4);
+    CHECK_INT(number(thin_path, "SELECT count(*) FROM phase"),
+              number(whole_path, "SELECT count(*) FROM phase"));
+    /* What is not there is told: all of it and no more. */
+    CHECK_INT(number(whole_path, "SELECT count(*) FROM allocation") -
+                  number(thin_path, "SELECT count(*) FROM allocation"),
+              number(thin_path, "SELECT sum(n) FROM thinned WHERE what = 'blocks'"));
+    CHECK_INT(number(thin_path, "SELECT sum(blocks) FROM site_sum"),
+              number(thin_path, "SELECT sum(n) FROM thinned WHERE what = 'blocks'"));
+}
+
+/* In a step that is kept, all is there. */
+TEST(kept_steps_are_whole)
+{
+    static const char sql[] =
+        "SELECT a.seq, a.free_seq, a.size FROM allocation a"
+        "  JOIN (SELECT min(begin_seq) AS b, max(end_seq) AS e FROM phase WHERE step BETWEEN %d"
+        "        AND %d) ON a.seq <= e AND (a.free_seq < 0 OR a.free_seq >= b) ORDER BY 1";
+    static const int steps[][2] = {{0, 9}, {436, 438}, {776, 778}, {1436, 1438}, {2980, 2999}};
+    struct retention_options options = {.keep_steps = 20};
+    struct buf whole = {0}, thin = {0};
+    REQUIRE(chdir(test_folder()) == 0);
+    make(whole_path, &usual, NULL);
+    make(thin_path, &usual, &options);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        char text[512];
+        snprintf(text, sizeof text, sql, steps[i][0], steps[i][1]);
+        answer(whole_path, text, &whole);
+        answer(thin_path, text, &thin);
+        CHECK(whole.count > 1000);
+        CHECK_STR(buf_string(&thin), buf_string(&whole));
+    }
+    buf_clear(&whole);
+    buf_clear(&thin);
+}
+
+TEST(a_limit_holds)
+{
+    struct retention_options options = {.max_bytes = 16 << 20};
+    struct loop_options loop = usual;
+    loop.steps = 20000;
+    loop.leak_every = 70;
+    REQUIRE(chdir(test_folder()) == 0);
+    make(whole_path, &loop, NULL);
+    struct store store = make(thin_path, &loop, &options);
+    CHECK_INT(store.err, 0);
+    CHECK(file_bytes(whole_path) > 40 << 20);
+    CHECK(store.most_bytes < 16 << 20);
+    compare();
+    CHECK(number(thin_path, "SELECT count(*) FROM phase") <
+          number(whole_path, "SELECT count(*) FROM phase") / 2);
+    CHECK_INT(number(whole_path, "SELECT count(*) FROM phase") -
+                  number(thin_path, "SELECT count(*) FROM phase"),
+              number(thin_path, "SELECT sum(n) FROM thinned WHERE what = 'phases'"));
+    CHECK_INT(number(thin_path, "SELECT count(*) FROM stretch s"
+                                " WHERE NOT EXISTS (SELECT 1 FROM phase WHERE id = s.phase)"),
+              0);
+    CHECK_INT(number(thin_path, "SELECT count(*) FROM phase c WHERE parent IS NOT NULL AND"
+                                " NOT EXISTS (SELECT 1 FROM phase WHERE id = c.parent)"),
+              0);
+}
+
+/* Only the highest peak stays; the others were outdone. */
+TEST(peaks_that_were_outdone_go)
+{
+    struct retention_options options = {.max_bytes = 16 << 20};
+    struct loop_options loop = usual;
+    loop.steps = 20000;
+    loop.leak_every = 700;
+    loop.grow_until = 15000;
+    REQUIRE(chdir(test_folder()) == 0);
+    make(whole_path, &loop, NULL);
+    make(thin_path, &loop, &options);
+    compare();
+    CHECK_INT(number(thin_path, "SELECT step FROM peak"), 14937);
+    CHECK_INT(number(thin_path, "SELECT count(*) FROM allocations WHERE step = 14937"
+                                " AND phase = 'forward'"),
+              number(whole_path, "SELECT count(*) FROM allocations WHERE step = 14937"
+                                 " AND phase = 'forward'"));
+    CHECK(number(thin_path, "SELECT count(DISTINCT step) FROM allocations"
+                            " WHERE phase = 'forward' AND step BETWEEN 11 AND 14935") < 4);
+}
+
+TEST(processes_go_each_by_itself)
+{
+    struct retention_options options = {.max_bytes = 16 << 20};
+    struct loop_options loop = usual;
+    loop.steps = 12000;
+    loop.processes = 2;
+    loop.leak_every = 90;
+    REQUIRE(chdir(test_folder()) == 0);
+    make(whole_path, &loop, NULL);
+    struct store store = make(thin_path, &loop, &options);
+    CHECK_INT(store.err, 0);
+    CHECK(store.most_bytes < 16 << 20);
+    compare();
+}
+
+TEST(without_steps_stretches_of_events_go)
+{
+    struct retention_options options = {.keep_steps = 3};
+    struct loop_options loop = {.steps = 60000, .processes = 1, .no_steps = true};
+    REQUIRE(chdir(test_folder()) == 0);
+    make(whole_path, &loop, NULL);
+    make(thin_path, &loop, &options);
+    CHECK(number(thin_path, "SELECT count(*) FROM allocation") <
+          number(whole_path, "SELECT count(*) FROM allocation") * 3 / 4);
+    compare();
+}
+
+/* Living blocks alone are more than fits: the recording says so and ends; it does not grow. */
+TEST(what_has_to_stay_may_be_too_much)
+{
+    struct retention_options options = {.max_bytes = 16 << 20};
+    struct loop_options loop = usual;
+    loop.steps = 100000;
+    loop.leak_every = 1;
+    REQUIRE(chdir(test_folder()) == 0);
+    struct store store = make(thin_path, &loop, &options);
+    CHECK_INT(store.err, ERR_LIMIT);
+    CHECK(store.most_bytes < 18 << 20);
+}
+
+TEST_MAIN(TEST_CASE(nothing_goes_where_nothing_was_asked), TEST_CASE(steps_are_kept),
+          TEST_CASE(kept_steps_are_whole), TEST_CASE(a_limit_holds),
+          TEST_CASE(peaks_that_were_outdone_go), TEST_CASE(processes_go_each_by_itself),
+          TEST_CASE(without_steps_stretches_of_events_go),
+          TEST_CASE(what_has_to_stay_may_be_too_much))
