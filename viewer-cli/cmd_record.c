@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "error.h"
 #include "guest_path.h"
 #include "log.h"
 #include "mem.h"
@@ -19,6 +20,8 @@ struct record_command {
     bool no_stacks;
     int phases; /* index into phase_choices */
     bool history;
+    const char *keep; /* NULL: all */
+    int64_t max_size; /* 0: no limit */
 };
 
 static const char *const phase_choices[] = {"auto", "off", NULL};
@@ -30,6 +33,29 @@ static void warn(void *context, const char *text)
 {
     (void)context;
     log_say(LOG_WARNING, "%s", text);
+}
+
+#define STEPS "steps="
+
+/* False after a message. */
+static bool read_retention(const struct command *command, const struct record_command *options,
+                           struct retention_options *out)
+{
+    const char *keep = options->keep ? options->keep : "all";
+    *out = (struct retention_options){.max_bytes = options->max_size};
+    if (options->max_size && options->max_size < RETENTION_SMALLEST) {
+        command_misused(command, "--max-size is at least 16MiB");
+        return false;
+    }
+    if (strcmp(keep, "all") == 0)
+        return true;
+    if (strncmp(keep, STEPS, strlen(STEPS)) == 0 &&
+        option_read_int(keep + strlen(STEPS), &out->keep_steps) &&
+        out->keep_steps >= RETENTION_LEAST)
+        return true;
+    command_misused(command, "--keep is all, or steps=N with an N from %d on, not '%.60s'",
+                    RETENTION_LEAST, keep);
+    return false;
 }
 
 static int leave(struct record_result *result)
@@ -52,6 +78,11 @@ static int cmd_record(const struct command_call *call)
 
     if (!command_parse(call, &options, &arguments, &count, &code))
         return code;
+    struct retention_options retention;
+    if (!read_retention(call->command, &options, &retention)) {
+        mem_free(arguments);
+        return EXIT_USAGE;
+    }
     /* Without the library the program runs all the same, and the recording says why it is empty. */
     bool found = guest_path_find(guest, sizeof guest) == 0;
     struct record_options record = {
@@ -62,6 +93,7 @@ static int cmd_record(const struct command_call *call)
         .no_stacks = options.no_stacks,
         .no_phases = options.phases == 1,
         .history = options.history,
+        .retention = retention,
         .argv = (const char *const *)arguments,
         .warn = warn,
     };
@@ -89,6 +121,15 @@ static const struct option option_table[] = {
      "turn on the history that PyTorch's CUDA allocator keeps\n"
      "of itself, and add what it tells: the bytes asked for,\n"
      "segments, blocks that waited for a stream",
+     NULL, 0},
+    {"keep", 0, OPT_TEXT, offsetof(struct record_command, keep), "WHAT",
+     "all (the default), or steps=N: blocks in full of the\n"
+     "first 10 steps, the last N, and those with a new peak\n"
+     "or an out-of-memory event; of the others sums",
+     NULL, 0},
+    {"max-size", 0, OPT_SIZE, offsetof(struct record_command, max_size), "SIZE",
+     "keep the file below this, 16MiB or more: as it fills,\n"
+     "steps in the middle go, phases too, to sums",
      NULL, 0},
     {0},
 };

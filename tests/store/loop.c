@@ -103,7 +103,8 @@ static void forward(struct loop *loop, struct player *player)
 {
     uint64_t step = player->step;
     phase(loop, player, FORWARD, true);
-    for (unsigned i = 0; i < ACTIVATIONS; i++) {
+    unsigned activations = loop->options->small ? 4 : ACTIVATIONS;
+    for (unsigned i = 0; i < activations; i++) {
         if (i == 2)
             phase(loop, player, LAYER, true);
         uint64_t more = i == 3 && step % 100 == 37 && step < loop->options->grow_until ? step : 0;
@@ -145,18 +146,19 @@ static void one_step(struct loop *loop, struct player *player)
     }
     step_mark(loop, player, true);
     phase(loop, player, ZERO_GRAD, true);
-    for (unsigned i = 0; player->step && i < PARAMETERS; i++)
+    unsigned parameters = loop->options->small ? 2 : PARAMETERS;
+    unsigned activations = loop->options->small ? 4 : ACTIVATIONS;
+    for (unsigned i = 0; player->step && i < parameters; i++)
         give(loop, player, player->gradients[i]);
     let_go(loop, player);
     phase(loop, player, ZERO_GRAD, false);
     forward(loop, player);
     loss(loop, player);
     phase(loop, player, BACKWARD, true);
-    for (unsigned i = 0; i < PARAMETERS; i++) {
+    for (unsigned i = 0; i < parameters; i++)
         player->gradients[i] = take(loop, player, 13, 8192);
-        if (i < ACTIVATIONS)
-            give(loop, player, player->activations[ACTIVATIONS - 1 - i]);
-    }
+    for (unsigned i = activations; i-- > 0;)
+        give(loop, player, player->activations[i]);
     phase(loop, player, BACKWARD, false);
     phase(loop, player, OPTIMIZER, true);
     for (unsigned i = 0; player->step == 0 && i < 2 * PARAMETERS; i++)
