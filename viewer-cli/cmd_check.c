@@ -623,6 +623,7 @@ const struct command command_check = {
     .name = "check",
     .group = COMMAND_LOOK,
     .run = cmd_check,
+    .thinned = "phases",
     .summary = "passes or fails: peak, reserved, growth and more against limits",
     .arguments = "[DATABASE]",
     .options = option_table,

@@ -497,6 +497,7 @@ const struct command command_diff = {
     .name = "diff",
     .group = COMMAND_LOOK,
     .run = cmd_diff,
+    .thinned = "phases",
     .summary = "which phase's peak moved between two runs, and who moved it",
     .arguments = "A B",
     .options = option_table,

@@ -253,6 +253,7 @@ const struct command command_fit = {
     .name = "fit",
     .group = COMMAND_ASK,
     .run = cmd_fit,
+    .thinned = "blocks",
     .summary = "how little memory the run survives with, by doing it again",
     .arguments = "[DATABASE]",
     .options = option_table,

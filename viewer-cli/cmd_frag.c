@@ -37,6 +37,8 @@ static int look_at(struct report *report, const struct report_scope *scope,
 {
     int err = moment_find(report, scope, moment, &look->instant);
     if (err == 0)
+        err = report_sees(report, scope->process.id, look->instant.seq);
+    if (err == 0)
         err = frag_read(report->db, scope->process.id, scope->device, &look->instant,
                         (size_t)options->top, &look->frag);
     if (err < 0)

@@ -67,6 +67,8 @@ static int put_all(struct report *report, const char *moment)
             continue;
         }
         if (err == 0)
+            err = report_sees(report, report->scopes[i].process.id, instant.seq);
+        if (err == 0)
             err = put_scope(report, &report->scopes[i], &instant);
         any = true;
     }

@@ -350,6 +350,8 @@ static int put_all(struct report *report, int64_t top)
         err = peak_read(report->db, scope->process.id, scope->device, steps->first, steps->last,
                         (size_t)top, &peaks[i]);
         if (err >= 0 && peaks[i].found)
+            err = report_sees(report, scope->process.id, peaks[i].seq);
+        if (err >= 0 && peaks[i].found)
             err = read_ladder(report->db, &all[i]);
         if (err >= 0 && peaks[i].found)
             err = read_causes(report, &all[i]);

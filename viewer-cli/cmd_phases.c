@@ -268,6 +268,7 @@ const struct command command_phases = {
     .arguments = "[DATABASE]",
     .options = option_table,
     .report = true,
+    .thinned = "phases",
     .most = 1,
     .description =
         "Prints one line for each phase: what was allocated when it ended, the highest since the "

@@ -291,6 +291,10 @@ static int put_all(struct report *report, int64_t top, const char *first, const 
             err = 0;
             continue;
         }
+        if (err == 0)
+            err = report_sees(report, scope->process.id, before.seq);
+        if (err == 0)
+            err = report_sees(report, scope->process.id, after.seq);
         if (err < 0)
             break;
         all[count] = (struct why_part){&report->emit, scope, &whys[count], top};

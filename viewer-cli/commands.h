@@ -42,6 +42,8 @@ struct command {
     const char *arguments;                       /* as in the usage line */
     const struct option *options;                /* NULL = none of its own */
     bool report;                                 /* takes the options of every report */
+    const char *thinned; /* "blocks" or "phases": it needs all of them, and says so where some were
+                            thinned; NULL: what is kept is enough */
     bool judges;       /* exits with EXIT_CHECK_FAILED where something is not as it should be */
     bool runs_program; /* the first argument begins another program's command line */
     int least, most;   /* arguments; most < 0 = any number */

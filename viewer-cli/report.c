@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/loss.h"
+#include "analysis/thinned.h"
 #include "error.h"
 #include "human.h"
 #include "log.h"
@@ -347,6 +348,46 @@ static int warn_of_end(struct report *report, struct emit *emit, const char *who
     return err;
 }
 
+int report_sees(struct report *report, int64_t process, int64_t seq)
+{
+    struct thinned thinned;
+    int err = thinned_read(report->db, "blocks", process, seq, seq, &thinned);
+    report->thinned |= err == 0 && thinned.count;
+    return err;
+}
+
+/* Reports that look at a whole run, or at all of some steps. */
+static int warn_of_thinning(struct report *report, struct emit *emit, const char *whose)
+{
+    const struct option_range *steps = &report->options->steps;
+    const char *what = report->command->thinned;
+    struct thinned all = {0}, one;
+    char number[HUMAN_MAX];
+    int err = 0;
+    if (report->thinned)
+        emit_warning(emit,
+                     "%sthis moment was thinned out (record --keep, --max-size): blocks that "
+                     "soon died are not in it",
+                     whose);
+    for (size_t i = 0; what && i < report->process_count && err >= 0; i++) {
+        struct loss_span span = {report->processes[i].id, INT64_MAX};
+        int64_t first = 0;
+        if (report_has_steps(report->options))
+            err = loss_end_of_steps(report->db, steps->first, steps->last, &span);
+        if (err >= 0 && steps->first != INT64_MIN)
+            err = loss_begin_of_step(report->db, span.process, steps->first, &first);
+        if (err >= 0)
+            err = thinned_read(report->db, what, span.process, first, span.last_seq, &one);
+        all.count += err >= 0 ? one.count : 0;
+    }
+    if (err >= 0 && all.count)
+        emit_warning(emit,
+                     "%s%s %s were thinned out (record --keep, --max-size): only their sums "
+                     "are there",
+                     whose, human_count(number, all.count), what);
+    return err;
+}
+
 static int end_reading(struct report *report, struct emit *emit)
 {
     struct buf whose = {0};
@@ -355,6 +396,8 @@ static int end_reading(struct report *report, struct emit *emit)
     int err = whose.broken ? ERR_NOMEM : warn_of_end(report, emit, buf_string(&whose));
     if (err >= 0)
         err = warn_of_loss(report, emit, buf_string(&whose));
+    if (err >= 0)
+        err = warn_of_thinning(report, emit, buf_string(&whose));
     if (err >= 0)
         err = db_exec(report->db, "COMMIT");
     buf_clear(&whose);
@@ -432,12 +475,26 @@ static bool is_narrowed(const struct report_options *options)
            report_has_steps(options);
 }
 
+/* The steps asked for may be among those of which sums are left. */
+static void note_thinned(struct report *report)
+{
+    struct thinned thinned = {0};
+    for (size_t i = 0; i < report->process_count && !thinned.count; i++)
+        if (thinned_read(report->db, "phases", report->processes[i].id, 0, INT64_MAX, &thinned) < 0)
+            return;
+    if (thinned.count)
+        emit_note(&report->emit, "most steps of this recording were thinned out (record --keep, "
+                                 "--max-size): only their sums are there");
+}
+
 void report_nothing(struct report *report)
 {
     struct db_stmt *stmt = NULL;
     int row = DB_DONE;
     emit_note(&report->emit, "no memory was reported%s",
               is_narrowed(report->options) ? " in what these options ask for" : "");
+    if (report_has_steps(report->options))
+        note_thinned(report);
     if (report->scope_count > 0)
         return;
     if (db_prepare(report->db, &stmt, "SELECT id, why_not FROM process WHERE why_not <> ''") == 0)

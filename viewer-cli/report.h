@@ -91,6 +91,7 @@ struct report {
     size_t scope_count, scope_cap;
     struct report *beside;   /* a second database, opened by report_begin_beside; NULL */
     struct report *at_fault; /* whose query failed, if not this one's */
+    bool thinned;            /* at a moment that the report looks at */
 };
 
 /* Opens the database, the newest one here if none is named, and resolves --process, --rank and
@@ -106,6 +107,10 @@ int report_end(struct report *report, int err);
 
 /* Notes that there was nothing to report on, and the reasons that the processes gave. */
 void report_nothing(struct report *report);
+
+/* The report says what lived at this moment: if blocks of that time were left out by `record
+ * --keep`, the last lines say so. 0 or an error. */
+int report_sees(struct report *report, int64_t process, int64_t seq);
 
 bool report_has_steps(const struct report_options *options); /* --steps was given */
 

@@ -37,6 +37,17 @@ def main():
             assert one == other, "%s differs:\n%s\n%s" % (arguments[0], json.dumps(one),
                                                           json.dumps(other))
         assert sums(whole) == sums(thin), "the sums of the phases differ"
+        middle = str(int(steps) // 2)
+        for arguments, warned in ((("phases",), True), (("peak",), False), (("leaks",), False),
+                                  (("phases", "--steps", "0..8"), False), (("fit",), True),
+                                  (("why",), False), (("why", "0..1"), False),
+                                  (("peak", "--steps", middle), True)):
+            for path in (whole, thin):
+                done = subprocess.run((tidemark,) + arguments + (path,), capture_output=True,
+                                      text=True)
+                told = "thinned out (record --keep, --max-size)" in done.stdout + done.stderr
+                assert told == (warned and path == thin), "%s %s: %s" % (
+                    " ".join(arguments), path, done.stdout[-600:] + done.stderr)
         thinned = report(thin, "info")
         assert "thinned" in json.dumps(thinned), "info does not say that steps were thinned"
 

@@ -75,6 +75,22 @@ int loss_read(struct db *db, const struct loss_span *spans, size_t count, struct
     return err < 0 ? err : 0;
 }
 
+int loss_begin_of_step(struct db *db, int64_t process, int64_t first_step, int64_t *seq)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(db, &stmt,
+                         "SELECT coalesce(min(begin_seq), 0) FROM phase"
+                         " WHERE process = ?1 AND step >= ?2");
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, process);
+    db_bind_int(stmt, 1, first_step);
+    err = db_step(stmt);
+    *seq = err == DB_ROW ? db_column_int(stmt, 0) : 0;
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
 int loss_end_of_steps(struct db *db, int64_t first_step, int64_t last_step, struct loss_span *span)
 {
     struct db_stmt *stmt = NULL;

@@ -34,6 +34,8 @@ int loss_read(struct db *db, const struct loss_span *spans, size_t count, struct
 /* Sets the span's last_seq to the end of these steps. Where nothing of them is recorded that may be
  * a loss's doing, so they have no end. 0 or an error. */
 int loss_end_of_steps(struct db *db, int64_t first_step, int64_t last_step, struct loss_span *span);
+/* Where the first of the steps from `first_step` on begins. 0 or an error. */
+int loss_begin_of_step(struct db *db, int64_t process, int64_t first_step, int64_t *seq);
 bool loss_is_valid(const struct loss *loss);
 
 /* Has the recorder ended in good order? If not, *last_ns is how far the recording reaches. */
