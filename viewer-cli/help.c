@@ -71,6 +71,29 @@ static void put_options(FILE *out, const char *title, const struct option *optio
     }
 }
 
+const char *help_group_title(enum command_group group)
+{
+    return group_titles[group];
+}
+
+const char *help_database_text(void)
+{
+    return "DATABASE is a file that 'tidemark record' wrote; when it is not named, the\n"
+           "newest tidemark.*.db in this folder.";
+}
+
+const char *help_exit_text(const struct command *command)
+{
+    if (command->runs_program)
+        return "the program's own; 2 wrong usage, 3 the database cannot\n"
+               "be made, 126 or 127 the program cannot be run, 4 internal error.";
+    if (command->judges)
+        return "0 fine, 1 the check failed, 2 wrong usage, 3 unreadable or\n"
+               "damaged input, 4 internal error.";
+    return "0 fine, 2 wrong usage, 3 unreadable or damaged input,\n"
+           "4 internal error.";
+}
+
 void help_overview(FILE *out)
 {
     fputs("usage: tidemark COMMAND [OPTIONS] [ARGUMENTS]\n\n"
@@ -96,26 +119,12 @@ void help_command(FILE *out, const struct command *command)
     if (command->report)
         put_options(out, "Options of every report", report_option_table);
     if (strcmp(command->arguments, "[DATABASE]") == 0)
-        fputs("\nDATABASE is a file that 'tidemark record' wrote; when it is not named, the\n"
-              "newest tidemark.*.db in this folder.\n",
-              out);
+        fprintf(out, "\n%s\n", help_database_text());
     if (command->examples[0].line)
         fputs("\nExamples\n", out);
     for (const struct command_example *at = command->examples; at->line; at++)
         fprintf(out, "  %s\n      %s\n", at->line, at->what);
-    fputs("\nExit status: ", out);
-    if (command->runs_program)
-        fputs("the program's own; 2 wrong usage, 3 the database cannot\n"
-              "be made, 126 or 127 the program cannot be run, 4 internal error.\n",
-              out);
-    else if (command->judges)
-        fputs("0 fine, 1 the check failed, 2 wrong usage, 3 unreadable or\n"
-              "damaged input, 4 internal error.\n",
-              out);
-    else
-        fputs("0 fine, 2 wrong usage, 3 unreadable or damaged input,\n"
-              "4 internal error.\n",
-              out);
+    fprintf(out, "\nExit status: %s\n", help_exit_text(command));
 }
 
 void help_version(FILE *out)

@@ -12,4 +12,9 @@ void help_overview(FILE *out);
 void help_command(FILE *out, const struct command *command);
 void help_version(FILE *out);
 
+/* Parts of it, for the manuals. */
+const char *help_group_title(enum command_group group);
+const char *help_database_text(void);
+const char *help_exit_text(const struct command *command);
+
 #endif

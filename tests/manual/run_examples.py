@@ -1,0 +1,202 @@
+"""run_examples.py TIDEMARK PROGRAMS WORK MAKE_SNAPSHOT [--rewrite] PAGE...: runs the examples of pages.
+
+Each page has a folder of its own with the recordings that examples speak of (see `Fixtures`); its
+commands run there in their order, with the PROGRAMS (with ':' between) in PATH. A command fails the test if its exit
+status is not 0, or if it prints something else than the page shows. Nothing is shown: anything may
+be printed. In what is shown a line "..." stands for any lines; times, pids, counts of events and
+names of new recordings are not compared, nor how wide columns are. "help" as a page: the examples
+of --help.
+
+--rewrite puts what was printed into the pages, where no "..." stands.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pages
+
+VARIES = [
+    (r"tidemark\.\d{8}-\d{6}-\d+\.db", "tidemark.NEW.db"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", "DATE"),
+    (r"\b\d[\d,.]* (ns|us|ms|s|min|h)\b", "TIME"),
+    (r"\bpid \d+", "pid N"),
+    (r"\bseq \d+", "seq N"),
+    (r"\b[\d,]+ events", "N events"),
+    (r"\(\d[\d.]* (KiB|MiB)\)", "(SIZE)"),
+    (r"\s+", " "),
+]
+
+
+def plain(line):
+    for pattern, word in VARIES:
+        line = re.sub(pattern, word, line)
+    return line.strip()
+
+
+def matches(shown, printed):
+    """Whether the lines printed are those shown, where "..." stands for any."""
+    shown, printed = [plain(x) for x in shown], [plain(x) for x in printed]
+    parts, current = [], []
+    for line in shown:
+        if line == "...":
+            parts.append(current)
+            current = []
+        else:
+            current.append(line)
+    parts.append(current)
+    if len(parts) == 1:
+        return parts[0] == printed
+    if printed[:len(parts[0])] != parts[0]:
+        return False
+    at = len(parts[0])
+    for part in parts[1:-1]:
+        while printed[at:at + len(part)] != part:
+            at += 1
+            if at > len(printed):
+                return False
+        at += len(part)
+    last = parts[-1]
+    return len(printed) - len(last) >= at and printed[len(printed) - len(last):] == last
+
+
+class Fixtures:
+    """What examples find in their folder, made once and copied for each page."""
+
+    def __init__(self, tidemark, samples, work, make_snapshot):
+        self.folder = os.path.join(work, "fixtures")
+        self.bin = os.path.join(work, "bin")
+        shutil.rmtree(work, ignore_errors=True)
+        os.makedirs(os.path.join(self.folder, "ci"))
+        os.makedirs(self.bin)
+        self.link(tidemark, "tidemark")
+        for program in samples.split(":"):
+            self.link(program, os.path.basename(program))
+        self.link(sys.executable, "python3")
+        self.stand_in("torchrun", 'while [ "$1" != "${1#-}" ]; do shift 2; done\n'
+                      "for rank in 0 1; do\n"
+                      '    RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 python3 "$@" &\n'
+                      "done\nwait\n")
+        self.environment = dict(os.environ, PATH=self.bin + ":" + os.environ["PATH"], TZ="UTC",
+                                LC_ALL="C.UTF-8", PAGER="cat")
+        for name in ["NO_COLOR", "COLUMNS", "TIDEMARK_SOCKET"]:
+            self.environment.pop(name, None)
+        shutil.copy(os.path.join(os.path.dirname(__file__), "train.py"), self.folder)
+        self.make(make_snapshot)
+
+    def link(self, target, name):
+        os.symlink(os.path.abspath(target), os.path.join(self.bin, name))
+
+    def stand_in(self, name, text):
+        path = os.path.join(self.bin, name)
+        with open(path, "w") as out:
+            out.write("#!/bin/sh\n" + text)
+        os.chmod(path, 0o755)
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w") as out:
+            out.write(text)
+
+    def make(self, make_snapshot):
+        lines = [
+            "tidemark record -o run.db -- seq2seq",
+            "tidemark record -o after.db -- seq2seq --batch=40",
+            "cp run.db before.db && cp run.db good.db && cp run.db a.db && cp after.db b.db",
+            "tidemark record -o rnn.db -- rnn_flatten",
+            "tidemark record -o shrink.db -- shrink",
+            "tidemark record -o oom.db -- shrink --limit=320MiB || true",
+            "tidemark record -o leaky.db -- prog_leaky",
+            "tidemark record -- prog_leaky",
+            "tidemark record -o ranks.db -- torchrun --nproc-per-node 2 train.py",
+            '"%s" snapshot.pickle 100000' % os.path.abspath(make_snapshot),
+        ]
+        for line in lines:
+            done = pages.run("sh", "-c", line, cwd=self.folder, env=self.environment,
+                             stdin=subprocess.DEVNULL)
+            if done.returncode:
+                sys.exit("cannot make what the examples need: %s\n%s" % (line, done.stdout))
+        self.write("ci/limits.txt", "max-peak = 5GiB\nno-oom = yes\n")
+        self.write("question.sql", "SELECT process, device, allocated FROM peak;\n")
+
+    def copy(self, folder):
+        shutil.copytree(self.folder, folder)
+
+
+class Runner:
+    def __init__(self, fixtures, work):
+        self.fixtures, self.work = fixtures, work
+        self.ran, self.compared, self.failed = 0, 0, 0
+
+    def complain(self, where, command, why):
+        self.failed += 1
+        print("FAIL %s: %s\n%s" % (where, command, why))
+
+    def run(self, folder, where, example, rewrite):
+        done = pages.run("bash", "-c", example.command, cwd=folder, stdin=subprocess.DEVNULL,
+                         env=self.fixtures.environment)
+        printed = done.stdout.rstrip("\n").split("\n")
+        self.ran += 1
+        if done.returncode:
+            self.complain(where, example.command, "exit %d\n%s" % (done.returncode, done.stdout))
+        elif re.search(r"unknown (option|command)", done.stdout):
+            self.complain(where, example.command, done.stdout)
+        elif example.shown:
+            self.compared += 1
+            if not matches(example.shown, printed):
+                if rewrite and "..." not in [x.strip() for x in example.shown]:
+                    return printed
+                self.complain(where, example.command, "prints\n%s\nnot\n%s\n" % (
+                    "\n".join(printed), "\n".join(example.shown)))
+        return None
+
+    def page(self, path, rewrite):
+        folder = os.path.join(self.work, re.sub(r"[^a-z0-9]+", "_", path)[-40:])
+        self.fixtures.copy(folder)
+        with open(path) as page:
+            text = page.read()
+        lines = text.splitlines()
+        shift = 0
+        for example in pages.examples(text):
+            new = self.run(folder, "%s:%d" % (path, example.line), example, rewrite)
+            if new is not None:
+                first = example.line + shift
+                old = len(example.shown)
+                lines[first:first + old] = [("    " + x).rstrip() for x in new]
+                shift += len(new) - old
+        if shift or rewrite:
+            with open(path, "w") as page:
+                page.write("\n".join(lines) + "\n")
+
+    def help(self, tidemark):
+        told = pages.Help(tidemark)
+        for name in told.commands:
+            if not told.examples[name]:
+                self.complain("help", name, "has no examples")
+            folder = os.path.join(self.work, "help_" + name)
+            self.fixtures.copy(folder)
+            for line in told.examples[name]:
+                self.run(folder, "help of " + name, pages.Example(0, line), False)
+
+
+def main():
+    tidemark, samples, work, make_snapshot = sys.argv[1:5]
+    rewrite = "--rewrite" in sys.argv[5:]
+    paths = [x for x in sys.argv[5:] if x != "--rewrite"]
+    fixtures = Fixtures(tidemark, samples, work, make_snapshot)
+    if subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode:
+        print("%s cannot import torch: train.py is the C sample instead" % sys.executable)
+    runner = Runner(fixtures, work)
+    for path in paths:
+        if path == "help":
+            runner.help(tidemark)
+        else:
+            runner.page(path, rewrite)
+    print("%d examples of %d pages ran, the output of %d compared, %d failed" %
+          (runner.ran, len(paths), runner.compared, runner.failed))
+    if not runner.ran:
+        sys.exit("no example was found")
+    sys.exit(1 if runner.failed else 0)
+
+
+main()
