@@ -12,12 +12,16 @@ failed=0
 helper=$(cd "$(dirname "$0")/../../profiler" && find python -name '*.py')
 for file in lib/tidemark/libtidemark.so lib/libtidemark_alloc.so include/tidemark.h share/doc/tidemark/README.md \
     share/doc/tidemark/LICENSE share/doc/tidemark/NEWS \
+    share/man/man1/tidemark.1 share/man/man1/tidemark-record.1 \
+    share/bash-completion/completions/tidemark share/zsh/site-functions/_tidemark \
     $(echo "$helper" | sed 's,^,lib/tidemark/,'); do
     [ -f "$work/opt/$file" ] || { echo "not installed: $file"; failed=1; }
 done
 extra=$(cd "$work/opt" && find . -type f ! -path './share/doc/tidemark/*' ! -path './bin/tidemark' \
     ! -path './include/tidemark.h' ! -path './lib/tidemark/libtidemark.so' \
-    ! -path './lib/libtidemark_alloc.so' \
+    ! -path './lib/libtidemark_alloc.so' ! -path './share/man/man1/tidemark*.1' \
+    ! -path './share/bash-completion/completions/tidemark' \
+    ! -path './share/zsh/site-functions/_tidemark' \
     ! -path './lib/tidemark/python/*')
 # Every page leads somewhere, and what the README names of the source is there to be read.
 sh "$(dirname "$0")/links.sh" "$work/opt/share/doc/tidemark" > "$work/log" 2>&1 ||
