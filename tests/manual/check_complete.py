@@ -99,8 +99,10 @@ def main():
     os.symlink(tidemark, os.path.join(work, "bin", "tidemark"))
     for name in ["run.db", "a b.db", "snapshot.pickle", "limits.txt"]:
         open(os.path.join(work, "here", name), "w").close()
-    told = pages.Help(tidemark)
+    told = pages.Help(tidemark, choices=True)
     bash = Bash(script, os.path.join(work, "here"))
+    if not told.choices:
+        sys.exit("no choices were read")
     ask_tables(bash, told)
     ask_files(bash)
     bash.run()

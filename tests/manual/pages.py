@@ -3,6 +3,7 @@ import re
 import subprocess
 
 COMMAND_LINE = re.compile(r"^ {4}\$ (.*)$")
+NEXT_LINE = re.compile(r"^ {4}> (.*)$")
 
 
 def run(*words, **more):
@@ -13,11 +14,11 @@ def run(*words, **more):
 class Help:
     """The commands, and of each its options and examples, read from what --help prints."""
 
-    def __init__(self, tidemark):
+    def __init__(self, tidemark, choices=False):
         self.commands = []
         self.options = {}  # command: {"--name": the word for its value, or ""}
         self.letters = {}  # command: {"-n": "--name"}
-        self.choices = {}  # (command, "--name"): values, where the parser lists them
+        self.choices = {}  # (command, "--name"): values that the parser lists, if asked for
         self.examples = {}
         overview = run(tidemark, "--help").stdout
         for line in overview.splitlines():
@@ -25,9 +26,9 @@ class Help:
             if entry and entry[1] != "tidemark":
                 self.commands.append(entry[1])
         for name in self.commands:
-            self.read(tidemark, name)
+            self.read(tidemark, name, choices)
 
-    def read(self, tidemark, name):
+    def read(self, tidemark, name, choices):
         options, letters, examples = {"--help": ""}, {"-h": "--help"}, []
         text = run(tidemark, name, "--help").stdout
         for line in text.splitlines():
@@ -42,7 +43,7 @@ class Help:
                     examples.append(line.strip())
         self.options[name], self.letters[name], self.examples[name] = options, letters, examples
         for option, value in options.items():
-            if value:
+            if value and choices:
                 said = run(tidemark, name, option, "=none of them=").stdout
                 listed = re.search(option + r" is (.*), not '=none", said)
                 if listed:
@@ -55,20 +56,19 @@ class Example:
     def __init__(self, line, command):
         self.line, self.command, self.shown = line, command, []
 
-    def end(self):
-        return self.line + len(self.shown)
-
 
 def examples(text):
-    """The commands of a page: in code, behind "$ "; what follows in the same code is its output."""
+    """The commands of a page: in code, behind "$ ", their further lines behind "> "; what follows
+    in the same code is the output."""
     found, current = [], None
     for number, line in enumerate(text.splitlines(), 1):
         start = COMMAND_LINE.match(line)
         if start:
-            if current and current.command.endswith("\\"):
-                raise ValueError("line %d: a command goes on in another" % number)
             current = Example(number, start[1])
             found.append(current)
+        elif current and not current.shown and NEXT_LINE.match(line):
+            current.command += "\n" + NEXT_LINE.match(line)[1]
+            current.line = number
         elif current and (line.startswith("    ") or not line.strip()):
             current.shown.append(line[4:])
         else:

@@ -7,9 +7,8 @@
  *     text                      a paragraph, which ends with an empty line
  *     - text                    a list; lines that go on are indented by two blanks
  *     - **word**: text          the same, for what a column or a line of the output means
- *         text                  code, indented by four blanks; "$ " before a command, under it what
- *                               it prints
- *     `code` **strong** [text](link)
+ *         text                  code, indented by four blanks; "$ " before a command, "> " before
+ * its further lines, under it what it prints `code` **strong** [text](link)
  *
  * A link to NAME.md becomes tidemark-NAME(1); another one is followed by where it leads. Whatever
  * else Markdown has (tables, fences, numbers, quotes, *one star*) is refused with its line.

@@ -1,0 +1,163 @@
+"""selftest.py TIDEMARK MADE DOCS WORK: the tests of the manuals fail where they should. Each case
+spoils one thing in a copy of the pages and texts, and names what must be said of it."""
+import os
+import shutil
+import sys
+
+import pages
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PEAK = "made/man1/tidemark-peak.1"
+
+
+def change(old, new):
+    def edit(text):
+        if old not in text:
+            raise ValueError("there is no %r to spoil" % old)
+        return text.replace(old, new, 1)
+    return edit
+
+
+AGREE = [
+    (PEAK, change(".TP\n\\fB\\-n\\fR, \\fB\\-\\-top\\fR \\fIN\\fR\n", ""), "lacks --top"),
+    (PEAK, change("\\-\\-top", "\\-\\-most"), "has --most, which does not exist"),
+    (PEAK, change("\\fIN\\fR", "\\fIM\\fR"), "the value of --top"),
+    (PEAK, change("\\fB\\-n\\fR, ", "\\fB\\-m\\fR, "), "lacks -n--top"),
+    (PEAK, None, "tidemark-peak.1 is not there"),
+    (PEAK, change(".SH EXIT STATUS\n", ".SH OTHER\n"), "lacks EXIT STATUS"),
+    ("made/man1/tidemark.1", change("\\fBtidemark peak\\fR", "\\fBtidemark peek\\fR"),
+     "has peek, which does not exist"),
+    ("made/tidemark.bash", change(" peak ", " "), "the completion for bash lacks peak"),
+    ("made/tidemark.bash", change("--history", "--histry"), "has --histry"),
+    ("made/tidemark.bash", change("takes=' -o --output", "takes=' -o"), "lacks --output"),
+    ("made/_tidemark", change("'--history[", "'--histry["), "has --histry"),
+    ("made/_tidemark", change("        'peak:", "        'peek:"), "lacks peak"),
+    ("docs/manual/peak.md", None, "manual/peak.md is not there"),
+    ("docs/manual/peak.md", change("# tidemark peak", "# peak"), "does not begin with"),
+    ("docs/manual/peak.md", lambda text: text.replace("    $ ", "    "), "has no example"),
+    ("docs/manual/peak.md", lambda text: text + "\nThen `--nothing` helps.\n",
+     "nothing has --nothing"),
+    ("docs/manual/peak.md", lambda text: text + "\nAsk `tidemark peak --wait`.\n",
+     "tidemark peak has no --wait"),
+    ("docs/ci-gate.md", lambda text: text + "\n    tidemark check --max-peek 3\n",
+     "tidemark check has no --max-peek"),
+    ("docs/manual/none.md", lambda text: "# tidemark none\n", "there is no such command"),
+]
+
+# Shown, printed, and whether the one is what the other says.
+MATCHES = [
+    ("a\nb", "a\nb", True),
+    ("a", "a\nb", False),
+    ("a\nb", "a", False),
+    ("a\n...", "a\nb\nc", True),
+    ("...\nc", "a\nb\nc", True),
+    ("...\nb", "a\nb\nc", False),
+    ("a\n...\nc", "a\nb\nc", True),
+    ("a\n...\nb\n...\nd", "a\nb\nc\nd", True),
+    ("a\n...\nx\n...\nd", "a\nb\nc\nd", False),
+    ("a\n...\nb\nb", "a\nb", False),
+    ("...", "a\nb", True),
+    ("took 5.1 ms (pid 7)", "took  12 us (pid 8)", True),
+    ("took 5 MiB", "took 6 MiB", False),
+    ("into tidemark.20260101-000000-1.db (5 KiB)", "into tidemark.20261231-235959-99.db (6 KiB)",
+     True),
+    ("12 events (3 blocks)", "13 events (3 blocks)", True),
+    ("12 events (3 blocks)", "13 events (4 blocks)", False),
+]
+
+
+def spoil(root, path, edit):
+    full = os.path.join(root, path)
+    if edit is None:
+        os.remove(full)
+        return
+    text = ""
+    if os.path.exists(full):
+        with open(full) as page:
+            text = page.read()
+    with open(full, "w") as page:
+        page.write(edit(text))
+
+
+def check_agreement(tidemark, made, docs, work):
+    failed = 0
+    for path, edit, wanted in [(PEAK, lambda text: text, None)] + AGREE:
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(made, os.path.join(work, "made"))
+        shutil.copytree(docs, os.path.join(work, "docs"))
+        spoil(work, path, edit)
+        done = pages.run(sys.executable, os.path.join(HERE, "check_agree.py"), tidemark,
+                         os.path.join(work, "made"), os.path.join(work, "docs"))
+        good = done.returncode == 0 if wanted is None else (
+            done.returncode == 1 and wanted in done.stdout)
+        if not good:
+            failed += 1
+            print("FAIL %s, %s: exit %d\n%s" % (path, wanted, done.returncode, done.stdout))
+    return failed
+
+
+def check_matching():
+    sys.path.insert(0, HERE)
+    import run_examples
+    failed = 0
+    for shown, printed, wanted in MATCHES:
+        if run_examples.matches(shown.split("\n"), printed.split("\n")) != wanted:
+            failed += 1
+            print("FAIL %r for %r is not %s" % (shown, printed, wanted))
+    return failed
+
+
+def check_runner(work):
+    """A page whose examples fail, print something else, or are none."""
+    import run_examples
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work)
+
+    class Nothing:
+        environment = dict(os.environ)
+
+        def copy(self, folder):
+            os.makedirs(folder)
+
+    texts = [
+        ("    $ true\n", 1, 0),
+        ("    $ false\n", 1, 1),
+        ("    $ echo a\n    a\n    $ echo b\n    c\n", 2, 1),
+        ("    $ echo \"unknown option '--x'\"\n", 1, 1),
+        ("    $ echo a\n    > echo b\n    a\n    b\n", 1, 0),
+        ("    $ echo a\n\n    $ echo b\n    b\n", 2, 0),
+        ("text $ false\n", 0, 0),
+    ]
+    failed = 0
+    for number, (text, ran, wrong) in enumerate(texts):
+        path = os.path.join(work, "page%d.md" % number)
+        with open(path, "w") as page:
+            page.write("# page\n\n" + text)
+        runner = run_examples.Runner(Nothing(), work)
+        runner.complain = lambda *_: setattr(runner, "failed", runner.failed + 1)
+        runner.page(path, False)
+        if (runner.ran, runner.failed) != (ran, wrong):
+            failed += 1
+            print("FAIL %r: %d ran, %d failed" % (text, runner.ran, runner.failed))
+    path = os.path.join(work, "rewrite.md")
+    with open(path, "w") as page:
+        page.write("# page\n\n    $ echo a; echo b\n    c\n    $ echo d\n    e\n    f\n\nend\n")
+    run_examples.Runner(Nothing(), work).page(path, True)
+    with open(path) as page:
+        if page.read() != "# page\n\n    $ echo a; echo b\n    a\n    b\n    $ echo d\n    d\n\nend\n":
+            failed += 1
+            print("FAIL --rewrite")
+    return failed
+
+
+def main():
+    tidemark, made, docs, work = sys.argv[1:5]
+    failed = check_agreement(tidemark, made, docs, work)
+    failed += check_matching()
+    failed += check_runner(work)
+    print("%d spoiled pages and %d outputs were looked at, %d wrongly" %
+          (len(AGREE), len(MATCHES), failed))
+    sys.exit(1 if failed else 0)
+
+
+main()
