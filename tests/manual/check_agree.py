@@ -7,14 +7,12 @@ import sys
 
 import pages
 
-failed = 0
+failures = []
 
 
 def expect(good, what):
-    global failed
     if not good:
-        failed += 1
-        print("FAIL " + what)
+        failures.append(what)
 
 
 def same(where, found, wanted):
@@ -47,7 +45,7 @@ def section(page, name):
     return found[1] if found else ""
 
 
-def check_page(told, name, made, summaries):
+def check_page(told, name, made):
     page = unroff(read(made, "man1", "tidemark-%s.1" % name))
     where = "tidemark-%s.1" % name
     found = re.findall(r"^\.TP\n(?:(-\w), )?(--[a-z-]+)(?: (\S+))?$", section(page, "OPTIONS"), re.M)
@@ -63,7 +61,7 @@ def check_page(told, name, made, summaries):
         expect(line in section(page, "EXAMPLES"), "%s lacks the example %s" % (where, line))
     same(where + ", SEE ALSO", re.findall(r"tidemark-([a-z]+)\(1\)", section(page, "SEE ALSO")),
          set(told.commands) - {name})
-    expect(summaries[name] in section(page, "NAME"), where + ": its summary is another")
+    expect(told.summaries[name] in section(page, "NAME"), where + ": its summary is another")
 
 
 def check_mentions(told, path, text, own):
@@ -132,15 +130,11 @@ def check_zsh(told, text):
         same(where, found, told.options[name])
 
 
-def main():
-    tidemark, made, docs = sys.argv[1:4]
-    told = pages.Help(tidemark)
-    expect(len(told.commands) >= 13, "only %d commands were read" % len(told.commands))
-    overview = pages.run(tidemark, "--help").stdout
-    summaries = dict(re.findall(r"^  ([a-z]+) +(\S.*)$", overview, re.M))
+def check(told, made, docs):
+    """What is wrong, a sentence for each."""
+    failures.clear()
     for name in told.commands:
-        expect(len(told.options[name]) > 1, "no options were read of " + name)
-        check_page(told, name, made, summaries)
+        check_page(told, name, made)
     top = unroff(read(made, "man1", "tidemark.1"))
     same("tidemark.1", re.findall(r"^tidemark ([a-z]+)$", section(top, "COMMANDS"), re.M),
          told.commands)
@@ -149,9 +143,22 @@ def main():
     check_texts(told, docs)
     check_bash(told, read(made, "tidemark.bash"))
     check_zsh(told, read(made, "_tidemark"))
+    return list(failures)
+
+
+def main():
+    tidemark, made, docs = sys.argv[1:4]
+    told = pages.Help(tidemark)
+    wrong = check(told, made, docs)
+    if len(told.commands) < 13:
+        wrong.append("only %d commands were read" % len(told.commands))
+    wrong += ["no options were read of " + x for x in told.commands if len(told.options[x]) < 2]
+    for what in wrong:
+        print("FAIL " + what)
     print("%d commands with %d options, %d failures" %
-          (len(told.commands), sum(len(x) for x in told.options.values()), failed))
-    sys.exit(1 if failed else 0)
+          (len(told.commands), sum(len(x) for x in told.options.values()), len(wrong)))
+    sys.exit(1 if wrong else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

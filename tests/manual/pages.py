@@ -15,16 +15,13 @@ class Help:
     """The commands, and of each its options and examples, read from what --help prints."""
 
     def __init__(self, tidemark, choices=False):
-        self.commands = []
         self.options = {}  # command: {"--name": the word for its value, or ""}
         self.letters = {}  # command: {"-n": "--name"}
         self.choices = {}  # (command, "--name"): values that the parser lists, if asked for
         self.examples = {}
         overview = run(tidemark, "--help").stdout
-        for line in overview.splitlines():
-            entry = re.match(r"^  ([a-z]+) +\S", line)
-            if entry and entry[1] != "tidemark":
-                self.commands.append(entry[1])
+        self.summaries = dict(re.findall(r"^  ([a-z]+) +(\S.*)$", overview, re.M))
+        self.commands = [x for x in self.summaries if x != "tidemark"]
         for name in self.commands:
             self.read(tidemark, name, choices)
 
