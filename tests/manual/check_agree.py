@@ -35,7 +35,7 @@ def read(*parts):
 def unroff(text):
     text = re.sub(r"\\f[A-Z]", "", text)
     for roff, plain in [(r"\-", "-"), (r"\(aq", "'"), (r"\(ga", "`"), (r"\(ti", "~"),
-                        (r"\(ha", "^"), (r"\&", ""), (r"\e", "\\")]:
+                        (r"\(ha", "^"), (r"\&", ""), (r"\%", ""), (r"\e", "\\")]:
         text = text.replace(roff, plain)
     return text
 

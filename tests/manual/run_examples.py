@@ -8,6 +8,9 @@ names of new recordings are not compared, nor how wide columns are. "help" as a 
 of --help.
 
 --rewrite puts what was printed into the pages, where no "..." stands.
+
+"columns" as a page: the headings of every report's tables, and of their columns, stand in its
+manual, or in that of tidemark, which has the common words.
 """
 import os
 import re
@@ -30,6 +33,35 @@ VARIES = [
 
 # Commands that not every machine has or allows, and a way to try them.
 TOOLS = {"unshare": ["unshare", "-rmn", "true"], "sqlite3": ["sqlite3", "--version"]}
+
+
+# What reports are looked at for their headings; others with run.db alone.
+SHOWN = {
+    "info": ["run.db", "ranks.db", "oom.db"],
+    "phases": ["run.db", "ranks.db", "shrink.db", "oom.db"],
+    "peak": ["run.db", "ranks.db", "rnn.db", "shrink.db", "leaky.db"],
+    "why": ["run.db 0..1", "rnn.db", "leaky.db", "ranks.db"],
+    "frag": ["run.db", "shrink.db", "shrink.db --over-time", "oom.db --oom"],
+    "ladder": ["run.db", "ranks.db", "rnn.db"],
+    "leaks": ["leaky.db"],
+    "fit": ["run.db --table", "rnn.db --memory 700MiB", "rnn.db --memory 1GiB --reserve 1MiB"],
+    "diff": ["before.db after.db", "rnn.db shrink.db"],
+    "check": ["run.db --max-peak 1G --max-growth 1 --no-oom --no-lost", "ranks.db --max-reserved 1"],
+}
+
+
+def headings(text):
+    """Titles of tables and of their columns, as far as the layout tells: a title is the first line
+    behind an empty one, columns have two blanks between them, and neither has digits."""
+    found = set()
+    for block in text.split("\n\n"):
+        lines = [x.strip() for x in block.split("\n")]
+        for line in lines[:3]:
+            if not re.search(r"\d", line) and "  " in line:
+                found.update(re.split(r" {2,}", line))
+        if len(lines) > 1 and not re.search(r"\d|  |: |^-", lines[0]):
+            found.add(lines[0])
+    return {x for x in found if x and ".db" not in x}
 
 
 def plain(line):
@@ -185,6 +217,29 @@ class Runner:
             with open(path, "w") as page:
                 page.write("\n".join(lines) + "\n")
 
+    def columns(self, tidemark, docs):
+        told = pages.Help(tidemark)
+        folder = self.fixtures.folder
+        for name in told.commands:
+            if "--format" not in told.options[name] or name == "sql":
+                continue
+            words = ""
+            for page in [name, "tidemark"]:
+                path = os.path.join(docs, "manual", page + ".md")
+                if os.path.exists(path):
+                    with open(path) as text:
+                        words += re.sub(r"\s+", " ", text.read()).lower()
+            seen = set()
+            for arguments in SHOWN.get(name, ["run.db"]):
+                done = pages.run(tidemark, name, *arguments.split(), cwd=folder)
+                seen |= headings(done.stdout)
+            self.ran += 1
+            if not seen:
+                self.complain("columns", name, "no heading was found")
+            for heading in sorted(seen):
+                if heading.lower() not in words:
+                    self.complain("columns", name, "its manual does not explain '%s'" % heading)
+
     def help(self, tidemark):
         told = pages.Help(tidemark)
         for name in told.commands:
@@ -212,6 +267,8 @@ def main():
     for path in paths:
         if path == "help":
             runner.help(tidemark)
+        elif path == "columns":
+            runner.columns(tidemark, os.path.join(os.path.dirname(__file__), "../../docs"))
         else:
             runner.page(path, rewrite)
     print("%d examples of %d pages ran, the output of %d compared, %d failed" %

@@ -146,10 +146,21 @@ def check_runner(work):
     return failed
 
 
+def check_headings():
+    text = ("Peak of process 1 (pid 7)\nfile  a.db\nallocated  5 MiB\n\nWhat for\n   bytes   share  category\n"
+            "1830 MiB  42.3 %  activation\nand 3 more\n\nnothing: of it\n")
+    wanted = {"file", "What for", "bytes", "share", "category"}
+    if run_examples.headings(text) != wanted:
+        print("FAIL headings are %s" % run_examples.headings(text))
+        return 1
+    return 0
+
+
 def main():
     tidemark, made, docs, work = sys.argv[1:5]
     failed = check_agreement(tidemark, made, docs, work)
     failed += check_matching()
+    failed += check_headings()
     failed += check_runner(work)
     print("%d spoiled pages and %d outputs were looked at, %d wrongly" %
           (len(AGREE), len(MATCHES), failed))

@@ -73,7 +73,7 @@ TEST(within_lines)
     CHECK_STR(roff("2 * 3\n", NULL), ".PP\n2 * 3\n");
     CHECK_STR(
         roff("[tidemark-why](why.md), [it](../fit.md#top), [s](../../schema/README.md)\n", NULL),
-        ".PP\n\\fBtidemark\\-why\\fR(1), it (docs/fit.md), s (schema/README.md)\n");
+        ".PP\n\\fB\\%tidemark\\-why\\fR(1), it (docs/fit.md), s (schema/README.md)\n");
     CHECK_STR(roff("[web](https://example.org/a.md) [here](#x)\n", NULL), ".PP\nweb here\n");
 }
 

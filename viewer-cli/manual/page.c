@@ -139,17 +139,19 @@ static void put_others(struct buf *out, const struct command *but)
 {
     put_heading(out, "see also");
     if (but)
-        buf_text(out, "\\fBtidemark\\fR(1)");
+        buf_text(out, "\\fB\\%tidemark\\fR(1)");
     const char *join = but ? ",\n" : "";
     for (const struct command *const *at = commands; *at; at++) {
         if (*at == but)
             continue;
-        buf_print(out, "%s\\fBtidemark\\-", join);
+        buf_print(out, "%s\\fB\\%%tidemark\\-", join);
         put_string(out, (*at)->name);
         buf_text(out, "\\fR(1)");
         join = ",\n";
     }
-    buf_text(out, "\n");
+    buf_text(
+        out,
+        "\n.PP\nPages named docs/ or schema/ lie in share/doc/tidemark of the installation.\n");
 }
 
 bool page_command(struct buf *out, const struct command *command, const struct prose *prose,

@@ -198,7 +198,7 @@ static bool put_inline(struct inline_text *to, const char *text, size_t length)
             bool page = memchr(middle, '/', (size_t)(end - middle)) == NULL &&
                         (size_t)(end - middle) > 5 && memcmp(end - 3, ".md", 3) == 0;
             if (page)
-                buf_text(to->out, "\\fB");
+                buf_text(to->out, "\\fB\\%");
             if (!put_inline(to, at + 1, (size_t)(middle - at - 1)))
                 return false;
             if (page)
