@@ -143,8 +143,7 @@ class Fixtures:
             "tidemark record -o oom.db -- shrink --limit=320MiB || true",
             "tidemark record -o leaky.db -- prog_leaky",
             "tidemark record -- prog_leaky",
-            "tidemark record -o ranked.db -- sh -c 'RANK=0 seq2seq --steps=2; RANK=1 seq2seq'",
-            "tidemark record -o ranks.db -- torchrun --nproc-per-node 2 train.py",
+            "tidemark record -o ranks.db -- sh -c 'RANK=0 seq2seq --steps=2; RANK=1 seq2seq'",
             '"%s" snapshot.pickle 100000' % os.path.abspath(make_snapshot),
         ]
         for line in lines:
@@ -248,7 +247,7 @@ class Runner:
             folder = os.path.join(self.work, "help_" + name)
             self.fixtures.copy(folder)
             for ranked in ["run.db", "good.db", "a.db", "b.db"]:
-                shutil.copy(os.path.join(folder, "ranked.db"), os.path.join(folder, ranked))
+                shutil.copy(os.path.join(folder, "ranks.db"), os.path.join(folder, ranked))
             for line in told.examples[name]:
                 made = re.search(r" -o (\S+)", line)
                 if made and os.path.exists(os.path.join(folder, made[1])):
