@@ -183,7 +183,8 @@ static void put_phases(const struct diff_part *part)
     char title[96] = "Peaks of the phases", number[HUMAN_MAX];
     size_t same = 0, shown = 0;
     if (phases->folded && phases->common_steps > 1)
-        snprintf(title, sizeof title, "Peaks of the phases, at the largest change in %s steps",
+        snprintf(title, sizeof title,
+                 "Peaks of the phases, each in the step where it changed most, of %s",
                  human_count(number, phases->common_steps));
     for (size_t i = 0; i < phases->count; i++) {
         bool visible = is_shown(part, &phases->rows[i]);
@@ -206,7 +207,7 @@ static void put_phases(const struct diff_part *part)
 /* ---- its groups ---- */
 
 #define AMOUNTS                                                                                    \
-    {"change", NULL, EMIT_DELTA, 0}, {"a", "A", EMIT_BYTES, EMIT_SPARE},                           \
+    {"change", NULL, EMIT_DELTA, 0}, {"a", "A", EMIT_BYTES, EMIT_SPARE | EMIT_PAIR},               \
         {"b", "B", EMIT_BYTES, EMIT_SPARE}, {"a_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},         \
     {                                                                                              \
         "b_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS                                                \
@@ -224,7 +225,7 @@ static const struct emit_column group_columns[] = {
     {NULL, "blocks", EMIT_TEXT, EMIT_PEOPLE},
     {"category", NULL, EMIT_TEXT, 0},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN},
+    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN | EMIT_ROOMY},
     {"a_site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"b_site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"a_site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},

@@ -95,7 +95,7 @@ static void put_change(const struct why_part *part)
 /* ---- its groups ---- */
 
 #define AMOUNTS                                                                                    \
-    {"change", NULL, EMIT_DELTA, 0}, {"before", NULL, EMIT_BYTES, EMIT_SPARE},                     \
+    {"change", NULL, EMIT_DELTA, 0}, {"before", NULL, EMIT_BYTES, EMIT_SPARE | EMIT_PAIR},         \
         {"after", NULL, EMIT_BYTES, EMIT_SPARE},                                                   \
         {"before_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},                                        \
     {                                                                                              \
@@ -116,7 +116,7 @@ static const struct emit_column group_columns[] = {
     {NULL, "blocks", EMIT_TEXT, EMIT_PEOPLE},
     {"category", NULL, EMIT_TEXT, 0},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN},
+    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN | EMIT_ROOMY},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
@@ -131,12 +131,18 @@ static void put_amounts(const struct why_part *part, const struct why_group *gro
     emit_int(part->emit, group->after_blocks);
 }
 
+/* People see what stayed the same, too, if it is a hundredth: the rows say what memory was for. */
+static bool is_shown(const struct why *why, const struct why_group *category)
+{
+    return why_change(category) || category->after_bytes >= why->after_bytes / 100;
+}
+
 static void put_categories(const struct why_part *part)
 {
     const struct why *why = part->why;
     EMIT_SECTION(part->emit, "by_category", "What for", EMIT_ROWS, category_columns);
     for (size_t i = 0; i < why->category_count; i++) {
-        if (part->emit->format == EMIT_TABLE && !why_change(&why->categories[i]))
+        if (part->emit->format == EMIT_TABLE && !is_shown(why, &why->categories[i]))
             continue;
         put_amounts(part, &why->categories[i]);
         emit_text(part->emit, why->categories[i].name);
@@ -169,6 +175,11 @@ static void put_groups(const struct why_part *part)
     size_t count = changed(why), shown = count < (size_t)part->top ? count : (size_t)part->top;
     char bytes[HUMAN_MAX], more[HUMAN_MAX];
     int64_t rest = why->after_bytes - why->before_bytes;
+    if (part->emit->format == EMIT_TABLE && !count) {
+        emit_heading(part->emit, "Which of them, and who asked");
+        emit_line(part->emit, "the same call sites hold the same bytes at both moments");
+        return;
+    }
     EMIT_SECTION(part->emit, "groups", "Which of them, and who asked", EMIT_ROWS, group_columns);
     for (size_t i = 0; i < shown; i++) {
         const struct why_group *group = &why->groups[i];

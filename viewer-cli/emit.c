@@ -222,10 +222,14 @@ void emit_line(struct emit *emit, const char *format, ...)
     if (emit->format != EMIT_TABLE)
         return;
     emit_close(emit);
+    struct buf line = {0};
     va_list list;
     va_start(list, format);
-    print_list(&emit->out, format, list);
+    print_list(&line, format, list);
     va_end(list);
+    emit_put_wrapped(&emit->out, buf_string(&line), line.count, emit->width, 0);
+    emit->out.broken = emit->out.broken || line.broken;
+    buf_clear(&line);
     buf_text(&emit->out, "\n");
     emit->more = true;
     emit->headed = true;

@@ -46,9 +46,12 @@ enum emit_column_flag {
     EMIT_PEOPLE = 1 << 1,   /* tables only */
     EMIT_IF_KNOWN = 1 << 2, /* tables: left out when no row knows it */
     EMIT_WRAP = 1 << 3,     /* tables: the last column, continued below itself instead of cut */
-    EMIT_MIDDLE = 1 << 4,   /* tables: when cut, beginning and end of the text stay */
+    EMIT_MIDDLE = 1 << 4,   /* tables: when cut, beginning and end of the text stay; of a call site
+                               "A (a.py:1) > B (b.py:2)" the first call with its line */
     EMIT_NONE = 1 << 5,     /* tables: NULL says that there is none, so the cell stays empty */
     EMIT_SPARE = 1 << 6,    /* tables: left out, and that is said, before texts are cut to stumps */
+    EMIT_PAIR = 1 << 7,     /* tables: a spare column that goes when the next one goes */
+    EMIT_ROOMY = 1 << 8,    /* tables: of this text more has to stay than of others */
 };
 
 struct emit_column {
@@ -128,7 +131,8 @@ void emit_real(struct emit *emit, double value);
 void emit_blob(struct emit *emit, const void *bytes, size_t count); /* x'00ff' */
 void emit_null(struct emit *emit);
 
-/* Tables only: a line on its own. A heading stands out and has an empty line above it. */
+/* Tables only: a line on its own, wrapped on a terminal. A heading stands out and has an empty line
+ * above it. */
 void emit_heading(struct emit *emit, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void emit_line(struct emit *emit, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

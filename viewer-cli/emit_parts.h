@@ -22,6 +22,9 @@ size_t emit_fit(const char *text, size_t bytes, unsigned width);
 unsigned emit_columns_of(const char *text, size_t bytes);
 /* Length of the well-formed UTF-8 sequence at text, 0 if there is none. */
 size_t emit_utf8(const char *text, size_t bytes, uint32_t *code);
+/* Lines of at most `width` columns, 0 = any, ended at blanks; all but the first are indented. */
+void emit_put_wrapped(struct buf *out, const char *text, size_t bytes, unsigned width,
+                      unsigned indent);
 /* A double that reads back as the same double. */
 void emit_put_real(struct buf *out, double value);
 

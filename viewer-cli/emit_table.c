@@ -3,8 +3,9 @@
  *
  * Rows are kept until the section ends or SETTLE_ROWS of them are there; then the widths of the
  * columns are settled and rows go out as they come. On a terminal spare columns give way first, the
- * last one first, as long as some text would be cut below READABLE_TEXT; then the widest texts,
- * never below LEAST_TEXT; numbers are never cut. A wrapped last column takes what is left.
+ * last one first, as long as some text would be cut below READABLE_TEXT, or READABLE_SITE; then the
+ * widest texts, never below LEAST_TEXT; numbers are never cut. A wrapped last column takes what is
+ * left.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +15,14 @@
 #include "human.h"
 #include "mem.h"
 
-enum { SETTLE_ROWS = 2000, LEAST_TEXT = 8, READABLE_TEXT = 18, LEAST_WRAP = 24, GAP = 2 };
+enum {
+    SETTLE_ROWS = 2000,
+    LEAST_TEXT = 8,
+    READABLE_TEXT = 18,
+    READABLE_SITE = 30,
+    LEAST_WRAP = 24,
+    GAP = 2
+};
 
 static const char *header_of(const struct emit_column *column)
 {
@@ -135,6 +143,17 @@ static bool gives_way(const struct emit *emit, size_t i)
            layout->width > header_width(&emit->columns[i]);
 }
 
+/* A text of this many columns can still be read. */
+static unsigned readable(const struct emit *emit, size_t i)
+{
+    return emit->columns[i].flags & EMIT_ROOMY ? READABLE_SITE : READABLE_TEXT;
+}
+
+static int slack(const struct emit *emit, size_t i)
+{
+    return (int)emit->layout[i].width - (int)readable(emit, i);
+}
+
 static void shrink(struct emit *emit, unsigned excess, size_t last)
 {
     struct emit_layout *tail = &emit->layout[last];
@@ -149,7 +168,7 @@ static void shrink(struct emit *emit, unsigned excess, size_t last)
         for (size_t i = 0; i < emit->column_count; i++) {
             if (!gives_way(emit, i))
                 continue;
-            if (widest == emit->column_count || emit->layout[i].width > emit->layout[widest].width)
+            if (widest == emit->column_count || slack(emit, i) > slack(emit, widest))
                 widest = i;
         }
         if (widest == emit->column_count)
@@ -159,15 +178,15 @@ static void shrink(struct emit *emit, unsigned excess, size_t last)
     }
 }
 
-/* Width of the line; with `readable`, when texts are as short as they can be and still be read. */
-static unsigned total_width(const struct emit *emit, bool readable)
+/* Width of the line; with `least`, when texts are as short as they can be and still be read. */
+static unsigned total_width(const struct emit *emit, bool least)
 {
     unsigned total = 0;
     for (size_t i = 0; i < emit->column_count; i++) {
         const struct emit_layout *layout = &emit->layout[i];
-        bool shorter = readable && gives_way(emit, i) && layout->width > READABLE_TEXT;
+        bool shorter = least && gives_way(emit, i) && layout->width > readable(emit, i);
         if (layout->shown)
-            total += (shorter ? READABLE_TEXT : layout->width) + (total ? GAP : 0);
+            total += (shorter ? readable(emit, i) : layout->width) + (total ? GAP : 0);
     }
     return total;
 }
@@ -193,8 +212,11 @@ static void settle(struct emit *emit)
     if (!emit->width)
         return;
     for (size_t i = emit->column_count; i-- > 0 && total_width(emit, true) > emit->width;)
-        if (emit->layout[i].shown && emit->columns[i].flags & EMIT_SPARE)
+        if (emit->layout[i].shown && emit->columns[i].flags & EMIT_SPARE) {
             spare(emit, i);
+            if (i > 0 && emit->columns[i - 1].flags & EMIT_PAIR)
+                spare(emit, --i);
+        }
     unsigned total = total_width(emit, false);
     if (total > emit->width)
         shrink(emit, total - emit->width, last);
@@ -209,6 +231,16 @@ static void pad(struct buf *out, unsigned n)
         buf_add(out, blanks, n < 32 ? n : 32);
 }
 
+/* A number and its unit stay on one line. */
+static bool is_before_unit(const char *text, size_t bytes, size_t at)
+{
+    size_t left = bytes - at - 1;
+    const char *unit = text + at + 1;
+    if (!at || text[at - 1] < '0' || text[at - 1] > '9' || !left)
+        return false;
+    return *unit == 'B' || (left > 1 && strchr("KMGT", *unit) && unit[1] == 'i');
+}
+
 /* The longest beginning that ends at a blank and fits, or what fits. */
 static size_t wrap_at(const char *text, size_t bytes, unsigned width)
 {
@@ -216,13 +248,13 @@ static size_t wrap_at(const char *text, size_t bytes, unsigned width)
     if (fits == bytes)
         return bytes;
     for (size_t at = fits; at > 0; at--)
-        if (text[at] == ' ')
+        if (text[at] == ' ' && !is_before_unit(text, bytes, at))
             return at;
     return fits ? fits : 1;
 }
 
-static void put_wrapped(struct buf *out, const char *text, size_t bytes, unsigned width,
-                        unsigned indent)
+void emit_put_wrapped(struct buf *out, const char *text, size_t bytes, unsigned width,
+                      unsigned indent)
 {
     for (;;) {
         size_t n = width ? wrap_at(text, bytes, width) : bytes;
@@ -249,6 +281,31 @@ static void put_cut(struct buf *out, const char *text, size_t bytes, unsigned wi
     buf_text(out, "...");
     size_t skip = emit_fit(text, bytes, whole - end);
     buf_add(out, text + skip, bytes - skip);
+}
+
+/* A call site, "A (a.py:1) > B (b.py:2)": the library's file goes first, then its function, and the
+ * program's own line is the last to be touched. False if the text is none. */
+static bool put_cut_site(struct buf *out, const char *text, size_t bytes, unsigned width)
+{
+    static const char inner[] = " > ", more[] = " > ...";
+    const char *end = bytes && text[bytes - 1] == ')' ? memmem(text, bytes, inner, 3) : NULL;
+    if (!end)
+        return false;
+    size_t head = (size_t)(end - text), called = bytes;
+    while (called > head && memcmp(text + called - 1, " (", 2) != 0)
+        called--;
+    if (called > head + 3 && emit_columns_of(text, called - 1) <= width) {
+        buf_add(out, text, called - 1);
+        return true;
+    }
+    unsigned columns = emit_columns_of(text, head);
+    if (columns <= width)
+        buf_add(out, text, head);
+    else
+        put_cut(out, text, head, width, true);
+    if (columns + sizeof more - 1 <= width)
+        buf_text(out, more);
+    return true;
 }
 
 void emit_put_cut(struct buf *out, const char *text, unsigned width)
@@ -284,8 +341,8 @@ static void put_cell(struct emit *emit, struct line *line, size_t i, const char 
         if (width <= layout->width || !emit->width || layout->numbers)
             buf_add(&emit->out, text, bytes);
         else if (flags & EMIT_WRAP)
-            put_wrapped(&emit->out, text, bytes, layout->width, line->column);
-        else
+            emit_put_wrapped(&emit->out, text, bytes, layout->width, line->column);
+        else if (!(flags & EMIT_MIDDLE) || !put_cut_site(&emit->out, text, bytes, layout->width))
             put_cut(&emit->out, text, bytes, layout->width, flags & EMIT_MIDDLE);
     } else {
         line->blanks += layout->width;
@@ -338,8 +395,8 @@ static void put_record(struct emit *emit, const struct emit_cell *cells)
         buf_text(&emit->out, header);
         pad(&emit->out, label - header_width(&emit->columns[i]) + GAP);
         unsigned room = emit->width > label + GAP + LEAST_TEXT ? emit->width - label - GAP : 0;
-        put_wrapped(&emit->out, buf_string(&emit->text) + cells[i].text, cells[i].bytes, room,
-                    label + GAP);
+        emit_put_wrapped(&emit->out, buf_string(&emit->text) + cells[i].text, cells[i].bytes, room,
+                         label + GAP);
         buf_text(&emit->out, "\n");
     }
 }
@@ -416,7 +473,7 @@ void emit_table_end(struct emit *emit)
             if (*note != *kinds)
                 continue;
             size_t n = strcspn(note + 1, "\n");
-            put_wrapped(&emit->out, note + 1, n, emit->width, 0);
+            emit_put_wrapped(&emit->out, note + 1, n, emit->width, 0);
             buf_text(&emit->out, "\n");
         }
     }
