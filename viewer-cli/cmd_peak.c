@@ -274,8 +274,8 @@ static void put_sites(const struct peak_part *part)
 }
 
 static void (*const parts[])(const struct peak_part *part) = {
-    put_where, put_ladder,     put_categories,  put_births,
-    put_sites, peak_put_added, peak_put_change, peak_put_levers,
+    put_where, peak_put_findings, put_ladder,      put_categories,  put_births,
+    put_sites, peak_put_added,    peak_put_change, peak_put_levers,
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -309,6 +309,7 @@ static void put_for_programs(struct report *report, struct peak_part *all)
         size_t count;
     } sections[PARTS] = {
         {"peak", where_columns, sizeof where_columns / sizeof *where_columns},
+        {"findings", peak_finding_columns, PEAK_FINDING_COLUMNS},
         {"ladder", ladder_columns, sizeof ladder_columns / sizeof *ladder_columns},
         {"by_category", category_columns, sizeof category_columns / sizeof *category_columns},
         {"by_phase", birth_columns, sizeof birth_columns / sizeof *birth_columns},
@@ -424,7 +425,8 @@ const struct command command_peak = {
         "peak, or is done already, is not shown. Settings of the allocator change reserved only, "
         "and are tried by replay.\n"
         "\n"
-        "In csv and json these are the sections peak, ladder, by_category, by_phase, by_site, "
+        "In csv and json these are the sections peak, findings, ladder, by_category, by_phase, "
+        "by_site, "
         "added_by_backward, higher_than_step_before and levers; in csv each begins with a line "
         "'# NAME'.",
     .examples =

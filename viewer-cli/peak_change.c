@@ -74,8 +74,10 @@ int peak_change_read(struct db *db, struct peak_part *part)
         return err;
     err = peak_find(db, peak->process, peak->device, part->step_before, part->step_before, &before);
     if (err >= 0 && before.found) {
-        const struct instant first = {.seq = before.living_seq, .allocated = before.allocated};
-        const struct instant second = {.seq = peak->living_seq, .allocated = peak->allocated};
+        const struct instant first = {
+            .seq = before.living_seq, .allocated = before.allocated, .reserved = before.reserved};
+        const struct instant second = {
+            .seq = peak->living_seq, .allocated = peak->allocated, .reserved = peak->reserved};
         part->changed = true;
         err = why_read(db, peak->process, peak->device, &first, &second, SHOWN, &part->change);
     }

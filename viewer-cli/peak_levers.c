@@ -1,8 +1,10 @@
 /*
  * What backward added to a peak, and what would lower it.
  */
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "buf.h"
 #include "human.h"
 #include "peak_parts.h"
 
@@ -24,11 +26,15 @@ const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS] = {
 static void put_amount(struct emit *emit, int64_t bytes, bool at_most)
 {
     char text[HUMAN_MAX], amount[HUMAN_MAX + 16];
-    if (bytes == 0 || bytes == LEVERS_NONE) {
+    if (bytes == LEVERS_NONE) {
         emit_null(emit);
         return;
     }
-    snprintf(amount, sizeof amount, "%s%s", at_most ? "at most " : "", human_bytes(text, bytes));
+    if (bytes < 0)
+        snprintf(amount, sizeof amount, "%s more", human_bytes(text, -bytes));
+    else
+        snprintf(amount, sizeof amount, "%s%s", at_most && bytes ? "at most " : "",
+                 human_bytes(text, bytes));
     emit_text(emit, amount);
 }
 
@@ -56,28 +62,77 @@ static bool any(const struct levers *levers, enum lever_kind kind)
     return false;
 }
 
+/* A line for people, a note for programs: both end up where they are looked for. */
+static void say(const struct peak_part *part, const char *text)
+{
+    if (part->emit->format == EMIT_TABLE)
+        emit_line(part->emit, "%s", text);
+    else
+        emit_note(part->emit, "process %" PRId64 " on %s: levers: %s", part->scope->process.id,
+                  part->scope->device_text, text);
+}
+
+/* Why some are not there, or none at all. */
+static void put_why_none(const struct peak_part *part)
+{
+    const struct levers *levers = &part->levers;
+    struct buf text = {0};
+    char floor[HUMAN_MAX];
+    if (levers->state == LEVERS_NO_STEP)
+        buf_text(&text,
+                 "the peak is in no training step, so what changes a step is not looked for");
+    else if (levers->state == LEVERS_TOO_LARGE)
+        buf_text(&text, "the step of the peak has too many blocks to look for what changes it");
+    else if (levers->floor >= levers->peak - levers->peak / 100)
+        buf_print(&text,
+                  "nothing: memory was as high before the first step (%s), where no change to a "
+                  "step reaches",
+                  human_bytes(floor, levers->floor));
+    else
+        buf_text(&text, "nothing that is looked for takes a hundredth off this peak: all of it is "
+                        "done already, or does not apply");
+    say(part, buf_string(&text));
+    part->emit->out.broken = part->emit->out.broken || text.broken;
+    buf_clear(&text);
+}
+
+/* Under the table, what the promises in it depend on. */
+static void put_conditions(const struct peak_part *part)
+{
+    const struct levers *levers = &part->levers;
+    char now[HUMAN_MAX], recorded[HUMAN_MAX];
+    if (levers->state != LEVERS_READY)
+        put_why_none(part);
+    if (any(levers, LEVER_HELD))
+        emit_line(part->emit, "to drop something helps if nothing in backward needs it");
+    if (any(levers, LEVER_CHECKPOINT))
+        emit_line(part->emit,
+                  "what is checkpointed is computed again in backward, and takes memory then");
+    if (levers->simulated)
+        emit_line(part->emit,
+                  "off reserved by replay with PyTorch's policy, which is not this program's and "
+                  "reserves %s where it had %s",
+                  human_bytes(now, levers->simulated), human_bytes(recorded, part->peak->reserved));
+    if (levers->unsettled)
+        emit_line(part->emit, "off reserved is not known: a replay of this recording reserves "
+                              "other segments than it did");
+}
+
 void peak_put_levers(const struct peak_part *part)
 {
     const struct levers *levers = &part->levers;
-    bool people = part->emit->format == EMIT_TABLE;
-    if (people && !levers->count)
+    if (part->emit->format == EMIT_TABLE && !levers->count) {
+        emit_heading(part->emit, "What would lower it");
+        put_why_none(part);
         return;
+    }
     EMIT_SECTION(part->emit, "levers", "What would lower it", EMIT_ROWS, peak_lever_columns);
     for (size_t i = 0; i < levers->count; i++)
         put_lever(part, &levers->levers[i]);
-    if (people && any(levers, LEVER_HELD))
-        emit_line(part->emit, "to drop something helps if nothing in backward needs it");
-    if (people && any(levers, LEVER_CHECKPOINT))
-        emit_line(part->emit,
-                  "what is checkpointed is computed again in backward, and takes memory then");
-    if (people)
-        return;
-    if (levers->state == LEVERS_NO_STEP)
-        emit_note(part->emit, "levers: the peak is in no step, so those that change a step are "
-                              "not looked for");
-    else if (levers->state == LEVERS_TOO_LARGE)
-        emit_note(part->emit, "levers: the step has too many blocks to look for those that "
-                              "change it");
+    if (part->emit->format == EMIT_TABLE)
+        put_conditions(part);
+    else if (!levers->count || levers->state != LEVERS_READY)
+        put_why_none(part);
 }
 
 /* ---- what backward added ---- */

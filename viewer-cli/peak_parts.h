@@ -1,6 +1,6 @@
 /*
- * peak_parts.h - the parts of `tidemark peak` that have files of their own: what backward added,
- * what changed since the step before, and what would lower the peak.
+ * peak_parts.h - the parts of `tidemark peak` that have files of their own: what it comes to, what
+ * backward added, what changed since the step before, and what would lower the peak.
  */
 #ifndef TIDEMARK_VIEWER_PEAK_PARTS_H
 #define TIDEMARK_VIEWER_PEAK_PARTS_H
@@ -28,7 +28,15 @@ struct peak_part {
 void peak_put_scope(const struct peak_part *part);
 void peak_put_known(struct emit *emit, int64_t value);
 
-enum { PEAK_CHANGE_COLUMNS = 14, PEAK_LEVER_COLUMNS = 12, PEAK_ADDED_COLUMNS = 6 };
+enum {
+    PEAK_CHANGE_COLUMNS = 14,
+    PEAK_LEVER_COLUMNS = 12,
+    PEAK_ADDED_COLUMNS = 6,
+    PEAK_FINDING_COLUMNS = 5
+};
+
+extern const struct emit_column peak_finding_columns[PEAK_FINDING_COLUMNS];
+void peak_put_findings(const struct peak_part *part);
 
 extern const struct emit_column peak_change_columns[PEAK_CHANGE_COLUMNS];
 /* 0 or an error; peak_change_clear in both cases. */

@@ -73,9 +73,17 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
         return 0;
     if (!MEM_GROW(work->kept, work->kept_cap, work->kept_count + 1))
         return ERR_NOMEM;
+    int64_t alive = 0;
+    for (size_t i = 0; i < edit->count; i++) {
+        const struct levers_block *block = &work->step.blocks[edit->changes[i].block];
+        alive += block->category && !edit->changes[i].longer ? block->size : 0;
+    }
     work->kept[work->kept_count++] = (struct levers_kept){work->out->count, *edit};
     *edit = (struct levers_edit){0};
-    return levers_add(work, bytes, LEVERS_NONE, words);
+    err = levers_add(work, bytes, LEVERS_NONE, words);
+    if (err >= 0)
+        work->out->levers[work->out->count - 1].alive = alive;
+    return err;
 }
 
 /* ---- all of them ---- */

@@ -42,6 +42,7 @@ struct lever {
     bool at_most;     /* the program would also do other work, or not all is known */
     int64_t bytes;    /* off allocated at its highest */
     int64_t reserved; /* off reserved at its highest; LEVERS_NONE */
+    int64_t alive;    /* what it is about held so much at the peak; 0 = it is about no blocks */
     int64_t site;     /* LEVERS_NONE */
     char *site_text;  /* as view site_short; NULL */
     char *text;       /* what to do */
@@ -59,6 +60,9 @@ struct levers {
     enum levers_state state; /* why those of a step are not there */
     int64_t peak;            /* that they are off */
     int64_t floor;           /* the highest before the first step; 0 = nothing */
+    int64_t simulated;       /* reserved by replay with a policy that was not the recorded one;
+                                0 = its addresses came out as recorded, or there was none */
+    bool unsettled; /* a replay did not come out as recorded: nothing is said of reserved */
     struct lever *levers;
     size_t count, cap;
     struct levers_added *added; /* the largest, largest first */
