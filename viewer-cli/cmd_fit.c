@@ -7,6 +7,7 @@
 #include "error.h"
 #include "fit_print.h"
 #include "mem.h"
+#include "workers.h"
 
 /* What --table tries, beside what is asked for anyway. */
 static const char *const tried[] = {
@@ -214,7 +215,7 @@ static int cmd_fit(const struct command_call *call)
     struct report report;
     char **arguments;
     int count, code;
-    bool fits;
+    bool fits = true;
 
     if (!command_parse(call, &options, &arguments, &count, &code))
         return code;
@@ -224,7 +225,10 @@ static int cmd_fit(const struct command_call *call)
     mem_free(arguments);
     if (code)
         return code;
-    int err = put_all(&report, &options, &fits);
+    /* Whether all of them fit is asked of all of them. */
+    int err = options.memory == REPORT_ANY ? workers_fold(&report) : 0;
+    if (err >= 0)
+        err = put_all(&report, &options, &fits);
     code = report_end(&report, err);
     return code == EXIT_FINE && !fits ? EXIT_CHECK_FAILED : code;
 }
@@ -267,7 +271,8 @@ const struct command command_fit = {
         "\n"
         "With --memory the exit status is 0 if the run fits, and 1 if it does not or if that "
         "cannot be known. What did not ask the allocator is not in the record: say with --reserve "
-        "what it takes.\n"
+        "what it takes. There is no --steps: what a step finds in the cache is left there by all "
+        "steps before it.\n"
         "\n"
         "In csv and json these are the sections fit, memory, pins and settings.",
     .examples =

@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "error.h"
 #include "frag_report.h"
@@ -11,6 +12,7 @@
 #include "moment.h"
 #include "oom_report.h"
 #include "report.h"
+#include "workers.h"
 
 struct frag_options {
     struct report_options common;
@@ -51,8 +53,12 @@ static int look_at(struct report *report, const struct report_scope *scope,
 
 static void note_unknown(struct report *report, const struct report_scope *scope)
 {
-    emit_note(&report->emit, "process %" PRId64 " on %s: segments are not known from this source",
-              scope->process.id, scope->device_text);
+    bool host = strcmp(scope->device_text, "cpu") == 0;
+    emit_note(&report->emit, "process %" PRId64 " on %s: segments are not known from this source%s",
+              scope->process.id, scope->device_text,
+              host ? ": a CPU has none; 'tidemark fit' shows its "
+                     "blocks laid out as on a GPU"
+                   : "");
 }
 
 static void note_strays(struct emit *emit, const struct report_scope *scope,
@@ -269,8 +275,10 @@ static int cmd_frag(const struct command_call *call)
         code = command_misused(call->command, "a moment, --over-time and --oom exclude each other");
     if (!code)
         code = report_begin(&report, call->command, &options.common, request.database);
-    if (!code)
-        code = report_end(&report, put_all(&report, &options, request.moment));
+    if (!code) {
+        int err = options.oom ? 0 : workers_fold(&report);
+        code = report_end(&report, err < 0 ? err : put_all(&report, &options, request.moment));
+    }
     mem_free(arguments);
     return code;
 }

@@ -145,8 +145,8 @@ static int put_recording(struct report *report, bool finished, int64_t last_ns)
 /* ---- processes ---- */
 
 static const struct emit_column process_columns[] = {
-    {"process", "id", EMIT_PLAIN, 0},
-    {"pid", NULL, EMIT_PLAIN, 0},
+    {"process", "id", EMIT_PLAIN, EMIT_NONE},
+    {"pid", NULL, EMIT_PLAIN, EMIT_NONE},
     {"parent", NULL, EMIT_PLAIN, EMIT_NONE | EMIT_IF_KNOWN},
     {"rank", NULL, EMIT_PLAIN, EMIT_NONE | EMIT_IF_KNOWN},
     {"events", NULL, EMIT_COUNT, 0},
@@ -177,21 +177,72 @@ static bool is_selected(const struct report *report, int64_t id)
     return false;
 }
 
+/* Workers of a DataLoader are many, and differ in nothing but their pid: people see the first. */
+static bool is_folded(const struct report *report)
+{
+    return report->emit.format == EMIT_TABLE && report->options->process == REPORT_ANY &&
+           report->options->rank == REPORT_ANY;
+}
+
+struct fold {
+    struct buf like; /* what those that are alike have in common, of the last one shown */
+    int64_t more, events;
+};
+
+/* True if this row is like the one before it, and was counted instead. */
+static bool fold_row(struct fold *fold, struct db_stmt *row)
+{
+    struct buf like = {0};
+    bool same = false;
+    if (db_column_type(row, 2) != DB_NULL && db_column_type(row, 3) == DB_NULL) {
+        buf_print(&like, "%" PRId64 " %s ", db_column_int(row, 2), db_column_text(row, 5));
+        put_ended(&like, row, 14);
+        same = strcmp(buf_string(&like), buf_string(&fold->like)) == 0;
+    }
+    buf_clear(&fold->like);
+    fold->like = like;
+    fold->more += same;
+    fold->events += same ? db_column_int(row, 4) : 0;
+    return same;
+}
+
+static void put_folded(struct emit *emit, struct fold *fold)
+{
+    struct buf text = {0};
+    if (!fold->more)
+        return;
+    for (int i = 0; i < 4; i++)
+        emit_null(emit);
+    emit_int(emit, fold->events);
+    emit_text(emit, "");
+    buf_print(&text, "%" PRId64 " more like it", fold->more);
+    emit_buf(emit, &text);
+    for (int i = 6; i < 17; i++)
+        emit_null(emit);
+    fold->more = fold->events = 0;
+}
+
 static int put_processes(struct report *report)
 {
     struct emit *emit = &report->emit;
     struct db_stmt *stmt = NULL;
+    struct fold fold = {0};
     EMIT_SECTION(emit, "processes", "Processes", EMIT_ROWS, process_columns);
     int err = db_prepare(report->db, &stmt, process_sql);
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
         struct buf ended = {0};
         if (!is_selected(report, db_column_int(stmt, 0)))
             continue;
+        if (is_folded(report) && fold_row(&fold, stmt))
+            continue;
+        put_folded(emit, &fold);
         report_cells(emit, stmt, 0, 5);
         put_ended(&ended, stmt, 14);
         emit_buf(emit, &ended);
         report_cells(emit, stmt, 5, 12);
     }
+    put_folded(emit, &fold);
+    buf_clear(&fold.like);
     db_finalize(stmt);
     return err < 0 ? err : 0;
 }
@@ -207,6 +258,8 @@ struct plain {
     const struct emit_column *columns;
     size_t count;
     int process; /* the column with a process to be selected by, -1 = none */
+    const char
+        *folded; /* for people who ask for no process: rows that are alike once; NULL = sql */
 };
 
 static const struct emit_column source_columns[] = {
@@ -283,28 +336,33 @@ static const struct plain plains[] = {
     {"sources", "Sources", NULL, NULL,
      "SELECT id, live, why_not FROM process"
      " WHERE coalesce(live, '') <> '' OR coalesce(why_not, '') <> '' ORDER BY id",
-     COLUMNS(source_columns), 0},
+     COLUMNS(source_columns), 0,
+     "SELECT CASE WHEN count(*) = 1 THEN id WHEN max(id) - min(id) + 1 = count(*)"
+     " THEN min(id) || ' to ' || max(id) ELSE group_concat(id, ', ') END, live, why_not"
+     " FROM (SELECT * FROM process ORDER BY id)"
+     " WHERE coalesce(live, '') <> '' OR coalesce(why_not, '') <> ''"
+     " GROUP BY live, why_not ORDER BY min(id)"},
     {"devices", "Devices", NULL, NULL,
      "SELECT t.device, d.name, d.total_bytes,"
      " (SELECT count(*) FROM heap h WHERE h.device = d.id)"
      " FROM device d JOIN device_text t ON t.id = d.id ORDER BY d.id",
-     COLUMNS(device_columns), -1},
+     COLUMNS(device_columns), -1, NULL},
     {"settings", "Settings", NULL, NULL,
      "SELECT s.process, t.device, s.key, s.value"
      " FROM setting s LEFT JOIN device_text t ON t.id = s.device"
      " ORDER BY s.process, s.device, s.key, s.rowid",
-     COLUMNS(setting_columns), 0},
-    {"rows", "Rows", NULL, NULL, rows_sql, COLUMNS(row_columns), -1},
+     COLUMNS(setting_columns), 0, NULL},
+    {"rows", "Rows", NULL, NULL, rows_sql, COLUMNS(row_columns), -1, NULL},
     {"lost", "Lost", "Nothing was lost.", "Losses are not known: the recording is not finished.",
      "SELECT process, kind, sum(n), min(first_seq), max(last_seq), min(first_ns), max(last_ns)"
      " FROM lost GROUP BY process, kind ORDER BY process, sum(n) DESC",
-     COLUMNS(lost_columns), 0},
-    {"trouble", "Trouble", NULL, NULL, trouble_sql, COLUMNS(trouble_columns), 0},
+     COLUMNS(lost_columns), 0, NULL},
+    {"trouble", "Trouble", NULL, NULL, trouble_sql, COLUMNS(trouble_columns), 0, NULL},
 };
 
 static const struct plain meta_plain = {
     "meta", NULL, NULL, NULL, "SELECT key, value FROM meta ORDER BY key", COLUMNS(meta_columns),
-    -1};
+    -1,     NULL};
 
 /* People do not get a section without rows, nor rows of zeros. */
 static int put_plain(struct report *report, const struct plain *plain, bool finished)
@@ -314,9 +372,11 @@ static int put_plain(struct report *report, const struct plain *plain, bool fini
     bool people = emit->format == EMIT_TABLE, open = !people;
     if (open)
         emit_section(emit, plain->key, plain->title, EMIT_ROWS, plain->columns, plain->count);
-    int err = db_prepare(report->db, &stmt, plain->sql);
+    bool folded = plain->folded && is_folded(report);
+    int err = db_prepare(report->db, &stmt, folded ? plain->folded : plain->sql);
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        bool known = plain->process < 0 || db_column_type(stmt, plain->process) == DB_NULL ||
+        bool known = folded || plain->process < 0 ||
+                     db_column_type(stmt, plain->process) == DB_NULL ||
                      is_selected(report, db_column_int(stmt, plain->process));
         bool zero = plain->columns == row_columns && db_column_int(stmt, 1) == 0;
         if (!known || (people && zero))
@@ -350,15 +410,20 @@ static int put_overhead(struct report *report)
     struct emit *emit = &report->emit;
     struct db_stmt *stmt = NULL;
     bool open = false;
-    int err = db_prepare(report->db, &stmt,
-                         "SELECT process, what, value, unit FROM overhead"
-                         " ORDER BY process IS NOT NULL, process, rowid");
+    static const char each[] = "SELECT process, what, value, unit, 1 FROM overhead"
+                               " ORDER BY process IS NOT NULL, process, rowid";
+    static const char folded[] =
+        "SELECT process, what, max(value), unit, count(*) FROM overhead"
+        " GROUP BY process IS NULL, what, unit ORDER BY process IS NOT NULL, min(rowid)";
+    int err = db_prepare(report->db, &stmt, is_folded(report) ? folded : each);
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
         bool recorder = db_column_type(stmt, 0) == DB_NULL;
         char of[32] = "the recorder";
         if (!recorder && !is_selected(report, db_column_int(stmt, 0)))
             continue;
-        if (!recorder)
+        if (!recorder && db_column_int(stmt, 4) > 1)
+            snprintf(of, sizeof of, "the largest process");
+        else if (!recorder)
             snprintf(of, sizeof of, "process %" PRId64, db_column_int(stmt, 0));
         if (!open)
             EMIT_SECTION(emit, "overhead", "Our own cost", EMIT_ROWS, overhead_columns);
@@ -426,7 +491,8 @@ const struct command command_info = {
         "Prints the file, the program, when it ran and how it ended; its processes and which "
         "sources were live in them; devices; settings of its allocators; how many rows there are; "
         "what was lost, torn or "
-        "cannot be right; and what the recording itself cost.\n"
+        "cannot be right; and what the recording itself cost. It is about the whole file, so there "
+        "is no --device and no --steps.\n"
         "\n"
         "In csv and json these are the sections recording, processes, sources, devices, "
         "settings, rows, lost, trouble, overhead and meta.",

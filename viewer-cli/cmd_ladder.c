@@ -10,6 +10,7 @@
 #include "mem.h"
 #include "moment.h"
 #include "report.h"
+#include "workers.h"
 
 struct ladder_options {
     struct report_options common;
@@ -92,8 +93,10 @@ static int cmd_ladder(const struct command_call *call)
     code = moment_arguments(call, arguments, count, &request);
     if (!code)
         code = report_begin(&report, call->command, &options.common, request.database);
-    if (!code)
-        code = report_end(&report, put_all(&report, request.moment));
+    if (!code) {
+        int err = workers_fold(&report);
+        code = report_end(&report, err < 0 ? err : put_all(&report, request.moment));
+    }
     mem_free(arguments);
     return code;
 }

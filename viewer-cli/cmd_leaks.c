@@ -127,8 +127,8 @@ static int put_all(struct report *report, const struct leaks_options *options)
         report_nothing(report);
     else if (err == 0 && !any)
         emit_note(&report->emit,
-                  "too few steps to tell: of the complete ones the first %" PRId64
-                  " (--warm-up) and the last %" PRId64 " (--keep) do not count",
+                  "too few steps to tell: the first %" PRId64 " (--warm-up) and the last %" PRId64
+                  " (--keep) do not count, and no step is left between them",
                   options->warm_up, options->keep);
     return err;
 }

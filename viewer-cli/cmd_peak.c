@@ -17,6 +17,7 @@
 #include "mem.h"
 #include "peak_parts.h"
 #include "report.h"
+#include "workers.h"
 
 struct peak_options {
     struct report_options common;
@@ -391,7 +392,8 @@ static int cmd_peak(const struct command_call *call)
     mem_free(arguments);
     if (code)
         return code;
-    return report_end(&report, put_all(&report, options.top));
+    int err = workers_fold(&report);
+    return report_end(&report, err < 0 ? err : put_all(&report, options.top));
 }
 
 static const struct option option_table[] = {

@@ -13,6 +13,7 @@
 #include "map.h"
 #include "mem.h"
 #include "report.h"
+#include "workers.h"
 
 struct phases_options {
     struct report_options common;
@@ -245,6 +246,7 @@ static int cmd_phases(const struct command_call *call)
     mem_free(arguments);
     if (code)
         return code;
+    err = workers_fold(&report);
     if (report.emit.format != EMIT_TABLE)
         EMIT_SECTION(&report.emit, "phases", NULL, EMIT_ROWS, columns);
     for (size_t i = 0; i < report.scope_count && err >= 0; i++)

@@ -73,7 +73,7 @@ bool check_limits_fit(const struct check_limits *limits, char *message, size_t s
 {
     const char *wrong = NULL;
     if (!check_limits_any(limits))
-        wrong = "there is no limit to check: give one, such as --max-peak 20GiB, or --limits FILE";
+        wrong = "give a limit, such as --max-peak 20GiB, or --limits FILE";
     else if (limits->baseline && !limits->increase)
         wrong = "--baseline needs --max-increase: how much higher may the peak be?";
     else if (!limits->baseline && limits->increase)

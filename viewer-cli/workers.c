@@ -1,0 +1,98 @@
+#include "workers.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "human.h"
+#include "mem.h"
+
+struct share { /* of one scope */
+    int64_t peak;
+    bool steps, folded;
+};
+
+static struct share *share_of(const struct report *report, struct share *shares, int64_t process,
+                              int64_t device)
+{
+    for (size_t i = 0; i < report->scope_count; i++)
+        if (report->scopes[i].process.id == process && report->scopes[i].device == device)
+            return &shares[i];
+    return NULL;
+}
+
+static int read_shares(const struct report *report, struct share *shares)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(report->db, &stmt,
+                         "SELECT ph.process, pd.device, max(pd.peak_allocated),"
+                         "       max(ph.step IS NOT NULL)"
+                         "  FROM phase_device pd JOIN phase ph ON ph.id = pd.phase GROUP BY 1, 2");
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        struct share *share =
+            share_of(report, shares, db_column_int(stmt, 0), db_column_int(stmt, 1));
+        if (share)
+            *share = (struct share){db_column_int(stmt, 2), db_column_int(stmt, 3) != 0, false};
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* The most that a process with steps has on that device; -1 = none has steps there. */
+static int64_t most_of_trainers(const struct report *report, const struct share *shares,
+                                int64_t device)
+{
+    int64_t most = -1;
+    for (size_t i = 0; i < report->scope_count; i++)
+        if (report->scopes[i].device == device && shares[i].steps && shares[i].peak > most)
+            most = shares[i].peak;
+    return most;
+}
+
+static void note(struct report *report, const struct share *shares)
+{
+    int64_t count = 0, most = 0, first = 0;
+    char number[HUMAN_MAX], bytes[HUMAN_MAX];
+    for (size_t i = 0; i < report->scope_count; i++) {
+        if (!shares[i].folded)
+            continue;
+        first = count++ ? first : report->scopes[i].process.id;
+        most = shares[i].peak > most ? shares[i].peak : most;
+    }
+    if (count == 1)
+        emit_note(&report->emit,
+                  "1 more process trains no step, with at most %s: --process %" PRId64 " shows it",
+                  human_bytes(bytes, most), first);
+    else if (count)
+        emit_note(&report->emit,
+                  "%s more processes train no step, with at most %s each: --process %" PRId64
+                  " shows the first of them",
+                  human_count(number, count), human_bytes(bytes, most), first);
+}
+
+int workers_fold(struct report *report)
+{
+    const struct report_options *options = report->options;
+    if (report->emit.format != EMIT_TABLE || options->process != REPORT_ANY ||
+        options->rank != REPORT_ANY || report->scope_count < 2)
+        return 0;
+    struct share *shares = mem_alloc(report->scope_count, sizeof *shares);
+    if (!shares)
+        return ERR_NOMEM;
+    memset(shares, 0, report->scope_count * sizeof *shares);
+    int err = read_shares(report, shares);
+    for (size_t i = 0; i < report->scope_count && err >= 0; i++)
+        shares[i].folded =
+            !shares[i].steps && strcmp(report->scopes[i].device_text, "cpu") == 0 &&
+            shares[i].peak < most_of_trainers(report, shares, report->scopes[i].device);
+    if (err >= 0)
+        note(report, shares);
+    size_t kept = 0;
+    for (size_t i = 0; i < report->scope_count && err >= 0; i++)
+        if (!shares[i].folded)
+            report->scopes[kept++] = report->scopes[i];
+    if (err >= 0)
+        report->scope_count = kept;
+    mem_free(shares);
+    return err;
+}

@@ -1,0 +1,15 @@
+/*
+ * workers.h - processes that only help the one that trains, such as the workers of a DataLoader:
+ * there are many of them, all alike, and a report for people has one line for them all.
+ */
+#ifndef TIDEMARK_VIEWER_WORKERS_H
+#define TIDEMARK_VIEWER_WORKERS_H
+
+#include "report.h"
+
+/* In tables, where no process was asked for: scopes on a CPU whose process has no step of training
+ * are taken out of the report, with a note, if a process that has steps there has more memory.
+ * 0 or an error. */
+int workers_fold(struct report *report);
+
+#endif
