@@ -76,9 +76,9 @@ static void put_where_text(struct emit *emit, const struct peak *peak)
     char time[HUMAN_MAX];
     if (peak->step != PEAK_NONE)
         buf_print(&text, "step %" PRId64 ", ", peak->step);
-    buf_print(&text, "%s, %s after the start (seq %" PRId64 ")",
-              peak->phase_path ? peak->phase_path : "no phase", human_ns(time, peak->at_ns),
-              peak->seq);
+    buf_print(&text, "%s%s, %s after the start (seq %" PRId64 ")",
+              peak->phase_path ? peak->phase_path : "no phase", peak_remark(peak),
+              human_ns(time, peak->at_ns), peak->seq);
     put_buf(emit, &text);
 }
 
@@ -218,6 +218,16 @@ static void put_bar(const struct peak_part *part, const struct group *group)
     put_buf(part->emit, &bar);
 }
 
+/* Those whose names do not say it, where they matter. */
+static void explain_category(const struct peak_part *part, const char *name, const char *text)
+{
+    const struct groups *groups = &part->peak->categories;
+    for (size_t i = 0; i < groups->count; i++)
+        if (strcmp(groups->groups[i].name, name) == 0 &&
+            groups->groups[i].bytes >= part->peak->bytes / 20)
+            emit_line(part->emit, "%s: %s", name, text);
+}
+
 static void put_categories(const struct peak_part *part)
 {
     const struct groups *groups = &part->peak->categories;
@@ -227,6 +237,11 @@ static void put_categories(const struct peak_part *part)
         emit_text(part->emit, groups->groups[i].name);
         put_bar(part, &groups->groups[i]);
     }
+    explain_category(part, "workspace",
+                     "asked for and freed inside one phase, such as gradients on their way");
+    explain_category(part, "activation, held by the program",
+                     "made in forward or loss, and alive when backward is over");
+    explain_category(part, "other", "no rule fits its life");
 }
 
 static const char *birth_text(const struct group *group)

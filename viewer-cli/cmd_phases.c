@@ -188,6 +188,7 @@ static int put_highest(struct listing *list)
         unsigned used = (unsigned)line.count;
         emit_put_cut(&line, peak.phase_path ? peak.phase_path : "no phase",
                      emit->width > used ? emit->width - used : emit->width);
+        buf_text(&line, peak_remark(&peak));
         emit_line(emit, "%s", buf_string(&line));
         err = line.broken ? ERR_NOMEM : 0;
     }

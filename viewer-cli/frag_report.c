@@ -158,6 +158,8 @@ static void put_sizes(const struct frag_part *part)
     if (n < count)
         emit_line(emit, "and %s more size%s: --top shows them",
                   human_count(text, (int64_t)(count - n)), count - n == 1 ? "" : "s");
+    if (n)
+        emit_line(emit, "empty, one block: how many of the segments hold no block, or just one");
 }
 
 /* ---- segments ---- */
@@ -284,6 +286,7 @@ static void put_pins(const struct frag_part *part)
     if (n < count)
         emit_line(part->emit, "and %s more that pin something: --top shows them",
                   human_count(number, (int64_t)(count - n)));
+    emit_line(part->emit, "as a segment it can go back to the device: nothing else is in it");
 }
 
 static const struct emit_column site_columns[] = {
@@ -324,6 +327,7 @@ void frag_put_sites(const struct frag_part *part, const char *title)
     if (n < count)
         emit_line(emit, "and %s more call site%s: --top shows them",
                   human_count(number, (int64_t)(count - n)), count - n == 1 ? "" : "s");
+    emit_line(emit, "segments: those that hold only its blocks; holes: others beside its blocks");
 }
 
 static void put_sites(const struct frag_part *part)

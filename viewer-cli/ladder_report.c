@@ -34,7 +34,7 @@ void ladder_put(struct emit *emit, const struct report_scope *scope, const struc
                 const char *title, bool whole)
 {
     const struct ladder_rung unattributed = {LADDER_NONE, ladder->unattributed,
-                                             "no block of it was seen"};
+                                             "allocated, but in no block that was seen"};
     struct buf unknown = {0};
     bool people = emit->format == EMIT_TABLE;
     bool shown = !people || whole || ladder->known > 1;

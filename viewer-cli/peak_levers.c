@@ -96,26 +96,39 @@ static void put_why_none(const struct peak_part *part)
     buf_clear(&text);
 }
 
+/* What the column 'off reserved' goes by. */
+static void put_licence(const struct peak_part *part)
+{
+    const struct levers *levers = &part->levers;
+    char now[HUMAN_MAX], recorded[HUMAN_MAX];
+    struct buf text = {0};
+    if (levers->simulated)
+        buf_print(&text,
+                  "off reserved by replay with PyTorch's policy, which is not this program's and "
+                  "reserves %s where it had %s",
+                  human_bytes(now, levers->simulated), human_bytes(recorded, part->peak->reserved));
+    else if (levers->unsettled)
+        buf_text(&text, "off reserved is not known: a replay of this recording reserves other "
+                        "segments than it did");
+    if (text.count)
+        say(part, buf_string(&text));
+    part->emit->out.broken = part->emit->out.broken || text.broken;
+    buf_clear(&text);
+}
+
 /* Under the table, what the promises in it depend on. */
 static void put_conditions(const struct peak_part *part)
 {
     const struct levers *levers = &part->levers;
-    char now[HUMAN_MAX], recorded[HUMAN_MAX];
-    if (levers->state != LEVERS_READY)
+    if (levers->state != LEVERS_READY || !levers->count)
         put_why_none(part);
     if (any(levers, LEVER_HELD))
         emit_line(part->emit, "to drop something helps if nothing in backward needs it");
     if (any(levers, LEVER_CHECKPOINT))
         emit_line(part->emit,
                   "what is checkpointed is computed again in backward, and takes memory then");
-    if (levers->simulated)
-        emit_line(part->emit,
-                  "off reserved by replay with PyTorch's policy, which is not this program's and "
-                  "reserves %s where it had %s",
-                  human_bytes(now, levers->simulated), human_bytes(recorded, part->peak->reserved));
-    if (levers->unsettled)
-        emit_line(part->emit, "off reserved is not known: a replay of this recording reserves "
-                              "other segments than it did");
+    if (levers->count)
+        put_licence(part);
 }
 
 void peak_put_levers(const struct peak_part *part)
@@ -129,10 +142,7 @@ void peak_put_levers(const struct peak_part *part)
     EMIT_SECTION(part->emit, "levers", "What would lower it", EMIT_ROWS, peak_lever_columns);
     for (size_t i = 0; i < levers->count; i++)
         put_lever(part, &levers->levers[i]);
-    if (part->emit->format == EMIT_TABLE)
-        put_conditions(part);
-    else if (!levers->count || levers->state != LEVERS_READY)
-        put_why_none(part);
+    put_conditions(part);
 }
 
 /* ---- what backward added ---- */
@@ -143,7 +153,7 @@ const struct emit_column peak_added_columns[PEAK_ADDED_COLUMNS] = {
     {"bytes", NULL, EMIT_BYTES, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
     {"each", NULL, EMIT_BYTES, 0},
-    {"like", "as large as what came of", EMIT_TEXT, EMIT_WRAP | EMIT_NONE},
+    {"like", "as large as what came of", EMIT_TEXT, EMIT_WRAP | EMIT_NONE | EMIT_IF_KNOWN},
 };
 
 void peak_put_added(const struct peak_part *part)

@@ -203,6 +203,12 @@ int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step
     return err;
 }
 
+const char *peak_remark(const struct peak *peak)
+{
+    bool between = peak->phase_kind && strcmp(peak->phase_kind, "other") == 0;
+    return between ? " (between phases)" : "";
+}
+
 void peak_clear(struct peak *peak)
 {
     mem_free(peak->phase_name);

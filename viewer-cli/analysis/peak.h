@@ -48,6 +48,8 @@ int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step
 int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
               size_t named, struct peak *out);
 void peak_clear(struct peak *peak);
+/* To be said behind its phase: that 'other' is between phases; "". */
+const char *peak_remark(const struct peak *peak);
 bool peak_is_valid(const struct peak *peak);
 
 #endif
