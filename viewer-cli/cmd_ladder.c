@@ -37,6 +37,19 @@ static void note_sample(struct emit *emit, const struct report_scope *scope,
                   human_ns(age, instant->at_ns - facts->sampled_ns));
 }
 
+/* Where allocated is the lowest rung, no gap of the ladder has what no block explains. */
+static void note_unseen(struct emit *emit, const struct report_scope *scope,
+                        const struct ladder_facts *facts)
+{
+    char seen[HUMAN_MAX], all[HUMAN_MAX];
+    int64_t allocated = facts->bytes[LADDER_ALLOCATED];
+    if (facts->bytes[LADDER_REQUESTED] == LADDER_NONE && facts->living != LADDER_NONE &&
+        allocated != LADDER_NONE && allocated != facts->living)
+        emit_note(emit, "process %" PRId64 " on %s: the blocks that were seen hold %s of the %s",
+                  scope->process.id, scope->device_text, human_bytes(seen, facts->living),
+                  human_bytes(all, allocated));
+}
+
 static int put_scope(struct report *report, const struct report_scope *scope,
                      const struct instant *instant)
 {
@@ -50,6 +63,7 @@ static int put_scope(struct report *report, const struct report_scope *scope,
         put_people(report, scope, instant, &ladder);
     else
         ladder_put(&report->emit, scope, &ladder, NULL, true);
+    note_unseen(&report->emit, scope, &facts);
     note_sample(&report->emit, scope, instant, &facts);
     return 0;
 }

@@ -78,7 +78,7 @@ static void put_packed(const struct peak_part *part)
     if (!lever)
         return;
     buf_print(&text,
-              "in a second copy of the RNN's weights: they are not one piece of memory, so each "
+              "in copies of the RNN's weights, which are not one piece of memory: each "
               "call packs them into one, which lives on until its backward: %s",
               lever->site_text ? lever->site_text : "no call stack");
     put(part, "weights_packed_again", lever->alive, &text);

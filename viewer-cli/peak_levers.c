@@ -96,6 +96,18 @@ static void put_why_none(const struct peak_part *part)
     buf_clear(&text);
 }
 
+/* Only the step of the peak is done again. What steps before it had reserved stays in the cache,
+ * where the same change made in them, too, would not have needed it. */
+static bool is_kept_by_earlier_steps(const struct peak_part *part)
+{
+    const struct levers *levers = &part->levers;
+    for (size_t i = 0; i < levers->count && part->step_before != PEAK_NONE; i++)
+        if (levers->levers[i].reserved != LEVERS_NONE &&
+            levers->levers[i].reserved < levers->levers[i].bytes / 2)
+            return true;
+    return false;
+}
+
 /* What the column 'off reserved' goes by. */
 static void put_licence(const struct peak_part *part)
 {
@@ -112,6 +124,9 @@ static void put_licence(const struct peak_part *part)
                         "segments than it did");
     if (text.count)
         say(part, buf_string(&text));
+    if (is_kept_by_earlier_steps(part))
+        say(part, "off reserved with the change in this step only: what earlier steps reserved "
+                  "stays; made in all steps it takes off more");
     part->emit->out.broken = part->emit->out.broken || text.broken;
     buf_clear(&text);
 }

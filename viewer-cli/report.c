@@ -475,6 +475,17 @@ static bool is_narrowed(const struct report_options *options)
            report_has_steps(options);
 }
 
+/* Which there are, for who asked for others. */
+static void note_steps(struct report *report)
+{
+    struct db_stmt *stmt = NULL;
+    if (db_prepare(report->db, &stmt, "SELECT min(step), max(step) FROM phase") == 0 &&
+        db_step(stmt) == DB_ROW && db_column_type(stmt, 0) != DB_NULL)
+        emit_note(&report->emit, "the recording has steps %" PRId64 " to %" PRId64,
+                  db_column_int(stmt, 0), db_column_int(stmt, 1));
+    db_finalize(stmt);
+}
+
 /* The steps asked for may be among those of which sums are left. */
 static void note_thinned(struct report *report)
 {
@@ -493,8 +504,10 @@ void report_nothing(struct report *report)
     int row = DB_DONE;
     emit_note(&report->emit, "no memory was reported%s",
               is_narrowed(report->options) ? " in what these options ask for" : "");
-    if (report_has_steps(report->options))
+    if (report_has_steps(report->options)) {
+        note_steps(report);
         note_thinned(report);
+    }
     if (report->scope_count > 0)
         return;
     if (db_prepare(report->db, &stmt, "SELECT id, why_not FROM process WHERE why_not <> ''") == 0)

@@ -1,13 +1,36 @@
 """The five questions that the thread of seq2seq asked, and where `tidemark peak` and `tidemark why`
-answer them. P are the bytes of the parameters, L those of the logits."""
+answer them: bytes, and the words for people. P are the bytes of the parameters, L those of the
+logits."""
+import re
+
 import recording
 from peaks import Peak, about
 from recording import expect
+
+UNITS = {"B": 1, "KiB": 2 ** 10, "MiB": 2 ** 20, "GiB": 2 ** 30}
 
 
 def change(tables, category, word=""):
     return sum(row["change"] for row in tables["groups"]
                if row["category"] == category and word in (row["site"] or ""))
+
+
+def number(text):
+    """Of "+280 MiB": bytes."""
+    value, unit = text.lstrip("+").split()
+    return float(value) * UNITS[unit]
+
+
+def says(text, pattern, *wanted):
+    """One line of the text is so, and its amounts, each a group of the pattern, are what is wanted,
+    within a hundredth; what people read has three digits."""
+    for line in text.splitlines():
+        found = re.fullmatch(pattern.replace("BYTES", r"(\+?[0-9.]+ [KMG]?i?B)"), line.strip())
+        if found:
+            for got, bytes_ in zip(found.groups(), wanted):
+                about(number(got), bytes_, line)
+            return
+    raise AssertionError("no line is %r in\n%s" % (pattern, text))
 
 
 class Answers(object):
@@ -28,12 +51,21 @@ class Answers(object):
         expect(done.returncode, 0, done.stderr)
         return done.stdout
 
+    def finding(self, name):
+        found = [row for row in self.peak.tables["findings"] if row["finding"] == name]
+        expect(len(found), 1, "findings called " + name)
+        return found[0]
+
     # 1. What does loss add? One tensor as large as the logits: the log-probabilities.
     def loss_adds_the_log_probabilities(self):
         tables = self.why("1/forward..1/loss")
         about(sum(row["change"] for row in tables["by_category"]), self.l, "loss adds")
         about(tables["groups"][0]["change"], self.l, "of which one block")
         expect(self.words["loss"] in tables["groups"][0]["site"], True, tables["groups"][0]["site"])
+        said = self.text("why", "1/forward..1/loss")
+        says(said, r"BYTES +BYTES +BYTES +activation", self.l)
+        says(said, r"BYTES +0 B +BYTES +0 to [12] +activation +.*%s.*" % self.words["loss"],
+             self.l, self.l)
 
     # 2. Why does backward need so much? Two gradients, as large as the logits: not the optimizer.
     def backward_adds_two_gradients(self):
@@ -47,6 +79,10 @@ class Answers(object):
             expect(word in added[0]["like"], True, added[0]["like"])
         about(change(self.why("1/loss..1"), "workspace", self.words.get("backward", "")),
               2 * self.l, "why")
+        about(self.finding("added_by_backward")["bytes"], 2 * self.l, "in short")
+        says(self.text("peak"), r"BYTES +new in backward, gradients and temporaries: 2 blocks of "
+             r"BYTES; as large as what came of .*%s.*%s.*; none of it is the optimizer's"
+             % (self.words["logits"], self.words["loss"]), 2 * self.l, self.l)
 
     # 3. What is left after a step? Parameters, gradients, two states, and the logits still held.
     def a_step_leaves_its_logits(self):
@@ -57,6 +93,18 @@ class Answers(object):
         left = {row["category"]: row["after"] for row in tables["by_category"]}
         about(left["parameter"], self.p, "parameters")
         about(sum(left.values()), 4 * self.p + self.l, "in all")
+        said = self.text("why", "0/zero_grad..1/zero_grad")
+        says(said, r"0 B +BYTES +BYTES +parameter", self.p, self.p)
+        says(said, r"BYTES +0 B +BYTES +gradient", self.p, self.p)
+        says(said, r"BYTES +0 B +BYTES +optimizer state", 2 * self.p, 2 * self.p)
+        says(said, r"BYTES +0 B +BYTES +activation, held by the program", self.l, self.l)
+        says(said, r"BYTES +0 B +BYTES +0 to 1 +activation, held by the program +.*%s.*"
+             % self.words["logits"], self.l, self.l)
+
+    def the_peak_says_who_holds_them(self):
+        about(self.finding("held_by_the_program")["bytes"], self.l, "in short")
+        says(self.text("peak"), r"BYTES +held on to by the program when backward is over, in a "
+             r"variable or an attribute: what came of .*%s.*" % self.words["logits"], self.l)
 
     # 4. Why is step 1 higher? Gradients and Adam's two states are there now.
     def step_1_is_higher_by_what_stays(self):
@@ -65,10 +113,14 @@ class Answers(object):
         about(change(higher, "gradient"), self.p, "gradients")
         about(change(higher, "optimizer state"), 2 * self.p, "optimizer states")
         about(sum(row["change"] for row in higher["groups"]), 3 * self.p, "in all")
+        about(self.finding("higher_than_step_before")["bytes"], 3 * self.p, "in short")
         said = self.text("peak")
-        for words in ("Higher than the peak of step 0 by", "optimizer state",
-                      "fragmentation is no part of it"):
-            expect(words in said, True, words)
+        says(said, r"BYTES +more than at the peak of step 0: optimizer state BYTES, gradient BYTES; "
+             r"made after that peak, and kept since; blocks in use, so it is not fragmentation.*",
+             3 * self.p, 2 * self.p, self.p)
+        says(said, "Higher than the peak of step 0 by")
+        says(said, "BYTES in all, in living blocks: fragmentation is no part of it", 3 * self.p)
+        says(self.text("why", "0..1"), r"BYTES +0 B +BYTES +optimizer state", 2 * self.p)
 
     # 5. What would help?
     def levers(self):
@@ -80,10 +132,15 @@ class Answers(object):
         checkpoints = [row for row in self.peak.tables["levers"] if row["lever"] == "checkpoint"]
         expect({row["at_most"] for row in checkpoints}, {1}, "checkpoints are 'at most'")
         said = self.text("peak")
-        for words in ("What would lower it", "drop before backward what the program still holds",
-                      "set gradients to None", "at most"):
-            expect(words in said, True, words)
+        reserved = r"(?:(?:at most )?[0-9.]+ [KMG]?i?B +)?"
+        says(said, "What would lower it")
+        says(said, "BYTES +" + reserved + "drop before backward what the program still holds: .*%s.*"
+             % self.words["logits"], self.l)
+        says(said, "BYTES +" + reserved + "set gradients to None instead of zeroing them: "
+             r"zero_grad\(set_to_none=True\)", self.p)
+        says(said, "at most BYTES +" + reserved + "checkpoint .*", checkpoints[0]["bytes"])
 
     def all(self):
         return [self.loss_adds_the_log_probabilities, self.backward_adds_two_gradients,
-                self.a_step_leaves_its_logits, self.step_1_is_higher_by_what_stays, self.levers]
+                self.a_step_leaves_its_logits, self.the_peak_says_who_holds_them,
+                self.step_1_is_higher_by_what_stays, self.levers]

@@ -19,6 +19,9 @@ class Peak(object):
         found = [row for row in self.tables["levers"] if row["lever"] == name]
         return found[0] if found else None
 
+    def findings(self):
+        return [row["finding"] for row in self.tables["findings"]]
+
     def promise(self, name):
         lever = self.lever(name)
         expect(lever is not None, True, "%s is among %r" % (name, self.tables["levers"]))

@@ -70,7 +70,19 @@ def gradients_that_are_views():
     about(beside().bytes, 3 * parameters(), "parameters, bucket and gradients")
 
 
+def the_doubling_is_the_first_finding():
+    first = beside().tables["findings"][0]
+    expect(first["finding"], "ddp_buckets")
+    about(first["bytes"], parameters(), "the buckets")
+    expect(first["text"], "in buckets of DistributedDataParallel, as much as all parameters: "
+           "wrapped in it, the model takes twice its memory; the gradients are there once more "
+           "beside them")
+    for row in views().tables["findings"]:
+        expect("once more" in row["text"], False, "gradients are in the buckets")
+
+
 def seq2seq_has_no_buckets():
+    expect("ddp_buckets" in as_it_is().findings(), False)
     for get in (as_it_is, dropped, none, both):
         expect(get().lever("gradient_as_bucket_view"), None)
         expect(get().lever("flatten_parameters"), None, "on a CPU nothing is packed")
@@ -78,5 +90,5 @@ def seq2seq_has_no_buckets():
 
 if __name__ == "__main__":
     recording.main(logits_that_are_dropped, gradients_that_are_none, one_after_the_other,
-                   nothing_of_it_where_all_is_done, gradients_that_are_views,
+                   nothing_of_it_where_all_is_done, gradients_that_are_views, the_doubling_is_the_first_finding,
                    seq2seq_has_no_buckets)

@@ -249,6 +249,62 @@ TEST(spare_columns_go_before_texts_are_stumps)
                                 "no room here for: worst, most\n");
 }
 
+TEST(a_number_stays_with_its_unit)
+{
+    struct emit emit;
+    int result;
+    emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
+    emit.width = 20;
+    emit_line(&emit, "it went up by +280 MiB, and 12345678 B more of 7 blocks");
+    CHECK_STR(finish(&emit, &result), "it went up by\n"
+                                      "+280 MiB, and\n"
+                                      "12345678 B more of 7\n"
+                                      "blocks\n");
+    emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
+    emit_line(&emit, "piped, a line is as long as it is: %s", "nobody cuts or wraps it anywhere");
+    CHECK_STR(finish(&emit, &result),
+              "piped, a line is as long as it is: nobody cuts or wraps it anywhere\n");
+}
+
+static const char *put_site(unsigned width, unsigned flags, const char *site)
+{
+    const struct emit_column one[] = {{"site", NULL, EMIT_TEXT, flags}};
+    static char line[256];
+    struct emit emit;
+    int result;
+    emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
+    emit.width = width;
+    EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, one);
+    emit_text(&emit, site);
+    const char *text = finish(&emit, &result);
+    REQUIRE(strncmp(text, "site\n", 5) == 0);
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(text + 5, "\n"), text + 5);
+    return line;
+}
+
+/* The reader's own line is what can be changed: it is the last to go. */
+TEST(a_site_keeps_the_line_of_the_program)
+{
+    static const char site[] = "Writer.forward (seq2seq.py:91) > Linear.forward (linear.py:114)";
+    static const struct {
+        unsigned width;
+        const char *want;
+    } cases[] = {
+        {63, site},
+        {62, "Writer.forward (seq2seq.py:91) > Linear.forward"},
+        {47, "Writer.forward (seq2seq.py:91) > Linear.forward"},
+        {46, "Writer.forward (seq2seq.py:91) > ..."},
+        {36, "Writer.forward (seq2seq.py:91) > ..."},
+        {35, "Writer.forward (seq2seq.py:91)"},
+        {30, "Writer.forward (seq2seq.py:91)"},
+        {29, "Writer.forw...(seq2seq.py:91)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_STR(put_site(cases[i].width, EMIT_MIDDLE, site), cases[i].want);
+    CHECK_STR(put_site(20, EMIT_MIDDLE, "encoder > attention > softmax"), "encoder... > softmax");
+    CHECK_STR(put_site(20, 0, site), "Writer.forward (s...");
+}
+
 TEST(a_line_is_cut_in_its_middle)
 {
     static const struct {
@@ -415,7 +471,8 @@ TEST_MAIN(TEST_CASE(a_table_is_aligned), TEST_CASE(csv_is_for_programs),
           TEST_CASE(csv_quotes_what_could_be_misread),
           TEST_CASE(json_strings_are_valid_for_any_bytes),
           TEST_CASE(a_narrow_terminal_cuts_texts_not_numbers),
-          TEST_CASE(a_wrapped_column_goes_on_below_itself),
+          TEST_CASE(a_wrapped_column_goes_on_below_itself), TEST_CASE(a_number_stays_with_its_unit),
+          TEST_CASE(a_site_keeps_the_line_of_the_program),
           TEST_CASE(spare_columns_go_before_texts_are_stumps),
           TEST_CASE(a_line_is_cut_in_its_middle), TEST_CASE(lines_of_a_terminal_fit),
           TEST_CASE(a_record_is_read_downwards), TEST_CASE(columns_nobody_knows_are_left_out),
