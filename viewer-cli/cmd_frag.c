@@ -148,16 +148,30 @@ static const struct emit_column time_columns[] = {
     {"phase_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
 };
 enum { TIME_COLUMNS = sizeof time_columns / sizeof *time_columns };
+enum { TIME_PHASE = 3, TIME_FIRST = 5, TIME_VALUES = 5 }; /* allocated to cached */
 
 static const char time_sql[] =
     "SELECT f.* FROM fragmentation f WHERE f.process = ?1 AND f.device = ?2"
     "   AND (?3 IS NULL OR f.step BETWEEN ?3 AND ?4)";
+
+/* Time between phases in which nothing changed: people are not shown it. */
+static bool is_quiet(struct db_stmt *row, int64_t last[TIME_VALUES])
+{
+    bool same = strcmp(db_column_text(row, TIME_PHASE), "other") == 0;
+    for (int i = 0; i < TIME_VALUES; i++) {
+        int64_t value = column_known(row, TIME_FIRST + i);
+        same = same && value == last[i];
+        last[i] = value;
+    }
+    return same;
+}
 
 static int put_time(struct report *report, const struct report_scope *scope, bool *any)
 {
     const struct option_range *steps = &report->options->steps;
     struct db_stmt *stmt = NULL;
     bool first = true;
+    int64_t last[TIME_VALUES] = {0};
     int err = db_prepare(report->db, &stmt, time_sql);
     if (err < 0)
         return err;
@@ -176,6 +190,8 @@ static int put_time(struct report *report, const struct report_scope *scope, boo
         }
         first = false;
         *any = true;
+        if (report->emit.format == EMIT_TABLE && is_quiet(stmt, last))
+            continue;
         report_cells(&report->emit, stmt, 0, TIME_COLUMNS);
     }
     db_finalize(stmt);

@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "analysis/leaks.h"
 #include "error.h"
@@ -62,13 +63,21 @@ static void put_site(struct emit *emit, const struct report_scope *scope, const 
     emit_text(emit, site->shown);
 }
 
+/* "step 1", "steps 1 to 5". */
+static const char *window_text(char text[64], const struct leaks *leaks)
+{
+    if (leaks->first_step == leaks->last_step)
+        snprintf(text, 64, "step %" PRId64, leaks->first_step);
+    else
+        snprintf(text, 64, "steps %" PRId64 " to %" PRId64, leaks->first_step, leaks->last_step);
+    return text;
+}
+
 static void say_window(struct emit *emit, const struct leaks *leaks, int64_t keep)
 {
-    char bytes[HUMAN_MAX], slope[HUMAN_MAX];
-    emit_line(emit,
-              "steps %" PRId64 " to %" PRId64 " left %s: %s a step, alive at least %" PRId64
-              " step%s later",
-              leaks->first_step, leaks->last_step, human_bytes(bytes, leaks->bytes),
+    char bytes[HUMAN_MAX], slope[HUMAN_MAX], steps[64];
+    emit_line(emit, "%s left %s: %s a step, alive at least %" PRId64 " step%s later",
+              window_text(steps, leaks), human_bytes(bytes, leaks->bytes),
               human_bytes(slope, leaks->bytes / leaks->window), keep, keep == 1 ? "" : "s");
 }
 
@@ -76,11 +85,10 @@ static void put_sites(struct emit *emit, const struct report_scope *scope,
                       const struct leaks *leaks, const struct leaks_options *options)
 {
     size_t shown = leaks->count < (size_t)options->top ? leaks->count : (size_t)options->top;
-    char bytes[HUMAN_MAX], more[HUMAN_MAX];
+    char bytes[HUMAN_MAX], more[HUMAN_MAX], steps[64];
     int64_t rest = leaks->bytes;
     if (emit->format == EMIT_TABLE && !leaks->count) {
-        emit_line(emit, "nothing: steps %" PRId64 " to %" PRId64 " left no block behind",
-                  leaks->first_step, leaks->last_step);
+        emit_line(emit, "nothing: %s left no block behind", window_text(steps, leaks));
         return;
     }
     if (emit->format == EMIT_TABLE) {

@@ -159,7 +159,10 @@ static int at_time(const struct place *place, int64_t at_ns, const char *text, s
 {
     nothing(out);
     snprintf(out->label, sizeof out->label, "%s after the start", text);
-    return last_birth(place, at_ns, out);
+    int err = last_birth(place, at_ns, out);
+    if (err == ERR_NOTFOUND)
+        snprintf(out->label, sizeof out->label, "%s after the start there was no block", text);
+    return err;
 }
 
 static int at_end(const struct place *place, struct instant *out)
