@@ -74,7 +74,7 @@ TEST(what_is_unattributed_is_always_said)
     struct ladder ladder = ladder_of(1000, 1536, 1024, LADDER_NONE);
     const char *text = put_ladder(EMIT_TABLE, &ladder, false);
     CHECK(strstr(text, "unattributed") != NULL);
-    CHECK(strstr(text, "+512 B  no block of it was seen") != NULL);
+    CHECK(strstr(text, "+512 B  allocated, but in no block that was seen") != NULL);
     CHECK(strstr(text, "+24 B  rounding") != NULL);
     ladder = ladder_of(1000, 1024, 1024, LADDER_NONE);
     CHECK(strstr(put_ladder(EMIT_TABLE, &ladder, false), "unattributed") == NULL);
