@@ -126,7 +126,7 @@ static void put_licence(const struct peak_part *part)
         say(part, buf_string(&text));
     if (is_kept_by_earlier_steps(part))
         say(part, "off reserved with the change in this step only: what earlier steps reserved "
-                  "stays; made in all steps it takes off more");
+                  "stays; made in all steps it may take off more");
     part->emit->out.broken = part->emit->out.broken || text.broken;
     buf_clear(&text);
 }
