@@ -9,17 +9,7 @@
 #include "mem.h"
 #include "workers.h"
 
-/* What --table tries, beside what is asked for anyway. */
-static const char *const tried[] = {
-    "",
-    "max_split_size_mb:128",
-    "max_split_size_mb:512",
-    "expandable_segments:True",
-    "roundup_power2_divisions:8",
-    "garbage_collection_threshold:0.8",
-};
-enum { TRIED = sizeof tried / sizeof *tried };
-static_assert(sizeof tried / sizeof *tried < FIT_ROWS, "and the row of what is asked for");
+static_assert((int)FIT_TRIED < (int)FIT_ROWS, "and the row of what is asked for");
 
 /* ---- one process on one device ---- */
 
@@ -59,12 +49,12 @@ static const char *asked_text(const struct fit_part *part)
 static int measure_all(struct fit_part *part, const struct alloc_config *asked)
 {
     int err = measure(part, asked, asked_text(part));
-    for (size_t i = 0; i < TRIED && part->options->table && err >= 0; i++) {
+    for (size_t i = 0; i < FIT_TRIED && part->options->table && err >= 0; i++) {
         struct alloc_config config;
         alloc_config_default(&config);
-        err = alloc_config_parse(&config, tried[i], NULL, 0);
+        err = alloc_config_parse(&config, fit_tried[i], NULL, 0);
         if (err >= 0)
-            err = measure(part, &config, tried[i]);
+            err = measure(part, &config, fit_tried[i]);
     }
     return err;
 }

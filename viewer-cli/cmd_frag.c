@@ -232,19 +232,35 @@ static int note_unplaced(struct report *report, bool *any)
     return err;
 }
 
-static int put_failures(struct report *report, const struct frag_options *options)
+static int read_failures(struct report *report, const struct frag_options *options,
+                         const struct report_scope *scope, struct ooms *ooms, struct oom_fit *fit)
 {
     const struct option_range *steps = &options->common.steps;
+    const int64_t process = scope->process.id;
+    int err = oom_read(report->db, process, scope->device, steps->first, steps->last,
+                       (size_t)options->top, (size_t)options->top, ooms);
+    if (err < 0 || !ooms->shown)
+        return err;
+    return oom_fit_read(report->db, process, scope->device, &ooms->failures[ooms->shown - 1],
+                        INT64_MAX, fit);
+}
+
+static int put_failures(struct report *report, const struct frag_options *options)
+{
     size_t n = report->scope_count, done = 0;
     struct ooms *ooms = mem_alloc(n + 1, sizeof *ooms);
+    struct oom_fit *fits = mem_alloc(n + 1, sizeof *fits);
     struct oom_part *parts = mem_alloc(n + 1, sizeof *parts);
-    int err = ooms && parts ? 0 : ERR_NOMEM;
+    int err = ooms && fits && parts ? 0 : ERR_NOMEM;
     bool any = false;
     for (; done < n && err >= 0; done++) {
         const struct report_scope *scope = &report->scopes[done];
-        err = oom_read(report->db, scope->process.id, scope->device, steps->first, steps->last,
-                       (size_t)options->top, (size_t)options->top, &ooms[done]);
-        parts[done] = (struct oom_part){&report->emit, scope, &ooms[done], options->top};
+        err = read_failures(report, options, scope, &ooms[done], &fits[done]);
+        parts[done] = (struct oom_part){.emit = &report->emit,
+                                        .scope = scope,
+                                        .ooms = &ooms[done],
+                                        .top = options->top,
+                                        .fit = ooms[done].shown ? &fits[done] : NULL};
         any = any || ooms[done].count;
     }
     if (err >= 0 && report->emit.format != EMIT_TABLE)
@@ -259,9 +275,12 @@ static int put_failures(struct report *report, const struct frag_options *option
         err = note_unplaced(report, &any);
     if (err >= 0 && !any)
         emit_note(&report->emit, "no allocation failed");
-    for (size_t i = 0; i < done; i++)
+    for (size_t i = 0; i < done; i++) {
         ooms_clear(&ooms[i]);
+        oom_fit_clear(&fits[i]);
+    }
     mem_free(ooms);
+    mem_free(fits);
     mem_free(parts);
     return err;
 }

@@ -308,16 +308,20 @@ static void note_difference(struct emit *emit, const struct peak *peak)
 static void put_for_people(struct report *report, struct peak_part *all)
 {
     for (size_t i = 0; i < report->scope_count; i++) {
-        if (!all[i].peak->found)
-            continue;
-        report_heading(report, "Peak", all[i].scope);
-        for (size_t p = 0; p < PARTS; p++)
-            parts[p](&all[i]);
+        bool found = all[i].peak->found;
+        if (found || all[i].ooms.shown)
+            report_heading(report, "Peak", all[i].scope);
+        for (size_t p = 0; p < PARTS; p++) {
+            if (found)
+                parts[p](&all[i]);
+            if (p == 0)
+                peak_put_oom(&all[i]);
+        }
     }
 }
 
 /* The sections are there even without a row. */
-static void put_for_programs(struct report *report, struct peak_part *all)
+static int put_for_programs(struct report *report, struct peak_part *all)
 {
     static const struct {
         const char *key;
@@ -341,6 +345,7 @@ static void put_for_programs(struct report *report, struct peak_part *all)
             if (all[i].peak->found)
                 parts[p](&all[i]);
     }
+    return peak_put_oom_programs(report, all);
 }
 
 /* Why it is higher than the step before, and what would lower it. */
@@ -372,14 +377,16 @@ static int put_all(struct report *report, int64_t top)
             err = read_ladder(report->db, &all[i]);
         if (err >= 0 && peaks[i].found)
             err = read_causes(report, &all[i]);
-        any = any || peaks[i].found;
+        if (err >= 0)
+            err = peak_oom_read(report, &all[i]);
+        any = any || peaks[i].found || all[i].ooms.shown;
     }
     if (err >= 0 && !any)
         report_nothing(report);
     if (err >= 0 && report->emit.format == EMIT_TABLE)
         put_for_people(report, all);
     else if (err >= 0)
-        put_for_programs(report, all);
+        err = put_for_programs(report, all);
     for (size_t i = 0; i < n && peaks; i++) {
         if (err >= 0 && peaks[i].found)
             note_difference(&report->emit, &peaks[i]);
@@ -388,6 +395,7 @@ static int put_all(struct report *report, int64_t top)
     for (size_t i = 0; i < n && all; i++) {
         peak_change_clear(&all[i]);
         levers_clear(&all[i].levers);
+        peak_oom_clear(&all[i]);
     }
     mem_free(peaks);
     mem_free(all);

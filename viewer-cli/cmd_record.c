@@ -12,6 +12,7 @@
 #include "guest_path.h"
 #include "log.h"
 #include "mem.h"
+#include "oom_closing.h"
 #include "record.h"
 
 struct record_command {
@@ -58,10 +59,21 @@ static bool read_retention(const struct command *command, const struct record_co
     return false;
 }
 
+/* Nothing that goes wrong here changes how the recording ends. */
+static void explain_failure(const struct record_result *result)
+{
+    struct buf text = {0};
+    if (result->started && result->summary.file.count > 0)
+        oom_closing_text(buf_string(&result->summary.file), &text);
+    fputs(buf_string(&text), stderr);
+    buf_clear(&text);
+}
+
 static int leave(struct record_result *result)
 {
     int code = result->exit_code, number = result->signal;
     record_print_summary(result);
+    explain_failure(result);
     record_result_clear(result);
     if (number)
         record_die_by(number);

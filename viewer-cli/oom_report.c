@@ -26,6 +26,7 @@ static const struct emit_column people_columns[] = {
     {NULL, "reserved", EMIT_BYTES, EMIT_PEOPLE},
     {NULL, "free in it", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "device", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "limit", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "so", EMIT_TEXT, EMIT_PEOPLE},
 };
 
@@ -59,11 +60,42 @@ static void put_device(struct emit *emit, const struct oom *oom)
     emit_text(emit, known ? text : NULL);
 }
 
-static void put_failure(const struct oom_part *part, const struct oom *oom)
+static void put_limit(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
+{
+    char text[160], limit[HUMAN_MAX], rest[HUMAN_MAX];
+    bool known = fit && fit->exact && oom->reserved != OOM_NONE;
+    if (known)
+        snprintf(text, sizeof text, "%s, %s of it not reserved", human_bytes(limit, fit->high),
+                 human_bytes(rest, fit->high - oom->reserved));
+    emit_text(emit, known ? text : NULL);
+}
+
+/* Where the limit is known, more is: what is not reserved counts, too. */
+static void put_so(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
+{
+    char text[160], bytes[HUMAN_MAX];
+    const char *verdict = oom_verdict_text(oom->verdict);
+    bool known = fit && fit->short_by != OOM_NONE;
+    if (known && fit->short_by > 0)
+        snprintf(text, sizeof text, "%s too few, however it is arranged",
+                 human_bytes(bytes, fit->short_by));
+    else if (known && oom->verdict == OOM_FULL)
+        snprintf(text, sizeof text, "enough is free, but not in one piece");
+    else
+        snprintf(text, sizeof text, "%s", verdict);
+    emit_text(emit, text);
+}
+
+static const struct oom_fit *fit_of(const struct oom_part *part, const struct oom *oom)
+{
+    return oom == &part->ooms->failures[part->ooms->shown - 1] ? part->fit : NULL;
+}
+
+static void put_failure(const struct oom_part *part, const struct oom *oom, const char *title)
 {
     struct emit *emit = part->emit;
     char asked[HUMAN_MAX];
-    EMIT_SECTION(emit, "oom", NULL, EMIT_RECORD, people_columns);
+    EMIT_SECTION(emit, "oom", title, EMIT_RECORD, people_columns);
     emit_text(emit, human_bytes(asked, oom->asked));
     emit_text(emit, oom->shown);
     put_place(emit, oom);
@@ -71,7 +103,8 @@ static void put_failure(const struct oom_part *part, const struct oom *oom)
     put_known(emit, oom->reserved);
     put_free(emit, oom);
     put_device(emit, oom);
-    emit_text(emit, oom_verdict_text(oom->verdict));
+    put_limit(emit, oom, fit_of(part, oom));
+    put_so(emit, oom, fit_of(part, oom));
 }
 
 static const struct emit_column heap_columns[] = {
@@ -101,25 +134,48 @@ static void put_heaps(const struct oom_part *part, const struct oom *oom)
     }
 }
 
+static void put_holes(const struct oom_part *part, const struct oom *oom, int64_t top)
+{
+    const struct frag_part sites = {
+        .emit = part->emit, .scope = part->scope, .frag = &oom->frag, .top = top};
+    if (oom->frag.heap_count > 1) {
+        EMIT_SECTION(part->emit, "oom_heaps", "Which stream asked is not known; the holes of each",
+                     EMIT_ROWS, heap_columns);
+        put_heaps(part, oom);
+    }
+    frag_put_sites(&sites, "Pinned by");
+}
+
 void oom_put_people(const struct oom_part *part)
 {
     char number[HUMAN_MAX];
     for (size_t i = 0; i < part->ooms->shown; i++) {
         const struct oom *oom = &part->ooms->failures[i];
-        const struct frag_part sites = {
-            .emit = part->emit, .scope = part->scope, .frag = &oom->frag, .top = part->top};
-        put_failure(part, oom);
-        if (oom->frag.heap_count > 1) {
-            EMIT_SECTION(part->emit, "oom_heaps",
-                         "Which stream asked is not known; the holes of each", EMIT_ROWS,
-                         heap_columns);
-            put_heaps(part, oom);
-        }
-        frag_put_sites(&sites, "Pinned by");
+        put_failure(part, oom, NULL);
+        put_holes(part, oom, part->top);
+        if (fit_of(part, oom))
+            oom_fit_put_people(part, oom);
     }
     if (part->ooms->count > (int64_t)part->ooms->shown)
         emit_line(part->emit, "and %s more failed later: --top shows them",
                   human_count(number, part->ooms->count - (int64_t)part->ooms->shown));
+}
+
+void oom_put_brief(const struct oom_part *part, const char *title)
+{
+    enum { PINS = 3 };
+    const struct oom *oom = &part->ooms->failures[0];
+    const struct oom_fit *fit = fit_of(part, oom);
+    char number[HUMAN_MAX];
+    bool full = fit && fit->short_by != OOM_NONE ? fit->short_by > 0 : oom->verdict == OOM_FULL;
+    put_failure(part, oom, title);
+    if (!full)
+        put_holes(part, oom, part->top < PINS ? part->top : PINS);
+    if (fit)
+        oom_fit_put_people(part, oom);
+    if (part->ooms->count > 1)
+        emit_line(part->emit, "%s more failed before it: tidemark frag --oom",
+                  human_count(number, part->ooms->count - 1));
 }
 
 /* ---- for programs ---- */
@@ -206,4 +262,5 @@ void oom_put_programs(struct emit *emit, const struct oom_part *parts, size_t co
             for (size_t i = 0; i < parts[p].ooms->shown; i++)
                 sections[s].put(&parts[p], &parts[p].ooms->failures[i]);
     }
+    oom_fit_put_programs(emit, parts, count);
 }

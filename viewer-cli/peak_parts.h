@@ -1,12 +1,14 @@
 /*
- * peak_parts.h - the parts of `tidemark peak` that have files of their own: what it comes to, what
- * backward added, what changed since the step before, and what would lower the peak.
+ * peak_parts.h - the parts of `tidemark peak` that have files of their own: the request that was
+ * refused, what it comes to, what backward added, what changed since the step before, and what
+ * would lower the peak.
  */
 #ifndef TIDEMARK_VIEWER_PEAK_PARTS_H
 #define TIDEMARK_VIEWER_PEAK_PARTS_H
 
 #include "analysis/ladder.h"
 #include "analysis/levers.h"
+#include "analysis/oom_fit.h"
 #include "analysis/peak.h"
 #include "analysis/why.h"
 #include "emit.h"
@@ -23,6 +25,9 @@ struct peak_part {
     bool changed;      /* there is such a step */
     int64_t step_before;
     struct levers levers;
+    struct ooms ooms; /* the newest one, if any */
+    struct oom_fit oom_fit;
+    bool went_on; /* after it */
 };
 
 void peak_put_scope(const struct peak_part *part);
@@ -37,6 +42,12 @@ enum {
 
 extern const struct emit_column peak_finding_columns[PEAK_FINDING_COLUMNS];
 void peak_put_findings(const struct peak_part *part);
+
+/* 0 or an error; peak_oom_clear in both cases. */
+int peak_oom_read(struct report *report, struct peak_part *part);
+void peak_oom_clear(struct peak_part *part);
+void peak_put_oom(const struct peak_part *part); /* for people */
+int peak_put_oom_programs(struct report *report, const struct peak_part *all);
 
 extern const struct emit_column peak_change_columns[PEAK_CHANGE_COLUMNS];
 /* 0 or an error; peak_change_clear in both cases. */

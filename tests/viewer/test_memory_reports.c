@@ -169,7 +169,7 @@ TEST(failures_for_people_and_programs)
     struct ooms ooms;
     struct emit emit;
     REQUIRE(oom_read(db, 1, 1, INT64_MIN, INT64_MAX, 1, 2, &ooms) == 0);
-    const struct oom_part part = {&emit, &scope, &ooms, 2};
+    const struct oom_part part = {.emit = &emit, .scope = &scope, .ooms = &ooms, .top = 2};
     emit_begin(&emit, EMIT_TABLE, true, "test", NULL);
     oom_put_people(&part);
     const char *text = finish(&emit);
@@ -190,7 +190,7 @@ TEST(no_failure_for_programs)
 {
     struct ooms none = {0};
     struct emit emit;
-    const struct oom_part part = {&emit, &scope, &none, 2};
+    const struct oom_part part = {.emit = &emit, .scope = &scope, .ooms = &none, .top = 2};
     emit_begin(&emit, EMIT_JSON, true, "test", NULL);
     oom_put_programs(&emit, &part, 1);
     const char *text = finish(&emit);

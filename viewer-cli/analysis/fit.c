@@ -5,6 +5,15 @@
 
 #include "error.h"
 
+const char *const fit_tried[FIT_TRIED] = {
+    "",
+    "max_split_size_mb:128",
+    "max_split_size_mb:512",
+    "expandable_segments:True",
+    "roundup_power2_divisions:8",
+    "garbage_collection_threshold:0.8",
+};
+
 /* ---- the recorded settings ---- */
 
 static int replay(struct fit *fit, const struct replay_setup *setup,
@@ -51,18 +60,34 @@ static int find_least(struct fit *fit)
     return 0;
 }
 
+static int prepare(struct fit *fit)
+{
+    int err = find_least(fit);
+    if (err < 0)
+        return err;
+    alloc_config_default(&fit->recorded);
+    if (fit->trace.conf)
+        read_settings(fit);
+    fit->compared = replay_has_addresses(&fit->trace);
+    return 0;
+}
+
+int fit_begin_refused(struct db *db, int64_t process, int64_t device, int64_t seq, uint64_t bytes,
+                      struct fit *out)
+{
+    *out = (struct fit){0};
+    int err = replay_load_refused(db, process, device, seq, bytes, &out->trace);
+    return err < 0 ? err : prepare(out);
+}
+
 int fit_begin(struct db *db, int64_t process, int64_t device, struct fit *out)
 {
     *out = (struct fit){0};
     int err = replay_load(db, process, device, &out->trace);
     if (err >= 0)
-        err = find_least(out);
+        err = prepare(out);
     if (err < 0)
         return err;
-    alloc_config_default(&out->recorded);
-    if (out->trace.conf)
-        read_settings(out);
-    out->compared = replay_has_addresses(&out->trace);
     const struct replay_setup setup = {
         .config = &out->recorded,
         .limit = out->compared ? out->trace.limit : 0,

@@ -12,6 +12,10 @@
 #define FIT_NONE INT64_MIN
 #define FIT_STEP (UINT64_C(2) << 20) /* every segment is a multiple of it */
 
+/* Settings that every run is compared with; "" is the default. */
+enum { FIT_TRIED = 6 };
+extern const char *const fit_tried[FIT_TRIED];
+
 struct fit {
     struct replay_trace trace;
     struct replay_scratch scratch;
@@ -25,6 +29,10 @@ struct fit {
 
 /* Loads and replays the recorded settings. 0 or an error; fit_clear in both cases. */
 int fit_begin(struct db *db, int64_t process, int64_t device, struct fit *out);
+/* For a request that was refused in event `seq`: all before it, and that request as the last one.
+ * Nothing is replayed yet: as_recorded stays empty. As fit_begin otherwise. */
+int fit_begin_refused(struct db *db, int64_t process, int64_t device, int64_t seq, uint64_t bytes,
+                      struct fit *out);
 void fit_clear(struct fit *fit);
 /* Parts of 1; -1 = there is nothing to compare. */
 double fit_address_match(const struct fit *fit);

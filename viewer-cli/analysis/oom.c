@@ -1,5 +1,7 @@
 #include "oom.h"
 
+#include <stdio.h>
+
 #include "error.h"
 #include "mem.h"
 
@@ -24,16 +26,25 @@ const char *oom_verdict_text(enum oom_verdict verdict)
     " (SELECT CASE WHEN count(DISTINCT device) = 1 THEN max(device) END"                           \
     "    FROM heap WHERE process = o.process))"
 
-static const char failures_sql[] =
-    "WITH mine AS ("
-    " SELECT o.seq, o.at_ns, o.asked, o.allocated, o.reserved, o.site,"
-    "  (SELECT st.phase FROM stretch st WHERE st.process = o.process AND st.begin_seq <= o.seq"
-    "    ORDER BY st.begin_seq DESC LIMIT 1) AS phase"
-    "  FROM oom o WHERE o.process = ?1 AND " PLACE " = ?2)"
-    "SELECT m.seq, m.at_ns, m.asked, m.allocated, m.reserved, m.site, m.phase, ph.step,"
-    "  (SELECT total_bytes FROM device WHERE id = ?2), ph.kind = 'other'"
-    "  FROM mine m LEFT JOIN phase ph ON ph.id = m.phase"
-    " WHERE ?3 IS NULL OR ph.step BETWEEN ?3 AND ?4 ORDER BY m.seq";
+#define FAILURES                                                                                   \
+    "WITH mine AS ("                                                                               \
+    " SELECT o.seq, o.at_ns, o.asked, o.allocated, o.reserved, o.site,"                            \
+    "  (SELECT st.phase FROM stretch st WHERE st.process = o.process AND st.begin_seq <= o.seq"    \
+    "    ORDER BY st.begin_seq DESC LIMIT 1) AS phase"                                             \
+    "  FROM oom o WHERE o.process = ?1 AND " PLACE " = ?2)"                                        \
+    "SELECT m.seq, m.at_ns, m.asked, m.allocated, m.reserved, m.site, m.phase, ph.step,"           \
+    "  (SELECT total_bytes FROM device WHERE id = ?2), ph.kind = 'other'"                          \
+    "  FROM mine m LEFT JOIN phase ph ON ph.id = m.phase"                                          \
+    " WHERE ?3 IS NULL OR ph.step BETWEEN ?3 AND ?4 ORDER BY m.seq"
+
+static const char failures_sql[] = FAILURES;
+static const char newest_sql[] = FAILURES " DESC";
+
+static const char last_sql[] =
+    "WITH placed AS (SELECT o.seq, o.process, " PLACE " AS place FROM oom o)"
+    "SELECT p.process, p.place, t.device, (SELECT count(*) FROM oom),"
+    "  (SELECT count(*) FROM process)"
+    "  FROM placed p JOIN device_text t ON t.id = p.place ORDER BY p.seq DESC LIMIT 1";
 
 static const char unplaced_sql[] =
     "SELECT count(*) FROM oom o WHERE o.process = ?1 AND " PLACE " IS NULL";
@@ -109,31 +120,95 @@ static int take_row(const struct reading *reading, struct db_stmt *row, struct o
     return explain(reading, column_known(row, 6), oom);
 }
 
+struct request { /* what is asked of the database */
+    const char *sql;
+    int64_t first_step, last_step;
+    size_t most;
+};
+
+static void bind(struct db_stmt *stmt, const struct reading *reading, const struct request *request)
+{
+    db_bind_int(stmt, 0, reading->process);
+    db_bind_int(stmt, 1, reading->device);
+    db_bind_int(stmt, 3, request->last_step);
+    if (request->first_step == INT64_MIN && request->last_step == INT64_MAX)
+        db_bind_null(stmt, 2);
+    else
+        db_bind_int(stmt, 2, request->first_step);
+}
+
+static int read_failures(struct reading *reading, const struct request *request, struct ooms *out)
+{
+    struct db_stmt *stmt = NULL;
+    *out = (struct ooms){0};
+    int err = site_names_prepare(reading->db, &reading->site);
+    if (err == 0)
+        err = db_prepare(reading->db, &stmt, request->sql);
+    if (err == 0)
+        bind(stmt, reading, request);
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        out->count++;
+        if (out->shown < request->most && (err = take_row(reading, stmt, out)) < 0)
+            break;
+    }
+    db_finalize(stmt);
+    db_finalize(reading->site);
+    return err < 0 ? err : 0;
+}
+
 int oom_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
              size_t most, size_t named, struct ooms *out)
 {
     struct reading reading = {.db = db, .process = process, .device = device, .named = named};
+    const struct request request = {failures_sql, first_step, last_step, most};
+    return read_failures(&reading, &request, out);
+}
+
+int oom_read_newest(struct db *db, int64_t process, int64_t device, int64_t first_step,
+                    int64_t last_step, size_t named, struct ooms *out)
+{
+    struct reading reading = {.db = db, .process = process, .device = device, .named = named};
+    const struct request request = {newest_sql, first_step, last_step, 1};
+    return read_failures(&reading, &request, out);
+}
+
+int oom_find_last(struct db *db, struct oom_place *out)
+{
     struct db_stmt *stmt = NULL;
-    *out = (struct ooms){0};
-    int err = site_names_prepare(db, &reading.site);
-    if (err == 0)
-        err = db_prepare(db, &stmt, failures_sql);
-    if (err == 0) {
-        db_bind_int(stmt, 0, process);
-        db_bind_int(stmt, 1, device);
-        db_bind_int(stmt, 3, last_step);
-        if (first_step == INT64_MIN && last_step == INT64_MAX)
-            db_bind_null(stmt, 2);
-        else
-            db_bind_int(stmt, 2, first_step);
-    }
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        out->count++;
-        if (out->shown < most && (err = take_row(&reading, stmt, out)) < 0)
-            break;
+    *out = (struct oom_place){0};
+    int err = db_prepare(db, &stmt, last_sql);
+    if (err < 0)
+        return err;
+    err = db_step(stmt);
+    if (err == DB_ROW) {
+        out->process = db_column_int(stmt, 0);
+        out->device = db_column_int(stmt, 1);
+        snprintf(out->device_text, sizeof out->device_text, "%.31s", db_column_text(stmt, 2));
+        out->failures = db_column_int(stmt, 3);
+        out->processes = db_column_int(stmt, 4);
     }
     db_finalize(stmt);
-    db_finalize(reading.site);
+    if (err < 0)
+        return err;
+    return err == DB_ROW ? 0 : ERR_NOTFOUND;
+}
+
+static const char went_on_sql[] = "SELECT EXISTS(SELECT 1 FROM allocation a JOIN heap h ON"
+                                  " h.id = a.heap WHERE a.seq > ?2 AND h.process = ?1)";
+
+int oom_went_on(struct db *db, int64_t process, int64_t seq, bool *went_on)
+{
+    struct db_stmt *stmt = NULL;
+    *went_on = false;
+    int err = db_prepare(db, &stmt, went_on_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, process);
+    db_bind_int(stmt, 1, seq);
+    err = db_step(stmt);
+    if (err == DB_ROW)
+        *went_on = db_column_int(stmt, 0) != 0;
+    db_finalize(stmt);
     return err < 0 ? err : 0;
 }
 

@@ -3,8 +3,7 @@
  *
  * A request finds room in one hole of its own stream and pool only. Which stream it was for is not
  * in the event: with one heap on the device it is that one's, otherwise each heap says what its
- * largest hole was. Which settings would have let the request through is not answered here: that
- * needs a replay.
+ * largest hole was. Which settings would have let the request through: oom_fit.h.
  *
  * Invariants (ooms_is_valid): failures come by seq; shown <= count; the verdict is what the numbers
  * say; frag is valid.
@@ -44,7 +43,7 @@ struct oom {
 };
 
 struct ooms {
-    struct oom *failures; /* the first ones */
+    struct oom *failures; /* the first ones, or the newest */
     size_t shown, cap;
     int64_t count; /* of all */
 };
@@ -53,6 +52,20 @@ struct ooms {
  * `most` explained with `named` blocks and sites each. 0 or an error; ooms_clear in both cases. */
 int oom_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
              size_t most, size_t named, struct ooms *out);
+/* The newest one alone, with the count of all. As oom_read otherwise. */
+int oom_read_newest(struct db *db, int64_t process, int64_t device, int64_t first_step,
+                    int64_t last_step, size_t named, struct ooms *out);
+
+struct oom_place {
+    int64_t process, device;
+    char device_text[32];
+    int64_t failures, processes; /* in the whole recording */
+};
+
+/* Where the newest failure was whose device is known. ERR_NOTFOUND: there is none. */
+int oom_find_last(struct db *db, struct oom_place *out);
+/* Blocks were handed out to the process after that. */
+int oom_went_on(struct db *db, int64_t process, int64_t seq, bool *went_on);
 /* Failures of the process that name no device, where it has several: oom_read never finds them. */
 int oom_count_unplaced(struct db *db, int64_t process, int64_t *count);
 void ooms_clear(struct ooms *ooms);

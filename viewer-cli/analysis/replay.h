@@ -129,6 +129,10 @@ struct replay_trace {
 
 /* 0 or an error; replay_trace_clear in both cases. */
 int replay_load(struct db *db, int64_t process, int64_t device, struct replay_trace *out);
+/* The same up to event `seq`, which refused so many bytes: that request is the last operation.
+ * ERR_NOTFOUND: there is nothing to ask it of. */
+int replay_load_refused(struct db *db, int64_t process, int64_t device, int64_t seq, uint64_t bytes,
+                        struct replay_trace *out);
 void replay_trace_clear(struct replay_trace *trace);
 bool replay_trace_is_valid(const struct replay_trace *trace);
 enum replay_sizes replay_sizes(const struct replay_trace *trace);

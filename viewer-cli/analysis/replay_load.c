@@ -144,6 +144,7 @@ struct coming {
 /* Invariant: items[(i - 1) / 2] is not behind items[i]. */
 struct loader {
     struct replay_trace *trace;
+    int64_t until; /* blocks from this event on are left out, and so are ends after it */
     struct coming *items;
     size_t count, cap;
     struct db_stmt *idle; /* on its next row, or NULL at the end */
@@ -325,20 +326,44 @@ static int load_blocks(struct loader *loader, struct db *db, int64_t process, in
     }
     if (err >= 0)
         err = replay_ask(db, blocks_sql, process, device, &row);
-    while (err >= 0 && (err = db_step(row)) == DB_ROW && (err = put_block(loader, row)) >= 0)
+    while (err >= 0 && (err = db_step(row)) == DB_ROW && db_column_int(row, 0) < loader->until &&
+           (err = put_block(loader, row)) >= 0)
         ;
     if (err >= 0)
-        err = put_coming(loader, INT64_MAX);
-    if (err >= 0)
+        err = put_coming(loader, loader->until);
+    if (err >= 0 && loader->until == INT64_MAX)
         err = put_returns(loader, INT64_MAX);
     db_finalize(row);
     db_finalize(loader->idle);
     return err < 0 ? err : 0;
 }
 
-int replay_load(struct db *db, int64_t process, int64_t device, struct replay_trace *out)
+/* The request that was refused: of the heap that was asked last, for its own is not recorded. */
+static int put_refused_request(struct loader *loader, uint64_t bytes)
 {
-    struct loader loader = {.trace = out};
+    struct replay_trace *trace = loader->trace;
+    size_t block = trace->block_count;
+    uint16_t heap = 0;
+    if (trace->heap_count == 0 || replay_cannot_be(0, bytes))
+        return ERR_NOTFOUND;
+    if (block == UINT32_MAX)
+        return ERR_LIMIT;
+    if (!MEM_GROW(trace->blocks, trace->block_cap, block + 1))
+        return ERR_NOMEM;
+    for (size_t i = trace->op_count; i-- > 0;) {
+        if (trace->ops[i].kind != REPLAY_ALLOC)
+            continue;
+        heap = trace->ops[i].heap;
+        break;
+    }
+    trace->blocks[trace->block_count++] = (struct replay_block){.seq = loader->until};
+    return put_op(loader,
+                  (struct replay_op){.size = bytes, .block = (uint32_t)block, .heap = heap});
+}
+
+static int load(struct loader *loader, struct db *db, int64_t process, int64_t device)
+{
+    struct replay_trace *out = loader->trace;
     *out = (struct replay_trace){0};
     int err = load_heaps(db, process, device, out);
     if (err >= 0)
@@ -346,15 +371,36 @@ int replay_load(struct db *db, int64_t process, int64_t device, struct replay_tr
     if (err >= 0)
         err = replay_load_segments(db, process, device, out);
     if (err >= 0)
-        err = replay_returns_load(db, process, device, out, &loader.returns);
+        err = replay_returns_load(db, process, device, out, &loader->returns);
     if (err >= 0)
-        err = load_blocks(&loader, db, process, device);
+        err = load_blocks(loader, db, process, device);
     replay_sort_segments(out);
     if (err >= 0)
         err = replay_find_ranges(out);
-    out->refusals = loader.returns.refused;
-    assert(err < 0 || replay_trace_is_valid(out));
-    replay_returns_clear(&loader.returns);
-    mem_free(loader.items);
+    out->refusals = loader->returns.refused;
     return err;
+}
+
+static int finish(struct loader *loader, int err)
+{
+    assert(err < 0 || replay_trace_is_valid(loader->trace));
+    replay_returns_clear(&loader->returns);
+    mem_free(loader->items);
+    return err;
+}
+
+int replay_load(struct db *db, int64_t process, int64_t device, struct replay_trace *out)
+{
+    struct loader loader = {.trace = out, .until = INT64_MAX};
+    return finish(&loader, load(&loader, db, process, device));
+}
+
+int replay_load_refused(struct db *db, int64_t process, int64_t device, int64_t seq, uint64_t bytes,
+                        struct replay_trace *out)
+{
+    struct loader loader = {.trace = out, .until = seq};
+    int err = load(&loader, db, process, device);
+    if (err >= 0)
+        err = put_refused_request(&loader, bytes);
+    return finish(&loader, err);
 }

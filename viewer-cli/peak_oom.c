@@ -1,0 +1,59 @@
+/*
+ * The newest out-of-memory event of a process, as part of its peak's report.
+ */
+#include "error.h"
+#include "mem.h"
+#include "oom_report.h"
+#include "peak_parts.h"
+
+enum { EVENTS_MOST = 1000000 }; /* a replay of more takes longer than a report may */
+
+int peak_oom_read(struct report *report, struct peak_part *part)
+{
+    const struct option_range *steps = &report->options->steps;
+    const int64_t process = part->scope->process.id, device = part->scope->device;
+    int err = oom_read_newest(report->db, process, device, steps->first, steps->last,
+                              (size_t)part->top, &part->ooms);
+    if (err < 0 || !part->ooms.shown)
+        return err;
+    const struct oom *oom = &part->ooms.failures[0];
+    err = oom_fit_read(report->db, process, device, oom, EVENTS_MOST, &part->oom_fit);
+    return err < 0 ? err : oom_went_on(report->db, process, oom->seq, &part->went_on);
+}
+
+void peak_oom_clear(struct peak_part *part)
+{
+    ooms_clear(&part->ooms);
+    oom_fit_clear(&part->oom_fit);
+}
+
+static struct oom_part oom_part_of(const struct peak_part *part)
+{
+    return (struct oom_part){.emit = part->emit,
+                             .scope = part->scope,
+                             .ooms = &part->ooms,
+                             .top = part->top,
+                             .in_peak = true,
+                             .fit = part->ooms.shown ? &part->oom_fit : NULL};
+}
+
+void peak_put_oom(const struct peak_part *part)
+{
+    const struct oom_part oom = oom_part_of(part);
+    if (part->ooms.shown)
+        oom_put_brief(&oom, part->went_on ? "It ran out of memory, and went on"
+                                          : "It ran out of memory, and ended there");
+}
+
+int peak_put_oom_programs(struct report *report, const struct peak_part *all)
+{
+    size_t count = report->scope_count;
+    struct oom_part *parts = mem_alloc(count + 1, sizeof *parts);
+    if (!parts)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < count; i++)
+        parts[i] = oom_part_of(&all[i]);
+    oom_put_programs(&report->emit, parts, count);
+    mem_free(parts);
+    return 0;
+}
