@@ -1,6 +1,7 @@
 #include "heap.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,10 +96,52 @@ const void *heap_address(const struct block *block)
     return (const void *)(uintptr_t)block->address;
 }
 
+/* Gives back each segment that is one free block. */
+static void empty_cache(struct heap *heap)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < heap->segment_count; i++) {
+        struct block *block = heap->segments[i];
+        if (block->living || block->after) {
+            heap->segments[kept++] = block;
+            continue;
+        }
+        list_remove(heap, block);
+        heap->reserved -= block->bytes;
+        tidemark_segment_free(heap->report, heap_address(block));
+        free(block);
+    }
+    heap->segment_count = kept;
+}
+
+_Noreturn static void refuse(const struct heap *heap, uint64_t requested, tidemark_site_t site)
+{
+    const double mib = 1 << 20;
+    tidemark_oom(heap->report, requested, site);
+    fflush(stdout);
+    fprintf(stderr,
+            "seq2seq: out of memory: tried to allocate %.1f MiB; %.1f MiB are allocated, %.1f MiB "
+            "are reserved, the limit is %.1f MiB\n",
+            (double)requested / mib, (double)heap->allocated / mib, (double)heap->reserved / mib,
+            (double)heap->limit / mib);
+    exit(EXIT_FAILURE);
+}
+
+static bool is_full(const struct heap *heap, uint64_t bytes)
+{
+    return heap->limit && (bytes > heap->limit || heap->reserved > heap->limit - bytes);
+}
+
+/* NULL: not within the limit. */
 static struct block *new_segment(struct heap *heap, uint64_t rounded)
 {
+    uint64_t bytes = rounded <= SMALL_MOST ? SMALL_MOST : rounded;
+    if (is_full(heap, bytes))
+        empty_cache(heap);
+    if (is_full(heap, bytes))
+        return NULL;
     struct block *block = host_memory(1, sizeof *block);
-    block->bytes = rounded <= SMALL_MOST ? SMALL_MOST : rounded;
+    block->bytes = bytes;
     block->address = heap->next_address;
     heap->next_address += (block->bytes + SEGMENT_STEP - 1) / SEGMENT_STEP * SEGMENT_STEP;
     heap->segments = host_room(heap->segments, heap->segment_count, &heap->segment_room);
@@ -145,6 +188,8 @@ struct block *heap_allocate(struct heap *heap, uint64_t requested, tidemark_site
     struct free_list *list = list_of(heap, rounded);
     size_t at = find_place(list, rounded, 0);
     struct block *block = at < list->count ? list_take(list, at) : new_segment(heap, rounded);
+    if (!block)
+        refuse(heap, requested, site);
     split(heap, block, rounded);
     block->living = true;
     block->requested = requested;
@@ -190,6 +235,15 @@ void heap_open(struct heap *heap, const char *name)
     *heap = (struct heap){.next_address = FIRST_ADDRESS};
     heap->report = tidemark_heap_open(TIDEMARK_DEVICE_VIRTUAL, 0, name);
     tidemark_setting(heap->report, "allocator", "samples/c/heap.c");
+}
+
+void heap_limit(struct heap *heap, uint64_t bytes)
+{
+    char text[24];
+    heap->limit = bytes;
+    snprintf(text, sizeof text, "%" PRIu64, bytes);
+    if (bytes)
+        tidemark_setting(heap->report, "limit", text);
 }
 
 void heap_close(struct heap *heap)
@@ -253,5 +307,6 @@ bool heap_is_valid(const struct heap *heap)
            free_blocks == heap->small.count + heap->large.count && sum.living == heap->living &&
            sum.allocated == heap->allocated && sum.unsplit == heap->unsplit &&
            sum.reserved == heap->reserved && heap->allocated <= heap->max_allocated &&
-           heap->reserved <= heap->max_reserved && heap->allocated <= heap->reserved;
+           heap->reserved <= heap->max_reserved && heap->allocated <= heap->reserved &&
+           (!heap->limit || heap->max_reserved <= heap->limit);
 }

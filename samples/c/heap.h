@@ -8,7 +8,9 @@
  *   - Small blocks (up to 1 MiB) and large ones have separate free lists. The smallest free block
  *     that is large enough is taken, of equal ones that with the lowest address.
  *   - If there is none, a new segment is taken from the device: 1 MiB for a small request, the
- *     rounded size for a large one. Segments are never given back here.
+ *     rounded size for a large one.
+ *   - Where that would pass the limit, all segments without a living block go back first. If it
+ *     still would, the request is refused, and the program ends.
  *   - What a block has too much is split off, if it is at least 512 bytes in a small block or more
  *     than 1 MiB in a large one. Otherwise it stays with the block: unsplit, and counted in
  *     `allocated`.
@@ -50,6 +52,7 @@ struct heap {
     struct block **segments; /* the first block of each */
     size_t segment_count, segment_room;
     uint64_t next_address;
+    uint64_t limit; /* of reserved; 0 = none */
     uint64_t living;
     uint64_t allocated, max_allocated;
     uint64_t reserved, max_reserved;
@@ -57,11 +60,14 @@ struct heap {
 };
 
 void heap_open(struct heap *heap, const char *name);
+/* Before the first block. */
+void heap_limit(struct heap *heap, uint64_t bytes);
 void heap_close(struct heap *heap);
 /* Walks everything: for tests. */
 bool heap_is_valid(const struct heap *heap);
 
 uint64_t heap_round(uint64_t requested);
+/* Refused, it says so in the words of PyTorch and ends the program with 1. */
 struct block *heap_allocate(struct heap *heap, uint64_t requested, tidemark_site_t site);
 void heap_free(struct heap *heap, struct block *block);
 const void *heap_address(const struct block *block);

@@ -61,6 +61,7 @@ void model_next_batch(struct model *model);
 void model_zero_grad(struct model *model);
 void model_forward(struct model *model);
 void model_loss(struct model *model);
+void model_drop_logits(struct model *model); /* the program's variable, which backward needs not */
 void model_backward(struct model *model);
 void model_optimizer(struct model *model);
 

@@ -17,13 +17,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { USAGE_ERROR = 2 };
 
 struct options {
     struct dimensions size;
-    uint64_t steps;
-    bool csv, help;
+    uint64_t steps, limit;
+    bool drop_logits, csv, help;
 };
 
 struct number_option {
@@ -48,7 +49,13 @@ static const struct number_option numbers[] = {
     NUMBER("steps", "training steps", 1000000, steps),
 };
 
-enum { NUMBERS = sizeof numbers / sizeof *numbers, OPTION_CSV = 100, OPTION_HELP };
+enum {
+    NUMBERS = sizeof numbers / sizeof *numbers,
+    OPTION_CSV = 100,
+    OPTION_LIMIT,
+    OPTION_DROP,
+    OPTION_HELP
+};
 
 static const struct options defaults = {
     .size = {.batch = 80,
@@ -73,7 +80,9 @@ static void print_help(void)
     for (unsigned i = 0; i < NUMBERS; i++)
         printf("  --%-10s %-26s (1 to %" PRIu64 ", default %" PRIu64 ")\n", numbers[i].name,
                numbers[i].help, numbers[i].most, *field(&options, &numbers[i]));
-    puts("  --csv        bytes, with commas between\n"
+    puts("  --limit      bytes that may be taken from the device, as 4GiB (default: all)\n"
+         "  --drop-logits  let go of the logits before backward\n"
+         "  --csv        bytes, with commas between\n"
          "  --help       this text");
 }
 
@@ -91,29 +100,53 @@ static bool parse_number(const char *text, const struct number_option *option, u
     return true;
 }
 
+static bool parse_limit(const char *text, uint64_t *bytes)
+{
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    unsigned shift = strcmp(end, "GiB") == 0 ? 30 : strcmp(end, "MiB") == 0 ? 20 : 0;
+    if (*text < '0' || *text > '9' || (*end && !shift) || errno ||
+        number > UINT64_MAX >> 20 >> shift) {
+        fprintf(stderr, "seq2seq: --limit needs a size such as 4GiB, not '%s'\n", text);
+        return false;
+    }
+    *bytes = (uint64_t)number << shift;
+    return true;
+}
+
+static bool parse_option(int which, struct options *options)
+{
+    if (which == OPTION_CSV)
+        options->csv = true;
+    else if (which == OPTION_HELP)
+        options->help = true;
+    else if (which == OPTION_DROP)
+        options->drop_logits = true;
+    else if (which == OPTION_LIMIT)
+        return parse_limit(optarg, &options->limit);
+    else if (which < 1 || which > NUMBERS)
+        return false;
+    else
+        return parse_number(optarg, &numbers[which - 1], field(options, &numbers[which - 1]));
+    return true;
+}
+
 /* False on wrong usage, after saying what is wrong. */
 static bool parse_options(int argc, char **argv, struct options *options)
 {
-    struct option table[NUMBERS + 3] = {{0}};
+    struct option table[NUMBERS + 5] = {{0}};
     for (int i = 0; i < NUMBERS; i++)
         table[i] = (struct option){numbers[i].name, required_argument, NULL, i + 1};
     table[NUMBERS] = (struct option){"csv", no_argument, NULL, OPTION_CSV};
-    table[NUMBERS + 1] = (struct option){"help", no_argument, NULL, OPTION_HELP};
+    table[NUMBERS + 1] = (struct option){"limit", required_argument, NULL, OPTION_LIMIT};
+    table[NUMBERS + 2] = (struct option){"drop-logits", no_argument, NULL, OPTION_DROP};
+    table[NUMBERS + 3] = (struct option){"help", no_argument, NULL, OPTION_HELP};
     *options = defaults;
     int which;
-    while ((which = getopt_long(argc, argv, "", table, NULL)) != -1) {
-        if (which == OPTION_CSV) {
-            options->csv = true;
-        } else if (which == OPTION_HELP) {
-            options->help = true;
-        } else {
-            if (which < 1 || which > NUMBERS)
-                return false;
-            const struct number_option *number = &numbers[which - 1];
-            if (!parse_number(optarg, number, field(options, number)))
-                return false;
-        }
-    }
+    while ((which = getopt_long(argc, argv, "", table, NULL)) != -1)
+        if (!parse_option(which, options))
+            return false;
     if (optind < argc)
         fprintf(stderr, "seq2seq: unexpected argument '%s'\n", argv[optind]);
     return optind == argc;
@@ -163,6 +196,8 @@ static void train_step(struct model *model, const struct options *options, uint6
     for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
         tidemark_phase_begin(phases[i].name);
         phases[i].work(model);
+        if (options->drop_logits && phases[i].work == model_loss)
+            model_drop_logits(model);
         tidemark_phase_end(phases[i].name);
         print_row(options, step, phases[i].name, model->heap);
     }
@@ -173,6 +208,7 @@ static void train(const struct options *options)
     struct heap heap;
     struct model model;
     heap_open(&heap, "tensors");
+    heap_limit(&heap, options->limit);
     print_title(options);
     tidemark_phase_begin("beginning");
     model_build(&model, &heap, &options->size);
