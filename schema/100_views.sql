@@ -125,13 +125,17 @@ WITH RECURSIVE below(id, role) AS (
       JOIN phase ph ON ph.parent = below.id)
 SELECT id, role FROM below;
 
--- Where each step begins and ends, and its last backward ends; NULL = it has not ended.
-CREATE VIEW step_bounds(process, step, begin_seq, end_seq, backward_end_seq) AS
+-- Where each step begins and ends, and its last backward ends; NULL = it has not ended. A backward
+-- that an exception or the end of the process cut short has not ended either; cut_seq is where.
+CREATE VIEW step_bounds(process, step, begin_seq, end_seq, backward_end_seq, cut_seq) AS
 SELECT process, step, min(begin_seq),
        CASE WHEN count(*) = count(end_seq) THEN max(end_seq) END,
-       CASE WHEN sum(kind = 'backward' AND end_seq IS NULL) = 0
-            THEN max(CASE WHEN kind = 'backward' THEN end_seq END) END
-  FROM phase
+       CASE WHEN sum(kind = 'backward' AND (end_seq IS NULL OR cut)) = 0
+            THEN max(CASE WHEN kind = 'backward' THEN end_seq END) END,
+       max(CASE WHEN kind <> 'other' AND cut THEN end_seq END)
+  FROM (SELECT process, step, kind, begin_seq, end_seq,
+               coalesce(ended IN ('exception', 'process end'), 0) AS cut
+          FROM phase)
  WHERE step IS NOT NULL
  GROUP BY process, step;
 
@@ -201,6 +205,9 @@ SELECT a.seq AS seq,
        THEN 'workspace: born and freed inside one phase'
        WHEN role.role = 'backward' AND a.free_seq >= 0 AND freed.kind = 'zero_grad'
        THEN 'gradient: born in backward, freed by zero_grad'
+       WHEN role.role = 'backward' AND b.backward_end_seq IS NULL AND a.seq <= b.cut_seq
+            AND (a.free_seq < 0 OR a.free_seq > b.cut_seq)
+       THEN 'other: born in backward, alive when the step was cut short'
        WHEN role.role = 'backward' AND b.end_seq IS NULL AND a.free_seq < 0
        THEN 'other: born in backward, alive when the recording ended inside the step'
        WHEN role.role = 'backward' AND (a.free_seq < 0 OR a.free_seq > b.end_seq)
@@ -211,6 +218,9 @@ SELECT a.seq AS seq,
        WHEN role.role IN ('forward', 'loss', 'recompute')
             AND freed_role.role IN ('backward', 'recompute')
        THEN 'activation: born in ' || role.role || ', freed in ' || freed_role.role
+       WHEN role.role IN ('forward', 'loss', 'recompute') AND b.backward_end_seq IS NULL
+            AND a.seq <= b.cut_seq AND (a.free_seq < 0 OR a.free_seq > b.cut_seq)
+       THEN 'activation: born in ' || role.role || ', alive when the step was cut short'
        WHEN role.role IN ('forward', 'loss', 'recompute') AND a.free_seq < 0
             AND b.backward_end_seq IS NULL AND born.step = r.last_step
        THEN 'activation: born in ' || role.role || ', alive when the recording ended'

@@ -100,6 +100,19 @@ static void put_why_not(struct emit *emit, const struct oom *oom, const struct o
     }
 }
 
+static void put_none(const struct oom_part *part)
+{
+    const char *where = part->in_peak ? "below" : "in tidemark peak";
+    char bytes[HUMAN_MAX];
+    if (part->fit->short_by != OOM_NONE && part->fit->short_by > 0)
+        emit_line(part->emit,
+                  "no setting does: %s less have to be in use; see 'What would lower it' "
+                  "%s",
+                  human_bytes(bytes, part->fit->short_by), where);
+    else
+        emit_line(part->emit, "no setting does; see 'What would lower it' %s", where);
+}
+
 void oom_fit_put_people(const struct oom_part *part, const struct oom *oom)
 {
     const struct oom_fit *fit = part->fit;
@@ -109,9 +122,7 @@ void oom_fit_put_people(const struct oom_part *part, const struct oom *oom)
     put_settings(people_columns, COUNT(people_columns), part);
     put_memory(part->emit, fit);
     if (!fit->helping)
-        emit_line(part->emit,
-                  "no setting does: less has to be in use, see 'What would lower it' %s",
-                  part->in_peak ? "below" : "in tidemark peak");
+        put_none(part);
 }
 
 /* ---- for programs ---- */

@@ -8,6 +8,8 @@ from collections import defaultdict
 
 from account import LIVING_SEQ, check, same
 
+CUT = ("exception", "process end")
+
 
 class Recording:
     """The tables of one process as plain lists, and where each number was."""
@@ -42,9 +44,23 @@ class Recording:
             phase = self.phases[phase["parent"]]
         return phase and phase["kind"]
 
-    def end_of(self, step, kind=None):
-        return max((p["end_seq"] for p in self.steps if p["step"] == step and kind in (None, p["kind"])),
-                   default=None)
+    def end_of(self, step):
+        return max((p["end_seq"] for p in self.steps if p["step"] == step), default=None)
+
+    def backward_end(self, step):
+        """None: there was none, or one was cut short."""
+        backwards = [p for p in self.steps if p["step"] == step and p["kind"] == "backward"]
+        if any(p["ended"] in CUT for p in backwards):
+            return None
+        return max((p["end_seq"] for p in backwards), default=None)
+
+    def cut_short(self, step, seq, free_seq):
+        """It lived when the step ended before its backward did."""
+        if step is None or self.backward_end(step) is not None:
+            return False
+        cut = max((p["end_seq"] for p in self.steps
+                   if p["step"] == step and p["kind"] != "other" and p["ended"] in CUT), default=None)
+        return cut is not None and seq <= cut and (free_seq == LIVING_SEQ or free_seq > cut)
 
     def category(self, seq, free_seq, tag):
         """design: tags where there are some, else from the life."""
@@ -69,6 +85,8 @@ class Recording:
         if role == "backward":
             if freed is not None and freed["kind"] == "zero_grad":
                 return "gradient"
+            if self.cut_short(step, seq, free_seq):
+                return "other"
             if step is not None and outlives(self.end_of(step)):
                 return "gradient"
         if role == "optimizer" and step == self.first_optimizer and step is not None and \
@@ -77,7 +95,9 @@ class Recording:
         if role in ("forward", "loss", "recompute"):
             if freed is not None and self.role(freed) in ("backward", "recompute"):
                 return "activation"
-            last = self.end_of(step, "backward") if step is not None else None
+            if self.cut_short(step, seq, free_seq):
+                return "activation"
+            last = self.backward_end(step) if step is not None else None
             if lives and last is None and step is not None and step == self.last_step:
                 return "activation"
             if last is not None and seq < last and outlives(last):

@@ -196,6 +196,63 @@ TEST(a_recording_that_ended_inside_a_step)
     db_close(db);
 }
 
+/* What lives then says nothing of what the program would have held; and what goes with it, when an
+ * exception is over, says no more. */
+TEST(a_step_that_was_cut_short)
+{
+    static const char *const ways[] = {"exception", "process end"};
+    for (size_t i = 0; i < 2; i++) {
+        struct db *db = one_heap();
+        char sql[120];
+        add_phase(db, 1, "NULL", "other", "NULL", 1, "9");
+        add_phase(db, 2, "NULL", "forward", "0", 10, "29");
+        add_phase(db, 3, "NULL", "backward", "0", 30, "39");
+        add_phase(db, 4, "NULL", "other", "0", 40, "49");
+        snprintf(sql, sizeof sql, "UPDATE phase SET ended = '%s' WHERE id = 3", ways[i]);
+        fixture_exec(db, sql);
+        add_block(db, 11, LIVING);
+        add_block(db, 12, "31");
+        add_block(db, 13, "45");
+        add_block(db, 31, LIVING);
+        add_block(db, 32, "45");
+        add_block(db, 41, LIVING);
+        CHECK_STR(category_of(db, 11),
+                  "activation: born in forward, alive when the step was cut short\n");
+        CHECK_STR(category_of(db, 12), "activation: born in forward, freed in backward\n");
+        CHECK_STR(category_of(db, 13),
+                  "activation: born in forward, alive when the step was cut short\n");
+        CHECK_STR(category_of(db, 31),
+                  "other: born in backward, alive when the step was cut short\n");
+        CHECK_STR(category_of(db, 32),
+                  "other: born in backward, alive when the step was cut short\n");
+        CHECK_STR(category_of(db, 41), "other: born in other, alive at the end\n");
+        CHECK_STR(
+            fixture_query(db, "SELECT end_seq, backward_end_seq, cut_seq FROM step_bounds", false),
+            "49||39\n");
+        fixture_exec(db, "UPDATE phase SET ended = 'unbalanced' WHERE id = 3");
+        CHECK_STR(category_of(db, 11),
+                  "activation, held by the program: born in forward, alive after backward\n");
+        db_close(db);
+    }
+}
+
+TEST(a_forward_that_was_cut_short)
+{
+    struct db *db = one_heap();
+    add_phase(db, 1, "NULL", "forward", "0", 10, "29");
+    add_phase(db, 2, "NULL", "other", "0", 30, "49");
+    fixture_exec(db, "UPDATE phase SET ended = 'exception' WHERE id = 1;"
+                     "UPDATE phase SET ended = 'process end' WHERE id = 2");
+    add_block(db, 11, "31");
+    add_block(db, 12, LIVING);
+    CHECK_STR(category_of(db, 11),
+              "activation: born in forward, alive when the step was cut short\n");
+    CHECK_STR(category_of(db, 12),
+              "activation: born in forward, alive when the step was cut short\n");
+    CHECK_STR(fixture_query(db, "SELECT cut_seq FROM step_bounds", false), "29\n");
+    db_close(db);
+}
+
 TEST(a_block_outside_of_every_phase)
 {
     struct db *db = one_heap();
@@ -404,9 +461,9 @@ TEST_MAIN(TEST_CASE(promised_columns_come_first_and_an_empty_recording_is_no_err
           TEST_CASE(a_phase_that_only_inherits_its_highest_value_began_with_it),
           TEST_CASE(a_thread_with_a_phase_of_its_own),
           TEST_CASE(a_user_phase_counts_as_the_phase_around_it),
-          TEST_CASE(a_recording_that_ended_inside_a_step),
-          TEST_CASE(a_block_outside_of_every_phase), TEST_CASE(names_of_devices),
-          TEST_CASE(what_is_computed_again_is_an_activation),
+          TEST_CASE(a_recording_that_ended_inside_a_step), TEST_CASE(a_step_that_was_cut_short),
+          TEST_CASE(a_forward_that_was_cut_short), TEST_CASE(a_block_outside_of_every_phase),
+          TEST_CASE(names_of_devices), TEST_CASE(what_is_computed_again_is_an_activation),
           TEST_CASE(a_recording_that_ended_while_it_was_computed_again),
           TEST_CASE(only_what_comes_from_outside_is_an_input),
           TEST_CASE(names_of_threads_are_nobodys_own_frames), TEST_CASE(names_of_sites),

@@ -161,17 +161,19 @@ static void random_phases(struct buf *sql, int open)
     static const char *const kinds[] = {"zero_grad", "forward", "loss",      "backward",
                                         "optimizer", "user",    "user",      "recompute",
                                         "other",     "eval",    "zero_grad", "no phase"};
+    static const char *const ways[] = {"'end'", "'end'",       "'end'",         "NULL",
+                                       "'end'", "'exception'", "'process end'", "'unbalanced'"};
     char parent[16], step[16], end[16];
     for (int id = 1; id <= PHASES; id++) {
         int begin = 50 + below(LAST), process = id % 8 ? 1 : 2;
         bool root = below(3) > 0;
         buf_print(sql,
                   "INSERT INTO phase(id, process, parent, ordinal, kind, name, step, begin_seq,"
-                  " end_seq, begin_ns, scope) VALUES(%d, %d, %s, 0, '%s', 'n', %s, %d, %s, 0,"
-                  " 'process');\n",
+                  " end_seq, begin_ns, scope, ended) VALUES(%d, %d, %s, 0, '%s', 'n', %s, %d, %s,"
+                  " 0, 'process', %s);\n",
                   id, process, maybe(parent, sizeof parent, any_phase(process), root ? 1 : 0),
                   kinds[below(12)], maybe(step, sizeof step, below(4), 5), begin,
-                  maybe(end, sizeof end, begin + below(200), open));
+                  maybe(end, sizeof end, begin + below(200), open), ways[below(8)]);
     }
     for (int i = 0; i < 60; i++) {
         int process = i % 10 ? 1 : 2;
@@ -231,6 +233,8 @@ TEST(random_rows)
         "born and freed inside one phase",
         "born in backward, freed by zero_grad",
         "born in backward, alive when the recording ended inside the step",
+        "born in backward, alive when the step was cut short",
+        "born in forward, alive when the step was cut short",
         "born in backward, alive at the end of the step",
         "born in the first optimizer phase, alive on",
         "born in forward, freed in backward",

@@ -15,10 +15,12 @@ enum verdict {
     EARLY,
     WORKSPACE,
     GRADIENT_FREED,
+    CUT_SHORT,
     CUT_OFF,
     GRADIENT,
     OPTIMIZER_STATE,
     ACTIVATION,
+    ACTIVATION_CUT_SHORT,
     ACTIVATION_CUT_OFF,
     HELD,
     OTHER_LIVING,
@@ -35,10 +37,12 @@ static const struct {
     [EARLY] = {"other", {"born before the first step, freed before the end"}},
     [WORKSPACE] = {"workspace", {"born and freed inside one phase"}},
     [GRADIENT_FREED] = {"gradient", {"born in backward, freed by zero_grad"}},
+    [CUT_SHORT] = {"other", {"born in backward, alive when the step was cut short"}},
     [CUT_OFF] = {"other", {"born in backward, alive when the recording ended inside the step"}},
     [GRADIENT] = {"gradient", {"born in backward, alive at the end of the step"}},
     [OPTIMIZER_STATE] = {"optimizer state", {"born in the first optimizer phase, alive on"}},
     [ACTIVATION] = {"activation", {"born in ", ", freed in ", ""}},
+    [ACTIVATION_CUT_SHORT] = {"activation", {"born in ", ", alive when the step was cut short"}},
     [ACTIVATION_CUT_OFF] = {"activation", {"born in ", ", alive when the recording ended"}},
     [HELD] = {"activation, held by the program", {"born in ", ", alive after backward"}},
     [OTHER_LIVING] = {"other", {"born in ", ", alive at the end"}},
@@ -111,13 +115,23 @@ struct question {
     int64_t step;         /* of its birth, CATEGORY_UNKNOWN */
     int64_t end_seq;      /* of that step, CATEGORY_UNKNOWN */
     int64_t backward_end; /* likewise */
+    int64_t cut;          /* likewise */
 };
+
+/* It lived when its step was cut short, before the backward was done. */
+static bool is_cut_short(const struct question *q)
+{
+    return q->backward_end == CATEGORY_UNKNOWN && q->cut != CATEGORY_UNKNOWN && q->seq <= q->cut &&
+           (q->lives || q->free_seq > q->cut);
+}
 
 static enum verdict by_computation(const struct category_rules *rules, const struct question *q)
 {
     if (is_computed(q->role)) {
         if (q->freed_role == KIND_BACKWARD || q->freed_role == KIND_RECOMPUTE)
             return ACTIVATION;
+        if (is_cut_short(q))
+            return ACTIVATION_CUT_SHORT;
         if (q->lives && q->backward_end == CATEGORY_UNKNOWN && q->step != CATEGORY_UNKNOWN &&
             q->step == rules->last_step)
             return ACTIVATION_CUT_OFF;
@@ -140,6 +154,8 @@ static enum verdict judge(const struct category_rules *rules, const struct quest
         return WORKSPACE;
     if (q->role == KIND_BACKWARD && !q->lives && q->freed_kind == KIND_ZERO_GRAD)
         return GRADIENT_FREED;
+    if (q->role == KIND_BACKWARD && is_cut_short(q))
+        return CUT_SHORT;
     if (q->role == KIND_BACKWARD && q->end_seq == CATEGORY_UNKNOWN && q->lives)
         return CUT_OFF;
     if (q->role == KIND_BACKWARD && outlives_step)
@@ -158,7 +174,8 @@ static void look_up(const struct category_rules *rules, const struct category_bl
                            .lives = block->free_seq < 0,
                            .step = CATEGORY_UNKNOWN,
                            .end_seq = CATEGORY_UNKNOWN,
-                           .backward_end = CATEGORY_UNKNOWN};
+                           .backward_end = CATEGORY_UNKNOWN,
+                           .cut = CATEGORY_UNKNOWN};
     q->born = block->phase != CATEGORY_UNKNOWN ? category_phase_index(rules, block->phase)
                                                : phase_at(rules, block->seq);
     q->freed = phase_at(rules, block->free_seq);
@@ -175,6 +192,7 @@ static void look_up(const struct category_rules *rules, const struct category_bl
     q->step = rules->steps[born->step].step;
     q->end_seq = rules->steps[born->step].end_seq;
     q->backward_end = rules->steps[born->step].backward_end_seq;
+    q->cut = rules->steps[born->step].cut_seq;
 }
 
 static const char *tag_category(const struct category_rules *rules, int64_t tag, uint16_t role)

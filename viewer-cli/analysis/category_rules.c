@@ -45,8 +45,11 @@ static struct category_bounds *bounds_of(struct category_rules *rules, int64_t s
         if (place >= CATEGORY_NO_STEP || !MEM_GROW(rules->steps, rules->step_cap, place + 1) ||
             !map_put(&rules->step_index, (uint64_t)step, place, NULL))
             return NULL;
-        rules->steps[rules->step_count++] = (struct category_bounds){
-            .step = step, .end_seq = CATEGORY_UNKNOWN, .backward_end_seq = CATEGORY_UNKNOWN};
+        rules->steps[rules->step_count++] =
+            (struct category_bounds){.step = step,
+                                     .end_seq = CATEGORY_UNKNOWN,
+                                     .backward_end_seq = CATEGORY_UNKNOWN,
+                                     .cut_seq = CATEGORY_UNKNOWN};
     }
     *index = (uint32_t)place;
     return &rules->steps[place];
@@ -60,7 +63,7 @@ static void raise_to(int64_t *highest, int64_t value)
 
 /* As views step_bounds and run_bounds gather them. */
 static void count_phase(struct category_rules *rules, struct category_bounds *bounds, uint16_t kind,
-                        int64_t begin_seq, int64_t end_seq)
+                        int64_t begin_seq, int64_t end_seq, bool cut)
 {
     bool open = end_seq == CATEGORY_UNKNOWN, backward = kind == KIND_BACKWARD;
     bounds->open = bounds->open || open;
@@ -68,9 +71,11 @@ static void count_phase(struct category_rules *rules, struct category_bounds *bo
     raise_to(&bounds->end_seq, end_seq);
     raise_to(&rules->last_seq, end_seq);
     if (backward) {
-        bounds->backward_open = bounds->backward_open || open;
+        bounds->backward_open = bounds->backward_open || open || cut;
         raise_to(&bounds->backward_end_seq, end_seq);
     }
+    if (cut && strcmp(category_kind_name(rules, kind), "other") != 0)
+        raise_to(&bounds->cut_seq, end_seq);
     raise_to(&rules->last_step, bounds->step);
     if (begin_seq < rules->first_seq)
         rules->first_seq = begin_seq;
@@ -81,6 +86,14 @@ static void count_phase(struct category_rules *rules, struct category_bounds *bo
 static int64_t known(struct db_stmt *row, int at)
 {
     return db_column_type(row, at) == DB_NULL ? CATEGORY_UNKNOWN : db_column_int(row, at);
+}
+
+static bool is_cut(struct db_stmt *row, int at)
+{
+    if (db_column_type(row, at) == DB_NULL)
+        return false;
+    const char *ended = db_column_text(row, at);
+    return strcmp(ended, "exception") == 0 || strcmp(ended, "process end") == 0;
 }
 
 static int take_phase(struct category_rules *rules, struct db_stmt *row)
@@ -99,7 +112,8 @@ static int take_phase(struct category_rules *rules, struct db_stmt *row)
         struct category_bounds *bounds = bounds_of(rules, db_column_int(row, 3), &phase.step);
         if (!bounds)
             return ERR_NOMEM;
-        count_phase(rules, bounds, phase.kind, db_column_int(row, 4), known(row, 5));
+        count_phase(rules, bounds, phase.kind, db_column_int(row, 4), known(row, 5),
+                    is_cut(row, 6));
     }
     rules->phases[rules->phase_count++] = phase;
     return 0;
@@ -194,7 +208,7 @@ int category_load(struct db *db, int64_t process, struct category_rules **out)
     rules->first_seq = rules->optimizer_step = INT64_MAX;
     rules->last_seq = rules->last_step = CATEGORY_UNKNOWN;
     int err = each(db,
-                   "SELECT id, parent, kind, step, begin_seq, end_seq FROM phase"
+                   "SELECT id, parent, kind, step, begin_seq, end_seq, ended FROM phase"
                    " WHERE process = ? ORDER BY id",
                    process, rules, take_phase);
     if (err == 0)

@@ -53,10 +53,12 @@ struct category_stretch {
     uint32_t phase; /* index, CATEGORY_NO_PHASE */
 };
 
-/* Ends: CATEGORY_UNKNOWN = one of the phases has not ended; of backwards also: there was none. */
+/* Ends: CATEGORY_UNKNOWN = one of the phases has not ended; of backwards also: there was none, or
+ * one was cut short. cut_seq: where an exception or the end of the process did that to a phase. */
 struct category_bounds {
     int64_t step;
     int64_t end_seq, backward_end_seq;
+    int64_t cut_seq; /* CATEGORY_UNKNOWN = to none */
     bool open, backward_open;
 };
 

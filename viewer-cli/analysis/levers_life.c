@@ -84,7 +84,8 @@ int levers_held(struct levers_work *work)
             .kind = LEVER_HELD,
             .site = site,
             .before = "drop before backward what the program still holds: ",
-            .name = site == GROUP_NONE ? "blocks without a call stack" : NULL};
+            .name = site == GROUP_NONE ? "blocks without a call stack" : NULL,
+            .after = work->step.cut_short ? ", as after the step before" : NULL};
         err = let_go(work, sites.groups[i].id, &edit);
         if (err >= 0)
             err = levers_try(work, &edit, &words);

@@ -163,7 +163,7 @@ static struct levers_block *find_block(const struct levers_step *step, int64_t s
     return step->count ? bsearch(&wanted, step->blocks, step->count, sizeof wanted, by_seq) : NULL;
 }
 
-static enum levers_category category_of(const char *name)
+enum levers_category levers_category_of(const char *name)
 {
     static const struct {
         const char *name;
@@ -181,9 +181,11 @@ static enum levers_category category_of(const char *name)
 
 static bool see_living(void *self, const struct living_block *living)
 {
-    struct levers_block *block = find_block(self, living->seq);
+    struct levers_step *step = self;
+    struct levers_block *block = find_block(step, living->seq);
+    step->cut_short = step->cut_short || strstr(living->rule, "cut short");
     if (block) {
-        block->category = (uint8_t)category_of(living->category);
+        block->category = (uint8_t)levers_category_of(living->category);
         block->tagged = strcmp(living->rule, "tag") == 0;
     }
     return true;
@@ -242,6 +244,8 @@ int levers_step_read(struct db *db, const struct peak *peak, struct levers_step 
         err = read_blocks(db, peak, out);
     if (err == 0)
         err = living_read(db, peak->process, peak->device, peak->living_seq, see_living, out);
+    if (err == 0 && out->cut_short)
+        err = levers_hold_as_before(db, peak, out);
     if (err == 0)
         err = make_events(out);
     return err;

@@ -64,7 +64,13 @@ struct levers_step {
     struct levers_event *events;
     size_t event_count;
     int64_t base, highest;
+    bool cut_short; /* an exception or the end of the process ended it */
 };
+
+enum levers_category levers_category_of(const char *name);
+/* Of a step that was cut short: activations whose like was held in the last whole step count as
+ * held. 0 or an error. */
+int levers_hold_as_before(struct db *db, const struct peak *peak, struct levers_step *step);
 
 /* 0 or an error, ERR_LIMIT where the step has too many blocks; levers_step_clear in all cases. */
 int levers_step_read(struct db *db, const struct peak *peak, struct levers_step *out);
