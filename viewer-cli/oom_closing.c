@@ -74,7 +74,7 @@ static void put_so(const struct oom *oom, const struct oom_fit *fit, struct buf 
 static void put_helping(const struct oom_fit *fit, struct buf *out)
 {
     size_t shown = 0;
-    buf_text(out, "tidemark:   by replay it gets through with ");
+    buf_text(out, "tidemark:   by replay, it gets through with ");
     for (size_t i = 0; i < fit->count && shown < SETTINGS; i++) {
         const struct oom_setting *setting = &fit->settings[i];
         if (setting->through == OOM_REFUSED)
@@ -101,7 +101,7 @@ static void put_settings(const struct oom_fit *fit, const char *path, struct buf
     if (fit->helping)
         put_helping(fit, out);
     else if (fit->needed != OOM_NONE)
-        buf_print(out, "tidemark:   no setting gets it through, by replay; %s of memory would\n",
+        buf_print(out, "tidemark:   by replay, no setting lets it through; with %s it gets past\n",
                   human_bytes(needed, fit->needed));
 }
 

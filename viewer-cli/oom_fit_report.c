@@ -3,7 +3,6 @@
  */
 #include "oom_report.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "human.h"
@@ -53,25 +52,32 @@ static bool any_perhaps(const struct oom_fit *fit)
     return false;
 }
 
-static void put_memory(struct emit *emit, const struct oom_fit *fit)
+static void put_bounds(struct emit *emit, const struct oom_fit *fit)
 {
-    char low[HUMAN_MAX], high[HUMAN_MAX], needed[HUMAN_MAX];
-    human_bytes(low, fit->low);
-    human_bytes(high, fit->high);
-    if (!fit->exact && fit->low < fit->high)
-        emit_line(emit, "no limit is known: by the refusal, there were %s to %s", low, high);
-    else if (!fit->exact)
-        emit_line(emit, "no limit is known: by the refusal, there were %s", high);
+    char low[HUMAN_MAX], high[HUMAN_MAX];
+    if (fit->exact)
+        return;
+    if (fit->low < fit->high)
+        emit_line(emit, "no limit is known: by the refusal, there were %s to %s",
+                  human_bytes(low, fit->low), human_bytes(high, fit->high));
+    else
+        emit_line(emit, "no limit is known: by the refusal, there were %s",
+                  human_bytes(high, fit->high));
     if (any_perhaps(fit))
         emit_line(emit, "perhaps: with the most of that, not with the least");
+}
+
+static void put_needed(struct emit *emit, const struct oom_fit *fit)
+{
+    char needed[HUMAN_MAX], more[HUMAN_MAX] = "";
     if (fit->needed == OOM_NONE)
         return;
     human_bytes(needed, fit->needed);
     if (fit->exact)
-        emit_line(emit, "as it was, %s get it past this request: %s more", needed,
-                  human_bytes(low, fit->needed - fit->high));
+        emit_line(emit, "as it was, it gets past this request with %s: %s more", needed,
+                  human_bytes(more, fit->needed - fit->high));
     else
-        emit_line(emit, "as it was, %s get it past this request", needed);
+        emit_line(emit, "as it was, it gets past this request with %s", needed);
 }
 
 static void put_why_not(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
@@ -105,12 +111,10 @@ static void put_none(const struct oom_part *part)
     const char *where = part->in_peak ? "below" : "in tidemark peak";
     char bytes[HUMAN_MAX];
     if (part->fit->short_by != OOM_NONE && part->fit->short_by > 0)
-        emit_line(part->emit,
-                  "no setting does: %s less have to be in use; see 'What would lower it' "
-                  "%s",
+        emit_line(part->emit, "%s less have to be in use: see 'What would lower it' %s",
                   human_bytes(bytes, part->fit->short_by), where);
     else
-        emit_line(part->emit, "no setting does; see 'What would lower it' %s", where);
+        emit_line(part->emit, "less has to be in use: see 'What would lower it' %s", where);
 }
 
 void oom_fit_put_people(const struct oom_part *part, const struct oom *oom)
@@ -119,8 +123,13 @@ void oom_fit_put_people(const struct oom_part *part, const struct oom *oom)
     put_why_not(part->emit, oom, fit);
     if (fit->state != OOM_FIT_DONE)
         return;
-    put_settings(people_columns, COUNT(people_columns), part);
-    put_memory(part->emit, fit);
+    /* Among other things, a table that says no six times is no help. */
+    if (fit->helping || !part->in_peak)
+        put_settings(people_columns, COUNT(people_columns), part);
+    else
+        emit_line(part->emit, "by replay, no setting of the allocator lets it through");
+    put_bounds(part->emit, fit);
+    put_needed(part->emit, fit);
     if (!fit->helping)
         put_none(part);
 }

@@ -85,7 +85,7 @@ int levers_held(struct levers_work *work)
             .site = site,
             .before = "drop before backward what the program still holds: ",
             .name = site == GROUP_NONE ? "blocks without a call stack" : NULL,
-            .after = work->step.cut_short ? ", as after the step before" : NULL};
+            .after = work->step.cut_short ? ", as it did in the step before" : NULL};
         err = let_go(work, sites.groups[i].id, &edit);
         if (err >= 0)
             err = levers_try(work, &edit, &words);
