@@ -442,7 +442,8 @@ const struct command command_peak = {
         "the program's own innermost function, then the library's that it came to. Then its "
         "causes: what backward had added, beside what is as large as that, for a gradient is as "
         "large as what it is the gradient of; and what it has more of than the peak of the step "
-        "before.\n"
+        "before. Where an allocation failed, the newest one that did comes first: what was asked "
+        "for, what was free, and which settings would have let it through.\n"
         "\n"
         "Last, what would lower it. Each line is the peak's step gone through once more with that "
         "change, and what its highest point then is below the recorded one. 'At most' stands where "
@@ -451,9 +452,8 @@ const struct command command_peak = {
         "and are tried by replay.\n"
         "\n"
         "In csv and json these are the sections peak, findings, ladder, by_category, by_phase, "
-        "by_site, "
-        "added_by_backward, higher_than_step_before and levers; in csv each begins with a line "
-        "'# NAME'.",
+        "by_site, added_by_backward, higher_than_step_before, levers, oom, oom_heaps, oom_sites, "
+        "oom_memory and oom_settings; in csv each begins with a line '# NAME'.",
     .examples =
         {
             {"tidemark peak", "the newest recording in this folder"},

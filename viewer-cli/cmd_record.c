@@ -160,7 +160,8 @@ const struct command command_record = {
         "Runs COMMAND with its arguments, and writes what it and its descendants do with memory "
         "into one SQLite file. The program is not changed; its exit status and a death by signal "
         "become those of this command. Ctrl-C belongs to the program. At the end five lines on "
-        "stderr say where the recording is and what is in it.",
+        "stderr say where the recording is and what is in it; where an allocation failed, a few "
+        "more say why.",
     .examples =
         {
             {"tidemark record -- python3 train.py", "then: tidemark peak"},

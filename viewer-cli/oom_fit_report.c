@@ -108,13 +108,17 @@ static void put_why_not(struct emit *emit, const struct oom *oom, const struct o
 
 static void put_none(const struct oom_part *part)
 {
-    const char *where = part->in_peak ? "below" : "in tidemark peak";
+    const char *where = "";
     char bytes[HUMAN_MAX];
+    if (!part->in_peak)
+        where = ": see 'What would lower it' in tidemark peak";
+    else if (part->levers)
+        where = ": see 'What would lower it' below";
     if (part->fit->short_by != OOM_NONE && part->fit->short_by > 0)
-        emit_line(part->emit, "%s less have to be in use: see 'What would lower it' %s",
+        emit_line(part->emit, "%s less have to be in use%s",
                   human_bytes(bytes, part->fit->short_by), where);
     else
-        emit_line(part->emit, "less has to be in use: see 'What would lower it' %s", where);
+        emit_line(part->emit, "less has to be in use%s", where);
 }
 
 void oom_fit_put_people(const struct oom_part *part, const struct oom *oom)

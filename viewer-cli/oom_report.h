@@ -13,7 +13,8 @@ struct oom_part {
     const struct ooms *ooms;
     int64_t top;               /* call sites of each */
     const struct oom_fit *fit; /* of the last of them; NULL = none was made */
-    bool in_peak;              /* levers come below it */
+    bool in_peak;              /* among the parts of a peak's report */
+    bool levers;               /* which come below it there */
 };
 
 /* For people: a record and what pins for each failure, and what would have let the last through. */

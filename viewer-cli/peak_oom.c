@@ -34,6 +34,7 @@ static struct oom_part oom_part_of(const struct peak_part *part)
                              .ooms = &part->ooms,
                              .top = part->top,
                              .in_peak = true,
+                             .levers = part->levers.count > 0,
                              .fit = part->ooms.shown ? &part->oom_fit : NULL};
 }
 

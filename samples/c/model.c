@@ -150,12 +150,6 @@ void model_loss(struct model *model)
     var_set(&model->loss, op_divide(&model->tape, &model->loss));
 }
 
-/* What log_softmax saved is its own result: nobody else holds the logits. */
-void model_drop_logits(struct model *model)
-{
-    var_drop(&model->logits);
-}
-
 /*
  * nll_loss makes the gradient of the log-probabilities (L), and log_softmax that of the logits (L)
  * while the first and the log-probabilities still live: 2 L above what forward and loss left. From
@@ -190,4 +184,10 @@ void model_optimizer(struct model *model)
         denominator = next;
     }
     tensor_drop(denominator);
+}
+
+/* What log_softmax saved is its own result: nobody else holds the logits. */
+void model_drop_logits(struct model *model)
+{
+    var_drop(&model->logits);
 }

@@ -1,0 +1,1 @@
+tidemark frag limit.db --oom

@@ -1,0 +1,1 @@
+tidemark peak frag.db --format csv | sed -n '/^# oom/,$p'

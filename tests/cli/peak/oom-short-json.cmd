@@ -1,0 +1,1 @@
+tidemark peak short.db --format json | sed -n '/"oom"/,$p'

@@ -1,0 +1,1 @@
+tidemark peak frag.db --steps 0..1 --top 1
