@@ -9,6 +9,7 @@
 #include "test.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/levers.h"
@@ -233,6 +234,55 @@ TEST(a_recording_that_ended_in_backward)
     CHECK_INT(worth(&script, LEVER_HELD, NULL), -1);
     CHECK(worth(&script, LEVER_CHECKPOINT, NULL) > 0);
     CHECK(worth(&script, LEVER_FIRST_STEP, NULL) == -1);
+}
+
+/* A step that a refused request cut short: what was held after the backward before it, as large and
+ * from the same call, is what would have been held here. Nothing else is: not the activations that
+ * live on because backward came no further. */
+static int64_t held_in_cut(const struct model *model, const char *more, const char **after)
+{
+    static const char cut[] = "UPDATE phase SET ended = 'process end' WHERE kind = 'backward' AND"
+                              " step = 1;";
+    static char text[200];
+    struct script script = {0};
+    struct peak peak;
+    int64_t bytes = 0;
+    train(&script, model);
+    script.phase_count -= 1; /* the optimizer's */
+    script.phases[script.phase_count - 1].end = at(1, BACKWARD) + 4;
+    for (int i = 0; i < script.block_count; i++)
+        if (script.blocks[i].end > at(1, BACKWARD) + 4)
+            script.blocks[i].end = SCRIPT_LIVES;
+    while (script.blocks[script.block_count - 1].seq > at(1, BACKWARD) + 4)
+        script.block_count--;
+    struct db *db = script_record(&script);
+    REQUIRE(db_exec(db, cut) == 0 && db_exec(db, more) == 0);
+    struct levers levers = read_levers(db, &peak);
+    CHECK_INT(peak.step, 1);
+    for (size_t i = 0; i < levers.count; i++)
+        bytes += levers.levers[i].kind == LEVER_HELD ? levers.levers[i].bytes : 0;
+    const struct lever *lever = find(&levers, LEVER_HELD);
+    snprintf(text, sizeof text, "%s", lever ? lever->text : "");
+    *after = strchr(text, ',') ? strchr(text, ',') : "";
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+    return bytes;
+}
+
+TEST(a_step_that_was_cut_short_goes_by_the_one_before)
+{
+    const struct model two = {.steps = 2}, released = {.steps = 2, .released = true};
+    const char *after;
+    CHECK_INT(held_in_cut(&two, "", &after), MIB(60));
+    CHECK_STR(after, ", as it did in the step before");
+    CHECK_INT(held_in_cut(&released, "", &after), 0);
+    /* of another size, or the step before was cut short as well: nothing is known */
+    CHECK_INT(held_in_cut(&two, "UPDATE allocation SET size = size + 512 WHERE seq = 1148", &after),
+              0);
+    CHECK_INT(
+        held_in_cut(&two, "UPDATE phase SET ended = 'exception' WHERE kind = 'backward'", &after),
+        0);
 }
 
 /* ---- gradients to None ---- */
@@ -525,7 +575,9 @@ TEST_MAIN(TEST_CASE(what_the_program_holds_is_a_lever),
           TEST_CASE(a_lever_is_worth_what_the_next_peak_leaves_of_it),
           TEST_CASE(what_came_before_the_steps_bounds_every_lever),
           TEST_CASE(what_came_before_bounds_nothing_of_some_steps),
-          TEST_CASE(a_recording_that_ended_in_backward), TEST_CASE(zeroed_gradients_could_be_none),
+          TEST_CASE(a_recording_that_ended_in_backward),
+          TEST_CASE(a_step_that_was_cut_short_goes_by_the_one_before),
+          TEST_CASE(zeroed_gradients_could_be_none),
           TEST_CASE(new_gradients_are_born_where_the_old_ones_were),
           TEST_CASE(gradients_that_are_none_are_no_lever),
           TEST_CASE(gradients_that_nobody_zeroes_are_no_lever),
