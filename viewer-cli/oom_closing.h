@@ -10,7 +10,7 @@
 #include "analysis/oom_fit.h"
 #include "buf.h"
 
-enum { OOM_CLOSING_EVENTS = 100000 };
+enum { OOM_CLOSING_EVENTS = 500000 };
 
 /* The lines, each begun by "tidemark: ", about the newest failure in the recording; none if there
  * is none, or if the recording cannot be read. */
