@@ -121,13 +121,22 @@ void oom_closing_put(const struct oom_place *place, const struct oom *oom,
     buf_text(out, "\n");
 }
 
+static void put_unplaced(const struct oom_place *place, struct buf *out)
+{
+    char asked[HUMAN_MAX];
+    buf_print(out, "tidemark: out of memory: %s on %s, process %" PRId64 "\n",
+              human_bytes(asked, place->asked), place->device_text, place->process);
+}
+
 static int explain(struct db *db, const char *path, struct buf *out)
 {
     struct oom_place place;
     struct ooms ooms;
     struct oom_fit fit = {0};
     int err = oom_find_last(db, &place);
-    if (err < 0)
+    if (err >= 0 && place.device == OOM_NONE)
+        put_unplaced(&place, out);
+    if (err < 0 || place.device == OOM_NONE)
         return err;
     err = oom_read_newest(db, place.process, place.device, INT64_MIN, INT64_MAX, NAMED, &ooms);
     if (err >= 0 && ooms.shown)

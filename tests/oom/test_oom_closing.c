@@ -104,6 +104,15 @@ TEST(nothing_is_known)
     CHECK_INT(lines_of(text), 2);
 }
 
+/* Of two devices, and the failure names none. */
+TEST(a_device_that_is_not_known)
+{
+    const char *text = closing(36 * MIB, "UPDATE oom SET device = NULL;"
+                                         "INSERT INTO device VALUES(5,'cuda',1,'x',1000);"
+                                         "INSERT INTO heap VALUES(9,1,5,0,0,NULL)");
+    CHECK_STR(text, "tidemark: out of memory: 36.0 MiB on a device that is not known, process 1\n");
+}
+
 TEST(nothing_failed_or_nothing_can_be_read)
 {
     struct buf text = {0};
@@ -135,4 +144,5 @@ TEST(without_memory)
 TEST_MAIN(TEST_CASE(more_than_there_is), TEST_CASE(enough_but_not_in_one_piece),
           TEST_CASE(a_hole_that_was_passed_by), TEST_CASE(the_last_of_many),
           TEST_CASE(after_many_events), TEST_CASE(nothing_is_known),
-          TEST_CASE(nothing_failed_or_nothing_can_be_read), TEST_CASE(without_memory))
+          TEST_CASE(a_device_that_is_not_known), TEST_CASE(nothing_failed_or_nothing_can_be_read),
+          TEST_CASE(without_memory))

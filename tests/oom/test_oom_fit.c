@@ -311,6 +311,7 @@ TEST(the_newest_failure_and_what_came_after)
     CHECK_INT(oom_find_last(db, &place), 0);
     CHECK_INT(place.process, 1);
     CHECK_INT(place.device, 1);
+    CHECK_INT(place.asked, 2 * MIB);
     CHECK_STR(place.device_text, "cuda:0");
     CHECK_INT(place.failures, 2);
     CHECK_INT(place.processes, 1);

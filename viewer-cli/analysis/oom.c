@@ -41,10 +41,11 @@ static const char failures_sql[] = FAILURES;
 static const char newest_sql[] = FAILURES " DESC";
 
 static const char last_sql[] =
-    "WITH placed AS (SELECT o.seq, o.process, " PLACE " AS place FROM oom o)"
-    "SELECT p.process, p.place, t.device, (SELECT count(*) FROM oom),"
+    "WITH placed AS (SELECT o.seq, o.process, o.asked, " PLACE " AS place FROM oom o"
+    "                 ORDER BY o.seq DESC LIMIT 1)"
+    "SELECT p.process, p.place, t.device, p.asked, (SELECT count(*) FROM oom),"
     "  (SELECT count(*) FROM process)"
-    "  FROM placed p JOIN device_text t ON t.id = p.place ORDER BY p.seq DESC LIMIT 1";
+    "  FROM placed p LEFT JOIN device_text t ON t.id = p.place";
 
 static const char unplaced_sql[] =
     "SELECT count(*) FROM oom o WHERE o.process = ?1 AND " PLACE " IS NULL";
@@ -182,10 +183,14 @@ int oom_find_last(struct db *db, struct oom_place *out)
     err = db_step(stmt);
     if (err == DB_ROW) {
         out->process = db_column_int(stmt, 0);
-        out->device = db_column_int(stmt, 1);
-        snprintf(out->device_text, sizeof out->device_text, "%.31s", db_column_text(stmt, 2));
-        out->failures = db_column_int(stmt, 3);
-        out->processes = db_column_int(stmt, 4);
+        out->device = column_known(stmt, 1);
+        out->asked = db_column_int(stmt, 3);
+        out->failures = db_column_int(stmt, 4);
+        out->processes = db_column_int(stmt, 5);
+        bool known = db_column_type(stmt, 2) != DB_NULL;
+        snprintf(out->device_text, sizeof out->device_text, "%.31s",
+                 known ? db_column_text(stmt, 2) : "a device that is not known");
+        out->device = known ? out->device : OOM_NONE;
     }
     db_finalize(stmt);
     if (err < 0)

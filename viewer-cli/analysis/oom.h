@@ -57,12 +57,14 @@ int oom_read_newest(struct db *db, int64_t process, int64_t device, int64_t firs
                     int64_t last_step, size_t named, struct ooms *out);
 
 struct oom_place {
-    int64_t process, device;
+    int64_t process;
+    int64_t device; /* OOM_NONE: it is not known, and nothing more can be read of it */
     char device_text[32];
+    int64_t asked;
     int64_t failures, processes; /* in the whole recording */
 };
 
-/* Where the newest failure was whose device is known. ERR_NOTFOUND: there is none. */
+/* Where the newest failure of all was. ERR_NOTFOUND: there is none. */
 int oom_find_last(struct db *db, struct oom_place *out);
 /* Blocks were handed out to the process after that. */
 int oom_went_on(struct db *db, int64_t process, int64_t seq, bool *went_on);
