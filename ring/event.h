@@ -94,9 +94,11 @@
  * began (CLOCK_MONOTONIC) and how long it took, `a` an enum activity_kind with the stream above bit
  * 8, `b` the bytes that were moved or set.
  *
- * PHASE_BEGIN, PHASE_END and MARK with EVENT_F_DOMAIN come from a library that names its own:
- * `addr` is the string number of the domain. With EVENT_F_RANGE, a range that need not nest and may
- * end on another thread: `b` is its number, by which its end finds it; it is nobody's phase.
+ * PHASE_BEGIN, PHASE_END and MARK with EVENT_F_DOMAIN come by way of NVTX: `addr` is the string
+ * number of the domain, 0 = the default one, which is the program's own; other domains are those of
+ * libraries. With EVENT_F_RANGE, a range that need not nest and may end on another thread: `b` is
+ * its number, by which its end finds it; it is nobody's phase. With EVENT_F_NUMBER, the name goes
+ * on with the decimal number `size`: names that count would fill the arena.
  *
  * BLOCK_FREE is the program giving the block back; BLOCK_IDLE, from sources that see it, is the
  * moment when the allocator may hand it out again (a free that waited for another stream).
@@ -141,6 +143,7 @@ enum event_flag {
     EVENT_F_MAP = 1 << 6,       /* SEGMENT_ALLOC, SEGMENT_FREE: see above */
     EVENT_F_DOMAIN = 1 << 7,    /* PHASE_BEGIN, PHASE_END, MARK: see above */
     EVENT_F_RANGE = 1 << 2,     /* PHASE_BEGIN, PHASE_END: see above */
+    EVENT_F_NUMBER = 1 << 0,    /* PHASE_BEGIN, MARK with EVENT_F_DOMAIN: see above */
 };
 
 /* `size` of ENTER and EXIT. */
