@@ -158,6 +158,12 @@ uint32_t intern_frames_of(uint64_t site, uint32_t *frames, uint32_t max)
     return count;
 }
 
+uint32_t intern_known_string(const char *text, size_t bytes)
+{
+    return (uint32_t)find(atomic_load_explicit(&table, memory_order_acquire),
+                          hash_of(ARENA_STRING, text, bytes), ARENA_STRING, text, bytes);
+}
+
 uint32_t intern_string(const char *text)
 {
     if (!text)

@@ -19,6 +19,8 @@
  * guest_live(). */
 uint32_t intern(enum arena_kind kind, const void *payload, size_t bytes);
 uint32_t intern_string(const char *text); /* NULL gives 0; cut at ARENA_MAX_PAYLOAD bytes */
+/* The number of a string that was interned before, else 0: defines nothing, takes no lock. */
+uint32_t intern_known_string(const char *text, size_t bytes);
 uint32_t intern_site(const char *function, const char *file, uint32_t line);
 
 /* The number in the lower half; in the upper half where the definition stands, in units of 8 bytes
