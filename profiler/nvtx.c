@@ -10,7 +10,6 @@
 #include "nvtx_name.h"
 
 #define LEVELS 12u /* domains of which a thread has ranges open, beside those of the last place */
-#define NAMES 32u  /* open ranges of the default domain whose names are kept for their ends */
 
 /* The open ranges of a thread in one domain. */
 struct level {
@@ -22,7 +21,6 @@ struct level {
 static __thread struct {
     uint32_t generation; /* of guest: a new one has none of what is open */
     struct level levels[LEVELS];
-    uint32_t names[NAMES]; /* of the first levels[0].depth */
 } own;
 
 static _Atomic uint64_t last_range;
@@ -93,8 +91,6 @@ static int push(const void *domain, const struct nvtx_text *text)
         return (int)depth;
     }
     struct nvtx_name name = nvtx_name(text);
-    if (!domain && depth < NAMES)
-        own.names[depth] = name.name;
     emit((struct event){.kind = EVENT_PHASE_BEGIN}, nvtx_word_of(domain), &name);
     return (int)depth;
 }
@@ -112,9 +108,9 @@ static int pop(const void *domain)
         level->unsent = depth;
         return (int)depth;
     }
-    struct nvtx_name name = {.name = !domain && depth < NAMES ? own.names[depth] : 0};
+    struct nvtx_name none = {0};
     if (live)
-        emit((struct event){.kind = EVENT_PHASE_END}, nvtx_word_of(domain), &name);
+        emit((struct event){.kind = EVENT_PHASE_END}, nvtx_word_of(domain), &none);
     return (int)depth;
 }
 

@@ -15,9 +15,27 @@ struct word {
     bool before_old; /* the old value follows behind a colon */
     const char *old; /* "" if there was none */
 };
-#define WORDS 7
+#define WORDS 8
 
-static void list_words(const struct launch_words *from, struct word words[WORDS])
+static const char *file_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+const char *launch_foreign(char *const *environment, const char *variable, const char *guest)
+{
+    size_t bytes = strlen(variable);
+    for (char *const *at = environment; at && *at; at++) {
+        const char *value = *at + bytes + 1;
+        if (strncmp(*at, variable, bytes) != 0 || (*at)[bytes] != '=' || !*value)
+            continue;
+        return guest && strcmp(file_of(value), file_of(guest)) == 0 ? NULL : value;
+    }
+    return NULL;
+}
+
+static void list_words(const struct launch_words *from, bool foreign_nvtx, struct word words[WORDS])
 {
     const struct word all[WORDS] = {
         {"LD_PRELOAD", from->guest, true, ""},
@@ -29,6 +47,8 @@ static void list_words(const struct launch_words *from, struct word words[WORDS]
         {"TIDEMARK_STACKS", from->no_stacks ? "0" : NULL, false, ""},
         {"TIDEMARK_PHASES", from->no_phases ? "off" : NULL, false, ""},
         {"TIDEMARK_HISTORY", from->history ? "1" : NULL, false, ""},
+        /* Another tool's stays as it is. */
+        {LAUNCH_NVTX, from->no_nvtx || foreign_nvtx ? NULL : from->guest, foreign_nvtx, ""},
     };
     memcpy(words, all, sizeof all);
 }
@@ -55,7 +75,7 @@ char **launch_env(char *const *environment, const struct launch_words *from)
 {
     struct word words[WORDS];
     size_t count = 0, used = 0, bytes = 0;
-    list_words(from, words);
+    list_words(from, launch_foreign(environment, LAUNCH_NVTX, from->guest) != NULL, words);
     for (char *const *at = environment; at && *at; at++, count++) {
         struct word *word = word_of(words, *at);
         if (word && word->before_old)

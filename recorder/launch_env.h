@@ -14,7 +14,14 @@ struct launch_words {
     bool no_stacks;
     bool no_phases;
     bool history;
+    bool no_nvtx;
 };
+
+/* The variable by which NVTX finds the one library that listens to it. */
+#define LAUNCH_NVTX "NVTX_INJECTION64_PATH"
+
+/* The library that a variable names, if it is there and not ours of whatever folder; or NULL. */
+const char *launch_foreign(char *const *environment, const char *variable, const char *guest);
 
 /* `environ` with the words in place of older ones of these names. One block for mem_free; NULL
  * without memory. The texts of the program's own entries are not copied. */

@@ -51,7 +51,7 @@ static int64_t id_or_null(uint32_t id)
 
 /* ---- one row, one interned item: both or none; 0 without memory ---- */
 
-static uint32_t add_string(struct state *state, const char *text)
+uint32_t names_string(struct state *state, const char *text)
 {
     struct intern *strings = &state->names.strings;
     uint32_t id = intern_find(strings, text, strlen(text) + 1);
@@ -157,7 +157,7 @@ static uint32_t define_string(struct state *state, unsigned char *bytes, size_t 
 {
     names_clean(bytes, count);
     bytes[count] = '\0';
-    return add_string(state, (const char *)bytes);
+    return names_string(state, (const char *)bytes);
 }
 
 static uint32_t define_frame(struct state_process *process, const unsigned char *bytes,

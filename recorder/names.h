@@ -50,6 +50,7 @@ struct names {             /* of a run */
     struct intern sites;   /* ids of frames, uint32_t */
     struct intern tags;    /* struct names_tag */
     struct intern devices; /* struct names_device */
+    uint32_t numbered;     /* strings that were put together: see range.h */
 };
 
 struct names_frame {
@@ -95,6 +96,7 @@ static inline uint32_t names_lookup(struct state_process *process, const struct 
 
 const char *names_text(const struct names *names, uint32_t string); /* "?" for 0 */
 /* 0 without memory. */
+uint32_t names_string(struct state *state, const char *text);
 uint32_t names_tag(struct state *state, uint32_t category, uint32_t string);
 uint32_t names_device(struct state *state, int32_t kind, int32_t ordinal);
 /* "cpu", "cuda:0" */

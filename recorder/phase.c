@@ -8,22 +8,27 @@
 
 /* ---- stacks of threads ---- */
 
-static struct phase_stack *find_stack(const struct phases *phases, uint32_t thread)
+static uint64_t key_of(uint32_t thread, uint32_t domain)
 {
-    uint64_t at = map_get(&phases->by_thread, thread);
+    return thread | (uint64_t)domain << 32;
+}
+
+static struct phase_stack *find_stack(const struct phases *phases, uint32_t thread, uint32_t domain)
+{
+    uint64_t at = map_get(&phases->by_thread, key_of(thread, domain));
     return at == MAP_NONE ? NULL : &phases->stacks[at];
 }
 
-static struct phase_stack *get_stack(struct phases *phases, uint32_t thread)
+static struct phase_stack *get_stack(struct phases *phases, uint32_t thread, uint32_t domain)
 {
-    struct phase_stack *stack = find_stack(phases, thread);
+    struct phase_stack *stack = find_stack(phases, thread, domain);
     if (stack)
         return stack;
     if (!MEM_GROW(phases->stacks, phases->stack_cap, phases->stack_count + 1) ||
-        !map_put(&phases->by_thread, thread, phases->stack_count, NULL))
+        !map_put(&phases->by_thread, key_of(thread, domain), phases->stack_count, NULL))
         return NULL;
     stack = &phases->stacks[phases->stack_count++];
-    *stack = (struct phase_stack){.thread = thread};
+    *stack = (struct phase_stack){.thread = thread, .domain = domain};
     return stack;
 }
 
@@ -32,11 +37,12 @@ static struct phase_stack *get_stack(struct phases *phases, uint32_t thread)
 static void drop_stack(struct phases *phases, struct phase_stack *stack)
 {
     struct phase_stack *last = &phases->stacks[--phases->stack_count];
-    map_remove(&phases->by_thread, stack->thread);
+    map_remove(&phases->by_thread, key_of(stack->thread, stack->domain));
     if (stack == last)
         return;
-    map_remove(&phases->by_thread, last->thread);
-    map_put(&phases->by_thread, last->thread, (uint64_t)(stack - phases->stacks), NULL);
+    uint64_t key = key_of(last->thread, last->domain);
+    map_remove(&phases->by_thread, key);
+    map_put(&phases->by_thread, key, (uint64_t)(stack - phases->stacks), NULL);
     *stack = *last;
 }
 
@@ -45,10 +51,21 @@ const struct phase *phase_here(const struct state_process *process)
     return process->phases.process_top ? process->phases.process_top : process->phases.other;
 }
 
+const struct phase *phase_top_of(const struct state_process *process, uint32_t thread,
+                                 uint32_t domain)
+{
+    const struct phase_stack *stack = find_stack(&process->phases, thread, domain);
+    return stack ? stack->top : NULL;
+}
+
+/* Beside a framework's marks a range that a thread has for itself says less than they do: a
+ * backward's threads work for all. */
 const struct phase *phase_of_thread(const struct state_process *process, uint32_t thread)
 {
-    const struct phase_stack *stack = find_stack(&process->phases, thread);
-    return stack && stack->top->scope == PHASE_THREAD ? stack->top : NULL;
+    const struct phase *phase = phase_top_of(process, thread, 0);
+    while (phase && phase->nvtx && process->phases.timeline)
+        phase = phase->below;
+    return phase && phase->scope == PHASE_THREAD ? phase : NULL;
 }
 
 /* ---- one phase ---- */
@@ -178,13 +195,7 @@ static void leave_unstored(struct state_process *process, struct phase_stack *st
         drop_stack(&process->phases, stack);
 }
 
-/* What begins: a phase of the program's own, or a mark of a thread that is apart. */
-struct beginning {
-    uint32_t thread, name;
-    uint8_t mark; /* enum mark_kind, 0 = the program's own */
-};
-
-static struct phase *make_phase(struct state_process *process, const struct beginning *what,
+static struct phase *make_phase(struct state_process *process, const struct phase_beginning *what,
                                 int64_t ns)
 {
     phase_fold_windows(process);
@@ -192,7 +203,11 @@ static struct phase *make_phase(struct state_process *process, const struct begi
     if (!phase)
         return NULL;
     phase->name = what->name;
+    phase->domain = what->domain;
+    if (phase->domain)
+        phase->step = BATCH_NULL;
     phase->thread = what->thread;
+    phase->nvtx = what->nvtx;
     phase->mark = what->mark;
     phase->begin_seq = process->state->seq;
     phase->begin_ns = ns;
@@ -200,10 +215,10 @@ static struct phase *make_phase(struct state_process *process, const struct begi
     return phase;
 }
 
-static enum phase_scope scope_of(const struct phases *phases, const struct beginning *what)
+static enum phase_scope scope_of(const struct phases *phases, const struct phase_beginning *what)
 {
     const struct phase *owner = phases->process_top;
-    if (phases->timeline && timeline_is_apart(phases->timeline, what->thread))
+    if (what->domain || (phases->timeline && timeline_is_apart(phases->timeline, what->thread)))
         return PHASE_THREAD;
     if (owner)
         return owner->thread == what->thread ? PHASE_PROCESS : PHASE_THREAD;
@@ -215,8 +230,11 @@ static void push(struct state_process *process, struct phase_stack *stack, struc
 {
     struct phases *phases = &process->phases;
     const struct phase *owner = phases->process_top;
-    if (stack->top)
-        phase->parent = stack->top->id;
+    const struct phase *around = stack->top;
+    if (!around && phase->domain)
+        around = phase_top_of(process, phase->thread, 0);
+    if (around)
+        phase->parent = around->id;
     else if (phase->scope == PHASE_THREAD && owner)
         phase->parent = owner->id;
     phase->below = stack->top;
@@ -238,17 +256,17 @@ static void begin_row(struct state_process *process, struct phase *phase)
         put_stretch(process, phase->begin_seq, phase->id);
 }
 
-static void begin(struct state_process *process, const struct beginning *what, int64_t ns)
+void phase_open(struct state_process *process, const struct phase_beginning *what, int64_t ns)
 {
     struct phases *phases = &process->phases;
-    struct phase_stack *stack = find_stack(phases, what->thread);
+    struct phase_stack *stack = find_stack(phases, what->thread, what->domain);
     bool too_many = phases->open >= PHASE_MAX_OPEN;
     if (too_many || (stack && stack->unstored)) {
         leave_unstored(process, stack, too_many);
         return;
     }
     if (!stack)
-        stack = get_stack(phases, what->thread);
+        stack = get_stack(phases, what->thread, what->domain);
     struct phase *phase = stack ? make_phase(process, what, ns) : NULL;
     if (!phase) {
         leave_unstored(process, stack, false);
@@ -267,9 +285,13 @@ static void begin(struct state_process *process, const struct beginning *what, i
 
 void phase_begin(struct state_process *process, const struct event *event, int64_t ns)
 {
-    struct beginning what = {event->thread, 0, 0};
+    struct phase_beginning what = {.thread = event->thread};
+    if (event->flags & EVENT_F_DOMAIN) {
+        range_begin(process, event, ns);
+        return;
+    }
     what.name = names_lookup(process, &process->defs, event->name, ARENA_STRING);
-    begin(process, &what, ns);
+    phase_open(process, &what, ns);
 }
 
 /* What is known of a mark as it begins. */
@@ -340,9 +362,29 @@ static void end_noting(struct state_process *process, struct phase_stack *stack,
     end_down_to(process, stack, last, ns, "unbalanced", exception ? "exception" : "end");
 }
 
+void phase_end_nvtx(struct state_process *process, uint32_t thread, uint32_t domain, int64_t ns)
+{
+    struct phase_stack *stack = find_stack(&process->phases, thread, domain);
+    if (stack && stack->unstored) {
+        stack->unstored--;
+        return;
+    }
+    const struct phase *last = stack ? stack->top : NULL;
+    while (last && !last->nvtx)
+        last = last->below;
+    if (last)
+        end_noting(process, stack, last, ns, false);
+    else
+        note(process, NOTE_PHASE_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", "a range of NVTX");
+}
+
 void phase_end(struct state_process *process, const struct event *event, int64_t ns)
 {
-    struct phase_stack *stack = find_stack(&process->phases, event->thread);
+    if (event->flags & EVENT_F_DOMAIN) {
+        range_end(process, event, ns);
+        return;
+    }
+    struct phase_stack *stack = find_stack(&process->phases, event->thread, 0);
     uint32_t name = names_lookup(process, &process->defs, event->name, ARENA_STRING);
     const char *text = name ? names_text(&process->state->names, name) : "";
     if (stack && stack->unstored) {
@@ -350,7 +392,7 @@ void phase_end(struct state_process *process, const struct event *event, int64_t
         return;
     }
     const struct phase *last = stack ? stack->top : NULL;
-    while (last && (last->mark || (name && last->name != name)))
+    while (last && (last->mark || last->nvtx || (name && last->name != name)))
         last = last->below;
     if (!last) {
         note(process, NOTE_PHASE_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%.120s", text);
@@ -363,7 +405,7 @@ void phase_end(struct state_process *process, const struct event *event, int64_t
  */
 static void end_mark(struct state_process *process, const struct event *event, int64_t ns)
 {
-    struct phase_stack *stack = find_stack(&process->phases, event->thread);
+    struct phase_stack *stack = find_stack(&process->phases, event->thread, 0);
     if (stack && stack->unstored) {
         stack->unstored--;
         return;
@@ -381,15 +423,15 @@ void phase_mark_apart(struct state_process *process, const struct event *event, 
         end_mark(process, event, ns);
         return;
     }
-    struct beginning what = {
+    struct phase_beginning what = {
         .thread = event->thread,
         .name = PHASE_NAME_LABEL(label_of_mark(event)),
         .mark = (uint8_t)event->size,
     };
-    begin(process, &what, ns);
+    phase_open(process, &what, ns);
 }
 
-/* All of a thread's phases, because the thread or the process is gone. */
+/* All of a stack's phases, because the thread or the process is gone. */
 static void end_stack(struct state_process *process, struct phase_stack *stack, int64_t ns,
                       const char *ended)
 {
@@ -404,9 +446,11 @@ static void end_stack(struct state_process *process, struct phase_stack *stack, 
 
 void phase_end_thread(struct state_process *process, uint32_t thread, int64_t ns)
 {
-    struct phase_stack *stack = find_stack(&process->phases, thread);
-    if (stack)
-        end_stack(process, stack, ns, "unbalanced");
+    struct phases *phases = &process->phases;
+    for (size_t i = phases->stack_count; i > 0; i--)
+        if (phases->stacks[i - 1].thread == thread)
+            end_stack(process, &phases->stacks[i - 1], ns, "unbalanced");
+    range_end_thread(process, thread, ns);
     if (process->phases.timeline)
         timeline_drop(process, thread, ns);
 }
@@ -418,6 +462,7 @@ void phase_end_all(struct state_process *process, int64_t ns)
         timeline_stop(process, ns);
     while (phases->stack_count)
         end_stack(process, &phases->stacks[phases->stack_count - 1], ns, "process end");
+    range_end_all(process, ns);
     phase_fold_windows(process);
     heap_compare_totals(process);
     if (phases->timeline) {
@@ -472,6 +517,7 @@ bool phase_hand_over(struct state_process *process, uint32_t thread, int64_t ns)
     bool between = phases->other != NULL;
     if (between)
         end_other(process, process->state->seq - 1, ns, "end");
+    range_hand_over(process, &timeline->labels.steps);
     phases->timeline = timeline;
     timeline->ordinals = phases->ordinals;
     phases->ordinals = (struct phase_ordinals){.step = BATCH_NULL};

@@ -36,6 +36,7 @@
 #include "heap.h"
 #include "label.h"
 #include "phase_ordinal.h"
+#include "range.h"
 
 #define PHASE_MAX_OPEN 4096 /* of one process; what is begun beyond is noted, not stored */
 
@@ -51,7 +52,7 @@ struct phase_part { /* a phase on one device */
 #define PHASE_NAME_LABEL(label) (UINT32_MAX - (uint32_t)(label))
 #define PHASE_NAME_OTHER PHASE_NAME_LABEL(LABEL_OTHER)
 
-enum phase_scope { PHASE_OTHER, PHASE_PROCESS, PHASE_THREAD };
+enum phase_scope { PHASE_OTHER, PHASE_PROCESS, PHASE_THREAD, PHASE_RANGE };
 
 struct phase {
     int64_t id;          /* 0 = an `other` that is not confirmed */
@@ -59,7 +60,9 @@ struct phase {
     int64_t parent;      /* phase.id, BATCH_NULL */
     enum phase_scope scope;
     uint32_t name; /* string id, 0 = unknown, PHASE_NAME_OTHER */
+    uint32_t domain; /* string id, 0 = none */
     uint32_t thread;
+    bool nvtx;    /* see range.h */
     uint8_t mark; /* enum mark_kind of a thread that is apart: timeline.h; 0 = the program's own */
     int64_t ordinal, step, begin_seq, begin_ns;
     size_t user;              /* its number on the timeline + 1, 0 = it is not there */
@@ -70,6 +73,7 @@ struct phase {
 
 struct phase_stack {
     uint32_t thread;
+    uint32_t domain; /* of a library: such a stack has nothing but its ranges in the thread */
     struct phase *top;
     uint64_t unstored; /* begun on top of it, but not stored: so many ends are to be ignored */
 };
@@ -79,7 +83,7 @@ struct phases {          /* of a process */
     struct phase *process_top;
     struct phase_stack *stacks; /* of threads with an open phase */
     size_t stack_count, stack_cap;
-    struct map by_thread; /* thread -> index in stacks */
+    struct map by_thread; /* thread, and domain << 32 -> index in stacks */
     size_t open;          /* on all stacks */
     size_t thread_scope_open;
     struct phase *spare;
@@ -87,6 +91,14 @@ struct phases {          /* of a process */
     bool own_steps; /* it has begun one */
     struct phase_ordinals ordinals;
     struct timeline *timeline; /* NULL = no mark was seen */
+    struct ranges ranges;
+};
+
+/* What begins: a phase of the program's own, a range, or a mark of a thread that is apart. */
+struct phase_beginning {
+    uint32_t thread, name, domain;
+    bool nvtx;
+    uint8_t mark; /* enum mark_kind, 0 = the program's own */
 };
 
 bool phase_start(struct state_process *process); /* the first `other`; false without memory */
@@ -98,6 +110,12 @@ bool phase_add_device(struct state_process *process); /* a part for one more dev
 void phase_before(struct state_process *process, int64_t ns);
 void phase_begin(struct state_process *process, const struct event *event, int64_t ns);
 void phase_end(struct state_process *process, const struct event *event, int64_t ns);
+void phase_open(struct state_process *process, const struct phase_beginning *what, int64_t ns);
+/* Ends the innermost range of NVTX of a thread, in a domain. */
+void phase_end_nvtx(struct state_process *process, uint32_t thread, uint32_t domain, int64_t ns);
+/* The innermost phase of a thread, in a domain; NULL = none. */
+const struct phase *phase_top_of(const struct state_process *process, uint32_t thread,
+                                 uint32_t domain);
 /* ENTER or EXIT of a thread that is apart. */
 void phase_mark_apart(struct state_process *process, const struct event *event, int64_t ns);
 void phase_step(struct state_process *process, const struct event *event, int64_t ns);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "range_name.h"
 #include "state_types.h"
 #include "timeline.h"
 
@@ -14,6 +15,14 @@ const char *phase_name(const struct state *state, uint32_t name)
 {
     return is_label(name) ? label_name((enum label)(UINT32_MAX - name))
                           : names_text(&state->names, name);
+}
+
+static const char *kind_of_range(const struct state_process *process, const struct phase *phase)
+{
+    enum label label = LABEL_OTHER;
+    if (phase->scope != PHASE_RANGE && !phase->domain && !process->phases.timeline)
+        label = range_name_label(phase_name(process->state, phase->name));
+    return label == LABEL_OTHER ? "user" : label_kind(label);
 }
 
 /* A program that names its own phases so means the same. */
@@ -94,12 +103,19 @@ bool phase_put_row(struct state_process *process, const struct phase *phase, int
                    int64_t end_ns, const char *ended)
 {
     const struct state *state = process->state;
-    bool other = phase->scope == PHASE_OTHER;
-    return batch_put(state->batch, SCH_PHASE, "iinnissnininss", phase->id, process->id,
+    static const char *const scopes[] = {
+        [PHASE_OTHER] = "process",
+        [PHASE_PROCESS] = "process",
+        [PHASE_THREAD] = "thread",
+        [PHASE_RANGE] = "range",
+    };
+    bool other = phase->scope == PHASE_OTHER, nvtx = phase->nvtx || phase->scope == PHASE_RANGE;
+    return batch_put(state->batch, SCH_PHASE, "iinnissnininsss", phase->id, process->id,
                      other ? BATCH_NULL : (int64_t)phase->thread, phase->parent, phase->ordinal,
-                     phase_kind(state, phase->name), phase_name(state, phase->name), phase->step,
-                     phase->begin_seq, end_seq, phase->begin_ns, end_ns,
-                     phase->scope == PHASE_THREAD ? "thread" : "process", ended);
+                     nvtx ? kind_of_range(process, phase) : phase_kind(state, phase->name),
+                     phase_name(state, phase->name), phase->step, phase->begin_seq, end_seq,
+                     phase->begin_ns, end_ns, scopes[phase->scope], ended,
+                     phase->domain ? names_text(&state->names, phase->domain) : NULL);
 }
 
 static bool put_part(struct state_process *process, const struct phase *phase,
@@ -175,6 +191,7 @@ void phase_forget(struct state_process *process)
     mem_free(phases->stacks);
     map_clear(&phases->by_thread);
     ordinal_clear(&phases->ordinals);
+    range_forget(process);
     timeline_free(phases->timeline);
     *phases = (struct phases){0};
 }
@@ -202,11 +219,13 @@ static bool stack_is_valid(const struct state_process *process, size_t at, size_
     const struct phase_stack *stack = &phases->stacks[at];
     bool apart = phases->timeline && timeline_is_apart(phases->timeline, stack->thread);
     bool seen_process = false, seen_thread = false;
-    if (!stack->top || map_get(&phases->by_thread, stack->thread) != at)
+    if (!stack->top ||
+        map_get(&phases->by_thread, stack->thread | (uint64_t)stack->domain << 32) != at)
         return false;
     for (const struct phase *phase = stack->top; phase; phase = phase->below) {
         bool process_scope = phase->scope == PHASE_PROCESS;
         if (phase->scope == PHASE_OTHER || phase->thread != stack->thread ||
+            phase->domain != stack->domain || (process_scope && stack->domain) ||
             phase->part_cap < process->device_count || (process_scope && seen_thread && !apart) ||
             (process_scope && !seen_process && phase != phases->process_top))
             return false;
@@ -230,5 +249,5 @@ bool phase_is_valid(const struct state_process *process)
             return false;
     return open == phases->open && of_thread == phases->thread_scope_open &&
            (!phases->other || peaks_are_valid(process, phases->other)) &&
-           (!phases->timeline || timeline_is_valid(process));
+           (!phases->timeline || timeline_is_valid(process)) && range_is_valid(process);
 }

@@ -37,6 +37,7 @@ struct recording {
     struct record_result *result;
     struct launch_origin origin;
     struct record_output output;
+    struct buf missing;  /* what no process will tell, and why; empty: nothing */
     struct buf no_guest; /* why the guest is not used; empty: it is */
     char host[256];
     uint64_t start_ns;
@@ -105,6 +106,16 @@ static void try_guest(struct recording *recording)
     if (line.count > 0)
         warn(recording, buf_string(&line));
     buf_clear(&line);
+}
+
+/* What is left to other tools that are there already. */
+static void look_for_others(struct recording *recording)
+{
+    const struct record_options *options = &recording->options;
+    const char *nvtx = launch_foreign(environ, LAUNCH_NVTX, options->guest);
+    if (nvtx && !options->no_nvtx)
+        buf_print(&recording->missing, "NVTX: %s names another library (%s), which gets the ranges",
+                  LAUNCH_NVTX, nvtx);
 }
 
 static const char *no_guest(const struct recording *recording)
@@ -182,6 +193,7 @@ static int open_watch(struct recording *recording)
         .argv = recording->options.argv,
         .host = recording->host,
         .no_guest = no_guest(recording),
+        .missing = recording->missing.count > 0 ? buf_string(&recording->missing) : NULL,
     };
     err = watch_open(&recording->watch, &options);
     recording->watch.on_failure = say_writer_failed;
@@ -200,6 +212,7 @@ static struct launch_words words_for(const struct recording *recording)
         .no_stacks = options->no_stacks,
         .no_phases = options->no_phases,
         .history = options->history,
+        .no_nvtx = options->no_nvtx,
     };
 }
 
@@ -396,6 +409,7 @@ static void close_all(struct recording *recording)
         close(recording->signal_fd);
         launch_give_back_signals(&recording->origin);
     }
+    buf_clear(&recording->missing);
     buf_clear(&recording->no_guest);
 }
 
@@ -412,6 +426,7 @@ static int open_all(struct recording *recording)
     if (recording->signal_fd < 0)
         return recording->signal_fd;
     try_guest(recording);
+    look_for_others(recording);
     recording->start_ns = clock_now_ns();
     err = open_store(recording);
     if (!err)

@@ -74,7 +74,8 @@ static void begin_row(struct watch *watch, struct process *process, const char *
         row.local_rank = hello->local_rank >= 0 ? hello->local_rank : BATCH_NULL;
         row.world_size = hello->world_size >= 0 ? hello->world_size : BATCH_NULL;
         argv_text(&argv, hello->text, hello->argv_bytes, hello->argv_total);
-        row.why_not = said->understood ? NULL : "its library is of another version";
+        row.why_not =
+            said->understood ? watch->options.missing : "its library is of another version";
     } else {
         row.at_ns = watch->start_ns;
         argv_text_of(&argv, watch->options.argv);

@@ -28,6 +28,7 @@ struct watch_options {
     int wake_fd; /* the drain's */
     const char *const *argv;
     const char *host;
+    const char *missing;  /* what no process will tell, and why; NULL: nothing */
     const char *no_guest; /* why no process will say hello; NULL: they will */
 };
 

@@ -101,7 +101,7 @@ static void put_setting(struct state_process *process, const struct event *event
 static void put_mark(struct state_process *process, const struct event *event, int64_t ns)
 {
     const struct state *state = process->state;
-    uint32_t name = names_lookup(process, &process->defs, event->name, ARENA_STRING);
+    uint32_t name = range_name_of(process, event), domain = range_domain_of(process, event);
     if (event->flags & EVENT_F_SOURCE) {
         process_source(process, names_text(&state->names, name), !event->a);
         return;
@@ -110,8 +110,9 @@ static void put_mark(struct state_process *process, const struct event *event, i
         put_setting(process, event, names_text(&state->names, name));
         return;
     }
-    if (!batch_put(state->batch, SCH_MARK, "iiiisi", state->seq, process->id,
-                   (int64_t)event->thread, ns, names_text(&state->names, name), (int64_t)event->a))
+    if (!batch_put(state->batch, SCH_MARK, "iiiisis", state->seq, process->id,
+                   (int64_t)event->thread, ns, names_text(&state->names, name), (int64_t)event->a,
+                   domain ? names_text(&state->names, domain) : NULL))
         note_owed(process, EVENT_MARK, 1);
 }
 
@@ -195,8 +196,8 @@ int64_t state_event(struct state_process *process, const struct event *event)
     if (process->phases.timeline && (!only_frees(event->kind) || is_after_a_pause(process, event)))
         timeline_release(process);
     int64_t ns = event_time(process, event->time_ns);
-    if (event->kind == EVENT_PHASE_BEGIN || event->kind == EVENT_STEP_BEGIN ||
-        event->kind == EVENT_ENTER)
+    if ((event->kind == EVENT_PHASE_BEGIN && range_may_end_gap(event)) ||
+        event->kind == EVENT_STEP_BEGIN || event->kind == EVENT_ENTER)
         phase_before(process, ns);
     int64_t seq = ++state->seq;
     if (!process->events++)

@@ -255,6 +255,8 @@ size_t state_open_threads(const struct state_process *process, uint32_t *threads
     size_t count = phases->stack_count < max ? phases->stack_count : max;
     for (size_t i = 0; i < count; i++)
         threads[i] = phases->stacks[i].thread;
+    if (phases->ranges.steps.owner && count < max)
+        threads[count++] = phases->ranges.steps.owner;
     return phases->timeline ? timeline_threads(phases->timeline, threads, count, max) : count;
 }
 

@@ -246,6 +246,7 @@ static bool add_user(struct state_process *process, struct phase *phase, int64_t
     reserve(process);
     *user = (struct timeline_user){
         .used = true,
+        .nvtx = phase->nvtx,
         .counted = counted,
         .name = phase->name,
         .thread = phase->thread,

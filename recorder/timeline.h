@@ -67,6 +67,7 @@ struct timeline_stretch {
 struct timeline_user { /* a phase of the program's own */
     bool used;
     bool over;     /* the writer has met its end */
+    bool nvtx;     /* see range.h */
     bool counted;  /* it began before the timeline: `ordinal` counts it outside of steps */
     uint64_t node; /* its id among the labels */
     uint32_t name, thread;

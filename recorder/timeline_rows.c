@@ -132,6 +132,7 @@ static void put_user(struct state_process *process, const struct timeline_open *
         .parent = open->parent,
         .scope = PHASE_PROCESS,
         .name = user->name,
+        .nvtx = user->nvtx,
         .thread = user->thread,
         .ordinal = open->ordinal,
         .step = open->step,

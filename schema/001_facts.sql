@@ -97,8 +97,12 @@ CREATE TABLE phase(
   end_seq   INTEGER,              -- completed; NULL = still open at the last commit
   begin_ns  INTEGER NOT NULL,
   end_ns    INTEGER,              -- completed
-  scope     TEXT NOT NULL,        -- 'process': threads without a phase have this one; or 'thread'
-  ended     TEXT                  -- completed: 'end', 'exception', 'unbalanced', 'process end'
+  scope     TEXT NOT NULL,        -- 'process': threads without a phase have this one; 'thread';
+                                  -- 'range': it need not nest, is nobody's, has no step and no
+                                  -- row in phase_device
+  ended     TEXT,                 -- completed: 'end', 'exception', 'unbalanced', 'process end'
+  domain    TEXT                  -- of a library that names its own by NVTX: no block is in it;
+                                  -- NULL = the program's
 );
 
 -- What a phase did on each device that had blocks before or during it.
@@ -198,7 +202,8 @@ CREATE TABLE mark(
   thread  INTEGER NOT NULL,
   at_ns   INTEGER NOT NULL,
   name    TEXT NOT NULL,
-  value   INTEGER NOT NULL
+  value   INTEGER NOT NULL,
+  domain  TEXT                    -- of a library that names its own by NVTX; NULL = the program's
 );
 
 -- An allocation that failed.

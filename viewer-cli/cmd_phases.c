@@ -18,6 +18,7 @@
 struct phases_options {
     struct report_options common;
     bool all;
+    const char *domain;
 };
 
 /* The columns of phase_table, which are a promise, and in tables what can be made of them. */
@@ -46,6 +47,7 @@ static const struct emit_column columns[] = {
     {"frees", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"alloc_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"ended", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"domain", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
 
 enum {
@@ -63,22 +65,30 @@ enum {
     AT_ALLOCS,
     AT_FREES,
     AT_BYTES,
-    AT_ENDED
+    AT_ENDED,
+    AT_DOMAIN
 };
 
 static const char sql[] =
     "SELECT t.process, t.device, t.step, t.phase, t.allocated, t.max_allocated, t.reserved,"
     "       t.max_reserved, t.fragmentation, t.phase_peak, t.begin_ns, t.end_ns, t.kind,"
-    "       t.ordinal, t.phase_id, ph.parent, t.allocs, t.frees, t.alloc_bytes, t.ended"
+    "       t.ordinal, t.phase_id, ph.parent, t.allocs, t.frees, t.alloc_bytes, t.ended,"
+    "       ph.domain"
     "  FROM phase ph JOIN phase_table t ON t.phase_id = ph.id"
-    " WHERE ph.process = ?1 AND t.device = ?2 AND (?3 IS NULL OR ph.step BETWEEN ?3 AND ?4)"
+    " WHERE ph.process = ?1 AND t.device = ?2"
+    "   AND (?3 IS NULL OR ph.step BETWEEN ?3 AND ?4 OR (ph.domain IS NOT NULL AND ph.begin_seq"
+    "    BETWEEN (SELECT min(begin_seq) FROM phase WHERE process = ?1 AND step BETWEEN ?3 AND ?4)"
+    "        AND (SELECT max(coalesce(end_seq, begin_seq)) FROM phase"
+    "              WHERE process = ?1 AND step BETWEEN ?3 AND ?4)))"
+    "   AND CASE WHEN ?5 IS NOT NULL THEN ph.domain = ?5 ELSE ?6 OR ph.domain IS NULL END"
     " ORDER BY ph.begin_seq, ph.id";
 
 struct listing {
     struct report *report;
     const struct report_scope *scope;
-    bool all;
-    struct map depths; /* phase.id to how many phases are around it */
+    const char *domain; /* only its ranges; NULL: the program's phases */
+    bool all;           /* and those of libraries, and time without any traffic */
+    struct map depths;  /* phase.id to how many phases are around it */
     int64_t rows, hidden;
     bool open;   /* the section is */
     bool broken; /* without memory */
@@ -100,6 +110,8 @@ static void put_name(struct listing *list, struct db_stmt *row, int64_t depth)
     struct buf name = {0};
     for (int64_t i = 0; i < depth && i < 20; i++)
         buf_text(&name, "  ");
+    if (db_column_type(row, AT_DOMAIN) != DB_NULL && !list->domain)
+        buf_print(&name, "%s: ", db_column_text(row, AT_DOMAIN));
     buf_text(&name, db_column_text(row, AT_PHASE));
     list->broken = list->broken || name.broken;
     emit_text(&list->report->emit, buf_string(&name));
@@ -150,12 +162,14 @@ static int put_row(struct listing *list, struct db_stmt *row)
     put_ending(list, row);
     report_cells(emit, row, AT_KIND, 4);
     emit_int(emit, depth);
-    report_cells(emit, row, AT_ALLOCS, 4);
+    report_cells(emit, row, AT_ALLOCS, 5);
     return 0;
 }
 
-static int query(struct report *report, const struct report_scope *scope, struct db_stmt **stmt)
+static int query(const struct listing *list, struct db_stmt **stmt)
 {
+    const struct report *report = list->report;
+    const struct report_scope *scope = list->scope;
     const struct option_range *steps = &report->options->steps;
     int err = db_prepare(report->db, stmt, sql);
     if (err < 0)
@@ -168,6 +182,11 @@ static int query(struct report *report, const struct report_scope *scope, struct
     } else {
         db_bind_null(*stmt, 2);
     }
+    if (list->domain)
+        db_bind_text(*stmt, 4, list->domain, -1);
+    else
+        db_bind_null(*stmt, 4);
+    db_bind_int(*stmt, 5, list->all);
     return 0;
 }
 
@@ -213,11 +232,13 @@ static int put_summary(struct listing *list)
     return err;
 }
 
-static int put_scope(struct report *report, const struct report_scope *scope, bool all, bool *any)
+static int put_scope(struct report *report, const struct report_scope *scope,
+                     const struct phases_options *options, bool *any)
 {
-    struct listing list = {.report = report, .scope = scope, .all = all};
+    struct listing list = {
+        .report = report, .scope = scope, .domain = options->domain, .all = options->all};
     struct db_stmt *stmt = NULL;
-    int err = query(report, scope, &stmt);
+    int err = query(&list, &stmt);
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
         err = put_row(&list, stmt);
         if (err < 0)
@@ -251,7 +272,7 @@ static int cmd_phases(const struct command_call *call)
     if (report.emit.format != EMIT_TABLE)
         EMIT_SECTION(&report.emit, "phases", NULL, EMIT_ROWS, columns);
     for (size_t i = 0; i < report.scope_count && err >= 0; i++)
-        err = put_scope(&report, &report.scopes[i], options.all, &any);
+        err = put_scope(&report, &report.scopes[i], &options, &any);
     if (err >= 0 && !any)
         report_nothing(&report);
     return report_end(&report, err);
@@ -259,7 +280,10 @@ static int cmd_phases(const struct command_call *call)
 
 static const struct option option_table[] = {
     {"all", 'a', OPT_FLAG, offsetof(struct phases_options, all), NULL,
-     "also the time between phases without any\nallocation or free", NULL, 0},
+     "also the time between phases without any\nallocation or free, and the ranges of libraries",
+     NULL, 0},
+    {"domain", 0, OPT_TEXT, offsetof(struct phases_options, domain), "NAME",
+     "only the ranges of one library, as it names\nitself to NVTX: NCCL", NULL, 0},
     {0},
 };
 
@@ -278,7 +302,8 @@ const struct command command_phases = {
         "process began (max alloc), the same for reserved memory where the source knows it, the "
         "highest inside the phase (its peak), and how long it took. A phase inside another is "
         "indented. The "
-        "time between phases is called 'other'.",
+        "time between phases is called 'other'. Ranges that libraries name by NVTX lie across the "
+        "phases and are left out.",
     .examples =
         {
             {"tidemark phases", "the newest recording in this folder"},

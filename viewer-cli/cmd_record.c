@@ -23,6 +23,7 @@ struct record_command {
     bool history;
     const char *keep; /* NULL: all */
     int64_t max_size; /* 0: no limit */
+    bool no_nvtx;
 };
 
 static const char *const phase_choices[] = {"auto", "off", NULL};
@@ -106,6 +107,7 @@ static int cmd_record(const struct command_call *call)
         .no_phases = options.phases == 1,
         .history = options.history,
         .retention = retention,
+        .no_nvtx = options.no_nvtx,
         .argv = (const char *const *)arguments,
         .warn = warn,
     };
@@ -143,6 +145,8 @@ static const struct option option_table[] = {
      "keep the file below this, 16MiB or more: as it fills,\n"
      "steps in the middle go, phases too, to sums",
      NULL, 0},
+    {"no-nvtx", 0, OPT_FLAG, offsetof(struct record_command, no_nvtx), NULL,
+     "do not record the ranges and marks of NVTX", NULL, 0},
     {0},
 };
 

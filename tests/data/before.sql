@@ -18,7 +18,7 @@ CREATE TEMP TABLE round AS
  WITH RECURSIVE n(step) AS (SELECT 0 UNION ALL SELECT step + 1 FROM n WHERE step < 2)
  SELECT p.id AS process, p.rank AS rank, n.step AS step, 400 + 200 * n.step + 100 * p.rank AS base,
         1000 * p.id + 10 * n.step AS id FROM process p, n;
-INSERT INTO phase
+INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,scope,ended)
  SELECT 1000 * id + 999,id,NULL,NULL,0,'other','other',NULL,10 * rank + 1,10 * rank + 9,100,900,
         'process','end' FROM process
  UNION ALL SELECT id,process,process,NULL,0,'forward','forward',step,base + 1,base + 40,

@@ -12,7 +12,7 @@ INSERT INTO frame VALUES(1,1,2,12),(2,3,2,30),(3,4,2,55),(4,5,2,61);
 INSERT INTO site VALUES(1,0,1),(2,0,2),(2,1,1),(3,0,3),(3,1,1),(4,0,4),(4,1,1);
 INSERT INTO sample VALUES(10000000,NULL,1,'device used',150000000),(10000000,1,1,'process used',140000000),
   (24000000,NULL,1,'device used',250000000),(24000000,1,1,'process used',230000000);
-INSERT INTO phase VALUES
+INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,scope,ended) VALUES
   (1,1,NULL,NULL,0,'other','other',NULL,1,4,1000000,4000000,'process','end'),
   (2,1,4711,NULL,0,'forward','forward',0,5,12,5000000,12000000,'process','end'),
   (3,1,4711,NULL,0,'backward','backward',0,13,18,13000000,18000000,'process','end'),

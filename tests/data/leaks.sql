@@ -12,7 +12,8 @@ INSERT INTO string VALUES(1,'remember'),(2,'leak.py'),(3,'log_loss'),(4,'prefetc
 INSERT INTO frame VALUES(1,1,2,10),(2,3,2,20),(3,4,2,30),(4,5,2,40);
 INSERT INTO site VALUES(1,0,1),(2,0,2),(3,0,3),(4,0,4);
 WITH RECURSIVE n(step) AS (SELECT 0 UNION ALL SELECT step + 1 FROM n WHERE step < 11)
-INSERT INTO phase SELECT 2 * step + 1,1,4711,NULL,0,'forward','forward',step,100 * step + 1,
+INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,scope,ended)
+ SELECT 2 * step + 1,1,4711,NULL,0,'forward','forward',step,100 * step + 1,
   100 * step + 50,1000000 * step,1000000 * step + 490000,'process','end' FROM n
  UNION ALL SELECT 2 * step + 2,1,4711,NULL,0,'optimizer','optimizer',step,100 * step + 51,
   100 * step + 100,1000000 * step + 500000,1000000 * step + 990000,'process','end' FROM n;

@@ -39,7 +39,7 @@ INSERT INTO site VALUES
 INSERT INTO sample VALUES
   (9000000,NULL,1,'device used',90177536),
   (9000000,2,2,'process used',70000000);
-INSERT INTO phase VALUES
+INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,scope,ended) VALUES
   (1,1,NULL,NULL,0,'other','other',NULL,1,9,1000000,9000000,'process','end'),
   (2,1,900,NULL,0,'forward','forward',0,11,19,11000000,19000000,'process','end'),
   (3,1,900,2,0,'user','encoder',0,13,17,13000000,17000000,'process','end'),

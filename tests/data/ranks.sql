@@ -15,7 +15,7 @@ INSERT INTO string VALUES(1,'tab	and "quotes", a comma'),(2,CAST(x'6261ff64' AS 
   (3,'größe_测量'),(4,'#not a section');
 INSERT INTO frame VALUES(1,1,NULL,NULL),(2,2,3,NULL),(3,4,3,7);
 INSERT INTO site VALUES(1,0,1),(2,0,2),(3,0,3);
-INSERT INTO phase VALUES
+INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,scope,ended) VALUES
   (1,2,NULL,NULL,0,'other','other',NULL,1,2,5000000,6000000,'process','end'),
   (2,2,101,NULL,0,'forward','forward',0,3,20,6000000,3500000000,'process','exception'),
   (3,2,101,2,0,'user',CAST(x'1b5b33316d7265640a' AS TEXT),0,4,18,7000000,3000000000,'process','unbalanced'),

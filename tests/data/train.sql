@@ -21,7 +21,7 @@ INSERT INTO overhead VALUES(NULL,'cpu',21000000,'ns'),(NULL,'resident',9437184,'
   (1,'stacks resolved',9,'count'),(1,'ring',4194304,'bytes');
 INSERT INTO process VALUES(1,4711,NULL,'root',0,80100000,NULL,NULL,NULL,'box','python3 train.py --batch-size 80',
   'torch python phases','cupti: no libcupti.so was found','exit',0,NULL,1,142,142);
-INSERT INTO phase VALUES
+INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,scope,ended) VALUES
   (1,1,NULL,NULL,0,'other','other',NULL,1,10,50000,8100000,'process','end'),
   (2,1,4711,NULL,0,'zero_grad','zero_grad',0,11,12,8150000,8200000,'process','end'),
   (3,1,NULL,NULL,0,'other','other',0,13,14,8250000,8300000,'process','end'),

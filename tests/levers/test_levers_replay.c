@@ -158,7 +158,9 @@ static const char make_room[] =
     "UPDATE segment SET seq = -seq;"
     "UPDATE segment SET seq = -2 * seq, free_seq = 2 * free_seq;"
     "UPDATE process SET first_seq = 1, last_seq = 6000;"
-    "INSERT INTO phase VALUES(1,1,1,NULL,0,'forward','forward',0,801,4400,1,2,'process','end');"
+    "INSERT INTO "
+    "phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,scope,"
+    "ended) VALUES(1,1,1,NULL,0,'forward','forward',0,801,4400,1,2,'process','end');"
     "INSERT INTO phase_device VALUES(1,1,0,0,NULL,NULL,NULL,NULL,0,NULL,NULL,1,4000,1,NULL,0,0,0);";
 
 static void change_row(struct db *db, const struct levers_block *block, int64_t from, int64_t to)

@@ -29,7 +29,8 @@ static void check_word(char *const *list, const char *name, const char *want)
     CHECK_INT(times, want ? 1 : 0);
 }
 
-static const struct launch_words usual = {"/g.so", "a-socket", "/helper", false, false, false};
+static const struct launch_words usual = {
+    .guest = "/g.so", .socket = "a-socket", .python = "/helper"};
 
 TEST(words_come_into_an_empty_environment)
 {
@@ -89,7 +90,11 @@ TEST(a_recording_inside_a_recording_has_its_own_words)
     check_word(list, "TIDEMARK_PHASES", NULL);
     check_word(list, "TIDEMARK_HISTORY", NULL);
     mem_free(list);
-    struct launch_words plain = {"/g.so", "a-socket", NULL, true, true, true};
+    struct launch_words plain = {.guest = "/g.so",
+                                 .socket = "a-socket",
+                                 .no_stacks = true,
+                                 .no_phases = true,
+                                 .history = true};
     list = launch_env(old, &plain);
     REQUIRE(list != NULL);
     check_word(list, "TIDEMARK_STACKS", "0");
@@ -103,11 +108,46 @@ TEST(without_a_helper_pythonpath_is_left_alone)
 {
     char path[] = "PYTHONPATH=mine";
     char *old[] = {path, NULL};
-    struct launch_words plain = {"/g.so", "a-socket", NULL, false, false, false};
+    struct launch_words plain = {.guest = "/g.so", .socket = "a-socket"};
     char **list = launch_env(old, &plain);
     REQUIRE(list != NULL);
     check_word(list, "PYTHONPATH", "mine");
     mem_free(list);
+}
+
+/* One variable names one library: another tool's stays, and ours of an older recording does not. */
+TEST(another_library_that_listens_to_nvtx_is_left_alone)
+{
+    static const struct {
+        const char *was, *want;
+        bool foreign, off;
+    } cases[] = {
+        {NULL, "/g.so", false, false},
+        {"", "/g.so", false, false},
+        {"/opt/other/g.so", "/g.so", false, false},
+        {"/opt/nsys/libToolsInjection64.so", "/opt/nsys/libToolsInjection64.so", true, false},
+        {"libToolsInjection64.so", "libToolsInjection64.so", true, true},
+        {"/g.so", NULL, false, true},
+        {NULL, NULL, false, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char entry[100] = LAUNCH_NVTX "=", longer[] = LAUNCH_NVTX "_2=x";
+        char *old[] = {longer, cases[i].was ? entry : NULL, NULL};
+        struct launch_words words = usual;
+        words.no_nvtx = cases[i].off;
+        if (cases[i].was)
+            strcat(entry, cases[i].was);
+        char **list = launch_env(old, &words);
+        REQUIRE(list != NULL);
+        check_word(list, LAUNCH_NVTX, cases[i].want);
+        check_word(list, LAUNCH_NVTX "_2", "x");
+        const char *foreign = launch_foreign(old, LAUNCH_NVTX, words.guest);
+        CHECK((foreign != NULL) == cases[i].foreign);
+        if (foreign)
+            CHECK_STR(foreign, cases[i].was);
+        mem_free(list);
+    }
+    CHECK(launch_foreign(NULL, LAUNCH_NVTX, "/g.so") == NULL);
 }
 
 TEST(without_memory_there_is_none)
@@ -123,4 +163,5 @@ TEST_MAIN(TEST_CASE(words_come_into_an_empty_environment),
           TEST_CASE(an_empty_old_value_leaves_no_colon),
           TEST_CASE(a_recording_inside_a_recording_has_its_own_words),
           TEST_CASE(without_a_helper_pythonpath_is_left_alone),
+          TEST_CASE(another_library_that_listens_to_nvtx_is_left_alone),
           TEST_CASE(without_memory_there_is_none))

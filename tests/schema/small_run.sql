@@ -69,7 +69,7 @@ INSERT INTO site VALUES
 
 INSERT INTO tag VALUES (1, 5, 'batch');
 
-INSERT INTO phase VALUES
+INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,scope,ended) VALUES
   (1,  1, NULL, NULL, 0, 'other',     'other',      NULL,  1,   9,   1000000,   9000000, 'process', 'end'),
   (2,  1, 100,  NULL, 0, 'forward',   'forward',    0,    10,  19,  10000000,  19000000, 'process', 'end'),
   (3,  1, 100,  2,    0, 'user',      'attention',  0,    14,  17,  14000000,  17000000, 'process', 'end'),
@@ -152,7 +152,7 @@ INSERT INTO curve VALUES
   (1, 'reserved', 25, 2, 2000 << 20, 2000 << 20, 3000 << 20, 3000 << 20),
   (2, 'allocated', 25, 3,    0 << 20,    0 << 20, 5000 << 20, 5000 << 20);
 
-INSERT INTO mark VALUES (94, 1, 100, 94000000, 'epoch', 1);
+INSERT INTO mark(seq,process,thread,at_ns,name,value) VALUES (94, 1, 100, 94000000, 'epoch', 1);
 INSERT INTO clock VALUES (0, 5000000000, 1767323045000000000, 5000000000);
 INSERT INTO lost VALUES (2, 107, 109, 107000000, 109000000, 'block_free', 3);
 INSERT INTO torn VALUES (2, 110, 41, 110000000, 'dead');

@@ -69,7 +69,9 @@ static void add_phase(struct db *db, int id, const char *parent, const char *kin
 {
     char sql[256];
     snprintf(sql, sizeof sql,
-             "INSERT INTO phase VALUES(%d,1,1,%s,0,'%s','%s',%s,%d,%s,%d,%s,'process',NULL);"
+             "INSERT INTO "
+             "phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_"
+             "ns,scope,ended) VALUES(%d,1,1,%s,0,'%s','%s',%s,%d,%s,%d,%s,'process',NULL);"
              "INSERT INTO stretch VALUES(1,%d,%d)",
              id, parent, kind, kind, step, begin, end, begin, end, begin, id);
     fixture_exec(db, sql);
@@ -146,8 +148,11 @@ TEST(a_thread_with_a_phase_of_its_own)
 {
     struct db *db = one_heap();
     add_phase(db, 1, "NULL", "forward", "0", 1, "20");
-    fixture_exec(db, "INSERT INTO phase VALUES(2,1,7,NULL,0,'user','loader',0,2,15,2,15,'thread',"
-                     "'end'); INSERT INTO allocation_phase VALUES(5, 2)");
+    fixture_exec(db,
+                 "INSERT INTO "
+                 "phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,"
+                 "end_ns,scope,ended) VALUES(2,1,7,NULL,0,'user','loader',0,2,15,2,15,'thread',"
+                 "'end'); INSERT INTO allocation_phase VALUES(5, 2)");
     add_block(db, 4, "6");
     add_block(db, 5, LIVING);
     add_peak(db, 1, 1024, "5");

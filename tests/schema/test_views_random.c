@@ -68,7 +68,9 @@ static void begin_phase(struct process *p, const char *kind, int begin_seq)
         snprintf(step, sizeof step, "%d", p->step);
     if (p->depth > 1)
         snprintf(parent, sizeof parent, "%d", p->stack[p->depth - 1].id);
-    put("INSERT INTO phase VALUES(%d,%d,1,%s,0,'%s','%s %d',%s,%d,NULL,%d,NULL,'process',NULL);\n",
+    put("INSERT INTO "
+        "phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,"
+        "scope,ended) VALUES(%d,%d,1,%s,0,'%s','%s %d',%s,%d,NULL,%d,NULL,'process',NULL);\n",
         id, p->id, parent, kind, kind, id % 3, step, begin_seq, begin_seq * 1000);
     put("INSERT OR REPLACE INTO stretch VALUES(%d,%d,%d);\n", p->id, begin_seq, id);
     p->stack[p->depth++] = (struct phase){id, kind};

@@ -215,8 +215,11 @@ struct db *model_store(const struct model *model, const char *name)
              "INSERT INTO process(id,pid,origin,start_ns,last_seq) VALUES(1,7,'root',0,9999);");
     for (int64_t step = 0; step * 50 < model->seq; step++)
         buf_print(&sql,
-                  "INSERT INTO phase VALUES(%" PRId64 ",1,NULL,NULL,0,'forward','forward',%" PRId64
-                  ",%" PRId64 ",%" PRId64 ",0,0,'process','end');"
+                  "INSERT INTO "
+                  "phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_"
+                  "ns,end_ns,scope,ended) VALUES(%" PRId64
+                  ",1,NULL,NULL,0,'forward','forward',%" PRId64 ",%" PRId64 ",%" PRId64
+                  ",0,0,'process','end');"
                   "INSERT INTO stretch VALUES(1,%" PRId64 ",%" PRId64 ");",
                   step + 1, step, step * 50 + 1, step * 50 + 50, step * 50 + 1, step + 1);
     store_memory(model, &sql);

@@ -62,7 +62,9 @@ static void put_phase(struct buf *sql, const struct script *script, int id)
         highest = now > highest ? now : highest;
     }
     buf_print(sql,
-              "INSERT INTO phase VALUES(%d,1,1,nullif(%d,0),0,'%s','%s',nullif(%d,-1),%" PRId64
+              "INSERT INTO "
+              "phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,"
+              "end_ns,scope,ended) VALUES(%d,1,1,nullif(%d,0),0,'%s','%s',nullif(%d,-1),%" PRId64
               ",nullif(%" PRId64 ",-1),%" PRId64 ",%" PRId64 ",'process','end');",
               id, phase->parent, phase->kind, phase->name, phase->step, phase->begin, phase->end,
               phase->begin * 1000, end * 1000);

@@ -95,7 +95,8 @@ static const char phases_sql[] =
     "       row_number() OVER (PARTITION BY ph.step ORDER BY ph.begin_seq, ph.id),"
     "       ph.kind = 'other' AND pd.allocs + pd.frees = 0"
     "  FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
-    " WHERE ph.process = ?1 AND pd.device = ?2 AND (ph.step BETWEEN ?3 AND ?4"
+    " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.domain IS NULL"
+    "   AND (ph.step BETWEEN ?3 AND ?4"
     "   OR (ph.step IS NULL AND ?3 = -9223372036854775808 AND ?4 = 9223372036854775807))"
     " ORDER BY ph.name, ph.ordinal, ph.step, ph.begin_seq, ph.id";
 

@@ -11,7 +11,7 @@ INSERT INTO site VALUES(1, 0, 1), (2, 0, 2);
 INSERT INTO process VALUES(1, 4711, NULL, 'root', 0, 9000000, NULL, NULL, NULL, 'box',
   'python3 train.py', 'torch', '', 'exit', 0, NULL, 1, 14, 14);
 INSERT INTO setting VALUES(1, 1, 'allocator', 'pytorch'), (1, 1, 'alloc_conf', '');
-INSERT INTO phase VALUES
+INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,scope,ended) VALUES
   (1, 1, 4711, NULL, 0, 'forward', 'forward', 3, 1, 8, 1000000, 4000000, 'process', 'end'),
   (2, 1, 4711, NULL, 0, 'backward', 'backward', 3, 9, 14, 5000000, 8000000, 'process', 'end');
 INSERT INTO stretch VALUES(1, 1, 1), (1, 9, 2);
