@@ -183,8 +183,3 @@ uint32_t nvtx_domain_name(const struct nvtx_word *domain)
     uint32_t known = intern_known_string(domain->text.bytes, domain->text.count);
     return known ? known : define(domain->text.bytes, domain->text.count);
 }
-
-void nvtx_name_forget(void)
-{
-    atomic_store(&names, 0);
-}

@@ -49,7 +49,4 @@ const struct nvtx_text *nvtx_word_text(const struct nvtx_word *word);
 struct nvtx_name nvtx_name(const struct nvtx_text *text);
 uint32_t nvtx_domain_name(const struct nvtx_word *domain); /* 0 for NULL and for the default */
 
-/* A new recording has no names: for tests. */
-void nvtx_name_forget(void);
-
 #endif

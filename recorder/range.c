@@ -17,6 +17,20 @@ uint32_t range_domain_of(struct state_process *process, const struct event *even
     return names_lookup(process, &process->defs, (uint32_t)event->addr, ARENA_STRING);
 }
 
+/* What a name is without its number. */
+static uint32_t bare_name(struct state_process *process, uint32_t stem)
+{
+    const char *text = names_text(&process->state->names, stem);
+    char bare[512];
+    size_t bytes = range_name_bytes(text);
+    if (!bytes || bytes >= sizeof bare)
+        return stem;
+    memcpy(bare, text, bytes);
+    bare[bytes] = '\0';
+    uint32_t id = names_string(process->state, bare);
+    return id ? id : stem;
+}
+
 uint32_t range_name_of(struct state_process *process, const struct event *event)
 {
     uint32_t stem = names_lookup(process, &process->defs, event->name, ARENA_STRING);
@@ -28,8 +42,10 @@ uint32_t range_name_of(struct state_process *process, const struct event *event)
     int count = snprintf(text, sizeof text, "%.480s%llu", names_text(names, stem),
                          (unsigned long long)event->size);
     uint32_t known = intern_find(&names->strings, text, (size_t)count + 1);
-    if (known || names->numbered >= RANGE_MAX_NUMBERED)
-        return known ? known : stem;
+    if (known)
+        return known;
+    if (names->numbered >= RANGE_MAX_NUMBERED)
+        return bare_name(process, stem);
     uint32_t added = names_string(process->state, text);
     names->numbered += added > 0;
     return added ? added : stem;
@@ -93,7 +109,8 @@ static void begin_step(struct state_process *process, const struct event *event,
     tell_step(process, EVENT_STEP_BEGIN, number, ns);
     steps->phase = phases->process_top != NULL;
     if (steps->phase) {
-        struct phase_beginning what = {.thread = event->thread, .name = stem, .nvtx = true};
+        struct phase_beginning what = {.thread = event->thread, .nvtx = true};
+        what.name = bare_name(process, stem);
         phase_open(process, &what, ns);
     }
 }
@@ -167,7 +184,8 @@ static void begin_free(struct state_process *process, const struct event *event,
         note_owed(process, OWED_FACT, 1);
 }
 
-/* The last one moves into its place; its key is there already, so that the map does not grow. */
+/* The last one moves into its place. Its key is taken out before it is put again, so that the map
+ * cannot want to grow. */
 static void end_free(struct state_process *process, uint64_t number, int64_t ns, const char *ended)
 {
     struct ranges *ranges = &process->phases.ranges;
@@ -181,6 +199,7 @@ static void end_free(struct state_process *process, uint64_t number, int64_t ns,
     const struct range *last = &ranges->open[--ranges->count];
     if (at < ranges->count) {
         ranges->open[at] = *last;
+        map_remove(&ranges->by_number, last->number);
         map_put(&ranges->by_number, last->number, at, NULL);
     }
     if (!put_range(process, &range, process->state->seq, ns, ended))

@@ -1,7 +1,6 @@
 /* range_name.c - see range_name.h. Names are compared as words in lower case, one space between. */
 #include "range_name.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #define PLAIN_MAX 40u /* longer than any name in the tables */
@@ -68,6 +67,14 @@ static const char *const steps[] = {
 static bool is_between(char c)
 {
     return c && strchr(" _-./:#=[(\t", c) != NULL;
+}
+
+size_t range_name_bytes(const char *stem)
+{
+    size_t bytes = strlen(stem);
+    while (bytes && is_between(stem[bytes - 1]))
+        bytes--;
+    return bytes;
 }
 
 /* False: it is too long to be known. */

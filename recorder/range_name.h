@@ -6,6 +6,7 @@
 #define TIDEMARK_RECORDER_RANGE_NAME_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "label.h"
 
@@ -14,5 +15,7 @@
 enum label range_name_label(const char *name);
 /* Whether a name that goes on with a number counts steps: "iteration ", "step_", "batch", ... */
 bool range_name_is_step(const char *stem);
+/* Bytes of a stem without what stood between it and its number. */
+size_t range_name_bytes(const char *stem);
 
 #endif
