@@ -32,7 +32,8 @@ struct label_steps;
 struct state_process;
 
 #define RANGE_MAX_OPEN 65536u
-#define RANGE_MAX_NUMBERED 65536u /* different names with a number; the others are named without */
+#define RANGE_MAX_NUMBERED 65536u /* different names with a number; the others are named without   \
+                                   */
 
 struct range {
     uint64_t number; /* of the event */
@@ -42,11 +43,11 @@ struct range {
 };
 
 struct range_steps {
-    bool any;       /* a step was begun, and `last` is its number */
-    bool open;      /* a range that counts is open */
-    bool counts;    /* and it is a step */
-    bool phase;     /* and it is a phase */
-    uint32_t owner; /* the thread that has them; 0 = none */
+    bool any;        /* a step was begun, and `last` is its number */
+    bool open;       /* a range that counts is open */
+    bool counts;     /* and it is a step */
+    bool phase;      /* and it is a phase */
+    uint32_t owner;  /* the thread that has them; 0 = none */
     uint64_t inside; /* ranges of its thread that are open inside it */
     int64_t last, offset;
 };

@@ -58,10 +58,20 @@ static const struct {
 };
 
 static const char *const steps[] = {
-    "iteration",     "iter",           "it",          "step",
-    "batch",         "train step",     "train iter",  "training step",
-    "train batch",   "training batch", "global step", "train iteration",
-    "training iter", "training iteration",
+    "iteration",
+    "iter",
+    "it",
+    "step",
+    "batch",
+    "train step",
+    "train iter",
+    "training step",
+    "train batch",
+    "training batch",
+    "global step",
+    "train iteration",
+    "training iter",
+    "training iteration",
 };
 
 static bool is_between(char c)

@@ -497,9 +497,12 @@ TEST(without_memory)
         anything(&dice, 60, after % 2);
         mem_fail_after(1 + after % 40);
         for (int i = 0; i < 30; i++) {
-            struct event event = {.flags = EVENT_F_DOMAIN | (i % 3 ? 0 : EVENT_F_RANGE)};
-            event.kind = i % 4 < 2 ? EVENT_PHASE_BEGIN : EVENT_PHASE_END;
-            event.flags |= i % 5 ? EVENT_F_NUMBER : 0;
+            unsigned flags = EVENT_F_DOMAIN | (i % 3 ? 0 : EVENT_F_RANGE);
+            flags |= i % 5 ? EVENT_F_NUMBER : 0;
+            struct event event = {
+                .kind = i % 4 < 2 ? EVENT_PHASE_BEGIN : EVENT_PHASE_END,
+                .flags = (uint8_t)flags,
+            };
             event.name = feed.name;
             event.addr = i % 2 ? feed.name : 0;
             event.size = event.b = (uint64_t)(1000 + i);
