@@ -1,5 +1,10 @@
 # cmake -DOUTPUT=FILE.c -DINPUTS=a.sql|b.sql -P EmbedSql.cmake: writes the texts, one behind the
 # other, as one NUL-terminated array. Bytes, because C compilers need not take a string literal that long.
+# -DNAME and -DHEADER: what the array is called, and where it is declared, if it is no schema.
+if(NOT DEFINED NAME)
+  set(NAME schema_text)
+  set(HEADER schema_text.h)
+endif()
 string(REPLACE "|" ";" inputs "${INPUTS}")
 set(bytes "")
 foreach(input IN LISTS inputs)
@@ -9,6 +14,6 @@ foreach(input IN LISTS inputs)
 endforeach()
 string(REGEX REPLACE "((0x..,){16})" "\\1\n" bytes "${bytes}")
 file(WRITE "${OUTPUT}.new"
-  "/* Made from the SQL of schema/ by scripts/cmake/EmbedSql.cmake. */\n"
-  "#include \"schema_text.h\"\n\nconst char schema_text[] = {\n${bytes}0x00};\n")
+  "/* Made by scripts/cmake/EmbedSql.cmake. */\n"
+  "#include \"${HEADER}\"\n\nconst char ${NAME}[] = {\n${bytes}0x00};\n")
 file(RENAME "${OUTPUT}.new" "${OUTPUT}")
