@@ -1,0 +1,224 @@
+"""The scripts that gpu-check uses, on data made by hand: each finds what it is there to find."""
+import contextlib
+import io
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import pack
+import profiled
+import stats
+
+folder = tempfile.TemporaryDirectory(prefix="tidemark-gpu-")
+
+
+def path_of(name):
+    return os.path.join(folder.name, name)
+
+
+def expect(got, wanted, what=""):
+    if got != wanted:
+        sys.exit("%s: got %r, wanted %r" % (what or "a value", got, wanted))
+
+
+def quietly(function, *arguments):
+    """What the function gives, and what it says."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        return function(*arguments), said.getvalue()
+
+
+# ---- stats.py ----
+
+def recording(name, reserved, marks=True):
+    """One phase that ends with so much reserved at most, and torch's counters behind it."""
+    path = path_of(name)
+    db = sqlite3.connect(path)
+    with open(os.environ["TIDEMARK_SCHEMA"]) as schema:
+        db.executescript(schema.read())
+    db.executescript("""
+        INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 10, 'root', 0);
+        INSERT INTO device(id, kind, ordinal) VALUES(1, 'cuda', 0);
+        INSERT INTO heap(id, process, device, stream, pool) VALUES(1, 1, 1, 0, 0);
+        INSERT INTO allocation(seq, heap, address, size, alloc_ns, life_ns, free_seq)
+            VALUES(2, 1, 4096, 512, 0, 0, -2147483648);
+        INSERT INTO phase(id, process, ordinal, kind, name, step, begin_seq, end_seq, begin_ns, scope)
+            VALUES(1, 1, 0, 'forward', 'forward', 0, 1, 5, 0, 'process');""")
+    db.execute("INSERT INTO phase_device(phase, device, begin_allocated, allocated, reserved, "
+               "max_allocated, max_reserved, peak_allocated, allocs, frees, alloc_bytes) "
+               "VALUES(1, 1, 0, 512, 2048, 512, ?, 512, 1, 0, 512)", (reserved,))
+    values = [("forward", 0), ("cuda allocated", 512), ("cuda max allocated", 512),
+              ("cuda reserved", 2048), ("cuda max reserved", 4096)]
+    for number, (quantity, value) in enumerate(values if marks else values[:1]):
+        db.execute("INSERT INTO mark(seq, process, thread, at_ns, name, value) "
+                   "VALUES(?, 1, 10, 0, ?, ?)", (10 + number, quantity, value))
+    db.commit()
+    db.close()
+    return path
+
+
+def reserved_is_compared():
+    equal, other = recording("equal.db", 4096), recording("other.db", 4097)
+    none = recording("none.db", 0, marks=False)
+    expect(stats.compare_reserved(equal), (1, []), "equal")
+    count, lines = stats.compare_reserved(other)
+    expect((count, len(lines)), (1, 1), "different")
+    expect("recorded 4097, torch says 4096" in lines[0], True, lines[0])
+    expect(quietly(stats.compare, [equal])[0], 0, "equal")
+    expect(quietly(stats.compare, [equal, other])[0], 1, "one is different")
+    expect(quietly(stats.compare, [none])[0], 77, "a CPU has no counters")
+    expect("6 values" in quietly(stats.compare, [equal])[1], True, "blocks, phase, maximum")
+
+
+class FakeCuda(object):
+    """torch.cuda, whose functions and memory_stats may differ."""
+    def __init__(self, other):
+        self.other = other
+
+    def is_available(self):
+        return True
+
+    is_initialized = is_available
+
+    def memory_stats(self):
+        return {name: 100 for name in stats.STATS.values()}
+
+    def __getattr__(self, name):
+        return lambda: 100 + self.other * (name == "max_memory_reserved")
+
+
+class FakeTorch(object):
+    def __init__(self, other):
+        self.cuda = FakeCuda(other)
+
+
+def functions_are_held_against_memory_stats():
+    seen = []
+    stats.checked(FakeTorch(0), lambda *point: seen.append(point))(3, "loss")
+    expect(seen, [(3, "loss")])
+    try:
+        stats.checked(FakeTorch(8), lambda *point: seen.append(point))(4, "loss")
+    except SystemExit as error:
+        expect("max_memory_reserved says 108" in str(error), True, str(error))
+    else:
+        sys.exit("a difference between memory_stats and its functions was not seen")
+    expect(len(seen), 1)
+
+
+# ---- profiled.py ----
+
+def seen_by(name, gpu, cpu):
+    with open(path_of(name), "w") as file:
+        json.dump({"gpu": gpu, "cpu": cpu}, file)
+    return path_of(name)
+
+
+def profiles_are_compared():
+    one = seen_by("one", {"gemm": 9}, {"aten::mm": 3, "cudaMalloc": 2})
+    same = seen_by("same", {"gemm": 9}, {"aten::mm": 3, "cudaMalloc": 5})
+    blind = seen_by("blind", {}, {"aten::mm": 3})
+    other = seen_by("fewer", {"gemm": 9}, {"aten::mm": 2})
+    expect(quietly(profiled.compare, one, same)[0], 0, "calls of the runtime may differ")
+    expect(quietly(profiled.compare, one, blind)[0], 1, "no kernels")
+    expect(quietly(profiled.compare, one, other)[0], 1, "fewer operators")
+    expect(quietly(profiled.compare, blind, blind)[0], 77, "a CPU")
+    expect("gpu: gemm: bare 9 times, recorded 0" in quietly(profiled.compare, one, blind)[1], True)
+
+
+# ---- programs that read what others print ----
+
+def script(name, text):
+    with open(path_of(name), "w") as file:
+        file.write("#!/bin/sh\n" + text)
+    os.chmod(path_of(name), 0o755)
+    return path_of(name)
+
+
+def run(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True)
+    return done.returncode, done.stdout
+
+
+def addresses_are_judged():
+    for match, status in (("1.0", 0), ("0.999", 1), ("null", 77)):
+        tidemark = script("fit", """echo '{"tables": {"fit": [{"address_match": %s, """
+                          """"allocations": 5}]}}'\n""" % match)
+        got, said = run(sys.executable, os.path.join(HERE, "address_match.py"), tidemark, "x.db")
+        expect(got, status, said)
+
+
+def costs_are_judged():
+    """A tidemark that runs its program and says that a step took as long as it likes."""
+    for factor, status in (("step 0.0001 ms", 0), ("step 1000000 ms", 1)):
+        python = script("python", "echo 'step 1.0 ms'\n")
+        tidemark = script("record", "echo '%s'\n" % factor)
+        overhead = os.path.join(HERE, "overhead.py")
+        code = ("import runpy, sys; sys.executable = %r; sys.argv = %r; "
+                "runpy.run_path(%r, run_name='__main__')" % (
+                    python, ["overhead.py", tidemark, folder.name, "cpu", "2", "1", "--no-cupti"],
+                    overhead))
+        got, said = run(sys.executable, "-c", code)
+        expect(got, status, said)
+        expect("recorded --no-cupti" in said, True, said)
+
+
+# ---- pack.py and run_tests.py ----
+
+def packed_tests_run_elsewhere():
+    build, there = path_of("build"), path_of("there")
+    os.makedirs(os.path.join(build, "tests"))
+    passing, program = os.path.join(build, "tests", "good"), os.path.join(build, "tests", "env")
+    for name, text in ((passing, "exit 0\n"), (program, "test \"$WANTED\" = \"$1\"\n")):
+        with open(name, "w") as file:
+            file.write("#!/bin/sh\n" + text)
+        os.chmod(name, 0o755)
+
+    def described(name, command, labels=("gpu",), **more):
+        properties = [{"name": "LABELS", "value": list(labels)}]
+        properties += [{"name": key.upper(), "value": value} for key, value in more.items()]
+        return {"name": name, "command": command, "properties": properties}
+
+    tests = [described("good", [passing]), described("other", [passing], labels=("unit",)),
+             described("env", [program, passing], environment=["WANTED=" + passing]),
+             described("skips", ["/bin/sh", "-c", "exit 77"]),
+             described("slow", ["/bin/sleep", "20"], timeout=0.2),
+             described("none", ["/no/such/program"])]
+    ctest = script("ctest", "cat << 'END'\n%s\nEND\n" % json.dumps({"tests": tests}))
+    got, said = run(sys.executable, os.path.join(HERE, "pack.py"), build, there, ctest)
+    expect((got, said.startswith("packed 5 tests")), (0, True), said)
+    os.rename(build, build + "-gone")
+    got, said = run(sys.executable, os.path.join(HERE, "run_tests.py"), there, path_of("logs"))
+    expect(got, 1, said)
+    expect("figures: 2 passed, 2 failed, 1 skipped" in said, True, said)
+    expect("not over after 0.2 s" in said, True, said)
+    with open(os.path.join(there, "tests.json")) as file:
+        expect(build in file.read(), False, "a path of the build")
+
+
+def what_is_installed_is_not_packed_twice():
+    build, there = path_of("build2"), path_of("there2")
+    os.makedirs(build)
+    os.makedirs(os.path.join(there, "bin"))
+    for path in (os.path.join(build, "tidemark"), os.path.join(there, "bin", "tidemark")):
+        with open(path, "w"):
+            pass
+    one = pack.Pack(build, there)
+    expect(one.moved(os.path.realpath(os.path.join(build, "tidemark"))), "@PACK@/bin/tidemark")
+    expect(one.moved(os.path.join(one.tree, "schema")), "@TREE@/schema")
+    expect(one.moved("--steps=3"), "--steps=3")
+
+
+reserved_is_compared()
+functions_are_held_against_memory_stats()
+profiles_are_compared()
+addresses_are_judged()
+costs_are_judged()
+packed_tests_run_elsewhere()
+what_is_installed_is_not_packed_twice()
+print("the scripts find what they should")
