@@ -498,8 +498,8 @@ static void print_findings(const struct rank *rank)
 {
     int version = 0;
     GPU_NCCL(ncclGetVersion(&version));
-    printf("%zu buckets at the end, %llu bytes of gradients; NCCL %d took %.1f MiB of the device "
-           "when the ranks met\n",
+    printf("buckets at the end: %zu, with %llu bytes of gradients; NCCL %d took %.1f MiB of the "
+           "device when the ranks met\n",
            rank->plan.count, (unsigned long long)buckets_total(&rank->plan), version,
            (double)rank->nccl_bytes / (1 << 20));
     printf("loss: %.9f in the first step, %.9f in the last%s\n", rank->first_loss, rank->loss,

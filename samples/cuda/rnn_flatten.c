@@ -376,7 +376,7 @@ static void parse(int argc, char **argv, struct options *options)
                                 .length = 50,
                                 .calls = 1,
                                 .steps = 3,
-                                .rate = 100};
+                                .rate = 1000};
     const struct sim_option numbers[] = {
         {"layers", "layers", 1, 16, false, &options->layers},
         {"hidden", "size of a state", 1, 1 << 13, false, &options->hidden},
@@ -385,7 +385,7 @@ static void parse(int argc, char **argv, struct options *options)
         {"length", "tokens in a sequence", 1, 1 << 8, false, &options->length},
         {"calls", "calls before their backward", 1, CALLS_MOST, false, &options->calls},
         {"steps", "training steps", 2, 1000000, false, &options->steps},
-        {"rate", "of learning, in thousandths", 1, 1000, false, &options->rate},
+        {"rate", "of learning, in thousandths", 1, 100000, false, &options->rate},
     };
     const struct sim_flag flags[] = {
         {"gru", "a GRU; otherwise an LSTM", &options->gru},

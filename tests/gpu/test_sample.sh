@@ -123,7 +123,7 @@ ddp_buckets)
         first=${first:-$(loss)}
         [ "$first" = "$(loss)" ] || complain "$how gives another loss: $(loss), not $first"
     done
-    grep -q '^3 buckets at the end' "$work/said" || complain "$(grep buckets "$work/said")"
+    grep -q '^buckets at the end: 3,' "$work/said" || complain "$(grep buckets "$work/said")"
     recorded --width=128 --layers=8 --batch=4 --steps=2 --no-check --in-place
     copies=$(peak)
     recorded --width=128 --layers=8 --batch=4 --steps=2 --no-check --in-place --bucket-view

@@ -153,6 +153,21 @@ def addresses_are_judged():
         expect(got, status, said)
 
 
+def growth_is_judged():
+    """A ladder that says as many bytes as there are in the file of that step."""
+    row = '{"quantity": "%s", "bytes": %s, "gap_bytes": %s}'
+    text = ('{"tables": {"ladder": [' + row % ("device used", "$used", "null") + ", "
+            + row % ("unattributed", "null", "$bytes") + "]}}")
+    for used, last, status in (("9", 2 << 20, 0), ("9", (2 << 20) + 1, 1), ("null", 0, 77)):
+        tidemark = script("ladder", "case $3 in 10/*) bytes=0 ;; *) bytes=%d ;; esac\nused=%s\n"
+                          "cat << END\n%s\nEND\n" % (last, used, text))
+        got, said = run(sys.executable, os.path.join(HERE, "ladder.py"), tidemark, "x.db", "10",
+                        "109")
+        expect(got, status, said)
+    silent = script("ladder", "exit 0\n")
+    expect(run(sys.executable, os.path.join(HERE, "ladder.py"), silent, "x.db", "1", "2")[0], 77)
+
+
 def costs_are_judged():
     """A tidemark that runs its program and says that a step took as long as it likes."""
     for factor, status in (("step 0.0001 ms", 0), ("step 1000000 ms", 1)):
@@ -218,6 +233,7 @@ reserved_is_compared()
 functions_are_held_against_memory_stats()
 profiles_are_compared()
 addresses_are_judged()
+growth_is_judged()
 costs_are_judged()
 packed_tests_run_elsewhere()
 what_is_installed_is_not_packed_twice()
