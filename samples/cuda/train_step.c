@@ -10,57 +10,27 @@
  * The loss and all gradients of the first step are computed on the CPU too, and what Adam made of
  * the weights. --check compares some gradients with the change of the GPU's own loss.
  */
-#include "dnn.h"
 #include "kernels.h"
+#include "train.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum part { EMBEDDING, RNN, WEIGHT, BIAS, PARTS };
 enum { THREADS = 256 };
 
-static const char *const part_names[PARTS] = {"embedding", "gru", "generator.weight",
-                                              "generator.bias"};
-static const struct ref_adam adam = {.rate = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
+const char *const part_names[PARTS] = {"embedding", "gru", "generator.weight", "generator.bias"};
+const struct ref_adam train_adam = {.rate = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
 
-struct options {
-    uint64_t vocabulary, hidden, input, layers, batch, length, steps;
-    bool check, no_check, csv;
-};
-
-/* Host copies are in the order of the reference; of the recurrent layers the device has the packed
- * buffer of cuDNN, where there may be room between the weights. */
-struct parameter {
-    struct tensor weight, gradient, first, second;
-    size_t count; /* floats on the host */
-    float *host;  /* what it began with */
-};
-
-struct train {
-    struct gpu gpu;
-    const struct options *options;
-    struct dnn_rnn dnn;
-    cudnnTensorDescriptor_t logits_are;
-    cudaLibrary_t code;
-    cudaKernel_t kernel[KERNEL_COUNT];
-    struct parameter part[PARTS];
-    int *host_tokens, *host_targets; /* [length][batch] */
-    struct tensor tokens, targets, ones;
-    struct tensor x, y, reserve, logits, log_probabilities, losses;
-    double loss, first_loss;
-    unsigned step;
-};
-
-static size_t rows_of(const struct train *train)
+size_t train_rows(const struct train *train)
 {
     return train->options->length * train->options->batch;
 }
 
 static size_t logit_floats(const struct train *train)
 {
-    return rows_of(train) * train->options->vocabulary;
+    return train_rows(train) * train->options->vocabulary;
 }
 
 /* ---- kernels ---- */
@@ -127,8 +97,7 @@ static void build(void *self)
     new_part(train, BIAS, words, words * sizeof(float), bound, &seed);
 }
 
-/* A part of a gradient or of a weight, in the order of the reference. */
-static float *download(const struct train *train, enum part which, const struct tensor *tensor)
+float *train_download(const struct train *train, enum part which, const struct tensor *tensor)
 {
     float *host = sim_memory(train->part[which].count, sizeof *host);
     if (which == RNN)
@@ -144,7 +113,7 @@ static float *download(const struct train *train, enum part which, const struct 
 static void make_batch(struct train *train)
 {
     const struct options *options = train->options;
-    size_t batch = options->batch, rows = rows_of(train);
+    size_t batch = options->batch, rows = train_rows(train);
     unsigned long long seed = 7;
     int words = (int)options->vocabulary;
     int *chain = sim_memory(rows + batch, sizeof *chain);
@@ -159,14 +128,14 @@ static void make_batch(struct train *train)
 
 static void new_ints(struct train *train, struct tensor *tensor, const int *values)
 {
-    sim_new(&train->gpu.sim, tensor, rows_of(train) * sizeof *values);
+    sim_new(&train->gpu.sim, tensor, train_rows(train) * sizeof *values);
     sim_tag(&train->gpu.sim, tensor, TIDEMARK_INPUT, "tokens");
     gpu_put(tensor->address, values, tensor->bytes);
 }
 
 static void load_batch(struct train *train)
 {
-    size_t rows = rows_of(train);
+    size_t rows = train_rows(train);
     float *ones = sim_memory(rows, sizeof *ones);
     for (size_t i = 0; i < rows; i++)
         ones[i] = 1;
@@ -204,10 +173,10 @@ static void make_logits(struct train *train)
     float one = 1, zero = 0;
     struct tensor logits = {0};
     sim_new(&train->gpu.sim, &logits, logit_floats(train) * sizeof(float));
-    GPU_BLAS(cublasSgemm(train->gpu.blas, CUBLAS_OP_T, CUBLAS_OP_N, words, (int)rows_of(train),
+    GPU_BLAS(cublasSgemm(train->gpu.blas, CUBLAS_OP_T, CUBLAS_OP_N, words, (int)train_rows(train),
                          hidden, &one, gpu_floats(&train->part[WEIGHT].weight), hidden,
                          gpu_floats(&train->y), hidden, &zero, gpu_floats(&logits), words));
-    launch_matrix(train, KERNEL_ADD_BIAS, rows_of(train), options->vocabulary, logits.address,
+    launch_matrix(train, KERNEL_ADD_BIAS, train_rows(train), options->vocabulary, logits.address,
                   train->part[BIAS].weight.address, NULL);
     if (train->logits.address)
         sim_drop(&train->gpu.sim, &train->logits);
@@ -215,12 +184,12 @@ static void make_logits(struct train *train)
     sim_tag(&train->gpu.sim, &logits, TIDEMARK_ACTIVATION, "logits");
 }
 
-static void forward(void *self)
+void train_forward(void *self)
 {
     struct train *train = self;
     const struct options *options = train->options;
     struct sim *sim = &train->gpu.sim;
-    size_t rows = rows_of(train);
+    size_t rows = train_rows(train);
     sim_new(sim, &train->x, rows * options->input * sizeof(float));
     launch_matrix(train, KERNEL_GATHER, rows, options->input, train->part[EMBEDDING].weight.address,
                   train->tokens.address, train->x.address);
@@ -231,24 +200,24 @@ static void forward(void *self)
     make_logits(train);
 }
 
-static void loss(void *self)
+void train_loss(void *self)
 {
     struct train *train = self;
     struct sim *sim = &train->gpu.sim;
     float one = 1, zero = 0, sum;
-    unsigned long long sizes[2] = {rows_of(train), train->options->vocabulary};
+    unsigned long long sizes[2] = {train_rows(train), train->options->vocabulary};
     sim_new(sim, &train->log_probabilities, train->logits.bytes);
     sim_tag(sim, &train->log_probabilities, TIDEMARK_ACTIVATION, "log-probabilities");
     GPU_DNN(cudnnSoftmaxForward(train->dnn.handle, CUDNN_SOFTMAX_LOG, CUDNN_SOFTMAX_MODE_INSTANCE,
                                 &one, train->logits_are, train->logits.address, &zero,
                                 train->logits_are, train->log_probabilities.address));
-    sim_new(sim, &train->losses, rows_of(train) * sizeof(float));
+    sim_new(sim, &train->losses, train_rows(train) * sizeof(float));
     void *arguments[] = {&sizes[0], &sizes[1], &train->log_probabilities.address,
                          &train->targets.address, &train->losses.address};
-    launch(train, KERNEL_PICK_LOSS, rows_of(train), arguments);
+    launch(train, KERNEL_PICK_LOSS, train_rows(train), arguments);
     GPU_BLAS(
-        cublasSasum(train->gpu.blas, (int)rows_of(train), gpu_floats(&train->losses), 1, &sum));
-    train->loss = (double)sum / (double)rows_of(train);
+        cublasSasum(train->gpu.blas, (int)train_rows(train), gpu_floats(&train->losses), 1, &sum));
+    train->loss = (double)sum / (double)train_rows(train);
 }
 
 /* The gradient of the logits, in two steps of their size each. */
@@ -256,8 +225,8 @@ static void softmax_backward(struct train *train, struct tensor *of_logits)
 {
     struct sim *sim = &train->gpu.sim;
     struct tensor picked = {0};
-    unsigned long long sizes[2] = {rows_of(train), train->options->vocabulary};
-    float one = 1, zero = 0, scale = 1 / (float)rows_of(train);
+    unsigned long long sizes[2] = {train_rows(train), train->options->vocabulary};
+    float one = 1, zero = 0, scale = 1 / (float)train_rows(train);
     sim_new(sim, &picked, train->logits.bytes);
     sim_tag(sim, &picked, TIDEMARK_ACTIVATION, "gradient of log-probabilities");
     void *arguments[] = {&sizes[0], &sizes[1], &train->targets.address, &scale, &picked.address};
@@ -289,7 +258,7 @@ static void linear_backward(struct train *train, const float *of_logits, float *
 {
     const struct options *options = train->options;
     int words = (int)options->vocabulary, hidden = (int)options->hidden;
-    int rows = (int)rows_of(train);
+    int rows = (int)train_rows(train);
     float one = 1, zero = 0;
     GPU_BLAS(cublasSgemv(train->gpu.blas, CUBLAS_OP_N, words, rows, &one, of_logits, words,
                          gpu_floats(&train->ones), 1, &one, gradient_of(train, BIAS), 1));
@@ -316,7 +285,7 @@ static void backward(void *self)
     dnn_backward(&train->gpu, &train->dnn, &call, gpu_floats(&of_y), gpu_floats(&of_x),
                  gradient_of(train, RNN));
     sim_drop(sim, &of_y);
-    launch_matrix(train, KERNEL_SCATTER_ADD, rows_of(train), options->input,
+    launch_matrix(train, KERNEL_SCATTER_ADD, train_rows(train), options->input,
                   gradient_of(train, EMBEDDING), train->tokens.address, of_x.address);
     struct tensor *done[] = {&of_x, &train->x, &train->y, &train->reserve};
     for (size_t i = 0; i < sizeof done / sizeof *done; i++)
@@ -335,10 +304,11 @@ static void adam_part(struct train *train, enum part which)
         gpu_zero(states[i]);
     }
     unsigned long long count = part->weight.bytes / sizeof(float);
-    float rate = (float)adam.rate, beta1 = (float)adam.beta1, beta2 = (float)adam.beta2;
-    float epsilon = (float)adam.epsilon;
-    float left1 = (float)(1 - pow(adam.beta1, train->step));
-    float left2 = (float)(1 - pow(adam.beta2, train->step));
+    float rate = (float)train_adam.rate, beta1 = (float)train_adam.beta1,
+          beta2 = (float)train_adam.beta2;
+    float epsilon = (float)train_adam.epsilon;
+    float left1 = (float)(1 - pow(train_adam.beta1, train->step));
+    float left2 = (float)(1 - pow(train_adam.beta2, train->step));
     void *arguments[] = {&count,
                          &part->weight.address,
                          &part->gradient.address,
@@ -359,124 +329,6 @@ static void optimizer(void *self)
     train->step++;
     for (size_t i = 0; i < PARTS; i++)
         adam_part(train, (enum part)i);
-}
-
-/* ---- the check ---- */
-
-struct expected {
-    double loss;
-    double *weight[PARTS], *gradient[PARTS];
-};
-
-/* The loss and all gradients with the first weights, one sequence after the other. */
-static bool expect(const struct train *train, struct expected *expected)
-{
-    const struct options *options = train->options;
-    struct ref_model model = {options->vocabulary, train->dnn.shape};
-    size_t length = options->length, batch = options->batch;
-    int *tokens = sim_memory(2 * length, sizeof *tokens), *targets = tokens + length;
-    bool fine = true;
-    for (size_t i = 0; i < PARTS; i++) {
-        expected->weight[i] = gpu_doubles(train->part[i].host, train->part[i].count);
-        expected->gradient[i] = sim_memory(train->part[i].count, sizeof(double));
-    }
-    struct ref_parameters parameters = {expected->weight[EMBEDDING], expected->weight[RNN],
-                                        expected->weight[WEIGHT], expected->weight[BIAS]};
-    struct ref_gradients gradients = {expected->gradient[EMBEDDING], expected->gradient[RNN],
-                                      expected->gradient[WEIGHT], expected->gradient[BIAS]};
-    for (size_t i = 0; i < batch && fine; i++) {
-        for (size_t t = 0; t < length; t++) {
-            tokens[t] = train->host_tokens[t * batch + i];
-            targets[t] = train->host_targets[t * batch + i];
-        }
-        fine = ref_model_add(&model, &parameters, length, tokens, targets,
-                             1 / (double)rows_of(train), &expected->loss, &gradients);
-    }
-    free(tokens);
-    return fine;
-}
-
-static bool check_gradients(struct train *train, const struct expected *expected)
-{
-    float loss = (float)train->loss;
-    bool fine = gpu_compare("loss", &loss, &expected->loss, 1);
-    for (size_t i = 0; i < PARTS; i++) {
-        char what[64];
-        float *got = download(train, (enum part)i, &train->part[i].gradient);
-        snprintf(what, sizeof what, "gradient, %s", part_names[i]);
-        fine = gpu_compare(what, got, expected->gradient[i], train->part[i].count) && fine;
-        free(got);
-    }
-    return fine;
-}
-
-/* Adam divides by what is near to zero, so it is given the gradients of the GPU. */
-static bool check_adam(struct train *train, const struct expected *expected)
-{
-    bool fine = true;
-    for (size_t i = 0; i < PARTS; i++) {
-        size_t count = train->part[i].count;
-        char what[64];
-        float *gradient = download(train, (enum part)i, &train->part[i].gradient);
-        float *got = download(train, (enum part)i, &train->part[i].weight);
-        double *gradients = gpu_doubles(gradient, count);
-        double *states = sim_memory(2 * count, sizeof *states);
-        ref_adam(&adam, 1, count, expected->weight[i], gradients, states, states + count);
-        snprintf(what, sizeof what, "weights, %s", part_names[i]);
-        fine = gpu_compare(what, got, expected->weight[i], count) && fine;
-        free(gradient);
-        free(got);
-        free(gradients);
-        free(states);
-    }
-    return fine;
-}
-
-static double loss_with(struct train *train, enum part which, const float *weights)
-{
-    struct parameter *part = &train->part[which];
-    if (which == RNN)
-        dnn_put(&train->dnn, &part->weight, weights);
-    else
-        gpu_put(part->weight.address, weights, part->weight.bytes);
-    forward(train);
-    loss(train);
-    struct tensor *made[] = {&train->x, &train->y, &train->reserve, &train->log_probabilities,
-                             &train->losses};
-    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
-        sim_drop(&train->gpu.sim, made[i]);
-    return train->loss;
-}
-
-/* The largest gradient of each part, against how the loss changes when its weight does. The loss is
- * of single precision, so the change is made large, and compared within 5 %. */
-static bool check_differences(struct train *train)
-{
-    double kept = train->loss, step = 0.02;
-    bool all = true;
-    for (size_t i = 0; i < PARTS; i++) {
-        size_t most = 0, count = train->part[i].count;
-        float *gradient = download(train, (enum part)i, &train->part[i].gradient);
-        float *weights = download(train, (enum part)i, &train->part[i].weight);
-        for (size_t k = 1; k < count; k++)
-            most = fabsf(gradient[k]) > fabsf(gradient[most]) ? k : most;
-        float old = weights[most];
-        weights[most] = old + (float)step;
-        double above = loss_with(train, (enum part)i, weights);
-        weights[most] = old - (float)step;
-        double below = loss_with(train, (enum part)i, weights);
-        weights[most] = old;
-        loss_with(train, (enum part)i, weights);
-        double slope = (above - below) / (2 * step), want = (double)gradient[most];
-        bool fine = fabs(slope - want) <= 0.05 * fabs(want) + 1e-4;
-        printf("checked: slope of the loss, %-16s number %zu: %.6f, gradient %.6f%s\n",
-               part_names[i], most, slope, want, fine ? "" : ": WRONG");
-        all = all && fine;
-        free(gradient);
-        free(weights);
-    }
-    train->loss = kept;
-    return all;
 }
 
 /* ---- the program ---- */
@@ -521,7 +373,7 @@ static void open_all(struct train *train)
     dnn_open(&train->dnn, &shape, options->batch, options->length);
     GPU_DNN(cudnnCreateTensorDescriptor(&train->logits_are));
     GPU_DNN(cudnnSetTensor4dDescriptor(train->logits_are, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT,
-                                       (int)rows_of(train), (int)options->vocabulary, 1, 1));
+                                       (int)train_rows(train), (int)options->vocabulary, 1, 1));
     load_kernels(train);
 }
 
@@ -551,37 +403,14 @@ static void phase(struct train *train, const char *name, void (*work)(void *trai
     sim_row(&train->gpu.sim, name);
 }
 
-/* The first step is looked at closely. */
-static bool first_step_fine(struct train *train, const char *behind)
-{
-    static struct expected expected;
-    bool fine = true;
-    if (train->options->no_check || train->options->csv)
-        return true;
-    if (strcmp(behind, "backward") == 0) {
-        fine = expect(train, &expected) && check_gradients(train, &expected);
-        if (train->options->check)
-            fine = check_differences(train) && fine;
-        return fine;
-    }
-    if (strcmp(behind, "optimizer") != 0)
-        return true;
-    fine = check_adam(train, &expected);
-    for (size_t i = 0; i < PARTS; i++) {
-        free(expected.weight[i]);
-        free(expected.gradient[i]);
-    }
-    return fine;
-}
-
 static bool run(struct train *train)
 {
     static const struct {
         const char *name;
         void (*work)(void *train);
     } phases[] = {{"zero_grad", zero_grad},
-                  {"forward", forward},
-                  {"loss", loss},
+                  {"forward", train_forward},
+                  {"loss", train_loss},
                   {"backward", backward},
                   {"optimizer", optimizer}};
     bool fine = true;
@@ -593,7 +422,7 @@ static bool run(struct train *train)
         for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
             phase(train, phases[i].name, phases[i].work);
             if (step == 0)
-                fine = first_step_fine(train, phases[i].name) && fine;
+                fine = train_check(train, phases[i].name) && fine;
         }
         if (step == 0)
             train->first_loss = train->loss;
