@@ -22,8 +22,8 @@ pack=${TIDEMARK_GPU:-$root/build/gpu}
 
 # Each part with the seconds that it may take. What is measured runs alone, like everything else.
 parts="tests:90 sample_rnn:60 sample_ddp:45 sample_train:45 vmm:20 nesting:20 graph:20 callback:20
-cost:20 injection:20 stats:120 history:90 import:60 pluggable:60 profiler:90 ladder:60 overhead:150
-databases:60"
+cost:20 injection:20 stats:120 history:90 import:60 pluggable:60 profiler:90 ladder:60 databases:60
+overhead:150"
 [ "$(printf %s "${TIDEMARK_SECONDS:-}" | tr -d 0-9)" = "" ] || exit 2
 seconds_all=${TIDEMARK_SECONDS:-465}
 
@@ -277,7 +277,8 @@ part_injection()
     figures=""
     for library in "" "$pack/tests/libinject_1.so" "$pack/tests/libinject_0.so" \
         "$out/no-such-file.so"; do
-        said=$(CUDA_INJECTION64_PATH=$library "$pack/tests/verify" init 2>&1) || :
+        said=$(env -u CUDA_INJECTION64_PATH ${library:+CUDA_INJECTION64_PATH="$library"} \
+            "$pack/tests/verify" init 2>&1) || :
         case $said in
         *"no driver"*) skip "$said" ;;
         esac
@@ -400,8 +401,8 @@ part_overhead()
     fi
     status=0
     # shellcheck disable=SC2086
-    "$python" tests/gpu/overhead.py "$tidemark" "$out" "$device" "$rounds" "$steps" $options ||
-        status=$?
+    "$python" tests/gpu/overhead.py "$tidemark" "$out" "$device" "$rounds" "$steps" \
+        "${part_seconds:-150}" $options || status=$?
     need_gpu
     return "$status"
 }
@@ -445,7 +446,7 @@ run()
         echo "skipped: no time is left" > "$log"
         status=$SKIPPED
     else
-        timeout -k 5 "$limit" "$root/scripts/gpu-check.sh" --part "$1" "$out" > "$log" 2>&1 < /dev/null || status=$?
+        part_seconds=$((limit - 5)) timeout -k 5 "$limit" "$root/scripts/gpu-check.sh" --part "$1" "$out" > "$log" 2>&1 < /dev/null || status=$?
     fi
     took=$(($(date +%s) - start))
     said=$(sed -n 's/^figures: //p' "$log" | tail -n 1)

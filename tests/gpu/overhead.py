@@ -1,14 +1,15 @@
 """What recording costs a training: the same program bare, recorded, and recorded with each of the
 options given, in turns.
 
-    overhead.py TIDEMARK OUT DEVICE ROUNDS STEPS [OPTION...]
+    overhead.py TIDEMARK OUT DEVICE ROUNDS STEPS SECONDS [OPTION...]
 
-Compared are the medians of a step; of each variant the best round counts, for other work on the
+No round is begun that would not be over in so many seconds. Compared are the medians of a step; of each variant the best round counts, for other work on the
 machine only adds. Exit status: 0 recorded costs at most 2 %, 1 more.
 """
 import os
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = 1.02
@@ -24,15 +25,19 @@ def median_of(command):
 
 
 def main():
-    tidemark, out, device, rounds, steps = sys.argv[1:6]
+    begin = time.monotonic()
+    tidemark, out, device, rounds, steps, seconds = sys.argv[1:7]
     program = [sys.executable, os.path.join(HERE, "steps.py"), "--device", device, "--steps", steps]
     variants = {"bare": program}
-    for option in [""] + sys.argv[6:]:
+    for option in [""] + sys.argv[7:]:
         database = os.path.join(out, "overhead%s.db" % option.replace("--", "-"))
         variants["recorded " + option] = [tidemark, "record", "-o", database] + option.split() + [
             "--"] + program
     best = {}
     for number in range(int(rounds)):
+        took = time.monotonic() - begin
+        if number and took * (number + 1) / number > float(seconds):
+            break
         for name, command in variants.items():
             if "-o" in command and os.path.exists(command[3]):
                 os.remove(command[3])

@@ -176,11 +176,12 @@ def costs_are_judged():
         overhead = os.path.join(HERE, "overhead.py")
         code = ("import runpy, sys; sys.executable = %r; sys.argv = %r; "
                 "runpy.run_path(%r, run_name='__main__')" % (
-                    python, ["overhead.py", tidemark, folder.name, "cpu", "2", "1", "--no-cupti"],
+                    python, ["overhead.py", tidemark, folder.name, "cpu", "2", "1", "60", "--no-cupti"],
                     overhead))
         got, said = run(sys.executable, "-c", code)
         expect(got, status, said)
         expect("recorded --no-cupti" in said, True, said)
+        expect("round 1, bare" in said, True, said)
 
 
 # ---- pack.py and run_tests.py ----
