@@ -80,6 +80,32 @@ TIDEMARK_SECONDS=2 TIDEMARK_PARTS="vmm cost" "$script" --dry-run "$work/out2" > 
 grep -q '^vmm .*FAIL .*not over after 2 s' "$work/out2/summary.txt" || complain "its time did not end it"
 grep -q '^cost .*SKIP .*no time is left' "$work/out2/summary.txt" || complain "the time of all did not end"
 
+# The parts with samples, to their end, on the GPU of host memory.
+tests=$build/tests/gpu
+fixed="setarch -R"
+$fixed true 2> /dev/null || fixed=""
+# on_fake SAMPLE OPTIONS: such a sample in the pack, smaller than the part asks for.
+on_fake()
+{
+    cat > "$work/pack/samples/$1" << END
+#!/bin/sh
+LD_PRELOAD="$tests/libfake_gpu.so:\$LD_PRELOAD"
+LD_LIBRARY_PATH="$build/tests/alloc_lib/driver:$tests/fake"
+export LD_PRELOAD LD_LIBRARY_PATH
+exec $fixed "$build/samples/cuda/$1" "\$@" $2
+END
+}
+if [ -n "$fixed" ] && [ -e "$build/samples/cuda/train_step" ] &&
+    [ -e "$build/samples/cuda/ddp_buckets" ] && [ -e "$tests/libfake_gpu.so" ]; then
+    on_fake rnn_flatten "--hidden=32 --input=24 --batch=3 --length=5"
+    on_fake ddp_buckets "--width=128 --layers=8 --batch=4 --cap=64KiB"
+    on_fake train_step "--vocab=50 --hidden=24 --input=16 --batch=4 --length=6"
+    TIDEMARK_PARTS="sample_rnn sample_ddp sample_train databases" "$script" --dry-run \
+        "$work/out3" > "$work/said" 2>&1 || complain "samples on the fake fail"
+    [ "$(grep -c ' PASS ' "$work/out3/summary.txt")" -eq 4 ] ||
+        complain "samples on the fake: $(cat "$work/out3/summary.txt")"
+fi
+
 for wrong in "" "--no-such-option" "a b" "--prepare x" "--dry-run"; do
     status=0
     # shellcheck disable=SC2086
