@@ -185,7 +185,7 @@ sample()
         skip "$(grep 'error while loading' "$out/log/$name.txt")"
     fi
     if [ "$status" -eq "$SKIPPED" ]; then
-        skip "$(grep 'no GPU' "$out/log/$name.txt")"
+        skip "$(grep -m 1 'no GPU' "$out/log/$name.txt" || tail -n 1 "$out/log/$name.txt")"
     fi
     grep -e '^checked' -e '^loss' -e ' reports' -e 'buckets at' "$out/log/$name.txt" || :
     return "$status"
