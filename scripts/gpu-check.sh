@@ -56,7 +56,7 @@ prepare()
 # A line that says it, and a status: 0 a GPU, 1 none, 2 not even torch.
 gpus()
 {
-    "$python" - << 'END'
+    "$python" -W ignore - << 'END'
 import sys
 try:
     import torch
@@ -88,7 +88,7 @@ find_tidemark()
 # Where libraries of CUDA may be: what PyTorch brought, then a toolkit. With colons between.
 cuda_libraries()
 {
-    "$python" - << 'END' || :
+    "$python" -W ignore - << 'END' || :
 import glob
 import os
 import sys
@@ -109,7 +109,7 @@ machine()
     if command -v nvidia-smi > /dev/null; then
         nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || :
     fi
-    "$python" - << 'END' || :
+    "$python" -W ignore - << 'END' || :
 import platform
 print("python", platform.python_version(), "libc", platform.libc_ver()[1])
 try:
