@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "private.h"
 
 static const unsigned char cells_of[SCH_STATEMENT_COUNT] = {
 #define STATEMENT(name, cells, sql) [SCH_##name] = (cells),
@@ -86,7 +87,10 @@ static bool put_text(struct batch *batch, struct batch_cell *cell, const char *t
     if (bytes >= UINT32_MAX ||
         !MEM_GROW(batch->text, batch->text_cap, batch->text_count + bytes + 1))
         return false;
-    memcpy(batch->text + batch->text_count, text, bytes + 1);
+    memcpy(batch->text + batch->text_count, text, bytes);
+    if (batch->hide_paths)
+        bytes = private_shorten(batch->text + batch->text_count, bytes);
+    batch->text[batch->text_count + bytes] = '\0';
     *cell = (struct batch_cell){CELL_TEXT, (uint32_t)bytes, (int64_t)batch->text_count};
     batch->text_count += bytes + 1;
     return true;

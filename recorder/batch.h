@@ -73,6 +73,7 @@ struct batch {
     size_t cell_count, cell_cap;
     char *text;
     size_t text_count, text_cap;
+    bool hide_paths;      /* paths in texts become base names: see private.h */
     bool commit;          /* commit after this batch */
     uint64_t made_ns;     /* when the drain began to fill it: how far the file is behind */
     uint64_t event_count; /* drained for it */

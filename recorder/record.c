@@ -145,7 +145,8 @@ static int open_store(struct recording *recording)
 
 static int open_state(struct recording *recording)
 {
-    const struct state_options options = {.start_ns = recording->start_ns};
+    const struct state_options options = {.start_ns = recording->start_ns,
+                                          .private = recording->options.private};
     const struct record_meta meta = {.options = &recording->options,
                                      .host = recording->host,
                                      .start_ns = recording->start_ns,

@@ -32,8 +32,9 @@ struct record_options {
     bool no_stacks;     /* blocks of Python programs without call stacks */
     bool no_phases;     /* no phases and no tags of PyTorch */
     struct retention_options retention;
-    bool no_nvtx;       /* no ranges and marks of NVTX */
-    bool history;       /* what the history of PyTorch's CUDA allocator adds */
+    bool private; /* no command lines, folders and hosts in the database */
+    bool no_nvtx; /* no ranges and marks of NVTX */
+    bool history; /* what the history of PyTorch's CUDA allocator adds */
     const char *const *argv;
     const char *command; /* how the user called us, for the database; NULL: argv */
     /* A warning while the program runs; NULL: they are in the summary only. */

@@ -68,12 +68,16 @@ void record_meta_begin(struct batch *batch, const struct record_meta *meta)
     char path[4096];
     put_text(batch, "tidemark_version", TIDEMARK_VERSION);
     put_int(batch, "event_format", EVENT_FORMAT);
-    put_command(batch, options);
-    if (getcwd(path, sizeof path))
-        argv_quote(&cwd, path, strlen(path));
-    put_text(batch, "cwd", buf_string(&cwd));
-    buf_clear(&cwd);
-    put_machine(batch, meta->host);
+    if (options->private) {
+        put_int(batch, "private", 1);
+    } else {
+        put_command(batch, options);
+        if (getcwd(path, sizeof path))
+            argv_quote(&cwd, path, strlen(path));
+        put_text(batch, "cwd", buf_string(&cwd));
+        buf_clear(&cwd);
+        put_machine(batch, meta->host);
+    }
     put_started(batch);
     put_int(batch, "start_monotonic_ns", meta->start_ns);
     put_int(batch, "recorder_pid", (uint64_t)getpid());

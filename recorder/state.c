@@ -26,6 +26,8 @@ int state_new(struct state **out, const struct state_options *options)
     state->pool.free = BLOCK_END;
     state->peak = (struct state_peak){.process = BATCH_NULL, .device = BATCH_NULL};
     state->batch = batch_new();
+    if (state->batch)
+        state->batch->hide_paths = options->private;
     state->scratch = mem_alloc(1, ARENA_MAX_PAYLOAD + 1);
     if (!state->batch || !state->scratch) {
         state_free(state);
@@ -278,6 +280,7 @@ struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit)
     struct batch *done = state->batch;
     done->commit = commit;
     fresh->made_ns = now_ns;
+    fresh->hide_paths = done->hide_paths;
     state->batch = fresh;
     state->serial++;
     return done;

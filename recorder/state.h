@@ -35,6 +35,7 @@ struct state_process;
 struct state_options {
     uint64_t start_ns;        /* CLOCK_MONOTONIC when the run began: 0 in the database */
     uint64_t keyframe_events; /* at least so many events between two keyframes; 0 = the default */
+    bool private;             /* no hosts, no command lines; paths as in private.h */
     uint64_t flush_allocs;    /* a batch is full with so many allocations; 0 = the default */
 };
 

@@ -45,9 +45,10 @@ static bool copy_hello(struct state_process *process, const struct state_hello *
 {
     struct state_hello *own = &process->hello;
     *own = *hello;
+    bool hidden = process->state->options.private;
     bool origin = copy_text(&own->origin, hello->origin ? hello->origin : "spawn");
-    bool host = copy_text(&own->host, hello->host);
-    bool argv = copy_text(&own->argv, hello->argv);
+    bool host = copy_text(&own->host, hidden ? NULL : hello->host);
+    bool argv = copy_text(&own->argv, hidden ? NULL : hello->argv);
     bool live = copy_text(&own->live, hello->live);
     bool why_not = copy_text(&own->why_not, hello->why_not);
     return origin && host && argv && live && why_not;

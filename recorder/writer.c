@@ -23,6 +23,7 @@
 #include "clock.h"
 #include "error.h"
 #include "mem.h"
+#include "private.h"
 #include "writer_sink.h"
 
 #define COMMIT_NS NS_PER_S
@@ -56,6 +57,7 @@ struct writer {
     struct writer_rows committed;
     struct batch *open, **open_last; /* of the open transaction, oldest first */
     bool tight;                      /* the disk was full once */
+    bool hide_paths;                 /* as the batches said */
     struct writer_stats stats;
     pthread_mutex_t lock; /* of `seen` */
     struct writer_stats seen;
@@ -125,8 +127,12 @@ static void store_reason(struct writer *writer, size_t bytes)
         return;
     int err = db_prepare_known(writer->db, &stmt, SCH_META);
     if (err == 0) {
+        char reason[WRITER_MESSAGE_BYTES];
+        memcpy(reason, writer->message, bytes);
+        if (writer->hide_paths)
+            bytes = private_shorten(reason, bytes);
         db_bind_text(stmt, 0, "stopped", -1);
-        db_bind_text(stmt, 1, writer->message, (int)bytes);
+        db_bind_text(stmt, 1, reason, (int)bytes);
         err = db_run(stmt);
     }
     db_finalize(stmt);
@@ -239,6 +245,7 @@ static int commit(struct writer *writer)
 static int write_batch(struct writer *writer, struct batch *batch)
 {
     keep(writer, batch);
+    writer->hide_paths = batch->hide_paths;
     int err = db_in_transaction(writer->db) ? 0 : begin(writer);
     if (err == 0)
         err = writer_sink_write(writer->sink, batch);

@@ -21,6 +21,7 @@ struct record_command {
     bool no_stacks;
     int phases; /* index into phase_choices */
     bool history;
+    bool private;
     const char *keep; /* NULL: all */
     int64_t max_size; /* 0: no limit */
     bool no_nvtx;
@@ -107,6 +108,7 @@ static int cmd_record(const struct command_call *call)
         .no_phases = options.phases == 1,
         .history = options.history,
         .retention = retention,
+        .private = options.private,
         .no_nvtx = options.no_nvtx,
         .argv = (const char *const *)arguments,
         .warn = warn,
@@ -144,6 +146,10 @@ static const struct option option_table[] = {
     {"max-size", 0, OPT_SIZE, offsetof(struct record_command, max_size), "SIZE",
      "keep the file below this, 16MiB or more: as it fills,\n"
      "steps in the middle go, phases too, to sums",
+     NULL, 0},
+    {"private", 0, OPT_FLAG, offsetof(struct record_command, private), NULL,
+     "to give the file away: no command lines, no host or\n"
+     "folder names; of paths only the last part",
      NULL, 0},
     {"no-nvtx", 0, OPT_FLAG, offsetof(struct record_command, no_nvtx), NULL,
      "do not record the ranges and marks of NVTX", NULL, 0},

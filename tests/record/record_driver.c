@@ -22,7 +22,7 @@ static void warn(void *context, const char *text)
 static int parse(int argc, char **argv, struct record_options *options)
 {
     int letter;
-    while ((letter = getopt(argc, argv, "+o:w:a:b:q:sg:")) != -1) {
+    while ((letter = getopt(argc, argv, "+o:w:a:b:q:sg:p")) != -1) {
         if (letter == 'o')
             options->output = optarg;
         else if (letter == 'w')
@@ -37,6 +37,8 @@ static int parse(int argc, char **argv, struct record_options *options)
             options->stage = true;
         else if (letter == 'g')
             options->guest = optarg;
+        else if (letter == 'p')
+            options->private = true;
         else
             return -1;
     }

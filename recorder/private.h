@@ -1,0 +1,17 @@
+/*
+ * private.h - `record --private`: paths in a text become base names.
+ *
+ * A word of a text is a path if it begins with "/", "./", "../" or "~/", or if it has a "/" in it
+ * and ends as the name of a file of source code or of a library does. Words end at blanks, quotes,
+ * brackets, commas, semicolons and "=": "cannot open /home/ann/x.db: full" becomes "cannot open
+ * x.db: full".
+ */
+#ifndef TIDEMARK_RECORDER_PRIVATE_H
+#define TIDEMARK_RECORDER_PRIVATE_H
+
+#include <stddef.h>
+
+/* In place; returns the new length. */
+size_t private_shorten(char *text, size_t bytes);
+
+#endif

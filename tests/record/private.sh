@@ -1,0 +1,34 @@
+#!/bin/sh
+# --private: what a file that is given away does not tell.
+. "$(dirname "$0")/lib.sh"
+
+# told: what of it can be found in the file, as text or as bytes.
+told() {
+    host=$(uname -n)
+    [ ${#host} -ge 8 ] || host=$work # a short one may stand anywhere
+    for word in "$work" "$programs" "$host" /usr/ /bin/ --secret sesame; do
+        sqlite3 -readonly -batch run.db .dump | grep -qF -e "$word" && echo "$word"
+        grep -qaF -e "$word" run.db && echo "$word in the bytes"
+    done
+}
+
+record -- "$story" begin /home/ann/secret/train.py alloc 3 end begin train/loss alloc 1 end exit 3
+is $status 3 "the exit status"
+is "$([ -n "$(told)" ] && echo some)" some "a usual recording tells of paths"
+
+record -p -- "$story" begin /home/ann/secret/train.py alloc 3 end begin train/loss alloc 1 end exit 3
+is $status 3 "the exit status"
+finished
+is "$(told)" "" "what is told"
+is "$(ask "SELECT group_concat(name) FROM phase WHERE kind='user'")" "train.py,train/loss" "the phases"
+is "$(ask "SELECT count(*) FROM process WHERE argv IS NOT NULL OR host IS NOT NULL")" 0 "rows of processes"
+is "$(ask "SELECT group_concat(key) FROM meta WHERE key IN ('command','cwd','host','record_command')")" "" \
+    "facts of the run"
+is "$(ask "SELECT value FROM meta WHERE key='private'")" 1 "that it is private"
+is "$(ask 'SELECT count(*) FROM allocation')" 4 "blocks"
+
+# Reasons name programs by their last part.
+record -p -- "$programs/prog_static" --secret sesame exit 6
+is "$(told)" "" "what is told of a program that took no part"
+is "$(ask "SELECT why_not LIKE '%linked statically%' FROM process")" 1 "its reason"
+end_of_tests

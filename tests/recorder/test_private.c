@@ -1,0 +1,61 @@
+/* What a recording that is given away does not tell. */
+#include <string.h>
+
+#include "private.h"
+#include "state.h"
+#include "test.h"
+
+static void check(const char *text, const char *want)
+{
+    char copy[256];
+    size_t bytes = strlen(text);
+    memcpy(copy, text, bytes + 1);
+    size_t left = private_shorten(copy, bytes);
+    REQUIRE(left <= bytes);
+    copy[left] = '\0';
+    CHECK_STR(copy, want);
+}
+
+TEST(paths_become_base_names)
+{
+    check("/home/ann/secret/train.py", "train.py");
+    check("secret/train.py", "train.py");
+    check("./train.py:12", "train.py:12");
+    check("../a/b/model.cpp", "model.cpp");
+    check("~/x/notes", "notes");
+    check("/usr/lib/libnccl.so.2", "libnccl.so.2");
+    check("cannot open /home/ann/x.db: disk full", "cannot open x.db: disk full");
+    check("two: '/a/b' and (/c/d)", "two: 'b' and (d)");
+    check("PYTHONPATH=/home/ann:/opt/x", "PYTHONPATH=x");
+    check("/home/ann/folder/", "folder/");
+    check("file:///home/ann/a.py", "a.py");
+}
+
+TEST(what_is_no_path_stays)
+{
+    static const char *const texts[] = {
+        "",       "forward",    "tokens/s",       "train/loss", "encoder.layers.0.weight",
+        "1/2",    "<frozen x>", "a / b",          "/",          "//",
+        "and/or", "N/A",        "layer/attention"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        check(texts[i], texts[i]);
+}
+
+/* Random bytes: never longer, the same if it is done twice, and nothing rooted is left. */
+TEST(any_text)
+{
+    static const char letters[] = "/ab.py ~=:('so";
+    uint64_t seed = 7;
+    for (int round = 0; round < 20000; round++) {
+        char text[64], again[64];
+        size_t bytes = test_random(&seed) % sizeof text;
+        for (size_t i = 0; i < bytes; i++)
+            text[i] = letters[test_random(&seed) % (sizeof letters - 1)];
+        size_t left = private_shorten(text, bytes);
+        REQUIRE(left <= bytes);
+        memcpy(again, text, left);
+        REQUIRE(private_shorten(again, left) == left && memcmp(again, text, left) == 0);
+    }
+}
+
+TEST_MAIN(TEST_CASE(paths_become_base_names), TEST_CASE(what_is_no_path_stays), TEST_CASE(any_text))
