@@ -235,6 +235,17 @@ void emit_line(struct emit *emit, const char *format, ...)
     emit->headed = true;
 }
 
+void emit_picture(struct emit *emit, const struct buf *lines)
+{
+    emit->out.broken = emit->out.broken || lines->broken;
+    if (emit->format != EMIT_TABLE)
+        return;
+    emit_close(emit);
+    buf_add(&emit->out, buf_string(lines), lines->count);
+    emit->more = true;
+    emit->headed = true;
+}
+
 static void add_note(struct emit *emit, const char *kind, const char *format, va_list list)
 {
     buf_text(&emit->notes, kind);

@@ -136,6 +136,9 @@ void emit_null(struct emit *emit);
 void emit_heading(struct emit *emit, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void emit_line(struct emit *emit, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Tables only: lines that are made already, with their line feeds. */
+void emit_picture(struct emit *emit, const struct buf *lines);
+
 /* Text for one line of at most `width` columns, cut in its middle; 0 = any width. */
 void emit_put_cut(struct buf *out, const char *text, unsigned width);
 

@@ -105,7 +105,7 @@ void help_overview(FILE *out)
         fprintf(out, "\n%s\n", group_titles[group]);
         for (const struct command *const *at = commands; *at; at++)
             if ((*at)->group == (enum command_group)group)
-                fprintf(out, "  %-8s %s\n", (*at)->name, (*at)->summary);
+                fprintf(out, "  %-9s %s\n", (*at)->name, (*at)->summary);
     }
     fputs("\n'tidemark help COMMAND' says more about one; 'tidemark --version' what is in.\n", out);
 }

@@ -1,0 +1,1 @@
+tidemark timeline train.db --bytes-by category --format csv --steps 1 | head -20

@@ -1,0 +1,1 @@
+tidemark timeline long.db --format csv --steps 6..7

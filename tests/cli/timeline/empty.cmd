@@ -1,0 +1,1 @@
+tidemark timeline empty.db; tidemark timeline empty.db --plot

@@ -1,0 +1,1 @@
+tidemark timeline long.db --format json --steps 59

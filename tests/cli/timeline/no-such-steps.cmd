@@ -1,0 +1,1 @@
+tidemark timeline train.db --plot --steps 9..

@@ -1,0 +1,1 @@
+tidemark timeline long.db --steps 7

@@ -1,0 +1,1 @@
+COLUMNS=80 LINES=24 tidemark timeline train.db --plot --ascii

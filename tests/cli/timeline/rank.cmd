@@ -1,0 +1,1 @@
+COLUMNS=80 LINES=24 tidemark timeline ranks.db --plot --rank 1

@@ -1,0 +1,1 @@
+tidemark timeline silent.db --plot

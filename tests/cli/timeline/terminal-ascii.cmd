@@ -1,0 +1,1 @@
+COLUMNS=80 LINES=24 TERM=xterm script -qec 'tidemark timeline train.db --ascii' /dev/null | tr -d '\r'

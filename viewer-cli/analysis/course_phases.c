@@ -1,0 +1,242 @@
+/*
+ * A column counts as what most of it is. A phase that has the most of no column would not be seen:
+ * the longest of those in a column takes it from a phase that a neighbour shows.
+ *
+ * Time is counted for the innermost phase: what a phase covers is taken off the one around it.
+ */
+#include "course_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "mem.h"
+
+static enum course_kind kind_of(const char *kind)
+{
+    static const struct {
+        const char *name;
+        enum course_kind kind;
+    } kinds[] = {
+        {"zero_grad", COURSE_ZERO_GRAD},
+        {"forward", COURSE_FORWARD},
+        {"loss", COURSE_LOSS},
+        {"backward", COURSE_BACKWARD},
+        {"optimizer", COURSE_OPTIMIZER},
+        {"eval", COURSE_EVAL},
+        {"forward_no_grad", COURSE_EVAL},
+        {"recompute", COURSE_RECOMPUTE},
+        {"after_backward", COURSE_AFTER_BACKWARD},
+        {"user", COURSE_USER},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, kind) == 0)
+            return kinds[i].kind;
+    return COURSE_OTHER;
+}
+
+/* ---- reading ---- */
+
+/* Phases by id, while they are read: kinds, and the last ones whose ends are not reached. */
+struct nest {
+    struct {
+        int64_t id;
+        enum course_kind kind;
+    } open[64];
+    unsigned count;
+};
+
+/* What the phase around this one counts as. Rows come in the order in which phases begin, so that
+ * it is still on the stack; one that is nested deeper than that counts as nothing. */
+static enum course_kind kind_around(struct nest *nest, struct db_stmt *row)
+{
+    if (db_column_type(row, 1) == DB_NULL) {
+        nest->count = 0;
+        return COURSE_NOTHING;
+    }
+    for (unsigned i = nest->count; i > 0; i--) {
+        if (nest->open[i - 1].id != db_column_int(row, 1))
+            continue;
+        nest->count = i;
+        return nest->open[i - 1].kind;
+    }
+    return COURSE_NOTHING;
+}
+
+static int add_phase(struct course_work *work, struct nest *nest, struct db_stmt *row)
+{
+    const struct course *out = work->out;
+    enum course_kind around = kind_around(nest, row);
+    enum course_kind kind = kind_of(db_column_text(row, 2));
+    if (kind == COURSE_USER && around > COURSE_USER)
+        kind = around;
+    if (nest->count < sizeof nest->open / sizeof *nest->open) {
+        nest->open[nest->count].id = db_column_int(row, 0);
+        nest->open[nest->count++].kind = kind;
+    }
+    if (!MEM_GROW(work->phases, work->phase_cap, work->phase_count + 1))
+        return ERR_NOMEM;
+    bool open = db_column_type(row, 7) == DB_NULL;
+    work->phases[work->phase_count++] = (struct course_phase){
+        .step = db_column_type(row, 3) == DB_NULL ? COURSE_NONE : db_column_int(row, 3),
+        .begin_seq = db_column_int(row, 4),
+        .end_seq = open ? out->last_seq : db_column_int(row, 5),
+        .begin_ns = db_column_int(row, 6),
+        .end_ns = open ? out->until_ns : db_column_int(row, 7),
+        .kind = (uint8_t)kind,
+        .under = (uint8_t)around,
+    };
+    return 0;
+}
+
+static const char phases_sql[] =
+    "SELECT id, parent, kind, step, begin_seq, end_seq, begin_ns, end_ns FROM phase"
+    " WHERE process = ?1 AND scope <> 'thread' AND begin_ns < ?3"
+    "   AND (end_ns IS NULL OR end_ns >= ?2) ORDER BY begin_seq, id";
+
+int course_read_phases(struct course_work *work)
+{
+    struct nest nest = {0};
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(work->db, &stmt, phases_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, work->request->process);
+    db_bind_int(stmt, 1, work->out->from_ns);
+    db_bind_int(stmt, 2, work->out->until_ns);
+    while ((err = db_step(stmt)) == DB_ROW && (err = add_phase(work, &nest, stmt)) == 0)
+        ;
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* ---- laying ---- */
+
+struct lay { /* of the columns */
+    int64_t covered[COURSE_COLUMNS_MAX][COURSE_KINDS];
+    uint32_t begins[COURSE_COLUMNS_MAX];        /* a bit for each kind of the phases that begin */
+    int64_t most[COURSE_COLUMNS_MAX];           /* of a phase that no column shows */
+    enum course_kind small[COURSE_COLUMNS_MAX]; /* what that one is */
+};
+
+static int64_t begin_of(const struct course_work *work, unsigned column)
+{
+    return work->request->by_events ? work->bound_seq[column] : work->bound_ns[column];
+}
+
+/* Adds what the phase covers, column by column. */
+static void cover(struct course_work *work, struct lay *lay, const struct course_phase *phase)
+{
+    bool events = work->request->by_events;
+    int64_t from = events ? phase->begin_seq : phase->begin_ns;
+    int64_t until = events ? phase->end_seq + 1 : phase->end_ns;
+    unsigned first = course_column_at(work, phase->begin_seq, phase->begin_ns);
+    for (unsigned i = first; i < work->out->count && begin_of(work, i) < until; i++) {
+        int64_t a = from > begin_of(work, i) ? from : begin_of(work, i);
+        int64_t b = until < begin_of(work, i + 1) ? until : begin_of(work, i + 1);
+        if (b <= a)
+            continue;
+        lay->covered[i][phase->kind] += b - a;
+        lay->covered[i][phase->under] -= b - a;
+    }
+}
+
+static void begin(struct course_work *work, struct lay *lay, const struct course_phase *phase,
+                  int64_t *step)
+{
+    struct course *out = work->out;
+    if (phase->begin_ns < out->from_ns || phase->begin_ns >= out->until_ns)
+        return;
+    unsigned at = course_column_at(work, phase->begin_seq, phase->begin_ns);
+    if (phase->kind != phase->under)
+        lay->begins[at] |= 1u << phase->kind;
+    if (phase->step == COURSE_NONE || phase->step == *step)
+        return;
+    *step = phase->step;
+    out->steps++;
+    if (out->columns[at].step == COURSE_NONE)
+        out->columns[at].step = phase->step;
+}
+
+static void decide(struct course_work *work, const struct lay *lay)
+{
+    struct course *out = work->out;
+    for (unsigned i = 0; i < out->count; i++) {
+        int64_t whole = begin_of(work, i + 1) - begin_of(work, i), best = 0;
+        for (unsigned kind = COURSE_OTHER; kind < COURSE_KINDS; kind++)
+            if (lay->covered[i][kind] > best) {
+                best = lay->covered[i][kind];
+                out->columns[i].kind = (enum course_kind)kind;
+            }
+        out->columns[i].mixed = whole > 0 && best < whole / 2 && best > 0;
+    }
+}
+
+/* A phase that has the most of no column: it may have the one of which it has the longest part. */
+static void find_unseen(struct course_work *work, struct lay *lay, const struct course_phase *phase)
+{
+    bool events = work->request->by_events;
+    int64_t from = events ? phase->begin_seq : phase->begin_ns, best = 0;
+    int64_t until = events ? phase->end_seq + 1 : phase->end_ns;
+    unsigned first = course_column_at(work, phase->begin_seq, phase->begin_ns), at = first;
+    if (phase->kind <= COURSE_USER || phase->kind == phase->under)
+        return;
+    for (unsigned i = first; i < work->out->count && begin_of(work, i) < until; i++) {
+        int64_t a = from > begin_of(work, i) ? from : begin_of(work, i);
+        int64_t b = until < begin_of(work, i + 1) ? until : begin_of(work, i + 1);
+        if ((uint8_t)work->out->columns[i].kind == phase->kind)
+            return;
+        if (b - a > best) {
+            best = b - a;
+            at = i;
+        }
+    }
+    if (best > lay->most[at]) {
+        lay->most[at] = best;
+        lay->small[at] = (enum course_kind)phase->kind;
+    }
+}
+
+/* Only from a phase that a neighbour shows, too, or from the time between phases. */
+static void show_unseen(struct course *out, const struct lay *lay)
+{
+    for (unsigned i = 0; i < out->count; i++) {
+        enum course_kind kind = out->columns[i].kind;
+        bool shown = (i > 0 && out->columns[i - 1].kind == kind) ||
+                     (i + 1 < out->count && out->columns[i + 1].kind == kind) ||
+                     kind <= COURSE_OTHER;
+        if (lay->most[i] > 0 && shown) {
+            out->columns[i].kind = lay->small[i];
+            out->columns[i].mixed = false;
+        }
+        out->columns[i].parted = lay->begins[i] >> out->columns[i].kind & 1;
+    }
+}
+
+/* With a step for each few columns the phases are noise. */
+static void give_up(struct course *out)
+{
+    for (unsigned i = 0; i < out->count; i++)
+        out->columns[i].mixed = out->columns[i].kind > COURSE_OTHER;
+}
+
+void course_lay_phases(struct course_work *work)
+{
+    struct lay *lay = mem_alloc(1, sizeof *lay);
+    int64_t step = COURSE_NONE;
+    if (!lay)
+        return; /* without memory there are no bands */
+    for (size_t i = 0; i < work->phase_count; i++) {
+        cover(work, lay, &work->phases[i]);
+        begin(work, lay, &work->phases[i], &step);
+    }
+    decide(work, lay);
+    if (work->out->steps > work->out->count / 4) {
+        give_up(work->out);
+    } else {
+        for (size_t i = 0; i < work->phase_count; i++)
+            find_unseen(work, lay, &work->phases[i]);
+        show_unseen(work->out, lay);
+    }
+    mem_free(lay);
+}

@@ -1,0 +1,272 @@
+/*
+ * tidemark timeline: memory over time, as a picture on a terminal and as columns for programs.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/course.h"
+#include "error.h"
+#include "human.h"
+#include "mem.h"
+#include "plot.h"
+#include "report.h"
+#include "screen.h"
+
+enum { BY_TIME, BY_EVENTS };
+enum { BYTES_PLAIN, BYTES_BY_CATEGORY };
+
+struct timeline_options {
+    struct report_options common;
+    int by;    /* index into axes */
+    int bytes; /* index into stackings, -1 = none */
+    bool plot; /* also where stdout is no terminal */
+    bool ascii;
+};
+
+static const char *const axes[] = {"time", "events", NULL};
+static const char *const stackings[] = {"none", "category", NULL};
+
+struct drawing {
+    struct report *report;
+    const struct timeline_options *options;
+    struct screen screen;
+    bool any;
+};
+
+/* ---- the picture ---- */
+
+static int read_scope(const struct drawing *drawing, const struct report_scope *scope,
+                      unsigned columns, struct course *course)
+{
+    const struct option_range *steps = &drawing->options->common.steps;
+    const struct course_request request = {
+        .process = scope->process.id,
+        .device = scope->device,
+        .first_step = steps->first,
+        .last_step = steps->last,
+        .columns = columns,
+        .by_events = drawing->options->by == BY_EVENTS,
+        .categories = drawing->options->bytes == BYTES_BY_CATEGORY,
+    };
+    return course_read(drawing->report->db, &request, course);
+}
+
+static void put_remarks(struct emit *emit, const struct course *course)
+{
+    char time[HUMAN_MAX];
+    if (course->pauses > 0)
+        emit_line(emit, "%s of pauses left out at %u place%s", human_ns(time, course->pause_ns),
+                  course->pauses, course->pauses == 1 ? "" : "s");
+    if (course->steps > course->count / 4)
+        emit_line(emit, "%" PRIu64 " steps: --steps A..B shows the phases of a few", course->steps);
+}
+
+static int draw_scope(struct drawing *drawing, const struct report_scope *scope,
+                      const struct plot_style *style)
+{
+    struct course course;
+    struct buf text = {0};
+    struct emit *emit = &drawing->report->emit;
+    int err = read_scope(drawing, scope, plot_columns(style), &course);
+    if (err == 0 && course.count > 0) {
+        report_heading(drawing->report,
+                       drawing->options->bytes == BYTES_BY_CATEGORY ? "Categories over time"
+                                                                    : "Memory over time",
+                       scope);
+        plot_timeline(&course, style, &text);
+        emit_picture(emit, &text);
+        put_remarks(emit, &course);
+        drawing->any = true;
+    }
+    buf_clear(&text);
+    course_clear(&course);
+    return err;
+}
+
+static int draw_all(struct drawing *drawing)
+{
+    const struct screen *screen = &drawing->screen;
+    struct report *report = drawing->report;
+    struct plot_style style =
+        plot_style_for(screen->width, screen->height, (unsigned)report->scope_count);
+    int err = 0;
+    style.utf8 = screen->utf8 && !drawing->options->ascii;
+    style.colour = report->emit.colour;
+    for (size_t i = 0; i < report->scope_count && err == 0; i++)
+        err = draw_scope(drawing, &report->scopes[i], &style);
+    return err;
+}
+
+/* ---- columns: the view ---- */
+
+/* The columns of view timeline, which are a promise. */
+static const struct emit_column view_columns[] = {
+    {"process", NULL, EMIT_PLAIN, 0},
+    {"device", NULL, EMIT_TEXT, 0},
+    {"at_ns", "until", EMIT_NS, 0},
+    {"allocated", NULL, EMIT_BYTES, 0},
+    {"reserved", NULL, EMIT_BYTES, EMIT_IF_KNOWN},
+    {"from_ns", "from", EMIT_NS, 0},
+    {"max_allocated", "max alloc", EMIT_BYTES, 0},
+    {"max_reserved", "max resvd", EMIT_BYTES, EMIT_IF_KNOWN},
+};
+
+static const char view_sql[] =
+    "SELECT process, device, at_ns, allocated, reserved, from_ns, max_allocated, max_reserved"
+    "  FROM timeline WHERE process = ?1 AND device = ?2"
+    "   AND (?3 IS NULL OR (at_ns > (SELECT min(begin_ns) FROM phase WHERE process = ?1"
+    "                                  AND step BETWEEN ?3 AND ?4)"
+    "        AND from_ns < (SELECT max(coalesce(end_ns, 9223372036854775807)) FROM phase"
+    "                        WHERE process = ?1 AND step BETWEEN ?3 AND ?4)))";
+
+static int list_scope(struct drawing *drawing, const struct report_scope *scope)
+{
+    struct report *report = drawing->report;
+    const struct option_range *steps = &report->options->steps;
+    struct db_stmt *row = NULL;
+    int err = db_prepare(report->db, &row, view_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(row, 0, scope->process.id);
+    db_bind_text(row, 1, scope->device_text, -1);
+    if (report_has_steps(report->options)) {
+        db_bind_int(row, 2, steps->first);
+        db_bind_int(row, 3, steps->last);
+    } else {
+        db_bind_null(row, 2);
+    }
+    while ((err = db_step(row)) == DB_ROW) {
+        report_cells(&report->emit, row, 0, 8);
+        drawing->any = true;
+    }
+    db_finalize(row);
+    return err < 0 ? err : 0;
+}
+
+static int list_all(struct drawing *drawing)
+{
+    struct report *report = drawing->report;
+    int err = 0;
+    EMIT_SECTION(&report->emit, "timeline", NULL, EMIT_ROWS, view_columns);
+    for (size_t i = 0; i < report->scope_count && err == 0; i++)
+        err = list_scope(drawing, &report->scopes[i]);
+    return err;
+}
+
+/* ---- columns: categories ---- */
+
+enum { CATEGORY_ROWS = 160 };
+
+static const struct emit_column category_columns[] = {
+    {"process", NULL, EMIT_PLAIN, 0},
+    {"device", NULL, EMIT_TEXT, 0},
+    {"at_ns", "until", EMIT_NS, 0},
+    {"from_ns", "from", EMIT_NS, 0},
+    {"category", NULL, EMIT_TEXT, 0},
+    {"bytes", NULL, EMIT_BYTES, 0},
+    {"max_allocated", "max alloc", EMIT_BYTES, 0},
+};
+
+static void list_column(struct emit *emit, const struct report_scope *scope,
+                        const struct course_column *column)
+{
+    for (unsigned i = 0; i < COURSE_CATEGORIES; i++) {
+        if (column->bytes[i] == 0)
+            continue;
+        emit_int(emit, scope->process.id);
+        emit_text(emit, scope->device_text);
+        emit_int(emit, column->until_ns);
+        emit_int(emit, column->from_ns);
+        emit_text(emit, course_category_name((enum course_category)i));
+        emit_int(emit, column->bytes[i]);
+        emit_int(emit, column->max);
+    }
+}
+
+static int list_categories(struct drawing *drawing)
+{
+    struct report *report = drawing->report;
+    int err = 0;
+    EMIT_SECTION(&report->emit, "timeline_by_category", NULL, EMIT_ROWS, category_columns);
+    for (size_t i = 0; i < report->scope_count && err == 0; i++) {
+        struct course course;
+        err = read_scope(drawing, &report->scopes[i], CATEGORY_ROWS, &course);
+        for (unsigned k = 0; err == 0 && k < course.count; k++)
+            list_column(&report->emit, &report->scopes[i], &course.columns[k]);
+        drawing->any = drawing->any || course.count > 0;
+        course_clear(&course);
+    }
+    return err;
+}
+
+/* ---- the command ---- */
+
+static int draw_or_list(struct drawing *drawing)
+{
+    const struct timeline_options *options = drawing->options;
+    bool table = drawing->report->emit.format == EMIT_TABLE;
+    if (table && (drawing->screen.terminal || options->plot))
+        return draw_all(drawing);
+    return options->bytes == BYTES_BY_CATEGORY ? list_categories(drawing) : list_all(drawing);
+}
+
+static int cmd_timeline(const struct command_call *call)
+{
+    struct timeline_options options = {.common = REPORT_OPTIONS};
+    struct report report;
+    char **arguments;
+    int count, code;
+
+    if (!command_parse(call, &options, &arguments, &count, &code))
+        return code;
+    code = report_begin(&report, call->command, &options.common, count ? arguments[0] : NULL);
+    mem_free(arguments);
+    if (code)
+        return code;
+    struct drawing drawing = {.report = &report, .options = &options, .screen = screen_look()};
+    int err = draw_or_list(&drawing);
+    if (err >= 0 && !drawing.any)
+        report_nothing(&report);
+    return report_end(&report, err);
+}
+
+static const struct option option_table[] = {
+    {"bytes-by", 0, OPT_CHOICE, offsetof(struct timeline_options, bytes), "WHAT",
+     "category: a stacked plot of parameters, gradients,\noptimizer state, activations, ...",
+     stackings, 0},
+    {"by", 0, OPT_CHOICE, offsetof(struct timeline_options, by), "AXIS",
+     "time (the default), or events: each column has the\nsame number of them", axes, 0},
+    {"plot", 0, OPT_FLAG, offsetof(struct timeline_options, plot), NULL,
+     "draw it also where the output is no terminal;\nCOLUMNS and LINES say how large", NULL, 0},
+    {"ascii", 0, OPT_FLAG, offsetof(struct timeline_options, ascii), NULL,
+     "draw with plain letters only", NULL, 0},
+    {0},
+};
+
+const struct command command_timeline = {
+    .name = "timeline",
+    .group = COMMAND_LOOK,
+    .run = cmd_timeline,
+    .summary = "memory over time: a plot with its phases, steps and the peak",
+    .arguments = "[DATABASE]",
+    .options = option_table,
+    .report = true,
+    .most = 1,
+    .description =
+        "On a terminal, draws what was allocated over time in the colours of the phases, with "
+        "the phases and steps below and the peak marked; where segments are known, a line shows "
+        "what was reserved. It is as wide and as high as the terminal. A column is shaded between "
+        "its lowest and its highest value. Pauses in which nothing happened are cut short if they "
+        "would take a third of the plot. Piped, and as csv or json, it prints the view timeline "
+        "instead.",
+    .examples =
+        {
+            {"tidemark timeline", "the newest recording in this folder"},
+            {"tidemark timeline run.db --steps 0..2", "the first three steps"},
+            {"tidemark timeline run.db --bytes-by category", "what the memory is for"},
+            {"tidemark timeline run.db --by events", "short phases as wide as long ones"},
+            {"tidemark timeline run.db --format csv", "for a spreadsheet"},
+        },
+};

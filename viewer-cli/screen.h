@@ -1,0 +1,18 @@
+/*
+ * screen.h - what the terminal on stdout can show.
+ */
+#ifndef TIDEMARK_VIEWER_SCREEN_H
+#define TIDEMARK_VIEWER_SCREEN_H
+
+#include <stdbool.h>
+
+struct screen {
+    bool terminal; /* stdout is one, and it can move its cursor: not TERM=dumb */
+    bool utf8;     /* the locale says so, and it is not TERM=dumb */
+    unsigned width, height;
+};
+
+/* COLUMNS and LINES win over the terminal's own word; 80 x 24 is what is left. */
+struct screen screen_look(void);
+
+#endif
