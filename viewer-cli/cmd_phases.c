@@ -9,16 +9,19 @@
 #include "analysis/peak.h"
 #include "buf.h"
 #include "error.h"
+#include "follow.h"
 #include "human.h"
 #include "map.h"
 #include "mem.h"
 #include "report.h"
+#include "screen.h"
 #include "workers.h"
 
 struct phases_options {
     struct report_options common;
     bool all;
     const char *domain;
+    bool follow;
 };
 
 /* The columns of phase_table, which are a promise, and in tables what can be made of them. */
@@ -81,6 +84,7 @@ static const char sql[] =
     "        AND (SELECT max(coalesce(end_seq, begin_seq)) FROM phase"
     "              WHERE process = ?1 AND step BETWEEN ?3 AND ?4)))"
     "   AND CASE WHEN ?5 IS NOT NULL THEN ph.domain = ?5 ELSE ?6 OR ph.domain IS NULL END"
+    "   AND ph.id > ?7"
     " ORDER BY ph.begin_seq, ph.id";
 
 struct listing {
@@ -88,10 +92,31 @@ struct listing {
     const struct report_scope *scope;
     const char *domain; /* only its ranges; NULL: the program's phases */
     bool all;           /* and those of libraries, and time without any traffic */
+    struct tale *tale;  /* NULL: not of --follow with rows */
+    int64_t skip;       /* rows that can be seen and are not: a screen has room for the last ones */
     struct map depths;  /* phase.id to how many phases are around it */
     int64_t rows, hidden;
     bool open;   /* the section is */
     bool broken; /* without memory */
+};
+
+/*
+ * Rows of a recording that goes on: each phase is told once, when it has ended and will not be
+ * written anew. The recorder writes what it has not settled yet as it would be if the run ended,
+ * takes these rows out with its next commit, and gives the new ones new numbers. So a phase that is
+ * still there, and has ended, after a commit that came later than the first look at it is settled.
+ */
+#define TALE_FLOORS 8
+
+struct tale {
+    bool over;          /* the recording: all is settled */
+    struct map highest; /* process to the highest phase.id of it */
+    struct map seen;    /* phase.id to that of its process when it was seen to have ended */
+    struct map told;    /* phase and device */
+    /* Numbers up to here are done with. Only what was so some looks ago is believed. */
+    int64_t floors[TALE_FLOORS];
+    unsigned at;
+    int64_t open, last; /* of this look: the lowest number not told, the highest of all */
 };
 
 static int64_t depth_of(struct listing *list, struct db_stmt *row)
@@ -136,18 +161,45 @@ static bool is_empty_gap(struct db_stmt *row)
            db_column_int(row, AT_ALLOCS) == 0 && db_column_int(row, AT_FREES) == 0;
 }
 
+/* 1: it is to be told now; 0: not; or an error. */
+static int is_due(struct listing *list, struct db_stmt *row)
+{
+    struct tale *tale = list->tale;
+    uint64_t id = (uint64_t)db_column_int(row, AT_ID);
+    uint64_t key = id << 12 | (uint64_t)(list->scope->device & 0xfff);
+    uint64_t highest = map_get(&tale->highest, (uint64_t)list->scope->process.id);
+    tale->last = (int64_t)id > tale->last ? (int64_t)id : tale->last;
+    if (map_get(&tale->told, key) != MAP_NONE)
+        return 0;
+    bool ended = db_column_type(row, AT_ENDED) != DB_NULL;
+    uint64_t seen = map_get(&tale->seen, key);
+    if (ended && (tale->over || (seen != MAP_NONE && highest > seen))) {
+        map_remove(&tale->seen, key);
+        return map_put(&tale->told, key, 1, NULL) ? 1 : ERR_NOMEM;
+    }
+    tale->open = (int64_t)id < tale->open ? (int64_t)id : tale->open;
+    if (ended && seen == MAP_NONE && !map_put(&tale->seen, key, highest, NULL))
+        return ERR_NOMEM;
+    return 0;
+}
+
 static int put_row(struct listing *list, struct db_stmt *row)
 {
     struct emit *emit = &list->report->emit;
     int64_t depth = depth_of(list, row);
-    if (depth < 0)
-        return ERR_NOMEM;
+    int due = depth < 0 ? ERR_NOMEM : list->tale ? is_due(list, row) : 1;
+    if (due <= 0)
+        return due;
     list->rows++;
     if (!list->all && emit->format == EMIT_TABLE && is_empty_gap(row)) {
         list->hidden++;
         return 0;
     }
-    if (!list->open) {
+    if (list->skip > 0) {
+        list->skip--;
+        return 0;
+    }
+    if (!list->open && !list->tale) {
         report_heading(list->report, "Phases", list->scope);
         EMIT_SECTION(emit, "phases", NULL, EMIT_ROWS, columns);
         list->open = true;
@@ -187,6 +239,8 @@ static int query(const struct listing *list, struct db_stmt **stmt)
     else
         db_bind_null(*stmt, 4);
     db_bind_int(*stmt, 5, list->all);
+    const struct tale *tale = list->tale;
+    db_bind_int(*stmt, 6, tale ? tale->floors[tale->at % TALE_FLOORS] : -1);
     return 0;
 }
 
@@ -232,26 +286,177 @@ static int put_summary(struct listing *list)
     return err;
 }
 
-static int put_scope(struct report *report, const struct report_scope *scope,
-                     const struct phases_options *options, bool *any)
+/* How many rows a screen cannot show. */
+static int count_skipped(struct listing *list, int64_t room)
+{
+    struct db_stmt *stmt = NULL;
+    int64_t count = 0;
+    int err = query(list, &stmt);
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW)
+        count += list->all || !is_empty_gap(stmt);
+    db_finalize(stmt);
+    list->skip = count > room ? count - room : 0;
+    return err < 0 ? err : 0;
+}
+
+struct look { /* how one look at the database goes */
+    struct report *report;
+    const struct phases_options *options;
+    struct tale *tale;
+    int64_t room; /* rows of each scope; 0 = any number */
+    bool any;
+};
+
+static int put_scope(struct look *look, const struct report_scope *scope)
 {
     struct listing list = {
-        .report = report, .scope = scope, .domain = options->domain, .all = options->all};
+        .report = look->report, .scope = scope, .all = look->options->all, .tale = look->tale};
     struct db_stmt *stmt = NULL;
-    int err = query(&list, &stmt);
+    int err = look->room ? count_skipped(&list, look->room) : 0;
+    if (err >= 0)
+        err = query(&list, &stmt);
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
         err = put_row(&list, stmt);
         if (err < 0)
             break;
     }
     db_finalize(stmt);
-    if (err >= 0 && list.rows > 0)
+    if (err >= 0 && list.rows > 0 && !look->tale)
         err = put_summary(&list);
-    *any = *any || list.rows > 0;
+    look->any = look->any || list.rows > 0;
     if (list.broken)
         err = ERR_NOMEM;
     map_clear(&list.depths);
     return err < 0 ? err : 0;
+}
+
+/* One section for all processes and devices, so a table names them, too. */
+static void open_tale(struct emit *emit)
+{
+    static struct emit_column told[sizeof columns / sizeof *columns];
+    if (emit->columns)
+        return;
+    memcpy(told, columns, sizeof columns);
+    told[AT_PROCESS].flags &= ~(unsigned)EMIT_PROGRAMS;
+    told[AT_DEVICE].flags &= ~(unsigned)EMIT_PROGRAMS;
+    EMIT_SECTION(emit, "phases", NULL, EMIT_ROWS, told);
+}
+
+static int put_scopes(struct look *look)
+{
+    struct report *report = look->report;
+    int err = 0;
+    if (look->tale)
+        open_tale(&report->emit);
+    else if (report->emit.format != EMIT_TABLE)
+        EMIT_SECTION(&report->emit, "phases", NULL, EMIT_ROWS, columns);
+    for (size_t i = 0; i < report->scope_count && err >= 0; i++)
+        err = put_scope(look, &report->scopes[i]);
+    return err;
+}
+
+/* ---- --follow ---- */
+
+/* A new screen each time. */
+static int follow_drawn(struct look *look)
+{
+    struct report *report = look->report;
+    char *path = mem_copy(report->path, strlen(report->path));
+    int code = path ? 0 : report_end(report, ERR_NOMEM);
+    while (code == 0) {
+        enum { AROUND = 7 }; /* lines of a scope that are no rows */
+        unsigned lines =
+            screen_look().height / (unsigned)(report->scope_count + !report->scope_count);
+        bool over = false;
+        report->following = true;
+        look->any = false;
+        look->room = lines > AROUND + 2 ? lines - AROUND : 2;
+        int err = follow_is_over(report->db, &over);
+        err = err < 0 ? err : put_scopes(look);
+        if (err >= 0 && !look->any)
+            report_nothing(report);
+        follow_home();
+        code = report_end(report, err);
+        if (code || over || !follow_wait())
+            break;
+        code = report_begin(report, report->command, report->options, path);
+    }
+    mem_free(path);
+    return code;
+}
+
+static int read_highest(struct look *look)
+{
+    struct tale *tale = look->tale;
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(look->report->db, &stmt,
+                         "SELECT process, max(id) FROM phase WHERE id > ?1 GROUP BY process");
+    if (err == 0)
+        db_bind_int(stmt, 0, tale->floors[tale->at % TALE_FLOORS]);
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW)
+        if (!map_put(&tale->highest, (uint64_t)db_column_int(stmt, 0),
+                     (uint64_t)db_column_int(stmt, 1), NULL))
+            err = ERR_NOMEM;
+    db_finalize(stmt);
+    tale->open = INT64_MAX;
+    tale->last = tale->floors[tale->at % TALE_FLOORS];
+    return err < 0 ? err : 0;
+}
+
+static int tell(struct look *look)
+{
+    struct tale *tale = look->tale;
+    int err = follow_is_over(look->report->db, &tale->over);
+    if (err >= 0)
+        err = read_highest(look);
+    if (err >= 0)
+        err = put_scopes(look);
+    tale->floors[tale->at % TALE_FLOORS] = tale->open == INT64_MAX ? tale->last : tale->open - 1;
+    tale->at++;
+    return err;
+}
+
+/* Each phase once, as it ends. */
+static int follow_told(struct look *look)
+{
+    struct report *report = look->report;
+    struct tale tale = {0};
+    int err = 0, code = 0;
+    look->tale = &tale;
+    for (bool go_on = true; go_on;) {
+        report->following = true;
+        err = tell(look);
+        if (err < 0 || tale.over)
+            break;
+        code = report_pause(report);
+        go_on = code == 0 && follow_wait();
+        if (code == 0)
+            code = report_resume(report);
+        go_on = go_on && code == 0;
+    }
+    map_clear(&tale.highest);
+    map_clear(&tale.seen);
+    map_clear(&tale.told);
+    if (code)
+        return code;
+    if (err >= 0 && !look->any)
+        report_nothing(report);
+    return report_end(report, err);
+}
+
+static int run(struct look *look)
+{
+    if (look->options->follow) {
+        follow_begin();
+        bool drawn = screen_look().terminal && look->report->emit.format == EMIT_TABLE;
+        return drawn ? follow_drawn(look) : follow_told(look);
+    }
+    int err = workers_fold(look->report);
+    if (err >= 0)
+        err = put_scopes(look);
+    if (err >= 0 && !look->any)
+        report_nothing(look->report);
+    return report_end(look->report, err);
 }
 
 static int cmd_phases(const struct command_call *call)
@@ -259,8 +464,7 @@ static int cmd_phases(const struct command_call *call)
     struct phases_options options = {.common = REPORT_OPTIONS};
     struct report report;
     char **arguments;
-    int count, code, err = 0;
-    bool any = false;
+    int count, code;
 
     if (!command_parse(call, &options, &arguments, &count, &code))
         return code;
@@ -268,14 +472,8 @@ static int cmd_phases(const struct command_call *call)
     mem_free(arguments);
     if (code)
         return code;
-    err = workers_fold(&report);
-    if (report.emit.format != EMIT_TABLE)
-        EMIT_SECTION(&report.emit, "phases", NULL, EMIT_ROWS, columns);
-    for (size_t i = 0; i < report.scope_count && err >= 0; i++)
-        err = put_scope(&report, &report.scopes[i], &options, &any);
-    if (err >= 0 && !any)
-        report_nothing(&report);
-    return report_end(&report, err);
+    struct look look = {.report = &report, .options = &options};
+    return run(&look);
 }
 
 static const struct option option_table[] = {
@@ -284,6 +482,10 @@ static const struct option option_table[] = {
      NULL, 0},
     {"domain", 0, OPT_TEXT, offsetof(struct phases_options, domain), "NAME",
      "only the ranges of one library, as it names\nitself to NVTX: NCCL", NULL, 0},
+    {"follow", 'F', OPT_FLAG, offsetof(struct phases_options, follow), NULL,
+     "while the program runs: the last phases, again and\nagain; piped, each phase when it has "
+     "ended.\nCtrl-C ends it",
+     NULL, 0},
     {0},
 };
 
@@ -309,5 +511,6 @@ const struct command command_phases = {
             {"tidemark phases", "the newest recording in this folder"},
             {"tidemark phases run.db --steps 0..2", "the first three steps"},
             {"tidemark phases run.db --rank 1 --format csv", "one rank, for a spreadsheet"},
+            {"tidemark phases --follow", "while the program still runs"},
         },
 };

@@ -8,7 +8,9 @@
 
 #include "analysis/course.h"
 #include "error.h"
+#include "follow.h"
 #include "human.h"
+#include "map.h"
 #include "mem.h"
 #include "plot.h"
 #include "report.h"
@@ -23,6 +25,7 @@ struct timeline_options {
     int bytes; /* index into stackings, -1 = none */
     bool plot; /* also where stdout is no terminal */
     bool ascii;
+    bool follow;
 };
 
 static const char *const axes[] = {"time", "events", NULL};
@@ -33,6 +36,8 @@ struct drawing {
     const struct timeline_options *options;
     struct screen screen;
     bool any;
+    bool over;       /* --follow: nothing will be added any more */
+    struct map told; /* --follow: process and device to the time up to which it was told */
 };
 
 /* ---- the picture ---- */
@@ -114,12 +119,30 @@ static const struct emit_column view_columns[] = {
 };
 
 static const char view_sql[] =
-    "SELECT process, device, at_ns, allocated, reserved, from_ns, max_allocated, max_reserved"
+    "SELECT process, device, at_ns, allocated, reserved, from_ns, max_allocated, max_reserved,"
+    "       row_number() OVER (ORDER BY at_ns DESC)"
     "  FROM timeline WHERE process = ?1 AND device = ?2"
     "   AND (?3 IS NULL OR (at_ns > (SELECT min(begin_ns) FROM phase WHERE process = ?1"
     "                                  AND step BETWEEN ?3 AND ?4)"
     "        AND from_ns < (SELECT max(coalesce(end_ns, 9223372036854775807)) FROM phase"
-    "                        WHERE process = ?1 AND step BETWEEN ?3 AND ?4)))";
+    "                        WHERE process = ?1 AND step BETWEEN ?3 AND ?4)))"
+    " ORDER BY at_ns";
+
+/* Rows are told once. The last one of a run that goes on can still change. */
+static int list_row(struct drawing *drawing, const struct report_scope *scope, struct db_stmt *row)
+{
+    uint64_t key = (uint64_t)scope->process.id << 16 | (uint64_t)scope->device;
+    uint64_t told = map_get(&drawing->told, key), at = (uint64_t)db_column_int(row, 2);
+    if (drawing->options->follow && told != MAP_NONE && at <= told)
+        return 0;
+    if (drawing->options->follow && !drawing->over && db_column_int(row, 8) == 1)
+        return 0;
+    report_cells(&drawing->report->emit, row, 0, 8);
+    drawing->any = true;
+    if (drawing->options->follow && !map_put(&drawing->told, key, at, NULL))
+        return ERR_NOMEM;
+    return 0;
+}
 
 static int list_scope(struct drawing *drawing, const struct report_scope *scope)
 {
@@ -137,10 +160,8 @@ static int list_scope(struct drawing *drawing, const struct report_scope *scope)
     } else {
         db_bind_null(row, 2);
     }
-    while ((err = db_step(row)) == DB_ROW) {
-        report_cells(&report->emit, row, 0, 8);
-        drawing->any = true;
-    }
+    while ((err = db_step(row)) == DB_ROW && (err = list_row(drawing, scope, row)) == 0)
+        ;
     db_finalize(row);
     return err < 0 ? err : 0;
 }
@@ -149,7 +170,8 @@ static int list_all(struct drawing *drawing)
 {
     struct report *report = drawing->report;
     int err = 0;
-    EMIT_SECTION(&report->emit, "timeline", NULL, EMIT_ROWS, view_columns);
+    if (!report->emit.columns)
+        EMIT_SECTION(&report->emit, "timeline", NULL, EMIT_ROWS, view_columns);
     for (size_t i = 0; i < report->scope_count && err == 0; i++)
         err = list_scope(drawing, &report->scopes[i]);
     return err;
@@ -203,13 +225,81 @@ static int list_categories(struct drawing *drawing)
 
 /* ---- the command ---- */
 
+static bool is_drawn(const struct drawing *drawing)
+{
+    return drawing->options->common.format == EMIT_TABLE &&
+           (drawing->screen.terminal || drawing->options->plot);
+}
+
 static int draw_or_list(struct drawing *drawing)
 {
-    const struct timeline_options *options = drawing->options;
-    bool table = drawing->report->emit.format == EMIT_TABLE;
-    if (table && (drawing->screen.terminal || options->plot))
+    if (is_drawn(drawing))
         return draw_all(drawing);
-    return options->bytes == BYTES_BY_CATEGORY ? list_categories(drawing) : list_all(drawing);
+    return drawing->options->bytes == BYTES_BY_CATEGORY ? list_categories(drawing)
+                                                        : list_all(drawing);
+}
+
+static int end_once(struct drawing *drawing, int err)
+{
+    if (err >= 0 && !drawing->any)
+        report_nothing(drawing->report);
+    return report_end(drawing->report, err);
+}
+
+static int look(struct drawing *drawing)
+{
+    int err = follow_is_over(drawing->report->db, &drawing->over);
+    return err < 0 ? err : draw_or_list(drawing);
+}
+
+/* A new picture each time. */
+static int follow_drawn(struct drawing *drawing)
+{
+    struct report *report = drawing->report;
+    char *path = mem_copy(report->path, strlen(report->path));
+    int code = path ? 0 : report_end(report, ERR_NOMEM);
+    while (code == 0) {
+        drawing->screen = screen_look();
+        report->following = true;
+        int err = look(drawing);
+        if (drawing->screen.terminal)
+            follow_home();
+        code = end_once(drawing, err);
+        if (code || drawing->over || !follow_wait())
+            break;
+        code = report_begin(report, report->command, report->options, path);
+    }
+    mem_free(path);
+    return code;
+}
+
+/* The rows that are new. */
+static int follow_listed(struct drawing *drawing)
+{
+    struct report *report = drawing->report;
+    int err = 0, code = 0;
+    bool go_on = true;
+    while (go_on) {
+        report->following = true;
+        err = look(drawing);
+        if (err < 0 || drawing->over)
+            break;
+        code = report_pause(report);
+        go_on = code == 0 && follow_wait();
+        if (code == 0)
+            code = report_resume(report);
+        go_on = go_on && code == 0;
+    }
+    map_clear(&drawing->told);
+    return code ? code : end_once(drawing, err);
+}
+
+static int run(struct drawing *drawing)
+{
+    if (!drawing->options->follow)
+        return end_once(drawing, draw_or_list(drawing));
+    follow_begin();
+    return is_drawn(drawing) ? follow_drawn(drawing) : follow_listed(drawing);
 }
 
 static int cmd_timeline(const struct command_call *call)
@@ -221,15 +311,13 @@ static int cmd_timeline(const struct command_call *call)
 
     if (!command_parse(call, &options, &arguments, &count, &code))
         return code;
-    code = report_begin(&report, call->command, &options.common, count ? arguments[0] : NULL);
-    mem_free(arguments);
-    if (code)
-        return code;
     struct drawing drawing = {.report = &report, .options = &options, .screen = screen_look()};
-    int err = draw_or_list(&drawing);
-    if (err >= 0 && !drawing.any)
-        report_nothing(&report);
-    return report_end(&report, err);
+    if (options.follow && options.bytes == BYTES_BY_CATEGORY && !is_drawn(&drawing))
+        code = command_misused(call->command, "--follow cannot list categories: it can draw them");
+    else
+        code = report_begin(&report, call->command, &options.common, count ? arguments[0] : NULL);
+    mem_free(arguments);
+    return code ? code : run(&drawing);
 }
 
 static const struct option option_table[] = {
@@ -238,6 +326,8 @@ static const struct option option_table[] = {
      stackings, 0},
     {"by", 0, OPT_CHOICE, offsetof(struct timeline_options, by), "AXIS",
      "time (the default), or events: each column has the\nsame number of them", axes, 0},
+    {"follow", 'F', OPT_FLAG, offsetof(struct timeline_options, follow), NULL,
+     "look again and again while the program runs; Ctrl-C\nends it", NULL, 0},
     {"plot", 0, OPT_FLAG, offsetof(struct timeline_options, plot), NULL,
      "draw it also where the output is no terminal;\nCOLUMNS and LINES say how large", NULL, 0},
     {"ascii", 0, OPT_FLAG, offsetof(struct timeline_options, ascii), NULL,

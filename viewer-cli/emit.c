@@ -78,6 +78,14 @@ static void write_out(struct emit *emit, FILE *file)
     emit->out.count = 0;
 }
 
+void emit_flush(struct emit *emit, FILE *file)
+{
+    if (emit->format == EMIT_TABLE && emit->columns && emit->rows > 0)
+        emit_table_flush(emit);
+    if (!emit->out.broken)
+        write_out(emit, file);
+}
+
 /* ---- sections ---- */
 
 void emit_close(struct emit *emit)

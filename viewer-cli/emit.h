@@ -114,6 +114,8 @@ struct emit {
 void emit_begin(struct emit *emit, enum emit_format format, bool no_colour, const char *command,
                 const char *database);
 void emit_stream(struct emit *emit, FILE *stream);
+/* What is there so far goes out; rows that come later have the columns as they are now. */
+void emit_flush(struct emit *emit, FILE *file);
 bool emit_is_valid(const struct emit *emit);
 
 /* The columns must stay until the next section. Going on with the key of the section that is open

@@ -31,6 +31,7 @@ void emit_put_real(struct buf *out, double value);
 void emit_table_open(struct emit *emit, const char *title);
 void emit_table_value(struct emit *emit, const struct emit_value *value);
 void emit_table_row(struct emit *emit);
+void emit_table_flush(struct emit *emit);
 void emit_table_close(struct emit *emit);
 void emit_table_end(struct emit *emit);
 

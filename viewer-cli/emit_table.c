@@ -434,13 +434,20 @@ void emit_table_row(struct emit *emit)
         put_rows(emit);
 }
 
-void emit_table_close(struct emit *emit)
+void emit_table_flush(struct emit *emit)
 {
     if (emit->out.broken)
         return;
     if (!emit->fixed)
         fix(emit);
     put_rows(emit);
+}
+
+void emit_table_close(struct emit *emit)
+{
+    if (emit->out.broken)
+        return;
+    emit_table_flush(emit);
     emit->more = true;
     emit->headed = false;
 }

@@ -92,6 +92,23 @@ static int64_t stride_of(const struct course *course)
     return INT64_MAX;
 }
 
+/* More steps than columns: whichever begins there. */
+static void put_some_steps(struct plot *plot)
+{
+    const struct course *course = plot->course;
+    for (unsigned i = 0, next = 0; i < course->count; i++) {
+        char text[24];
+        if (course->columns[i].step == COURSE_NONE || i < next)
+            continue;
+        unsigned n = (unsigned)snprintf(text, sizeof text, "%" PRId64, course->columns[i].step);
+        if (i + n > course->count)
+            break;
+        canvas_text(&plot->canvas, PLOT_MARGIN + i, plot->step_row, text,
+                    (struct canvas_pen){CANVAS_PLAIN, CANVAS_PLAIN, true});
+        next = i + n + 8;
+    }
+}
+
 static void put_steps(struct plot *plot)
 {
     const struct course *course = plot->course;
@@ -99,6 +116,10 @@ static void put_steps(struct plot *plot)
     if (course->steps == 0)
         return;
     canvas_text(&plot->canvas, 0, plot->step_row, "    step", CANVAS_PEN_PLAIN);
+    if (course->steps > course->count) {
+        put_some_steps(plot);
+        return;
+    }
     for (unsigned i = 0; i < course->count; i++) {
         char text[24];
         int64_t step = course->columns[i].step;

@@ -339,7 +339,7 @@ static int warn_of_end(struct report *report, struct emit *emit, const char *who
     int64_t last_ns;
     char time[HUMAN_MAX];
     int err = loss_read_finished(report->db, &finished, &last_ns);
-    if (err == 0 && !finished)
+    if (err == 0 && !finished && !report->following)
         emit_warning(
             emit,
             "%snot finished: still being written, the recorder was killed, or it could not write; "
@@ -402,6 +402,40 @@ static int end_reading(struct report *report, struct emit *emit)
         err = db_exec(report->db, "COMMIT");
     buf_clear(&whose);
     return err;
+}
+
+int report_pause(struct report *report)
+{
+    int err = db_exec(report->db, "COMMIT");
+    if (err < 0) {
+        int code = report_failed(report->path, err, db_message(report->db));
+        emit_drop(&report->emit);
+        let_go(report);
+        return code;
+    }
+    db_close(report->db);
+    report->db = NULL;
+    mem_free(report->processes);
+    mem_free(report->scopes);
+    report->processes = NULL;
+    report->scopes = NULL;
+    report->process_count = report->process_cap = 0;
+    report->scope_count = report->scope_cap = 0;
+    emit_flush(&report->emit, stdout);
+    return 0;
+}
+
+int report_resume(struct report *report)
+{
+    char *path = report->path;
+    report->path = NULL;
+    int code = begin_reading(report, path);
+    if (code)
+        emit_drop(&report->emit);
+    else
+        report->emit.database = report->path;
+    mem_free(path);
+    return code;
 }
 
 int report_end(struct report *report, int err)

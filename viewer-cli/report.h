@@ -90,6 +90,7 @@ struct report {
     struct report_scope *scopes; /* those asked for, by process and device */
     size_t scope_count, scope_cap;
     struct report *beside;   /* a second database, opened by report_begin_beside; NULL */
+    bool following;          /* that it is not finished goes without saying */
     struct report *at_fault; /* whose query failed, if not this one's */
     bool thinned;            /* at a moment that the report looks at */
 };
@@ -104,6 +105,12 @@ int report_begin(struct report *report, const struct command *command,
 int report_begin_beside(struct report *other, struct report *report, const char *named);
 /* Adds the last lines, closes, prints. `err` is what the queries came to. */
 int report_end(struct report *report, int err);
+
+/* Between two looks at a recording that is still being written: what was emitted goes out, and the
+ * database is closed; then it is opened again, and processes and scopes are read anew. Each returns
+ * 0 or an exit code, after which nothing is left open. */
+int report_pause(struct report *report);
+int report_resume(struct report *report);
 
 /* Notes that there was nothing to report on, and the reasons that the processes gave. */
 void report_nothing(struct report *report);

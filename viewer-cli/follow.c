@@ -1,0 +1,79 @@
+#include "follow.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analysis/loss.h"
+
+#define ROUND_NS 500000000L /* the recorder commits each second */
+#define NAMELESS_ROUNDS 6   /* that a recording may have without the name of its recorder */
+
+static volatile sig_atomic_t asked;
+static unsigned nameless;
+
+static void ask(int number)
+{
+    (void)number;
+    asked = 1;
+}
+
+void follow_begin(void)
+{
+    struct sigaction action = {.sa_handler = ask};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    asked = 0;
+    nameless = 0;
+}
+
+bool follow_wait(void)
+{
+    struct timespec left = {.tv_nsec = ROUND_NS};
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return false;
+    /* A signal that came before is seen here, one that comes now ends the sleep; the instant between
+     * the two costs one round. */
+    if (!asked)
+        nanosleep(&left, NULL);
+    return !asked;
+}
+
+void follow_home(void)
+{
+    fputs("\033[H\033[J", stdout);
+}
+
+/* Only a recorder of this machine can be looked for. */
+static bool is_gone(const char *host, int64_t pid)
+{
+    char here[256] = "";
+    if (gethostname(here, sizeof here - 1) != 0 || strcmp(here, host) != 0)
+        return false;
+    return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+int follow_is_over(struct db *db, bool *over)
+{
+    struct db_stmt *stmt = NULL;
+    int64_t last_ns;
+    int err = loss_read_finished(db, over, &last_ns);
+    if (err < 0 || *over)
+        return err;
+    err = db_prepare(db, &stmt,
+                     "SELECT p.value, h.value FROM meta p LEFT JOIN meta h ON h.key = 'host'"
+                     " WHERE p.key = 'recorder_pid'");
+    if (err == 0)
+        err = db_step(stmt);
+    /* Nobody writes what names no recorder; but the name comes with the first commit. */
+    if (err == DB_DONE)
+        *over = ++nameless >= NAMELESS_ROUNDS;
+    else
+        *over = err == DB_ROW && is_gone(db_column_text(stmt, 1), db_column_int(stmt, 0));
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
