@@ -60,6 +60,10 @@ struct drain {
     struct event buffer[DRAIN_TAKE];
     struct drain_stats stats;
     _Atomic bool failed;
+
+    _Atomic bool asked; /* for the sums */
+    pthread_mutex_t sums_lock;
+    struct state_totals sums;
 };
 
 /* ---- for the supervisor ---- */
@@ -95,7 +99,25 @@ bool drain_failed(const struct drain *drain)
     return atomic_load(&drain->failed);
 }
 
+void drain_totals(struct drain *drain, struct state_totals *out)
+{
+    pthread_mutex_lock(&drain->sums_lock);
+    *out = drain->sums;
+    pthread_mutex_unlock(&drain->sums_lock);
+    atomic_store(&drain->asked, true);
+}
+
 /* ---- the thread: what happened to processes ---- */
+
+/* Whoever asks holds the lock to copy; if it is just then, it gets the older sums once more. */
+static void show_sums(struct drain *drain)
+{
+    if (!atomic_load(&drain->asked) || pthread_mutex_trylock(&drain->sums_lock) != 0)
+        return;
+    state_totals(drain->options.state, &drain->sums);
+    pthread_mutex_unlock(&drain->sums_lock);
+    atomic_store(&drain->asked, false);
+}
 
 static struct client *find_client(const struct drain *drain, uint64_t key)
 {
@@ -420,6 +442,7 @@ static uint64_t go_round(struct drain *drain, uint64_t slept_ns)
     if (second)
         drain->threads_ns = now;
     uint64_t events = read_all(drain, second, &rings);
+    show_sums(drain);
     now = clock_now_ns();
     if (events > 0)
         drain->dirty = true;
@@ -461,6 +484,7 @@ int drain_start(struct drain **out, const struct drain_options *options)
     if (!drain)
         return ERR_NOMEM;
     drain->options = *options;
+    pthread_mutex_init(&drain->sums_lock, NULL);
     int err = mail_init(&drain->mail, options->wake_fd);
     if (!err && pthread_create(&drain->thread, NULL, run, drain) != 0)
         err = ERR_NOMEM;

@@ -72,6 +72,10 @@ struct ring_shared *drain_returned(struct drain *drain); /* NULL: none at the mo
  * recorded any more. */
 bool drain_failed(const struct drain *drain);
 
+/* The sums, some milliseconds old: those that were asked for the last time. For who asks a few times
+ * a second; the thread never waits for it. */
+void drain_totals(struct drain *drain, struct state_totals *out);
+
 /* After the last drain_end: finishes them all, flushes, ends the thread. Rings are still to be
  * asked for with drain_returned. */
 void drain_stop(struct drain *drain);

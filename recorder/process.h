@@ -44,6 +44,9 @@ bool proc_environ_has(pid_t pid, const char *name, const char *value);
  * NAME=VALUE in their environment. Returns how many. */
 size_t proc_find_by_environ(const char *name, const char *value, pid_t *pids, size_t max);
 
+/* Bytes that it handed to the kernel with write() and its kin so far; where that cannot be known, a
+ * number that is another one each time. */
+uint64_t proc_written(pid_t pid);
 bool proc_is_descendant(pid_t pid); /* of this process; parents that have ended are not followed */
 
 int proc_open_pidfd(pid_t pid);  /* -1 if the kernel has none, or the process is gone */

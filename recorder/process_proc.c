@@ -199,6 +199,17 @@ size_t proc_find_by_environ(const char *name, const char *value, pid_t *pids, si
     return count;
 }
 
+uint64_t proc_written(pid_t pid)
+{
+    static uint64_t unknown;
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/io", (int)pid);
+    ssize_t n = read_file(path, text, sizeof text - 1);
+    text[n > 0 ? n : 0] = '\0';
+    const char *at = strstr(text, "wchar: ");
+    return at ? strtoull(at + strlen("wchar: "), NULL, 10) : ++unknown;
+}
+
 bool proc_is_descendant(pid_t pid)
 {
     struct proc_stat stat;

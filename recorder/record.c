@@ -178,6 +178,15 @@ static void say_writer_failed(void *context)
     buf_clear(&line);
 }
 
+static void show_progress(void *context)
+{
+    struct recording *recording = context;
+    struct record_progress now = {.run_ns = clock_now_ns() - recording->start_ns,
+                                  .written = watch_written(&recording->watch)};
+    drain_totals(recording->drain, &now.totals);
+    recording->options.progress(recording->options.context, &now);
+}
+
 static int open_watch(struct recording *recording)
 {
     int err = hello_server_open(&recording->server);
@@ -199,6 +208,8 @@ static int open_watch(struct recording *recording)
     err = watch_open(&recording->watch, &options);
     recording->watch.on_failure = say_writer_failed;
     recording->watch.context = recording;
+    if (recording->options.progress)
+        recording->watch.on_tick = show_progress;
     return err;
 }
 
@@ -452,6 +463,8 @@ int record_run(const struct record_options *options, struct record_result *resul
         result->started = true;
         result->exit_code = 0;
         watch_run(&recording.watch, root);
+        if (recording.options.progress)
+            recording.options.progress(recording.options.context, NULL);
         finish(&recording);
     } else {
         abandon(&recording);

@@ -18,6 +18,13 @@ enum record_wait {
     RECORD_WAIT_ROOT       /* for none */
 };
 
+/* How far a recording is, for those who watch it. */
+struct record_progress {
+    struct state_totals totals; /* some milliseconds old */
+    uint64_t run_ns;
+    uint64_t written; /* changes when a recorded process may have written something somewhere */
+};
+
 #define RECORD_DEFAULT_QUEUE (64ull * 1024 * 1024)
 
 struct record_options {
@@ -39,6 +46,8 @@ struct record_options {
     const char *command; /* how the user called us, for the database; NULL: argv */
     /* A warning while the program runs; NULL: they are in the summary only. */
     void (*warn)(void *context, const char *text);
+    /* Some times a second while the program runs; with NULL when it has ended. NULL: never. */
+    void (*progress)(void *context, const struct record_progress *now);
     void *context;
 };
 

@@ -23,6 +23,7 @@
 #include "launch.h"
 
 #define TICK_MS 100
+#define PROGRESS_MS 250
 #define GRACE_NS (2 * NS_PER_S)
 #define MUTE_NS (100 * NS_PER_MS)
 #define SCAN_NS (100 * NS_PER_MS)
@@ -468,12 +469,30 @@ static void leave_running(struct watch *watch)
 
 static int timeout_ms(const struct watch *watch)
 {
+    int most = watch->on_tick ? PROGRESS_MS : 1000;
     if (!watch->root || watch->muted_until)
         return TICK_MS / 5;
     for (size_t i = 0; i < watch->table.count; i++)
         if (watch->table.list[i]->pidfd < 0 && !watch->table.list[i]->root)
             return TICK_MS;
-    return 1000;
+    return most;
+}
+
+static void tick(struct watch *watch)
+{
+    uint64_t now = clock_now_ns();
+    if (!watch->on_tick || now - watch->tick_ns < PROGRESS_MS * NS_PER_MS)
+        return;
+    watch->tick_ns = now;
+    watch->on_tick(watch->context);
+}
+
+uint64_t watch_written(const struct watch *watch)
+{
+    uint64_t sum = watch->table.last_key + watch->table.count;
+    for (size_t i = 0; i < watch->table.count; i++)
+        sum += proc_written(watch->table.list[i]->pid);
+    return sum;
 }
 
 static void turn(struct watch *watch)
@@ -493,6 +512,7 @@ static void turn(struct watch *watch)
     see_root_end(watch);
     look_at_all(watch);
     look_at_images(watch);
+    tick(watch);
 }
 
 void watch_run(struct watch *watch, pid_t root)

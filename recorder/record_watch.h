@@ -66,6 +66,8 @@ struct watch {
     bool warned;
     enum watch_over over;
     void (*on_failure)(void *context); /* the drain has failed; called once */
+    void (*on_tick)(void *context);    /* some times a second; NULL */
+    uint64_t tick_ns;                  /* the last time */
     void *context;
 };
 
@@ -73,6 +75,9 @@ struct watch {
 int watch_open(struct watch *watch, const struct watch_options *options);
 /* From the start of the program until the recording is over. Everybody's end has been told. */
 void watch_run(struct watch *watch, pid_t root);
+/* A number that changes when a process of the table writes something by a system call: to the
+ * terminal, or elsewhere. */
+uint64_t watch_written(const struct watch *watch);
 /* Takes back all rings (after drain_stop) and closes; may be called again. */
 void watch_close(struct watch *watch);
 

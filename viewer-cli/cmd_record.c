@@ -13,6 +13,7 @@
 #include "log.h"
 #include "mem.h"
 #include "oom_closing.h"
+#include "progress.h"
 #include "record.h"
 
 struct record_command {
@@ -25,6 +26,7 @@ struct record_command {
     const char *keep; /* NULL: all */
     int64_t max_size; /* 0: no limit */
     bool no_nvtx;
+    int progress; /* enum progress_when */
 };
 
 static const char *const phase_choices[] = {"auto", "off", NULL};
@@ -113,6 +115,11 @@ static int cmd_record(const struct command_call *call)
         .argv = (const char *const *)arguments,
         .warn = warn,
     };
+    struct progress progress;
+    if (progress_begin(&progress, (enum progress_when)options.progress)) {
+        record.progress = progress_show;
+        record.context = &progress;
+    }
     record_run(&record, &result); /* what went wrong is in the result, too */
     mem_free(arguments);
     return leave(&result);
@@ -153,6 +160,12 @@ static const struct option option_table[] = {
      NULL, 0},
     {"no-nvtx", 0, OPT_FLAG, offsetof(struct record_command, no_nvtx), NULL,
      "do not record the ranges and marks of NVTX", NULL, 0},
+    {"progress", 0, OPT_CHOICE, offsetof(struct record_command, progress), "WHEN",
+     "a line on stderr while the program runs, where that is\n"
+     "a terminal: events, blocks, allocated, peak, lost;\n"
+     "auto: unless stdout is the same terminal (the default);\n"
+     "always: there, too, while the program is silent; never",
+     progress_choices, 0},
     {0},
 };
 

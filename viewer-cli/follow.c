@@ -36,8 +36,8 @@ bool follow_wait(void)
     struct timespec left = {.tv_nsec = ROUND_NS};
     if (fflush(stdout) != 0 || ferror(stdout))
         return false;
-    /* A signal that came before is seen here, one that comes now ends the sleep; the instant between
-     * the two costs one round. */
+    /* A signal that came before is seen here, one that comes now ends the sleep; the instant
+     * between the two costs one round. */
     if (!asked)
         nanosleep(&left, NULL);
     return !asked;

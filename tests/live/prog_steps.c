@@ -1,0 +1,62 @@
+/*
+ * prog_steps STEPS MILLISECONDS [say|quiet]: a training loop of phases and blocks that takes its
+ * time. With `say`, it prints a line at each step, and one without an end in the middle.
+ */
+#include "tidemark.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static tidemark_heap_t heap;
+
+static void *get(size_t bytes)
+{
+    void *block = malloc(bytes);
+    if (block)
+        tidemark_alloc(heap, block, bytes);
+    return block;
+}
+
+static void put(void *block)
+{
+    if (block)
+        tidemark_free(heap, block);
+    free(block);
+}
+
+static void train(unsigned step, useconds_t pause)
+{
+    tidemark_step_begin(step);
+    tidemark_phase_begin("forward");
+    void *activations = get(((size_t)step + 1) << 20);
+    usleep(pause);
+    tidemark_phase_end("forward");
+    tidemark_phase_begin("backward");
+    void *gradients = get(1 << 20);
+    usleep(pause);
+    put(activations);
+    tidemark_phase_end("backward");
+    tidemark_phase_begin("optimizer");
+    put(gradients);
+    tidemark_phase_end("optimizer");
+}
+
+int main(int argc, char **argv)
+{
+    unsigned steps = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 4;
+    useconds_t pause = argc > 2 ? (useconds_t)strtoul(argv[2], NULL, 10) * 500 : 1000;
+    int say = argc > 3 && strcmp(argv[3], "say") == 0;
+    heap = tidemark_heap_open(TIDEMARK_DEVICE_CPU, 0, "tensors");
+    void *weights = get(4 << 20);
+    for (unsigned step = 0; step < steps; step++) {
+        if (say)
+            printf("step %u of the program\n", step);
+        fflush(stdout);
+        train(step, pause);
+    }
+    put(weights);
+    printf("the program is done\n");
+    return 0;
+}

@@ -1,0 +1,176 @@
+"""--follow on a recording that grows: what it told in all is what the report says at the end, it ends
+by itself, and Ctrl-C ends it without a failure."""
+import csv
+import io
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TIDEMARK, PROGRAM = sys.argv[1], sys.argv[2]
+
+
+def report(*arguments):
+    done = subprocess.run([TIDEMARK, *arguments], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def rows(text):
+    return list(csv.reader(io.StringIO(text)))
+
+
+class Live(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.path = os.path.join(self.folder, "run.db")
+        self.started = []
+
+    def tearDown(self):
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        shutil.rmtree(self.folder)
+
+    def start(self, command, **options):
+        process = subprocess.Popen(command, **options)
+        self.started.append(process)
+        return process
+
+    def record(self, steps, milliseconds):
+        """Returns when the first commit is there."""
+        process = self.start([TIDEMARK, "record", "-o", self.path, "--", PROGRAM, str(steps),
+                              str(milliseconds)],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(400):
+            if os.path.exists(self.path) and subprocess.run(
+                    [TIDEMARK, "sql", self.path, "-f", "csv", "SELECT count(*) FROM allocation"],
+                    capture_output=True, text=True).stdout.split("\n")[1:2] > ["0"]:
+                return process
+            time.sleep(0.05)
+        self.fail("nothing was committed")
+
+    def follow(self, *arguments, **options):
+        return self.start([TIDEMARK, arguments[0], self.path, "--follow", *arguments[1:]],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+    def test_rows_are_told_once_and_all_of_them(self):
+        recorder = self.record(12, 250)
+        followers = {name: self.follow(name, "-f", "csv") for name in ("phases", "timeline")}
+        live = self.start([TIDEMARK, "peak", self.path], stdout=subprocess.PIPE, text=True)
+        self.assertIn("not finished", live.communicate(timeout=60)[0])
+        self.assertEqual(live.returncode, 0)
+        self.assertEqual(recorder.wait(60), 0)
+        for name, process in followers.items():
+            out, err = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, err), (0, ""), name)
+            told, whole = rows(out), rows(report(name, self.path, "-f", "csv"))
+            self.assertEqual(told[0], whole[0])
+            if name == "phases":
+                self.assertEqual(sorted(told), sorted(whole))
+                self.assertEqual(len(told), len(set(map(tuple, told))))
+                self.assertGreater(len(told), 36)
+            else:
+                ends = [int(row[2]) for row in told[1:]]
+                self.assertEqual(ends, sorted(set(ends)))
+                self.assertEqual(ends[-1], int(whole[-1][2]))
+                self.assertEqual(told[-1][3], whole[-1][3])
+        self.assertFalse(os.path.exists(self.path + "-wal"), "a reader was in the way")
+
+    def test_phases_come_while_the_program_runs(self):
+        recorder = self.record(40, 250)
+        process = self.follow("phases", "-f", "csv")
+        told = [process.stdout.readline() for _ in range(4)]
+        self.assertIsNone(recorder.poll())
+        self.assertIn("forward", "".join(told))
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.assertIsNone(recorder.poll(), "it was not ours to end")
+        recorder.terminate()
+
+    def test_it_ends_when_the_recorder_was_killed(self):
+        recorder = self.record(400, 100)
+        process = self.follow("timeline", "-f", "csv")
+        recorder.kill()
+        recorder.wait(30)
+        out, err = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.assertGreater(len(rows(out)), 1)
+
+    def test_json_is_whole_when_it_has_ended(self):
+        import json
+        self.record(6, 200)
+        process = self.follow("phases", "-f", "json")
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(json.loads(out)["tables"]["phases"],
+                         json.loads(report("phases", self.path, "-f", "json"))["tables"]["phases"])
+
+    def test_a_reader_that_goes_away_ends_it(self):
+        self.record(400, 50)
+        process = self.follow("phases", "-f", "csv")
+        process.stdout.readline()
+        process.stdout.close()
+        for _ in range(300):
+            if process.poll() is not None:
+                break
+            time.sleep(0.05)
+        self.assertIsNotNone(process.poll())
+        process.stdout = None
+        self.started[0].terminate()
+
+    def on_terminal(self, *arguments):
+        """What it drew until it ended, or until Ctrl-C after five pictures."""
+        master, slave = pty.openpty()
+        environment = dict(os.environ, TERM="xterm", COLUMNS="80", LINES="24", NO_COLOR="1",
+                           LC_ALL="C.UTF-8")
+        process = self.start([TIDEMARK, *arguments, self.path, "--follow"], stdin=slave,
+                             stdout=slave, stderr=slave, env=environment)
+        os.close(slave)
+        text = b""
+        end = time.monotonic() + 60
+        while time.monotonic() < end and text.count(b"\033[H\033[J") < 5:
+            if select.select([master], [], [], 0.2)[0]:
+                try:
+                    text += os.read(master, 65536)
+                except OSError:
+                    break
+        process.send_signal(signal.SIGINT)
+        code = None
+        while time.monotonic() < end and code is None:
+            if select.select([master], [], [], 0.1)[0]:
+                try:
+                    text += os.read(master, 65536)
+                except OSError:
+                    pass
+            code = process.poll()
+        os.close(master)
+        self.assertEqual(code, 0)
+        return text.decode().replace("\r\n", "\n").split("\033[H\033[J")
+
+    def test_pictures_are_drawn_anew(self):
+        recorder = self.record(400, 50)
+        for command in ("timeline", "phases"):
+            pictures = self.on_terminal(command)
+            self.assertEqual(pictures[0], "")
+            self.assertGreaterEqual(len(pictures), 5)
+            for picture in pictures[1:3]:
+                lines = picture.rstrip("\n").split("\n")
+                self.assertLess(len(lines), 24, picture)
+                self.assertLessEqual(max(map(len, lines)), 80, picture)
+                self.assertIn("peak" if command == "timeline" else "highest", picture)
+                self.assertNotIn("not finished", picture)
+            self.assertNotEqual(pictures[1], pictures[4])
+        recorder.terminate()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,126 @@
+"""The line of `record` that says how far it is: only on a terminal, replaced in place while the
+program is silent, and never on a line of the program's."""
+import concurrent.futures
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TIDEMARK, PROGRAM = sys.argv[1], sys.argv[2]
+LINE = re.compile(r"tidemark: (\d+\.?\d*) m?s  allocated (\S+ \S+)  peak (\S+ \S+)  (\S+) blocks  "
+                  r"(\S+) events  (\S+) lost")
+
+
+class Screen:
+    """As much of a terminal as is needed: lines, and a cursor that goes up and to the left."""
+
+    def __init__(self, text):
+        self.lines, self.row, self.column, self.wiped = [""], 0, 0, []
+        for part in re.findall(r"\033\[[0-9;]*[A-Za-z]|[^\033]", text):
+            if part == "\033[A":
+                self.row -= 1
+            elif part == "\033[K":
+                self.wiped.append(self.lines[self.row][self.column:])
+                self.lines[self.row] = self.lines[self.row][:self.column]
+            elif part == "\r":
+                self.column = 0
+            elif part == "\n":
+                self.row += 1
+                if self.row == len(self.lines):
+                    self.lines.append("")
+            elif len(part) == 1:
+                line = self.lines[self.row].ljust(self.column)
+                self.lines[self.row] = line[:self.column] + part + line[self.column + 1:]
+                self.column += 1
+
+
+class Progress(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def record(self, *arguments, options=(), stdout_too=False, term="xterm"):
+        """stdout and what came to the terminal, which is stderr, or both."""
+        master, slave = pty.openpty()
+        path = os.path.join(self.folder, "run-%d.db" % master)
+        process = subprocess.Popen([TIDEMARK, "record", "-o", path, *options, "--", PROGRAM,
+                                    *map(str, arguments)],
+                                   stdin=slave, stdout=slave if stdout_too else subprocess.PIPE,
+                                   stderr=slave, env=dict(os.environ, TERM=term))
+        os.close(slave)
+        text, end = b"", time.monotonic() + 60
+        while time.monotonic() < end:
+            if select.select([master], [], [], 0.05)[0]:
+                try:
+                    text += os.read(master, 65536)
+                except OSError:
+                    break
+            elif process.poll() is not None:
+                break
+        out = "" if stdout_too else process.stdout.read().decode()
+        process.wait(30)
+        if process.stdout:
+            process.stdout.close()
+        os.close(master)
+        self.assertEqual(process.returncode, 0)
+        return out, text.decode()
+
+    def test_one_line_replaced_in_place(self):
+        out, text = self.record(4, 1200)
+        self.assertEqual(out, "the program is done\n")
+        drawn = LINE.findall(text)
+        self.assertGreaterEqual(len(drawn), 3)
+        self.assertEqual(len(drawn) - 1, text.count("\033[A\r\033[K"))
+        self.assertEqual({line[5] for line in drawn}, {"0"})
+        self.assertGreater(float(drawn[-1][0]), float(drawn[0][0]))
+        screen = Screen(text)
+        shown = [line for line in screen.lines if LINE.match(line)]
+        self.assertEqual(len(shown), 1)
+        self.assertTrue(all(LINE.match(line) for line in screen.wiped), screen.wiped)
+        self.assertLess(max(map(len, shown)), 80)
+        allocated, peak, blocks = drawn[-1][1:4]
+        self.assertIn(peak, ("7.0 MiB", "8.0 MiB", "9.0 MiB"))
+        self.assertIn(allocated, ("4.0 MiB", "6.0 MiB", "7.0 MiB", "8.0 MiB", "9.0 MiB"))
+        self.assertIn(blocks, list("56789"))
+        self.assertIn("peak 9.0 MiB allocated", text)
+
+    def test_silent_where_nobody_looks(self):
+        done = subprocess.run([TIDEMARK, "record", "-o", os.path.join(self.folder, "run.db"), "--",
+                               PROGRAM, "3", "1100"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0)
+        self.assertIsNone(LINE.search(done.stderr))
+        self.assertNotIn("\033", done.stderr)
+        self.assertEqual(len(done.stderr.strip().split("\n")), 5)
+
+    def test_silent_where_it_is_not_wanted(self):
+        cases = (((), True, "xterm"), ((), False, "dumb"), ((), False, ""),
+                 (("--progress", "never"), False, "xterm"))
+        with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
+            done = [pool.submit(self.record, 3, 1100, options=options, stdout_too=both, term=term)
+                    for options, both, term in cases]
+        for case, result in zip(cases, done):
+            self.assertIsNone(LINE.search(result.result()[1]), case)
+            self.assertNotIn("\033", result.result()[1])
+
+    def test_what_the_program_writes_stays_whole(self):
+        _, text = self.record(3, 2600, "say", options=("--progress", "always"), stdout_too=True)
+        screen = Screen(text)
+        self.assertGreaterEqual(len(LINE.findall(text)), 3)
+        self.assertTrue(all(LINE.match(line) for line in screen.wiped), screen.wiped)
+        for line in ["step %d of the program" % i for i in range(3)] + ["the program is done"]:
+            self.assertIn(line, screen.lines)
+        for line in screen.lines:
+            if "tidemark: " in line:
+                self.assertTrue(line.startswith("tidemark: "), line)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

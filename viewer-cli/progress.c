@@ -1,0 +1,102 @@
+#include "progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "clock.h"
+#include "human.h"
+
+#define FIRST_NS NS_PER_S         /* a short run has no line */
+#define SILENCE_NS (2 * NS_PER_S) /* after which a new line is begun */
+
+const char *const progress_choices[] = {"auto", "always", "never", NULL};
+
+static bool same_terminal(void)
+{
+    struct stat out, err;
+    return isatty(STDOUT_FILENO) == 1 && fstat(STDOUT_FILENO, &out) == 0 &&
+           fstat(STDERR_FILENO, &err) == 0 && out.st_rdev == err.st_rdev;
+}
+
+bool progress_begin(struct progress *progress, enum progress_when when)
+{
+    const char *terminal = getenv("TERM");
+    *progress = (struct progress){0};
+    if (when == PROGRESS_NEVER || isatty(STDERR_FILENO) != 1)
+        return false;
+    if (!terminal || !*terminal || strcmp(terminal, "dumb") == 0)
+        return false;
+    return when == PROGRESS_ALWAYS || !same_terminal();
+}
+
+static void add_count(struct buf *line, uint64_t count, const char *what)
+{
+    char text[HUMAN_MAX];
+    buf_print(line, "  %s %s", human_count(text, count > INT64_MAX ? INT64_MAX : (int64_t)count),
+              what);
+}
+
+static void add_bytes(struct buf *line, uint64_t bytes, const char *what)
+{
+    char text[HUMAN_MAX];
+    buf_print(line, "  %s %s", what,
+              human_bytes(text, bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes));
+}
+
+static void make_line(struct buf *line, const struct record_progress *now)
+{
+    char text[HUMAN_MAX];
+    int64_t second = (int64_t)NS_PER_S;
+    struct winsize size;
+    buf_print(line, "tidemark: %s", human_ns(text, (int64_t)now->run_ns / second * second));
+    add_bytes(line, now->totals.allocated, "allocated");
+    add_bytes(line, now->totals.peak_allocated, "peak");
+    add_count(line, now->totals.allocs, "blocks");
+    add_count(line, now->totals.events, "events");
+    add_count(line, now->totals.lost, "lost");
+    size_t width = 80;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        width = size.ws_col;
+    if (line->count > width - 1) { /* all of it is ASCII */
+        line->count = width - 1;
+        line->data[line->count] = '\0';
+    }
+}
+
+/* One write, so that nothing of the program comes between. */
+static void put(const struct progress *progress, const struct buf *line)
+{
+    struct buf out = {0};
+    buf_print(&out, "%s%s\n", progress->shown ? "\033[A\r\033[K" : "", buf_string(line));
+    if (!out.broken)
+        (void)!write(STDERR_FILENO, buf_string(&out), out.count);
+    buf_clear(&out);
+}
+
+void progress_show(void *context, const struct record_progress *now)
+{
+    struct progress *progress = context;
+    struct buf line = {0};
+    if (!now) /* what the program wrote last is not known any more: the line stays */
+        return;
+    if (now->written != progress->written) {
+        progress->written = now->written;
+        progress->quiet_ns = now->run_ns;
+        progress->shown = false;
+    }
+    if (now->run_ns < FIRST_NS ||
+        (!progress->shown && now->run_ns - progress->quiet_ns < SILENCE_NS))
+        return;
+    make_line(&line, now);
+    if (!line.broken) {
+        put(progress, &line);
+        progress->shown = true;
+    }
+    buf_clear(&line);
+}

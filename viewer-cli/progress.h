@@ -1,0 +1,33 @@
+/*
+ * progress.h - the line of `record` that says how far it is.
+ *
+ * The recorded program has the same terminal, and we do not see what it writes. So the line stands
+ * on a line of its own with the cursor below it: what the program writes begins on a fresh line and
+ * is never mixed with it. While nobody has written since, the line is replaced where it stands;
+ * after somebody has, the old one is left alone and a new one is begun, below, once the program has
+ * been silent for some seconds. That nobody has written is known from the kernel's count of bytes
+ * written, which counts files, too: a program that never stops writing has no line.
+ */
+#ifndef TIDEMARK_VIEWER_PROGRESS_H
+#define TIDEMARK_VIEWER_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record.h"
+
+enum progress_when { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
+extern const char *const progress_choices[]; /* their names, ended by NULL */
+
+struct progress {
+    bool shown;        /* the line above the cursor is ours, unless somebody wrote since */
+    uint64_t written;  /* record_progress.written as it was last seen */
+    uint64_t quiet_ns; /* record_progress.run_ns when it last changed */
+};
+
+/* False: there is to be no line. */
+bool progress_begin(struct progress *progress, enum progress_when when);
+/* For record_options.progress; the context is the struct progress. */
+void progress_show(void *context, const struct record_progress *now);
+
+#endif
