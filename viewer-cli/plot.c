@@ -105,8 +105,9 @@ static void put_entry(struct legend *legend, const char *sign, enum canvas_colou
         buf_text(legend->out, "\n");
         legend->used = 0;
     }
-    buf_print(legend->out, "%*s", legend->used ? 2 : PLOT_MARGIN, "");
-    legend->used += (legend->used ? 2 : PLOT_MARGIN) + n;
+    unsigned space = legend->used || legend->style->width < 60 ? 2 : PLOT_MARGIN;
+    buf_print(legend->out, "%*s", (int)space, "");
+    legend->used += space + n;
     if (legend->style->colour && colour == CANVAS_GREY)
         buf_print(legend->out, "\033[90m%s\033[0m %s", sign, name);
     else if (legend->style->colour && colour != CANVAS_PLAIN)
