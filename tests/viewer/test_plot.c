@@ -173,9 +173,8 @@ TEST(heights_are_those_of_the_values)
     plot_timeline(&course, &style, &text);
     const char *at = strchr(buf_string(&text), '\n') + 1;
     for (unsigned row = 0; row < 10; row++, at = strchr(at, '\n') + 1) {
-        const char *plot = strstr(at, row == 0 || strstr(at, "\u2524") < strchr(at, '\n')
-                                          ? "\u2588"
-                                          : "\u2502\u2588");
+        const char *plot = strstr(
+            at, row == 0 || strstr(at, "\u2524") < strchr(at, '\n') ? "\u2588" : "\u2502\u2588");
         CHECK(plot != NULL);
         size_t bytes = (size_t)(strchr(at, '\n') - at);
         char line[200];

@@ -203,7 +203,7 @@ static void place_peak(struct course *out, const struct peak *peak, unsigned at)
     struct course_column *column = &out->columns[out->peak_at];
     out->peak = column->max;
     out->peak_ns = column->from_ns;
-    out->peak_step = COURSE_NONE;
+    out->peak_seq = out->peak_step = COURSE_NONE;
     if (!peak->found || (out->exact && peak->allocated != out->peak))
         return; /* events were lost, or totals count what was never shown */
     if (peak->allocated < out->peak || at < out->count) {
@@ -215,6 +215,7 @@ static void place_peak(struct course *out, const struct peak *peak, unsigned at)
     }
     out->peak = peak->allocated;
     out->peak_ns = peak->at_ns;
+    out->peak_seq = peak->seq;
     out->peak_step = peak->step == PEAK_NONE ? COURSE_NONE : peak->step;
 }
 
@@ -263,13 +264,13 @@ static int make_columns(struct course_work *work)
         column->until_ns = work->bound_ns[i + 1];
         column->reserved_min = column->reserved_max = column->step = COURSE_NONE;
     }
-    course_lay_phases(work);
     if (out->exact)
         course_lay_events(work);
     else
         err = course_lay_buckets(work);
     if (err == 0)
         err = mark_peak(work);
+    course_lay_phases(work);
     if (err == 0 && out->categories && !out->exact)
         err = course_read_stacks(work);
     sum_up(out);

@@ -83,7 +83,8 @@ struct course {
     bool by_events, categories;
     bool reserved_known;
     int64_t from_ns, until_ns, first_seq, last_seq;
-    int64_t peak, peak_ns, peak_step; /* peak_step: COURSE_NONE */
+    int64_t peak, peak_ns;
+    int64_t peak_seq, peak_step; /* COURSE_NONE */
     unsigned peak_at;
     char *peak_path;          /* the phase, with those around it; NULL */
     int64_t reserved_peak;    /* the highest reserved_max; COURSE_NONE */

@@ -191,6 +191,9 @@ static void find_unseen(struct course_work *work, struct lay *lay, const struct 
             at = i;
         }
     }
+    /* The peak's column keeps the phase that it is in; the one before it is near enough. */
+    if (at == work->out->peak_at && at > 0)
+        at--;
     if (best > lay->most[at]) {
         lay->most[at] = best;
         lay->small[at] = (enum course_kind)phase->kind;
@@ -213,6 +216,19 @@ static void show_unseen(struct course *out, const struct lay *lay)
     }
 }
 
+/* The peak's column is what the peak is in: that is what it is looked at for. */
+static void show_peak(struct course_work *work)
+{
+    struct course_column *column = &work->out->columns[work->out->peak_at];
+    int64_t seq = work->out->peak_seq;
+    for (size_t i = 0; i < work->phase_count && seq != COURSE_NONE; i++) {
+        if (work->phases[i].begin_seq > seq || work->phases[i].end_seq < seq)
+            continue;
+        column->kind = (enum course_kind)work->phases[i].kind; /* those inside come later */
+        column->mixed = false;
+    }
+}
+
 /* With a step for each few columns the phases are noise. */
 static void give_up(struct course *out)
 {
@@ -231,6 +247,7 @@ void course_lay_phases(struct course_work *work)
         begin(work, lay, &work->phases[i], &step);
     }
     decide(work, lay);
+    show_peak(work);
     if (work->out->steps > work->out->count / 4) {
         give_up(work->out);
     } else {
