@@ -54,6 +54,18 @@ unsigned plot_columns(const struct plot_style *style)
 
 /* ---- the peak ---- */
 
+/* Too long for either side of the mark: as much of it as there is room on the wider one. */
+static void put_cut_text(struct canvas *canvas, unsigned at, const char *text,
+                         struct canvas_pen pen)
+{
+    struct buf cut = {0};
+    bool left = at > canvas->width / 2;
+    emit_put_cut(&cut, text, left ? at - 1 : canvas->width - at - 2);
+    canvas_text(canvas, left ? 0 : at + 2, 0, buf_string(&cut), pen);
+    canvas->broken = canvas->broken || cut.broken;
+    buf_clear(&cut);
+}
+
 static void put_peak(struct plot *plot)
 {
     const struct course *course = plot->course;
@@ -74,18 +86,9 @@ static void put_peak(struct plot *plot)
         canvas_text(canvas, at + 2, 0, buf_string(&text), pen);
     else if (at >= n + 1)
         canvas_text(canvas, at - n - 1, 0, buf_string(&text), pen);
-    else if (at >
-             canvas->width / 2) { /* too long for either side: as much of it as there is room */
-        struct buf cut = {0};
-        emit_put_cut(&cut, buf_string(&text), at - 1);
-        canvas_text(canvas, 0, 0, buf_string(&cut), pen);
-        buf_clear(&cut);
-    } else {
-        struct buf cut = {0};
-        emit_put_cut(&cut, buf_string(&text), canvas->width - at - 2);
-        canvas_text(canvas, at + 2, 0, buf_string(&cut), pen);
-        buf_clear(&cut);
-    }
+    else
+        put_cut_text(canvas, at, buf_string(&text), pen);
+    canvas->broken = canvas->broken || text.broken;
     buf_clear(&text);
 }
 

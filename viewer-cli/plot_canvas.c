@@ -72,6 +72,7 @@ unsigned canvas_text(struct canvas *canvas, unsigned x, unsigned y, const char *
         n = n ? n : 1;
         canvas_put(canvas, x++, y, emit_columns_of(at, n) == 1 ? at : "?", pen);
     }
+    canvas->broken = canvas->broken || safe.broken;
     buf_clear(&safe);
     return x;
 }
@@ -138,4 +139,5 @@ void canvas_print(const struct canvas *canvas, bool colour, struct buf *out)
 {
     for (unsigned y = 0; y < canvas->height; y++)
         print_row(canvas, y, colour, out);
+    out->broken = out->broken || canvas->broken;
 }

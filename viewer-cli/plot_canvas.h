@@ -35,6 +35,7 @@ struct canvas_cell {
 struct canvas {
     unsigned width, height;
     struct canvas_cell *cells;
+    bool broken; /* without memory; what is printed says so */
 };
 
 struct canvas_pen {

@@ -175,6 +175,12 @@ TEST(memory_may_run_out_in_any_report)
             starve(names[i], formats[j], database, NULL);
     for (size_t j = 0; j < 3; j++)
         starve("sql", formats[j], database, "SELECT * FROM phase; SELECT 1, 2, 1");
+    for (size_t j = 0; j < 3; j++)
+        starve("timeline", formats[j], database, NULL);
+    starve("timeline", "--plot", database, NULL);
+    starve("timeline", "--plot", database, "--bytes-by=category");
+    starve("timeline", "--plot", database, "--by=events");
+    starve("timeline", "--bytes-by=category", database, NULL);
 }
 
 TEST(a_report_leaves_the_file_alone)

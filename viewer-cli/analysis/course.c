@@ -270,7 +270,8 @@ static int make_columns(struct course_work *work)
         err = course_lay_buckets(work);
     if (err == 0)
         err = mark_peak(work);
-    course_lay_phases(work);
+    if (err == 0)
+        err = course_lay_phases(work);
     if (err == 0 && out->categories && !out->exact)
         err = course_read_stacks(work);
     sum_up(out);

@@ -51,7 +51,7 @@ struct course_work {
 /* Fills `phases` with those that lie in the range. */
 int course_read_phases(struct course_work *work);
 /* What each column counts as, and the steps that begin. */
-void course_lay_phases(struct course_work *work);
+int course_lay_phases(struct course_work *work);
 
 /* Calls `see` for each block that was born or lived in the range, in no order. */
 struct course_block {

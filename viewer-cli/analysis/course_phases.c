@@ -236,12 +236,12 @@ static void give_up(struct course *out)
         out->columns[i].mixed = out->columns[i].kind > COURSE_OTHER;
 }
 
-void course_lay_phases(struct course_work *work)
+int course_lay_phases(struct course_work *work)
 {
     struct lay *lay = mem_alloc(1, sizeof *lay);
     int64_t step = COURSE_NONE;
     if (!lay)
-        return; /* without memory there are no bands */
+        return ERR_NOMEM;
     for (size_t i = 0; i < work->phase_count; i++) {
         cover(work, lay, &work->phases[i]);
         begin(work, lay, &work->phases[i], &step);
@@ -256,4 +256,5 @@ void course_lay_phases(struct course_work *work)
         show_unseen(work->out, lay);
     }
     mem_free(lay);
+    return 0;
 }
