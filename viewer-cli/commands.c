@@ -12,18 +12,13 @@
 #include "suggest.h"
 
 extern const struct command command_record, command_import, command_info, command_phases,
-    command_peak, command_why, command_frag, command_ladder, command_leaks, command_fit,
-    command_diff, command_check, command_sql, command_timeline;
+    command_timeline, command_peak, command_why, command_frag, command_ladder, command_leaks,
+    command_fit, command_diff, command_check, command_sql;
 
 const struct command *const commands[] = {
-    &command_record, &command_import,
-    &command_info,   &command_phases,
-    &command_timeline,
-    &command_peak,   &command_why,
-    &command_frag,   &command_ladder,
-    &command_leaks,  &command_fit,
-    &command_diff,   &command_check,
-    &command_sql,    NULL,
+    &command_record, &command_import, &command_info,  &command_phases, &command_timeline,
+    &command_peak,   &command_why,    &command_frag,  &command_ladder, &command_leaks,
+    &command_fit,    &command_diff,   &command_check, &command_sql,    NULL,
 };
 
 const struct command *command_find(const char *name, const char **near)

@@ -17,7 +17,7 @@ INSERT INTO site VALUES(1,0,1),(2,0,2),(3,0,3),(3,1,1);
 INSERT INTO overhead VALUES(NULL,'events',34,'count'),(1,'arena used',4096,'bytes'),
   (2,'arena used',2048,'bytes'),(3,'arena used',2048,'bytes'),(4,'arena used',2048,'bytes'),
   (5,'arena used',8192,'bytes');
-INSERT INTO phase VALUES
+INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,scope,ended) VALUES
   (1,1,NULL,NULL,0,'other','other',NULL,1,9,1000,2000,'process','end'),
   (2,1,200,NULL,0,'forward','forward',0,10,19,2000,3000,'process','end'),
   (3,1,200,NULL,0,'backward','backward',0,20,29,3000,4000,'process','end'),

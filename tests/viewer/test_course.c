@@ -155,8 +155,9 @@ static void add_phase(struct model *model, int id, int from, int until, const ch
     int64_t peak = highest(model, from, until, &where);
     int64_t begin = model->list[from].ns, end = model->list[until - 1].ns;
     buf_print(&model->sql,
-              "INSERT INTO phase VALUES(%d,1,7,NULL,0,'%s','%s',%d,%d,%d,%" PRId64 ",%" PRId64
-              ",'process','end');\n",
+              "INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,"
+              "begin_seq,end_seq,begin_ns,end_ns,scope,ended) "
+              "VALUES(%d,1,7,NULL,0,'%s','%s',%d,%d,%d,%" PRId64 ",%" PRId64 ",'process','end');\n",
               id, kind, kind, (id - 1) / 2, from + 1, until, begin, end);
     buf_print(&model->sql,
               "INSERT INTO phase_device VALUES(%d,1,%" PRId64 ",%" PRId64

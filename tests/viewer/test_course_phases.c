@@ -50,8 +50,10 @@ static struct db *record(const struct stretch *phases, int count, int64_t last)
         if (at->step >= 0)
             snprintf(step, sizeof step, "%d", at->step);
         buf_print(&sql,
-                  "INSERT INTO phase VALUES(%d,1,7,%s,0,'%s','%s',%s,%" PRId64 ",%" PRId64
-                  ",%" PRId64 ",%" PRId64 ",'%s','end');",
+                  "INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,"
+                  "begin_seq,end_seq,begin_ns,end_ns,scope,ended) "
+                  "VALUES(%d,1,7,%s,0,'%s','%s',%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+                  ",'%s','end');",
                   i + 1, parent, at->kind, at->kind, step, at->from, at->until - 1, at->from * 1000,
                   at->until * 1000, at->scope ? at->scope : "process");
     }
@@ -236,7 +238,9 @@ TEST(other_processes_and_devices_are_not_in_it)
                       " alloc_ns, -70368744177664, -2147483648, NULL, NULL, NULL"
                       " FROM allocation;"
                       "INSERT INTO segment VALUES(2, 3, 0, 1 << 41, 2000, NULL, NULL, NULL);"
-                      "INSERT INTO phase VALUES(9,2,7,NULL,0,'backward','backward',3,1,1000,1000,"
+                      "INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,"
+                      "begin_seq,end_seq,begin_ns,end_ns,scope,ended) "
+                      "VALUES(9,2,7,NULL,0,'backward','backward',3,1,1000,1000,"
                       "1000000,'process','end')"),
               0);
     read_course(db, false, &beside);

@@ -14,7 +14,7 @@ INSERT INTO setting VALUES(1,1,'allocator','pytorch'),(1,1,'limit','41943040'),(
 INSERT INTO string VALUES(1,'main'),(2,'train.py'),(3,'encode');
 INSERT INTO frame VALUES(1,1,2,12),(2,3,2,30);
 INSERT INTO site VALUES(1,0,1),(2,0,2),(2,1,1);
-INSERT INTO phase VALUES
+INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,scope,ended) VALUES
   (1,1,NULL,NULL,0,'other','other',NULL,1,4,1000000,4000000,'process','end'),
   (2,1,4711,NULL,0,'forward','forward',0,5,12,5000000,12000000,'process','exception');
 INSERT INTO phase_device VALUES

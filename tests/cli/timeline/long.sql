@@ -10,7 +10,7 @@ INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL);
 INSERT INTO thinned VALUES(1, 1, 6000, 'allocations', 5990);
 INSERT INTO allocation VALUES(1, 1, 4096, 10485760, NULL, 500000000, -70368744177664, -2147483648,
   NULL, NULL, NULL);
-INSERT INTO phase
+INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,scope,ended)
 WITH RECURSIVE s(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n < 59),
 k(i, kind, begin, end) AS (VALUES (1, 'zero_grad', 0, 5), (2, 'forward', 5, 40),
   (3, 'backward', 40, 90), (4, 'optimizer', 90, 100))
