@@ -210,6 +210,8 @@ void heap_block_alloc(struct state_process *process, const struct event *event, 
     struct heap_device *device = heap->device;
     if (event->flags & EVENT_F_TOTALS)
         heap_take_reserved(heap, event, ns);
+    if (device->driven)
+        driver_block(heap, event);
     end_former(device, event, ns);
     const struct block *block = add_block(process, heap, event, ns);
     if (!block) {

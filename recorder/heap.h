@@ -122,6 +122,12 @@ struct heap_device {
     bool waits;          /* its source tells which frees wait: active is known */
     bool segments_known; /* a segment was seen as it came, or pages that were mapped */
 
+    int64_t total;          /* of the device, as its row has it; 0 = not known */
+    bool driven;            /* the driver told of memory on it */
+    bool adopts;            /* some are the driver's: driver.h */
+    bool apart_noted;       /* that reserved_apart is not 0 */
+    int64_t reserved_apart; /* source_reserved - segment_bytes, as the last block came */
+
     bool totals_known;        /* the source told its own sums */
     struct heap *totals_heap; /* whose curve has them */
     int64_t source_reserved;
@@ -189,6 +195,8 @@ void segment_hold(struct heap_segment *segment, int64_t size);
 void segment_release(struct heap_segment *segment, int64_t size);
 /* The source's totals in the event; `a` counts only where it is no request. */
 void heap_take_reserved(struct heap *heap, const struct event *event, int64_t ns);
+/* So much went meanwhile; the next event with totals is the source's own word again. */
+void heap_reserved_less(struct heap *heap, int64_t bytes, int64_t ns);
 void heap_take_allocated(struct heap_device *device, const struct event *event);
 /* What is reserved in segments and by mapping has changed, now. */
 void heap_count_reserved(struct heap *heap, int64_t change);

@@ -187,6 +187,8 @@ void heap_segment_alloc(struct state_process *process, const struct event *event
         return;
     }
     heap->device->segments_known = true;
+    if (heap->device->driven)
+        driver_segment(heap, event);
     if (event->flags & EVENT_F_MAP)
         mapping_add(heap, event, &now);
     else
@@ -236,6 +238,18 @@ void heap_take_reserved(struct heap *heap, const struct event *event, int64_t ns
     reserved_changed(device);
 }
 
+void heap_reserved_less(struct heap *heap, int64_t bytes, int64_t ns)
+{
+    struct heap_device *device = heap->device;
+    if (!device->totals_known)
+        return;
+    int64_t less = bytes < device->source_reserved ? bytes : device->source_reserved;
+    if (less)
+        reserved_curve(device->totals_heap, ns, device->source_reserved,
+                       device->source_reserved - less);
+    device->source_reserved -= less;
+}
+
 void heap_take_allocated(struct heap_device *device, const struct event *event)
 {
     if (event->kind != EVENT_BLOCK_FREE && event->flags & EVENT_F_REQUESTED)
@@ -250,6 +264,7 @@ void heap_compare_totals(struct state_process *process)
     char name[32];
     for (size_t i = 0; i < process->device_count; i++) {
         struct heap_device *device = process->devices[i];
+        driver_compare(device);
         if (!device->source_sums || device->difference == device->difference_noted)
             continue;
         names_print_device(&process->state->names, device->id, name, sizeof name);

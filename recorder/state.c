@@ -166,12 +166,26 @@ static void dispatch(struct state_process *process, const struct event *event, i
         history_event(process, event);
         break;
     case EVENT_DRIVER_ALLOC:
+        driver_alloc(process, event, ns);
+        break;
     case EVENT_DRIVER_FREE:
+        driver_free(process, event, ns);
+        break;
     case EVENT_DRIVER_MAP:
+        driver_map(process, event, ns);
+        break;
     case EVENT_DRIVER_UNMAP:
+        driver_unmap(process, event, ns);
+        break;
     case EVENT_SAMPLE:
+        driver_sample(process, event, ns);
+        break;
     case EVENT_GAP:
+        driver_gap(process, event, ns);
+        break;
     case EVENT_ACTIVITY:
+        driver_activity(process, event);
+        break;
     case EVENT_NONE:
     case EVENT_KIND_COUNT:
     default:
@@ -179,11 +193,12 @@ static void dispatch(struct state_process *process, const struct event *event, i
     }
 }
 
-/* A history tells of what was before. */
+/* Histories, activities and samples tell of what was before, or of what is no work of a thread. */
 static bool only_frees(unsigned kind)
 {
     return kind == EVENT_BLOCK_FREE || kind == EVENT_BLOCK_IDLE || kind == EVENT_SEGMENT_FREE ||
-           kind == EVENT_HISTORY;
+           kind == EVENT_HISTORY || kind == EVENT_DRIVER_FREE || kind == EVENT_DRIVER_UNMAP ||
+           kind == EVENT_SAMPLE || kind == EVENT_GAP || kind == EVENT_ACTIVITY;
 }
 
 static bool is_after_a_pause(const struct state_process *process, const struct event *event)

@@ -20,6 +20,10 @@ static const char *const texts[NOTE_KIND_COUNT] = {
     [NOTE_SIZE_TOO_LARGE] = "size too large",
     [NOTE_TOTALS_DIFFER] = "totals differ",
     [NOTE_HISTORY_WITHOUT_EVENT] = "history without event",
+    [NOTE_DRIVER_TWICE] = "driver memory taken twice",
+    [NOTE_DRIVER_UNKNOWN] = "driver memory not seen to come",
+    [NOTE_RESERVED_DIFFERS] = "reserved differs",
+    [NOTE_GAP_WITHOUT_BEGIN] = "gap end without begin",
     [NOTE_PHASE_END_WITHOUT_BEGIN] = "phase end without begin",
     [NOTE_PHASE_UNBALANCED] = "phase unbalanced",
     [NOTE_PHASE_LEFT_OPEN] = "phase left open",
@@ -53,6 +57,9 @@ static bool explained(const struct notes *notes, enum note_kind kind)
     case NOTE_MAPPED_TWICE:
     case NOTE_TOTALS_DIFFER:
     case NOTE_HISTORY_WITHOUT_EVENT:
+    case NOTE_DRIVER_TWICE:
+    case NOTE_RESERVED_DIFFERS:
+    case NOTE_GAP_WITHOUT_BEGIN:
     case NOTE_PHASE_UNBALANCED:
     case NOTE_PHASE_LEFT_OPEN:
         return notes->unsure;

@@ -57,6 +57,7 @@ static bool copy_hello(struct state_process *process, const struct state_hello *
 static void forget_contents(struct state_process *process)
 {
     tag_lists_clear(&process->tags);
+    driver_forget(process);
     heap_forget(process);
     phase_forget(process);
     names_clear_defs(&process->defs);
@@ -233,6 +234,7 @@ void state_process_end(struct state_process *process, const struct state_end *en
     process->end.ended = process->end_text;
     phase_end_all(process, process->end_ns);
     history_end(process);
+    driver_end(process);
     heap_flush_curves(process);
     note_rest(process);
     state_take_peaks(&process->state->peak, process);
@@ -272,7 +274,8 @@ static bool process_is_valid(const struct state_process *process)
     return process->last_ns >= process->start_ns && process->defs.count <= process->defs.given &&
            process->last_seq <= process->state->seq && intern_is_valid(&process->heaps_by_values) &&
            process->heaps_by_values.item_count == process->heap_count && heap_is_valid(process) &&
-           phase_is_valid(process) && tag_lists_are_valid(&process->tags);
+           driver_is_valid(process) && phase_is_valid(process) &&
+           tag_lists_are_valid(&process->tags);
 }
 
 static bool pool_is_valid(const struct block_pool *pool)

@@ -5,6 +5,7 @@
 #ifndef TIDEMARK_RECORDER_STATE_TYPES_H
 #define TIDEMARK_RECORDER_STATE_TYPES_H
 
+#include "driver.h"
 #include "heap.h"
 #include "keyframe.h"
 #include "names.h"
@@ -60,8 +61,9 @@ struct state_process {
     struct heap *unknown_heap;     /* of events without one; NULL until needed */
     struct heap_device *devices[HEAP_MAX_DEVICES];
     size_t device_count;
-    bool histories;     /* of its devices: see history.h */
-    bool tells_waiting; /* its sources tell which frees wait: active is known of every device */
+    bool histories;        /* of its devices: see history.h */
+    bool tells_waiting;    /* its sources tell which frees wait: active is known of every device */
+    struct driver *driver; /* NULL: it told of nothing */
     struct phases phases;
     struct tag_lists tags;
     struct notes notes;

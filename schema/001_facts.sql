@@ -228,6 +228,67 @@ CREATE TABLE sample(
   value   INTEGER NOT NULL        -- bytes
 );
 
+-- What the driver itself gave to a process. Blocks of a framework lie inside of such memory, and so do
+-- segments: their bytes are counted there, not once more. Failed calls are not here, nor memory that
+-- was there before the source began to look.
+CREATE TABLE driver_memory(
+  seq       INTEGER PRIMARY KEY,  -- of the event that told it
+  process   INTEGER NOT NULL,     -- process.id
+  device    INTEGER,              -- device.id; NULL = the host's memory
+  kind      TEXT NOT NULL,        -- 'device'; 'managed': of both sides, where it lies is not known;
+                                  -- 'array'; 'physical': seen where it is mapped; 'pool': stream-ordered,
+                                  -- 'async': a part of one; 'graph': of a node of a graph; 'imported':
+                                  -- another process's; 'host': pinned; 'registered': pinned later
+  address   INTEGER NOT NULL,     -- of kinds array, physical, pool, imported: a handle
+  size      INTEGER NOT NULL,     -- bytes; of a pool 0: the samples 'pool reserved' have its size
+  call      INTEGER,              -- string.id: the outermost call of CUDA's that led to it
+  library   INTEGER,              -- string.id: the file of the library that called
+  stream    INTEGER,              -- of kind async
+  alloc_ns  INTEGER NOT NULL,
+  life_ns   INTEGER,              -- completed
+  free_seq  INTEGER,              -- completed; of kind physical: released and mapped nowhere
+  site      INTEGER,              -- site.site
+  heap      INTEGER,              -- completed: heap.id of the allocator whose memory it is; NULL = of none
+  blocks    INTEGER NOT NULL      -- completed: blocks of a framework that ever lay in it; while it is
+                                  -- there, 1 stands for any number
+);
+
+-- Where physical memory is seen, and where it is not any more.
+CREATE TABLE driver_mapping(
+  seq     INTEGER NOT NULL,       -- of the event that told it
+  process INTEGER NOT NULL,
+  device  INTEGER,                -- device.id; NULL = the host's memory
+  address INTEGER NOT NULL,
+  size    INTEGER NOT NULL,
+  memory  INTEGER,                -- driver_memory.seq; NULL = not known, or taken out
+  at_ns   INTEGER NOT NULL,
+  mapped  INTEGER NOT NULL        -- 1 mapped, 0 taken out
+);
+
+-- While a source saw nothing.
+CREATE TABLE gap(
+  first_seq INTEGER PRIMARY KEY,  -- of the event that said so
+  process   INTEGER NOT NULL,
+  source    TEXT NOT NULL,
+  last_seq  INTEGER,              -- completed; NULL = to the end of the process
+  begin_ns  INTEGER NOT NULL,
+  end_ns    INTEGER,              -- completed
+  why       TEXT
+);
+
+-- What a device did, told some time later.
+CREATE TABLE activity(
+  seq      INTEGER PRIMARY KEY,   -- of the event that told it
+  process  INTEGER NOT NULL,
+  device   INTEGER NOT NULL,
+  stream   INTEGER NOT NULL,
+  kind     INTEGER NOT NULL,      -- 1 kernel, 2 copy, 3 set, 4 graph
+  name     INTEGER,               -- string.id
+  begin_ns INTEGER,               -- NULL = the device had no time for it
+  end_ns   INTEGER,
+  bytes    INTEGER                -- that were copied or set
+);
+
 -- The same instant on three clocks.
 CREATE TABLE clock(
   run_ns       INTEGER NOT NULL,  -- as every *_ns here

@@ -423,3 +423,43 @@ SELECT a.process, a.device, a.site, count(DISTINCT a.step), count(*), sum(a.size
  GROUP BY a.process, a.device, a.site_id
 HAVING count(DISTINCT a.step) > 1
  ORDER BY sum(a.size) DESC;
+
+-- ---- the driver's memory ----
+
+-- Everything that the driver gave; device 'host': memory of the host. outside = 1: no framework's
+-- block ever lay in it, so that its bytes are outside of every allocator. The phase is the process's
+-- innermost one when it came.
+CREATE VIEW driver_allocations(process, device, memory, kind, size, library, call, outside, step,
+                               phase, alloc_ns, life_ns, free_ns, free_seq, address, blocks, heap,
+                               stream, site, site_id) AS
+SELECT m.process, coalesce(d.device, 'host'), m.seq, m.kind, m.size,
+       substr(l.text, length(rtrim(l.text, replace(l.text, '/', ''))) + 1), c.text, m.heap IS NULL,
+       ph.step, ph.name, m.alloc_ns, m.life_ns, m.alloc_ns + m.life_ns, m.free_seq, m.address,
+       m.blocks, m.heap, m.stream, (SELECT s.text FROM site_text s WHERE s.site = m.site), m.site
+  FROM driver_memory m
+  LEFT JOIN device_text d ON d.id = m.device
+  LEFT JOIN string l ON l.id = m.library
+  LEFT JOIN string c ON c.id = m.call
+  LEFT JOIN phase ph ON ph.id =
+       (SELECT st.phase FROM stretch st WHERE st.process = m.process AND st.begin_seq <= m.seq
+         ORDER BY st.begin_seq DESC LIMIT 1);
+
+-- What was outside of every allocator at the peak of its process on its device, by who called. What
+-- the driver keeps in pools, what is managed, imported or the host's is not here.
+CREATE VIEW outside_allocator(process, device, library, bytes, pieces, first_ns, device_id) AS
+SELECT p.process, d.device, a.library, sum(a.size), count(*), min(a.alloc_ns), p.device
+  FROM peak_instant p
+  JOIN device_text d ON d.id = p.device
+  JOIN driver_allocations a ON a.process = p.process AND a.device = d.device
+ WHERE a.outside AND a.kind IN ('device', 'array', 'physical') AND a.memory <= p.seq
+   AND (a.free_seq IS NULL OR a.free_seq > p.seq)
+ GROUP BY p.process, p.device, a.library
+ ORDER BY sum(a.size) DESC;
+
+CREATE VIEW activities(process, device, kind, name, begin_ns, end_ns, bytes, stream, activity) AS
+SELECT a.process, d.device,
+       CASE a.kind WHEN 1 THEN 'kernel' WHEN 2 THEN 'copy' WHEN 3 THEN 'set' ELSE 'graph' END,
+       n.text, a.begin_ns, a.end_ns, a.bytes, a.stream, a.seq
+  FROM activity a
+  JOIN device_text d ON d.id = a.device
+  LEFT JOIN string n ON n.id = a.name;

@@ -31,6 +31,8 @@ static size_t keys_of(enum sch_statement table)
     case SCH_OVERHEAD:
     case SCH_CLOCK:
     case SCH_MAPPING:
+    case SCH_DRIVER_MAPPING:
+    case SCH_SAMPLE:
     case SCH_SETTING:
     case SCH_META: /* its key is a text: all rows are kept */
         return 0;
@@ -130,6 +132,34 @@ static void end_segment(struct rows *rows, const struct row *end)
     CHECK(!"an end of a segment that has no row");
 }
 
+/* The cells behind the key of an UPDATE go into these columns of the row. */
+static bool complete(struct rows *rows, enum sch_statement which, const struct row *what)
+{
+    static const struct {
+        enum sch_statement update, table;
+        size_t columns[2];
+        bool once;
+    } updates[] = {
+        {SCH_DRIVER_MEMORY_OWNER, SCH_DRIVER_MEMORY, {MEMORY_HEAP, MEMORY_BLOCKS}, false},
+        {SCH_DRIVER_MEMORY_END, SCH_DRIVER_MEMORY, {MEMORY_LIFE, MEMORY_FREE_SEQ}, true},
+        {SCH_GAP_END, SCH_GAP, {GAP_LAST_SEQ, GAP_END_NS}, true},
+        {SCH_DEVICE_TOTAL, SCH_DEVICE, {DEVICE_TOTAL_BYTES, DEVICE_TOTAL_BYTES}, true},
+    };
+    for (size_t i = 0; i < sizeof updates / sizeof *updates; i++) {
+        if (updates[i].update != which)
+            continue;
+        struct row *row = look_up(rows, updates[i].table, what->at, NULL);
+        REQUIRE(row != NULL);
+        for (size_t k = 0; k + 1 < statements[which].cells; k++) {
+            if (updates[i].once)
+                CHECK_INT(row->at[updates[i].columns[k]], ROW_NULL);
+            row->at[updates[i].columns[k]] = what->at[k + 1];
+        }
+        return true;
+    }
+    return false;
+}
+
 static struct batch_alloc *find_alloc(const struct rows *rows, int64_t seq)
 {
     size_t low = 0, high = rows->alloc_count;
@@ -173,6 +203,10 @@ static void put(struct rows *rows, enum sch_statement which, struct row *row)
             drop_curve(rows, row);
         else
             end_segment(rows, row);
+        free_row(row);
+        return;
+    }
+    if (complete(rows, which, row)) {
         free_row(row);
         return;
     }

@@ -67,6 +67,22 @@ static void history(struct script *s, struct event *event, uint64_t r)
     feed_event(&s->feed, *event);
 }
 
+/* Memory of the driver around the blocks, pages of it, and what is only stored. */
+static void driver(struct script *s, struct event *event, uint64_t r)
+{
+    static const unsigned char kinds[] = {EVENT_DRIVER_ALLOC, EVENT_DRIVER_FREE, EVENT_DRIVER_MAP,
+                                          EVENT_DRIVER_UNMAP, EVENT_SAMPLE,      EVENT_GAP,
+                                          EVENT_ACTIVITY};
+    event->kind = kinds[r % sizeof kinds];
+    event->flags = 0;
+    event->heap = s->heaps[r / 8 % 2] & 0xffffff;
+    event->addr = 0x1000 + r / 16 % 10 * 0x400;
+    event->size = 0x400 + r / 256 % 3 * 0x400;
+    event->a = event->kind == EVENT_GAP ? r / 1024 % 2 : 1 + r / 1024 % (DRIVER_MEMORY_COUNT - 1);
+    event->b = 0x1000 + r / 65536 % 10 * 0x400;
+    feed_event(&s->feed, *event);
+}
+
 static void other_event(struct script *s, uint64_t r)
 {
     uint32_t name = s->strings[r / 16 % 3];
@@ -81,8 +97,12 @@ static void other_event(struct script *s, uint64_t r)
     static const unsigned char kinds[] = {EVENT_TAG,        EVENT_SEGMENT_ALLOC, EVENT_SEGMENT_FREE,
                                           EVENT_MARK,       EVENT_OOM,           EVENT_BLOCK_IDLE,
                                           EVENT_STEP_BEGIN, EVENT_STEP_END};
+    if (r >> 53 & 1) {
+        driver(s, &event, r >> 16 & 0xffffffff);
+        return;
+    }
     if (r >> 52 & 1) {
-        history(s, &event, r >> 53);
+        history(s, &event, r >> 54);
         return;
     }
     s->feed.thread = 100 + (uint32_t)(r / 1024 % 3);

@@ -53,7 +53,22 @@ INSERT INTO heap VALUES (1, 1, 1, 0, 0, NULL), (2, 2, 2, 0, 0, NULL);
 
 INSERT INTO string VALUES
   (1, 'build'), (2, 'model.py'), (3, 'forward'), (4, 'loss_of'), (5, 'train.py'),
-  (6, 'backward'), (7, 'step'), (8, 'adam.py'), (9, 'remember'), (10, 'main');
+  (6, 'backward'), (7, 'step'), (8, 'adam.py'), (9, 'remember'), (10, 'main'),
+  (11, '/opt/nccl/lib/libnccl.so.2'), (12, '/usr/local/cuda/lib64/libcublas.so.13'),
+  (13, '/opt/torch/lib/libc10_cuda.so'), (14, 'cudaMalloc'), (15, 'cuMemCreate'),
+  (16, 'cudaHostAlloc');
+
+-- The driver: the two segments, 64 of NCCL's, 8 and 22 of cuBLAS's, which gave 16 back before the
+-- peak; 256 of the host.
+INSERT INTO driver_memory VALUES
+  (1, 1, 1, 'device', 1 << 40, 2000 << 20, 14, 13, NULL, 1000000, NULL, NULL, NULL, 1, 7),
+  (5, 1, 1, 'physical', 77, 64 << 20, 15, 11, NULL, 5000000, NULL, NULL, NULL, NULL, 0),
+  (6, 1, 1, 'device', 2 << 40, 8 << 20, 14, 12, NULL, 6000000, NULL, NULL, NULL, NULL, 0),
+  (7, 1, NULL, 'host', 3 << 40, 256 << 20, 16, 13, NULL, 7000000, NULL, NULL, NULL, NULL, 0),
+  (14, 1, 1, 'device', 4 << 40, 16 << 20, 14, 12, NULL, 14000000, 50000000, 64, NULL, NULL, 0),
+  (63, 1, 1, 'device', 5 << 40, 22 << 20, 14, 12, NULL, 63000000, NULL, NULL, NULL, NULL, 0),
+  (70, 1, 1, 'device', 6 << 40, 1000 << 20, 14, 13, NULL, 70000000, NULL, NULL, NULL, 1, 1);
+INSERT INTO driver_mapping VALUES (5, 1, 1, 7 << 40, 64 << 20, 5, 5000000, 1);
 
 INSERT INTO frame VALUES
   (1, 1, 2, 10), (2, 3, 2, 31), (3, 4, 5, 52), (4, 6, NULL, NULL), (5, 7, 8, 99), (6, 9, 5, 77),
