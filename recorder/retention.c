@@ -26,6 +26,17 @@ static const char *const texts[RETENTION_STATEMENTS] = {
         "DELETE FROM allocation_phase WHERE allocation BETWEEN ?1 AND ?2",
     [RETENTION_DROP_FRAMES] = "DELETE FROM keyframe WHERE seq BETWEEN ?1 AND ?2",
     [RETENTION_DROP_MARKS] = "DELETE FROM mark WHERE seq BETWEEN ?1 AND ?2 AND process = ?3",
+    [RETENTION_DROP_ACTIVITIES] =
+        "DELETE FROM activity WHERE seq BETWEEN ?1 AND ?2 AND process = ?3",
+    [RETENTION_DROP_DRIVER] = "DELETE FROM driver_memory WHERE seq BETWEEN ?1 AND ?2"
+                              " AND process = ?3 AND free_seq BETWEEN ?1 AND ?2"
+                              " AND kind IN ('async', 'graph')",
+    [RETENTION_DROP_SAMPLES] =
+        "WITH mine(begin_ns, end_ns) AS (SELECT min(ph.begin_ns), max(ph.end_ns) FROM stretch st"
+        "   JOIN phase ph ON ph.id = st.phase"
+        "  WHERE st.process = ?3 AND st.begin_seq BETWEEN ?1 AND ?2)"
+        " DELETE FROM sample WHERE process = ?3 AND at_ns > (SELECT begin_ns FROM mine)"
+        "   AND at_ns < (SELECT end_ns FROM mine)",
     [RETENTION_SUM_SITE] =
         "INSERT INTO site_sum VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
         " ON CONFLICT(heap, site) DO UPDATE SET blocks = blocks + ?3, bytes = bytes + ?4,"

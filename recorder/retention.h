@@ -8,9 +8,10 @@
  *
  *   - the blocks that lived and died without meeting a unit that is kept. A block that did meet one
  *     stays, wherever it was born: what lived at an instant of a kept unit is all there;
+ *   - what the device did, and parts of stream-ordered pools that came and went in them;
  *   - with a limit of bytes, their phases too, but for those in which a block was born or died that
  *     is still there, and what tells what such a block is for: the step's backward and its last
- *     phase. What these did on each device goes all the same. Of all peaks only the highest so far
+ *     phase. What these did on each device goes all the same, and samples. Of all peaks only the highest so far
  *     of each device stays.
  *
  * What goes is added to the tables site_sum and phase_sum before, and a row of `thinned` says from

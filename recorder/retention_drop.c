@@ -187,6 +187,20 @@ static int drop_between(struct retention *retention, enum retention_statement wh
     return db_run(stmt);
 }
 
+/* What was told of the device in that time. Few rows of a training; many where kernels are
+ * recorded, or memory is taken from pools for each step. Samples stand in no way but that of a
+ * limit. */
+static int drop_told(struct retention *retention, const struct retention_process *process,
+                     const struct retention_kept *stretch)
+{
+    int err = drop_between(retention, RETENTION_DROP_ACTIVITIES, stretch, process->id);
+    if (err == 0)
+        err = drop_between(retention, RETENTION_DROP_DRIVER, stretch, process->id);
+    if (err == 0 && retention_has_limit(retention))
+        err = drop_between(retention, RETENTION_DROP_SAMPLES, stretch, process->id);
+    return err;
+}
+
 int retention_drop(struct retention *retention, struct retention_process *process,
                    const struct retention_kept *stretch, int64_t *rows)
 {
@@ -199,6 +213,8 @@ int retention_drop(struct retention *retention, struct retention_process *proces
         err = drop_range(retention, scan.runs[i].first, scan.runs[i].last);
     if (err == 0)
         err = drop_between(retention, RETENTION_DROP_FRAMES, stretch, 0);
+    if (err == 0)
+        err = drop_told(retention, process, stretch);
     if (err == 0 && retention_has_limit(retention))
         err = drop_between(retention, RETENTION_DROP_MARKS, stretch, process->id);
     if (err == 0 && retention_has_limit(retention))

@@ -99,10 +99,32 @@ static void let_go(struct loop *loop, struct player *player)
     }
 }
 
+static void driver(struct loop *loop, struct player *player)
+{
+    const uint64_t at = 1ull << 40;
+    struct event event = {.kind = EVENT_DRIVER_ALLOC, .addr = at, .size = 4096, .heap = 1};
+    event.a = DRIVER_ASYNC;
+    feed(loop, player, event);
+    feed(loop, player,
+         (struct event){
+             .kind = EVENT_SAMPLE, .name = player->names[0], .heap = 1, .a = player->step});
+    for (uint64_t i = 0; i < 2; i++)
+        feed(loop, player,
+             (struct event){.kind = EVENT_ACTIVITY,
+                            .addr = loop->now - 50,
+                            .size = 40,
+                            .heap = 1,
+                            .a = i << 8 | ACTIVITY_KERNEL});
+    feed(loop, player,
+         (struct event){.kind = EVENT_DRIVER_FREE, .addr = at, .heap = 1, .a = DRIVER_ASYNC});
+}
+
 static void forward(struct loop *loop, struct player *player)
 {
     uint64_t step = player->step;
     phase(loop, player, FORWARD, true);
+    if (loop->options->driver)
+        driver(loop, player);
     unsigned activations = loop->options->small ? 4 : ACTIVATIONS;
     for (unsigned i = 0; i < activations; i++) {
         if (i == 2)

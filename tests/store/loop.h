@@ -16,6 +16,7 @@ struct loop_options {
     uint64_t steps;
     unsigned processes;  /* 1 or 2: the second one's steps are shorter */
     bool small;          /* a quarter of the blocks */
+    bool driver;         /* a part of a pool, a sample and two kernels in each forward */
     bool no_steps;       /* blocks without phases or steps */
     uint64_t leak_every; /* steps; 0: nothing is left */
     uint64_t grow_until; /* step: up to it each step in 100 is a new peak */

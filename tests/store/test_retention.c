@@ -290,6 +290,40 @@ TEST(without_steps_stretches_of_events_go)
     compare();
 }
 
+/* Of what the device did, and of parts of pools, what belongs to kept steps is there and no more;
+ * with a limit, of samples too. */
+TEST(what_was_told_of_the_device_goes_along)
+{
+    static const char *const tables[] = {"activity", "driver_memory", "sample"};
+    struct retention_options options[] = {{.keep_steps = 20}, {.max_bytes = 16 << 20}};
+    struct loop_options loop = usual;
+    loop.driver = true;
+    loop.leak_every = 0;
+    REQUIRE(chdir(test_folder()) == 0);
+    for (size_t i = 0; i < 2; i++) {
+        loop.steps = i ? 6000 : 1500;
+        make(whole_path, &loop, NULL);
+        CHECK_INT(number(whole_path, "SELECT count(*) FROM activity"), 2 * (int64_t)loop.steps);
+        make(thin_path, &loop, &options[i]);
+        compare();
+        for (size_t k = 0; k < 3; k++) {
+            char sql[128];
+            bool all = i == 0 && k == 2;
+            snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", tables[k]);
+            int64_t whole = number(whole_path, sql), thin = number(thin_path, sql);
+            CHECK(all ? thin == whole : thin < whole * 3 / 4 && thin >= 10);
+        }
+        for (int step = 0; step < 10; step++) {
+            char sql[256];
+            snprintf(sql, sizeof sql,
+                     "SELECT count(*) FROM activity a JOIN phase p ON p.step = %d AND"
+                     " p.kind = 'forward' AND a.seq BETWEEN p.begin_seq AND p.end_seq",
+                     step);
+            CHECK_INT(number(thin_path, sql), 2);
+        }
+    }
+}
+
 /* Living blocks alone are more than fits: the recording says so and ends; it does not grow. */
 TEST(what_has_to_stay_may_be_too_much)
 {
@@ -308,4 +342,5 @@ TEST_MAIN(TEST_CASE(nothing_goes_where_nothing_was_asked), TEST_CASE(steps_are_k
           TEST_CASE(kept_steps_are_whole), TEST_CASE(a_limit_holds),
           TEST_CASE(peaks_that_were_outdone_go), TEST_CASE(processes_go_each_by_itself),
           TEST_CASE(without_steps_stretches_of_events_go),
+          TEST_CASE(what_was_told_of_the_device_goes_along),
           TEST_CASE(what_has_to_stay_may_be_too_much))
