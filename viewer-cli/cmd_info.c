@@ -289,6 +289,22 @@ static const struct emit_column lost_columns[] = {
     {"last_seq", "to seq", EMIT_PLAIN, 0}, {"first_ns", "from", EMIT_NS, 0},
     {"last_ns", "to", EMIT_NS, 0},
 };
+static const struct emit_column gap_columns[] = {
+    {"process", "id", EMIT_PLAIN, 0},
+    {"source", NULL, EMIT_TEXT, 0},
+    {"begin_ns", "from", EMIT_NS, 0},
+    {"end_ns", "to", EMIT_NS, EMIT_NONE},
+    {"why", NULL, EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
+};
+static const struct emit_column sample_columns[] = {
+    {"process", "id", EMIT_PLAIN, EMIT_NONE},
+    {"device", NULL, EMIT_TEXT, EMIT_NONE},
+    {"what", NULL, EMIT_TEXT, 0},
+    {"n", "times", EMIT_COUNT, 0},
+    {"first", NULL, EMIT_BYTES, 0},
+    {"highest", NULL, EMIT_BYTES, 0},
+    {"last", NULL, EMIT_BYTES, 0},
+};
 static const struct emit_column trouble_columns[] = {
     {"process", "id", EMIT_PLAIN, EMIT_NONE},
     {"kind", NULL, EMIT_TEXT, 0},
@@ -316,7 +332,17 @@ static const char rows_sql[] = "SELECT 'allocation', count(*) FROM allocation UN
                                " SELECT 'tag', count(*) FROM tag UNION ALL"
                                " SELECT 'mark', count(*) FROM mark UNION ALL"
                                " SELECT 'oom', count(*) FROM oom UNION ALL"
-                               " SELECT 'sample', count(*) FROM sample";
+                               " SELECT 'sample', count(*) FROM sample UNION ALL"
+                               " SELECT 'driver_memory', count(*) FROM driver_memory UNION ALL"
+                               " SELECT 'activity', count(*) FROM activity";
+
+/* Of many samples of one thing, where it began, how high it came, where it ended. */
+static const char sample_sql[] =
+    "SELECT s.process, t.device, s.what, s.n, first.value, s.highest, last.value"
+    " FROM (SELECT process, device, what, count(*) AS n, max(value) AS highest,"
+    "   min(rowid) AS first, max(rowid) AS last FROM sample GROUP BY process, device, what) s"
+    " JOIN sample first ON first.rowid = s.first JOIN sample last ON last.rowid = s.last"
+    " LEFT JOIN device_text t ON t.id = s.device ORDER BY s.process, s.device, s.what";
 
 static const char trouble_sql[] =
     "SELECT process, kind, count(*), min(seq), CASE kind WHEN 'definitions full' THEN"
@@ -353,6 +379,10 @@ static const struct plain plains[] = {
      " ORDER BY s.process, s.device, s.key, s.rowid",
      COLUMNS(setting_columns), 0, NULL},
     {"rows", "Rows", NULL, NULL, rows_sql, COLUMNS(row_columns), -1, NULL},
+    {"samples", "Samples", NULL, NULL, sample_sql, COLUMNS(sample_columns), 0, NULL},
+    {"gaps", "Gaps", NULL, NULL,
+     "SELECT process, source, begin_ns, end_ns, why FROM gap ORDER BY process, begin_ns",
+     COLUMNS(gap_columns), 0, NULL},
     {"lost", "Lost", "Nothing was lost.", "Losses are not known: the recording is not finished.",
      "SELECT process, kind, sum(n), min(first_seq), max(last_seq), min(first_ns), max(last_ns)"
      " FROM lost GROUP BY process, kind ORDER BY process, sum(n) DESC",
@@ -490,12 +520,12 @@ const struct command command_info = {
     .description =
         "Prints the file, the program, when it ran and how it ended; its processes and which "
         "sources were live in them; devices; settings of its allocators; how many rows there are; "
-        "what was lost, torn or "
+        "values that were sampled; when a source saw nothing; what was lost, torn or "
         "cannot be right; and what the recording itself cost. It is about the whole file, so there "
         "is no --device and no --steps.\n"
         "\n"
         "In csv and json these are the sections recording, processes, sources, devices, "
-        "settings, rows, lost, trouble, overhead and meta.",
+        "settings, rows, samples, gaps, lost, trouble, overhead and meta.",
     .examples =
         {
             {"tidemark info", "the newest recording in this folder"},

@@ -133,6 +133,11 @@ const struct command command_ladder = {
         "the source counts as allocated without ever having shown a block of it; with it, the "
         "gaps add up.\n"
         "\n"
+        "Where the driver's memory was recorded, what each library took for itself stands above "
+        "reserved in a line of its own, and what was there when the device was first looked at: the "
+        "context and, unless the process is asked apart, other processes. 'unattributed' is then "
+        "what the device has beyond all of these.\n"
+        "\n"
         "A moment is a step (its highest point), a step and a phase (7/backward: the end of that "
         "phase), a time (@1.5s), 'peak' or 'end'. Without one: the peak, of --steps where those "
         "are given.",

@@ -317,6 +317,8 @@ static void put_for_people(struct report *report, struct peak_part *all)
             if (p == 0)
                 peak_put_oom(&all[i]);
         }
+        if (found)
+            peak_put_running(&all[i]);
     }
 }
 
@@ -345,6 +347,8 @@ static int put_for_programs(struct report *report, struct peak_part *all)
             if (all[i].peak->found)
                 parts[p](&all[i]);
     }
+    for (size_t i = 0; i < report->scope_count; i++)
+        peak_put_running(&all[i]);
     return peak_put_oom_programs(report, all);
 }
 
@@ -352,6 +356,8 @@ static int put_for_programs(struct report *report, struct peak_part *all)
 static int read_causes(const struct report *report, struct peak_part *part)
 {
     int err = peak_change_read(report->db, part);
+    if (err >= 0)
+        err = peak_running_read(report->db, part);
     return err < 0 ? err
                    : levers_read(report->db, part->peak, report_has_steps(report->options),
                                  &part->levers);
@@ -396,6 +402,7 @@ static int put_all(struct report *report, int64_t top)
         peak_change_clear(&all[i]);
         levers_clear(&all[i].levers);
         peak_oom_clear(&all[i]);
+        running_clear(&all[i].running);
     }
     mem_free(peaks);
     mem_free(all);
@@ -451,9 +458,13 @@ const struct command command_peak = {
         "peak, or is done already, is not shown. Settings of the allocator change reserved only, "
         "and are tried by replay.\n"
         "\n"
+        "Where kernels and copies were recorded, those that ran on the device at that moment "
+        "follow.\n"
+        "\n"
         "In csv and json these are the sections peak, findings, ladder, by_category, by_phase, "
         "by_site, added_by_backward, higher_than_step_before, levers, oom, oom_heaps, oom_sites, "
-        "oom_memory and oom_settings; in csv each begins with a line '# NAME'.",
+        "oom_memory and oom_settings, and running where kernels were recorded; in csv each begins "
+        "with a line '# NAME'.",
     .examples =
         {
             {"tidemark peak", "the newest recording in this folder"},

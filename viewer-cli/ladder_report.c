@@ -1,6 +1,7 @@
 #include "ladder_report.h"
 
 #include "buf.h"
+#include "human.h"
 
 const struct emit_column ladder_columns[LADDER_COLUMNS] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -30,14 +31,52 @@ static void put_row(struct emit *emit, const struct report_scope *scope, const c
     emit_text(emit, rung->what[0] ? rung->what : NULL);
 }
 
+static void put_part(struct emit *emit, const struct report_scope *scope,
+                     const struct ladder_part *part)
+{
+    emit_int(emit, scope->process.id);
+    emit_text(emit, scope->device_text);
+    emit_text(emit, part->quantity);
+    emit_null(emit);
+    emit_int(emit, part->bytes);
+    emit_text(emit, part->what);
+}
+
+static void put_parts(struct emit *emit, const struct report_scope *scope,
+                      const struct ladder *ladder, enum ladder_step under)
+{
+    for (size_t i = 0; i < ladder->part_count; i++)
+        if (ladder->parts[i].under == under)
+            put_part(emit, scope, &ladder->parts[i]);
+}
+
+static void put_notes(struct emit *emit, const struct report_scope *scope,
+                      const struct ladder *ladder)
+{
+    char text[HUMAN_MAX];
+    if (ladder->managed)
+        emit_note(emit,
+                  "process %lld on %s: %s of managed memory are in no line: where they lay is "
+                  "not known",
+                  (long long)scope->process.id, scope->device_text,
+                  human_bytes(text, ladder->managed));
+    if (ladder->blind_ns)
+        emit_note(emit,
+                  "process %lld on %s: the driver was not watched for %s before that moment: "
+                  "what came and went then is in the unattributed line",
+                  (long long)scope->process.id, scope->device_text,
+                  human_ns(text, ladder->blind_ns));
+}
+
 void ladder_put(struct emit *emit, const struct report_scope *scope, const struct ladder *ladder,
                 const char *title, bool whole)
 {
     const struct ladder_rung unattributed = {LADDER_NONE, ladder->unattributed,
                                              "allocated, but in no block that was seen"};
+    const struct ladder_rung untold = {LADDER_NONE, ladder->unattributed, "nobody told of it"};
     struct buf unknown = {0};
     bool people = emit->format == EMIT_TABLE;
-    bool shown = !people || whole || ladder->known > 1;
+    bool shown = !people || whole || ladder->known > 1 || ladder->part_count;
     if (shown)
         EMIT_SECTION(emit, "ladder", people ? title : NULL, EMIT_ROWS, ladder_columns);
     for (size_t i = 0; i < LADDER_STEPS; i++) {
@@ -45,13 +84,16 @@ void ladder_put(struct emit *emit, const struct report_scope *scope, const struc
         const char *name = ladder_step_text((enum ladder_step)i);
         if (!known)
             buf_print(&unknown, "%s%s", unknown.count ? ", " : "", name);
+        if (shown)
+            put_parts(emit, scope, ladder, (enum ladder_step)i);
         if (shown && (known || !people))
             put_row(emit, scope, name, &ladder->rungs[i]);
     }
     if (shown && (whole || ladder->unattributed))
-        put_row(emit, scope, "unattributed", &unattributed);
+        put_row(emit, scope, "unattributed", ladder->told ? &untold : &unattributed);
     if (unknown.count)
         emit_line(emit, "not known from this source: %s", buf_string(&unknown));
+    put_notes(emit, scope, ladder);
     emit->out.broken = emit->out.broken || unknown.broken;
     buf_clear(&unknown);
 }

@@ -10,6 +10,7 @@
 #include "analysis/levers.h"
 #include "analysis/oom_fit.h"
 #include "analysis/peak.h"
+#include "analysis/running.h"
 #include "analysis/why.h"
 #include "emit.h"
 #include "report.h"
@@ -28,6 +29,8 @@ struct peak_part {
     struct ooms ooms; /* the newest one, if any */
     struct oom_fit oom_fit;
     bool went_on; /* after it */
+
+    struct running running;
 };
 
 void peak_put_scope(const struct peak_part *part);
@@ -60,5 +63,10 @@ void peak_put_added(const struct peak_part *part);
 
 extern const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS];
 void peak_put_levers(const struct peak_part *part);
+
+/* What ran on the device then: nothing at all where it was not recorded. 0 or an error;
+ * running_clear in both cases. */
+int peak_running_read(struct db *db, struct peak_part *part);
+void peak_put_running(const struct peak_part *part);
 
 #endif

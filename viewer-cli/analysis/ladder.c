@@ -34,10 +34,95 @@ static void name_gap(char *text, size_t size, size_t below, size_t above)
         used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", gaps[i]);
 }
 
+static void add_part(struct ladder *ladder, enum ladder_step under, const char *quantity,
+                     int64_t bytes)
+{
+    ladder->parts[ladder->part_count++] =
+        (struct ladder_part){.quantity = quantity, .bytes = bytes, .under = under};
+}
+
+static char *part_text(struct ladder *ladder)
+{
+    return ladder->parts[ladder->part_count - 1].what;
+}
+
+static void add_outside(const struct outside *outside, struct ladder *ladder)
+{
+    const size_t room = sizeof ladder->parts[0].what;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_part *part = &outside->parts[i];
+        add_part(ladder, LADDER_PROCESS, "outside the allocator", part->bytes);
+        if (part->pieces)
+            snprintf(part_text(ladder), room, "%s, %lld piece%s", part->name,
+                     (long long)part->pieces, part->pieces == 1 ? "" : "s");
+        else
+            snprintf(part_text(ladder), room, "%s", part->name);
+    }
+}
+
+/* The context is what was there at first; with other processes, where only the device was asked. */
+static void add_base(const struct ladder_facts *facts, struct ladder *ladder)
+{
+    const size_t room = sizeof ladder->parts[0].what;
+    const struct outside *outside = &facts->outside;
+    bool process = facts->bytes[LADDER_PROCESS] != LADDER_NONE;
+    bool device = facts->bytes[LADDER_DEVICE] != LADDER_NONE;
+    if (process && outside->process.bytes != OUTSIDE_NONE) {
+        add_part(ladder, LADDER_PROCESS, "context", outside->process.bytes);
+        snprintf(part_text(ladder), room, "there when the process was first looked at");
+    }
+    if (process && device) {
+        add_part(ladder, LADDER_DEVICE, "other processes",
+                 facts->bytes[LADDER_DEVICE] - facts->bytes[LADDER_PROCESS]);
+        snprintf(part_text(ladder), room, "used on the device by others");
+    } else if (device && outside->device.bytes != OUTSIDE_NONE) {
+        add_part(ladder, LADDER_DEVICE, "context, other processes", outside->device.bytes);
+        snprintf(part_text(ladder), room, "there when the device was first looked at");
+    }
+}
+
+static size_t lowest_of(const struct ladder_facts *facts)
+{
+    size_t i = 0;
+    while (i < LADDER_STEPS && facts->bytes[i] == LADDER_NONE)
+        i++;
+    return i;
+}
+
+/* What the highest rung has that nobody told of. */
+static void attribute(const struct ladder_facts *facts, struct ladder *ladder)
+{
+    int64_t lowest = LADDER_NONE, highest = 0, known = ladder->unattributed;
+    if (lowest_of(facts) >= LADDER_PROCESS) { /* there is nothing that the parts could be above */
+        ladder->told = false;
+        return;
+    }
+    bool measured =
+        facts->bytes[LADDER_PROCESS] != LADDER_NONE || facts->bytes[LADDER_DEVICE] != LADDER_NONE;
+    add_outside(&facts->outside, ladder);
+    add_base(facts, ladder);
+    for (size_t i = 0; i < LADDER_STEPS; i++) {
+        struct ladder_rung *rung = &ladder->rungs[i];
+        if (rung->bytes == LADDER_NONE)
+            continue;
+        lowest = lowest == LADDER_NONE ? rung->bytes : lowest;
+        highest = rung->bytes;
+        if (i >= LADDER_PROCESS) {
+            rung->gap = LADDER_NONE;
+            rung->what[0] = '\0';
+        }
+        known += rung->gap == LADDER_NONE ? 0 : rung->gap;
+    }
+    for (size_t i = 0; i < ladder->part_count; i++)
+        known += ladder->parts[i].bytes;
+    if (measured && lowest != LADDER_NONE)
+        ladder->unattributed += highest - lowest - known;
+}
+
 void ladder_make(const struct ladder_facts *facts, struct ladder *out)
 {
     size_t below = LADDER_STEPS;
-    *out = (struct ladder){0};
+    *out = (struct ladder){.told = facts->outside.told};
     for (size_t i = 0; i < LADDER_STEPS; i++) {
         struct ladder_rung *rung = &out->rungs[i];
         *rung = (struct ladder_rung){.bytes = facts->bytes[i], .gap = LADDER_NONE};
@@ -54,12 +139,18 @@ void ladder_make(const struct ladder_facts *facts, struct ladder *out)
         below = i;
         out->known++;
     }
+    if (!out->told)
+        return;
+    out->managed = facts->outside.managed;
+    out->blind_ns = facts->outside.blind_ns;
+    attribute(facts, out);
 }
 
 bool ladder_is_valid(const struct ladder *ladder)
 {
     int64_t sum = ladder->unattributed, lowest = 0, highest = 0;
     size_t known = 0;
+    bool measured = false;
     for (size_t i = 0; i < LADDER_STEPS; i++) {
         const struct ladder_rung *rung = &ladder->rungs[i];
         bool named = rung->what[0] != '\0';
@@ -70,13 +161,22 @@ bool ladder_is_valid(const struct ladder *ladder)
                 return false;
             continue;
         }
-        if (named != (known > 0))
+        bool parted = ladder->told && i >= LADDER_PROCESS;
+        measured = measured || parted;
+        if (named != (known > 0 && !parted))
             return false;
         lowest = known++ ? lowest : rung->bytes;
         highest = rung->bytes;
         sum += named ? rung->gap : 0;
     }
-    return known == ladder->known && sum == highest - lowest;
+    for (size_t i = 0; i < ladder->part_count; i++) {
+        const struct ladder_part *part = &ladder->parts[i];
+        if (!part->quantity || !part->what[0] || part->under < LADDER_PROCESS)
+            return false;
+        sum += measured ? part->bytes : 0;
+    }
+    return known == ladder->known && sum == highest - lowest &&
+           ladder->part_count <= LADDER_PARTS && (ladder->told || !ladder->part_count);
 }
 
 /* ---- reading ---- */
@@ -95,10 +195,12 @@ static const char waiting_sql[] =
     "  WHERE i.allocation <= ?3 AND i.seq > ?3 AND a.free_seq >= 0 AND a.free_seq <= ?3"
     "    AND h.process = ?1 AND h.device = ?2) END";
 
-/* ?1 is NULL for a sample of the whole device. */
+/* ?5: a sample of the whole device may be nobody's. It is never another process's: that may call
+ * another device by this number. */
 static const char sample_sql[] =
     "SELECT value, at_ns FROM sample"
-    " WHERE what = ?4 AND (?1 IS NULL OR process = ?1) AND device = ?2 AND at_ns <= ?3"
+    " WHERE what = ?4 AND (process = ?1 OR (?5 AND process IS NULL)) AND device = ?2"
+    "   AND at_ns <= ?3"
     " ORDER BY at_ns DESC LIMIT 1";
 
 static int read_waiting(struct db *db, int64_t process, int64_t device, int64_t seq,
@@ -119,19 +221,17 @@ static int read_waiting(struct db *db, int64_t process, int64_t device, int64_t 
 }
 
 static int read_sample(struct db *db, int64_t process, int64_t device, int64_t at_ns,
-                       const char *what, int64_t *value, int64_t *ns)
+                       enum ladder_step step, int64_t *value, int64_t *ns)
 {
     struct db_stmt *stmt = NULL;
     int err = db_prepare(db, &stmt, sample_sql);
     if (err < 0)
         return err;
-    if (process == LADDER_NONE)
-        db_bind_null(stmt, 0);
-    else
-        db_bind_int(stmt, 0, process);
+    db_bind_int(stmt, 0, process);
     db_bind_int(stmt, 1, device);
     db_bind_int(stmt, 2, at_ns);
-    db_bind_text(stmt, 3, what, -1);
+    db_bind_text(stmt, 3, step == LADDER_DEVICE ? "device used" : "process used", -1);
+    db_bind_int(stmt, 4, step == LADDER_DEVICE);
     err = db_step(stmt);
     if (err == DB_ROW) {
         *value = db_column_int(stmt, 0);
@@ -151,11 +251,13 @@ int ladder_read_around(struct db *db, int64_t process, int64_t device, int64_t s
     facts->sampled_ns = LADDER_NONE;
     int err = read_waiting(db, process, device, seq, facts);
     if (err == 0)
-        err = read_sample(db, process, device, at_ns, "process used", &facts->bytes[LADDER_PROCESS],
+        err = read_sample(db, process, device, at_ns, LADDER_PROCESS, &facts->bytes[LADDER_PROCESS],
                           &ns);
     if (err == 0)
-        err = read_sample(db, LADDER_NONE, device, at_ns, "device used",
-                          &facts->bytes[LADDER_DEVICE], &facts->sampled_ns);
+        err = read_sample(db, process, device, at_ns, LADDER_DEVICE, &facts->bytes[LADDER_DEVICE],
+                          &facts->sampled_ns);
+    if (err == 0)
+        err = outside_read(db, process, device, seq, at_ns, &facts->outside);
     return err;
 }
 

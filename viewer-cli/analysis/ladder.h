@@ -8,8 +8,13 @@
  * all that it spans. What the source counts as allocated and never showed as a block is no
  * rounding: it is the unattributed line.
  *
+ * Where the driver told of its memory there are parts instead: above reserved, what each library
+ * took from the driver itself, pools, the context, other processes. Then the unattributed line is
+ * the highest rung less all that is known, whatever its sign: memory that no call told of.
+ *
  * Invariants (ladder_is_valid): the gaps and the unattributed line add up to the highest rung that
- * is known less the lowest; the lowest has no gap.
+ * is known less the lowest; the lowest has no gap. With parts: the gaps, the parts and that line
+ * do; where neither the process's rung nor the device's is known, the parts are above the highest.
  */
 #ifndef TIDEMARK_ANALYSIS_LADDER_H
 #define TIDEMARK_ANALYSIS_LADDER_H
@@ -21,6 +26,7 @@
 #include "db.h"
 #include "group.h"
 #include "instant.h"
+#include "outside.h"
 
 #define LADDER_NONE GROUP_NONE
 
@@ -38,6 +44,7 @@ struct ladder_facts {
     int64_t bytes[LADDER_STEPS]; /* LADDER_NONE: not known */
     int64_t living;              /* bytes of the blocks that are known to live; LADDER_NONE */
     int64_t sampled_ns;          /* when device used was read, LADDER_NONE */
+    struct outside outside;
 };
 
 struct ladder_rung {
@@ -47,8 +54,21 @@ struct ladder_rung {
     char what[96]; /* the gap is */
 };
 
+enum { LADDER_PARTS = OUTSIDE_PARTS + 2 };
+struct ladder_part {
+    const char *quantity;
+    char what[LIBRARY_TEXT + 48];
+    int64_t bytes;
+    enum ladder_step under; /* it is below this rung */
+};
+
 struct ladder {
     struct ladder_rung rungs[LADDER_STEPS];
+    bool told; /* the driver's memory is known: there are parts */
+    struct ladder_part parts[LADDER_PARTS];
+    size_t part_count;
+    int64_t managed;  /* bytes of managed memory, in no part */
+    int64_t blind_ns; /* the driver was not watched, before that moment */
     int64_t unattributed;
     size_t known; /* rungs */
 };

@@ -1,0 +1,1 @@
+tidemark frag gpu.db peak

@@ -1,0 +1,1 @@
+tidemark info gpu.db | sed 's/^size .*/size SIZE/'
