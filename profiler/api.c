@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "cupti_life.h"
 #include "guest.h"
 #include "intern.h"
 #include "torch_hook.h"
@@ -105,16 +106,19 @@ static void phase_begin(const char *name)
 static void phase_end(const char *name)
 {
     emit_named(EVENT_PHASE_END, name, 0);
+    cupti_point();
 }
 
 static void step_begin(uint64_t number)
 {
     emit_named(EVENT_STEP_BEGIN, NULL, number);
+    cupti_point();
 }
 
 static void step_end(void)
 {
     emit_named(EVENT_STEP_END, NULL, 0);
+    cupti_point();
 }
 
 static void mark(const char *name, int64_t value)

@@ -68,6 +68,11 @@ void *dynlink_loaded(const char *name)
     return old_dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
 }
 
+void *dynlink_open(const char *path)
+{
+    return old_dlopen ? old_dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
+}
+
 bool dynlink_path_of(const void *address, char *path, size_t bytes)
 {
     struct search search = {.address = (uintptr_t)address};

@@ -16,6 +16,8 @@
 void *dynlink_dlsym(void *handle, const char *name);
 /* A handle to the loaded object whose file name begins with `name`, or NULL. Loads nothing. */
 void *dynlink_loaded(const char *name);
+/* Loads a library, with a scope of its own; NULL. Runs its constructors. */
+void *dynlink_open(const char *path);
 /* The path of the object that holds `address`; false if it has none or it does not fit. */
 bool dynlink_path_of(const void *address, char *path, size_t bytes);
 

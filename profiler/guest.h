@@ -42,6 +42,7 @@ struct guest_page {
     _Atomic uint32_t state; /* enum guest_state; a futex while FETCHING */
     uint32_t tries;         /* of fetches without an answer; the fetching thread's */
     _Atomic uint64_t retry_ns;
+    _Atomic uint32_t has_cupti; /* the CUPTI source was begun in this process: not in a child's */
 };
 
 struct guest {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "cupti_life.h"
 #include "guest.h"
 #include "notes.h"
 #include "nvtx_name.h"
@@ -264,9 +265,12 @@ static int range_push_w(const wchar_t *message)
     return push(NULL, &text);
 }
 
+/* Of the default domain: the program's own, most likely, and so an occasion to ask the device. */
 static int range_pop(void)
 {
-    return pop(NULL);
+    int depth = pop(NULL);
+    cupti_point();
+    return depth;
 }
 
 /* Domains and registered strings are words: a handle says nothing of its domain. */

@@ -7,6 +7,7 @@
  */
 #include <stddef.h>
 
+#include "cupti_life.h"
 #include "guest.h"
 #include "intern.h"
 #include "notes.h"
@@ -43,6 +44,7 @@ EXPORT void tidemark_py_mark(uint32_t name, int64_t value);
 EXPORT uint32_t tidemark_py_pool(int32_t kind, int32_t index, uint64_t pool);
 EXPORT void tidemark_py_history(uint32_t action, uint32_t heap, uint64_t addr, uint64_t bytes,
                                 uint64_t ns);
+EXPORT void tidemark_py_profiler(int begins);
 EXPORT void tidemark_py_setting(const char *text);
 EXPORT void tidemark_py_note(const char *text, int why_not);
 EXPORT int tidemark_py_watch(void);
@@ -105,6 +107,7 @@ void tidemark_py_exit(uint32_t mark, uint64_t identity, uint64_t flags, int fail
         .b = flags,
     };
     guest_emit(&event);
+    cupti_point();
 }
 
 /* Of each backward call, also of those that are no marks because they nest. */
@@ -188,6 +191,8 @@ void tidemark_py_phase(int begins, uint32_t name, int failed)
         .name = name,
     };
     guest_emit(&event);
+    if (!begins)
+        cupti_point();
 }
 
 void tidemark_py_step(uint64_t number)
@@ -196,6 +201,7 @@ void tidemark_py_step(uint64_t number)
         return;
     struct event event = {.kind = EVENT_STEP_BEGIN, .a = number};
     guest_emit(&event);
+    cupti_point();
 }
 
 /* The interpreter is about to take its modules down. */
@@ -203,6 +209,8 @@ void tidemark_py_over(void)
 {
     if (!live())
         return;
+    cupti_point();
+    cupti_say_why_not();
     struct event event = {.kind = EVENT_STEP_END, .a = 1};
     guest_emit(&event);
 }
@@ -235,6 +243,15 @@ void tidemark_py_history(uint32_t action, uint32_t heap, uint64_t addr, uint64_t
         .b = action,
     };
     guest_emit(&event);
+}
+
+/* torch.profiler begins, and has ended. */
+void tidemark_py_profiler(int begins)
+{
+    if (begins)
+        cupti_yield();
+    else
+        cupti_return();
 }
 
 void tidemark_py_setting(const char *text)

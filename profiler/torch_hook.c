@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cupti_life.h"
+#include "cupti_sample.h"
 #include "guest.h"
 #include "intern.h"
 #include "notes.h"
@@ -183,6 +185,10 @@ static void take(struct report report)
         return;
     if (!totals)
         report.allocated = report.reserved = 0;
+    /* A context is new: what it cost is seen best before much else is there. */
+    if (__builtin_expect(atomic_load_explicit(&sample_waited_for, memory_order_relaxed), 0) &&
+        report.device.type == C10_CUDA)
+        cupti_at_point();
     if (__builtin_expect(torch_watch_is_on(), 0))
         torch_watch_take((uint64_t)(uintptr_t)report.ptr, report.size);
     if (report.size > 0)

@@ -15,7 +15,7 @@ struct word {
     bool before_old; /* the old value follows behind a colon */
     const char *old; /* "" if there was none */
 };
-#define WORDS 8
+#define WORDS 11
 
 static const char *file_of(const char *path)
 {
@@ -35,8 +35,11 @@ const char *launch_foreign(char *const *environment, const char *variable, const
     return NULL;
 }
 
-static void list_words(const struct launch_words *from, bool foreign_nvtx, struct word words[WORDS])
+static void list_words(char *const *environment, const struct launch_words *from,
+                       struct word words[WORDS])
 {
+    bool foreign_nvtx = launch_foreign(environment, LAUNCH_NVTX, from->guest) != NULL;
+    bool foreign_cuda = launch_foreign(environment, LAUNCH_CUDA, from->guest) != NULL;
     const struct word all[WORDS] = {
         {"LD_PRELOAD", from->guest, true, ""},
         {HELLO_ENV, from->socket, false, ""},
@@ -49,6 +52,10 @@ static void list_words(const struct launch_words *from, bool foreign_nvtx, struc
         {"TIDEMARK_HISTORY", from->history ? "1" : NULL, false, ""},
         /* Another tool's stays as it is. */
         {LAUNCH_NVTX, from->no_nvtx || foreign_nvtx ? NULL : from->guest, foreign_nvtx, ""},
+        {LAUNCH_CUDA, from->no_cupti || foreign_cuda ? NULL : from->guest, foreign_cuda, ""},
+        /* The user may have named a library there. */
+        {"TIDEMARK_CUPTI", from->no_cupti ? "0" : NULL, !from->no_cupti, ""},
+        {"TIDEMARK_KERNELS", from->kernels ? "1" : NULL, false, ""},
     };
     memcpy(words, all, sizeof all);
 }
@@ -75,7 +82,7 @@ char **launch_env(char *const *environment, const struct launch_words *from)
 {
     struct word words[WORDS];
     size_t count = 0, used = 0, bytes = 0;
-    list_words(from, launch_foreign(environment, LAUNCH_NVTX, from->guest) != NULL, words);
+    list_words(environment, from, words);
     for (char *const *at = environment; at && *at; at++, count++) {
         struct word *word = word_of(words, *at);
         if (word && word->before_old)

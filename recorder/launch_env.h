@@ -15,10 +15,14 @@ struct launch_words {
     bool no_phases;
     bool history;
     bool no_nvtx;
+    bool no_cupti;
+    bool kernels;
 };
 
 /* The variable by which NVTX finds the one library that listens to it. */
 #define LAUNCH_NVTX "NVTX_INJECTION64_PATH"
+/* Where CUDA's driver looks for a library to load when it starts. */
+#define LAUNCH_CUDA "CUDA_INJECTION64_PATH"
 
 /* The library that a variable names, if it is there and not ours of whatever folder; or NULL. */
 const char *launch_foreign(char *const *environment, const char *variable, const char *guest);

@@ -222,6 +222,8 @@ static struct launch_words words_for(const struct recording *recording)
         .socket = hello_server_name(recording->server),
         .python = options->python,
         .no_stacks = options->no_stacks,
+        .no_cupti = options->no_cupti,
+        .kernels = options->kernels,
         .no_phases = options->no_phases,
         .history = options->history,
         .no_nvtx = options->no_nvtx,

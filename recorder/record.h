@@ -36,6 +36,8 @@ struct record_options {
     bool stage;         /* record in $TMPDIR and move at the end, as on a network file system */
     const char *guest;  /* path of libtidemark.so */
     const char *python; /* folder of the Python helper; NULL: there is none */
+    bool no_cupti;      /* CUDA is not asked */
+    bool kernels;       /* with kernels and copies */
     bool no_stacks;     /* blocks of Python programs without call stacks */
     bool no_phases;     /* no phases and no tags of PyTorch */
     struct retention_options retention;

@@ -27,6 +27,8 @@ struct record_command {
     int64_t max_size; /* 0: no limit */
     bool no_nvtx;
     int progress; /* enum progress_when */
+    bool no_cupti;
+    bool kernels;
 };
 
 static const char *const phase_choices[] = {"auto", "off", NULL};
@@ -112,6 +114,8 @@ static int cmd_record(const struct command_call *call)
         .retention = retention,
         .private = options.private,
         .no_nvtx = options.no_nvtx,
+        .no_cupti = options.no_cupti,
+        .kernels = options.kernels,
         .argv = (const char *const *)arguments,
         .warn = warn,
     };
@@ -166,6 +170,10 @@ static const struct option option_table[] = {
      "auto: unless stdout is the same terminal (the default);\n"
      "always: there, too, while the program is silent; never",
      progress_choices, 0},
+    {"no-cupti", 0, OPT_FLAG, offsetof(struct record_command, no_cupti), NULL,
+     "do not ask CUDA's driver what it gives and takes", NULL, 0},
+    {"kernels", 0, OPT_FLAG, offsetof(struct record_command, kernels), NULL,
+     "record kernels and copies of the GPU, too", NULL, 0},
     {0},
 };
 

@@ -44,6 +44,8 @@ TEST(words_come_into_an_empty_environment)
     check_word(list, "TIDEMARK_STACKS", NULL);
     check_word(list, "TIDEMARK_PHASES", NULL);
     check_word(list, "TIDEMARK_HISTORY", NULL);
+    check_word(list, LAUNCH_CUDA, "/g.so");
+    check_word(list, "TIDEMARK_CUPTI", NULL);
     mem_free(list);
 }
 
@@ -82,25 +84,56 @@ TEST(a_recording_inside_a_recording_has_its_own_words)
 {
     char socket[] = HELLO_ENV "=older", stacks[] = "TIDEMARK_STACKS=0";
     char phases[] = "TIDEMARK_PHASES=off", history[] = "TIDEMARK_HISTORY=1";
-    char *old[] = {socket, stacks, phases, history, NULL};
+    char kernels[] = "TIDEMARK_KERNELS=1", injected[] = LAUNCH_CUDA "=/older/g.so";
+    char *old[] = {socket, stacks, phases, history, kernels, injected, NULL};
     char **list = launch_env(old, &usual);
     REQUIRE(list != NULL);
     check_word(list, HELLO_ENV, "a-socket");
     check_word(list, "TIDEMARK_STACKS", NULL);
     check_word(list, "TIDEMARK_PHASES", NULL);
     check_word(list, "TIDEMARK_HISTORY", NULL);
+    check_word(list, "TIDEMARK_KERNELS", NULL);
     mem_free(list);
     struct launch_words plain = {.guest = "/g.so",
                                  .socket = "a-socket",
                                  .no_stacks = true,
                                  .no_phases = true,
-                                 .history = true};
+                                 .history = true,
+                                 .no_cupti = true,
+                                 .kernels = true};
     list = launch_env(old, &plain);
     REQUIRE(list != NULL);
     check_word(list, "TIDEMARK_STACKS", "0");
     check_word(list, "TIDEMARK_PHASES", "off");
     check_word(list, "TIDEMARK_HISTORY", "1");
+    check_word(list, "TIDEMARK_CUPTI", "0");
+    check_word(list, "TIDEMARK_KERNELS", "1");
+    check_word(list, LAUNCH_CUDA, NULL);
     check_word(list, "PYTHONPATH", NULL);
+    mem_free(list);
+}
+
+/* Of another tool, of another Tidemark, of nobody. */
+TEST(another_tools_injection_is_left_alone)
+{
+    char nsys[] = LAUNCH_CUDA "=/opt/nsys/libToolsInjection64.so", mine[] = "TIDEMARK_CUPTI=/c.so";
+    char outer[] = LAUNCH_CUDA "=/elsewhere/g.so", empty[] = LAUNCH_CUDA "=";
+    char *foreign[] = {nsys, mine, NULL}, *older[] = {outer, NULL}, *none[] = {empty, NULL};
+    char **list = launch_env(foreign, &usual);
+    REQUIRE(list != NULL);
+    check_word(list, LAUNCH_CUDA, "/opt/nsys/libToolsInjection64.so");
+    check_word(list, "TIDEMARK_CUPTI", "/c.so");
+    mem_free(list);
+    CHECK_STR(launch_foreign(foreign, LAUNCH_CUDA, "/g.so"), "/opt/nsys/libToolsInjection64.so");
+    CHECK(launch_foreign(older, LAUNCH_CUDA, "/g.so") == NULL);
+    CHECK(launch_foreign(none, LAUNCH_CUDA, "/g.so") == NULL);
+    list = launch_env(older, &usual);
+    REQUIRE(list != NULL);
+    check_word(list, LAUNCH_CUDA, "/g.so");
+    mem_free(list);
+    list = launch_env(none, &usual);
+    REQUIRE(list != NULL);
+    check_word(list, LAUNCH_CUDA, "/g.so");
     mem_free(list);
 }
 
@@ -162,6 +195,7 @@ TEST_MAIN(TEST_CASE(words_come_into_an_empty_environment),
           TEST_CASE(what_was_there_stays_behind_ours),
           TEST_CASE(an_empty_old_value_leaves_no_colon),
           TEST_CASE(a_recording_inside_a_recording_has_its_own_words),
+          TEST_CASE(another_tools_injection_is_left_alone),
           TEST_CASE(without_a_helper_pythonpath_is_left_alone),
           TEST_CASE(another_library_that_listens_to_nvtx_is_left_alone),
           TEST_CASE(without_memory_there_is_none))

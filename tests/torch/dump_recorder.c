@@ -87,6 +87,10 @@ static void put_event(int index, const struct process *process, const struct eve
     put_text(definition(process, event->name, ARENA_STRING));
     fprintf(out, ", \"addr\": %" PRIu64 ", \"size\": %" PRIu64 ", \"a\": %" PRIu64, event->addr,
             event->size, event->a);
+    if (event->kind == EVENT_DRIVER_ALLOC) {
+        fprintf(out, ", \"library\": ");
+        put_text(definition(process, (uint32_t)(event->a >> 32), ARENA_STRING));
+    }
     fprintf(out, ", \"b\": %" PRIu64 "}\n", event->b);
 }
 

@@ -27,6 +27,12 @@ def install():
     except Exception as error:
         note_misfit(library, "allocator settings", error)
     try:
+        from tidemark import _profiler
+
+        _profiler.install(torch, library)
+    except Exception as error:
+        note_misfit(library, "torch.profiler", error)
+    try:
         from tidemark import _ranks
 
         _ranks.install(torch, library)

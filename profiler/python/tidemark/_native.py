@@ -32,6 +32,7 @@ class Library(object):
         self.mark = self.bind("mark", [uint32, ctypes.c_int64])
         self.pool = self.bind("pool", [int32, int32, uint64], uint32)
         self.history = self.bind("history", [uint32, uint32, uint64, uint64, uint64])
+        self.profiler = self.bind("profiler", [int32])
         self.setting = self.bind("setting", [ctypes.c_char_p])
         self.note = self.bind("note", [ctypes.c_char_p, int32])
         self.watch = self.bind("watch", [], int32)

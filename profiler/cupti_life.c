@@ -1,0 +1,231 @@
+/* cupti_life.c - see cupti_life.h. */
+#include "cupti_life.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "cupti_buffers.h"
+#include "cupti_api.h"
+#include "cupti_caller.h"
+#include "cupti_late.h"
+#include "cupti_live.h"
+#include "cupti_sample.h"
+#include "cupti_start.h"
+#include "guest.h"
+#include "intern.h"
+#include "notes.h"
+#include "pyframes_lock.h"
+
+#define GAP_NAME "cupti: torch.profiler"
+#define RETRY_NS (20 * NS_PER_MS)
+#define RETRY_MOST_NS (5 * NS_PER_S)
+
+_Atomic bool cupti_has_points;
+
+static _Atomic uint32_t life; /* enum cupti_life */
+static _Atomic uint32_t contexts;
+static _Atomic bool fatal;
+static _Atomic uint32_t at_work; /* the lock of whoever changes the life after the start */
+static _Atomic uint32_t yields;  /* torch.profiler's that have not ended */
+static _Atomic uint64_t retry_at, retry_wait;
+
+enum cupti_life cupti_life(void)
+{
+    return (enum cupti_life)atomic_load(&life);
+}
+
+bool cupti_is_here(void)
+{
+    return guest.page && atomic_load_explicit(&guest.page->has_cupti, memory_order_relaxed);
+}
+
+/* ---- start ---- */
+
+static void flush(bool forced)
+{
+    if (atomic_load(&contexts) && !atomic_load(&fatal))
+        activity_flush(true, forced);
+}
+
+static void say_lost(void)
+{
+    struct activity_lost lost = activity_lost();
+    if (lost.dropped)
+        notes_why_not("cupti: records of kernels, copies or memory were dropped");
+    if (lost.unread)
+        notes_why_not("cupti: records could not be read to the end of their buffer");
+    if (lost.timeless)
+        notes_why_not("cupti: records of kernels or copies came without a time");
+    if (late_lost())
+        notes_why_not("cupti: more memory records came than there was room for");
+}
+
+/* CUPTI's threads may still be there, and the program's: nothing is taken down. */
+static void at_exit(void)
+{
+    if (!cupti_is_here())
+        return;
+    if (atomic_load(&life) == CUPTI_ON)
+        flush(true);
+    if (atomic_load(&life) == CUPTI_RETURNING)
+        notes_why_not("cupti: did not get back what torch.profiler had used");
+    say_lost();
+    if (guest_live())
+        notes_send();
+}
+
+/* What came of an attempt; the source is begun already. */
+static void settle(enum start_result result)
+{
+    bool on = result == START_CALLBACKS || result == START_RECORDS;
+    if (on)
+        notes_live(start_text());
+    else
+        notes_why_not(start_text());
+    if (result == START_RECORDS)
+        atomic_store(&contexts, 1); /* nobody says how many there are */
+    atomic_store(&life, on ? CUPTI_ON : CUPTI_OFF);
+    atomic_store(&guest.page->has_cupti, on);
+    atomic_store(&cupti_has_points, on);
+    notes_send();
+}
+
+static bool is_turned_off(void)
+{
+    const char *given = getenv("TIDEMARK_CUPTI");
+    return given && strcmp(given, "0") == 0;
+}
+
+static void emit_gap(bool begins)
+{
+    struct event event = {.kind = EVENT_GAP, .name = intern_string(GAP_NAME), .a = begins};
+    guest_emit(&event);
+}
+
+int InitializeInjection(void)
+{
+    uint32_t none = CUPTI_NONE;
+    int saved = errno;
+    if (guest.page && !is_turned_off() && guest_live() &&
+        atomic_compare_exchange_strong(&life, &none, CUPTI_STARTING)) {
+        atomic_store(&guest.page->has_cupti, 1);
+        caller_start();
+        driver_api_find();
+        atexit(at_exit);
+        if (atomic_load(&yields)) { /* torch.profiler is what starts CUDA */
+            emit_gap(true);
+            atomic_store(&life, CUPTI_YIELDED);
+            atomic_store(&cupti_has_points, true);
+        } else {
+            settle(start_begin());
+        }
+    }
+    errno = saved;
+    return 1;
+}
+
+/* ---- yielding ---- */
+
+static bool take_work(void)
+{
+    return cupti_is_here() && guest_live() && pyframes_lock_take(&at_work) != PYFRAMES_NOT_HELD;
+}
+
+void cupti_yield(void)
+{
+    atomic_fetch_add(&yields, 1);
+    if (!take_work())
+        return;
+    if (atomic_load(&life) == CUPTI_ON) {
+        emit_gap(true);
+        start_end();
+        atomic_store(&life, CUPTI_YIELDED);
+    } else if (atomic_load(&life) == CUPTI_RETURNING) {
+        atomic_store(&life, CUPTI_YIELDED);
+    }
+    pyframes_lock_give(&at_work);
+}
+
+/* The other tool may let go only at the next call of CUDA's, or never: asked again at later points,
+ * ever more seldom. */
+static void come_back(void)
+{
+    enum start_result result = start_again();
+    if (result == START_CALLBACKS || result == START_RECORDS) {
+        live_settle();
+        emit_gap(false);
+        settle(result);
+        sample_soon();
+        return;
+    }
+    if (result == START_NO_LIBRARY) {
+        settle(result);
+        return;
+    }
+    uint64_t wait = atomic_load(&retry_wait);
+    atomic_store(&retry_at, clock_now_ns() + wait);
+    atomic_store(&retry_wait, 2 * wait < RETRY_MOST_NS ? 2 * wait : RETRY_MOST_NS);
+}
+
+void cupti_return(void)
+{
+    uint32_t open = atomic_load(&yields);
+    while (open && !atomic_compare_exchange_weak(&yields, &open, open - 1))
+        ;
+    if (open != 1 || !take_work())
+        return;
+    if (atomic_load(&life) == CUPTI_YIELDED) {
+        atomic_store(&life, CUPTI_RETURNING);
+        atomic_store(&retry_wait, RETRY_NS);
+        come_back();
+    }
+    pyframes_lock_give(&at_work);
+}
+
+static void try_to_return(void)
+{
+    if (clock_now_ns() < atomic_load(&retry_at) || !take_work())
+        return;
+    if (atomic_load(&life) == CUPTI_RETURNING)
+        come_back();
+    pyframes_lock_give(&at_work);
+}
+
+/* ---- occasions ---- */
+
+void cupti_at_point(void)
+{
+    int saved = errno;
+    if (!cupti_is_here() || !guest_live() || atomic_load(&fatal))
+        return;
+    uint32_t now = atomic_load(&life);
+    if (now == CUPTI_RETURNING)
+        try_to_return();
+    if (atomic_load(&contexts))
+        sample_take(false);
+    if (now == CUPTI_ON && atomic_load(&contexts))
+        activity_flush(false, false);
+    errno = saved;
+}
+
+void cupti_fatal(void)
+{
+    atomic_store(&fatal, true);
+    atomic_store(&life, CUPTI_OFF);
+    atomic_store(&cupti_has_points, false);
+    notes_why_not("cupti: ended by a fatal error of CUDA's");
+    notes_send();
+}
+
+void cupti_contexts(uint32_t count)
+{
+    atomic_store(&contexts, count);
+}
+
+void cupti_context_goes(void)
+{
+    if (atomic_load(&life) == CUPTI_ON)
+        flush(false);
+}

@@ -1,0 +1,59 @@
+/*
+ * cupti_life.h - the CUPTI source: what the driver itself gives and takes, and what the device
+ * does.
+ *
+ * The driver loads the library that CUDA_INJECTION64_PATH names when CUDA starts, and calls its
+ * InitializeInjection: `record` lets it name ours. Its life in one process:
+ *
+ *     NONE --injected--> ON <----------------.          FATAL_ERROR, or refused: OFF for good
+ *                         |                   \
+ *              torch.profiler starts      CUPTI is free again
+ *                         v                   /
+ *                      YIELDED --it ends--> RETURNING
+ *
+ * Up to CUDA 13.1 CUPTI serves one tool at a time: so we unsubscribe before torch.profiler begins,
+ * and come back when it has let go. A GAP from our going to our coming back says what was not seen.
+ *
+ * A forked child has none of this: the kernel wipes the word in the guest's page that says so, and
+ * every way in asks for it. Where it failed, or was never started, one sentence says why (notes.h).
+ */
+#ifndef TIDEMARK_PROFILER_CUPTI_LIFE_H
+#define TIDEMARK_PROFILER_CUPTI_LIFE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* By the driver. 1: loaded; nothing else is known to have a meaning. */
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+/* Whether the source was begun in this very process. */
+bool cupti_is_here(void);
+
+/* An occasion to sample, to flush, to come back: the program itself has just ended a phase or a
+ * step, or begun one. Never in a callback, never from a library's own ranges. */
+extern _Atomic bool cupti_has_points;
+void cupti_at_point(void);
+static inline void cupti_point(void)
+{
+    if (__builtin_expect(atomic_load_explicit(&cupti_has_points, memory_order_relaxed), 0))
+        cupti_at_point();
+}
+
+/* torch.profiler is about to start, and has ended. They nest. */
+void cupti_yield(void);
+void cupti_return(void);
+
+/* From callbacks. */
+void cupti_fatal(void);
+void cupti_contexts(uint32_t count);
+void cupti_context_goes(void); /* at the enter of a call that may destroy one */
+
+/* The program ends, or is about to: says why the source was never started, if so. */
+void cupti_say_why_not(void);
+
+/* For tests. */
+enum cupti_life { CUPTI_NONE, CUPTI_STARTING, CUPTI_ON, CUPTI_YIELDED, CUPTI_RETURNING, CUPTI_OFF };
+enum cupti_life cupti_life(void);
+
+#endif

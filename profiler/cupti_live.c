@@ -1,0 +1,220 @@
+/*
+ * cupti_live.c - see cupti_live.h.
+ *
+ * Everything happens in two steps: under the lock the table is changed and the events are put into
+ * a list; then the list is sent. The order of events of one address does not need the lock: whoever
+ * gets an address from the driver got it after the thread that gave it back had sent its event.
+ */
+#include "cupti_live.h"
+
+#include <sched.h>
+#include <stddef.h>
+
+#include "clock.h"
+#include "cupti_live_inner.h"
+#include "guest.h"
+#include "pyframes_lock.h"
+
+struct live_table live_table;
+static _Atomic uint32_t lock;
+static _Atomic uint32_t numbers;
+static _Atomic uint64_t sampled_pool; /* 0 = none */
+
+#define PATIENCE_NS (20 * NS_PER_MS) /* for a pool that is being sampled */
+bool live_hold(void)
+{
+    return pyframes_lock_take(&lock) != PYFRAMES_NOT_HELD;
+}
+
+void live_let_go(void)
+{
+    pyframes_lock_give(&lock);
+}
+
+void live_add(struct live_list *list, struct event event)
+{
+    if (list->count < LIVE_LIST)
+        list->events[list->count++] = event;
+}
+
+void live_send(struct live_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        guest_emit(&list->events[i]);
+    list->count = 0;
+}
+
+uint32_t live_number(void)
+{
+    uint32_t number = atomic_fetch_add(&numbers, 1) + 1;
+    return number ? number : live_number();
+}
+
+/* ---- events ---- */
+
+struct event live_alloc_event(const struct live_entry *entry)
+{
+    return (struct event){
+        .kind = EVENT_DRIVER_ALLOC,
+        .heap = entry->heap & EVENT_MAX_HEAP,
+        .site = entry->site,
+        .name = entry->name,
+        .addr = entry->key,
+        .size = entry->bytes,
+        .a = entry->memory | (uint64_t)entry->library << 32,
+        .b = entry->of,
+    };
+}
+
+struct event live_free_event(const struct live_entry *entry, uint32_t name)
+{
+    return (struct event){
+        .kind = EVENT_DRIVER_FREE,
+        .heap = entry->heap & EVENT_MAX_HEAP,
+        .name = name,
+        .addr = entry->key,
+        .a = entry->memory,
+    };
+}
+
+/* ---- given and taken ---- */
+
+void live_given(const struct live_entry *entry)
+{
+    struct event event = live_alloc_event(entry);
+    if (live_hold()) {
+        live_table_put(&live_table, entry);
+        live_let_go();
+    }
+    guest_emit(&event);
+}
+
+/* Bounded: a sampler that does not come back is not waited for. */
+static void wait_for_sampler(uint64_t pool)
+{
+    uint64_t deadline = clock_now_ns() + PATIENCE_NS;
+    while (atomic_load(&sampled_pool) == pool && clock_now_ns() < deadline)
+        sched_yield();
+}
+
+bool live_leave(enum live_space space, uint64_t key, const struct live_call *call)
+{
+    struct live_list list = {.count = 0};
+    if (!live_hold())
+        return false;
+    struct live_entry *entry = live_table_find(&live_table, space, key);
+    bool known = entry != NULL;
+    if (known && !entry->leaving) {
+        entry->leaving = call->number;
+        live_add(&list, live_free_event(entry, call->name));
+    }
+    live_let_go();
+    live_send(&list);
+    if (known && space == SPACE_POOL)
+        wait_for_sampler(key);
+    return known;
+}
+
+void live_left(enum live_space space, uint64_t key, const struct live_call *call, bool known,
+               bool failed, uint32_t memory)
+{
+    const struct live_entry unknown = {.key = key, .memory = (uint8_t)memory, .heap = call->heap};
+    struct live_list list = {.count = 0};
+    bool held = live_hold();
+    struct live_entry *entry = held ? live_table_find(&live_table, space, key) : NULL;
+    if (entry && entry->leaving == call->number && failed) {
+        entry->leaving = 0;
+        live_add(&list, live_alloc_event(entry));
+    } else if (entry && entry->leaving == call->number) {
+        live_table_remove(&live_table, entry);
+    } else if (!entry && !known && !failed) {
+        live_add(&list, live_free_event(&unknown, call->name));
+    }
+    if (held)
+        live_let_go();
+    live_send(&list);
+}
+
+/* ---- contexts, gaps, pools ---- */
+
+/* Under the lock: takes out what goes with the context, as much as the list has room for. */
+static void take_some(uint64_t context, uint32_t name, struct live_list *list)
+{
+    size_t i = 0;
+    while (i < live_table.capacity && list->count < LIVE_LIST) {
+        struct live_entry *entry = &live_table.slots[i];
+        if (!entry->used || entry->context != context) {
+            i++;
+            continue;
+        }
+        if (!entry->leaving)
+            live_add(list, live_free_event(entry, name));
+        live_table_remove(&live_table, entry); /* another may have moved into its place */
+    }
+}
+
+void live_context_gone(uint64_t context, uint32_t name)
+{
+    struct live_list list = {.count = 0};
+    bool more = context != 0;
+    while (more && live_hold()) {
+        take_some(context, name, &list);
+        live_let_go();
+        more = list.count == LIVE_LIST;
+        live_send(&list);
+    }
+}
+
+void live_settle(void)
+{
+    if (!live_hold())
+        return;
+    size_t i = 0;
+    while (i < live_table.capacity) {
+        struct live_entry *entry = &live_table.slots[i];
+        if (entry->used && entry->leaving)
+            live_table_remove(&live_table, entry);
+        else
+            i++;
+    }
+    live_let_go();
+}
+
+bool live_pool_next(uint64_t after, uint64_t *pool, uint32_t *heap)
+{
+    uint64_t next = 0;
+    if (!live_hold())
+        return false;
+    for (size_t i = 0; i < live_table.capacity; i++) {
+        const struct live_entry *entry = &live_table.slots[i];
+        if (!entry->used || entry->space != SPACE_POOL || entry->leaving || entry->key <= after ||
+            (next && entry->key >= next))
+            continue;
+        next = entry->key;
+        *heap = entry->heap;
+    }
+    atomic_store(&sampled_pool, next);
+    live_let_go();
+    *pool = next;
+    return next != 0;
+}
+
+void live_pool_done(void)
+{
+    atomic_store(&sampled_pool, 0);
+}
+
+bool live_is_valid(void)
+{
+    return atomic_load(&lock) == 0 && live_table_is_valid(&live_table);
+}
+
+uint64_t live_count(void)
+{
+    return live_table.used;
+}
+
+void live_clear(void)
+{
+    live_table_clear(&live_table);
+}

@@ -1,0 +1,76 @@
+/*
+ * cupti_live.h - what calls do to the driver's memory, as events.
+ *
+ * A call that gives memory is told at its exit, when it has succeeded. One that takes memory back
+ * is told at its enter, before the driver can hand the address out again: another thread's
+ * allocation of the same address would otherwise be told first. If it fails after all, what it did
+ * not take back is announced anew, as it was; the recorder then has two lives with nothing between
+ * them. Between enter and exit the entry stays, marked with the number of the call.
+ *
+ * Physical memory is gone when its handle has no reference and no mapping: so the event comes with
+ * whichever of release and unmap is the last.
+ *
+ * All may be called by any thread. They take one lock for the length of a few look-ups, wait for it
+ * for a bounded time, and send events without it; an event whose table could not be had is sent
+ * with what the call itself says.
+ */
+#ifndef TIDEMARK_PROFILER_CUPTI_LIVE_H
+#define TIDEMARK_PROFILER_CUPTI_LIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cupti_table.h"
+
+/* Who calls, in numbers of definitions. */
+struct live_call {
+    uint32_t number; /* of this call, never 0 */
+    uint32_t name;   /* of the outermost call of CUDA's */
+    uint32_t site, library;
+    uint32_t heap;    /* of the device of the thread's context */
+    uint64_t context; /* current in the thread */
+};
+
+/* A new number for a call. */
+uint32_t live_number(void);
+
+/* DRIVER_ALLOC. Of `entry` the members up to refs and the kinds count. */
+void live_given(const struct live_entry *entry);
+
+/* Enter and exit of a free. `leave` returns whether it was known; `left` is told so. `memory` is
+ * what an unknown one is taken for. */
+bool live_leave(enum live_space space, uint64_t key, const struct live_call *call);
+void live_left(enum live_space space, uint64_t key, const struct live_call *call, bool known,
+               bool failed, uint32_t memory);
+
+/* Exit of a retain; enter and exit of a release. */
+void live_retained(uint64_t handle);
+void live_release(uint64_t handle, const struct live_call *call);
+void live_released(uint64_t handle, const struct live_call *call, bool failed);
+
+/* Exit of a map; enter and exit of an unmap, of one mapping or several side by side. `of` is the
+ * space of what is mapped: handles, or external memory. */
+void live_mapped(uint64_t address, uint64_t bytes, enum live_space of, uint64_t handle,
+                 const struct live_call *call);
+void live_unmap(uint64_t address, uint64_t bytes, const struct live_call *call);
+void live_unmapped(uint64_t address, uint64_t bytes, const struct live_call *call, bool failed);
+/* The bytes mapped at an address; 0: nothing is. */
+uint64_t live_mapping_at(uint64_t address);
+
+/* A context is about to be destroyed: all that goes with it is freed. */
+void live_context_gone(uint64_t context, uint32_t name);
+
+/* Callbacks were off meanwhile: calls that were under way have ended unseen. */
+void live_settle(void);
+
+/* Stream-ordered pools, for sampling: the first with a key above `after`, in no other's hands until
+ * live_pool_done. A call that destroys it waits for that, a little. False: there is none. */
+bool live_pool_next(uint64_t after, uint64_t *pool, uint32_t *heap);
+void live_pool_done(void);
+
+/* For tests, while nobody else calls. */
+bool live_is_valid(void);
+uint64_t live_count(void);
+void live_clear(void);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * cupti_live_inner.h - what cupti_live.c and cupti_vmm.c share: the table with its lock, and the
+ * list of events that is made under it.
+ */
+#ifndef TIDEMARK_PROFILER_CUPTI_LIVE_INNER_H
+#define TIDEMARK_PROFILER_CUPTI_LIVE_INNER_H
+
+#include "cupti_live.h"
+#include "event.h"
+
+#define LIVE_LIST 16
+
+struct live_list {
+    struct event events[LIVE_LIST];
+    uint32_t count;
+};
+
+extern struct live_table live_table;
+
+/* False: the lock could not be had in time. */
+bool live_hold(void);
+void live_let_go(void);
+
+/* What does not fit is left out: whoever goes on with a full list sends it first. */
+void live_add(struct live_list *list, struct event event);
+/* Without the lock. */
+void live_send(struct live_list *list);
+
+struct event live_alloc_event(const struct live_entry *entry);
+struct event live_free_event(const struct live_entry *entry, uint32_t name);
+
+#endif

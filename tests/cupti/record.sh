@@ -1,0 +1,69 @@
+#!/bin/sh
+# record.sh TIDEMARK PROGRAM FOLDER: a program over a driver and a CUPTI of our own, recorded. FOLDER
+# has cupti/, driver/, stub/, runtime/. What `info` says of CUDA is one line in each case.
+set -eu
+tidemark=$1
+program=$2
+folder=$3
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+failed=0
+unset CUDA_INJECTION64_PATH TIDEMARK_CUPTI TIDEMARK_KERNELS CUDA_HOME CUDA_PATH || :
+
+# said COLUMN: what the first process has of CUPTI in this column, one line each.
+said()
+{
+    between=';'
+    [ "$1" = why_not ] || between=','
+    "$tidemark" sql --format csv run.db "SELECT $1 FROM process WHERE id = 1" | sed 1d |
+        tr -d '"' | tr "$between" '\n' | sed 's/^ *//' | grep '^cupti' || :
+}
+
+# expect WHAT WANT GOT
+expect()
+{
+    [ "$2" = "$3" ] && return
+    echo "FAIL $1"
+    echo "  want: $2"
+    echo "  got:  $3"
+    failed=1
+}
+
+# record WHAT LIVE WHY_NOT [OPTIONS] -- ARGUMENTS: the program's exit status is to be 0.
+record()
+{
+    what=$1 live=$2 why_not=$3
+    shift 3
+    rm -f run.db
+    "$tidemark" record -o run.db "$@" > out 2> err || { echo "FAIL $what: status $?"; cat err; failed=1; }
+    expect "$what: live" "$live" "$(said live)"
+    expect "$what: why not" "$why_not" "$(said why_not)"
+    "$tidemark" info run.db > info || { echo "FAIL $what: info"; failed=1; }
+    if [ -n "$why_not" ]; then
+        expect "$what: lines of info" 1 "$(grep -c 'cupti[ :][^/]' info)"
+    fi
+}
+
+live='cupti 130001: driver callbacks'
+export TIDEMARK_CUPTI="$folder/cupti/libcupti.so.13"
+record "a driver" "$live" "" -- "$program" "$folder/driver/libcuda.so.1"
+record "a fork" "$live" "" -- "$program" "$folder/driver/libcuda.so.1" fork
+record "a fatal error" "$live" "cupti: ended by a fatal error of CUDA's" \
+    -- "$program" "$folder/driver/libcuda.so.1" fatal
+FAKE_CUPTI_SUBSCRIBE=39 record "another tool" "" \
+    "cupti 130001: held by another tool, CUPTI for the other one" -- "$program" "$folder/driver/libcuda.so.1"
+record "loaded only" "" "cupti: the program did not start CUDA" -- "$program" "$folder/driver/libcuda.so.1" load
+record "--no-cupti" "" "cupti: turned off" --no-cupti -- "$program" "$folder/driver/libcuda.so.1"
+CUDA_INJECTION64_PATH=/opt/nsys/libToolsInjection64.so \
+    record "a foreign injection" "" \
+    "cupti: another tool is injected into CUDA, and left alone: /opt/nsys/libToolsInjection64.so" -- "$program" "$folder/driver/libcuda.so.1"
+record "the stub" "" "cupti: the libcuda.so.1 that was found is the toolkit's stub, not a driver" -- "$program" "$folder/stub/libcuda.so.1"
+grep -q '^cuInit: 34$' out || { echo "FAIL the stub does not answer as one"; failed=1; }
+if [ ! -e /proc/driver/nvidia/version ] && [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then
+    record "no driver" "" "cupti: CUDA's libraries are here, but no driver: there is no libcuda.so.1" -- "$program" "$folder/runtime/libcudart.so.13" none
+fi
+record "no CUDA" "" "" -- /bin/true
+[ "$failed" = 0 ] && echo "every case said its one line"
+exit "$failed"

@@ -1,0 +1,327 @@
+/*
+ * Every call of the table with the toolkit's own struct of its parameters: what it gives with
+ * success and with failure, what takes it back, from one thread and from many.
+ */
+#include <cuda.h>
+#include <cupti.h>
+
+#include <assert.h>
+#include <pthread.h>
+
+#include "cupti_support.h"
+
+/* A call that has been made, as its exit finds it: outputs are in place. */
+struct made {
+    uint32_t cbid;
+    size_t bytes;
+    char params[256];
+};
+
+#define MADE(name, ...)                                                                            \
+    made_of(CUPTI_DRIVER_TRACE_CBID_##name, &(const name##_params){__VA_ARGS__},                   \
+            sizeof(name##_params))
+
+static struct made made_of(uint32_t cbid, const void *params, size_t bytes)
+{
+    struct made made = {.cbid = cbid, .bytes = bytes};
+    REQUIRE(bytes <= sizeof made.params);
+    memcpy(made.params, params, bytes);
+    return made;
+}
+
+/* What the outputs of a round of calls point at. */
+struct outputs {
+    CUdeviceptr address;
+    CUdeviceptr_v1 narrow;
+    size_t pitch;
+    unsigned narrow_pitch;
+    void *host;
+    CUmemGenericAllocationHandle handle;
+    CUarray array;
+    CUmipmappedArray mipmap;
+    CUmemoryPool pool;
+    CUexternalMemory external;
+    CUDA_MEM_ALLOC_NODE_PARAMS node;
+    CUDA_ARRAY_DESCRIPTOR flat;
+    CUDA_ARRAY3D_DESCRIPTOR solid;
+    CUmemAllocationProp prop;
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC import;
+};
+
+/* Different for each thread, so that nothing is anybody else's. */
+static void set_outputs(struct outputs *out, uint64_t base)
+{
+    memset(out, 0, sizeof *out);
+    out->address = base;
+    out->narrow = (CUdeviceptr_v1)base;
+    out->pitch = 512;
+    out->narrow_pitch = 256;
+    out->host = (void *)(uintptr_t)(base + 1);
+    out->handle = base + 2;
+    out->array = (CUarray)(uintptr_t)(base + 3);
+    out->mipmap = (CUmipmappedArray)(uintptr_t)(base + 4);
+    out->pool = (CUmemoryPool)(uintptr_t)(base + 5);
+    out->external = (CUexternalMemory)(uintptr_t)(base + 6);
+    out->node.bytesize = 4096;
+    out->node.dptr = base + 7;
+    out->flat = (CUDA_ARRAY_DESCRIPTOR){
+        .Width = 64, .Height = 16, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 2};
+    out->solid = (CUDA_ARRAY3D_DESCRIPTOR){
+        .Width = 8, .Height = 4, .Depth = 2, .Format = CU_AD_FORMAT_HALF, .NumChannels = 1};
+    out->prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    out->prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    out->prop.location.id = 1;
+    out->import.size = 1 << 16;
+}
+
+/* A pair of calls, and what is to be told of them. */
+struct pair {
+    struct made gives, takes;
+    uint64_t address, bytes;
+    int memory;     /* enum driver_memory */
+    int32_t device; /* -2: the host's memory */
+    uint64_t stream;
+};
+
+#define PAIRS 40
+
+static size_t list_pairs(struct pair pairs[PAIRS], struct outputs *o)
+{
+    CUstream stream = (CUstream)(uintptr_t)0x51;
+    const uint64_t host = (uint64_t)(uintptr_t)o->host, array = (uint64_t)(uintptr_t)o->array;
+    const struct made frees = MADE(cuMemFree_v2, .dptr = o->address);
+    const struct made frees_host = MADE(cuMemFreeHost, .p = o->host);
+    const struct made frees_narrow = MADE(cuMemFree, .dptr = o->narrow);
+    const struct made frees_array = MADE(cuArrayDestroy, .hArray = o->array);
+    const struct made frees_async = MADE(cuMemFreeAsync, .dptr = o->address, .hStream = stream);
+    const struct made frees_async2 =
+        MADE(cuMemFreeAsync_ptsz, .dptr = o->address, .hStream = stream);
+    const struct made closes = MADE(cuIpcCloseMemHandle, .dptr = o->address);
+    const struct made unregisters = MADE(cuMemHostUnregister, .p = o->host);
+    const struct made releases = MADE(cuMemRelease, .handle = o->handle);
+    const struct pair all[] = {
+        {MADE(cuMemAlloc_v2, .dptr = &o->address, .bytesize = 1000), frees, o->address, 1000,
+         DRIVER_DEVICE, 0, 0},
+        {MADE(cuMemAlloc, .dptr = &o->narrow, .bytesize = 77), frees_narrow, o->narrow, 77,
+         DRIVER_DEVICE, 0, 0},
+        {MADE(cuMemAllocPitch_v2, .dptr = &o->address, .pPitch = &o->pitch, .WidthInBytes = 500,
+              .Height = 10, .ElementSizeBytes = 4),
+         frees, o->address, 5120, DRIVER_DEVICE, 0, 0},
+        {MADE(cuMemAllocPitch, .dptr = &o->narrow, .pPitch = &o->narrow_pitch, .WidthInBytes = 250,
+              .Height = 10, .ElementSizeBytes = 4),
+         frees_narrow, o->narrow, 2560, DRIVER_DEVICE, 0, 0},
+        {MADE(cuMemAllocManaged, .dptr = &o->address, .bytesize = 1ull << 40, .flags = 1), frees,
+         o->address, 1ull << 40, DRIVER_MANAGED, 0, 0},
+        {MADE(cuMemAllocAsync, .dptr = &o->address, .bytesize = 10, .hStream = stream), frees_async,
+         o->address, 10, DRIVER_ASYNC, 0, 0x51},
+        {MADE(cuMemAllocAsync_ptsz, .dptr = &o->address, .bytesize = 11, .hStream = stream),
+         frees_async2, o->address, 11, DRIVER_ASYNC, 0, 0x51},
+        {MADE(cuMemAllocFromPoolAsync, .dptr = &o->address, .bytesize = 12, .pool = o->pool,
+              .hStream = stream),
+         frees_async, o->address, 12, DRIVER_ASYNC, 0, 0x51},
+        {MADE(cuMemAllocFromPoolAsync_ptsz, .dptr = &o->address, .bytesize = 13, .pool = o->pool,
+              .hStream = stream),
+         frees, o->address, 13, DRIVER_ASYNC, 0, 0x51},
+        {MADE(cuMemHostAlloc, .pp = &o->host, .bytesize = 20, .Flags = 4), frees_host, host, 20,
+         DRIVER_HOST, -2, 0},
+        {MADE(cuMemAllocHost, .pp = &o->host, .bytesize = 21), frees_host, host, 21, DRIVER_HOST,
+         -2, 0},
+        {MADE(cuMemAllocHost_v2, .pp = &o->host, .bytesize = 22), frees_host, host, 22, DRIVER_HOST,
+         -2, 0},
+        {MADE(cuMemHostRegister, .p = o->host, .bytesize = 23, .Flags = 0), unregisters, host, 23,
+         DRIVER_REGISTERED, -2, 0},
+        {MADE(cuMemHostRegister_v2, .p = o->host, .bytesize = 24, .Flags = 0), unregisters, host,
+         24, DRIVER_REGISTERED, -2, 0},
+        {MADE(cuArrayCreate_v2, .pHandle = &o->array, .pAllocateArray = &o->flat), frees_array,
+         array, 64 * 16 * 8, DRIVER_ARRAY, 0, 0},
+        {MADE(cuArray3DCreate_v2, .pHandle = &o->array, .pAllocateArray = &o->solid), frees_array,
+         array, 8 * 4 * 2 * 2, DRIVER_ARRAY, 0, 0},
+        {MADE(cuMipmappedArrayCreate, .pHandle = &o->mipmap, .pMipmappedArrayDesc = &o->solid,
+              .numMipmapLevels = 3),
+         MADE(cuMipmappedArrayDestroy, .hMipmappedArray = o->mipmap),
+         (uint64_t)(uintptr_t)o->mipmap, 2 * (64 + 8 + 2), DRIVER_ARRAY, 0, 0},
+        {MADE(cuMemCreate, .handle = &o->handle, .size = 2 << 20, .prop = &o->prop), releases,
+         o->handle, 2 << 20, DRIVER_PHYSICAL, 1, 0},
+        {MADE(cuMemImportFromShareableHandle, .handle = &o->handle), releases, o->handle, 0,
+         DRIVER_IMPORTED, 0, 0},
+        {MADE(cuMulticastCreate, .mcHandle = &o->handle), releases, o->handle, 0, DRIVER_IMPORTED,
+         0, 0},
+        {MADE(cuMemPoolCreate, .pool = &o->pool), MADE(cuMemPoolDestroy, .pool = o->pool),
+         (uint64_t)(uintptr_t)o->pool, 0, DRIVER_POOL, 0, 0},
+        {MADE(cuMemPoolImportFromShareableHandle, .pool_out = &o->pool),
+         MADE(cuMemPoolDestroy, .pool = o->pool), (uint64_t)(uintptr_t)o->pool, 0, DRIVER_IMPORTED,
+         0, 0},
+        {MADE(cuMemPoolImportPointer, .ptr_out = &o->address), frees_async, o->address, 0,
+         DRIVER_IMPORTED, 0, 0},
+        {MADE(cuIpcOpenMemHandle, .pdptr = &o->address), closes, o->address, 0, DRIVER_IMPORTED, 0,
+         0},
+        {MADE(cuIpcOpenMemHandle_v2, .pdptr = &o->address), closes, o->address, 0, DRIVER_IMPORTED,
+         0, 0},
+        {MADE(cuImportExternalMemory, .extMem_out = &o->external, .memHandleDesc = &o->import),
+         MADE(cuDestroyExternalMemory, .extMem = o->external), (uint64_t)(uintptr_t)o->external,
+         1 << 16, DRIVER_IMPORTED, 0, 0},
+        {MADE(cuGraphAddMemAllocNode, .nodeParams = &o->node),
+         MADE(cuGraphAddMemFreeNode, .dptr = o->node.dptr), o->node.dptr, 4096, DRIVER_GRAPH, 0, 0},
+    };
+    static_assert(sizeof all / sizeof *all <= PAIRS, "room");
+    memcpy(pairs, all, sizeof all);
+    return sizeof all / sizeof *all;
+}
+
+static void check_given(const struct driven *driven, const struct event *event,
+                        const struct pair *pair)
+{
+    CHECK_EVENT(*event, EVENT_DRIVER_ALLOC, pair->address, pair->bytes);
+    CHECK_INT(event->a & 0xff, pair->memory);
+    CHECK_INT(device_of(driven, event), pair->device);
+    if (pair->stream)
+        CHECK_INT(event->b, pair->stream);
+    CHECK_STR(string_of(driven->own.ring, event->name), call_find(pair->gives.cbid)->name);
+}
+
+TEST(each_call_with_success)
+{
+    struct driven driven = begin_driven();
+    struct outputs out;
+    struct pair pairs[PAIRS];
+    set_outputs(&out, 0x10000);
+    size_t count = list_pairs(pairs, &out);
+    for (size_t i = 0; i < count; i++) {
+        call_driver(&driven, pairs[i].gives.cbid, pairs[i].gives.params, 0);
+        call_driver(&driven, pairs[i].takes.cbid, pairs[i].takes.params, 0);
+        REQUIRE(look(&driven) == 2);
+        check_given(&driven, &driven.events[0], &pairs[i]);
+        CHECK_EVENT(driven.events[1], EVENT_DRIVER_FREE, pairs[i].address, 0);
+        CHECK_INT(driven.events[1].a, pairs[i].memory);
+        CHECK_INT(driven.events[1].heap, driven.events[0].heap);
+        CHECK_INT(live_count(), 0);
+    }
+}
+
+TEST(each_call_with_failure)
+{
+    struct driven driven = begin_driven();
+    struct outputs out;
+    struct pair pairs[PAIRS];
+    set_outputs(&out, 0x10000);
+    size_t count = list_pairs(pairs, &out);
+    for (size_t i = 0; i < count; i++) {
+        call_driver(&driven, pairs[i].gives.cbid, pairs[i].gives.params, 2);
+        CHECK_INT(look(&driven), 0);
+        call_driver(&driven, pairs[i].gives.cbid, pairs[i].gives.params, 0);
+        call_driver(&driven, pairs[i].takes.cbid, pairs[i].takes.params, 1);
+        REQUIRE(look(&driven) == 3);
+        check_given(&driven, &driven.events[2], &pairs[i]); /* it is there after all */
+        call_driver(&driven, pairs[i].takes.cbid, pairs[i].takes.params, 0);
+        CHECK_INT(look(&driven), 1);
+        CHECK_INT(live_count(), 0);
+    }
+}
+
+/* Every row that has an effect is one of the pairs, or one of those that are tested by hand. */
+TEST(no_row_is_forgotten)
+{
+    static const uint32_t by_hand[] = {
+        CUPTI_DRIVER_TRACE_CBID_cuMemMap,
+        CUPTI_DRIVER_TRACE_CBID_cuMemUnmap,
+        CUPTI_DRIVER_TRACE_CBID_cuMemRetainAllocationHandle,
+        CUPTI_DRIVER_TRACE_CBID_cuExternalMemoryGetMappedBuffer,
+        CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc_v2, /* it has no struct */
+    };
+    struct outputs out;
+    struct pair pairs[PAIRS];
+    set_outputs(&out, 0x10000);
+    size_t count = list_pairs(pairs, &out);
+    for (size_t row = 0; row < calls_count; row++) {
+        bool found = calls[row].action <= CALL_CLOSE;
+        for (size_t i = 0; i < count; i++)
+            found = found || pairs[i].gives.cbid == calls[row].cbid ||
+                    pairs[i].takes.cbid == calls[row].cbid;
+        for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++)
+            found = found || by_hand[i] == calls[row].cbid;
+        if (!found)
+            CHECK_STR(calls[row].name, "a call of this test");
+    }
+}
+
+TEST(mappings_by_the_toolkits_structs)
+{
+    struct driven driven = begin_driven();
+    CUmemGenericAllocationHandle handle = 0x77;
+    CUmemAllocationProp prop = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    const struct made steps[] = {
+        MADE(cuMemCreate, .handle = &handle, .size = 4096, .prop = &prop),
+        MADE(cuMemMap, .ptr = 0x9000, .size = 4096, .offset = 0, .handle = 0x77),
+        MADE(cuMemRetainAllocationHandle, .handle = &handle, .addr = (void *)0x9000),
+        MADE(cuMemRelease, .handle = 0x77),
+        MADE(cuMemUnmap, .ptr = 0x9000, .size = 4096),
+        MADE(cuMemRelease, .handle = 0x77),
+    };
+    static const int kinds[] = {EVENT_DRIVER_ALLOC, EVENT_DRIVER_MAP, EVENT_DRIVER_UNMAP,
+                                EVENT_DRIVER_FREE};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        call_driver(&driven, steps[i].cbid, steps[i].params, 0);
+    REQUIRE(look(&driven) == 4);
+    for (int i = 0; i < 4; i++)
+        CHECK_INT(driven.events[i].kind, kinds[i]);
+    CHECK_EVENT(driven.events[1], EVENT_DRIVER_MAP, 0x9000, 4096);
+    CHECK_INT(driven.events[1].b, 0x77);
+}
+
+/* ---- many threads ---- */
+
+#define THREADS 8
+#define ROUNDS 5
+
+static void *make_calls(void *argument)
+{
+    struct driven driven = {.context = (const void *)0x10};
+    struct outputs out;
+    struct pair pairs[PAIRS];
+    uint64_t number = (uint64_t)(uintptr_t)argument;
+    driven.correlation = (uint32_t)number << 20;
+    set_outputs(&out, (number + 1) << 24);
+    size_t count = list_pairs(pairs, &out);
+    for (int round = 0; round < ROUNDS; round++)
+        for (size_t i = 0; i < count; i++) {
+            uint32_t outer = enter(&driven, ABI_RUNTIME, 20, NULL);
+            call_driver(&driven, pairs[i].gives.cbid, pairs[i].gives.params, 0);
+            leave_call(&driven, ABI_RUNTIME, 20, NULL, outer, 0);
+            call_driver(&driven, pairs[i].takes.cbid, pairs[i].takes.params, (int)(i % 2));
+            if (i % 2)
+                call_driver(&driven, pairs[i].takes.cbid, pairs[i].takes.params, 0);
+        }
+    return NULL;
+}
+
+TEST(from_many_threads)
+{
+    struct driven driven = begin_driven();
+    pthread_t threads[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++)
+        REQUIRE(pthread_create(&threads[i], NULL, make_calls, (void *)i) == 0);
+    uint64_t given = 0, taken = 0;
+    bool over = false;
+    for (int joined = 0; !over;) {
+        if (joined < THREADS) /* the ring is small: it is read meanwhile */
+            over = pthread_tryjoin_np(threads[joined], NULL) == 0 && ++joined == THREADS;
+        look(&driven);
+        for (size_t i = 0; i < driven.count; i++) {
+            given += driven.events[i].kind == EVENT_DRIVER_ALLOC;
+            taken += driven.events[i].kind == EVENT_DRIVER_FREE;
+        }
+    }
+    while (look(&driven))
+        for (size_t i = 0; i < driven.count; i++) {
+            given += driven.events[i].kind == EVENT_DRIVER_ALLOC;
+            taken += driven.events[i].kind == EVENT_DRIVER_FREE;
+        }
+    CHECK(given > 0);
+    CHECK_INT(given, taken);
+    CHECK_INT(live_count(), 0);
+    CHECK(live_is_valid());
+}
+
+TEST_MAIN(TEST_CASE(each_call_with_success), TEST_CASE(each_call_with_failure),
+          TEST_CASE(no_row_is_forgotten), TEST_CASE(mappings_by_the_toolkits_structs),
+          TEST_CASE(from_many_threads))

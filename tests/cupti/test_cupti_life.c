@@ -1,0 +1,384 @@
+/*
+ * The life of the source between a CUPTI and a driver of our own: injected, subscribed, refused,
+ * yielding and coming back, forked, ended.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cupti_buffers.h"
+#include "cupti_sample.h"
+#include "cupti_support.h"
+#include "fake_cupti.h"
+#include "fake_driver.h"
+
+struct life {
+    struct own_recorder own;
+    struct event events[SEEN];
+    size_t count;
+    struct fake_cupti *cupti;
+    void *driver;
+};
+
+/* The call of a function of the driver, by its declared type. */
+#define DRIVER(life, name) (*(__typeof__(name) **)&(void *){dlsym((life)->driver, #name)})
+
+static struct life begin(void)
+{
+    struct life life = {.own = begin_recording(12, 1 << 20)};
+    REQUIRE(setenv("TIDEMARK_CUPTI", FAKE_CUPTI, 1) == 0);
+    REQUIRE(unsetenv("CUDA_INJECTION64_PATH") == 0); /* the test injects by itself */
+    void *library = dlopen(FAKE_CUPTI, RTLD_NOW | RTLD_LOCAL);
+    life.driver = dlopen(FAKE_DRIVER, RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(library && life.driver);
+    life.cupti = dlsym(library, "fake_cupti");
+    CHECK_INT(DRIVER(&life, cuInit)(0), 0);
+    REQUIRE(life.cupti != NULL);
+    return life;
+}
+
+static size_t take(struct life *life)
+{
+    life->count = drain(&life->own, life->events, SEEN);
+    return life->count;
+}
+
+static const char *text_of(const struct life *life, const struct event *event)
+{
+    return string_of(life->own.ring, event->name);
+}
+
+/* How many events of a kind came, and the last of them. */
+static int seen(const struct life *life, int kind, const struct event **last)
+{
+    int n = 0;
+    for (size_t i = 0; i < life->count; i++)
+        if (life->events[i].kind == kind) {
+            n++;
+            if (last)
+                *last = &life->events[i];
+        }
+    return n;
+}
+
+static void check_note(struct life *life, const char *want, int why_not)
+{
+    const struct event *note = NULL;
+    take(life);
+    if (!seen(life, EVENT_MARK, &note) || !(note->flags & EVENT_F_SOURCE)) {
+        CHECK_STR("no note", want);
+        return;
+    }
+    CHECK_STR(text_of(life, note), want);
+    CHECK_INT(note->a, why_not);
+}
+
+static void *start_with_context(struct life *life)
+{
+    void *context = NULL;
+    CHECK_INT(InitializeInjection(), 1);
+    DRIVER(life, cuCtxCreate_v2)(&context, 0, 0);
+    return context;
+}
+
+TEST(injected_and_subscribed)
+{
+    struct life life = begin();
+    CHECK(!cupti_is_here());
+    CHECK_INT(InitializeInjection(), 1);
+    check_note(&life, "cupti 130001: driver callbacks", 0);
+    CHECK(cupti_is_here());
+    CHECK_INT(cupti_life(), CUPTI_ON);
+    CHECK_INT(life.cupti->subscribed, 1);
+    CHECK(life.cupti->enabled > 60);
+    CHECK_INT(life.cupti->kinds, 0); /* no activity, no buffers */
+    CHECK_INT(InitializeInjection(), 1);
+    CHECK_INT(life.cupti->subscribed, 1); /* once */
+}
+
+TEST(held_by_another_tool)
+{
+    struct life life = begin();
+    life.cupti->subscribe_result = ABI_HELD;
+    life.cupti->holder = "CUPTI for Nsight";
+    CHECK_INT(InitializeInjection(), 1);
+    check_note(&life, "cupti 130001: held by another tool, CUPTI for Nsight", 1);
+    CHECK_INT(cupti_life(), CUPTI_OFF);
+    CHECK_INT(life.cupti->kinds, 0); /* its buffers are its own */
+}
+
+TEST(refused_for_another_reason)
+{
+    struct life life = begin();
+    life.cupti->subscribe_result = 35;
+    life.cupti->activity_result = 35;
+    CHECK_INT(InitializeInjection(), 1);
+    check_note(&life, "cupti 130001: refused: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", 1);
+    CHECK(!cupti_is_here());
+}
+
+TEST(memory_records_where_callbacks_are_refused)
+{
+    struct life life = begin();
+    life.cupti->subscribe_result = 35;
+    CHECK_INT(InitializeInjection(), 1);
+    check_note(&life,
+               "cupti 130001: memory records, told late and without stacks; callbacks were "
+               "refused: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES",
+               0);
+    CHECK_INT(life.cupti->kinds, 1ull << ABI_MEMORY2);
+    struct abi_memory record = {
+        .kind = ABI_MEMORY2, .operation = 1, .memory_kind = 3, .address = 0x7000, .bytes = 5};
+    memcpy(life.cupti->queued[0], &record, sizeof record);
+    life.cupti->queued_count = 1;
+    cupti_point();
+    take(&life);
+    const struct event *event = NULL;
+    REQUIRE(seen(&life, EVENT_DRIVER_ALLOC, &event) == 1);
+    CHECK_EVENT(*event, EVENT_DRIVER_ALLOC, 0x7000, 5);
+}
+
+TEST(a_library_that_is_too_old)
+{
+    struct life life = begin();
+    life.cupti->version = 18;
+    REQUIRE(setenv("CUDA_HOME", "/nonexistent", 1) == 0);
+    REQUIRE(setenv("FAKE_CUPTI_VERSION", "18", 1) == 0);
+    CHECK_INT(InitializeInjection(), 1);
+    CHECK_INT(life.cupti->subscribed, 0);
+    CHECK(cupti_life() != CUPTI_ON);
+}
+
+TEST(turned_off)
+{
+    struct life life = begin();
+    REQUIRE(setenv("TIDEMARK_CUPTI", "0", 1) == 0);
+    CHECK_INT(InitializeInjection(), 1);
+    CHECK_INT(life.cupti->subscribed, 0);
+    cupti_say_why_not();
+    check_note(&life, "cupti: turned off", 1);
+    cupti_say_why_not(); /* once */
+    CHECK_INT(take(&life), 0);
+}
+
+TEST(nobody_records)
+{
+    struct life life = begin();
+    guest_use_ring(NULL);
+    CHECK_INT(InitializeInjection(), 1);
+    CHECK_INT(life.cupti->subscribed, 0);
+    CHECK_INT(cupti_life(), CUPTI_NONE);
+}
+
+TEST(memory_and_samples)
+{
+    struct life life = begin();
+    uint64_t address = 0;
+    start_with_context(&life);
+    CHECK_INT(DRIVER(&life, cuMemAlloc_v2)(&address, 1 << 20), 0);
+    take(&life);
+    const struct event *event = NULL;
+    REQUIRE(seen(&life, EVENT_DRIVER_ALLOC, &event) == 1);
+    CHECK_EVENT(*event, EVENT_DRIVER_ALLOC, address, 1 << 20);
+    CHECK_INT(seen(&life, EVENT_SAMPLE, NULL), 0); /* not in a callback */
+    CHECK(atomic_load(&sample_waited_for));
+    life.own.api->phase_end("forward");
+    take(&life);
+    static const char *const names[] = {"device used", "device total", "pool reserved",
+                                        "pool used"};
+    static const uint64_t values[] = {(301ull << 20), 8ull << 30, 32 << 20, 1000};
+    int n = 0;
+    for (size_t i = 0; i < life.count; i++) {
+        if (life.events[i].kind != EVENT_SAMPLE)
+            continue;
+        REQUIRE(n < 4);
+        CHECK_STR(text_of(&life, &life.events[i]), names[n]);
+        CHECK_INT(life.events[i].a, values[n]);
+        n++;
+    }
+    CHECK_INT(n, 4);
+    CHECK(!atomic_load(&sample_waited_for));
+}
+
+TEST(a_context_that_goes)
+{
+    struct life life = begin();
+    uint64_t address = 0;
+    void *context = start_with_context(&life);
+    DRIVER(&life, cuMemAlloc_v2)(&address, 1000);
+    DRIVER(&life, cuCtxDestroy_v2)(context);
+    take(&life);
+    const struct event *event = NULL;
+    REQUIRE(seen(&life, EVENT_DRIVER_FREE, &event) == 1);
+    CHECK_INT(event->addr, address);
+    CHECK_STR(text_of(&life, event), "cuCtxDestroy");
+    life.own.api->phase_end("forward"); /* there is no device to ask about any more */
+    take(&life);
+    CHECK_INT(seen(&life, EVENT_SAMPLE, NULL), 0);
+}
+
+/* ---- torch.profiler ---- */
+
+TEST(a_profiler_gets_cupti_and_gives_it_back)
+{
+    struct life life = begin();
+    uint64_t address = 0;
+    start_with_context(&life);
+    take(&life);
+    cupti_yield();
+    cupti_yield(); /* one inside of another */
+    CHECK_INT(cupti_life(), CUPTI_YIELDED);
+    CHECK(life.cupti->callback == NULL);
+    DRIVER(&life, cuMemAlloc_v2)(&address, 1000);
+    take(&life);
+    const struct event *gap = NULL;
+    REQUIRE(seen(&life, EVENT_GAP, &gap) == 1);
+    CHECK_INT(gap->a, 1);
+    CHECK_STR(text_of(&life, gap), "cupti: torch.profiler");
+    CHECK_INT(seen(&life, EVENT_DRIVER_ALLOC, NULL), 0);
+    cupti_return();
+    CHECK_INT(cupti_life(), CUPTI_YIELDED);
+    cupti_return();
+    CHECK_INT(cupti_life(), CUPTI_ON);
+    take(&life);
+    REQUIRE(seen(&life, EVENT_GAP, &gap) == 1);
+    CHECK_INT(gap->a, 0);
+    DRIVER(&life, cuMemFree_v2)(address); /* of what was not seen */
+    take(&life);
+    CHECK_INT(seen(&life, EVENT_DRIVER_FREE, NULL), 1);
+    CHECK_INT(life.cupti->subscribed, 2);
+    CHECK_INT(life.cupti->unsubscribed, 1);
+}
+
+TEST(a_profiler_that_lets_go_late)
+{
+    struct life life = begin();
+    start_with_context(&life);
+    cupti_yield();
+    take(&life);
+    life.cupti->subscribe_result = ABI_HELD;
+    cupti_return();
+    CHECK_INT(cupti_life(), CUPTI_RETURNING);
+    take(&life);
+    CHECK_INT(seen(&life, EVENT_GAP, NULL), 0);
+    life.cupti->subscribe_result = ABI_OK;
+    for (int i = 0; i < 1000 && cupti_life() != CUPTI_ON; i++) {
+        usleep(5000);
+        cupti_point();
+    }
+    CHECK_INT(cupti_life(), CUPTI_ON);
+    take(&life);
+    CHECK_INT(seen(&life, EVENT_GAP, NULL), 1);
+}
+
+/* The profiler is the first to start CUDA: we must not take from it what it is about to take. */
+TEST(a_profiler_that_is_first)
+{
+    struct life life = begin();
+    cupti_yield();
+    CHECK_INT(InitializeInjection(), 1);
+    CHECK_INT(life.cupti->subscribed, 0);
+    CHECK_INT(cupti_life(), CUPTI_YIELDED);
+    cupti_return();
+    CHECK_INT(cupti_life(), CUPTI_ON);
+    take(&life);
+    CHECK_INT(seen(&life, EVENT_GAP, NULL), 2);
+    CHECK_INT(life.cupti->subscribed, 1);
+    cupti_return(); /* one too many */
+    CHECK_INT(cupti_life(), CUPTI_ON);
+}
+
+/* ---- kernels ---- */
+
+static void queue_kernel(struct fake_cupti *cupti, const char *name)
+{
+    struct abi_kernel kernel = {
+        .kind = ABI_CONCURRENT_KERNEL, .begin = 1000, .end = 1500, .name = name};
+    memcpy(cupti->queued[cupti->queued_count++], &kernel, sizeof kernel);
+}
+
+TEST(kernels_on_demand)
+{
+    struct life life = begin();
+    REQUIRE(setenv("TIDEMARK_KERNELS", "1", 1) == 0);
+    start_with_context(&life);
+    check_note(&life, "cupti 130001: driver callbacks, kernels and copies", 0);
+    CHECK(life.cupti->kinds & 1ull << ABI_CONCURRENT_KERNEL);
+    CHECK(life.cupti->kinds & 1ull << ABI_GRAPH_TRACE);
+    CHECK(life.cupti->attributes & 1ull << ABI_ATTR_HOST_PINNED);
+    CHECK(life.cupti->attributes & 1ull << ABI_ATTR_ZEROED_BUFFERS);
+    queue_kernel(life.cupti, "one");
+    life.cupti->dropped = 3;
+    cupti_point();
+    take(&life);
+    const struct event *event = NULL;
+    REQUIRE(seen(&life, EVENT_ACTIVITY, &event) == 1);
+    CHECK_STR(text_of(&life, event), "one");
+    CHECK_INT(activity_lost().dropped, 3);
+    queue_kernel(life.cupti, "two");
+    cupti_point(); /* too soon */
+    take(&life);
+    CHECK_INT(seen(&life, EVENT_ACTIVITY, NULL), 0);
+    cupti_yield(); /* buffers come back first */
+    CHECK_INT(life.cupti->kinds, 0);
+    CHECK_INT(life.cupti->forced, 1);
+    take(&life);
+    CHECK_INT(seen(&life, EVENT_ACTIVITY, NULL), 1);
+    cupti_return();
+    CHECK(life.cupti->kinds != 0);
+}
+
+/* ---- ends ---- */
+
+TEST(a_fatal_error_ends_it)
+{
+    struct life life = begin();
+    uint64_t address = 0;
+    REQUIRE(setenv("TIDEMARK_KERNELS", "1", 1) == 0);
+    start_with_context(&life);
+    take(&life);
+    DRIVER(&life, fake_driver_fatal)();
+    check_note(&life, "cupti: ended by a fatal error of CUDA's", 1);
+    int flushes = life.cupti->flushes;
+    DRIVER(&life, cuMemAlloc_v2)(&address, 1000);
+    cupti_point();
+    cupti_yield();
+    cupti_return();
+    CHECK_INT(life.cupti->flushes, flushes);
+    CHECK_INT(cupti_life(), CUPTI_OFF);
+}
+
+/* The page that the kernel wipes is the real guest's; here the test does it. */
+TEST(a_forked_child_keeps_away)
+{
+    struct life life = begin();
+    int status = 0;
+    REQUIRE(setenv("TIDEMARK_KERNELS", "1", 1) == 0);
+    start_with_context(&life);
+    int flushes = life.cupti->flushes;
+    pid_t child = fork();
+    if (child == 0) {
+        uint64_t address = 0;
+        atomic_store(&guest.page->has_cupti, 0);
+        DRIVER(&life, cuMemAlloc_v2)(&address, 1000);
+        cupti_point();
+        cupti_yield();
+        cupti_return();
+        _exit(life.cupti->flushes != flushes || life.cupti->unsubscribed != 0);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+    take(&life);
+    CHECK_INT(seen(&life, EVENT_DRIVER_ALLOC, NULL), 0);
+}
+
+TEST_MAIN(TEST_CASE(injected_and_subscribed), TEST_CASE(held_by_another_tool),
+          TEST_CASE(refused_for_another_reason),
+          TEST_CASE(memory_records_where_callbacks_are_refused),
+          TEST_CASE(a_library_that_is_too_old), TEST_CASE(turned_off), TEST_CASE(nobody_records),
+          TEST_CASE(memory_and_samples), TEST_CASE(a_context_that_goes),
+          TEST_CASE(a_profiler_gets_cupti_and_gives_it_back),
+          TEST_CASE(a_profiler_that_lets_go_late), TEST_CASE(a_profiler_that_is_first),
+          TEST_CASE(kernels_on_demand), TEST_CASE(a_fatal_error_ends_it),
+          TEST_CASE(a_forked_child_keeps_away))
