@@ -3,7 +3,7 @@
  *
  * A word of a text is a path if it begins with "/", "./", "../" or "~/", or if it has a "/" in it
  * and ends as the name of a file of source code or of a library does. Words end at blanks, quotes,
- * brackets, commas, semicolons and "=": "cannot open /home/ann/x.db: full" becomes "cannot open
+ * brackets, commas, semicolons and "=": "cannot open /data/ann/x.db: full" becomes "cannot open
  * x.db: full".
  */
 #ifndef TIDEMARK_RECORDER_PRIVATE_H

@@ -309,8 +309,11 @@ struct look { /* how one look at the database goes */
 
 static int put_scope(struct look *look, const struct report_scope *scope)
 {
-    struct listing list = {
-        .report = look->report, .scope = scope, .all = look->options->all, .tale = look->tale};
+    struct listing list = {.report = look->report,
+                           .scope = scope,
+                           .domain = look->options->domain,
+                           .all = look->options->all,
+                           .tale = look->tale};
     struct db_stmt *stmt = NULL;
     int err = look->room ? count_skipped(&list, look->room) : 0;
     if (err >= 0)

@@ -65,6 +65,14 @@ TEST(code)
     CHECK_STR(roff("text\n    more\n", NULL), ".PP\ntext more\n");
 }
 
+/* By their numbers; what is cut in the middle is not looked at beyond its end. */
+TEST(characters_beyond_ascii)
+{
+    CHECK_STR(roff("a \u00b7 \u2588\n", NULL), ".PP\na \\[u00B7] \\[u2588]\n");
+    CHECK_STR(roff("\n    \u2840x\n", NULL), ".PP\n.RS 4\n.EX\n\\[u2840]x\n.EE\n.RE\n");
+    CHECK_STR(roff("\U0001F600\n", NULL), ".PP\n\\[u1F600]\n");
+}
+
 TEST(within_lines)
 {
     CHECK_STR(roff("`a*b` and **c d**\n", NULL), ".PP\n\\fBa*b\\fR and \\fBc d\\fR\n");
@@ -171,7 +179,8 @@ TEST(without_memory)
     CHECK(came_through);
 }
 
-TEST_MAIN(TEST_CASE(paragraphs), TEST_CASE(lists), TEST_CASE(code), TEST_CASE(within_lines),
+TEST_MAIN(TEST_CASE(paragraphs), TEST_CASE(lists), TEST_CASE(code),
+          TEST_CASE(characters_beyond_ascii), TEST_CASE(within_lines),
           TEST_CASE(long_lines_are_broken), TEST_CASE(what_is_refused),
           TEST_CASE(what_cannot_be_split), TEST_CASE(parts_are_found), TEST_CASE(help_texts),
           TEST_CASE(without_memory))

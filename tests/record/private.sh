@@ -12,11 +12,11 @@ told() {
     done
 }
 
-record -- "$story" begin /home/ann/secret/train.py alloc 3 end begin train/loss alloc 1 end exit 3
+record -- "$story" begin /data/ann/secret/train.py alloc 3 end begin train/loss alloc 1 end exit 3
 is $status 3 "the exit status"
 is "$([ -n "$(told)" ] && echo some)" some "a usual recording tells of paths"
 
-record -p -- "$story" begin /home/ann/secret/train.py alloc 3 end begin train/loss alloc 1 end exit 3
+record -p -- "$story" begin /data/ann/secret/train.py alloc 3 end begin train/loss alloc 1 end exit 3
 is $status 3 "the exit status"
 finished
 is "$(told)" "" "what is told"

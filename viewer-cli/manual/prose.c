@@ -93,10 +93,28 @@ const struct prose_part *prose_find(const struct prose *prose, const char *headi
 
 /* ---- text ---- */
 
-/* One character of text. A hyphen is written as a minus, which copies as what was typed. */
-static void put_char(struct buf *out, char c)
+/* A character beyond ASCII by its number: what roff reads is one byte each. Returns its bytes. */
+static size_t put_wide(struct buf *out, const char *text, size_t length)
 {
-    switch (c) {
+    static const unsigned char masks[] = {0, 0, 0x1f, 0x0f, 0x07};
+    unsigned char first = (unsigned char)text[0];
+    size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    unsigned code = first & masks[bytes];
+    if (bytes > length)
+        return length;
+    for (size_t i = 1; i < bytes; i++)
+        code = code << 6 | ((unsigned char)text[i] & 0x3f);
+    buf_print(out, "\\[u%04X]", code);
+    return bytes;
+}
+
+/* One character of text; returns its bytes. A hyphen is written as a minus, which copies as what
+ * was typed. */
+static size_t put_char(struct buf *out, const char *text, size_t length)
+{
+    if ((unsigned char)*text >= 0x80)
+        return put_wide(out, text, length);
+    switch (*text) {
     case '\\':
         buf_text(out, "\\e");
         break;
@@ -116,8 +134,9 @@ static void put_char(struct buf *out, char c)
         buf_text(out, "\\(aq");
         break;
     default:
-        buf_add(out, &c, 1);
+        buf_add(out, text, 1);
     }
+    return 1;
 }
 
 static void guard_line(struct buf *out, char first)
@@ -130,8 +149,8 @@ void roff_text(struct buf *out, const char *text, size_t length)
 {
     if (length)
         guard_line(out, text[0]);
-    for (size_t i = 0; i < length; i++)
-        put_char(out, text[i]);
+    for (size_t i = 0; i < length;)
+        i += put_char(out, text + i, length - i);
 }
 
 void roff_paragraph(struct buf *out)
@@ -211,7 +230,7 @@ static bool put_inline(struct inline_text *to, const char *text, size_t length)
         } else {
             if (to->column == 0)
                 guard_line(to->out, *at);
-            put_char(to->out, *at);
+            i += put_char(to->out, at, length - i) - 1;
             to->column++;
         }
     }
@@ -378,7 +397,7 @@ void roff_help(struct buf *out, const char *text)
                 }
                 if (to.column++ == 0)
                     guard_line(out, text[i]);
-                put_char(out, text[i]);
+                i += put_char(out, text + i, length - i) - 1;
             }
             buf_text(out, "\n");
             code = false;
