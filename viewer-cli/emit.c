@@ -200,7 +200,8 @@ void emit_blob(struct emit *emit, const void *bytes, size_t count)
 
 /* ---- lines and notes ---- */
 
-static void print_list(struct buf *out, const char *format, va_list list)
+__attribute__((format(printf, 2, 0))) static void print_list(struct buf *out, const char *format,
+                                                             va_list list)
 {
     char text[1024];
     int n = vsnprintf(text, sizeof text, format, list);
@@ -254,7 +255,8 @@ void emit_picture(struct emit *emit, const struct buf *lines)
     emit->headed = true;
 }
 
-static void add_note(struct emit *emit, const char *kind, const char *format, va_list list)
+__attribute__((format(printf, 3, 0))) static void add_note(struct emit *emit, const char *kind,
+                                                           const char *format, va_list list)
 {
     buf_text(&emit->notes, kind);
     print_list(&emit->notes, format, list);

@@ -40,7 +40,7 @@ int replay_find_ranges(struct replay_trace *trace);
 struct replay_return {
     int64_t seq;
     uint64_t size;
-    enum { RETURN_WENT, RETURN_TAKEN, RETURN_REFUSED } what;
+    enum replay_what { RETURN_WENT, RETURN_TAKEN, RETURN_REFUSED } what;
 };
 
 struct replay_returns {

@@ -8,7 +8,8 @@
 
 static const char refused_sql[] = "SELECT seq FROM oom WHERE process = ?1 AND device = ?2";
 
-static int put_item(struct replay_returns *returns, int64_t seq, uint64_t size, int what)
+static int put_item(struct replay_returns *returns, int64_t seq, uint64_t size,
+                    enum replay_what what)
 {
     if (!MEM_GROW(returns->items, returns->cap, returns->count + 1))
         return ERR_NOMEM;
