@@ -1,0 +1,214 @@
+/*
+ * Any file as a recording: opened, and if it opens, asked by every report and every view. What
+ * comes out is thrown away.
+ *
+ * One byte of the header that SQLite does not look at (WHAT_AT) says what is asked, 0: everything;
+ * so a report that fails is found by itself, and any recording is an input as it is.
+ *
+ * Most changes to an SQLite file make it no SQLite file. So the mutator knows what one is like: the
+ * bytes by which it would be refused at once are put right again, pages are copied over each other,
+ * and integers in them become others of the same width.
+ */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "error.h"
+#include "fuzz.h"
+#include "log.h"
+
+#define MOST_BYTES (160u << 10)
+#define HEADER_BYTES 100u
+#define WHAT_AT 72u /* reserved for expansion, zero in each file that SQLite makes */
+#define WORDS 8
+
+static const struct question {
+    const char *words[WORDS]; /* of the command line, ends with NULL; "@" is the database */
+} questions[] = {
+    {{"info", "@", NULL}},
+    {{"info", "@", "-f", "json", NULL}},
+    {{"phases", "@", NULL}},
+    {{"phases", "@", "--all", "-f", "csv", NULL}},
+    {{"peak", "@", NULL}},
+    {{"peak", "@", "-f", "json", NULL}},
+    {{"why", "@", NULL}},
+    {{"why", "@", "1..2", NULL}},
+    {{"why", "@", "0/forward..end", "-f", "csv", NULL}},
+    {{"frag", "@", NULL}},
+    {{"frag", "@", "--over-time", NULL}},
+    {{"frag", "@", "--oom", NULL}},
+    {{"frag", "@", "end", "--order", "size", "-f", "json", NULL}},
+    {{"ladder", "@", NULL}},
+    {{"leaks", "@", NULL}},
+    {{"leaks", "@", "-k", "1", "-w", "0", NULL}},
+    {{"fit", "@", "--memory", "1GiB", NULL}},
+    {{"fit", "@", "--memory", "20MiB", "--settings", "expandable_segments:True", NULL}},
+    {{"fit", "@", "--table", NULL}},
+    {{"diff", "@", "@", NULL}},
+    {{"diff", "@", "@", "--moment", "end", "--all", NULL}},
+    {{"check", "@", "--max-peak", "1GiB", "--max-fragmentation", "10", "--no-oom", NULL}},
+    {{"check", "@", "--no-oom", "--no-lost", "--max-reserved", "1GiB", NULL}},
+    {{"check", "@", "--baseline", "@", "--max-increase", "5%", NULL}},
+    {{"sql", "@", "SELECT * FROM allocations", NULL}},
+    {{"sql", "@", "SELECT * FROM peak_by_category", NULL}},
+    {{"sql", "@", "SELECT * FROM peak_by_site", NULL}},
+    {{"sql", "@", "SELECT * FROM live_at_peak", NULL}},
+    {{"sql", "@", "SELECT * FROM phase_table", "-f", "csv", NULL}},
+    {{"sql", "@", "SELECT * FROM phase_total", NULL}},
+    {{"sql", "@", "SELECT * FROM site_total", NULL}},
+    {{"sql", "@", "SELECT * FROM timeline", "-f", "json", NULL}},
+    {{"sql", "@", "SELECT * FROM fragmentation", NULL}},
+    {{"sql", "@", "SELECT * FROM leak", NULL}},
+    {{"sql", "@", "SELECT * FROM stack", NULL}},
+    {{"sql", "@", "SELECT * FROM site_short", NULL}},
+};
+#define QUESTIONS (sizeof questions / sizeof *questions)
+
+static void write_file(const char *path, const uint8_t *bytes, size_t count)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    MUST(fd >= 0 && write(fd, bytes, count) == (ssize_t)count);
+    close(fd);
+}
+
+static void ask(const struct question *question, char *path)
+{
+    static char words[WORDS][64];
+    char *argv[WORDS];
+    const char *near;
+    int count = 0;
+    const struct command *command = command_find(question->words[0], &near);
+    MUST(command);
+    for (; question->words[count + 1]; count++) {
+        const char *word = question->words[count + 1];
+        snprintf(words[count], sizeof *words, "%s", word);
+        argv[count] = strcmp(word, "@") == 0 ? path : words[count];
+    }
+    argv[count] = NULL;
+    int code = command->run(&(struct command_call){command, count, argv});
+    MUST(code == EXIT_FINE || code == EXIT_CHECK_FAILED || code == EXIT_USAGE ||
+         code == EXIT_INPUT);
+}
+
+/* Reports print; there is nobody to read it. */
+static void be_silent(void)
+{
+    static bool is_silent;
+    if (!is_silent)
+        MUST(freopen("/dev/null", "w", stdout));
+    is_silent = true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    char path[128];
+    if (count > MOST_BYTES)
+        return 0;
+    be_silent();
+    snprintf(path, sizeof path, "%s/input.db", fuzz_folder());
+    write_file(path, bytes, count);
+    unsigned what = count > WHAT_AT ? bytes[WHAT_AT] : 0;
+    for (unsigned i = 0; i < QUESTIONS; i++)
+        if (what == 0 || (what - 1) % QUESTIONS == i)
+            ask(&questions[i], path);
+    return 0;
+}
+
+/* ---- the mutator ---- */
+
+#ifdef TIDEMARK_FUZZ
+
+size_t LLVMFuzzerMutate(uint8_t *bytes, size_t count, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t count, size_t most, unsigned seed);
+
+static uint32_t next_random(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*seed >> 33);
+}
+
+static size_t page_bytes(const uint8_t *bytes)
+{
+    size_t size = (size_t)bytes[16] << 8 | bytes[17];
+    return size == 1 ? 65536 : size;
+}
+
+static void put_big_endian(uint8_t *at, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        at[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+/* What db_open and SQLite look at first: the magic, page size, versions, count, whose it is. */
+static void put_right(uint8_t *bytes, size_t count, const uint8_t *before, uint64_t *seed)
+{
+    memcpy(bytes, before, 24);
+    size_t page = page_bytes(bytes);
+    if (page)
+        put_big_endian(bytes + 28, (uint32_t)(count / page));
+    memcpy(bytes + 56, before + 56, 16);
+    memcpy(bytes + 92, bytes + 24, 4); /* the count is valid for this change counter */
+    bytes[WHAT_AT] = (uint8_t)(1 + next_random(seed) % QUESTIONS);
+}
+
+static void copy_within(uint8_t *bytes, size_t count, uint64_t *seed)
+{
+    size_t page = page_bytes(bytes), pages = page ? count / page : 0;
+    if (pages < 2)
+        return;
+    size_t from = next_random(seed) % pages, to = 1 + next_random(seed) % (pages - 1);
+    size_t at = next_random(seed) % page, n = 1 + next_random(seed) % (page - at);
+    memmove(bytes + to * page + at, bytes + from * page + at, n);
+}
+
+/* Cells begin at the end of a page: numbers of rows are there, as they are in the file. */
+static void change_number(uint8_t *bytes, size_t count, uint64_t *seed)
+{
+    static const uint8_t odd[] = {0, 1, 0x7f, 0x80, 0xff, 2, 0x40};
+    size_t width = 1 + next_random(seed) % 8;
+    size_t at = HEADER_BYTES + next_random(seed) % (count - HEADER_BYTES);
+    uint8_t value = odd[next_random(seed) % sizeof odd];
+    for (size_t i = 0; i < width && at + i < count; i++)
+        bytes[at + i] = next_random(seed) % 4 ? value : (uint8_t)next_random(seed);
+}
+
+static void change_page(uint8_t *bytes, size_t count, uint64_t *seed)
+{
+    size_t page = page_bytes(bytes), pages = page ? count / page : 0;
+    if (pages < 2)
+        return;
+    uint8_t *at = bytes + page * (1 + next_random(seed) % (pages - 1));
+    LLVMFuzzerMutate(at, page, page);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t count, size_t most, unsigned seed)
+{
+    uint64_t random = seed;
+    uint8_t before[HEADER_BYTES];
+    if (count <= HEADER_BYTES)
+        return LLVMFuzzerMutate(bytes, count, most);
+    memcpy(before, bytes, sizeof before);
+    for (uint32_t i = 1 + next_random(&random) % 4; i > 0; i--) {
+        switch (next_random(&random) % 8) {
+        case 0:
+            copy_within(bytes, count, &random);
+            break;
+        case 1:
+        case 2:
+            change_page(bytes, count, &random);
+            break;
+        case 3:
+            count = LLVMFuzzerMutate(bytes, count, most);
+            break;
+        default:
+            change_number(bytes, count, &random);
+        }
+        if (count <= HEADER_BYTES)
+            return count;
+    }
+    if (next_random(&random) % 16)
+        put_right(bytes, count, before, &random);
+    return count;
+}
+
+#endif
