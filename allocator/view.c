@@ -113,7 +113,8 @@ static bool can_merge(enum alloc_block_state state)
 static bool block_fits(const struct alloc_segment_view *view, const struct alloc_block_view *block,
                        uint64_t at, uint64_t page)
 {
-    if (block->address != at || block->size == 0 || block->size % ALLOC_MIN_BLOCK)
+    if (block->address != at || block->size == 0 || block->size % ALLOC_MIN_BLOCK ||
+        block->size > view->address + view->size - at)
         return false;
     switch (block->state) {
     case ALLOC_LIVING:

@@ -167,7 +167,7 @@ static void begin_client(struct drain *drain, const struct drain_hello *hello)
     map_put(&drain->ids, client->key, (uint64_t)client->id, NULL);
 }
 
-static void connect_ring(struct drain *drain, uint64_t key, struct ring_shared *shared)
+static void connect_ring(struct drain *drain, uint64_t key, const struct drain_source *source)
 {
     struct client *client = find_client(drain, key);
     if (drain_failed(drain) || !client || client->ring)
@@ -175,11 +175,11 @@ static void connect_ring(struct drain *drain, uint64_t key, struct ring_shared *
     client->ring = mem_alloc(1, sizeof *client->ring);
     if (!client->ring)
         goto refuse;
-    drain_ring_init(client->ring, client->process, shared, drain->options.start_ns,
+    drain_ring_init(client->ring, client->process, source, drain->options.start_ns,
                     client->begin_ns);
     return;
 refuse:
-    mail_return(&drain->mail, shared);
+    mail_return(&drain->mail, source->reader.ring);
 }
 
 /* Somebody who has the ring all the same, and uses it, is believed. */
@@ -214,7 +214,7 @@ static void hear_one(struct drain *drain, const struct message *message)
     if (message->kind == MESSAGE_BEGIN)
         begin_client(drain, &message->hello);
     else if (message->kind == MESSAGE_RING)
-        connect_ring(drain, message->key, message->ring);
+        connect_ring(drain, message->key, &message->source);
     else if (message->kind == MESSAGE_REFUSED)
         refuse(drain, message->key, message->hello.why_not);
     else if ((client = find_client(drain, message->key)) != NULL)

@@ -55,7 +55,8 @@ struct drain_hello {
     const char *host, *argv, *why_not;    /* copied; NULL */
 };
 bool drain_begin(struct drain *drain, const struct drain_hello *hello);
-/* The process gets this ring. At most one for each key, but for one that was refused. */
+/* The process gets this ring, and must not have it yet. At most one for each key, but for one that
+ * was refused. */
 bool drain_ring(struct drain *drain, uint64_t key, struct ring_shared *ring);
 /* It has none, or the one that it was to get has not reached it: that comes back. NULL: the
  * reason given before was none. */

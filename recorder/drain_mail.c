@@ -89,7 +89,7 @@ bool mail_ring(struct drain_mail *mail, uint64_t key, struct ring_shared *ring)
     struct message *message = new_message(MESSAGE_RING, key);
     if (!message)
         return false;
-    message->ring = ring;
+    drain_source_init(&message->source, ring);
     post(mail, message);
     return true;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "drain.h"
+#include "drain_ring.h"
 
 enum message_kind { MESSAGE_BEGIN, MESSAGE_RING, MESSAGE_REFUSED, MESSAGE_END };
 
@@ -17,9 +18,9 @@ struct message {
     struct message *next;
     enum message_kind kind;
     uint64_t key;
-    struct drain_hello hello; /* BEGIN; of REFUSED, why_not alone; texts are owned */
-    struct ring_shared *ring; /* RING */
-    struct process_end end;   /* END */
+    struct drain_hello hello;   /* BEGIN; of REFUSED, why_not alone; texts are owned */
+    struct drain_source source; /* RING */
+    struct process_end end;     /* END */
     uint64_t at_ns;
     bool lives;
 };

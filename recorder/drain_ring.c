@@ -5,12 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
-void drain_ring_init(struct drain_ring *ring, struct state_process *process,
-                     struct ring_shared *shared, uint64_t start_ns, uint64_t begin_ns)
+void drain_source_init(struct drain_source *source, struct ring_shared *shared)
 {
-    *ring = (struct drain_ring){.process = process, .start_ns = start_ns, .last_ns = begin_ns};
-    ring_reader_init(&ring->reader, shared);
-    arena_reader_init(&ring->arena, shared);
+    ring_reader_init(&source->reader, shared);
+    arena_reader_init(&source->arena, shared);
+}
+
+void drain_ring_init(struct drain_ring *ring, struct state_process *process,
+                     const struct drain_source *source, uint64_t start_ns, uint64_t begin_ns)
+{
+    *ring = (struct drain_ring){.process = process,
+                                .reader = source->reader,
+                                .arena = source->arena,
+                                .start_ns = start_ns,
+                                .last_ns = begin_ns};
 }
 
 bool drain_ring_is_valid(const struct drain_ring *ring)

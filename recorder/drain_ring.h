@@ -22,6 +22,14 @@
 #define DRAIN_TORN 64u
 #define DRAIN_GAPS 4u
 
+/* Where a ring is read, from its header. Taken before the program has the ring: from then on the
+ * header is the program's to write. */
+struct drain_source {
+    struct ring_reader reader;
+    struct arena_reader arena;
+};
+void drain_source_init(struct drain_source *source, struct ring_shared *shared);
+
 struct drain_gap {
     uint64_t ticket; /* T: lost before it */
     struct state_loss loss;
@@ -50,7 +58,7 @@ struct drain_ring {
 };
 
 void drain_ring_init(struct drain_ring *ring, struct state_process *process,
-                     struct ring_shared *shared, uint64_t start_ns, uint64_t begin_ns);
+                     const struct drain_source *source, uint64_t start_ns, uint64_t begin_ns);
 bool drain_ring_is_valid(const struct drain_ring *ring);
 
 /* Takes one batch: at most DRAIN_TAKE events into `buffer`. `dead`: nobody will publish any more.

@@ -5,6 +5,7 @@
 #include "ring.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -12,16 +13,19 @@
 
 #include "error.h"
 
-/* Memory of `bytes`, shared through *fd when one is wanted. */
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* Memory of `bytes`, shared through *fd when one is wanted. Its size is sealed: a program that cut
+ * it short would take the recorder with it, by SIGBUS. */
 static void *map_new(uint64_t bytes, int *fd)
 {
     if (!fd)
         return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    *fd = (int)syscall(SYS_memfd_create, "tidemark-ring", MFD_CLOEXEC);
+    *fd = (int)syscall(SYS_memfd_create, "tidemark-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (*fd < 0)
         return MAP_FAILED;
     void *at = MAP_FAILED;
-    if (ftruncate(*fd, (off_t)bytes) == 0)
+    if (ftruncate(*fd, (off_t)bytes) == 0 && fcntl(*fd, F_ADD_SEALS, SEALS) == 0)
         at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
     if (at == MAP_FAILED) {
         int saved = errno;

@@ -9,6 +9,9 @@
 #include "futex.h"
 #include "ring.h"
 
+/* Counters only grow, and no program loses more: else they were scribbled over. All of a recording
+ * can still be added up. */
+#define LOSSES_MOST (1ull << 48)
 #define TIME_SLACK_NS NS_PER_S /* an event is published after `now` was read, but not that long */
 
 void ring_reader_init(struct ring_reader *reader, struct ring_shared *ring)
@@ -135,8 +138,9 @@ uint64_t ring_reader_losses(struct ring_reader *reader, uint64_t lost[EVENT_KIND
     uint64_t sum = 0;
     for (int kind = 0; kind < EVENT_KIND_SLOTS; kind++) {
         uint64_t dropped = atomic_load_explicit(&reader->ring->dropped[kind], memory_order_relaxed);
-        lost[kind] = dropped - reader->dropped_seen[kind];
-        reader->dropped_seen[kind] = dropped;
+        uint64_t seen = reader->dropped_seen[kind];
+        lost[kind] = dropped > seen && dropped <= LOSSES_MOST ? dropped - seen : 0;
+        reader->dropped_seen[kind] = seen + lost[kind];
         sum += lost[kind];
     }
     return sum;

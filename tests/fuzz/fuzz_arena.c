@@ -193,10 +193,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     uint8_t mode = fuzz_byte(&run.input);
     struct state_options options = {.start_ns = WORLD_START};
     struct state_end end = {.ended = "exit", .exit_code = 0, .signal = BATCH_NULL};
+    struct drain_source source;
     make_ring(&run);
     world_begin(&run.world, &options, mode & 1);
     run.process = world_process(&run.world, 4711, run.now_ns);
-    drain_ring_init(&run.drain, run.process, run.shared, WORLD_START, run.now_ns);
+    drain_source_init(&source, run.shared);
+    for (int i = mode & 4 ? fuzz_byte(&run.input) & 7 : 0; i > 0; i--)
+        scribble_header(&run); /* before the drain hears of the ring */
+    drain_ring_init(&run.drain, run.process, &source, WORLD_START, run.now_ns);
     for (int i = 0; run.input.left && i < MOST_OPERATIONS; i++)
         operations[fuzz_byte(&run.input) % (sizeof operations / sizeof *operations)](&run);
     run.dead = true;

@@ -8,7 +8,7 @@
 #include "virtual.h"
 
 #define MOST_BLOCKS 256u
-#define MOST_OPERATIONS 2000
+#define MOST_OPERATIONS 1000
 
 struct world {
     struct virtual_device *device;
@@ -212,7 +212,7 @@ static void operate(struct world *world, struct fuzz_input *input)
     uint64_t bytes = 0;
     for (int i = 0; input->left && i < MOST_OPERATIONS; i++) {
         one_operation(world, input);
-        if (i % 8 == 0) {
+        if (i % 32 == 0) {
             MUST(alloc_is_valid(world->alloc));
             MUST(virtual_is_valid(world->device));
         }

@@ -8,24 +8,28 @@
 
 static struct db *db;
 static struct writer_sink *sink;
-static char views[MOST_VIEWS][64];
+static struct db_stmt *views[MOST_VIEWS]; /* SELECT * FROM it; to prepare them takes long */
 static size_t view_count;
 
 static void close_database(void)
 {
+    for (size_t i = 0; i < view_count; i++)
+        db_finalize(views[i]);
     writer_sink_free(sink);
     db_close(db);
 }
 
-static void list_views(void)
+static void prepare_views(void)
 {
-    struct db_stmt *stmt;
-    MUST(db_prepare(db, &stmt, "SELECT name FROM sqlite_schema WHERE type='view'") == 0);
-    while (db_step(stmt) == DB_ROW) {
+    char query[96];
+    struct db_stmt *names;
+    MUST(db_prepare(db, &names, "SELECT name FROM sqlite_schema WHERE type='view'") == 0);
+    while (db_step(names) == DB_ROW) {
         MUST(view_count < MOST_VIEWS);
-        snprintf(views[view_count++], sizeof *views, "%s", db_column_text(stmt, 0));
+        snprintf(query, sizeof query, "SELECT * FROM %s", db_column_text(names, 0));
+        MUST(db_prepare(db, &views[view_count++], query) == 0);
     }
-    db_finalize(stmt);
+    db_finalize(names);
     MUST(view_count > 0);
 }
 
@@ -37,7 +41,7 @@ static void make_database(void)
     snprintf(path, sizeof path, "%s/world.db", fuzz_folder());
     MUST(db_create(&db, path) == 0);
     MUST(writer_sink_new(&sink, db) == 0);
-    list_views();
+    prepare_views();
     atexit(close_database);
 }
 
@@ -78,20 +82,16 @@ void world_flush(struct world *world, uint64_t now_ns, bool commit)
     batch_free(batch);
 }
 
-static void read_view(const char *name)
+static void read_view(struct db_stmt *view)
 {
-    char query[96];
-    struct db_stmt *stmt;
     int err = 0, rows = 0;
-    snprintf(query, sizeof query, "SELECT * FROM %s", name);
-    MUST(db_prepare(db, &stmt, query) == 0);
-    while (rows++ < MOST_ROWS && (err = db_step(stmt)) == DB_ROW)
+    while (rows++ < MOST_ROWS && (err = db_step(view)) == DB_ROW)
         ;
     if (err < 0) {
-        fprintf(stderr, "%s: %s\n", name, db_message(db));
+        fprintf(stderr, "%s\n", db_message(db));
         MUST(false && "every view can be read");
     }
-    db_finalize(stmt);
+    db_reset(view);
 }
 
 void world_end(struct world *world, uint64_t now_ns, bool looks)

@@ -48,7 +48,9 @@ static struct bench *bench_new(unsigned bits)
     bench.process = state_process_begin(bench.state, &hello);
     REQUIRE(bench.process != NULL);
     bench.shared = new_ring(bits);
-    drain_ring_init(&bench.ring, bench.process, bench.shared, 1000, 2000);
+    struct drain_source source;
+    drain_source_init(&source, bench.shared);
+    drain_ring_init(&bench.ring, bench.process, &source, 1000, 2000);
     return &bench;
 }
 
