@@ -188,6 +188,13 @@ void heap_flush_curves(struct state_process *process);
 bool heap_is_valid(const struct state_process *process);
 
 /* heap_segment.c */
+/* No block, segment or reserved total is larger: nobody has so many addresses. What says that it is
+ * was never looked at by an allocator; it is cut, so that whole recordings can be added up. */
+#define HEAP_LARGEST ((int64_t)1 << 46)
+static inline int64_t heap_cut(uint64_t bytes)
+{
+    return bytes > (uint64_t)HEAP_LARGEST ? HEAP_LARGEST : (int64_t)bytes;
+}
 /* The size of the event's block or segment, cut so that `sum` and it stay below 2^63. */
 int64_t heap_fit(struct state_process *process, const struct event *event, int64_t sum);
 struct heap_segment *segment_of(struct heap_device *device, uint64_t address);

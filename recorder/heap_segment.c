@@ -90,7 +90,7 @@ void segment_release(struct heap_segment *segment, int64_t size)
 
 int64_t heap_fit(struct state_process *process, const struct event *event, int64_t sum)
 {
-    int64_t room = INT64_MAX - sum;
+    int64_t room = heap_cut((uint64_t)(INT64_MAX - sum));
     if (event->size <= (uint64_t)room)
         return (int64_t)event->size;
     note(process, NOTE_SIZE_TOO_LARGE, event->addr, "%llu bytes, stored as %lld",
@@ -227,7 +227,7 @@ static void begin_totals(struct heap *heap, int64_t ns)
 void heap_take_reserved(struct heap *heap, const struct event *event, int64_t ns)
 {
     struct heap_device *device = heap->device;
-    int64_t reserved = state_min(event->b);
+    int64_t reserved = heap_cut(event->b);
     bool first = !device->totals_known;
     if (first)
         begin_totals(heap, ns);
@@ -255,7 +255,7 @@ void heap_take_allocated(struct heap_device *device, const struct event *event)
     if (event->kind != EVENT_BLOCK_FREE && event->flags & EVENT_F_REQUESTED)
         return;
     device->source_sums = true;
-    device->source_allocated = state_min(event->a);
+    device->source_allocated = heap_cut(event->a);
     device->difference = device->source_allocated - device->allocated;
 }
 

@@ -82,13 +82,14 @@ void world_flush(struct world *world, uint64_t now_ns, bool commit)
     batch_free(batch);
 }
 
-static void read_view(struct db_stmt *view)
+static void read_view(size_t which)
 {
+    struct db_stmt *view = views[which];
     int err = 0, rows = 0;
     while (rows++ < MOST_ROWS && (err = db_step(view)) == DB_ROW)
         ;
     if (err < 0) {
-        fprintf(stderr, "%s\n", db_message(db));
+        fprintf(stderr, "view %zu: %s\n", which, db_message(db));
         MUST(false && "every view can be read");
     }
     db_reset(view);
@@ -103,6 +104,6 @@ void world_end(struct world *world, uint64_t now_ns, bool looks)
     if (!world->stores)
         return;
     for (size_t i = 0; looks && i < view_count; i++)
-        read_view(views[i]);
+        read_view(i);
     MUST(db_rollback(db) == 0);
 }

@@ -199,9 +199,10 @@ TEST(addresses_and_sizes_at_their_ends)
     CHECK_RANGES({UINT64_MAX - 0xfff, 0xfff});
     unmap(heap, UINT64_MAX - 0xfff, 0xfff);
     map(heap, 0, UINT64_MAX);
-    CHECK_RANGES({0, INT64_MAX});
-    map(heap, 1ull << 63, 0x1000); /* no room in the sum */
-    CHECK_RANGES({0, INT64_MAX});
+    CHECK_RANGES({0, HEAP_LARGEST});
+    map(heap, 1ull << 63, HEAP_LARGEST + 1);
+    CHECK_RANGES({0, HEAP_LARGEST}, {1ull << 63, HEAP_LARGEST});
+    unmap(heap, 1ull << 63, HEAP_LARGEST);
     unmap(heap, 0, UINT64_MAX);
     CHECK_INT(device()->mapped_bytes, 0);
     feed_end(&feed, true);

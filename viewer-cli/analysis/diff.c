@@ -185,7 +185,7 @@ static int read_side(struct diff_side *side, struct gather *gather)
     size_t first = gather->count;
     int err = living_read(side->db, side->process, side->device, moment->seq, add_block, gather);
     map_clear(&gather->index);
-    if (err == 0)
+    if (err == 0 && gather->count > first)
         err = read_texts(side->db, gather->pieces + first, gather->count - first);
     side->err = err;
     diff->allocated[gather->side] =

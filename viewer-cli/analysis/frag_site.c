@@ -51,9 +51,9 @@ static bool add_block(struct frag *frag, const struct frag_block *block, bool fi
 
 static bool add_segment(struct frag *frag, const struct frag_segment *segment)
 {
-    const struct frag_block *blocks = &frag->blocks[segment->first];
     if (!segment->count || !segment->free)
         return true; /* full or empty: nothing is pinned in it */
+    const struct frag_block *blocks = &frag->blocks[segment->first];
     for (size_t i = 0; i < segment->count; i++) {
         const struct frag_block *below = i ? &blocks[i - 1] : NULL;
         bool counted = below && !below->waiting && below->site == blocks[i].site;
