@@ -19,6 +19,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 
+/* A driver may bring its own; in a replay, some changes of each file are run, too. */
+size_t LLVMFuzzerMutate(uint8_t *bytes, size_t count, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t count, size_t most, unsigned seed);
+
 #define MUST(what)                                                                                 \
     do {                                                                                           \
         if (!(what)) {                                                                             \

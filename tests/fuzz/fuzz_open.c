@@ -17,7 +17,7 @@
 #include "fuzz.h"
 #include "log.h"
 
-#define MOST_BYTES (160u << 10)
+#define MOST_BYTES (256u << 10)
 #define HEADER_BYTES 100u
 #define WHAT_AT 72u /* reserved for expansion, zero in each file that SQLite makes */
 #define WORDS 8
@@ -115,11 +115,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 
 /* ---- the mutator ---- */
 
-#ifdef TIDEMARK_FUZZ
-
-size_t LLVMFuzzerMutate(uint8_t *bytes, size_t count, size_t most);
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t count, size_t most, unsigned seed);
-
 static uint32_t next_random(uint64_t *seed)
 {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
@@ -209,5 +204,3 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t count, size_t most, unsign
         put_right(bytes, count, before, &random);
     return count;
 }
-
-#endif

@@ -4,6 +4,32 @@
 
 #include "fuzz.h"
 
+#define CHANGES 100u /* of each file, where the driver has a mutator */
+
+#pragma weak LLVMFuzzerCustomMutator
+
+/* The least that a mutator may ask for. */
+size_t LLVMFuzzerMutate(uint8_t *bytes, size_t count, size_t most)
+{
+    static uint32_t state = 1;
+    for (int i = 0; count && i < 4; i++) {
+        state = state * 1664525u + 1013904223u;
+        bytes[(state >> 8) % count] ^= (uint8_t)(1u << (state >> 5 & 7));
+    }
+    return count < most ? count : most;
+}
+
+static void replay_changed(const unsigned char *bytes, size_t count)
+{
+    unsigned char *changed = malloc(count + 1);
+    MUST(changed);
+    for (unsigned seed = 1; seed <= CHANGES; seed++) {
+        memcpy(changed, bytes, count);
+        LLVMFuzzerTestOneInput(changed, LLVMFuzzerCustomMutator(changed, count, count, seed));
+    }
+    free(changed);
+}
+
 static size_t replay(const char *path)
 {
     FILE *file = fopen(path, "rb");
@@ -15,6 +41,8 @@ static size_t replay(const char *path)
     MUST(bytes && fread(bytes, 1, (size_t)size, file) == (size_t)size);
     fclose(file);
     LLVMFuzzerTestOneInput(bytes, (size_t)size);
+    if (LLVMFuzzerCustomMutator)
+        replay_changed(bytes, (size_t)size);
     free(bytes);
     return 1;
 }

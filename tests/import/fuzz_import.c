@@ -6,26 +6,11 @@
  *
  * Otherwise it runs the files and folders that it is given, once: what was found stays found.
  */
-#include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #include "error.h"
 #include "feed.h"
+#include "fuzz.h"
 #include "mem.h"
 #include "pickle.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
-
-#define MUST(what)                                                                                 \
-    do {                                                                                           \
-        if (!(what)) {                                                                             \
-            fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #what);               \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static int drop_rows(void *self)
 {
@@ -85,51 +70,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     snapshot_clear(&snapshot);
     return 0;
 }
-
-#ifndef TIDEMARK_FUZZ
-
-static size_t replay(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    MUST(file && fseek(file, 0, SEEK_END) == 0);
-    long size = ftell(file);
-    rewind(file);
-    /* Exactly as large as the file, so that a read behind its end is seen. */
-    unsigned char *bytes = malloc(size > 0 ? (size_t)size : 1);
-    MUST(bytes && fread(bytes, 1, (size_t)size, file) == (size_t)size);
-    fclose(file);
-    LLVMFuzzerTestOneInput(bytes, (size_t)size);
-    free(bytes);
-    return 1;
-}
-
-static size_t replay_all(const char *path)
-{
-    struct stat about;
-    size_t count = 0;
-    MUST(stat(path, &about) == 0);
-    if (!S_ISDIR(about.st_mode))
-        return replay(path);
-    DIR *folder = opendir(path);
-    MUST(folder);
-    for (struct dirent *entry; (entry = readdir(folder));) {
-        char name[4096];
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
-        count += replay_all(name);
-    }
-    closedir(folder);
-    return count;
-}
-
-int main(int argc, char **argv)
-{
-    size_t count = 0;
-    for (int i = 1; i < argc; i++)
-        count += replay_all(argv[i]);
-    printf("%zu inputs\n", count);
-    return count > 0 ? 0 : 99;
-}
-
-#endif
