@@ -423,6 +423,35 @@ TEST(without_memory)
     db_close(db);
 }
 
+/* In a table of two rows, the number of the second: a byte before the length of its header, 12, and
+ * the first column, which stands in that number. */
+static void renumber(const char *path, unsigned char from, unsigned char to)
+{
+    const unsigned char row[] = {from, 12, 0};
+    static unsigned char bytes[1 << 20];
+    FILE *file = fopen(path, "r+b");
+    REQUIRE(file);
+    size_t count = fread(bytes, 1, sizeof bytes, file);
+    const unsigned char *at = memmem(bytes, count, row, sizeof row);
+    REQUIRE(at && count < sizeof bytes);
+    REQUIRE(fseek(file, at - bytes, SEEK_SET) == 0 && fputc(to, file) == to);
+    fclose(file);
+}
+
+TEST(rows_out_of_order_are_damage)
+{
+    struct replay_trace trace;
+    struct db *db = make("cuda", "INSERT INTO allocation VALUES(100,1,4096,512,7," LIVES "),"
+                                 "(101,1,8192,512,7," LIVES ")");
+    REQUIRE(db_checkpoint(db, true) == 0 && db_single_file(db) == 0);
+    db_close(db);
+    renumber(test_path("rows.db"), 101, 5);
+    REQUIRE(db_open(&db, test_path("rows.db")) == 0);
+    CHECK_INT(replay_load(db, 1, 1, &trace), ERR_CORRUPT);
+    replay_trace_clear(&trace);
+    db_close(db);
+}
+
 TEST_MAIN(TEST_CASE(allocations_and_frees_in_the_order_of_the_record), TEST_CASE(nothing_at_all),
           TEST_CASE(other_processes_and_devices_are_not_in_it),
           TEST_CASE(a_private_pool_is_a_stream_of_its_own), TEST_CASE(blocks_that_wait),
@@ -433,5 +462,5 @@ TEST_MAIN(TEST_CASE(allocations_and_frees_in_the_order_of_the_record), TEST_CASE
           TEST_CASE(a_request_that_was_refused), TEST_CASE(settings_that_change),
           TEST_CASE(settings_of_the_device_win), TEST_CASE(what_lived_before_the_record),
           TEST_CASE(ranges_of_expandable_segments), TEST_CASE(sizes_are_requests_or_blocks_or_both),
-          TEST_CASE(rows_that_cannot_be), TEST_CASE(a_database_without_the_tables),
-          TEST_CASE(without_memory))
+          TEST_CASE(rows_that_cannot_be), TEST_CASE(rows_out_of_order_are_damage),
+          TEST_CASE(a_database_without_the_tables), TEST_CASE(without_memory))

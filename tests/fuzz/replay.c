@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 
-#define CHANGES 100u /* of each file, where the driver has a mutator */
+#define CHANGES 15u /* of each file, where the driver has a mutator */
 
 #pragma weak LLVMFuzzerCustomMutator
 

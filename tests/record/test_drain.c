@@ -211,6 +211,27 @@ TEST(a_scribbled_head_does_not_lengthen_a_dead_ring)
     CHECK(drain_ring_is_empty(&bench->ring));
 }
 
+/* The program may write as soon as it has the ring, the drain hears of it when it wakes up. */
+TEST(a_header_is_read_before_the_program_has_the_ring)
+{
+    struct bench *bench = bench_new(6);
+    struct drain_source source;
+    drain_source_init(&source, bench->shared);
+    struct ring_shared before = *bench->shared;
+    bench->shared->slots_offset = 1ull << 40;
+    bench->shared->arena_offset = 1ull << 41;
+    bench->shared->arena_bytes = UINT64_MAX;
+    bench->shared->slot_bits = 60;
+    drain_ring_init(&bench->ring, bench->process, &source, 1000, 2000);
+    CHECK(!step(bench, false));
+    ring_lay_out(bench->shared, before.slot_bits, ARENA_BYTES);
+    CHECK_INT(push_mark(bench->shared), RING_PUSHED);
+    bench->shared->slots_offset = 1ull << 40;
+    step(bench, true);
+    look(bench);
+    CHECK_INT(bench->rows.tables[SCH_MARK].count, 1);
+}
+
 TEST(damaged_definitions_are_an_anomaly)
 {
     struct bench *bench = bench_new(6);
@@ -535,6 +556,7 @@ TEST_MAIN(TEST_CASE(holes_of_the_dead_are_facts_in_their_place),
           TEST_CASE(many_holes_take_several_steps), TEST_CASE(a_loss_stands_between_its_neighbours),
           TEST_CASE(two_losses_are_two_facts), TEST_CASE(a_loss_at_the_end_is_stored_with_the_cost),
           TEST_CASE(a_scribbled_head_does_not_lengthen_a_dead_ring),
+          TEST_CASE(a_header_is_read_before_the_program_has_the_ring),
           TEST_CASE(damaged_definitions_are_an_anomaly),
           TEST_CASE(definitions_that_found_no_room_are_counted),
           TEST_CASE(all_that_many_threads_push_arrives), TEST_CASE(children_name_their_parents),

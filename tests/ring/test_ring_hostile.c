@@ -2,7 +2,9 @@
  * A program that scribbles over its ring: the drain must not read or write outside of it, must not
  * loop for ever, and must go on with other rings. Run under ASan to mean the most.
  */
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "error.h"
@@ -78,5 +80,42 @@ TEST(a_lying_arena_is_corrupt_not_a_crash)
     ring_destroy(ring, BITS, ARENA_BYTES);
 }
 
-TEST_MAIN(TEST_CASE(a_head_from_nowhere_is_cut_to_the_ring), TEST_CASE(random_bytes_do_no_harm),
+TEST(nobody_cuts_the_memory_short)
+{
+    struct ring_shared *ring = NULL;
+    int fd = -1;
+    REQUIRE(ring_create(&ring, BITS, ARENA_BYTES, &fd) == 0);
+    off_t bytes = (off_t)ring_bytes(BITS, ARENA_BYTES);
+    CHECK_INT(lseek(fd, 0, SEEK_END), bytes);
+    CHECK_INT(ftruncate(fd, 0), -1);
+    CHECK_INT(ftruncate(fd, 2 * bytes), -1);
+    CHECK_INT(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
+    CHECK_INT(lseek(fd, 0, SEEK_END), bytes);
+    struct ring_shared *attached = NULL;
+    CHECK_INT(ring_attach(&attached, fd), 0);
+    ring_detach(attached);
+    close(fd);
+    ring_destroy(ring, BITS, ARENA_BYTES);
+}
+
+TEST(counters_that_cannot_be_are_no_losses)
+{
+    struct ring_shared *ring = new_ring(BITS);
+    struct ring_reader reader;
+    uint64_t lost[EVENT_KIND_SLOTS];
+    ring_reader_init(&reader, ring);
+    atomic_store(&ring->dropped[3], 10);
+    CHECK_INT(ring_reader_losses(&reader, lost), 10);
+    atomic_store(&ring->dropped[3], 4); /* backwards */
+    CHECK_INT(ring_reader_losses(&reader, lost), 0);
+    atomic_store(&ring->dropped[3], UINT64_MAX);
+    CHECK_INT(ring_reader_losses(&reader, lost), 0);
+    atomic_store(&ring->dropped[3], 12);
+    CHECK_INT(ring_reader_losses(&reader, lost), 2);
+    CHECK_INT(lost[3], 2);
+    ring_destroy(ring, BITS, ARENA_BYTES);
+}
+
+TEST_MAIN(TEST_CASE(nobody_cuts_the_memory_short), TEST_CASE(counters_that_cannot_be_are_no_losses),
+          TEST_CASE(a_head_from_nowhere_is_cut_to_the_ring), TEST_CASE(random_bytes_do_no_harm),
           TEST_CASE(a_lying_arena_is_corrupt_not_a_crash))

@@ -121,7 +121,7 @@ TEST(views_that_cannot_be)
     struct alloc_segment_view good = {
         .address = AT, .size = 2 * MIB, .small = true, .blocks = blocks, .block_count = 2};
     bed_begin(&bed, &(struct bed_options){0});
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 11; i++) {
         struct alloc_segment_view view = good;
         struct alloc_block_view first = blocks[0], second = blocks[1];
         switch (i) {
@@ -150,6 +150,11 @@ TEST(views_that_cannot_be)
             break;
         case 7:
             view.size = 0;
+            break;
+        case 10: /* around all addresses, and back to where it ends */
+            blocks[0].size = 0 - UINT64_C(1024);
+            blocks[1].address = AT - 1024;
+            blocks[1].size = view.size + 1024;
             break;
         case 8:
             view.size = ALLOC_MAX_REQUEST;
