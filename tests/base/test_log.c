@@ -84,6 +84,25 @@ TEST(a_long_line_is_cut)
     }
 }
 
+TEST(nothing_is_said_that_a_terminal_obeys)
+{
+    static const char *const said[][2] = {
+        {"a\033[31mb\r\n\tc\177", "a?[31mb???c?"},
+        {"caf\303\251 \302\233m \302\240", "caf\303\251 ??m \302\240"},
+        {"\342\200\256x\342\201\246 \342\200\246", "???x??? \342\200\246"},
+        {"\377\302", "\377\302"}, /* no UTF-8, and cut: obeyed by nobody */
+    };
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        char wanted[64], line[8192];
+        int saved, listener = listen_to_stderr(&saved);
+        log_say(LOG_NOTE, "%s", said[i][0]);
+        strcpy(line, heard(listener));
+        stop_listening(listener, saved);
+        snprintf(wanted, sizeof wanted, "tidemark: %s\n", said[i][1]);
+        CHECK_STR(line, wanted);
+    }
+}
+
 TEST(levels)
 {
     static const char *const words[] = {"error", "warning", "note", "debug"};
@@ -276,8 +295,9 @@ TEST(counts_with_commas_read_back)
     }
 }
 
-TEST_MAIN(TEST_CASE(a_line_is_one_write), TEST_CASE(a_long_line_is_cut), TEST_CASE(levels),
-          TEST_CASE(nobody_listens), TEST_CASE(lines_of_several_processes_do_not_mix),
+TEST_MAIN(TEST_CASE(nothing_is_said_that_a_terminal_obeys), TEST_CASE(a_line_is_one_write),
+          TEST_CASE(a_long_line_is_cut), TEST_CASE(levels), TEST_CASE(nobody_listens),
+          TEST_CASE(lines_of_several_processes_do_not_mix),
           TEST_CASE(every_error_has_a_text_of_its_own), TEST_CASE(every_errno_is_an_error),
           TEST_CASE(the_clock_is_monotonic_and_counts_nanoseconds),
           TEST_CASE(bytes_at_every_power_of_two), TEST_CASE(counts_with_commas_read_back))

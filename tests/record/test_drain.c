@@ -1,8 +1,10 @@
 /* The drain between rings and a queue: everything arrives, once, in order; holes and losses become
  * facts; a closed queue closes the rings. */
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -230,6 +232,45 @@ TEST(a_header_is_read_before_the_program_has_the_ring)
     step(bench, true);
     look(bench);
     CHECK_INT(bench->rows.tables[SCH_MARK].count, 1);
+}
+
+/* Words of any kind, all over the mapping, until somebody ends it. */
+static void scribble(struct ring_shared *ring, uint64_t seed)
+{
+    _Atomic uint64_t *words = (_Atomic uint64_t *)(void *)ring;
+    size_t count = ring_bytes(6, ARENA_BYTES) / sizeof *words;
+    for (;;) {
+        size_t at = test_random(&seed) % count;
+        uint64_t value = test_random(&seed) >> (test_random(&seed) % 64);
+        bool small = test_random(&seed) % 2; /* lengths and kinds that may pass */
+        atomic_store(&words[at], small ? value % 32 | (value % 5) << 32 : value);
+        if (test_random(&seed) % 4 == 0)
+            atomic_store(&ring->arena_used, test_random(&seed) % ARENA_BYTES);
+        atomic_store(&ring->head, test_random(&seed) % 256);
+    }
+}
+
+/* What was checked must be what is used: it may be another by then. */
+TEST(a_program_that_writes_while_it_is_read)
+{
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        struct bench *bench = bench_new(6);
+        pid_t child = fork();
+        REQUIRE(child >= 0);
+        if (child == 0)
+            scribble(bench->shared, seed);
+        for (int i = 0; i < 2000; i++) {
+            step(bench, i % 64 == 63);
+            if (i % 256 == 0)
+                bench->ring.arena_damaged = false; /* read on, all the same */
+        }
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        drain_ring_finish(&bench->ring, state_batch(bench->state), 1);
+        CHECK(state_is_valid(bench->state));
+        state_free(bench->state);
+        ring_destroy(bench->shared, 6, ARENA_BYTES);
+    }
 }
 
 TEST(damaged_definitions_are_an_anomaly)
@@ -557,6 +598,7 @@ TEST_MAIN(TEST_CASE(holes_of_the_dead_are_facts_in_their_place),
           TEST_CASE(two_losses_are_two_facts), TEST_CASE(a_loss_at_the_end_is_stored_with_the_cost),
           TEST_CASE(a_scribbled_head_does_not_lengthen_a_dead_ring),
           TEST_CASE(a_header_is_read_before_the_program_has_the_ring),
+          TEST_CASE(a_program_that_writes_while_it_is_read),
           TEST_CASE(damaged_definitions_are_an_anomaly),
           TEST_CASE(definitions_that_found_no_room_are_counted),
           TEST_CASE(all_that_many_threads_push_arrives), TEST_CASE(children_name_their_parents),
