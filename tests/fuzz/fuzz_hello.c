@@ -46,7 +46,8 @@ static int hear_one(void *context, const struct hello_said *said)
     process_said(&process, hello->text, hello->argv_bytes);
     for (size_t i = 0; i < 2; i++)
         MUST(memchr(process.said[i], '\0', sizeof process.said[i]));
-    return hello->what == HELLO_FETCH && hello->rank & 1 ? dup(STDERR_FILENO) : -1;
+    bool gives = hello->what == HELLO_FETCH && hello->rank & 1 && !said->unsent;
+    return gives ? dup(STDERR_FILENO) : -1;
 }
 
 static void dial(struct run *run)

@@ -129,7 +129,7 @@ static void end_segment(struct rows *rows, const struct row *end)
             return;
         }
     }
-    CHECK(!"an end of a segment that has no row");
+    CHECK(false && "an end of a segment that has no row");
 }
 
 /* The cells behind the key of an UPDATE go into these columns of the row. */
