@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "db.h"
 #include "error.h"
 #include "fuzz.h"
 #include "log.h"
@@ -61,6 +62,18 @@ static const struct question {
     {{"sql", "@", "SELECT * FROM leak", NULL}},
     {{"sql", "@", "SELECT * FROM stack", NULL}},
     {{"sql", "@", "SELECT * FROM site_short", NULL}},
+    {{"sql", "@", "SELECT * FROM driver_allocations", NULL}},
+    {{"sql", "@", "SELECT * FROM outside_allocator", NULL}},
+    {{"sql", "@", "SELECT * FROM activities", NULL}},
+    {{"sql", "@", "SELECT * FROM device_text; SELECT * FROM tag_text", NULL}},
+    {{"sql", "@", "SELECT * FROM frame_text; SELECT * FROM frame_short", NULL}},
+    {{"sql", "@", "SELECT * FROM site_text", NULL}},
+    {{"sql", "@", "SELECT * FROM phase_role; SELECT * FROM run_bounds", NULL}},
+    {{"sql", "@", "SELECT * FROM step_bounds", NULL}},
+    {{"sql", "@", "SELECT * FROM allocation_category", NULL}},
+    {{"sql", "@", "SELECT * FROM allocation_survivor", NULL}},
+    {{"sql", "@", "SELECT * FROM peak; SELECT * FROM peak_instant", NULL}},
+    {{"sql", "@", "SELECT * FROM peak_block", NULL}},
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)
 
@@ -89,13 +102,35 @@ static void ask(const struct question *question, char *path)
     MUST(code >= EXIT_FINE && code <= EXIT_INTERNAL); /* a table may lack a column */
 }
 
-/* Reports print; there is nobody to read it. */
-static void be_silent(void)
+static bool is_asked(const char *view, size_t length)
 {
-    static bool is_silent;
-    if (!is_silent)
-        MUST(freopen("/dev/null", "w", stdout));
-    is_silent = true;
+    for (size_t i = 0; i < QUESTIONS; i++)
+        for (size_t w = 0; questions[i].words[w]; w++)
+            for (const char *at = questions[i].words[w]; (at = strstr(at, "FROM ")); at++)
+                if (strncmp(at + 5, view, length) == 0 && strchr(";", (at + 5)[length]))
+                    return true; /* and not a longer name */
+    return false;
+}
+
+/* The list above has every view. */
+static void check_questions(void)
+{
+    static const char begin[] = "\nCREATE VIEW ";
+    for (const char *at = sch_text(); (at = strstr(at, begin)); at++) {
+        const char *name = at + strlen(begin);
+        MUST(is_asked(name, strcspn(name, "( ")));
+    }
+}
+
+/* Reports print; there is nobody to read it. */
+static void begin(void)
+{
+    static bool begun;
+    if (begun)
+        return;
+    begun = true;
+    check_questions();
+    MUST(freopen("/dev/null", "w", stdout));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
@@ -103,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     char path[128];
     if (count > MOST_BYTES)
         return 0;
-    be_silent();
+    begin();
     snprintf(path, sizeof path, "%s/input.db", fuzz_folder());
     write_file(path, bytes, count);
     unsigned what = count > WHAT_AT ? bytes[WHAT_AT] : 0;
