@@ -29,6 +29,7 @@
 #include "launch.h"
 #include "record_meta.h"
 #include "record_output.h"
+#include "record_rate.h"
 #include "record_watch.h"
 #include "writer.h"
 
@@ -40,6 +41,7 @@ struct recording {
     struct buf missing;  /* what no process will tell, and why; empty: nothing */
     struct buf no_guest; /* why the guest is not used; empty: it is */
     char host[256];
+    bool rate_said; /* what a day takes: see record_rate.h */
     uint64_t start_ns;
     int signal_fd, wake_fd; /* -1 */
     struct hello_server_stats heard;
@@ -187,6 +189,40 @@ static void show_progress(void *context)
     recording->options.progress(recording->options.context, &now);
 }
 
+static int64_t bytes_of(const char *path, const char *suffix)
+{
+    struct buf name = {0};
+    struct stat file;
+    buf_print(&name, "%s%s", path, suffix);
+    int64_t bytes = stat(buf_string(&name), &file) == 0 ? (int64_t)file.st_size : 0;
+    buf_clear(&name);
+    return bytes;
+}
+
+/* Once, where nobody has set a limit. */
+static void say_rate(struct recording *recording)
+{
+    uint64_t run_ns = clock_now_ns() - recording->start_ns;
+    struct buf line = {0};
+    if (recording->rate_said || run_ns < RECORD_RATE_NS)
+        return;
+    recording->rate_said = true;
+    int64_t bytes = bytes_of(recording->output.work, "") + bytes_of(recording->output.work, "-wal");
+    if (!recording->options.retention.max_bytes && record_rate_text(bytes, run_ns, &line))
+        warn(recording, buf_string(&line));
+    buf_clear(&line);
+}
+
+static void tick(void *context)
+{
+    struct recording *recording = context;
+    say_rate(recording);
+    if (recording->options.progress)
+        show_progress(context);
+    else if (recording->rate_said)
+        recording->watch.on_tick = NULL;
+}
+
 static int open_watch(struct recording *recording)
 {
     int err = hello_server_open(&recording->server);
@@ -208,8 +244,7 @@ static int open_watch(struct recording *recording)
     err = watch_open(&recording->watch, &options);
     recording->watch.on_failure = say_writer_failed;
     recording->watch.context = recording;
-    if (recording->options.progress)
-        recording->watch.on_tick = show_progress;
+    recording->watch.on_tick = tick;
     return err;
 }
 
