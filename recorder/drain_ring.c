@@ -115,7 +115,7 @@ static void drop_first_gap(struct drain_ring *ring)
 static void see_late(struct drain_ring *ring)
 {
     uint64_t late = atomic_load_explicit(&ring->reader.ring->late, memory_order_relaxed);
-    if (late <= ring->late_seen)
+    if (late <= ring->late_seen || late > RING_MOST_LOST)
         return;
     struct state_loss loss = {.first_seq = ring->last_seq,
                               .first_ns = ring->last_ns,

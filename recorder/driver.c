@@ -193,7 +193,7 @@ void driver_alloc(struct state_process *process, const struct event *event, int6
     }
     *piece = (struct driver_piece){.seq = process->state->seq,
                                    .address = event->addr,
-                                   .size = state_min(event->size),
+                                   .size = heap_cut(event->size),
                                    .alloc_ns = ns,
                                    .device = device,
                                    .site = event->site,
@@ -232,7 +232,7 @@ static bool put_mapping(struct state_process *process, const struct heap_device 
 {
     return batch_put(process->state->batch, SCH_DRIVER_MAPPING, "iiniinii", process->state->seq,
                      process->id, device ? device->id : BATCH_NULL, (int64_t)event->addr,
-                     state_min(event->size), piece ? piece->seq : BATCH_NULL, ns, mapped);
+                     heap_cut(event->size), piece ? piece->seq : BATCH_NULL, ns, mapped);
 }
 
 static bool put_range(struct driver *driver, const struct driver_range *like)

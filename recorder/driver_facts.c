@@ -30,9 +30,9 @@ void driver_sample(struct state_process *process, const struct event *event, int
     const char *what = text_of(process, event, &id);
     const struct heap *heap = event->heap ? heap_of_event(process, event) : NULL;
     if (heap && strcmp(what, "device total") == 0)
-        put_total(heap->device, state_min(event->a));
+        put_total(heap->device, heap_cut(event->a));
     else if (!batch_put(process->state->batch, SCH_SAMPLE, "iinsi", ns, process->id,
-                        heap ? heap->device->id : BATCH_NULL, what, state_min(event->a)))
+                        heap ? heap->device->id : BATCH_NULL, what, heap_cut(event->a)))
         note_owed(process, EVENT_SAMPLE, 1);
 }
 
@@ -108,6 +108,6 @@ void driver_activity(struct state_process *process, const struct event *event)
                             name ? (int64_t)name : BATCH_NULL,
                             timed ? state_run_ns(state, event->addr) : BATCH_NULL,
                             timed ? state_run_ns(state, event->addr + event->size) : BATCH_NULL,
-                            moved ? state_min(event->b) : BATCH_NULL))
+                            moved ? heap_cut(event->b) : BATCH_NULL))
         note_owed(process, EVENT_ACTIVITY, 1);
 }

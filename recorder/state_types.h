@@ -74,11 +74,14 @@ static inline int64_t state_min(uint64_t value)
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
+/* No run is longer than a year or so: sums of the times of a few hundred phases still fit. */
+#define STATE_LONGEST_NS ((int64_t)1 << 55)
+
 /* CLOCK_MONOTONIC to nanoseconds of the run. */
 static inline int64_t state_run_ns(const struct state *state, uint64_t ns)
 {
     uint64_t since = ns > state->options.start_ns ? ns - state->options.start_ns : 0;
-    return since > INT64_MAX / 2 ? INT64_MAX / 2 : (int64_t)since;
+    return since > (uint64_t)STATE_LONGEST_NS ? STATE_LONGEST_NS : (int64_t)since;
 }
 
 /* Facts that belong together: put them all, or go back to the mark. */

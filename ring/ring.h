@@ -169,6 +169,9 @@ void ring_reader_release(struct ring_reader *reader);
 void ring_reader_beat(struct ring_reader *reader);
 /* Events waiting, torn ones included. */
 uint64_t ring_reader_backlog(const struct ring_reader *reader);
+/* Counters only grow, and no program loses more: else they were scribbled over. All of a recording
+ * can still be added up. */
+#define RING_MOST_LOST (1ull << 48)
 /* Fills lost[kind] with what was dropped since the last call; returns the sum. */
 uint64_t ring_reader_losses(struct ring_reader *reader, uint64_t lost[EVENT_KIND_SLOTS]);
 /* The ticket before which drop mode began last. */

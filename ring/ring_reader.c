@@ -9,9 +9,6 @@
 #include "futex.h"
 #include "ring.h"
 
-/* Counters only grow, and no program loses more: else they were scribbled over. All of a recording
- * can still be added up. */
-#define LOSSES_MOST (1ull << 48)
 #define TIME_SLACK_NS NS_PER_S /* an event is published after `now` was read, but not that long */
 
 void ring_reader_init(struct ring_reader *reader, struct ring_shared *ring)
@@ -139,7 +136,7 @@ uint64_t ring_reader_losses(struct ring_reader *reader, uint64_t lost[EVENT_KIND
     for (int kind = 0; kind < EVENT_KIND_SLOTS; kind++) {
         uint64_t dropped = atomic_load_explicit(&reader->ring->dropped[kind], memory_order_relaxed);
         uint64_t seen = reader->dropped_seen[kind];
-        lost[kind] = dropped > seen && dropped <= LOSSES_MOST ? dropped - seen : 0;
+        lost[kind] = dropped > seen && dropped <= RING_MOST_LOST ? dropped - seen : 0;
         reader->dropped_seen[kind] = seen + lost[kind];
         sum += lost[kind];
     }

@@ -16,7 +16,7 @@
 #define PROCESSES 4u
 #define MOST_TIME_NS (1ull << 40) /* goes by at once */
 
-enum { STORES = 1, LOOKS = 2, SMALL_BATCHES = 4, KEYFRAMES = 8 }; /* the first byte */
+enum { STORES = 1, LOOKS = 2, SMALL_BATCHES = 4, KEYFRAMES = 8, KEEPS_STEPS = 16, LIMITS = 32 };
 
 struct run {
     struct world world;
@@ -230,7 +230,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     struct state_options options = {.start_ns = WORLD_START,
                                     .keyframe_events = mode & KEYFRAMES ? 16 : 0,
                                     .flush_allocs = mode & SMALL_BATCHES ? 8 : 0};
+    struct retention_options kept = {.keep_steps = mode & KEEPS_STEPS ? RETENTION_LEAST : 0,
+                                     .max_bytes = mode & LIMITS ? 1 : 0};
     world_begin(&run.world, &options, mode & STORES);
+    if (mode & STORES)
+        world_retain(&run.world, &kept);
     for (int i = 0; run.input.left && i < MOST_OPERATIONS; i++) {
         operations[fuzz_byte(&run.input) % (sizeof operations / sizeof *operations)](&run);
         if (i % 16 == 0)

@@ -5,6 +5,7 @@
 
 #define MOST_VIEWS 64
 #define MOST_ROWS 100000
+#define ROWS_A_FLUSH 1000
 
 static struct db *db;
 static struct writer_sink *sink;
@@ -55,6 +56,22 @@ void world_begin(struct world *world, const struct state_options *options, bool 
     }
 }
 
+void world_retain(struct world *world, const struct retention_options *options)
+{
+    MUST(world->stores && retention_new(&world->retention, db, options) == 0);
+}
+
+static void thin_out(struct retention *retention, const struct batch *batch)
+{
+    retention_see(retention, batch);
+    int err = retention_work(retention, ROWS_A_FLUSH);
+    if (err < 0 && err != ERR_LIMIT) {
+        fprintf(stderr, "%s\n", db_message(db));
+        MUST(false && "rows can go");
+    }
+    MUST(retention_is_valid(retention));
+}
+
 struct state_process *world_process(struct world *world, int64_t pid, uint64_t at_ns)
 {
     struct state_hello hello = {.pid = pid,
@@ -79,6 +96,8 @@ void world_flush(struct world *world, uint64_t now_ns, bool commit)
         fprintf(stderr, "%s\n", db_message(db));
         MUST(false && "every row can be written");
     }
+    if (world->retention)
+        thin_out(world->retention, batch);
     batch_free(batch);
 }
 
@@ -105,5 +124,6 @@ void world_end(struct world *world, uint64_t now_ns, bool looks)
         return;
     for (size_t i = 0; looks && i < view_count; i++)
         read_view(i);
+    retention_free(world->retention);
     MUST(db_rollback(db) == 0);
 }

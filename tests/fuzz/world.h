@@ -6,6 +6,7 @@
 #define TIDEMARK_TESTS_FUZZ_WORLD_H
 
 #include "db.h"
+#include "retention.h"
 #include "state.h"
 #include "writer.h"
 
@@ -13,10 +14,13 @@
 
 struct world {
     struct state *state;
-    bool stores; /* rows go into the database, too */
+    bool stores;                 /* rows go into the database, too */
+    struct retention *retention; /* NULL: all is kept */
 };
 
 void world_begin(struct world *world, const struct state_options *options, bool stores);
+/* From now on what `options` do not keep goes from the database. It must store. */
+void world_retain(struct world *world, const struct retention_options *options);
 struct state_process *world_process(struct world *world, int64_t pid, uint64_t at_ns);
 /* Every row can be written. */
 void world_flush(struct world *world, uint64_t now_ns, bool commit);

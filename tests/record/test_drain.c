@@ -273,6 +273,20 @@ TEST(a_program_that_writes_while_it_is_read)
     }
 }
 
+TEST(a_scribbled_counter_of_late_ones_is_none)
+{
+    struct bench *bench = bench_new(6);
+    push_marks(bench->shared, 1);
+    atomic_store(&bench->shared->late, UINT64_MAX);
+    step(bench, false);
+    look(bench);
+    CHECK_INT(bench->rows.tables[SCH_LOST].count, 0);
+    atomic_store(&bench->shared->late, 2);
+    step(bench, false);
+    look(bench);
+    CHECK_INT(bench->rows.tables[SCH_LOST].count, 1);
+}
+
 TEST(damaged_definitions_are_an_anomaly)
 {
     struct bench *bench = bench_new(6);
@@ -599,6 +613,7 @@ TEST_MAIN(TEST_CASE(holes_of_the_dead_are_facts_in_their_place),
           TEST_CASE(a_scribbled_head_does_not_lengthen_a_dead_ring),
           TEST_CASE(a_header_is_read_before_the_program_has_the_ring),
           TEST_CASE(a_program_that_writes_while_it_is_read),
+          TEST_CASE(a_scribbled_counter_of_late_ones_is_none),
           TEST_CASE(damaged_definitions_are_an_anomaly),
           TEST_CASE(definitions_that_found_no_room_are_counted),
           TEST_CASE(all_that_many_threads_push_arrives), TEST_CASE(children_name_their_parents),

@@ -469,7 +469,7 @@ TEST(numbers_at_their_ends_do_no_harm)
 {
     begin();
     take(DRIVER_DEVICE, torch, UINT64_MAX, UINT64_MAX);
-    take(DRIVER_DEVICE, torch, 0, UINT64_MAX);
+    int64_t large = take(DRIVER_DEVICE, torch, 0, UINT64_MAX);
     block(5, 1, 1);
     block(UINT64_MAX, UINT64_MAX, 1);
     take(DRIVER_PHYSICAL, torch, 0, UINT64_MAX);
@@ -492,6 +492,7 @@ TEST(numbers_at_their_ends_do_no_harm)
                         .b = UINT64_MAX});
     feed_end(&feed, true);
     CHECK_INT(rows_anomalies(&rows, "unknown event"), 4);
+    CHECK_INT(memory(large)->at[5], HEAP_LARGEST);
 }
 
 TEST(more_gaps_at_once_than_anybody_needs)
