@@ -1,0 +1,3 @@
+def judge(folder, tidemark, status):
+    print(status)
+    return status == 0
