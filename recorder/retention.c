@@ -133,18 +133,11 @@ void retention_free(struct retention *retention)
         return;
     for (int i = 0; i < RETENTION_STATEMENTS; i++)
         db_finalize(retention->statements[i]);
-    for (size_t i = 0; i < retention->process_count; i++) {
-        struct retention_process *process = &retention->processes[i];
-        mem_free(process->units);
-        mem_free(process->kept);
-        mem_free(process->peaks);
-        mem_free(process->ooms);
-        mem_free(process->late.at);
-        mem_free(process->spared.at);
-        mem_free(process->left);
-    }
+    while (retention->process_count)
+        retention_process_forget(retention, retention->process_count - 1);
     mem_free(retention->processes);
     mem_free(retention->sums);
+    map_clear(&retention->places);
     map_clear(&retention->heaps);
     map_clear(&retention->phases);
     map_clear(&retention->sum_of);
@@ -303,11 +296,13 @@ static int decide_one(struct retention *retention, struct retention_process *pro
     return err;
 }
 
-/* A unit, and the one behind it, are complete once the window has left them. */
+/* A unit, and the one behind it, are complete once the window has left them. Of processes that have
+ * ended there may be any number: where there is a limit, the end of each is short. */
 static int64_t units_due(const struct retention *retention, const struct retention_process *process)
 {
     int64_t left = (int64_t)(process->count - process->head);
-    return left - retention->window - 1;
+    bool is_short = process->ended && retention_has_limit(retention);
+    return left - (is_short ? RETENTION_LEAST : retention->window) - 1;
 }
 
 static int decide(struct retention *retention, struct retention_process *process, int64_t *rows)
@@ -316,6 +311,21 @@ static int decide(struct retention *retention, struct retention_process *process
     while (err == 0 && *rows > 0 && units_due(retention, process) > 0)
         err = decide_one(retention, process, rows);
     return err < 0 ? err : put_all_thinned(retention, process);
+}
+
+/* A process that has ended is forgotten when all is decided that can be. */
+static int decide_all(struct retention *retention, int64_t *rows)
+{
+    int err = 0;
+    for (size_t i = 0; i < retention->process_count && err == 0;) {
+        struct retention_process *process = &retention->processes[i];
+        err = decide(retention, process, rows);
+        if (err == 0 && process->ended && units_due(retention, process) <= 0)
+            retention_process_forget(retention, i);
+        else
+            i++;
+    }
+    return err;
 }
 
 /* ---- a round ---- */
@@ -367,8 +377,7 @@ int retention_work(struct retention *retention, int64_t rows)
     if (retention->used > NEAR(retention->options.max_bytes))
         rows *= 4;
     int64_t left = rows;
-    for (size_t i = 0; i < retention->process_count && err == 0; i++)
-        err = decide(retention, &retention->processes[i], &left);
+    err = decide_all(retention, &left);
     if (err == 0)
         err = retention_put_sums(retention);
     if (err == 0 && retention_has_limit(retention) && left > 0)
@@ -425,8 +434,13 @@ static bool process_is_valid(const struct retention_process *process)
 
 bool retention_is_valid(const struct retention *retention)
 {
-    for (size_t i = 0; retention && i < retention->process_count; i++)
-        if (!process_is_valid(&retention->processes[i]))
+    size_t heaps = 0;
+    for (size_t i = 0; retention && i < retention->process_count; i++) {
+        heaps += retention->processes[i].heap_count;
+        if (!process_is_valid(&retention->processes[i]) ||
+            map_get(&retention->places, (uint64_t)retention->processes[i].id) != i)
             return false;
-    return true;
+    }
+    return !retention ||
+           (retention->places.count == retention->process_count && retention->heaps.count == heaps);
 }

@@ -49,6 +49,7 @@ struct retention_thin { /* the row of `thinned` that grows */
 
 struct retention_process {
     int64_t id;
+    bool ended; /* no event of it is to come: it goes once what is due is decided */
     bool has_steps;
     bool marked;                  /* the unit decided last has a peak or ran out of memory */
     struct retention_unit *units; /* from `head` on: not decided yet */
@@ -66,6 +67,8 @@ struct retention_process {
     struct retention_left *left;    /* in order of begin; kept with a limit only */
     size_t left_count, left_cap;
     struct retention_thin thin[RETENTION_WHATS];
+    int64_t *heaps; /* heap.id */
+    size_t heap_count, heap_cap;
 };
 
 struct retention_sum { /* of blocks of a heap and a site that went */
@@ -108,6 +111,7 @@ struct retention {
     int64_t file_bytes; /* and of all pages and the log */
     struct retention_process *processes;
     size_t process_count, process_cap;
+    struct map places;          /* process.id to its place in `processes` */
     struct map heaps;           /* heap.id to process.id */
     struct map phases;          /* phase.id to process.id, of the newest phases */
     struct retention_sum *sums; /* of this round */
@@ -128,7 +132,12 @@ struct db_stmt *retention_statement(struct retention *retention, enum retention_
 bool retention_meets(const struct retention_process *process, int64_t first, int64_t last);
 
 /* retention_units.c */
+/* The one of this id, made if it is not there; NULL without memory. */
 struct retention_process *retention_process_of(struct retention *retention, int64_t id);
+/* NULL if it is not there: it has ended, or nothing was seen of it. */
+struct retention_process *retention_process_find(const struct retention *retention, int64_t id);
+/* Frees all that is held of the process in this place; the last one moves there. */
+void retention_process_forget(struct retention *retention, size_t place);
 bool retention_late_push(struct retention_process *process, int64_t seq, int64_t free_seq);
 /* The one that died first, if that was before `end`. */
 bool retention_late_pop(struct retention_process *process, int64_t end,

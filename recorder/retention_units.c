@@ -6,16 +6,44 @@
 #include "mem.h"
 #include "retention_types.h"
 
+struct retention_process *retention_process_find(const struct retention *retention, int64_t id)
+{
+    uint64_t place = map_get(&retention->places, (uint64_t)id);
+    return place == MAP_NONE ? NULL : &retention->processes[place];
+}
+
 struct retention_process *retention_process_of(struct retention *retention, int64_t id)
 {
-    for (size_t i = 0; i < retention->process_count; i++)
-        if (retention->processes[i].id == id)
-            return &retention->processes[i];
-    if (!MEM_GROW(retention->processes, retention->process_cap, retention->process_count + 1))
+    struct retention_process *known = retention_process_find(retention, id);
+    if (known)
+        return known;
+    if (!MEM_GROW(retention->processes, retention->process_cap, retention->process_count + 1) ||
+        !map_put(&retention->places, (uint64_t)id, retention->process_count, NULL))
         return NULL;
     struct retention_process *made = &retention->processes[retention->process_count++];
     *made = (struct retention_process){.id = id, .decided = RETENTION_NONE};
     return made;
+}
+
+void retention_process_forget(struct retention *retention, size_t place)
+{
+    struct retention_process *process = &retention->processes[place];
+    for (size_t i = 0; i < process->heap_count; i++)
+        map_remove(&retention->heaps, (uint64_t)process->heaps[i]);
+    map_remove(&retention->places, (uint64_t)process->id);
+    mem_free(process->units);
+    mem_free(process->kept);
+    mem_free(process->peaks);
+    mem_free(process->ooms);
+    mem_free(process->late.at);
+    mem_free(process->spared.at);
+    mem_free(process->left);
+    mem_free(process->heaps);
+    const struct retention_process *last = &retention->processes[--retention->process_count];
+    if (process == last)
+        return;
+    *process = *last;
+    map_put(&retention->places, (uint64_t)process->id, place, NULL); /* it is there: no memory */
 }
 
 /* ---- blocks that outlived their unit ---- */
@@ -148,7 +176,7 @@ static void see_part(struct retention *retention, const struct batch_cell *cells
     uint64_t id = map_get(&retention->phases, (uint64_t)cells[0].value);
     if (id == MAP_NONE || cells[9].kind != CELL_INT)
         return;
-    struct retention_process *process = retention_process_of(retention, (int64_t)id);
+    struct retention_process *process = retention_process_find(retention, (int64_t)id);
     struct retention_peak *known = process ? newest_peak(process, cells[1].value) : NULL;
     if (!process || (known && known->seq >= cells[9].value))
         return;
@@ -168,6 +196,26 @@ static void see_oom(struct retention *retention, const struct batch_cell *cells)
         process->ooms[process->oom_count++] = cells[0].value;
 }
 
+/* ---- heaps and ends ---- */
+
+static void see_heap(struct retention *retention, const struct batch_cell *cells)
+{
+    uint64_t before = MAP_NONE;
+    struct retention_process *process = retention_process_of(retention, cells[1].value);
+    if (process && MEM_GROW(process->heaps, process->heap_cap, process->heap_count + 1) &&
+        map_put(&retention->heaps, (uint64_t)cells[0].value, (uint64_t)process->id, &before) &&
+        before == MAP_NONE)
+        process->heaps[process->heap_count++] = cells[0].value;
+}
+
+/* Its row has an end_ns: the facts of it that are to come say nothing of units. */
+static void see_process(struct retention *retention, const struct batch_cell *cells)
+{
+    struct retention_process *process = retention_process_find(retention, cells[0].value);
+    if (process && cells[5].kind == CELL_INT)
+        process->ended = true;
+}
+
 /* ---- a batch ---- */
 
 static void see_facts(struct retention *retention, const struct batch *batch)
@@ -176,7 +224,10 @@ static void see_facts(struct retention *retention, const struct batch *batch)
         const struct batch_cell *cells = batch->cells + batch->facts[i].first_cell;
         switch (batch->facts[i].statement) {
         case SCH_HEAP:
-            map_put(&retention->heaps, (uint64_t)cells[0].value, (uint64_t)cells[1].value, NULL);
+            see_heap(retention, cells);
+            break;
+        case SCH_PROCESS:
+            see_process(retention, cells);
             break;
         case SCH_PHASE:
             see_phase(retention, cells);
@@ -202,7 +253,7 @@ static void see_allocs(struct retention *retention, const struct batch *batch)
         const struct batch_alloc *row = &batch->allocs[i];
         if (row->heap != heap) {
             uint64_t id = map_get(&retention->heaps, (uint64_t)row->heap);
-            process = id == MAP_NONE ? NULL : retention_process_of(retention, (int64_t)id);
+            process = id == MAP_NONE ? NULL : retention_process_find(retention, (int64_t)id);
             heap = row->heap;
         }
         if (!process || process->has_steps)
@@ -225,7 +276,7 @@ static void see_end(struct retention *retention, const struct batch_end *end)
     if (db_step(stmt) == DB_ROW) {
         uint64_t id = map_get(&retention->heaps, (uint64_t)db_column_int(stmt, 0));
         struct retention_process *process =
-            id == MAP_NONE ? NULL : retention_process_of(retention, (int64_t)id);
+            id == MAP_NONE ? NULL : retention_process_find(retention, (int64_t)id);
         if (process && end->seq < process->decided)
             retention_late_push(process, end->seq, end->free_seq);
     }

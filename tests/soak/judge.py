@@ -1,3 +1,1 @@
-def judge(folder, tidemark, status):
-    print(status)
-    return status == 0
+import sys; print("no judge yet")

@@ -30,7 +30,7 @@ class Place(object):
     def command(self):
         keeper = self.keeper
         left = keeper.until - time.monotonic()
-        life = left if self.mode == "stay" else min(left, keeper.random.uniform(5, 120))
+        life = left if self.mode == "stay" else min(left, keeper.random.uniform(5, keeper.seconds / 6.0))
         if self.mode == "train":
             return [keeper.python, os.path.join(HERE, "train.py"), keeper.path,
                     str(int(left * 1000))]
@@ -41,10 +41,9 @@ class Place(object):
         self.process = subprocess.Popen(self.command(), start_new_session=True)
         self.keeper.say(self, "started")
         # Torch takes seconds to load: it is left alone for longer.
-        slow = self.mode == "train"
-        mean = self.keeper.seconds / 12.0 if slow else min(60.0, self.keeper.seconds / 6.0)
-        self.kill_at = time.monotonic() + (20.0 if slow else 0.0) \
-            + self.keeper.random.expovariate(1.0 / mean)
+        rest = 20.0 if self.mode == "train" else 0.0
+        mean = self.keeper.seconds / 12.0
+        self.kill_at = time.monotonic() + rest + self.keeper.random.expovariate(1.0 / mean)
 
     def kill(self):
         number = self.keeper.random.choice(SIGNALS)

@@ -9,7 +9,7 @@
  *     threads  the same, with threads that come and go and die inside phases
  *     forks    the same, with children that end in all ways, some after their parent
  *     execs    becomes another image again and again
- *     short    some hundred events and away
+ *     short    some dozen events and away
  *     pairs    blocks and nothing else
  */
 #include <pthread.h>
@@ -29,6 +29,7 @@ static const char *const mode_names[MODES] = {"stay",  "threads", "forks",
                                               "execs", "short",   "pairs"};
 
 #define STEP_EVENTS 100u
+#define IMAGE_STEPS 200u /* of a program that becomes another */
 #define BESIDE 2 /* threads beside the main one */
 
 static char **arguments;
@@ -176,9 +177,9 @@ static void step_until_over(void)
         if (!one->runs && mode != EXECS)
             start_beside(one, come_and_go ? 20 + traffic_below(&own, 80) : 0);
         step(number);
-        if (mode == FORKS && number % 8 == 0)
+        if (mode == FORKS && number % 16 == 0)
             have_child();
-        if (mode == EXECS && number == 10)
+        if (mode == EXECS && number == IMAGE_STEPS)
             become_another();
     }
     for (int i = 0; i < BESIDE; i++)
@@ -220,7 +221,7 @@ int main(int argc, char **argv)
     traffic_init(&own, slot, 0, mode == EXECS || mode == SHORT ? rate : rate / 2,
                  strtoull(argv[3], NULL, 10) * 2654435761u);
     if (mode == SHORT)
-        traffic_run(&own, 100 + traffic_below(&own, 200));
+        traffic_run(&own, 30 + traffic_below(&own, 60));
     else if (mode == PAIRS)
         pairs_until_over();
     else

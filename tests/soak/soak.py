@@ -9,18 +9,19 @@ the recordings, samples.tsv, sides.tsv and report.txt. The exit status is 0 if a
 import argparse
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 
-import judge
 from ledger import Ledger
 from side import Side
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COLUMNS = ["at", "rss", "anonymous", "shared", "fds", "threads", "twin_anonymous",
-           "guest_anonymous", "guest_shared", "database", "log", "events", "images", "recorder_ticks"]
+           "guest_anonymous", "guest_shared", "database", "log", "events", "images", "recorder_ticks",
+           "lost", "torn", "anomalies"]
 
 
 def rollup(pid):
@@ -58,6 +59,20 @@ def size_of(path):
         return os.stat(path).st_size
     except OSError:
         return 0
+
+
+def counts(path):
+    """Lost, torn, anomalies; a short read of a database that is being written."""
+    try:
+        base = sqlite3.connect("file:%s?mode=ro" % path, uri=True, timeout=1)
+        try:
+            return list(base.execute(
+                "SELECT (SELECT coalesce(sum(n), 0) FROM lost), (SELECT count(*) FROM torn),"
+                " (SELECT count(*) FROM anomaly)").fetchone())
+        finally:
+            base.close()
+    except sqlite3.Error:
+        return [0, 0, 0]
 
 
 class Soak(object):
@@ -100,7 +115,7 @@ class Soak(object):
         row = [round(time.monotonic() - self.begun, 2)] + list(rollup(pid))
         row += [count_of(pid, "fd"), count_of(pid, "task"), rollup(self.twin.pid)[1],
                 guest[1], guest[2], size_of(self.database), size_of(self.database + "-wal"),
-                sum(slot.events for slot in slots), len(slots), ticks_of(pid)]
+                sum(slot.events for slot in slots), len(slots), ticks_of(pid)] + counts(self.database)
         self.samples.append(row)
         with open(os.path.join(self.folder, "samples.tsv"), "a") as file:
             file.write("\t".join(str(value) for value in row) + "\n")
@@ -124,7 +139,10 @@ class Soak(object):
         self.twin_ledger.stop()
         self.twin.wait()
         beside.join()
-        return judge.judge(self.folder, self.options.tidemark, self.recorder.returncode)
+        with open(os.path.join(self.folder, "status"), "w") as file:
+            file.write("%d\n" % self.recorder.returncode)
+        return subprocess.call([sys.executable, os.path.join(HERE, "judge.py"),
+                                self.options.tidemark, self.folder])
 
 
 def main():
@@ -138,7 +156,7 @@ def main():
     parser.add_argument("--python", help="an interpreter with torch")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--max-size", default="300MB")
-    return 0 if Soak(parser.parse_args()).run() else 1
+    return Soak(parser.parse_args()).run()
 
 
 if __name__ == "__main__":
