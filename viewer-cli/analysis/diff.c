@@ -130,19 +130,18 @@ static bool add_block(void *self, const struct living_block *block)
     return true;
 }
 
+/* The frame of a site at a depth, without its line. Not a WITH that both depths share: SQLite would
+ * make the texts of all frames anew for each site. */
+#define PLAIN_AT(depth)                                                                            \
+    "(SELECT coalesce(fn.text, '?') || CASE WHEN fi.text IS NULL THEN '' ELSE ' (' ||"             \
+    "   substr(fi.text, length(rtrim(fi.text, replace(fi.text, '/', ''))) + 1) || ')' END"         \
+    "   FROM site s JOIN frame f ON f.id = s.frame LEFT JOIN string fn ON fn.id = f.function"      \
+    "   LEFT JOIN string fi ON fi.id = f.file WHERE s.site = sh.site AND s.depth = " depth ")"
+
 /* As view site_short, and the same without lines. */
-static const char text_sql[] =
-    "WITH plain(id, text) AS ("
-    " SELECT f.id, coalesce(fn.text, '?') || CASE WHEN fi.text IS NULL THEN '' ELSE ' (' ||"
-    "   substr(fi.text, length(rtrim(fi.text, replace(fi.text, '/', ''))) + 1) || ')' END"
-    "   FROM frame f LEFT JOIN string fn ON fn.id = f.function"
-    "   LEFT JOIN string fi ON fi.id = f.file)"
-    "SELECT sh.text, CASE WHEN sh.own_depth > 0 THEN"
-    "  (SELECT p.text FROM site s JOIN plain p ON p.id = s.frame"
-    "    WHERE s.site = sh.site AND s.depth = sh.own_depth) || ' > ' ELSE '' END ||"
-    "  (SELECT p.text FROM site s JOIN plain p ON p.id = s.frame"
-    "    WHERE s.site = sh.site AND s.depth = 0)"
-    " FROM site_short sh WHERE sh.site = ?1";
+static const char text_sql[] = "SELECT sh.text, CASE WHEN sh.own_depth > 0 THEN" PLAIN_AT(
+    "sh.own_depth") " || ' > ' ELSE '' END ||" PLAIN_AT("0") " FROM site_short sh"
+                                                             " WHERE sh.site = ?1";
 
 static int read_texts(struct db *db, struct piece *pieces, size_t count)
 {
