@@ -11,8 +11,9 @@
 
 /* The parts of a limit: from half of it on things go; close to it, sooner and more. */
 #define HALF(bytes) ((bytes) / 2)
-#define NEAR(bytes) ((bytes) - (bytes) / 10)
+#define NEAR(bytes) ((bytes) - (bytes) / 8)
 #define PHASES_REMEMBERED 65536
+#define TIGHT_ROWS 10000 /* at once, where the limit is about to be reached */
 
 static const char *const texts[RETENTION_STATEMENTS] = {
     [RETENTION_PAGES] = "PRAGMA page_count",
@@ -72,6 +73,24 @@ static const char *const texts[RETENTION_STATEMENTS] = {
     [RETENTION_LAST_ROW] = "SELECT last_insert_rowid()",
     [RETENTION_GROW_THIN] = "UPDATE thinned SET first_seq = ?2, last_seq = ?3, n = ?4"
                             " WHERE rowid = ?1",
+    [RETENTION_ENDED_PROCESSES] =
+        "SELECT id, end_ns, first_seq, last_seq FROM process"
+        " WHERE first_seq IS NOT NULL AND (end_ns > ?1 OR end_ns = ?1 AND id > ?2)"
+        " ORDER BY end_ns, id LIMIT ?3",
+    [RETENTION_HEAPS_OF] = "SELECT id FROM heap WHERE process = ?1",
+    [RETENTION_PHASE_SPAN] = "SELECT min(phase), max(phase) FROM stretch WHERE process = ?1",
+    [RETENTION_STEPS_OF] = "SELECT step, min(begin_seq), min(id), max(id) FROM phase"
+                           " WHERE id BETWEEN ?1 AND ?2 AND process = ?3 AND step IS NOT NULL"
+                           " GROUP BY step ORDER BY 2",
+    [RETENTION_PEAKS_OF] =
+        "SELECT device, max_allocated_seq, max(max_allocated) FROM phase_device"
+        " WHERE phase BETWEEN ?1 AND ?2 AND max_allocated_seq IS NOT NULL"
+        " AND (SELECT process FROM phase WHERE id = phase_device.phase) = ?3 GROUP BY device",
+    [RETENTION_OOMS_OF] = "SELECT seq FROM oom WHERE process = ?1 ORDER BY seq",
+    [RETENTION_DROP_CURVE] =
+        "DELETE FROM curve WHERE heap = ?1 AND quantity = ?2 AND level < (SELECT min(level)"
+        " FROM (SELECT level FROM curve WHERE heap = ?1 AND quantity = ?2"
+        "       GROUP BY level HAVING count(*) <= ?3))",
 };
 
 struct db_stmt *retention_statement(struct retention *retention, enum retention_statement which,
@@ -117,6 +136,7 @@ int retention_new(struct retention **out, struct db *db, const struct retention_
         return ERR_NOMEM;
     made->db = db;
     made->options = *options;
+    made->ended_ns = made->ended_id = -1;
     made->window = options->keep_steps ? options->keep_steps : RETENTION_WINDOW;
     int err = read_page_bytes(made);
     if (err < 0) {
@@ -301,6 +321,8 @@ static int decide_one(struct retention *retention, struct retention_process *pro
 static int64_t units_due(const struct retention *retention, const struct retention_process *process)
 {
     int64_t left = (int64_t)(process->count - process->head);
+    if (process->again)
+        return left - 2; /* behind its end */
     bool is_short = process->ended && retention_has_limit(retention);
     return left - (is_short ? RETENTION_LEAST : retention->window) - 1;
 }
@@ -348,20 +370,43 @@ static void forget_phases(struct retention *retention)
         map_clear(&retention->phases);
 }
 
-/* No unit is due and it is still too much: the window grows shorter. */
-static int make_room(struct retention *retention)
+/* After something became due. */
+static int decide_and_look(struct retention *retention, int64_t *rows)
 {
-    if (retention->used <= NEAR(retention->options.max_bytes))
-        return 0;
-    if (retention->window > RETENTION_LEAST) {
-        retention->window = retention->window / 2;
-        if (retention->window < RETENTION_LEAST)
-            retention->window = RETENTION_LEAST;
-        return 0;
+    --*rows;
+    int err = decide_all(retention, rows);
+    if (err == 0)
+        err = retention_put_sums(retention);
+    return err < 0 ? err : look(retention);
+}
+
+/* Is the file so close to the limit that it has to take the time it takes? */
+static bool is_tight(const struct retention *retention)
+{
+    return retention->file_bytes > retention->options.max_bytes - retention->options.max_bytes / 20;
+}
+
+/* No unit is due and it is still too much: the window grows shorter, then processes that ended give
+ * up what they still have, one after the other until it is enough. */
+static int make_room(struct retention *retention, int64_t *rows)
+{
+    bool any = true;
+    int err = 0;
+    while (err == 0 && any && retention->used > NEAR(retention->options.max_bytes)) {
+        if (*rows <= 0 && !is_tight(retention))
+            return 0;
+        if (*rows <= 0)
+            *rows = TIGHT_ROWS;
+        if (retention->window > RETENTION_LEAST)
+            retention->window =
+                retention->window / 2 > RETENTION_LEAST ? retention->window / 2 : RETENTION_LEAST;
+        else
+            err = retention_ended_next(retention, &any);
+        if (err == 0)
+            err = decide_and_look(retention, rows);
     }
-    return retention->file_bytes > retention->options.max_bytes - retention->options.max_bytes / 20
-               ? ERR_LIMIT
-               : 0;
+    bool full = !any && is_tight(retention) && retention->used > NEAR(retention->options.max_bytes);
+    return err == 0 && full ? ERR_LIMIT : err;
 }
 
 int retention_work(struct retention *retention, int64_t rows)
@@ -380,8 +425,8 @@ int retention_work(struct retention *retention, int64_t rows)
     err = decide_all(retention, &left);
     if (err == 0)
         err = retention_put_sums(retention);
-    if (err == 0 && retention_has_limit(retention) && left > 0)
-        err = look(retention) < 0 ? ERR_IO : make_room(retention);
+    if (err == 0 && retention_has_limit(retention) && (left > 0 || is_tight(retention)))
+        err = look(retention) < 0 ? ERR_IO : make_room(retention, &left);
     return err;
 }
 
@@ -397,6 +442,11 @@ uint64_t retention_log_bytes(const struct retention *retention, uint64_t usual)
         return usual;
     uint64_t part = (uint64_t)retention->options.max_bytes / 16;
     return part < usual ? part : usual;
+}
+
+size_t retention_processes(const struct retention *retention)
+{
+    return retention ? retention->process_count : 0;
 }
 
 /* ---- validity ---- */

@@ -14,6 +14,10 @@
  *     phase. What these did on each device goes all the same, and samples. Of all peaks only the highest so far
  *     of each device stays.
  *
+ * A process that has ended keeps but RETENTION_LEAST of its last units where there is a limit, and
+ * is forgotten. When room is short, those that ended first are read again and give up all units but
+ * those of a peak or an out-of-memory event (retention_ended.c).
+ *
  * What goes is added to the tables site_sum and phase_sum before, and a row of `thinned` says from
  * where to where.
  *
@@ -62,6 +66,7 @@ int retention_work(struct retention *retention, int64_t rows);
 void retention_rolled_back(struct retention *retention);
 /* Bytes that the log may hold before it is moved: less than usual where the limit is close. */
 uint64_t retention_log_bytes(const struct retention *retention, uint64_t usual);
+size_t retention_processes(const struct retention *retention); /* that are remembered */
 bool retention_is_valid(const struct retention *retention);
 
 #endif

@@ -24,6 +24,9 @@ static struct retention_sum *sum_of(struct retention *retention, int64_t heap, i
     return sum;
 }
 
+/* Of so many rows of other processes, which are only passed over, one counts as work. */
+#define OTHERS 4
+
 /* Columns of RETENTION_ROW and RETENTION_ROWS_OF. */
 enum { ROW_HEAP, ROW_SITE, ROW_SIZE, ROW_FREE_SEQ, ROW_SEQ };
 
@@ -139,10 +142,11 @@ static bool is_of(const struct retention *retention, const struct retention_proc
 }
 
 static bool one_row(struct retention *retention, struct retention_process *process,
-                    const struct retention_kept *stretch, struct db_stmt *row, struct scan *scan)
+                    const struct retention_kept *stretch, struct db_stmt *row, bool own,
+                    struct scan *scan)
 {
     int64_t seq = db_column_int(row, ROW_SEQ), free_seq = db_column_int(row, ROW_FREE_SEQ);
-    if (!is_of(retention, process, db_column_int(row, ROW_HEAP))) {
+    if (!own) {
         scan->open = false;
         return true;
     }
@@ -162,9 +166,10 @@ static int scan_rows(struct retention *retention, struct retention_process *proc
         return err;
     db_bind_int(stmt, 0, stretch->begin);
     db_bind_int(stmt, 1, stretch->end - 1);
-    while ((err = db_step(stmt)) == DB_ROW) {
-        --*rows;
-        if (!one_row(retention, process, stretch, stmt, scan)) {
+    for (int64_t seen = 0; (err = db_step(stmt)) == DB_ROW; seen++) {
+        bool own = is_of(retention, process, db_column_int(stmt, ROW_HEAP));
+        *rows -= own || seen % OTHERS == 0;
+        if (!one_row(retention, process, stretch, stmt, own, scan)) {
             err = ERR_NOMEM;
             break;
         }

@@ -49,7 +49,8 @@ struct retention_thin { /* the row of `thinned` that grows */
 
 struct retention_process {
     int64_t id;
-    bool ended; /* no event of it is to come: it goes once what is due is decided */
+    bool ended; /* no event of it is to come: it is forgotten once what is due is decided */
+    bool again; /* decided a second time, to its end: see retention_ended.c */
     bool has_steps;
     bool marked;                  /* the unit decided last has a peak or ran out of memory */
     struct retention_unit *units; /* from `head` on: not decided yet */
@@ -73,6 +74,12 @@ struct retention_process {
 
 struct retention_sum { /* of blocks of a heap and a site that went */
     int64_t heap, site, blocks, bytes, largest, first_seq, last_seq;
+};
+
+#define RETENTION_ENDED_READ 64 /* at once */
+
+struct retention_ended { /* a process that ended, as its row says */
+    int64_t id, end_ns, first_seq, last_seq;
 };
 
 enum retention_statement {
@@ -99,6 +106,13 @@ enum retention_statement {
     RETENTION_NEW_THIN,
     RETENTION_LAST_ROW,
     RETENTION_GROW_THIN,
+    RETENTION_ENDED_PROCESSES,
+    RETENTION_HEAPS_OF,
+    RETENTION_PHASE_SPAN,
+    RETENTION_STEPS_OF,
+    RETENTION_PEAKS_OF,
+    RETENTION_OOMS_OF,
+    RETENTION_DROP_CURVE,
     RETENTION_STATEMENTS
 };
 
@@ -116,7 +130,10 @@ struct retention {
     struct map phases;          /* phase.id to process.id, of the newest phases */
     struct retention_sum *sums; /* of this round */
     size_t sum_count, sum_cap;
-    struct map sum_of; /* heap << 32 | site + 1 to its place */
+    struct map sum_of;                                  /* heap << 32 | site + 1 to its place */
+    struct retention_ended ended[RETENTION_ENDED_READ]; /* from ended_at on: their turn comes */
+    size_t ended_at, ended_count;
+    int64_t ended_ns, ended_id; /* the last one that had its turn; -1: none */
     struct db_stmt *statements[RETENTION_STATEMENTS];
 };
 
@@ -142,6 +159,15 @@ bool retention_late_push(struct retention_process *process, int64_t seq, int64_t
 /* The one that died first, if that was before `end`. */
 bool retention_late_pop(struct retention_process *process, int64_t end,
                         struct retention_block *out);
+
+/* False without memory. */
+bool retention_add_heap(struct retention *retention, struct retention_process *process,
+                        int64_t heap);
+bool retention_add_unit(struct retention_process *process, int64_t step, int64_t begin);
+
+/* retention_ended.c: the process that ended first, of those that had no turn yet, is to be decided
+ * again. *any: there was one. */
+int retention_ended_next(struct retention *retention, bool *any);
 
 /* retention_drop.c: 0 or an error; *rows is what may still be looked at in this round. */
 int retention_drop(struct retention *retention, struct retention_process *process,

@@ -93,7 +93,7 @@ bool retention_late_pop(struct retention_process *process, int64_t end, struct r
 
 /* ---- units ---- */
 
-static bool add_unit(struct retention_process *process, int64_t step, int64_t begin)
+bool retention_add_unit(struct retention_process *process, int64_t step, int64_t begin)
 {
     if (process->head > 1024 && process->head > process->count / 2) {
         process->count -= process->head;
@@ -137,7 +137,7 @@ static void phase_of_step(struct retention_process *process, int64_t phase, int6
         return;
     }
     bool newest = at == process->count && (!unit || begin > unit->begin);
-    if (!newest || begin < process->decided || !add_unit(process, step, begin))
+    if (!newest || begin < process->decided || !retention_add_unit(process, step, begin))
         return; /* of a unit that is decided: it stays */
     add_phase(&process->units[process->count - 1], phase);
 }
@@ -198,14 +198,23 @@ static void see_oom(struct retention *retention, const struct batch_cell *cells)
 
 /* ---- heaps and ends ---- */
 
-static void see_heap(struct retention *retention, const struct batch_cell *cells)
+bool retention_add_heap(struct retention *retention, struct retention_process *process,
+                        int64_t heap)
 {
     uint64_t before = MAP_NONE;
+    if (!MEM_GROW(process->heaps, process->heap_cap, process->heap_count + 1) ||
+        !map_put(&retention->heaps, (uint64_t)heap, (uint64_t)process->id, &before))
+        return false;
+    if (before == MAP_NONE)
+        process->heaps[process->heap_count++] = heap;
+    return true;
+}
+
+static void see_heap(struct retention *retention, const struct batch_cell *cells)
+{
     struct retention_process *process = retention_process_of(retention, cells[1].value);
-    if (process && MEM_GROW(process->heaps, process->heap_cap, process->heap_count + 1) &&
-        map_put(&retention->heaps, (uint64_t)cells[0].value, (uint64_t)process->id, &before) &&
-        before == MAP_NONE)
-        process->heaps[process->heap_count++] = cells[0].value;
+    if (process)
+        retention_add_heap(retention, process, cells[0].value);
 }
 
 /* Its row has an end_ns: the facts of it that are to come say nothing of units. */
@@ -261,7 +270,7 @@ static void see_allocs(struct retention *retention, const struct batch *batch)
         const struct retention_unit *last =
             process->count > process->head ? &process->units[process->count - 1] : NULL;
         if (!last || row->seq - last->begin >= RETENTION_UNIT_SEQS)
-            add_unit(process, RETENTION_NONE, row->seq);
+            retention_add_unit(process, RETENTION_NONE, row->seq);
     }
 }
 

@@ -226,6 +226,18 @@ static void begin(struct loop *loop, struct player *player, unsigned number)
         take(loop, player, 15, 8192);
 }
 
+static void end(struct loop *loop, struct player *player)
+{
+    struct state_end how = {loop->now, "exit", 0, BATCH_NULL};
+    state_process_end(player->process, &how);
+}
+
+static void replace(struct loop *loop, struct player *player, unsigned number)
+{
+    end(loop, player);
+    begin(loop, player, number);
+}
+
 void loop_run(const struct loop_options *options, bool (*sink)(void *self, struct batch *batch),
               void *self)
 {
@@ -239,14 +251,15 @@ void loop_run(const struct loop_options *options, bool (*sink)(void *self, struc
         one_step(&loop, &loop.players[0]);
         for (unsigned i = 1; i < options->processes && step % 3; i++)
             one_step(&loop, &loop.players[i]);
+        if (options->life && options->processes > 1 && step % options->life == options->life - 1)
+            replace(&loop, &loop.players[1], 1);
         loop.now += options->step_ns;
         if (state_wants_flush(loop.state) || step % 512 == 511)
             flush(&loop, step % 1024 == 1023);
     }
-    struct state_end end = {loop.now, "exit", 0, BATCH_NULL};
     batch_put(state_batch(loop.state), SCH_META, "si", "finished", (int64_t)1);
     for (unsigned i = 0; i < options->processes; i++)
-        state_process_end(loop.players[i].process, &end);
+        end(&loop, &loop.players[i]);
     flush(&loop, true);
     state_free(loop.state);
 }

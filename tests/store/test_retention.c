@@ -23,7 +23,8 @@ struct store {
     struct writer_sink *sink;
     struct retention *retention;
     int err;
-    uint64_t most_bytes; /* of the file and its log, at any commit */
+    uint64_t most_bytes;   /* of the file and its log, at any commit */
+    size_t most_processes; /* that were remembered */
     const char *path;
 };
 
@@ -54,6 +55,9 @@ static bool store_batch(void *self, struct batch *batch)
     uint64_t bytes = file_bytes(store->path);
     if (bytes > store->most_bytes)
         store->most_bytes = bytes;
+    size_t processes = retention_processes(store->retention);
+    if (processes > store->most_processes)
+        store->most_processes = processes;
     return store->err == 0;
 }
 
@@ -113,14 +117,15 @@ static const char *const same[] = {
     "SELECT process, device, kind, phase, phases, ns, allocs, frees, alloc_bytes, phase_peak"
     "  FROM phase_total ORDER BY 1, 2, 3, 4",
     "SELECT process, device, site_id, blocks, bytes, largest FROM site_total ORDER BY 1, 2, 3",
-    "SELECT * FROM run_bounds",
     "SELECT * FROM oom",
     "SELECT * FROM allocations WHERE free_seq IS NULL ORDER BY allocation",
+    "SELECT count(*), sum(events) FROM process",
+    "SELECT * FROM run_bounds",
     "SELECT * FROM allocations WHERE allocation <"
     "       (SELECT min(begin_seq) FROM phase WHERE step = 10) ORDER BY allocation",
     "SELECT * FROM phase_table WHERE step < 10",
-    "SELECT count(*), sum(events) FROM process",
 };
+#define EARLY 3 /* of these: what is said of the first steps */
 
 /* The first line in which they differ. */
 static void tell(const char *sql, const char *whole, const char *thin)
@@ -130,10 +135,10 @@ static void tell(const char *sql, const char *whole, const char *thin)
     fprintf(stderr, "differs: %s\n  whole ...%.200s\n  thin  ...%.200s\n", sql, whole, thin);
 }
 
-static void compare(void)
+static void compare_some(size_t count)
 {
     struct buf whole = {0}, thin = {0};
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+    for (size_t i = 0; i < count; i++) {
         answer(whole_path, same[i], &whole);
         answer(thin_path, same[i], &thin);
         if (strcmp(buf_string(&whole), buf_string(&thin)) != 0)
@@ -142,6 +147,11 @@ static void compare(void)
     }
     buf_clear(&whole);
     buf_clear(&thin);
+}
+
+static void compare(void)
+{
+    compare_some(sizeof same / sizeof *same);
 }
 
 static const struct loop_options usual = {
@@ -324,6 +334,47 @@ TEST(what_was_told_of_the_device_goes_along)
     }
 }
 
+/* However many come and go, those that live are remembered. */
+TEST(processes_that_ended_are_forgotten)
+{
+    struct retention_options options = {.keep_steps = 3};
+    struct loop_options loop = usual;
+    loop.processes = 2;
+    loop.small = true;
+    loop.life = 40;
+    REQUIRE(chdir(test_folder()) == 0);
+    make(whole_path, &loop, NULL);
+    struct store store = make(thin_path, &loop, &options);
+    CHECK_INT(number(thin_path, "SELECT count(*) FROM process"), 77);
+    CHECK(store.most_processes < 30); /* as many as end between two commits, and two */
+    CHECK(number(thin_path, "SELECT count(*) FROM allocation") <
+          number(whole_path, "SELECT count(*) FROM allocation") / 2);
+    compare();
+}
+
+/* What stays of each is little, but they are many: their first and last steps go, too. */
+TEST(processes_that_ended_give_up_their_past)
+{
+    struct retention_options options = {.max_bytes = 16 << 20};
+    struct loop_options loop = usual;
+    loop.steps = 6000;
+    loop.processes = 2;
+    loop.life = 12;
+    loop.leak_every = 90;
+    REQUIRE(chdir(test_folder()) == 0);
+    make(whole_path, &loop, NULL);
+    struct store store = make(thin_path, &loop, &options);
+    CHECK_INT(store.err, 0);
+    CHECK(store.most_bytes < 16 << 20);
+    CHECK_INT(number(thin_path, "SELECT count(*) FROM process"), 502);
+    compare_some(sizeof same / sizeof *same - EARLY);
+    CHECK(number(thin_path, "SELECT count(*) FROM phase_table WHERE process = 2 AND step < 12") <
+          number(whole_path, "SELECT count(*) FROM phase_table WHERE process = 2 AND step < 12"));
+    CHECK_INT(number(thin_path, "SELECT count(*) FROM stretch s"
+                                " WHERE NOT EXISTS (SELECT 1 FROM phase WHERE id = s.phase)"),
+              0);
+}
+
 /* Living blocks alone are more than fits: the recording says so and ends; it does not grow. */
 TEST(what_has_to_stay_may_be_too_much)
 {
@@ -338,7 +389,9 @@ TEST(what_has_to_stay_may_be_too_much)
     CHECK(store.most_bytes < 11 << 20);
 }
 
-TEST_MAIN(TEST_CASE(nothing_goes_where_nothing_was_asked), TEST_CASE(steps_are_kept),
+TEST_MAIN(TEST_CASE(processes_that_ended_are_forgotten),
+          TEST_CASE(processes_that_ended_give_up_their_past),
+          TEST_CASE(nothing_goes_where_nothing_was_asked), TEST_CASE(steps_are_kept),
           TEST_CASE(kept_steps_are_whole), TEST_CASE(a_limit_holds),
           TEST_CASE(peaks_that_were_outdone_go), TEST_CASE(processes_go_each_by_itself),
           TEST_CASE(without_steps_stretches_of_events_go),
