@@ -3,6 +3,8 @@
  */
 #include "retention.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -126,6 +128,15 @@ static int read_page_bytes(struct retention *retention)
     return err < 0 ? err : 0;
 }
 
+/* The log's file shrinks to what it may hold, whatever a reader made of it. */
+static int bound_log(struct retention *retention)
+{
+    char text[80];
+    snprintf(text, sizeof text, "PRAGMA journal_size_limit=%" PRIu64,
+             retention_log_bytes(retention, INT64_MAX));
+    return db_exec(retention->db, text);
+}
+
 int retention_new(struct retention **out, struct db *db, const struct retention_options *options)
 {
     *out = NULL;
@@ -139,6 +150,8 @@ int retention_new(struct retention **out, struct db *db, const struct retention_
     made->ended_ns = made->ended_id = -1;
     made->window = options->keep_steps ? options->keep_steps : RETENTION_WINDOW;
     int err = read_page_bytes(made);
+    if (err == 0 && retention_has_limit(made))
+        err = bound_log(made);
     if (err < 0) {
         retention_free(made);
         return err;

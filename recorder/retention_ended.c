@@ -193,9 +193,12 @@ int retention_ended_next(struct retention *retention, bool *any)
     *any = err == 0 && retention->ended_at < retention->ended_count;
     if (!*any)
         return err;
-    const struct retention_ended *one = &retention->ended[retention->ended_at++];
+    const struct retention_ended *one = &retention->ended[retention->ended_at];
+    const struct retention_process *known = retention_process_find(retention, one->id);
+    if (known && known->ended)
+        return 0; /* it has not had its first turn yet: that one is due */
     retention->ended_ns = one->end_ns;
     retention->ended_id = one->id;
-    /* One that is there still had no turn yet: a round comes here when all was decided. */
-    return retention_process_find(retention, one->id) ? 0 : give_up(retention, one);
+    retention->ended_at++;
+    return known ? 0 : give_up(retention, one);
 }

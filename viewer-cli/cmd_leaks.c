@@ -10,6 +10,7 @@
 #include "human.h"
 #include "mem.h"
 #include "report.h"
+#include "workers.h"
 
 struct leaks_options {
     struct report_options common;
@@ -126,8 +127,8 @@ static int put_scope(struct report *report, const struct report_scope *scope,
 static int put_all(struct report *report, const struct leaks_options *options)
 {
     bool any = false;
-    int err = 0;
-    if (report->emit.format != EMIT_TABLE)
+    int err = workers_fold(report);
+    if (err == 0 && report->emit.format != EMIT_TABLE)
         EMIT_SECTION(&report->emit, "leaks", NULL, EMIT_ROWS, columns);
     for (size_t i = 0; i < report->scope_count && err == 0; i++)
         err = put_scope(report, &report->scopes[i], options, &any);

@@ -11,6 +11,7 @@
 #include "human.h"
 #include "mem.h"
 #include "report.h"
+#include "workers.h"
 
 struct why_options {
     struct report_options common;
@@ -293,7 +294,7 @@ static int put_all(struct report *report, int64_t top, const char *first, const 
     struct why *whys = mem_alloc(report->scope_count, sizeof *whys);
     struct why_part *all = mem_alloc(report->scope_count, sizeof *all);
     struct instant before, after, missing = {0};
-    int err = whys && all ? 0 : ERR_NOMEM;
+    int err = whys && all ? workers_fold(report) : ERR_NOMEM;
     for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
         const struct report_scope *scope = &report->scopes[i];
         err = find_moments(report, scope, first, second, &before, &after);

@@ -1,15 +1,19 @@
 #include "workers.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
 #include "human.h"
 #include "mem.h"
 
+#define MOST_SHOWN 24 /* scopes, of processes nobody asked for by name */
+
 struct share { /* of one scope */
     int64_t peak;
-    bool steps, folded;
+    bool steps, folded; /* folded: it trains no step */
+    bool rest;          /* there are too many that have more memory */
 };
 
 static struct share *share_of(const struct report *report, struct share *shares, int64_t process,
@@ -32,7 +36,8 @@ static int read_shares(const struct report *report, struct share *shares)
         struct share *share =
             share_of(report, shares, db_column_int(stmt, 0), db_column_int(stmt, 1));
         if (share)
-            *share = (struct share){db_column_int(stmt, 2), db_column_int(stmt, 3) != 0, false};
+            *share = (struct share){.peak = db_column_int(stmt, 2),
+                                    .steps = db_column_int(stmt, 3) != 0};
     }
     db_finalize(stmt);
     return err < 0 ? err : 0;
@@ -70,6 +75,52 @@ static void note(struct report *report, const struct share *shares)
                   human_count(number, count), human_bytes(bytes, most), first);
 }
 
+static int by_peak(const void *one, const void *other)
+{
+    int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
+    return (a < b) - (a > b);
+}
+
+/* A recording of programs that come and go can have thousands of processes. */
+static bool find_rest(const struct report *report, struct share *shares)
+{
+    size_t count = 0, left = MOST_SHOWN;
+    int64_t *peaks = mem_alloc(report->scope_count, sizeof *peaks);
+    if (!peaks)
+        return false;
+    for (size_t i = 0; i < report->scope_count; i++)
+        if (!shares[i].folded)
+            peaks[count++] = shares[i].peak;
+    qsort(peaks, count, sizeof *peaks, by_peak);
+    int64_t least = count > MOST_SHOWN ? peaks[MOST_SHOWN - 1] : INT64_MIN;
+    for (size_t i = 0; i < count && i < MOST_SHOWN; i++)
+        left -= peaks[i] > least; /* so many of those with as much as that have room */
+    for (size_t i = 0; i < report->scope_count; i++) {
+        bool stays = shares[i].folded || shares[i].peak > least || count <= MOST_SHOWN;
+        if (!stays && shares[i].peak == least && left)
+            left--;
+        else
+            shares[i].rest = !stays;
+    }
+    mem_free(peaks);
+    return true;
+}
+
+static void note_rest(struct report *report, const struct share *shares)
+{
+    int64_t count = 0, most = 0;
+    char number[HUMAN_MAX], bytes[HUMAN_MAX];
+    for (size_t i = 0; i < report->scope_count; i++) {
+        count += shares[i].rest;
+        most = shares[i].rest && shares[i].peak > most ? shares[i].peak : most;
+    }
+    if (count)
+        emit_note(&report->emit,
+                  "the %d with the highest peaks are shown; %s more processes have at most %s"
+                  " each: --process N shows one, --format csv all",
+                  MOST_SHOWN, human_count(number, count), human_bytes(bytes, most));
+}
+
 int workers_fold(struct report *report)
 {
     const struct report_options *options = report->options;
@@ -85,11 +136,15 @@ int workers_fold(struct report *report)
         shares[i].folded =
             !shares[i].steps && strcmp(report->scopes[i].device_text, "cpu") == 0 &&
             shares[i].peak < most_of_trainers(report, shares, report->scopes[i].device);
+    if (err >= 0 && !find_rest(report, shares))
+        err = ERR_NOMEM;
     if (err >= 0)
         note(report, shares);
+    if (err >= 0)
+        note_rest(report, shares);
     size_t kept = 0;
     for (size_t i = 0; i < report->scope_count && err >= 0; i++)
-        if (!shares[i].folded)
+        if (!shares[i].folded && !shares[i].rest)
             report->scopes[kept++] = report->scopes[i];
     if (err >= 0)
         report->scope_count = kept;

@@ -8,8 +8,8 @@
 #include "report.h"
 
 /* In tables, where no process was asked for: scopes on a CPU whose process has no step of training
- * are taken out of the report, with a note, if a process that has steps there has more memory.
- * 0 or an error. */
+ * are taken out of the report, with a note, if a process that has steps there has more memory. Of
+ * what is left the highest peaks stay, where there are very many. 0 or an error. */
 int workers_fold(struct report *report);
 
 #endif

@@ -1,7 +1,7 @@
 """The soak: eight programs under one recorder, random kills, samples, a verdict at the end.
 
     soak.py TIDEMARK PROGRAM FOLDER SECONDS [--rate N] [--every S] [--python PYTHON] [--seed N]
-                                            [--max-size SIZE]
+                                            [--max-size SIZE] [--brief]
 
 Beside the long recording a second, short one is made in a loop; its recorder is killed. FOLDER gets
 the recordings, samples.tsv, sides.tsv and report.txt. The exit status is 0 if all held.
@@ -75,6 +75,11 @@ def counts(path):
         return [0, 0, 0]
 
 
+def has_torch(python):
+    return bool(python) and os.path.exists(python) and subprocess.call(
+        [python, "-c", "import torch"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0
+
+
 class Soak(object):
     def __init__(self, options):
         self.options = options
@@ -85,6 +90,9 @@ class Soak(object):
         self.ledger = Ledger(self.path, new=True)
         self.twin_ledger = Ledger(self.path + ".twin", new=True)
         self.samples = []
+        for name in ("run.db", "run.db-wal", "run.db-shm"):
+            if os.path.exists(os.path.join(self.folder, name)):
+                os.unlink(os.path.join(self.folder, name))
 
     def start(self):
         o = self.options
@@ -94,7 +102,7 @@ class Soak(object):
                    str(o.rate), str(o.seed), os.path.join(self.folder, "keeper.log")]
         self.begun = time.monotonic()
         with open(os.path.join(self.folder, "record.err"), "w") as err:
-            self.recorder = subprocess.Popen(command + ([o.python] if o.python else []), stderr=err)
+            self.recorder = subprocess.Popen(command + ([o.python] if has_torch(o.python) else []), stderr=err)
         # The same program without Tidemark, for as long.
         self.twin_ledger.names(6000)
         self.twin = subprocess.Popen([o.program, self.path + ".twin", "stay", "1",
@@ -141,8 +149,9 @@ class Soak(object):
         beside.join()
         with open(os.path.join(self.folder, "status"), "w") as file:
             file.write("%d\n" % self.recorder.returncode)
-        return subprocess.call([sys.executable, os.path.join(HERE, "judge.py"),
-                                self.options.tidemark, self.folder])
+        brief = ["--brief"] if self.options.brief else []
+        return subprocess.call([sys.executable, "-B", os.path.join(HERE, "judge.py"),
+                                self.options.tidemark, self.folder] + brief)
 
 
 def main():
@@ -153,9 +162,10 @@ def main():
     parser.add_argument("seconds", type=float)
     parser.add_argument("--rate", type=int, default=9600, help="events a second, of all programs")
     parser.add_argument("--every", type=float, default=10, help="seconds between two samples")
-    parser.add_argument("--python", help="an interpreter with torch")
+    parser.add_argument("--python", help="an interpreter, used if it has torch")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--max-size", default="300MB")
+    parser.add_argument("--brief", action="store_true", help="too short to tell a slope")
     return Soak(parser.parse_args()).run()
 
 
