@@ -13,6 +13,7 @@
 #include "mates.h"
 #include "mem.h"
 #include "report.h"
+#include "workers.h"
 
 struct diff_options {
     struct report_options common;
@@ -404,12 +405,13 @@ static int read_parts(struct report *const reports[DIFF_SIDES], const struct dif
                       const size_t *mates, struct diff_part *parts, size_t *count,
                       char missing[INSTANT_TEXT])
 {
-    int err = 0;
+    bool *rest = mem_alloc(reports[DIFF_A]->scope_count + 1, sizeof *rest);
+    int err = rest ? workers_crowd(reports[DIFF_A], rest) : ERR_NOMEM;
     *count = 0;
     for (size_t i = 0; i < reports[DIFF_A]->scope_count && err == 0; i++) {
         struct diff_part *part = &parts[*count];
         bool there;
-        if (mates[i] == DIFF_ALONE)
+        if (mates[i] == DIFF_ALONE || rest[i])
             continue;
         *part = (struct diff_part){
             .emit = &reports[DIFF_A]->emit,
@@ -420,6 +422,7 @@ static int read_parts(struct report *const reports[DIFF_SIDES], const struct dif
         err = read_part(part, reports, &there, missing);
         *count += there;
     }
+    mem_free(rest);
     return err;
 }
 

@@ -7,6 +7,8 @@
 #include "error.h"
 #include "mem.h"
 
+#define ALONE_SHOWN 24
+
 static struct diff_place *list_places(const struct report *report)
 {
     struct diff_place *places = mem_alloc(report->scope_count + 1, sizeof *places);
@@ -39,16 +41,34 @@ static void note_one(struct emit *emit, const struct report_scope *scope, const 
               scope->process.id, scope->process.pid, rank, scope->device_text, path);
 }
 
+/* Of a crowd of processes that come and go, the first are named. */
+static void note_some(struct emit *emit, const struct report_scope *scope, const char *path,
+                      size_t *count)
+{
+    if (++*count <= ALONE_SHOWN)
+        note_one(emit, scope, path);
+}
+
+static void note_more(struct emit *emit, size_t count, const char *path)
+{
+    if (count > ALONE_SHOWN)
+        emit_note(emit, "and %zu more are only in %s", count - ALONE_SHOWN, path);
+}
+
 void mates_note_alone(struct report *a, const struct report *b, const size_t *mates)
 {
-    for (size_t i = 0; i < a->scope_count; i++)
+    size_t ones = 0, others = 0;
+    bool *taken = mem_alloc(b->scope_count + 1, sizeof *taken);
+    for (size_t i = 0; i < a->scope_count; i++) {
         if (mates[i] == DIFF_ALONE)
-            note_one(&a->emit, &a->scopes[i], a->path);
-    for (size_t j = 0; j < b->scope_count; j++) {
-        bool taken = false;
-        for (size_t i = 0; i < a->scope_count; i++)
-            taken = taken || mates[i] == j;
-        if (!taken)
-            note_one(&a->emit, &b->scopes[j], b->path);
+            note_some(&a->emit, &a->scopes[i], a->path, &ones);
+        else if (taken)
+            taken[mates[i]] = true;
     }
+    note_more(&a->emit, ones, a->path);
+    for (size_t j = 0; taken && j < b->scope_count; j++)
+        if (!taken[j])
+            note_some(&a->emit, &b->scopes[j], b->path, &others);
+    note_more(&a->emit, others, b->path);
+    mem_free(taken);
 }

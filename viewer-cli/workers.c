@@ -121,11 +121,34 @@ static void note_rest(struct report *report, const struct share *shares)
                   MOST_SHOWN, human_count(number, count), human_bytes(bytes, most));
 }
 
-int workers_fold(struct report *report)
+/* Nobody said which processes, and a person is to read it. */
+static bool is_for_people(const struct report *report)
 {
     const struct report_options *options = report->options;
-    if (report->emit.format != EMIT_TABLE || options->process != REPORT_ANY ||
-        options->rank != REPORT_ANY || report->scope_count < 2)
+    return report->emit.format == EMIT_TABLE && options->process == REPORT_ANY &&
+           options->rank == REPORT_ANY && report->scope_count > 1;
+}
+
+int workers_crowd(struct report *report, bool *rest)
+{
+    memset(rest, 0, report->scope_count * sizeof *rest);
+    if (!is_for_people(report) || report->scope_count <= MOST_SHOWN)
+        return 0;
+    struct share *shares = mem_alloc(report->scope_count, sizeof *shares);
+    int err = shares ? read_shares(report, shares) : ERR_NOMEM;
+    if (err == 0 && !find_rest(report, shares))
+        err = ERR_NOMEM;
+    if (err == 0)
+        note_rest(report, shares);
+    for (size_t i = 0; i < report->scope_count && err == 0; i++)
+        rest[i] = shares[i].rest;
+    mem_free(shares);
+    return err;
+}
+
+int workers_fold(struct report *report)
+{
+    if (!is_for_people(report))
         return 0;
     struct share *shares = mem_alloc(report->scope_count, sizeof *shares);
     if (!shares)

@@ -11,5 +11,8 @@
  * are taken out of the report, with a note, if a process that has steps there has more memory. Of
  * what is left the highest peaks stay, where there are very many. 0 or an error. */
 int workers_fold(struct report *report);
+/* For reports that need all scopes: which of them would be left out because there are too many, one
+ * flag for each. With the note. 0 or an error. */
+int workers_crowd(struct report *report, bool *rest);
 
 #endif

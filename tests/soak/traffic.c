@@ -60,6 +60,12 @@ static unsigned some_name(struct traffic *self)
     return traffic_below(self, names > 0 ? (unsigned)names : 1);
 }
 
+/* Of what is said seldom, so few that a program has soon said each of them. */
+static unsigned some_rare_name(struct traffic *self)
+{
+    return some_name(self) / 32;
+}
+
 static tidemark_site_t some_site(struct traffic *self)
 {
     char function[32], file[32];
@@ -110,7 +116,7 @@ static void tag_block(struct traffic *self, unsigned at)
 {
     char name[32];
     enum tidemark_category category = (enum tidemark_category)(1 + traffic_below(self, 8));
-    snprintf(name, sizeof name, "tensor.%u", some_name(self));
+    snprintf(name, sizeof name, "tensor.%u", some_rare_name(self));
     tidemark_tag(self->heap, address_of(self, at), 1, category, name);
     count(self);
 }
@@ -149,7 +155,7 @@ void traffic_block(struct traffic *self)
 static void mark(struct traffic *self)
 {
     char name[32];
-    snprintf(name, sizeof name, "mark.%u", some_name(self));
+    snprintf(name, sizeof name, "mark.%u", some_rare_name(self));
     tidemark_mark(name, (int64_t)self->made);
     count(self);
 }
@@ -158,7 +164,7 @@ static void mark(struct traffic *self)
 static void layer(struct traffic *self)
 {
     char name[32];
-    snprintf(name, sizeof name, "layer.%u", some_name(self));
+    snprintf(name, sizeof name, "layer.%u", some_rare_name(self));
     traffic_phase_begin(self, name);
     for (int i = 0; i < 10; i++)
         traffic_block(self);

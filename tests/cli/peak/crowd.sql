@@ -7,7 +7,8 @@ CREATE TEMP TABLE one AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1
 INSERT INTO process SELECT i, 500 + i, NULL, 'spawn', 0, 900, NULL, NULL, NULL, 'box', 'short', 'api',
   NULL, 'exit', 0, NULL, 10 * i, 10 * i + 1, 1 FROM one;
 INSERT INTO heap SELECT i, i, 1, 0, 0, NULL FROM one;
-INSERT INTO phase SELECT i, i, NULL, NULL, 0, 'other', 'other', NULL, 10 * i, 10 * i + 1, 0, 900,
+INSERT INTO phase(id, process, ordinal, kind, name, begin_seq, end_seq, begin_ns, end_ns, scope,
+  ended) SELECT i, i, 0, 'other', 'other', 10 * i, 10 * i + 1, 0, 900,
   'process', 'process end' FROM one;
 INSERT INTO stretch SELECT process, begin_seq, id FROM phase;
 INSERT INTO phase_device SELECT i, 1, 0, bytes, NULL, NULL, NULL, NULL, bytes, 10 * i, NULL, bytes,
