@@ -14,7 +14,7 @@ import time
 from ledger import EXECS, EXITS, MODES, Ledger
 
 MIB = 1048576.0
-REPORTS = [["info"], ["phases"], ["peak"], ["why"], ["leaks"], ["ladder"], ["frag"],
+REPORTS = [["info"], ["phases"], ["peak"], ["why"], ["leaks"], ["ladder"], ["frag"], ["timeline"],
            ["check", "--max-peak", "1TiB"], ["sql", "SELECT count(*) FROM allocation"]]
 REPORT_SECONDS = 600
 # What the programs do on purpose: threads die inside phases, children free blocks of their parent.
@@ -57,18 +57,19 @@ def column(samples, name):
 # ---- what was sampled ----
 
 
-def judge_slope(verdict, samples, name, what, allowed_mib):
-    """Over the second half of the run, when no new names come any more."""
-    last = [s for s in samples if float(s["at"]) >= float(samples[-1]["at"]) / 2]
+def judge_slope(verdict, samples, name, what, allowed_mib, since):
+    """From a part of the run on: no new names are made in its second half, but a program says some
+    for the first time a while later."""
+    last = [s for s in samples if float(s["at"]) >= float(samples[-1]["at"]) * since]
     seconds = column(last, "at")
     slope, error, mean = line_through(seconds, column(last, name))
     length = seconds[-1] - seconds[0]
     events = (float(last[-1]["events"]) - float(last[0]["events"])) / 1e6
     images = float(last[-1]["images"]) - float(last[0]["images"])
     grown = slope * length
-    verdict.say("        %s: %.2f MiB in the mean, %.2f to %.2f; second half %+.3f MiB (+- %.3f)"
+    verdict.say("        %s: %.2f MiB in the mean, %.2f to %.2f; last %.0f s %+.3f MiB (+- %.3f)"
                 % (what, mean / MIB, min(column(last, name)) / MIB, max(column(last, name)) / MIB,
-                   grown / MIB, error * length / MIB))
+                   length, grown / MIB, error * length / MIB))
     verdict.say("        that is %+.1f KiB for a million events, %+.0f bytes for a process that came"
                 " and went" % (grown / 1024 / max(events, 1e-9), grown / max(images, 1)))
     verdict.hold(grown < max(allowed_mib * MIB, 2 * error * length), "%s is flat" % what)
@@ -93,8 +94,10 @@ def judge_samples(verdict, samples, brief):
                                                 max(twin or [0]) / MIB))
     verdict.hold(max(guest) < 8 * MIB, "anonymous memory of the program that stays is small")
     if not brief:
-        judge_slope(verdict, samples, "anonymous", "anonymous memory of the recorder", 0.5)
-        judge_slope(verdict, samples, "guest_anonymous", "that of the program that stays", 0.1)
+        judge_slope(verdict, samples, "anonymous", "anonymous memory of the recorder", 0.5,
+                    0.5)
+        judge_slope(verdict, samples, "guest_anonymous", "that of the program that stays",
+                    0.1, 0.67)
         verdict.say("        the recorder used %.1f %% of one core"
                     % (float(samples[-1]["recorder_ticks"]) / os.sysconf("SC_CLK_TCK")
                        / float(samples[-1]["at"]) * 100))
