@@ -1,5 +1,6 @@
 #include "log.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +58,8 @@ void log_say(enum log_level level, const char *format, ...)
     line[used++] = '\n';
     for (size_t done = 0; done < used;) {
         ssize_t wrote = write(STDERR_FILENO, line + done, used - done);
+        if (wrote < 0 && errno == EINTR)
+            continue;
         if (wrote <= 0)
             return;
         done += (size_t)wrote;

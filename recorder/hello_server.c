@@ -173,6 +173,12 @@ static void hear(struct hello_server *server, const struct connection *from,
     }
 }
 
+static void note_failure(struct hello_server *server, int number)
+{
+    server->stats.failed++;
+    server->stats.why = number;
+}
+
 /* True when the connection is done with. */
 static bool read_one(struct hello_server *server, const struct connection *from,
                      hello_handler *handler, void *context)
@@ -185,7 +191,9 @@ static bool read_one(struct hello_server *server, const struct connection *from,
             server->pending_count < HELLO_SERVER_PENDING)
             return false;
         server->stats.silent++;
-    } else if (bytes < 0 || !is_well_formed(&hello, (size_t)bytes)) {
+    } else if (bytes < 0) {
+        note_failure(server, errno);
+    } else if (!is_well_formed(&hello, (size_t)bytes)) {
         server->stats.malformed++;
     } else {
         hear(server, from, &hello, handler, context);
@@ -223,15 +231,16 @@ static bool admit(struct hello_server *server, int fd, struct connection *out)
     struct ucred peer;
     socklen_t bytes = sizeof peer;
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || !may_speak(&peer)) {
-        server->stats.strangers++;
+    bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0;
+    if (!known)
+        note_failure(server, errno);
+    if (!known || !may_speak(&peer)) {
+        server->stats.strangers += known;
         close(fd);
         return false;
     }
-    if (epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
-        close(fd);
-        return false;
-    }
+    /* Without a place in the set it is looked at whenever we are called. */
+    (void)epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event);
     *out = (struct connection){.fd = fd, .pid = peer.pid, .since_ns = clock_now_ns()};
     return true;
 }
@@ -243,8 +252,11 @@ bool hello_server_handle(struct hello_server *server, hello_handler *handler, vo
         int fd = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
             continue;
+        server->stats.deaf = fd < 0 && errno != EAGAIN && errno != EWOULDBLOCK;
+        if (server->stats.deaf)
+            server->stats.why = errno;
         if (fd < 0)
-            return errno == EAGAIN || errno == EWOULDBLOCK;
+            return !server->stats.deaf;
         if (admit(server, fd, &server->pending[server->pending_count])) {
             server->pending_count++;
             read_pending(server, handler, context);

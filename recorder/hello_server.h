@@ -49,6 +49,9 @@ struct hello_server_stats {
     uint64_t strangers; /* other users, or outside of our pid namespace */
     uint64_t malformed;
     uint64_t silent; /* connected and said nothing in time */
+    uint64_t failed; /* could not be heard for a trouble of ours, or of the socket */
+    bool deaf;       /* connections cannot be accepted, as of the last try */
+    int why;         /* errno of the last of these */
 };
 const struct hello_server_stats *hello_server_stats(const struct hello_server *server);
 

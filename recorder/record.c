@@ -391,6 +391,11 @@ static void fill_result(struct recording *recording)
         summary_hint(&result->summary, "%llu %s could not be recorded: %s",
                      (unsigned long long)watch->refused,
                      watch->refused == 1 ? "process" : "processes", buf_string(&watch->refusal));
+    if (recording->heard.failed > 0 || recording->heard.deaf)
+        summary_hint(&result->summary,
+                     "who speaks to the recorder could not always be heard (%s): a process may be "
+                     "missing, or have no events",
+                     strerror(recording->heard.why));
     if (watch->left.count > 0)
         summary_hint(&result->summary, "left running, and no longer recorded: %s",
                      buf_string(&watch->left));
@@ -505,7 +510,7 @@ int record_run(const struct record_options *options, struct record_result *resul
         finish(&recording);
     } else {
         abandon(&recording);
-        if (result->summary.failure.count == 0)
+        if (result->summary.failure.count == 0 && !result->summary.failure.broken)
             buf_print(&result->summary.failure, "cannot start: %s", base_err_text(err));
     }
     close_all(&recording);
@@ -535,9 +540,14 @@ void record_print_summary(const struct record_result *result)
 {
     struct buf text = {0};
     summary_text(&result->summary, &text);
-    const char *at = buf_string(&text);
-    for (size_t left = text.count; left > 0;) {
+    const char *at = !text.broken      ? buf_string(&text)
+                     : result->started ? "tidemark: out of memory: there is no summary; what was "
+                                         "stored can be read\n"
+                                       : "tidemark: cannot start: out of memory\n";
+    for (size_t left = strlen(at); left > 0;) {
         ssize_t wrote = write(STDERR_FILENO, at, left);
+        if (wrote < 0 && errno == EINTR)
+            continue;
         if (wrote <= 0)
             break;
         at += wrote;

@@ -188,8 +188,10 @@ static struct process *begin_process(struct watch *watch, const struct hello_sai
     if (!process)
         return NULL;
     process->parent = parent_key(watch, process);
-    if (pidfd >= 0)
-        add_source(watch, pidfd, SOURCE_PIDFD, said->pid);
+    if (pidfd >= 0 && add_source(watch, pidfd, SOURCE_PIDFD, said->pid) != BASE_OK) {
+        close(pidfd);
+        process->pidfd = -1; /* it is looked at each tick */
+    }
     begin_row(watch, process, said->hello->how == HELLO_BY_FORK ? "fork" : "spawn", said);
     return process;
 }

@@ -31,6 +31,17 @@ void summary_hint(struct summary *summary, const char *format, ...)
     buf_print(&summary->hints, "tidemark: %s\n", line);
 }
 
+/* Even where there was no memory for the words. */
+static bool is_set(const struct buf *text)
+{
+    return text->count > 0 || text->broken;
+}
+
+static const char *words(const struct buf *text)
+{
+    return text->broken ? "out of memory" : buf_string(text);
+}
+
 static void add_bytes(struct buf *out, uint64_t bytes)
 {
     char text[HUMAN_MAX];
@@ -47,7 +58,7 @@ static void add_count(struct buf *out, uint64_t count, const char *one, const ch
 static void add_events(const struct summary *summary, struct buf *out)
 {
     const struct state_totals *totals = &summary->totals;
-    bool stopped = summary->stopped.count > 0;
+    bool stopped = is_set(&summary->stopped);
     buf_text(out, "tidemark: ");
     add_count(out, stopped ? summary->stored_events : totals->events, "event", "events");
     buf_text(out, " (");
@@ -56,7 +67,7 @@ static void add_events(const struct summary *summary, struct buf *out)
     add_count(out, summary->processes, "process", "processes");
     if (stopped)
         buf_print(out, " were stored, then the recording stopped: %s\n",
-                  buf_string(&summary->stopped));
+                  words(&summary->stopped));
     else
         buf_print(out, " in %.1f s\n", (double)summary->run_ns / (double)NS_PER_S);
 }
@@ -65,12 +76,12 @@ static void add_lost(const struct summary *summary, struct buf *out)
 {
     const struct state_totals *totals = &summary->totals;
     buf_text(out, "tidemark: ");
-    if (summary->removed.count > 0) {
+    if (is_set(&summary->removed)) {
         buf_print(out, "all of it is lost: %s was removed while the program ran\n",
-                  buf_string(&summary->removed));
+                  summary->removed.broken ? "the file" : buf_string(&summary->removed));
         return;
     }
-    if (summary->stopped.count > 0) {
+    if (is_set(&summary->stopped)) {
         buf_text(out, "what came after was not stored; how much that is, is not known\n");
         return;
     }
@@ -99,7 +110,7 @@ static void add_peak(const struct summary *summary, struct buf *out)
         buf_text(out, "\n");
         return;
     }
-    buf_print(out, "tidemark: peak %s", summary->stopped.count > 0 ? "before that " : "");
+    buf_print(out, "tidemark: peak %s", is_set(&summary->stopped) ? "before that " : "");
     add_bytes(out, totals->peak_allocated);
     buf_print(out, " allocated on %s", totals->peak_device_name);
     if (totals->peak_step != BATCH_NULL)
@@ -114,11 +125,13 @@ static void add_peak(const struct summary *summary, struct buf *out)
 void summary_text(const struct summary *summary, struct buf *out)
 {
     const char *file = buf_string(&summary->file);
-    if (summary->failure.count > 0) {
-        buf_print(out, "tidemark: %s\n", buf_string(&summary->failure));
+    if (is_set(&summary->failure)) {
+        buf_print(out, "tidemark: %s\n", words(&summary->failure));
         return;
     }
-    if (*file) {
+    if (summary->file.broken) {
+        buf_text(out, "tidemark: out of memory: the recording is where it was to be\n");
+    } else if (*file) {
         buf_print(out, "tidemark: recorded into %s (", file);
         add_bytes(out, summary->file_bytes);
         buf_text(out, ")\n");
@@ -130,7 +143,7 @@ void summary_text(const struct summary *summary, struct buf *out)
     add_peak(summary, out);
     if (*file) {
         bool blocks =
-            (summary->stopped.count > 0 ? summary->stored_blocks : summary->totals.allocs) > 0;
+            (is_set(&summary->stopped) ? summary->stored_blocks : summary->totals.allocs) > 0;
         buf_print(out, "tidemark: next: tidemark %s ", blocks ? "peak" : "info");
         argv_quote(out, file, strlen(file));
         buf_text(out, "\n");
@@ -139,4 +152,6 @@ void summary_text(const struct summary *summary, struct buf *out)
         buf_print(out, "tidemark: the program itself did not take part: %s\n",
                   buf_string(&summary->silent));
     buf_text(out, buf_string(&summary->hints));
+    if (summary->hints.broken || summary->silent.broken)
+        buf_text(out, "tidemark: out of memory: there would be more to say\n");
 }

@@ -352,17 +352,19 @@ int writer_start(struct writer **out, struct db *db, struct queue *queue,
     return 0;
 }
 
-/* A reader that holds the file is given two seconds; then its log stays beside it. */
+/* A reader that holds the file is given two seconds, any other trouble one more try; then its log
+ * stays beside it. */
 static bool make_single_file(struct db *db)
 {
     uint64_t until = clock_now_ns() + FINISH_NS;
     const struct timespec pause = {.tv_nsec = 20 * (long)NS_PER_MS};
-    for (;;) {
+    for (bool again = true;;) {
         int err = db_single_file(db);
         if (err == 0)
             return true;
-        if (err != ERR_BUSY || clock_now_ns() >= until)
+        if ((err != ERR_BUSY && !again) || clock_now_ns() >= until)
             break;
+        again = err == ERR_BUSY && again;
         nanosleep(&pause, NULL);
     }
     db_checkpoint(db, false);

@@ -242,6 +242,9 @@ int db_single_file(struct db *db)
     struct db_stmt *stmt = NULL;
     sqlite3_busy_timeout(db->handle, BUSY_END_MS);
     int err = db_exec(db, "PRAGMA synchronous=FULL"); /* what is finished is on the disk */
+    /* A try that failed half-way: SQLite believes that the log is off, until it looks. */
+    if (err == 0)
+        err = db_exec(db, "PRAGMA schema_version");
     if (err == 0)
         err = db_prepare(db, &stmt, "PRAGMA journal_mode=DELETE");
     if (err == 0)
@@ -250,6 +253,8 @@ int db_single_file(struct db *db)
         db_say(db, ERR_BUSY, "another program reads it");
         err = ERR_BUSY;
     }
+    if (err == DB_ROW) /* it says so first, and does it when the statement ends */
+        err = db_step(stmt);
     db_finalize(stmt);
     sqlite3_busy_timeout(db->handle, DB_BUSY_MS);
     return err < 0 ? err : 0;

@@ -190,6 +190,17 @@ static int read_page_bytes(struct db *db)
     return err < 0 ? err : 0;
 }
 
+/* A file that was not finished, and what SQLite may have left beside it. */
+static void remove_file(const char *path)
+{
+    static const char *const ends[] = {"", "-journal", "-wal", "-shm"};
+    char name[PATH_MAX + 16];
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        snprintf(name, sizeof name, "%s%s", path, ends[i]);
+        unlink(name);
+    }
+}
+
 static int create_file(const char *path)
 {
     int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -216,7 +227,7 @@ int db_create(struct db **out, const char *path)
     if (err < 0) {
         refuse(path, err, ": %s", db ? db_message(db) : base_err_text(err));
         db_close(db);
-        unlink(path); /* ours: O_EXCL made it */
+        remove_file(path); /* ours: O_EXCL made it */
         return err;
     }
     sqlite3_wal_hook(db->handle, after_commit, db);

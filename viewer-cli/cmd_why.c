@@ -9,6 +9,7 @@
 #include "analysis/why.h"
 #include "error.h"
 #include "human.h"
+#include "log.h"
 #include "mem.h"
 #include "report.h"
 #include "workers.h"
@@ -353,8 +354,10 @@ static int read_arguments(const struct command_call *call, char **arguments, int
     *out = (struct why_request){0};
     for (int i = 0; i < count; i++) {
         char *second, *first = split_pair(arguments[i], &second);
-        if (!first)
+        if (!first) {
+            log_say(LOG_ERROR, "%s", base_err_text(ERR_NOMEM));
             return EXIT_INTERNAL;
+        }
         if (!out->first && instant_is_name(first) && instant_is_name(second)) {
             out->first = first;
             out->second = second;
