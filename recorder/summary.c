@@ -66,8 +66,7 @@ static void add_events(const struct summary *summary, struct buf *out)
     buf_text(out, ") of ");
     add_count(out, summary->processes, "process", "processes");
     if (stopped)
-        buf_print(out, " were stored, then the recording stopped: %s\n",
-                  words(&summary->stopped));
+        buf_print(out, " were stored, then the recording stopped: %s\n", words(&summary->stopped));
     else
         buf_print(out, " in %.1f s\n", (double)summary->run_ns / (double)NS_PER_S);
 }

@@ -159,6 +159,9 @@ static int ask(const struct command_call *call, const struct sql_options *option
                call->command->name, path);
     emit_stream(&emit, stdout);
     int err = run_all(&emit, db, text);
+    if (err < 0 && emit.sections > 0)
+        emit_warning(&emit, "not complete: %s",
+                     err == ERR_NOMEM ? base_err_text(err) : db_message(db));
     int end = err < 0 && emit.sections == 0 ? (emit_drop(&emit), 0) : emit_finish(&emit, stdout);
     if (err < 0)
         code = failed(path, err, db_message(db));

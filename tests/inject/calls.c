@@ -114,7 +114,7 @@ CALL(int, epoll_ctl, -1, (int epoll, int what, int fd, struct epoll_event *event
      (epoll, what, fd, event))
 CALL(int, epoll_wait, -1, (int epoll, struct epoll_event *out, int most, int ms),
      (epoll, out, most, ms))
-CALL(int, poll, -1, (struct pollfd *list, nfds_t count, int ms), (list, count, ms))
+CALL(int, poll, -1, (struct pollfd * list, nfds_t count, int ms), (list, count, ms))
 CALL(int, eventfd, -1, (unsigned value, int flags), (value, flags))
 CALL(int, signalfd, -1, (int fd, const sigset_t *set, int flags), (fd, set, flags))
 CALL(int, pipe2, -1, (int *fds, int flags), (fds, flags))

@@ -1,8 +1,8 @@
 /*
- * prog.c - what is recorded while calls of its recorder fail: STEPS steps of 2 phases, each of BLOCKS
- * blocks, at addresses that only go up, of which every second is freed at once and the others when
- * the phase ends, but for those of the first step. A child without a word of its own. Says "ran",
- * and ends with 9, whatever becomes of its recorder.
+ * prog.c - what is recorded while calls of its recorder fail: STEPS steps of 2 phases, each of
+ * BLOCKS blocks, at addresses that only go up, of which every second is freed at once and the
+ * others when the phase ends, but for those of the first step. A child without a word of its own.
+ * Says "ran", and ends with 9, whatever becomes of its recorder.
  *
  *     prog STEPS
  */

@@ -150,7 +150,7 @@ def judge_report(run, good):
         need(run.out == good.out, "the output is another, and the exit status is 0")
     else:
         judge_failed(run)
-        need(not run.out, "there is output, and exit status %d" % run.code)
+        need(not run.out or "not complete: " in run.out, "there is output, which looks complete")
         need(len(run.err.splitlines()) <= 3, "many words for one failure")
 
 

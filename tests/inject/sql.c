@@ -16,7 +16,7 @@ static _Thread_local int inside; /* sqlite3_exec, so many times */
     int __wrap_sqlite3_##name parameters                                                           \
     {                                                                                              \
         int code;                                                                                  \
-        if (!inside && inject_now("sqlite3_" #name, __builtin_return_address(0), &code))                      \
+        if (!inside && inject_now("sqlite3_" #name, __builtin_return_address(0), &code))           \
             return code;                                                                           \
         return __real_sqlite3_##name arguments;                                                    \
     }
@@ -42,8 +42,7 @@ int __wrap_sqlite3_exec(sqlite3 *db, const char *sql, int (*row)(void *, int, ch
 }
 STEP(bind_int64, (sqlite3_stmt * stmt, int at, sqlite3_int64 value), (stmt, at, value))
 STEP(bind_null, (sqlite3_stmt * stmt, int at), (stmt, at))
-STEP(bind_text,
-     (sqlite3_stmt * stmt, int at, const char *text, int bytes, void (*done)(void *)),
+STEP(bind_text, (sqlite3_stmt * stmt, int at, const char *text, int bytes, void (*done)(void *)),
      (stmt, at, text, bytes, done))
 STEP(wal_checkpoint_v2, (sqlite3 * db, const char *name, int how, int *pages, int *moved),
      (db, name, how, pages, moved))
