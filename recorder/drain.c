@@ -146,17 +146,17 @@ static struct state_process *begin_row(struct drain *drain, const struct drain_h
 }
 
 /* Without memory the process stays unknown: its ring, should it ask for one, is closed. */
-static void begin_client(struct drain *drain, const struct drain_hello *hello)
+static bool begin_client(struct drain *drain, const struct drain_hello *hello)
 {
     if (!MEM_GROW(drain->clients, drain->client_cap, drain->client_count + 1))
-        return;
+        return false;
     struct client *client = mem_alloc(1, sizeof *client);
     if (!client)
-        return;
+        return false;
     client->process = begin_row(drain, hello);
     if (!client->process) {
         mem_free(client);
-        return;
+        return false;
     }
     client->key = hello->key;
     client->id = state_process_id(client->process);
@@ -165,6 +165,7 @@ static void begin_client(struct drain *drain, const struct drain_hello *hello)
     client->begin_ns = hello->at_ns;
     drain->clients[drain->client_count++] = client;
     map_put(&drain->ids, client->key, (uint64_t)client->id, NULL);
+    return true;
 }
 
 static void connect_ring(struct drain *drain, uint64_t key, const struct drain_source *source)
@@ -173,6 +174,7 @@ static void connect_ring(struct drain *drain, uint64_t key, const struct drain_s
     if (drain_failed(drain) || !client || client->ring)
         goto refuse;
     client->ring = mem_alloc(1, sizeof *client->ring);
+    drain->stats.forgotten += !client->ring;
     if (!client->ring)
         goto refuse;
     drain_ring_init(client->ring, client->process, source, drain->options.start_ns,
@@ -212,7 +214,7 @@ static void hear_one(struct drain *drain, const struct message *message)
 {
     struct client *client;
     if (message->kind == MESSAGE_BEGIN)
-        begin_client(drain, &message->hello);
+        drain->stats.forgotten += !begin_client(drain, &message->hello);
     else if (message->kind == MESSAGE_RING)
         connect_ring(drain, message->key, &message->source);
     else if (message->kind == MESSAGE_REFUSED)

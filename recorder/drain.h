@@ -38,6 +38,7 @@ struct drain_stats {
     uint64_t queue_high; /* bytes */
     uint64_t longest_push_ns;
     uint64_t definitions_refused; /* they found no room in their rings */
+    uint64_t forgotten;           /* processes and rings that memory ran out for */
 };
 
 /* The state is the drain's until drain_join. Returns a base_err. */
@@ -73,8 +74,8 @@ struct ring_shared *drain_returned(struct drain *drain); /* NULL: none at the mo
  * recorded any more. */
 bool drain_failed(const struct drain *drain);
 
-/* The sums, some milliseconds old: those that were asked for the last time. For who asks a few times
- * a second; the thread never waits for it. */
+/* The sums, some milliseconds old: those that were asked for the last time. For who asks a few
+ * times a second; the thread never waits for it. */
 void drain_totals(struct drain *drain, struct state_totals *out);
 
 /* After the last drain_end: finishes them all, flushes, ends the thread. Rings are still to be

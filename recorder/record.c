@@ -426,6 +426,9 @@ static void finish(struct recording *recording)
     hang_up(recording);
     fill_result(recording);
     stop_drain(recording, &stats);
+    if (recording->watch.forgotten + stats.forgotten > 0)
+        summary_hint(&recording->result->summary,
+                     "memory ran out: a process may be missing, or have no events");
     if (stats.definitions_refused > 0)
         summary_hint(&recording->result->summary,
                      "%llu names and call stacks found no room in memory: they are '?'",
@@ -542,7 +545,7 @@ void record_print_summary(const struct record_result *result)
     summary_text(&result->summary, &text);
     const char *at = !text.broken      ? buf_string(&text)
                      : result->started ? "tidemark: out of memory: there is no summary; what was "
-                                         "stored can be read\n"
+                                         "stored can be read, with its log if one lies beside it\n"
                                        : "tidemark: cannot start: out of memory\n";
     for (size_t left = strlen(at); left > 0;) {
         ssize_t wrote = write(STDERR_FILENO, at, left);

@@ -83,7 +83,7 @@ static void begin_row(struct watch *watch, struct process *process, const char *
         row.why_not = buf_string(&watch->silent);
     }
     row.argv = buf_string(&argv);
-    drain_begin(watch->options.drain, &row);
+    watch->forgotten += !drain_begin(watch->options.drain, &row);
     buf_clear(&argv);
 }
 
@@ -283,8 +283,10 @@ static int hear(void *context, const struct hello_said *said)
     }
     struct process *process = find_speaker(watch, said);
     int answer = -1;
-    if (!process)
+    if (!process) {
+        watch->forgotten++;
         return -1;
+    }
     if (process->root)
         watch->root_heard = true;
     process->said_hello = true;

@@ -62,6 +62,7 @@ struct watch {
     uint64_t image_ns;    /* the last look for such changes */
     struct buf refusal;   /* why a process got no ring: the first one's reason */
     uint64_t refused;     /* processes that got none */
+    uint64_t forgotten;   /* what somebody said was lost for want of memory, so many times */
     struct buf left;      /* pids left running, separated by spaces */
     bool warned;
     enum watch_over over;

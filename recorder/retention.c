@@ -262,18 +262,16 @@ static int put_all_thinned(struct retention *retention, struct retention_process
     return err;
 }
 
-/* What goes behind it is another row of `thinned`. */
+/* What goes behind it is another row of `thinned`. It is kept even if that cannot be written. */
 static int keep(struct retention *retention, struct retention_process *process,
                 const struct retention_kept *unit)
 {
-    int err = put_all_thinned(retention, process);
-    if (err < 0)
-        return err;
-    memset(process->thin, 0, sizeof process->thin);
     if (!MEM_GROW(process->kept, process->kept_cap, process->kept_count + 1))
         return ERR_NOMEM;
     process->kept[process->kept_count++] = *unit;
-    return 0;
+    int err = put_all_thinned(retention, process);
+    memset(process->thin, 0, sizeof process->thin);
+    return err;
 }
 
 /* In the kept unit, or in the one before or behind it. */
@@ -383,20 +381,38 @@ static void forget_phases(struct retention *retention)
         map_clear(&retention->phases);
 }
 
+/* What is due, *rows of it. Where memory runs out half-way, nothing of it was done. */
+static int drop_due(struct retention *retention, int64_t *rows)
+{
+    int err = db_exec(retention->db, "SAVEPOINT thinning");
+    if (err < 0)
+        return err;
+    err = decide_all(retention, rows);
+    if (err == 0)
+        err = retention_put_sums(retention);
+    if (err == ERR_NOMEM && db_in_transaction(retention->db)) {
+        retention_rolled_back(retention);
+        retention->blind = true;
+        err = db_exec(retention->db, "ROLLBACK TO thinning") < 0 ? ERR_IO : 0;
+    }
+    if (err == 0)
+        err = db_exec(retention->db, "RELEASE thinning");
+    return err;
+}
+
 /* After something became due. */
 static int decide_and_look(struct retention *retention, int64_t *rows)
 {
     --*rows;
-    int err = decide_all(retention, rows);
-    if (err == 0)
-        err = retention_put_sums(retention);
+    int err = drop_due(retention, rows);
     return err < 0 ? err : look(retention);
 }
 
 /* Is the file so close to the limit that it has to take the time it takes? */
 static bool is_tight(const struct retention *retention)
 {
-    return retention->file_bytes > retention->options.max_bytes - retention->options.max_bytes / 20;
+    int64_t most = retention->options.max_bytes;
+    return retention_has_limit(retention) && retention->file_bytes > most - most / 20;
 }
 
 /* No unit is due and it is still too much: the window grows shorter, then processes that ended give
@@ -405,7 +421,8 @@ static int make_room(struct retention *retention, int64_t *rows)
 {
     bool any = true;
     int err = 0;
-    while (err == 0 && any && retention->used > NEAR(retention->options.max_bytes)) {
+    while (err == 0 && any && !retention->blind &&
+           retention->used > NEAR(retention->options.max_bytes)) {
         if (*rows <= 0 && !is_tight(retention))
             return 0;
         if (*rows <= 0)
@@ -415,19 +432,22 @@ static int make_room(struct retention *retention, int64_t *rows)
                 retention->window / 2 > RETENTION_LEAST ? retention->window / 2 : RETENTION_LEAST;
         else
             err = retention_ended_next(retention, &any);
-        if (err == 0)
+        retention->blind |= err == ERR_NOMEM;
+        err = err == ERR_NOMEM ? 0 : err;
+        if (err == 0 && !retention->blind)
             err = decide_and_look(retention, rows);
     }
-    bool full = !any && is_tight(retention) && retention->used > NEAR(retention->options.max_bytes);
+    bool full = (!any || retention->blind) && is_tight(retention) &&
+                retention->used > NEAR(retention->options.max_bytes);
     return err == 0 && full ? ERR_LIMIT : err;
 }
 
-int retention_work(struct retention *retention, int64_t rows)
+static int work(struct retention *retention, int64_t rows)
 {
-    if (!retention)
-        return 0;
     forget_phases(retention);
     int err = look(retention);
+    if (err == 0 && retention->blind)
+        return is_tight(retention) ? ERR_LIMIT : 0;
     bool pressed =
         retention_has_limit(retention) && retention->used > HALF(retention->options.max_bytes);
     if (err < 0 || (!pressed && !retention->options.keep_steps))
@@ -435,18 +455,33 @@ int retention_work(struct retention *retention, int64_t rows)
     if (retention->used > NEAR(retention->options.max_bytes))
         rows *= 4;
     int64_t left = rows;
-    err = decide_all(retention, &left);
-    if (err == 0)
-        err = retention_put_sums(retention);
+    err = drop_due(retention, &left);
     if (err == 0 && retention_has_limit(retention) && (left > 0 || is_tight(retention)))
-        err = look(retention) < 0 ? ERR_IO : make_room(retention, &left);
+        err = look(retention);
+    if (err == 0 && retention_has_limit(retention) && (left > 0 || is_tight(retention)))
+        err = make_room(retention, &left);
     return err;
+}
+
+int retention_work(struct retention *retention, int64_t rows)
+{
+    int err = retention ? work(retention, rows) : 0;
+    if (err != ERR_NOMEM || !db_in_transaction(retention->db))
+        return err;
+    retention->blind = true;
+    return 0;
 }
 
 void retention_rolled_back(struct retention *retention)
 {
-    for (size_t i = 0; retention && i < retention->process_count; i++)
+    if (!retention)
+        return;
+    for (size_t i = 0; i < retention->process_count; i++) {
         memset(retention->processes[i].thin, 0, sizeof retention->processes[i].thin);
+        retention->processes[i].left_count = 0; /* whose blocks are there again, is not known */
+    }
+    retention->sum_count = 0;
+    map_clear(&retention->sum_of);
 }
 
 uint64_t retention_log_bytes(const struct retention *retention, uint64_t usual)

@@ -11,8 +11,8 @@
  *   - what the device did, and parts of stream-ordered pools that came and went in them;
  *   - with a limit of bytes, their phases too, but for those in which a block was born or died that
  *     is still there, and what tells what such a block is for: the step's backward and its last
- *     phase. What these did on each device goes all the same, and samples. Of all peaks only the highest so far
- *     of each device stays.
+ *     phase. What these did on each device goes all the same, and samples. Of all peaks only the
+ * highest so far of each device stays.
  *
  * A process that has ended keeps but RETENTION_LEAST of its last units where there is a limit, and
  * is forgotten. When room is short, those that ended first are read again and give up all units but
@@ -57,10 +57,11 @@ struct retention;
 /* *out is NULL if nothing is ever to be dropped: the other functions take that. */
 int retention_new(struct retention **out, struct db *db, const struct retention_options *options);
 void retention_free(struct retention *retention);
-/* After the batch was written. Without memory things are kept that could go. */
+/* After the batch was written. Where memory runs out, here or below, nothing goes from then on:
+ * what a peak or a unit that is kept needs might be among it. */
 void retention_see(struct retention *retention, const struct batch *batch);
 /* In a transaction; looks at about `rows` rows, more if the limit is near. ERR_LIMIT: what has to
- * stay does not fit max_bytes. */
+ * stay does not fit max_bytes. Other errors are the database's. */
 int retention_work(struct retention *retention, int64_t rows);
 /* After a rollback: what was dropped in that transaction is there still, and stays. */
 void retention_rolled_back(struct retention *retention);

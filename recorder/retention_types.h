@@ -120,6 +120,7 @@ struct retention {
     struct db *db;
     struct retention_options options;
     int64_t window; /* units at the end that stay */
+    bool blind;     /* memory ran out: what has to stay is not known any more, so nothing goes */
     int64_t page_bytes;
     int64_t used;       /* bytes of pages with something in them, as of the last look */
     int64_t file_bytes; /* and of all pages and the log */

@@ -152,9 +152,11 @@ static void phase_of_none(struct retention_process *process, int64_t phase)
 static void see_phase(struct retention *retention, const struct batch_cell *cells)
 {
     struct retention_process *process = retention_process_of(retention, cells[1].value);
-    if (!process)
+    if (!process ||
+        !map_put(&retention->phases, (uint64_t)cells[0].value, (uint64_t)process->id, NULL)) {
+        retention->blind = true;
         return;
-    map_put(&retention->phases, (uint64_t)cells[0].value, (uint64_t)process->id, NULL);
+    }
     if (cells[7].kind == CELL_INT)
         phase_of_step(process, cells[0].value, cells[7].value, cells[8].value);
     else
@@ -184,9 +186,11 @@ static void see_part(struct retention *retention, const struct batch_cell *cells
         known->seq = cells[9].value;
         return;
     }
-    if (MEM_GROW(process->peaks, process->peak_cap, process->peak_count + 1))
-        process->peaks[process->peak_count++] =
-            (struct retention_peak){cells[1].value, cells[9].value};
+    if (!MEM_GROW(process->peaks, process->peak_cap, process->peak_count + 1)) {
+        retention->blind = true;
+        return;
+    }
+    process->peaks[process->peak_count++] = (struct retention_peak){cells[1].value, cells[9].value};
 }
 
 static void see_oom(struct retention *retention, const struct batch_cell *cells)
@@ -194,6 +198,8 @@ static void see_oom(struct retention *retention, const struct batch_cell *cells)
     struct retention_process *process = retention_process_of(retention, cells[1].value);
     if (process && MEM_GROW(process->ooms, process->oom_cap, process->oom_count + 1))
         process->ooms[process->oom_count++] = cells[0].value;
+    else
+        retention->blind = true;
 }
 
 /* ---- heaps and ends ---- */
@@ -213,8 +219,8 @@ bool retention_add_heap(struct retention *retention, struct retention_process *p
 static void see_heap(struct retention *retention, const struct batch_cell *cells)
 {
     struct retention_process *process = retention_process_of(retention, cells[1].value);
-    if (process)
-        retention_add_heap(retention, process, cells[0].value);
+    if (!process || !retention_add_heap(retention, process, cells[0].value))
+        retention->blind = true;
 }
 
 /* Its row has an end_ns: the facts of it that are to come say nothing of units. */
@@ -279,15 +285,20 @@ static void see_end(struct retention *retention, const struct batch_end *end)
 {
     int err;
     struct db_stmt *stmt = retention_statement(retention, RETENTION_ROW, &err);
-    if (err < 0)
+    if (err < 0) {
+        retention->blind = true;
         return;
+    }
     db_bind_int(stmt, 0, end->seq);
-    if (db_step(stmt) == DB_ROW) {
+    err = db_step(stmt);
+    retention->blind |= err < 0;
+    if (err == DB_ROW) {
         uint64_t id = map_get(&retention->heaps, (uint64_t)db_column_int(stmt, 0));
         struct retention_process *process =
             id == MAP_NONE ? NULL : retention_process_find(retention, (int64_t)id);
-        if (process && end->seq < process->decided)
-            retention_late_push(process, end->seq, end->free_seq);
+        if (process && end->seq < process->decided &&
+            !retention_late_push(process, end->seq, end->free_seq))
+            retention->blind = true;
     }
     db_reset(stmt);
 }

@@ -247,6 +247,7 @@ void loop_run(const struct loop_options *options, bool (*sink)(void *self, struc
     REQUIRE(state_new(&loop.state, &state) == 0);
     for (unsigned i = 0; i < options->processes; i++)
         begin(&loop, &loop.players[i], i);
+    uint64_t every = options->batch_every ? options->batch_every : 512;
     for (uint64_t step = 0; step < options->steps && !loop.stopped; step++) {
         one_step(&loop, &loop.players[0]);
         for (unsigned i = 1; i < options->processes && step % 3; i++)
@@ -254,8 +255,8 @@ void loop_run(const struct loop_options *options, bool (*sink)(void *self, struc
         if (options->life && options->processes > 1 && step % options->life == options->life - 1)
             replace(&loop, &loop.players[1], 1);
         loop.now += options->step_ns;
-        if (state_wants_flush(loop.state) || step % 512 == 511)
-            flush(&loop, step % 1024 == 1023);
+        if (state_wants_flush(loop.state) || step % every == every - 1)
+            flush(&loop, step % (2 * every) == 2 * every - 1);
     }
     batch_put(state_batch(loop.state), SCH_META, "si", "finished", (int64_t)1);
     for (unsigned i = 0; i < options->processes; i++)

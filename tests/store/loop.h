@@ -14,15 +14,16 @@
 
 struct loop_options {
     uint64_t steps;
-    unsigned processes;  /* 1 or 2: the second one's steps are shorter */
-    bool small;          /* a quarter of the blocks */
-    bool driver;         /* a part of a pool, a sample and two kernels in each forward */
-    bool no_steps;       /* blocks without phases or steps */
-    uint64_t leak_every; /* steps; 0: nothing is left */
-    uint64_t grow_until; /* step: up to it each step in 100 is a new peak */
-    uint64_t oom_at;     /* step; 0: none */
-    uint64_t step_ns;    /* between the steps */
-    uint64_t life;       /* steps after which the second one ends, and another comes; 0: never */
+    unsigned processes;   /* 1 or 2: the second one's steps are shorter */
+    bool small;           /* a quarter of the blocks */
+    bool driver;          /* a part of a pool, a sample and two kernels in each forward */
+    bool no_steps;        /* blocks without phases or steps */
+    uint64_t leak_every;  /* steps; 0: nothing is left */
+    uint64_t grow_until;  /* step: up to it each step in 100 is a new peak */
+    uint64_t oom_at;      /* step; 0: none */
+    uint64_t step_ns;     /* between the steps */
+    uint64_t life;        /* steps after which the second one ends, and another comes; 0: never */
+    uint64_t batch_every; /* steps; 0: 512 */
 };
 
 /* Runs it; `sink` takes each batch over. False from it ends the run. */

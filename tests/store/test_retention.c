@@ -7,14 +7,13 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "compare.h"
 #include "db.h"
 #include "error.h"
 #include "loop.h"
 #include "retention.h"
 #include "test.h"
 #include "writer.h"
-
-static const char whole_path[] = "whole.db", thin_path[] = "thin.db";
 
 /* ---- without threads: a batch, what is due, a commit ---- */
 
@@ -79,81 +78,6 @@ static struct store make(const char *path, const struct loop_options *loop,
     return store;
 }
 
-/* ---- comparing ---- */
-
-/* All rows of a question as text. */
-static void answer(const char *path, const char *sql, struct buf *out)
-{
-    struct db *db;
-    struct db_stmt *stmt;
-    buf_clear(out);
-    REQUIRE(db_open(&db, path) == 0);
-    REQUIRE(db_prepare(db, &stmt, sql) == 0);
-    while (db_step(stmt) == DB_ROW) {
-        for (int i = 0; i < db_columns(stmt); i++)
-            buf_print(out, "%s|",
-                      db_column_type(stmt, i) == DB_NULL ? "-" : db_column_text(stmt, i));
-        buf_text(out, "\n");
-    }
-    db_finalize(stmt);
-    db_close(db);
-}
-
-static int64_t number(const char *path, const char *sql)
-{
-    struct buf text = {0};
-    answer(path, sql, &text);
-    long long value = -1;
-    sscanf(buf_string(&text), "%lld", &value);
-    buf_clear(&text);
-    return value;
-}
-
-static const char *const same[] = {
-    "SELECT * FROM peak",
-    "SELECT * FROM live_at_peak ORDER BY process, device, allocation",
-    "SELECT * FROM peak_by_category",
-    "SELECT * FROM leak ORDER BY process, site_id",
-    "SELECT process, device, kind, phase, phases, ns, allocs, frees, alloc_bytes, phase_peak"
-    "  FROM phase_total ORDER BY 1, 2, 3, 4",
-    "SELECT process, device, site_id, blocks, bytes, largest FROM site_total ORDER BY 1, 2, 3",
-    "SELECT * FROM oom",
-    "SELECT * FROM allocations WHERE free_seq IS NULL ORDER BY allocation",
-    "SELECT count(*), sum(events) FROM process",
-    "SELECT * FROM run_bounds",
-    "SELECT * FROM allocations WHERE allocation <"
-    "       (SELECT min(begin_seq) FROM phase WHERE step = 10) ORDER BY allocation",
-    "SELECT * FROM phase_table WHERE step < 10",
-};
-#define EARLY 3 /* of these: what is said of the first steps */
-
-/* The first line in which they differ. */
-static void tell(const char *sql, const char *whole, const char *thin)
-{
-    while (*whole && *whole == *thin)
-        whole++, thin++;
-    fprintf(stderr, "differs: %s\n  whole ...%.200s\n  thin  ...%.200s\n", sql, whole, thin);
-}
-
-static void compare_some(size_t count)
-{
-    struct buf whole = {0}, thin = {0};
-    for (size_t i = 0; i < count; i++) {
-        answer(whole_path, same[i], &whole);
-        answer(thin_path, same[i], &thin);
-        if (strcmp(buf_string(&whole), buf_string(&thin)) != 0)
-            tell(same[i], buf_string(&whole), buf_string(&thin));
-        CHECK(strcmp(buf_string(&whole), buf_string(&thin)) == 0);
-    }
-    buf_clear(&whole);
-    buf_clear(&thin);
-}
-
-static void compare(void)
-{
-    compare_some(sizeof same / sizeof *same);
-}
-
 static const struct loop_options usual = {
     .steps = 3000, .processes = 1, .leak_every = 7, .grow_until = 1500, .oom_at = 777};
 
@@ -168,10 +92,10 @@ TEST(nothing_goes_where_nothing_was_asked)
     CHECK(retention == NULL);
     make(whole_path, &usual, NULL);
     make(thin_path, &usual, &none);
-    CHECK_INT(number(thin_path, "SELECT count(*) FROM thinned"), 0);
-    CHECK_INT(number(thin_path, "SELECT count(*) FROM allocation"),
-              number(whole_path, "SELECT count(*) FROM allocation"));
-    compare();
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM thinned"), 0);
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM allocation"),
+              compare_number(whole_path, "SELECT count(*) FROM allocation"));
+    compare_all();
 }
 
 TEST(steps_are_kept)
@@ -182,20 +106,20 @@ TEST(steps_are_kept)
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
     make(thin_path, &loop, &options);
-    compare();
+    compare_all();
     /* 10 first, 20 last, 15 peaks and an OOM with two neighbours each, and the few that are not
      * decided yet. */
-    int64_t steps = number(thin_path, "SELECT count(DISTINCT step) FROM allocations"
-                                      " WHERE phase = 'forward'");
+    int64_t steps = compare_number(thin_path, "SELECT count(DISTINCT step) FROM allocations"
+                                              " WHERE phase = 'forward'");
     CHECK(steps >= 10 + 20 + 15 * 3 + 3 && steps <= 10 + 20 + 15 * 3 + 3 + 4);
-    CHECK_INT(number(thin_path, "SELECT count(*) FROM phase"),
-              number(whole_path, "SELECT count(*) FROM phase"));
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM phase"),
+              compare_number(whole_path, "SELECT count(*) FROM phase"));
     /* What is not there is told: all of it and no more. */
-    CHECK_INT(number(whole_path, "SELECT count(*) FROM allocation") -
-                  number(thin_path, "SELECT count(*) FROM allocation"),
-              number(thin_path, "SELECT sum(n) FROM thinned WHERE what = 'blocks'"));
-    CHECK_INT(number(thin_path, "SELECT sum(blocks) FROM site_sum"),
-              number(thin_path, "SELECT sum(n) FROM thinned WHERE what = 'blocks'"));
+    CHECK_INT(compare_number(whole_path, "SELECT count(*) FROM allocation") -
+                  compare_number(thin_path, "SELECT count(*) FROM allocation"),
+              compare_number(thin_path, "SELECT sum(n) FROM thinned WHERE what = 'blocks'"));
+    CHECK_INT(compare_number(thin_path, "SELECT sum(blocks) FROM site_sum"),
+              compare_number(thin_path, "SELECT sum(n) FROM thinned WHERE what = 'blocks'"));
 }
 
 /* In a step that is kept, all is there. */
@@ -214,8 +138,8 @@ TEST(kept_steps_are_whole)
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         char text[512];
         snprintf(text, sizeof text, sql, steps[i][0], steps[i][1]);
-        answer(whole_path, text, &whole);
-        answer(thin_path, text, &thin);
+        compare_answer(whole_path, text, &whole);
+        compare_answer(thin_path, text, &thin);
         CHECK(whole.count > 1000);
         CHECK_STR(buf_string(&thin), buf_string(&whole));
     }
@@ -236,17 +160,18 @@ TEST(a_limit_holds)
     CHECK_INT(store.err, 0);
     CHECK(file_bytes(whole_path) > 14 << 20);
     CHECK(store.most_bytes < 8 << 20);
-    compare();
-    CHECK(number(thin_path, "SELECT count(*) FROM phase") <
-          number(whole_path, "SELECT count(*) FROM phase") / 2);
-    CHECK_INT(number(whole_path, "SELECT count(*) FROM phase") -
-                  number(thin_path, "SELECT count(*) FROM phase"),
-              number(thin_path, "SELECT sum(n) FROM thinned WHERE what = 'phases'"));
-    CHECK_INT(number(thin_path, "SELECT count(*) FROM stretch s"
-                                " WHERE NOT EXISTS (SELECT 1 FROM phase WHERE id = s.phase)"),
+    compare_all();
+    CHECK(compare_number(thin_path, "SELECT count(*) FROM phase") <
+          compare_number(whole_path, "SELECT count(*) FROM phase") / 2);
+    CHECK_INT(compare_number(whole_path, "SELECT count(*) FROM phase") -
+                  compare_number(thin_path, "SELECT count(*) FROM phase"),
+              compare_number(thin_path, "SELECT sum(n) FROM thinned WHERE what = 'phases'"));
+    CHECK_INT(compare_number(thin_path,
+                             "SELECT count(*) FROM stretch s"
+                             " WHERE NOT EXISTS (SELECT 1 FROM phase WHERE id = s.phase)"),
               0);
-    CHECK_INT(number(thin_path, "SELECT count(*) FROM phase c WHERE parent IS NOT NULL AND"
-                                " NOT EXISTS (SELECT 1 FROM phase WHERE id = c.parent)"),
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM phase c WHERE parent IS NOT NULL AND"
+                                        " NOT EXISTS (SELECT 1 FROM phase WHERE id = c.parent)"),
               0);
 }
 
@@ -262,14 +187,14 @@ TEST(peaks_that_were_outdone_go)
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
     make(thin_path, &loop, &options);
-    compare();
-    CHECK_INT(number(thin_path, "SELECT step FROM peak"), 6937);
-    CHECK_INT(number(thin_path, "SELECT count(*) FROM allocations WHERE step = 6937"
-                                " AND phase = 'forward'"),
-              number(whole_path, "SELECT count(*) FROM allocations WHERE step = 6937"
-                                 " AND phase = 'forward'"));
-    CHECK(number(thin_path, "SELECT count(DISTINCT step) FROM allocations"
-                            " WHERE phase = 'forward' AND step BETWEEN 11 AND 6935") < 4);
+    compare_all();
+    CHECK_INT(compare_number(thin_path, "SELECT step FROM peak"), 6937);
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM allocations WHERE step = 6937"
+                                        " AND phase = 'forward'"),
+              compare_number(whole_path, "SELECT count(*) FROM allocations WHERE step = 6937"
+                                         " AND phase = 'forward'"));
+    CHECK(compare_number(thin_path, "SELECT count(DISTINCT step) FROM allocations"
+                                    " WHERE phase = 'forward' AND step BETWEEN 11 AND 6935") < 4);
 }
 
 TEST(processes_go_each_by_itself)
@@ -285,7 +210,7 @@ TEST(processes_go_each_by_itself)
     struct store store = make(thin_path, &loop, &options);
     CHECK_INT(store.err, 0);
     CHECK(store.most_bytes < 8 << 20);
-    compare();
+    compare_all();
 }
 
 TEST(without_steps_stretches_of_events_go)
@@ -295,9 +220,9 @@ TEST(without_steps_stretches_of_events_go)
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
     make(thin_path, &loop, &options);
-    CHECK(number(thin_path, "SELECT count(*) FROM allocation") <
-          number(whole_path, "SELECT count(*) FROM allocation") * 3 / 4);
-    compare();
+    CHECK(compare_number(thin_path, "SELECT count(*) FROM allocation") <
+          compare_number(whole_path, "SELECT count(*) FROM allocation") * 3 / 4);
+    compare_all();
 }
 
 /* Of what the device did, and of parts of pools, what belongs to kept steps is there and no more;
@@ -313,14 +238,15 @@ TEST(what_was_told_of_the_device_goes_along)
     for (size_t i = 0; i < 2; i++) {
         loop.steps = i ? 6000 : 1500;
         make(whole_path, &loop, NULL);
-        CHECK_INT(number(whole_path, "SELECT count(*) FROM activity"), 2 * (int64_t)loop.steps);
+        CHECK_INT(compare_number(whole_path, "SELECT count(*) FROM activity"),
+                  2 * (int64_t)loop.steps);
         make(thin_path, &loop, &options[i]);
-        compare();
+        compare_all();
         for (size_t k = 0; k < 3; k++) {
             char sql[128];
             bool all = i == 0 && k == 2;
             snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", tables[k]);
-            int64_t whole = number(whole_path, sql), thin = number(thin_path, sql);
+            int64_t whole = compare_number(whole_path, sql), thin = compare_number(thin_path, sql);
             CHECK(all ? thin == whole : thin < whole * 3 / 4 && thin >= 10);
         }
         for (int step = 0; step < 10; step++) {
@@ -329,7 +255,7 @@ TEST(what_was_told_of_the_device_goes_along)
                      "SELECT count(*) FROM activity a JOIN phase p ON p.step = %d AND"
                      " p.kind = 'forward' AND a.seq BETWEEN p.begin_seq AND p.end_seq",
                      step);
-            CHECK_INT(number(thin_path, sql), 2);
+            CHECK_INT(compare_number(thin_path, sql), 2);
         }
     }
 }
@@ -345,11 +271,11 @@ TEST(processes_that_ended_are_forgotten)
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
     struct store store = make(thin_path, &loop, &options);
-    CHECK_INT(number(thin_path, "SELECT count(*) FROM process"), 77);
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM process"), 77);
     CHECK(store.most_processes < 30); /* as many as end between two commits, and two */
-    CHECK(number(thin_path, "SELECT count(*) FROM allocation") <
-          number(whole_path, "SELECT count(*) FROM allocation") / 2);
-    compare();
+    CHECK(compare_number(thin_path, "SELECT count(*) FROM allocation") <
+          compare_number(whole_path, "SELECT count(*) FROM allocation") / 2);
+    compare_all();
 }
 
 /* What stays of each is little, but they are many: their first and last steps go, too. */
@@ -366,12 +292,15 @@ TEST(processes_that_ended_give_up_their_past)
     struct store store = make(thin_path, &loop, &options);
     CHECK_INT(store.err, 0);
     CHECK(store.most_bytes < 16 << 20);
-    CHECK_INT(number(thin_path, "SELECT count(*) FROM process"), 502);
-    compare_some(sizeof same / sizeof *same - EARLY);
-    CHECK(number(thin_path, "SELECT count(*) FROM phase_table WHERE process = 2 AND step < 12") <
-          number(whole_path, "SELECT count(*) FROM phase_table WHERE process = 2 AND step < 12"));
-    CHECK_INT(number(thin_path, "SELECT count(*) FROM stretch s"
-                                " WHERE NOT EXISTS (SELECT 1 FROM phase WHERE id = s.phase)"),
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM process"), 502);
+    compare_later();
+    CHECK(compare_number(thin_path,
+                         "SELECT count(*) FROM phase_table WHERE process = 2 AND step < 12") <
+          compare_number(whole_path,
+                         "SELECT count(*) FROM phase_table WHERE process = 2 AND step < 12"));
+    CHECK_INT(compare_number(thin_path,
+                             "SELECT count(*) FROM stretch s"
+                             " WHERE NOT EXISTS (SELECT 1 FROM phase WHERE id = s.phase)"),
               0);
 }
 
