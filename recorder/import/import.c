@@ -63,26 +63,26 @@ static int flush_rows(void *self)
     return flush(self, 0, false);
 }
 
-static void put_times(struct batch *batch, int64_t base_us)
+static bool put_times(struct batch *batch, int64_t base_us)
 {
     char text[64];
     struct tm utc;
     time_t seconds = (time_t)(base_us / 1000000);
     if (!base_us || !gmtime_r(&seconds, &utc))
-        return;
+        return true;
     size_t n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
     snprintf(text + n, sizeof text - n, ".%06dZ", (int)(base_us % 1000000));
-    batch_put(batch, SCH_META, "ss", "started", text);
-    batch_put(batch, SCH_CLOCK, "iiii", INT64_C(0), INT64_C(0), base_us * 1000, INT64_C(0));
+    return batch_put(batch, SCH_META, "ss", "started", text) &&
+           batch_put(batch, SCH_CLOCK, "iiii", INT64_C(0), INT64_C(0), base_us * 1000, INT64_C(0));
 }
 
-static void put_meta(struct import *import)
+static bool put_meta(struct import *import)
 {
     struct batch *batch = state_batch(import->state);
-    batch_put(batch, SCH_META, "ss", "tidemark_version", TIDEMARK_VERSION);
-    batch_put(batch, SCH_META, "si", "event_format", (int64_t)EVENT_FORMAT);
-    batch_put(batch, SCH_META, "si", "finished", INT64_C(0));
-    put_times(batch, feed_base_us(&import->snapshot));
+    return batch_put(batch, SCH_META, "ss", "tidemark_version", TIDEMARK_VERSION) &&
+           batch_put(batch, SCH_META, "si", "event_format", (int64_t)EVENT_FORMAT) &&
+           batch_put(batch, SCH_META, "si", "finished", INT64_C(0)) &&
+           put_times(batch, feed_base_us(&import->snapshot));
 }
 
 static int open_output(struct import *import, const char *output)
@@ -104,10 +104,10 @@ static int finish(struct import *import, int64_t last_us)
 {
     struct batch *batch = state_batch(import->state);
     int64_t base_us = feed_base_us(&import->snapshot);
-    batch_put(batch, SCH_META, "ss", "ended", "the snapshot was taken");
-    batch_put(batch, SCH_META, "si", "run_ns", (last_us - base_us) * 1000);
-    batch_put(batch, SCH_META, "si", "finished", INT64_C(1));
-    int err = flush(import, 0, true);
+    bool put = batch_put(batch, SCH_META, "ss", "ended", "the snapshot was taken") &&
+               batch_put(batch, SCH_META, "si", "run_ns", (last_us - base_us) * 1000) &&
+               batch_put(batch, SCH_META, "si", "finished", INT64_C(1));
+    int err = put ? flush(import, 0, true) : say(import, ERR_NOMEM, base_err_text(ERR_NOMEM));
     if (err)
         return err;
     err = db_checkpoint(import->db, true);
@@ -172,9 +172,12 @@ static int feed(struct import *import, const struct import_options *options)
         .flush = flush_rows,
         .self = import,
     };
-    put_meta(import);
+    bool put = put_meta(import);
     int err = feed_run(&all);
     state_totals(import->state, &totals);
+    /* What the state had no memory for it counts as lost, and goes on; here one can begin anew. */
+    if (err == BASE_OK && (!put || totals.lost > result->frees_lost))
+        err = say(import, ERR_NOMEM, base_err_text(ERR_NOMEM));
     result->peak_allocated = totals.peak_allocated;
     result->events = all.counts.events;
     result->blocks = all.counts.blocks;
