@@ -1,9 +1,9 @@
-"""run.py INJECT MAKE_FIXTURE PROG DATA [--guest GUEST] WHAT [--all N] [--only WORD] [--jobs N]
+"""run.py INJECT MAKE_FIXTURE PROG DATA [--guest GUEST] WHAT [--all N] [--only WORD] [--first N] [--jobs N]
 
 Runs a command again and again; each time one call of it fails, or it and all behind it, until a run
 in which so many calls are not made. What has to be true of every run is in judge_record and its
 kind. Without --all the first 10 calls are tried one by one, and then ever fewer; with it the first
-500, and then each Nth (1: all). WHAT: record, keep,
+500, and then each Nth (1: all). --only: the plans with that word; --first: from that call on. WHAT: record, keep,
 report, import, output.
 """
 import argparse
@@ -182,8 +182,8 @@ def judge_import(run, wanted):
 
 # ---- the loop ----
 
-def numbers(every):
-    at = 1
+def numbers(every, first):
+    at = first
     while True:
         yield at
         if every:
@@ -214,7 +214,7 @@ class Driver:
         """All n of a plan; those of one batch side by side."""
         if self.options.only and self.options.only not in "%s %s" % (name, plan):
             return
-        at = numbers(self.options.all)
+        at = numbers(self.options.all, self.options.first)
         reached = tried = 0
         more = True
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
@@ -330,6 +330,7 @@ def main():
     parser.add_argument("--guest")
     parser.add_argument("--all", type=int)
     parser.add_argument("--only")
+    parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     if options.what in ("record", "keep"):
