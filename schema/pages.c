@@ -14,6 +14,7 @@ enum {
     OUR_PAGE_BYTES = 4096,
     HEADER_BYTES = 100,
     AT_PAGE_BYTES = 16, /* two bytes; 1 means 65536 */
+    AT_VERSION = 18,    /* 2: it has a log */
     AT_RESERVED = 20,   /* bytes at the end of each page that are not used */
     AT_PAGE_COUNT = 28,
     LEAST_USABLE = 480,
@@ -230,7 +231,9 @@ int pages_open(struct pages *pages, const char *path)
     }
     if (err == 0) {
         read_header(pages, head);
-        err = open_log(pages, path);
+        /* Where the header says that there is no log, one that lies there is not of this file. */
+        if (!pages->header || head[AT_VERSION] == 2)
+            err = open_log(pages, path);
     }
     if (err == 0)
         count_present(pages);

@@ -210,8 +210,10 @@ static int root_fits(struct salvage *salvage, const struct salvage_layout *table
     *fits = false;
     for (int level = 0; level < MOST_LEVELS; level++) {
         err = load(salvage, table, number, all_keys, &bytes, &page);
-        if (err < 0 || !bytes)
+        if (err < 0 || !bytes) { /* a root that is damaged itself gives nothing, whosever it is */
+            *fits = level == 0;
             return err;
+        }
         if (!is_inner(page.kind))
             break;
         if (page.cells == 0) {

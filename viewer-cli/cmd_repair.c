@@ -92,8 +92,10 @@ static int open_original(const char *path, struct repair_findings *findings)
     if (err < 0 && err != ERR_CORRUPT)
         return failed(path, err, findings->db);
     if (err == ERR_CORRUPT) {
+        /* "*** in database main ***", and what it is on the next line. */
+        const char *text = db_message(findings->db), *line = strchr(text, '\n');
         findings->refused = err;
-        snprintf(findings->first, sizeof findings->first, "%s", db_message(findings->db));
+        snprintf(findings->first, sizeof findings->first, "%s", line ? line + 1 : text);
     }
     return 0;
 }
@@ -114,7 +116,7 @@ static bool is_recording(const struct repair_findings *findings)
     uint64_t rows = 0;
     for (size_t i = 0; i < salvage_table_count(salvage); i++)
         rows += salvage_table(salvage, i)->saved;
-    return rows > 0 && (file->ours || !file->header);
+    return !findings->refused || (rows > 0 && (file->ours || !file->header));
 }
 
 static int look(const char *path, struct scratch *scratch, struct repair_findings *findings)
@@ -124,7 +126,7 @@ static int look(const char *path, struct scratch *scratch, struct repair_finding
     if (code)
         return code;
     int err = read_file(path, scratch->db, false, &findings->salvage);
-    if (err < 0 && err != ERR_CORRUPT)
+    if (err < 0 && err != ERR_CORRUPT && !findings->refused)
         return failed(path, err, scratch->db);
     if (err < 0 || !is_recording(findings)) {
         log_say(LOG_ERROR, "%s", *findings->first ? findings->first : path);
@@ -159,16 +161,39 @@ static bool is_whole(const struct salvage *salvage, const char *name)
 static int rebuild(struct db *db, struct repair_findings *findings)
 {
     const struct salvage *salvage = findings->salvage;
-    bool log = salvage_file(salvage)->log_damaged;
     struct derive_options options = {
         .facts = db,
         .out = db,
-        .blocks_whole = is_whole(salvage, "allocation") && is_whole(salvage, "heap") && !log,
-        .segments_whole = is_whole(salvage, "segment") && is_whole(salvage, "mapping") && !log,
-        .curve_whole = is_whole(salvage, "curve") && !log,
+        .blocks_whole = is_whole(salvage, "allocation") && is_whole(salvage, "heap"),
+        .segments_whole = is_whole(salvage, "segment") && is_whole(salvage, "mapping"),
+        .curve_whole = is_whole(salvage, "curve"),
     };
     bool from_out;
     return derive_rebuild(&options, &findings->derived, &from_out);
+}
+
+/* Reports go from processes to heaps to blocks. A process, a device, or the only heap, of which
+ * nothing is left but that others name it, gets a row that says no more than that. */
+static int put_stand_ins(struct db *db, struct repair_findings *findings)
+{
+    static const char *const rows[] = {
+        "INSERT INTO process(id, pid, origin, start_ns) SELECT DISTINCT n.process, 0, 'lost', 0"
+        " FROM (SELECT process FROM heap UNION SELECT process FROM phase) n"
+        " WHERE n.process NOT IN (SELECT id FROM process)",
+        "INSERT INTO device(id, kind, ordinal) SELECT DISTINCT n.device, 'other', -1"
+        " FROM (SELECT device FROM heap UNION SELECT device FROM phase_device) n"
+        " WHERE n.device NOT IN (SELECT id FROM device)",
+        "INSERT INTO heap SELECT n.heap, p.id, d.id, 0, 0, NULL"
+        " FROM (SELECT DISTINCT heap FROM allocation) n JOIN process p JOIN device d"
+        " WHERE NOT EXISTS(SELECT 1 FROM heap) AND (SELECT count(*) FROM process) = 1"
+        " AND (SELECT count(*) FROM device) = 1",
+    };
+    static const char *const tables[] = {"process", "device", "heap"};
+    int err = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && err == 0; i++)
+        if (!is_whole(findings->salvage, tables[i]))
+            err = db_exec(db, rows[i]);
+    return err;
 }
 
 /* That it was repaired, and what is not there, stays in the file, so that reports say it. */
@@ -208,8 +233,10 @@ static int write_new(const char *path, const char *name, struct repair_findings 
     int err = read_file(path, db, true, &findings->salvage);
     if (err == 0) {
         repair_look(findings);
-        err = rebuild(db, findings);
+        err = put_stand_ins(db, findings);
     }
+    if (err == 0)
+        err = rebuild(db, findings);
     if (err == 0)
         err = note_repair(db, path, findings);
     if (err == 0)

@@ -103,7 +103,7 @@ static const struct emit_column gap_columns[] = {
 static const struct emit_column derived_columns[] = {
     {"what", NULL, EMIT_TEXT, 0},
     {"how", NULL, EMIT_TEXT, 0},
-    {"n", "of how many", EMIT_COUNT, 0},
+    {"n", "how many", EMIT_COUNT, EMIT_NONE},
 };
 
 static const char *state_of(const struct repair_findings *findings)
@@ -227,17 +227,24 @@ struct meaning {
 static const struct meaning meanings[] = {
     {" allocation ", "blocks are missing: peak, why, leaks and frag may say too little from the "
                      "first gap on; the figures of phases are as they were recorded"},
-    {" process device heap ", "processes, devices or heaps are missing: no report has the blocks "
-                              "and phases that belong to them"},
-    {" phase phase_device stretch allocation_phase ",
+    {" process device heap ",
+     "processes, devices or heaps are missing: where others name them they "
+     "have a row without a pid, a program or a name, and a heap that "
+     "cannot be told is in no report"},
+    {" phase phase_device stretch ",
      "phases are missing: tables of steps and phases have gaps, and blocks that were born in one "
      "count to the phase before it or to none"},
+    {" allocation_phase ", "blocks of threads that had a phase of their own may count to the phase "
+                           "of their process"},
     {" string frame site ", "call stacks are missing: some blocks have none, or one with '?'"},
     {" tag ", "tags are missing: categories of some blocks are guessed by their lives"},
     {" segment mapping idle ", "segments are missing: reserved, frag and fit may be wrong"},
-    {" thinned site_sum phase_sum ", "sums of thinned steps are missing: the totals of the run are "
-                                     "too low"},
+    {" thinned site_sum phase_sum ", "what was thinned on purpose, if anything was, is not all "
+                                     "told: totals of the run may be too low"},
     {" lost torn anomaly ", "the list of what was lost while recording is not whole"},
+    {" meta setting mark oom sample clock overhead ",
+     "of what is said about the run itself a part is missing: command, settings, marks, refused "
+     "requests, samples or clocks"},
 };
 
 static bool is_named(const char *names, const char *name)
@@ -269,8 +276,8 @@ static void put_notes(struct emit *emit, const struct repair_findings *findings,
     if (salvage_file(salvage)->log_damaged)
         emit_warning(emit, "the log beside the file is damaged: what was recorded last is missing");
     if (derived->reserved[DERIVE_LOST] || derived->reserved[DERIVE_MENDED])
-        emit_warning(emit, "what was reserved between the ends of phases was told by the source "
-                           "and is not all there: reserved over time has gaps");
+        emit_warning(emit, "reserved over time has gaps: of what was reserved only the ends of "
+                           "phases are sure");
     if (derived->allocated[DERIVE_MENDED] || derived->allocated[DERIVE_PART])
         emit_warning(emit, "allocated over time is too low, or has gaps, where blocks are missing");
     if (findings->disagrees && !findings->refused)

@@ -47,6 +47,7 @@ SHOWN = {
     "fit": ["run.db --table", "rnn.db --memory 700MiB", "rnn.db --memory 1GiB --reserve 1MiB"],
     "diff": ["before.db after.db", "rnn.db shrink.db"],
     "check": ["run.db --max-peak 1G --max-growth 1 --no-oom --no-lost", "ranks.db --max-reserved 1"],
+    "repair": ["run.db", "damaged.db"],
 }
 
 
@@ -143,6 +144,7 @@ class Fixtures:
             "tidemark record -o oom.db -- shrink --limit=320MiB || true",
             "tidemark record -o leaky.db -- prog_leaky",
             "tidemark record -- prog_leaky",
+            "head -c 300000 run.db >damaged.db",
             "tidemark record -o ranks.db -- sh -c 'RANK=0 seq2seq --steps=2; RANK=1 seq2seq'",
             '"%s" snapshot.pickle 100000' % os.path.abspath(make_snapshot),
         ]

@@ -1,0 +1,2 @@
+tidemark repair; echo $?
+tidemark repair --check train.db -o new.db; echo $?
