@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "buf.h"
 #include "error.h"
 #include "fixture.h"
 #include "loop.h"
@@ -45,13 +46,54 @@ static const char more_sql[] =
     "INSERT INTO setting SELECT 1, NULL, 'key ' || id, 'value' FROM phase;"
     "INSERT INTO sample SELECT begin_ns, 1, NULL, 'device used', id FROM phase;"
     "INSERT INTO tag SELECT id, 1 + id % 8, 'weight ' || id FROM phase;"
-    "INSERT INTO mark SELECT begin_seq, 1, 1, begin_ns, name, -5 FROM phase GROUP BY begin_seq;"
+    "INSERT INTO mark(seq, process, thread, at_ns, name, value)"
+    " SELECT begin_seq, 1, 1, begin_ns, name, -5 FROM phase GROUP BY begin_seq;"
     "INSERT INTO clock VALUES(0, 5, 6, 7);"
     "INSERT INTO overhead VALUES(NULL, 'writer cpu', 5, 'ns');"
     "INSERT INTO anomaly SELECT begin_seq, 1, begin_ns, 'unknown name', NULL, 'x' FROM phase;"
     "INSERT INTO site_sum VALUES(1, -1, 5, 6, 7, 8, 9);"
     "INSERT INTO phase_sum VALUES(1, 1, 'loss', 'loss', 1, 2, 3, 4, 5, 6, 7, 8);"
     "INSERT OR IGNORE INTO meta VALUES('command', 'python3 train.py'), ('finished', 1);";
+
+/* Tables that have nothing yet get a few rows with a value for each column, by its type. */
+static void fill_empty(struct db *db, const char *table)
+{
+    struct db_stmt *row = NULL;
+    struct buf names = {0}, values = {0}, sql = {0};
+    buf_print(&sql, "PRAGMA table_info(\"%s\")", table);
+    REQUIRE(db_prepare(db, &row, buf_string(&sql)) == 0);
+    for (bool first = true; db_step(row) == DB_ROW; first = false) {
+        bool text = strcmp(db_column_text(row, 2), "TEXT") == 0;
+        buf_print(&names, "%s\"%s\"", first ? "" : ",", db_column_text(row, 1));
+        buf_text(&values, first ? "" : ",");
+        buf_text(&values, text ? "'text ' || i" : "1000 + i");
+    }
+    db_finalize(row);
+    buf_clear(&sql);
+    buf_print(&sql,
+              "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)"
+              " INSERT INTO \"%s\"(%s) SELECT %s FROM n WHERE NOT EXISTS(SELECT 1 FROM \"%s\")",
+              table, buf_string(&names), buf_string(&values), table);
+    fixture_exec(db, buf_string(&sql));
+    buf_clear(&names);
+    buf_clear(&values);
+    buf_clear(&sql);
+}
+
+static void fill_all(struct db *db)
+{
+    char names[DAMAGE_TABLES][32];
+    struct db_stmt *row = NULL;
+    size_t count = 0;
+    REQUIRE(db_prepare(db, &row,
+                       "SELECT name FROM sqlite_master WHERE type = 'table'"
+                       " AND name NOT LIKE 'sqlite_%'") == 0);
+    while (db_step(row) == DB_ROW && count < DAMAGE_TABLES)
+        snprintf(names[count++], 32, "%s", db_column_text(row, 0));
+    db_finalize(row);
+    for (size_t i = 0; i < count; i++)
+        fill_empty(db, names[i]);
+}
 
 void damage_make(const char *path, uint64_t steps, uint32_t page_bytes)
 {
@@ -66,6 +108,7 @@ void damage_make(const char *path, uint64_t steps, uint32_t page_bytes)
     fixture_exec(store.db, more_sql);
     fixture_exec(store.db, "INSERT OR IGNORE INTO keyframe SELECT 2000, seq FROM allocation"
                            " WHERE seq <= 2000 AND (free_seq < 0 OR free_seq > 2000)");
+    fill_all(store.db);
     REQUIRE(db_commit(store.db) == 0);
     writer_sink_free(store.sink);
     REQUIRE(db_single_file(store.db) == 0);

@@ -310,20 +310,20 @@ TEST(gaps_in_old_rows)
 TEST(reserved_of_the_source)
 {
     struct db *db = fixture_empty();
-    fixture_exec(db,
-                 "INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 5, 'root', 0);"
-                 "INSERT INTO device(id, kind, ordinal) VALUES(1, 'cuda', 0);"
-                 "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL);"
-                 "INSERT INTO phase VALUES(1, 1, NULL, NULL, 0, 'other', 'other', NULL, 1, 9, 0,"
-                 " 90000000, 'process', 'end');"
-                 "INSERT INTO phase_device(phase, device, begin_allocated, allocated, reserved,"
-                 " max_allocated, peak_allocated, allocs, frees, alloc_bytes)"
-                 " VALUES(1, 1, 0, 100, 4096, 100, 100, 1, 0, 100);"
-                 "INSERT INTO allocation VALUES(1, 1, 64, 100, NULL, 5, -70368744177664,"
-                 " -2147483648, NULL, NULL, NULL);"
-                 "INSERT INTO curve VALUES(1, 'reserved', 20, 0, 2048, 2048, 2048, 2048),"
-                 " (1, 'reserved', 20, 3, 2048, 2048, 4096, 4096),"
-                 " (1, 'reserved', 22, 0, 2048, 2048, 4096, 4096)");
+    fixture_exec(db, "INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 5, 'root', 0);"
+                     "INSERT INTO device(id, kind, ordinal) VALUES(1, 'cuda', 0);"
+                     "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL);"
+                     "INSERT INTO phase(id, process, ordinal, kind, name, begin_seq, end_seq,"
+                     " begin_ns, end_ns, scope) VALUES(1, 1, 0, 'other', 'other', 1, 9, 0,"
+                     " 90000000, 'process');"
+                     "INSERT INTO phase_device(phase, device, begin_allocated, allocated, reserved,"
+                     " max_allocated, peak_allocated, allocs, frees, alloc_bytes)"
+                     " VALUES(1, 1, 0, 100, 4096, 100, 100, 1, 0, 100);"
+                     "INSERT INTO allocation VALUES(1, 1, 64, 100, NULL, 5, -70368744177664,"
+                     " -2147483648, NULL, NULL, NULL);"
+                     "INSERT INTO curve VALUES(1, 'reserved', 20, 0, 2048, 2048, 2048, 2048),"
+                     " (1, 'reserved', 20, 3, 2048, 2048, 4096, 4096),"
+                     " (1, 'reserved', 22, 0, 2048, 2048, 4096, 4096)");
     struct derive_result result = rebuild(db, 0);
     CHECK_INT(result.reserved[DERIVE_KEPT], 1);
     CHECK_INT(damage_int(db, "SELECT count(*) FROM curve WHERE quantity = 'reserved'"
