@@ -153,7 +153,7 @@ static bool is_whole(const struct salvage *salvage, const char *name)
     for (size_t i = 0; i < salvage_table_count(salvage); i++) {
         const struct salvage_table *table = salvage_table(salvage, i);
         if (strcmp(table->name, name) == 0)
-            return !table->damaged && !table->refused && !table->absent;
+            return !table->damaged && !table->refused;
     }
     return false;
 }

@@ -12,7 +12,7 @@
 
 static bool lacks_rows(const struct salvage_table *table)
 {
-    return !table->derived && (table->damaged || table->refused || table->absent);
+    return !table->derived && (table->damaged || table->refused);
 }
 
 void repair_look(struct repair_findings *findings)
@@ -141,7 +141,7 @@ static void put_tables(struct emit *emit, const struct repair_findings *findings
     EMIT_SECTION(emit, "tables", "Rows", EMIT_ROWS, table_columns);
     for (size_t i = 0; i < salvage_table_count(salvage); i++) {
         const struct salvage_table *table = salvage_table(salvage, i);
-        if (emit->format == EMIT_TABLE && !table->found && !table->damaged && !table->absent)
+        if (emit->format == EMIT_TABLE && !table->found && !table->damaged)
             continue;
         emit_text(emit, table->name);
         emit_int(emit, (int64_t)table->found);
