@@ -532,6 +532,7 @@ void watch_run(struct watch *watch, pid_t root)
         for (size_t i = watch->table.count; i-- > 0;)
             see_end(watch, watch->table.list[i]->pid);
     } else { /* no memory at all: at least its exit status is passed on */
+        watch->forgotten++;
         while (waitpid(root, &watch->root_status, 0) < 0 && errno == EINTR)
             continue;
     }

@@ -381,38 +381,20 @@ static void forget_phases(struct retention *retention)
         map_clear(&retention->phases);
 }
 
-/* What is due, *rows of it. Where memory runs out half-way, nothing of it was done. */
-static int drop_due(struct retention *retention, int64_t *rows)
-{
-    int err = db_exec(retention->db, "SAVEPOINT thinning");
-    if (err < 0)
-        return err;
-    err = decide_all(retention, rows);
-    if (err == 0)
-        err = retention_put_sums(retention);
-    if (err == ERR_NOMEM && db_in_transaction(retention->db)) {
-        retention_rolled_back(retention);
-        retention->blind = true;
-        err = db_exec(retention->db, "ROLLBACK TO thinning") < 0 ? ERR_IO : 0;
-    }
-    if (err == 0)
-        err = db_exec(retention->db, "RELEASE thinning");
-    return err;
-}
-
 /* After something became due. */
 static int decide_and_look(struct retention *retention, int64_t *rows)
 {
     --*rows;
-    int err = drop_due(retention, rows);
+    int err = decide_all(retention, rows);
+    if (err == 0)
+        err = retention_put_sums(retention);
     return err < 0 ? err : look(retention);
 }
 
 /* Is the file so close to the limit that it has to take the time it takes? */
 static bool is_tight(const struct retention *retention)
 {
-    int64_t most = retention->options.max_bytes;
-    return retention_has_limit(retention) && retention->file_bytes > most - most / 20;
+    return retention->file_bytes > retention->options.max_bytes - retention->options.max_bytes / 20;
 }
 
 /* No unit is due and it is still too much: the window grows shorter, then processes that ended give
@@ -421,8 +403,7 @@ static int make_room(struct retention *retention, int64_t *rows)
 {
     bool any = true;
     int err = 0;
-    while (err == 0 && any && !retention->blind &&
-           retention->used > NEAR(retention->options.max_bytes)) {
+    while (err == 0 && any && retention->used > NEAR(retention->options.max_bytes)) {
         if (*rows <= 0 && !is_tight(retention))
             return 0;
         if (*rows <= 0)
@@ -432,35 +413,60 @@ static int make_room(struct retention *retention, int64_t *rows)
                 retention->window / 2 > RETENTION_LEAST ? retention->window / 2 : RETENTION_LEAST;
         else
             err = retention_ended_next(retention, &any);
-        retention->blind |= err == ERR_NOMEM;
-        err = err == ERR_NOMEM ? 0 : err;
-        if (err == 0 && !retention->blind)
+        if (err == 0)
             err = decide_and_look(retention, rows);
     }
-    bool full = (!any || retention->blind) && is_tight(retention) &&
-                retention->used > NEAR(retention->options.max_bytes);
+    bool full = !any && is_tight(retention) && retention->used > NEAR(retention->options.max_bytes);
     return err == 0 && full ? ERR_LIMIT : err;
+}
+
+/* What is due, rows of it. */
+static int drop_some(struct retention *retention, int64_t rows)
+{
+    bool limited = retention_has_limit(retention);
+    int err = decide_all(retention, &rows);
+    if (err == 0)
+        err = retention_put_sums(retention);
+    if (err == 0 && limited && (rows > 0 || is_tight(retention))) {
+        err = look(retention);
+        if (err == 0)
+            err = make_room(retention, &rows);
+    }
+    return err;
+}
+
+/* Where memory runs out half-way, nothing of it was done. */
+static int drop_or_undo(struct retention *retention, int64_t rows)
+{
+    int err = db_exec(retention->db, "SAVEPOINT thinning");
+    if (err < 0)
+        return err;
+    err = drop_some(retention, rows);
+    if (err == ERR_NOMEM && db_in_transaction(retention->db)) {
+        retention_rolled_back(retention);
+        retention->blind = true;
+        err = db_exec(retention->db, "ROLLBACK TO thinning") < 0 ? ERR_IO : 0;
+    }
+    if (err == 0 || err == ERR_LIMIT) {
+        int released = db_exec(retention->db, "RELEASE thinning");
+        err = err < 0 ? err : released;
+    }
+    return err;
 }
 
 static int work(struct retention *retention, int64_t rows)
 {
+    bool limited = retention_has_limit(retention);
     forget_phases(retention);
     int err = look(retention);
     if (err == 0 && retention->blind)
-        return is_tight(retention) ? ERR_LIMIT : 0;
-    bool pressed =
-        retention_has_limit(retention) && retention->used > HALF(retention->options.max_bytes);
+        return limited && is_tight(retention) ? ERR_LIMIT : 0;
+    bool pressed = limited && retention->used > HALF(retention->options.max_bytes);
     if (err < 0 || (!pressed && !retention->options.keep_steps))
         return err;
     if (retention->used > NEAR(retention->options.max_bytes))
         rows *= 4;
-    int64_t left = rows;
-    err = drop_due(retention, &left);
-    if (err == 0 && retention_has_limit(retention) && (left > 0 || is_tight(retention)))
-        err = look(retention);
-    if (err == 0 && retention_has_limit(retention) && (left > 0 || is_tight(retention)))
-        err = make_room(retention, &left);
-    return err;
+    return drop_or_undo(retention, rows);
 }
 
 int retention_work(struct retention *retention, int64_t rows)
