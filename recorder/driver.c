@@ -295,8 +295,10 @@ static int64_t take_out(struct state_process *process, uint64_t begin, uint64_t 
 {
     int64_t taken = 0;
     struct driver_range *range;
-    while (begin < end && (range = driver_range_in(process->driver, begin, end)))
-        taken += cut(process, range, begin, end, ns);
+    while (begin < end && (range = driver_range_in(process->driver, begin, end))) {
+        int64_t bytes = cut(process, range, begin, end, ns);
+        taken = bytes > INT64_MAX - taken ? INT64_MAX : taken + bytes;
+    }
     return taken;
 }
 

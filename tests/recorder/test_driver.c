@@ -479,6 +479,9 @@ TEST(numbers_at_their_ends_do_no_harm)
     block(5, 1, 1);
     unmap(1, UINT64_MAX);
     unmap(0, 0);
+    map(0, INT64_MAX, 0); /* together more than 2^63 bytes */
+    map(INT64_MAX, INT64_MAX, 0);
+    unmap(0, UINT64_MAX);
     give(DRIVER_PHYSICAL, 0);
     give(0, 0);
     give(250, 0);
