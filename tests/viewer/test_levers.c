@@ -436,6 +436,34 @@ TEST(a_phase_can_be_checkpointed)
     db_close(db);
 }
 
+/* Layers of a model are alike. */
+TEST(equal_phases_can_each_be_checkpointed)
+{
+    static const char *const names[] = {"layer0", "layer1"};
+    struct script script = {0};
+    struct peak peak;
+    size_t found = 0;
+    train(&script, &(struct model){0});
+    for (int step = 0; step < 3; step++)
+        for (int i = 0; i < 2; i++) {
+            int64_t seq = at(step, FORWARD) + 1 + i;
+            int id = script_phase(&script, "user", step, seq, seq);
+            script.phases[id - 1].parent = 5 * step + 3;
+            script.phases[id - 1].name = names[i];
+        }
+    struct db *db = script_record(&script);
+    struct levers levers = read_levers(db, &peak);
+    for (size_t i = 0; i < levers.count; i++)
+        if (levers.levers[i].kind == LEVER_CHECKPOINT) {
+            CHECK_INT(levers.levers[i].bytes, MIB(100));
+            CHECK(strstr(levers.levers[i].text, names[found++ % 2]) != NULL);
+        }
+    CHECK_INT(found, 2);
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+}
+
 /* ---- a first step that others do not need ---- */
 
 static int64_t worth_of_warm_up(int steps, int64_t seq)
@@ -459,6 +487,25 @@ TEST(a_first_step_that_needs_more)
     CHECK_INT(lever->bytes, MIB(100 + 200 + 900 - 780));
     CHECK_INT(lever->site, WARM_UP);
     CHECK(strstr(lever->text, "later steps") != NULL);
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+}
+
+/* A bucket that another call made anew is no transient, although it is the larger group. */
+TEST(what_only_moved_did_not_come_once)
+{
+    struct script script = {0};
+    struct peak peak;
+    train(&script, &(struct model){0});
+    script_tagged(&script, 20, at(1, FORWARD) + 10, MIB(950), OTHER, TAG_BUCKET);
+    script_tagged(&script, at(1, FORWARD) + 11, SCRIPT_LIVES, MIB(950), RNN, TAG_BUCKET);
+    script_block(&script, at(0, FORWARD) + 40, at(0, FORWARD) + 45, MIB(900), WARM_UP);
+    struct db *db = script_record(&script);
+    struct levers levers = read_levers(db, &peak);
+    const struct lever *lever = find(&levers, LEVER_FIRST_STEP);
+    REQUIRE(lever != NULL);
+    CHECK_INT(lever->site, WARM_UP);
     levers_clear(&levers);
     peak_clear(&peak);
     db_close(db);
@@ -588,8 +635,9 @@ TEST_MAIN(TEST_CASE(what_the_program_holds_is_a_lever),
           TEST_CASE(what_only_looks_like_packed_weights_is_none),
           TEST_CASE(weights_that_are_one_block_are_flat), TEST_CASE(packed_weights_are_named_once),
           TEST_CASE(a_function_can_be_checkpointed), TEST_CASE(a_phase_can_be_checkpointed),
-          TEST_CASE(a_first_step_that_needs_more), TEST_CASE(what_comes_before_the_first_step),
-          TEST_CASE(one_step_says_nothing_of_others),
+          TEST_CASE(equal_phases_can_each_be_checkpointed),
+          TEST_CASE(what_only_moved_did_not_come_once), TEST_CASE(a_first_step_that_needs_more),
+          TEST_CASE(what_comes_before_the_first_step), TEST_CASE(one_step_says_nothing_of_others),
           TEST_CASE(a_peak_in_a_later_step_is_no_transient),
           TEST_CASE(a_large_workspace_is_a_lever),
           TEST_CASE(a_small_one_and_gradients_on_their_way_are_none),

@@ -16,6 +16,7 @@ struct part {
     char *name;
     int64_t site; /* the largest of them; LEVERS_NONE for a phase */
     int64_t bytes, site_bytes;
+    bool tried;
 };
 
 struct parts {
@@ -177,28 +178,27 @@ static int try_part(struct levers_work *work, const struct parts *parts, size_t 
     return err;
 }
 
-/* The largest that was not tried yet. */
-static size_t next_part(const struct parts *parts, int64_t *below)
+/* The largest that was not tried yet; of equal ones, as layers are, the first. */
+static size_t next_part(struct parts *parts)
 {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < parts->count; i++)
-        if (parts->parts[i].bytes < *below &&
+        if (!parts->parts[i].tried &&
             (best == SIZE_MAX || parts->parts[i].bytes > parts->parts[best].bytes))
             best = i;
     if (best != SIZE_MAX)
-        *below = parts->parts[best].bytes;
+        parts->parts[best].tried = true;
     return best;
 }
 
 int levers_checkpoint(struct levers_work *work)
 {
     struct parts parts = {0};
-    int64_t below = INT64_MAX;
     int err = find_phases(work, &parts);
     if (err >= 0 && !parts.count)
         err = find_sites(work, &parts);
     for (size_t i = 0; i < CHECKPOINTS_SHOWN && err >= 0; i++) {
-        size_t part = next_part(&parts, &below);
+        size_t part = next_part(&parts);
         if (part == SIZE_MAX)
             break;
         err = try_part(work, &parts, part);

@@ -45,6 +45,24 @@ static bool is_before_later(const struct levers_work *work, int64_t first, const
            (peak->step == PEAK_NONE || peak->step == first);
 }
 
+/* The group that most of it came with. What only moved, as when buckets are made anew by another
+ * call, is not more of its category, so a group counts for no more than its category grew. */
+static size_t most_of(const struct why *why)
+{
+    size_t most = SIZE_MAX;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < why->group_count; i++) {
+        int64_t change = why_change(&why->groups[i]);
+        int64_t whole = why_change(&why->categories[why->groups[i].category]);
+        change = change < whole ? change : whole;
+        if (change > bytes) {
+            bytes = change;
+            most = i;
+        }
+    }
+    return most;
+}
+
 int levers_first_step(struct levers_work *work)
 {
     struct peak later = {0};
@@ -58,11 +76,9 @@ int levers_first_step(struct levers_work *work)
     }
     const struct instant one = {.seq = later.living_seq}, other = {.seq = work->peak->living_seq};
     err = why_read(work->db, work->peak->process, work->peak->device, &one, &other, 0, &why);
-    size_t at = 0;
-    while (at < why.group_count && why_change(&why.groups[at]) <= 0)
-        at++;
+    size_t at = most_of(&why);
     struct levers_words words = {.kind = LEVER_FIRST_STEP,
-                                 .site = at < why.group_count ? why.groups[at].site : LEVERS_NONE,
+                                 .site = at != SIZE_MAX ? why.groups[at].site : LEVERS_NONE,
                                  .before =
                                      "later steps need so much less; most of it came only once: "};
     if (work->peak->step == PEAK_NONE)
