@@ -65,7 +65,11 @@ static const struct emit_column where_columns[] = {
     {"before_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"added_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"added_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"last_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"last_site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"last_site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {NULL, "where", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "reached by", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "alive before", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "added", EMIT_TEXT, EMIT_PEOPLE},
 };
@@ -91,6 +95,19 @@ static void put_held(struct emit *emit, int64_t bytes, int64_t blocks, const cha
     put_buf(emit, &text);
 }
 
+/* The block with which it was reached. */
+static void put_last(struct emit *emit, const struct peak *peak)
+{
+    struct buf text = {0};
+    char bytes[HUMAN_MAX];
+    if (!peak->last_shown) {
+        emit_null(emit);
+        return;
+    }
+    buf_print(&text, "%s for %s", human_bytes(bytes, peak->last_bytes), peak->last_shown);
+    put_buf(emit, &text);
+}
+
 static void put_where(const struct peak_part *part)
 {
     struct emit *emit = part->emit;
@@ -112,7 +129,11 @@ static void put_where(const struct peak_part *part)
     emit_int(emit, peak->before_blocks);
     emit_int(emit, peak->added_bytes);
     emit_int(emit, peak->added_blocks);
+    put_known(emit, peak->last_bytes);
+    emit_text(emit, peak->last_shown);
+    put_known(emit, peak->last_site);
     put_where_text(emit, peak);
+    put_last(emit, peak);
     put_held(emit, peak->before_bytes, peak->before_blocks, "older than this phase");
     put_held(emit, peak->added_bytes, peak->added_blocks, "born in it");
 }
@@ -148,6 +169,7 @@ static const struct emit_column category_columns[] = {
     {"share", NULL, EMIT_RATIO, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
     {"category", NULL, EMIT_TEXT, 0},
+    {"rule", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
 };
 
@@ -218,14 +240,26 @@ static void put_bar(const struct peak_part *part, const struct group *group)
     put_buf(part->emit, &bar);
 }
 
-/* Those whose names do not say it, where they matter. */
-static void explain_category(const struct peak_part *part, const char *name, const char *text)
+static const char *category_text(const struct group *group)
+{
+    if (group->rule && strcmp(group->rule, "tag") == 0)
+        return "named so by the program or its framework";
+    if (strcmp(group->name, "workspace") == 0)
+        return "asked for and freed inside one phase, such as gradients on their way";
+    if (strcmp(group->name, "other") == 0)
+        return group->rule;
+    return "made in forward or loss, and alive when backward is over";
+}
+
+/* Those whose names do not say it, where they matter; of several rules that which decided most. */
+static void explain_category(const struct peak_part *part, const char *name)
 {
     const struct groups *groups = &part->peak->categories;
-    for (size_t i = 0; i < groups->count; i++)
-        if (strcmp(groups->groups[i].name, name) == 0 &&
-            groups->groups[i].bytes >= part->peak->bytes / 20)
-            emit_line(part->emit, "%s: %s", name, text);
+    for (size_t i = 0; i < groups->count; i++) {
+        const struct group *group = &groups->groups[i];
+        if (strcmp(group->name, name) == 0 && group->bytes >= part->peak->bytes / 20)
+            emit_line(part->emit, "%s: %s", name, category_text(group));
+    }
 }
 
 static void put_categories(const struct peak_part *part)
@@ -235,13 +269,12 @@ static void put_categories(const struct peak_part *part)
     for (size_t i = 0; i < groups->count; i++) {
         put_amount(part, &groups->groups[i]);
         emit_text(part->emit, groups->groups[i].name);
+        emit_text(part->emit, groups->groups[i].rule);
         put_bar(part, &groups->groups[i]);
     }
-    explain_category(part, "workspace",
-                     "asked for and freed inside one phase, such as gradients on their way");
-    explain_category(part, "activation, held by the program",
-                     "made in forward or loss, and alive when backward is over");
-    explain_category(part, "other", "no rule fits its life");
+    explain_category(part, "workspace");
+    explain_category(part, "activation, held by the program");
+    explain_category(part, "other");
 }
 
 static const char *birth_text(const struct group *group)

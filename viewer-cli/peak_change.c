@@ -4,9 +4,11 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "error.h"
 #include "human.h"
+#include "mem.h"
 #include "peak_parts.h"
 
 enum { SHOWN = 4 };
@@ -40,6 +42,17 @@ void peak_put_known(struct emit *emit, int64_t value)
         emit_null(emit);
     else
         emit_int(emit, value);
+}
+
+/* Only where it tells something. */
+static bool keep_phase(const struct peak *peak, const struct peak *before, char **out)
+{
+    const char *now = peak->phase_path ? peak->phase_path : "";
+    const char *then = before->phase_path ? before->phase_path : "";
+    if (!*then || strcmp(now, then) == 0)
+        return true;
+    *out = mem_copy(then, strlen(then));
+    return *out != NULL;
 }
 
 /* The last step before that one which had memory here; GROUP_NONE. */
@@ -79,7 +92,10 @@ int peak_change_read(struct db *db, struct peak_part *part)
         const struct instant second = {
             .seq = peak->living_seq, .allocated = peak->allocated, .reserved = peak->reserved};
         part->changed = true;
-        err = why_read(db, peak->process, peak->device, &first, &second, SHOWN, &part->change);
+        if (!keep_phase(peak, &before, &part->phase_before))
+            err = ERR_NOMEM;
+        else
+            err = why_read(db, peak->process, peak->device, &first, &second, SHOWN, &part->change);
     }
     peak_clear(&before);
     return err;
@@ -88,6 +104,7 @@ int peak_change_read(struct db *db, struct peak_part *part)
 void peak_change_clear(struct peak_part *part)
 {
     why_clear(&part->change);
+    mem_free(part->phase_before);
 }
 
 static void put_blocks(struct emit *emit, const struct why_group *group)
@@ -137,13 +154,15 @@ void peak_put_change(const struct peak_part *part)
     const struct why *why = &part->change;
     int64_t rest = why->after_bytes - why->before_bytes;
     size_t shown = 0, count = 0;
-    char title[96];
+    char title[160];
     bool people = part->emit->format == EMIT_TABLE;
     if (!part->changed || (people && rest < part->peak->allocated / 100))
         return;
     while (count < why->group_count && why_change(&why->groups[count]))
         count++;
-    snprintf(title, sizeof title, "Higher than the peak of step %" PRId64 " by", part->step_before);
+    snprintf(title, sizeof title, "Higher than the peak of step %" PRId64 "%s%.96s%s by",
+             part->step_before, part->phase_before ? ", in " : "",
+             part->phase_before ? part->phase_before : "", part->phase_before ? "," : "");
     EMIT_SECTION(part->emit, "higher_than_step_before", title, EMIT_ROWS, peak_change_columns);
     for (; shown < count && shown < SHOWN; shown++) {
         int64_t change = why_change(&why->groups[shown]);

@@ -134,18 +134,28 @@ static void put_backward(const struct peak_part *part)
     put(part, "added_by_backward", bytes, &text);
 }
 
-/* Categories that grew by a hundredth of the peak. */
-static bool put_grown(const struct peak_part *part, struct buf *text)
+/* "activation, held by the program" without its comma: it stands in a list. */
+static void put_name(struct buf *text, const char *name)
+{
+    size_t before = strcspn(name, ",");
+    buf_print(text, "%.*s%s", (int)before, name, name + before + (name[before] == ','));
+}
+
+/* Categories that changed by a hundredth of the peak: what went belongs to the sum. True if nothing
+ * but what a first step makes for good grew, and nothing went. */
+static bool put_changed(const struct peak_part *part, struct buf *text)
 {
     const struct why *why = &part->change;
     char bytes[HUMAN_MAX];
     bool any = false, settled = true;
     for (size_t i = 0; i < why->category_count; i++) {
         const struct why_group *category = &why->categories[i];
-        if (why_change(category) < part->peak->allocated / 100)
+        int64_t change = why_change(category);
+        if ((change < 0 ? -change : change) < part->peak->allocated / 100)
             continue;
-        buf_print(text, "%s%s %s", any ? ", " : ": ", category->name,
-                  human_delta(bytes, why_change(category)));
+        buf_text(text, any ? ", " : ": ");
+        put_name(text, category->name);
+        buf_print(text, " %s", human_delta(bytes, change));
         any = true;
         settled = settled && !category->before_bytes &&
                   (strcmp(category->name, "gradient") == 0 ||
@@ -163,8 +173,9 @@ static void put_rise(const struct peak_part *part)
     struct buf text = {0};
     if (!part->changed || rise < part->peak->allocated / 100)
         return;
-    buf_print(&text, "more than at the peak of step %" PRId64, part->step_before);
-    if (put_grown(part, &text))
+    buf_print(&text, "more than at the peak of step %" PRId64 "%s%s", part->step_before,
+              part->phase_before ? ", in " : "", part->phase_before ? part->phase_before : "");
+    if (put_changed(part, &text))
         buf_text(&text, "; made after that peak, and kept since");
     buf_text(&text, "; blocks in use, so it is not fragmentation");
     if (why->before.reserved != INSTANT_NONE && why->after.reserved != INSTANT_NONE) {

@@ -38,6 +38,24 @@ static void put_amount(struct emit *emit, int64_t bytes, bool at_most)
     emit_text(emit, amount);
 }
 
+/* It holds more than it takes off: then another moment of the step is the highest. */
+static bool is_outdone(const struct lever *lever)
+{
+    return !lever->at_most && lever->bytes < lever->alive / 10 * 9;
+}
+
+static void put_off_peak(struct emit *emit, const struct lever *lever)
+{
+    char text[2 * HUMAN_MAX + 8], bytes[HUMAN_MAX], alive[HUMAN_MAX];
+    if (!is_outdone(lever)) {
+        put_amount(emit, lever->bytes, lever->at_most);
+        return;
+    }
+    snprintf(text, sizeof text, "%s of %s", human_bytes(bytes, lever->bytes),
+             human_bytes(alive, lever->alive));
+    emit_text(emit, text);
+}
+
 static void put_lever(const struct peak_part *part, const struct lever *lever)
 {
     struct emit *emit = part->emit;
@@ -49,9 +67,17 @@ static void put_lever(const struct peak_part *part, const struct lever *lever)
     emit_text(emit, lever->site_text);
     peak_put_known(emit, lever->site);
     emit_text(emit, lever->text);
-    put_amount(emit, lever->bytes, lever->at_most);
+    put_off_peak(emit, lever);
     put_amount(emit, lever->reserved, lever->at_most);
     emit_text(emit, lever->text);
+}
+
+static bool any_outdone(const struct levers *levers)
+{
+    for (size_t i = 0; i < levers->count; i++)
+        if (is_outdone(&levers->levers[i]))
+            return true;
+    return false;
 }
 
 static bool any(const struct levers *levers, enum lever_kind kind)
@@ -137,6 +163,9 @@ static void put_conditions(const struct peak_part *part)
     const struct levers *levers = &part->levers;
     if (levers->state != LEVERS_READY || !levers->count)
         put_why_none(part);
+    if (any_outdone(levers))
+        emit_line(part->emit, "of what it holds there: without it, another moment of the step is "
+                              "the highest");
     if (any(levers, LEVER_HELD))
         emit_line(part->emit, "to drop something helps if nothing in backward needs it");
     if (any(levers, LEVER_CHECKPOINT))

@@ -25,6 +25,7 @@ struct peak_part {
     struct why change; /* since the peak of the step before */
     bool changed;      /* there is such a step */
     int64_t step_before;
+    char *phase_before; /* of that step's peak, if it is not that of this one; NULL */
     struct levers levers;
     struct ooms ooms; /* the newest one, if any */
     struct oom_fit oom_fit;

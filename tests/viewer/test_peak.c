@@ -53,6 +53,11 @@ TEST(the_peak_of_a_training_run)
     CHECK_STR(peak.sites.groups[0].name,
               "backward (/usr/lib/python3/dist-packages/torch/_tensor.py:487)");
     CHECK_STR(peak.sites.groups[0].shown, "main (train.py:80) > backward (_tensor.py:487)");
+    CHECK_INT(peak.last_bytes, MIB(458));
+    CHECK_STR(peak.last_shown, peak.sites.groups[0].shown);
+    CHECK_STR(find(&peak.categories, "activation, held by the program")->rule,
+              "born in forward, alive after backward");
+    CHECK_STR(find(&peak.categories, "workspace")->rule, "born and freed inside one phase");
     peak_clear(&peak);
     db_close(db);
 }

@@ -131,6 +131,7 @@ void groups_clear(struct groups *groups)
     for (size_t i = 0; i < groups->count; i++) {
         mem_free(groups->groups[i].name);
         mem_free(groups->groups[i].kind);
+        mem_free(groups->groups[i].rule);
         mem_free(groups->groups[i].shown);
     }
     mem_free(groups->groups);

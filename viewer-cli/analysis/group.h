@@ -25,6 +25,7 @@ struct group {
     char *name;   /* NULL = not known */
     char *kind;   /* of a phase */
     char *shown;  /* of a phase: with the phases around it; of a site: as view site_short; NULL */
+    char *rule;   /* of a category: what decided most of its bytes; NULL */
     int64_t step; /* of a phase, GROUP_NONE */
     int64_t bytes;
     int64_t blocks;

@@ -108,6 +108,36 @@ static int read_rebuilt(struct db *db, struct peak *out)
     return err < 0 ? err : 0;
 }
 
+/* None where the highest point is that from which a phase only went down. */
+static const char last_sql[] =
+    "SELECT a.size, a.site FROM allocation a JOIN heap h ON h.id = a.heap"
+    " WHERE a.seq = ?1 AND h.process = ?2 AND h.device = ?3";
+
+static int read_last(struct db *db, struct peak *out)
+{
+    struct db_stmt *stmt = NULL;
+    char *name = NULL;
+    int err = db_prepare(db, &stmt, last_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, out->living_seq);
+    db_bind_int(stmt, 1, out->process);
+    db_bind_int(stmt, 2, out->device);
+    if ((err = db_step(stmt)) == DB_ROW) {
+        out->last_bytes = db_column_int(stmt, 0);
+        out->last_site = column_known(stmt, 1);
+    }
+    db_finalize(stmt);
+    if (err < 0 || out->last_site == PEAK_NONE)
+        return err < 0 ? err : 0;
+    err = site_names_prepare(db, &stmt);
+    if (err == 0)
+        err = site_names(stmt, out->last_site, &name, &out->last_shown);
+    mem_free(name);
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
 static int read_device_used(struct db *db, struct peak *out)
 {
     struct db_stmt *stmt = NULL;
@@ -134,9 +164,69 @@ static bool add_to(struct group *group, int64_t size)
     return true;
 }
 
+/* A category and a rule that decided so. There are a handful of such pairs. */
+struct decided {
+    size_t category; /* place in categories, until they are sorted */
+    char *rule;
+    int64_t bytes;
+};
+
+struct gather {
+    struct peak *out;
+    struct decided *decided;
+    size_t count, cap;
+};
+
+static bool add_rule(struct gather *gather, size_t category, const struct living_block *block)
+{
+    for (size_t i = 0; i < gather->count; i++) {
+        struct decided *decided = &gather->decided[i];
+        if (decided->category == category && strcmp(decided->rule, block->rule) == 0) {
+            decided->bytes += block->size;
+            return true;
+        }
+    }
+    char *rule = mem_copy(block->rule, strlen(block->rule));
+    if (!rule || !MEM_GROW(gather->decided, gather->cap, gather->count + 1)) {
+        mem_free(rule);
+        return false;
+    }
+    gather->decided[gather->count++] = (struct decided){category, rule, block->size};
+    return true;
+}
+
+static bool add_category(struct gather *gather, const struct living_block *block)
+{
+    struct groups *categories = &gather->out->categories;
+    struct group *group = groups_named(categories, block->category);
+    return add_to(group, block->size) &&
+           add_rule(gather, (size_t)(group - categories->groups), block);
+}
+
+/* Each category keeps the rule that decided most of it. */
+static void end_gather(struct gather *gather)
+{
+    struct groups *categories = &gather->out->categories;
+    for (size_t at = 0; at < categories->count; at++) {
+        struct decided *most = NULL;
+        for (size_t i = 0; i < gather->count; i++)
+            if (gather->decided[i].category == at &&
+                (!most || gather->decided[i].bytes > most->bytes))
+                most = &gather->decided[i];
+        if (most) {
+            categories->groups[at].rule = most->rule;
+            most->rule = NULL;
+        }
+    }
+    for (size_t i = 0; i < gather->count; i++)
+        mem_free(gather->decided[i].rule);
+    mem_free(gather->decided);
+}
+
 static bool add_block(void *self, const struct living_block *block)
 {
-    struct peak *out = self;
+    struct gather *gather = self;
+    struct peak *out = gather->out;
     bool before = out->phase != PEAK_NONE &&
                   (block->seq < out->phase_begin_seq || block->seq <= out->rebuilt_until);
 
@@ -150,12 +240,14 @@ static bool add_block(void *self, const struct living_block *block)
         out->requested += block->requested;
     return add_to(groups_of(&out->sites, block->site), block->size) &&
            add_to(groups_of(&out->births, block->phase), block->size) &&
-           add_to(groups_named(&out->categories, block->category), block->size);
+           add_category(gather, block);
 }
 
 static int read_living(struct db *db, struct peak *out)
 {
-    int err = living_read(db, out->process, out->device, out->living_seq, add_block, out);
+    struct gather gather = {.out = out};
+    int err = living_read(db, out->process, out->device, out->living_seq, add_block, &gather);
+    end_gather(&gather);
     if (out->blocks == 0)
         out->requested = PEAK_NONE;
     groups_sort(&out->sites);
@@ -175,6 +267,8 @@ int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step
         .phase = PEAK_NONE,
         .step = PEAK_NONE,
         .phase_begin_allocated = PEAK_NONE,
+        .last_bytes = PEAK_NONE,
+        .last_site = PEAK_NONE,
     };
     int err = read_highest(db, first_step, last_step, out);
     if (err < 0 || !out->found)
@@ -197,6 +291,8 @@ int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step
     if (err == 0)
         err = read_living(db, out);
     if (err == 0)
+        err = read_last(db, out);
+    if (err == 0)
         err = groups_name_sites(db, &out->sites, named);
     if (err == 0)
         err = groups_name_phases(db, &out->births, named);
@@ -214,6 +310,7 @@ void peak_clear(struct peak *peak)
     mem_free(peak->phase_name);
     mem_free(peak->phase_kind);
     mem_free(peak->phase_path);
+    mem_free(peak->last_shown);
     groups_clear(&peak->sites);
     groups_clear(&peak->births);
     groups_clear(&peak->categories);

@@ -34,6 +34,8 @@ struct peak {
     char *phase_name, *phase_kind;       /* NULL */
     char *phase_path;                    /* with the phases around it: "forward > encoder"; NULL */
     int64_t bytes, blocks;               /* of the blocks that lived */
+    int64_t last_bytes, last_site;       /* the block that made it the peak; PEAK_NONE */
+    char *last_shown;                    /* its site, as view site_short; NULL */
     int64_t before_bytes, before_blocks; /* born before the phase */
     int64_t added_bytes, added_blocks;   /* born in it */
     struct groups sites, births, categories;
