@@ -105,18 +105,21 @@ static void phase_begin(const char *name)
 
 static void phase_end(const char *name)
 {
+    cupti_look();
     emit_named(EVENT_PHASE_END, name, 0);
     cupti_point();
 }
 
 static void step_begin(uint64_t number)
 {
+    cupti_look();
     emit_named(EVENT_STEP_BEGIN, NULL, number);
     cupti_point();
 }
 
 static void step_end(void)
 {
+    cupti_look();
     emit_named(EVENT_STEP_END, NULL, 0);
     cupti_point();
 }

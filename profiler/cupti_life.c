@@ -9,6 +9,7 @@
 #include "cupti_buffers.h"
 #include "cupti_api.h"
 #include "cupti_caller.h"
+#include "cupti_device.h"
 #include "cupti_late.h"
 #include "cupti_live.h"
 #include "cupti_sample.h"
@@ -148,6 +149,15 @@ void cupti_yield(void)
     pyframes_lock_give(&at_work);
 }
 
+/* Contexts that came while nobody told of them: one is enough to be looked at. */
+static void find_context(void)
+{
+    const void *context = NULL;
+    if (!atomic_load(&contexts) && driver_api.context && driver_api.context(&context) == 0 &&
+        context)
+        cupti_contexts(device_context_created(context));
+}
+
 /* The other tool may let go only at the next call of CUDA's, or never: asked again at later points,
  * ever more seldom. */
 static void come_back(void)
@@ -157,6 +167,7 @@ static void come_back(void)
         live_settle();
         emit_gap(false);
         settle(result);
+        find_context();
         sample_soon();
         return;
     }
@@ -195,6 +206,14 @@ static void try_to_return(void)
 
 /* ---- occasions ---- */
 
+void cupti_take_look(void)
+{
+    int saved = errno;
+    if (cupti_is_here() && guest_live() && !atomic_load(&fatal) && atomic_load(&contexts))
+        sample_take(false);
+    errno = saved;
+}
+
 void cupti_at_point(void)
 {
     int saved = errno;
@@ -203,8 +222,6 @@ void cupti_at_point(void)
     uint32_t now = atomic_load(&life);
     if (now == CUPTI_RETURNING)
         try_to_return();
-    if (atomic_load(&contexts))
-        sample_take(false);
     if (now == CUPTI_ON && atomic_load(&contexts))
         activity_flush(false, false);
     errno = saved;

@@ -268,6 +268,7 @@ static int range_push_w(const wchar_t *message)
 /* Of the default domain: the program's own, most likely, and so an occasion to ask the device. */
 static int range_pop(void)
 {
+    cupti_look();
     int depth = pop(NULL);
     cupti_point();
     return depth;

@@ -99,6 +99,7 @@ void tidemark_py_exit(uint32_t mark, uint64_t identity, uint64_t flags, int fail
 {
     if (!live())
         return;
+    cupti_look();
     struct event event = {
         .kind = EVENT_EXIT,
         .flags = failed ? EVENT_F_EXCEPTION : 0,
@@ -185,6 +186,8 @@ void tidemark_py_phase(int begins, uint32_t name, int failed)
 {
     if (!live_for_program())
         return;
+    if (!begins)
+        cupti_look();
     struct event event = {
         .kind = begins ? EVENT_PHASE_BEGIN : EVENT_PHASE_END,
         .flags = failed ? EVENT_F_EXCEPTION : 0,
@@ -199,6 +202,7 @@ void tidemark_py_step(uint64_t number)
 {
     if (!live_for_program())
         return;
+    cupti_look();
     struct event event = {.kind = EVENT_STEP_BEGIN, .a = number};
     guest_emit(&event);
     cupti_point();
@@ -209,6 +213,7 @@ void tidemark_py_over(void)
 {
     if (!live())
         return;
+    cupti_look();
     cupti_point();
     cupti_say_why_not();
     struct event event = {.kind = EVENT_STEP_END, .a = 1};

@@ -188,7 +188,7 @@ static void take(struct report report)
     /* A context is new: what it cost is seen best before much else is there. */
     if (__builtin_expect(atomic_load_explicit(&sample_waited_for, memory_order_relaxed), 0) &&
         report.device.type == C10_CUDA)
-        cupti_at_point();
+        cupti_look();
     if (__builtin_expect(torch_watch_is_on(), 0))
         torch_watch_take((uint64_t)(uintptr_t)report.ptr, report.size);
     if (report.size > 0)

@@ -189,6 +189,8 @@ TEST(memory_and_samples)
                                         "pool used"};
     static const uint64_t values[] = {(301ull << 20), 8ull << 30, 32 << 20, 1000};
     int n = 0;
+    CHECK_INT(life.events[life.count - 1].kind,
+              EVENT_PHASE_END); /* what is sampled is the phase's */
     for (size_t i = 0; i < life.count; i++) {
         if (life.events[i].kind != EVENT_SAMPLE)
             continue;
@@ -289,6 +291,29 @@ TEST(a_profiler_that_is_first)
     CHECK_INT(cupti_life(), CUPTI_ON);
 }
 
+/* The context came while the profiler had CUPTI: it is looked at all the same. */
+TEST(a_context_that_came_meanwhile)
+{
+    struct life life = begin();
+    void *context = NULL;
+    const struct event *event = NULL;
+    cupti_yield();
+    DRIVER(&life, cuInit)(0);
+    CHECK_INT(InitializeInjection(), 1);
+    CHECK_INT(cupti_life(), CUPTI_YIELDED);
+    CHECK_INT(DRIVER(&life, cuCtxCreate_v2)(&context, 0, 0), 0);
+    cupti_return();
+    CHECK_INT(cupti_life(), CUPTI_ON);
+    take(&life);
+    life.own.api->phase_end("forward");
+    take(&life);
+    REQUIRE(seen(&life, EVENT_SAMPLE, &event) > 0);
+    DRIVER(&life, cuCtxDestroy_v2)(context);
+    life.own.api->phase_end("forward");
+    take(&life);
+    CHECK_INT(seen(&life, EVENT_SAMPLE, NULL), 0);
+}
+
 /* ---- kernels ---- */
 
 static void queue_kernel(struct fake_cupti *cupti, const char *name)
@@ -380,5 +405,5 @@ TEST_MAIN(TEST_CASE(injected_and_subscribed), TEST_CASE(held_by_another_tool),
           TEST_CASE(memory_and_samples), TEST_CASE(a_context_that_goes),
           TEST_CASE(a_profiler_gets_cupti_and_gives_it_back),
           TEST_CASE(a_profiler_that_lets_go_late), TEST_CASE(a_profiler_that_is_first),
-          TEST_CASE(kernels_on_demand), TEST_CASE(a_fatal_error_ends_it),
-          TEST_CASE(a_forked_child_keeps_away))
+          TEST_CASE(a_context_that_came_meanwhile), TEST_CASE(kernels_on_demand),
+          TEST_CASE(a_fatal_error_ends_it), TEST_CASE(a_forked_child_keeps_away))
