@@ -26,15 +26,16 @@ static void put_people(struct report *report, const struct report_scope *scope,
     ladder_put(&report->emit, scope, ladder, NULL, true);
 }
 
-/* A sample is older than the moment: memory that came or went in between is in its gap. */
+/* A sample is older than the moment: memory of which nobody told in between is in its gap. */
 static void note_sample(struct emit *emit, const struct report_scope *scope,
                         const struct instant *instant, const struct ladder_facts *facts)
 {
     char age[HUMAN_MAX];
     if (facts->sampled_ns != LADDER_NONE && facts->sampled_ns < instant->at_ns)
-        emit_note(emit, "process %" PRId64 " on %s: device used was read %s before that moment",
+        emit_note(emit, "process %" PRId64 " on %s: device used was read %s before that moment%s",
                   scope->process.id, scope->device_text,
-                  human_ns(age, instant->at_ns - facts->sampled_ns));
+                  human_ns(age, instant->at_ns - facts->sampled_ns),
+                  facts->outside.told ? "; what the driver gave and took since is in it" : "");
 }
 
 /* Where allocated is the lowest rung, no gap of the ladder has what no block explains. */

@@ -109,11 +109,38 @@ TEST(another_processs_sample_is_not_ours)
     REQUIRE(db_exec(db, "UPDATE sample SET process = 2 WHERE at_ns > 4000000") == 0);
     REQUIRE(instant_find(db, 1, 1, "peak", &instant) == 0);
     CHECK_INT(ladder_read(db, 1, 1, &instant, &facts), 0);
-    CHECK_INT(facts.bytes[LADDER_DEVICE], MIB(520));
+    CHECK_INT(facts.bytes[LADDER_DEVICE], MIB(520 + 63)); /* what the driver gave since */
     CHECK_INT(facts.sampled_ns, 3000000);
     REQUIRE(db_exec(db, "UPDATE sample SET process = NULL WHERE at_ns = 15000000") == 0);
     CHECK_INT(ladder_read(db, 1, 1, &instant, &facts), 0);
     CHECK_INT(facts.bytes[LADDER_DEVICE], MIB(622));
+    db_close(db);
+}
+
+/* The sample that is left is of 13 ms: behind it the driver gave 20 MiB and took them back. */
+TEST(a_sample_that_is_old)
+{
+    struct db *db = recording("gpu");
+    struct instant instant;
+    struct ladder_facts facts;
+    struct ladder ladder;
+    int64_t bytes;
+    REQUIRE(db_exec(db, "DELETE FROM sample WHERE at_ns > 14000000") == 0);
+    REQUIRE(instant_find(db, 1, 1, "peak", &instant) == 0);
+    CHECK_INT(ladder_read(db, 1, 1, &instant, &facts), 0);
+    CHECK_INT(facts.sampled_ns, 13000000);
+    CHECK_INT(facts.bytes[LADDER_DEVICE], MIB(598 + 20));
+    ladder_make(&facts, &ladder);
+    CHECK(ladder_is_valid(&ladder));
+    CHECK_INT(ladder.unattributed, MIB(3)); /* as at 13 ms */
+    CHECK_INT(outside_since(db, 1, 1, 13, 13000000, &bytes), 0);
+    CHECK_INT(bytes, 0); /* parts of pools are no more than the pool */
+    CHECK_INT(outside_since(db, 1, 1, 30, 13000000, &bytes), 0);
+    CHECK_INT(bytes, MIB(-1)); /* 20 MiB came and went, one that was there went */
+    CHECK_INT(outside_since(db, 1, 1, 18, 4000000, &bytes), 0);
+    CHECK_INT(bytes, MIB(8 + 16 + 16 + 2 + 20)); /* another came and went */
+    CHECK_INT(outside_since(db, 1, 1, 18, 6000000, &bytes), 0);
+    CHECK_INT(bytes, MIB(16 + 16 + 2 + 20 - 1));
     db_close(db);
 }
 
@@ -344,7 +371,7 @@ TEST(what_ran_at_an_instant)
 
 TEST_MAIN(TEST_CASE(libraries_are_called_as_people_call_them), TEST_CASE(parts_at_the_peak),
           TEST_CASE(parts_come_and_go), TEST_CASE(pools_that_blocks_lie_in_are_the_allocators),
-          TEST_CASE(another_processs_sample_is_not_ours), TEST_CASE(a_ladder_with_parts),
-          TEST_CASE(with_the_process_asked_apart), TEST_CASE(whatever_is_known_adds_up),
-          TEST_CASE(as_a_loop_over_all_memory_says),
+          TEST_CASE(another_processs_sample_is_not_ours), TEST_CASE(a_sample_that_is_old),
+          TEST_CASE(a_ladder_with_parts), TEST_CASE(with_the_process_asked_apart),
+          TEST_CASE(whatever_is_known_adds_up), TEST_CASE(as_a_loop_over_all_memory_says),
           TEST_CASE(many_libraries_are_the_largest_and_the_rest), TEST_CASE(what_ran_at_an_instant))

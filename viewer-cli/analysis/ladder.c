@@ -241,21 +241,33 @@ static int read_sample(struct db *db, int64_t process, int64_t device, int64_t a
     return err < 0 ? err : 0;
 }
 
+/* A sample is older than the instant: what the driver is known to have given since is used, too. */
+static int read_used(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t at_ns,
+                     enum ladder_step step, struct ladder_facts *facts)
+{
+    int64_t ns = LADDER_NONE, since = 0;
+    int err = read_sample(db, process, device, at_ns, step, &facts->bytes[step], &ns);
+    if (err < 0 || ns == LADDER_NONE)
+        return err;
+    err = outside_since(db, process, device, seq, ns, &since);
+    facts->bytes[step] += since;
+    if (step == LADDER_DEVICE)
+        facts->sampled_ns = ns;
+    return err;
+}
+
 int ladder_read_around(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t at_ns,
                        struct ladder_facts *facts)
 {
-    int64_t ns;
     facts->bytes[LADDER_ACTIVE] = LADDER_NONE;
     facts->bytes[LADDER_PROCESS] = LADDER_NONE;
     facts->bytes[LADDER_DEVICE] = LADDER_NONE;
     facts->sampled_ns = LADDER_NONE;
     int err = read_waiting(db, process, device, seq, facts);
     if (err == 0)
-        err = read_sample(db, process, device, at_ns, LADDER_PROCESS, &facts->bytes[LADDER_PROCESS],
-                          &ns);
+        err = read_used(db, process, device, seq, at_ns, LADDER_PROCESS, facts);
     if (err == 0)
-        err = read_sample(db, process, device, at_ns, LADDER_DEVICE, &facts->bytes[LADDER_DEVICE],
-                          &facts->sampled_ns);
+        err = read_used(db, process, device, seq, at_ns, LADDER_DEVICE, facts);
     if (err == 0)
         err = outside_read(db, process, device, seq, at_ns, &facts->outside);
     return err;

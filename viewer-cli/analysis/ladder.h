@@ -10,7 +10,9 @@
  *
  * Where the driver told of its memory there are parts instead: above reserved, what each library
  * took from the driver itself, pools, the context, other processes. Then the unattributed line is
- * the highest rung less all that is known, whatever its sign: memory that no call told of.
+ * the highest rung less all that is known, whatever its sign: memory that no call told of. Samples
+ * are taken now and then: what the driver gave and took since the last one is added to it, so that
+ * a peak between two of them does not look as if memory were missing.
  *
  * Invariants (ladder_is_valid): the gaps and the unattributed line add up to the highest rung that
  * is known less the lowest; the lowest has no gap. With parts: the gaps, the parts and that line
@@ -78,7 +80,8 @@ bool ladder_is_valid(const struct ladder *ladder);
 const char *ladder_step_text(enum ladder_step step);
 
 /* What no look at the living blocks tells: active (from bytes[LADDER_ALLOCATED], which is set), the
- * process and the device; the last samples before. 0 or an error. */
+ * process and the device: the last samples before, and what the driver gave and took since. 0 or an
+ * error. */
 int ladder_read_around(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t at_ns,
                        struct ladder_facts *facts);
 /* All of an instant. */

@@ -59,6 +59,12 @@ static const char base_sql[] =
     "   AND s.device = ?2 AND s.at_ns <= ?4"
     " ORDER BY s.at_ns, s.rowid LIMIT 1";
 
+/* Memory of all owners after the event, less what of it was there at the time ?4. */
+static const char since_sql[] =
+    "SELECT coalesce(sum(((seq <= ?3 AND (free_seq IS NULL OR free_seq > ?3))"
+    "  - (alloc_ns <= ?4 AND (life_ns IS NULL OR alloc_ns + life_ns > ?4))) * size), 0)"
+    " FROM driver_memory WHERE process = ?1 AND device = ?2 AND kind IN (" PHYSICAL_KINDS ")";
+
 struct place { /* the parameters, in their order */
     int64_t process, device, seq, at_ns;
 };
@@ -208,6 +214,13 @@ int outside_read(struct db *db, int64_t process, int64_t device, int64_t seq, in
     keep_largest(&parts, out);
     mem_free(parts.at);
     return err;
+}
+
+int outside_since(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t from_ns,
+                  int64_t *bytes)
+{
+    const struct place place = {process, device, seq, from_ns};
+    return read_number(db, since_sql, &place, 4, NULL, NULL, bytes);
 }
 
 bool outside_is_valid(const struct outside *outside)

@@ -53,6 +53,9 @@ struct outside {
 /* After the event `seq`, at `at_ns`. 0 or an error. */
 int outside_read(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t at_ns,
                  struct outside *out);
+/* The bytes that the driver gave since `from_ns` up to the event `seq`, less those that it took. */
+int outside_since(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t from_ns,
+                  int64_t *bytes);
 bool outside_is_valid(const struct outside *outside);
 
 #endif
