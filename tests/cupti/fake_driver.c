@@ -152,6 +152,94 @@ int cuMemFree_v2(uint64_t address)
     return result;
 }
 
+/* ---- physical memory; 16 handles, each mapped whole and once ---- */
+
+static struct {
+    size_t bytes;
+    uint64_t address;
+    int refs;
+} handles[16];
+
+static void let_go(size_t i)
+{
+    if (handles[i].refs || handles[i].address)
+        return;
+    used -= handles[i].bytes;
+    handles[i].bytes = 0;
+}
+
+int cuMemCreate(uint64_t *handle, size_t bytes, const void *properties, unsigned long long flags)
+{
+    const struct {
+        uint64_t *handle;
+        size_t bytes;
+        const void *properties;
+        unsigned long long flags;
+    } params = {handle, bytes, properties, flags};
+    int result = 2;
+    STUB();
+    ++correlation;
+    callback(ABI_DRIVER, ABI_ENTER, 549, &params, 0);
+    for (size_t i = 0; i < sizeof handles / sizeof *handles && result; i++) {
+        if (handles[i].bytes || bytes > TOTAL - used)
+            continue;
+        handles[i].bytes = bytes;
+        handles[i].refs = 1;
+        used += bytes;
+        *handle = i + 1;
+        result = 0;
+    }
+    callback(ABI_DRIVER, ABI_EXIT, 549, &params, result);
+    return result;
+}
+
+int cuMemRelease(uint64_t handle)
+{
+    STUB();
+    ++correlation;
+    callback(ABI_DRIVER, ABI_ENTER, 550, &handle, 0);
+    handles[handle - 1].refs--;
+    let_go(handle - 1);
+    callback(ABI_DRIVER, ABI_EXIT, 550, &handle, 0);
+    return 0;
+}
+
+int cuMemMap(uint64_t address, size_t bytes, size_t offset, uint64_t handle,
+             unsigned long long flags)
+{
+    const struct {
+        uint64_t address;
+        size_t bytes, offset;
+        uint64_t handle;
+        unsigned long long flags;
+    } params = {address, bytes, offset, handle, flags};
+    STUB();
+    ++correlation;
+    callback(ABI_DRIVER, ABI_ENTER, 551, &params, 0);
+    handles[handle - 1].address = address;
+    callback(ABI_DRIVER, ABI_EXIT, 551, &params, 0);
+    return 0;
+}
+
+int cuMemUnmap(uint64_t address, size_t bytes)
+{
+    const struct {
+        uint64_t address;
+        size_t bytes;
+    } params = {address, bytes};
+    STUB();
+    ++correlation;
+    callback(ABI_DRIVER, ABI_ENTER, 552, &params, 0);
+    for (size_t i = 0; i < sizeof handles / sizeof *handles; i++) {
+        if (handles[i].address < address || handles[i].address >= address + bytes)
+            continue;
+        handles[i].address = 0;
+        let_go(i);
+    }
+    callback(ABI_DRIVER, ABI_EXIT, 552, &params, 0);
+    return 0;
+}
+
 int cuDeviceGetDefaultMemPool(uint64_t *pool, int device)
 {
     STUB();

@@ -14,6 +14,11 @@ int cuCtxGetDevice(int *device);
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes);
 int cuMemFree_v2(uint64_t address);
+int cuMemCreate(uint64_t *handle, size_t bytes, const void *properties, unsigned long long flags);
+int cuMemRelease(uint64_t handle);
+int cuMemMap(uint64_t address, size_t bytes, size_t offset, uint64_t handle,
+             unsigned long long flags);
+int cuMemUnmap(uint64_t address, size_t bytes);
 int cuDeviceGetDefaultMemPool(uint64_t *pool, int device);
 int cuMemPoolGetAttribute(uint64_t pool, int attribute, uint64_t *value);
 int cuDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *value);
