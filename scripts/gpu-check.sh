@@ -22,8 +22,8 @@ pack=${TIDEMARK_GPU:-$root/build/gpu}
 
 # Each part with the seconds that it may take. What is measured runs alone, like everything else.
 parts="tests:90 sample_rnn:60 sample_ddp:45 sample_train:45 vmm:20 nesting:20 graph:20 callback:20
-cost:20 injection:20 stats:120 history:90 import:60 pluggable:60 profiler:90 ladder:60 databases:60
-overhead:150"
+cost:20 injection:20 stats:120 history:90 import:60 pluggable:60 profiler:90 cupti:60 ladder:60
+databases:60 overhead:150"
 [ "$(printf %s "${TIDEMARK_SECONDS:-}" | tr -d 0-9)" = "" ] || exit 2
 seconds_all=${TIDEMARK_SECONDS:-465}
 
@@ -384,6 +384,21 @@ part_profiler()
     "$python" tests/gpu/profiled.py run "$out/profiler-bare.json" "$device"
     record profiler "$python" tests/gpu/profiled.py run "$out/profiler-recorded.json" "$device"
     "$python" tests/gpu/profiled.py compare "$out/profiler-bare.json" "$out/profiler-recorded.json"
+}
+
+# What CUPTI told, with and without kernels; the ladder at the peak has a line for each library.
+part_cupti()
+{
+    need_torch
+    record cupti "$python" tests/gpu/steps.py --device "$device" --steps 20
+    record_options=--kernels
+    record cupti-kernels "$python" tests/gpu/steps.py --device "$device" --steps 20
+    for name in cupti cupti-kernels; do
+        "$tidemark" info "$out/$name.db" | sed -n '/^Sources/,/^$/p'
+        "$tidemark" ladder "$out/$name.db"
+    done
+    "$python" tests/gpu/cupti.py "$out/cupti.db"
+    "$python" tests/gpu/cupti.py "$out/cupti-kernels.db" kernels
 }
 
 # A hundred steps, and ten before them: what the device lost that nobody accounts for must not grow.

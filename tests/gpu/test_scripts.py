@@ -168,6 +168,71 @@ def growth_is_judged():
     expect(run(sys.executable, os.path.join(HERE, "ladder.py"), silent, "x.db", "1", "2")[0], 77)
 
 
+# ---- cupti.py ----
+
+def watched(name, *changes):
+    """A block in a segment that the driver told of, one of cuBLAS's, a sample, a kernel."""
+    path = path_of(name)
+    if os.path.exists(path):
+        os.remove(path)
+    db = sqlite3.connect(path)
+    with open(os.environ["TIDEMARK_SCHEMA"]) as file:
+        db.executescript(file.read())
+    db.executescript("""
+        CREATE VIEW driver_allocations AS SELECT s.text AS library, m.size, m.heap IS NULL AS outside,
+            coalesce(m.device, 'host') AS device FROM driver_memory m
+            LEFT JOIN string s ON s.id = m.library;
+        INSERT INTO device(id, kind, ordinal) VALUES (1, 'cuda', 0);
+        INSERT INTO string(id, text) VALUES (1, 'cudaMalloc'), (2, 'libc10_cuda.so'), (3, 'libcublas.so');""")
+
+    def insert(table, **row):
+        insert_row(db, table, row)
+
+    insert("process", id=1, pid=5, start_ns=0, end_ns=1000, live="cupti 1: driver callbacks, kernels and copies")
+    insert("heap", id=1, process=1, device=1, stream=0, pool=0)
+    for seq, heap, library in ((2, 1, 2), (3, None, 3)):
+        insert("driver_memory", seq=seq, process=1, device=1, kind="device", address=4096 * seq, size=2 << 20,
+               call=1, library=library, alloc_ns=seq, heap=heap, blocks=1)
+    insert("segment", seq=2, heap=1, address=8192, size=2 << 20, alloc_ns=2)
+    insert("allocation", seq=4, heap=1, address=8192, size=512, alloc_ns=4, segment=2, life_ns=1, free_seq=5)
+    insert("sample", at_ns=5, process=1, device=1, what="device used", value=1)
+    insert("activity", seq=6, process=1, device=1, stream=7, kind=1, name=2, begin_ns=5, end_ns=9)
+    for change in changes:
+        assert db.execute(change).rowcount > 0, change
+    db.commit()
+    db.close()
+    return path
+
+
+def insert_row(db, table, row):
+    """What must not be NULL and is not given is 0."""
+    for _, column, kind, not_null, default, key in db.execute("PRAGMA table_info(%s)" % table):
+        if not_null and default is None and column not in row:
+            row[column] = "" if "TEXT" in kind else 0
+    db.execute("INSERT INTO %s(%s) VALUES (%s)" % (table, ", ".join(row), ", ".join("?" * len(row))),
+               list(row.values()))
+
+
+def the_drivers_memory_is_judged():
+    for status, said, change in (
+            (0, "outside: libcublas.so 2.0 MiB", ()),
+            (77, "no block", ("DELETE FROM allocation",)),
+            (1, "CUPTI: cupti: no", ("UPDATE process SET live = NULL, why_not = 'cupti: no'",)),
+            (1, "1 blocks that are in no memory", ("UPDATE allocation SET segment = NULL",)),
+            (1, "1 segments that the driver did not", ("UPDATE driver_memory SET size = 1 WHERE seq = 2",)),
+            (1, "1 segments without a caller's", ("UPDATE driver_memory SET library = NULL",)),
+            (1, "1 segments that came by another", ("UPDATE driver_memory SET call = NULL",)),
+            (1, "no samples of the device", ("DELETE FROM sample",)),
+            (1, "no kernels", ("DELETE FROM activity",)),
+            (1, "1 kernels from before the program", ("UPDATE activity SET end_ns = 2000",)),
+            (1, "1 contradictions", ("INSERT INTO anomaly(seq, process, at_ns, kind) VALUES (7, 1, 7,"
+                                     " 'reserved differs')",))):
+        path = watched("watched.db", *change)
+        got, text = run(sys.executable, os.path.join(HERE, "cupti.py"), path, "kernels")
+        expect(got, status, text)
+        expect(said in text, True, text)
+
+
 def costs_are_judged():
     """A tidemark that runs its program and says that a step took as long as it likes."""
     for factor, status in (("step 0.0001 ms", 0), ("step 1000000 ms", 1)):
@@ -235,6 +300,7 @@ functions_are_held_against_memory_stats()
 profiles_are_compared()
 addresses_are_judged()
 growth_is_judged()
+the_drivers_memory_is_judged()
 costs_are_judged()
 packed_tests_run_elsewhere()
 what_is_installed_is_not_packed_twice()
