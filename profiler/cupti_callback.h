@@ -2,9 +2,11 @@
  * cupti_callback.h - what CUPTI calls in the program's threads: at the enter and the exit of the
  * driver's calls that have to do with memory, and of the runtime's around them.
  *
- * Nothing of CUDA's may be called there, and nothing that takes the loader's lock. An enter and its
- * exit are matched by the number that CUPTI gives each call; each thread keeps those that are under
- * way. Where one call of the driver for memory is made inside of another, the outer one is told.
+ * Nothing of CUDA's may be called there, and nothing that loads a library. Walking the stack and
+ * naming the caller's library read the loader's list: that lock of the C library is held for
+ * changes of the list alone, never while constructors run. An enter and its exit are matched by the
+ * number that CUPTI gives each call; each thread keeps those that are under way. Where one call of
+ * the driver for memory is made inside of another, the outer one is told.
  */
 #ifndef TIDEMARK_PROFILER_CUPTI_CALLBACK_H
 #define TIDEMARK_PROFILER_CUPTI_CALLBACK_H

@@ -63,7 +63,9 @@ static void say_lost(void)
         notes_why_not("cupti: more memory records came than there was room for");
 }
 
-/* CUPTI's threads may still be there, and the program's: nothing is taken down. */
+/* CUPTI's threads may still be there, and the program's: nothing is taken down. But what CUDA takes
+ * down from here on is no longer heard: the end of a process gives nothing back that the program
+ * had given back, and what lived to its end is to be seen as living. */
 static void at_exit(void)
 {
     if (!cupti_is_here())
@@ -75,6 +77,8 @@ static void at_exit(void)
     say_lost();
     if (guest_live())
         notes_send();
+    atomic_store(&cupti_has_points, false);
+    atomic_store(&guest.page->has_cupti, 0);
 }
 
 /* What came of an attempt; the source is begun already. */

@@ -48,7 +48,7 @@ is "$(ask "SELECT count(*) FROM sample s WHERE what = 'device used' AND NOT EXIS
     AND at_ns < (SELECT max(end_ns) FROM phase WHERE name = 'empty cache')
     AND at_ns > (SELECT min(begin_ns) FROM phase WHERE name = 'forward')")" 0 "samples between phases"
 
-# Rows of both sides are of one memory.
+# Rows of both sides are of one memory. What lived to the end of the program did not go with CUDA's end.
 is "$(ask "SELECT count(*), sum(free_seq IS NULL) FROM segment")" "4,1" "segments"
 is "$(ask "SELECT count(*) FROM segment s JOIN driver_memory m ON m.seq = s.seq AND m.size = s.size
     AND m.address = s.address AND m.heap = s.heap AND m.blocks = 1")" 4 "segments that are the driver's"

@@ -119,11 +119,18 @@ static void step(const char *asker)
     tidemark_step_end();
 }
 
+static void *context;
+
+/* As CUDA's runtime does behind main: it began before the driver called Tidemark. */
+static void end_of_cuda(void)
+{
+    DRIVER(cuCtxDestroy_v2)(context);
+}
+
 int main(int argc, char **argv)
 {
-    void *context = NULL;
     library = argc > 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
-    if (!library)
+    if (!library || atexit(end_of_cuda) != 0)
         return 2;
     check(DRIVER(cuInit)(0));
     check(DRIVER(cuCtxCreate_v2)(&context, 0, 0));
