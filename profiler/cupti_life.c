@@ -54,13 +54,13 @@ static void say_lost(void)
 {
     struct activity_lost lost = activity_lost();
     if (lost.dropped)
-        notes_why_not("cupti: records of kernels, copies or memory were dropped");
+        notes_why_not_here("cupti: records of kernels, copies or memory were dropped");
     if (lost.unread)
-        notes_why_not("cupti: records could not be read to the end of their buffer");
+        notes_why_not_here("cupti: records could not be read to the end of their buffer");
     if (lost.timeless)
-        notes_why_not("cupti: records of kernels or copies came without a time");
+        notes_why_not_here("cupti: records of kernels or copies came without a time");
     if (late_lost())
-        notes_why_not("cupti: more memory records came than there was room for");
+        notes_why_not_here("cupti: more memory records came than there was room for");
 }
 
 /* CUPTI's threads may still be there, and the program's: nothing is taken down. But what CUDA takes
@@ -73,7 +73,7 @@ static void at_exit(void)
     if (atomic_load(&life) == CUPTI_ON)
         flush(true);
     if (atomic_load(&life) == CUPTI_RETURNING)
-        notes_why_not("cupti: did not get back what torch.profiler had used");
+        notes_why_not_here("cupti: did not get back what torch.profiler had used");
     say_lost();
     if (guest_live())
         notes_send();
@@ -86,9 +86,9 @@ static void settle(enum start_result result)
 {
     bool on = result == START_CALLBACKS || result == START_RECORDS;
     if (on)
-        notes_live(start_text());
+        notes_live_here(start_text());
     else
-        notes_why_not(start_text());
+        notes_why_not_here(start_text());
     if (result == START_RECORDS)
         atomic_store(&contexts, 1); /* nobody says how many there are */
     atomic_store(&life, on ? CUPTI_ON : CUPTI_OFF);
@@ -236,7 +236,7 @@ void cupti_fatal(void)
     atomic_store(&fatal, true);
     atomic_store(&life, CUPTI_OFF);
     atomic_store(&cupti_has_points, false);
-    notes_why_not("cupti: ended by a fatal error of CUDA's");
+    notes_why_not_here("cupti: ended by a fatal error of CUDA's");
     notes_send();
 }
 

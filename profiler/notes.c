@@ -18,6 +18,7 @@
 struct note {
     char text[TEXT];
     bool why_not;
+    uint32_t of; /* the generation of rings whose process alone has it; 0 = all that come */
     _Atomic bool ready;
     _Atomic uint32_t sent; /* the generation of rings that has it */
 };
@@ -25,21 +26,21 @@ struct note {
 static struct note notes[NOTES];
 static _Atomic uint32_t taken;
 
-static bool known(const char *text, size_t bytes, bool why_not)
+static bool known(const char *text, size_t bytes, bool why_not, uint32_t of)
 {
     for (uint32_t i = 0; i < NOTES; i++) {
         const struct note *note = &notes[i];
         if (atomic_load_explicit(&note->ready, memory_order_acquire) && note->why_not == why_not &&
-            strlen(note->text) == bytes && memcmp(note->text, text, bytes) == 0)
+            note->of == of && strlen(note->text) == bytes && memcmp(note->text, text, bytes) == 0)
             return true;
     }
     return false;
 }
 
-static void add(const char *text, bool why_not)
+static void add(const char *text, bool why_not, uint32_t of)
 {
     size_t bytes = strnlen(text, TEXT - 1);
-    if (known(text, bytes, why_not))
+    if (known(text, bytes, why_not, of))
         return;
     uint32_t place = atomic_fetch_add(&taken, 1);
     if (place >= NOTES) {
@@ -48,17 +49,28 @@ static void add(const char *text, bool why_not)
     }
     memcpy(notes[place].text, text, bytes);
     notes[place].why_not = why_not;
+    notes[place].of = of;
     atomic_store_explicit(&notes[place].ready, true, memory_order_release);
 }
 
 void notes_live(const char *source)
 {
-    add(source, false);
+    add(source, false, 0);
 }
 
 void notes_why_not(const char *sentence)
 {
-    add(sentence, true);
+    add(sentence, true, 0);
+}
+
+void notes_live_here(const char *source)
+{
+    add(source, false, atomic_load(&guest.generation));
+}
+
+void notes_why_not_here(const char *sentence)
+{
+    add(sentence, true, atomic_load(&guest.generation));
 }
 
 void notes_send(void)
@@ -67,6 +79,7 @@ void notes_send(void)
     for (uint32_t i = 0; i < NOTES; i++) {
         struct note *note = &notes[i];
         if (!atomic_load_explicit(&note->ready, memory_order_acquire) ||
+            (note->of && note->of != generation) ||
             atomic_exchange(&note->sent, generation) == generation)
             continue;
         struct event event = {

@@ -12,6 +12,7 @@
 #include "cupti_support.h"
 #include "fake_cupti.h"
 #include "fake_driver.h"
+#include "notes.h"
 
 struct life {
     struct own_recorder own;
@@ -398,6 +399,22 @@ TEST(a_forked_child_keeps_away)
     CHECK_INT(seen(&life, EVENT_DRIVER_ALLOC, NULL), 0);
 }
 
+/* Another ring: a child's, in which the rest of the parent's sources are told again. */
+TEST(a_child_does_not_say_that_it_has_it)
+{
+    struct life life = begin();
+    const struct event *note = NULL;
+    notes_live("phases");
+    start_with_context(&life);
+    take(&life);
+    CHECK_INT(seen(&life, EVENT_MARK, NULL), 2);
+    atomic_fetch_add(&guest.generation, 1);
+    notes_send();
+    take(&life);
+    REQUIRE(seen(&life, EVENT_MARK, &note) == 1);
+    CHECK_STR(text_of(&life, note), "phases");
+}
+
 TEST_MAIN(TEST_CASE(injected_and_subscribed), TEST_CASE(held_by_another_tool),
           TEST_CASE(refused_for_another_reason),
           TEST_CASE(memory_records_where_callbacks_are_refused),
@@ -406,4 +423,5 @@ TEST_MAIN(TEST_CASE(injected_and_subscribed), TEST_CASE(held_by_another_tool),
           TEST_CASE(a_profiler_gets_cupti_and_gives_it_back),
           TEST_CASE(a_profiler_that_lets_go_late), TEST_CASE(a_profiler_that_is_first),
           TEST_CASE(a_context_that_came_meanwhile), TEST_CASE(kernels_on_demand),
-          TEST_CASE(a_fatal_error_ends_it), TEST_CASE(a_forked_child_keeps_away))
+          TEST_CASE(a_fatal_error_ends_it), TEST_CASE(a_forked_child_keeps_away),
+          TEST_CASE(a_child_does_not_say_that_it_has_it))
