@@ -11,15 +11,15 @@
 #include "report.h"
 #include "suggest.h"
 
-extern const struct command command_record, command_import, command_info, command_phases,
-    command_timeline, command_peak, command_why, command_frag, command_ladder, command_leaks,
-    command_fit, command_diff, command_check, command_sql, command_repair;
+extern const struct command command_record, command_import, command_info, command_repair,
+    command_phases, command_timeline, command_peak, command_why, command_frag, command_ladder,
+    command_leaks, command_fit, command_diff, command_check, command_sql;
 
 const struct command *const commands[] = {
-    &command_record, &command_import, &command_info,  &command_phases, &command_timeline,
-    &command_peak,   &command_why,    &command_frag,  &command_ladder, &command_leaks,
-    &command_fit,    &command_diff,   &command_check, &command_sql,    &command_repair,
-    NULL,
+    &command_record, &command_import,   &command_info,  &command_repair,
+    &command_phases, &command_timeline, &command_peak,  &command_why,
+    &command_frag,   &command_ladder,   &command_leaks, &command_fit,
+    &command_diff,   &command_check,    &command_sql,   NULL,
 };
 
 const struct command *command_find(const char *name, const char **near)
