@@ -10,7 +10,8 @@ from collections import defaultdict
 
 DEVICES = {0: "cpu", 1: "cuda", 2: "virtual", 3: "other"}
 LIVING_SEQ = -(2 ** 31)
-LARGEST = 2 ** 63 - 1
+LARGEST = 2 ** 63 - 1  # of all together
+MOST = 2 ** 46  # of one
 KINDS = ("zero_grad", "forward", "loss", "backward", "optimizer", "eval")
 
 
@@ -300,8 +301,8 @@ class Account:
         if address in device.living:
             self.anomalies["address handed out twice"] += 1
             self.close(device, device.living[address], event)
-        size = self.cut(int(words[2]), LARGEST - now["allocated"])
-        requested = None if words[3] == "-" else min(int(words[3]), LARGEST - now["requested"])
+        size = self.cut(int(words[2]), min(MOST, LARGEST - now["allocated"]))
+        requested = None if words[3] == "-" else min(int(words[3]), MOST, LARGEST - now["requested"])
         site = site_text(name_of(words[4]), name_of(words[5]), int(words[6]))
         block = Block(event, heap, address, size, requested, site)
         device.living[address] = block

@@ -230,13 +230,13 @@ TEST(without_steps_stretches_of_events_go)
 TEST(what_was_told_of_the_device_goes_along)
 {
     static const char *const tables[] = {"activity", "driver_memory", "sample"};
-    struct retention_options options[] = {{.keep_steps = 20}, {.max_bytes = 16 << 20}};
+    struct retention_options options[] = {{.keep_steps = 20}, {.max_bytes = 8 << 20}};
     struct loop_options loop = usual;
     loop.driver = true;
     loop.leak_every = 0;
     REQUIRE(chdir(test_folder()) == 0);
     for (size_t i = 0; i < 2; i++) {
-        loop.steps = i ? 6000 : 1500;
+        loop.steps = i ? 3000 : 800;
         make(whole_path, &loop, NULL);
         CHECK_INT(compare_number(whole_path, "SELECT count(*) FROM activity"),
                   2 * (int64_t)loop.steps);
@@ -281,9 +281,9 @@ TEST(processes_that_ended_are_forgotten)
 /* What stays of each is little, but they are many: their first and last steps go, too. */
 TEST(processes_that_ended_give_up_their_past)
 {
-    struct retention_options options = {.max_bytes = 16 << 20};
+    struct retention_options options = {.max_bytes = 8 << 20};
     struct loop_options loop = usual;
-    loop.steps = 6000;
+    loop.steps = 3000;
     loop.processes = 2;
     loop.life = 12;
     loop.leak_every = 90;
@@ -291,8 +291,8 @@ TEST(processes_that_ended_give_up_their_past)
     make(whole_path, &loop, NULL);
     struct store store = make(thin_path, &loop, &options);
     CHECK_INT(store.err, 0);
-    CHECK(store.most_bytes < 16 << 20);
-    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM process"), 502);
+    CHECK(store.most_bytes < 8 << 20);
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM process"), 252);
     compare_later();
     CHECK(compare_number(thin_path,
                          "SELECT count(*) FROM phase_table WHERE process = 2 AND step < 12") <
