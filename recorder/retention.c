@@ -50,7 +50,12 @@ static const char *const texts[RETENTION_STATEMENTS] = {
                             " ORDER BY begin_seq",
     [RETENTION_OWN_PHASES] = "SELECT phase FROM allocation_phase WHERE allocation BETWEEN ?1"
                              " AND ?2",
-    [RETENTION_PHASES_OF] = "SELECT id, parent, end_seq, begin_seq, kind = 'backward'"
+    [RETENTION_HAS_BIRTH] = "SELECT (SELECT count(*) FROM allocation_phase"
+                            "         WHERE allocation BETWEEN ?1 AND ?2 AND phase = ?3)"
+                            " + (SELECT count(*) FROM phase"
+                            "     WHERE id BETWEEN ?3 + 1 AND ?4 AND parent = ?3)",
+    [RETENTION_PHASES_OF] = "SELECT id, parent, end_seq, begin_seq, kind = 'backward',"
+                            " scope = 'thread'"
                             "  FROM phase"
                             " WHERE id BETWEEN ?1 AND ?2 AND process = ?3 ORDER BY id",
     [RETENTION_SUM_PHASE] =

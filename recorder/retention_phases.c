@@ -50,8 +50,16 @@ static int read_stretches(struct retention *retention, const struct retention_pr
     return err < 0 ? err : 0;
 }
 
+static bool remember_over(struct retention_process *process, int64_t phase)
+{
+    if (!MEM_GROW(process->over, process->over_cap, process->over_count + 1))
+        return false;
+    process->over[process->over_count++] = phase;
+    return true;
+}
+
 /* Those that have ended; one that is open, or has come into a unit that is decided, stays. */
-static int read_phases(struct retention *retention, const struct retention_process *process,
+static int read_phases(struct retention *retention, struct retention_process *process,
                        const struct retention_kept *unit, struct shape *shape)
 {
     int err;
@@ -71,6 +79,11 @@ static int read_phases(struct retention *retention, const struct retention_proce
         shape->phases[shape->phase_count++] = (struct phase_row){
             db_column_int(stmt, 0), db_column_type(stmt, 1) == DB_NULL ? 0 : db_column_int(stmt, 1),
             !whole, whole, db_column_int(stmt, 4) != 0};
+        bool over = !whole && db_column_int(stmt, 5) && db_column_int(stmt, 3) >= unit->begin;
+        if (over && !remember_over(process, db_column_int(stmt, 0))) {
+            err = ERR_NOMEM;
+            break;
+        }
     }
     db_reset(stmt);
     return err < 0 ? err : 0;
@@ -172,6 +185,79 @@ static int drop_phase(struct retention *retention, int64_t phase)
     return err < 0 ? err : run_one(retention, RETENTION_DROP_PHASE, phase);
 }
 
+/* ---- phases of threads, which do not end with the step ---- */
+
+struct over { /* one of them, read again */
+    bool there, ended;
+    int64_t begin, end;
+};
+
+static int read_over(struct retention *retention, const struct retention_process *process,
+                     int64_t phase, struct over *out)
+{
+    int err;
+    struct db_stmt *stmt = retention_statement(retention, RETENTION_PHASES_OF, &err);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, phase);
+    db_bind_int(stmt, 1, phase);
+    db_bind_int(stmt, 2, process->id);
+    err = db_step(stmt);
+    *out = (struct over){.there = err == DB_ROW};
+    if (out->there) {
+        out->ended = db_column_type(stmt, 2) != DB_NULL;
+        out->end = db_column_int(stmt, 2);
+        out->begin = db_column_int(stmt, 3);
+    }
+    db_reset(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* Blocks of its own that stay, or a phase inside of it. */
+static int holds_something(struct retention *retention, int64_t phase, const struct over *over,
+                           int64_t last_phase, bool *holds)
+{
+    int err;
+    struct db_stmt *stmt = retention_statement(retention, RETENTION_HAS_BIRTH, &err);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, over->begin);
+    db_bind_int(stmt, 1, over->end);
+    db_bind_int(stmt, 2, phase);
+    db_bind_int(stmt, 3, last_phase);
+    err = db_step(stmt);
+    *holds = err == DB_ROW && db_column_int(stmt, 0) > 0;
+    db_reset(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* Those that ended by the end of the unit: all units that they met are decided. */
+static int drop_over(struct retention *retention, struct retention_process *process,
+                     const struct retention_kept *unit, int64_t *dropped)
+{
+    size_t left = 0;
+    int err = 0;
+    for (size_t i = 0; i < process->over_count; i++) {
+        int64_t phase = process->over[i];
+        struct over over = {.there = true};
+        bool holds = true;
+        if (err == 0)
+            err = read_over(retention, process, phase, &over);
+        if (err < 0 || (over.there && (!over.ended || over.end >= unit->end))) {
+            process->over[left++] = phase;
+            continue;
+        }
+        if (!over.there || retention_meets(process, over.begin, over.end))
+            continue;
+        err = holds_something(retention, phase, &over, unit->last_phase, &holds);
+        if (err == 0)
+            err = holds ? drop_parts(retention, phase) : drop_phase(retention, phase);
+        *dropped += err == 0 && !holds;
+    }
+    process->over_count = left;
+    return err;
+}
+
 static int drop_phases(struct retention *retention, struct retention_process *process,
                        const struct retention_kept *stretch, const struct retention_blocks *births,
                        const struct retention_blocks *deaths)
@@ -199,6 +285,8 @@ static int drop_phases(struct retention *retention, struct retention_process *pr
                                     : drop_phase(retention, shape.phases[i].id);
         dropped += !shape.phases[i].stays;
     }
+    if (err == 0)
+        err = drop_over(retention, process, stretch, &dropped);
     if (err == 0)
         retention_count(process, RETENTION_PHASES, stretch->begin, stretch->end - 1, dropped);
     mem_free(shape.stretches);

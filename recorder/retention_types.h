@@ -67,6 +67,8 @@ struct retention_process {
     struct retention_blocks spared; /* stay because they meet a unit that is kept */
     struct retention_left *left;    /* in order of begin; kept with a limit only */
     size_t left_count, left_cap;
+    int64_t *over; /* phase.id: began in a unit that went, and ended behind it */
+    size_t over_count, over_cap;
     struct retention_thin thin[RETENTION_WHATS];
     int64_t *heaps; /* heap.id */
     size_t heap_count, heap_cap;
@@ -98,6 +100,7 @@ enum retention_statement {
     RETENTION_SUM_SITE,
     RETENTION_STRETCHES,
     RETENTION_OWN_PHASES,
+    RETENTION_HAS_BIRTH,
     RETENTION_PHASES_OF,
     RETENTION_SUM_PHASE,
     RETENTION_DROP_PARTS,

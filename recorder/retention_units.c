@@ -38,6 +38,7 @@ void retention_process_forget(struct retention *retention, size_t place)
     mem_free(process->late.at);
     mem_free(process->spared.at);
     mem_free(process->left);
+    mem_free(process->over);
     mem_free(process->heaps);
     const struct retention_process *last = &retention->processes[--retention->process_count];
     if (process == last)
