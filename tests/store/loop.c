@@ -41,7 +41,7 @@ static void feed(struct loop *loop, struct player *player, struct event event)
 {
     event.time_ns = loop->now += 100;
     event.word = ++loop->ticket;
-    event.thread = 1;
+    event.thread = event.thread ? event.thread : 1;
     state_event(player->process, &event);
 }
 
@@ -75,6 +75,21 @@ static void step_mark(struct loop *loop, struct player *player, bool begin)
     feed(loop, player,
          (struct event){.kind = begin ? EVENT_STEP_BEGIN : EVENT_STEP_END,
                         .a = begin ? player->step : 0});
+}
+
+static void aside(struct loop *loop, struct player *player)
+{
+    struct event event = {.kind = EVENT_PHASE_END, .name = player->names[LAYER], .thread = 2};
+    if (player->step)
+        feed(loop, player, event);
+    event.kind = EVENT_PHASE_BEGIN;
+    feed(loop, player, event);
+    event = (struct event){.kind = EVENT_BLOCK_ALLOC, .addr = 4096, .size = 256, .thread = 2};
+    event.site = player->sites[5];
+    event.heap = 1;
+    feed(loop, player, event);
+    feed(loop, player,
+         (struct event){.kind = EVENT_BLOCK_FREE, .addr = 4096, .heap = 1, .thread = 2});
 }
 
 static void hold(struct player *player, uint64_t address, uint64_t steps)
@@ -175,6 +190,8 @@ static void one_step(struct loop *loop, struct player *player)
     let_go(loop, player);
     phase(loop, player, ZERO_GRAD, false);
     forward(loop, player);
+    if (loop->options->aside)
+        aside(loop, player);
     loss(loop, player);
     phase(loop, player, BACKWARD, true);
     for (unsigned i = 0; i < parameters; i++)

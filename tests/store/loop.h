@@ -22,6 +22,7 @@ struct loop_options {
     uint64_t grow_until;  /* step: up to it each step in 100 is a new peak */
     uint64_t oom_at;      /* step; 0: none */
     uint64_t step_ns;     /* between the steps */
+    bool aside;           /* a second thread with phases from within a step to within the next */
     uint64_t life;        /* steps after which the second one ends, and another comes; 0: never */
     uint64_t batch_every; /* steps; 0: 512 */
 };

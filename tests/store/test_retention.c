@@ -260,6 +260,28 @@ TEST(what_was_told_of_the_device_goes_along)
     }
 }
 
+/* They go with the step in which they end, but for those that met one which is kept. */
+TEST(phases_of_threads_outlast_their_step)
+{
+    static const char in_the_middle[] =
+        "SELECT count(*) FROM phase WHERE scope = 'thread' AND step BETWEEN 1000 AND 2000";
+    struct retention_options options = {.max_bytes = 16 << 20};
+    struct loop_options loop = usual;
+    loop.steps = 6000;
+    loop.aside = true;
+    loop.leak_every = 90;
+    loop.grow_until = 0;
+    REQUIRE(chdir(test_folder()) == 0);
+    make(whole_path, &loop, NULL);
+    make(thin_path, &loop, &options);
+    CHECK(number(whole_path, in_the_middle) >= 1000);
+    CHECK(number(thin_path, in_the_middle) < 100);
+    CHECK_INT(number(thin_path, "SELECT count(*) FROM allocation_phase ap WHERE NOT EXISTS"
+                                " (SELECT 1 FROM phase WHERE id = ap.phase)"),
+              0);
+    compare();
+}
+
 /* However many come and go, those that live are remembered. */
 TEST(processes_that_ended_are_forgotten)
 {
@@ -318,7 +340,8 @@ TEST(what_has_to_stay_may_be_too_much)
     CHECK(store.most_bytes < 11 << 20);
 }
 
-TEST_MAIN(TEST_CASE(processes_that_ended_are_forgotten),
+TEST_MAIN(TEST_CASE(phases_of_threads_outlast_their_step),
+          TEST_CASE(processes_that_ended_are_forgotten),
           TEST_CASE(processes_that_ended_give_up_their_past),
           TEST_CASE(nothing_goes_where_nothing_was_asked), TEST_CASE(steps_are_kept),
           TEST_CASE(kept_steps_are_whole), TEST_CASE(a_limit_holds),
