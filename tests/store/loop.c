@@ -150,6 +150,8 @@ static void forward(struct loop *loop, struct player *player)
         if (i == 3)
             phase(loop, player, LAYER, false);
     }
+    if (loop->options->aside)
+        aside(loop, player);
     phase(loop, player, FORWARD, false);
 }
 
@@ -190,8 +192,6 @@ static void one_step(struct loop *loop, struct player *player)
     let_go(loop, player);
     phase(loop, player, ZERO_GRAD, false);
     forward(loop, player);
-    if (loop->options->aside)
-        aside(loop, player);
     loss(loop, player);
     phase(loop, player, BACKWARD, true);
     for (unsigned i = 0; i < parameters; i++)
