@@ -30,7 +30,7 @@ static const char *const mode_names[MODES] = {"stay",  "threads", "forks",
 
 #define STEP_EVENTS 100u
 #define IMAGE_STEPS 200u /* of a program that becomes another */
-#define BESIDE 2 /* threads beside the main one */
+#define BESIDE 2         /* threads beside the main one */
 
 static char **arguments;
 static enum mode mode;

@@ -144,8 +144,8 @@ static void alloc_block(struct traffic *self, unsigned at)
 void traffic_block(struct traffic *self)
 {
     unsigned seldom = traffic_below(self, 100) == 0;
-    unsigned at = seldom ? traffic_below(self, TRAFFIC_LIVING)
-                         : traffic_below(self, TRAFFIC_LIVING * 3 / 4);
+    unsigned at =
+        seldom ? traffic_below(self, TRAFFIC_LIVING) : traffic_below(self, TRAFFIC_LIVING * 3 / 4);
     if (self->bytes[at])
         free_block(self, at);
     else
