@@ -303,9 +303,9 @@ TEST(processes_that_ended_are_forgotten)
 /* What stays of each is little, but they are many: their first and last steps go, too. */
 TEST(processes_that_ended_give_up_their_past)
 {
-    struct retention_options options = {.max_bytes = 8 << 20};
+    struct retention_options options = {.max_bytes = 16 << 20};
     struct loop_options loop = usual;
-    loop.steps = 3000;
+    loop.steps = 6000;
     loop.processes = 2;
     loop.life = 12;
     loop.leak_every = 90;
@@ -313,8 +313,8 @@ TEST(processes_that_ended_give_up_their_past)
     make(whole_path, &loop, NULL);
     struct store store = make(thin_path, &loop, &options);
     CHECK_INT(store.err, 0);
-    CHECK(store.most_bytes < 8 << 20);
-    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM process"), 252);
+    CHECK(store.most_bytes < 16 << 20);
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM process"), 502);
     compare_later();
     CHECK(compare_number(thin_path,
                          "SELECT count(*) FROM phase_table WHERE process = 2 AND step < 12") <
