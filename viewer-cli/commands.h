@@ -9,9 +9,9 @@
  *      is worth a test of its own goes to viewer-cli/analysis/, which prints nothing.
  *   2. commands.c: one line in the table. CMakeLists.txt: the file's name.
  *   3. tests/cli/NAME/: golden outputs as table, csv and json, an empty and a damaged database.
- *   4. docs/manual/NAME.md: what a user needs to read the report, in the markup of manual/prose.h; a
- *      test runs its examples. Options, man page and completion follow from the tables.
- * tests/cli/help checks that each command has its help and that every example's command exists.
+ *   4. docs/manual/NAME.md: what a user needs to read the report, in the markup of manual/prose.h;
+ * a test runs its examples. Options, man page and completion follow from the tables. tests/cli/help
+ * checks that each command has its help and that every example's command exists.
  */
 #ifndef TIDEMARK_VIEWER_COMMANDS_H
 #define TIDEMARK_VIEWER_COMMANDS_H
@@ -45,11 +45,11 @@ struct command {
     bool report;                                 /* takes the options of every report */
     const char *thinned; /* "blocks" or "phases": it needs all of them, and says so where some were
                             thinned; NULL: what is kept is enough */
-    bool judges;       /* exits with EXIT_CHECK_FAILED where something is not as it should be */
-    bool runs_program; /* the first argument begins another program's command line */
-    int least, most;   /* arguments; most < 0 = any number */
+    bool judges;         /* exits with EXIT_CHECK_FAILED where something is not as it should be */
+    bool runs_program;   /* the first argument begins another program's command line */
+    int least, most;     /* arguments; most < 0 = any number */
     const char *description;
-    struct command_example examples[5];
+    struct command_example examples[6]; /* ends with one without a line */
 };
 
 extern const struct command *const commands[]; /* ends with NULL */
