@@ -9,9 +9,11 @@
  *      is worth a test of its own goes to viewer-cli/analysis/, which prints nothing.
  *   2. commands.c: one line in the table. CMakeLists.txt: the file's name.
  *   3. tests/cli/NAME/: golden outputs as table, csv and json, an empty and a damaged database.
- *   4. docs/manual/NAME.md: what a user needs to read the report, in the markup of manual/prose.h;
- * a test runs its examples. Options, man page and completion follow from the tables. tests/cli/help
- * checks that each command has its help and that every example's command exists.
+ *   4. docs/manual/NAME.md: what a user needs to read the report, in the markup of
+ *      manual/prose.h; a test runs its examples. Options, man page and completion follow from
+ *      the tables.
+ *
+ * tests/cli/help checks that each command has its help and that every example's command exists.
  */
 #ifndef TIDEMARK_VIEWER_COMMANDS_H
 #define TIDEMARK_VIEWER_COMMANDS_H
