@@ -322,9 +322,10 @@ static void put_sites(const struct peak_part *part)
     put_rest(part, groups, "sites");
 }
 
+/* What one asks first stands on the first screen; below is what it is made of. */
 static void (*const parts[])(const struct peak_part *part) = {
-    put_where, peak_put_findings, put_ladder,      put_categories,  put_births,
-    put_sites, peak_put_added,    peak_put_change, peak_put_levers,
+    put_where,  peak_put_findings, peak_put_levers, put_ladder,      put_categories,
+    put_births, put_sites,         peak_put_added,  peak_put_change,
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -363,15 +364,16 @@ static int put_for_programs(struct report *report, struct peak_part *all)
         const struct emit_column *columns;
         size_t count;
     } sections[PARTS] = {
+        /* in the order of parts */
         {"peak", where_columns, sizeof where_columns / sizeof *where_columns},
         {"findings", peak_finding_columns, PEAK_FINDING_COLUMNS},
+        {"levers", peak_lever_columns, PEAK_LEVER_COLUMNS},
         {"ladder", ladder_columns, sizeof ladder_columns / sizeof *ladder_columns},
         {"by_category", category_columns, sizeof category_columns / sizeof *category_columns},
         {"by_phase", birth_columns, sizeof birth_columns / sizeof *birth_columns},
         {"by_site", site_columns, sizeof site_columns / sizeof *site_columns},
         {"added_by_backward", peak_added_columns, PEAK_ADDED_COLUMNS},
         {"higher_than_step_before", peak_change_columns, PEAK_CHANGE_COLUMNS},
-        {"levers", peak_lever_columns, PEAK_LEVER_COLUMNS},
     };
     for (size_t p = 0; p < PARTS; p++) {
         emit_section(&report->emit, sections[p].key, NULL, EMIT_ROWS, sections[p].columns,
@@ -494,8 +496,8 @@ const struct command command_peak = {
         "Where kernels and copies were recorded, those that ran on the device at that moment "
         "follow.\n"
         "\n"
-        "In csv and json these are the sections peak, findings, ladder, by_category, by_phase, "
-        "by_site, added_by_backward, higher_than_step_before, levers, oom, oom_heaps, oom_sites, "
+        "In csv and json these are the sections peak, findings, levers, ladder, by_category, "
+        "by_phase, by_site, added_by_backward, higher_than_step_before, oom, oom_heaps, oom_sites, "
         "oom_memory and oom_settings, and running where kernels were recorded; in csv each begins "
         "with a line '# NAME'.",
     .examples =
