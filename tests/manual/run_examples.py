@@ -114,6 +114,7 @@ class Fixtures:
                       "for rank in 0 1; do\n"
                       '    RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 python3 "$@" &\n'
                       "done\nwait\n")
+        self.stand_in("less", 'exec cat "$@"\n')  # not everywhere, and nobody to press keys
         self.environment = dict(os.environ, PATH=self.bin + ":" + os.environ["PATH"], TZ="UTC",
                                 LC_ALL="C.UTF-8", PAGER="cat")
         for name in ["NO_COLOR", "COLUMNS", "TIDEMARK_SOCKET"]:
