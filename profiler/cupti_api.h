@@ -16,7 +16,7 @@
 
 #include "cupti_abi.h"
 
-#define CUPTI_OLDEST 19u /* of CUDA 12.0 */
+#define CUPTI_OLDEST 18u /* of CUDA 11.8 to 12.1; 12.2 has 20 */
 
 /* NULL where the library has no such function; what every version has is never NULL in a library
  * that was opened. */

@@ -143,9 +143,9 @@ TEST(memory_records_where_callbacks_are_refused)
 TEST(a_library_that_is_too_old)
 {
     struct life life = begin();
-    life.cupti->version = 18;
+    life.cupti->version = 17;
     REQUIRE(setenv("CUDA_HOME", "/nonexistent", 1) == 0);
-    REQUIRE(setenv("FAKE_CUPTI_VERSION", "18", 1) == 0);
+    REQUIRE(setenv("FAKE_CUPTI_VERSION", "17", 1) == 0);
     CHECK_INT(InitializeInjection(), 1);
     CHECK_INT(life.cupti->subscribed, 0);
     CHECK(cupti_life() != CUPTI_ON);
