@@ -1,5 +1,6 @@
 /*
- * cupti_idle.c - why the driver never started the CUPTI source in this process: one sentence.
+ * cupti_idle.c - why the driver never started the CUPTI source in this process: one sentence. And
+ * where it did, but CUDA itself then found nothing to run on: CUPTI refuses there without a reason.
  *
  * Nothing is loaded and CUDA is not started to find out.
  */
@@ -17,7 +18,10 @@
 #include "notes.h"
 
 #define TEXT_BYTES 160
-#define CUDA_STARTED 0 /* what cuCtxGetCurrent says behind cuInit */
+
+/* What cuCtxGetCurrent says where cuInit was not called, or failed. After it, and when the driver
+ * has shut itself down, which it does before the end of this library, it says other things. */
+#define CUDA_NOT_STARTED 3
 
 static const char here; /* an address in this library */
 
@@ -61,7 +65,7 @@ static const char *with_driver(bool injected)
     int result = driver_api.version ? driver_api.version(&version) : 0;
     if (result == ABI_CUDA_STUB)
         return "cupti: the libcuda.so.1 that was found is the toolkit's stub, not a driver";
-    if (!driver_api.context || driver_api.context(&context) != CUDA_STARTED)
+    if (!driver_api.context || driver_api.context(&context) == CUDA_NOT_STARTED)
         return "cupti: the program did not start CUDA";
     return injected ? "cupti: CUDA has started, but its driver did not call us"
                     : "cupti: CUDA has started, but CUDA_INJECTION64_PATH was not set";
@@ -97,16 +101,38 @@ static void find_reason(void)
         notes_why_not(driver_api_find() ? with_driver(*injection != '\0') : without_driver());
 }
 
+/* Asked of a driver that had called us. It does so before it looks for devices. */
+static bool cuda_found_nothing(void)
+{
+    const void *context;
+    return cupti_life() == CUPTI_OFF && driver_api.context &&
+           driver_api.context(&context) == CUDA_NOT_STARTED;
+}
+
+/* A process that reported nothing has no ring; CUDA's own are worth one for this sentence. */
+static bool has_ring(void)
+{
+    uint32_t state = guest.page ? atomic_load(&guest.page->state) : GUEST_OFF;
+    if (state == GUEST_ON)
+        return true;
+    return state != GUEST_OFF && (dynlink_loaded("libcuda.so") || dynlink_loaded("libcudart.so")) &&
+           guest_live();
+}
+
+static void say(void)
+{
+    if (cuda_found_nothing())
+        notes_why_not("cupti: CUDA did not start: its driver found no device that it can use");
+    else if (cupti_life() == CUPTI_NONE && is_of_concern())
+        find_reason();
+    notes_send();
+}
+
 void cupti_say_why_not(void)
 {
     static _Atomic bool said;
     int saved = errno;
-    if (!guest.page || atomic_load(&guest.page->state) != GUEST_ON || cupti_life() != CUPTI_NONE ||
-        atomic_exchange(&said, true))
-        return;
-    if (is_of_concern()) {
-        find_reason();
-        notes_send();
-    }
+    if (has_ring() && !atomic_exchange(&said, true))
+        say();
     errno = saved;
 }

@@ -119,6 +119,7 @@ int InitializeInjection(void)
         caller_start();
         driver_api_find();
         atexit(at_exit);
+        atexit(cupti_say_why_not);  /* while the driver can still be asked */
         if (atomic_load(&yields)) { /* torch.profiler is what starts CUDA */
             emit_gap(true);
             atomic_store(&life, CUPTI_YIELDED);

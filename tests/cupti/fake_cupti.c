@@ -105,8 +105,9 @@ int cuptiActivityRegisterCallbacks(abi_request_fn request, abi_complete_fn compl
 
 int cuptiActivityEnable(int kind)
 {
-    if (fake_cupti.activity_result != ABI_OK)
-        return fake_cupti.activity_result;
+    int result = NUMBER_FROM("FAKE_CUPTI_ACTIVITY", fake_cupti.activity_result);
+    if (result != ABI_OK)
+        return result;
     fake_cupti.kinds |= 1ull << kind;
     return ABI_OK;
 }

@@ -50,12 +50,12 @@ int cuInit(unsigned flags)
     void *address;
     (void)flags;
     STUB();
-    started = 1;
+    started = getenv("FAKE_NO_DEVICE") == NULL;
     address = symbol("CUDA_INJECTION64_PATH", "InitializeInjection", 0);
     memcpy(&inject, &address, sizeof inject);
     if (inject)
         inject();
-    return 0;
+    return started ? 0 : 100;
 }
 
 int cuDriverGetVersion(int *version)

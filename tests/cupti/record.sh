@@ -46,11 +46,11 @@ record()
     fi
 }
 
-live='cupti 130001: driver callbacks'
+callbacks='cupti 130001: driver callbacks'
 export TIDEMARK_CUPTI="$folder/cupti/libcupti.so.13"
-record "a driver" "$live" "" -- "$program" "$folder/driver/libcuda.so.1"
-record "a fork" "$live" "" -- "$program" "$folder/driver/libcuda.so.1" fork
-record "a fatal error" "$live" "cupti: ended by a fatal error of CUDA's" \
+record "a driver" "$callbacks" "" -- "$program" "$folder/driver/libcuda.so.1"
+record "a fork" "$callbacks" "" -- "$program" "$folder/driver/libcuda.so.1" fork
+record "a fatal error" "$callbacks" "cupti: ended by a fatal error of CUDA's" \
     -- "$program" "$folder/driver/libcuda.so.1" fatal
 FAKE_CUPTI_SUBSCRIBE=39 record "another tool" "" \
     "cupti 130001: held by another tool, CUPTI for the other one" -- "$program" "$folder/driver/libcuda.so.1"
@@ -64,6 +64,12 @@ grep -q '^cuInit: 34$' out || { echo "FAIL the stub does not answer as one"; fai
 if [ ! -e /proc/driver/nvidia/version ] && [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then
     record "no driver" "" "cupti: CUDA's libraries are here, but no driver: there is no libcuda.so.1" -- "$program" "$folder/runtime/libcudart.so.13" none
 fi
+nothing='cupti: CUDA did not start: its driver found no device that it can use'
+FAKE_NO_DEVICE=1 FAKE_CUPTI_SUBSCRIBE=999 FAKE_CUPTI_ACTIVITY=999 record "no device" "" \
+    "cupti 130001: refused: CUPTI_ERROR_UNKNOWN
+$nothing" -- "$program" "$folder/driver/libcuda.so.1"
+record "silent, a driver" "$callbacks" "" -- "$program" "$folder/driver/libcuda.so.1" silent
+record "silent, the stub" "" "cupti: the libcuda.so.1 that was found is the toolkit's stub, not a driver" -- "$program" "$folder/stub/libcuda.so.1" silent
 record "no CUDA" "" "" -- /bin/true
 [ "$failed" = 0 ] && echo "every case said its one line"
 exit "$failed"
