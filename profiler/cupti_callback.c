@@ -34,11 +34,24 @@ static __thread struct {
     uint32_t depth;
     struct under_way calls[DEPTH];
     const char *outer; /* the runtime's call around them, NULL = none */
-    uint32_t outer_correlation;
+    uint32_t outer_cbid, outer_correlation;
     bool inside; /* in one of our callbacks */
 } mine;
 
 static _Atomic uint32_t epoch = 1; /* counts subscriptions */
+static _Atomic uint64_t lost;      /* calls without an exit */
+
+uint64_t callback_lost(void)
+{
+    return atomic_load(&lost);
+}
+
+/* The calls under way from this place on have ended unseen. */
+static void throw_away(uint32_t from)
+{
+    atomic_fetch_add(&lost, mine.depth - from);
+    mine.depth = from;
+}
 
 static void renew(void)
 {
@@ -52,14 +65,25 @@ static void renew(void)
 
 /* ---- the runtime's calls: their names ---- */
 
+static void enter_runtime(uint32_t cbid, const struct abi_callback *data)
+{
+    bool stale = mine.outer && (mine.depth || mine.outer_cbid == cbid);
+    if (stale)
+        atomic_fetch_add(&lost, 1);
+    throw_away(0);
+    if (mine.outer && !stale)
+        return; /* inside of it */
+    mine.outer = runtime_call_name(cbid);
+    mine.outer_cbid = cbid;
+    mine.outer_correlation = data->correlation;
+}
+
 static void take_runtime(uint32_t cbid, const struct abi_callback *data)
 {
-    if (data->place == ABI_ENTER && !mine.outer) {
-        mine.outer = runtime_call_name(cbid);
-        mine.outer_correlation = data->correlation;
-    } else if (data->place == ABI_EXIT && mine.outer_correlation == data->correlation) {
+    if (data->place == ABI_ENTER)
+        enter_runtime(cbid, data);
+    else if (data->place == ABI_EXIT && mine.outer_correlation == data->correlation)
         mine.outer = NULL;
-    }
 }
 
 /* ---- the driver's calls ---- */
@@ -69,10 +93,20 @@ static bool has_effect(const struct call *call)
     return call->action > CALL_CLOSE;
 }
 
-static struct under_way *push(const struct call *call, const struct abi_callback *data)
+/* See cupti_callback.h. */
+static void throw_stale(const struct call *call)
 {
     if (mine.depth == DEPTH)
-        return NULL;
+        throw_away(0);
+    for (uint32_t i = 0; has_effect(call) && i < mine.depth; i++)
+        if (mine.calls[i].cbid == call->cbid)
+            throw_away(i);
+}
+
+/* Never NULL. */
+static struct under_way *push(const struct call *call, const struct abi_callback *data)
+{
+    throw_stale(call);
     const struct under_way *outer = mine.depth ? &mine.calls[mine.depth - 1] : NULL;
     const struct call *outer_call = outer ? call_find(outer->cbid) : NULL;
     mine.calls[mine.depth] = (struct under_way){
@@ -112,7 +146,7 @@ static void take_enter(const struct call *call, const struct abi_callback *data)
     struct under_way *begun = push(call, data);
     if (call->action == CALL_CLOSE)
         cupti_context_goes();
-    if (!begun || begun->nested || !decode_takes(call) || !data->params)
+    if (begun->nested || !decode_takes(call) || !data->params)
         return;
     begun->number = live_number();
     struct live_call who = who_of(call, data, begun->number);
