@@ -18,8 +18,9 @@ enum abi_result {
     ABI_LIMIT = 12,           /* the end of a buffer */
     ABI_NOT_INITIALIZED = 15, /* as when the driver is older than the library */
     ABI_INVALID_KIND = 21,
-    ABI_HELD = 39,      /* another tool has subscribed */
-    ABI_CUDA_STUB = 34, /* CUDA's: the library is the toolkit's stub */
+    ABI_HELD = 39,        /* another tool has subscribed */
+    ABI_CUDA_STUB = 34,   /* CUDA's: the library is the toolkit's stub */
+    ABI_CUDA_INVALID = 1, /* CUDA's: of a pointer, it is none of CUDA's */
 };
 
 /* ---- callbacks ---- */
@@ -107,9 +108,10 @@ struct abi_external_buffer {
 
 /* ---- the driver's own numbers ---- */
 
-enum { ABI_POOL_RESERVED = 5, ABI_POOL_USED = 7 };   /* CUmemPool_attribute */
-enum { ABI_GRAPH_USED = 0, ABI_GRAPH_RESERVED = 2 }; /* CUgraphMem_attribute */
-enum { ABI_CAPTURE_RELAXED = 2 };                    /* CUstreamCaptureMode */
+enum { ABI_POOL_RESERVED = 5, ABI_POOL_USED = 7 };        /* CUmemPool_attribute */
+enum { ABI_GRAPH_USED = 0, ABI_GRAPH_RESERVED = 2 };      /* CUgraphMem_attribute */
+enum { ABI_CAPTURE_RELAXED = 2 };                         /* CUstreamCaptureMode */
+enum { ABI_POINTER_START = 11, ABI_POINTER_MAPPED = 13 }; /* CUpointer_attribute */
 
 /* ---- activity ---- */
 

@@ -66,6 +66,7 @@ static const struct function driver_functions[] = {
     DRIVER(pool_attribute, "cuMemPoolGetAttribute"),
     DRIVER(graph_attribute, "cuDeviceGetGraphMemAttribute"),
     DRIVER(capture_mode, "cuThreadExchangeStreamCaptureMode"),
+    DRIVER(pointer_attribute, "cuPointerGetAttribute"),
 };
 
 bool driver_api_find(void)

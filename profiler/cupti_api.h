@@ -49,6 +49,7 @@ struct driver_api {
     int (*pool_attribute)(uint64_t pool, int attribute, uint64_t *value);
     int (*graph_attribute)(int device, int attribute, uint64_t *value);
     int (*capture_mode)(int *mode);
+    int (*pointer_attribute)(void *value, int attribute, uint64_t pointer);
 };
 
 extern struct cupti_api cupti_api;

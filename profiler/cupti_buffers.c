@@ -2,6 +2,7 @@
 #include "cupti_buffers.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,60 +16,111 @@
 #include "pyframes_lock.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
-#define SPARE 64 /* buffers that wait to be used again; more are given back */
+#define SPARE 64   /* buffers that wait to be used again; more are given back */
+#define OWNED 1024 /* at one time; CUPTI drops records, and counts them, where it gets no more */
 #define FLUSH_NS (100 * NS_PER_MS)
+#define PATIENCE_NS (50 * NS_PER_MS)
 
 static const int work_kinds[] = {ABI_CONCURRENT_KERNEL, ABI_MEMCPY, ABI_MEMCPY_PEER, ABI_MEMSET,
                                  ABI_GRAPH_TRACE};
 static const int memory_kinds[] = {ABI_MEMORY2};
 
-static enum activity_what on;
-static uint8_t *spare[SPARE];
+static _Atomic unsigned on;   /* enum activity_what */
+static uint8_t *owned[OWNED]; /* the first `buffers`: all that exist */
+static uint8_t *spare[SPARE]; /* of them */
 static uint32_t spare_count;
-static _Atomic uint32_t spare_lock;
-static _Atomic uint32_t buffers; /* that exist */
+static _Atomic uint32_t lock; /* of these */
+static _Atomic uint32_t buffers;
 static _Atomic uint64_t dropped, unread;
 static _Atomic uint64_t next_flush_ns;
 static _Atomic uint32_t flushing;
 
 /* ---- buffers ---- */
 
-static uint8_t *take_spare(void)
+static bool hold(void)
+{
+    return pyframes_lock_take(&lock) != PYFRAMES_NOT_HELD;
+}
+
+static uint8_t *take_spare(bool *room)
 {
     uint8_t *buffer = NULL;
-    if (pyframes_lock_take(&spare_lock) == PYFRAMES_NOT_HELD)
+    if (!hold())
         return NULL;
     if (spare_count)
         buffer = spare[--spare_count];
-    pyframes_lock_give(&spare_lock);
+    *room = atomic_load(&buffers) < OWNED;
+    pyframes_lock_give(&lock);
     return buffer;
 }
 
-static bool put_spare(uint8_t *buffer)
+static uint8_t *make_buffer(void)
 {
     bool kept = false;
-    if (pyframes_lock_take(&spare_lock) == PYFRAMES_NOT_HELD)
-        return false;
-    if (spare_count < SPARE) {
-        spare[spare_count++] = buffer;
-        kept = true;
+    void *memory = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    if (hold()) {
+        uint32_t count = atomic_load(&buffers);
+        kept = count < OWNED;
+        if (kept) {
+            owned[count] = memory;
+            atomic_store(&buffers, count + 1);
+        }
+        pyframes_lock_give(&lock);
     }
-    pyframes_lock_give(&spare_lock);
-    return kept;
+    if (!kept)
+        munmap(memory, BUFFER_BYTES);
+    return kept ? memory : NULL;
+}
+
+/* Under the lock: its place among those that exist, or their number. */
+static uint32_t place_of(const uint8_t *buffer)
+{
+    uint32_t count = atomic_load(&buffers), i = 0;
+    while (i < count && owned[i] != buffer)
+        i++;
+    return i;
+}
+
+static bool is_ours(const uint8_t *buffer)
+{
+    bool ours = false;
+    if (hold()) {
+        ours = place_of(buffer) < atomic_load(&buffers);
+        pyframes_lock_give(&lock);
+    }
+    return ours; /* not known: never used again, and never given back */
+}
+
+/* False: it exists no more. */
+static bool put_spare(uint8_t *buffer)
+{
+    bool keep;
+    if (!hold())
+        return true; /* it is lost, which is better than used by two */
+    keep = spare_count < SPARE;
+    if (keep) {
+        spare[spare_count++] = buffer;
+    } else {
+        uint32_t last = atomic_load(&buffers) - 1;
+        owned[place_of(buffer)] = owned[last];
+        atomic_store(&buffers, last);
+    }
+    pyframes_lock_give(&lock);
+    return keep;
 }
 
 void activity_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 {
     int saved = errno;
-    *buffer = take_spare();
+    bool room = false;
+    *buffer = take_spare(&room);
     *bytes = 0;
     *max_records = 0;
-    if (!*buffer) {
-        void *memory = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-        *buffer = memory == MAP_FAILED ? NULL : memory;
-        atomic_fetch_add(&buffers, *buffer != NULL);
-    }
+    if (!*buffer && room)
+        *buffer = make_buffer();
     if (*buffer)
         *bytes = BUFFER_BYTES;
     errno = saved;
@@ -94,10 +146,10 @@ void activity_complete(void *context, uint32_t stream, uint8_t *buffer, size_t b
         return;
     if (valid && valid <= bytes && cupti_is_here() && guest_live())
         walk(buffer, valid);
-    memset(buffer, 0, BUFFER_BYTES);
-    if (!put_spare(buffer)) {
-        munmap(buffer, BUFFER_BYTES);
-        atomic_fetch_sub(&buffers, 1);
+    if (is_ours(buffer)) {
+        memset(buffer, 0, BUFFER_BYTES);
+        if (!put_spare(buffer))
+            munmap(buffer, BUFFER_BYTES);
     }
     errno = saved;
 }
@@ -109,59 +161,94 @@ uint32_t activity_buffers(void)
 
 /* ---- on and off ---- */
 
-static void set_attribute(int attribute)
+static void set_attribute(int attribute, uint8_t value)
 {
-    uint8_t yes = 1;
-    size_t bytes = sizeof yes;
+    size_t bytes = sizeof value;
     if (cupti_api.set_attribute)
-        cupti_api.set_attribute(attribute, &bytes, &yes);
+        cupti_api.set_attribute(attribute, &bytes, &value);
 }
 
-static const int *kinds_of(enum activity_what what, size_t *count)
-{
-    *count = what == ACTIVITY_WORK ? sizeof work_kinds / sizeof *work_kinds
-                                   : sizeof memory_kinds / sizeof *memory_kinds;
-    return what == ACTIVITY_WORK ? work_kinds : memory_kinds;
-}
-
-/* Kinds that a library or a device does not have are left out; the first one is needed. */
-bool activity_begin(enum activity_what what)
-{
+static const struct kinds {
+    unsigned what;
+    const int *list; /* the first one is needed */
     size_t count;
-    const int *kinds = kinds_of(what, &count);
-    if (!cupti_api.register_buffers || !cupti_api.activity_enable || !cupti_api.activity_disable ||
-        !cupti_api.activity_flush || !cupti_api.next_record)
-        return false;
-    if (what == ACTIVITY_WORK)
-        set_attribute(ABI_ATTR_HOST_PINNED);
-    set_attribute(ABI_ATTR_ZEROED_BUFFERS);
-    records_clock();
-    if (cupti_api.register_buffers(activity_request, activity_complete) != ABI_OK ||
-        cupti_api.activity_enable(kinds[0]) != ABI_OK)
-        return false;
-    for (size_t i = 1; i < count; i++)
-        cupti_api.activity_enable(kinds[i]);
-    on = what;
+} kinds[] = {
+    {ACTIVITY_WORK, work_kinds, sizeof work_kinds / sizeof *work_kinds},
+    {ACTIVITY_MEMORY, memory_kinds, sizeof memory_kinds / sizeof *memory_kinds},
+};
+
+/* Kinds that a library or a device does not have are left out. */
+static bool enable(unsigned what)
+{
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (size_t i = 0; what & kinds[k].what && i < kinds[k].count; i++)
+            if (cupti_api.activity_enable(kinds[k].list[i]) != ABI_OK && i == 0)
+                return false;
     return true;
 }
 
-void activity_end(void)
+static void disable(unsigned what)
 {
-    size_t count;
-    const int *kinds = kinds_of(on, &count);
-    if (on == ACTIVITY_NOTHING)
-        return;
-    for (size_t i = 0; i < count; i++)
-        cupti_api.activity_disable(kinds[i]);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (size_t i = 0; what & kinds[k].what && i < kinds[k].count; i++)
+            cupti_api.activity_disable(kinds[k].list[i]);
+}
+
+unsigned activity_on(void)
+{
+    return atomic_load(&on);
+}
+
+bool activity_begin(unsigned what)
+{
+    if (!cupti_api.register_buffers || !cupti_api.activity_enable || !cupti_api.activity_disable ||
+        !cupti_api.activity_flush || !cupti_api.next_record)
+        return false;
+    if (what & ACTIVITY_WORK)
+        set_attribute(ABI_ATTR_HOST_PINNED, 1);
+    set_attribute(ABI_ATTR_ZEROED_BUFFERS, 1);
+    records_clock();
+    if (cupti_api.register_buffers(activity_request, activity_complete) == ABI_OK) {
+        if (enable(what)) {
+            atomic_store(&on, what);
+            return true;
+        }
+        disable(what);
+    }
+    set_attribute(ABI_ATTR_ZEROED_BUFFERS, 0);
+    return false;
+}
+
+/* Another thread's flush may be under way; bounded, for what it waits for is not known. */
+static void flush_last(void)
+{
+    uint64_t deadline = clock_now_ns() + PATIENCE_NS;
+    while (atomic_load(&flushing) && clock_now_ns() < deadline)
+        sched_yield();
     activity_flush(true, true);
-    on = ACTIVITY_NOTHING;
+}
+
+void activity_end(unsigned what)
+{
+    unsigned was = atomic_load(&on);
+    what &= was;
+    if (what == ACTIVITY_NOTHING)
+        return;
+    disable(what);
+    flush_last();
+    atomic_store(&on, was & ~what);
+    if (was & ~what)
+        return;
+    set_attribute(ABI_ATTR_ZEROED_BUFFERS, 0);
+    set_attribute(ABI_ATTR_HOST_PINNED, 0);
 }
 
 void activity_flush(bool now, bool forced)
 {
     uint64_t at = clock_now_ns();
     size_t lost = 0;
-    if (on == ACTIVITY_NOTHING || (!now && at < atomic_load(&next_flush_ns)) ||
+    unsigned now_on = atomic_load(&on);
+    if (now_on == ACTIVITY_NOTHING || (!now && at < atomic_load(&next_flush_ns)) ||
         atomic_exchange(&flushing, 1))
         return;
     atomic_store(&next_flush_ns, at + FLUSH_NS);
@@ -169,7 +256,7 @@ void activity_flush(bool now, bool forced)
     cupti_api.activity_flush(forced ? ABI_FLUSH_FORCED : 0);
     if (cupti_api.dropped && cupti_api.dropped(NULL, 0, &lost) == ABI_OK)
         atomic_fetch_add(&dropped, lost);
-    if (on == ACTIVITY_MEMORY)
+    if (now_on & ACTIVITY_MEMORY)
         late_send();
     atomic_store(&flushing, 0);
 }

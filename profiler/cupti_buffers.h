@@ -7,6 +7,11 @@
  * while a buffer is ours: they belong to modules that may be unloaded. We flush at the ends of
  * phases, in the thread that ends one, and never in another: a library that sets up its
  * communicators may hold what CUPTI waits for.
+ *
+ * A process has one pair of functions for all tools: who registers last gets every buffer, those
+ * too that another tool had given. So each buffer of ours is in a list, and one that is not is read
+ * and left to its owner. What we told CUPTI of our buffers is taken back when we end: another
+ * tool's are not zeroed.
  */
 #ifndef TIDEMARK_PROFILER_CUPTI_BUFFERS_H
 #define TIDEMARK_PROFILER_CUPTI_BUFFERS_H
@@ -15,16 +20,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum activity_what {
-    ACTIVITY_NOTHING = 0,
-    ACTIVITY_WORK = 1,   /* kernels, copies, sets, graphs */
-    ACTIVITY_MEMORY = 2, /* MEMORY2 */
+enum activity_what { /* bits */
+                     ACTIVITY_NOTHING = 0,
+                     ACTIVITY_WORK = 1,   /* kernels, copies, sets, graphs */
+                     ACTIVITY_MEMORY = 2, /* MEMORY2 */
 };
 
-/* Asks CUPTI for it; false: not to be had, and nothing is on. */
-bool activity_begin(enum activity_what what);
-/* Ends it; every buffer is back when this returns. */
-void activity_end(void);
+/* Asks CUPTI for all of `what`; false: some is not to be had, and nothing is on. */
+bool activity_begin(unsigned what);
+/* Ends `what` of it; what CUPTI had of it was taken when this returns. */
+void activity_end(unsigned what);
+/* What is on. */
+unsigned activity_on(void);
 /* What has been done since; not closer than `activity_flush_ns` unless `now`. Only while
  * guest_live(), never in a callback for resources or buffers. */
 void activity_flush(bool now, bool forced);

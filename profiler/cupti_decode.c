@@ -271,7 +271,7 @@ bool decode_enter(const struct call *call, const void *params, const struct live
     else if (call->action == CALL_RELEASE)
         live_release(key, who);
     else
-        return live_leave((enum live_space)call->object, key, who);
+        return live_leave((enum live_space)call->object, key, who, call->memory);
     return true;
 }
 

@@ -138,6 +138,8 @@ static void tell(const struct late *late, uint32_t name)
     uint8_t memory = memory_of(late);
     enum live_space space = memory == DRIVER_ARRAY ? SPACE_ARRAY : SPACE_ADDRESS;
     uint32_t heap = memory == DRIVER_HOST ? 0 : device_heap((int32_t)late->device);
+    if (live_was_told(space, late->address))
+        return;
     if (late->operation == ABI_MEMORY_ALLOCATION) {
         live_given(&(struct live_entry){.key = late->address,
                                         .bytes = late->bytes,
@@ -149,7 +151,7 @@ static void tell(const struct late *late, uint32_t name)
         return;
     }
     struct live_call who = {.number = live_number(), .name = name, .heap = heap};
-    bool known = live_leave(space, late->address, &who);
+    bool known = live_leave(space, late->address, &who, memory);
     live_left(space, late->address, &who, known, false, memory);
 }
 
@@ -164,8 +166,10 @@ void late_send(void)
     filled = 0;
     pyframes_lock_give(&lock);
     uint32_t name = intern_string("memory record");
+    live_from_records(true);
     put_in_order();
     for (size_t i = 0; i < count; i++)
         if (kept[i].address && !is_repeated(i))
             tell(&kept[i], name);
+    live_from_records(false);
 }

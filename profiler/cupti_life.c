@@ -8,6 +8,8 @@
 #include "clock.h"
 #include "cupti_buffers.h"
 #include "cupti_api.h"
+#include "cupti_ask.h"
+#include "cupti_callback.h"
 #include "cupti_caller.h"
 #include "cupti_device.h"
 #include "cupti_late.h"
@@ -22,6 +24,9 @@
 #define GAP_NAME "cupti: torch.profiler"
 #define RETRY_NS (20 * NS_PER_MS)
 #define RETRY_MOST_NS (5 * NS_PER_S)
+#define PATIENCE 3 /* refusals in a row: CUPTI is kept */
+#define BESIDE_NS NS_PER_S
+#define BESIDE_MOST_NS (60 * NS_PER_S)
 
 _Atomic bool cupti_has_points;
 
@@ -31,6 +36,7 @@ static _Atomic bool fatal;
 static _Atomic uint32_t at_work; /* the lock of whoever changes the life after the start */
 static _Atomic uint32_t yields;  /* torch.profiler's that have not ended */
 static _Atomic uint64_t retry_at, retry_wait;
+static uint32_t refusals; /* in a row; under at_work */
 
 enum cupti_life cupti_life(void)
 {
@@ -40,6 +46,12 @@ enum cupti_life cupti_life(void)
 bool cupti_is_here(void)
 {
     return guest.page && atomic_load_explicit(&guest.page->has_cupti, memory_order_relaxed);
+}
+
+static bool is_listening(void)
+{
+    uint32_t now = atomic_load(&life);
+    return now == CUPTI_ON || now == CUPTI_BESIDE;
 }
 
 /* ---- start ---- */
@@ -61,6 +73,13 @@ static void say_lost(void)
         notes_why_not_here("cupti: records of kernels or copies came without a time");
     if (late_lost())
         notes_why_not_here("cupti: more memory records came than there was room for");
+    if (callback_lost())
+        notes_why_not_here("cupti: calls of the driver were begun whose ends were never told");
+    if (live_missed())
+        notes_why_not_here("cupti: what calls did could not be noted in time");
+    if (ask_is_due())
+        notes_why_not_here(
+            "cupti: the driver could not be asked what went while torch.profiler ran");
 }
 
 /* CUPTI's threads may still be there, and the program's: nothing is taken down. But what CUDA takes
@@ -70,10 +89,10 @@ static void at_exit(void)
 {
     if (!cupti_is_here())
         return;
-    if (atomic_load(&life) == CUPTI_ON)
+    if (is_listening())
         flush(true);
     if (atomic_load(&life) == CUPTI_RETURNING)
-        notes_why_not_here("cupti: did not get back what torch.profiler had used");
+        notes_why_not_here("cupti: torch.profiler did not let go of it; TEARDOWN_CUPTI=1 makes it");
     say_lost();
     if (guest_live())
         notes_send();
@@ -84,14 +103,18 @@ static void at_exit(void)
 /* What came of an attempt; the source is begun already. */
 static void settle(enum start_result result)
 {
-    bool on = result == START_CALLBACKS || result == START_RECORDS;
+    bool beside = result == START_BESIDE;
+    bool on = result == START_CALLBACKS || result == START_RECORDS || beside;
     if (on)
         notes_live_here(start_text());
     else
         notes_why_not_here(start_text());
-    if (result == START_RECORDS)
+    if (beside)
+        notes_why_not_here("cupti: while torch.profiler kept it, mapped, imported, graphs' and "
+                           "registered memory was not heard; TEARDOWN_CUPTI=1 makes it let go");
+    if (result == START_RECORDS || beside)
         atomic_store(&contexts, 1); /* nobody says how many there are */
-    atomic_store(&life, on ? CUPTI_ON : CUPTI_OFF);
+    atomic_store(&life, beside ? CUPTI_BESIDE : on ? CUPTI_ON : CUPTI_OFF);
     atomic_store(&guest.page->has_cupti, on);
     atomic_store(&cupti_has_points, on);
     notes_send();
@@ -144,9 +167,10 @@ void cupti_yield(void)
     atomic_fetch_add(&yields, 1);
     if (!take_work())
         return;
-    if (atomic_load(&life) == CUPTI_ON) {
+    if (is_listening()) {
         emit_gap(true);
         start_end();
+        live_forget_pools();
         atomic_store(&life, CUPTI_YIELDED);
     } else if (atomic_load(&life) == CUPTI_RETURNING) {
         atomic_store(&life, CUPTI_YIELDED);
@@ -163,26 +187,58 @@ static void find_context(void)
         cupti_contexts(device_context_created(context));
 }
 
+static void wait_longer(uint64_t most)
+{
+    uint64_t wait = atomic_load(&retry_wait);
+    atomic_store(&retry_at, clock_now_ns() + wait);
+    atomic_store(&retry_wait, 2 * wait < most ? 2 * wait : most);
+}
+
+/* Nobody listened: what was under way has ended, and what went is asked for before the gap ends. */
+static void arrive(enum start_result result)
+{
+    live_settle();
+    ask_soon();
+    emit_gap(false);
+    settle(result);
+    find_context();
+    sample_soon();
+    atomic_store(&retry_wait, BESIDE_NS);
+    wait_longer(BESIDE_MOST_NS);
+}
+
+/* It lets go at a call of CUDA's in another thread, and ends CUPTI for all: no records are to be on
+ * then. */
+static bool is_to_let_go(void)
+{
+    const char *given = getenv("TEARDOWN_CUPTI");
+    return given && strcmp(given, "1") == 0;
+}
+
 /* The other tool may let go only at the next call of CUDA's, or never: asked again at later points,
  * ever more seldom. */
 static void come_back(void)
 {
     enum start_result result = start_again();
-    if (result == START_CALLBACKS || result == START_RECORDS) {
-        live_settle();
-        emit_gap(false);
+    if (result == START_CALLBACKS || result == START_RECORDS)
+        arrive(result);
+    else if (result == START_NO_LIBRARY)
         settle(result);
-        find_context();
-        sample_soon();
-        return;
-    }
-    if (result == START_NO_LIBRARY) {
+    else if (++refusals >= PATIENCE && !is_to_let_go() && start_beside())
+        arrive(START_BESIDE);
+    else
+        wait_longer(RETRY_MOST_NS);
+}
+
+/* Memory that no record tells of may be gone: that is asked for, too. */
+static void change_over(void)
+{
+    enum start_result result = start_over();
+    if (result == START_CALLBACKS)
         settle(result);
-        return;
-    }
-    uint64_t wait = atomic_load(&retry_wait);
-    atomic_store(&retry_at, clock_now_ns() + wait);
-    atomic_store(&retry_wait, 2 * wait < RETRY_MOST_NS ? 2 * wait : RETRY_MOST_NS);
+    else
+        wait_longer(BESIDE_MOST_NS);
+    ask_soon();
 }
 
 void cupti_return(void)
@@ -195,9 +251,15 @@ void cupti_return(void)
     if (atomic_load(&life) == CUPTI_YIELDED) {
         atomic_store(&life, CUPTI_RETURNING);
         atomic_store(&retry_wait, RETRY_NS);
+        refusals = 0;
         come_back();
     }
     pyframes_lock_give(&at_work);
+}
+
+void cupti_hasten(void)
+{
+    atomic_store(&retry_at, 0);
 }
 
 static void try_to_return(void)
@@ -206,6 +268,8 @@ static void try_to_return(void)
         return;
     if (atomic_load(&life) == CUPTI_RETURNING)
         come_back();
+    else if (atomic_load(&life) == CUPTI_BESIDE)
+        change_over();
     pyframes_lock_give(&at_work);
 }
 
@@ -219,16 +283,24 @@ void cupti_take_look(void)
     errno = saved;
 }
 
-void cupti_at_point(void)
+static void do_at_point(void)
 {
-    int saved = errno;
     if (!cupti_is_here() || !guest_live() || atomic_load(&fatal))
         return;
     uint32_t now = atomic_load(&life);
-    if (now == CUPTI_RETURNING)
+    if (now == CUPTI_RETURNING || now == CUPTI_BESIDE)
         try_to_return();
-    if (now == CUPTI_ON && atomic_load(&contexts))
+    if (!is_listening())
+        return;
+    ask_if_due();
+    if (atomic_load(&contexts))
         activity_flush(false, false);
+}
+
+void cupti_at_point(void)
+{
+    int saved = errno;
+    do_at_point();
     errno = saved;
 }
 

@@ -7,12 +7,16 @@
  *
  *     NONE --injected--> ON <----------------.          FATAL_ERROR, or refused: OFF for good
  *                         |                   \
- *              torch.profiler starts      CUPTI is free again
- *                         v                   /
- *                      YIELDED --it ends--> RETURNING
+ *              torch.profiler starts      CUPTI is free again <-----.
+ *                         v                   /                      \
+ *                      YIELDED --it ends--> RETURNING --is kept--> BESIDE
  *
  * Up to CUDA 13.1 CUPTI serves one tool at a time: so we unsubscribe before torch.profiler begins,
- * and come back when it has let go. A GAP from our going to our coming back says what was not seen.
+ * and come back when it has let go. It may keep its subscription to the end of the program (Kineto
+ * does, unless TEARDOWN_CUPTI=1 is set). Activity records need no subscription: then memory is told
+ * by these, BESIDE it, until CUPTI is free; and torch.profiler gets the buffers, too, when it
+ * begins once more. A GAP from our going to our coming back, whichever way, says what was not seen.
+ * What went in it is asked of the driver (cupti_ask.h).
  *
  * A forked child has none of this: the kernel wipes the word in the guest's page that says so, and
  * every way in asks for it. Where it failed, or was never started, one sentence says why (notes.h).
@@ -61,7 +65,16 @@ void cupti_context_goes(void); /* at the enter of a call that may destroy one */
 void cupti_say_why_not(void);
 
 /* For tests. */
-enum cupti_life { CUPTI_NONE, CUPTI_STARTING, CUPTI_ON, CUPTI_YIELDED, CUPTI_RETURNING, CUPTI_OFF };
+enum cupti_life {
+    CUPTI_NONE,
+    CUPTI_STARTING,
+    CUPTI_ON,
+    CUPTI_YIELDED,
+    CUPTI_RETURNING,
+    CUPTI_BESIDE,
+    CUPTI_OFF
+};
 enum cupti_life cupti_life(void);
+void cupti_hasten(void); /* the next attempt to come back is due now */
 
 #endif

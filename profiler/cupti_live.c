@@ -19,17 +19,80 @@ struct live_table live_table;
 static _Atomic uint32_t lock;
 static _Atomic uint32_t numbers;
 static _Atomic uint64_t sampled_pool; /* 0 = none */
+static _Atomic uint64_t missed;
 
 #define PATIENCE_NS (20 * NS_PER_MS) /* for a pool that is being sampled */
+
+/* ---- the lock, and what is owed to its next holder ---- */
+
+/* A free whose entry could not be marked. Whoever fills one takes it from FREE to FILLED, the next
+ * holder of the lock back to FREE. */
+enum { OWED_FREE, OWED_FILLING, OWED_FILLED };
+static struct owed {
+    _Atomic uint32_t state;
+    uint32_t number; /* of the call */
+    uint64_t key;
+    enum live_space space;
+} owed[16];
+static _Atomic uint32_t owing; /* how many are filled, or are about to be */
+
+static void owe(enum live_space space, uint64_t key, uint32_t number)
+{
+    for (size_t i = 0; i < sizeof owed / sizeof *owed; i++) {
+        uint32_t want = OWED_FREE;
+        if (!atomic_compare_exchange_strong(&owed[i].state, &want, OWED_FILLING))
+            continue;
+        owed[i].number = number;
+        owed[i].key = key;
+        owed[i].space = space;
+        atomic_store(&owed[i].state, OWED_FILLED);
+        atomic_fetch_add(&owing, 1);
+        return;
+    }
+    atomic_fetch_add(&missed, 1);
+}
+
+static void settle_owed(void)
+{
+    for (size_t i = 0; i < sizeof owed / sizeof *owed; i++) {
+        if (atomic_load(&owed[i].state) != OWED_FILLED)
+            continue;
+        struct live_entry *entry = live_table_find(&live_table, owed[i].space, owed[i].key);
+        if (entry && !entry->leaving)
+            entry->leaving = owed[i].number;
+        atomic_fetch_sub(&owing, 1);
+        atomic_store(&owed[i].state, OWED_FREE);
+    }
+}
+
 bool live_hold(void)
 {
-    return pyframes_lock_take(&lock) != PYFRAMES_NOT_HELD;
+    if (pyframes_lock_take(&lock) == PYFRAMES_NOT_HELD)
+        return false;
+    if (atomic_load(&owing))
+        settle_owed();
+    return true;
+}
+
+bool live_hold_to_note(void)
+{
+    bool held = live_hold();
+    if (!held)
+        atomic_fetch_add(&missed, 1);
+    return held;
 }
 
 void live_let_go(void)
 {
     pyframes_lock_give(&lock);
 }
+
+uint64_t live_missed(void)
+{
+    return atomic_load(&missed);
+}
+
+/* ---- lists ---- */
 
 void live_add(struct live_list *list, struct event event)
 {
@@ -82,8 +145,9 @@ struct event live_free_event(const struct live_entry *entry, uint32_t name)
 void live_given(const struct live_entry *entry)
 {
     struct event event = live_alloc_event(entry);
-    if (live_hold()) {
+    if (live_hold_to_note()) {
         live_table_put(&live_table, entry);
+        live_note_told((enum live_space)entry->space, entry->key);
         live_let_go();
     }
     guest_emit(&event);
@@ -97,17 +161,28 @@ static void wait_for_sampler(uint64_t pool)
         sched_yield();
 }
 
-bool live_leave(enum live_space space, uint64_t key, const struct live_call *call)
+static void send_unknown(uint64_t key, const struct live_call *call, uint32_t memory)
+{
+    const struct live_entry unknown = {.key = key, .memory = (uint8_t)memory, .heap = call->heap};
+    struct event event = live_free_event(&unknown, call->name);
+    guest_emit(&event);
+}
+
+bool live_leave(enum live_space space, uint64_t key, const struct live_call *call, uint32_t memory)
 {
     struct live_list list = {.count = 0};
-    if (!live_hold())
-        return false;
+    if (!live_hold()) {
+        owe(space, key, call->number);
+        send_unknown(key, call, memory);
+        return true;
+    }
     struct live_entry *entry = live_table_find(&live_table, space, key);
     bool known = entry != NULL;
     if (known && !entry->leaving) {
         entry->leaving = call->number;
         live_add(&list, live_free_event(entry, call->name));
     }
+    live_note_told(space, key);
     live_let_go();
     live_send(&list);
     if (known && space == SPACE_POOL)
@@ -118,24 +193,24 @@ bool live_leave(enum live_space space, uint64_t key, const struct live_call *cal
 void live_left(enum live_space space, uint64_t key, const struct live_call *call, bool known,
                bool failed, uint32_t memory)
 {
-    const struct live_entry unknown = {.key = key, .memory = (uint8_t)memory, .heap = call->heap};
     struct live_list list = {.count = 0};
-    bool held = live_hold();
+    bool held = failed ? live_hold_to_note() : live_hold();
     struct live_entry *entry = held ? live_table_find(&live_table, space, key) : NULL;
+    bool unknown = !entry && !known && !failed;
     if (entry && entry->leaving == call->number && failed) {
         entry->leaving = 0;
         live_add(&list, live_alloc_event(entry));
     } else if (entry && entry->leaving == call->number) {
         live_table_remove(&live_table, entry);
-    } else if (!entry && !known && !failed) {
-        live_add(&list, live_free_event(&unknown, call->name));
     }
     if (held)
         live_let_go();
     live_send(&list);
+    if (unknown)
+        send_unknown(key, call, memory);
 }
 
-/* ---- contexts, gaps, pools ---- */
+/* ---- contexts, pools ---- */
 
 /* Under the lock: takes out what goes with the context, as much as the list has room for. */
 static void take_some(uint64_t context, uint32_t name, struct live_list *list)
@@ -157,27 +232,12 @@ void live_context_gone(uint64_t context, uint32_t name)
 {
     struct live_list list = {.count = 0};
     bool more = context != 0;
-    while (more && live_hold()) {
+    while (more && live_hold_to_note()) {
         take_some(context, name, &list);
         live_let_go();
         more = list.count == LIVE_LIST;
         live_send(&list);
     }
-}
-
-void live_settle(void)
-{
-    if (!live_hold())
-        return;
-    size_t i = 0;
-    while (i < live_table.capacity) {
-        struct live_entry *entry = &live_table.slots[i];
-        if (entry->used && entry->leaving)
-            live_table_remove(&live_table, entry);
-        else
-            i++;
-    }
-    live_let_go();
 }
 
 bool live_pool_next(uint64_t after, uint64_t *pool, uint32_t *heap)
@@ -207,6 +267,14 @@ void live_pool_done(void)
 bool live_is_valid(void)
 {
     return atomic_load(&lock) == 0 && live_table_is_valid(&live_table);
+}
+
+void live_hold_for_test(bool hold)
+{
+    if (hold)
+        live_hold();
+    else
+        live_let_go();
 }
 
 uint64_t live_count(void)

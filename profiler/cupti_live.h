@@ -12,12 +12,18 @@
  *
  * All may be called by any thread. They take one lock for the length of a few look-ups, wait for it
  * for a bounded time, and send events without it; an event whose table could not be had is sent
- * with what the call itself says.
+ * with what the call itself says. A free that could not mark its entry leaves a word for whoever
+ * has the lock next, so that no entry stays for memory that is gone; where more cannot be noted,
+ * live_missed counts it.
+ *
+ * While callbacks take the place of memory records both tell for a moment. What callbacks tell then
+ * is noted (live_watch): the records of that moment are older, and are told only of other memory.
  */
 #ifndef TIDEMARK_PROFILER_CUPTI_LIVE_H
 #define TIDEMARK_PROFILER_CUPTI_LIVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cupti_table.h"
@@ -37,9 +43,9 @@ uint32_t live_number(void);
 /* DRIVER_ALLOC. Of `entry` the members up to refs and the kinds count. */
 void live_given(const struct live_entry *entry);
 
-/* Enter and exit of a free. `leave` returns whether it was known; `left` is told so. `memory` is
- * what an unknown one is taken for. */
-bool live_leave(enum live_space space, uint64_t key, const struct live_call *call);
+/* Enter and exit of a free. `leave` returns whether it was known, or told all the same; `left` is
+ * told so. `memory` is what an unknown one is taken for. */
+bool live_leave(enum live_space space, uint64_t key, const struct live_call *call, uint32_t memory);
 void live_left(enum live_space space, uint64_t key, const struct live_call *call, bool known,
                bool failed, uint32_t memory);
 
@@ -62,6 +68,30 @@ void live_context_gone(uint64_t context, uint32_t name);
 
 /* Callbacks were off meanwhile: calls that were under way have ended unseen. */
 void live_settle(void);
+/* Callbacks are about to end: a pool that is destroyed unseen must not be asked for its size. */
+void live_forget_pools(void);
+
+/* What may be gone: for whoever asks the driver (cupti_ask.h). */
+struct live_key {
+    uint64_t key, bytes;
+    uint32_t serial;
+    uint8_t space;  /* SPACE_ADDRESS or SPACE_MAPPING */
+    uint8_t memory; /* enum driver_memory, of SPACE_ADDRESS */
+};
+/* All of these, as many as there is room for; returns how many there are. */
+size_t live_keys(struct live_key *keys, size_t room);
+/* It is not there any more, and nobody saw it go. Physical memory that was mapped and is mapped no
+ * more is taken for released: those who unmap it release it. False: it is another one by now. */
+bool live_vanished(const struct live_key *key, uint32_t name);
+
+/* See above. Of a thread: what it tells comes from records. */
+void live_watch(bool on);
+void live_from_records(bool yes);
+/* Whether callbacks have told of this since the watch began. */
+bool live_was_told(enum live_space space, uint64_t key);
+
+/* What could not be noted for want of the lock. */
+uint64_t live_missed(void);
 
 /* Stream-ordered pools, for sampling: the first with a key above `after`, in no other's hands until
  * live_pool_done. A call that destroys it waits for that, a little. False: there is none. */
@@ -70,6 +100,7 @@ void live_pool_done(void);
 
 /* For tests, while nobody else calls. */
 bool live_is_valid(void);
+void live_hold_for_test(bool hold);
 uint64_t live_count(void);
 void live_clear(void);
 

@@ -19,7 +19,14 @@ extern struct live_table live_table;
 
 /* False: the lock could not be had in time. */
 bool live_hold(void);
+/* The same; counted, for what is to be noted is lost. */
+bool live_hold_to_note(void);
 void live_let_go(void);
+
+/* Under the lock, if callbacks are watched. */
+void live_note_told(enum live_space space, uint64_t key);
+/* Under the lock: cupti_vmm.c. */
+void live_mapping_vanished(struct live_entry *mapping, uint32_t name, struct live_list *list);
 
 /* What does not fit is left out: whoever goes on with a full list sends it first. */
 void live_add(struct live_list *list, struct event event);

@@ -9,6 +9,7 @@
 #include "cupti_api.h"
 #include "cupti_callback.h"
 #include "cupti_late.h"
+#include "cupti_live.h"
 
 #define TEXT_BYTES 160
 #define OURSELVES "Tidemark"
@@ -104,19 +105,18 @@ static bool wants_work(void)
     return wanted && strcmp(wanted, "1") == 0;
 }
 
-static void say_live(const char *what, enum activity_what activity, bool wanted)
+static void say_live(const char *what)
 {
     begin_text(version);
     say(what);
-    if (activity == ACTIVITY_WORK)
+    if (activity_on() & ACTIVITY_WORK)
         say(", kernels and copies");
-    else if (wanted)
+    else if (wants_work())
         say(", but no kernels and copies");
 }
 
 static enum start_result with_callbacks(void)
 {
-    bool wanted = wants_work();
     subscribed = true;
     if (callback_enable(subscriber) == 0) {
         start_end();
@@ -124,8 +124,9 @@ static enum start_result with_callbacks(void)
         say("it knows none of the driver's calls");
         return START_REFUSED;
     }
-    bool has = wanted && activity_begin(ACTIVITY_WORK);
-    say_live("driver callbacks", has ? ACTIVITY_WORK : ACTIVITY_NOTHING, wanted);
+    if (wants_work())
+        activity_begin(ACTIVITY_WORK);
+    say_live("driver callbacks");
     return START_CALLBACKS;
 }
 
@@ -196,9 +197,41 @@ enum start_result start_again(void)
     return result;
 }
 
+bool start_beside(void)
+{
+    if (!late_start() || !((wants_work() && activity_begin(ACTIVITY_MEMORY | ACTIVITY_WORK)) ||
+                           activity_begin(ACTIVITY_MEMORY)))
+        return false;
+    say_live("memory records since torch.profiler");
+    return true;
+}
+
+/* Subscribing alone brings no callback. So the records of before are told first, then callbacks
+ * begin, then records end; those of the moment between are told unless a callback has told of the
+ * same memory. */
+enum start_result start_over(void)
+{
+    int result = subscribe();
+    if (result != ABI_OK)
+        return result == ABI_HELD ? START_HELD : START_REFUSED;
+    subscribed = true;
+    activity_flush(true, true);
+    live_watch(true);
+    if (callback_enable(subscriber) == 0) {
+        cupti_api.unsubscribe(subscriber);
+        subscribed = false;
+        live_watch(false);
+        return START_REFUSED;
+    }
+    activity_end(ACTIVITY_MEMORY);
+    live_watch(false);
+    say_live("driver callbacks");
+    return START_CALLBACKS;
+}
+
 void start_end(void)
 {
-    activity_end();
+    activity_end(ACTIVITY_MEMORY | ACTIVITY_WORK);
     if (subscribed)
         cupti_api.unsubscribe(subscriber);
     subscribed = false;

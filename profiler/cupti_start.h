@@ -8,6 +8,7 @@
 enum start_result {
     START_CALLBACKS, /* subscribed */
     START_RECORDS,   /* no callbacks; memory records */
+    START_BESIDE,    /* memory records, while another has the subscription */
     START_HELD,      /* another tool has CUPTI */
     START_REFUSED,
     START_NO_LIBRARY,
@@ -17,6 +18,12 @@ enum start_result {
 enum start_result start_begin(void);
 /* The same with the library that start_begin found. */
 enum start_result start_again(void);
+/* Memory records, and what --kernels wants, without a subscription: activity needs none. False: not
+ * to be had. */
+bool start_beside(void);
+/* From there to callbacks: START_CALLBACKS, or it is as it was. Nothing is told twice: what
+ * callbacks have told from the first of them on is not told by the last records. */
+enum start_result start_over(void);
 /* Unsubscribes; buffers are back when it returns. */
 void start_end(void);
 

@@ -23,7 +23,7 @@ static struct event event_of_map(const struct live_entry *entry)
 
 void live_retained(uint64_t handle)
 {
-    if (!live_hold())
+    if (!live_hold_to_note())
         return;
     struct live_entry *entry = live_table_find(&live_table, SPACE_HANDLE, handle);
     if (entry)
@@ -57,7 +57,7 @@ static void settle_handle(struct live_entry *entry, const struct live_call *call
 void live_release(uint64_t handle, const struct live_call *call)
 {
     struct live_list list = {.count = 0};
-    if (!live_hold())
+    if (!live_hold_to_note())
         return;
     struct live_entry *entry = live_table_find(&live_table, SPACE_HANDLE, handle);
     if (entry && entry->refs) {
@@ -71,7 +71,7 @@ void live_release(uint64_t handle, const struct live_call *call)
 void live_released(uint64_t handle, const struct live_call *call, bool failed)
 {
     struct live_list list = {.count = 0};
-    if (!live_hold())
+    if (!live_hold_to_note())
         return;
     struct live_entry *entry = live_table_find(&live_table, SPACE_HANDLE, handle);
     if (entry && failed)
@@ -120,7 +120,7 @@ void live_mapped(uint64_t address, uint64_t bytes, enum live_space of, uint64_t 
         .space = SPACE_MAPPING,
         .memory = (uint8_t)of,
     };
-    if (live_hold()) {
+    if (live_hold_to_note()) {
         put_mapping(&mapping);
         live_let_go();
     }
@@ -164,7 +164,7 @@ void live_unmap(uint64_t address, uint64_t bytes, const struct live_call *call)
         live_let_go();
     }
     guest_emit(&event);
-    while (at < end && live_hold()) {
+    while (at < end && live_hold_to_note()) {
         at = unmap_some(at, end, call, &list);
         live_let_go();
         live_send(&list);
@@ -197,7 +197,7 @@ void live_unmapped(uint64_t address, uint64_t bytes, const struct live_call *cal
 {
     struct live_list list = {.count = 0};
     uint64_t at = address, end = address + bytes;
-    while (at < end && live_hold()) {
+    while (at < end && live_hold_to_note()) {
         while (at < end && list.count + 2 <= LIVE_LIST) {
             struct live_entry *mapping = live_table_find(&live_table, SPACE_MAPPING, at);
             if (!mapping || !mapping->bytes) {
@@ -210,6 +210,24 @@ void live_unmapped(uint64_t address, uint64_t bytes, const struct live_call *cal
         live_let_go();
         live_send(&list);
     }
+}
+
+void live_mapping_vanished(struct live_entry *mapping, uint32_t name, struct live_list *list)
+{
+    struct live_entry *handle = handle_of(mapping);
+    uint64_t key = mapping->key;
+    live_add(list, (struct event){.kind = EVENT_DRIVER_UNMAP,
+                                  .heap = mapping->heap & EVENT_MAX_HEAP,
+                                  .addr = key,
+                                  .size = mapping->bytes});
+    if (handle && handle->mapped)
+        handle->mapped--;
+    if (handle && !handle->mapped && !handle->leaving && handle->space == SPACE_HANDLE) {
+        live_add(list, live_free_event(handle, name));
+        live_table_remove(&live_table, handle);
+        mapping = live_table_find(&live_table, SPACE_MAPPING, key); /* a removal moves entries */
+    }
+    live_table_remove(&live_table, mapping);
 }
 
 uint64_t live_mapping_at(uint64_t address)

@@ -27,6 +27,8 @@ int cuptiActivityGetNumDroppedRecords(const void *context, uint32_t stream, size
 int cuptiActivitySetAttribute(int attribute, size_t *bytes, void *value);
 void fake_cupti_call(int domain, int place, uint32_t cbid, const void *params, const void *context,
                      int result, uint32_t correlation);
+void fake_cupti_memory(uint32_t operation, uint32_t kind, uint64_t address, uint64_t bytes,
+                       uint32_t correlation);
 
 int cuptiGetVersion(uint32_t *version)
 {
@@ -77,6 +79,7 @@ int cuptiUnsubscribe(abi_subscriber subscriber)
     if ((void *)subscriber != &fake_cupti || !fake_cupti.callback)
         return 1;
     fake_cupti.callback = NULL;
+    memset(fake_cupti.heard, 0, sizeof fake_cupti.heard);
     fake_cupti.unsubscribed++;
     return ABI_OK;
 }
@@ -86,7 +89,11 @@ int cuptiEnableCallback(uint32_t on, abi_subscriber subscriber, int domain, uint
     (void)domain;
     if ((void *)subscriber != &fake_cupti || (domain == ABI_DRIVER && cbid > 760))
         return 1; /* an old library does not know the newest calls */
+    if (fake_cupti.on_enable)
+        fake_cupti.on_enable(domain, cbid);
     fake_cupti.enabled += on && fake_cupti.enable_result == ABI_OK;
+    if (domain == ABI_DRIVER && fake_cupti.enable_result == ABI_OK)
+        fake_cupti.heard[cbid] = on != 0;
     return fake_cupti.enable_result;
 }
 
@@ -100,6 +107,7 @@ int cuptiActivityRegisterCallbacks(abi_request_fn request, abi_complete_fn compl
 {
     fake_cupti.request = request;
     fake_cupti.complete = complete;
+    fake_cupti.registered++;
     return ABI_OK;
 }
 
@@ -114,27 +122,79 @@ int cuptiActivityEnable(int kind)
 
 int cuptiActivityDisable(int kind)
 {
+    if (fake_cupti.on_disable)
+        fake_cupti.on_disable(kind);
     fake_cupti.kinds &= ~(1ull << kind);
     return ABI_OK;
 }
 
+static void ask_for_buffer(void)
+{
+    size_t most = 0;
+    fake_cupti.buffer = NULL;
+    fake_cupti.buffer_used = fake_cupti.buffer_bytes = 0;
+    if (fake_cupti.request)
+        fake_cupti.request(&fake_cupti.buffer, &fake_cupti.buffer_bytes, &most);
+    if (!fake_cupti.buffer || !(fake_cupti.attributes & 1ull << ABI_ATTR_ZEROED_BUFFERS))
+        return;
+    for (size_t i = 0; i < fake_cupti.buffer_bytes; i++)
+        if (fake_cupti.buffer[i]) {
+            fake_cupti.dirty++;
+            return;
+        }
+}
+
+static void give_back(void)
+{
+    uint8_t *buffer = fake_cupti.buffer;
+    fake_cupti.buffer = NULL;
+    if (buffer && fake_cupti.complete)
+        fake_cupti.complete(NULL, 0, buffer, fake_cupti.buffer_bytes, fake_cupti.buffer_used);
+}
+
+static void put_record(const void *record)
+{
+    if (fake_cupti.buffer && fake_cupti.buffer_used + 256 > fake_cupti.buffer_bytes)
+        give_back();
+    if (!fake_cupti.buffer)
+        ask_for_buffer();
+    if (!fake_cupti.buffer) {
+        fake_cupti.left_out++;
+        return;
+    }
+    memcpy(fake_cupti.buffer + fake_cupti.buffer_used, record, 256);
+    fake_cupti.buffer_used += 256;
+}
+
 int cuptiActivityFlushAll(uint32_t flags)
 {
-    uint8_t *buffer = NULL;
-    size_t bytes = 0, most = 0, used = 0;
     fake_cupti.flushes++;
     fake_cupti.forced += (flags & ABI_FLUSH_FORCED) != 0;
-    if (!fake_cupti.queued_count || !fake_cupti.request)
-        return ABI_OK;
-    fake_cupti.request(&buffer, &bytes, &most);
-    for (int i = 0; buffer && i < fake_cupti.queued_count; i++) {
-        memcpy(buffer + used, fake_cupti.queued[i], 256);
-        used += 256;
-    }
-    fake_cupti.queued_count = 0;
-    if (buffer)
-        fake_cupti.complete(NULL, 0, buffer, bytes, used);
+    for (int i = 0; i < fake_cupti.queued_count && fake_cupti.request; i++)
+        put_record(fake_cupti.queued[i]);
+    if (fake_cupti.request)
+        fake_cupti.queued_count = 0;
+    give_back();
     return ABI_OK;
+}
+
+void fake_cupti_memory(uint32_t operation, uint32_t kind, uint64_t address, uint64_t bytes,
+                       uint32_t correlation)
+{
+    char record[256] = {0};
+    const struct abi_memory memory = {
+        .kind = ABI_MEMORY2,
+        .operation = operation,
+        .memory_kind = kind,
+        .address = address,
+        .bytes = bytes,
+        .correlation = correlation,
+        .time = ++fake_cupti.now,
+    };
+    if (!(fake_cupti.kinds & 1ull << ABI_MEMORY2))
+        return;
+    memcpy(record, &memory, sizeof memory);
+    put_record(record);
 }
 
 /* All records of ours have one size; kind 99 is one that cannot be stepped over. */
@@ -160,6 +220,8 @@ int cuptiActivitySetAttribute(int attribute, size_t *bytes, void *value)
 {
     if (*bytes == 1 && *(uint8_t *)value == 1)
         fake_cupti.attributes |= 1ull << attribute;
+    else if (*bytes == 1)
+        fake_cupti.attributes &= ~(1ull << attribute);
     return ABI_OK;
 }
 
@@ -177,7 +239,7 @@ void fake_cupti_call(int domain, int place, uint32_t cbid, const void *params, c
         .correlation = correlation,
     };
     struct abi_resource_data resource = {.context = context};
-    if (fake_cupti.callback)
+    if (fake_cupti.callback && (domain != ABI_DRIVER || fake_cupti.heard[cbid]))
         fake_cupti.callback(NULL, domain, cbid,
                             domain == ABI_RESOURCE ? (const void *)&resource : &data);
 }

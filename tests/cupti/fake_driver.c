@@ -44,6 +44,15 @@ static void callback(int domain, int place, uint32_t cbid, const void *params, i
         call(domain, place, cbid, params, current, result, correlation);
 }
 
+static void memory_record(uint32_t operation, uint64_t address, size_t bytes)
+{
+    fake_memory_fn tell;
+    void *symbol_of = symbol("TIDEMARK_CUPTI", "fake_cupti_memory", RTLD_NOLOAD);
+    memcpy(&tell, &symbol_of, sizeof tell);
+    if (tell)
+        tell(operation, ABI_MEMORY_DEVICE, address, bytes, correlation);
+}
+
 int cuInit(unsigned flags)
 {
     int (*inject)(void);
@@ -131,6 +140,8 @@ int cuMemAlloc_v2(uint64_t *address, size_t bytes)
         break;
     }
     correlation = mine;
+    if (result == 0)
+        memory_record(ABI_MEMORY_ALLOCATION, *address, bytes);
     callback(ABI_DRIVER, ABI_EXIT, 243, &params, result);
     return result;
 }
@@ -146,6 +157,7 @@ int cuMemFree_v2(uint64_t address)
             continue;
         used -= blocks[i].bytes;
         blocks[i].address = 0;
+        memory_record(ABI_MEMORY_RELEASE, address, blocks[i].bytes);
         result = 0;
     }
     callback(ABI_DRIVER, ABI_EXIT, 245, &address, result);
@@ -238,6 +250,27 @@ int cuMemUnmap(uint64_t address, size_t bytes)
     }
     callback(ABI_DRIVER, ABI_EXIT, 552, &params, 0);
     return 0;
+}
+
+/* What lies in no block and is mapped nowhere is no pointer of CUDA's. */
+int cuPointerGetAttribute(void *data, int attribute, uint64_t pointer)
+{
+    uint64_t *start = data;
+    int *mapped = data;
+    STUB();
+    if (attribute == ABI_POINTER_MAPPED) {
+        *mapped = 0;
+        for (size_t i = 0; i < sizeof handles / sizeof *handles; i++)
+            *mapped |= pointer && handles[i].address == pointer;
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        if (!blocks[i].address || pointer - blocks[i].address >= blocks[i].bytes)
+            continue;
+        *start = blocks[i].address;
+        return 0;
+    }
+    return ABI_CUDA_INVALID;
 }
 
 int cuDeviceGetDefaultMemPool(uint64_t *pool, int device)

@@ -23,6 +23,7 @@ int cuDeviceGetDefaultMemPool(uint64_t *pool, int device);
 int cuMemPoolGetAttribute(uint64_t pool, int attribute, uint64_t *value);
 int cuDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *value);
 int cuThreadExchangeStreamCaptureMode(int *mode);
+int cuPointerGetAttribute(void *data, int attribute, uint64_t pointer);
 /* Not of the driver: an error that CUDA does not get over. */
 void fake_driver_fatal(void);
 

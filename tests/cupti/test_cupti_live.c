@@ -5,11 +5,13 @@
 #include "cupti_support.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "cupti_decode.h"
 
 enum {
     MEM_ALLOC = 243,
+    MEM_ALLOC_PITCH = 244,
     MEM_FREE = 245,
     HOST_REGISTER = 379,
     HOST_UNREGISTER = 302,
@@ -152,11 +154,15 @@ TEST(calls_inside_of_calls)
 {
     struct driven driven = begin_driven();
     uint64_t address = 0x7000;
+    uint64_t pitch = 512;
     struct out params = {&address, 10, 0, 0};
-    uint32_t outer = enter(&driven, ABI_DRIVER, MEM_ALLOC, &params);
+    struct out pitched = {&address, (uint64_t)(uintptr_t)&pitch, 100, 4};
+    uint32_t outer = enter(&driven, ABI_DRIVER, MEM_ALLOC_PITCH, &pitched);
     call_driver(&driven, MEM_ALLOC, &params, 0);
-    leave_call(&driven, ABI_DRIVER, MEM_ALLOC, &params, outer, 0);
-    CHECK_INT(look(&driven), 1);
+    leave_call(&driven, ABI_DRIVER, MEM_ALLOC_PITCH, &pitched, outer, 0);
+    REQUIRE(look(&driven) == 1);
+    CHECK_STR(string_of(driven.own.ring, driven.events[0].name), "cuMemAllocPitch");
+    CHECK_INT(callback_lost(), 0);
     uint32_t load = enter(&driven, ABI_DRIVER, 19, &params); /* cuModuleLoadData */
     address = 0x8000;
     call_driver(&driven, MEM_ALLOC, &params, 0);
@@ -165,6 +171,179 @@ TEST(calls_inside_of_calls)
     for (int i = 0; i < 10; i++) /* deeper than is kept */
         enter(&driven, ABI_DRIVER, 19, &params);
     CHECK_INT(look(&driven), 0);
+}
+
+/* ---- exits that never come ---- */
+
+TEST(a_call_of_the_runtime_ends_what_did_not_end)
+{
+    struct driven driven = begin_driven();
+    uint64_t address = 0x7000;
+    struct out params = {&address, 10, 0, 0};
+    enter(&driven, ABI_RUNTIME, CUDA_MALLOC, NULL);
+    enter(&driven, ABI_DRIVER, MEM_ALLOC, &params); /* both without an exit */
+    call_driver(&driven, MEM_ALLOC_PITCH, &params, 2);
+    CHECK_INT(look(&driven), 0);
+    uint32_t call = enter(&driven, ABI_RUNTIME, 206, NULL); /* cudaMallocManaged */
+    CHECK_INT(callback_lost(), 2);
+    allocate(&driven, 0x8000, 20, 0);
+    leave_call(&driven, ABI_RUNTIME, 206, NULL, call, 0);
+    allocate(&driven, 0x9000, 30, 0);
+    REQUIRE(look(&driven) == 2);
+    CHECK_EVENT(driven.events[0], EVENT_DRIVER_ALLOC, 0x8000, 20);
+    CHECK_STR(string_of(driven.own.ring, driven.events[0].name), "cudaMallocManaged");
+    CHECK_STR(string_of(driven.own.ring, driven.events[1].name), "cuMemAlloc");
+    CHECK_INT(callback_lost(), 2);
+}
+
+/* A thread that calls the driver alone, as NCCL does. */
+TEST(a_call_of_the_same_name_ends_what_did_not_end)
+{
+    struct driven driven = begin_driven();
+    uint64_t address = 0x7000;
+    struct out params = {&address, 10, 0, 0};
+    enter(&driven, ABI_DRIVER, MEM_ALLOC, &params);
+    free_at(&driven, 0x6000, 0); /* looks as if it were inside of it */
+    CHECK_INT(look(&driven), 0);
+    allocate(&driven, 0x8000, 20, 0);
+    free_at(&driven, 0x8000, 0);
+    CHECK_INT(look(&driven), 2);
+    CHECK_INT(callback_lost(), 1);
+    enter(&driven, ABI_RUNTIME, CUDA_MALLOC, NULL);
+    enter(&driven, ABI_RUNTIME, CUDA_MALLOC, NULL); /* nor is it made of itself */
+    CHECK_INT(callback_lost(), 2);
+}
+
+TEST(deeper_than_calls_are)
+{
+    struct driven driven = begin_driven();
+    uint64_t address = 0x7000;
+    static const uint32_t loads[] = {18, 19, 20, 21}; /* of modules */
+    for (int i = 0; i < 4; i++)
+        enter(&driven, ABI_DRIVER, loads[i], &address);
+    CHECK_INT(callback_lost(), 0);
+    allocate(&driven, 0x8000, 20, 0);
+    CHECK_INT(look(&driven), 1);
+    CHECK_INT(callback_lost(), 4);
+}
+
+/* ---- the table cannot be had ---- */
+
+/* Holds it until it is told to end. */
+static _Atomic int holds;
+static void *hold_table(void *argument)
+{
+    (void)argument;
+    live_hold_for_test(true);
+    atomic_store(&holds, 1);
+    while (atomic_load(&holds) == 1)
+        sched_yield();
+    live_hold_for_test(false);
+    return NULL;
+}
+
+static pthread_t begin_holding(void)
+{
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, hold_table, NULL) == 0);
+    while (!atomic_load(&holds))
+        sched_yield();
+    return thread;
+}
+
+static void end_holding(pthread_t thread)
+{
+    atomic_store(&holds, 2);
+    pthread_join(thread, NULL);
+    atomic_store(&holds, 0);
+}
+
+TEST(a_free_that_could_not_be_noted_is_told_and_settled)
+{
+    struct driven driven = begin_driven();
+    uint64_t address = 0x7000;
+    allocate(&driven, address, 100, 0);
+    pthread_t thread = begin_holding();
+    uint32_t call = enter(&driven, ABI_DRIVER, MEM_FREE, &address);
+    end_holding(thread);
+    leave_call(&driven, ABI_DRIVER, MEM_FREE, &address, call, 0);
+    REQUIRE(look(&driven) == 2);
+    CHECK_EVENT(driven.events[1], EVENT_DRIVER_FREE, address, 0);
+    CHECK_INT(driven.events[1].a, DRIVER_DEVICE);
+    CHECK_INT(live_count(), 0);
+    CHECK_INT(live_missed(), 0);
+}
+
+/* Somebody else gets the address while the word is still owed. */
+TEST(what_is_owed_comes_before_a_new_life)
+{
+    struct driven driven = begin_driven();
+    uint64_t address = 0x7000;
+    allocate(&driven, address, 100, 0);
+    pthread_t thread = begin_holding();
+    uint32_t call = enter(&driven, ABI_DRIVER, MEM_FREE, &address);
+    end_holding(thread);
+    struct driven other = {.context = driven.context, .correlation = 1000};
+    REQUIRE(pthread_create(&thread, NULL, allocate_in_thread, &other) == 0);
+    pthread_join(thread, NULL);
+    leave_call(&driven, ABI_DRIVER, MEM_FREE, &address, call, 0);
+    REQUIRE(look(&driven) == 3);
+    CHECK_EVENT(driven.events[2], EVENT_DRIVER_ALLOC, address, 50);
+    CHECK_INT(live_count(), 1);
+    free_at(&driven, address, 700); /* fails: it is announced as what it is now */
+    REQUIRE(look(&driven) == 2);
+    CHECK_EVENT(driven.events[1], EVENT_DRIVER_ALLOC, address, 50);
+    CHECK(live_is_valid());
+}
+
+TEST(a_free_that_could_not_be_noted_and_failed)
+{
+    struct driven driven = begin_driven();
+    uint64_t address = 0x7000;
+    allocate(&driven, address, 100, 0);
+    pthread_t thread = begin_holding();
+    uint32_t call = enter(&driven, ABI_DRIVER, MEM_FREE, &address);
+    end_holding(thread);
+    leave_call(&driven, ABI_DRIVER, MEM_FREE, &address, call, 1);
+    REQUIRE(look(&driven) == 3);
+    CHECK_EVENT(driven.events[2], EVENT_DRIVER_ALLOC, address, 100);
+    CHECK_INT(live_count(), 1);
+}
+
+TEST(what_cannot_be_made_good_is_counted)
+{
+    struct driven driven = begin_driven();
+    uint64_t handle = 0x55;
+    live_given(&(struct live_entry){
+        .key = handle, .space = SPACE_HANDLE, .memory = DRIVER_PHYSICAL, .refs = 1});
+    pthread_t thread = begin_holding();
+    live_retained(handle);
+    allocate(&driven, 0x7000, 10, 0);
+    end_holding(thread);
+    CHECK_INT(live_missed(), 2);
+    CHECK_INT(look(&driven), 2); /* it is told all the same */
+}
+
+/* ---- before a gap ---- */
+
+TEST(pools_are_not_asked_behind_a_gap)
+{
+    struct driven driven = begin_driven();
+    uint64_t pool, after = 0;
+    uint32_t heap;
+    struct out params = {&pool, 0, 0, 0};
+    for (pool = 0x900; pool < 0x90a; pool++)
+        call_driver(&driven, POOL_CREATE, &params, 0);
+    allocate(&driven, 0x7000, 10, 0);
+    live_forget_pools();
+    CHECK(!live_pool_next(after, &after, &heap));
+    live_pool_done();
+    CHECK_INT(live_count(), 1);
+    CHECK(live_is_valid());
+    look(&driven);
+    pool = 0x903;
+    call_driver(&driven, POOL_DESTROY, &pool, 0);
+    CHECK_INT(look(&driven), 1); /* its end is told */
 }
 
 /* ---- physical memory ---- */
@@ -377,7 +556,15 @@ TEST_MAIN(TEST_CASE(an_allocation_and_its_free), TEST_CASE(calls_that_fail_leave
           TEST_CASE(a_free_that_fails_is_announced_anew),
           TEST_CASE(an_address_that_comes_again_before_the_free_returns),
           TEST_CASE(the_same_by_two_threads), TEST_CASE(the_outermost_call_is_the_reason),
-          TEST_CASE(calls_inside_of_calls), TEST_CASE(physical_memory_goes_with_its_last_reference),
+          TEST_CASE(calls_inside_of_calls), TEST_CASE(a_call_of_the_runtime_ends_what_did_not_end),
+          TEST_CASE(a_call_of_the_same_name_ends_what_did_not_end),
+          TEST_CASE(deeper_than_calls_are),
+          TEST_CASE(a_free_that_could_not_be_noted_is_told_and_settled),
+          TEST_CASE(what_is_owed_comes_before_a_new_life),
+          TEST_CASE(a_free_that_could_not_be_noted_and_failed),
+          TEST_CASE(what_cannot_be_made_good_is_counted),
+          TEST_CASE(pools_are_not_asked_behind_a_gap),
+          TEST_CASE(physical_memory_goes_with_its_last_reference),
           TEST_CASE(physical_memory_lives_while_it_is_mapped), TEST_CASE(an_unmap_that_fails),
           TEST_CASE(a_release_that_fails), TEST_CASE(a_context_takes_its_memory_along),
           TEST_CASE(imported_memory_and_its_buffers),
