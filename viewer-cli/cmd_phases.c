@@ -459,6 +459,8 @@ static int run(struct look *look)
         err = put_scopes(look);
     if (err >= 0 && !look->any)
         report_nothing(look->report);
+    if (err >= 0)
+        err = report_hears_steps(look->report);
     return report_end(look->report, err);
 }
 

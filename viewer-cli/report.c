@@ -353,7 +353,7 @@ int report_sees(struct report *report, int64_t process, int64_t seq)
     struct thinned thinned;
     int err = thinned_read(report->db, "blocks", process, seq, seq, &thinned);
     report->thinned |= err == 0 && thinned.count;
-    return err;
+    return err < 0 ? err : report_hears(report, process, seq, seq);
 }
 
 /* Reports that look at a whole run, or at all of some steps. */

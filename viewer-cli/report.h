@@ -93,6 +93,7 @@ struct report {
     bool following;          /* that it is not finished goes without saying */
     struct report *at_fault; /* whose query failed, if not this one's */
     bool thinned;            /* at a moment that the report looks at */
+    int64_t unheard;         /* the gap that it has told of last: gap.first_seq */
 };
 
 /* Opens the database, the newest one here if none is named, and resolves --process, --rank and
@@ -116,8 +117,11 @@ int report_resume(struct report *report);
 void report_nothing(struct report *report);
 
 /* The report says what lived at this moment: if blocks of that time were left out by `record
- * --keep`, the last lines say so. 0 or an error. */
+ * --keep`, or the driver was not heard then, the last lines say so. 0 or an error. */
 int report_sees(struct report *report, int64_t process, int64_t seq);
+/* The second alone: of some events of a process, or of --steps in all that are asked for. */
+int report_hears(struct report *report, int64_t process, int64_t first_seq, int64_t last_seq);
+int report_hears_steps(struct report *report);
 
 bool report_has_steps(const struct report_options *options); /* --steps was given */
 

@@ -1,0 +1,1 @@
+tidemark info unheard.db | sed -n '/^Gaps/,/^$/p'
