@@ -71,5 +71,29 @@ $nothing" -- "$program" "$folder/driver/libcuda.so.1"
 record "silent, a driver" "$callbacks" "" -- "$program" "$folder/driver/libcuda.so.1" silent
 record "silent, the stub" "" "cupti: the libcuda.so.1 that was found is the toolkit's stub, not a driver" -- "$program" "$folder/stub/libcuda.so.1" silent
 record "no CUDA" "" "" -- /bin/true
+
+# torch.profiler, twice: it keeps CUPTI, and what went meanwhile is not there any more.
+ask()
+{
+    "$tidemark" sql --format csv run.db "$1" | sed 1d | tr -d '"'
+}
+kept="cupti: while torch.profiler kept it, mapped, imported, graphs' and registered memory was not \
+heard; TEARDOWN_CUPTI=1 makes it let go"
+callbacks='cupti 130001: driver callbacks'
+rm -f run.db
+"$tidemark" record -o run.db -- "$program" "$folder/driver/libcuda.so.1" profile > out 2> err ||
+    { echo "FAIL profile: status $?"; cat err; failed=1; }
+expect "profile: live" "$callbacks
+cupti 130001: memory records since torch.profiler" "$(said live)"
+expect "profile: why not" "$kept" "$(ask 'SELECT why_not FROM process WHERE id = 1')"
+expect "profile: gaps" "2,2" "$(ask 'SELECT count(*), count(end_ns) FROM gap')"
+expect "profile: 1 MiB" "2,2" "$(ask "SELECT count(*), count(free_seq) FROM driver_memory WHERE size = 1048576
+    AND EXISTS (SELECT 1 FROM gap WHERE first_seq < free_seq AND free_seq < last_seq)")"
+expect "profile: 2 MiB" "0" "$(ask 'SELECT count(*) FROM driver_memory WHERE size = 2097152')"
+expect "profile: 4 MiB" "2,0" "$(ask 'SELECT count(*), count(free_seq) FROM driver_memory WHERE size = 4194304')"
+expect "profile: unknown" "0" "$(ask "SELECT count(*) FROM anomaly WHERE kind LIKE 'driver%'")"
+record "a profiler that lets go" "$callbacks" "" -- "$program" "$folder/driver/libcuda.so.1" profile-and-go
+expect "go: 1 MiB" "1" "$(ask "SELECT count(*) FROM driver_memory WHERE size = 1048576 AND free_seq <
+    (SELECT last_seq FROM gap)")"
 [ "$failed" = 0 ] && echo "every case said its one line"
 exit "$failed"
