@@ -64,7 +64,7 @@ struct abi_subscriber_params {
 
 /* ---- parameters of calls that are more than plain numbers ---- */
 
-/* CUmemAllocationProp */
+/* CUmemAllocationProp, and CUmemPoolProps */
 struct abi_memory_prop {
     uint32_t type;
     uint32_t handle_types;

@@ -130,13 +130,18 @@ static bool pop(const struct call *call, const struct abi_callback *data, struct
     return false;
 }
 
+static int32_t device_now(const void *context)
+{
+    return context ? device_of_context(context) : device_only();
+}
+
 static struct live_call who_of(const struct call *call, const struct abi_callback *data,
                                uint32_t number)
 {
     return (struct live_call){
         .number = number,
         .name = intern_string(mine.outer ? mine.outer : call->name),
-        .heap = device_heap(device_of_context(data->context)),
+        .heap = device_heap(device_now(data->context)),
         .context = (uint64_t)(uintptr_t)data->context,
     };
 }

@@ -186,9 +186,20 @@ static struct live_entry entry_of(const struct call *call, const struct live_cal
     };
 }
 
+/* Where the properties that a call was given say that the memory is to be. */
+static uint32_t heap_of_properties(const void *properties)
+{
+    struct abi_memory_prop prop;
+    memcpy(&prop, properties, sizeof prop);
+    return prop.location == ABI_LOCATION_DEVICE ? device_heap(prop.location_id) : 0;
+}
+
 static void give(const struct call *call, const void *params, const struct live_call *who)
 {
     struct live_entry entry = entry_of(call, who);
+    const void *properties = call->memory == DRIVER_POOL ? pointer_at(params, 8) : NULL;
+    if (properties)
+        entry.heap = heap_of_properties(properties);
     entry.key = call->action == CALL_REGISTER ? input_of(call, params) : given_by(call, params);
     entry.bytes = bytes_of(call, params);
     if (call->stream_at)
@@ -200,14 +211,11 @@ static void give(const struct call *call, const void *params, const struct live_
 static void give_handle(const struct call *call, const void *params, const struct live_call *who)
 {
     struct live_entry entry = entry_of(call, who);
-    struct abi_memory_prop prop;
-    const void *from = call->action == CALL_CREATE ? pointer_at(params, 16) : NULL;
+    const void *properties = call->action == CALL_CREATE ? pointer_at(params, 16) : NULL;
     entry.key = given_by(call, params);
     entry.bytes = bytes_of(call, params);
-    if (from) {
-        memcpy(&prop, from, sizeof prop);
-        entry.heap = prop.location == ABI_LOCATION_DEVICE ? device_heap(prop.location_id) : 0;
-    }
+    if (properties)
+        entry.heap = heap_of_properties(properties);
     if (entry.key)
         live_given(&entry);
 }

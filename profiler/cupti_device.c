@@ -58,6 +58,20 @@ int32_t device_of_context(const void *context)
     return (int32_t)device;
 }
 
+int32_t device_only(void)
+{
+    int32_t only = DEVICE_UNKNOWN;
+    for (int i = 0; i < CONTEXTS; i++) {
+        if (!atomic_load_explicit(&known[i].context, memory_order_acquire))
+            continue;
+        int32_t device = atomic_load(&known[i].device);
+        if (only != DEVICE_UNKNOWN && device != only)
+            return DEVICE_UNKNOWN;
+        only = device;
+    }
+    return only;
+}
+
 uint32_t device_context_created(const void *context)
 {
     struct known *older = find(context);

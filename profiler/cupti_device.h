@@ -8,6 +8,9 @@
 
 /* May be asked for in a callback: CUPTI answers, not the driver. DEVICE_UNKNOWN if it cannot. */
 int32_t device_of_context(const void *context);
+/* The device of all contexts that are known, if it is one; else DEVICE_UNKNOWN. For calls that need
+ * no context. */
+int32_t device_only(void);
 /* The context is new, or gone: its address may be another's. Returns how many there are now. */
 uint32_t device_context_created(const void *context);
 uint32_t device_context_gone(const void *context);

@@ -28,6 +28,8 @@ SAME(abi_resource_data, context, CUpti_ResourceData, context);
 SAME(abi_resource_data, descriptor, CUpti_ResourceData, resourceDescriptor);
 SAME(abi_memory_prop, location, CUmemAllocationProp, location.type);
 SAME(abi_memory_prop, location_id, CUmemAllocationProp, location.id);
+SAME(abi_memory_prop, location, CUmemPoolProps, location.type);
+SAME(abi_memory_prop, location_id, CUmemPoolProps, location.id);
 SAME(abi_array, format, CUDA_ARRAY_DESCRIPTOR, Format);
 SAME(abi_array, channels, CUDA_ARRAY_DESCRIPTOR, NumChannels);
 SAME(abi_array3d, depth, CUDA_ARRAY3D_DESCRIPTOR, Depth);

@@ -45,6 +45,7 @@ struct outputs {
     CUDA_ARRAY_DESCRIPTOR flat;
     CUDA_ARRAY3D_DESCRIPTOR solid;
     CUmemAllocationProp prop;
+    CUmemPoolProps pool_props;
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC import;
 };
 
@@ -72,6 +73,9 @@ static void set_outputs(struct outputs *out, uint64_t base)
     out->prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     out->prop.location.id = 1;
     out->import.size = 1 << 16;
+    out->pool_props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    out->pool_props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    out->pool_props.location.id = 3;
 }
 
 /* A pair of calls, and what is to be told of them. */
@@ -148,8 +152,9 @@ static size_t list_pairs(struct pair pairs[PAIRS], struct outputs *o)
         {MADE(cuMulticastCreate, .mcHandle = &o->handle), releases, o->handle, 0, DRIVER_IMPORTED,
          0, 0},
 #endif
-        {MADE(cuMemPoolCreate, .pool = &o->pool), MADE(cuMemPoolDestroy, .pool = o->pool),
-         (uint64_t)(uintptr_t)o->pool, 0, DRIVER_POOL, 0, 0},
+        {MADE(cuMemPoolCreate, .pool = &o->pool, .poolProps = &o->pool_props),
+         MADE(cuMemPoolDestroy, .pool = o->pool), (uint64_t)(uintptr_t)o->pool, 0, DRIVER_POOL, 3,
+         0},
         {MADE(cuMemPoolImportFromShareableHandle, .pool_out = &o->pool),
          MADE(cuMemPoolDestroy, .pool = o->pool), (uint64_t)(uintptr_t)o->pool, 0, DRIVER_IMPORTED,
          0, 0},
@@ -273,6 +278,35 @@ TEST(mappings_by_the_toolkits_structs)
     CHECK_INT(driven.events[1].b, 0x77);
 }
 
+/* What needs no context has a device all the same. */
+TEST(pools_without_a_context)
+{
+    struct driven driven = begin_driven();
+    struct outputs out;
+    set_outputs(&out, 0x10000);
+    const struct made create =
+        MADE(cuMemPoolCreate, .pool = &out.pool, .poolProps = &out.pool_props);
+    const struct made import = MADE(cuMemPoolImportFromShareableHandle, .pool_out = &out.pool);
+    const struct made destroy = MADE(cuMemPoolDestroy, .pool = out.pool);
+    driven.context = NULL;
+    call_driver(&driven, create.cbid, create.params, 0);
+    out.pool_props.location.type = CU_MEM_LOCATION_TYPE_HOST;
+    call_driver(&driven, create.cbid, create.params, 0);
+    call_driver(&driven, destroy.cbid, destroy.params, 0);
+    REQUIRE(look(&driven) == 3);
+    CHECK_INT(device_of(&driven, &driven.events[0]), 3);
+    CHECK_INT(driven.events[1].heap, 0);                 /* the host's */
+    call_driver(&driven, import.cbid, import.params, 0); /* no device is known at all */
+    tell_context(&driven, ABI_CONTEXT_CREATED, (const void *)0x12);
+    call_driver(&driven, import.cbid, import.params, 0);
+    tell_context(&driven, ABI_CONTEXT_CREATED, (const void *)0x11);
+    call_driver(&driven, import.cbid, import.params, 0); /* it may be of either */
+    REQUIRE(look(&driven) == 3);
+    CHECK_INT(device_of(&driven, &driven.events[0]), -1);
+    CHECK_INT(device_of(&driven, &driven.events[1]), 2);
+    CHECK_INT(device_of(&driven, &driven.events[2]), -1);
+}
+
 /* ---- many threads ---- */
 
 #define THREADS 8
@@ -328,5 +362,5 @@ TEST(from_many_threads)
 }
 
 TEST_MAIN(TEST_CASE(each_call_with_success), TEST_CASE(each_call_with_failure),
-          TEST_CASE(no_row_is_forgotten), TEST_CASE(mappings_by_the_toolkits_structs),
-          TEST_CASE(from_many_threads))
+          TEST_CASE(no_row_is_forgotten), TEST_CASE(pools_without_a_context),
+          TEST_CASE(mappings_by_the_toolkits_structs), TEST_CASE(from_many_threads))
