@@ -151,6 +151,8 @@ static void take_enter(const struct call *call, const struct abi_callback *data)
     struct under_way *begun = push(call, data);
     if (call->action == CALL_CLOSE)
         cupti_context_goes();
+    else if (call->action == CALL_GRAPH_END && data->params)
+        decode_graph_end(call, data->params, intern_string(mine.outer ? mine.outer : call->name));
     if (begun->nested || !decode_takes(call) || !data->params)
         return;
     begun->number = live_number();
@@ -167,6 +169,8 @@ static void take_exit(const struct call *call, const struct abi_callback *data)
         return;
     if (!has_effect(call) && !failed)
         sample_soon();
+    if (call->action == CALL_GRAPH_READY && !failed)
+        decode_graph_ready(data->params);
     if (!has_effect(call) || (failed && !takes))
         return;
     struct live_call who = who_of(call, data, ended.number);

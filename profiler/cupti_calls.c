@@ -56,8 +56,13 @@ const struct call calls[] = {
     ALLOC(485, "cuImportExternalMemory", DRIVER_IMPORTED, SIZE_EXTERNAL, .object = SPACE_EXTERNAL),
     ROW(486, "cuExternalMemoryGetMappedBuffer", CALL_MAP_BUFFER, .object = SPACE_MAPPING),
     FREE(488, "cuDestroyExternalMemory", DRIVER_IMPORTED, .object = SPACE_EXTERNAL),
+    ROW(513, "cuGraphInstantiate", CALL_GRAPH_READY, HERE),
     ROW(514, "cuGraphLaunch", CALL_UNUSED, HERE), /* too many; graphs are sampled */
     ROW(515, "cuGraphLaunch_ptsz", CALL_UNUSED, HERE),
+    ROW(516, "cuGraphExecDestroy", CALL_UNUSED, HERE), /* frees nothing: see cupti_graph.c */
+    ROW(517, "cuGraphDestroy", CALL_GRAPH_END, HERE),
+    ROW(522, "cuGraphDestroyNode", CALL_UNUSED, HERE), /* not in graphs that have memory */
+    ROW(523, "cuGraphClone", CALL_UNUSED, HERE),       /* nor of these */
     ROW(544, "cuDevicePrimaryCtxRelease", CALL_CLOSE, HERE),
     ROW(545, "cuDevicePrimaryCtxReset", CALL_CLOSE, HERE),
     ROW(547, "cuMemAddressReserve", CALL_UNUSED, HERE), /* addresses, no memory */
@@ -73,6 +78,7 @@ const struct call calls[] = {
         .object = SPACE_HANDLE),
     ROW(565, "cuMemRetainAllocationHandle", CALL_RETAIN, .object = SPACE_HANDLE),
     ALLOC(567, "cuIpcOpenMemHandle", DRIVER_IMPORTED, SIZE_UNKNOWN, HERE),
+    ROW(578, "cuGraphInstantiate", CALL_GRAPH_READY, HERE),
     ROW(584, "cuMemMapArrayAsync", CALL_UNUSED, HERE), /* of sparse arrays */
     ROW(585, "cuMemMapArrayAsync_ptsz", CALL_UNUSED, HERE),
     ALLOC(598, "cuMemAllocAsync", DRIVER_ASYNC, SIZE_SECOND, .stream_at = 16),
@@ -96,7 +102,10 @@ const struct call calls[] = {
     ROW(640, "cuDeviceGraphMemTrim", CALL_LOOK, HERE),
     ROW(641, "cuDeviceGetGraphMemAttribute", CALL_UNUSED, HERE),
     ROW(642, "cuDeviceSetGraphMemAttribute", CALL_UNUSED, HERE),
+    ROW(643, "cuGraphInstantiate", CALL_GRAPH_READY, HERE),
     ROW(645, "cuCtxCreate", CALL_LOOK, HERE),
+    ROW(656, "cuGraphInstantiate", CALL_GRAPH_READY, HERE),
+    ROW(657, "cuGraphInstantiate", CALL_GRAPH_READY, HERE),
     ROW(678, "cuLibraryLoadData", CALL_LOOK, HERE),
     ROW(679, "cuLibraryLoadFromFile", CALL_LOOK, HERE),
     ROW(680, "cuLibraryUnload", CALL_LOOK, HERE),

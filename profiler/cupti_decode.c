@@ -230,8 +230,19 @@ static void give_node(const struct call *call, const void *params, const struct 
     memcpy(&node, from, sizeof node);
     entry.key = node.address;
     entry.bytes = node.bytes;
+    entry.of = word_at(params, 8);
     if (entry.key)
         live_given(&entry);
+}
+
+void decode_graph_end(const struct call *call, const void *params, uint32_t name)
+{
+    live_graph_gone(input_of(call, params), name);
+}
+
+void decode_graph_ready(const void *params)
+{
+    live_graph_ready(word_at(params, 8));
 }
 
 static void map_buffer(const struct call *call, const void *params, const struct live_call *who)

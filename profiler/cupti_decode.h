@@ -15,6 +15,10 @@ bool decode_enter(const struct call *call, const void *params, const struct live
 void decode_exit(const struct call *call, const void *params, const struct live_call *who,
                  bool known, bool failed);
 
+/* Enter of a destruction of a graph; exit of a successful instantiation. */
+void decode_graph_end(const struct call *call, const void *params, uint32_t name);
+void decode_graph_ready(const void *params);
+
 /* Whether anything is to be told at the enter, or of a call that failed. */
 bool decode_takes(const struct call *call);
 

@@ -125,7 +125,7 @@ struct event live_alloc_event(const struct live_entry *entry)
         .addr = entry->key,
         .size = entry->bytes,
         .a = entry->memory | (uint64_t)entry->library << 32,
-        .b = entry->of,
+        .b = entry->memory == DRIVER_GRAPH ? 0 : entry->of,
     };
 }
 

@@ -66,6 +66,10 @@ uint64_t live_mapping_at(uint64_t address);
 /* A context is about to be destroyed: all that goes with it is freed. */
 void live_context_gone(uint64_t context, uint32_t name);
 
+/* cupti_graph.c: a graph was instantiated; it is about to be destroyed. */
+void live_graph_ready(uint64_t graph);
+void live_graph_gone(uint64_t graph, uint32_t name);
+
 /* Callbacks were off meanwhile: calls that were under way have ended unseen. */
 void live_settle(void);
 /* Callbacks are about to end: a pool that is destroyed unseen must not be asked for its size. */

@@ -29,7 +29,8 @@ enum live_space {
 struct live_entry {
     uint64_t key;
     uint64_t bytes;
-    uint64_t of;      /* a mapping: the handle; stream-ordered: the stream */
+    uint64_t of; /* a mapping: the handle; stream-ordered: the stream; a node of a graph: the graph,
+                    until that was instantiated */
     uint64_t context; /* with which it goes; 0 = with none */
     uint32_t serial;  /* tells two that had the same key one after the other; never 0 */
     uint32_t of_serial;

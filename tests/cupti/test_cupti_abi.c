@@ -208,6 +208,8 @@ TEST(no_call_that_gives_or_takes_memory_is_missing)
         "cuArrayDestroy",
         "cuGraphAddMemAlloc",
         "cuGraphAddMemFree",
+        "cuGraphInstantiate",
+        "cuGraphDestroy",
         "cuMulticastCreate",
         "cuCtxCreate",
         "cuCtxDestroy",

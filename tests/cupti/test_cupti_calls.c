@@ -278,6 +278,82 @@ TEST(mappings_by_the_toolkits_structs)
     CHECK_INT(driven.events[1].b, 0x77);
 }
 
+/* A node with memory in a graph. */
+static void add_node(struct driven *driven, uint64_t graph, uint64_t address)
+{
+    CUDA_MEM_ALLOC_NODE_PARAMS node = {.bytesize = 4096, .dptr = address};
+    const struct made add =
+        MADE(cuGraphAddMemAllocNode, .hGraph = (CUgraph)(uintptr_t)graph, .nodeParams = &node);
+    call_driver(driven, add.cbid, add.params, 0);
+    REQUIRE(look(driven) == 1);
+    CHECK_EVENT(driven->events[0], EVENT_DRIVER_ALLOC, address, 4096);
+    CHECK_INT(driven->events[0].b, 0);
+}
+
+/* The events that a destruction leads to. */
+static size_t destroy_graph(struct driven *driven, uint64_t graph)
+{
+    const struct made destroy = MADE(cuGraphDestroy, .hGraph = (CUgraph)(uintptr_t)graph);
+    call_driver(driven, destroy.cbid, destroy.params, 0);
+    return look(driven);
+}
+
+TEST(a_graph_that_was_never_instantiated)
+{
+    struct driven driven = begin_driven();
+    for (uint64_t i = 0; i < 40; i++) /* more than go at once */
+        add_node(&driven, 0x51, 0x10000 + i * 4096);
+    add_node(&driven, 0x52, 0x90000);
+    const struct made freed = MADE(cuGraphAddMemFreeNode, .dptr = 0x10000);
+    call_driver(&driven, freed.cbid, freed.params, 0);
+    CHECK_INT(look(&driven), 1);
+    CHECK_INT(destroy_graph(&driven, 0x77), 0); /* none of those */
+    REQUIRE(destroy_graph(&driven, 0x51) == 39);
+    CHECK_EVENT(driven.events[0], EVENT_DRIVER_FREE, driven.events[0].addr, 0);
+    CHECK_STR(string_of(driven.own.ring, driven.events[0].name), "cuGraphDestroy");
+    CHECK_INT(live_count(), 1);
+    CHECK_INT(destroy_graph(&driven, 0x51), 0); /* another one by now */
+    CHECK(live_is_valid());
+}
+
+/* Whatever a launch has left is there until it is freed. */
+TEST(a_graph_that_was_instantiated)
+{
+    static const struct {
+        uint32_t cbid;
+        int result;
+        size_t told;
+    } ways[] = {
+        {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate, 0, 0},
+        {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2, 0, 0},
+        {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, 0, 0},
+        {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams, 0, 0},
+        {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams_ptsz, 0, 0},
+        {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, 1, 1}, /* it failed */
+    };
+    struct driven driven = begin_driven();
+    static_assert(offsetof(cuGraphInstantiate_params, hGraph) == 8 &&
+                      offsetof(cuGraphInstantiate_v2_params, hGraph) == 8 &&
+                      offsetof(cuGraphInstantiateWithFlags_params, hGraph) == 8 &&
+                      offsetof(cuGraphInstantiateWithParams_params, hGraph) == 8,
+                  "the second parameter");
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        CUgraphExec exec = (CUgraphExec)(uintptr_t)0x99;
+        const cuGraphInstantiateWithFlags_params params = {.phGraphExec = &exec,
+                                                           .hGraph = (CUgraph)(uintptr_t)0x51};
+        add_node(&driven, 0x51, 0x10000);
+        call_driver(&driven, ways[i].cbid, &params, ways[i].result);
+        CHECK_INT(destroy_graph(&driven, 0x51), ways[i].told);
+        const struct made gone = MADE(cuGraphExecDestroy, .hGraphExec = exec);
+        call_driver(&driven, gone.cbid, gone.params, 0);
+        CHECK_INT(look(&driven), 0);
+        const struct made freed = MADE(cuMemFreeAsync, .dptr = 0x10000);
+        call_driver(&driven, freed.cbid, freed.params, 0);
+        CHECK_INT(look(&driven), 1);
+        CHECK_INT(live_count(), 0);
+    }
+}
+
 /* What needs no context has a device all the same. */
 TEST(pools_without_a_context)
 {
@@ -362,5 +438,6 @@ TEST(from_many_threads)
 }
 
 TEST_MAIN(TEST_CASE(each_call_with_success), TEST_CASE(each_call_with_failure),
-          TEST_CASE(no_row_is_forgotten), TEST_CASE(pools_without_a_context),
+          TEST_CASE(no_row_is_forgotten), TEST_CASE(a_graph_that_was_never_instantiated),
+          TEST_CASE(a_graph_that_was_instantiated), TEST_CASE(pools_without_a_context),
           TEST_CASE(mappings_by_the_toolkits_structs), TEST_CASE(from_many_threads))

@@ -1,0 +1,62 @@
+/*
+ * cupti_graph.c - memory of nodes in graphs, when their graph goes. See cupti_live.h.
+ *
+ * By CUDA's documentation: a node has its address from the moment it is made to the end of its
+ * graph. The memory is there from a launch that passes the node until it is freed: by a node, by
+ * cuMemFree or cuMemFreeAsync, or before the next launch by an instantiation that was asked to.
+ * Destroying the graph, or what was instantiated of it, frees nothing that a launch left behind. A
+ * graph with such nodes cannot be cloned, has one instantiation at a time, loses no node, and is
+ * part of another graph only if it was given away to it.
+ *
+ * So, with what is told being the address and not the moment: a node's memory is told when the node
+ * is made, and is over when it is freed, or when its graph is destroyed without ever having been
+ * instantiated, for then no launch can have left anything. Of a graph that was, it stays until it
+ * is freed: launches are too many to be heard. What is told stays longer than the memory where a
+ * graph was instantiated and not launched, or was given away; `graph used` and `graph reserved` are
+ * sampled and say what is there.
+ */
+#include "cupti_live_inner.h"
+
+static bool is_of(const struct live_entry *entry, uint64_t graph)
+{
+    return entry->used && entry->memory == DRIVER_GRAPH && entry->space == SPACE_ADDRESS &&
+           entry->of == graph;
+}
+
+void live_graph_ready(uint64_t graph)
+{
+    if (!graph || !live_hold_to_note())
+        return;
+    for (size_t i = 0; i < live_table.capacity; i++)
+        if (is_of(&live_table.slots[i], graph))
+            live_table.slots[i].of = 0;
+    live_let_go();
+}
+
+/* Under the lock: as much as the list has room for. */
+static void take_some(uint64_t graph, uint32_t name, struct live_list *list)
+{
+    size_t i = 0;
+    while (i < live_table.capacity && list->count < LIVE_LIST) {
+        struct live_entry *entry = &live_table.slots[i];
+        if (!is_of(entry, graph)) {
+            i++;
+            continue;
+        }
+        if (!entry->leaving)
+            live_add(list, live_free_event(entry, name));
+        live_table_remove(&live_table, entry); /* another may have moved into its place */
+    }
+}
+
+void live_graph_gone(uint64_t graph, uint32_t name)
+{
+    struct live_list list = {.count = 0};
+    bool more = graph != 0;
+    while (more && live_hold_to_note()) {
+        take_some(graph, name, &list);
+        live_let_go();
+        more = list.count == LIVE_LIST;
+        live_send(&list);
+    }
+}
