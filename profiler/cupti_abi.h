@@ -108,10 +108,11 @@ struct abi_external_buffer {
 
 /* ---- the driver's own numbers ---- */
 
-enum { ABI_POOL_RESERVED = 5, ABI_POOL_USED = 7 };        /* CUmemPool_attribute */
-enum { ABI_GRAPH_USED = 0, ABI_GRAPH_RESERVED = 2 };      /* CUgraphMem_attribute */
-enum { ABI_CAPTURE_RELAXED = 2 };                         /* CUstreamCaptureMode */
-enum { ABI_POINTER_START = 11, ABI_POINTER_MAPPED = 13 }; /* CUpointer_attribute */
+enum { ABI_POOL_RESERVED = 5, ABI_POOL_USED = 7 };   /* CUmemPool_attribute */
+enum { ABI_GRAPH_USED = 0, ABI_GRAPH_RESERVED = 2 }; /* CUgraphMem_attribute */
+enum { ABI_CAPTURE_RELAXED = 2 };                    /* CUstreamCaptureMode */
+/* CUpointer_attribute */
+enum { ABI_POINTER_KIND = 2, ABI_POINTER_START = 11, ABI_POINTER_MAPPED = 13 };
 
 /* ---- activity ---- */
 

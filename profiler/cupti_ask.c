@@ -20,31 +20,46 @@
 static _Atomic bool due;
 static _Atomic uint32_t busy;
 
-/* A single allocation begins where it was given out. Others are parts of something larger. */
-static bool begins_there(uint8_t memory)
+/* Attributes are 8 bytes at most, and little-endian where they are less. */
+static int ask_for(int attribute, uint64_t pointer, uint64_t *value)
 {
-    return memory == DRIVER_DEVICE || memory == DRIVER_MANAGED;
+    *value = 0;
+    return driver_api.pointer_attribute(value, attribute, pointer);
 }
 
-static bool has_an_address(const struct live_key *key)
+/* In doubt it is there. */
+static bool is_unmapped(uint64_t pointer)
 {
-    return key->space == SPACE_MAPPING || key->memory != DRIVER_GRAPH;
+    uint64_t mapped;
+    int result = ask_for(ABI_POINTER_MAPPED, pointer, &mapped);
+    return result == ABI_CUDA_INVALID || (result == 0 && !mapped);
 }
 
-/* In doubt it is there. Attributes are 8 bytes at most, and little-endian where they are less. */
+static bool is_unknown(uint64_t pointer)
+{
+    uint64_t kind;
+    return ask_for(ABI_POINTER_KIND, pointer, &kind) == ABI_CUDA_INVALID;
+}
+
+static bool is_inside_of_another(uint64_t pointer)
+{
+    uint64_t start;
+    return ask_for(ABI_POINTER_START, pointer, &start) == 0 && start && start != pointer;
+}
+
+/* A single allocation begins where it was given out. Others may be parts of something larger; a
+ * node's address is its own whether there is memory or not. */
 static bool is_gone(const struct live_key *key)
 {
-    bool mapping = key->space == SPACE_MAPPING;
-    uint64_t value = 0;
-    if (!has_an_address(key))
+    if (key->space == SPACE_MAPPING && key->memory == SPACE_HANDLE)
+        return is_unmapped(key->key);
+    if (key->space == SPACE_ADDRESS && key->memory == DRIVER_GRAPH)
         return false;
-    int result = driver_api.pointer_attribute(
-        &value, mapping ? ABI_POINTER_MAPPED : ABI_POINTER_START, key->key);
-    if (result == ABI_CUDA_INVALID)
+    if (is_unknown(key->key))
         return true;
-    if (result != 0)
-        return false;
-    return mapping ? value == 0 : begins_there(key->memory) && value && value != key->key;
+    return key->space == SPACE_ADDRESS &&
+           (key->memory == DRIVER_DEVICE || key->memory == DRIVER_MANAGED) &&
+           is_inside_of_another(key->key);
 }
 
 static void ask_all(struct live_key *keys, size_t count)

@@ -31,7 +31,8 @@ static uint8_t *spare[SPARE]; /* of them */
 static uint32_t spare_count;
 static _Atomic uint32_t lock; /* of these */
 static _Atomic uint32_t buffers;
-static _Atomic uint64_t dropped, unread;
+static _Atomic uint32_t came_back; /* how often one did */
+static _Atomic uint64_t dropped, unread, strayed;
 static _Atomic uint64_t next_flush_ns;
 static _Atomic uint32_t flushing;
 
@@ -100,6 +101,7 @@ static bool put_spare(uint8_t *buffer)
     bool keep;
     if (!hold())
         return true; /* it is lost, which is better than used by two */
+    atomic_fetch_add(&came_back, 1);
     keep = spare_count < SPARE;
     if (keep) {
         spare[spare_count++] = buffer;
@@ -243,6 +245,26 @@ void activity_end(unsigned what)
     set_attribute(ABI_ATTR_HOST_PINNED, 0);
 }
 
+static uint32_t given_out(void)
+{
+    uint32_t count = 0;
+    if (hold()) {
+        count = atomic_load(&buffers) - spare_count;
+        pyframes_lock_give(&lock);
+    }
+    return count;
+}
+
+/* A forced flush brings all buffers. If none comes, another tool has put its functions in the place
+ * of ours without a word, and got them. */
+static void flush(bool forced)
+{
+    uint32_t out = forced ? given_out() : 0, before = atomic_load(&came_back);
+    cupti_api.activity_flush(forced ? ABI_FLUSH_FORCED : 0);
+    if (out && before == atomic_load(&came_back))
+        atomic_store(&strayed, out);
+}
+
 void activity_flush(bool now, bool forced)
 {
     uint64_t at = clock_now_ns();
@@ -253,7 +275,7 @@ void activity_flush(bool now, bool forced)
         return;
     atomic_store(&next_flush_ns, at + FLUSH_NS);
     records_clock();
-    cupti_api.activity_flush(forced ? ABI_FLUSH_FORCED : 0);
+    flush(forced);
     if (cupti_api.dropped && cupti_api.dropped(NULL, 0, &lost) == ABI_OK)
         atomic_fetch_add(&dropped, lost);
     if (now_on & ACTIVITY_MEMORY)
@@ -267,5 +289,6 @@ struct activity_lost activity_lost(void)
         .dropped = atomic_load(&dropped),
         .unread = atomic_load(&unread),
         .timeless = records_timeless(),
+        .strayed = atomic_load(&strayed),
     };
 }

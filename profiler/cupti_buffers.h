@@ -42,9 +42,9 @@ void activity_complete(void *context, uint32_t stream, uint8_t *buffer, size_t b
 uint32_t activity_buffers(void);
 
 /* What was lost: records that CUPTI dropped, buffers whose rest could not be read, records without
- * a time. */
+ * a time, buffers that another tool got. */
 struct activity_lost {
-    uint64_t dropped, unread, timeless;
+    uint64_t dropped, unread, timeless, strayed;
 };
 struct activity_lost activity_lost(void);
 

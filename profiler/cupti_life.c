@@ -71,6 +71,8 @@ static void say_lost(void)
         notes_why_not_here("cupti: records could not be read to the end of their buffer");
     if (lost.timeless)
         notes_why_not_here("cupti: records of kernels or copies came without a time");
+    if (lost.strayed)
+        notes_why_not_here("cupti: records went into the buffers of another tool in the program");
     if (late_lost())
         notes_why_not_here("cupti: more memory records came than there was room for");
     if (callback_lost())
@@ -241,6 +243,18 @@ static void change_over(void)
     ask_soon();
 }
 
+void cupti_lose_for_test(void)
+{
+    atomic_store(&yields, 0);
+}
+
+static void start_returning(void)
+{
+    atomic_store(&life, CUPTI_RETURNING);
+    atomic_store(&retry_wait, RETRY_NS);
+    refusals = 0;
+}
+
 void cupti_return(void)
 {
     uint32_t open = atomic_load(&yields);
@@ -249,9 +263,7 @@ void cupti_return(void)
     if (open != 1 || !take_work())
         return;
     if (atomic_load(&life) == CUPTI_YIELDED) {
-        atomic_store(&life, CUPTI_RETURNING);
-        atomic_store(&retry_wait, RETRY_NS);
-        refusals = 0;
+        start_returning();
         come_back();
     }
     pyframes_lock_give(&at_work);
@@ -266,6 +278,8 @@ static void try_to_return(void)
 {
     if (clock_now_ns() < atomic_load(&retry_at) || !take_work())
         return;
+    if (atomic_load(&life) == CUPTI_YIELDED && !atomic_load(&yields))
+        start_returning(); /* the lock could not be had when it was told */
     if (atomic_load(&life) == CUPTI_RETURNING)
         come_back();
     else if (atomic_load(&life) == CUPTI_BESIDE)
@@ -288,7 +302,8 @@ static void do_at_point(void)
     if (!cupti_is_here() || !guest_live() || atomic_load(&fatal))
         return;
     uint32_t now = atomic_load(&life);
-    if (now == CUPTI_RETURNING || now == CUPTI_BESIDE)
+    if (now == CUPTI_RETURNING || now == CUPTI_BESIDE ||
+        (now == CUPTI_YIELDED && !atomic_load(&yields)))
         try_to_return();
     if (!is_listening())
         return;

@@ -75,6 +75,7 @@ enum cupti_life {
     CUPTI_OFF
 };
 enum cupti_life cupti_life(void);
-void cupti_hasten(void); /* the next attempt to come back is due now */
+void cupti_hasten(void);        /* the next attempt to come back is due now */
+void cupti_lose_for_test(void); /* a profiler ends, and nobody hears of it */
 
 #endif

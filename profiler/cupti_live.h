@@ -80,7 +80,7 @@ struct live_key {
     uint64_t key, bytes;
     uint32_t serial;
     uint8_t space;  /* SPACE_ADDRESS or SPACE_MAPPING */
-    uint8_t memory; /* enum driver_memory, of SPACE_ADDRESS */
+    uint8_t memory; /* enum driver_memory; of a mapping the space of what is mapped */
 };
 /* All of these, as many as there is room for; returns how many there are. */
 size_t live_keys(struct live_key *keys, size_t room);

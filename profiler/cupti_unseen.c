@@ -105,7 +105,7 @@ size_t live_keys(struct live_key *keys, size_t room)
                 .bytes = entry->bytes,
                 .serial = entry->serial,
                 .space = entry->space,
-                .memory = entry->space == SPACE_ADDRESS ? entry->memory : 0,
+                .memory = entry->memory,
             };
     }
     live_let_go();

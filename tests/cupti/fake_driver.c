@@ -256,7 +256,7 @@ int cuMemUnmap(uint64_t address, size_t bytes)
 int cuPointerGetAttribute(void *data, int attribute, uint64_t pointer)
 {
     uint64_t *start = data;
-    int *mapped = data;
+    int *mapped = data, *kind = data;
     STUB();
     if (attribute == ABI_POINTER_MAPPED) {
         *mapped = 0;
@@ -267,7 +267,10 @@ int cuPointerGetAttribute(void *data, int attribute, uint64_t pointer)
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
         if (!blocks[i].address || pointer - blocks[i].address >= blocks[i].bytes)
             continue;
-        *start = blocks[i].address;
+        if (attribute == ABI_POINTER_KIND)
+            *kind = 2; /* of a device */
+        else
+            *start = blocks[i].address;
         return 0;
     }
     return ABI_CUDA_INVALID;

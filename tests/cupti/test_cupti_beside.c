@@ -238,6 +238,26 @@ TEST(a_buffer_that_is_not_ours)
     flush_ours();
 }
 
+/* A profiler of which the helper does not know takes the place of our functions. */
+TEST(a_tool_that_does_not_say_a_word)
+{
+    struct life life = begin();
+    start_with_context(&life);
+    take(&life);
+    profile_begins(&life);
+    profile_ends(&life, false);
+    go_on(CUPTI_BESIDE);
+    allocate(&life, 1000);
+    activity_flush(true, true);
+    CHECK_INT(activity_lost().strayed, 0);
+    allocate(&life, 2000);
+    life.cupti->request = their_request;
+    life.cupti->complete = their_complete;
+    activity_flush(true, true);
+    CHECK_INT(got_unknown, 1); /* they are told of ours */
+    CHECK_INT(activity_lost().strayed, 1);
+}
+
 /* ---- it lets go ---- */
 
 TEST(callbacks_again_when_it_lets_go)
@@ -413,9 +433,21 @@ TEST(pages_that_were_taken_out_meanwhile)
 static int inside_of_another(void *value, int attribute, uint64_t pointer)
 {
     uint64_t start = pointer - 512;
-    (void)attribute;
-    memcpy(value, &start, sizeof start);
+    int kind = 2;
+    if (attribute == ABI_POINTER_KIND)
+        memcpy(value, &kind, sizeof kind);
+    else
+        memcpy(value, &start, sizeof start);
     return 0;
+}
+
+/* It knows the address, and no more of it. */
+static int of_some_kind(void *value, int attribute, uint64_t pointer)
+{
+    int kind = 1;
+    (void)pointer;
+    memcpy(value, &kind, sizeof kind);
+    return attribute == ABI_POINTER_KIND ? 0 : ABI_CUDA_INVALID;
 }
 
 static int cannot_say(void *value, int attribute, uint64_t pointer)
@@ -434,12 +466,17 @@ TEST(what_the_driver_says)
         {.key = 0x91000, .bytes = 9, .memory = DRIVER_GRAPH},
         {.key = 0x92000, .bytes = 9, .memory = DRIVER_ARRAY, .space = SPACE_ARRAY},
         {.key = 0x93000, .bytes = 9, .memory = DRIVER_PHYSICAL, .space = SPACE_HANDLE, .refs = 1},
+        {.key = 0x94000, .bytes = 9, .memory = DRIVER_HOST},
+        {.key = 0x95000, .bytes = 9, .memory = SPACE_EXTERNAL, .space = SPACE_MAPPING},
     };
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < 6; i++)
         live_given(&others[i]);
     int (*real)(void *value, int attribute, uint64_t pointer) = driver_api.pointer_attribute;
     take(&life);
     driver_api.pointer_attribute = cannot_say;
+    ask_soon();
+    CHECK_INT(take(&life), 0);
+    driver_api.pointer_attribute = of_some_kind;
     ask_soon();
     CHECK_INT(take(&life), 0);
     driver_api.pointer_attribute = inside_of_another;
@@ -450,10 +487,26 @@ TEST(what_the_driver_says)
     driver_api.pointer_attribute = real;
     ask_soon();
     take(&life);
-    CHECK_INT(seen(&life, EVENT_DRIVER_FREE, NULL), 1);
+    CHECK_INT(seen(&life, EVENT_DRIVER_FREE, NULL), 2);
     CHECK_INT(told(&life, EVENT_DRIVER_FREE, 0x90000), 1); /* CUDA does not know it */
+    CHECK_INT(told(&life, EVENT_DRIVER_FREE, 0x94000), 1);
+    CHECK_INT(told(&life, EVENT_DRIVER_UNMAP, 0x95000), 1);
     CHECK_INT(live_count(), 3);
     CHECK(!ask_is_due());
+}
+
+/* The lock of the life could not be had when the profiler ended: the next point makes it good. */
+TEST(a_return_that_was_not_heard)
+{
+    struct life life = begin();
+    start_with_context(&life);
+    cupti_yield();
+    CHECK_INT(cupti_life(), CUPTI_YIELDED);
+    cupti_point();
+    CHECK_INT(cupti_life(), CUPTI_YIELDED); /* it has not ended */
+    cupti_lose_for_test();
+    cupti_point();
+    CHECK_INT(cupti_life(), CUPTI_ON);
 }
 
 TEST(without_a_context_it_is_asked_later)
@@ -476,9 +529,9 @@ TEST(without_a_context_it_is_asked_later)
 TEST_MAIN(TEST_CASE(records_where_the_subscription_is_kept),
           TEST_CASE(the_gap_ends_behind_what_went_in_it), TEST_CASE(two_profiles_in_a_row),
           TEST_CASE(with_kernels), TEST_CASE(a_buffer_that_is_not_ours),
-          TEST_CASE(callbacks_again_when_it_lets_go),
+          TEST_CASE(a_tool_that_does_not_say_a_word), TEST_CASE(callbacks_again_when_it_lets_go),
           TEST_CASE(nothing_is_told_twice_where_callbacks_take_over),
           TEST_CASE(more_in_that_moment_than_can_be_noted),
           TEST_CASE(one_that_is_to_let_go_is_waited_for), TEST_CASE(records_before_and_after),
           TEST_CASE(pages_that_were_taken_out_meanwhile), TEST_CASE(what_the_driver_says),
-          TEST_CASE(without_a_context_it_is_asked_later))
+          TEST_CASE(a_return_that_was_not_heard), TEST_CASE(without_a_context_it_is_asked_later))
