@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cupti_life.h"
+#include "cupti_sample.h"
 #include "guest.h"
 #include "intern.h"
 #include "torch_hook.h"
@@ -50,6 +51,7 @@ static void block_alloc(const struct tidemark_block *block)
         .a = block->requested,
     };
     guest_emit(&event);
+    sample_after_block(event.time_ns);
 }
 
 /* Events that are a kind, flags, a heap, an address and a size. */
@@ -96,6 +98,8 @@ static void emit_named(enum event_kind kind, const char *name, uint64_t a)
         return;
     struct event event = {.kind = (uint8_t)kind, .name = intern_string(name), .a = a};
     guest_emit(&event);
+    if (kind == EVENT_MARK)
+        sample_after_block(event.time_ns);
 }
 
 static void phase_begin(const char *name)

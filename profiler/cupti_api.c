@@ -67,6 +67,8 @@ static const struct function driver_functions[] = {
     DRIVER(graph_attribute, "cuDeviceGetGraphMemAttribute"),
     DRIVER(capture_mode, "cuThreadExchangeStreamCaptureMode"),
     DRIVER(pointer_attribute, "cuPointerGetAttribute"),
+    DRIVER(push, "cuCtxPushCurrent_v2"),
+    DRIVER(pop, "cuCtxPopCurrent_v2"),
 };
 
 bool driver_api_find(void)

@@ -50,6 +50,8 @@ struct driver_api {
     int (*graph_attribute)(int device, int attribute, uint64_t *value);
     int (*capture_mode)(int *mode);
     int (*pointer_attribute)(void *value, int attribute, uint64_t pointer);
+    int (*push)(const void *context);
+    int (*pop)(const void **context);
 };
 
 extern struct cupti_api cupti_api;

@@ -138,6 +138,7 @@ static int32_t device_now(const void *context)
 static struct live_call who_of(const struct call *call, const struct abi_callback *data,
                                uint32_t number)
 {
+    sample_context_seen(data->context, device_of_context(data->context));
     return (struct live_call){
         .number = number,
         .name = intern_string(mine.outer ? mine.outer : call->name),
@@ -149,10 +150,12 @@ static struct live_call who_of(const struct call *call, const struct abi_callbac
 static void take_enter(const struct call *call, const struct abi_callback *data)
 {
     struct under_way *begun = push(call, data);
-    if (call->action == CALL_CLOSE)
+    if (call->action == CALL_CLOSE) {
         cupti_context_goes();
-    else if (call->action == CALL_GRAPH_END && data->params)
+        sample_context_goes(NULL);
+    } else if (call->action == CALL_GRAPH_END && data->params) {
         decode_graph_end(call, data->params, intern_string(mine.outer ? mine.outer : call->name));
+    }
     if (begun->nested || !decode_takes(call) || !data->params)
         return;
     begun->number = live_number();
@@ -199,6 +202,7 @@ static void take_resource(uint32_t cbid, const struct abi_resource_data *data)
         sample_soon();
     } else if (cbid == ABI_CONTEXT_DESTROY_STARTING) {
         uint32_t name = intern_string(mine.outer ? mine.outer : "cuCtxDestroy");
+        sample_context_goes(data->context);
         live_context_gone((uint64_t)(uintptr_t)data->context, name);
         cupti_contexts(device_context_gone(data->context));
     }
@@ -253,5 +257,6 @@ uint32_t callback_enable(abi_subscriber subscriber)
     cupti_api.enable_callback(1, subscriber, ABI_RESOURCE, ABI_CONTEXT_CREATED);
     cupti_api.enable_callback(1, subscriber, ABI_RESOURCE, ABI_CONTEXT_DESTROY_STARTING);
     cupti_api.enable_callback(1, subscriber, ABI_STATE, ABI_FATAL_ERROR);
+    sample_contexts_heard(true);
     return heard;
 }

@@ -91,6 +91,8 @@ static void at_exit(void)
 {
     if (!cupti_is_here())
         return;
+    if (guest_live() && !atomic_load(&fatal) && atomic_load(&contexts))
+        sample_take(true); /* what a program without phases leaves off with */
     if (is_listening())
         flush(true);
     if (atomic_load(&life) == CUPTI_RETURNING)

@@ -10,6 +10,7 @@
 #include "cupti_callback.h"
 #include "cupti_late.h"
 #include "cupti_live.h"
+#include "cupti_sample.h"
 
 #define TEXT_BYTES 160
 #define OURSELVES "Tidemark"
@@ -232,6 +233,7 @@ enum start_result start_over(void)
 void start_end(void)
 {
     activity_end(ACTIVITY_MEMORY | ACTIVITY_WORK);
+    sample_contexts_heard(false);
     if (subscribed)
         cupti_api.unsubscribe(subscriber);
     subscribed = false;

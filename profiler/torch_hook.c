@@ -160,6 +160,8 @@ static void emit_alloc(const struct report *report, uint32_t flags)
     };
     if (event.heap)
         guest_emit(&event);
+    if (report->device.type == C10_CUDA)
+        sample_after_block(event.time_ns);
 }
 
 /* The thread that frees may be on another stream than the block: its heap is found by address. */
@@ -176,6 +178,8 @@ static void emit_free(const struct report *report, uint32_t flags)
     };
     if (event.heap)
         guest_emit(&event);
+    if (report->device.type == C10_CUDA)
+        sample_after_block(event.time_ns);
 }
 
 static void take(struct report report)
@@ -185,10 +189,6 @@ static void take(struct report report)
         return;
     if (!totals)
         report.allocated = report.reserved = 0;
-    /* A context is new: what it cost is seen best before much else is there. */
-    if (__builtin_expect(atomic_load_explicit(&sample_waited_for, memory_order_relaxed), 0) &&
-        report.device.type == C10_CUDA)
-        cupti_look();
     if (__builtin_expect(torch_watch_is_on(), 0))
         torch_watch_take((uint64_t)(uintptr_t)report.ptr, report.size);
     if (report.size > 0)

@@ -36,7 +36,7 @@ has "memory of a library" 1 '"kind": "driver_alloc".*"size": 12345.*"library": "
 has "its reason" 3 '"kind": "driver_alloc".*"name": "cuMemAlloc"'
 has "the device" 3 '"kind": "driver_alloc".*"device": "cuda", "index": 0'
 has "memory that was taken" 1 '"kind": "driver_free"'
-has "samples" 1 '"kind": "sample".*"name": "device used"'
+has "samples" 2 '"kind": "sample".*"name": "device used"'
 has "the source" 1 '"name": "cupti 130001: driver callbacks".*"a": 0'
 has "losses" 1 '"lost": 0'
 run fork

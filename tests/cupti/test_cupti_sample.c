@@ -1,6 +1,8 @@
 /* What is asked of the driver, when, and what is told of it. */
 #include "cupti_sample.h"
 
+#include <unistd.h>
+
 #include "cupti_support.h"
 
 enum { POOL_CREATE = 607, POOL_DESTROY = 608 };
@@ -8,12 +10,20 @@ enum { POOL_CREATE = 607, POOL_DESTROY = 608 };
 static struct {
     const void *context;
     int device, mode, exchanges, infos;
-    uint64_t pool_bytes, graph_bytes;
+    uint64_t pool_bytes, graph_bytes, slow_ns;
+    const void *pushed[4]; /* contexts that the thread had before */
+    int depth, pushes;
+    bool fails; /* to make a context current */
 } driver;
 
 static int get_info(size_t *free_bytes, size_t *total)
 {
     driver.infos++;
+    if (driver.slow_ns) {
+        uint64_t until = clock_now_ns() + driver.slow_ns;
+        while (clock_now_ns() < until)
+            ;
+    }
     CHECK_INT(driver.mode, ABI_CAPTURE_RELAXED);
     *free_bytes = 600;
     *total = 1000;
@@ -29,6 +39,28 @@ static int get_context(const void **context)
 static int get_device(int *device)
 {
     *device = driver.device;
+    return 0;
+}
+
+/* Contexts are of the device that their number says. */
+static int push(const void *context)
+{
+    driver.pushes++;
+    if (driver.fails)
+        return 201;
+    REQUIRE(driver.depth < 4);
+    driver.pushed[driver.depth++] = driver.context;
+    driver.context = context;
+    driver.device = (int)(uintptr_t)context & 0xf;
+    return 0;
+}
+
+static int pop(const void **context)
+{
+    REQUIRE(driver.depth > 0);
+    *context = driver.context;
+    driver.context = driver.pushed[--driver.depth];
+    driver.device = (int)(uintptr_t)driver.context & 0xf;
     return 0;
 }
 
@@ -67,17 +99,25 @@ static struct driven begin_samples(void)
     driver_api.context = get_context;
     driver_api.device = get_device;
     driver_api.capture_mode = capture_mode;
+    driver_api.push = push;
+    driver_api.pop = pop;
     driver.context = (const void *)0x10;
     return driven;
 }
 
-static void check_sample(const struct driven *driven, size_t at, const char *what, uint64_t value)
+static void check_sample_of(const struct driven *driven, size_t at, int device, const char *what,
+                            uint64_t value)
 {
     REQUIRE(at < driven->count);
     CHECK_INT(driven->events[at].kind, EVENT_SAMPLE);
     CHECK_STR(string_of(driven->own.ring, driven->events[at].name), what);
     CHECK_INT(driven->events[at].a, value);
-    CHECK_INT(device_of(driven, &driven->events[at]), driver.device);
+    CHECK_INT(device_of(driven, &driven->events[at]), device);
+}
+
+static void check_sample(const struct driven *driven, size_t at, const char *what, uint64_t value)
+{
+    check_sample_of(driven, at, driver.device, what, value);
 }
 
 TEST(the_device_of_the_current_context)
@@ -155,6 +195,174 @@ TEST(pools_of_the_device_and_graphs)
     CHECK_INT(look(&driven), 2); /* once */
 }
 
+/* ---- several devices ---- */
+
+enum { MEM_ALLOC = 243, CTX_DESTROY = 322, DEVICE_RESET = 389 };
+
+/* A call for memory in a context, by a thread that is not this one. */
+static void call_in(struct driven *driven, uintptr_t context)
+{
+    uint64_t address = 0x1000 * context;
+    struct {
+        uint64_t *address;
+        size_t bytes;
+    } params = {&address, 64};
+    driven->context = (const void *)context;
+    call_driver(driven, MEM_ALLOC, &params, 0);
+    look(driven);
+}
+
+static void take(struct driven *driven, size_t want)
+{
+    sample_take(true);
+    CHECK_INT(look(driven), want);
+    CHECK_INT(driver.depth, 0);
+}
+
+TEST(each_device_with_a_context)
+{
+    struct driven driven = begin_samples();
+    sample_contexts_heard(true);
+    take(&driven, 2); /* the current one's */
+    CHECK_INT(driver.pushes, 0);
+    call_in(&driven, 0x11);
+    call_in(&driven, 0x21); /* another context of the same device: one is enough */
+    call_in(&driven, 0x13);
+    take(&driven, 6);
+    CHECK_INT(driver.pushes, 2);
+    check_sample_of(&driven, 0, 0, "device used", 400);
+    check_sample_of(&driven, 2, 1, "device used", 400);
+    check_sample_of(&driven, 3, 1, "device total", 1000);
+    check_sample_of(&driven, 4, 3, "device used", 400);
+    CHECK(driver.context == (const void *)0x10);
+    driver.context = NULL; /* a thread without one asks all the same, and has none behind it */
+    take(&driven, 6);
+    CHECK(!driver.context);
+    driver.fails = true;
+    take(&driven, 0);
+    sample_contexts_heard(false);
+}
+
+TEST(a_context_that_goes_is_not_made_current)
+{
+    struct driven driven = begin_samples();
+    const void *gone = (const void *)0x11;
+    sample_contexts_heard(true);
+    call_in(&driven, 0x11);
+    call_in(&driven, 0x12);
+    take(&driven, 6);
+    tell_context(&driven, ABI_CONTEXT_DESTROY_STARTING, gone);
+    look(&driven);
+    take(&driven, 4);
+    call_driver(&driven, CTX_DESTROY, &gone, 0); /* whichever it destroys: all are forgotten */
+    look(&driven);
+    take(&driven, 2);
+    call_in(&driven, 0x12);
+    take(&driven, 4);
+    sample_contexts_heard(false); /* nobody tells any more */
+    call_in(&driven, 0x12);
+    take(&driven, 2);
+    sample_contexts_heard(true); /* what there was meanwhile is not known */
+    take(&driven, 2);
+    sample_contexts_heard(false);
+}
+
+TEST(pools_of_each_device)
+{
+    struct driven driven = begin_samples();
+    driver_api.default_pool = default_pool;
+    driver_api.pool_attribute = pool_attribute;
+    sample_contexts_heard(true);
+    call_in(&driven, 0x11);
+    driver.pool_bytes = 32;
+    take(&driven, 8);
+    check_sample_of(&driven, 2, 0, "pool reserved", 32);
+    check_sample_of(&driven, 6, 1, "pool reserved", 32);
+    driver.pool_bytes = 0;
+    take(&driven, 8); /* each is told to be empty */
+    check_sample_of(&driven, 2, 0, "pool reserved", 0);
+    check_sample_of(&driven, 6, 1, "pool reserved", 0);
+    take(&driven, 4);
+    sample_contexts_heard(false);
+}
+
+TEST(more_contexts_than_there_is_room_for)
+{
+    struct driven driven = begin_samples();
+    sample_contexts_heard(true);
+    for (uintptr_t i = 0; i < 100; i++)
+        call_in(&driven, 0x11 + 0x10 * i);
+    take(&driven, 4);
+    sample_contexts_heard(false);
+    take(&driven, 2);
+}
+
+/* ---- when ---- */
+
+static bool is_due(uint64_t ns)
+{
+    return ns >= atomic_load(&sample_due_ns);
+}
+
+TEST(blocks_are_an_occasion_now_and_then)
+{
+    struct driven driven = begin_samples();
+    sample_take(true);
+    uint64_t now = clock_now_ns();
+    look(&driven);
+    CHECK(!is_due(now));
+    CHECK(is_due(now + NS_PER_S));
+    CHECK(!is_due(now + 50 * NS_PER_MS)); /* nothing happened */
+    sample_soon();
+    CHECK(is_due(now + 50 * NS_PER_MS));
+}
+
+TEST(blocks_take_samples)
+{
+    struct driven driven = begin_samples();
+    const struct tidemark_api *api = driven.own.api;
+    const struct tidemark_heap_desc info = {.size = sizeof info,
+                                            .device_kind = TIDEMARK_DEVICE_CUDA};
+    struct tidemark_block block = {
+        .size = sizeof block, .heap = api->heap_open(&info), .address = &block, .bytes = 8};
+    tell_context(&driven, ABI_CONTEXT_CREATED, (const void *)0x10);
+    atomic_store(&cupti_has_points, true);
+    sample_take(true);
+    look(&driven);
+    atomic_store(&sample_due_ns, 0);
+    usleep(2000);
+    api->block_alloc(&block);
+    REQUIRE(look(&driven) == 3);
+    CHECK_INT(driven.events[0].kind, EVENT_BLOCK_ALLOC);
+    check_sample(&driven, 1, "device used", 400);
+    api->block_alloc(&block);
+    CHECK_INT(look(&driven), 1);
+    atomic_store(&sample_due_ns, 0); /* a mark is one, too */
+    usleep(2000);
+    api->mark("here", 1);
+    CHECK(look(&driven) == 2);
+    atomic_store(&cupti_has_points, false);
+}
+
+/* One that took long puts the next one off, but not for minutes. */
+TEST(a_slow_sample)
+{
+    struct driven driven = begin_samples();
+    driver.slow_ns = 50 * NS_PER_MS;
+    sample_take(true);
+    uint64_t now = clock_now_ns();
+    look(&driven);
+    CHECK(!is_due(now + NS_PER_S / 2));
+    CHECK(is_due(now + NS_PER_S));
+    sample_soon();
+    CHECK(!is_due(now + NS_PER_S / 2)); /* whatever happens */
+    CHECK(is_due(now + NS_PER_S));
+}
+
 TEST_MAIN(TEST_CASE(the_device_of_the_current_context),
           TEST_CASE(without_a_context_nothing_is_asked), TEST_CASE(not_too_often),
-          TEST_CASE(pools_of_the_device_and_graphs))
+          TEST_CASE(pools_of_the_device_and_graphs), TEST_CASE(each_device_with_a_context),
+          TEST_CASE(a_context_that_goes_is_not_made_current), TEST_CASE(pools_of_each_device),
+          TEST_CASE(more_contexts_than_there_is_room_for),
+          TEST_CASE(blocks_are_an_occasion_now_and_then), TEST_CASE(blocks_take_samples),
+          TEST_CASE(a_slow_sample))
