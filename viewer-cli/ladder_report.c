@@ -1,5 +1,7 @@
 #include "ladder_report.h"
 
+#include <stdio.h>
+
 #include "buf.h"
 #include "human.h"
 
@@ -54,6 +56,12 @@ static void put_notes(struct emit *emit, const struct report_scope *scope,
                       const struct ladder *ladder)
 {
     char text[HUMAN_MAX];
+    if (ladder->alone)
+        emit_note(
+            emit,
+            "process %lld on %s: no framework's block was seen there; what the driver gave is "
+            "named by the library that asked for it",
+            (long long)scope->process.id, scope->device_text);
     if (ladder->managed)
         emit_note(emit,
                   "process %lld on %s: %s of managed memory are in no line: where they lay is "
@@ -68,15 +76,27 @@ static void put_notes(struct emit *emit, const struct report_scope *scope,
                   human_ns(text, ladder->blind_ns));
 }
 
+/* What was not told is known as of the last sample only. */
+static void put_age(struct ladder_rung *untold, int64_t age)
+{
+    char text[HUMAN_MAX];
+    if (age > 0)
+        snprintf(untold->what, sizeof untold->what, "nobody told of it, as of %s before",
+                 human_ns(text, age));
+}
+
 void ladder_put(struct emit *emit, const struct report_scope *scope, const struct ladder *ladder,
                 const char *title, bool whole)
 {
     const struct ladder_rung unattributed = {LADDER_NONE, ladder->unattributed,
                                              "allocated, but in no block that was seen"};
-    const struct ladder_rung untold = {LADDER_NONE, ladder->unattributed, "nobody told of it"};
+    struct ladder_rung untold = {LADDER_NONE, ladder->unattributed, "nobody told of it"};
     struct buf unknown = {0};
     bool people = emit->format == EMIT_TABLE;
     bool shown = !people || whole || ladder->known > 1 || ladder->part_count;
+    put_age(&untold, ladder->sample_age);
+    if (ladder->told && !ladder->measured && !ladder->unattributed)
+        untold = (struct ladder_rung){LADDER_NONE, LADDER_NONE, ""};
     if (shown)
         EMIT_SECTION(emit, "ladder", people ? title : NULL, EMIT_ROWS, ladder_columns);
     for (size_t i = 0; i < LADDER_STEPS; i++) {
@@ -89,7 +109,10 @@ void ladder_put(struct emit *emit, const struct report_scope *scope, const struc
         if (shown && (known || !people))
             put_row(emit, scope, name, &ladder->rungs[i]);
     }
-    if (shown && (whole || ladder->unattributed))
+    bool blank = ladder->told && !ladder->measured && !ladder->unattributed;
+    if (blank)
+        buf_print(&unknown, "%sunattributed", unknown.count ? ", " : "");
+    if (shown && !(blank && people) && (whole || ladder->unattributed))
         put_row(emit, scope, "unattributed", ladder->told ? &untold : &unattributed);
     if (unknown.count)
         emit_line(emit, "not known from this source: %s", buf_string(&unknown));

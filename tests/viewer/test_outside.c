@@ -13,6 +13,96 @@
 
 #define MIB(n) ((int64_t)(n)*1048576)
 
+/* ---- pools between two samples: plain.sql has one that grew behind its sample at 12 ms ---- */
+
+static struct ladder ladder_at(struct db *db, int64_t seq, int64_t ns, int64_t reserved)
+{
+    struct ladder ladder;
+    struct ladder_facts facts = {.living = LADDER_NONE};
+    for (int i = 0; i < LADDER_STEPS; i++)
+        facts.bytes[i] = LADDER_NONE;
+    facts.bytes[LADDER_RESERVED] = reserved;
+    facts.alone = reserved == LADDER_NONE;
+    CHECK_INT(ladder_read_around(db, 1, 1, seq, ns, &facts), 0);
+    ladder_make(&facts, &ladder);
+    CHECK(ladder_is_valid(&ladder));
+    return ladder;
+}
+
+static int64_t pools_of(const struct ladder *ladder)
+{
+    for (size_t i = 0; i < ladder->part_count; i++)
+        if (strstr(ladder->parts[i].what, "stream-ordered pools"))
+            return ladder->parts[i].bytes;
+    return 0;
+}
+
+/* Used and the pool are of one moment: what nobody told of is as at the sample, whatever came. */
+TEST(a_pool_that_grew_behind_its_sample)
+{
+    struct db *db = recording("plain");
+    struct ladder ladder = ladder_at(db, 13, 13000000, LADDER_NONE);
+    CHECK_INT(pools_of(&ladder), MIB(32));
+    CHECK_INT(ladder.unattributed, MIB(2));
+    ladder = ladder_at(db, 14, 14000000, LADDER_NONE);
+    CHECK_INT(pools_of(&ladder), MIB(40)); /* so much is handed out of it */
+    CHECK_INT(ladder.rungs[LADDER_DEVICE].bytes, MIB(514 + 8));
+    CHECK_INT(ladder.unattributed, MIB(2));
+    CHECK_INT(ladder.sample_age, 2000000);
+    ladder = ladder_at(db, 18, 18000050, LADDER_NONE); /* between the two halves of a sample */
+    CHECK_INT(pools_of(&ladder), MIB(40));
+    CHECK_INT(ladder.unattributed, MIB(2));
+    ladder = ladder_at(db, 7, 7000000, LADDER_NONE); /* before any pool */
+    CHECK_INT(pools_of(&ladder), 0);
+    CHECK_INT(ladder.unattributed, 0);
+    ladder = ladder_at(db, 8, 8000000, LADDER_NONE);
+    CHECK_INT(pools_of(&ladder), MIB(8));
+    CHECK_INT(ladder.unattributed, 0);
+    db_close(db);
+}
+
+TEST(without_samples_of_a_pool)
+{
+    struct db *db = recording("plain");
+    REQUIRE(db_exec(db, "DELETE FROM sample WHERE what LIKE 'pool%'") == 0);
+    struct ladder before = ladder_at(db, 13, 13000000, LADDER_NONE);
+    struct ladder ladder = ladder_at(db, 14, 14000000, LADDER_NONE);
+    CHECK_INT(pools_of(&before), MIB(8));
+    CHECK_INT(pools_of(&ladder), MIB(40));
+    CHECK_INT(ladder.unattributed, before.unattributed);
+    db_close(db);
+}
+
+/* An allocator whose blocks lie in the pool says what it has reserved at the moment itself. */
+TEST(an_allocators_own_pool)
+{
+    struct db *db = recording("plain");
+    REQUIRE(db_exec(db, "UPDATE driver_memory SET heap = 1, blocks = 1"
+                        " WHERE kind = 'async' OR seq = 3") == 0);
+    struct ladder at_sample = ladder_at(db, 13, 12000200, MIB(64 + 32));
+    CHECK_INT(at_sample.unattributed, MIB(2));
+    struct ladder ladder = ladder_at(db, 14, 14000000, MIB(64 + 48));
+    CHECK_INT(pools_of(&ladder), 0);
+    CHECK_INT(ladder.rungs[LADDER_DEVICE].bytes, MIB(514 + 16));
+    CHECK_INT(ladder.unattributed, MIB(2));
+    ladder = ladder_at(db, 17, 17000000, MIB(64 + 24)); /* it has shrunk */
+    CHECK_INT(ladder.unattributed, MIB(2));
+    db_close(db);
+}
+
+TEST(nobody_asked_the_device)
+{
+    struct db *db = recording("plain");
+    struct ladder ladder;
+    REQUIRE(db_exec(db, "DELETE FROM sample") == 0);
+    ladder = ladder_at(db, 14, 14000000, LADDER_NONE);
+    CHECK(ladder.alone && !ladder.measured);
+    CHECK_INT(ladder.part_count, 3);
+    CHECK_INT(ladder.unattributed, 0);
+    CHECK_INT(ladder.known, 0);
+    db_close(db);
+}
+
 TEST(libraries_are_called_as_people_call_them)
 {
     static const char *const names[][2] = {
@@ -109,7 +199,8 @@ TEST(another_processs_sample_is_not_ours)
     REQUIRE(db_exec(db, "UPDATE sample SET process = 2 WHERE at_ns > 4000000") == 0);
     REQUIRE(instant_find(db, 1, 1, "peak", &instant) == 0);
     CHECK_INT(ladder_read(db, 1, 1, &instant, &facts), 0);
-    CHECK_INT(facts.bytes[LADDER_DEVICE], MIB(520 + 63)); /* what the driver gave since */
+    CHECK_INT(facts.bytes[LADDER_DEVICE],
+              MIB(520 + 63 + 4)); /* what the driver gave since, and its pool */
     CHECK_INT(facts.sampled_ns, 3000000);
     REQUIRE(db_exec(db, "UPDATE sample SET process = NULL WHERE at_ns = 15000000") == 0);
     CHECK_INT(ladder_read(db, 1, 1, &instant, &facts), 0);
@@ -133,14 +224,14 @@ TEST(a_sample_that_is_old)
     ladder_make(&facts, &ladder);
     CHECK(ladder_is_valid(&ladder));
     CHECK_INT(ladder.unattributed, MIB(3)); /* as at 13 ms */
-    CHECK_INT(outside_since(db, 1, 1, 13, 13000000, &bytes), 0);
+    CHECK_INT(outside_since(db, 1, 1, 13, 13000000, OUTSIDE_NONE, &bytes), 0);
     CHECK_INT(bytes, 0); /* parts of pools are no more than the pool */
-    CHECK_INT(outside_since(db, 1, 1, 30, 13000000, &bytes), 0);
+    CHECK_INT(outside_since(db, 1, 1, 30, 13000000, OUTSIDE_NONE, &bytes), 0);
     CHECK_INT(bytes, MIB(-1)); /* 20 MiB came and went, one that was there went */
-    CHECK_INT(outside_since(db, 1, 1, 18, 4000000, &bytes), 0);
-    CHECK_INT(bytes, MIB(8 + 16 + 16 + 2 + 20)); /* another came and went */
-    CHECK_INT(outside_since(db, 1, 1, 18, 6000000, &bytes), 0);
-    CHECK_INT(bytes, MIB(16 + 16 + 2 + 20 - 1));
+    CHECK_INT(outside_since(db, 1, 1, 18, 4000000, OUTSIDE_NONE, &bytes), 0);
+    CHECK_INT(bytes, MIB(8 + 16 + 16 + 2 + 20 + 4)); /* another came and went, a pool came */
+    CHECK_INT(outside_since(db, 1, 1, 18, 6000000, OUTSIDE_NONE, &bytes), 0);
+    CHECK_INT(bytes, MIB(16 + 16 + 2 + 20 + 4 - 1));
     db_close(db);
 }
 
@@ -369,7 +460,9 @@ TEST(what_ran_at_an_instant)
     db_close(db);
 }
 
-TEST_MAIN(TEST_CASE(libraries_are_called_as_people_call_them), TEST_CASE(parts_at_the_peak),
+TEST_MAIN(TEST_CASE(a_pool_that_grew_behind_its_sample), TEST_CASE(without_samples_of_a_pool),
+          TEST_CASE(an_allocators_own_pool), TEST_CASE(nobody_asked_the_device),
+          TEST_CASE(libraries_are_called_as_people_call_them), TEST_CASE(parts_at_the_peak),
           TEST_CASE(parts_come_and_go), TEST_CASE(pools_that_blocks_lie_in_are_the_allocators),
           TEST_CASE(another_processs_sample_is_not_ours), TEST_CASE(a_sample_that_is_old),
           TEST_CASE(a_ladder_with_parts), TEST_CASE(with_the_process_asked_apart),

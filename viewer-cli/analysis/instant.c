@@ -219,21 +219,12 @@ static bool read_number(const char *text, const char **end, int64_t *value)
     return *end > text;
 }
 
-/* What a name asks for. */
-struct wish {
-    enum { WISH_PEAK, WISH_END, WISH_TIME, WISH_STEP, WISH_PHASE } what;
-    int64_t number; /* the time or the step */
-    const char *phase;
-    size_t phase_bytes;
-    int64_t ordinal; /* INSTANT_NONE */
-};
-
 /* NAME or NAME#ORDINAL. A name of the program's own may have a '#' in it: only digits behind the
  * last one count. */
-static bool read_phase(const char *text, struct wish *wish)
+static bool read_phase(const char *text, struct instant_wish *wish)
 {
     const char *mark = strrchr(text, '#'), *end;
-    *wish = (struct wish){WISH_PHASE, wish->number, text, strlen(text), INSTANT_NONE};
+    *wish = (struct instant_wish){WISH_PHASE, wish->number, text, strlen(text), INSTANT_NONE};
     if (mark && mark > text && read_number(mark + 1, &end, &wish->ordinal) && !*end)
         wish->phase_bytes = (size_t)(mark - text);
     else
@@ -241,10 +232,10 @@ static bool read_phase(const char *text, struct wish *wish)
     return *text != '\0';
 }
 
-static bool read_wish(const char *text, struct wish *wish)
+bool instant_read_wish(const char *text, struct instant_wish *wish)
 {
     const char *end;
-    *wish = (struct wish){.what = WISH_PEAK};
+    *wish = (struct instant_wish){.what = WISH_PEAK};
     if (strcmp(text, "peak") == 0)
         return true;
     wish->what = WISH_END;
@@ -261,11 +252,12 @@ static bool read_wish(const char *text, struct wish *wish)
 
 bool instant_is_name(const char *text)
 {
-    struct wish wish;
-    return read_wish(text, &wish);
+    struct instant_wish wish;
+    return instant_read_wish(text, &wish);
 }
 
-static int phase_named(const struct place *place, const struct wish *wish, struct instant *out)
+static int phase_named(const struct place *place, const struct instant_wish *wish,
+                       struct instant *out)
 {
     char *name = mem_copy(wish->phase, wish->phase_bytes);
     int err = name ? phase_end(place, wish->number, name, wish->ordinal, out) : ERR_NOMEM;
@@ -277,11 +269,11 @@ int instant_find(struct db *db, int64_t process, int64_t device, const char *tex
                  struct instant *out)
 {
     struct place place = {db, process, device};
-    struct wish wish;
+    struct instant_wish wish;
     int err = ERR_ARG;
 
     nothing(out);
-    if (!read_wish(text, &wish))
+    if (!instant_read_wish(text, &wish))
         return ERR_ARG;
     switch (wish.what) {
     case WISH_PEAK:

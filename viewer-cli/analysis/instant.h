@@ -30,6 +30,7 @@ struct instant {
     int64_t phase;               /* phase.id, INSTANT_NONE */
     int64_t step;                /* INSTANT_NONE */
     char label[INSTANT_TEXT];    /* "step 7, end of backward" */
+    bool driven; /* no block was ever there: driven.h; allocated and reserved mean nothing */
 };
 
 /* 0; ERR_ARG: not such a name; ERR_NOTFOUND: there is no such moment, and *out has a label that
@@ -42,6 +43,17 @@ int instant_highest(struct db *db, int64_t process, int64_t device, int64_t firs
                     int64_t last_step, struct instant *out);
 
 bool instant_is_name(const char *text);
+
+/* What a name asks for. */
+struct instant_wish {
+    enum { WISH_PEAK, WISH_END, WISH_TIME, WISH_STEP, WISH_PHASE } what;
+    int64_t number; /* the time or the step */
+    const char *phase;
+    size_t phase_bytes;
+    int64_t ordinal; /* INSTANT_NONE */
+};
+/* False: it is no such name. */
+bool instant_read_wish(const char *text, struct instant_wish *wish);
 
 /* "A..B" into its two; false if it is not such a pair. `first` and `second` have room for the
  * whole text. */

@@ -51,7 +51,8 @@ static void add_outside(const struct outside *outside, struct ladder *ladder)
     const size_t room = sizeof ladder->parts[0].what;
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_part *part = &outside->parts[i];
-        add_part(ladder, LADDER_PROCESS, "outside the allocator", part->bytes);
+        add_part(ladder, LADDER_PROCESS,
+                 ladder->alone ? "from the driver" : "outside the allocator", part->bytes);
         if (part->pieces)
             snprintf(part_text(ladder), room, "%s, %lld piece%s", part->name,
                      (long long)part->pieces, part->pieces == 1 ? "" : "s");
@@ -92,12 +93,13 @@ static size_t lowest_of(const struct ladder_facts *facts)
 /* What the highest rung has that nobody told of. */
 static void attribute(const struct ladder_facts *facts, struct ladder *ladder)
 {
-    int64_t lowest = LADDER_NONE, highest = 0, known = ladder->unattributed;
-    if (lowest_of(facts) >= LADDER_PROCESS) { /* there is nothing that the parts could be above */
+    int64_t lowest = facts->alone ? 0 : LADDER_NONE, highest = 0, known = ladder->unattributed;
+    if (!facts->alone &&
+        lowest_of(facts) >= LADDER_PROCESS) { /* the parts would stand on nothing */
         ladder->told = false;
         return;
     }
-    bool measured =
+    ladder->measured =
         facts->bytes[LADDER_PROCESS] != LADDER_NONE || facts->bytes[LADDER_DEVICE] != LADDER_NONE;
     add_outside(&facts->outside, ladder);
     add_base(facts, ladder);
@@ -115,14 +117,16 @@ static void attribute(const struct ladder_facts *facts, struct ladder *ladder)
     }
     for (size_t i = 0; i < ladder->part_count; i++)
         known += ladder->parts[i].bytes;
-    if (measured && lowest != LADDER_NONE)
+    if (ladder->measured && lowest != LADDER_NONE)
         ladder->unattributed += highest - lowest - known;
 }
 
 void ladder_make(const struct ladder_facts *facts, struct ladder *out)
 {
     size_t below = LADDER_STEPS;
-    *out = (struct ladder){.told = facts->outside.told};
+    *out = (struct ladder){.told = facts->outside.told,
+                           .alone = facts->outside.told && facts->alone,
+                           .sample_age = facts->sample_age};
     for (size_t i = 0; i < LADDER_STEPS; i++) {
         struct ladder_rung *rung = &out->rungs[i];
         *rung = (struct ladder_rung){.bytes = facts->bytes[i], .gap = LADDER_NONE};
@@ -165,7 +169,7 @@ bool ladder_is_valid(const struct ladder *ladder)
         measured = measured || parted;
         if (named != (known > 0 && !parted))
             return false;
-        lowest = known++ ? lowest : rung->bytes;
+        lowest = known++ || ladder->alone ? lowest : rung->bytes;
         highest = rung->bytes;
         sum += named ? rung->gap : 0;
     }
@@ -175,8 +179,9 @@ bool ladder_is_valid(const struct ladder *ladder)
             return false;
         sum += measured ? part->bytes : 0;
     }
-    return known == ladder->known && sum == highest - lowest &&
-           ladder->part_count <= LADDER_PARTS && (ladder->told || !ladder->part_count);
+    return known == ladder->known && (!ladder->told || measured == ladder->measured) &&
+           sum == highest - lowest && ladder->part_count <= LADDER_PARTS &&
+           (ladder->told || !ladder->part_count);
 }
 
 /* ---- reading ---- */
@@ -249,10 +254,12 @@ static int read_used(struct db *db, int64_t process, int64_t device, int64_t seq
     int err = read_sample(db, process, device, at_ns, step, &facts->bytes[step], &ns);
     if (err < 0 || ns == LADDER_NONE)
         return err;
-    err = outside_since(db, process, device, seq, ns, &since);
+    err = outside_since(db, process, device, seq, ns, facts->bytes[LADDER_RESERVED], &since);
     facts->bytes[step] += since;
-    if (step == LADDER_DEVICE)
+    if (step == LADDER_DEVICE) {
         facts->sampled_ns = ns;
+        facts->sample_age = at_ns - ns;
+    }
     return err;
 }
 
@@ -263,7 +270,7 @@ int ladder_read_around(struct db *db, int64_t process, int64_t device, int64_t s
     facts->bytes[LADDER_PROCESS] = LADDER_NONE;
     facts->bytes[LADDER_DEVICE] = LADDER_NONE;
     facts->sampled_ns = LADDER_NONE;
-    int err = read_waiting(db, process, device, seq, facts);
+    int err = facts->alone ? 0 : read_waiting(db, process, device, seq, facts);
     if (err == 0)
         err = read_used(db, process, device, seq, at_ns, LADDER_PROCESS, facts);
     if (err == 0)
@@ -302,10 +309,22 @@ static int read_reserved(struct db *db, int64_t process, int64_t device,
     return err;
 }
 
+/* An allocator's words mean nothing there. */
+static int read_alone(struct db *db, int64_t process, int64_t device, const struct instant *instant,
+                      struct ladder_facts *facts)
+{
+    facts->living = LADDER_NONE;
+    for (int i = 0; i < LADDER_STEPS; i++)
+        facts->bytes[i] = LADDER_NONE;
+    return ladder_read_around(db, process, device, instant->seq, instant->at_ns, facts);
+}
+
 int ladder_read(struct db *db, int64_t process, int64_t device, const struct instant *instant,
                 struct ladder_facts *facts)
 {
-    *facts = (struct ladder_facts){.sampled_ns = LADDER_NONE};
+    *facts = (struct ladder_facts){.sampled_ns = LADDER_NONE, .alone = instant->driven};
+    if (instant->driven)
+        return read_alone(db, process, device, instant, facts);
     int err = living_read(db, process, device, instant->seq, add_block, facts);
     if (facts->living == 0) /* nothing was asked for, or nothing was told of it */
         facts->bytes[LADDER_REQUESTED] = LADDER_NONE;

@@ -12,11 +12,16 @@
  * took from the driver itself, pools, the context, other processes. Then the unattributed line is
  * the highest rung less all that is known, whatever its sign: memory that no call told of. Samples
  * are taken now and then: what the driver gave and took since the last one is added to it, so that
- * a peak between two of them does not look as if memory were missing.
+ * a peak between two of them does not look as if memory were missing. The unattributed line is then
+ * as of that sample, and says so.
+ *
+ * On a device that no framework had a block on (driven.h) no rung below the process's is known, and
+ * the parts stand on nothing: `alone`.
  *
  * Invariants (ladder_is_valid): the gaps and the unattributed line add up to the highest rung that
  * is known less the lowest; the lowest has no gap. With parts: the gaps, the parts and that line
  * do; where neither the process's rung nor the device's is known, the parts are above the highest.
+ * Alone, the lowest is 0.
  */
 #ifndef TIDEMARK_ANALYSIS_LADDER_H
 #define TIDEMARK_ANALYSIS_LADDER_H
@@ -46,6 +51,8 @@ struct ladder_facts {
     int64_t bytes[LADDER_STEPS]; /* LADDER_NONE: not known */
     int64_t living;              /* bytes of the blocks that are known to live; LADDER_NONE */
     int64_t sampled_ns;          /* when device used was read, LADDER_NONE */
+    int64_t sample_age;          /* and how long that was before, 0 */
+    bool alone;                  /* no framework had a block there */
     struct outside outside;
 };
 
@@ -66,7 +73,11 @@ struct ladder_part {
 
 struct ladder {
     struct ladder_rung rungs[LADDER_STEPS];
-    bool told; /* the driver's memory is known: there are parts */
+    bool told;     /* the driver's memory is known: there are parts */
+    bool alone;    /* and no framework's */
+    bool measured; /* a rung of the device's or the process's is known; else nobody knows what is
+                      unattributed, where the driver told */
+    int64_t sample_age;
     struct ladder_part parts[LADDER_PARTS];
     size_t part_count;
     int64_t managed;  /* bytes of managed memory, in no part */

@@ -32,30 +32,42 @@ static const char blind_sql[] =
     "SELECT coalesce(sum(min(coalesce(end_ns, ?4), ?4) - begin_ns), 0) FROM gap"
     " WHERE process = ?1 AND lower(source) = 'cupti' AND begin_ns < ?4";
 
-/* What is kept for parts of pools, and of graphs: the sample, or what is handed out of it. Nothing
- * where blocks lie in it: then the allocator's reserved has it. */
-static const char kept_sql[] =
-    "SELECT CASE WHEN EXISTS (SELECT 1 FROM driver_memory WHERE process = ?1 AND device = ?2"
-    "                         AND kind = ?5 AND heap IS NOT NULL) THEN 0"
-    " ELSE coalesce("
-    "  (SELECT value FROM sample WHERE what = ?6 AND process = ?1 AND device = ?2 AND at_ns <= ?4"
-    "    ORDER BY at_ns DESC, rowid DESC LIMIT 1),"
-    "  (SELECT sum(size) FROM driver_memory WHERE process = ?1 AND device = ?2 AND kind = ?5"
-    "    AND seq <= ?3 AND (free_seq IS NULL OR free_seq > ?3)), 0) END";
+/* The sample of what is kept (?5) that was taken with the device's own at or before ?4: the last
+ * one before the next of the device. Without samples of the device, the last one at that time. */
+#define OF_DEVICE "u.what = 'device used' AND u.process = ?1 AND u.device = ?2"
+#define KEPT                                                                                       \
+    "(SELECT k.value FROM sample k WHERE k.what = ?5 AND k.process = ?1 AND k.device = ?2"         \
+    "   AND k.at_ns < coalesce((SELECT min(u.at_ns) FROM sample u"                                 \
+    "     WHERE " OF_DEVICE " AND u.at_ns > ?4), 9223372036854775807)"                             \
+    "   AND (k.at_ns <= ?4 OR EXISTS (SELECT 1 FROM sample u WHERE " OF_DEVICE "))"                \
+    " ORDER BY k.at_ns DESC, k.rowid DESC LIMIT 1)"
 
-/* The first sample, less what was told of at that time: memory of all owners, the driver's pools
- * and graphs, which are sampled in the same millisecond. Samples of a device are the process's own,
- * or nobody's: another process may call another device by this number. */
+/* What is handed out of it, of kind ?6: behind the event ?3, and at the time ?4. */
+#define HANDED_OUT(lives)                                                                          \
+    "(SELECT coalesce(sum(m.size), 0) FROM driver_memory m"                                        \
+    "  WHERE m.process = ?1 AND m.device = ?2 AND m.kind = ?6 AND " lives ")"
+#define LIVES_BEHIND "m.seq <= ?3 AND (m.free_seq IS NULL OR m.free_seq > ?3)"
+#define LIVES_AT "m.alloc_ns <= ?4 AND (m.life_ns IS NULL OR m.alloc_ns + m.life_ns > ?4)"
+
+static const char kept_sql[] = "SELECT " KEPT ", " HANDED_OUT(LIVES_BEHIND) ", " HANDED_OUT(
+    LIVES_AT) ","
+              " EXISTS (SELECT 1 FROM driver_memory WHERE process = ?1 AND device = ?2 AND kind = "
+              "?6"
+              "         AND heap IS NOT NULL),"
+              " (SELECT coalesce(sum(m.size), 0) FROM driver_memory m WHERE m.process = ?1 AND "
+              "m.device = ?2"
+              "   AND m.heap IS NOT NULL AND m.kind IN (" PHYSICAL_KINDS ") AND " LIVES_BEHIND ")";
+
+/* The first sample, less the memory of all owners that was told of at that time. Samples of a
+ * device are the process's own, or nobody's: another process may call another device by this
+ * number. */
 static const char base_sql[] =
     "SELECT s.at_ns, s.value"
     "  - coalesce((SELECT sum(m.size) FROM driver_memory m WHERE m.process = ?1 AND m.device = ?2"
     "      AND m.kind IN (" PHYSICAL_KINDS ") AND m.alloc_ns <= s.at_ns"
     "      AND (m.life_ns IS NULL OR m.alloc_ns + m.life_ns > s.at_ns)), 0)"
-    "  - coalesce((SELECT sum(k.value) FROM sample k WHERE k.rowid IN ("
-    "      SELECT max(rowid) FROM sample WHERE what IN ('pool reserved', 'graph reserved')"
-    "        AND process = ?1 AND device = ?2 AND at_ns < s.at_ns + 1000000 GROUP BY what)), 0)"
     "  FROM sample s"
-    " WHERE s.what = ?6 AND (s.process = ?1 OR s.process IS NULL AND ?6 = 'device used')"
+    " WHERE s.what = ?5 AND (s.process = ?1 OR s.process IS NULL AND ?5 = 'device used')"
     "   AND s.device = ?2 AND s.at_ns <= ?4"
     " ORDER BY s.at_ns, s.rowid LIMIT 1";
 
@@ -81,36 +93,100 @@ static int prepare(struct db *db, struct db_stmt **stmt, const char *sql, const 
 
 /* One row with one number. */
 static int read_number(struct db *db, const char *sql, const struct place *place, int count,
-                       const char *kind, const char *what, int64_t *value)
+                       int64_t *value)
 {
     struct db_stmt *stmt = NULL;
     int err = prepare(db, &stmt, sql, place, count);
     if (err < 0)
         return err;
-    if (kind)
-        db_bind_text(stmt, 4, kind, -1);
-    if (what)
-        db_bind_text(stmt, 5, what, -1);
     err = db_step(stmt);
     *value = err == DB_ROW ? db_column_int(stmt, 0) : 0;
     db_finalize(stmt);
     return err < 0 ? err : 0;
 }
 
+/* ---- what is kept ---- */
+
+static const struct kept_kind {
+    const char *kind, *sample, *name;
+    bool grows; /* it is at least what is handed out of it */
+} kept_kinds[] = {
+    {"async", "pool reserved", "stream-ordered pools", true},
+    {"graph", "graph reserved", "memory of graphs", false}, /* of nodes that may never run */
+};
+enum { KEPT_KINDS = sizeof kept_kinds / sizeof *kept_kinds };
+
+struct kept {
+    int64_t sampled;     /* OUTSIDE_NONE */
+    int64_t out;         /* handed out behind the event */
+    int64_t was_out;     /* at the time */
+    bool owned;          /* blocks lie in it */
+    int64_t owned_apart; /* bytes of the allocator's besides */
+};
+
+static int read_kept(struct db *db, const struct place *place, const struct kept_kind *kind,
+                     struct kept *out)
+{
+    struct db_stmt *stmt = NULL;
+    int err = prepare(db, &stmt, kept_sql, place, 4);
+    if (err < 0)
+        return err;
+    db_bind_text(stmt, 4, kind->sample, -1);
+    db_bind_text(stmt, 5, kind->kind, -1);
+    err = db_step(stmt);
+    if (err == DB_ROW)
+        *out = (struct kept){column_known(stmt, 0), db_column_int(stmt, 1), db_column_int(stmt, 2),
+                             db_column_int(stmt, 3) != 0, db_column_int(stmt, 4)};
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* As the sample has it, and behind the event. */
+static int64_t kept_then(const struct kept *kept)
+{
+    return kept->sampled == OUTSIDE_NONE ? kept->was_out : kept->sampled;
+}
+
+static int64_t kept_now(const struct kept *kept, const struct kept_kind *kind)
+{
+    if (kept->sampled == OUTSIDE_NONE)
+        return kept->out;
+    return kind->grows && kept->out > kept->sampled ? kept->out : kept->sampled;
+}
+
+/* All that is kept at a sample of the device. */
+static int read_all_kept(struct db *db, const struct place *place, int64_t *bytes)
+{
+    int err = 0;
+    *bytes = 0;
+    for (size_t i = 0; i < KEPT_KINDS && err == 0; i++) {
+        struct kept kept = {0};
+        err = read_kept(db, place, &kept_kinds[i], &kept);
+        *bytes += kept_then(&kept);
+    }
+    return err;
+}
+
 static int read_base(struct db *db, const struct place *place, const char *what,
                      struct outside_base *base)
 {
     struct db_stmt *stmt = NULL;
+    int64_t kept = 0;
     *base = (struct outside_base){OUTSIDE_NONE, OUTSIDE_NONE};
     int err = prepare(db, &stmt, base_sql, place, 4);
     if (err < 0)
         return err;
-    db_bind_text(stmt, 5, what, -1);
+    db_bind_text(stmt, 4, what, -1);
     err = db_step(stmt);
     if (err == DB_ROW)
         *base = (struct outside_base){db_column_int(stmt, 1), db_column_int(stmt, 0)};
     db_finalize(stmt);
-    return err < 0 ? err : 0;
+    if (err != DB_ROW)
+        return err < 0 ? err : 0;
+    const struct place first = {place->process, place->device, place->seq, base->at_ns};
+    err = read_all_kept(db, &first, &kept);
+    base->bytes -= kept;
+    return err;
 }
 
 /* ---- parts ---- */
@@ -152,12 +228,14 @@ static int read_libraries(struct db *db, const struct place *place, struct parts
     return err < 0 ? err : 0;
 }
 
-static int read_kept(struct db *db, const struct place *place, const char *kind, const char *what,
-                     const char *name, struct parts *parts)
+/* Nothing where blocks lie in it: then the allocator's reserved has it. */
+static int add_kept(struct db *db, const struct place *place, const struct kept_kind *kind,
+                    struct parts *parts)
 {
-    int64_t bytes;
-    int err = read_number(db, kept_sql, place, 4, kind, what, &bytes);
-    if (err == 0 && bytes > 0 && !add_part(parts, name, bytes, 0))
+    struct kept kept = {0};
+    int err = read_kept(db, place, kind, &kept);
+    int64_t bytes = kept.owned ? 0 : kept_now(&kept, kind);
+    if (err == 0 && bytes > 0 && !add_part(parts, kind->name, bytes, 0))
         err = ERR_NOMEM;
     return err;
 }
@@ -194,19 +272,17 @@ int outside_read(struct db *db, int64_t process, int64_t device, int64_t seq, in
     int64_t told = 0;
     *out = (struct outside){.process = {OUTSIDE_NONE, OUTSIDE_NONE},
                             .device = {OUTSIDE_NONE, OUTSIDE_NONE}};
-    int err = read_number(db, told_sql, &place, 2, NULL, NULL, &told);
+    int err = read_number(db, told_sql, &place, 2, &told);
     if (err < 0 || !told)
         return err;
     out->told = true;
     err = read_libraries(db, &place, &parts);
+    for (size_t i = 0; i < KEPT_KINDS && err == 0; i++)
+        err = add_kept(db, &place, &kept_kinds[i], &parts);
     if (err == 0)
-        err = read_kept(db, &place, "async", "pool reserved", "stream-ordered pools", &parts);
+        err = read_number(db, managed_sql, &place, 3, &out->managed);
     if (err == 0)
-        err = read_kept(db, &place, "graph", "graph reserved", "memory of graphs", &parts);
-    if (err == 0)
-        err = read_number(db, managed_sql, &place, 3, NULL, NULL, &out->managed);
-    if (err == 0)
-        err = read_number(db, blind_sql, &place, 4, NULL, NULL, &out->blind_ns);
+        err = read_number(db, blind_sql, &place, 4, &out->blind_ns);
     if (err == 0)
         err = read_base(db, &place, "process used", &out->process);
     if (err == 0)
@@ -216,11 +292,27 @@ int outside_read(struct db *db, int64_t process, int64_t device, int64_t seq, in
     return err;
 }
 
+/* The allocator's own word on its pool is of the moment itself. */
+static int64_t grown(const struct kept *kept, const struct kept_kind *kind, int64_t reserved)
+{
+    int64_t now = kept_now(kept, kind);
+    int64_t told = reserved == OUTSIDE_NONE ? OUTSIDE_NONE : reserved - kept->owned_apart;
+    if (kept->owned && kept->sampled != OUTSIDE_NONE && told >= kept->out)
+        now = told;
+    return now - kept_then(kept);
+}
+
 int outside_since(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t from_ns,
-                  int64_t *bytes)
+                  int64_t reserved, int64_t *bytes)
 {
     const struct place place = {process, device, seq, from_ns};
-    return read_number(db, since_sql, &place, 4, NULL, NULL, bytes);
+    int err = read_number(db, since_sql, &place, 4, bytes);
+    for (size_t i = 0; i < KEPT_KINDS && err == 0; i++) {
+        struct kept kept = {0};
+        err = read_kept(db, &place, &kept_kinds[i], &kept);
+        *bytes += grown(&kept, &kept_kinds[i], reserved);
+    }
+    return err;
 }
 
 bool outside_is_valid(const struct outside *outside)
