@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "driven_report.h"
 #include "error.h"
 #include "human.h"
 #include "ladder_report.h"
@@ -77,7 +78,7 @@ static int put_all(struct report *report, const char *moment)
     if (report->emit.format != EMIT_TABLE)
         EMIT_SECTION(&report->emit, "ladder", NULL, EMIT_ROWS, ladder_columns);
     for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
-        err = moment_find(report, &report->scopes[i], moment, &instant);
+        err = driven_moment_find(report, &report->scopes[i], moment, &instant);
         if (err == ERR_NOTFOUND) {
             err = 0;
             continue;
@@ -135,9 +136,12 @@ const struct command command_ladder = {
         "gaps add up.\n"
         "\n"
         "Where the driver's memory was recorded, what each library took for itself stands above "
-        "reserved in a line of its own, and what was there when the device was first looked at: the "
+        "reserved in a line of its own, and what was there when the device was first looked at: "
+        "the "
         "context and, unless the process is asked apart, other processes. 'unattributed' is then "
-        "what the device has beyond all of these.\n"
+        "what the device has beyond all of these. Where no framework's block was ever seen, only "
+        "these "
+        "lines are there: what the driver gave, by the library that asked for it.\n"
         "\n"
         "A moment is a step (its highest point), a step and a phase (7/backward: the end of that "
         "phase), a time (@1.5s), 'peak' or 'end'. Without one: the peak, of --steps where those "

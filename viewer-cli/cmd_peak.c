@@ -145,6 +145,12 @@ static void put_ladder(const struct peak_part *part)
     ladder_put(part->emit, part->scope, &part->ladder, "The ladder", false);
 }
 
+static void put_ladder_of_driven(const struct peak_part *part)
+{
+    if (part->driven.shown)
+        ladder_put(part->emit, part->scope, &part->driven.ladder, "The ladder", true);
+}
+
 static int read_ladder(struct db *db, struct peak_part *part)
 {
     const struct peak *peak = part->peak;
@@ -343,7 +349,7 @@ static void put_for_people(struct report *report, struct peak_part *all)
 {
     for (size_t i = 0; i < report->scope_count; i++) {
         bool found = all[i].peak->found;
-        if (found || all[i].ooms.shown)
+        if (found || all[i].ooms.shown || all[i].driven.shown)
             report_heading(report, "Peak", all[i].scope);
         for (size_t p = 0; p < PARTS; p++) {
             if (found)
@@ -353,7 +359,19 @@ static void put_for_people(struct report *report, struct peak_part *all)
         }
         if (found)
             peak_put_running(&all[i]);
+        driven_put_peak(report, &all[i].driven);
+        put_ladder_of_driven(&all[i]);
+        driven_put_held(report, &all[i].driven, all[i].top);
     }
+}
+
+/* Where there is such a device. */
+static void put_driven(struct report *report, const struct peak_part *all)
+{
+    for (size_t i = 0; i < report->scope_count; i++)
+        driven_put_peak(report, &all[i].driven);
+    for (size_t i = 0; i < report->scope_count; i++)
+        driven_put_held(report, &all[i].driven, all[i].top);
 }
 
 /* The sections are there even without a row. */
@@ -378,13 +396,18 @@ static int put_for_programs(struct report *report, struct peak_part *all)
     for (size_t p = 0; p < PARTS; p++) {
         emit_section(&report->emit, sections[p].key, NULL, EMIT_ROWS, sections[p].columns,
                      sections[p].count);
-        for (size_t i = 0; i < report->scope_count; i++)
+        for (size_t i = 0; i < report->scope_count; i++) {
             if (all[i].peak->found)
                 parts[p](&all[i]);
+            if (parts[p] == put_ladder)
+                put_ladder_of_driven(&all[i]);
+        }
     }
     for (size_t i = 0; i < report->scope_count; i++)
         peak_put_running(&all[i]);
-    return peak_put_oom_programs(report, all);
+    int err = peak_put_oom_programs(report, all);
+    put_driven(report, all);
+    return err;
 }
 
 /* Why it is higher than the step before, and what would lower it. */
@@ -420,7 +443,9 @@ static int put_all(struct report *report, int64_t top)
             err = read_causes(report, &all[i]);
         if (err >= 0)
             err = peak_oom_read(report, &all[i]);
-        any = any || peaks[i].found || all[i].ooms.shown;
+        if (err >= 0 && !peaks[i].found)
+            err = driven_part_read(report, scope, &all[i].driven);
+        any = any || peaks[i].found || all[i].ooms.shown || all[i].driven.shown;
     }
     if (err >= 0 && !any)
         report_nothing(report);
@@ -438,6 +463,7 @@ static int put_all(struct report *report, int64_t top)
         levers_clear(&all[i].levers);
         peak_oom_clear(&all[i]);
         running_clear(&all[i].running);
+        driven_part_clear(&all[i].driven);
     }
     mem_free(peaks);
     mem_free(all);
@@ -496,10 +522,13 @@ const struct command command_peak = {
         "Where kernels and copies were recorded, those that ran on the device at that moment "
         "follow.\n"
         "\n"
+        "On a device that no framework had a block on, this is about what CUDA's driver gave: when "
+        "that was the most, and by which library and call it was asked for.\n"
+        "\n"
         "In csv and json these are the sections peak, findings, levers, ladder, by_category, "
         "by_phase, by_site, added_by_backward, higher_than_step_before, oom, oom_heaps, oom_sites, "
-        "oom_memory and oom_settings, and running where kernels were recorded; in csv each begins "
-        "with a line '# NAME'.",
+        "oom_memory and oom_settings, running where kernels were recorded, and driver_peak and "
+        "driver_held where a device had no block; in csv each begins with a line '# NAME'.",
     .examples =
         {
             {"tidemark peak", "the newest recording in this folder"},

@@ -8,6 +8,7 @@
 
 #include "analysis/peak.h"
 #include "buf.h"
+#include "driven_report.h"
 #include "error.h"
 #include "follow.h"
 #include "human.h"
@@ -355,6 +356,9 @@ static int put_scopes(struct look *look)
         EMIT_SECTION(&report->emit, "phases", NULL, EMIT_ROWS, columns);
     for (size_t i = 0; i < report->scope_count && err >= 0; i++)
         err = put_scope(look, &report->scopes[i]);
+    bool driven = !look->tale && !look->options->domain;
+    for (size_t i = 0; driven && i < report->scope_count && err >= 0; i++)
+        err = driven_list_phases(report, &report->scopes[i], look->options->all, &look->any);
     return err;
 }
 
@@ -510,7 +514,8 @@ const struct command command_phases = {
         "highest inside the phase (its peak), and how long it took. A phase inside another is "
         "indented. The "
         "time between phases is called 'other'. Ranges that libraries name by NVTX lie across the "
-        "phases and are left out.",
+        "phases and are left out. On a device that no framework had a block on, a list of its own "
+        "(driver_phases in csv and json) has what CUDA's driver had given.",
     .examples =
         {
             {"tidemark phases", "the newest recording in this folder"},

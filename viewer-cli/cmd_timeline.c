@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/course.h"
+#include "driven_report.h"
 #include "error.h"
 #include "follow.h"
 #include "human.h"
@@ -77,8 +78,9 @@ static int draw_scope(struct drawing *drawing, const struct report_scope *scope,
     int err = read_scope(drawing, scope, plot_columns(style), &course);
     if (err == 0 && course.count > 0) {
         report_heading(drawing->report,
-                       drawing->options->bytes == BYTES_BY_CATEGORY ? "Categories over time"
-                                                                    : "Memory over time",
+                       course.driven ? "The driver's memory over time"
+                       : drawing->options->bytes == BYTES_BY_CATEGORY ? "Categories over time"
+                                                                      : "Memory over time",
                        scope);
         plot_timeline(&course, style, &text);
         emit_picture(emit, &text);
@@ -128,6 +130,12 @@ static const char view_sql[] =
     "                        WHERE process = ?1 AND step BETWEEN ?3 AND ?4)))"
     " ORDER BY at_ns";
 
+static void open_list(struct emit *emit)
+{
+    if (emit->columns != view_columns)
+        EMIT_SECTION(emit, "timeline", NULL, EMIT_ROWS, view_columns);
+}
+
 /* Rows are told once. The last one of a run that goes on can still change. */
 static int list_row(struct drawing *drawing, const struct report_scope *scope, struct db_stmt *row)
 {
@@ -137,6 +145,7 @@ static int list_row(struct drawing *drawing, const struct report_scope *scope, s
         return 0;
     if (drawing->options->follow && !drawing->over && db_column_int(row, 8) == 1)
         return 0;
+    open_list(&drawing->report->emit);
     report_cells(&drawing->report->emit, row, 0, 8);
     drawing->any = true;
     if (drawing->options->follow && !map_put(&drawing->told, key, at, NULL))
@@ -170,10 +179,12 @@ static int list_all(struct drawing *drawing)
 {
     struct report *report = drawing->report;
     int err = 0;
-    if (!report->emit.columns)
-        EMIT_SECTION(&report->emit, "timeline", NULL, EMIT_ROWS, view_columns);
+    if (report->emit.format != EMIT_TABLE)
+        open_list(&report->emit);
     for (size_t i = 0; i < report->scope_count && err == 0; i++)
         err = list_scope(drawing, &report->scopes[i]);
+    for (size_t i = 0; !drawing->options->follow && i < report->scope_count && err == 0; i++)
+        err = driven_list_timeline(report, &report->scopes[i], &drawing->any);
     return err;
 }
 
@@ -350,7 +361,9 @@ const struct command command_timeline = {
         "what was reserved. It is as wide and as high as the terminal. A column is shaded between "
         "its lowest and its highest value. Pauses in which nothing happened are cut short if they "
         "would take a third of the plot. Piped, and as csv or json, it prints the view timeline "
-        "instead.",
+        "instead. On a device that no framework had a block on, it is what CUDA's driver gave "
+        "(section "
+        "driver_timeline).",
     .examples =
         {
             {"tidemark timeline", "the newest recording in this folder"},

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/why.h"
+#include "driven_report.h"
 #include "error.h"
 #include "human.h"
 #include "log.h"
@@ -289,48 +290,114 @@ static void put_for_programs(struct report *report, struct why_part *all, size_t
     }
 }
 
+struct looks { /* all that is compared */
+    struct why *whys;
+    struct why_part *parts;
+    size_t count;
+    struct driven_part *driven; /* of scopes without a block */
+    size_t driven_count;
+    struct instant missing; /* the last moment that was not there */
+};
+
+/* Where blocks never were, what the driver gave is compared. */
+static int look_at_driven(struct report *report, const struct report_scope *scope,
+                          const char *first, const char *second, struct looks *looks)
+{
+    struct driven_part *part = &looks->driven[looks->driven_count++];
+    int err = driven_part_change(report, scope, first, second, part);
+    if (err == ERR_NOTFOUND && part->instant.label[0])
+        looks->missing = part->instant;
+    return err == ERR_NOTFOUND ? 0 : err;
+}
+
+static int look_at(struct report *report, const struct report_scope *scope, int64_t top,
+                   const char *first, const char *second, struct looks *looks)
+{
+    struct instant before, after;
+    bool driven = false;
+    int err = driven_is(report->db, scope->process.id, scope->device, &driven);
+    if (err == 0 && driven)
+        return look_at_driven(report, scope, first, second, looks);
+    if (err == 0)
+        err = find_moments(report, scope, first, second, &before, &after);
+    if (err == ERR_NOTFOUND) {
+        looks->missing = after;
+        return 0;
+    }
+    if (err == 0)
+        err = report_sees(report, scope->process.id, before.seq);
+    if (err == 0)
+        err = report_sees(report, scope->process.id, after.seq);
+    if (err < 0)
+        return err;
+    struct why *why = &looks->whys[looks->count];
+    looks->parts[looks->count++] = (struct why_part){&report->emit, scope, why, top};
+    return why_read(report->db, scope->process.id, scope->device, &before, &after, (size_t)top,
+                    why);
+}
+
+static void put_driven(struct report *report, const struct looks *looks, int64_t top)
+{
+    bool people = report->emit.format == EMIT_TABLE;
+    for (size_t i = 0; i < looks->driven_count; i++) {
+        const struct driven_part *part = &looks->driven[i];
+        if (people && part->shown)
+            report_heading(report, "Change", part->scope);
+        driven_put_change(report, part);
+        if (people)
+            driven_put_groups(report, part, top);
+    }
+    for (size_t i = 0; !people && i < looks->driven_count; i++)
+        driven_put_groups(report, &looks->driven[i], top);
+}
+
+static void say_nothing(struct report *report, const struct looks *looks, const char *first)
+{
+    for (size_t i = 0; i < looks->driven_count; i++)
+        if (looks->driven[i].shown)
+            return;
+    if (looks->count)
+        return;
+    if (report->scope_count && first)
+        emit_note(&report->emit, "there is no such moment: %s", looks->missing.label);
+    else if (report->scope_count)
+        emit_note(&report->emit, "there are no two steps to compare: name two moments, A..B");
+    else
+        report_nothing(report);
+}
+
+static void put_looks(struct report *report, const struct looks *looks, int64_t top,
+                      const char *first)
+{
+    say_nothing(report, looks, first);
+    if (report->emit.format == EMIT_TABLE)
+        put_for_people(report, looks->parts, looks->count);
+    else
+        put_for_programs(report, looks->parts, looks->count);
+    put_driven(report, looks, top);
+    for (size_t i = 0; i < looks->count; i++)
+        note_difference(&report->emit, &looks->whys[i]);
+}
+
 static int put_all(struct report *report, int64_t top, const char *first, const char *second)
 {
-    size_t count = 0;
-    struct why *whys = mem_alloc(report->scope_count, sizeof *whys);
-    struct why_part *all = mem_alloc(report->scope_count, sizeof *all);
-    struct instant before, after, missing = {0};
-    int err = whys && all ? workers_fold(report) : ERR_NOMEM;
-    for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
-        const struct report_scope *scope = &report->scopes[i];
-        err = find_moments(report, scope, first, second, &before, &after);
-        if (err == ERR_NOTFOUND) {
-            missing = after;
-            err = 0;
-            continue;
-        }
-        if (err == 0)
-            err = report_sees(report, scope->process.id, before.seq);
-        if (err == 0)
-            err = report_sees(report, scope->process.id, after.seq);
-        if (err < 0)
-            break;
-        all[count] = (struct why_part){&report->emit, scope, &whys[count], top};
-        err = why_read(report->db, scope->process.id, scope->device, &before, &after, (size_t)top,
-                       &whys[count++]);
-    }
-    if (err >= 0 && !count && report->scope_count && first)
-        emit_note(&report->emit, "there is no such moment: %s", missing.label);
-    else if (err >= 0 && !count && report->scope_count)
-        emit_note(&report->emit, "there are no two steps to compare: name two moments, A..B");
-    else if (err >= 0 && !count)
-        report_nothing(report);
-    if (err >= 0 && report->emit.format == EMIT_TABLE)
-        put_for_people(report, all, count);
-    else if (err >= 0)
-        put_for_programs(report, all, count);
-    for (size_t i = 0; i < count; i++) {
-        if (err >= 0)
-            note_difference(&report->emit, &whys[i]);
-        why_clear(&whys[i]);
-    }
-    mem_free(whys);
-    mem_free(all);
+    struct looks looks = {
+        .whys = mem_alloc(report->scope_count, sizeof *looks.whys),
+        .parts = mem_alloc(report->scope_count, sizeof *looks.parts),
+        .driven = mem_alloc(report->scope_count, sizeof *looks.driven),
+    };
+    int err = looks.whys && looks.parts && looks.driven ? workers_fold(report) : ERR_NOMEM;
+    for (size_t i = 0; i < report->scope_count && err >= 0; i++)
+        err = look_at(report, &report->scopes[i], top, first, second, &looks);
+    if (err >= 0)
+        put_looks(report, &looks, top, first);
+    for (size_t i = 0; i < looks.count; i++)
+        why_clear(&looks.whys[i]);
+    for (size_t i = 0; i < looks.driven_count; i++)
+        driven_part_clear(&looks.driven[i]);
+    mem_free(looks.whys);
+    mem_free(looks.parts);
+    mem_free(looks.driven);
     return err;
 }
 
@@ -418,7 +485,12 @@ const struct command command_why = {
         "--steps, "
         "where that is given.\n"
         "\n"
-        "In csv and json these are the sections change, by_category, groups and segments.",
+        "On a device that no framework had a block on, what CUDA's driver gave is compared, by "
+        "library "
+        "and call.\n"
+        "\n"
+        "In csv and json these are the sections change, by_category, groups and segments, and "
+        "driver_change and driver_groups where there is such a device.",
     .examples =
         {
             {"tidemark why", "why the last step's peak is not that of the one before"},

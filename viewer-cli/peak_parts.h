@@ -12,6 +12,7 @@
 #include "analysis/peak.h"
 #include "analysis/running.h"
 #include "analysis/why.h"
+#include "driven_report.h"
 #include "emit.h"
 #include "report.h"
 
@@ -32,6 +33,7 @@ struct peak_part {
     bool went_on; /* after it */
 
     struct running running;
+    struct driven_part driven; /* where no block ever was */
 };
 
 void peak_put_scope(const struct peak_part *part);

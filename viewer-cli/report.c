@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/driven.h"
 #include "analysis/loss.h"
 #include "analysis/thinned.h"
 #include "error.h"
@@ -532,6 +533,21 @@ static void note_thinned(struct report *report)
                                  "--max-size): only their sums are there");
 }
 
+/* There are reports that show it, and others that are about blocks. */
+static void note_driven(struct report *report)
+{
+    for (size_t i = 0; i < report->scope_count; i++) {
+        const struct report_scope *scope = &report->scopes[i];
+        bool is = false;
+        if (driven_is(report->db, scope->process.id, scope->device, &is) == 0 && is)
+            emit_note(&report->emit,
+                      "process %" PRId64
+                      " on %s: no framework's block was seen there, but memory of "
+                      "CUDA's driver: tidemark peak, phases, timeline, why and ladder show it",
+                      scope->process.id, scope->device_text);
+    }
+}
+
 void report_nothing(struct report *report)
 {
     struct db_stmt *stmt = NULL;
@@ -542,6 +558,7 @@ void report_nothing(struct report *report)
         note_steps(report);
         note_thinned(report);
     }
+    note_driven(report);
     if (report->scope_count > 0)
         return;
     if (db_prepare(report->db, &stmt, "SELECT id, why_not FROM process WHERE why_not <> ''") == 0)

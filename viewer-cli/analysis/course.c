@@ -269,7 +269,7 @@ static int make_columns(struct course_work *work)
     else
         err = course_lay_buckets(work);
     if (err == 0)
-        err = mark_peak(work);
+        err = out->driven ? course_driven_peak(work) : mark_peak(work);
     if (err == 0)
         err = course_lay_phases(work);
     if (err == 0 && out->categories && !out->exact)
@@ -278,11 +278,42 @@ static int make_columns(struct course_work *work)
     return err;
 }
 
+static int fill_columns(struct course_work *work)
+{
+    struct course *out = work->out;
+    out->columns = mem_alloc(work->request->columns, sizeof *out->columns);
+    if (!out->columns)
+        return ERR_NOMEM;
+    out->count = work->request->columns;
+    return make_columns(work);
+}
+
+/* There was no block in the range. */
+static int read_driven(struct course_work *work)
+{
+    const struct course_request *request = work->request;
+    struct course *out = work->out;
+    int err = driven_read(work->db, request->process, request->device, &work->driven);
+    if (err < 0 || !work->driven.found || request->categories)
+        return err;
+    err = has_steps(request) ? read_range(work) : course_driven_range(work);
+    if (err <= 0)
+        return err;
+    out->driven = out->exact = true;
+    if (out->until_ns <= out->from_ns)
+        out->until_ns = out->from_ns + 1;
+    work->phase_count = 0;
+    err = course_read_phases(work);
+    if (err == 0)
+        err = course_driven_events(work);
+    return err < 0 || !work->driven.count ? err : fill_columns(work);
+}
+
 static int read_work(struct course_work *work)
 {
     int err = read_range(work);
     if (err != DB_ROW)
-        return err;
+        return err < 0 ? err : read_driven(work);
     struct course *out = work->out;
     if (out->until_ns <= out->from_ns)
         out->until_ns = out->from_ns + 1;
@@ -291,13 +322,9 @@ static int read_work(struct course_work *work)
         err = course_read_phases(work);
     if (err == 0)
         err = read_source(work);
-    if (err < 0 || (work->event_count == 0 && work->bucket_count == 0))
+    if (err < 0)
         return err;
-    out->columns = mem_alloc(work->request->columns, sizeof *out->columns);
-    if (!out->columns)
-        return ERR_NOMEM;
-    out->count = work->request->columns;
-    return make_columns(work);
+    return work->event_count || work->bucket_count ? fill_columns(work) : read_driven(work);
 }
 
 int course_read(struct db *db, const struct course_request *request, struct course *out)
@@ -317,6 +344,7 @@ int course_read(struct db *db, const struct course_request *request, struct cour
     mem_free(work->phases);
     mem_free(work->events);
     mem_free(work->buckets);
+    driven_clear(&work->driven);
     mem_free(work);
     return err < 0 ? err : 0;
 }

@@ -6,6 +6,8 @@
  * `exact` looks at each block that was born or freed in the range; else the table `curve`, whose
  * level is picked by the width, so that the length of a run does not matter.
  *
+ * On a device that no framework had a block on (driven.h) it is what the driver gave, and `driven`.
+ *
  * Time in which nothing happens outside of forward, backward and the like (imports, waiting for
  * data) is cut short where it would take a third of the plot or more: a column of such a pause is
  * marked, and stands for more time than others do.
@@ -58,7 +60,7 @@ enum course_category {
 
 struct course_column {
     int64_t from_ns, until_ns;
-    int64_t first, min, max, last;      /* allocated */
+    int64_t first, min, max, last;      /* allocated; driven: from the driver */
     int64_t reserved_min, reserved_max; /* COURSE_NONE */
     int64_t step;                       /* the first one that begins in it, COURSE_NONE */
     int64_t bytes[COURSE_CATEGORIES];   /* at its highest moment; not before categories are asked */
@@ -81,6 +83,7 @@ struct course {
     unsigned count; /* 0: there is nothing in the range */
     bool exact;
     bool by_events, categories;
+    bool driven;
     bool reserved_known;
     int64_t from_ns, until_ns, first_seq, last_seq;
     int64_t peak, peak_ns;

@@ -6,6 +6,7 @@
 #define TIDEMARK_ANALYSIS_COURSE_PARTS_H
 
 #include "course.h"
+#include "driven.h"
 
 /* Something that a block or a segment did. Sorted by seq. */
 struct course_event {
@@ -34,6 +35,7 @@ struct course_work {
     struct db *db;
     const struct course_request *request;
     struct course *out;
+    struct driven driven;
     struct course_phase *phases;
     size_t phase_count, phase_cap;
     struct course_event *events;
@@ -64,6 +66,13 @@ int course_each_block(struct course_work *work,
 /* From blocks and segments. */
 int course_read_events(struct course_work *work);
 void course_lay_events(struct course_work *work);
+
+/* Of a device that no framework had a block on: the range of its points, 1 if there are some, and
+ * the points that are in the range. */
+int course_driven_range(struct course_work *work);
+int course_driven_events(struct course_work *work);
+/* The highest, named as a report on the peak does. */
+int course_driven_peak(struct course_work *work);
 
 /* From table curve. */
 int course_read_buckets(struct course_work *work, int64_t column_ns);

@@ -1,0 +1,1 @@
+tidemark peak plain.db --format csv --device cuda:0 | sed -n "/# driver/,\$p"; tidemark peak plain.db --format json >out; python3 -m json.tool out >/dev/null && grep -c driver_ out; tidemark peak train.db --format json | grep -c driver_ || true
