@@ -92,6 +92,7 @@ static void end_piece(struct state_process *process, struct driver_piece *piece,
 {
     driver_disown(piece, ns);
     driver_put_owner(process, piece);
+    driver_given(piece, false);
     if (!batch_put(process->state->batch, SCH_DRIVER_MEMORY_END, "iii", piece->seq,
                    ns - piece->alloc_ns, process->state->seq))
         note_owed(process, EVENT_DRIVER_FREE, 1);
@@ -199,10 +200,12 @@ void driver_alloc(struct state_process *process, const struct event *event, int6
                                    .site = event->site,
                                    .kind = (uint8_t)kind};
     end_former(process, piece, ns);
-    if (!open_piece(process, piece, event)) {
-        mem_free(piece);
-        note_owed(process, EVENT_DRIVER_ALLOC, 1);
+    if (open_piece(process, piece, event)) {
+        driver_given(piece, true);
+        return;
     }
+    mem_free(piece);
+    note_owed(process, EVENT_DRIVER_ALLOC, 1);
 }
 
 void driver_free(struct state_process *process, const struct event *event, int64_t ns)

@@ -14,7 +14,10 @@
  * A free of what is not known is no mistake: the memory was there before the source began to look,
  * or while it could not. Frees are counted, and become one fact when the process ends.
  *
+ * What is given on a device is counted, for the closing lines of a run without any block.
+ *
  * Invariants (driver_is_valid):
+ *   given.memory and given.parts of a device == the sums of the sizes of such memory that is there
  *   memory at addresses does not meet, unless it is of no size; nor do ranges that are mapped
  *   mapped of memory == sum of the sizes of the ranges that are of it
  *   of physical memory that was released: mapped > 0, and no handle finds it
@@ -102,6 +105,11 @@ void driver_disown_range(const struct driver_range *range, uint64_t begin, uint6
 /* Notes where the source's reserved is not what the driver's segments are; once for a device. */
 void driver_compare(struct heap_device *device);
 void driver_put_owner(struct state_process *process, struct driver_piece *memory);
+
+/* driver_given.c: memory came, or goes; a sample of what is kept. */
+void driver_given(const struct driver_piece *piece, bool comes);
+void driver_given_sample(struct heap_device *device, const char *what, uint64_t bytes);
+bool driver_given_is_valid(const struct state_process *process);
 
 /* driver_facts.c: what is stored as it is told. */
 void driver_sample(struct state_process *process, const struct event *event, int64_t ns);

@@ -29,6 +29,8 @@ void driver_sample(struct state_process *process, const struct event *event, int
     uint32_t id;
     const char *what = text_of(process, event, &id);
     const struct heap *heap = event->heap ? heap_of_event(process, event) : NULL;
+    if (heap)
+        driver_given_sample(heap->device, what, event->a);
     if (heap && strcmp(what, "device total") == 0)
         put_total(heap->device, heap_cut(event->a));
     else if (!batch_put(process->state->batch, SCH_SAMPLE, "iinsi", ns, process->id,

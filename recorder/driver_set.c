@@ -136,5 +136,6 @@ bool driver_is_valid(const struct state_process *process)
             return false;
     }
     return driver->gap_count <= DRIVER_GAPS && driver->again.count <= DRIVER_RELEASED &&
-           order_is_valid(&driver->mapped) && pieces_are_valid(process);
+           order_is_valid(&driver->mapped) && pieces_are_valid(process) &&
+           driver_given_is_valid(process);
 }

@@ -97,6 +97,14 @@ struct heap_window { /* since the last boundary of a phase */
     int64_t reserved; /* at that instant */
 };
 
+/* What the driver has given on a device, blocks or not: driver_given.c. In bytes, modulo 2^64. */
+struct heap_given {
+    uint64_t memory;        /* device memory, arrays, physical */
+    uint64_t parts;         /* handed out of pools */
+    uint64_t pools, graphs; /* as they were sampled last */
+    uint64_t highest;       /* of memory, graphs, and the larger of parts and pools */
+};
+
 /* A process on one device. */
 struct heap_device {
     struct state_process *process;
@@ -122,8 +130,9 @@ struct heap_device {
     bool waits;          /* its source tells which frees wait: active is known */
     bool segments_known; /* a segment was seen as it came, or pages that were mapped */
 
-    int64_t total;          /* of the device, as its row has it; 0 = not known */
-    bool driven;            /* the driver told of memory on it */
+    int64_t total; /* of the device, as its row has it; 0 = not known */
+    bool driven;   /* the driver told of memory on it */
+    struct heap_given given;
     bool adopts;            /* some are the driver's: driver.h */
     bool apart_noted;       /* that reserved_apart is not 0 */
     int64_t reserved_apart; /* source_reserved - segment_bytes, as the last block came */

@@ -325,6 +325,18 @@ void state_take_peaks(struct state_peak *peak, const struct state_process *proce
         take_peak(peak, process->devices[i]);
 }
 
+void state_take_given(struct state_peak *given, const struct state_process *process)
+{
+    for (size_t i = 0; i < process->device_count; i++) {
+        const struct heap_device *device = process->devices[i];
+        if (device->given.highest <= given->allocated)
+            continue;
+        given->allocated = device->given.highest;
+        given->process = process->id;
+        given->device = device->id;
+    }
+}
+
 static uint64_t allocated_now(const struct state_process *process)
 {
     uint64_t sum = 0;
@@ -337,7 +349,7 @@ static uint64_t allocated_now(const struct state_process *process)
 
 void state_totals(const struct state *state, struct state_totals *out)
 {
-    struct state_peak peak = state->peak;
+    struct state_peak peak = state->peak, given = state->given;
     *out = (struct state_totals){
         .events = state->events,
         .allocs = state->allocs,
@@ -356,7 +368,12 @@ void state_totals(const struct state *state, struct state_totals *out)
         out->allocated =
             allocated > UINT64_MAX - out->allocated ? UINT64_MAX : out->allocated + allocated;
         state_take_peaks(&peak, p);
+        state_take_given(&given, p);
     }
+    out->peak_given = given.allocated;
+    if (given.allocated)
+        names_print_device(&state->names, given.device, out->given_device_name,
+                           sizeof out->given_device_name);
     if (!peak.allocated)
         return;
     out->peak_allocated = peak.allocated;

@@ -238,6 +238,7 @@ void state_process_end(struct state_process *process, const struct state_end *en
     heap_flush_curves(process);
     note_rest(process);
     state_take_peaks(&process->state->peak, process);
+    state_take_given(&process->state->given, process);
     forget_contents(process);
     process->ended = true;
     process->changed = true;

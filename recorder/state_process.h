@@ -16,5 +16,6 @@ void process_source(struct state_process *process, const char *text, bool live);
 /* True if the setting is a rank: of a process whose hello had none it is taken. */
 bool process_rank(struct state_process *process, const char *key, const char *value);
 void state_take_peaks(struct state_peak *peak, const struct state_process *process);
+void state_take_given(struct state_peak *given, const struct state_process *process);
 
 #endif

@@ -101,6 +101,12 @@ static void add_lost(const struct summary *summary, struct buf *out)
 static void add_peak(const struct summary *summary, struct buf *out)
 {
     const struct state_totals *totals = &summary->totals;
+    if (totals->peak_allocated == 0 && totals->peak_given > 0) {
+        buf_text(out, "tidemark: no framework's block was reported; CUDA's driver gave ");
+        add_bytes(out, totals->peak_given);
+        buf_print(out, " at the peak, on %s\n", totals->given_device_name);
+        return;
+    }
     if (totals->peak_allocated == 0) {
         buf_text(out, "tidemark: no block was reported");
         if (summary->silent.count == 0)
@@ -143,7 +149,8 @@ void summary_text(const struct summary *summary, struct buf *out)
     if (*file) {
         bool blocks =
             (is_set(&summary->stopped) ? summary->stored_blocks : summary->totals.allocs) > 0;
-        buf_print(out, "tidemark: next: tidemark %s ", blocks ? "peak" : "info");
+        bool given = !is_set(&summary->stopped) && summary->totals.peak_given > 0;
+        buf_print(out, "tidemark: next: tidemark %s ", blocks || given ? "peak" : "info");
         argv_quote(out, file, strlen(file));
         buf_text(out, "\n");
     }

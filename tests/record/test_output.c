@@ -206,6 +206,28 @@ TEST(the_closing_lines_are_five)
     summary_clear(&summary);
 }
 
+TEST(the_closing_lines_of_a_program_without_a_framework)
+{
+    struct summary summary = {.file_bytes = 2048, .run_ns = 1500000000, .processes = 1};
+    struct buf out = {0};
+    buf_text(&summary.file, "run.db");
+    summary.totals.events = 7;
+    summary.totals.peak_given = 3072;
+    snprintf(summary.totals.given_device_name, sizeof summary.totals.given_device_name, "cuda:1");
+    summary_text(&summary, &out);
+    CHECK(strstr(buf_string(&out),
+                 "tidemark: no framework's block was reported; CUDA's driver gave "
+                 "3.0 KiB at the peak, on cuda:1\n"
+                 "tidemark: next: tidemark peak run.db\n") != NULL);
+    buf_clear(&out);
+    summary.totals.peak_given = 0;
+    summary_text(&summary, &out);
+    CHECK(strstr(buf_string(&out), "uses neither PyTorch nor tidemark.h") != NULL);
+    CHECK(strstr(buf_string(&out), "next: tidemark info run.db") != NULL);
+    buf_clear(&out);
+    summary_clear(&summary);
+}
+
 TEST_MAIN(TEST_CASE(an_existing_file_is_refused), TEST_CASE(what_cannot_be_created_is_refused),
           TEST_CASE(choosing_leaves_nothing_behind),
           TEST_CASE(a_default_name_has_the_time_and_the_pid), TEST_CASE(a_staged_file_is_moved),
@@ -214,4 +236,5 @@ TEST_MAIN(TEST_CASE(an_existing_file_is_refused), TEST_CASE(what_cannot_be_creat
           TEST_CASE(a_program_without_interpreter_is_static),
           TEST_CASE(a_script_is_judged_by_its_interpreter), TEST_CASE(a_setuid_program_is_named),
           TEST_CASE(a_usual_program_gives_no_reason_in_its_file),
-          TEST_CASE(the_closing_lines_are_five))
+          TEST_CASE(the_closing_lines_are_five),
+          TEST_CASE(the_closing_lines_of_a_program_without_a_framework))

@@ -498,6 +498,59 @@ TEST(numbers_at_their_ends_do_no_harm)
     CHECK_INT(memory(large)->at[5], HEAP_LARGEST);
 }
 
+static void sample(const char *what, uint64_t bytes)
+{
+    send((struct event){.kind = EVENT_SAMPLE,
+                        .heap = driver & 0xffffff,
+                        .name = feed_string(&feed, what),
+                        .a = bytes});
+}
+
+static uint64_t given(void)
+{
+    struct state_totals totals;
+    state_totals(feed.state, &totals);
+    if (totals.peak_given)
+        CHECK_STR(totals.given_device_name, "cuda:0");
+    return totals.peak_given;
+}
+
+/* Pools count once, as sampled or as handed out of them, whichever is more. */
+TEST(the_most_that_the_driver_gave)
+{
+    struct feed other;
+    begin();
+    feed_begin(&other, feed.state, &rows);
+    take(DRIVER_HOST, torch, AT, 64 * MIB);
+    take(DRIVER_MANAGED, torch, AT + 256 * MIB, 32 * MIB);
+    CHECK_INT(given(), 0);
+    take(DRIVER_DEVICE, torch, AT + 512 * MIB, 8 * MIB);
+    CHECK_INT(given(), 8 * MIB);
+    take(DRIVER_ASYNC, nccl, AT + 768 * MIB, 2 * MIB);
+    CHECK_INT(given(), 10 * MIB);
+    sample("pool reserved", 32 * MIB);
+    sample("pool used", 2 * MIB);
+    CHECK_INT(given(), 40 * MIB);
+    sample("graph reserved", 4 * MIB);
+    CHECK_INT(given(), 44 * MIB);
+    give(DRIVER_DEVICE, AT + 512 * MIB);
+    sample("pool reserved", 2 * MIB);
+    take(DRIVER_PHYSICAL, nccl, 901, 40 * MIB); /* 46 */
+    CHECK_INT(given(), 46 * MIB);
+    map(AT, 4 * MIB, 901);
+    give(DRIVER_PHYSICAL, 901); /* it is there as long as it is mapped */
+    take(DRIVER_ARRAY, nccl, 77, 1 * MIB);
+    CHECK_INT(given(), 47 * MIB);
+    unmap(AT, 4 * MIB);
+    take(DRIVER_ARRAY, nccl, 78, 40 * MIB);
+    CHECK_INT(given(), 47 * MIB);
+    take(DRIVER_ARRAY, nccl, 78, 20 * MIB); /* told twice: the former is gone */
+    CHECK_INT(given(), 47 * MIB);
+    feed_end(&feed, false);
+    CHECK_INT(given(), 47 * MIB); /* of one that has ended, too */
+    feed_end(&other, true);
+}
+
 TEST(more_gaps_at_once_than_anybody_needs)
 {
     begin();
@@ -523,5 +576,5 @@ TEST_MAIN(TEST_CASE(a_segment_is_the_memory_that_its_block_lies_in),
           TEST_CASE(what_was_there_before_is_a_fact), TEST_CASE(memory_over_memory_ends_the_former),
           TEST_CASE(imported_memory_is_found_by_its_handle),
           TEST_CASE(samples_gaps_and_activities_are_stored_as_told),
-          TEST_CASE(numbers_at_their_ends_do_no_harm),
+          TEST_CASE(numbers_at_their_ends_do_no_harm), TEST_CASE(the_most_that_the_driver_gave),
           TEST_CASE(more_gaps_at_once_than_anybody_needs))
