@@ -36,6 +36,29 @@ int db_exec(struct db *db, const char *sql)
     return db_result(db, sqlite3_exec(db->handle, sql, NULL, NULL, NULL));
 }
 
+static void link_stmt(struct db_stmt *stmt, struct db_stmt **list)
+{
+    stmt->next = *list;
+    stmt->link = list;
+    if (stmt->next)
+        stmt->next->link = &stmt->next;
+    *list = stmt;
+}
+
+static void unlink_stmt(struct db_stmt *stmt)
+{
+    *stmt->link = stmt->next;
+    if (stmt->next)
+        stmt->next->link = stmt->link;
+}
+
+static void free_stmt(struct db_stmt *stmt)
+{
+    sqlite3_finalize(stmt->handle);
+    mem_free(stmt->text);
+    mem_free(stmt);
+}
+
 int db_prepare_next(struct db *db, struct db_stmt **out, const char *sql, const char **rest)
 {
     *out = NULL;
@@ -51,23 +74,49 @@ int db_prepare_next(struct db *db, struct db_stmt **out, const char *sql, const 
         return err;
     }
     stmt->db = db;
-    stmt->next = db->statements;
-    stmt->link = &db->statements;
-    if (stmt->next)
-        stmt->next->link = &stmt->next;
-    db->statements = stmt;
+    link_stmt(stmt, &db->statements);
     *out = stmt;
     return 0;
+}
+
+/* A report asks the same questions for each of thousands of processes; to make a statement of its
+ * text takes as long as to answer it. */
+static struct db_stmt *take_idle(struct db *db, const char *sql)
+{
+    struct db_stmt *stmt = db->idle;
+    while (stmt && strcmp(stmt->text, sql) != 0)
+        stmt = stmt->next;
+    if (!stmt)
+        return NULL;
+    unlink_stmt(stmt);
+    db->idle_count--;
+    link_stmt(stmt, &db->statements);
+    return stmt;
+}
+
+void db_drop_idle(struct db *db)
+{
+    while (db->idle) {
+        struct db_stmt *stmt = db->idle;
+        unlink_stmt(stmt);
+        free_stmt(stmt);
+    }
+    db->idle_count = 0;
 }
 
 int db_prepare(struct db *db, struct db_stmt **out, const char *sql)
 {
     const char *rest = NULL;
+    *out = take_idle(db, sql);
+    if (*out)
+        return 0;
     int err = db_prepare_next(db, out, sql, &rest);
     if (err == 0 && !*out) {
         db_say(db, ERR_ARG, "no statement in the text");
         err = ERR_ARG;
     }
+    if (err == 0 && db->idle_most) /* without memory it is not kept */
+        (*out)->text = mem_copy(sql, strlen(sql));
     return err;
 }
 
@@ -83,11 +132,16 @@ void db_finalize(struct db_stmt *stmt)
 {
     if (!stmt)
         return;
-    *stmt->link = stmt->next;
-    if (stmt->next)
-        stmt->next->link = stmt->link;
-    sqlite3_finalize(stmt->handle);
-    mem_free(stmt);
+    struct db *db = stmt->db;
+    unlink_stmt(stmt);
+    if (!stmt->text || db->idle_count >= db->idle_most) {
+        free_stmt(stmt);
+        return;
+    }
+    db_reset(stmt);
+    sqlite3_clear_bindings(stmt->handle);
+    link_stmt(stmt, &db->idle);
+    db->idle_count++;
 }
 
 static void note_bind(struct db_stmt *stmt, int code)

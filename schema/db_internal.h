@@ -17,20 +17,26 @@ struct db {
     struct sqlite3 *handle;
     char *path;
     struct db_stmt *statements; /* those not yet finalized */
-    uint64_t log_bytes;         /* in the log after the last commit of this connection */
-    unsigned page_bytes;        /* 0 = opened for reading */
-    char denied[80];            /* what db_guard refused last */
+    struct db_stmt *idle;       /* those that were, and may be asked for again; newest first */
+    size_t idle_count, idle_most;
+    uint64_t log_bytes;  /* in the log after the last commit of this connection */
+    unsigned page_bytes; /* 0 = opened for reading */
+    char denied[80];     /* what db_guard refused last */
     char message[512];
 };
 
-/* Invariant: linked in db->statements until db_finalize. */
+/* Invariant: linked in db->statements until db_finalize; then gone, or in db->idle, reset and
+ * without values. */
 struct db_stmt {
     struct sqlite3_stmt *handle;
     struct db *db;
     struct db_stmt *next, **link;
+    char *text;      /* what it was made of; NULL: it is not kept */
     int bind_failed; /* the first SQLite error of a bind since the last reset */
 };
 
+/* Forgets the statements that were kept. */
+void db_drop_idle(struct db *db);
 /* An SQLite result code as base_err. */
 int db_map_code(struct sqlite3 *handle, int code);
 /* The same, and the message kept: every call of SQLite that can fail ends here. */

@@ -31,6 +31,8 @@
 #include "foreign.h"
 #include "mem.h"
 
+#define IDLE_MOST 160 /* statements of a reader that are kept: all that a report has */
+
 /* Places in the header of an SQLite file, fixed by its format. */
 enum {
     HEADER_BYTES = 100,
@@ -136,6 +138,7 @@ void db_close(struct db *db)
     if (!db)
         return;
     assert(!db->statements);
+    db_drop_idle(db);
     sqlite3_close_v2(db->handle);
     mem_free(db->path);
     mem_free(db);
@@ -373,6 +376,7 @@ static int harden(struct db *db)
 #ifdef SQLITE_DBCONFIG_TRUSTED_SCHEMA
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 #endif
+    db->idle_most = IDLE_MOST;
     int err = db_exec(db, "PRAGMA query_only=ON; PRAGMA cell_size_check=ON;"
                           "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384;");
     return err < 0 ? err : db_guard(db);
