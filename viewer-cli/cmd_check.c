@@ -270,9 +270,9 @@ static int check_all(struct check_run *run)
     for (size_t i = 0; i < report->process_count && err == 0; i++) {
         const struct report_process *process = &report->processes[i];
         bool has_memory = false;
-        for (size_t j = 0; j < report->scope_count && err == 0; j++) {
-            if (report->scopes[j].process.id != process->id)
-                continue;
+        for (size_t j = report_scopes_from(report, process->id); j < report->scope_count; j++) {
+            if (report->scopes[j].process.id != process->id || err < 0)
+                break;
             err = check_scope(run, &report->scopes[j]);
             has_memory = true;
         }

@@ -120,15 +120,18 @@ static const struct emit_column view_columns[] = {
     {"max_reserved", "max resvd", EMIT_BYTES, EMIT_IF_KNOWN},
 };
 
+/* One question for all processes: the view goes through the curves of all of them for each answer.
+ * Rows come in the order of the report's scopes. */
 static const char view_sql[] =
-    "SELECT process, device, at_ns, allocated, reserved, from_ns, max_allocated, max_reserved,"
-    "       row_number() OVER (ORDER BY at_ns DESC)"
-    "  FROM timeline WHERE process = ?1 AND device = ?2"
-    "   AND (?3 IS NULL OR (at_ns > (SELECT min(begin_ns) FROM phase WHERE process = ?1"
-    "                                  AND step BETWEEN ?3 AND ?4)"
-    "        AND from_ns < (SELECT max(coalesce(end_ns, 9223372036854775807)) FROM phase"
-    "                        WHERE process = ?1 AND step BETWEEN ?3 AND ?4)))"
-    " ORDER BY at_ns";
+    "WITH asked(process, begin_ns, end_ns) AS ("
+    " SELECT process, min(begin_ns), max(coalesce(end_ns, 9223372036854775807)) FROM phase"
+    "  WHERE step BETWEEN ?1 AND ?2 GROUP BY process)"
+    "SELECT t.process, t.device, t.at_ns, t.allocated, t.reserved, t.from_ns, t.max_allocated,"
+    "       t.max_reserved, row_number() OVER (PARTITION BY t.process, t.device"
+    "                                          ORDER BY t.at_ns DESC)"
+    "  FROM timeline t LEFT JOIN asked a ON a.process = t.process"
+    " WHERE ?1 IS NULL OR (t.at_ns > a.begin_ns AND t.from_ns < a.end_ns)"
+    " ORDER BY t.process, (SELECT min(id) FROM device_text d WHERE d.device = t.device), t.at_ns";
 
 static void open_list(struct emit *emit)
 {
@@ -153,7 +156,7 @@ static int list_row(struct drawing *drawing, const struct report_scope *scope, s
     return 0;
 }
 
-static int list_scope(struct drawing *drawing, const struct report_scope *scope)
+static int list_curves(struct drawing *drawing)
 {
     struct report *report = drawing->report;
     const struct option_range *steps = &report->options->steps;
@@ -161,16 +164,15 @@ static int list_scope(struct drawing *drawing, const struct report_scope *scope)
     int err = db_prepare(report->db, &row, view_sql);
     if (err < 0)
         return err;
-    db_bind_int(row, 0, scope->process.id);
-    db_bind_text(row, 1, scope->device_text, -1);
     if (report_has_steps(report->options)) {
-        db_bind_int(row, 2, steps->first);
-        db_bind_int(row, 3, steps->last);
-    } else {
-        db_bind_null(row, 2);
+        db_bind_int(row, 0, steps->first);
+        db_bind_int(row, 1, steps->last);
     }
-    while ((err = db_step(row)) == DB_ROW && (err = list_row(drawing, scope, row)) == 0)
-        ;
+    while (err >= 0 && (err = db_step(row)) == DB_ROW) {
+        const struct report_scope *scope =
+            report_scope_called(report, db_column_int(row, 0), db_column_text(row, 1));
+        err = scope ? list_row(drawing, scope, row) : 0;
+    }
     db_finalize(row);
     return err < 0 ? err : 0;
 }
@@ -178,11 +180,9 @@ static int list_scope(struct drawing *drawing, const struct report_scope *scope)
 static int list_all(struct drawing *drawing)
 {
     struct report *report = drawing->report;
-    int err = 0;
     if (report->emit.format != EMIT_TABLE)
         open_list(&report->emit);
-    for (size_t i = 0; i < report->scope_count && err == 0; i++)
-        err = list_scope(drawing, &report->scopes[i]);
+    int err = list_curves(drawing);
     for (size_t i = 0; !drawing->options->follow && i < report->scope_count && err == 0; i++)
         err = driven_list_timeline(report, &report->scopes[i], &drawing->any);
     return err;

@@ -208,11 +208,51 @@ static int check_device(struct report *report, int *code)
     return err < 0 ? err : 0;
 }
 
+/* They stand in the order of their numbers. */
 static const struct report_process *find_process(const struct report *report, int64_t id)
 {
-    for (size_t i = 0; i < report->process_count; i++)
-        if (report->processes[i].id == id)
-            return &report->processes[i];
+    size_t low = 0, high = report->process_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (report->processes[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < report->process_count && report->processes[low].id == id ? &report->processes[low]
+                                                                          : NULL;
+}
+
+size_t report_scopes_from(const struct report *report, int64_t process)
+{
+    size_t low = 0, high = report->scope_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (report->scopes[middle].process.id < process)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct report_scope *report_scope_of(const struct report *report, int64_t process,
+                                           int64_t device)
+{
+    for (size_t i = report_scopes_from(report, process);
+         i < report->scope_count && report->scopes[i].process.id == process; i++)
+        if (report->scopes[i].device == device)
+            return &report->scopes[i];
+    return NULL;
+}
+
+const struct report_scope *report_scope_called(const struct report *report, int64_t process,
+                                               const char *device)
+{
+    for (size_t i = report_scopes_from(report, process);
+         i < report->scope_count && report->scopes[i].process.id == process; i++)
+        if (strcmp(report->scopes[i].device_text, device) == 0)
+            return &report->scopes[i];
     return NULL;
 }
 

@@ -130,6 +130,14 @@ int report_open_database(struct db **db, char **path, const char *named);
 /* Prints what went wrong with the database; returns the exit code for it. */
 int report_failed(const char *path, int err, const char *message);
 
+/* The first of the scopes of this process, or of the first one behind it; scope_count: none is. */
+size_t report_scopes_from(const struct report *report, int64_t process);
+/* NULL if it is not asked for. */
+const struct report_scope *report_scope_of(const struct report *report, int64_t process,
+                                           int64_t device);
+const struct report_scope *report_scope_called(const struct report *report, int64_t process,
+                                               const char *device);
+
 /* Pushes `count` columns of the row from `first` on, each as what it is. */
 void report_cells(struct emit *emit, struct db_stmt *row, int first, int count);
 /* A heading such as "Phases of process 2 (pid 4711, rank 1) on cuda:0". */

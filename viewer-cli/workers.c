@@ -16,15 +16,6 @@ struct share { /* of one scope */
     bool rest;          /* there are too many that have more memory */
 };
 
-static struct share *share_of(const struct report *report, struct share *shares, int64_t process,
-                              int64_t device)
-{
-    for (size_t i = 0; i < report->scope_count; i++)
-        if (report->scopes[i].process.id == process && report->scopes[i].device == device)
-            return &shares[i];
-    return NULL;
-}
-
 static int read_shares(const struct report *report, struct share *shares)
 {
     struct db_stmt *stmt = NULL;
@@ -33,11 +24,11 @@ static int read_shares(const struct report *report, struct share *shares)
                          "       max(ph.step IS NOT NULL)"
                          "  FROM phase_device pd JOIN phase ph ON ph.id = pd.phase GROUP BY 1, 2");
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        struct share *share =
-            share_of(report, shares, db_column_int(stmt, 0), db_column_int(stmt, 1));
-        if (share)
-            *share = (struct share){.peak = db_column_int(stmt, 2),
-                                    .steps = db_column_int(stmt, 3) != 0};
+        const struct report_scope *scope =
+            report_scope_of(report, db_column_int(stmt, 0), db_column_int(stmt, 1));
+        if (scope)
+            shares[scope - report->scopes] = (struct share){.peak = db_column_int(stmt, 2),
+                                                            .steps = db_column_int(stmt, 3) != 0};
     }
     db_finalize(stmt);
     return err < 0 ? err : 0;

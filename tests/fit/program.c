@@ -310,7 +310,7 @@ struct db *program_database(const char *name, const char *kind)
     snprintf(sql, sizeof sql,
              "INSERT INTO meta VALUES('finished',1);"
              "INSERT INTO process VALUES(1,4711,NULL,'root',0,1,NULL,NULL,NULL,'box','x','','',"
-             "'exit',0,NULL,1,1,1);"
+             "'exit',0,NULL,NULL,NULL,1);"
              "INSERT INTO device VALUES(1,'%s',0,'x',25769803776);"
              "INSERT INTO heap VALUES(1,1,1,0,0,NULL),(2,1,1,1,0,NULL),(3,1,1,2,0,NULL),"
              "(4,1,1,3,0,NULL)",

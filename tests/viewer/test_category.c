@@ -66,7 +66,7 @@ static int64_t compare(struct db *db, int64_t process)
         struct category_block block = {db_column_int(row, 0), db_column_int(row, 1), known(row, 2),
                                        known(row, 3)};
         struct category_verdict verdict;
-        REQUIRE(category_decide(rules, &block, &verdict));
+        REQUIRE(category_decide(rules, &block, &verdict) == 0);
         CHECK_STR(verdict.category, db_column_text(row, 4));
         CHECK_STR(verdict.rule, db_column_text(row, 5));
         CHECK_INT(verdict.born, known(row, 6));
@@ -115,7 +115,7 @@ TEST(a_process_without_phases)
     struct db *db = recording("train");
     REQUIRE(category_load(db, 99, &rules) == 0);
     struct category_block block = {7, DB_LIVING_SEQ, CATEGORY_UNKNOWN, CATEGORY_UNKNOWN};
-    REQUIRE(category_decide(rules, &block, &verdict));
+    REQUIRE(category_decide(rules, &block, &verdict) == 0);
     CHECK_STR(verdict.category, "other");
     CHECK_STR(verdict.rule, "no step was seen");
     CHECK_INT(verdict.born, CATEGORY_UNKNOWN);
@@ -270,7 +270,7 @@ TEST(without_memory)
     bool done = false;
     for (long n = 1; !done && n < 100; n++) {
         mem_fail_after(n);
-        done = category_decide(rules, &block, &verdict);
+        done = category_decide(rules, &block, &verdict) == 0;
         mem_fail_after(0);
         CHECK(category_is_valid(rules));
     }

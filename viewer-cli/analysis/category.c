@@ -7,6 +7,7 @@
 #include "category_rules.h"
 
 #include "buf.h"
+#include "error.h"
 #include "mem.h"
 
 enum verdict {
@@ -195,9 +196,28 @@ static void look_up(const struct category_rules *rules, const struct category_bl
     q->cut = rules->steps[born->step].cut_seq;
 }
 
-static const char *tag_category(const struct category_rules *rules, int64_t tag, uint16_t role)
+/* A recording of many processes has many tags, and a process a few of them. */
+static int find_tag(struct category_rules *rules, int64_t tag, uint64_t *category)
+{
+    *category = map_get(&rules->tags, (uint64_t)tag);
+    if (*category != MAP_NONE)
+        return 0;
+    db_bind_int(rules->tag, 0, tag);
+    int err = db_step(rules->tag);
+    int64_t found = err == DB_ROW ? db_column_int(rules->tag, 0) : TAG_NONE;
+    bool known = found > TAG_NONE && found < TAG_OTHER;
+    *category = err == DB_ROW && !known ? TAG_OTHER : (uint64_t)found;
+    db_reset(rules->tag);
+    if (err >= 0 && !map_put(&rules->tags, (uint64_t)tag, *category, NULL))
+        err = ERR_NOMEM;
+    return err < 0 ? err : 0;
+}
+
+/* *out is NULL if no tag says it. */
+static int tag_category(struct category_rules *rules, int64_t tag, uint16_t role, const char **out)
 {
     static const char *const names[] = {
+        [TAG_NONE] = NULL,
         [TAG_PARAMETER] = "parameter",
         [TAG_GRADIENT] = "gradient",
         [TAG_OPTIMIZER_STATE] = "optimizer state",
@@ -207,15 +227,15 @@ static const char *tag_category(const struct category_rules *rules, int64_t tag,
         [TAG_WORKSPACE] = "workspace",
         [TAG_OTHER] = "other",
     };
-    uint64_t category = tag == CATEGORY_UNKNOWN ? MAP_NONE : map_get(&rules->tags, (uint64_t)tag);
-    if (category == MAP_NONE ||
-        (category == TAG_INPUT && (is_computed(role) || role == KIND_BACKWARD)))
-        return NULL;
-    return names[category];
+    uint64_t category = TAG_NONE;
+    int err = tag == CATEGORY_UNKNOWN ? 0 : find_tag(rules, tag, &category);
+    bool computed = is_computed(role) || role == KIND_BACKWARD;
+    *out = err < 0 || (category == TAG_INPUT && computed) ? NULL : names[category];
+    return err;
 }
 
-bool category_decide(struct category_rules *rules, const struct category_block *block,
-                     struct category_verdict *out)
+int category_decide(struct category_rules *rules, const struct category_block *block,
+                    struct category_verdict *out)
 {
     struct question q;
     look_up(rules, block, &q);
@@ -223,11 +243,11 @@ bool category_decide(struct category_rules *rules, const struct category_block *
     out->freed = q.freed == CATEGORY_NO_PHASE ? CATEGORY_UNKNOWN : rules->phases[q.freed].id;
     out->step = q.step;
     out->rule = "tag";
-    out->category = tag_category(rules, block->tag, q.role);
-    if (out->category)
-        return true;
+    int err = tag_category(rules, block->tag, q.role, &out->category);
+    if (err < 0 || out->category)
+        return err;
     enum verdict verdict = judge(rules, &q);
     out->category = verdicts[verdict].category;
     out->rule = rule_text(rules, verdict, q.role, q.freed_role);
-    return out->rule != NULL;
+    return out->rule ? 0 : ERR_NOMEM;
 }

@@ -37,8 +37,8 @@ int category_load(struct db *db, int64_t process, struct category_rules **out);
 void category_free(struct category_rules *rules);
 bool category_is_valid(const struct category_rules *rules);
 
-/* False without memory. */
-bool category_decide(struct category_rules *rules, const struct category_block *block,
+/* 0 or an error. */
+int category_decide(struct category_rules *rules, const struct category_block *block,
                      struct category_verdict *out);
 
 #endif

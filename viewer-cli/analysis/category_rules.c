@@ -143,13 +143,6 @@ static int take_stretch(struct category_rules *rules, struct db_stmt *row)
     return 0;
 }
 
-static int take_tag(struct category_rules *rules, struct db_stmt *row)
-{
-    int64_t category = db_column_int(row, 1);
-    uint64_t kept = category > TAG_NONE && category < TAG_OTHER ? (uint64_t)category : TAG_OTHER;
-    return map_put(&rules->tags, (uint64_t)db_column_int(row, 0), kept, NULL) ? 0 : ERR_NOMEM;
-}
-
 static int each(struct db *db, const char *sql, int64_t process, struct category_rules *rules,
                 int (*take)(struct category_rules *rules, struct db_stmt *row))
 {
@@ -215,8 +208,7 @@ int category_load(struct db *db, int64_t process, struct category_rules **out)
         err = each(db, "SELECT begin_seq, phase FROM stretch WHERE process = ? ORDER BY begin_seq",
                    process, rules, take_stretch);
     if (err == 0)
-        err =
-            each(db, "SELECT id, category FROM tag WHERE ? IS NOT NULL", process, rules, take_tag);
+        err = db_prepare(db, &rules->tag, "SELECT category FROM tag WHERE id = ?");
     if (err < 0) {
         category_free(rules);
         *out = NULL;
@@ -241,6 +233,7 @@ void category_free(struct category_rules *rules)
     mem_free(rules->phases);
     mem_free(rules->stretches);
     mem_free(rules->steps);
+    db_finalize(rules->tag);
     map_clear(&rules->step_index);
     map_clear(&rules->tags);
     map_clear(&rules->text_index);

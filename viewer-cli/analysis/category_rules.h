@@ -74,7 +74,8 @@ struct category_rules {
     struct category_bounds *steps;
     size_t step_count, step_cap;
     struct map step_index; /* step to index */
-    struct map tags;       /* tag.id to tag.category */
+    struct map tags;       /* tag.id to tag.category, of those that were asked for */
+    struct db_stmt *tag;   /* asks for one */
     char **kinds;          /* names of those >= KIND_COUNT */
     size_t kind_count, kind_cap;
     char **texts; /* rules that came up */

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "mem.h"
 #include "peak.h"
+#include "span.h"
 
 /* As many numbers of events are read one by one; more, where the curve has less than one bucket for
  * each column. */
@@ -71,13 +72,17 @@ static const char all_sql[] =
     "  max(coalesce((SELECT max(end_seq) FROM phase WHERE process = ?1), 0),"
     "      coalesce((SELECT last_seq FROM process WHERE id = ?1), 0),"
     "      coalesce((SELECT seq FROM allocation WHERE heap IN (SELECT id FROM heap"
-    "        WHERE process = ?1 AND device = ?2) ORDER BY seq DESC LIMIT 1), 0)),"
-    "  max(coalesce((SELECT max(end_ns) FROM phase WHERE process = ?1 AND step IS NOT NULL), 0),"
-    "      coalesce((SELECT alloc_ns FROM allocation WHERE heap IN (SELECT id FROM heap"
-    "        WHERE process = ?1 AND device = ?2) ORDER BY seq DESC LIMIT 1), 0)), 0"
-    "  FROM allocation a"
-    " WHERE a.heap IN (SELECT id FROM heap WHERE process = ?1 AND device = ?2)"
-    " ORDER BY a.seq LIMIT 1";
+    "        WHERE process = ?1 AND device = ?2) AND" SPAN_HAS(
+        "seq") "        ORDER BY seq DESC LIMIT 1), 0)),"
+               "  max(coalesce((SELECT max(end_ns) FROM phase WHERE process = ?1 AND step IS NOT "
+               "NULL), 0),"
+               "      coalesce((SELECT alloc_ns FROM allocation WHERE heap IN (SELECT id FROM heap"
+               "        WHERE process = ?1 AND device = ?2) AND" SPAN_HAS(
+                   "seq") "        ORDER BY seq DESC LIMIT 1), 0)), 0"
+                          "  FROM allocation a"
+                          " WHERE a.heap IN (SELECT id FROM heap WHERE process = ?1 AND device = "
+                          "?2)"
+                          "   AND" SPAN_HAS("a.seq") " ORDER BY a.seq LIMIT 1";
 
 static void bind_range(struct db_stmt *stmt, const struct course_request *request)
 {

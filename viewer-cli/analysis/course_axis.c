@@ -14,6 +14,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "span.h"
 
 #define PAUSE_SHARE 3  /* of the plot, 1/n, from which on pauses are cut */
 #define PAUSE_LEAST 24 /* 1/n of the plot: a shorter gap is no pause */
@@ -262,7 +263,7 @@ static int lay_events_axis(struct course_work *work)
     int err = db_prepare(work->db, &stmt,
                          "SELECT alloc_ns FROM allocation WHERE seq >= ?3 AND heap IN"
                          " (SELECT id FROM heap WHERE process = ?1 AND device = ?2)"
-                         " ORDER BY seq LIMIT 1");
+                         " AND seq <= " SPAN_LAST " ORDER BY seq LIMIT 1");
     for (unsigned i = 0; i <= work->out->count && err >= 0; i++)
         err = place_bound(work, stmt, i);
     db_finalize(stmt);

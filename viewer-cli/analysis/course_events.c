@@ -10,6 +10,7 @@
 #include "error.h"
 #include "group.h"
 #include "mem.h"
+#include "span.h"
 
 struct reading {
     struct course_work *work;
@@ -64,8 +65,9 @@ static int read_block(struct reading *reading, struct db_stmt *row)
     if (reading->rules) {
         struct category_block asked = {block.birth.seq, block.free_seq, column_known(row, 5),
                                        column_known(row, 6)};
-        if (!category_decide(reading->rules, &asked, &verdict))
-            return ERR_NOMEM;
+        int err = category_decide(reading->rules, &asked, &verdict);
+        if (err < 0)
+            return err;
         block.birth.category = (uint8_t)course_category_of(verdict.category);
     }
     return reading->see(reading->self, &block);
@@ -109,13 +111,13 @@ static int read_rows(struct reading *reading, const char *sql, int count,
 
 static const char frame_sql[] = "SELECT max(seq) FROM keyframe WHERE seq < ?3";
 
-static const char kept_sql[] =
-    BLOCK " FROM keyframe k CROSS JOIN allocation a ON a.seq = k.allocation" PHASE
-          " WHERE k.seq = ?5 AND a.heap IN " HEAPS " AND " TOUCHES;
+static const char kept_sql[] = BLOCK
+    " FROM keyframe k CROSS JOIN allocation a ON a.seq = k.allocation" PHASE
+    " WHERE k.seq = ?5 AND k.allocation >= " SPAN_FIRST " AND a.heap IN " HEAPS " AND " TOUCHES;
 
 static const char since_sql[] =
-    BLOCK " FROM allocation a" PHASE " WHERE a.seq > ?5 AND a.seq <= ?4 AND a.heap IN " HEAPS
-          " AND " TOUCHES;
+    BLOCK " FROM allocation a" PHASE " WHERE a.seq > max(?5, " SPAN_FIRST " - 1)"
+          " AND a.seq <= ?4 AND a.heap IN " HEAPS " AND " TOUCHES;
 
 static const char segments_sql[] =
     "SELECT a.seq, a.size, a.alloc_ns, a.life_ns, a.free_seq FROM segment a"

@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "span.h"
 
 struct stacks {
     struct course_work *work;
@@ -24,7 +25,8 @@ static const char peaks_sql[] =
 
 static const char next_sql[] =
     "SELECT alloc_ns FROM allocation WHERE seq >= ?3 AND heap IN"
-    " (SELECT id FROM heap WHERE process = ?1 AND device = ?2) ORDER BY seq LIMIT 1";
+    " (SELECT id FROM heap WHERE process = ?1 AND device = ?2) AND seq <= " SPAN_LAST
+    " ORDER BY seq LIMIT 1";
 
 static int ask(struct course_work *work, struct db_stmt **stmt, const char *sql)
 {

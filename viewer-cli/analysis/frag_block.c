@@ -13,6 +13,7 @@
 #include "error.h"
 #include "living.h"
 #include "mem.h"
+#include "span.h"
 
 /* ---- what lives ---- */
 
@@ -58,7 +59,8 @@ static bool add_living(void *self, const struct living_block *living)
 static const char waiting_sql[] =
     "SELECT a.seq, a.address, a.size, a.requested, a.site FROM idle i"
     " CROSS JOIN allocation a ON a.seq = i.allocation CROSS JOIN heap h ON h.id = a.heap"
-    " WHERE i.allocation <= ?3 AND i.seq > ?3 AND a.free_seq >= 0 AND a.free_seq <= ?3"
+    " WHERE i.allocation BETWEEN " SPAN_FIRST
+    " AND ?3 AND i.seq > ?3 AND a.free_seq >= 0 AND a.free_seq <= ?3"
     "   AND h.process = ?1 AND h.device = ?2";
 
 static int read_waiting(struct db *db, int64_t process, int64_t device, struct frag *frag)

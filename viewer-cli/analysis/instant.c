@@ -10,6 +10,7 @@
 #include "error.h"
 #include "mem.h"
 #include "peak.h"
+#include "span.h"
 
 struct place { /* whose moments they are */
     struct db *db;
@@ -107,7 +108,7 @@ static int phase_end(const struct place *place, int64_t step, const char *name, 
 
 static int birth_at(struct db_stmt *stmt, int64_t from, int64_t *seq, int64_t *ns)
 {
-    db_bind_int(stmt, 0, from);
+    db_bind_int(stmt, 1, from);
     int err = db_step(stmt);
     if (err == DB_ROW) {
         *seq = db_column_int(stmt, 0);
@@ -124,19 +125,28 @@ static int last_birth(const struct place *place, int64_t at_ns, struct instant *
     struct db_stmt *stmt = NULL;
     int64_t low = 0, high = 0, seq = 0, ns = 0;
     bool found = false;
-    int err = db_prepare(place->db, &stmt, "SELECT coalesce(max(seq), 0) FROM allocation");
-    if (err == 0 && (err = db_step(stmt)) == DB_ROW)
+    int err = db_prepare(place->db, &stmt,
+                         "SELECT min(coalesce((SELECT max(seq) FROM allocation), 0), " SPAN_LAST
+                         "), " SPAN_FIRST);
+    if (err == 0) {
+        db_bind_int(stmt, 0, place->process);
+        err = db_step(stmt);
+    }
+    if (err == DB_ROW) {
         high = db_column_int(stmt, 0);
+        low = db_column_int(stmt, 1);
+    }
     db_finalize(stmt);
     stmt = NULL;
     if (err >= 0)
         err = db_prepare(place->db, &stmt,
                          "SELECT a.seq, a.alloc_ns FROM allocation a JOIN heap h ON h.id = a.heap"
-                         " WHERE a.seq >= ?1 AND h.process = ?2 AND h.device = ?3"
+                         " WHERE a.seq >= ?2 AND a.seq <= " SPAN_LAST
+                         " AND h.process = ?1 AND h.device = ?3"
                          " ORDER BY a.seq LIMIT 1");
     if (err < 0)
         return err;
-    db_bind_int(stmt, 1, place->process);
+    db_bind_int(stmt, 0, place->process);
     db_bind_int(stmt, 2, place->device);
     while (low <= high && err >= 0) {
         int64_t middle = low + (high - low) / 2;

@@ -6,6 +6,7 @@
 #include "error.h"
 #include "frag_area.h"
 #include "living.h"
+#include "span.h"
 
 const char *ladder_step_text(enum ladder_step step)
 {
@@ -193,12 +194,14 @@ static const char waiting_sql[] =
     "    WHERE ph.process = ?1 AND pd.active IS NOT NULL)"
     " OR EXISTS"
     "  (SELECT 1 FROM idle i CROSS JOIN allocation a ON a.seq = i.allocation"
-    "    CROSS JOIN heap h ON h.id = a.heap WHERE h.process = ?1 AND h.device = ?2)"
-    " THEN (SELECT coalesce(sum(a.size), 0)"
-    "  FROM idle i CROSS JOIN allocation a ON a.seq = i.allocation"
-    "  CROSS JOIN heap h ON h.id = a.heap"
-    "  WHERE i.allocation <= ?3 AND i.seq > ?3 AND a.free_seq >= 0 AND a.free_seq <= ?3"
-    "    AND h.process = ?1 AND h.device = ?2) END";
+    "    CROSS JOIN heap h ON h.id = a.heap WHERE" SPAN_HAS(
+        "i.allocation") "     AND h.process = ?1 AND h.device = ?2)"
+                        " THEN (SELECT coalesce(sum(a.size), 0)"
+                        "  FROM idle i CROSS JOIN allocation a ON a.seq = i.allocation"
+                        "  CROSS JOIN heap h ON h.id = a.heap"
+                        "  WHERE i.allocation BETWEEN " SPAN_FIRST
+                        " AND ?3 AND i.seq > ?3 AND a.free_seq >= 0 AND a.free_seq <= ?3"
+                        "    AND h.process = ?1 AND h.device = ?2) END";
 
 /* ?5: a sample of the whole device may be nobody's. It is never another process's: that may call
  * another device by this number. */

@@ -69,8 +69,9 @@ static int take(struct category_rules *rules, struct db_stmt *row, struct held *
     const struct category_block block = {db_column_int(row, 0), db_column_int(row, 1),
                                          known(row, 2), known(row, 3)};
     struct category_verdict verdict;
-    if (!category_decide(rules, &block, &verdict))
-        return ERR_NOMEM;
+    int err = category_decide(rules, &block, &verdict);
+    if (err < 0)
+        return err;
     if (levers_category_of(verdict.category) != LEVERS_HELD)
         return 0;
     if (!MEM_GROW(held->likes, held->cap, held->count + 1))

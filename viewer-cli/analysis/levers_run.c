@@ -9,6 +9,7 @@
 #include "fit.h"
 #include "levers_work.h"
 #include "mem.h"
+#include "span.h"
 #include "why.h"
 
 /* ---- a first step that others do not need ---- */
@@ -95,14 +96,18 @@ int levers_first_step(struct levers_work *work)
 
 enum { EVENTS_MOST = 1000000 };
 
-/* Each of the two by its own key: asked together they would cost a scan. */
+/* How many events there were while it lived. Each of the two by its own key: asked together they
+ * would cost a scan. */
 static int is_small(struct levers_work *work, bool *small)
 {
     struct db_stmt *stmt = NULL;
     int err = db_prepare(work->db, &stmt,
-                         "SELECT coalesce((SELECT max(seq) FROM allocation) - (SELECT min(seq) "
-                         "FROM allocation), 0)");
-    if (err == 0 && (err = db_step(stmt)) == DB_ROW)
+                         "SELECT coalesce(min((SELECT max(seq) FROM allocation), " SPAN_LAST ")"
+                         " - max((SELECT min(seq) FROM allocation), " SPAN_FIRST "), 0)");
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, work->peak->process);
+    if ((err = db_step(stmt)) == DB_ROW)
         *small = db_column_int(stmt, 0) <= EVENTS_MOST;
     db_finalize(stmt);
     return err < 0 ? err : 0;

@@ -6,6 +6,7 @@
 #include "error.h"
 #include "living.h"
 #include "mem.h"
+#include "span.h"
 
 /* ---- phases ---- */
 
@@ -101,10 +102,12 @@ static const char blocks_sql[] =
     "SELECT a.seq, a.size, a.free_seq, a.site, a.requested FROM base CROSS JOIN keyframe k ON "
     "k.seq = base.seq"
     "  CROSS JOIN allocation a ON a.seq = k.allocation CROSS JOIN heap h ON h.id = a.heap"
-    "  WHERE (a.free_seq < 0 OR a.free_seq >= ?3) AND h.process = ?1 AND h.device = ?2"
+    "  WHERE k.allocation >= " SPAN_FIRST
+    "   AND (a.free_seq < 0 OR a.free_seq >= ?3) AND h.process = ?1 AND h.device = ?2"
     " UNION ALL "
     "SELECT a.seq, a.size, a.free_seq, a.site, a.requested FROM base"
-    "  CROSS JOIN allocation a ON a.seq > base.seq AND a.seq <= ?4"
+    "  CROSS JOIN allocation a ON a.seq > max(base.seq, " SPAN_FIRST " - 1)"
+    "   AND a.seq <= ?4"
     "  CROSS JOIN heap h ON h.id = a.heap"
     "  WHERE (a.free_seq < 0 OR a.free_seq >= ?3) AND h.process = ?1 AND h.device = ?2";
 

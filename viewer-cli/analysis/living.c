@@ -3,6 +3,7 @@
 #include "category.h"
 #include "error.h"
 #include "group.h"
+#include "span.h"
 
 /* Two questions, asked one after the other: what the last keyframe names, row by row in the order
  * of the keys, and the rows behind it. CROSS JOIN keeps SQLite to that order. The heaps are a
@@ -16,10 +17,11 @@
     "   AND a.heap IN (SELECT id FROM heap WHERE process = ?1 AND device = ?2)"
 
 static const char kept_sql[] = COLUMNS
-    " FROM keyframe k CROSS JOIN allocation a ON a.seq = k.allocation" LIVES " AND k.seq = ?4";
+    " FROM keyframe k CROSS JOIN allocation a ON a.seq = k.allocation" LIVES " AND k.seq = ?4"
+    "   AND k.allocation >= " SPAN_FIRST;
 
 static const char since_sql[] =
-    COLUMNS " FROM allocation a" LIVES " AND a.seq > ?4 AND a.seq <= ?3";
+    COLUMNS " FROM allocation a" LIVES " AND a.seq > max(?4, " SPAN_FIRST " - 1) AND a.seq <= ?3";
 
 struct reading {
     struct db *db;
@@ -46,8 +48,9 @@ static int read_row(struct reading *reading, struct db_stmt *row)
         .segment = column_known(row, 9),
     };
     struct category_block asked = {block.seq, block.free_seq, block.tag, column_known(row, 10)};
-    if (!category_decide(reading->rules, &asked, &verdict))
-        return ERR_NOMEM;
+    int err = category_decide(reading->rules, &asked, &verdict);
+    if (err < 0)
+        return err;
     block.free_seq = block.free_seq < 0 ? LIVING_NONE : block.free_seq;
     block.phase = verdict.born;
     block.category = verdict.category;

@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "span.h"
 
 const char *oom_verdict_text(enum oom_verdict verdict)
 {
@@ -198,8 +199,9 @@ int oom_find_last(struct db *db, struct oom_place *out)
     return err == DB_ROW ? 0 : ERR_NOTFOUND;
 }
 
-static const char went_on_sql[] = "SELECT EXISTS(SELECT 1 FROM allocation a JOIN heap h ON"
-                                  " h.id = a.heap WHERE a.seq > ?2 AND h.process = ?1)";
+static const char went_on_sql[] =
+    "SELECT EXISTS(SELECT 1 FROM allocation a JOIN heap h ON"
+    " h.id = a.heap WHERE a.seq > ?2 AND a.seq <= " SPAN_LAST " AND h.process = ?1)";
 
 int oom_went_on(struct db *db, int64_t process, int64_t seq, bool *went_on)
 {

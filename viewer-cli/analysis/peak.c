@@ -38,9 +38,10 @@ static const char rebuilt_sql[] =
     "SELECT max(CAST(value AS INTEGER)) FROM setting"
     " WHERE process = ?1 AND key = 'rebuilt_until' AND (device IS NULL OR device = ?2)";
 
+/* The process's own, or nobody's: another process may call another device by this number. */
 static const char device_used_sql[] =
     "SELECT value FROM sample WHERE what = 'device used' AND device = ?1 AND at_ns <= ?2"
-    " ORDER BY at_ns DESC LIMIT 1";
+    "   AND (process = ?3 OR process IS NULL) ORDER BY at_ns DESC LIMIT 1";
 
 static int read_highest(struct db *db, int64_t first_step, int64_t last_step, struct peak *out)
 {
@@ -146,6 +147,7 @@ static int read_device_used(struct db *db, struct peak *out)
         return err;
     db_bind_int(stmt, 0, out->device);
     db_bind_int(stmt, 1, out->at_ns);
+    db_bind_int(stmt, 2, out->process);
     err = db_step(stmt);
     if (err == DB_ROW)
         out->device_used = db_column_int(stmt, 0);

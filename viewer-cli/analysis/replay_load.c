@@ -10,6 +10,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "span.h"
 
 static const char heaps_sql[] =
     "SELECT id, stream, pool FROM heap WHERE process = ?1 AND device = ?2 ORDER BY id";
@@ -25,10 +26,11 @@ static const char device_sql[] =
 
 static const char blocks_sql[] =
     "SELECT seq, heap, address, size, requested, free_seq, segment FROM allocation"
-    " WHERE ?1 IS NOT NULL AND ?2 IS NOT NULL ORDER BY seq";
+    " WHERE" SPAN_HAS("seq") " AND ?2 IS NOT NULL ORDER BY seq";
 
 static const char idle_sql[] =
-    "SELECT allocation, seq FROM idle WHERE ?1 IS NOT NULL AND ?2 IS NOT NULL ORDER BY allocation";
+    "SELECT allocation, seq FROM idle WHERE" SPAN_HAS("allocation") " AND ?2 IS NOT NULL"
+                                                                    " ORDER BY allocation";
 
 int replay_ask(struct db *db, const char *sql, int64_t process, int64_t device,
                struct db_stmt **out)

@@ -2,15 +2,18 @@
 
 #include "error.h"
 #include "mem.h"
+#include "span.h"
 
 static const char told_sql[] =
-    "SELECT EXISTS (SELECT 1 FROM activity WHERE process = ?1 AND device = ?2)";
+    "SELECT EXISTS (SELECT 1 FROM activity WHERE" SPAN_HAS("seq") " AND process = ?1"
+                                                                  "   AND device = ?2)";
 
 static const char items_sql[] =
     "SELECT n.text, a.kind, a.stream, a.begin_ns, a.end_ns, a.bytes FROM activity a"
     "  LEFT JOIN string n ON n.id = a.name"
-    " WHERE a.process = ?1 AND a.device = ?2 AND a.begin_ns <= ?3 AND a.end_ns > ?3"
-    " ORDER BY a.begin_ns, a.seq";
+    " WHERE" SPAN_HAS(
+        "a.seq") " AND a.process = ?1 AND a.device = ?2 AND a.begin_ns <= ?3 AND a.end_ns > ?3"
+                 " ORDER BY a.begin_ns, a.seq";
 
 static const char *kind_text(int64_t kind)
 {
