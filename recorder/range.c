@@ -66,13 +66,18 @@ static bool in_eval(const struct state_process *process, uint32_t thread)
     return false;
 }
 
+/* Numbers of steps, as they are said and as they go on, add up without an end: not beyond this. */
+#define MOST_SAID (INT64_MAX / 4)
+#define MOST_LAST (INT64_MAX / 2)
+
 static bool is_step(const struct state_process *process, const struct event *event, uint32_t stem)
 {
     const struct range_steps *steps = &process->phases.ranges.steps;
     const struct phase *top = process->phases.process_top;
     return stem && (event->flags & EVENT_F_NUMBER) && !steps->open &&
            (!steps->owner || steps->owner == event->thread) &&
-           (!top || top->thread == event->thread) && event->size <= INT64_MAX / 2 &&
+           (!top || top->thread == event->thread) && event->size <= MOST_SAID &&
+           steps->last <= MOST_LAST &&
            range_name_is_step(names_text(&process->state->names, stem)) &&
            !in_eval(process, event->thread);
 }

@@ -147,6 +147,25 @@ TEST(steps_never_go_back)
     phases_clear(&feed);
 }
 
+/* What goes on from the last one has an end: no number is more than 64 bits hold. */
+TEST(steps_go_on_as_far_as_numbers_do)
+{
+    const int64_t most = INT64_MAX / 4;
+    begin();
+    for (int i = 0; i < 5; i++) {
+        one_step("iteration ", most);
+        one_step("iteration ", 0);
+    }
+    end();
+    CHECK_INT(step_of(0), most);
+    CHECK_INT(step_of(1), most + 1);
+    CHECK_INT(step_of(2), most + 1 + most);
+    CHECK_INT(step_of(3), most + 1 + most + 1);
+    CHECK_INT(step_of(4), ROW_NULL);
+    CHECK(rows_phase(&feed.rows, "iteration 0", 0) != NULL); /* a phase, as any other name */
+    phases_clear(&feed);
+}
+
 TEST(what_is_no_step)
 {
     begin();
@@ -519,9 +538,10 @@ TEST(without_memory)
 }
 
 TEST_MAIN(TEST_CASE(known_names_are_kinds), TEST_CASE(marks_know_better),
-          TEST_CASE(steps_never_go_back), TEST_CASE(what_is_no_step),
-          TEST_CASE(a_step_in_a_phase_is_a_phase_too), TEST_CASE(the_programs_own_steps_win),
-          TEST_CASE(marks_take_the_steps_over), TEST_CASE(a_library_crosses_whom_it_likes),
+          TEST_CASE(steps_never_go_back), TEST_CASE(steps_go_on_as_far_as_numbers_do),
+          TEST_CASE(what_is_no_step), TEST_CASE(a_step_in_a_phase_is_a_phase_too),
+          TEST_CASE(the_programs_own_steps_win), TEST_CASE(marks_take_the_steps_over),
+          TEST_CASE(a_library_crosses_whom_it_likes),
           TEST_CASE(blocks_of_other_threads_beside_marks),
           TEST_CASE(a_thread_that_dies_in_its_ranges), TEST_CASE(ranges_and_calls_that_cross),
           TEST_CASE(free_ranges), TEST_CASE(names_are_put_together_up_to_a_bound),
