@@ -429,6 +429,44 @@ TEST(long_pauses_do_not_squash_the_steps)
     end_recording(&model, db);
 }
 
+static void add_block(struct db *db, int seq, int ms)
+{
+    char row[160];
+    snprintf(row, sizeof row,
+             "INSERT INTO allocation VALUES(%d, 1, %d, 512, NULL, %d000000, %" PRId64 ", %" PRId64
+             ", NULL, NULL, NULL)",
+             seq, seq * 512, ms, (int64_t)DB_LIVING_NS, (int64_t)DB_LIVING_SEQ);
+    REQUIRE(db_exec(db, row) == 0);
+}
+
+/* One block that lies outside of the step that has it: the pauses do not. */
+TEST(times_of_a_damaged_file_stay_on_the_plot)
+{
+    struct db *db = recording("silent");
+    struct course_request request = request_of(100);
+    struct course course;
+    int seq = 1;
+    REQUIRE(
+        db_exec(db,
+                "INSERT INTO device VALUES(1, 'cuda', 0, NULL, NULL);"
+                "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL);"
+                "INSERT INTO phase VALUES(1, 1, 7, NULL, 0, 'other', 'other', 0, 1, 99, 1000000,"
+                " 100000000, 'process', 'end', NULL)") == 0);
+    add_block(db, seq++, 2);
+    for (int ms = 50; ms < 95; ms += 3)
+        add_block(db, seq++, ms);
+    add_block(db, seq++, 110);
+    add_block(db, seq++, 95);
+    request.first_step = request.last_step = 0;
+    REQUIRE(course_read(db, &request, &course) == 0);
+    CHECK(course_is_valid(&course));
+    CHECK_INT(course.count, 100);
+    CHECK_INT(course.pauses, 2);
+    CHECK_INT(course.pause_ns, 48000000 + 8000000); /* to 50, and from 92 to the end */
+    course_clear(&course);
+    db_close(db);
+}
+
 TEST(each_phase_is_seen)
 {
     struct db *db = recording("train");
@@ -472,5 +510,6 @@ TEST(nothing_is_nothing)
 TEST_MAIN(TEST_CASE(exact_columns_are_those_of_a_scan),
           TEST_CASE(steps_begin_with_what_lived_before), TEST_CASE(the_curve_bounds_a_scan),
           TEST_CASE(stacks_of_a_long_run_lie_within_the_column),
-          TEST_CASE(long_pauses_do_not_squash_the_steps), TEST_CASE(each_phase_is_seen),
+          TEST_CASE(long_pauses_do_not_squash_the_steps),
+          TEST_CASE(times_of_a_damaged_file_stay_on_the_plot), TEST_CASE(each_phase_is_seen),
           TEST_CASE(nothing_is_nothing))

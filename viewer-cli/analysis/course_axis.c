@@ -63,8 +63,8 @@ unsigned course_column_at(const struct course_work *work, int64_t seq, int64_t n
 static void add_gap(const struct course_work *work, struct gaps *gaps, struct gap gap, size_t *at)
 {
     int64_t worked = 0, least = (work->out->until_ns - work->out->from_ns) / PAUSE_LEAST;
-    if (gap.until - gap.from <= least || gap.until - gap.from < PAUSE_LEAST_NS ||
-        gaps->count == PAUSES_MAX)
+    if (gap.until <= gap.from || gap.until - gap.from <= least ||
+        gap.until - gap.from < PAUSE_LEAST_NS || gaps->count == PAUSES_MAX)
         return;
     while (*at < work->phase_count && work->phases[*at].end_ns <= gap.from)
         ++*at;
@@ -81,21 +81,31 @@ static void add_gap(const struct course_work *work, struct gaps *gaps, struct ga
     gaps->total += gap.until - gap.from;
 }
 
+struct walk { /* along the range: what is before `at` was looked at */
+    struct gaps *gaps;
+    int64_t at;
+    size_t phase;
+};
+
+/* Something happened in [from, until). In a damaged file it may be out of order, or not in the
+ * range: gaps are all the same in order, do not overlap, and lie in the range. */
+static void step_over(const struct course_work *work, struct walk *walk, int64_t from,
+                      int64_t until)
+{
+    int64_t end = from < work->out->until_ns ? from : work->out->until_ns;
+    add_gap(work, walk->gaps, (struct gap){walk->at, end}, &walk->phase);
+    walk->at = end > walk->at ? end : walk->at;
+    walk->at = until > walk->at ? until : walk->at;
+}
+
 static void find_gaps(const struct course_work *work, struct gaps *gaps)
 {
-    int64_t before = work->out->from_ns;
-    size_t phase = 0;
-    for (size_t i = 0; i < work->event_count; i++) {
-        add_gap(work, gaps, (struct gap){before, work->events[i].ns}, &phase);
-        if (work->events[i].ns > before)
-            before = work->events[i].ns;
-    }
-    for (size_t i = 0; i < work->bucket_count; i++) {
-        add_gap(work, gaps, (struct gap){before, work->buckets[i].from_ns}, &phase);
-        if (work->buckets[i].until_ns > before)
-            before = work->buckets[i].until_ns;
-    }
-    add_gap(work, gaps, (struct gap){before, work->out->until_ns}, &phase);
+    struct walk walk = {.gaps = gaps, .at = work->out->from_ns};
+    for (size_t i = 0; i < work->event_count; i++)
+        step_over(work, &walk, work->events[i].ns, work->events[i].ns);
+    for (size_t i = 0; i < work->bucket_count; i++)
+        step_over(work, &walk, work->buckets[i].from_ns, work->buckets[i].until_ns);
+    step_over(work, &walk, work->out->until_ns, work->out->until_ns);
 }
 
 /* ---- by time ---- */
