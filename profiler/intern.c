@@ -180,7 +180,9 @@ uint32_t intern_site(const char *function, const char *file, uint32_t line)
 
 void intern_forget(void)
 {
-    atomic_store(&table, NULL);
+    struct table *old = atomic_exchange(&table, NULL);
+    if (old)
+        munmap(old, sizeof *old + old->capacity * sizeof(struct entry));
     atomic_fetch_add(&epoch, 1);
 }
 

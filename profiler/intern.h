@@ -29,7 +29,8 @@ uint64_t intern_place(enum arena_kind kind, const void *payload, size_t bytes);
 /* The innermost frames of a site that intern_place gave; how many, 0 if its place was not kept. */
 uint32_t intern_frames_of(uint64_t site, uint32_t *frames, uint32_t max);
 
-/* Empties the table: a new ring has no definitions. */
+/* Empties the table: a new ring has no definitions. Of a program that is its own recorder, and only
+ * while no other thread is in here. */
 void intern_forget(void);
 /* How often that happened: whoever keeps numbers forgets them when this changes. */
 uint32_t intern_epoch(void);

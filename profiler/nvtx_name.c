@@ -183,3 +183,9 @@ uint32_t nvtx_domain_name(const struct nvtx_word *domain)
     uint32_t known = intern_known_string(domain->text.bytes, domain->text.count);
     return known ? known : define(domain->text.bytes, domain->text.count);
 }
+
+void nvtx_name_forget(void)
+{
+    memset(words, 0, sizeof words);
+    atomic_store(&names, 0);
+}

@@ -49,4 +49,7 @@ const struct nvtx_text *nvtx_word_text(const struct nvtx_word *word);
 struct nvtx_name nvtx_name(const struct nvtx_text *text);
 uint32_t nvtx_domain_name(const struct nvtx_word *domain); /* 0 for NULL and for the default */
 
+/* For a test that begins anew: handles that were given out are none any more. */
+void nvtx_name_forget(void);
+
 #endif

@@ -67,4 +67,12 @@ static inline const uint8_t *fuzz_bytes(struct fuzz_input *input, size_t *count)
  * call and removed, with all files in it, at exit. */
 const char *fuzz_folder(void);
 
+/* Copies `count` bytes to where no byte behind them can be touched; `place` is 0 or 1, and each has
+ * room for FUZZ_GUARD_BYTES. Valid until the next call for that place. */
+#define FUZZ_GUARD_PLACES 2u
+#define FUZZ_GUARD_BYTES 4096u
+void *fuzz_guard(unsigned place, const void *bytes, size_t count);
+/* An address that must not be read. */
+const void *fuzz_guard_end(void);
+
 #endif

@@ -115,7 +115,7 @@ static struct event compact(struct run *run, unsigned kind)
     uint8_t who = fuzz_byte(&run->input), what = fuzz_byte(&run->input);
     event.thread = 1 + (who & 3);
     event.heap = who >> 2 & 15;
-    event.flags = what & 63;
+    event.flags = what & 63; /* the others: range_event, raw_event */
     event.site = who >> 6 ? fuzz_byte(&run->input) : 0;
     event.name = what & 64 ? fuzz_byte(&run->input) : what >> 7;
     run->now_ns += what;
@@ -123,12 +123,18 @@ static struct event compact(struct run *run, unsigned kind)
     return event;
 }
 
-/* Of blocks and the like: few addresses, sizes that fit between them. */
+/* One of few addresses, so that what lies in each other meets. */
+static uint64_t on_grid(uint8_t where)
+{
+    return 0x10000u + ((uint64_t)(where >> 3) << 9);
+}
+
+/* Of blocks and the like: sizes that fit between those addresses. */
 static void heap_event(struct run *run)
 {
     struct event event = compact(run, fuzz_byte(&run->input));
     uint8_t where = fuzz_byte(&run->input);
-    event.addr = 0x10000u + ((uint64_t)(where >> 3) << 9);
+    event.addr = on_grid(where);
     event.size = (uint64_t)(where & 7) << 9;
     event.a = event.b = event.size;
     feed(run, &event);
@@ -153,6 +159,109 @@ static void packed_event(struct run *run)
     event.a = fuzz_byte(&run->input) | (uint64_t)fuzz_byte(&run->input) << 32;
     event.b = fuzz_byte(&run->input) | (uint64_t)fuzz_byte(&run->input) << 32;
     feed(run, &event);
+}
+
+/* What the driver gave: by address, or by handle where that is how its kind is known. */
+static void driver_event(struct run *run)
+{
+    uint8_t shape = fuzz_byte(&run->input);
+    struct event event = compact(run, EVENT_DRIVER_ALLOC + (shape & 3));
+    uint8_t where = fuzz_byte(&run->input), kind = shape >> 2 & 15;
+    bool maps = event.kind == EVENT_DRIVER_MAP || event.kind == EVENT_DRIVER_UNMAP;
+    bool handle = kind == DRIVER_PHYSICAL || kind == DRIVER_POOL || kind == DRIVER_ARRAY;
+    event.addr = handle && !maps ? where & 7 : on_grid(where);
+    event.size = shape & 64 ? spread(run) : (uint64_t)(where & 7) << 10;
+    event.a = kind | (uint64_t)(shape & 128 ? fuzz_byte(&run->input) : 0) << 32;
+    event.b = where >> 5;
+    feed(run, &event);
+}
+
+/* Ranges and marks that come by way of NVTX. */
+static void range_event(struct run *run)
+{
+    static const uint8_t kinds[] = {EVENT_PHASE_BEGIN, EVENT_PHASE_END, EVENT_MARK,
+                                    EVENT_PHASE_BEGIN};
+    uint8_t shape = fuzz_byte(&run->input);
+    struct event event = compact(run, kinds[shape & 3]);
+    event.flags = EVENT_F_DOMAIN | (shape & 4 ? EVENT_F_RANGE : 0) |
+                  (shape & 8 ? EVENT_F_NUMBER : 0) | (shape & 16 ? EVENT_F_EXCEPTION : 0);
+    event.addr = shape & 32 ? fuzz_byte(&run->input) : 0;
+    event.size = shape & 64 ? spread(run) : shape >> 7;
+    event.b = event.size & 3;
+    feed(run, &event);
+}
+
+/* What is told of somewhere else: values from outside, gaps, what a device has done before. */
+static void told_event(struct run *run)
+{
+    static const uint8_t kinds[] = {EVENT_SAMPLE, EVENT_GAP, EVENT_ACTIVITY, EVENT_ACTIVITY};
+    uint8_t shape = fuzz_byte(&run->input);
+    struct event event = compact(run, kinds[shape & 3]);
+    uint64_t value = shape & 4 ? spread(run) : shape >> 3;
+    event.a = value;
+    if (event.kind == EVENT_GAP)
+        event.a = shape >> 3 & 1;
+    if (event.kind == EVENT_ACTIVITY) {
+        event.a = (shape >> 3 & 7) | (uint64_t)(shape >> 6) << 8;
+        event.addr = shape & 64 ? spread(run) : run->now_ns - value;
+        event.size = event.b = value;
+    }
+    feed(run, &event);
+}
+
+/* Pages of the grid, mapped and taken out. */
+static void map_event(struct run *run)
+{
+    struct event event = compact(run, EVENT_SEGMENT_ALLOC);
+    uint8_t where = fuzz_byte(&run->input);
+    event.kind = where & 1 ? EVENT_SEGMENT_ALLOC : EVENT_SEGMENT_FREE;
+    event.flags |= EVENT_F_MAP;
+    event.addr = on_grid(where);
+    event.size = (uint64_t)(1 + (where >> 1 & 3)) << 10;
+    feed(run, &event);
+}
+
+/* An allocator's own history of the blocks on the grid. */
+static void history_event(struct run *run)
+{
+    struct event event = compact(run, EVENT_HISTORY);
+    uint8_t what = fuzz_byte(&run->input), where = fuzz_byte(&run->input);
+    event.addr = on_grid(where);
+    event.size = (uint64_t)(where & 7) << 9;
+    event.a = what & 128 ? 0 : run->now_ns - (what >> 3);
+    event.b = what & 7 ? what & 7 : HISTORY_ACTION_COUNT;
+    feed(run, &event);
+}
+
+/* Steps one after the other, each with a phase, a block that lives on and one that does not:
+ * enough of them that some can be thinned out. */
+static void some_steps(struct run *run)
+{
+    uint8_t shape = fuzz_byte(&run->input), number = fuzz_byte(&run->input);
+    struct event event = compact(run, EVENT_STEP_BEGIN);
+    for (unsigned i = 0; i < (shape & 31) + 1u; i++) {
+        struct event block = event, step = event, phase = event;
+        block.addr = on_grid((uint8_t)(i << 3));
+        block.size = (uint64_t)(1 + (i & shape >> 5)) << 9;
+        block.flags = phase.flags = 0;
+        step.a = number + i;
+        feed(run, &step);
+        phase.kind = EVENT_PHASE_BEGIN;
+        feed(run, &phase);
+        block.kind = EVENT_BLOCK_ALLOC;
+        feed(run, &block);
+        block.addr += 1u << 20;
+        feed(run, &block);
+        run->now_ns += 1u << 16;
+        block.time_ns = step.time_ns = phase.time_ns = event.time_ns = run->now_ns;
+        block.kind = EVENT_BLOCK_FREE;
+        feed(run, &block);
+        phase.kind = EVENT_PHASE_END;
+        feed(run, &phase);
+        step.kind = EVENT_STEP_END;
+        step.a = 0;
+        feed(run, &step);
+    }
 }
 
 static void raw_event(struct run *run)
@@ -223,6 +332,23 @@ static void (*const operations[])(struct run *run) = {
     pass_time,  heap_event,    heap_event,   any_event,      packed_event,
 };
 
+/* Of the upper bytes. */
+static void (*const more_operations[])(struct run *run) = {
+    driver_event, range_event, told_event,   history_event,
+    some_steps,   map_event,   driver_event, range_event,
+};
+
+static void operate(struct run *run)
+{
+    unsigned count = sizeof operations / sizeof *operations;
+    unsigned more = sizeof more_operations / sizeof *more_operations;
+    uint8_t which = fuzz_byte(&run->input);
+    if (which < 10 * count)
+        operations[which % count](run);
+    else
+        more_operations[which % more](run);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     struct run run = {.input = {bytes, count}, .now_ns = WORLD_START};
@@ -236,7 +362,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     if (mode & STORES)
         world_retain(&run.world, &kept);
     for (int i = 0; run.input.left && i < MOST_OPERATIONS; i++) {
-        operations[fuzz_byte(&run.input) % (sizeof operations / sizeof *operations)](&run);
+        operate(&run);
         if (i % 16 == 0)
             MUST(state_is_valid(run.world.state));
         if (state_wants_flush(run.world.state))

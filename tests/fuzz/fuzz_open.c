@@ -3,7 +3,8 @@
  * comes out is thrown away.
  *
  * One byte of the header that SQLite does not look at (WHAT_AT) says what is asked, 0: everything;
- * so a report that fails is found by itself, and any recording is an input as it is.
+ * so a report that fails is found by itself, and any recording is an input as it is. A file that
+ * repair has made has to be sound, and is asked, too.
  *
  * Most changes to an SQLite file make it no SQLite file. So the mutator knows what one is like: the
  * bytes by which it would be refused at once are put right again, pages are copied over each other,
@@ -20,18 +21,35 @@
 
 #define MOST_BYTES (256u << 10)
 #define HEADER_BYTES 100u
-#define WHAT_AT 72u /* reserved for expansion, zero in each file that SQLite makes */
-#define WORDS 8
+#define WHAT_AT 72u         /* reserved for expansion, zero in each file that SQLite makes */
+#define AFTER_REPAIR_AT 73u /* likewise: what the repaired file is asked */
+#define WORDS 10
+
+/* What "@" stands for in a command line, and "@" with an ending for a file beside it. */
+#define MADE "@.made"
 
 static const struct question {
-    const char *words[WORDS]; /* of the command line, ends with NULL; "@" is the database */
+    const char *words[WORDS]; /* of the command line, ends with NULL */
 } questions[] = {
     {{"info", "@", NULL}},
     {{"info", "@", "-f", "json", NULL}},
     {{"phases", "@", NULL}},
     {{"phases", "@", "--all", "-f", "csv", NULL}},
+    {{"phases", "@", "--domain", "NCCL", NULL}},
+    {{"phases", "@", "--rank", "1", "--steps", "1..4", "-f", "json", NULL}},
+    {{"timeline", "@", NULL}},
+    {{"timeline", "@", "--plot", NULL}},
+    {{"timeline", "@", "--plot", "--by", "events", "--ascii", NULL}},
+    {{"timeline", "@", "--plot", "--bytes-by", "category", NULL}},
+    {{"timeline", "@", "--plot", "--steps", "0..2", NULL}},
+    {{"timeline", "@", "--bytes-by", "category", "-f", "csv", NULL}},
+    {{"timeline", "@", "-f", "json", NULL}},
+    {{"repair", "@", "-o", MADE, NULL}},
+    {{"repair", "@", "--check", NULL}},
+    {{"repair", "@", "--check", "-f", "json", NULL}},
     {{"peak", "@", NULL}},
     {{"peak", "@", "-f", "json", NULL}},
+    {{"peak", "@", "--device", "cuda:0", "--steps", "0..3", NULL}},
     {{"why", "@", NULL}},
     {{"why", "@", "1..2", NULL}},
     {{"why", "@", "0/forward..end", "-f", "csv", NULL}},
@@ -40,6 +58,7 @@ static const struct question {
     {{"frag", "@", "--oom", NULL}},
     {{"frag", "@", "end", "--order", "size", "-f", "json", NULL}},
     {{"ladder", "@", NULL}},
+    {{"ladder", "@", "-f", "json", NULL}},
     {{"leaks", "@", NULL}},
     {{"leaks", "@", "-k", "1", "-w", "0", NULL}},
     {{"fit", "@", "--memory", "1GiB", NULL}},
@@ -50,6 +69,8 @@ static const struct question {
     {{"check", "@", "--max-peak", "1GiB", "--max-fragmentation", "10", "--no-oom", NULL}},
     {{"check", "@", "--no-oom", "--no-lost", "--max-reserved", "1GiB", NULL}},
     {{"check", "@", "--baseline", "@", "--max-increase", "5%", NULL}},
+    {{"check", "@", "--max-growth", "1M", "--allow-unknown", "--junit", MADE, NULL}},
+    {{"check", "@", "--max-growth", "1", "--steps", "1..", "-f", "csv", NULL}},
     {{"sql", "@", "SELECT * FROM allocations", NULL}},
     {{"sql", "@", "SELECT * FROM peak_by_category", NULL}},
     {{"sql", "@", "SELECT * FROM peak_by_site", NULL}},
@@ -77,6 +98,11 @@ static const struct question {
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)
 
+static bool is_view(const struct question *question)
+{
+    return strcmp(question->words[0], "sql") == 0;
+}
+
 static void write_file(const char *path, const uint8_t *bytes, size_t count)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -84,9 +110,9 @@ static void write_file(const char *path, const uint8_t *bytes, size_t count)
     close(fd);
 }
 
-static void ask(const struct question *question, char *path)
+static int ask(const struct question *question, const char *path)
 {
-    static char words[WORDS][64];
+    static char words[WORDS][160];
     char *argv[WORDS];
     const char *near;
     int count = 0;
@@ -94,12 +120,29 @@ static void ask(const struct question *question, char *path)
     MUST(command);
     for (; question->words[count + 1]; count++) {
         const char *word = question->words[count + 1];
-        snprintf(words[count], sizeof *words, "%s", word);
-        argv[count] = strcmp(word, "@") == 0 ? path : words[count];
+        bool file = word[0] == '@';
+        snprintf(words[count], sizeof *words, "%s%s", file ? path : "", word + file);
+        argv[count] = words[count];
     }
     argv[count] = NULL;
     int code = command->run(&(struct command_call){command, count, argv});
     MUST(code >= EXIT_FINE && code <= EXIT_INTERNAL); /* a table may lack a column */
+    return code;
+}
+
+/* What repair wrote is sound, and every view of it can be read; a report may find that what it
+ * needs was lost. */
+static void ask_repaired(const char *path, unsigned which)
+{
+    struct db *db = NULL;
+    MUST(db_open(&db, path) == 0 && db_check(db) == 0);
+    db_close(db);
+    for (unsigned i = 0; i < QUESTIONS; i++) {
+        if (which != 0 ? (which - 1) % QUESTIONS != i : !is_view(&questions[i]))
+            continue;
+        int code = ask(&questions[i], path);
+        MUST(code == EXIT_FINE || !is_view(&questions[i]));
+    }
 }
 
 static bool is_asked(const char *view, size_t length)
@@ -131,20 +174,32 @@ static void begin(void)
     begun = true;
     check_questions();
     MUST(freopen("/dev/null", "w", stdout));
+    MUST(setenv("TMPDIR", fuzz_folder(), 1) == 0); /* where repair works */
+}
+
+static unsigned byte_at(const uint8_t *bytes, size_t count, size_t at)
+{
+    return count > at ? bytes[at] : 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
-    char path[128];
+    char path[128], made[160];
     if (count > MOST_BYTES)
         return 0;
     begin();
     snprintf(path, sizeof path, "%s/input.db", fuzz_folder());
     write_file(path, bytes, count);
-    unsigned what = count > WHAT_AT ? bytes[WHAT_AT] : 0;
-    for (unsigned i = 0; i < QUESTIONS; i++)
-        if (what == 0 || (what - 1) % QUESTIONS == i)
-            ask(&questions[i], path);
+    snprintf(made, sizeof made, "%s%s", path, &MADE[1]);
+    unsigned what = byte_at(bytes, count, WHAT_AT);
+    for (unsigned i = 0; i < QUESTIONS; i++) {
+        if (what != 0 && (what - 1) % QUESTIONS != i)
+            continue;
+        ask(&questions[i], path);
+        if (access(made, F_OK) == 0 && strcmp(questions[i].words[0], "repair") == 0)
+            ask_repaired(made, byte_at(bytes, count, AFTER_REPAIR_AT));
+        unlink(made);
+    }
     return 0;
 }
 
@@ -168,6 +223,17 @@ static void put_big_endian(uint8_t *at, uint32_t value)
         at[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
+/* A fourth of what is asked is repair, which has the most to do with a damaged file. */
+static unsigned some_question(uint64_t *seed)
+{
+    unsigned at = 0;
+    if (next_random(seed) % 4)
+        return next_random(seed) % QUESTIONS;
+    while (strcmp(questions[at].words[0], "repair") != 0)
+        at++;
+    return at;
+}
+
 /* What db_open and SQLite look at first: the magic, page size, versions, count, whose it is. */
 static void put_right(uint8_t *bytes, size_t count, const uint8_t *before, uint64_t *seed)
 {
@@ -177,7 +243,8 @@ static void put_right(uint8_t *bytes, size_t count, const uint8_t *before, uint6
         put_big_endian(bytes + 28, (uint32_t)(count / page));
     memcpy(bytes + 56, before + 56, 16);
     memcpy(bytes + 92, bytes + 24, 4); /* the count is valid for this change counter */
-    bytes[WHAT_AT] = (uint8_t)(1 + next_random(seed) % QUESTIONS);
+    bytes[WHAT_AT] = (uint8_t)(1 + some_question(seed));
+    bytes[AFTER_REPAIR_AT] = (uint8_t)(1 + next_random(seed) % QUESTIONS);
 }
 
 static void copy_within(uint8_t *bytes, size_t count, uint64_t *seed)
