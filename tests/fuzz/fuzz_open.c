@@ -235,7 +235,7 @@ static unsigned some_question(uint64_t *seed)
 }
 
 /* What db_open and SQLite look at first: the magic, page size, versions, count, whose it is. */
-static void put_right(uint8_t *bytes, size_t count, const uint8_t *before, uint64_t *seed)
+static void put_right(uint8_t *bytes, size_t count, const uint8_t *before)
 {
     memcpy(bytes, before, 24);
     size_t page = page_bytes(bytes);
@@ -243,8 +243,6 @@ static void put_right(uint8_t *bytes, size_t count, const uint8_t *before, uint6
         put_big_endian(bytes + 28, (uint32_t)(count / page));
     memcpy(bytes + 56, before + 56, 16);
     memcpy(bytes + 92, bytes + 24, 4); /* the count is valid for this change counter */
-    bytes[WHAT_AT] = (uint8_t)(1 + some_question(seed));
-    bytes[AFTER_REPAIR_AT] = (uint8_t)(1 + next_random(seed) % QUESTIONS);
 }
 
 static void copy_within(uint8_t *bytes, size_t count, uint64_t *seed)
@@ -303,6 +301,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t count, size_t most, unsign
             return count;
     }
     if (next_random(&random) % 16)
-        put_right(bytes, count, before, &random);
+        put_right(bytes, count, before);
+    bytes[WHAT_AT] = (uint8_t)(1 + some_question(&random)); /* one: all of them take seconds */
+    bytes[AFTER_REPAIR_AT] = (uint8_t)(1 + next_random(&random) % QUESTIONS);
     return count;
 }
