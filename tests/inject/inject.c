@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,17 +11,25 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sites.h"
+
 /* Of the linker: where the code of this program begins. */
 extern const char __executable_start[];
 
-/* Set before main and not changed after it, but for `seen`. */
+_Thread_local int inject_apart;
+
+/* Set before main and not changed after it, but for the counters. */
 static struct {
     const char *calls; /* NULL: nothing fails */
     const char *log;
-    long at, run;
+    long at, run, skip;
     int code;
     pid_t owner;
-    atomic_long seen;
+    uint64_t site; /* 0: any */
+    struct sites_entry *sites;
+    atomic_long seen;  /* calls */
+    atomic_long met;   /* of the site, behind those to be skipped */
+    atomic_long began; /* the call that was the first to fail; 0: none has */
 } plan;
 
 static long number(const char *name, long otherwise)
@@ -31,11 +40,15 @@ static long number(const char *name, long otherwise)
 
 __attribute__((constructor)) static void read_plan(void)
 {
+    const char *site = getenv("INJECT_SITE"), *sites = getenv("INJECT_SITES");
     plan.log = getenv("INJECT_LOG");
     plan.at = number("INJECT_AT", 1);
     plan.run = number("INJECT_FOR", 1);
+    plan.skip = number("INJECT_SKIP", 0);
     plan.code = (int)number("INJECT_CODE", EIO);
     plan.owner = getpid();
+    plan.site = site ? strtoull(site, NULL, 16) : 0;
+    plan.sites = sites ? sites_table(sites) : NULL;
     plan.calls = getenv("INJECT_CALL");
 }
 
@@ -51,29 +64,57 @@ static bool is_meant(const char *name)
     return false;
 }
 
-/* Without memory, and by calls that are not counted. */
+/* The name, where it was called from, the site, and the stack. Without memory, and by calls that are
+ * not counted. */
 static void say(const char *name, const void *from)
 {
-    char line[128];
+    struct sites_stack stack;
     int fd = plan.log ? creat(plan.log, 0600) : -1;
     if (fd < 0)
         return;
-    int bytes = snprintf(line, sizeof line, "%s 0x%lx\n", name,
-                         (unsigned long)((uintptr_t)from - (uintptr_t)__executable_start));
-    if (dprintf(fd, "%.*s", bytes, line) < 0)
+    sites_look(&stack, from);
+    int bytes = dprintf(fd, "%s 0x%lx %016" PRIx64, name,
+                        (unsigned long)((uintptr_t)from - (uintptr_t)__executable_start),
+                        sites_number(name, &stack));
+    for (unsigned i = 0; i < stack.depth && bytes >= 0; i++)
+        bytes = dprintf(fd, " 0x%lx", (unsigned long)stack.at[i]);
+    if (bytes < 0 || dprintf(fd, "\n") < 0)
         abort();
     close(fd);
 }
 
+/* Does it begin with this call? */
+static bool begins(const char *name, const void *from, long mine)
+{
+    struct sites_stack stack;
+    if (!plan.site)
+        return mine == plan.at;
+    if (mine <= plan.skip)
+        return false;
+    sites_look(&stack, from);
+    return sites_number(name, &stack) == plan.site &&
+           atomic_fetch_add(&plan.met, 1) + 1 == plan.at;
+}
+
 bool inject_now(const char *name, const void *from, int *code)
 {
-    if (!plan.calls || !is_meant(name) || getpid() != plan.owner)
+    struct sites_stack stack;
+    if (!plan.calls || inject_apart || !is_meant(name) || getpid() != plan.owner)
         return false;
     long mine = atomic_fetch_add(&plan.seen, 1) + 1;
-    if (mine < plan.at || (plan.run && mine >= plan.at + plan.run))
+    if (plan.sites) {
+        sites_look(&stack, from);
+        sites_add(plan.sites, name, sites_number(name, &stack), (uint64_t)mine);
         return false;
-    if (mine == plan.at)
+    }
+    long began = atomic_load(&plan.began);
+    if (began == 0 && begins(name, from, mine)) {
+        atomic_store(&plan.began, mine);
         say(name, from);
+        began = mine;
+    }
+    if (began == 0 || mine < began || (plan.run && mine >= began + plan.run))
+        return false;
     *code = plan.code;
     return true;
 }

@@ -5,6 +5,12 @@ import errno
 MEMORY = "malloc,calloc,realloc"
 WRITE = "write,pwrite64"
 READ = "read,pread,pread64"
+TRUNCATE = "ftruncate,ftruncate64"
+SYNC = "fsync,fdatasync"
+NAMES = "statfs,access,realpath,readlink,getcwd"
+MOVE = "rename,link"
+OPEN = "open,open64,opendir,fopen"
+MAP = "mmap,mmap64"
 STEPS = "sqlite3_step,sqlite3_exec,sqlite3_prepare_v3"
 BINDS = "sqlite3_bind_int64,sqlite3_bind_null,sqlite3_bind_text"
 SHORT = 0  # half of the bytes
@@ -20,20 +26,20 @@ class Plan(collections.namedtuple("Plan", "calls code run")):
                               "once" if self.run == ONCE else "from then on")
 
 
-FILES = [Plan("pwrite64", errno.ENOSPC, ALL), Plan("write", errno.EINTR, ONCE), Plan(WRITE, errno.EIO, ONCE), Plan(WRITE, errno.EINTR, ONCE),
-         Plan(WRITE, SHORT, ONCE),
-         Plan("ftruncate,ftruncate64", errno.EIO, ONCE), Plan("fsync,fdatasync", errno.EIO, ONCE),
-         Plan("unlink", errno.EIO, ONCE), Plan("statfs,access,realpath,readlink,getcwd", errno.EIO,
-                                               ONCE)]
-OPENING = [Plan("open,open64,opendir,fopen", errno.EMFILE, ONCE),
-           Plan("open,open64,opendir,fopen", errno.EINTR, ONCE),
-           Plan("open,open64,opendir,fopen", errno.EMFILE, ALL),
-           Plan("mmap,mmap64", errno.ENOMEM, ONCE), Plan("mmap,mmap64", errno.ENOMEM, ALL),
+FILES = [Plan("pwrite64", errno.ENOSPC, ALL), Plan("write", errno.EINTR, ONCE),
+         Plan(WRITE, errno.EIO, ONCE), Plan(WRITE, errno.EINTR, ONCE), Plan(WRITE, SHORT, ONCE),
+         Plan(TRUNCATE, errno.EIO, ONCE), Plan(SYNC, errno.EIO, ONCE),
+         Plan("unlink", errno.EIO, ONCE), Plan(MOVE, errno.EXDEV, ONCE),
+         Plan(NAMES, errno.EIO, ONCE)]
+OPENING = [Plan(OPEN, errno.EMFILE, ONCE), Plan(OPEN, errno.EINTR, ONCE),
+           Plan(OPEN, errno.EMFILE, ALL),
+           Plan(MAP, errno.ENOMEM, ONCE), Plan(MAP, errno.ENOMEM, ALL),
            Plan(READ, errno.EIO, ONCE), Plan(READ, errno.EINTR, ONCE), Plan(READ, SHORT, ONCE),
            Plan("fcntl64", errno.EAGAIN, ONCE), Plan("fcntl64", errno.EIO, ONCE)]
 HEAP = [Plan(MEMORY, errno.ENOMEM, ONCE), Plan(MEMORY, errno.ENOMEM, ALL)]
-SQL = [Plan(STEPS, SQLITE_IOERR, ONCE), Plan(STEPS, SQLITE_NOMEM, ONCE), Plan(STEPS, SQLITE_FULL, ALL),
-       Plan(STEPS, SQLITE_BUSY, ONCE), Plan(BINDS, SQLITE_NOMEM, ONCE),
+SQL = [Plan(STEPS, SQLITE_IOERR, ONCE), Plan(STEPS, SQLITE_NOMEM, ONCE),
+       Plan(STEPS, SQLITE_FULL, ALL), Plan(STEPS, SQLITE_BUSY, ONCE),
+       Plan(BINDS, SQLITE_NOMEM, ONCE),
        Plan("sqlite3_wal_checkpoint_v2", SQLITE_IOERR, ONCE)]
 CORRUPT = [Plan(STEPS, SQLITE_CORRUPT, ONCE)]
 SOCKETS = [Plan("socket,bind,listen", errno.EMFILE, ONCE), Plan("accept4", errno.EMFILE, ONCE),
@@ -51,3 +57,9 @@ PROCESSES = [Plan("fork", errno.EAGAIN, ONCE), Plan("waitpid,waitid", errno.EINT
 RECORD = HEAP + FILES + OPENING + SQL + SOCKETS + EVENTS + PROCESSES
 REPORT = HEAP + OPENING + SQL + CORRUPT
 IMPORT = HEAP + FILES + OPENING + SQL
+REPAIR = IMPORT
+
+# The rows of the table at the end.
+GROUPS = [("memory", HEAP), ("writing", FILES), ("opening, reading, mapping", OPENING),
+          ("sockets, events", SOCKETS + EVENTS), ("processes, threads", PROCESSES),
+          ("statements", SQL + CORRUPT)]

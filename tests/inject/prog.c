@@ -2,9 +2,9 @@
  * prog.c - what is recorded while calls of its recorder fail: STEPS steps of 2 phases, each of
  * BLOCKS blocks, at addresses that only go up, of which every second is freed at once and the
  * others when the phase ends, but for those of the first step. A child without a word of its own.
- * Says "ran", and ends with 9, whatever becomes of its recorder.
+ * Says "ran", and ends with 9, whatever becomes of its recorder. NAME is one more phase's.
  *
- *     prog STEPS
+ *     prog STEPS [NAME]
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,12 +31,16 @@ static void phase(const char *name, bool stay, tidemark_heap_t heap, uintptr_t *
 
 int main(int argc, char **argv)
 {
-    int steps = argc == 2 ? atoi(argv[1]) : 1;
+    int steps = argc > 1 ? atoi(argv[1]) : 1;
     uintptr_t next = 0x10000000;
     pid_t child = fork();
     if (child == 0)
         _exit(0);
     tidemark_heap_t heap = tidemark_heap_open(TIDEMARK_DEVICE_VIRTUAL, 0, "inject");
+    if (argc > 2) {
+        tidemark_phase_begin(argv[2]);
+        tidemark_phase_end(argv[2]);
+    }
     for (int step = 0; step < steps; step++) {
         tidemark_step_begin((uint64_t)step);
         phase("forward", step == 0, heap, &next);
