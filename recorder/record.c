@@ -288,17 +288,19 @@ static const char *why_ended(const struct recording *recording)
     return words[recording->watch.over];
 }
 
-static void push_last(struct recording *recording, bool finished)
+static bool push_last(struct recording *recording)
 {
-    struct batch *batch = finished ? batch_new() : NULL;
-    if (!batch)
-        return;
-    record_meta_finished(batch);
+    struct batch *batch = batch_new();
+    if (!batch || !record_meta_finished(batch)) {
+        batch_free(batch);
+        return false;
+    }
     batch->commit = true;
-    queue_push(recording->queue, batch);
+    return queue_push(recording->queue, batch);
 }
 
-static void put_end(struct recording *recording, const struct drain_stats *drain)
+/* False: the end is not in the file, for want of memory or because the writer has stopped. */
+static bool put_end(struct recording *recording, const struct drain_stats *drain)
 {
     struct batch *batch = state_batch(recording->state);
     struct record_cost cost = {.drain = *drain};
@@ -309,8 +311,7 @@ static void put_end(struct recording *recording, const struct drain_stats *drain
     record_meta_cost(batch, &cost);
     record_meta_end(batch, why_ended(recording), recording->result->summary.run_ns);
     batch = state_flush(recording->state, clock_now_ns(), true);
-    bool stored = batch && queue_push(recording->queue, batch);
-    push_last(recording, stored);
+    return batch && queue_push(recording->queue, batch) && push_last(recording);
 }
 
 /* The reason alone: what the message adds, the summary says with figures. */
@@ -323,8 +324,9 @@ static void say_stopped(struct summary *summary, const struct writer_stats *stat
     summary->stored_blocks = stats->blocks;
 }
 
-/* Closes the queue and the database: what was pushed is stored when this returns. */
-static void close_store(struct recording *recording)
+/* Closes the queue and the database: what was pushed is stored when this returns. `ended`: the end
+ * was pushed, too. */
+static void close_store(struct recording *recording, bool ended)
 {
     struct summary *summary = &recording->result->summary;
     struct writer_stats stats = {0};
@@ -337,6 +339,9 @@ static void close_store(struct recording *recording)
     bool removed = access(recording->output.work, F_OK) != 0 && errno == ENOENT;
     if (err)
         say_stopped(summary, &stats);
+    else if (!ended)
+        summary_hint(summary, "memory ran out: the end may be missing in the file, which says that "
+                              "it is not finished");
     if (removed)
         buf_text(&summary->removed, recording->output.work);
     else if (err && !single)
@@ -361,8 +366,10 @@ static void place_file(struct recording *recording)
         summary_hint(summary, "it was not moved to %s", output->wanted);
     else if (record_output_move(output, &why) == BASE_OK)
         path = output->wanted;
-    else
+    else if (!why.broken)
         summary_hint(summary, "%s", buf_string(&why));
+    else
+        summary_hint(summary, "memory ran out: it was not moved to %s", output->wanted);
     if (stat(path, &about) == 0) {
         buf_text(&summary->file, path);
         summary->file_bytes = (uint64_t)about.st_size;
@@ -434,8 +441,8 @@ static void finish(struct recording *recording)
                      "%llu names and call stacks found no room in memory: they are '?'",
                      (unsigned long long)stats.definitions_refused);
     state_totals(recording->state, &recording->result->summary.totals);
-    put_end(recording, &stats);
-    close_store(recording);
+    bool ended = put_end(recording, &stats);
+    close_store(recording, ended);
     place_file(recording);
 }
 

@@ -120,7 +120,7 @@ void record_meta_end(struct batch *batch, const char *ended, uint64_t run_ns)
     put_int(batch, "run_ns", run_ns);
 }
 
-void record_meta_finished(struct batch *batch)
+bool record_meta_finished(struct batch *batch)
 {
-    put_int(batch, "finished", 1);
+    return batch_put(batch, SCH_META, "si", "finished", (int64_t)1);
 }

@@ -4,6 +4,7 @@
 #ifndef TIDEMARK_RECORDER_RECORD_META_H
 #define TIDEMARK_RECORDER_RECORD_META_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "batch.h"
@@ -28,7 +29,7 @@ struct record_cost {
 void record_meta_cost(struct batch *batch, const struct record_cost *cost);
 /* `ended`: in words; `code` of the root, as a shell would show it. */
 void record_meta_end(struct batch *batch, const char *ended, uint64_t run_ns);
-/* The very last row of a recording that is whole. */
-void record_meta_finished(struct batch *batch);
+/* The very last row of a recording that is whole; false without memory. */
+bool record_meta_finished(struct batch *batch);
 
 #endif
