@@ -96,7 +96,9 @@ static int find_like(struct levers_work *work, const struct levers_phase *backwa
         sites[count++] = block->site;
         err = add_like(work, block->site, &text);
     }
-    if (err >= 0 && text.count && !(added->like = mem_copy(buf_string(&text), text.count)))
+    if (err >= 0 && text.count)
+        added->like = mem_copy(buf_string(&text), text.count);
+    if (err >= 0 && (text.broken || (text.count && !added->like)))
         err = ERR_NOMEM;
     buf_clear(&text);
     return err;
