@@ -126,7 +126,8 @@ static int look(const char *path, struct scratch *scratch, struct repair_finding
     if (code)
         return code;
     int err = read_file(path, scratch->db, false, &findings->salvage);
-    if (err < 0 && err != ERR_CORRUPT && !findings->refused)
+    /* ERR_ARG: a folder and the like. All else is no news of the file. */
+    if (err < 0 && err != ERR_CORRUPT && !(err == ERR_ARG && findings->refused))
         return failed(path, err, scratch->db);
     if (err < 0 || !is_recording(findings)) {
         log_say(LOG_ERROR, "%s", *findings->first ? findings->first : path);
@@ -231,6 +232,7 @@ static int write_new(const char *path, const char *name, struct repair_findings 
     findings->looked = findings->salvage;
     findings->salvage = NULL;
     int err = read_file(path, db, true, &findings->salvage);
+    const char *at_fault = err < 0 && !*db_message(db) ? path : name;
     if (err == 0) {
         repair_look(findings);
         err = put_stand_ins(db, findings);
@@ -243,7 +245,7 @@ static int write_new(const char *path, const char *name, struct repair_findings 
         err = db_checkpoint(db, true);
     if (err == 0)
         err = db_single_file(db);
-    int code = err < 0 ? failed(name, err, db) : 0;
+    int code = err < 0 ? failed(at_fault, err, db) : 0;
     salvage_let_go(findings->salvage);
     db_close(db);
     return code;
@@ -263,27 +265,31 @@ static char *new_name(const char *path)
     return name.data;
 }
 
+static int say_why(struct buf *why, const struct record_output *output)
+{
+    if (!why->broken)
+        log_say(LOG_ERROR, "%s", buf_string(why));
+    else if (access(output->work, F_OK) == 0)
+        log_say(LOG_ERROR, "out of memory: it is in %s", output->work);
+    else
+        log_say(LOG_ERROR, "%s", base_err_text(ERR_NOMEM));
+    buf_clear(why);
+    return EXIT_INPUT;
+}
+
 static int repair_into(const char *path, const char *wanted, struct repair_findings *findings)
 {
     struct record_output output;
     struct buf why = {0};
-    int err = record_output_choose(&output, wanted, true, &why);
-    if (err < 0) {
-        log_say(LOG_ERROR, "%s", buf_string(&why));
-        buf_clear(&why);
-        return EXIT_INPUT;
-    }
+    if (record_output_choose(&output, wanted, true, &why) < 0)
+        return say_why(&why, &output);
     int code = write_new(path, output.work, findings);
     if (code) {
         record_output_discard(&output);
         return code;
     }
-    err = record_output_move(&output, &why);
-    if (err < 0) {
-        log_say(LOG_ERROR, "%s", buf_string(&why));
-        buf_clear(&why);
-        return EXIT_INPUT;
-    }
+    if (record_output_move(&output, &why) < 0)
+        return say_why(&why, &output);
     findings->written = true;
     return 0;
 }
@@ -296,17 +302,21 @@ static int repair(const struct command_call *call, const char *path,
     struct scratch scratch;
     char *name =
         options->output ? mem_copy(options->output, strlen(options->output)) : new_name(path);
-    int code = name ? scratch_open(&scratch) : EXIT_INTERNAL;
     if (!name)
-        return code;
+        return report_failed(path, ERR_NOMEM, NULL);
+    int code = scratch_open(&scratch);
     if (code == 0)
         code = look(path, &scratch, findings);
     scratch_close(&scratch);
     bool wrong = findings->refused || findings->missing || findings->disagrees;
     if (code == 0 && !options->check && (wrong || options->output))
         code = repair_into(path, name, findings);
-    if (code == 0)
+    if (code == 0) {
         code = repair_put(findings, call->command, &options->common, path, name, options->check);
+        if (findings->written && code != 0 && code != EXIT_CHECK_FAILED)
+            log_say(LOG_NOTE, "%s was written all the same: only what there is to say of it failed",
+                    name);
+    }
     mem_free(name);
     return code;
 }
