@@ -64,8 +64,8 @@ static bool is_meant(const char *name)
     return false;
 }
 
-/* The name, where it was called from, the site, and the stack. Without memory, and by calls that are
- * not counted. */
+/* The name, where it was called from, the site, and the stack. Without memory, and by calls that
+ * are not counted. */
 static void say(const char *name, const void *from)
 {
     struct sites_stack stack;
@@ -92,8 +92,7 @@ static bool begins(const char *name, const void *from, long mine)
     if (mine <= plan.skip)
         return false;
     sites_look(&stack, from);
-    return sites_number(name, &stack) == plan.site &&
-           atomic_fetch_add(&plan.met, 1) + 1 == plan.at;
+    return sites_number(name, &stack) == plan.site && atomic_fetch_add(&plan.met, 1) + 1 == plan.at;
 }
 
 bool inject_now(const char *name, const void *from, int *code)

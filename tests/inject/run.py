@@ -22,7 +22,7 @@ import time
 
 import scenes as all_scenes
 from judge import Run, Wrong, judge_unwritten
-from plans import GROUPS
+from plans import ALL, GROUPS
 
 FIRST, GROWTH = 10, 1.7  # one by one so far, then so many times further
 FIRST_OF_ALL = 500  # with --all N: one by one so far, then each Nth
@@ -46,8 +46,11 @@ class Site:
         self.first = min(self.first, other.first)
         self.last = min(self.last, other.last)
 
-    def turns(self, steady):
-        """(which one, behind how many calls) of the first, the second and the last."""
+    def turns(self, steady, run):
+        """(which one, behind how many calls) of the first, the second and the last. Where all calls
+        fail from there on, the others say nothing new."""
+        if run == ALL:
+            return [(1, self.first - 1 if steady else earlier(self.first))]
         if steady:
             nths = {self.first, self.second if self.count > 1 else self.first, self.last}
             return [(1, nth - 1) for nth in sorted(nths)]
@@ -183,7 +186,7 @@ class Driver:
             total.calls[scene.name, name] = sum(site.count for site in sites.values()
                                                 if site.name == name)
         total.sites.update(site.number for site in new)
-        turns = [(site, turn) for site in new for turn in site.turns(scene.steady)]
+        turns = [(site, turn) for site in new for turn in site.turns(scene.steady, plan.run)]
         missed = 0
         for reached, found in self.pool.map(lambda pair: self.try_site(scene, plan, *pair), turns):
             self.take(group, reached, found)

@@ -1,7 +1,7 @@
 /*
  * sites.c - see sites.h. The stack is walked by the unwinder of the compiler, so it needs no frame
- * pointers, of which SQLite has none. The table is one of open addressing in a shared mapping: it is
- * there also when the program ends in a way that runs nothing any more.
+ * pointers, of which SQLite has none. The table is one of open addressing in a shared mapping: it
+ * is there also when the program ends in a way that runs nothing any more.
  */
 #include "sites.h"
 

@@ -1,7 +1,7 @@
 /*
- * sites.h - the call stacks from which calls are made. Of 20,000 allocations of one report nearly all
- * come from the same few thousand stacks, and a caller that handles the first failure of a stack
- * handles the others: so a driver needs to fail only a few calls of each.
+ * sites.h - the call stacks from which calls are made. Of 20,000 allocations of one report nearly
+ * all come from the same few thousand stacks, and a caller that handles the first failure of a
+ * stack handles the others: so a driver needs to fail only a few calls of each.
  *
  * A site is the name of a call and the return addresses above it, as far as they lie in the program
  * itself; an address that stands there more than once, in a recursion, counts once. It is told by a
@@ -21,8 +21,8 @@ struct sites_stack {
     uintptr_t at[SITES_STACK]; /* from where the program begins; the innermost first, each once */
 };
 
-/* One entry of the table in a file; fixed, for a script reads it. Invariant: number 0 is no site, and
- * its entry is all 0; first <= second <= last where the count has reached them. */
+/* One entry of the table in a file; fixed, for a script reads it. Invariant: number 0 is no site,
+ * and its entry is all 0; first <= second <= last where the count has reached them. */
 struct sites_entry {
     atomic_uint_least64_t number;
     atomic_uint_least64_t count;
