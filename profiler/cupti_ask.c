@@ -65,9 +65,11 @@ static bool is_gone(const struct live_key *key)
 static void ask_all(struct live_key *keys, size_t count)
 {
     uint32_t name = intern_string(NAME);
+    live_late(true);
     for (size_t i = 0; i < count; i++)
         if (is_gone(&keys[i]))
             live_vanished(&keys[i], name);
+    live_late(false);
 }
 
 /* False: it could not be asked. */

@@ -166,10 +166,10 @@ void late_send(void)
     filled = 0;
     pyframes_lock_give(&lock);
     uint32_t name = intern_string("memory record");
-    live_from_records(true);
+    live_late(true);
     put_in_order();
     for (size_t i = 0; i < count; i++)
         if (kept[i].address && !is_repeated(i))
             tell(&kept[i], name);
-    live_from_records(false);
+    live_late(false);
 }

@@ -119,6 +119,7 @@ struct event live_alloc_event(const struct live_entry *entry)
 {
     return (struct event){
         .kind = EVENT_DRIVER_ALLOC,
+        .flags = live_flags(),
         .heap = entry->heap & EVENT_MAX_HEAP,
         .site = entry->site,
         .name = entry->name,
@@ -133,6 +134,7 @@ struct event live_free_event(const struct live_entry *entry, uint32_t name)
 {
     return (struct event){
         .kind = EVENT_DRIVER_FREE,
+        .flags = live_flags(),
         .heap = entry->heap & EVENT_MAX_HEAP,
         .name = name,
         .addr = entry->key,

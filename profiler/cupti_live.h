@@ -88,9 +88,10 @@ size_t live_keys(struct live_key *keys, size_t room);
  * more is taken for released: those who unmap it release it. False: it is another one by now. */
 bool live_vanished(const struct live_key *key, uint32_t name);
 
-/* See above. Of a thread: what it tells comes from records. */
+/* See above. */
 void live_watch(bool on);
-void live_from_records(bool yes);
+/* Of this thread: what it tells happened some time ago (EVENT_F_LATE), and no callback tells it. */
+void live_late(bool yes);
 /* Whether callbacks have told of this since the watch began. */
 bool live_was_told(enum live_space space, uint64_t key);
 

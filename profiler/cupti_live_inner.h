@@ -33,6 +33,8 @@ void live_add(struct live_list *list, struct event event);
 /* Without the lock. */
 void live_send(struct live_list *list);
 
+/* EVENT_F_LATE, or 0. */
+uint8_t live_flags(void);
 struct event live_alloc_event(const struct live_entry *entry);
 struct event live_free_event(const struct live_entry *entry, uint32_t name);
 

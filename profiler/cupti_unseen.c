@@ -15,11 +15,16 @@ static struct {
         enum live_space space;
     } told[WATCHED];
 } watch; /* under the lock */
-static __thread bool from_records;
+static __thread bool late;
 
-void live_from_records(bool yes)
+void live_late(bool yes)
 {
-    from_records = yes;
+    late = yes;
+}
+
+uint8_t live_flags(void)
+{
+    return late ? EVENT_F_LATE : 0;
 }
 
 void live_watch(bool on)
@@ -34,7 +39,7 @@ void live_watch(bool on)
 
 void live_note_told(enum live_space space, uint64_t key)
 {
-    if (!watch.on || from_records)
+    if (!watch.on || late)
         return;
     watch.full = watch.full || watch.count == WATCHED;
     if (watch.full)

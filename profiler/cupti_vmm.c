@@ -217,6 +217,7 @@ void live_mapping_vanished(struct live_entry *mapping, uint32_t name, struct liv
     struct live_entry *handle = handle_of(mapping);
     uint64_t key = mapping->key;
     live_add(list, (struct event){.kind = EVENT_DRIVER_UNMAP,
+                                  .flags = live_flags(),
                                   .heap = mapping->heap & EVENT_MAX_HEAP,
                                   .addr = key,
                                   .size = mapping->bytes});

@@ -211,7 +211,8 @@ void segment_hold(struct heap_segment *segment, int64_t size);
 void segment_release(struct heap_segment *segment, int64_t size);
 /* The source's totals in the event; `a` counts only where it is no request. */
 void heap_take_reserved(struct heap *heap, const struct event *event, int64_t ns);
-/* So much went meanwhile; the next event with totals is the source's own word again. */
+/* So much went meanwhile, unless that is told late; the next event with totals is the source's own
+ * word again. */
 void heap_reserved_less(struct heap *heap, int64_t bytes, int64_t ns);
 void heap_take_allocated(struct heap_device *device, const struct event *event);
 /* What is reserved in segments and by mapping has changed, now. */

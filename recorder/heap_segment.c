@@ -241,7 +241,7 @@ void heap_take_reserved(struct heap *heap, const struct event *event, int64_t ns
 void heap_reserved_less(struct heap *heap, int64_t bytes, int64_t ns)
 {
     struct heap_device *device = heap->device;
-    if (!device->totals_known)
+    if (!device->totals_known || device->process->late)
         return;
     int64_t less = bytes < device->source_reserved ? bytes : device->source_reserved;
     if (less)

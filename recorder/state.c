@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "late.h"
 #include "mem.h"
 #include "names_utf8.h"
 #include "state_process.h"
@@ -118,6 +119,22 @@ static void put_mark(struct state_process *process, const struct event *event, i
         note_owed(process, EVENT_MARK, 1);
 }
 
+static void of_driver(struct state_process *process, const struct event *event, int64_t ns)
+{
+    process->late = (event->flags & EVENT_F_LATE) != 0;
+    if (event->kind == EVENT_DRIVER_ALLOC)
+        driver_alloc(process, event, ns);
+    else if (event->kind == EVENT_DRIVER_FREE)
+        driver_free(process, event, ns);
+    else if (event->kind == EVENT_DRIVER_MAP)
+        driver_map(process, event, ns);
+    else
+        driver_unmap(process, event, ns);
+    if (process->late && event->kind == EVENT_DRIVER_ALLOC)
+        late_alloc(process, event);
+    process->late = false;
+}
+
 static void dispatch(struct state_process *process, const struct event *event, int64_t ns)
 {
     switch ((enum event_kind)event->kind) {
@@ -166,16 +183,10 @@ static void dispatch(struct state_process *process, const struct event *event, i
         history_event(process, event);
         break;
     case EVENT_DRIVER_ALLOC:
-        driver_alloc(process, event, ns);
-        break;
     case EVENT_DRIVER_FREE:
-        driver_free(process, event, ns);
-        break;
     case EVENT_DRIVER_MAP:
-        driver_map(process, event, ns);
-        break;
     case EVENT_DRIVER_UNMAP:
-        driver_unmap(process, event, ns);
+        of_driver(process, event, ns);
         break;
     case EVENT_SAMPLE:
         driver_sample(process, event, ns);
@@ -193,9 +204,13 @@ static void dispatch(struct state_process *process, const struct event *event, i
     }
 }
 
-/* Histories, activities and samples tell of what was before, or of what is no work of a thread. */
-static bool only_frees(unsigned kind)
+/* Histories, activities, samples and what is told late are of what was before, or of what is no
+ * work of a thread. */
+static bool only_frees(const struct event *event)
 {
+    unsigned kind = event->kind;
+    if (kind == EVENT_DRIVER_ALLOC)
+        return event->flags & EVENT_F_LATE;
     return kind == EVENT_BLOCK_FREE || kind == EVENT_BLOCK_IDLE || kind == EVENT_SEGMENT_FREE ||
            kind == EVENT_HISTORY || kind == EVENT_DRIVER_FREE || kind == EVENT_DRIVER_UNMAP ||
            kind == EVENT_SAMPLE || kind == EVENT_GAP || kind == EVENT_ACTIVITY;
@@ -210,7 +225,7 @@ static bool is_after_a_pause(const struct state_process *process, const struct e
 int64_t state_event(struct state_process *process, const struct event *event)
 {
     struct state *state = process->state;
-    if (process->phases.timeline && (!only_frees(event->kind) || is_after_a_pause(process, event)))
+    if (process->phases.timeline && (!only_frees(event) || is_after_a_pause(process, event)))
         timeline_release(process);
     int64_t ns = event_time(process, event->time_ns);
     if ((event->kind == EVENT_PHASE_BEGIN && range_may_end_gap(event)) ||

@@ -65,6 +65,7 @@ struct state_process {
     bool histories;        /* of its devices: see history.h */
     bool tells_waiting;    /* its sources tell which frees wait: active is known of every device */
     struct driver *driver; /* NULL: it told of nothing */
+    bool late;             /* the event of the driver's that is taken is told late: late.h */
     struct phases phases;
     struct tag_lists tags;
     struct notes notes;

@@ -84,7 +84,8 @@
  * where there is none: memory that is mapped (DRIVER_MAP names it), arrays. `call` is the outermost
  * call of CUDA's that led to it. `b` is the stream of what is stream-ordered. Blocks of a
  * framework's allocator lie inside such memory and are not counted again. Failed calls are not
- * told. Its heap says the device: 0 = the host's memory.
+ * told. Its heap says the device: 0 = the host's memory. With EVENT_F_LATE it is told some time
+ * after it happened: blocks may lie in the memory by now, and the source's totals have it already.
  *
  * SAMPLE is a value read from outside, in bytes: "device used", for instance.
  *
@@ -144,6 +145,7 @@ enum event_flag {
     EVENT_F_DOMAIN = 1 << 7,    /* PHASE_BEGIN, PHASE_END, MARK: see above */
     EVENT_F_RANGE = 1 << 2,     /* PHASE_BEGIN, PHASE_END: see above */
     EVENT_F_NUMBER = 1 << 0,    /* PHASE_BEGIN, MARK with EVENT_F_DOMAIN: see above */
+    EVENT_F_LATE = 1 << 3,      /* DRIVER_*: see above */
 };
 
 /* `size` of ENTER and EXIT. */

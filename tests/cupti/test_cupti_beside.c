@@ -99,6 +99,16 @@ static int told(const struct life *life, int kind, uint64_t address)
     return n;
 }
 
+/* Whether all that is told of the driver is told as late. */
+static bool are_late(const struct life *life)
+{
+    bool all = true;
+    for (size_t i = 0; i < life->count; i++)
+        if (life->events[i].kind == EVENT_DRIVER_ALLOC || life->events[i].kind == EVENT_DRIVER_FREE)
+            all = all && life->events[i].flags & EVENT_F_LATE;
+    return all;
+}
+
 static bool said(const struct life *life, const char *text, int why_not)
 {
     for (size_t i = 0; i < life->count; i++)
@@ -134,6 +144,7 @@ TEST(records_where_the_subscription_is_kept)
     CHECK(sizeof kept <= 160); /* it is not cut */
     CHECK_INT(told(&life, EVENT_DRIVER_FREE, before), 1);
     CHECK_INT(seen(&life, EVENT_DRIVER_FREE, NULL), 1);
+    CHECK(are_late(&life));
     uint64_t after = allocate(&life, 4000);
     DRIVER(&life, cuMemFree_v2)(stays);
     DRIVER(&life, cuMemFree_v2)(meanwhile);
@@ -143,6 +154,7 @@ TEST(records_where_the_subscription_is_kept)
     take(&life);
     CHECK_INT(seen(&life, EVENT_DRIVER_ALLOC, NULL), 1);
     CHECK_INT(told(&life, EVENT_DRIVER_ALLOC, after), 1);
+    CHECK(are_late(&life));
     CHECK_INT(told(&life, EVENT_DRIVER_FREE, stays), 1);
     CHECK_INT(told(&life, EVENT_DRIVER_FREE, meanwhile), 1); /* nobody had told of it */
     CHECK_INT(live_count(), 1);
@@ -279,6 +291,7 @@ TEST(callbacks_again_when_it_lets_go)
     CHECK_INT(told(&life, EVENT_DRIVER_ALLOC, by_record), 1);
     CHECK_INT(told(&life, EVENT_DRIVER_ALLOC, by_callback), 1);
     CHECK_INT(told(&life, EVENT_DRIVER_FREE, by_record), 1);
+    CHECK(!are_late(&life));
     CHECK_INT(seen(&life, EVENT_GAP, NULL), 0);
     CHECK_INT(live_count(), 1);
 }
