@@ -171,7 +171,9 @@ static const struct option option_table[] = {
      "always: there, too, while the program is silent; never",
      progress_choices, 0},
     {"no-cupti", 0, OPT_FLAG, offsetof(struct record_command, no_cupti), NULL,
-     "do not ask CUDA's driver what it gives and takes", NULL, 0},
+     "do not ask CUDA's driver what it gives and takes; for\n"
+     "programs that use CUPTI themselves: it serves one tool",
+     NULL, 0},
     {"kernels", 0, OPT_FLAG, offsetof(struct record_command, kernels), NULL,
      "record kernels and copies of the GPU, too", NULL, 0},
     {0},
