@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/driven.h"
 #include "error.h"
 #include "human.h"
 #include "mem.h"
@@ -12,9 +13,38 @@
 
 struct share { /* of one scope */
     int64_t peak;
+    bool seen;          /* it had blocks */
     bool steps, folded; /* folded: it trains no step */
     bool rest;          /* there are too many that have more memory */
 };
+
+static struct share *share_of(const struct report *report, struct share *shares, int64_t process,
+                              int64_t device)
+{
+    const struct report_scope *scope = report_scope_of(report, process, device);
+    return scope ? &shares[scope - report->scopes] : NULL;
+}
+
+/* Devices without a block: what the driver gave there. */
+static int read_given(const struct report *report, struct share *shares)
+{
+    struct db_stmt *stmt = NULL;
+    struct driven driven;
+    int err = db_prepare(report->db, &stmt,
+                         "SELECT DISTINCT process, device FROM driver_memory"
+                         " WHERE device IS NOT NULL");
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        int64_t process = db_column_int(stmt, 0), device = db_column_int(stmt, 1);
+        struct share *share = share_of(report, shares, process, device);
+        if (!share || share->seen)
+            continue;
+        err = driven_read(report->db, process, device, &driven);
+        share->peak = driven_highest(&driven, -1, 0, INT64_MAX, INT64_MAX).bytes;
+        driven_clear(&driven);
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
 
 static int read_shares(const struct report *report, struct share *shares)
 {
@@ -24,14 +54,15 @@ static int read_shares(const struct report *report, struct share *shares)
                          "       max(ph.step IS NOT NULL)"
                          "  FROM phase_device pd JOIN phase ph ON ph.id = pd.phase GROUP BY 1, 2");
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        const struct report_scope *scope =
-            report_scope_of(report, db_column_int(stmt, 0), db_column_int(stmt, 1));
-        if (scope)
-            shares[scope - report->scopes] = (struct share){.peak = db_column_int(stmt, 2),
-                                                            .steps = db_column_int(stmt, 3) != 0};
+        struct share *share =
+            share_of(report, shares, db_column_int(stmt, 0), db_column_int(stmt, 1));
+        if (share)
+            *share = (struct share){.seen = true,
+                                    .peak = db_column_int(stmt, 2),
+                                    .steps = db_column_int(stmt, 3) != 0};
     }
     db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return err < 0 ? err : read_given(report, shares);
 }
 
 /* The most that a process with steps has on that device; -1 = none has steps there. */

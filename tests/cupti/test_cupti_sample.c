@@ -1,6 +1,8 @@
 /* What is asked of the driver, when, and what is told of it. */
 #include "cupti_sample.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "cupti_support.h"
@@ -297,6 +299,71 @@ TEST(more_contexts_than_there_is_room_for)
     take(&driven, 2);
 }
 
+/* ---- a context goes while it is sampled ---- */
+
+static struct {
+    pthread_t destroyer;
+    atomic_int begun, gone, sampled; /* 1: so far */
+    uint64_t waited_ns;
+    bool stuck; /* the driver has the sampler wait for the call that destroys */
+} race;
+
+static void *destroy(void *unused)
+{
+    (void)unused;
+    uint64_t begin = clock_now_ns();
+    atomic_store(&race.begun, 1);
+    sample_context_goes((const void *)0x11);
+    race.waited_ns = clock_now_ns() - begin;
+    CHECK(atomic_load(&race.sampled) || race.waited_ns >= 20 * NS_PER_MS);
+    atomic_store(&race.gone, 1);
+    return NULL;
+}
+
+/* Of device 1: in the midst of it, somebody begins to destroy its context. */
+static int get_info_of_what_goes(size_t *free_bytes, size_t *total)
+{
+    if (driver.device == 1) {
+        REQUIRE(pthread_create(&race.destroyer, NULL, destroy, NULL) == 0);
+        while (!atomic_load(race.stuck ? &race.gone : &race.begun))
+            sched_yield();
+        usleep(1000);
+    }
+    *free_bytes = *total = 1;
+    return race.stuck && driver.device == 1 ? 709 : 0;
+}
+
+static int pop_behind(const void **context)
+{
+    int result = pop(context);
+    atomic_store(&race.sampled, 1);
+    return result;
+}
+
+static void sample_while_it_goes(bool stuck, size_t samples)
+{
+    struct driven driven = begin_samples();
+    driver_api.get_info = get_info_of_what_goes;
+    driver_api.pop = pop_behind;
+    race.stuck = stuck;
+    sample_contexts_heard(true);
+    call_in(&driven, 0x11);
+    take(&driven, samples);
+    REQUIRE(pthread_join(race.destroyer, NULL) == 0);
+    take(&driven, 2); /* it is not known any more */
+    sample_contexts_heard(false);
+}
+
+TEST(who_destroys_a_context_waits_for_its_sample)
+{
+    sample_while_it_goes(false, 4);
+}
+
+TEST(but_not_for_ever)
+{
+    sample_while_it_goes(true, 2);
+}
+
 /* ---- when ---- */
 
 static bool is_due(uint64_t ns)
@@ -364,5 +431,6 @@ TEST_MAIN(TEST_CASE(the_device_of_the_current_context),
           TEST_CASE(pools_of_the_device_and_graphs), TEST_CASE(each_device_with_a_context),
           TEST_CASE(a_context_that_goes_is_not_made_current), TEST_CASE(pools_of_each_device),
           TEST_CASE(more_contexts_than_there_is_room_for),
+          TEST_CASE(who_destroys_a_context_waits_for_its_sample), TEST_CASE(but_not_for_ever),
           TEST_CASE(blocks_are_an_occasion_now_and_then), TEST_CASE(blocks_take_samples),
           TEST_CASE(a_slow_sample))

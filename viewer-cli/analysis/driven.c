@@ -15,10 +15,10 @@
 /* ---- whether it is one ---- */
 
 static const char is_sql[] =
-    "SELECT EXISTS (SELECT 1 FROM driver_memory WHERE process = ?1 AND device = ?2)"
+    "SELECT NOT EXISTS (SELECT 1 FROM phase ph JOIN phase_device pd"
+    "  ON pd.phase = ph.id AND pd.device = ?2 WHERE ph.process = ?1)"
     " AND NOT EXISTS (SELECT 1 FROM phase_sum WHERE process = ?1 AND device = ?2)"
-    " AND NOT EXISTS (SELECT 1 FROM phase ph JOIN phase_device pd"
-    "  ON pd.phase = ph.id AND pd.device = ?2 WHERE ph.process = ?1)";
+    " AND EXISTS (SELECT 1 FROM driver_memory WHERE process = ?1 AND device = ?2)";
 
 int driven_is(struct db *db, int64_t process, int64_t device, bool *is)
 {
