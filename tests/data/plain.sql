@@ -12,7 +12,7 @@ INSERT INTO process VALUES
    NULL,'exit',0,NULL,1,30,30);
 INSERT INTO string VALUES
   (1,'/opt/cuda/lib/libcufft.so.12'),
-  (2,'/home/me/solve'),
+  (2,'/opt/solver/bin/solve'),
   (3,'cudaMalloc'),
   (4,'cudaMallocAsync'),
   (5,'cudaMallocManaged');
