@@ -135,10 +135,20 @@ static int32_t device_now(const void *context)
     return context ? device_of_context(context) : device_only();
 }
 
+/* A context may be going just now, in this thread: what it still does is no sign of life. */
+static bool closes(void)
+{
+    for (uint32_t i = 0; i < mine.depth; i++)
+        if (call_find(mine.calls[i].cbid)->action == CALL_CLOSE)
+            return true;
+    return false;
+}
+
 static struct live_call who_of(const struct call *call, const struct abi_callback *data,
                                uint32_t number)
 {
-    sample_context_seen(data->context, device_of_context(data->context));
+    if (!closes())
+        sample_context_seen(data->context, device_of_context(data->context));
     return (struct live_call){
         .number = number,
         .name = intern_string(mine.outer ? mine.outer : call->name),

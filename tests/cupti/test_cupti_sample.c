@@ -199,7 +199,7 @@ TEST(pools_of_the_device_and_graphs)
 
 /* ---- several devices ---- */
 
-enum { MEM_ALLOC = 243, CTX_DESTROY = 322, DEVICE_RESET = 389 };
+enum { MEM_ALLOC = 243, MEM_FREE = 245, CTX_DESTROY = 322 };
 
 /* A call for memory in a context, by a thread that is not this one. */
 static void call_in(struct driven *driven, uintptr_t context)
@@ -265,6 +265,24 @@ TEST(a_context_that_goes_is_not_made_current)
     call_in(&driven, 0x12);
     take(&driven, 2);
     sample_contexts_heard(true); /* what there was meanwhile is not known */
+    take(&driven, 2);
+    sample_contexts_heard(false);
+}
+
+/* Memory that a context gives back while it goes. */
+TEST(what_goes_is_not_seen)
+{
+    struct driven driven = begin_samples();
+    const void *gone = (const void *)0x11;
+    uint64_t address = 0x11000;
+    sample_contexts_heard(true);
+    call_in(&driven, 0x11);
+    take(&driven, 4);
+    uint32_t outer = enter(&driven, ABI_DRIVER, CTX_DESTROY, &gone);
+    tell_context(&driven, ABI_CONTEXT_DESTROY_STARTING, gone);
+    call_driver(&driven, MEM_FREE, &address, 0);
+    leave_call(&driven, ABI_DRIVER, CTX_DESTROY, &gone, outer, 0);
+    look(&driven);
     take(&driven, 2);
     sample_contexts_heard(false);
 }
@@ -448,8 +466,8 @@ TEST(a_slow_sample)
 TEST_MAIN(TEST_CASE(the_device_of_the_current_context),
           TEST_CASE(without_a_context_nothing_is_asked), TEST_CASE(not_too_often),
           TEST_CASE(pools_of_the_device_and_graphs), TEST_CASE(each_device_with_a_context),
-          TEST_CASE(a_context_that_goes_is_not_made_current), TEST_CASE(pools_of_each_device),
-          TEST_CASE(more_contexts_than_there_is_room_for),
+          TEST_CASE(a_context_that_goes_is_not_made_current), TEST_CASE(what_goes_is_not_seen),
+          TEST_CASE(pools_of_each_device), TEST_CASE(more_contexts_than_there_is_room_for),
           TEST_CASE(who_destroys_a_context_waits_for_its_sample), TEST_CASE(but_not_for_ever),
           TEST_CASE(blocks_are_an_occasion_now_and_then), TEST_CASE(blocks_take_samples),
           TEST_CASE(a_slow_sample))
