@@ -31,7 +31,7 @@
 #define THREADS_MAX 256
 
 struct client { /* one process image that has not ended */
-    uint64_t key;
+    uint64_t key, parent;
     int64_t id; /* process.id */
     pid_t pid;
     bool same_namespace;
@@ -52,7 +52,7 @@ struct drain {
     struct drain_options options;
     struct client **clients; /* in no order */
     size_t client_count, client_cap;
-    struct map ids; /* key to process.id, for ever: children name their parents */
+    struct map ids; /* key to process.id, of clients and of those that are a client's parent */
     uint64_t commit_ns, clock_ns, threads_ns;
     bool stopping;
     uint64_t unbeaten; /* events read since the last beat */
@@ -159,6 +159,7 @@ static bool begin_client(struct drain *drain, const struct drain_hello *hello)
         return false;
     }
     client->key = hello->key;
+    client->parent = hello->parent;
     client->id = state_process_id(client->process);
     client->pid = hello->pid;
     client->same_namespace = hello->same_namespace;
@@ -364,6 +365,18 @@ static bool may_end(struct drain *drain, struct client *client)
     return false;
 }
 
+/* A process outlives its parent, and when it becomes another image that one has the same parent:
+ * its row is begun before the end of this one is told. */
+static void forget_id(struct drain *drain, uint64_t key)
+{
+    if (!key || find_client(drain, key))
+        return;
+    for (size_t i = 0; i < drain->client_count; i++)
+        if (drain->clients[i]->parent == key)
+            return;
+    map_remove(&drain->ids, key);
+}
+
 static void end_client(struct drain *drain, size_t at)
 {
     struct client *client = drain->clients[at];
@@ -383,8 +396,10 @@ static void end_client(struct drain *drain, size_t at)
         mem_free(ring);
     }
     state_process_end(client->process, &end);
-    mem_free(client);
     drain->clients[at] = drain->clients[--drain->client_count];
+    forget_id(drain, client->key);
+    forget_id(drain, client->parent);
+    mem_free(client);
     drain->dirty = true;
 }
 
@@ -505,7 +520,7 @@ void drain_stop(struct drain *drain)
 
 void drain_free(struct drain *drain, struct drain_stats *stats)
 {
-    assert(drain->client_count == 0);
+    assert(drain->client_count == 0 && drain->ids.count == 0);
     *stats = drain->stats;
     mem_free(drain->clients);
     map_clear(&drain->ids);

@@ -201,9 +201,10 @@ static void begin_image(struct watch *watch, struct process *process, const stru
     static const struct process_end by_exec = {"exec", PROCESS_NOT_KNOWN, PROCESS_NOT_KNOWN};
     if (process->other) /* it was only slow to say so */
         drain_refused(watch->options.drain, process->key, NULL);
-    end_row(watch, process, &by_exec, false);
+    uint64_t before = process->key;
     process_new_image(&watch->table, process);
-    begin_row(watch, process, "exec", said);
+    begin_row(watch, process, "exec", said); /* while its parent is known by the one before */
+    drain_end(watch->options.drain, before, &by_exec, clock_now_ns(), false);
 }
 
 /* The entry of who speaks, as the image that speaks. A FETCH names no new image, but an image that

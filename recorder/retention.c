@@ -14,7 +14,6 @@
 /* The parts of a limit: from half of it on things go; close to it, sooner and more. */
 #define HALF(bytes) ((bytes) / 2)
 #define NEAR(bytes) ((bytes) - (bytes) / 8)
-#define PHASES_REMEMBERED 65536
 #define TIGHT_ROWS 10000 /* at once, where the limit is about to be reached */
 
 static const char *const texts[RETENTION_STATEMENTS] = {
@@ -93,6 +92,7 @@ static const char *const texts[RETENTION_STATEMENTS] = {
         "SELECT device, max_allocated_seq, max(max_allocated) FROM phase_device"
         " WHERE phase BETWEEN ?1 AND ?2 AND max_allocated_seq IS NOT NULL"
         " AND (SELECT process FROM phase WHERE id = phase_device.phase) = ?3 GROUP BY device",
+    [RETENTION_PROCESS_OF_PHASE] = "SELECT process FROM phase WHERE id = ?1",
     [RETENTION_OOMS_OF] = "SELECT seq FROM oom WHERE process = ?1 ORDER BY seq",
     [RETENTION_DROP_CURVE] =
         "DELETE FROM curve WHERE heap = ?1 AND quantity = ?2 AND level < (SELECT min(level)"
@@ -152,7 +152,9 @@ int retention_new(struct retention **out, struct db *db, const struct retention_
         return ERR_NOMEM;
     made->db = db;
     made->options = *options;
-    made->ended_ns = made->ended_id = -1;
+    made->forgotten_ns = -1;
+    for (int i = 0; i < RETENTION_TURNS; i++)
+        made->turns[i].end_ns = made->turns[i].id = -1;
     made->window = options->keep_steps ? options->keep_steps : RETENTION_WINDOW;
     int err = read_page_bytes(made);
     if (err == 0 && retention_has_limit(made))
@@ -173,12 +175,10 @@ void retention_free(struct retention *retention)
         db_finalize(retention->statements[i]);
     while (retention->process_count)
         retention_process_forget(retention, retention->process_count - 1);
+    retention_drop_sums(retention);
     mem_free(retention->processes);
-    mem_free(retention->sums);
     map_clear(&retention->places);
     map_clear(&retention->heaps);
-    map_clear(&retention->phases);
-    map_clear(&retention->sum_of);
     mem_free(retention);
 }
 
@@ -338,7 +338,7 @@ static int64_t units_due(const struct retention *retention, const struct retenti
 {
     int64_t left = (int64_t)(process->count - process->head);
     if (process->again)
-        return left - 2; /* behind its end */
+        return left - process->spare - 2; /* that are behind its end */
     bool is_short = process->ended && retention_has_limit(retention);
     return left - (is_short ? RETENTION_LEAST : retention->window) - 1;
 }
@@ -379,13 +379,6 @@ static int look(struct retention *retention)
     return err;
 }
 
-/* Which process a phase is of is asked for while its parts are written, soon after itself. */
-static void forget_phases(struct retention *retention)
-{
-    if (retention->phases.count > 2 * PHASES_REMEMBERED)
-        map_clear(&retention->phases);
-}
-
 /* After something became due. */
 static int decide_and_look(struct retention *retention, int64_t *rows)
 {
@@ -400,6 +393,26 @@ static int decide_and_look(struct retention *retention, int64_t *rows)
 static bool is_tight(const struct retention *retention)
 {
     return retention->file_bytes > retention->options.max_bytes - retention->options.max_bytes / 20;
+}
+
+/* The next process that has ended, in its first turn or, after all had that, in its second. */
+static int decide_ended(struct retention *retention, bool *any)
+{
+    int err = retention_ended_next(retention, RETENTION_SHORTEN, any);
+    return err < 0 || *any ? err : retention_ended_next(retention, RETENTION_GIVE_UP, any);
+}
+
+/* Those that ended while there was room have their first turn. */
+static int shorten_ended(struct retention *retention, int64_t *rows)
+{
+    bool any = true;
+    int err = 0;
+    while (err == 0 && any && *rows > 0 && retention->used > HALF(retention->options.max_bytes)) {
+        err = retention_ended_next(retention, RETENTION_SHORTEN, &any);
+        if (err == 0 && any)
+            err = decide_and_look(retention, rows);
+    }
+    return err;
 }
 
 /* No unit is due and it is still too much: the window grows shorter, then processes that ended give
@@ -417,7 +430,7 @@ static int make_room(struct retention *retention, int64_t *rows)
             retention->window =
                 retention->window / 2 > RETENTION_LEAST ? retention->window / 2 : RETENTION_LEAST;
         else
-            err = retention_ended_next(retention, &any);
+            err = decide_ended(retention, &any);
         if (err == 0)
             err = decide_and_look(retention, rows);
     }
@@ -434,6 +447,8 @@ static int drop_some(struct retention *retention, int64_t rows)
         err = retention_put_sums(retention);
     if (err == 0 && limited && (rows > 0 || is_tight(retention))) {
         err = look(retention);
+        if (err == 0)
+            err = shorten_ended(retention, &rows);
         if (err == 0)
             err = make_room(retention, &rows);
     }
@@ -462,12 +477,11 @@ static int drop_or_undo(struct retention *retention, int64_t rows)
 static int work(struct retention *retention, int64_t rows)
 {
     bool limited = retention_has_limit(retention);
-    forget_phases(retention);
     int err = look(retention);
     if (err == 0 && retention->blind)
         return limited && is_tight(retention) ? ERR_LIMIT : 0;
-    bool pressed = limited && retention->used > HALF(retention->options.max_bytes);
-    if (err < 0 || (!pressed && !retention->options.keep_steps))
+    retention->pressed = limited && retention->used > HALF(retention->options.max_bytes);
+    if (err < 0 || (!retention->pressed && !retention->options.keep_steps))
         return err;
     if (retention->used > NEAR(retention->options.max_bytes))
         rows *= 4;
@@ -491,8 +505,7 @@ void retention_rolled_back(struct retention *retention)
         memset(retention->processes[i].thin, 0, sizeof retention->processes[i].thin);
         retention->processes[i].left_count = 0; /* whose blocks are there again, is not known */
     }
-    retention->sum_count = 0;
-    map_clear(&retention->sum_of);
+    retention_drop_sums(retention);
 }
 
 uint64_t retention_log_bytes(const struct retention *retention, uint64_t usual)
@@ -543,13 +556,14 @@ static bool process_is_valid(const struct retention_process *process)
 
 bool retention_is_valid(const struct retention *retention)
 {
-    size_t heaps = 0;
+    size_t heaps = 0, ended = 0;
     for (size_t i = 0; retention && i < retention->process_count; i++) {
         heaps += retention->processes[i].heap_count;
+        ended += retention->processes[i].ended;
         if (!process_is_valid(&retention->processes[i]) ||
             map_get(&retention->places, (uint64_t)retention->processes[i].id) != i)
             return false;
     }
-    return !retention ||
-           (retention->places.count == retention->process_count && retention->heaps.count == heaps);
+    return !retention || (retention->places.count == retention->process_count &&
+                          retention->heaps.count == heaps && retention->ended_waiting == ended);
 }

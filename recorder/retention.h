@@ -14,9 +14,11 @@
  *     phase. What these did on each device goes all the same, and samples. Of all peaks only the
  * highest so far of each device stays.
  *
- * A process that has ended keeps but RETENTION_LEAST of its last units where there is a limit, and
- * is forgotten. When room is short, those that ended first are read again and give up all units but
- * those of a peak or an out-of-memory event (retention_ended.c).
+ * A process that has ended is forgotten: at once while there is room, or when many wait, else when
+ * all is decided that is due. Where there is a limit it keeps but RETENTION_LEAST of its last
+ * units, and when room is short those that ended first are read again and give up all units but
+ * those of a peak or an out-of-memory event (retention_ended.c). So what is held is bounded by the
+ * processes that live and RETENTION_ENDED_WAIT others.
  *
  * What goes is added to the tables site_sum and phase_sum before, and a row of `thinned` says from
  * where to where.

@@ -61,9 +61,17 @@ int retention_put_sums(struct retention *retention)
         db_bind_int(stmt, 6, sum->last_seq);
         err = db_run(stmt);
     }
-    retention->sum_count = 0;
-    map_clear(&retention->sum_of);
+    retention_drop_sums(retention);
     return err;
+}
+
+/* A round may have as many as there are call sites, and another one few. */
+void retention_drop_sums(struct retention *retention)
+{
+    mem_free(retention->sums);
+    retention->sums = NULL;
+    retention->sum_count = retention->sum_cap = 0;
+    map_clear(&retention->sum_of);
 }
 
 void retention_count(struct retention_process *process, enum retention_what what, int64_t first,

@@ -1,11 +1,13 @@
 /*
- * Processes that ended, when there is no more room: the one that ended first gives up all its units
- * but those of its highest peaks and where it ran out of memory, with their neighbours, and of its
- * curves the finest levels; then the next one.
+ * Processes that ended. Nothing is remembered of them, for of processes that come and go there may
+ * be any number: when room gets short they are read again, those that ended first first. In a first
+ * turn each keeps what a living one keeps, and RETENTION_LEAST units at its end, if that was not
+ * decided while it was remembered; in a second one, when all had that and it is still too much, it
+ * gives up all its units but those of its highest peaks and where it ran out of memory, with their
+ * neighbours, and of its curves the finest levels.
  *
- * Nothing was remembered of it, for of processes that come and go there may be any number. So it is
- * read again: its steps are cut into units, and those are decided once more, as if none had been.
- * What went before is not there to be counted a second time.
+ * Its steps are cut into units, and those are decided as if none had been. What went before is not
+ * there to be counted a second time.
  */
 #include "error.h"
 #include "mem.h"
@@ -35,21 +37,21 @@ static int each_row(struct retention *retention, enum retention_statement which,
 
 static int take_ended(void *self, struct db_stmt *row)
 {
-    struct retention *retention = self;
-    struct retention_ended *one = &retention->ended[retention->ended_count++];
+    struct retention_queue *queue = self;
+    struct retention_ended *one = &queue->list[queue->count++];
     *one = (struct retention_ended){db_column_int(row, 0), db_column_int(row, 1),
                                     db_column_int(row, 2), db_column_int(row, 3)};
     return 0;
 }
 
 /* Fills the list from those that ended behind the last one that was in it. */
-static int read_ended(struct retention *retention)
+static int read_ended(struct retention *retention, struct retention_queue *queue)
 {
-    const int64_t behind[] = {retention->ended_ns, retention->ended_id, RETENTION_ENDED_READ};
-    if (retention->ended_at < retention->ended_count)
+    const int64_t behind[] = {queue->end_ns, queue->id, RETENTION_ENDED_READ};
+    if (queue->at < queue->count)
         return 0;
-    retention->ended_at = retention->ended_count = 0;
-    return each_row(retention, RETENTION_ENDED_PROCESSES, behind, 3, take_ended, retention);
+    queue->at = queue->count = 0;
+    return each_row(retention, RETENTION_ENDED_PROCESSES, behind, 3, take_ended, queue);
 }
 
 /* ---- reading one again ---- */
@@ -132,6 +134,8 @@ static int read_units(struct again *again, const struct retention_ended *ended)
     int err = each_row(again->retention, RETENTION_STEPS_OF, of, 3, take_unit, again);
     if (err == 0 && process->count == 1)
         err = add_stretches(process, ended) ? 0 : ERR_NOMEM;
+    else if (process->spare)
+        process->firsts--; /* what came before the first step is none of the first ones */
     if (err == 0)
         err = each_row(again->retention, RETENTION_PEAKS_OF, of, 3, take_peak, again);
     if (err == 0)
@@ -173,32 +177,38 @@ static int drop_fine_levels(struct retention *retention, int64_t heap)
 
 /* ---- one ---- */
 
-static int give_up(struct retention *retention, const struct retention_ended *ended)
+static int decide_again(struct retention *retention, const struct retention_ended *ended,
+                        enum retention_turn turn)
 {
     struct again again = {.retention = retention, .last_phase = -1};
+    bool gives_up = turn == RETENTION_GIVE_UP;
     again.process = retention_process_of(retention, ended->id);
     if (!again.process)
         return ERR_NOMEM;
     again.process->again = again.process->ended = true;
-    again.process->firsts = RETENTION_FIRST; /* they stayed long enough */
+    retention->ended_waiting++;
+    again.process->spare = gives_up ? 0 : RETENTION_LEAST;
+    again.process->firsts = gives_up ? RETENTION_FIRST : 0; /* they stayed long enough */
     int err = read_again(&again, ended);
-    for (size_t i = 0; i < again.process->heap_count && err == 0; i++)
+    for (size_t i = 0; i < again.process->heap_count && err == 0 && gives_up; i++)
         err = drop_fine_levels(retention, again.process->heaps[i]);
     return err;
 }
 
-int retention_ended_next(struct retention *retention, bool *any)
+int retention_ended_next(struct retention *retention, enum retention_turn turn, bool *any)
 {
-    int err = read_ended(retention);
-    *any = err == 0 && retention->ended_at < retention->ended_count;
+    struct retention_queue *queue = &retention->turns[turn];
+    int err = read_ended(retention, queue);
+    const struct retention_ended *one = &queue->list[queue->at];
+    *any = err == 0 && queue->at < queue->count &&
+           (turn == RETENTION_GIVE_UP || one->end_ns <= retention->forgotten_ns);
     if (!*any)
         return err;
-    const struct retention_ended *one = &retention->ended[retention->ended_at];
     const struct retention_process *known = retention_process_find(retention, one->id);
     if (known && known->ended)
-        return 0; /* it has not had its first turn yet: that one is due */
-    retention->ended_ns = one->end_ns;
-    retention->ended_id = one->id;
-    retention->ended_at++;
-    return known ? 0 : give_up(retention, one);
+        return 0; /* what it is remembered for is due */
+    queue->end_ns = one->end_ns;
+    queue->id = one->id;
+    queue->at++;
+    return known ? 0 : decide_again(retention, one, turn);
 }

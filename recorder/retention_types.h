@@ -49,8 +49,9 @@ struct retention_thin { /* the row of `thinned` that grows */
 
 struct retention_process {
     int64_t id;
-    bool ended; /* no event of it is to come: it is forgotten once what is due is decided */
-    bool again; /* decided a second time, to its end: see retention_ended.c */
+    bool ended;    /* no event of it is to come: it is forgotten once what is due is decided */
+    bool again;    /* read again: see retention_ended.c */
+    int64_t spare; /* then: so many units at its end stay */
     bool has_steps;
     bool marked;                  /* the unit decided last has a peak or ran out of memory */
     struct retention_unit *units; /* from `head` on: not decided yet */
@@ -79,9 +80,23 @@ struct retention_sum { /* of blocks of a heap and a site that went */
 };
 
 #define RETENTION_ENDED_READ 64 /* at once */
+#define RETENTION_ENDED_WAIT 64 /* processes that ended, of which all is still remembered */
 
 struct retention_ended { /* a process that ended, as its row says */
     int64_t id, end_ns, first_seq, last_seq;
+};
+
+/* Processes that ended have two turns when room gets short, in the order of their ends. */
+enum retention_turn {
+    RETENTION_SHORTEN, /* all but the first units, the last ones and those with a peak goes */
+    RETENTION_GIVE_UP, /* the first and the last ones, too */
+    RETENTION_TURNS
+};
+
+struct retention_queue {
+    struct retention_ended list[RETENTION_ENDED_READ]; /* from `at` on: their turn comes */
+    size_t at, count;
+    int64_t end_ns, id; /* the last one that had its turn; -1: none */
 };
 
 enum retention_statement {
@@ -114,6 +129,7 @@ enum retention_statement {
     RETENTION_PHASE_SPAN,
     RETENTION_STEPS_OF,
     RETENTION_PEAKS_OF,
+    RETENTION_PROCESS_OF_PHASE,
     RETENTION_OOMS_OF,
     RETENTION_DROP_CURVE,
     RETENTION_STATEMENTS
@@ -131,13 +147,14 @@ struct retention {
     size_t process_count, process_cap;
     struct map places;          /* process.id to its place in `processes` */
     struct map heaps;           /* heap.id to process.id */
-    struct map phases;          /* phase.id to process.id, of the newest phases */
+    int64_t phase, of_process;  /* the last phase that was seen, and its process.id */
     struct retention_sum *sums; /* of this round */
     size_t sum_count, sum_cap;
-    struct map sum_of;                                  /* heap << 32 | site + 1 to its place */
-    struct retention_ended ended[RETENTION_ENDED_READ]; /* from ended_at on: their turn comes */
-    size_t ended_at, ended_count;
-    int64_t ended_ns, ended_id; /* the last one that had its turn; -1: none */
+    struct map sum_of;    /* heap << 32 | site + 1 to its place */
+    bool pressed;         /* room was getting short when it was last looked at */
+    size_t ended_waiting; /* of `processes`: they have ended, and not all is decided */
+    int64_t forgotten_ns; /* the last end of one that was forgotten before; -1: none was */
+    struct retention_queue turns[RETENTION_TURNS];
     struct db_stmt *statements[RETENTION_STATEMENTS];
 };
 
@@ -169,9 +186,9 @@ bool retention_add_heap(struct retention *retention, struct retention_process *p
                         int64_t heap);
 bool retention_add_unit(struct retention_process *process, int64_t step, int64_t begin);
 
-/* retention_ended.c: the process that ended first, of those that had no turn yet, is to be decided
- * again. *any: there was one. */
-int retention_ended_next(struct retention *retention, bool *any);
+/* retention_ended.c: the process that ended first, of those that had no turn of this kind yet, is
+ * read and is to be decided. *any: there was one. */
+int retention_ended_next(struct retention *retention, enum retention_turn turn, bool *any);
 
 /* retention_drop.c: 0 or an error; *rows is what may still be looked at in this round. */
 int retention_drop(struct retention *retention, struct retention_process *process,
@@ -186,6 +203,7 @@ int retention_drop_late(struct retention *retention, struct retention_process *p
 int retention_drop_spared(struct retention *retention, struct retention_process *process,
                           int64_t *rows);
 int retention_put_sums(struct retention *retention);
+void retention_drop_sums(struct retention *retention);
 void retention_count(struct retention_process *process, enum retention_what what, int64_t first,
                      int64_t last, int64_t count);
 

@@ -28,6 +28,7 @@ struct retention_process *retention_process_of(struct retention *retention, int6
 void retention_process_forget(struct retention *retention, size_t place)
 {
     struct retention_process *process = &retention->processes[place];
+    retention->ended_waiting -= process->ended;
     for (size_t i = 0; i < process->heap_count; i++)
         map_remove(&retention->heaps, (uint64_t)process->heaps[i]);
     map_remove(&retention->places, (uint64_t)process->id);
@@ -153,8 +154,9 @@ static void phase_of_none(struct retention_process *process, int64_t phase)
 static void see_phase(struct retention *retention, const struct batch_cell *cells)
 {
     struct retention_process *process = retention_process_of(retention, cells[1].value);
-    if (!process ||
-        !map_put(&retention->phases, (uint64_t)cells[0].value, (uint64_t)process->id, NULL)) {
+    retention->phase = cells[0].value;
+    retention->of_process = cells[1].value;
+    if (!process) {
         retention->blind = true;
         return;
     }
@@ -174,12 +176,31 @@ static struct retention_peak *newest_peak(struct retention_process *process, int
     return NULL;
 }
 
+/* A phase's parts mostly follow its row; else it is asked of the database. */
+static struct retention_process *process_of_phase(struct retention *retention, int64_t phase)
+{
+    int err;
+    if (retention->phase == phase)
+        return retention_process_find(retention, retention->of_process);
+    struct db_stmt *stmt = retention_statement(retention, RETENTION_PROCESS_OF_PHASE, &err);
+    if (err < 0) {
+        retention->blind = true;
+        return NULL;
+    }
+    db_bind_int(stmt, 0, phase);
+    err = db_step(stmt);
+    retention->blind |= err < 0;
+    retention->phase = phase;
+    retention->of_process = err == DB_ROW ? db_column_int(stmt, 0) : -1;
+    db_reset(stmt);
+    return retention_process_find(retention, retention->of_process);
+}
+
 static void see_part(struct retention *retention, const struct batch_cell *cells)
 {
-    uint64_t id = map_get(&retention->phases, (uint64_t)cells[0].value);
-    if (id == MAP_NONE || cells[9].kind != CELL_INT)
+    if (cells[9].kind != CELL_INT)
         return;
-    struct retention_process *process = retention_process_find(retention, (int64_t)id);
+    struct retention_process *process = process_of_phase(retention, cells[0].value);
     struct retention_peak *known = process ? newest_peak(process, cells[1].value) : NULL;
     if (!process || (known && known->seq >= cells[9].value))
         return;
@@ -224,12 +245,27 @@ static void see_heap(struct retention *retention, const struct batch_cell *cells
         retention->blind = true;
 }
 
+/* It is in the database, where it can be read again: while there is room nothing has to be decided,
+ * and of those that wait to be there may be any number. */
+static bool may_be_forgotten(const struct retention *retention)
+{
+    return retention_has_limit(retention) && !retention->options.keep_steps &&
+           (!retention->pressed || retention->ended_waiting >= RETENTION_ENDED_WAIT);
+}
+
 /* Its row has an end_ns: the facts of it that are to come say nothing of units. */
 static void see_process(struct retention *retention, const struct batch_cell *cells)
 {
     struct retention_process *process = retention_process_find(retention, cells[0].value);
-    if (process && cells[5].kind == CELL_INT)
-        process->ended = true;
+    if (!process || cells[5].kind != CELL_INT || process->ended)
+        return;
+    process->ended = true;
+    retention->ended_waiting++;
+    if (!may_be_forgotten(retention))
+        return;
+    if (cells[5].value > retention->forgotten_ns)
+        retention->forgotten_ns = cells[5].value;
+    retention_process_forget(retention, (size_t)(process - retention->processes));
 }
 
 /* ---- a batch ---- */
