@@ -13,6 +13,7 @@
  */
 #include "writer.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -35,6 +36,7 @@
 #define LOG_BYTES (4u << 20)
 #define IDLE_MS 1000
 #define DROP_ROWS 10000
+#define TRIM_NS (10 * NS_PER_S)
 #define FINISH_NS (2 * NS_PER_S)
 /* Somebody who holds the write lock is waited for while the run goes on; at its end not for long.
  */
@@ -54,6 +56,7 @@ struct writer {
     char message[WRITER_MESSAGE_BYTES];
     uint64_t began_ns;       /* of the open transaction */
     uint64_t oldest_made_ns; /* of the batches in it */
+    uint64_t trimmed_ns;
     struct writer_rows committed;
     struct batch *open, **open_last; /* of the open transaction, oldest first */
     bool tight;                      /* the disk was full once */
@@ -214,6 +217,18 @@ static void count_committed(struct writer *writer)
     writer->committed = *writer_sink_rows(writer->sink);
 }
 
+/* A batch grows to megabytes in one thread and is freed in another: malloc would keep as much as
+ * there ever was at once. */
+static void give_memory_back(struct writer *writer, uint64_t now_ns)
+{
+    if (now_ns - writer->trimmed_ns < TRIM_NS)
+        return;
+    writer->trimmed_ns = now_ns;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 /* What goes is looked through some times as fast as it came: a limit is caught up with. */
 static int drop_some(struct writer *writer)
 {
@@ -237,6 +252,7 @@ static int commit(struct writer *writer)
     if (writer->oldest_made_ns < after && after - writer->oldest_made_ns > stats->behind_ns)
         stats->behind_ns = after - writer->oldest_made_ns;
     count_committed(writer);
+    give_memory_back(writer, after);
     show(writer);
     return move_log(writer);
 }
