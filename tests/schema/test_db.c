@@ -234,6 +234,48 @@ TEST(a_reader_reaches_no_other_file_and_sets_nothing)
     db_close(writer);
 }
 
+/* A reader's statements are kept when they are done with: the next one of the same text begins
+ * anew, without values, and two of one text at a time are two. */
+TEST(a_reader_asks_again)
+{
+    static const char sql[] = "SELECT value, ?1 FROM (SELECT 1 AS value UNION SELECT 2)";
+    const char *path = test_path("again.db");
+    struct db *db = NULL, *reader = NULL;
+    struct db_stmt *one, *other;
+    REQUIRE(db_create(&db, path) == 0);
+    REQUIRE(db_open(&reader, path) == 0);
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(db_prepare(reader, &one, sql) == 0);
+        REQUIRE(db_prepare(reader, &other, sql) == 0);
+        CHECK(one != other);
+        db_bind_int(one, 0, 5);
+        CHECK_INT(db_step(one), DB_ROW);
+        CHECK_INT(db_step(one), DB_ROW);
+        CHECK_INT(db_column_int(one, 0), 2);
+        CHECK_INT(db_column_int(one, 1), 5);
+        CHECK_INT(db_step(other), DB_ROW);
+        CHECK_INT(db_column_int(other, 0), 1);
+        CHECK_INT(db_column_type(other, 1), DB_NULL);
+        db_finalize(one);
+        db_finalize(other);
+    }
+    for (int i = 0; i < 500; i++) { /* more than are kept */
+        char text[64];
+        snprintf(text, sizeof text, "SELECT %d", i);
+        REQUIRE(db_prepare(reader, &one, text) == 0);
+        CHECK_INT(db_step(one), DB_ROW);
+        CHECK_INT(db_column_int(one, 0), i);
+        db_finalize(one);
+    }
+    REQUIRE(db_prepare(reader, &one, sql) == 0);
+    mem_fail_after(1);
+    CHECK_INT(db_prepare(reader, &other, "SELECT 'anew'"), ERR_NOMEM);
+    mem_fail_after(0);
+    db_finalize(one);
+    db_close(reader);
+    db_close(db);
+}
+
 TEST(the_log_is_measured_and_moved)
 {
     struct db *db = fixture_empty();
@@ -283,5 +325,5 @@ TEST_MAIN(TEST_CASE(a_new_file_is_private_and_ours), TEST_CASE(the_whole_schema_
           TEST_CASE(wrong_sql_is_an_error_with_a_message),
           TEST_CASE(a_reader_sees_what_was_committed_and_can_write_nothing),
           TEST_CASE(a_reader_reaches_no_other_file_and_sets_nothing),
-          TEST_CASE(the_log_is_measured_and_moved),
+          TEST_CASE(a_reader_asks_again), TEST_CASE(the_log_is_measured_and_moved),
           TEST_CASE(one_file_remains_unless_a_reader_holds_it))

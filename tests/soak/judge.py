@@ -14,9 +14,13 @@ import time
 from ledger import EXECS, EXITS, MODES, Ledger
 
 MIB = 1048576.0
-# Of timeline and check one process: they look at each by itself, which takes hours for thousands.
-REPORTS = [["info"], ["phases"], ["peak"], ["why"], ["leaks"], ["ladder"], ["frag"],
-           ["timeline", "--process", "2"], ["check", "--process", "2", "--max-peak", "1TiB"],
+# All processes each, thousands of them; tables have the largest only.
+REPORTS = [["info"], ["phases"], ["phases", "--format", "csv"], ["peak"],
+           ["peak", "--format", "json"], ["why"], ["why", "--format", "csv"],
+           ["leaks", "--format", "csv"], ["ladder", "--format", "csv"],
+           ["frag", "--format", "csv"], ["fit", "--format", "csv"],
+           ["timeline", "--format", "csv"], ["check", "--max-peak", "1TiB"],
+           ["check", "--max-peak", "1TiB", "--format", "json"],
            ["sql", "SELECT count(*) FROM allocation"]]
 REPORT_SECONDS = 600
 # What the programs do on purpose: threads die inside phases, children free blocks of their parent.
@@ -74,7 +78,9 @@ def judge_slope(verdict, samples, name, what, allowed_mib, since):
                    length, grown / MIB, error * length / MIB))
     verdict.say("        that is %+.1f KiB for a million events, %+.0f bytes for a process that came"
                 " and went" % (grown / 1024 / max(events, 1e-9), grown / max(images, 1)))
-    verdict.hold(grown < max(allowed_mib * MIB, 2 * error * length), "%s is flat" % what)
+    verdict.hold(grown < max(allowed_mib * MIB, 3 * error * length),
+                 "%s is flat: less than %.2f MiB more" % (what, max(allowed_mib, 3 * error * length
+                                                                    / MIB)))
 
 
 def judge_samples(verdict, samples, brief):
@@ -206,8 +212,10 @@ def judge_reports(verdict, tidemark, folder):
             status, said = done.returncode, done.stderr.decode("utf-8", "replace").strip()
         except subprocess.TimeoutExpired:
             status, said = -1, "not over after %d s" % REPORT_SECONDS
-        verdict.hold(status == 0, "%s: exit status %d after %.1f s %s"
-                     % (report[0], status, time.time() - begun, said[-200:]))
+        # A limit is not passed where events were lost; that was said above.
+        good = status == 0 or (status == 1 and report[0] == "check")
+        verdict.hold(good, "%s: exit status %d after %.1f s %s"
+                     % (" ".join(report[:1] + report[-2:] * ("--format" in report)), status, time.time() - begun, said[-200:]))
 
 
 def main():
