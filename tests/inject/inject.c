@@ -75,7 +75,7 @@ static void say(const char *name, const void *from)
     sites_look(&stack, from);
     int bytes = dprintf(fd, "%s 0x%lx %016" PRIx64, name,
                         (unsigned long)((uintptr_t)from - (uintptr_t)__executable_start),
-                        sites_number(name, &stack));
+                        sites_number(name, &stack).all);
     for (unsigned i = 0; i < stack.depth && bytes >= 0; i++)
         bytes = dprintf(fd, " 0x%lx", (unsigned long)stack.at[i]);
     if (bytes < 0 || dprintf(fd, "\n") < 0)
@@ -92,7 +92,8 @@ static bool begins(const char *name, const void *from, long mine)
     if (mine <= plan.skip)
         return false;
     sites_look(&stack, from);
-    return sites_number(name, &stack) == plan.site && atomic_fetch_add(&plan.met, 1) + 1 == plan.at;
+    return sites_number(name, &stack).all == plan.site &&
+           atomic_fetch_add(&plan.met, 1) + 1 == plan.at;
 }
 
 bool inject_now(const char *name, const void *from, int *code)
@@ -103,7 +104,8 @@ bool inject_now(const char *name, const void *from, int *code)
     long mine = atomic_fetch_add(&plan.seen, 1) + 1;
     if (plan.sites) {
         sites_look(&stack, from);
-        sites_add(plan.sites, name, sites_number(name, &stack), (uint64_t)mine);
+        struct sites_numbers numbers = sites_number(name, &stack);
+        sites_add(plan.sites, name, &numbers, (uint64_t)mine);
         return false;
     }
     long began = atomic_load(&plan.began);

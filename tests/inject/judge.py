@@ -230,7 +230,9 @@ class Report:
                 need(name in run.left and run.read(name) == text, "%s is another" % name)
         else:
             judge_failed(run)
-            need(not run.out or "not complete: " in run.out, "there is output, which looks complete")
+            unwritten = any("cannot write %s: " % name in run.err for name in self.files)
+            need(not run.out or "not complete: " in run.out or
+                 (unwritten and run.out == self.good.out), "there is output, which looks complete")
             need(len(run.err.splitlines()) <= 3, "many words for one failure")
             need(not set(self.files) & set(run.left) or may_stay(run),
                  "there is left %s" % run.left)

@@ -7,8 +7,10 @@ WHAT: record, keep, size, private: recordings; report, follow, import, repair, o
 
 Which calls: without an option the first 10 of a kind are tried one by one, and then ever fewer, until
 a run in which so many are not made. --sites: each call stack from which a call is made (sites.h); of
-each the first call, the second and the last. --all N: the first 500, and then each Nth (1: all).
---only: the plans with that word; --first: from that call on. --jobs N: so many side by side.
+each the first call, the second and the last. A stack counts if its part inside of the commands is
+new, or its outer part is new to the command; with --far, for builds that are slow, only the latter.
+--all N: the first 500, and then each Nth (1: all). --only: the plans with that word; --first: from
+that call on. --jobs N: so many side by side.
 """
 import argparse
 import concurrent.futures
@@ -22,11 +24,11 @@ import time
 
 import scenes as all_scenes
 from judge import Run, Wrong, judge_unwritten
-from plans import ALL, GROUPS
+from plans import ALL, GROUPS, ONCE
 
 FIRST, GROWTH = 10, 1.7  # one by one so far, then so many times further
 FIRST_OF_ALL = 500  # with --all N: one by one so far, then each Nth
-ENTRY = struct.Struct("=5Q24s")  # struct sites_entry
+ENTRY = struct.Struct("=7Q24s")  # struct sites_entry
 LOOKS = 4  # at the sites of a command that does not make the same calls each time
 
 
@@ -36,8 +38,9 @@ def earlier(nth):
 
 
 class Site:
-    def __init__(self, number, count, first, second, last, name):
+    def __init__(self, number, count, first, second, last, far, near, name):
         self.number, self.name = number, name.rstrip(b"\0").decode()
+        self.far, self.near = far, near
         self.count, self.first, self.second, self.last = count, first, second, last
 
     def join(self, other):
@@ -99,7 +102,7 @@ class Driver:
         self.options = options
         self.runs = self.wrong = 0
         self.sums = {name: Sum() for name, _ in GROUPS}
-        self.tried = {}  # by plan: sites
+        self.tried = {}  # by command and plan, or by plan: sites and parts of them
         self.pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
 
     # ---- one run ----
@@ -171,21 +174,32 @@ class Driver:
                 break
         return reached, found
 
+    def new_sites(self, scene, plan, sites):
+        """Those that are to be tried; from now on they have been."""
+        alls = self.tried.setdefault((scene.command[1], plan), set())
+        fars = self.tried.setdefault((scene.command[1], plan, "far"), set())
+        nears = self.tried.setdefault((plan, "near"), set())
+        new = []
+        for site in sorted(sites, key=lambda site: site.first):
+            far, near = site.far not in fars, site.near not in nears
+            if site.number not in alls and (far or (near and plan.run == ONCE
+                                                    and not self.options.far)):
+                new.append(site)
+            alls.add(site.number)
+            fars.add(site.far)
+            nears.add(site.near)
+        return new
+
     def by_sites(self, scene, group, plan, only_new):
-        """Returns (sites, runs, those of them in which the site was not met)."""
-        tried = self.tried.setdefault((scene.command[1], plan), set())
-        sites = self.look(scene, plan.calls)
-        new = [site for site in sites.values() if site.number not in tried]
-        tried.update(sites)
+        """`only_new`: they count as tried, for the sake of a scene that comes after."""
+        sites = self.look(scene, plan.calls).values()
+        new = self.new_sites(scene, plan, sites)
         if only_new:
             return
         total = self.sums[group]
-        for site in sites.values():
-            total.calls.setdefault((scene.name, site.name), 0)
-        for name in {site.name for site in sites.values()}:
-            total.calls[scene.name, name] = sum(site.count for site in sites.values()
-                                                if site.name == name)
-        total.sites.update(site.number for site in new)
+        for name in {site.name for site in sites}:
+            total.calls[scene.name, name] = sum(site.count for site in sites if site.name == name)
+        total.sites.update(site.number for site in sites)
         turns = [(site, turn) for site in new for turn in site.turns(scene.steady, plan.run)]
         missed = 0
         for reached, found in self.pool.map(lambda pair: self.try_site(scene, plan, *pair), turns):
@@ -193,9 +207,9 @@ class Driver:
             missed += reached is None
         total.missed += missed
         if turns:
-            print("%s: %s: %d calls, %d sites, %d new, %d runs, %d not met" %
-                  (scene.name, plan, sum(site.count for site in sites.values()), len(sites),
-                   len(new), len(turns), missed), flush=True)
+            print("%s: %s: %d calls, %d sites, %d of them tried, %d runs, %d not met" %
+                  (scene.name, plan, sum(site.count for site in sites), len(sites), len(new),
+                   len(turns), missed), flush=True)
 
     # ---- all of it ----
 
@@ -259,6 +273,7 @@ def options_of():
     parser.add_argument("--guest")
     parser.add_argument("--all", type=int)
     parser.add_argument("--sites", action="store_true")
+    parser.add_argument("--far", action="store_true")
     parser.add_argument("--only")
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)

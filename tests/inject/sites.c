@@ -47,11 +47,19 @@ static uint64_t mix(uint64_t sum, const void *from, size_t bytes)
     return sum;
 }
 
-uint64_t sites_number(const char *name, const struct sites_stack *stack)
+struct sites_numbers sites_number(const char *name, const struct sites_stack *stack)
 {
+    const uintptr_t *at = stack->at;
+    unsigned depth = stack->depth, far = depth < SITES_FAR ? depth : SITES_FAR;
+    unsigned near = depth < SITES_COMMON ? 0 : depth - SITES_COMMON;
     uint64_t sum = mix(0xcbf29ce484222325, name, strlen(name));
-    sum = mix(sum, stack->at, stack->depth * sizeof *stack->at);
-    return sum ? sum : 1;
+    struct sites_numbers numbers = {
+        .all = mix(sum, at, depth * sizeof *at),
+        .far = mix(sum, at + depth - far, far * sizeof *at),
+        .near = mix(sum, at, near * sizeof *at),
+    };
+    numbers.all += numbers.all == 0;
+    return numbers;
 }
 
 /* The table is made by calls that nobody counts: this runs before main. */
@@ -70,24 +78,28 @@ struct sites_entry *sites_table(const char *path)
     return table;
 }
 
-static struct sites_entry *find(struct sites_entry *table, const char *name, uint64_t number)
+static struct sites_entry *find(struct sites_entry *table, const char *name,
+                                const struct sites_numbers *numbers)
 {
-    for (uint64_t i = number, tried = 0; tried < SITES_ROOM; i++, tried++) {
+    for (uint64_t i = numbers->all, tried = 0; tried < SITES_ROOM; i++, tried++) {
         struct sites_entry *entry = &table[i % SITES_ROOM];
         uint_least64_t there = 0;
-        if (atomic_compare_exchange_strong(&entry->number, &there, number)) {
+        if (atomic_compare_exchange_strong(&entry->number, &there, numbers->all)) {
+            entry->far = numbers->far;
+            entry->near = numbers->near;
             snprintf(entry->name, sizeof entry->name, "%s", name);
             return entry;
         }
-        if (there == number)
+        if (there == numbers->all)
             return entry;
     }
     return NULL;
 }
 
-void sites_add(struct sites_entry *table, const char *name, uint64_t number, uint64_t nth)
+void sites_add(struct sites_entry *table, const char *name, const struct sites_numbers *numbers,
+               uint64_t nth)
 {
-    struct sites_entry *entry = find(table, name, number);
+    struct sites_entry *entry = find(table, name, numbers);
     if (!entry)
         abort(); /* a table that is full would leave sites out */
     uint64_t count = atomic_fetch_add(&entry->count, 1) + 1;
