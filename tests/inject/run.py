@@ -8,7 +8,8 @@ WHAT: record, keep, size, private: recordings; report, follow, import, repair, o
 Which calls: without an option the first 10 of a kind are tried one by one, and then ever fewer, until
 a run in which so many are not made. --sites: each call stack from which a call is made (sites.h); of
 each the first call, the second and the last. A stack counts if its part inside of the commands is
-new, or its outer part is new to the command; with --far, for builds that are slow, only the latter.
+new, or its outer part is new to the command; with --far, for builds that are slow, only the latter,
+and only the first call.
 --all N: the first 500, and then each Nth (1: all). --only: the plans with that word; --first: from
 that call on. --jobs N: so many side by side.
 """
@@ -49,10 +50,9 @@ class Site:
         self.first = min(self.first, other.first)
         self.last = min(self.last, other.last)
 
-    def turns(self, steady, run):
-        """(which one, behind how many calls) of the first, the second and the last. Where all calls
-        fail from there on, the others say nothing new."""
-        if run == ALL:
+    def turns(self, steady, only_first):
+        """(which one, behind how many calls) of the first, the second and the last."""
+        if only_first:
             return [(1, self.first - 1 if steady else earlier(self.first))]
         if steady:
             nths = {self.first, self.second if self.count > 1 else self.first, self.last}
@@ -200,7 +200,9 @@ class Driver:
         for name in {site.name for site in sites}:
             total.calls[scene.name, name] = sum(site.count for site in sites if site.name == name)
         total.sites.update(site.number for site in sites)
-        turns = [(site, turn) for site in new for turn in site.turns(scene.steady, plan.run)]
+        # Where all calls fail from there on, the second and the last say nothing new.
+        only_first = plan.run == ALL or self.options.far
+        turns = [(site, turn) for site in new for turn in site.turns(scene.steady, only_first)]
         missed = 0
         for reached, found in self.pool.map(lambda pair: self.try_site(scene, plan, *pair), turns):
             self.take(group, reached, found)
