@@ -429,14 +429,16 @@ static int read_parts(struct report *const reports[DIFF_SIDES], const struct dif
 static void say_nothing(struct report *report, const struct report *other,
                         const struct diff_options *options, const char *missing)
 {
-    if (*missing && options->moment)
+    if (*missing && options->moment) {
         emit_note(&report->emit, "not both have this moment: %s", missing);
-    else if (*missing)
+    } else if (*missing) {
         emit_note(&report->emit, "not both have memory in these steps");
-    else if (!report->scope_count || !other->scope_count)
+        report_note_driven(report);
+    } else if (!report->scope_count || !other->scope_count) {
         report_nothing(report);
-    else
+    } else {
         emit_note(&report->emit, "there is nothing to compare: no process and device is in both");
+    }
 }
 
 static int put_all(struct report *a, struct report *b, const struct diff_options *options)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "analysis/driven.h"
 #include "analysis/leaks.h"
 #include "error.h"
 #include "human.h"
@@ -124,21 +125,41 @@ static int put_scope(struct report *report, const struct report_scope *scope,
     return err;
 }
 
+/* What the driver gave and nobody gave back is no block: such a device is not said to be free of
+ * leaks. */
+static int put_scopes(struct report *report, const struct leaks_options *options, bool *any,
+                      size_t *driven)
+{
+    int err = 0;
+    for (size_t i = 0; i < report->scope_count && err == 0; i++) {
+        const struct report_scope *scope = &report->scopes[i];
+        bool is = false;
+        err = driven_is(report->db, scope->process.id, scope->device, &is);
+        if (err == 0 && !is)
+            err = put_scope(report, scope, options, any);
+        *driven += is;
+    }
+    return err;
+}
+
 static int put_all(struct report *report, const struct leaks_options *options)
 {
     bool any = false;
+    size_t driven = 0;
     int err = workers_fold(report);
     if (err == 0 && report->emit.format != EMIT_TABLE)
         EMIT_SECTION(&report->emit, "leaks", NULL, EMIT_ROWS, columns);
-    for (size_t i = 0; i < report->scope_count && err == 0; i++)
-        err = put_scope(report, &report->scopes[i], options, &any);
-    if (err == 0 && !report->scope_count)
+    if (err == 0)
+        err = put_scopes(report, options, &any, &driven);
+    if (err == 0 && driven == report->scope_count)
         report_nothing(report);
     else if (err == 0 && !any)
         emit_note(&report->emit,
                   "too few steps to tell: the first %" PRId64 " (--warm-up) and the last %" PRId64
                   " (--keep) do not count, and no step is left between them",
                   options->warm_up, options->keep);
+    if (err == 0 && driven && driven < report->scope_count)
+        report_note_driven(report);
     return err;
 }
 

@@ -356,7 +356,7 @@ static int put_scopes(struct look *look)
         EMIT_SECTION(&report->emit, "phases", NULL, EMIT_ROWS, columns);
     for (size_t i = 0; i < report->scope_count && err >= 0; i++)
         err = put_scope(look, &report->scopes[i]);
-    bool driven = !look->tale && !look->options->domain;
+    bool driven = (!look->tale || look->tale->over) && !look->options->domain;
     for (size_t i = 0; driven && i < report->scope_count && err >= 0; i++)
         err = driven_list_phases(report, &report->scopes[i], look->options->all, &look->any);
     return err;

@@ -183,7 +183,8 @@ static int list_all(struct drawing *drawing)
     if (report->emit.format != EMIT_TABLE)
         open_list(&report->emit);
     int err = list_curves(drawing);
-    for (size_t i = 0; !drawing->options->follow && i < report->scope_count && err == 0; i++)
+    bool whole = !drawing->options->follow || drawing->over; /* told once, then */
+    for (size_t i = 0; whole && i < report->scope_count && err == 0; i++)
         err = driven_list_timeline(report, &report->scopes[i], &drawing->any);
     return err;
 }

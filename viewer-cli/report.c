@@ -574,7 +574,7 @@ static void note_thinned(struct report *report)
 }
 
 /* There are reports that show it, and others that are about blocks. */
-static void note_driven(struct report *report)
+void report_note_driven(struct report *report)
 {
     for (size_t i = 0; i < report->scope_count; i++) {
         const struct report_scope *scope = &report->scopes[i];
@@ -598,7 +598,7 @@ void report_nothing(struct report *report)
         note_steps(report);
         note_thinned(report);
     }
-    note_driven(report);
+    report_note_driven(report);
     if (report->scope_count > 0)
         return;
     if (db_prepare(report->db, &stmt, "SELECT id, why_not FROM process WHERE why_not <> ''") == 0)

@@ -115,6 +115,8 @@ int report_resume(struct report *report);
 
 /* Notes that there was nothing to report on, and the reasons that the processes gave. */
 void report_nothing(struct report *report);
+/* Notes which devices have no blocks, but memory of the driver's, and what shows it. */
+void report_note_driven(struct report *report);
 
 /* The report says what lived at this moment: if blocks of that time were left out by `record
  * --keep`, or the driver was not heard then, the last lines say so. 0 or an error. */

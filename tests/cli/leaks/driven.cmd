@@ -1,0 +1,1 @@
+tidemark leaks driven.db; tidemark leaks driven.db --format csv
