@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "db.h"
 #include "error.h"
 #include "record.h"
 #include "test.h"
@@ -93,6 +94,32 @@ static void run(const struct retention_options *retention, struct watched *watch
     close(watched->fifo);
 }
 
+static int64_t ask(struct db *db, const char *sql)
+{
+    struct db_stmt *row;
+    REQUIRE(db_prepare(db, &row, sql) == 0);
+    REQUIRE(db_step(row) == DB_ROW);
+    int64_t value = db_column_int(row, 0);
+    db_finalize(row);
+    return value;
+}
+
+/* A parent is known by its number, also to a child that outlives it and becomes another image. */
+static void check_parents(void)
+{
+    struct db *db;
+    REQUIRE(db_open(&db, test_path("held.db")) == 0);
+    CHECK_INT(ask(db, "SELECT count(*) FROM process WHERE parent IS NULL"), 1);
+    CHECK_INT(ask(db, "SELECT count(*) FROM process e WHERE e.origin = 'exec' AND e.parent <>"
+                      " (SELECT b.parent FROM process b WHERE b.pid = e.pid AND b.id < e.id"
+                      "   ORDER BY b.id DESC LIMIT 1)"),
+              0);
+    CHECK_INT(ask(db, "SELECT count(*) FROM process e JOIN process p ON p.id = e.parent"
+                      " WHERE e.origin = 'exec' AND p.end_ns < e.start_ns AND p.id > 1"),
+              ROUNDS * EACH / 50);
+    db_close(db);
+}
+
 /* The first rest is before the first of them, the second one after everything has been there. A
  * process image that left 40 bytes behind would make it 150,000. */
 static void check_flat(const struct retention_options *retention, size_t more)
@@ -114,6 +141,7 @@ static void check_flat(const struct retention_options *retention, size_t more)
     const struct rest *first = &watched.rests[1], *last = &watched.rests[ROUNDS];
     CHECK(last->ours <= first->ours + more);
     CHECK(last->sqlites < (size_t)20 << 20);
+    check_parents();
 }
 
 TEST(nothing_is_held_where_all_is_kept)
