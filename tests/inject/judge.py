@@ -177,9 +177,11 @@ class Recorded:
 
     def hidden(self, run):
         """Of a private recording: what a stranger should not read, in any of its files."""
+        host = socket.gethostname()
+        words = [self.secret, run.folder] + ([host] if len(host) > 5 else [])  # by chance, if shorter
         for name in run.left:
             file = run.read(name)
-            for word in (self.secret, run.folder, socket.gethostname()):
+            for word in words:
                 need(word.encode() not in file, "%s stands in %s" % (word, name))
 
     def __call__(self, run):
@@ -256,11 +258,6 @@ class Followed:
         need(self.good.out.startswith(told), "what it told is not how it begins")
 
 
-def but_sqlite(text):
-    """A report without what SQLite says of a damaged file: that depends on where it stopped."""
-    return [line for line in text.splitlines() if "SQLite says" not in line and "*** in" not in line]
-
-
 class Made:
     """A command that makes a database: the same one, or none; what it was given is as it was. One
     that is whole may lie where the command says that it lies."""
@@ -283,7 +280,8 @@ class Made:
     def __call__(self, run):
         if run.code == self.good.code:
             judge_any(run)
-            need(but_sqlite(run.out) == but_sqlite(self.good.out),
+            # A page that SQLite could not read is one that it calls damaged.
+            need(run.out == self.good.out or "read" in run.where.split(" ")[0],
                  "the output is another, and the exit status is the same")
             need(run.left == self.good.left or may_stay(run), "there is left %s" % run.left)
             for name in self.made:
