@@ -408,10 +408,7 @@ static int put_row(struct emit *emit, const struct check_row *row)
     put_number(emit, finding, finding->known, finding->value, finding->ratio);
     put_number(emit, finding, has_limit(finding), finding->limit, finding->limit_ratio);
     emit_text(emit, units[finding->unit]);
-    if (finding->step == GROUP_NONE)
-        emit_null(emit);
-    else
-        emit_int(emit, finding->step);
+    emit_known(emit, finding->step);
     emit_text(emit, finding->phase);
     emit_text(emit, finding->site);
     if (finding->result == CHECK_UNKNOWN)

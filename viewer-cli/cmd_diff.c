@@ -31,14 +31,6 @@ struct diff_part { /* a process and a device of A, and its partner in B */
     struct diff_phases phases;
 };
 
-static void put_known(struct emit *emit, int64_t value)
-{
-    if (value == GROUP_NONE)
-        emit_null(emit);
-    else
-        emit_int(emit, value);
-}
-
 static void put_scope(const struct diff_part *part)
 {
     emit_int(part->emit, part->scopes[DIFF_A]->process.id);
@@ -73,9 +65,9 @@ static void put_quantity(const struct diff_part *part, const char *name, int64_t
     const struct diff *diff = &part->diff;
     put_scope(part);
     emit_text(part->emit, name);
-    put_known(part->emit, a);
-    put_known(part->emit, b);
-    put_known(part->emit, a == GROUP_NONE || b == GROUP_NONE ? GROUP_NONE : b - a);
+    emit_known(part->emit, a);
+    emit_known(part->emit, b);
+    emit_known(part->emit, a == GROUP_NONE || b == GROUP_NONE ? GROUP_NONE : b - a);
     emit_text(part->emit, diff->moments[DIFF_A].label);
     emit_text(part->emit, diff->moments[DIFF_B].label);
     emit_int(part->emit, diff->moments[DIFF_A].seq);
@@ -141,10 +133,10 @@ static void put_alone(struct emit *emit, const struct diff_phase *row)
 static void put_phase(const struct diff_part *part, const struct diff_phase *row)
 {
     put_scope(part);
-    put_known(part->emit, row->pairs ? row->peak[DIFF_B] - row->peak[DIFF_A] : GROUP_NONE);
-    put_known(part->emit, row->peak[DIFF_A]);
-    put_known(part->emit, row->peak[DIFF_B]);
-    put_known(part->emit, row->step);
+    emit_known(part->emit, row->pairs ? row->peak[DIFF_B] - row->peak[DIFF_A] : GROUP_NONE);
+    emit_known(part->emit, row->peak[DIFF_A]);
+    emit_known(part->emit, row->peak[DIFF_B]);
+    emit_known(part->emit, row->step);
     emit_text(part->emit, row->name);
     emit_int(part->emit, row->ordinal);
     put_alone(part->emit, row);
@@ -285,8 +277,8 @@ static void put_group(const struct diff_part *part, const struct diff_group *gro
     emit_text(part->emit, group->category);
     emit_text(part->emit, group->text);
     emit_text(part->emit, diff_group_shown(group));
-    put_known(part->emit, group->site[DIFF_A]);
-    put_known(part->emit, group->site[DIFF_B]);
+    emit_known(part->emit, group->site[DIFF_A]);
+    emit_known(part->emit, group->site[DIFF_B]);
     emit_text(part->emit, group->shown[DIFF_A]);
     emit_text(part->emit, group->shown[DIFF_B]);
 }

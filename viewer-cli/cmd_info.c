@@ -13,7 +13,6 @@
 #include "buf.h"
 #include "error.h"
 #include "human.h"
-#include "mem.h"
 #include "report.h"
 
 /* ---- words ---- */
@@ -493,14 +492,9 @@ static int cmd_info(const struct command_call *call)
 {
     struct report_options options = REPORT_OPTIONS;
     struct report report;
-    char **arguments;
-    int count, code;
+    int code;
 
-    if (!command_parse(call, &options, &arguments, &count, &code))
-        return code;
-    code = report_begin(&report, call->command, &options, count ? arguments[0] : NULL);
-    mem_free(arguments);
-    if (code)
+    if (!report_start(&report, call, &options, &code))
         return code;
     return report_end(&report, put_all(&report));
 }

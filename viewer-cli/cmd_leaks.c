@@ -9,7 +9,6 @@
 #include "analysis/leaks.h"
 #include "error.h"
 #include "human.h"
-#include "mem.h"
 #include "report.h"
 #include "workers.h"
 
@@ -58,10 +57,7 @@ static void put_site(struct emit *emit, const struct report_scope *scope, const 
     emit_int(emit, site->last_step);
     emit_text(emit, site->name);
     emit_text(emit, site->shown);
-    if (site->site == GROUP_NONE)
-        emit_null(emit);
-    else
-        emit_int(emit, site->site);
+    emit_known(emit, site->site);
     emit_text(emit, site->shown);
 }
 
@@ -167,14 +163,9 @@ static int cmd_leaks(const struct command_call *call)
 {
     struct leaks_options options = {.common = REPORT_OPTIONS, .keep = 2, .warm_up = 1, .top = 20};
     struct report report;
-    char **arguments;
-    int count, code;
+    int code;
 
-    if (!command_parse(call, &options, &arguments, &count, &code))
-        return code;
-    code = report_begin(&report, call->command, &options.common, count ? arguments[0] : NULL);
-    mem_free(arguments);
-    if (code)
+    if (!report_start(&report, call, &options, &code))
         return code;
     return report_end(&report, put_all(&report, &options));
 }

@@ -24,14 +24,6 @@ struct peak_options {
     int64_t top;
 };
 
-static void put_known(struct emit *emit, int64_t value)
-{
-    if (value == PEAK_NONE)
-        emit_null(emit);
-    else
-        emit_int(emit, value);
-}
-
 static void put_scope(const struct peak_part *part)
 {
     emit_int(part->emit, part->scope->process.id);
@@ -114,14 +106,14 @@ static void put_where(const struct peak_part *part)
     const struct peak *peak = part->peak;
     EMIT_SECTION(emit, "peak", NULL, EMIT_RECORD, where_columns);
     put_scope(part);
-    put_known(emit, peak->step);
+    emit_known(emit, peak->step);
     emit_text(emit, peak->phase_name);
     emit_int(emit, peak->at_ns);
     emit_int(emit, peak->allocated);
-    put_known(emit, peak->reserved);
+    emit_known(emit, peak->reserved);
     emit_text(emit, peak->phase_kind);
     emit_int(emit, peak->seq);
-    put_known(emit, peak->phase);
+    emit_known(emit, peak->phase);
     emit_text(emit, peak->phase_path);
     emit_int(emit, peak->bytes);
     emit_int(emit, peak->blocks);
@@ -129,9 +121,9 @@ static void put_where(const struct peak_part *part)
     emit_int(emit, peak->before_blocks);
     emit_int(emit, peak->added_bytes);
     emit_int(emit, peak->added_blocks);
-    put_known(emit, peak->last_bytes);
+    emit_known(emit, peak->last_bytes);
     emit_text(emit, peak->last_shown);
-    put_known(emit, peak->last_site);
+    emit_known(emit, peak->last_site);
     put_where_text(emit, peak);
     put_last(emit, peak);
     put_held(emit, peak->before_bytes, peak->before_blocks, "older than this phase");
@@ -297,11 +289,11 @@ static void put_births(const struct peak_part *part)
     for (size_t i = 0; i < shown(part, groups); i++) {
         const struct group *group = &groups->groups[i];
         put_amount(part, group);
-        put_known(part->emit, group->step);
+        emit_known(part->emit, group->step);
         emit_text(part->emit, group->name);
         emit_text(part->emit, birth_text(group));
         emit_text(part->emit, group->kind);
-        put_known(part->emit, group->id);
+        emit_known(part->emit, group->id);
         emit_text(part->emit, group->shown);
     }
     put_rest(part, groups, "phases");
@@ -322,7 +314,7 @@ static void put_sites(const struct peak_part *part)
         put_amount(part, group);
         emit_text(part->emit, group->name);
         emit_text(part->emit, group->shown);
-        put_known(part->emit, group->id);
+        emit_known(part->emit, group->id);
         emit_text(part->emit, group->shown);
     }
     put_rest(part, groups, "sites");
@@ -474,14 +466,9 @@ static int cmd_peak(const struct command_call *call)
 {
     struct peak_options options = {.common = REPORT_OPTIONS, .top = 10};
     struct report report;
-    char **arguments;
-    int count, code;
+    int code;
 
-    if (!command_parse(call, &options, &arguments, &count, &code))
-        return code;
-    code = report_begin(&report, call->command, &options.common, count ? arguments[0] : NULL);
-    mem_free(arguments);
-    if (code)
+    if (!report_start(&report, call, &options, &code))
         return code;
     int err = workers_fold(&report);
     return report_end(&report, err < 0 ? err : put_all(&report, options.top));

@@ -472,14 +472,9 @@ static int cmd_phases(const struct command_call *call)
 {
     struct phases_options options = {.common = REPORT_OPTIONS};
     struct report report;
-    char **arguments;
-    int count, code;
+    int code;
 
-    if (!command_parse(call, &options, &arguments, &count, &code))
-        return code;
-    code = report_begin(&report, call->command, &options.common, count ? arguments[0] : NULL);
-    mem_free(arguments);
-    if (code)
+    if (!report_start(&report, call, &options, &code))
         return code;
     struct look look = {.report = &report, .options = &options};
     return run(&look);

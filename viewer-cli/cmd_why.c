@@ -32,14 +32,6 @@ struct why_part {
     int64_t top;
 };
 
-static void put_known(struct emit *emit, int64_t value)
-{
-    if (value == INSTANT_NONE)
-        emit_null(emit);
-    else
-        emit_int(emit, value);
-}
-
 static void put_scope(const struct why_part *part)
 {
     emit_int(part->emit, part->scope->process.id);
@@ -68,9 +60,9 @@ static void put_quantity(const struct why_part *part, const char *name, int64_t 
     bool known = before != INSTANT_NONE && after != INSTANT_NONE;
     put_scope(part);
     emit_text(part->emit, name);
-    put_known(part->emit, before);
-    put_known(part->emit, after);
-    put_known(part->emit, known ? after - before : INSTANT_NONE);
+    emit_known(part->emit, before);
+    emit_known(part->emit, after);
+    emit_known(part->emit, known ? after - before : INSTANT_NONE);
     emit_text(part->emit, why->before.label);
     emit_text(part->emit, why->after.label);
     emit_int(part->emit, why->before.seq);
@@ -192,7 +184,7 @@ static void put_groups(const struct why_part *part)
         emit_text(part->emit, why->categories[group->category].name);
         emit_text(part->emit, group->name);
         emit_text(part->emit, group->shown);
-        put_known(part->emit, group->site);
+        emit_known(part->emit, group->site);
         emit_text(part->emit, group->shown);
     }
     if (shown < count)

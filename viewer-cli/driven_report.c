@@ -143,14 +143,6 @@ static void put_scope(struct emit *emit, const struct driven_part *part)
     emit_text(emit, part->scope->device_text);
 }
 
-static void put_known(struct emit *emit, int64_t value)
-{
-    if (value == DRIVEN_NONE)
-        emit_null(emit);
-    else
-        emit_int(emit, value);
-}
-
 static const struct emit_column peak_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
@@ -187,14 +179,14 @@ void driven_put_peak(struct report *report, const struct driven_part *part)
         return;
     EMIT_SECTION(emit, "driver_peak", NULL, EMIT_RECORD, peak_columns);
     put_scope(emit, part);
-    put_known(emit, part->instant.step);
+    emit_known(emit, part->instant.step);
     emit_text(emit, part->path);
     emit_int(emit, part->instant.at_ns);
     emit_int(emit, point->bytes);
-    put_known(emit, point->pools ? point->pools : DRIVEN_NONE);
-    put_known(emit, point->graphs ? point->graphs : DRIVEN_NONE);
+    emit_known(emit, point->pools ? point->pools : DRIVEN_NONE);
+    emit_known(emit, point->graphs ? point->graphs : DRIVEN_NONE);
     emit_int(emit, part->instant.seq);
-    put_known(emit, part->instant.phase);
+    emit_known(emit, part->instant.phase);
     put_where(emit, part);
 }
 
@@ -230,7 +222,7 @@ static const char *kind_text(const char *kind)
 
 static void put_pieces(struct emit *emit, const struct driven_group *group)
 {
-    put_known(emit, group->library ? group->pieces : DRIVEN_NONE);
+    emit_known(emit, group->library ? group->pieces : DRIVEN_NONE);
 }
 
 static void put_who(struct emit *emit, const struct driven_group *group)
@@ -241,7 +233,7 @@ static void put_who(struct emit *emit, const struct driven_group *group)
     emit_text(emit, group->kind);
     emit_text(emit, kind_text(group->kind));
     emit_text(emit, group->shown);
-    put_known(emit, group->site);
+    emit_known(emit, group->site);
 }
 
 static void put_rest(struct emit *emit, size_t more, int64_t rest, bool change)
@@ -349,7 +341,7 @@ void driven_put_groups(struct report *report, const struct driven_part *part, in
         emit_int(emit, driven_change(group));
         emit_int(emit, group->before_bytes);
         emit_int(emit, group->bytes);
-        put_known(emit, group->library ? group->before_pieces : DRIVEN_NONE);
+        emit_known(emit, group->library ? group->before_pieces : DRIVEN_NONE);
         put_pieces(emit, group);
         put_who(emit, group);
     }

@@ -183,6 +183,14 @@ void emit_null(struct emit *emit)
     push(emit, &(struct emit_value){.kind = VALUE_NULL});
 }
 
+void emit_known(struct emit *emit, int64_t value)
+{
+    if (value == INT64_MIN)
+        emit_null(emit);
+    else
+        emit_int(emit, value);
+}
+
 void emit_blob(struct emit *emit, const void *bytes, size_t count)
 {
     struct buf hex = {0};

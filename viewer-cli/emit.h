@@ -132,6 +132,8 @@ void emit_int(struct emit *emit, int64_t value);
 void emit_real(struct emit *emit, double value);
 void emit_blob(struct emit *emit, const void *bytes, size_t count); /* x'00ff' */
 void emit_null(struct emit *emit);
+/* Null if it is INT64_MIN, which is what analysis has for "not known" and "none". */
+void emit_known(struct emit *emit, int64_t value);
 
 /* Tables only: a line on its own, wrapped on a terminal. A heading stands out and has an empty line
  * above it. */

@@ -17,14 +17,6 @@ static void put_scope(const struct fit_part *part)
     emit_text(emit_of(part), part->scope->device_text);
 }
 
-static void put_known(struct emit *emit, int64_t value)
-{
-    if (value == FIT_NONE)
-        emit_null(emit);
-    else
-        emit_int(emit, value);
-}
-
 static void put_buf(struct emit *emit, struct buf *text)
 {
     emit_text(emit, buf_string(text));
@@ -159,23 +151,23 @@ static void put_replay(const struct fit_part *part)
     EMIT_SECTION(emit, "fit", NULL, EMIT_RECORD, replay_columns);
     put_scope(part);
     emit_text(emit, part->rows[0].text);
-    put_known(emit, trace->limit ? (int64_t)trace->limit : FIT_NONE);
+    emit_known(emit, trace->limit ? (int64_t)trace->limit : FIT_NONE);
     emit_text(emit, sizes_text(part));
     emit_int(emit, (int64_t)out->compared);
     emit_int(emit, (int64_t)trace->living_adopted);
     emit_int(emit, (int64_t)trace->living_adopted_bytes);
     put_ratio(emit, fit_address_match(&part->fit));
     put_ratio(emit, fit_segment_match(&part->fit));
-    put_known(emit, part->fit.compared ? (int64_t)out->equal : FIT_NONE);
-    put_known(emit, part->fit.compared ? (int64_t)out->segments_equal : FIT_NONE);
-    put_known(emit, part->fit.compared ? (int64_t)out->segments_recorded : FIT_NONE);
+    emit_known(emit, part->fit.compared ? (int64_t)out->equal : FIT_NONE);
+    emit_known(emit, part->fit.compared ? (int64_t)out->segments_equal : FIT_NONE);
+    emit_known(emit, part->fit.compared ? (int64_t)out->segments_recorded : FIT_NONE);
     emit_int(emit, need->peak_allocated);
     emit_int(emit, need->peak_reserved);
-    put_known(emit, trace->limit ? FIT_NONE : need->peak_reserved);
-    put_known(emit, trace->limit ? need->peak_reserved : FIT_NONE);
+    emit_known(emit, trace->limit ? FIT_NONE : need->peak_reserved);
+    emit_known(emit, trace->limit ? need->peak_reserved : FIT_NONE);
     emit_int(emit, fit_reserve(part));
-    put_known(emit, smallest_of(part, need));
-    put_known(emit, fit_reserve(part) ? fit_reserve(part) : FIT_NONE);
+    emit_known(emit, smallest_of(part, need));
+    emit_known(emit, fit_reserve(part) ? fit_reserve(part) : FIT_NONE);
     put_replayed(part);
     buf_print(&settings, "%s%s", conf_text(part->rows[0].text), settings_source(part));
     put_buf(emit, &settings);
@@ -211,10 +203,10 @@ static void put_settings(const struct fit_part *part)
         put_scope(part);
         emit_int(emit, need->peak_allocated);
         emit_int(emit, need->peak_reserved);
-        put_known(emit, smallest_of(part, need));
-        put_known(emit, i && smallest_of(part, need) != FIT_NONE && first != FIT_NONE
-                            ? smallest_of(part, need) - first
-                            : FIT_NONE);
+        emit_known(emit, smallest_of(part, need));
+        emit_known(emit, i && smallest_of(part, need) != FIT_NONE && first != FIT_NONE
+                             ? smallest_of(part, need) - first
+                             : FIT_NONE);
         emit_int(emit, need->retries);
         emit_int(emit, need->segments);
         emit_text(emit, part->rows[i].text);
@@ -269,18 +261,18 @@ static void put_where(const struct fit_part *part, const struct fit_refusal *ref
 /* What lived before the record and is taken over as it lay is no single request. */
 static void put_of_request(struct emit *emit, const struct fit_refusal *refusal, uint64_t value)
 {
-    put_known(emit, refusal->why.requested ? (int64_t)value : FIT_NONE);
+    emit_known(emit, refusal->why.requested ? (int64_t)value : FIT_NONE);
 }
 
 static void put_refusal(const struct fit_part *part)
 {
     struct emit *emit = emit_of(part);
     const struct fit_refusal *refusal = &part->result.refusal;
-    put_known(emit, refusal->step);
+    emit_known(emit, refusal->step);
     emit_text(emit, refusal->phase);
     emit_text(emit, refusal->site);
-    put_known(emit, refusal->at_ns);
-    put_known(emit, refusal->allocation);
+    emit_known(emit, refusal->at_ns);
+    emit_known(emit, refusal->allocation);
     put_where(part, refusal);
     emit_text(emit, refusal->site);
     put_of_request(emit, refusal, refusal->why.requested);
@@ -303,7 +295,7 @@ static void put_memory(const struct fit_part *part)
     EMIT_SECTION(emit, "memory", "With that memory", EMIT_RECORD, memory_columns);
     put_scope(part);
     emit_int(emit, part->options->memory);
-    put_known(emit, part->answer == FIT_UNKNOWN ? FIT_NONE : fit_reserve(part));
+    emit_known(emit, part->answer == FIT_UNKNOWN ? FIT_NONE : fit_reserve(part));
     emit_text(emit, answer_texts[part->answer]);
     for (int i = 0; part->answer != FIT_FITS && i < RESULT_CELLS; i++)
         emit_null(emit);
@@ -343,10 +335,10 @@ static void put_pins(const struct fit_part *part)
         emit_int(emit, pin->free_bytes);
         emit_int(emit, pin->bytes);
         emit_int(emit, pin->blocks);
-        put_known(emit, pin->step);
+        emit_known(emit, pin->step);
         emit_text(emit, pin->phase);
         emit_text(emit, pin->site);
-        put_known(emit, pin->site_id);
+        emit_known(emit, pin->site_id);
     }
 }
 

@@ -9,14 +9,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static void put_known(struct emit *emit, int64_t value)
-{
-    if (value == FRAG_NONE)
-        emit_null(emit);
-    else
-        emit_int(emit, value);
-}
-
 static void put_scope(const struct frag_part *part)
 {
     emit_int(part->emit, part->scope->process.id);
@@ -77,7 +69,7 @@ static void put_frag(const struct frag_part *part)
     emit_text(emit, text);
     emit_int(emit, frag->seq);
     emit_int(emit, part->instant->at_ns);
-    put_known(emit, frag->step);
+    emit_known(emit, frag->step);
     emit_int(emit, frag->reserved);
     emit_int(emit, frag->causes[FRAG_SPLIT]);
     emit_real(emit, frag_split_share(frag));
@@ -142,7 +134,7 @@ static void put_sizes(const struct frag_part *part)
     for (size_t i = 0; i < n; i++) {
         const struct frag_size *size = &part->frag->sizes[i];
         put_scope(part);
-        put_known(emit, size->size);
+        emit_known(emit, size->size);
         emit_text(emit, size->size == FRAG_NONE ? "pages" : human_bytes(text, size->size));
         emit_int(emit, size->segments);
         emit_int(emit, size->reserved);
@@ -199,7 +191,7 @@ static void put_segment(const struct frag_part *part, const struct frag_segment 
     emit_int(emit, (int64_t)segment->area.address);
     emit_int(emit, segment->area.mapped);
     emit_int(emit, segment->area.heap);
-    put_known(emit, segment->area.mapped ? FRAG_NONE : segment->area.seq);
+    emit_known(emit, segment->area.mapped ? FRAG_NONE : segment->area.seq);
 }
 
 static void put_segments(const struct frag_part *part)
@@ -262,13 +254,13 @@ static void put_pin(const struct frag_part *part, const struct frag_pin *pin)
     emit_int(emit, block->size);
     emit_int(emit, frag->segments[block->segment].area.size);
     emit_text(emit, block->category);
-    put_known(emit, aged ? frag->step - pin->step : FRAG_NONE);
-    put_known(emit, pin->step);
+    emit_known(emit, aged ? frag->step - pin->step : FRAG_NONE);
+    emit_known(emit, pin->step);
     emit_text(emit, pin->phase);
     emit_text(emit, birth_text(pin));
     emit_text(emit, pin->name);
     emit_text(emit, pin->shown);
-    put_known(emit, block->site);
+    emit_known(emit, block->site);
     emit_text(emit, pin->shown);
     emit_int(emit, block->seq);
     emit_int(emit, (int64_t)block->address);
@@ -321,7 +313,7 @@ void frag_put_sites(const struct frag_part *part, const char *title)
         emit_text(emit, site->category);
         emit_text(emit, site->name);
         emit_text(emit, site->shown);
-        put_known(emit, site->site);
+        emit_known(emit, site->site);
         emit_text(emit, site->shown);
     }
     if (n < count)

@@ -14,22 +14,14 @@ const struct emit_column ladder_columns[LADDER_COLUMNS] = {
     {"gap", "which is", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
 };
 
-static void put_known(struct emit *emit, int64_t value)
-{
-    if (value == LADDER_NONE)
-        emit_null(emit);
-    else
-        emit_int(emit, value);
-}
-
 static void put_row(struct emit *emit, const struct report_scope *scope, const char *name,
                     const struct ladder_rung *rung)
 {
     emit_int(emit, scope->process.id);
     emit_text(emit, scope->device_text);
     emit_text(emit, name);
-    put_known(emit, rung->bytes);
-    put_known(emit, rung->gap);
+    emit_known(emit, rung->bytes);
+    emit_known(emit, rung->gap);
     emit_text(emit, rung->what[0] ? rung->what : NULL);
 }
 

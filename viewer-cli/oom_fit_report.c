@@ -14,14 +14,6 @@ static const char *conf_text(const char *conf)
     return *conf ? conf : "default";
 }
 
-static void put_known(struct emit *emit, int64_t value)
-{
-    if (value == OOM_NONE)
-        emit_null(emit);
-    else
-        emit_int(emit, value);
-}
-
 /* ---- for people ---- */
 
 static const struct emit_column people_columns[] = {
@@ -174,10 +166,10 @@ static void put_memory_row(const struct oom_part *part)
     struct emit *emit = part->emit;
     put_scope(part);
     emit_text(emit, states[fit->state]);
-    put_known(emit, fit->low);
-    put_known(emit, fit->high);
-    put_known(emit, fit->short_by);
-    put_known(emit, fit->needed);
+    emit_known(emit, fit->low);
+    emit_known(emit, fit->high);
+    emit_known(emit, fit->short_by);
+    emit_known(emit, fit->needed);
     if (fit->state == OOM_FIT_DONE)
         emit_int(emit, (int64_t)fit->helping);
     else

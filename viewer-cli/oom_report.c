@@ -8,14 +8,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static void put_known(struct emit *emit, int64_t value)
-{
-    if (value == OOM_NONE)
-        emit_null(emit);
-    else
-        emit_int(emit, value);
-}
-
 /* ---- for people ---- */
 
 static const struct emit_column people_columns[] = {
@@ -99,8 +91,8 @@ static void put_failure(const struct oom_part *part, const struct oom *oom, cons
     emit_text(emit, human_bytes(asked, oom->asked));
     emit_text(emit, oom->shown);
     put_place(emit, oom);
-    put_known(emit, oom->allocated);
-    put_known(emit, oom->reserved);
+    emit_known(emit, oom->allocated);
+    emit_known(emit, oom->reserved);
     put_free(emit, oom);
     put_device(emit, oom);
     put_limit(emit, oom, fit_of(part, oom));
@@ -200,18 +192,18 @@ static void put_row(const struct oom_part *part, const struct oom *oom)
     emit_text(emit, part->scope->device_text);
     emit_int(emit, oom->seq);
     emit_int(emit, oom->at_ns);
-    put_known(emit, oom->step);
+    emit_known(emit, oom->step);
     emit_text(emit, oom->phase);
     emit_int(emit, oom->asked);
-    put_known(emit, oom->allocated);
-    put_known(emit, oom->reserved);
-    put_known(emit, frag->known ? frag->free_bytes : OOM_NONE);
-    put_known(emit, frag->known ? frag->largest : OOM_NONE);
-    put_known(emit, frag->known ? frag->causes[FRAG_SPLIT] : OOM_NONE);
-    put_known(emit, oom->total);
+    emit_known(emit, oom->allocated);
+    emit_known(emit, oom->reserved);
+    emit_known(emit, frag->known ? frag->free_bytes : OOM_NONE);
+    emit_known(emit, frag->known ? frag->largest : OOM_NONE);
+    emit_known(emit, frag->known ? frag->causes[FRAG_SPLIT] : OOM_NONE);
+    emit_known(emit, oom->total);
     emit_text(emit, oom_verdict_text(oom->verdict));
     emit_text(emit, oom->name);
-    put_known(emit, oom->site);
+    emit_known(emit, oom->site);
     emit_text(emit, oom->shown);
 }
 
@@ -238,7 +230,7 @@ static void put_sites(const struct oom_part *part, const struct oom *oom)
         emit_int(emit, site->bytes);
         emit_text(emit, site->category);
         emit_text(emit, site->name);
-        put_known(emit, site->site);
+        emit_known(emit, site->site);
         emit_text(emit, site->shown);
     }
 }

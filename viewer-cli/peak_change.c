@@ -36,14 +36,6 @@ void peak_put_scope(const struct peak_part *part)
     emit_text(part->emit, part->scope->device_text);
 }
 
-void peak_put_known(struct emit *emit, int64_t value)
-{
-    if (value == PEAK_NONE)
-        emit_null(emit);
-    else
-        emit_int(emit, value);
-}
-
 /* Only where it tells something. */
 static bool keep_phase(const struct peak *peak, const struct peak *before, char **out)
 {
@@ -132,7 +124,7 @@ static void put_group(const struct peak_part *part, const struct why_group *grou
     emit_text(emit, part->change.categories[group->category].name);
     emit_text(emit, group->name);
     emit_text(emit, group->shown);
-    peak_put_known(emit, group->site);
+    emit_known(emit, group->site);
     emit_text(emit, group->shown);
 }
 

@@ -63,9 +63,9 @@ static void put_lever(const struct peak_part *part, const struct lever *lever)
     emit_text(emit, lever_name(lever->kind));
     emit_int(emit, lever->bytes);
     emit_int(emit, lever->at_most);
-    peak_put_known(emit, lever->reserved);
+    emit_known(emit, lever->reserved);
     emit_text(emit, lever->site_text);
-    peak_put_known(emit, lever->site);
+    emit_known(emit, lever->site);
     emit_text(emit, lever->text);
     put_off_peak(emit, lever);
     put_amount(emit, lever->reserved, lever->at_most);

@@ -37,7 +37,6 @@ struct peak_part {
 };
 
 void peak_put_scope(const struct peak_part *part);
-void peak_put_known(struct emit *emit, int64_t value);
 
 enum {
     PEAK_CHANGE_COLUMNS = 14,

@@ -26,7 +26,7 @@ static void put_item(const struct peak_part *part, const struct running_item *it
     emit_int(part->emit, item->end_ns - item->begin_ns);
     emit_int(part->emit, item->stream);
     emit_text(part->emit, item->kind);
-    peak_put_known(part->emit, item->bytes);
+    emit_known(part->emit, item->bytes);
     emit_text(part->emit, item->name);
 }
 

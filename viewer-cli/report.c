@@ -322,6 +322,18 @@ int report_begin(struct report *report, const struct command *command,
     return code;
 }
 
+bool report_start(struct report *report, const struct command_call *call, void *options,
+                  int *exit_code)
+{
+    char **arguments;
+    int count;
+    if (!command_parse(call, options, &arguments, &count, exit_code))
+        return false;
+    *exit_code = report_begin(report, call->command, options, count ? arguments[0] : NULL);
+    mem_free(arguments);
+    return *exit_code == 0;
+}
+
 int report_begin_beside(struct report *other, struct report *report, const char *named)
 {
     *other =

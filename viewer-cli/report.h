@@ -100,6 +100,10 @@ struct report {
  * --device. 0, or the exit code after the message was printed: then nothing is left open. */
 int report_begin(struct report *report, const struct command *command,
                  const struct report_options *options, const char *named);
+/* The same for a command whose one argument is the database: parses into its options, which begin
+ * with report_options. False: the command is over, with *exit_code. */
+bool report_start(struct report *report, const struct command_call *call, void *options,
+                  int *exit_code);
 /* For reports that compare: opens a second database with the same options. It has no emitter of its
  * own, and report_end of the first ends both. After a failure nothing is left open, of the first
  * neither. */

@@ -168,6 +168,26 @@ TEST(json_strings_are_valid_for_any_bytes)
     }
 }
 
+TEST(what_is_not_known_is_null)
+{
+    static const struct emit_column two[] = {
+        {"a", NULL, EMIT_PLAIN, 0},
+        {"b", NULL, EMIT_PLAIN, 0},
+    };
+    struct emit emit;
+    int result;
+    emit_begin(&emit, EMIT_CSV, false, "test", NULL);
+    EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, two);
+    emit_known(&emit, INT64_MIN);
+    emit_known(&emit, INT64_MIN + 1);
+    emit_known(&emit, 0);
+    emit_known(&emit, INT64_MAX);
+    CHECK_STR(finish(&emit, &result), "a,b\n"
+                                      ",-9223372036854775807\n"
+                                      "0,9223372036854775807\n");
+    CHECK_INT(result, 0);
+}
+
 TEST(a_narrow_terminal_cuts_texts_not_numbers)
 {
     static const struct emit_column two[] = {
@@ -469,7 +489,7 @@ TEST_MAIN(TEST_CASE(a_table_is_aligned), TEST_CASE(csv_is_for_programs),
           TEST_CASE(json_has_one_shape), TEST_CASE(csv_marks_sections_when_there_are_several),
           TEST_CASE(a_key_is_continued_only_if_it_is_the_same),
           TEST_CASE(csv_quotes_what_could_be_misread),
-          TEST_CASE(json_strings_are_valid_for_any_bytes),
+          TEST_CASE(json_strings_are_valid_for_any_bytes), TEST_CASE(what_is_not_known_is_null),
           TEST_CASE(a_narrow_terminal_cuts_texts_not_numbers),
           TEST_CASE(a_wrapped_column_goes_on_below_itself), TEST_CASE(a_number_stays_with_its_unit),
           TEST_CASE(a_site_keeps_the_line_of_the_program),
