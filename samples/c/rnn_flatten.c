@@ -242,29 +242,19 @@ static void print_findings(const struct rnn *rnn)
            packed, calls, calls * packed);
 }
 
-static void phase(struct rnn *rnn, const char *name, void (*work)(void *rnn))
-{
-    sim_phase(name, work, rnn);
-    sim_row(&rnn->sim, name);
-}
-
 static void train(struct rnn *rnn)
 {
-    static const struct {
-        const char *name;
-        void (*work)(void *rnn);
-    } phases[] = {{"zero_grad", zero_grad},
-                  {"forward", forward},
-                  {"loss", loss},
-                  {"backward", backward},
-                  {"optimizer", optimizer}};
+    static const struct sim_part parts[] = {{"zero_grad", zero_grad},
+                                            {"forward", forward},
+                                            {"loss", loss},
+                                            {"backward", backward},
+                                            {"optimizer", optimizer}};
+    const size_t count = sizeof parts / sizeof *parts;
     sim_title(&rnn->sim);
     count_weights(rnn);
-    phase(rnn, "beginning", build);
+    sim_part(&rnn->sim, "beginning", build, rnn);
     for (uint64_t step = 0; step < rnn->options->steps; step++) {
-        sim_step(&rnn->sim, step);
-        for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
-            phase(rnn, phases[i].name, phases[i].work);
+        sim_train(&rnn->sim, step, parts, count, rnn);
     }
     if (!rnn->options->csv)
         print_findings(rnn);

@@ -219,3 +219,17 @@ void sim_phase(const char *name, void (*work)(void *self), void *self)
     work(self);
     tidemark_phase_end(name);
 }
+
+void sim_part(const struct sim *sim, const char *name, void (*work)(void *self), void *self)
+{
+    sim_phase(name, work, self);
+    sim_row(sim, name);
+}
+
+void sim_train(struct sim *sim, uint64_t step, const struct sim_part *parts, size_t count,
+               void *self)
+{
+    sim_step(sim, step);
+    for (size_t i = 0; i < count; i++)
+        sim_part(sim, parts[i].name, parts[i].work, self);
+}

@@ -61,6 +61,15 @@ void sim_tag(struct sim *sim, const struct tensor *tensor, enum tidemark_categor
 void sim_step(struct sim *sim, uint64_t number);
 /* One phase: `work` between its marks. */
 void sim_phase(const char *name, void (*work)(void *self), void *self);
+struct sim_part {
+    const char *name;
+    void (*work)(void *self);
+};
+/* A phase, and its row behind it. */
+void sim_part(const struct sim *sim, const char *name, void (*work)(void *self), void *self);
+/* A step of training that has these parts. */
+void sim_train(struct sim *sim, uint64_t step, const struct sim_part *parts, size_t count,
+               void *self);
 /* What is printed: the allocator's counters as they are now, and their highest values. */
 void sim_title(const struct sim *sim);
 void sim_row(const struct sim *sim, const char *phase);

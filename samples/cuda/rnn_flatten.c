@@ -407,28 +407,18 @@ static void print_sizes(const struct rnn *rnn)
            dnn->reserve_bytes, dnn->work_bytes);
 }
 
-static void phase(struct rnn *rnn, const char *name, void (*work)(void *rnn))
-{
-    sim_phase(name, work, rnn);
-    sim_row(&rnn->gpu.sim, name);
-}
-
 static void train(struct rnn *rnn)
 {
-    static const struct {
-        const char *name;
-        void (*work)(void *rnn);
-    } phases[] = {{"zero_grad", zero_grad},
-                  {"forward", forward},
-                  {"loss", loss},
-                  {"backward", backward},
-                  {"optimizer", optimizer}};
+    static const struct sim_part parts[] = {{"zero_grad", zero_grad},
+                                            {"forward", forward},
+                                            {"loss", loss},
+                                            {"backward", backward},
+                                            {"optimizer", optimizer}};
+    const size_t count = sizeof parts / sizeof *parts;
     gpu_title(&rnn->gpu);
-    phase(rnn, "beginning", build);
+    sim_part(&rnn->gpu.sim, "beginning", build, rnn);
     for (uint64_t step = 0; step < rnn->options->steps; step++) {
-        sim_step(&rnn->gpu.sim, step);
-        for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
-            phase(rnn, phases[i].name, phases[i].work);
+        sim_train(&rnn->gpu.sim, step, parts, count, rnn);
         if (step == 0)
             rnn->first_loss = rnn->loss;
     }

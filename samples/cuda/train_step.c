@@ -397,32 +397,23 @@ static int close_all(struct train *train)
     return gpu_close(&train->gpu);
 }
 
-static void phase(struct train *train, const char *name, void (*work)(void *train))
-{
-    sim_phase(name, work, train);
-    sim_row(&train->gpu.sim, name);
-}
-
 static bool run(struct train *train)
 {
-    static const struct {
-        const char *name;
-        void (*work)(void *train);
-    } phases[] = {{"zero_grad", zero_grad},
-                  {"forward", train_forward},
-                  {"loss", train_loss},
-                  {"backward", backward},
-                  {"optimizer", optimizer}};
+    static const struct sim_part parts[] = {{"zero_grad", zero_grad},
+                                            {"forward", train_forward},
+                                            {"loss", train_loss},
+                                            {"backward", backward},
+                                            {"optimizer", optimizer}};
     bool fine = true;
     gpu_title(&train->gpu);
-    phase(train, "beginning", build);
+    sim_part(&train->gpu.sim, "beginning", build, train);
     load_batch(train);
     for (uint64_t step = 0; step < train->options->steps; step++) {
         sim_step(&train->gpu.sim, step);
-        for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
-            phase(train, phases[i].name, phases[i].work);
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+            sim_part(&train->gpu.sim, parts[i].name, parts[i].work, train);
             if (step == 0)
-                fine = train_check(train, phases[i].name) && fine;
+                fine = train_check(train, parts[i].name) && fine;
         }
         if (step == 0)
             train->first_loss = train->loss;
