@@ -9,7 +9,7 @@ from plans import IMPORT, RECORD, REPAIR, REPORT
 
 FORMS = ("table", "csv", "json")
 FIXTURES = ("train", "frag", "leaks", "before", "after", "gpu", "ranks", "pools", "stopped",
-            "../cli/fit/pressed", "../cli/frag/limit")
+            "../cli/fit/pressed", "limit")
 NAME = "/secret/place/trained.py"  # of a phase; what is private ends before the last part
 
 

@@ -1,1 +1,1 @@
-tidemark peak short.db --format json | sed -n '/"oom"/,$p'
+tidemark peak limit.db --format json | sed -n '/"oom"/,$p'

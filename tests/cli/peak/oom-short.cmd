@@ -1,1 +1,1 @@
-tidemark peak short.db
+tidemark peak limit.db
