@@ -327,16 +327,19 @@ TEST(a_graph_that_was_instantiated)
         {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate, 0, 0},
         {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2, 0, 0},
         {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, 0, 0},
+#if CUDA_VERSION >= 12000
         {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams, 0, 0},
         {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams_ptsz, 0, 0},
+#endif
         {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, 1, 1}, /* it failed */
     };
     struct driven driven = begin_driven();
-    static_assert(offsetof(cuGraphInstantiate_params, hGraph) == 8 &&
-                      offsetof(cuGraphInstantiate_v2_params, hGraph) == 8 &&
-                      offsetof(cuGraphInstantiateWithFlags_params, hGraph) == 8 &&
-                      offsetof(cuGraphInstantiateWithParams_params, hGraph) == 8,
+    static_assert(offsetof(cuGraphInstantiate_v2_params, hGraph) == 8 &&
+                      offsetof(cuGraphInstantiateWithFlags_params, hGraph) == 8,
                   "the second parameter");
+#if CUDA_VERSION >= 12000
+    static_assert(offsetof(cuGraphInstantiateWithParams_params, hGraph) == 8, "likewise");
+#endif
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         CUgraphExec exec = (CUgraphExec)(uintptr_t)0x99;
         const cuGraphInstantiateWithFlags_params params = {.phGraphExec = &exec,
@@ -366,7 +369,7 @@ TEST(pools_without_a_context)
     const struct made destroy = MADE(cuMemPoolDestroy, .pool = out.pool);
     driven.context = NULL;
     call_driver(&driven, create.cbid, create.params, 0);
-    out.pool_props.location.type = CU_MEM_LOCATION_TYPE_HOST;
+    out.pool_props.location.type = (CUmemLocationType)2; /* the host's, named so since 12.2 */
     call_driver(&driven, create.cbid, create.params, 0);
     call_driver(&driven, destroy.cbid, destroy.params, 0);
     REQUIRE(look(&driven) == 3);
