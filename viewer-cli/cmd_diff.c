@@ -422,7 +422,9 @@ static void say_nothing(struct report *report, const struct report *other,
                         const struct diff_options *options, const char *missing)
 {
     if (*missing && options->moment) {
-        emit_note(&report->emit, "not both have this moment: %s", missing);
+        report_absent(report, "not both have this moment: %s", missing);
+    } else if (*missing && report_has_steps(report->options)) {
+        report_absent(report, "not both have memory in these steps");
     } else if (*missing) {
         emit_note(&report->emit, "not both have memory in these steps");
         report_note_driven(report);

@@ -120,7 +120,7 @@ static int put_moment(struct report *report, const struct frag_options *options,
             note_unknown(report, &report->scopes[i]);
     }
     if (err >= 0 && !found && *missing && moment)
-        emit_note(&report->emit, "there is no such moment: %s", missing);
+        report_absent(report, "there is no such moment: %s", missing);
     else if (err >= 0 && !found)
         report_nothing(report);
     if (err >= 0)

@@ -509,7 +509,10 @@ int report_end(struct report *report, int err)
         if (beside)
             let_go(beside);
         beside = NULL;
-        if (emit_finish(&report->emit, stdout) < 0)
+        if (report->absent) {
+            emit_drop(&report->emit);
+            code = EXIT_USAGE;
+        } else if (emit_finish(&report->emit, stdout) < 0)
             code = report_failed(report->path, ERR_NOMEM, NULL);
     }
     if (beside)
@@ -563,14 +566,63 @@ static bool is_narrowed(const struct report_options *options)
 }
 
 /* Which there are, for who asked for others. */
-static void note_steps(struct report *report)
+/* Those that there are; false: none. */
+static bool read_steps(const struct report *report, struct option_range *steps)
 {
     struct db_stmt *stmt = NULL;
-    if (db_prepare(report->db, &stmt, "SELECT min(step), max(step) FROM phase") == 0 &&
-        db_step(stmt) == DB_ROW && db_column_type(stmt, 0) != DB_NULL)
-        emit_note(&report->emit, "the recording has steps %" PRId64 " to %" PRId64,
-                  db_column_int(stmt, 0), db_column_int(stmt, 1));
+    bool any = db_prepare(report->db, &stmt, "SELECT min(step), max(step) FROM phase") == 0 &&
+               db_step(stmt) == DB_ROW && db_column_type(stmt, 0) != DB_NULL;
+    if (any)
+        *steps = (struct option_range){db_column_int(stmt, 0), db_column_int(stmt, 1)};
     db_finalize(stmt);
+    return any;
+}
+
+/* Where to look instead. */
+static void say_range(const struct report *report)
+{
+    struct db_stmt *stmt = NULL;
+    struct option_range steps;
+    char text[HUMAN_MAX] = "", has[96] = "no steps";
+    if (db_prepare(report->db, &stmt, "SELECT alloc_ns FROM allocation ORDER BY seq LIMIT 1") ==
+            0 &&
+        db_step(stmt) == DB_ROW)
+        human_ns(text, db_column_int(stmt, 0));
+    db_finalize(stmt);
+    if (read_steps(report, &steps))
+        snprintf(has, sizeof has, "steps %" PRId64 " to %" PRId64, steps.first, steps.last);
+    if (*text)
+        log_say(LOG_NOTE, "%s has %s, and blocks from %s on", report->path, has, text);
+    else
+        log_say(LOG_NOTE, "%s has %s and no blocks", report->path, has);
+}
+
+void report_absent(struct report *report, const char *format, ...)
+{
+    char text[512];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    log_say(LOG_ERROR, "%s: %s", report->command->name, text);
+    say_range(report);
+    if (report->beside)
+        say_range(report->beside);
+    report->absent = true;
+}
+
+/* Steps that nobody ever took are a mistake, unless they may still come. */
+static void note_steps(struct report *report)
+{
+    const struct option_range *asked = &report->options->steps;
+    struct option_range steps;
+    if (!read_steps(report, &steps))
+        return;
+    if (!report->following && (asked->first > steps.last || asked->last < steps.first))
+        report_absent(report, "--steps: there are no such steps");
+    else
+        emit_note(&report->emit, "the recording has steps %" PRId64 " to %" PRId64, steps.first,
+                  steps.last);
 }
 
 /* The steps asked for may be among those of which sums are left. */

@@ -94,6 +94,7 @@ struct report {
     struct report *at_fault; /* whose query failed, if not this one's */
     bool thinned;            /* at a moment that the report looks at */
     int64_t unheard;         /* the gap that it has told of last: gap.first_seq */
+    bool absent;             /* report_absent */
 };
 
 /* Opens the database, the newest one here if none is named, and resolves --process, --rank and
@@ -121,6 +122,11 @@ int report_resume(struct report *report);
 void report_nothing(struct report *report);
 /* Notes which devices have no blocks, but memory of the driver's, and what shows it. */
 void report_note_driven(struct report *report);
+
+/* What was asked for is not there: says so, and what is. report_end then prints nothing and returns
+ * EXIT_USAGE, as for a process that is not there. */
+void report_absent(struct report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The report says what lived at this moment: if blocks of that time were left out by `record
  * --keep`, or the driver was not heard then, the last lines say so. 0 or an error. */

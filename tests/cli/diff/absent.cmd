@@ -1,1 +1,2 @@
-tidemark diff before.db after.db --moment 3/forward; tidemark diff before.db after.db --steps 3
+tidemark diff before.db after.db --moment 3/forward; echo $?
+tidemark diff before.db after.db --steps 3; echo $?

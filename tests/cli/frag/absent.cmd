@@ -1,1 +1,2 @@
-tidemark frag frag.db 9; tidemark frag silent.db; tidemark frag frag.db --steps 7
+tidemark frag frag.db 9; echo $?; tidemark frag silent.db; echo $?
+tidemark frag frag.db --steps 7; echo $?

@@ -1,1 +1,2 @@
-tidemark ladder frag.db 9; tidemark ladder silent.db; tidemark ladder frag.db --steps 7
+tidemark ladder frag.db 9; echo $?; tidemark ladder silent.db; echo $?
+tidemark ladder frag.db --steps 7; echo $?; tidemark ladder frag.db @1ns -f json; echo $?

@@ -3,7 +3,7 @@
 tidemark peak crowd.db | sed -n '/^Peak of/p; /highest/p'
 tidemark peak crowd.db --process 2 | head -2
 tidemark peak crowd.db -f csv | sed -n '/^# peak/,/^$/p' | grep -c virtual:0
-tidemark why crowd.db @0s..end | grep highest
+tidemark why crowd.db @600ns..end | grep highest
 tidemark ladder crowd.db | grep highest
 tidemark diff crowd.db crowd.db | grep -c "^Difference"
 tidemark diff crowd.db workers.db | tail -3
