@@ -314,6 +314,14 @@ int db_single_file(struct db *db)
     return err < 0 ? err : 0;
 }
 
+/* Where SQLite had no memory for a page it calls that page damaged, and names its own code. */
+static bool lacked_memory(const char *complaint)
+{
+    static const char code[] = "error code=7"; /* SQLITE_NOMEM */
+    size_t bytes = strlen(complaint), end = sizeof code - 1;
+    return bytes >= end && strcmp(complaint + bytes - end, code) == 0;
+}
+
 int db_check(struct db *db)
 {
     struct db_stmt *stmt = NULL;
@@ -321,8 +329,8 @@ int db_check(struct db *db)
     if (err == 0)
         err = db_step(stmt);
     if (err == DB_ROW && strcmp(db_column_text(stmt, 0), "ok") != 0) {
-        db_say(db, ERR_CORRUPT, db_column_text(stmt, 0));
-        err = ERR_CORRUPT;
+        err = lacked_memory(db_column_text(stmt, 0)) ? ERR_NOMEM : ERR_CORRUPT;
+        db_say(db, err, db_column_text(stmt, 0));
     }
     db_finalize(stmt);
     return err < 0 ? err : 0;
