@@ -5,9 +5,9 @@ be true of every run is in judge.py, the commands are in scenes.py, the calls in
 
 WHAT: record, keep, size, private: recordings; report, follow, import, repair, output: the others.
 
-Which calls: without an option the first 10 of a kind are tried one by one, and then ever fewer, until
-a run in which so many are not made. --sites: each call stack from which a call is made (sites.h); of
-each the first call, the second and the last. A stack counts if its part inside of the commands is
+Which calls: without an option the first 10 of a kind are tried one by one, and then ever fewer,
+until a run in which so many are not made. --sites: each call stack from which a call is made
+(sites.h); of each the first call, the second and the last. A stack counts if its part inside of the commands is
 new, or its outer part is new to the command; with --far, for builds that are slow, only the latter,
 and only the first call.
 --all N: the first 500, and then each Nth (1: all). --only: the plans with that word; --first: from
@@ -90,8 +90,9 @@ def stack_of(program, where):
     frames = where.split()[3:]
     try:
         # An address is where a call returns to: the call itself is before it.
-        told = subprocess.run(["addr2line", "-fsie", program, *(hex(int(at, 16) - 1) for at in frames)],
-                              capture_output=True, text=True, check=True).stdout.splitlines()
+        calls = [hex(int(at, 16) - 1) for at in frames]
+        told = subprocess.run(["addr2line", "-fsie", program, *calls], capture_output=True,
+                              text=True, check=True).stdout.splitlines()
     except (OSError, subprocess.SubprocessError):
         return ""
     return " < ".join(told[::2][:24])
@@ -279,7 +280,8 @@ def options_of():
     parser.add_argument("--only")
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=8000, help="of the recording that is too large")
+    parser.add_argument("--steps", type=int, default=8000,
+                        help="of the recording that is too large")
     options = parser.parse_args()
     for name in ("inject", "make_fixture", "prog", "data", "guest"):
         if getattr(options, name):  # the commands run in folders of their own

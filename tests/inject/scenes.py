@@ -147,7 +147,7 @@ UPDATE meta SET value = 1 WHERE key = 'finished';
 
 
 def growing(path, folder):
-    """live.db, which is not finished; full.db, which it becomes; and the rounds in which it does."""
+    """live.db, not finished; full.db, which it becomes; and the rounds in which it does."""
     live, full, rounds = (os.path.join(folder, name) for name in ("live.db", "full.db", "rounds"))
     shutil.copy(path, live)
     shutil.copy(path, full)
@@ -180,7 +180,7 @@ REPORTS = [
     ("check", "after.db", "--limits", "limits", "--baseline", "before.db", "--junit", "out.xml"),
     ("sql", "train.db", "SELECT * FROM allocation"), ("sql", "train.db", "--schema"),
 ]
-LIMITS = "max-peak = 1GiB\nmax-growth = 0\n"
+LIMITS = "max-peak = 1GiB\nmax-growth = 0\nmax-increase = 5%\n"
 UNFORMED = ("check",)
 
 
@@ -240,9 +240,9 @@ def repair_scenes(options, folder):
     shutil.copy(files["train.db"], damaged)
     damage(files["train.db"], damaged, "phase_device", "sample")
     damage(files["train.db"], logged, "phase_device")
-    cases = [(["damaged.db"], [damaged]), (["damaged.db", "--check", "-f", "json"], [damaged]),
-             (["logged.db"], [logged, logged + "-wal"]),
-             (["train.db", "-o", "copy.db", "-f", "csv"], [files["train.db"]])]
+    cases = [(["train.db", "-o", "copy.db", "-f", "csv"], [files["train.db"]]),
+             (["damaged.db"], [damaged]), (["logged.db"], [logged, logged + "-wal"]),
+             (["damaged.db", "--check"], [damaged])]
     return [Scene("repair " + " ".join(words), [options.inject, "repair", *words], REPAIR, Made,
                   given)
             for words, given in cases]
