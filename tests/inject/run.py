@@ -7,11 +7,10 @@ WHAT: record, keep, size, private: recordings; report, follow, import, repair, o
 
 Which calls: without an option the first 10 of a kind are tried one by one, and then ever fewer,
 until a run in which so many are not made. --sites: each call stack from which a call is made
-(sites.h); of each the first call, the second and the last. A stack counts if its part inside of the commands is
-new, or its outer part is new to the command; with --far, for builds that are slow, only the latter,
-and only the first call.
---all N: the first 500, and then each Nth (1: all). --only: the plans with that word; --first: from
-that call on. --jobs N: so many side by side.
+(sites.h); of each the first call, the second and the last. A stack counts if its part inside of
+the commands is new, or its outer part is new to the command; with --far, for builds that are slow,
+only the latter, and only the first call. --all N: the first 500, and then each Nth (1: all).
+--only: the plans with that word; --first: from that call on. --jobs N: so many side by side.
 """
 import argparse
 import concurrent.futures
@@ -264,7 +263,7 @@ class Driver:
 
     def table(self):
         for name, total in self.sums.items():
-            if total.runs:
+            if total.runs and self.options.sites:
                 print("%-28s %7d calls %6d sites %7d runs %5d not met" %
                       (name, sum(total.calls.values()), len(total.sites), total.runs, total.missed))
 
