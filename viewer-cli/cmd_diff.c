@@ -523,7 +523,7 @@ const struct command command_diff = {
         {
             {"tidemark diff before.db after.db", "what the change to the program did"},
             {"tidemark diff a.db b.db --steps 1..9", "without the first step"},
-            {"tidemark diff a.db b.db --moment 3/forward", "as forward of step 3 ends"},
+            {"tidemark diff a.db b.db --moment 2/forward", "as forward of step 2 ends"},
             {"tidemark diff a.db b.db --rank 0 --all", "each phase of each step of one rank"},
         },
 };

@@ -150,6 +150,6 @@ const struct command command_ladder = {
         {
             {"tidemark ladder", "at the peak of the newest recording in this folder"},
             {"tidemark ladder run.db end", "at the end of the run"},
-            {"tidemark ladder run.db 7/backward", "as backward of step 7 ended"},
+            {"tidemark ladder run.db 2/backward", "as backward of step 2 ended"},
         },
 };
