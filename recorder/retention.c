@@ -396,10 +396,10 @@ static bool is_tight(const struct retention *retention)
 }
 
 /* The next process that has ended, in its first turn or, after all had that, in its second. */
-static int decide_ended(struct retention *retention, bool *any)
+static int decide_ended(struct retention *retention, int64_t *rows, bool *any)
 {
-    int err = retention_ended_next(retention, RETENTION_SHORTEN, any);
-    return err < 0 || *any ? err : retention_ended_next(retention, RETENTION_GIVE_UP, any);
+    int err = retention_ended_next(retention, RETENTION_SHORTEN, rows, any);
+    return err < 0 || *any ? err : retention_ended_next(retention, RETENTION_GIVE_UP, rows, any);
 }
 
 /* Those that ended while there was room have their first turn. */
@@ -408,7 +408,7 @@ static int shorten_ended(struct retention *retention, int64_t *rows)
     bool any = true;
     int err = 0;
     while (err == 0 && any && *rows > 0 && retention->used > HALF(retention->options.max_bytes)) {
-        err = retention_ended_next(retention, RETENTION_SHORTEN, &any);
+        err = retention_ended_next(retention, RETENTION_SHORTEN, rows, &any);
         if (err == 0 && any)
             err = decide_and_look(retention, rows);
     }
@@ -430,9 +430,10 @@ static int make_room(struct retention *retention, int64_t *rows)
             retention->window =
                 retention->window / 2 > RETENTION_LEAST ? retention->window / 2 : RETENTION_LEAST;
         else
-            err = decide_ended(retention, &any);
+            err = decide_ended(retention, rows, &any);
         if (err == 0)
             err = decide_and_look(retention, rows);
+        any |= *rows <= 0; /* what is due was not looked through to its end */
     }
     bool full = !any && is_tight(retention) && retention->used > NEAR(retention->options.max_bytes);
     return err == 0 && full ? ERR_LIMIT : err;
@@ -506,6 +507,13 @@ void retention_rolled_back(struct retention *retention)
         retention->processes[i].left_count = 0; /* whose blocks are there again, is not known */
     }
     retention_drop_sums(retention);
+}
+
+bool retention_can_wait(const struct retention *retention, uint64_t bytes)
+{
+    if (!retention || !retention_has_limit(retention))
+        return true;
+    return retention->used + (int64_t)bytes < NEAR(retention->options.max_bytes);
 }
 
 uint64_t retention_log_bytes(const struct retention *retention, uint64_t usual)

@@ -65,6 +65,8 @@ void retention_see(struct retention *retention, const struct batch *batch);
 /* In a transaction; looks at about `rows` rows, more if the limit is near. ERR_LIMIT: what has to
  * stay does not fit max_bytes. Other errors are the database's. */
 int retention_work(struct retention *retention, int64_t rows);
+/* What is due may go later: so many bytes that wait to be written fit in before the limit is near. */
+bool retention_can_wait(const struct retention *retention, uint64_t bytes);
 /* After a rollback: what was dropped in that transaction is there still, and stays. */
 void retention_rolled_back(struct retention *retention);
 /* Bytes that the log may hold before it is moved: less than usual where the limit is close. */

@@ -195,7 +195,8 @@ static int decide_again(struct retention *retention, const struct retention_ende
     return err;
 }
 
-int retention_ended_next(struct retention *retention, enum retention_turn turn, bool *any)
+int retention_ended_next(struct retention *retention, enum retention_turn turn, int64_t *rows,
+                         bool *any)
 {
     struct retention_queue *queue = &retention->turns[turn];
     int err = read_ended(retention, queue);
@@ -210,5 +211,8 @@ int retention_ended_next(struct retention *retention, enum retention_turn turn, 
     queue->end_ns = one->end_ns;
     queue->id = one->id;
     queue->at++;
-    return known ? 0 : decide_again(retention, one, turn);
+    if (known)
+        return 0;
+    *rows -= RETENTION_ENDED_ROWS;
+    return decide_again(retention, one, turn);
 }

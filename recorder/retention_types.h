@@ -79,8 +79,9 @@ struct retention_sum { /* of blocks of a heap and a site that went */
     int64_t heap, site, blocks, bytes, largest, first_seq, last_seq;
 };
 
-#define RETENTION_ENDED_READ 64 /* at once */
-#define RETENTION_ENDED_WAIT 64 /* processes that ended, of which all is still remembered */
+#define RETENTION_ENDED_READ 64  /* at once */
+#define RETENTION_ENDED_ROWS 500 /* of work: what it costs to read one again */
+#define RETENTION_ENDED_WAIT 64  /* processes that ended, of which all is still remembered */
 
 struct retention_ended { /* a process that ended, as its row says */
     int64_t id, end_ns, first_seq, last_seq;
@@ -188,7 +189,8 @@ bool retention_add_unit(struct retention_process *process, int64_t step, int64_t
 
 /* retention_ended.c: the process that ended first, of those that had no turn of this kind yet, is
  * read and is to be decided. *any: there was one. */
-int retention_ended_next(struct retention *retention, enum retention_turn turn, bool *any);
+int retention_ended_next(struct retention *retention, enum retention_turn turn, int64_t *rows,
+                         bool *any);
 
 /* retention_drop.c: 0 or an error; *rows is what may still be looked at in this round. */
 int retention_drop(struct retention *retention, struct retention_process *process,

@@ -36,6 +36,7 @@
 #define LOG_BYTES (4u << 20)
 #define IDLE_MS 1000
 #define DROP_ROWS 10000
+#define BEHIND_BYTES (8u << 20) /* of batches that wait */
 #define TRIM_NS (10 * NS_PER_S)
 #define FINISH_NS (2 * NS_PER_S)
 /* Somebody who holds the write lock is waited for while the run goes on; at its end not for long.
@@ -229,11 +230,16 @@ static void give_memory_back(struct writer *writer, uint64_t now_ns)
 #endif
 }
 
-/* What goes is looked through some times as fast as it came: a limit is caught up with. */
+/* What goes is looked through some times as fast as it came: a limit is caught up with. But what
+ * waits to be written comes first while the limit is far: it could be lost, and what should have
+ * gone can go later. */
 static int drop_some(struct writer *writer)
 {
     uint64_t rows = rows_written(writer) - rows_committed(writer);
-    return retention_work(writer->retention, DROP_ROWS + 4 * (int64_t)rows);
+    uint64_t waiting = queue_bytes(writer->queue);
+    bool waits = waiting > BEHIND_BYTES && retention_can_wait(writer->retention, waiting);
+    return retention_work(writer->retention,
+                          waits ? DROP_ROWS / 10 : DROP_ROWS + 4 * (int64_t)rows);
 }
 
 static int commit(struct writer *writer)

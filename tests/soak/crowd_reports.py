@@ -51,6 +51,8 @@ def check_csv(path, arguments, all_of_them):
     for process in (1, 2, processes // 2, processes + 1):
         alone = rows_by_process(run(arguments + ["--process", str(process)], path, "csv"))
         assert set(alone) <= {process}, "%s: others in that of %d" % (arguments, process)
+        if arguments == ["fit"] and process not in found:
+            continue  # a CPU is asked for by name where there is a GPU
         assert alone.get(process) == found.get(process), "%s of %d: %s\n%s" % (
             arguments, process, alone.get(process), found.get(process))
 
