@@ -25,6 +25,8 @@ struct store {
     uint64_t most_bytes;   /* of the file and its log, at any commit */
     size_t most_processes; /* that were remembered */
     const char *path;
+    uint64_t waiting; /* bytes that wait to be written, as it were */
+    int hurried;      /* so often little was dropped for their sake */
 };
 
 static uint64_t file_bytes(const char *path)
@@ -36,15 +38,24 @@ static uint64_t file_bytes(const char *path)
     return bytes + (stat(name, &log) == 0 ? (uint64_t)log.st_size : 0);
 }
 
+/* As the writer does it. */
+static int64_t rows_due(struct store *store, const struct batch *batch)
+{
+    bool waits = store->waiting && retention_can_wait(store->retention, store->waiting);
+    store->hurried += waits;
+    return waits ? 100 : 10000 + 4 * (int64_t)batch->alloc_count;
+}
+
 static bool store_batch(void *self, struct batch *batch)
 {
     struct store *store = self;
+    int64_t rows = rows_due(store, batch);
     store->err = db_begin(store->db);
     if (store->err == 0)
         store->err = writer_sink_write(store->sink, batch);
     retention_see(store->retention, batch);
     if (store->err == 0)
-        store->err = retention_work(store->retention, 10000 + 4 * (int64_t)batch->alloc_count);
+        store->err = retention_work(store->retention, rows);
     CHECK(retention_is_valid(store->retention));
     batch_free(batch);
     if (store->err == 0)
@@ -60,10 +71,10 @@ static bool store_batch(void *self, struct batch *batch)
     return store->err == 0;
 }
 
-static struct store make(const char *path, const struct loop_options *loop,
-                         const struct retention_options *retention)
+static struct store make_waiting(const char *path, const struct loop_options *loop,
+                                 const struct retention_options *retention, uint64_t waiting)
 {
-    struct store store = {.path = path};
+    struct store store = {.path = path, .waiting = waiting};
     unlink(path);
     REQUIRE(db_create(&store.db, path) == 0);
     REQUIRE(writer_sink_new(&store.sink, store.db) == 0);
@@ -76,6 +87,12 @@ static struct store make(const char *path, const struct loop_options *loop,
     CHECK_INT(db_single_file(store.db), 0);
     db_close(store.db);
     return store;
+}
+
+static struct store make(const char *path, const struct loop_options *loop,
+                         const struct retention_options *retention)
+{
+    return make_waiting(path, loop, retention, 0);
 }
 
 static const struct loop_options usual = {
@@ -326,6 +343,24 @@ TEST(processes_that_ended_give_up_their_past)
               0);
 }
 
+/* While batches wait little goes, and it is later than usual that the file stops to grow: within
+ * its limit all the same, and with all that it would have said. */
+TEST(what_waits_comes_first)
+{
+    struct retention_options options = {.max_bytes = 16 << 20};
+    struct loop_options loop = usual;
+    loop.steps = 12000;
+    loop.grow_until = 0;
+    loop.leak_every = 90;
+    REQUIRE(chdir(test_folder()) == 0);
+    make(whole_path, &loop, NULL);
+    struct store store = make_waiting(thin_path, &loop, &options, 1 << 20);
+    CHECK_INT(store.err, 0);
+    CHECK(store.hurried > 0);
+    CHECK(store.most_bytes > 12 << 20 && store.most_bytes < 16 << 20);
+    compare_all();
+}
+
 /* Living blocks alone are more than fits: the recording says so and ends; it does not grow. */
 TEST(what_has_to_stay_may_be_too_much)
 {
@@ -342,7 +377,7 @@ TEST(what_has_to_stay_may_be_too_much)
 
 TEST_MAIN(TEST_CASE(phases_of_threads_outlast_their_step),
           TEST_CASE(processes_that_ended_are_forgotten),
-          TEST_CASE(processes_that_ended_give_up_their_past),
+          TEST_CASE(processes_that_ended_give_up_their_past), TEST_CASE(what_waits_comes_first),
           TEST_CASE(nothing_goes_where_nothing_was_asked), TEST_CASE(steps_are_kept),
           TEST_CASE(kept_steps_are_whole), TEST_CASE(a_limit_holds),
           TEST_CASE(peaks_that_were_outdone_go), TEST_CASE(processes_go_each_by_itself),
