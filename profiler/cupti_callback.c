@@ -135,7 +135,8 @@ static int32_t device_now(const void *context)
     return context ? device_of_context(context) : device_only();
 }
 
-/* A context may be going just now, in this thread: what it still does is no sign of life. */
+/* A context may be going just now, in this thread: what it still does is no sign of life. Nor is a
+ * call that has only begun, or that failed: it may fail because its context is gone. */
 static bool closes(void)
 {
     for (uint32_t i = 0; i < mine.depth; i++)
@@ -147,8 +148,6 @@ static bool closes(void)
 static struct live_call who_of(const struct call *call, const struct abi_callback *data,
                                uint32_t number)
 {
-    if (!closes())
-        sample_context_seen(data->context, device_of_context(data->context));
     return (struct live_call){
         .number = number,
         .name = intern_string(mine.outer ? mine.outer : call->name),
@@ -180,6 +179,8 @@ static void take_exit(const struct call *call, const struct abi_callback *data)
     bool takes = decode_takes(call);
     if (!pop(call, data, &ended) || ended.nested || !data->params)
         return;
+    if (has_effect(call) && !failed && !closes())
+        sample_context_seen(data->context, device_of_context(data->context));
     if (!has_effect(call) && !failed)
         sample_soon();
     if (call->action == CALL_GRAPH_READY && !failed)

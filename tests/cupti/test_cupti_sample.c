@@ -287,6 +287,34 @@ TEST(what_goes_is_not_seen)
     sample_contexts_heard(false);
 }
 
+/* A context that went is still the current one of some thread: whose calls fail. */
+TEST(a_call_that_does_not_succeed_shows_no_context)
+{
+    struct driven driven = begin_samples();
+    const void *gone = (const void *)0x11;
+    uint64_t address = 0x11000;
+    struct {
+        uint64_t *address;
+        size_t bytes;
+    } params = {&address, 64};
+    sample_contexts_heard(true);
+    call_in(&driven, 0x11);
+    tell_context(&driven, ABI_CONTEXT_DESTROY_STARTING, gone);
+    look(&driven);
+    uint32_t begun = enter(&driven, ABI_DRIVER, MEM_FREE, &address);
+    look(&driven);
+    take(&driven, 2);
+    leave_call(&driven, ABI_DRIVER, MEM_FREE, &address, begun, 709);
+    call_driver(&driven, MEM_ALLOC, &params, 709);
+    look(&driven);
+    take(&driven, 2);
+    CHECK_INT(driver.pushes, 0);
+    call_driver(&driven, MEM_ALLOC, &params, 0); /* another one at its address */
+    look(&driven);
+    take(&driven, 4);
+    sample_contexts_heard(false);
+}
+
 TEST(pools_of_each_device)
 {
     struct driven driven = begin_samples();
@@ -467,7 +495,8 @@ TEST_MAIN(TEST_CASE(the_device_of_the_current_context),
           TEST_CASE(without_a_context_nothing_is_asked), TEST_CASE(not_too_often),
           TEST_CASE(pools_of_the_device_and_graphs), TEST_CASE(each_device_with_a_context),
           TEST_CASE(a_context_that_goes_is_not_made_current), TEST_CASE(what_goes_is_not_seen),
-          TEST_CASE(pools_of_each_device), TEST_CASE(more_contexts_than_there_is_room_for),
+          TEST_CASE(a_call_that_does_not_succeed_shows_no_context), TEST_CASE(pools_of_each_device),
+          TEST_CASE(more_contexts_than_there_is_room_for),
           TEST_CASE(who_destroys_a_context_waits_for_its_sample), TEST_CASE(but_not_for_ever),
           TEST_CASE(blocks_are_an_occasion_now_and_then), TEST_CASE(blocks_take_samples),
           TEST_CASE(a_slow_sample))
