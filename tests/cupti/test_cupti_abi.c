@@ -214,6 +214,9 @@ TEST(no_call_that_gives_or_takes_memory_is_missing)
         "cuMulticastCreate",
         "cuCtxCreate",
         "cuCtxDestroy",
+        "cuCtxDetach",
+        "cuGreenCtxCreate",
+        "cuGreenCtxDestroy",
         "cuDevicePrimaryCtxRe",
     };
     name_fn name_of = names();

@@ -287,6 +287,23 @@ TEST(what_goes_is_not_seen)
     sample_contexts_heard(false);
 }
 
+/* Whatever may destroy one: nobody says whether its end is told. */
+TEST(each_call_that_may_destroy_a_context)
+{
+    static const uint32_t closing[] = {11, 13, 322, 387, 389, 544, 545, 744};
+    struct driven driven = begin_samples();
+    const void *gone = (const void *)0x11;
+    sample_contexts_heard(true);
+    for (size_t i = 0; i < sizeof closing / sizeof *closing; i++) {
+        call_in(&driven, 0x11);
+        take(&driven, 4);
+        call_driver(&driven, closing[i], &gone, 0);
+        look(&driven);
+        take(&driven, 2);
+    }
+    sample_contexts_heard(false);
+}
+
 /* A context that went is still the current one of some thread: whose calls fail. */
 TEST(a_call_that_does_not_succeed_shows_no_context)
 {
@@ -495,6 +512,7 @@ TEST_MAIN(TEST_CASE(the_device_of_the_current_context),
           TEST_CASE(without_a_context_nothing_is_asked), TEST_CASE(not_too_often),
           TEST_CASE(pools_of_the_device_and_graphs), TEST_CASE(each_device_with_a_context),
           TEST_CASE(a_context_that_goes_is_not_made_current), TEST_CASE(what_goes_is_not_seen),
+          TEST_CASE(each_call_that_may_destroy_a_context),
           TEST_CASE(a_call_that_does_not_succeed_shows_no_context), TEST_CASE(pools_of_each_device),
           TEST_CASE(more_contexts_than_there_is_room_for),
           TEST_CASE(who_destroys_a_context_waits_for_its_sample), TEST_CASE(but_not_for_ever),
