@@ -99,7 +99,7 @@ static void emit_named(enum event_kind kind, const char *name, uint64_t a)
     struct event event = {.kind = (uint8_t)kind, .name = intern_string(name), .a = a};
     guest_emit(&event);
     if (kind == EVENT_MARK)
-        sample_after_block(event.time_ns);
+        sample_after_mark(event.time_ns);
 }
 
 static void phase_begin(const char *name)

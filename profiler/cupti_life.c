@@ -291,11 +291,24 @@ static void try_to_return(void)
 
 /* ---- occasions ---- */
 
+static bool may_sample(void)
+{
+    return cupti_is_here() && guest_live() && !atomic_load(&fatal) && atomic_load(&contexts);
+}
+
 void cupti_take_look(void)
 {
     int saved = errno;
-    if (cupti_is_here() && guest_live() && !atomic_load(&fatal) && atomic_load(&contexts))
+    if (may_sample())
         sample_take(false);
+    errno = saved;
+}
+
+void cupti_take_block_look(void)
+{
+    int saved = errno;
+    if (may_sample())
+        sample_take_at_block();
     errno = saved;
 }
 

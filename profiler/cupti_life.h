@@ -36,15 +36,21 @@ bool cupti_is_here(void);
 
 /* Occasions at which the program itself ends a phase or a step, or begins one: never in a callback,
  * never from a library's own ranges. cupti_look is before the event, for what the device has then
- * belongs to what ends; it is all that may be done where a lock of an allocator's is held.
- * cupti_point is behind it: to flush, to come back. */
+ * belongs to what ends. cupti_point is behind it: to flush, to come back. cupti_look_at_block is
+ * all that may be done where a lock of an allocator's is held: of the current device alone. */
 extern _Atomic bool cupti_has_points;
 void cupti_take_look(void);
+void cupti_take_block_look(void);
 void cupti_at_point(void);
 static inline void cupti_look(void)
 {
     if (__builtin_expect(atomic_load_explicit(&cupti_has_points, memory_order_relaxed), 0))
         cupti_take_look();
+}
+static inline void cupti_look_at_block(void)
+{
+    if (__builtin_expect(atomic_load_explicit(&cupti_has_points, memory_order_relaxed), 0))
+        cupti_take_block_look();
 }
 static inline void cupti_point(void)
 {

@@ -195,6 +195,10 @@ static bool sample_current(uint64_t *done)
     return true;
 }
 
+/* Where an occasion is. At a block the allocator's lock is held: to make another context current
+ * may have to wait there for a call of the driver's whose thread waits for that lock. */
+enum sample_place { SAMPLE_PLACE_POINT, SAMPLE_PLACE_BLOCK };
+
 /* By one context of each. */
 static bool sample_others(uint64_t *done)
 {
@@ -215,16 +219,16 @@ static bool sample_others(uint64_t *done)
     return any;
 }
 
-static bool sample_devices(void)
+static bool sample_devices(enum sample_place place)
 {
     uint64_t done = 0;
     if (!driver_api.get_info || !driver_api.context || !driver_api.device)
         return false;
     bool current = sample_current(&done);
-    return sample_others(&done) || current;
+    return (place == SAMPLE_PLACE_POINT && sample_others(&done)) || current;
 }
 
-void sample_take(bool now)
+static void take(enum sample_place place, bool now)
 {
     uint64_t begin = clock_now_ns();
     int mode = ABI_CAPTURE_RELAXED;
@@ -233,7 +237,7 @@ void sample_take(bool now)
         return;
     /* A stream that is being captured forbids some calls; they do no harm to it. */
     bool exchanged = driver_api.capture_mode && driver_api.capture_mode(&mode) == 0;
-    bool taken = sample_devices();
+    bool taken = sample_devices(place);
     if (exchanged)
         driver_api.capture_mode(&mode);
     uint64_t took = clock_now_ns() - begin;
@@ -245,4 +249,14 @@ void sample_take(bool now)
     bool waited_for = atomic_load(&sample_waited_for);
     atomic_store(&sample_due_ns, begin + (waited_for || wait > BLOCKS_NS ? wait : BLOCKS_NS));
     atomic_store(&busy, 0);
+}
+
+void sample_take(bool now)
+{
+    take(SAMPLE_PLACE_POINT, now);
+}
+
+void sample_take_at_block(void)
+{
+    take(SAMPLE_PLACE_BLOCK, false);
 }

@@ -28,13 +28,26 @@ extern _Atomic bool sample_waited_for;
 
 /* An occasion; never in a callback. `now`: the rate does not matter. Only while guest_live(). */
 void sample_take(bool now);
+/* The same at a block, where a lock of the allocator's is held: the current device only. */
+void sample_take_at_block(void);
 
 /* From when on a block is an occasion, on the clock of events. */
 extern _Atomic uint64_t sample_due_ns;
+static inline bool sample_is_due(uint64_t now_ns)
+{
+    uint64_t due = atomic_load_explicit(&sample_due_ns, memory_order_relaxed);
+    return __builtin_expect(now_ns >= due, 0);
+}
 /* Behind the event of a block on a CUDA device, whose time is at hand. */
 static inline void sample_after_block(uint64_t now_ns)
 {
-    if (__builtin_expect(now_ns >= atomic_load_explicit(&sample_due_ns, memory_order_relaxed), 0))
+    if (sample_is_due(now_ns))
+        cupti_look_at_block();
+}
+/* Behind a mark: as rarely, and of all devices. */
+static inline void sample_after_mark(uint64_t now_ns)
+{
+    if (sample_is_due(now_ns))
         cupti_look();
 }
 

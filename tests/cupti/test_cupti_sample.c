@@ -492,6 +492,26 @@ TEST(blocks_take_samples)
     atomic_store(&cupti_has_points, false);
 }
 
+/* A lock of the allocator's is held there: no other context is made current. */
+TEST(blocks_ask_the_current_device_alone)
+{
+    struct driven driven = begin_samples();
+    tell_context(&driven, ABI_CONTEXT_CREATED, (const void *)0x10);
+    sample_contexts_heard(true);
+    call_in(&driven, 0x11);
+    atomic_store(&cupti_has_points, true);
+    REQUIRE(takes_sample(&driven, allocate));
+    CHECK_INT(driven.count, 3);
+    CHECK_INT(driver.pushes, 0);
+    check_sample_of(&driven, 1, 0, "device used", 400);
+    REQUIRE(takes_sample(&driven, set_mark)); /* nothing is held at a mark */
+    CHECK_INT(driven.count, 4);
+    CHECK_INT(driver.pushes, 1);
+    check_sample_of(&driven, 2, 1, "device used", 400);
+    atomic_store(&cupti_has_points, false);
+    sample_contexts_heard(false);
+}
+
 /* One that took long puts the next one off, but not for minutes. */
 TEST(a_slow_sample)
 {
@@ -517,4 +537,4 @@ TEST_MAIN(TEST_CASE(the_device_of_the_current_context),
           TEST_CASE(more_contexts_than_there_is_room_for),
           TEST_CASE(who_destroys_a_context_waits_for_its_sample), TEST_CASE(but_not_for_ever),
           TEST_CASE(blocks_are_an_occasion_now_and_then), TEST_CASE(blocks_take_samples),
-          TEST_CASE(a_slow_sample))
+          TEST_CASE(blocks_ask_the_current_device_alone), TEST_CASE(a_slow_sample))
