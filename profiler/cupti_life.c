@@ -34,7 +34,6 @@ static _Atomic uint32_t life; /* enum cupti_life */
 static _Atomic uint32_t contexts;
 static _Atomic bool fatal;
 static _Atomic uint32_t at_work; /* the lock of whoever changes the life after the start */
-static _Atomic uint32_t yields;  /* torch.profiler's that have not ended */
 static _Atomic uint64_t retry_at, retry_wait;
 static uint32_t refusals; /* in a row; under at_work */
 
@@ -46,6 +45,12 @@ enum cupti_life cupti_life(void)
 bool cupti_is_here(void)
 {
     return guest.page && atomic_load_explicit(&guest.page->has_cupti, memory_order_relaxed);
+}
+
+/* A child of a fork finds none: its parent's end in the parent. */
+static uint32_t yields(void)
+{
+    return guest.page ? atomic_load(&guest.page->cupti_yields) : 0;
 }
 
 static bool is_listening(void)
@@ -136,6 +141,27 @@ static void emit_gap(bool begins)
     guest_emit(&event);
 }
 
+/* Under at_work, or where nobody has it: CUPTI is let go of. */
+static void let_go(void)
+{
+    emit_gap(true);
+    start_end();
+    live_forget_pools();
+    atomic_store(&life, CUPTI_YIELDED);
+}
+
+static bool take_work(void)
+{
+    return cupti_is_here() && guest_live() && pyframes_lock_take(&at_work) != PYFRAMES_NOT_HELD;
+}
+
+/* A profiler may have begun while its yield could not have the lock: whoever had it lets go. */
+static void let_go_if_wanted(void)
+{
+    if (yields() && is_listening())
+        let_go();
+}
+
 int InitializeInjection(void)
 {
     uint32_t none = CUPTI_NONE;
@@ -143,16 +169,21 @@ int InitializeInjection(void)
     if (guest.page && !is_turned_off() && guest_live() &&
         atomic_compare_exchange_strong(&life, &none, CUPTI_STARTING)) {
         atomic_store(&guest.page->has_cupti, 1);
+        atomic_store(&guest.page->cuda_called, 1);
         caller_start();
         driver_api_find();
         atexit(at_exit);
-        atexit(cupti_say_why_not);  /* while the driver can still be asked */
-        if (atomic_load(&yields)) { /* torch.profiler is what starts CUDA */
+        atexit(cupti_say_why_not); /* while the driver can still be asked */
+        if (yields()) {            /* torch.profiler is what starts CUDA */
             emit_gap(true);
             atomic_store(&life, CUPTI_YIELDED);
             atomic_store(&cupti_has_points, true);
         } else {
             settle(start_begin());
+            if (yields() && take_work()) {
+                let_go_if_wanted();
+                pyframes_lock_give(&at_work);
+            }
         }
     }
     errno = saved;
@@ -161,24 +192,19 @@ int InitializeInjection(void)
 
 /* ---- yielding ---- */
 
-static bool take_work(void)
-{
-    return cupti_is_here() && guest_live() && pyframes_lock_take(&at_work) != PYFRAMES_NOT_HELD;
-}
-
 void cupti_yield(void)
 {
-    atomic_fetch_add(&yields, 1);
-    if (!take_work())
+    if (guest.page)
+        atomic_fetch_add(&guest.page->cupti_yields, 1);
+    if (!cupti_is_here() || !guest_live())
         return;
-    if (is_listening()) {
-        emit_gap(true);
-        start_end();
-        live_forget_pools();
-        atomic_store(&life, CUPTI_YIELDED);
-    } else if (atomic_load(&life) == CUPTI_RETURNING) {
-        atomic_store(&life, CUPTI_YIELDED);
+    if (!take_work()) {
+        notes_why_not_here("cupti: torch.profiler began before CUPTI could be let go of");
+        return;
     }
+    let_go_if_wanted();
+    if (atomic_load(&life) == CUPTI_RETURNING)
+        atomic_store(&life, CUPTI_YIELDED);
     pyframes_lock_give(&at_work);
 }
 
@@ -223,6 +249,10 @@ static bool is_to_let_go(void)
  * ever more seldom. */
 static void come_back(void)
 {
+    if (yields()) { /* the next profiler has begun meanwhile */
+        atomic_store(&life, CUPTI_YIELDED);
+        return;
+    }
     enum start_result result = start_again();
     if (result == START_CALLBACKS || result == START_RECORDS)
         arrive(result);
@@ -232,22 +262,28 @@ static void come_back(void)
         arrive(START_BESIDE);
     else
         wait_longer(RETRY_MOST_NS);
+    let_go_if_wanted();
 }
 
 /* Memory that no record tells of may be gone: that is asked for, too. */
 static void change_over(void)
 {
+    if (yields()) {
+        let_go();
+        return;
+    }
     enum start_result result = start_over();
     if (result == START_CALLBACKS)
         settle(result);
     else
         wait_longer(BESIDE_MOST_NS);
     ask_soon();
+    let_go_if_wanted();
 }
 
 void cupti_lose_for_test(void)
 {
-    atomic_store(&yields, 0);
+    atomic_store(&guest.page->cupti_yields, 0);
 }
 
 static void start_returning(void)
@@ -259,8 +295,8 @@ static void start_returning(void)
 
 void cupti_return(void)
 {
-    uint32_t open = atomic_load(&yields);
-    while (open && !atomic_compare_exchange_weak(&yields, &open, open - 1))
+    uint32_t open = yields();
+    while (open && !atomic_compare_exchange_weak(&guest.page->cupti_yields, &open, open - 1))
         ;
     if (open != 1 || !take_work())
         return;
@@ -280,7 +316,7 @@ static void try_to_return(void)
 {
     if (clock_now_ns() < atomic_load(&retry_at) || !take_work())
         return;
-    if (atomic_load(&life) == CUPTI_YIELDED && !atomic_load(&yields))
+    if (atomic_load(&life) == CUPTI_YIELDED && !yields())
         start_returning(); /* the lock could not be had when it was told */
     if (atomic_load(&life) == CUPTI_RETURNING)
         come_back();
@@ -317,8 +353,7 @@ static void do_at_point(void)
     if (!cupti_is_here() || !guest_live() || atomic_load(&fatal))
         return;
     uint32_t now = atomic_load(&life);
-    if (now == CUPTI_RETURNING || now == CUPTI_BESIDE ||
-        (now == CUPTI_YIELDED && !atomic_load(&yields)))
+    if (now == CUPTI_RETURNING || now == CUPTI_BESIDE || (now == CUPTI_YIELDED && !yields()))
         try_to_return();
     if (!is_listening())
         return;

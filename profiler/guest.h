@@ -42,7 +42,9 @@ struct guest_page {
     _Atomic uint32_t state; /* enum guest_state; a futex while FETCHING */
     uint32_t tries;         /* of fetches without an answer; the fetching thread's */
     _Atomic uint64_t retry_ns;
-    _Atomic uint32_t has_cupti; /* the CUPTI source was begun in this process: not in a child's */
+    _Atomic uint32_t has_cupti;   /* the CUPTI source was begun in this process: not in a child's */
+    _Atomic uint32_t cuda_called; /* the driver called us in this process, whatever came of it */
+    _Atomic uint32_t cupti_yields; /* torch.profiler's of this process that have not ended */
 };
 
 struct guest {

@@ -2,6 +2,7 @@
  * The life of the source between a CUPTI and a driver of our own: injected, subscribed, refused,
  * yielding and coming back, forked, ended.
  */
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -242,6 +243,53 @@ TEST(a_context_that_came_meanwhile)
     CHECK_INT(seen(&life, EVENT_SAMPLE, NULL), 0);
 }
 
+/* While a callback is asked for: a profiler begins, in the midst of our own beginning. */
+static void begin_profile(int domain, uint32_t cbid)
+{
+    static bool begun;
+    (void)domain, (void)cbid;
+    if (!begun)
+        cupti_yield();
+    begun = true;
+}
+
+TEST(a_profiler_that_begins_while_we_come_back)
+{
+    struct life life = begin();
+    const struct event *note = NULL;
+    start_with_context(&life);
+    cupti_yield();
+    take(&life);
+    life.cupti->on_enable = begin_profile; /* its yield cannot have the lock */
+    cupti_return();
+    CHECK_INT(cupti_life(), CUPTI_YIELDED);
+    CHECK(life.cupti->callback == NULL);
+    take(&life);
+    CHECK_INT(seen(&life, EVENT_GAP, &note), 2);
+    CHECK_INT(note->a, 1); /* the one ends, the next begins */
+    notes_send();
+    take(&life);
+    cupti_return();
+    CHECK_INT(cupti_life(), CUPTI_ON);
+    CHECK(life.cupti->callback != NULL);
+    take(&life);
+    REQUIRE(seen(&life, EVENT_GAP, &note) == 1);
+    CHECK_INT(note->a, 0);
+}
+
+TEST(a_profiler_that_begins_while_we_begin)
+{
+    struct life life = begin();
+    life.cupti->on_enable = begin_profile;
+    CHECK_INT(InitializeInjection(), 1);
+    CHECK_INT(cupti_life(), CUPTI_YIELDED);
+    CHECK(life.cupti->callback == NULL);
+    cupti_return();
+    CHECK_INT(cupti_life(), CUPTI_ON);
+    take(&life);
+    CHECK_INT(seen(&life, EVENT_GAP, NULL), 2);
+}
+
 /* ---- kernels ---- */
 
 static void queue_kernel(struct fake_cupti *cupti, const char *name)
@@ -302,6 +350,78 @@ TEST(a_fatal_error_ends_it)
     CHECK_INT(cupti_life(), CUPTI_OFF);
 }
 
+/* As the real guest has it: a page that the kernel wipes in a child, which then fetches its ring.
+ */
+static void wipe_on_fork(void)
+{
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0);
+    memcpy(page, guest.page, sizeof *guest.page);
+    guest.page = page;
+}
+
+/* The status of a child that has a ring. */
+static int status_of_child(int (*work)(struct life *life), struct life *life)
+{
+    int status = 1;
+    wipe_on_fork();
+    pid_t child = fork();
+    if (child == 0) {
+        atomic_store(&guest.page->state, GUEST_ON);
+        _exit(work(life));
+    }
+    REQUIRE(waitpid(child, &status, 0) == child);
+    return status;
+}
+
+static int start_in_child(struct life *life)
+{
+    InitializeInjection();
+    return cupti_life() != CUPTI_ON || life->cupti->subscribed != 1;
+}
+
+/* The parent's profiler is not the child's, which starts CUDA by itself. */
+TEST(a_forked_child_has_no_profiler)
+{
+    struct life life = begin();
+    cupti_yield();
+    CHECK_INT(status_of_child(start_in_child, &life), 0);
+    CHECK_INT(InitializeInjection(), 1);
+    CHECK_INT(cupti_life(), CUPTI_YIELDED);
+}
+
+static int questions;
+
+static int count_question(const void **context)
+{
+    questions++;
+    *context = NULL;
+    return 3; /* CUDA was not started */
+}
+
+static int end_in_child(struct life *life)
+{
+    (void)life;
+    cupti_say_why_not();
+    return questions;
+}
+
+/* CUDA was refused to the parent; the child does not ask its driver, which is not to be asked
+ * there, and has nothing to say of it. */
+TEST(a_forked_child_asks_nothing_at_its_end)
+{
+    struct life life = begin();
+    life.cupti->subscribe_result = life.cupti->activity_result = 999;
+    CHECK_INT(InitializeInjection(), 1);
+    CHECK_INT(cupti_life(), CUPTI_OFF);
+    driver_api.context = count_question;
+    CHECK_INT(status_of_child(end_in_child, &life), 0);
+    take(&life);
+    cupti_say_why_not();
+    CHECK_INT(questions, 1);
+    check_note(&life, "cupti: CUDA did not start: its driver found no device that it can use", 1);
+}
+
 /* The page that the kernel wipes is the real guest's; here the test does it. */
 TEST(a_forked_child_keeps_away)
 {
@@ -349,6 +469,10 @@ TEST_MAIN(TEST_CASE(injected_and_subscribed), TEST_CASE(held_by_another_tool),
           TEST_CASE(memory_and_samples), TEST_CASE(a_context_that_goes),
           TEST_CASE(a_profiler_gets_cupti_and_gives_it_back),
           TEST_CASE(a_profiler_that_lets_go_late), TEST_CASE(a_profiler_that_is_first),
-          TEST_CASE(a_context_that_came_meanwhile), TEST_CASE(kernels_on_demand),
+          TEST_CASE(a_context_that_came_meanwhile),
+          TEST_CASE(a_profiler_that_begins_while_we_come_back),
+          TEST_CASE(a_profiler_that_begins_while_we_begin),
+          TEST_CASE(a_forked_child_has_no_profiler),
+          TEST_CASE(a_forked_child_asks_nothing_at_its_end), TEST_CASE(kernels_on_demand),
           TEST_CASE(a_fatal_error_ends_it), TEST_CASE(a_forked_child_keeps_away),
           TEST_CASE(a_child_does_not_say_that_it_has_it))
