@@ -101,12 +101,13 @@ static void find_reason(void)
         notes_why_not(driver_api_find() ? with_driver(*injection != '\0') : without_driver());
 }
 
-/* Asked of a driver that had called us. It does so before it looks for devices. */
+/* Asked of a driver that had called us in this very process: a forked child has the word of its
+ * parent, and a driver that is not to be asked. It calls before it looks for devices. */
 static bool cuda_found_nothing(void)
 {
     const void *context;
-    return cupti_life() == CUPTI_OFF && driver_api.context &&
-           driver_api.context(&context) == CUDA_NOT_STARTED;
+    return atomic_load(&guest.page->cuda_called) && cupti_life() == CUPTI_OFF &&
+           driver_api.context && driver_api.context(&context) == CUDA_NOT_STARTED;
 }
 
 /* A process that reported nothing has no ring; CUDA's own are worth one for this sentence. */
