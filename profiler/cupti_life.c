@@ -21,7 +21,8 @@
 #include "notes.h"
 #include "pyframes_lock.h"
 
-#define GAP_NAME "cupti: torch.profiler"
+#define GAP_YIELDED "cupti: torch.profiler"
+#define GAP_FATAL "cupti: a fatal error of CUDA's"
 #define RETRY_NS (20 * NS_PER_MS)
 #define RETRY_MOST_NS (5 * NS_PER_S)
 #define PATIENCE 3 /* refusals in a row: CUPTI is kept */
@@ -135,16 +136,16 @@ static bool is_turned_off(void)
     return given && strcmp(given, "0") == 0;
 }
 
-static void emit_gap(bool begins)
+static void emit_gap(const char *name, bool begins)
 {
-    struct event event = {.kind = EVENT_GAP, .name = intern_string(GAP_NAME), .a = begins};
+    struct event event = {.kind = EVENT_GAP, .name = intern_string(name), .a = begins};
     guest_emit(&event);
 }
 
 /* Under at_work, or where nobody has it: CUPTI is let go of. */
 static void let_go(void)
 {
-    emit_gap(true);
+    emit_gap(GAP_YIELDED, true);
     start_end();
     live_forget_pools();
     atomic_store(&life, CUPTI_YIELDED);
@@ -175,7 +176,7 @@ int InitializeInjection(void)
         atexit(at_exit);
         atexit(cupti_say_why_not); /* while the driver can still be asked */
         if (yields()) {            /* torch.profiler is what starts CUDA */
-            emit_gap(true);
+            emit_gap(GAP_YIELDED, true);
             atomic_store(&life, CUPTI_YIELDED);
             atomic_store(&cupti_has_points, true);
         } else {
@@ -229,7 +230,7 @@ static void arrive(enum start_result result)
 {
     live_settle();
     ask_soon();
-    emit_gap(false);
+    emit_gap(GAP_YIELDED, false);
     settle(result);
     find_context();
     sample_soon();
@@ -371,7 +372,9 @@ void cupti_at_point(void)
 
 void cupti_fatal(void)
 {
-    atomic_store(&fatal, true);
+    if (atomic_exchange(&fatal, true))
+        return;
+    emit_gap(GAP_FATAL, true); /* it never ends */
     atomic_store(&life, CUPTI_OFF);
     atomic_store(&cupti_has_points, false);
     notes_why_not_here("cupti: ended by a fatal error of CUDA's");

@@ -19,6 +19,12 @@ static bool has_driver(const struct report *report, int64_t process)
     return false;
 }
 
+/* Another reason than a tool is a fatal error, and says so by itself. */
+static bool is_tool(const char *why)
+{
+    return strstr(why, "error") == NULL;
+}
+
 static int warn(struct report *report, int64_t process, const struct unheard *unheard)
 {
     struct buf text = {0};
@@ -30,7 +36,7 @@ static int warn(struct report *report, int64_t process, const struct unheard *un
     buf_print(&text, "from %s to %s", human_ns(from, unheard->begin_ns),
               open ? "the end" : human_ns(to, unheard->end_ns));
     if (unheard->why[0])
-        buf_print(&text, ": %s had CUPTI", unheard->why);
+        buf_print(&text, ": %s%s", unheard->why, is_tool(unheard->why) ? " had CUPTI" : "");
     emit_warning(&report->emit, "%s", buf_string(&text));
     int err = text.broken ? ERR_NOMEM : 0;
     buf_clear(&text);

@@ -42,7 +42,7 @@ record()
     expect "$what: why not" "$why_not" "$(said why_not)"
     "$tidemark" info run.db > info || { echo "FAIL $what: info"; failed=1; }
     if [ -n "$why_not" ]; then
-        expect "$what: lines of info" 1 "$(grep -c 'cupti[ :][^/]' info)"
+        expect "$what: lines of info" 1 "$(sed '/^Gaps/,$d' info | grep -c 'cupti[ :][^/]')"
     fi
 }
 
@@ -52,6 +52,11 @@ record "a driver" "$callbacks" "" -- "$program" "$folder/driver/libcuda.so.1"
 record "a fork" "$callbacks" "" -- "$program" "$folder/driver/libcuda.so.1" fork
 record "a fatal error" "$callbacks" "cupti: ended by a fatal error of CUDA's" \
     -- "$program" "$folder/driver/libcuda.so.1" fatal
+expect "a fatal error: gaps" "cupti,a fatal error of CUDA's,1" "$("$tidemark" sql --format csv run.db \
+    'SELECT source, why, end_ns IS NULL FROM gap' | sed 1d | tr -d '"')"
+"$tidemark" ladder run.db end > ladder 2>&1 || { echo "FAIL a fatal error: ladder"; cat ladder; failed=1; }
+grep -q "the driver was not heard from .* to the end: a fatal error of CUDA's$" ladder ||
+    { echo "FAIL a fatal error: ladder does not say it"; cat ladder; failed=1; }
 FAKE_CUPTI_SUBSCRIBE=39 record "another tool" "" \
     "cupti 130001: held by another tool, CUPTI for the other one" -- "$program" "$folder/driver/libcuda.so.1"
 record "loaded only" "" "cupti: the program did not start CUDA" -- "$program" "$folder/driver/libcuda.so.1" load

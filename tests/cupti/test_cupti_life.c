@@ -338,9 +338,14 @@ TEST(a_fatal_error_ends_it)
     uint64_t address = 0;
     REQUIRE(setenv("TIDEMARK_KERNELS", "1", 1) == 0);
     start_with_context(&life);
+    const struct event *gap = NULL;
     take(&life);
     DRIVER(&life, fake_driver_fatal)();
+    DRIVER(&life, fake_driver_fatal)(); /* each call after it may say so again */
     check_note(&life, "cupti: ended by a fatal error of CUDA's", 1);
+    REQUIRE(seen(&life, EVENT_GAP, &gap) == 1);
+    CHECK_INT(gap->a, 1);
+    CHECK_STR(text_of(&life, gap), "cupti: a fatal error of CUDA's");
     int flushes = life.cupti->flushes;
     DRIVER(&life, cuMemAlloc_v2)(&address, 1000);
     cupti_point();
