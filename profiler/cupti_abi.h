@@ -21,6 +21,9 @@ enum abi_result {
     ABI_HELD = 39,        /* another tool has subscribed */
     ABI_CUDA_STUB = 34,   /* CUDA's: the library is the toolkit's stub */
     ABI_CUDA_INVALID = 1, /* CUDA's: of a pointer, it is none of CUDA's */
+    /* CUDA's: what ends a capture without a graph, up to the one that does not end it. */
+    ABI_CAPTURE_FIRST_ERROR = 900,
+    ABI_CAPTURE_WRONG_THREAD = 910,
 };
 
 /* ---- callbacks ---- */

@@ -93,6 +93,11 @@ static bool has_effect(const struct call *call)
     return call->action > CALL_CLOSE;
 }
 
+static bool begins_or_ends_capture(const struct call *call)
+{
+    return call->action >= CALL_CAPTURE_BEGIN && call->action <= CALL_CAPTURE_END;
+}
+
 /* See cupti_callback.h. */
 static void throw_stale(const struct call *call)
 {
@@ -181,8 +186,10 @@ static void take_exit(const struct call *call, const struct abi_callback *data)
         return;
     if (has_effect(call) && !failed && !closes())
         sample_context_seen(data->context, device_of_context(data->context));
-    if (!has_effect(call) && !failed)
+    if (!has_effect(call) && call->action >= CALL_LOOK && !failed)
         sample_soon();
+    if (begins_or_ends_capture(call) && data->result)
+        decode_capture(call, data->params, data->context, *data->result);
     if (call->action == CALL_GRAPH_READY && !failed)
         decode_graph_ready(data->params);
     if (!has_effect(call) || (failed && !takes))

@@ -57,6 +57,10 @@ const struct call calls[] = {
     ALLOC(485, "cuImportExternalMemory", DRIVER_IMPORTED, SIZE_EXTERNAL, .object = SPACE_EXTERNAL),
     ROW(486, "cuExternalMemoryGetMappedBuffer", CALL_MAP_BUFFER, .object = SPACE_MAPPING),
     FREE(488, "cuDestroyExternalMemory", DRIVER_IMPORTED, .object = SPACE_EXTERNAL),
+    ROW(495, "cuStreamBeginCapture", CALL_CAPTURE_BEGIN, HERE),
+    ROW(496, "cuStreamBeginCapture", CALL_CAPTURE_BEGIN, HERE),
+    ROW(497, "cuStreamEndCapture", CALL_CAPTURE_END, HERE),
+    ROW(498, "cuStreamEndCapture", CALL_CAPTURE_END, HERE),
     ROW(513, "cuGraphInstantiate", CALL_GRAPH_READY, HERE),
     ROW(514, "cuGraphLaunch", CALL_UNUSED, HERE), /* too many; graphs are sampled */
     ROW(515, "cuGraphLaunch_ptsz", CALL_UNUSED, HERE),
@@ -64,6 +68,8 @@ const struct call calls[] = {
     ROW(517, "cuGraphDestroy", CALL_GRAPH_END, HERE),
     ROW(522, "cuGraphDestroyNode", CALL_UNUSED, HERE), /* not in graphs that have memory */
     ROW(523, "cuGraphClone", CALL_UNUSED, HERE),       /* nor of these */
+    ROW(539, "cuStreamBeginCapture", CALL_CAPTURE_BEGIN, HERE),
+    ROW(540, "cuStreamBeginCapture", CALL_CAPTURE_BEGIN, HERE),
     ROW(544, "cuDevicePrimaryCtxRelease", CALL_CLOSE, HERE),
     ROW(545, "cuDevicePrimaryCtxReset", CALL_CLOSE, HERE),
     ROW(547, "cuMemAddressReserve", CALL_UNUSED, HERE), /* addresses, no memory */
@@ -115,6 +121,8 @@ const struct call calls[] = {
     ROW(708, "cuMulticastBindMem", CALL_UNUSED, HERE),
     ROW(709, "cuMulticastBindAddr", CALL_UNUSED, HERE),
     ROW(710, "cuMulticastUnbind", CALL_UNUSED, HERE),
+    ROW(720, "cuStreamBeginCaptureToGraph", CALL_CAPTURE_INTO, HERE),
+    ROW(721, "cuStreamBeginCaptureToGraph", CALL_CAPTURE_INTO, HERE),
     ROW(743, "cuGreenCtxCreate", CALL_LOOK, HERE),
     ROW(744, "cuGreenCtxDestroy", CALL_CLOSE, HERE),
     ROW(757, "cuCtxCreate", CALL_LOOK, HERE),

@@ -11,19 +11,22 @@
 /* What a call does. In all of them the first parameter, 8 bytes, is a pointer to what it gives
  * (outputs: read at exit if it succeeded) or the thing itself (inputs: read at enter). */
 enum call_action {
-    CALL_UNUSED = 0,  /* changes nobody's memory; not subscribed */
-    CALL_LOOK,        /* may change what the device has: worth a sample soon */
-    CALL_GRAPH_READY, /* second: a graph that can be launched now */
-    CALL_GRAPH_END,   /* first: a graph that is destroyed */
-    CALL_CLOSE,       /* may destroy a context, and all that is in it */
-    CALL_ALLOC,       /* *first is new */
-    CALL_REGISTER,    /* first: the host's own memory, which is pinned now */
-    CALL_FREE,        /* first is given back */
-    CALL_CREATE,      /* *first: physical memory */
-    CALL_IMPORT,      /* *first: a handle to another process's, or to no memory of its own */
-    CALL_RELEASE,     /* first: a handle, one reference less */
-    CALL_RETAIN,      /* *first: a handle, one reference more */
-    CALL_MAP,         /* first: addresses that now show a handle */
+    CALL_UNUSED = 0,    /* changes nobody's memory; not subscribed */
+    CALL_CAPTURE_BEGIN, /* first: a stream whose work becomes nodes of a graph */
+    CALL_CAPTURE_INTO,  /* the same; second: the graph */
+    CALL_CAPTURE_END,   /* *second: the graph */
+    CALL_LOOK,          /* may change what the device has: worth a sample soon */
+    CALL_GRAPH_READY,   /* second: a graph that can be launched now */
+    CALL_GRAPH_END,     /* first: a graph that is destroyed */
+    CALL_CLOSE,         /* may destroy a context, and all that is in it */
+    CALL_ALLOC,         /* *first is new */
+    CALL_REGISTER,      /* first: the host's own memory, which is pinned now */
+    CALL_FREE,          /* first is given back */
+    CALL_CREATE,        /* *first: physical memory */
+    CALL_IMPORT,        /* *first: a handle to another process's, or to no memory of its own */
+    CALL_RELEASE,       /* first: a handle, one reference less */
+    CALL_RETAIN,        /* *first: a handle, one reference more */
+    CALL_MAP,           /* first: addresses that now show a handle */
     CALL_UNMAP,
     CALL_MAP_BUFFER,  /* *first: addresses that show imported memory */
     CALL_GRAPH_ALLOC, /* the address is in the node's parameters */

@@ -13,6 +13,7 @@
 #include "cupti_abi.h"
 #include "cupti_device.h"
 #include "event.h"
+#include "intern.h"
 
 static uint64_t word_at(const void *params, size_t at)
 {
@@ -194,6 +195,15 @@ static uint32_t heap_of_properties(const void *properties)
     return prop.location == ABI_LOCATION_DEVICE ? device_heap(prop.location_id) : 0;
 }
 
+/* On a stream that is being captured it is a node of a graph. */
+static void ask_of_stream(struct live_entry *entry, uint64_t stream)
+{
+    uint64_t graph = live_captured(stream);
+    entry->of = graph ? graph : stream;
+    if (graph)
+        entry->memory = DRIVER_GRAPH;
+}
+
 static void give(const struct call *call, const void *params, const struct live_call *who)
 {
     struct live_entry entry = entry_of(call, who);
@@ -203,7 +213,7 @@ static void give(const struct call *call, const void *params, const struct live_
     entry.key = call->action == CALL_REGISTER ? input_of(call, params) : given_by(call, params);
     entry.bytes = bytes_of(call, params);
     if (call->stream_at)
-        entry.of = word_at(params, call->stream_at);
+        ask_of_stream(&entry, word_at(params, call->stream_at));
     if (entry.key)
         live_given(&entry);
 }
@@ -245,6 +255,26 @@ void decode_graph_ready(const void *params)
     live_graph_ready(word_at(params, 8));
 }
 
+/* Whoever ends a capture from another thread than began it is told so, and it goes on; so it does
+ * if the call was wrong. */
+static bool has_ended(int result)
+{
+    return result == 0 || (result >= ABI_CAPTURE_FIRST_ERROR && result < ABI_CAPTURE_WRONG_THREAD);
+}
+
+void decode_capture(const struct call *call, const void *params, const void *context, int result)
+{
+    uint64_t stream = word_at(params, 0);
+    if (call->action == CALL_CAPTURE_END) {
+        const void *out = result == 0 ? pointer_at(params, 8) : NULL;
+        if (has_ended(result))
+            live_capture_ends(stream, out ? word_at(out, 0) : 0, intern_string(call->name));
+    } else if (result == 0) {
+        live_capture_begins(stream, call->action == CALL_CAPTURE_INTO ? word_at(params, 8) : 0,
+                            (uint64_t)(uintptr_t)context);
+    }
+}
+
 static void map_buffer(const struct call *call, const void *params, const struct live_call *who)
 {
     struct abi_external_buffer buffer;
@@ -277,6 +307,13 @@ static uint64_t mapping_freed_by(const struct call *call, uint64_t address)
                                                                       : 0;
 }
 
+/* What an unknown address is taken for. */
+static uint32_t taken_for(const struct call *call, const void *params)
+{
+    bool captured = call->stream_at && live_captured(word_at(params, call->stream_at));
+    return captured ? DRIVER_GRAPH : call->memory;
+}
+
 bool decode_enter(const struct call *call, const void *params, const struct live_call *who)
 {
     uint64_t key = decode_takes(call) ? freed_by(call, params) : 0;
@@ -290,7 +327,7 @@ bool decode_enter(const struct call *call, const void *params, const struct live
     else if (call->action == CALL_RELEASE)
         live_release(key, who);
     else
-        return live_leave((enum live_space)call->object, key, who, call->memory);
+        return live_leave((enum live_space)call->object, key, who, taken_for(call, params));
     return true;
 }
 
@@ -306,7 +343,7 @@ static void settle(const struct call *call, const void *params, const struct liv
         live_released(key, who, failed);
     else {
         live_unmapped(key, 1, who, failed); /* one mapping, if it is one */
-        live_left((enum live_space)call->object, key, who, known, failed, call->memory);
+        live_left((enum live_space)call->object, key, who, known, failed, taken_for(call, params));
     }
 }
 

@@ -17,6 +17,8 @@ void decode_exit(const struct call *call, const void *params, const struct live_
 
 /* Enter of a destruction of a graph; exit of a successful instantiation. */
 void decode_graph_end(const struct call *call, const void *params, uint32_t name);
+/* Exit of a call that begins or ends a capture. */
+void decode_capture(const struct call *call, const void *params, const void *context, int result);
 void decode_graph_ready(const void *params);
 
 /* Whether anything is to be told at the enter, or of a call that failed. */

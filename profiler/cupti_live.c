@@ -236,6 +236,7 @@ void live_context_gone(uint64_t context, uint32_t name)
     bool more = context != 0;
     while (more && live_hold_to_note()) {
         take_some(context, name, &list);
+        live_captures_gone(context);
         live_let_go();
         more = list.count == LIVE_LIST;
         live_send(&list);
@@ -286,5 +287,6 @@ uint64_t live_count(void)
 
 void live_clear(void)
 {
+    live_captures_gone(0);
     live_table_clear(&live_table);
 }

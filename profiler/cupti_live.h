@@ -70,6 +70,13 @@ void live_context_gone(uint64_t context, uint32_t name);
 void live_graph_ready(uint64_t graph);
 void live_graph_gone(uint64_t graph, uint32_t name);
 
+/* cupti_graph.c: work of a stream becomes nodes of a graph; 0: which one is known at the end. It
+ * has ended; 0: there is no graph, and nothing that was captured into a new one. */
+void live_capture_begins(uint64_t stream, uint64_t graph, uint64_t context);
+void live_capture_ends(uint64_t stream, uint64_t graph, uint32_t name);
+/* 0: it is not captured. Else what the `of` of its nodes is. */
+uint64_t live_captured(uint64_t stream);
+
 /* Callbacks were off meanwhile: calls that were under way have ended unseen. */
 void live_settle(void);
 /* Callbacks are about to end: a pool that is destroyed unseen must not be asked for its size. */

@@ -17,6 +17,9 @@ struct live_list {
 
 extern struct live_table live_table;
 
+/* Under the lock, cupti_graph.c: captures in this context are forgotten; 0: all. */
+void live_captures_gone(uint64_t context);
+
 /* False: the lock could not be had in time. */
 bool live_hold(void);
 /* The same; counted, for what is to be noted is lost. */

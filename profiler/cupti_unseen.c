@@ -69,6 +69,7 @@ void live_settle(void)
     if (!live_hold())
         return;
     size_t i = 0;
+    live_captures_gone(0);
     while (i < live_table.capacity) {
         struct live_entry *entry = &live_table.slots[i];
         if (entry->used && entry->leaving)

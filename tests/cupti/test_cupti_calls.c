@@ -316,6 +316,116 @@ TEST(a_graph_that_was_never_instantiated)
     CHECK(live_is_valid());
 }
 
+/* ---- captures ---- */
+
+static void begin_capture(struct driven *driven, uint64_t stream)
+{
+    const struct made begun = MADE(cuStreamBeginCapture_v2, .hStream = (CUstream)(uintptr_t)stream);
+    call_driver(driven, begun.cbid, begun.params, 0);
+    CHECK_INT(look(driven), 0);
+}
+
+/* The events that the end leads to. */
+static size_t end_capture(struct driven *driven, uint64_t stream, uint64_t graph, int result)
+{
+    CUgraph given = (CUgraph)(uintptr_t)graph;
+    const struct made ended =
+        MADE(cuStreamEndCapture, .hStream = (CUstream)(uintptr_t)stream, .phGraph = &given);
+    static_assert(offsetof(cuStreamEndCapture_params, phGraph) == 8, "the second parameter");
+    call_driver(driven, ended.cbid, ended.params, result);
+    return look(driven);
+}
+
+/* What a stream is given, which is to be memory of this kind. */
+static void allocate_on(struct driven *driven, uint64_t stream, uint64_t address, int memory)
+{
+    CUdeviceptr given = address;
+    const struct made alloc = MADE(cuMemAllocAsync, .dptr = &given, .bytesize = 64,
+                                   .hStream = (CUstream)(uintptr_t)stream);
+    call_driver(driven, alloc.cbid, alloc.params, 0);
+    REQUIRE(look(driven) == 1);
+    CHECK_EVENT(driven->events[0], EVENT_DRIVER_ALLOC, address, 64);
+    CHECK_INT(driven->events[0].a & 0xff, memory);
+    CHECK_INT(driven->events[0].b, memory == DRIVER_GRAPH ? 0 : stream);
+}
+
+static void free_on(struct driven *driven, uint64_t stream, uint64_t address, int memory)
+{
+    const struct made freed =
+        MADE(cuMemFreeAsync, .dptr = address, .hStream = (CUstream)(uintptr_t)stream);
+    call_driver(driven, freed.cbid, freed.params, 0);
+    REQUIRE(look(driven) == 1);
+    CHECK_EVENT(driven->events[0], EVENT_DRIVER_FREE, address, 0);
+    CHECK_INT(driven->events[0].a, memory);
+}
+
+TEST(what_a_captured_stream_is_given)
+{
+    struct driven driven = begin_driven();
+    begin_capture(&driven, 0x50);
+    begin_capture(&driven, 0x60);
+    allocate_on(&driven, 0x50, 0x10000, DRIVER_GRAPH);
+    allocate_on(&driven, 0x50, 0x20000, DRIVER_GRAPH);
+    allocate_on(&driven, 0x60, 0x30000, DRIVER_GRAPH);
+    allocate_on(&driven, 0x70, 0x40000, DRIVER_ASYNC); /* another stream */
+    free_on(&driven, 0x50, 0x20000, DRIVER_GRAPH);
+    free_on(&driven, 0x50, 0x90000, DRIVER_GRAPH);    /* one that nobody knows */
+    CHECK_INT(end_capture(&driven, 0x50, 0, 910), 0); /* the wrong thread: it goes on */
+    allocate_on(&driven, 0x50, 0x50000, DRIVER_GRAPH);
+    CHECK_INT(end_capture(&driven, 0x50, 0x1000, 0), 0);
+    allocate_on(&driven, 0x50, 0x60000, DRIVER_ASYNC);
+    free_on(&driven, 0x50, 0x60000, DRIVER_ASYNC);
+    CHECK_INT(destroy_graph(&driven, 0x1000), 2);     /* which was never instantiated */
+    CHECK_INT(end_capture(&driven, 0x60, 0, 901), 1); /* invalidated: there is no such node */
+    CHECK_STR(string_of(driven.own.ring, driven.events[0].name), "cuStreamEndCapture");
+    CHECK_INT(live_count(), 1);
+    CHECK(live_is_valid());
+}
+
+TEST(a_capture_into_a_graph)
+{
+    struct driven driven = begin_driven();
+#if CUDA_VERSION >= 12030
+    const struct made into =
+        MADE(cuStreamBeginCaptureToGraph, .hStream = (CUstream)0x50, .hGraph = (CUgraph)0x1000);
+    static_assert(offsetof(cuStreamBeginCaptureToGraph_params, hGraph) == 8, "the second");
+#else
+    const struct made into = made_of(720, (const uint64_t[]){0x50, 0x1000}, 16);
+#endif
+    add_node(&driven, 0x1000, 0x10000);
+    call_driver(&driven, into.cbid, into.params, 0);
+    CHECK_INT(look(&driven), 0);
+    allocate_on(&driven, 0x50, 0x20000, DRIVER_GRAPH);
+    CHECK_INT(end_capture(&driven, 0x50, 0, 901), 0); /* the graph is there all the same */
+    CHECK_INT(destroy_graph(&driven, 0x1000), 2);
+    CHECK_INT(live_count(), 0);
+}
+
+TEST(captures_that_are_not_there)
+{
+    struct driven driven = begin_driven();
+    const struct made failed = MADE(cuStreamBeginCapture_v2, .hStream = (CUstream)0x50);
+    call_driver(&driven, failed.cbid, failed.params, 900);
+    allocate_on(&driven, 0x50, 0x10000, DRIVER_ASYNC);
+    begin_capture(&driven, 2); /* a thread's own: every thread has one of this name */
+    allocate_on(&driven, 2, 0x20000, DRIVER_ASYNC);
+    driven.context = (const void *)0x11;
+    begin_capture(&driven, 0x60);
+    tell_context(&driven, ABI_CONTEXT_DESTROY_STARTING, driven.context);
+    look(&driven);
+    allocate_on(&driven, 0x60, 0x30000, DRIVER_ASYNC);
+    begin_capture(&driven, 0x60);
+    live_settle(); /* callbacks were off: it may have ended */
+    allocate_on(&driven, 0x60, 0x40000, DRIVER_ASYNC);
+    for (uint64_t i = 0; i < 65; i++) /* one more than there is room for */
+        begin_capture(&driven, 0x100 + i);
+    allocate_on(&driven, 0x100 + 63, 0x50000, DRIVER_GRAPH);
+    allocate_on(&driven, 0x100 + 64, 0x60000, DRIVER_ASYNC);
+    CHECK_INT(end_capture(&driven, 0x100, 0x1000, 0), 0);
+    begin_capture(&driven, 0x100 + 64);
+    allocate_on(&driven, 0x100 + 64, 0x70000, DRIVER_GRAPH);
+}
+
 /* Whatever a launch has left is there until it is freed. */
 TEST(a_graph_that_was_instantiated)
 {
@@ -442,5 +552,7 @@ TEST(from_many_threads)
 
 TEST_MAIN(TEST_CASE(each_call_with_success), TEST_CASE(each_call_with_failure),
           TEST_CASE(no_row_is_forgotten), TEST_CASE(a_graph_that_was_never_instantiated),
-          TEST_CASE(a_graph_that_was_instantiated), TEST_CASE(pools_without_a_context),
-          TEST_CASE(mappings_by_the_toolkits_structs), TEST_CASE(from_many_threads))
+          TEST_CASE(what_a_captured_stream_is_given), TEST_CASE(a_capture_into_a_graph),
+          TEST_CASE(captures_that_are_not_there), TEST_CASE(a_graph_that_was_instantiated),
+          TEST_CASE(pools_without_a_context), TEST_CASE(mappings_by_the_toolkits_structs),
+          TEST_CASE(from_many_threads))
