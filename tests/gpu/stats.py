@@ -60,10 +60,13 @@ def run(arguments):
 
 
 def reserved_points(db):
-    """(process, phase, step, what torch says) of each mark with the maximum of reserved."""
-    where, found = {}, []
+    """(process, phase, step, what torch says) of each mark with the maximum of reserved, until the
+    program resets its peaks: ours are never reset."""
+    where, found, over = {}, [], set()
     for process, name, value in db.execute("SELECT process, name, value FROM mark ORDER BY seq"):
-        if name == "cuda max reserved" and process in where:
+        if name == "cuda peaks reset":
+            over.add(process)
+        elif name == "cuda max reserved" and process in where and process not in over:
             found.append((process,) + where[process] + (value,))
         elif not name.startswith("cuda "):
             where[process] = (name, value)

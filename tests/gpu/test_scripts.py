@@ -75,6 +75,73 @@ def reserved_is_compared():
     expect("6 values" in quietly(stats.compare, [equal])[1], True, "blocks, phase, maximum")
 
 
+def what_was_reset_is_not_compared():
+    """The program reset its peaks: torch's are lower than the recording's from there on."""
+    path = recording("reset.db", 9999)
+    db = sqlite3.connect(path)
+    db.execute("UPDATE mark SET value = 100 WHERE name = 'cuda max allocated'")
+    db.commit()
+    expect(quietly(stats.compare, [path])[0], 1, "lower, and nobody reset it")
+    db.execute("INSERT INTO mark(seq, process, thread, at_ns, name, value) "
+               "VALUES(8, 1, 10, 0, 'cuda peaks reset', 0)")
+    db.commit()
+    db.close()
+    code, said = quietly(stats.compare, [path])
+    expect(code, 0, said)
+    expect("3 values" in said, True, said)
+
+
+class FakeMemory(object):
+    """torch.cuda.memory, or torch.cuda."""
+    def __init__(self, reset):
+        self.reset_peak_memory_stats = reset
+
+    def _get_device_index(self, device, optional=False):
+        return 3 if device is None else int(device)
+
+
+class FakeLibrary(object):
+    def __init__(self):
+        self.told = []
+
+    def name(self, text):
+        return text
+
+    def mark(self, name, value):
+        self.told.append((name, value))
+
+
+def resets_are_told():
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "profiler", "python"))
+    from tidemark import _peaks
+
+    called = []
+
+    def reset(device=None):
+        """Resets."""
+        if device == "broken":
+            raise ValueError(device)
+        called.append(device)
+
+    torch, library = FakeTorch(0), FakeLibrary()
+    torch.cuda = FakeMemory(reset)
+    torch.cuda.memory = FakeMemory(reset)
+    _peaks.install(torch, library)
+    torch.cuda.reset_peak_memory_stats()
+    torch.cuda.memory.reset_peak_memory_stats(device=1)
+    torch.cuda.reset_peak_memory_stats("what is it")
+    expect(called, [None, 1, "what is it"])
+    name = "cuda peaks reset"
+    expect(library.told, [(name, 3), (name, 1), (name, -1)])
+    expect(torch.cuda.reset_peak_memory_stats.__doc__, "Resets.")
+    try:
+        torch.cuda.reset_peak_memory_stats("broken")
+    except ValueError:
+        expect(len(library.told), 3, "what failed is not told")
+    else:
+        sys.exit("the program's own error did not come through")
+
+
 class FakeCuda(object):
     """torch.cuda, whose functions and memory_stats may differ."""
     def __init__(self, other):
@@ -296,6 +363,8 @@ def what_is_installed_is_not_packed_twice():
 
 
 reserved_is_compared()
+what_was_reset_is_not_compared()
+resets_are_told()
 functions_are_held_against_memory_stats()
 profiles_are_compared()
 addresses_are_judged()

@@ -4,7 +4,8 @@
 
 The recordings are of programs run by observed.py on a GPU, which leaves marks with the counters. At
 each of them: allocated is the sum of the blocks that live there; max allocated is the highest that
-this sum ever was; reserved, which no block tells, is that of the phase that has just ended. The
+this sum ever was; reserved, which no block tells, is that of the phase that has just ended. Behind a mark that says
+that the program reset its peaks, maxima are not compared: ours are never reset. The
 rows of the phases are compared as well, where nothing was born between the end of the phase and the
 mark. Prints a line for each point and quantity that differs, and one for each recording. Exit status 0 if
 all are equal, 1 if not, or if there was nothing to compare.
@@ -13,6 +14,7 @@ import os
 import sqlite3
 import sys
 
+RESET = "cuda peaks reset"
 QUANTITIES = ("allocated", "max allocated", "reserved")
 
 
@@ -93,6 +95,13 @@ def take_row(db, point, births):
     point.ours["phase"] = {"allocated": allocated, "max allocated": row[3], "reserved": row[4]}
 
 
+def first_reset(db, process):
+    """When the program first reset its peaks, of whatever device; it never did: infinite."""
+    found = db.execute("SELECT min(seq) FROM mark WHERE process = ? AND name = ?",
+                       (process, RESET)).fetchone()[0]
+    return float("inf") if found is None else found
+
+
 def compare(path):
     """(values compared, lines about those that differ) of a database."""
     db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
@@ -100,8 +109,11 @@ def compare(path):
     for process in sorted({point.process for point in points}):
         own = [point for point in points if point.process == process]
         births = sum_blocks(db, process, own)
+        reset = first_reset(db, process)
         for point in own:
             take_row(db, point, births)
+            for values in point.ours.values() if point.seq > reset else ():
+                del values["max allocated"]
     lines = ["%s: %s: recorded %s, torch says %s" % ((point,) + difference)
              for point in points for difference in point.differences()]
     lost = db.execute("SELECT coalesce(sum(n), 0) FROM lost").fetchone()[0]

@@ -33,6 +33,12 @@ def install():
     except Exception as error:
         note_misfit(library, "torch.profiler", error)
     try:
+        from tidemark import _peaks
+
+        _peaks.install(torch, library)
+    except Exception as error:
+        note_misfit(library, "torch.cuda's peaks", error)
+    try:
         from tidemark import _ranks
 
         _ranks.install(torch, library)
