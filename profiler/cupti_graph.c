@@ -53,10 +53,9 @@ void live_graph_ready(uint64_t graph)
     live_let_go();
 }
 
-/* Under the lock: as much as the list has room for. */
-static void take_some(uint64_t graph, uint32_t name, struct live_list *list)
+/* Under the lock: as much as the list has room for. Returns how far it came. */
+static size_t take_some(uint64_t graph, uint32_t name, size_t i, struct live_list *list)
 {
-    size_t i = 0;
     while (i < live_table.capacity && list->count < LIVE_LIST) {
         struct live_entry *entry = &live_table.slots[i];
         if (!is_of(entry, graph)) {
@@ -67,14 +66,18 @@ static void take_some(uint64_t graph, uint32_t name, struct live_list *list)
             live_add(list, live_free_event(entry, name));
         live_table_remove(&live_table, entry); /* another may have moved into its place */
     }
+    return i;
 }
 
 void live_graph_gone(uint64_t graph, uint32_t name)
 {
     struct live_list list = {.count = 0};
+    size_t at = 0;
+    uint64_t changes = 0;
     bool more = graph != 0;
     while (more && live_hold_to_note()) {
-        take_some(graph, name, &list);
+        at = take_some(graph, name, live_table_resume(&live_table, at, changes), &list);
+        changes = live_table.changes;
         live_let_go();
         more = list.count == LIVE_LIST;
         live_send(&list);

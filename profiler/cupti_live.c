@@ -214,10 +214,10 @@ void live_left(enum live_space space, uint64_t key, const struct live_call *call
 
 /* ---- contexts, pools ---- */
 
-/* Under the lock: takes out what goes with the context, as much as the list has room for. */
-static void take_some(uint64_t context, uint32_t name, struct live_list *list)
+/* Under the lock: takes out what goes with the context, as much as the list has room for. Returns
+ * how far it came. */
+static size_t take_some(uint64_t context, uint32_t name, size_t i, struct live_list *list)
 {
-    size_t i = 0;
     while (i < live_table.capacity && list->count < LIVE_LIST) {
         struct live_entry *entry = &live_table.slots[i];
         if (!entry->used || entry->context != context) {
@@ -228,14 +228,18 @@ static void take_some(uint64_t context, uint32_t name, struct live_list *list)
             live_add(list, live_free_event(entry, name));
         live_table_remove(&live_table, entry); /* another may have moved into its place */
     }
+    return i;
 }
 
 void live_context_gone(uint64_t context, uint32_t name)
 {
     struct live_list list = {.count = 0};
+    size_t at = 0;
+    uint64_t changes = 0;
     bool more = context != 0;
     while (more && live_hold_to_note()) {
-        take_some(context, name, &list);
+        at = take_some(context, name, live_table_resume(&live_table, at, changes), &list);
+        changes = live_table.changes;
         live_captures_gone(context);
         live_let_go();
         more = list.count == LIVE_LIST;
@@ -248,7 +252,8 @@ bool live_pool_next(uint64_t after, uint64_t *pool, uint32_t *heap)
     uint64_t next = 0;
     if (!live_hold())
         return false;
-    for (size_t i = 0; i < live_table.capacity; i++) {
+    size_t slots = live_table.of_space[SPACE_POOL] ? live_table.capacity : 0;
+    for (size_t i = 0; i < slots; i++) {
         const struct live_entry *entry = &live_table.slots[i];
         if (!entry->used || entry->space != SPACE_POOL || entry->leaving || entry->key <= after ||
             (next && entry->key >= next))

@@ -61,6 +61,8 @@ struct live_entry *live_table_put(struct live_table *table, const struct live_en
         return NULL;
     struct live_entry *slot = slot_of(table, (enum live_space)entry->space, entry->key);
     table->used += !slot->used;
+    table->of_space[entry->space] += !slot->used;
+    table->changes++;
     *slot = *entry;
     slot->used = 1;
     table->serial = table->serial == UINT32_MAX ? 1 : table->serial + 1;
@@ -73,6 +75,8 @@ void live_table_remove(struct live_table *table, struct live_entry *entry)
 {
     size_t mask = table->capacity - 1;
     size_t hole = (size_t)(entry - table->slots);
+    table->of_space[entry->space]--;
+    table->changes++;
     for (size_t at = (hole + 1) & mask; table->slots[at].used; at = (at + 1) & mask) {
         const struct live_entry *next = &table->slots[at];
         size_t home = home_of(table, (enum live_space)next->space, next->key);
@@ -89,12 +93,17 @@ void live_table_clear(struct live_table *table)
 {
     if (table->slots)
         munmap(table->slots, table->capacity * sizeof *table->slots);
-    *table = (struct live_table){.serial = table->serial};
+    *table = (struct live_table){.serial = table->serial, .changes = table->changes + 1};
+}
+
+size_t live_table_resume(const struct live_table *table, size_t at, uint64_t changes)
+{
+    return table->changes == changes ? at : 0;
 }
 
 bool live_table_is_valid(const struct live_table *table)
 {
-    size_t used = 0;
+    size_t used = 0, of_space[SPACE_COUNT] = {0};
     if (!table->slots)
         return table->capacity == 0 && table->used == 0;
     for (size_t i = 0; i < table->capacity; i++) {
@@ -105,7 +114,8 @@ bool live_table_is_valid(const struct live_table *table)
         if (entry->space >= SPACE_COUNT || entry->serial == 0 ||
             slot_of(table, (enum live_space)entry->space, entry->key) != entry)
             return false;
+        of_space[entry->space]++;
     }
-    return used == table->used && used <= table->capacity / 4 * 3 &&
-           (table->capacity & (table->capacity - 1)) == 0;
+    return memcmp(of_space, table->of_space, sizeof of_space) == 0 && used == table->used &&
+           used <= table->capacity / 4 * 3 && (table->capacity & (table->capacity - 1)) == 0;
 }

@@ -47,7 +47,9 @@ struct live_table {
     struct live_entry *slots; /* NULL: empty */
     size_t capacity;          /* a power of two, or 0 */
     size_t used;
-    uint32_t serial; /* the last that was given */
+    size_t of_space[SPACE_COUNT]; /* how many of each; together they are `used` */
+    uint32_t serial;              /* the last that was given */
+    uint64_t changes;             /* of where entries stand: an index is of one number */
 };
 
 /* Valid until the table is changed; NULL. */
@@ -56,6 +58,9 @@ struct live_entry *live_table_find(const struct live_table *table, enum live_spa
 /* A new entry in the place of an older one of this key, with a new serial; NULL without memory. */
 struct live_entry *live_table_put(struct live_table *table, const struct live_entry *entry);
 void live_table_remove(struct live_table *table, struct live_entry *entry);
+/* Where a walk through the slots goes on that has been away from the table for a while: at `at`, if
+ * nothing has moved since `changes` were counted; else from the beginning. */
+size_t live_table_resume(const struct live_table *table, size_t at, uint64_t changes);
 /* Gives the memory back. */
 void live_table_clear(struct live_table *table);
 bool live_table_is_valid(const struct live_table *table);

@@ -76,6 +76,9 @@ TEST(a_table_that_is_wrong_is_seen)
     table.used++;
     CHECK(!live_table_is_valid(&table));
     table.used--;
+    table.of_space[SPACE_POOL]++;
+    CHECK(!live_table_is_valid(&table));
+    table.of_space[SPACE_POOL]--;
     entry->serial = 0;
     CHECK(!live_table_is_valid(&table));
     entry->serial = 1;
@@ -86,6 +89,60 @@ TEST(a_table_that_is_wrong_is_seen)
     live_table_clear(&table);
 }
 
+static void put(struct live_table *table, uint64_t key, uint64_t context)
+{
+    REQUIRE(live_table_put(table, &(struct live_entry){.key = key, .context = context}) != NULL);
+}
+
+/* Takes out up to 16 of a context from a slot on; returns the slot that it came to. */
+static size_t take_some(struct live_table *table, size_t at, uint64_t context, size_t *taken)
+{
+    size_t some = 0;
+    while (at < table->capacity && some < 16) {
+        struct live_entry *entry = &table->slots[at];
+        if (!entry->used || entry->context != context) {
+            at++;
+            continue;
+        }
+        live_table_remove(table, entry);
+        some++;
+    }
+    *taken += some;
+    return at;
+}
+
+/* What others put in and take out between two parts of a walk moves entries to where it has been.
+ */
+TEST(a_walk_in_parts_finds_all)
+{
+    struct live_table table = {0};
+    uint64_t seed = 5;
+    for (uint64_t i = 0; i < MANY; i++)
+        put(&table, test_random(&seed) | 1, 1 + i % 2);
+    for (int others = 0; others < 2; others++) {
+        size_t at = 0, taken = 0, resumed = 0;
+        uint64_t changes = 0, context = others ? 2 : 1;
+        while (at < table.capacity) {
+            size_t from = live_table_resume(&table, at, changes);
+            resumed += at && from == at;
+            at = take_some(&table, from, context, &taken);
+            changes = table.changes;
+            if (others && test_random(&seed) % 8 == 0 && at < table.capacity) {
+                uint64_t key = test_random(&seed) & ~(uint64_t)1;
+                put(&table, key, 3);
+                if (test_random(&seed) % 2)
+                    live_table_remove(&table, live_table_find(&table, SPACE_ADDRESS, key));
+            }
+        }
+        CHECK_INT(taken, MANY / 2);
+        CHECK(resumed > 100);
+        for (size_t i = 0; i < table.capacity; i++)
+            CHECK(!table.slots[i].used || table.slots[i].context != context);
+        CHECK(live_table_is_valid(&table));
+    }
+    live_table_clear(&table);
+}
+
 TEST_MAIN(TEST_CASE(random_changes_beside_a_list),
           TEST_CASE(a_key_that_comes_again_has_a_new_serial),
-          TEST_CASE(a_table_that_is_wrong_is_seen))
+          TEST_CASE(a_table_that_is_wrong_is_seen), TEST_CASE(a_walk_in_parts_finds_all))
