@@ -76,6 +76,25 @@ TEST(what_the_driver_gave)
     db_close(db);
 }
 
+/* Samples come by the thousand, and most say what the one before said. */
+TEST(samples_that_repeat_are_no_points)
+{
+    struct db *db = recording("plain");
+    struct driven before = read_of(db, 1);
+    REQUIRE(db_exec(db, "INSERT INTO sample(process, device, at_ns, what, value)"
+                        " SELECT process, device, at_ns + 1000, what, value FROM sample"
+                        " WHERE process = 1 AND device = 1 AND what = 'pool reserved'") == 0);
+    struct driven driven = read_of(db, 1);
+    CHECK_INT(driven.count, before.count);
+    for (size_t i = 0; i < driven.count && i < before.count; i++) {
+        CHECK_INT(driven.points[i].ns, before.points[i].ns);
+        CHECK_INT(driven.points[i].bytes, before.points[i].bytes);
+    }
+    driven_clear(&before);
+    driven_clear(&driven);
+    db_close(db);
+}
+
 TEST(the_highest_of_a_stretch)
 {
     struct db *db = recording("plain");
@@ -366,7 +385,7 @@ TEST(a_course_of_it)
 }
 
 TEST_MAIN(TEST_CASE(which_devices_they_are), TEST_CASE(what_the_driver_gave),
-          TEST_CASE(the_highest_of_a_stretch), TEST_CASE(moments_by_their_names),
-          TEST_CASE(a_recording_that_goes_on), TEST_CASE(managed_memory_alone),
-          TEST_CASE(who_held_it), TEST_CASE(what_changed),
+          TEST_CASE(samples_that_repeat_are_no_points), TEST_CASE(the_highest_of_a_stretch),
+          TEST_CASE(moments_by_their_names), TEST_CASE(a_recording_that_goes_on),
+          TEST_CASE(managed_memory_alone), TEST_CASE(who_held_it), TEST_CASE(what_changed),
           TEST_CASE(as_a_loop_over_all_memory_says), TEST_CASE(a_course_of_it))

@@ -83,22 +83,31 @@ static bool add_up(struct sums *sums, enum what what, int64_t value)
     return true;
 }
 
+/* A sample that says what the last point has: most do, and they are many. */
+static bool is_repeated(const struct driven *out, const struct driven_point *point)
+{
+    const struct driven_point *last = out->count ? &out->points[out->count - 1] : NULL;
+    return point->sampled && last && last->bytes == point->bytes && last->pools == point->pools &&
+           last->graphs == point->graphs;
+}
+
 static bool add_point(struct driven *out, const struct sums *sums, int64_t ns, int64_t seq)
 {
-    bool sampled = seq == GROUP_NONE;
+    struct driven_point point = {.seq = seq, .ns = ns, .sampled = seq == GROUP_NONE};
+    if (point.sampled)
+        point.seq = out->count ? out->points[out->count - 1].seq : 0;
+    point.pools = sums->pools > sums->parts ? sums->pools : sums->parts;
+    point.graphs = sums->graphs == DRIVEN_NONE ? sums->nodes : sums->graphs;
+    point.bytes = sums->memory + point.pools + point.graphs;
+    if (is_repeated(out, &point))
+        return true;
     if (!MEM_GROW(out->points, out->cap, out->count + 1) ||
         !MEM_GROW(out->tops, out->top_cap, out->count / DRIVEN_RUN + 1))
         return false;
-    struct driven_point *point = &out->points[out->count];
-    *point = (struct driven_point){.seq = seq, .ns = ns, .sampled = sampled};
-    if (sampled)
-        point->seq = out->count ? point[-1].seq : 0;
-    point->pools = sums->pools > sums->parts ? sums->pools : sums->parts;
-    point->graphs = sums->graphs == DRIVEN_NONE ? sums->nodes : sums->graphs;
-    point->bytes = sums->memory + point->pools + point->graphs;
+    out->points[out->count] = point;
     int64_t *top = &out->tops[out->count / DRIVEN_RUN];
-    if (out->count % DRIVEN_RUN == 0 || point->bytes > *top)
-        *top = point->bytes;
+    if (out->count % DRIVEN_RUN == 0 || point.bytes > *top)
+        *top = point.bytes;
     out->count++;
     return true;
 }
