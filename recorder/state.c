@@ -385,6 +385,7 @@ void state_totals(const struct state *state, struct state_totals *out)
         state_take_peaks(&peak, p);
         state_take_given(&given, p);
     }
+    out->has_source = state->has_source;
     out->peak_given = given.allocated;
     if (given.allocated)
         names_print_device(&state->names, given.device, out->given_device_name,

@@ -183,6 +183,7 @@ void process_source(struct state_process *process, const char *text, bool live)
     free_text(own);
     *own = joined;
     process->changed = true;
+    process->state->has_source = process->state->has_source || live;
 }
 
 void state_process_source(struct state_process *process, const char *live)

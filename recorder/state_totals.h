@@ -5,6 +5,7 @@
 #ifndef TIDEMARK_RECORDER_STATE_TOTALS_H
 #define TIDEMARK_RECORDER_STATE_TOTALS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct state_totals {
@@ -19,6 +20,7 @@ struct state_totals {
     char peak_device_name[32]; /* "cpu", "cuda:0" */
     uint64_t peak_given;       /* by CUDA's driver, the highest of one process on one device */
     char given_device_name[32];
+    bool has_source; /* a source was live in some process: tidemark.h, PyTorch, ... */
 };
 
 #endif

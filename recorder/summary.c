@@ -109,7 +109,7 @@ static void add_peak(const struct summary *summary, struct buf *out)
     }
     if (totals->peak_allocated == 0) {
         buf_text(out, "tidemark: no block was reported");
-        if (summary->silent.count == 0)
+        if (summary->silent.count == 0 && !totals->has_source)
             buf_text(out, ": what ran uses neither PyTorch nor tidemark.h, or its LD_PRELOAD was "
                           "replaced");
         buf_text(out, "\n");

@@ -223,6 +223,10 @@ TEST(the_closing_lines_of_a_program_without_a_framework)
     summary.totals.peak_given = 0;
     summary_text(&summary, &out);
     CHECK(strstr(buf_string(&out), "uses neither PyTorch nor tidemark.h") != NULL);
+    buf_clear(&out);
+    summary.totals.has_source = true; /* it does use one of them, and had no block */
+    summary_text(&summary, &out);
+    CHECK(strstr(buf_string(&out), "tidemark: no block was reported\n") != NULL);
     CHECK(strstr(buf_string(&out), "next: tidemark info run.db") != NULL);
     buf_clear(&out);
     summary_clear(&summary);

@@ -274,6 +274,10 @@ TEST(the_peak_is_of_one_process_on_one_device)
     state_totals(one.state, &totals);
     CHECK_INT(totals.peak_allocated, 0);
     CHECK_INT(totals.peak_process, BATCH_NULL);
+    CHECK(!totals.has_source);
+    state_process_source(two.process, "api");
+    state_totals(one.state, &totals);
+    CHECK(totals.has_source);
     uint32_t heap1 = feed_heap(&one, DEVICE_CUDA, 1, 0), heap2 = feed_heap(&two, DEVICE_CPU, 0, 0);
     feed_alloc(&one, heap1, 1, 60);
     feed_step(&two, 4);
