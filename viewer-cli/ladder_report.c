@@ -87,7 +87,8 @@ void ladder_put(struct emit *emit, const struct report_scope *scope, const struc
     bool people = emit->format == EMIT_TABLE;
     bool shown = !people || whole || ladder->known > 1 || ladder->part_count;
     put_age(&untold, ladder->sample_age);
-    if (ladder->told && !ladder->measured && !ladder->unattributed)
+    bool blank = ladder->told && (!ladder->measured || ladder->once) && !ladder->unattributed;
+    if (blank)
         untold = (struct ladder_rung){LADDER_NONE, LADDER_NONE, ""};
     if (shown)
         EMIT_SECTION(emit, "ladder", people ? title : NULL, EMIT_ROWS, ladder_columns);
@@ -101,7 +102,6 @@ void ladder_put(struct emit *emit, const struct report_scope *scope, const struc
         if (shown && (known || !people))
             put_row(emit, scope, name, &ladder->rungs[i]);
     }
-    bool blank = ladder->told && !ladder->measured && !ladder->unattributed;
     if (blank)
         buf_print(&unknown, "%sunattributed", unknown.count ? ", " : "");
     if (shown && !(blank && people) && (whole || ladder->unattributed))

@@ -54,10 +54,10 @@ cuda:1,16777216,1,the program" "who held it"
 is "$(ask "SELECT group_concat(device) FROM (SELECT device FROM sample WHERE what = 'device used'
     ORDER BY device)")" "1,2" "each device was asked once"
 is "$("$tidemark" ladder run.db end --format csv | awk -F, '/context/ || /unattributed/ { print $3, $5, $6 }' |
-    tr -d '"')" "context  314572800
-unattributed 0 nobody told of it
+    tr -d '"' | sed 's/ *$//')" "context  314572800
+unattributed
 context  314572800
-unattributed 0 nobody told of it" "the ladder at the end"
+unattributed" "the ladder at the end, of one look"
 "$tidemark" peak run.db | grep -q "no framework's block was seen there" || is no yes "the reason"
 "$tidemark" frag run.db 2>&1 | grep -q "memory of CUDA's driver" || is no yes "where to look"
 

@@ -146,6 +146,9 @@ void ladder_make(const struct ladder_facts *facts, struct ladder *out)
     }
     if (!out->told)
         return;
+    out->once = out->alone && facts->bytes[LADDER_PROCESS] == LADDER_NONE &&
+                facts->bytes[LADDER_DEVICE] != LADDER_NONE &&
+                facts->sampled_ns == facts->outside.device.at_ns;
     out->managed = facts->outside.managed;
     out->blind_ns = facts->outside.blind_ns;
     attribute(facts, out);

@@ -77,6 +77,8 @@ struct ladder {
     bool alone;    /* and no framework's */
     bool measured; /* a rung of the device's or the process's is known; else nobody knows what is
                       unattributed, where the driver told */
+    bool once; /* alone, and what the device had at first is the same sample: what is unattributed
+                  is 0 by itself, and not known */
     int64_t sample_age;
     struct ladder_part parts[LADDER_PARTS];
     size_t part_count;
