@@ -31,8 +31,53 @@ static bool names_a_file(const char *name, size_t bytes)
     return false;
 }
 
-/* The first byte of the last part; 0 where the word stays as it is. A word of slashes stays. */
-static size_t last_part(const char *word, size_t bytes)
+/* A part that begins with `name` and has at least one letter more, if `open`; its bytes, or 0. */
+static size_t part_is(const char *at, size_t bytes, const char *name, bool open)
+{
+    const char *slash = memchr(at, '/', bytes);
+    size_t count = slash ? (size_t)(slash - at) : 0, least = strlen(name);
+    bool same = open ? count > least : count == least;
+    return same && memcmp(at, name, least) == 0 ? count : 0;
+}
+
+/* "lib/python3/" or "lib64/python3.12/". */
+static bool begins_python(const char *at, size_t bytes)
+{
+    size_t count = part_is(at, bytes, "lib", false);
+    if (!count)
+        count = part_is(at, bytes, "lib64", false);
+    if (!count)
+        return false;
+    at += count + 1;
+    bytes -= count + 1;
+    return part_is(at, bytes, "python3", false) || part_is(at, bytes, "python3.", true);
+}
+
+static bool begins_library(const char *at, size_t bytes)
+{
+    return part_is(at, bytes, "site-packages", false) ||
+           part_is(at, bytes, "dist-packages", false) || begins_python(at, bytes);
+}
+
+/* Where the part of Python's own or of an installed library's path begins, the innermost; `bytes`
+ * where there is none. Behind "/../" or ":/" another folder begins, which can be anyone's. */
+static size_t library_part(const char *word, size_t bytes)
+{
+    size_t found = bytes;
+    for (size_t at = 0; at < bytes; at++) {
+        bool begins = at == 0 || word[at - 1] == '/';
+        if (begins && begins_library(word + at, bytes - at))
+            found = at;
+        else if (has_prefix(word + at, bytes - at, ":/") ||
+                 has_prefix(word + at, bytes - at, ":~") ||
+                 (begins && has_prefix(word + at, bytes - at, "../")))
+            found = bytes;
+    }
+    return found;
+}
+
+/* The first byte of what is kept; 0 where the word stays as it is. A word of slashes stays. */
+static size_t kept_part(const char *word, size_t bytes)
 {
     size_t end = bytes, at;
     while (end > 1 && (word[end - 1] == '/' || word[end - 1] == ':' || word[end - 1] == '.'))
@@ -42,7 +87,10 @@ static size_t last_part(const char *word, size_t bytes)
         at--;
     bool rooted = has_prefix(word, bytes, "/") || has_prefix(word, bytes, "./") ||
                   has_prefix(word, bytes, "../") || has_prefix(word, bytes, "~/");
-    return at < end && (rooted || names_a_file(word + at, end - at)) ? at : 0;
+    if (at >= end || !(rooted || names_a_file(word + at, end - at)))
+        return 0;
+    size_t library = library_part(word, bytes);
+    return library < at ? library : at;
 }
 
 size_t private_shorten(char *text, size_t bytes)
@@ -52,7 +100,7 @@ size_t private_shorten(char *text, size_t bytes)
         size_t end = from;
         while (end < bytes && !ends_word(text[end]))
             end++;
-        from += last_part(text + from, end - from);
+        from += kept_part(text + from, end - from);
         end += end < bytes; /* and what ended it */
         memmove(text + to, text + from, end - from);
         to += end - from;

@@ -36,7 +36,8 @@ SELECT s.site, t.text
  WHERE s.depth = 0;
 
 -- The last part of the file's name only; library = 1: the file belongs to Python itself or to what was
--- installed for it. A frame without a file is nobody's library, but for those that stand for a thread:
+-- installed for it, with or without the folders before that part of its path (record --private cuts
+-- them). A frame without a file is nobody's library, but for those that stand for a thread:
 -- 'autograd', in front of the call that gave it work, and '[thread NAME]'.
 CREATE VIEW frame_short(id, text, library) AS
 SELECT id,
@@ -44,8 +45,8 @@ SELECT id,
        CASE WHEN file IS NULL THEN ''
             ELSE ' (' || substr(file, length(rtrim(file, replace(file, '/', ''))) + 1) ||
                  coalesce(':' || line, '') || ')' END,
-       coalesce(file GLOB '*/site-packages/*' OR file GLOB '*/dist-packages/*' OR
-                file GLOB '*/lib*/python3/*' OR file GLOB '*/lib*/python3.[0-9]*/*' OR
+       coalesce('/' || file GLOB '*/site-packages/*' OR '/' || file GLOB '*/dist-packages/*' OR
+                '/' || file GLOB '*/lib*/python3/*' OR '/' || file GLOB '*/lib*/python3.[0-9]*/*' OR
                 file GLOB '<frozen *', function = 'autograd' OR function GLOB '[[]thread *]')
   FROM (SELECT f.id AS id, coalesce(fn.text, '?') AS function, fi.text AS file, f.line AS line
           FROM frame f

@@ -31,12 +31,50 @@ TEST(paths_become_base_names)
     check("file:///data/ann/a.py", "a.py");
 }
 
+TEST(libraries_keep_what_is_the_same_everywhere)
+{
+    check("/data/ann/venv/lib/python3.12/site-packages/torch/_tensor.py",
+          "site-packages/torch/_tensor.py");
+    check("/usr/lib/python3/dist-packages/torch/nn/functional.py",
+          "dist-packages/torch/nn/functional.py");
+    check("/usr/lib/python3.12/threading.py:1012", "lib/python3.12/threading.py:1012");
+    check("/opt/x/lib64/python3.9/json/decoder.py", "lib64/python3.9/json/decoder.py");
+    check("/home/ann/x/site-packages/torch/lib/libtorch_cpu.so.2",
+          "site-packages/torch/lib/libtorch_cpu.so.2");
+    check("no (/a/site-packages/t/b.so)", "no (site-packages/t/b.so)");
+    check("site-packages/torch/_tensor.py", "site-packages/torch/_tensor.py");
+    check("secret/site-packages/site-packages/b.py", "site-packages/b.py");
+}
+
+TEST(what_is_like_a_library_is_cut)
+{
+    check("/data/ann/my-site-packages/x/a.py", "a.py");
+    check("/data/ann/site-packages.py", "site-packages.py");
+    check("/data/ann/site-packages", "site-packages");
+    check("/data/libann/python3.12/a.py", "a.py");
+    check("/data/lib/python3_secret/a.py", "a.py");
+    check("/data/lib/python3./a.py", "a.py");
+    check("/a/site-packages/../../ann/a.py", "a.py");
+    check("/a/site-packages/b:/data/ann/c", "c");
+    check("/data/ann:/a/site-packages/b.py", "site-packages/b.py");
+}
+
 TEST(what_is_no_path_stays)
 {
-    static const char *const texts[] = {
-        "",       "forward",    "tokens/s",       "train/loss", "encoder.layers.0.weight",
-        "1/2",    "<frozen x>", "a / b",          "/",          "//",
-        "and/or", "N/A",        "layer/attention"};
+    static const char *const texts[] = {"",
+                                        "forward",
+                                        "tokens/s",
+                                        "train/loss",
+                                        "encoder.layers.0.weight",
+                                        "1/2",
+                                        "<frozen x>",
+                                        "a / b",
+                                        "/",
+                                        "//",
+                                        "and/or",
+                                        "N/A",
+                                        "layer/attention",
+                                        "x/site-packages/y"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         check(texts[i], texts[i]);
 }
@@ -58,4 +96,6 @@ TEST(any_text)
     }
 }
 
-TEST_MAIN(TEST_CASE(paths_become_base_names), TEST_CASE(what_is_no_path_stays), TEST_CASE(any_text))
+TEST_MAIN(TEST_CASE(paths_become_base_names), TEST_CASE(libraries_keep_what_is_the_same_everywhere),
+          TEST_CASE(what_is_like_a_library_is_cut), TEST_CASE(what_is_no_path_stays),
+          TEST_CASE(any_text))

@@ -9,6 +9,7 @@
 #include "db.h"
 #include "error.h"
 #include "mem.h"
+#include "private.h"
 #include "recording.h"
 
 #define MIB(n) ((int64_t)(n)*1048576)
@@ -123,6 +124,48 @@ TEST(a_birth_has_the_phases_around_it)
     CHECK_STR(find(&peak.births, "backward")->shown, "backward");
     peak_clear(&peak);
     db_close(db);
+}
+
+/* As `record --private` would have written it. */
+static void make_private(struct db *db)
+{
+    struct db_stmt *read, *write;
+    REQUIRE(db_prepare(db, &read, "SELECT id, text FROM string") == 0);
+    REQUIRE(db_prepare(db, &write, "UPDATE string SET text = ?2 WHERE id = ?1") == 0);
+    while (db_step(read) == DB_ROW) {
+        char text[512];
+        size_t bytes = (size_t)db_column_bytes(read, 1);
+        REQUIRE(bytes < sizeof text);
+        memcpy(text, db_column_text(read, 1), bytes);
+        db_bind_int(write, 0, db_column_int(read, 0));
+        db_bind_text(write, 1, text, (int)private_shorten(text, bytes));
+        REQUIRE(db_step(write) == DB_DONE);
+        db_reset(write);
+    }
+    db_finalize(read);
+    db_finalize(write);
+}
+
+TEST(a_private_recording_has_the_same_sites)
+{
+    static const char *const names[] = {"train", "torch", "after"};
+    static const char sql[] = "SELECT group_concat(site || text || coalesce(own_depth, '-'), '\n')"
+                              " FROM (SELECT * FROM site_short ORDER BY site)";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char want[4096];
+        struct db *db = recording(names[i]);
+        struct db_stmt *stmt;
+        CHECK(ask(db, "SELECT count(*) FROM string WHERE text LIKE '/%'") > 0);
+        REQUIRE(db_prepare(db, &stmt, sql) == 0 && db_step(stmt) == DB_ROW);
+        CHECK(snprintf(want, sizeof want, "%s", db_column_text(stmt, 0)) > 0);
+        db_finalize(stmt);
+        make_private(db);
+        CHECK_INT(ask(db, "SELECT count(*) FROM string WHERE text LIKE '/%'"), 0);
+        REQUIRE(db_prepare(db, &stmt, sql) == 0 && db_step(stmt) == DB_ROW);
+        CHECK_STR(db_column_text(stmt, 0), want);
+        db_finalize(stmt);
+        db_close(db);
+    }
 }
 
 TEST(a_site_is_called_after_the_programs_own_frame)
@@ -347,6 +390,7 @@ TEST(a_recording_says_whether_it_was_finished)
 
 TEST_MAIN(TEST_CASE(the_peak_of_a_training_run), TEST_CASE(what_was_rebuilt_counts_as_before),
           TEST_CASE(the_instant_alone_is_the_same), TEST_CASE(a_birth_has_the_phases_around_it),
+          TEST_CASE(a_private_recording_has_the_same_sites),
           TEST_CASE(a_site_is_called_after_the_programs_own_frame),
           TEST_CASE(groups_agree_with_the_views), TEST_CASE(steps_narrow_the_search),
           TEST_CASE(keyframes_change_nothing), TEST_CASE(a_threads_own_phase_counts_for_its_blocks),
