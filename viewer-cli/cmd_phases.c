@@ -375,10 +375,10 @@ static int follow_drawn(struct look *look)
         unsigned lines =
             screen_look().height / (unsigned)(report->scope_count + !report->scope_count);
         bool over = false;
-        report->following = true;
         look->any = false;
         look->room = lines > AROUND + 2 ? lines - AROUND : 2;
         int err = follow_is_over(report->db, &over);
+        report->following = !over;
         err = err < 0 ? err : put_scopes(look);
         if (err >= 0 && !look->any)
             report_nothing(report);
@@ -414,6 +414,7 @@ static int tell(struct look *look)
 {
     struct tale *tale = look->tale;
     int err = follow_is_over(look->report->db, &tale->over);
+    look->report->following = !tale->over;
     if (err >= 0)
         err = read_highest(look);
     if (err >= 0)
@@ -431,7 +432,6 @@ static int follow_told(struct look *look)
     int err = 0, code = 0;
     look->tale = &tale;
     for (bool go_on = true; go_on;) {
-        report->following = true;
         err = tell(look);
         if (err < 0 || tale.over)
             break;

@@ -261,6 +261,7 @@ static int end_once(struct drawing *drawing, int err)
 static int look(struct drawing *drawing)
 {
     int err = follow_is_over(drawing->report->db, &drawing->over);
+    drawing->report->following = !drawing->over;
     return err < 0 ? err : draw_or_list(drawing);
 }
 
@@ -272,7 +273,6 @@ static int follow_drawn(struct drawing *drawing)
     int code = path ? 0 : report_end(report, ERR_NOMEM);
     while (code == 0) {
         drawing->screen = screen_look();
-        report->following = true;
         int err = look(drawing);
         if (drawing->screen.terminal)
             follow_home();
@@ -292,7 +292,6 @@ static int follow_listed(struct drawing *drawing)
     int err = 0, code = 0;
     bool go_on = true;
     while (go_on) {
-        report->following = true;
         err = look(drawing);
         if (err < 0 || drawing->over)
             break;

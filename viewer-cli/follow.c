@@ -48,11 +48,12 @@ void follow_home(void)
     fputs("\033[H\033[J", stdout);
 }
 
-/* Only a recorder of this machine can be looked for. */
+/* Only a recorder of this machine can be looked for. A private recording names none: it is taken to
+ * be of this one. */
 static bool is_gone(const char *host, int64_t pid)
 {
     char here[256] = "";
-    if (gethostname(here, sizeof here - 1) != 0 || strcmp(here, host) != 0)
+    if (*host && (gethostname(here, sizeof here - 1) != 0 || strcmp(here, host) != 0))
         return false;
     return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }

@@ -15,7 +15,8 @@
 void follow_begin(void); /* from now on signals end the waiting instead of the process */
 /* False: it is to end. */
 bool follow_wait(void);
-/* Has the recording ended? A recorder on another machine is believed to live. */
+/* Has the recording ended? A recorder on another machine is believed to live; one without a name of
+ * its machine (record --private) is looked for on this one. */
 int follow_is_over(struct db *db, bool *over);
 /* For redrawing: the cursor goes to the upper left corner, and what was there is cleared. */
 void follow_home(void);

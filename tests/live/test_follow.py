@@ -44,9 +44,9 @@ class Live(unittest.TestCase):
         self.started.append(process)
         return process
 
-    def record(self, steps, milliseconds):
+    def record(self, steps, milliseconds, *options):
         """Returns when the first commit is there."""
-        process = self.start([TIDEMARK, "record", "-o", self.path, "--", PROGRAM, str(steps),
+        process = self.start([TIDEMARK, "record", "-o", self.path, *options, "--", PROGRAM, str(steps),
                               str(milliseconds)],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for _ in range(400):
@@ -97,13 +97,17 @@ class Live(unittest.TestCase):
         recorder.terminate()
 
     def test_it_ends_when_the_recorder_was_killed(self):
-        recorder = self.record(400, 100)
-        process = self.follow("timeline", "-f", "csv")
-        recorder.kill()
-        recorder.wait(30)
-        out, err = process.communicate(timeout=30)
-        self.assertEqual((process.returncode, err), (0, ""))
-        self.assertGreater(len(rows(out)), 1)
+        for options in ((), ("--private",)):
+            recorder = self.record(400, 100, *options)
+            followers = [self.follow(name) for name in ("timeline", "phases")]
+            recorder.kill()
+            recorder.wait(30)
+            for process in followers:
+                out, err = process.communicate(timeout=30)
+                self.assertEqual((process.returncode, err), (0, ""))
+                self.assertEqual(out.count("not finished"), 1, out)
+                self.assertGreater(out.count("cpu"), 1)
+            os.unlink(self.path)
 
     def test_json_is_whole_when_it_has_ended(self):
         import json

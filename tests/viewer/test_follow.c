@@ -89,6 +89,20 @@ TEST(a_recorder_elsewhere_is_believed)
     db_close(db);
 }
 
+TEST(a_private_recording_is_of_this_machine)
+{
+    char rows[128];
+    snprintf(rows, sizeof rows, "INSERT INTO meta VALUES('finished',0),('recorder_pid',%d)",
+             (int)gone());
+    struct db *db = with_meta(rows);
+    CHECK(over(db));
+    snprintf(rows, sizeof rows, "UPDATE meta SET value = %d WHERE key = 'recorder_pid'",
+             (int)getpid());
+    CHECK_INT(db_exec(db, rows), 0);
+    CHECK(!over(db));
+    db_close(db);
+}
+
 /* The recorder's name comes with the first commit: for that one waits, but not for ever. */
 TEST(nobody_is_waited_for_a_while)
 {
@@ -133,5 +147,7 @@ TEST(signals_end_the_waiting_and_not_the_process)
 
 TEST_MAIN(TEST_CASE(a_finished_recording_is_over), TEST_CASE(one_whose_recorder_lives_is_not),
           TEST_CASE(one_whose_recorder_is_gone_is_over),
-          TEST_CASE(a_recorder_elsewhere_is_believed), TEST_CASE(nobody_is_waited_for_a_while),
+          TEST_CASE(a_recorder_elsewhere_is_believed),
+          TEST_CASE(a_private_recording_is_of_this_machine),
+          TEST_CASE(nobody_is_waited_for_a_while),
           TEST_CASE(signals_end_the_waiting_and_not_the_process))
