@@ -49,23 +49,44 @@ static void add_bytes(struct buf *line, uint64_t bytes, const char *what)
               human_bytes(text, bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes));
 }
 
-static void make_line(struct buf *line, const struct record_progress *now)
+static unsigned terminal_width(void)
+{
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/* Takes back what was added since `fits` if the line has become too long; it is all ASCII. */
+static bool ends_here(struct buf *line, size_t fits, unsigned width)
+{
+    if (line->broken || line->count < width)
+        return false;
+    line->count = fits;
+    line->data[fits] = '\0';
+    return true;
+}
+
+/* What matters most comes first, and a field that does not fit is left out with all after it. */
+void progress_line(struct buf *line, const struct record_progress *now, unsigned width)
 {
     char text[HUMAN_MAX];
     int64_t second = (int64_t)NS_PER_S;
-    struct winsize size;
     buf_print(line, "tidemark: %s", human_ns(text, (int64_t)now->run_ns / second * second));
-    add_bytes(line, now->totals.allocated, "allocated");
-    add_bytes(line, now->totals.peak_allocated, "peak");
-    add_count(line, now->totals.allocs, "blocks");
-    add_count(line, now->totals.events, "events");
-    add_count(line, now->totals.lost, "lost");
-    size_t width = 80;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        width = size.ws_col;
-    if (line->count > width - 1) { /* all of it is ASCII */
-        line->count = width - 1;
-        line->data[line->count] = '\0';
+    if (ends_here(line, 0, width))
+        return;
+    for (int field = 0; field < 5; field++) {
+        size_t fits = line->count;
+        if (field == 0)
+            add_bytes(line, now->totals.allocated, "allocated");
+        else if (field == 1)
+            add_bytes(line, now->totals.peak_allocated, "peak");
+        else if (field == 2 && now->totals.lost)
+            add_count(line, now->totals.lost, "lost");
+        else if (field == 3)
+            add_count(line, now->totals.allocs, "blocks");
+        else if (field == 4)
+            add_count(line, now->totals.events, "events");
+        if (ends_here(line, fits, width))
+            return;
     }
 }
 
@@ -93,7 +114,7 @@ void progress_show(void *context, const struct record_progress *now)
     if (now->run_ns < FIRST_NS ||
         (!progress->shown && now->run_ns - progress->quiet_ns < SILENCE_NS))
         return;
-    make_line(&line, now);
+    progress_line(&line, now, terminal_width());
     if (!line.broken) {
         put(progress, &line);
         progress->shown = true;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "buf.h"
 #include "record.h"
 
 enum progress_when { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
@@ -29,5 +30,8 @@ struct progress {
 bool progress_begin(struct progress *progress, enum progress_when when);
 /* For record_options.progress; the context is the struct progress. */
 void progress_show(void *context, const struct record_progress *now);
+
+/* The line for a terminal of that width, the last column of which stays free. */
+void progress_line(struct buf *line, const struct record_progress *now, unsigned width);
 
 #endif

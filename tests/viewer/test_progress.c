@@ -1,0 +1,73 @@
+/*
+ * How the line of `record` gives way on narrow terminals: whole fields, the least important first.
+ */
+#include "progress.h"
+
+#include <string.h>
+
+#include "test.h"
+
+static const char *line_at(const struct record_progress *now, unsigned width)
+{
+    static char text[256];
+    struct buf line = {0};
+    progress_line(&line, now, width);
+    REQUIRE(!line.broken && line.count < sizeof text);
+    CHECK(line.count < width);
+    CHECK_INT(strlen(buf_string(&line)), line.count);
+    strcpy(text, buf_string(&line));
+    buf_clear(&line);
+    return text;
+}
+
+static struct record_progress busy(uint64_t lost)
+{
+    return (struct record_progress){.run_ns = 754300000000,
+                                    .totals = {.allocated = (uint64_t)23 << 29,
+                                               .peak_allocated = (uint64_t)25 << 29,
+                                               .allocs = 4567890,
+                                               .events = 9876543,
+                                               .lost = lost}};
+}
+
+TEST(losses_come_before_counts)
+{
+    struct record_progress now = busy(1234567);
+    const char *whole = line_at(&now, 200);
+    CHECK(strstr(whole, "  1,234,567 lost  4,567,890 blocks  9,876,543 events"));
+    const char *usual = line_at(&now, 80);
+    CHECK(strstr(usual, "  allocated 11.5 GiB  peak 12.5 GiB  1,234,567 lost"));
+    CHECK(!strstr(usual, "events"));
+}
+
+TEST(nothing_lost_is_not_said)
+{
+    struct record_progress now = busy(0);
+    CHECK(!strstr(line_at(&now, 200), "lost"));
+    CHECK(strstr(line_at(&now, 200), " events"));
+}
+
+TEST(a_narrow_terminal_has_fewer_fields)
+{
+    struct record_progress now = busy(1234567);
+    const char *line = line_at(&now, 40);
+    CHECK(strstr(line, "  allocated 11.5 GiB"));
+    CHECK(!strstr(line, "peak"));
+}
+
+/* Of each width, what is there is what the whole line begins with, up to the end of a field. */
+TEST(only_whole_fields)
+{
+    struct record_progress now = busy(1234567);
+    char whole[256];
+    strcpy(whole, line_at(&now, 200));
+    for (unsigned width = 1; width < 120; width++) {
+        const char *line = line_at(&now, width);
+        size_t bytes = strlen(line);
+        CHECK(strncmp(line, whole, bytes) == 0);
+        CHECK(bytes == 0 || whole[bytes] == '\0' || strncmp(whole + bytes, "  ", 2) == 0);
+    }
+}
+
+TEST_MAIN(TEST_CASE(losses_come_before_counts), TEST_CASE(nothing_lost_is_not_said),
+          TEST_CASE(a_narrow_terminal_has_fewer_fields), TEST_CASE(only_whole_fields))
