@@ -102,12 +102,12 @@ static int put_moment(struct report *report, const struct frag_options *options,
     struct frag_look *looks = mem_alloc(report->scope_count + 1, sizeof *looks);
     size_t known = 0, found = 0;
     int err = looks ? 0 : ERR_NOMEM;
-    char missing[INSTANT_TEXT] = "";
+    struct instant missing = {.step = INSTANT_NONE};
     for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
         struct frag_look *look = &looks[known];
         err = look_at(report, &report->scopes[i], options, moment, look);
         if (err == ERR_NOTFOUND) {
-            snprintf(missing, sizeof missing, "%s", look->instant.label);
+            missing = look->instant;
             err = 0;
             continue;
         }
@@ -119,8 +119,8 @@ static int put_moment(struct report *report, const struct frag_options *options,
         if (err >= 0 && !look->frag.known)
             note_unknown(report, &report->scopes[i]);
     }
-    if (err >= 0 && !found && *missing && moment)
-        report_absent(report, "there is no such moment: %s", missing);
+    if (err >= 0 && !found && *missing.label && moment)
+        report_no_moment(report, &missing);
     else if (err >= 0 && !found)
         report_nothing(report);
     if (err >= 0)

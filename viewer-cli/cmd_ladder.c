@@ -90,7 +90,7 @@ static int put_all(struct report *report, const char *moment)
         any = true;
     }
     if (err >= 0 && !any && report->scope_count && moment)
-        report_absent(report, "there is no such moment: %s", instant.label);
+        report_no_moment(report, &instant);
     else if (err >= 0 && !any)
         report_nothing(report);
     return err;

@@ -351,7 +351,7 @@ static void say_nothing(struct report *report, const struct looks *looks, const 
     if (looks->count)
         return;
     if (report->scope_count && first)
-        report_absent(report, "there is no such moment: %s", looks->missing.label);
+        report_no_moment(report, &looks->missing);
     else if (report->scope_count)
         emit_note(&report->emit, "there are no two steps to compare: name two moments, A..B");
     else

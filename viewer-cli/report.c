@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/driven.h"
+#include "analysis/instant.h"
 #include "analysis/loss.h"
 #include "analysis/thinned.h"
 #include "error.h"
@@ -565,7 +566,6 @@ static bool is_narrowed(const struct report_options *options)
            report_has_steps(options);
 }
 
-/* Which there are, for who asked for others. */
 /* Those that there are; false: none. */
 static bool read_steps(const struct report *report, struct option_range *steps)
 {
@@ -609,6 +609,44 @@ void report_absent(struct report *report, const char *format, ...)
     if (report->beside)
         say_range(report->beside);
     report->absent = true;
+}
+
+/* The nearest steps that are kept around one that was thinned out; false: it was not. */
+static bool kept_around(const struct report *report, int64_t step, struct option_range *kept)
+{
+    static const char sql[] = "SELECT max(step) FILTER (WHERE step < ?2),"
+                              " min(step) FILTER (WHERE step > ?2),"
+                              " count(*) FILTER (WHERE step = ?2) FROM phase WHERE process = ?1";
+    bool found = false;
+    for (size_t i = 0; i < report->process_count && !found; i++) {
+        struct db_stmt *stmt = NULL;
+        struct thinned thinned;
+        int64_t process = report->processes[i].id;
+        if (thinned_read(report->db, "phases", process, 0, INT64_MAX, &thinned) < 0 ||
+            !thinned.count || db_prepare(report->db, &stmt, sql) < 0)
+            continue;
+        db_bind_int(stmt, 0, process);
+        db_bind_int(stmt, 1, step);
+        found = db_step(stmt) == DB_ROW && db_column_type(stmt, 0) != DB_NULL &&
+                db_column_type(stmt, 1) != DB_NULL && db_column_int(stmt, 2) == 0;
+        if (found)
+            *kept = (struct option_range){db_column_int(stmt, 0), db_column_int(stmt, 1)};
+        db_finalize(stmt);
+    }
+    return found;
+}
+
+void report_no_moment(struct report *report, const struct instant *missing)
+{
+    struct option_range kept;
+    if (missing->step == INSTANT_NONE || !kept_around(report, missing->step, &kept)) {
+        report_absent(report, "there is no such moment: %s", missing->label);
+        return;
+    }
+    emit_note(&report->emit,
+              "step %" PRId64 " was thinned out (record --keep, --max-size): only its sums are "
+              "there; the nearest steps that are kept are %" PRId64 " and %" PRId64,
+              missing->step, kept.first, kept.last);
 }
 
 /* Steps that nobody ever took are a mistake, unless they may still come. */

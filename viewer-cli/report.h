@@ -128,6 +128,11 @@ void report_note_driven(struct report *report);
 void report_absent(struct report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A moment that was asked for is not there. One of a step that was thinned out is a note, with the
+ * nearest steps that are kept; anything else is report_absent. */
+struct instant;
+void report_no_moment(struct report *report, const struct instant *missing);
+
 /* The report says what lived at this moment: if blocks of that time were left out by `record
  * --keep`, or the driver was not heard then, the last lines say so. 0 or an error. */
 int report_sees(struct report *report, int64_t process, int64_t seq);

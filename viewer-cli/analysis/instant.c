@@ -92,13 +92,13 @@ static int phase_end(const struct place *place, int64_t step, const char *name, 
     else
         db_bind_int(stmt, 4, ordinal);
     err = db_step(stmt);
+    out->step = step;
     if (err == DB_ROW) {
         out->seq = db_column_int(stmt, 0);
         out->at_ns = db_column_int(stmt, 1);
         out->allocated = db_column_int(stmt, 2);
         out->reserved = column_known(stmt, 3);
         out->phase = db_column_int(stmt, 4);
-        out->step = step;
     }
     db_finalize(stmt);
     return err < 0 ? err : err == DB_ROW ? 0 : ERR_NOTFOUND;
@@ -296,8 +296,10 @@ int instant_find(struct db *db, int64_t process, int64_t device, const char *tex
         return phase_named(&place, &wish, out);
     case WISH_STEP:
         err = highest(&place, wish.number, wish.number, out);
-        if (err == ERR_NOTFOUND)
+        if (err == ERR_NOTFOUND) {
+            out->step = wish.number;
             snprintf(out->label, sizeof out->label, "step %" PRId64, wish.number);
+        }
     }
     return err;
 }

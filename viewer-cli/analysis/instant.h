@@ -34,7 +34,7 @@ struct instant {
 };
 
 /* 0; ERR_ARG: not such a name; ERR_NOTFOUND: there is no such moment, and *out has a label that
- * says what was looked for; or another error. */
+ * says what was looked for, and the step, if it was one; or another error. */
 int instant_find(struct db *db, int64_t process, int64_t device, const char *text,
                  struct instant *out);
 

@@ -1,0 +1,1 @@
+tidemark frag thinned.db 650

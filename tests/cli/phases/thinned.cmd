@@ -1,0 +1,1 @@
+tidemark phases thinned.db --steps 100..102

@@ -1,0 +1,1 @@
+tidemark why thinned.db 100..690
