@@ -65,7 +65,13 @@ static void put_remarks(struct emit *emit, const struct course *course)
     if (course->pauses > 0)
         emit_line(emit, "%s of pauses left out at %u place%s", human_ns(time, course->pause_ns),
                   course->pauses, course->pauses == 1 ? "" : "s");
-    if (course->steps > course->count / 4)
+    char all[HUMAN_MAX], kept[HUMAN_MAX];
+    if (course->thinned)
+        emit_line(emit,
+                  "%s steps, %s in full: --steps A..B shows the phases of a few that are kept",
+                  human_count(all, (int64_t)course->all_steps),
+                  human_count(kept, (int64_t)course->steps));
+    else if (course->steps > course->count / 4)
         emit_line(emit, "%" PRIu64 " steps: --steps A..B shows the phases of a few", course->steps);
 }
 
@@ -354,6 +360,7 @@ const struct command command_timeline = {
     .arguments = "[DATABASE]",
     .options = option_table,
     .report = true,
+    .thinned = "phases",
     .most = 1,
     .description =
         "On a terminal, draws what was allocated over time in the colours of the phases, with "

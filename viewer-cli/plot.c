@@ -150,6 +150,11 @@ void plot_legend(const struct course *course, const struct plot_style *style, st
                       course->categories ? plot_kind_inks[i].letter
                                          : sign_of(style, &plot_kind_inks[i]),
                       plot_kind_inks[i].colour, course_kind_name((enum course_kind)i));
+    for (unsigned i = 0; i < course->count; i++)
+        if (course->columns[i].thinned) {
+            put_entry(&legend, PLOT_THINNED, CANVAS_PLAIN, "thinned out");
+            break;
+        }
     if (course->reserved_known)
         put_entry(&legend, style->utf8 ? "\u2500" : "-", CANVAS_PLAIN, "reserved");
     if (legend.used > 0)

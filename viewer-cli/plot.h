@@ -4,7 +4,8 @@
  *     ▼ peak ...        where, and what was going on
  *     █ █ █             allocated, in the colour of the phase; ─ reserved, above it
  *     └─────            the axis; ≈ where time in which nothing happened is left out
- *     forward──bb       the phases: a name where there is room, else its letter
+ *     forward──bb       the phases: a name where there is room, else its letter;
+ *                       = where they were thinned out
  *     0     1           the steps that begin
  *     0   2 s           the time since the run began, or the number of the event
  *

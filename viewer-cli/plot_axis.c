@@ -12,7 +12,8 @@
 static bool begins_run(const struct course *course, unsigned i)
 {
     const struct course_column *at = &course->columns[i];
-    if (i == 0 || at->kind != at[-1].kind || at->mixed != at[-1].mixed || at->pause != at[-1].pause)
+    if (i == 0 || at->kind != at[-1].kind || at->mixed != at[-1].mixed ||
+        at->pause != at[-1].pause || at->thinned != at[-1].thinned)
         return true;
     return at->parted && !at->mixed && at->kind > COURSE_OTHER;
 }
@@ -26,11 +27,13 @@ static void put_run(struct plot *plot, unsigned from, unsigned until)
     struct canvas_pen pen = CANVAS_PEN_PLAIN;
     const char *fill = coloured ? " " : plot->style->utf8 ? "\u2500" : "-";
     bool named = strlen(name) <= until - from && at->kind > COURSE_OTHER && !at->mixed;
-    if (at->pause || at->kind == COURSE_NOTHING)
+    if (at->pause || (at->kind == COURSE_NOTHING && !at->thinned))
         return;
     if (coloured)
         pen = (struct canvas_pen){CANVAS_BLACK, ink->colour, false};
-    if (at->mixed)
+    if (at->thinned)
+        fill = PLOT_THINNED;
+    else if (at->mixed)
         fill = "~";
     else if (at->kind == COURSE_OTHER)
         fill = plot->style->utf8 ? "\u00b7" : ".";
@@ -92,16 +95,37 @@ static int64_t stride_of(const struct course *course)
     return INT64_MAX;
 }
 
-/* More steps than columns: whichever begins there. */
+/* The last one that is kept, at its column or as near as it fits. Returns its column. */
+static unsigned put_last_step(struct plot *plot)
+{
+    const struct course *course = plot->course;
+    unsigned at = course->count;
+    char text[24];
+    while (at > 0 && course->columns[at - 1].step == COURSE_NONE)
+        at--;
+    if (at == 0)
+        return course->count;
+    unsigned n = (unsigned)snprintf(text, sizeof text, "%" PRId64, course->last_step);
+    at--;
+    if (at + n > course->count)
+        at = course->count > n ? course->count - n : 0;
+    canvas_text(&plot->canvas, PLOT_MARGIN + at, plot->step_row, text,
+                (struct canvas_pen){CANVAS_PLAIN, CANVAS_PLAIN, true});
+    return at;
+}
+
+/* More steps than columns: whichever begins there. Where most were thinned out, the last one too.
+ */
 static void put_some_steps(struct plot *plot)
 {
     const struct course *course = plot->course;
+    unsigned end = course->thinned ? put_last_step(plot) : course->count + 1;
     for (unsigned i = 0, next = 0; i < course->count; i++) {
         char text[24];
         if (course->columns[i].step == COURSE_NONE || i < next)
             continue;
         unsigned n = (unsigned)snprintf(text, sizeof text, "%" PRId64, course->columns[i].step);
-        if (i + n > course->count)
+        if (i + n > course->count || i + n >= end)
             break;
         canvas_text(&plot->canvas, PLOT_MARGIN + i, plot->step_row, text,
                     (struct canvas_pen){CANVAS_PLAIN, CANVAS_PLAIN, true});
@@ -116,7 +140,7 @@ static void put_steps(struct plot *plot)
     if (course->steps == 0)
         return;
     canvas_text(&plot->canvas, 0, plot->step_row, "    step", CANVAS_PEN_PLAIN);
-    if (course->steps > course->count) {
+    if (course->steps > course->count || course->thinned) {
         put_some_steps(plot);
         return;
     }

@@ -7,6 +7,8 @@
 #include "plot.h"
 #include "plot_canvas.h"
 
+#define PLOT_THINNED "=" /* in the row of phases: none is left */
+
 enum { PLOT_MARGIN = 10 }; /* "4328 MiB |" */
 
 struct plot { /* one picture; rows of the canvas from the top: peak, plot, axis, phases, ... */

@@ -666,13 +666,14 @@ static void note_steps(struct report *report)
 /* The steps asked for may be among those of which sums are left. */
 static void note_thinned(struct report *report)
 {
-    struct thinned thinned = {0};
-    for (size_t i = 0; i < report->process_count && !thinned.count; i++)
-        if (thinned_read(report->db, "phases", report->processes[i].id, 0, INT64_MAX, &thinned) < 0)
-            return;
-    if (thinned.count)
-        emit_note(&report->emit, "most steps of this recording were thinned out (record --keep, "
-                                 "--max-size): only their sums are there");
+    const struct option_range *asked = &report->options->steps;
+    struct option_range first, last;
+    if (kept_around(report, asked->first, &first) && kept_around(report, asked->last, &last) &&
+        first.first == last.first && first.last == last.last)
+        emit_note(&report->emit,
+                  "these steps were thinned out (record --keep, --max-size); the nearest that are "
+                  "kept are %" PRId64 " and %" PRId64,
+                  first.first, first.last);
 }
 
 /* There are reports that show it, and others that are about blocks. */

@@ -21,6 +21,12 @@ SELECT id, 1, (kind = 'forward') * 8388608, 8388608, NULL, NULL, NULL, NULL, 838
        8388608, begin_seq + 1, begin_ns + 1000000, NULL, kind = 'forward', kind = 'backward',
        (kind = 'forward') * 8388608
   FROM phase;
+-- The curve has all of them, at every level from 4 ms on.
+INSERT INTO curve
+WITH RECURSIVE l(level) AS (SELECT 22 UNION ALL SELECT level + 1 FROM l WHERE level < 33),
+b(level, bucket) AS (SELECT level, 0 FROM l UNION ALL
+  SELECT level, bucket + 1 FROM b WHERE ((bucket + 1) << level) < 7000000000)
+SELECT 1, 'allocated', level, bucket, 0, 0, 8388608, 0 FROM b;
 INSERT INTO allocation
 SELECT n * 10 + 2, 1, 4096, 8388608, NULL, n * 10000000 + 1000000, 6000000, n * 10 + 8, NULL, NULL, NULL
   FROM kept;

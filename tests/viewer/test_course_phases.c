@@ -309,6 +309,38 @@ TEST(memory_may_run_out)
     db_close(db);
 }
 
+/* Steps 0, 1 and 9 of ten are kept. */
+TEST(what_was_thinned_out_is_marked)
+{
+    static const struct stretch phases[] = {
+        {"forward", 1, 100, 0, 0, NULL},     {"backward", 100, 200, 0, 0, NULL},
+        {"forward", 200, 300, 0, 1, NULL},   {"backward", 300, 400, 0, 1, NULL},
+        {"forward", 1800, 1900, 0, 9, NULL}, {"backward", 1900, 2000, 0, 9, NULL}};
+    static const char thinned[] = "INSERT INTO thinned VALUES(1,400,1799,'phases',16)";
+    for (int turn = 0; turn < 2; turn++) {
+        struct db *db = record(phases, 6, 2000);
+        struct course course;
+        struct course_request request = {1, 1, INT64_MIN, INT64_MAX, COLUMNS, false, false};
+        if (turn)
+            CHECK_INT(db_exec(db, thinned), 0);
+        REQUIRE(course_read(db, &request, &course) == 0);
+        CHECK(course_is_valid(&course));
+        CHECK_INT(course.steps, 3);
+        CHECK_INT(course.all_steps, turn ? 10 : 3);
+        CHECK_INT(course.thinned, turn);
+        unsigned marked = 0;
+        for (unsigned i = 0; i < course.count; i++) {
+            CHECK(!course.columns[i].thinned || course.columns[i].kind == COURSE_NOTHING);
+            marked += course.columns[i].thinned;
+        }
+        CHECK(turn ? marked > COLUMNS / 2 && marked < COLUMNS * 3 / 4 : marked == 0);
+        if (turn)
+            CHECK_INT(course.last_step, 9);
+        course_clear(&course);
+        db_close(db);
+    }
+}
+
 TEST_MAIN(TEST_CASE(long_phases_are_as_wide_as_they_are),
           TEST_CASE(short_phases_have_a_column_all_the_same),
           TEST_CASE(what_is_inside_takes_from_what_is_around),
@@ -317,4 +349,5 @@ TEST_MAIN(TEST_CASE(long_phases_are_as_wide_as_they_are),
           TEST_CASE(steps_stand_where_they_begin),
           TEST_CASE(with_many_steps_phases_are_said_to_be_mixed),
           TEST_CASE(other_processes_and_devices_are_not_in_it),
-          TEST_CASE(names_are_there_and_differ), TEST_CASE(memory_may_run_out))
+          TEST_CASE(what_was_thinned_out_is_marked), TEST_CASE(names_are_there_and_differ),
+          TEST_CASE(memory_may_run_out))

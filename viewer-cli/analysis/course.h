@@ -67,7 +67,8 @@ struct course_column {
     enum course_kind kind;              /* what most of it is, or what would not be seen else */
     bool mixed;                         /* no kind has half of it */
     bool pause;
-    bool parted; /* a phase of its kind begins in it */
+    bool parted;  /* a phase of its kind begins in it */
+    bool thinned; /* no phase is left of it, between steps that are kept; its kind is nothing */
 };
 
 struct course_request {
@@ -92,6 +93,9 @@ struct course {
     char *peak_path;          /* the phase, with those around it; NULL */
     int64_t reserved_peak;    /* the highest reserved_max; COURSE_NONE */
     uint64_t steps;           /* that begin in the range */
+    uint64_t all_steps;       /* with those of which only sums are left */
+    int64_t last_step;        /* the highest that is kept, where `thinned` */
+    bool thinned;             /* there are such */
     unsigned pauses;          /* that were cut short */
     int64_t pause_ns;         /* all of them */
     bool kinds[COURSE_KINDS]; /* some column is of this kind */

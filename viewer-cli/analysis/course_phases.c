@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "thinned.h"
 
 static enum course_kind kind_of(const char *kind)
 {
@@ -236,6 +237,41 @@ static void give_up(struct course *out)
         out->columns[i].mixed = out->columns[i].kind > COURSE_OTHER;
 }
 
+/* `record --max-size` leaves no phases of the steps that it takes out. What lies between two kept
+ * steps and has none, not even one between phases, is such a stretch. */
+static int mark_thinned(struct course_work *work)
+{
+    struct course *out = work->out;
+    struct thinned thinned;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    unsigned from = out->count, until = 0;
+    int err = thinned_read(work->db, "phases", work->request->process, out->first_seq,
+                           out->last_seq, &thinned);
+    out->all_steps = out->steps;
+    if (err < 0 || !thinned.count || out->steps == 0)
+        return err;
+    for (size_t i = 0; i < work->phase_count; i++) {
+        int64_t step = work->phases[i].step;
+        if (step == COURSE_NONE)
+            continue;
+        first = step < first ? step : first;
+        last = step > last ? step : last;
+    }
+    for (unsigned i = 0; i < out->count; i++) {
+        if (out->columns[i].step == COURSE_NONE)
+            continue;
+        from = i < from ? i : from;
+        until = i;
+    }
+    for (unsigned i = from; i < until; i++)
+        out->columns[i].thinned = out->columns[i].kind == COURSE_NOTHING && !out->columns[i].pause;
+    uint64_t all = (uint64_t)last - (uint64_t)first + 1;
+    out->all_steps = all > out->steps ? all : out->steps;
+    out->last_step = last;
+    out->thinned = out->all_steps > out->steps;
+    return 0;
+}
+
 int course_lay_phases(struct course_work *work)
 {
     struct lay *lay = mem_alloc(1, sizeof *lay);
@@ -256,5 +292,5 @@ int course_lay_phases(struct course_work *work)
         show_unseen(work->out, lay);
     }
     mem_free(lay);
-    return 0;
+    return mark_thinned(work);
 }

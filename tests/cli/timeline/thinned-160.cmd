@@ -1,0 +1,1 @@
+COLUMNS=160 LINES=24 tidemark timeline thinned.db --plot

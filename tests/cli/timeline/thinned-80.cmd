@@ -1,0 +1,1 @@
+COLUMNS=80 LINES=24 tidemark timeline thinned.db --plot

@@ -1,0 +1,1 @@
+tidemark timeline thinned.db --steps 100..102
