@@ -72,6 +72,7 @@ static const struct emit_column recording_columns[] = {
     {"finished", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {NULL, "complete", EMIT_TEXT, EMIT_PEOPLE},
     {"not_loaded", "not loaded", EMIT_TEXT, EMIT_IF_KNOWN},
+    {"private", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
 };
 
 static const char recording_sql[] =
@@ -81,7 +82,8 @@ static const char recording_sql[] =
     "  coalesce((SELECT value FROM meta WHERE key = 'run_ns'), (SELECT max(end_ns) FROM process)),"
     "  p.ended, p.exit_code, p.signal, (SELECT coalesce(sum(n), 0) FROM lost),"
     "  (SELECT value FROM meta WHERE key = 'guest' AND value <> 'loaded'),"
-    "  (SELECT value FROM meta WHERE key = 'stopped')"
+    "  (SELECT value FROM meta WHERE key = 'stopped'),"
+    "  (SELECT 'yes' FROM meta WHERE key = 'private' AND value = 1)"
     " FROM (SELECT 1) LEFT JOIN process p ON p.id = (SELECT min(id) FROM process)";
 
 static int64_t file_bytes(const char *path)
@@ -136,6 +138,7 @@ static int put_recording(struct report *report, bool finished, int64_t last_ns)
         put_complete(&complete, finished, stmt, 7);
         emit_buf(emit, &complete);
         report_cells(emit, stmt, 8, 1);
+        report_cells(emit, stmt, 10, 1);
     }
     db_finalize(stmt);
     return err < 0 ? err : 0;
@@ -311,6 +314,15 @@ static const struct emit_column trouble_columns[] = {
     {"first_seq", "first seq", EMIT_PLAIN, 0},
     {"detail", "detail", EMIT_TEXT, EMIT_NONE | EMIT_WRAP | EMIT_IF_KNOWN},
 };
+static const struct emit_column thinned_columns[] = {
+    {"process", "id", EMIT_PLAIN, EMIT_NONE},
+    {"what", NULL, EMIT_TEXT, 0},
+    {"n", "left out", EMIT_COUNT, 0},
+    {"first_seq", "from seq", EMIT_PLAIN, 0},
+    {"last_seq", "to seq", EMIT_PLAIN, 0},
+    {"first_step", "from step", EMIT_PLAIN, EMIT_NONE | EMIT_IF_KNOWN},
+    {"last_step", "to step", EMIT_PLAIN, EMIT_NONE | EMIT_IF_KNOWN},
+};
 static const struct emit_column overhead_columns[] = {
     {"process", "id", EMIT_PLAIN, EMIT_PROGRAMS},
     {NULL, "of", EMIT_TEXT, EMIT_PEOPLE},
@@ -351,9 +363,18 @@ static const char trouble_sql[] =
     " UNION ALL SELECT process, 'torn: its thread ' ||"
     "   CASE why WHEN 'dead' THEN 'died' ELSE 'stood' END, count(*), min(seq), NULL"
     "   FROM torn GROUP BY process, why"
-    " UNION ALL SELECT process, 'thinned: ' || what, sum(n), min(first_seq), NULL"
-    "   FROM thinned GROUP BY process, what"
     " ORDER BY 1, 2";
+
+/* The steps between the kept ones on both sides. */
+static const char thinned_sql[] =
+    "SELECT t.process, t.what, t.n, t.first_seq, t.last_seq,"
+    "  (SELECT max(step) + 1 FROM phase p WHERE p.process = t.process"
+    "    AND p.begin_seq < t.first_seq),"
+    "  coalesce((SELECT min(step) - 1 FROM phase p WHERE p.process = t.process"
+    "             AND p.begin_seq > t.last_seq),"
+    "           (SELECT max(step) FROM phase p WHERE p.process = t.process))"
+    " FROM (SELECT process, what, sum(n) AS n, min(first_seq) AS first_seq,"
+    "         max(last_seq) AS last_seq FROM thinned GROUP BY process, what) t ORDER BY 1, 2";
 
 #define COLUMNS(of) of, sizeof(of) / sizeof *(of)
 
@@ -386,6 +407,7 @@ static const struct plain plains[] = {
      "SELECT process, kind, sum(n), min(first_seq), max(last_seq), min(first_ns), max(last_ns)"
      " FROM lost GROUP BY process, kind ORDER BY process, sum(n) DESC",
      COLUMNS(lost_columns), 0, NULL},
+    {"thinned", "Thinned", NULL, NULL, thinned_sql, COLUMNS(thinned_columns), 0, NULL},
     {"trouble", "Trouble", NULL, NULL, trouble_sql, COLUMNS(trouble_columns), 0, NULL},
 };
 
@@ -514,12 +536,12 @@ const struct command command_info = {
     .description =
         "Prints the file, the program, when it ran and how it ended; its processes and which "
         "sources were live in them; devices; settings of its allocators; how many rows there are; "
-        "values that were sampled; when a source saw nothing; what was lost, torn or "
+        "values that were sampled; when a source saw nothing; what was lost, thinned out, torn or "
         "cannot be right; and what the recording itself cost. It is about the whole file, so there "
         "is no --device and no --steps.\n"
         "\n"
         "In csv and json these are the sections recording, processes, sources, devices, "
-        "settings, rows, samples, gaps, lost, trouble, overhead and meta.",
+        "settings, rows, samples, gaps, lost, thinned, trouble, overhead and meta.",
     .examples =
         {
             {"tidemark info", "the newest recording in this folder"},

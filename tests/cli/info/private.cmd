@@ -1,0 +1,1 @@
+tidemark info private.db | grep '^private'

@@ -1,0 +1,1 @@
+INSERT INTO meta VALUES('finished', 1), ('private', 1);
