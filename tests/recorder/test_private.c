@@ -39,7 +39,7 @@ TEST(libraries_keep_what_is_the_same_everywhere)
           "dist-packages/torch/nn/functional.py");
     check("/usr/lib/python3.12/threading.py:1012", "lib/python3.12/threading.py:1012");
     check("/opt/x/lib64/python3.9/json/decoder.py", "lib64/python3.9/json/decoder.py");
-    check("/home/ann/x/site-packages/torch/lib/libtorch_cpu.so.2",
+    check("/data/ann/x/site-packages/torch/lib/libtorch_cpu.so.2",
           "site-packages/torch/lib/libtorch_cpu.so.2");
     check("no (/a/site-packages/t/b.so)", "no (site-packages/t/b.so)");
     check("site-packages/torch/_tensor.py", "site-packages/torch/_tensor.py");
