@@ -17,8 +17,7 @@ static unsigned nameless;
 
 static void ask(int number)
 {
-    (void)number;
-    asked = 1;
+    asked = number;
 }
 
 void follow_begin(void)
@@ -40,6 +39,9 @@ bool follow_wait(void)
      * between the two costs one round. */
     if (!asked)
         nanosleep(&left, NULL);
+    /* The terminal shows "^C" where the cursor is; what is typed next begins below it. */
+    if (asked == SIGINT && isatty(STDOUT_FILENO) == 1)
+        putchar('\n');
     return !asked;
 }
 

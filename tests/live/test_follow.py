@@ -158,6 +158,7 @@ class Live(unittest.TestCase):
             code = process.poll()
         os.close(master)
         self.assertEqual(code, 0)
+        self.assertTrue(text.endswith(b"\r\n\r\n"), text[-200:])
         return text.decode().replace("\r\n", "\n").split("\033[H\033[J")
 
     def test_pictures_are_drawn_anew(self):
