@@ -80,6 +80,8 @@ def ask_files(bash):
     bash.ask("tidemark peak --top ")
     bash.ask("tidemark peak -- --", )
     bash.ask("tidemark peak --device c", "cpu", "cuda:0")
+    bash.ask("tidemark record --keep ", "all", "steps=")
+    bash.ask("tidemark record --keep s", "steps=")
     bash.ask("tidemark nothing ")
     bash.ask("tidemark record -- bas", "bash", least=True)
     bash.ask("tidemark record --no-stacks bas", "bash", least=True)

@@ -8,6 +8,8 @@ enum complete_what complete_value(const struct option *option)
         return COMPLETE_CHOICES;
     if (strcmp(option->name, "device") == 0)
         return COMPLETE_DEVICES;
+    if (strcmp(option->name, "keep") == 0)
+        return COMPLETE_KEEP;
     if (strcmp(option->value, "DATABASE") == 0)
         return COMPLETE_DATABASES;
     return strcmp(option->value, "FILE") == 0 ? COMPLETE_FILES : COMPLETE_NOTHING;

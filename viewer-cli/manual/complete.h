@@ -16,6 +16,7 @@ enum complete_what {
     COMPLETE_DATABASES,
     COMPLETE_SNAPSHOTS,
     COMPLETE_DEVICES,
+    COMPLETE_KEEP, /* all, or steps= with a number to be added */
     COMPLETE_PROGRAM, /* a command line of its own */
 };
 

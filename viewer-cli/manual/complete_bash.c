@@ -133,6 +133,9 @@ static void put_value(struct buf *out, const char *command, const struct option 
     case COMPLETE_DEVICES:
         buf_text(out, "_tidemark_words 'cpu cuda:0'; ");
         break;
+    case COMPLETE_KEEP:
+        buf_text(out, "_tidemark_words 'all steps='; ");
+        break;
     case COMPLETE_DATABASES:
         buf_text(out, "_tidemark_files .db; ");
         break;

@@ -33,6 +33,9 @@ static void put_what(struct buf *out, enum complete_what what, const struct opti
             buf_print(out, "%s%s", i ? " " : "", option->choices[i]);
         buf_text(out, ")");
         break;
+    case COMPLETE_KEEP:
+        buf_text(out, "(all steps=)");
+        break;
     case COMPLETE_FILES:
         buf_text(out, "_files");
         break;
