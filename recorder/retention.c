@@ -415,11 +415,17 @@ static int shorten_ended(struct retention *retention, int64_t *rows)
     return err;
 }
 
+/* Nothing is to come that room is wanted for: the last process has ended. */
+static bool is_over(const struct retention *retention)
+{
+    return retention->process_count == retention->ended_waiting && !is_tight(retention);
+}
+
 /* No unit is due and it is still too much: the window grows shorter, then processes that ended give
  * up what they still have, one after the other until it is enough. */
 static int make_room(struct retention *retention, int64_t *rows)
 {
-    bool any = true;
+    bool any = !is_over(retention);
     int err = 0;
     while (err == 0 && any && retention->used > NEAR(retention->options.max_bytes)) {
         if (*rows <= 0 && !is_tight(retention))

@@ -160,7 +160,8 @@ static const struct option option_table[] = {
      NULL, 0},
     {"private", 0, OPT_FLAG, offsetof(struct record_command, private), NULL,
      "to give the file away: no command lines, no host or\n"
-     "folder names; of paths only the last part",
+     "folder names; of paths only the last part,\n"
+     "of Python's libraries from site-packages on",
      NULL, 0},
     {"no-nvtx", 0, OPT_FLAG, offsetof(struct record_command, no_nvtx), NULL,
      "do not record the ranges and marks of NVTX", NULL, 0},
