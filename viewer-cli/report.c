@@ -663,17 +663,46 @@ static void note_steps(struct report *report)
                   steps.last);
 }
 
+/* Whether of the steps asked for more was there than is now: some of their phases stay. */
+static bool is_thinned_in_part(const struct report *report, int64_t process)
+{
+    static const char sql[] = "SELECT min(begin_seq), max(end_seq) FROM phase"
+                              " WHERE process = ?1 AND step BETWEEN ?2 AND ?3";
+    struct db_stmt *stmt = NULL;
+    struct thinned thinned = {0};
+    if (db_prepare(report->db, &stmt, sql) < 0)
+        return false;
+    db_bind_int(stmt, 0, process);
+    db_bind_int(stmt, 1, report->options->steps.first);
+    db_bind_int(stmt, 2, report->options->steps.last);
+    bool found = db_step(stmt) == DB_ROW && db_column_type(stmt, 0) != DB_NULL &&
+                 thinned_read(report->db, "blocks", process, db_column_int(stmt, 0),
+                              db_column_int(stmt, 1), &thinned) == 0 &&
+                 thinned.count > 0;
+    db_finalize(stmt);
+    return found;
+}
+
 /* The steps asked for may be among those of which sums are left. */
 static void note_thinned(struct report *report)
 {
     const struct option_range *asked = &report->options->steps;
     struct option_range first, last;
+    bool in_part = false;
     if (kept_around(report, asked->first, &first) && kept_around(report, asked->last, &last) &&
-        first.first == last.first && first.last == last.last)
+        first.first == last.first && first.last == last.last) {
         emit_note(&report->emit,
                   "these steps were thinned out (record --keep, --max-size); the nearest that are "
                   "kept are %" PRId64 " and %" PRId64,
                   first.first, first.last);
+        return;
+    }
+    for (size_t i = 0; i < report->process_count && !in_part; i++)
+        in_part = is_thinned_in_part(report, report->processes[i].id);
+    if (in_part)
+        emit_note(&report->emit,
+                  "parts of these steps were thinned out (record --keep, --max-size): only their "
+                  "sums are there");
 }
 
 /* There are reports that show it, and others that are about blocks. */
