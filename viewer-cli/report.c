@@ -1,19 +1,15 @@
 #include "report.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/driven.h"
-#include "analysis/instant.h"
-#include "analysis/loss.h"
-#include "analysis/thinned.h"
 #include "error.h"
 #include "human.h"
 #include "log.h"
 #include "mem.h"
 #include "newest.h"
+#include "report_parts.h"
 
 const char *const report_formats[] = {"table", "csv", "json", NULL};
 
@@ -210,7 +206,7 @@ static int check_device(struct report *report, int *code)
 }
 
 /* They stand in the order of their numbers. */
-static const struct report_process *find_process(const struct report *report, int64_t id)
+const struct report_process *report_process_of(const struct report *report, int64_t id)
 {
     size_t low = 0, high = report->process_count;
     while (low < high) {
@@ -264,7 +260,7 @@ static int read_scopes(struct report *report)
                          "SELECT DISTINCT h.process, d.id, d.device FROM heap h"
                          " JOIN device_text d ON d.id = h.device ORDER BY h.process, d.id");
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        const struct report_process *process = find_process(report, db_column_int(stmt, 0));
+        const struct report_process *process = report_process_of(report, db_column_int(stmt, 0));
         const char *device = db_column_text(stmt, 2);
         if (!process || (report->options->device && strcmp(device, report->options->device) != 0))
             continue;
@@ -349,109 +345,12 @@ int report_begin_beside(struct report *other, struct report *report, const char 
     return 0;
 }
 
-/* What was lost inside of what the report is about. */
-static int read_loss(struct report *report, struct loss *loss)
-{
-    const struct option_range *steps = &report->options->steps;
-    struct loss_span *spans = mem_alloc(report->process_count, sizeof *spans);
-    int err = spans ? 0 : ERR_NOMEM;
-    for (size_t i = 0; i < report->process_count && err >= 0; i++) {
-        spans[i] = (struct loss_span){report->processes[i].id, INT64_MAX};
-        if (report_has_steps(report->options))
-            err = loss_end_of_steps(report->db, steps->first, steps->last, &spans[i]);
-    }
-    if (err >= 0)
-        err = loss_read(report->db, spans, report->process_count, loss);
-    mem_free(spans);
-    return err;
-}
-
-static int warn_of_loss(struct report *report, struct emit *emit, const char *whose)
-{
-    struct loss loss;
-    struct buf text = {0};
-    char number[HUMAN_MAX], time[HUMAN_MAX];
-    int err = read_loss(report, &loss);
-    if (err < 0 || loss.events == 0)
-        return err;
-    buf_print(&text, "%sapproximate from seq %" PRId64 " (%s): %s event%s lost (", whose,
-              loss.first_seq, human_ns(time, loss.first_ns), human_count(number, loss.events),
-              loss.events == 1 ? "" : "s");
-    for (size_t i = 0; i < loss.kind_count; i++)
-        buf_print(&text, "%s%s %s", i ? ", " : "", loss.kinds[i].name,
-                  human_count(number, loss.kinds[i].n));
-    buf_text(&text, ")");
-    emit_warning(emit, "%s", buf_string(&text));
-    err = text.broken ? ERR_NOMEM : 0;
-    buf_clear(&text);
-    return err;
-}
-
-static int warn_of_end(struct report *report, struct emit *emit, const char *whose)
-{
-    bool finished;
-    int64_t last_ns;
-    char time[HUMAN_MAX];
-    int err = loss_read_finished(report->db, &finished, &last_ns);
-    if (err == 0 && !finished && !report->following)
-        emit_warning(
-            emit,
-            "%snot finished: still being written, the recorder was killed, or it could not write; "
-            "this reaches to %s",
-            whose, human_ns(time, last_ns));
-    return err;
-}
-
-int report_sees(struct report *report, int64_t process, int64_t seq)
-{
-    struct thinned thinned;
-    int err = thinned_read(report->db, "blocks", process, seq, seq, &thinned);
-    report->thinned |= err == 0 && thinned.count;
-    return err < 0 ? err : report_hears(report, process, seq, seq);
-}
-
-/* Reports that look at a whole run, or at all of some steps. */
-static int warn_of_thinning(struct report *report, struct emit *emit, const char *whose)
-{
-    const struct option_range *steps = &report->options->steps;
-    const char *what = report->command->thinned;
-    struct thinned all = {0}, one;
-    char number[HUMAN_MAX];
-    int err = 0;
-    if (report->thinned)
-        emit_warning(emit,
-                     "%sthis moment was thinned out (record --keep, --max-size): blocks that "
-                     "soon died are not in it",
-                     whose);
-    for (size_t i = 0; what && i < report->process_count && err >= 0; i++) {
-        struct loss_span span = {report->processes[i].id, INT64_MAX};
-        int64_t first = 0;
-        if (report_has_steps(report->options))
-            err = loss_end_of_steps(report->db, steps->first, steps->last, &span);
-        if (err >= 0 && steps->first != INT64_MIN)
-            err = loss_begin_of_step(report->db, span.process, steps->first, &first);
-        if (err >= 0)
-            err = thinned_read(report->db, what, span.process, first, span.last_seq, &one);
-        all.count += err >= 0 ? one.count : 0;
-    }
-    if (err >= 0 && all.count)
-        emit_warning(emit,
-                     "%s%s %s were thinned out (record --keep, --max-size): only their sums "
-                     "are there",
-                     whose, human_count(number, all.count), what);
-    return err;
-}
-
 static int end_reading(struct report *report, struct emit *emit)
 {
     struct buf whose = {0};
     if (report->beside)
         buf_print(&whose, "%s: ", report->path);
-    int err = whose.broken ? ERR_NOMEM : warn_of_end(report, emit, buf_string(&whose));
-    if (err >= 0)
-        err = warn_of_loss(report, emit, buf_string(&whose));
-    if (err >= 0)
-        err = warn_of_thinning(report, emit, buf_string(&whose));
+    int err = whose.broken ? ERR_NOMEM : report_warn(report, emit, buf_string(&whose));
     if (err >= 0)
         err = db_exec(report->db, "COMMIT");
     buf_clear(&whose);
@@ -558,186 +457,4 @@ void report_heading(struct report *report, const char *what, const struct report
         snprintf(rank, sizeof rank, ", rank %" PRId64, scope->process.rank);
     emit_heading(&report->emit, "%s of process %" PRId64 " (pid %" PRId64 "%s) on %s", what,
                  scope->process.id, scope->process.pid, rank, scope->device_text);
-}
-
-static bool is_narrowed(const struct report_options *options)
-{
-    return options->process != REPORT_ANY || options->rank != REPORT_ANY || options->device ||
-           report_has_steps(options);
-}
-
-/* Those that there are; false: none. */
-static bool read_steps(const struct report *report, struct option_range *steps)
-{
-    struct db_stmt *stmt = NULL;
-    bool any = db_prepare(report->db, &stmt, "SELECT min(step), max(step) FROM phase") == 0 &&
-               db_step(stmt) == DB_ROW && db_column_type(stmt, 0) != DB_NULL;
-    if (any)
-        *steps = (struct option_range){db_column_int(stmt, 0), db_column_int(stmt, 1)};
-    db_finalize(stmt);
-    return any;
-}
-
-/* Where to look instead. */
-static void say_range(const struct report *report)
-{
-    struct db_stmt *stmt = NULL;
-    struct option_range steps;
-    char text[HUMAN_MAX] = "", has[96] = "no steps";
-    if (db_prepare(report->db, &stmt, "SELECT alloc_ns FROM allocation ORDER BY seq LIMIT 1") ==
-            0 &&
-        db_step(stmt) == DB_ROW)
-        human_ns(text, db_column_int(stmt, 0));
-    db_finalize(stmt);
-    if (read_steps(report, &steps))
-        snprintf(has, sizeof has, "steps %" PRId64 " to %" PRId64, steps.first, steps.last);
-    if (*text)
-        log_say(LOG_NOTE, "%s has %s, and blocks from %s on", report->path, has, text);
-    else
-        log_say(LOG_NOTE, "%s has %s and no blocks", report->path, has);
-}
-
-void report_absent(struct report *report, const char *format, ...)
-{
-    char text[512];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    log_say(LOG_ERROR, "%s: %s", report->command->name, text);
-    say_range(report);
-    if (report->beside)
-        say_range(report->beside);
-    report->absent = true;
-}
-
-/* The nearest steps that are kept around one that was thinned out; false: it was not. */
-static bool kept_around(const struct report *report, int64_t step, struct option_range *kept)
-{
-    static const char sql[] = "SELECT max(step) FILTER (WHERE step < ?2),"
-                              " min(step) FILTER (WHERE step > ?2),"
-                              " count(*) FILTER (WHERE step = ?2) FROM phase WHERE process = ?1";
-    bool found = false;
-    for (size_t i = 0; i < report->process_count && !found; i++) {
-        struct db_stmt *stmt = NULL;
-        struct thinned thinned;
-        int64_t process = report->processes[i].id;
-        if (thinned_read(report->db, "phases", process, 0, INT64_MAX, &thinned) < 0 ||
-            !thinned.count || db_prepare(report->db, &stmt, sql) < 0)
-            continue;
-        db_bind_int(stmt, 0, process);
-        db_bind_int(stmt, 1, step);
-        found = db_step(stmt) == DB_ROW && db_column_type(stmt, 0) != DB_NULL &&
-                db_column_type(stmt, 1) != DB_NULL && db_column_int(stmt, 2) == 0;
-        if (found)
-            *kept = (struct option_range){db_column_int(stmt, 0), db_column_int(stmt, 1)};
-        db_finalize(stmt);
-    }
-    return found;
-}
-
-void report_no_moment(struct report *report, const struct instant *missing)
-{
-    struct option_range kept;
-    if (missing->step == INSTANT_NONE || !kept_around(report, missing->step, &kept)) {
-        report_absent(report, "there is no such moment: %s", missing->label);
-        return;
-    }
-    emit_note(&report->emit,
-              "step %" PRId64 " was thinned out (record --keep, --max-size): only its sums are "
-              "there; the nearest steps that are kept are %" PRId64 " and %" PRId64,
-              missing->step, kept.first, kept.last);
-}
-
-/* Steps that nobody ever took are a mistake, unless they may still come. */
-static void note_steps(struct report *report)
-{
-    const struct option_range *asked = &report->options->steps;
-    struct option_range steps;
-    if (!read_steps(report, &steps))
-        return;
-    if (!report->following && (asked->first > steps.last || asked->last < steps.first))
-        report_absent(report, "--steps: there are no such steps");
-    else
-        emit_note(&report->emit, "the recording has steps %" PRId64 " to %" PRId64, steps.first,
-                  steps.last);
-}
-
-/* Whether of the steps asked for more was there than is now: some of their phases stay. */
-static bool is_thinned_in_part(const struct report *report, int64_t process)
-{
-    static const char sql[] = "SELECT min(begin_seq), max(end_seq) FROM phase"
-                              " WHERE process = ?1 AND step BETWEEN ?2 AND ?3";
-    struct db_stmt *stmt = NULL;
-    struct thinned thinned = {0};
-    if (db_prepare(report->db, &stmt, sql) < 0)
-        return false;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, report->options->steps.first);
-    db_bind_int(stmt, 2, report->options->steps.last);
-    bool found = db_step(stmt) == DB_ROW && db_column_type(stmt, 0) != DB_NULL &&
-                 thinned_read(report->db, "blocks", process, db_column_int(stmt, 0),
-                              db_column_int(stmt, 1), &thinned) == 0 &&
-                 thinned.count > 0;
-    db_finalize(stmt);
-    return found;
-}
-
-/* The steps asked for may be among those of which sums are left. */
-static void note_thinned(struct report *report)
-{
-    const struct option_range *asked = &report->options->steps;
-    struct option_range first, last;
-    bool in_part = false;
-    if (kept_around(report, asked->first, &first) && kept_around(report, asked->last, &last) &&
-        first.first == last.first && first.last == last.last) {
-        emit_note(&report->emit,
-                  "these steps were thinned out (record --keep, --max-size); the nearest that are "
-                  "kept are %" PRId64 " and %" PRId64,
-                  first.first, first.last);
-        return;
-    }
-    for (size_t i = 0; i < report->process_count && !in_part; i++)
-        in_part = is_thinned_in_part(report, report->processes[i].id);
-    if (in_part)
-        emit_note(&report->emit,
-                  "parts of these steps were thinned out (record --keep, --max-size): only their "
-                  "sums are there");
-}
-
-/* There are reports that show it, and others that are about blocks. */
-void report_note_driven(struct report *report)
-{
-    for (size_t i = 0; i < report->scope_count; i++) {
-        const struct report_scope *scope = &report->scopes[i];
-        bool is = false;
-        if (driven_is(report->db, scope->process.id, scope->device, &is) == 0 && is)
-            emit_note(&report->emit,
-                      "process %" PRId64
-                      " on %s: no framework's block was seen there, but memory of "
-                      "CUDA's driver: tidemark peak, phases, timeline, why and ladder show it",
-                      scope->process.id, scope->device_text);
-    }
-}
-
-void report_nothing(struct report *report)
-{
-    struct db_stmt *stmt = NULL;
-    int row = DB_DONE;
-    emit_note(&report->emit, "no memory was reported%s",
-              is_narrowed(report->options) ? " in what these options ask for" : "");
-    if (report_has_steps(report->options)) {
-        note_steps(report);
-        note_thinned(report);
-    }
-    report_note_driven(report);
-    if (report->scope_count > 0)
-        return;
-    if (db_prepare(report->db, &stmt, "SELECT id, why_not FROM process WHERE why_not <> ''") == 0)
-        row = db_step(stmt);
-    for (; row == DB_ROW; row = db_step(stmt))
-        if (find_process(report, db_column_int(stmt, 0)))
-            emit_note(&report->emit, "process %" PRId64 ": %s", db_column_int(stmt, 0),
-                      db_column_text(stmt, 1));
-    db_finalize(stmt);
 }

@@ -1,0 +1,112 @@
+/* The last lines of a report: how far its numbers can be believed. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analysis/loss.h"
+#include "analysis/thinned.h"
+#include "buf.h"
+#include "error.h"
+#include "human.h"
+#include "mem.h"
+#include "report_parts.h"
+
+/* What was lost inside of what the report is about. */
+static int read_loss(struct report *report, struct loss *loss)
+{
+    const struct option_range *steps = &report->options->steps;
+    struct loss_span *spans = mem_alloc(report->process_count, sizeof *spans);
+    int err = spans ? 0 : ERR_NOMEM;
+    for (size_t i = 0; i < report->process_count && err >= 0; i++) {
+        spans[i] = (struct loss_span){report->processes[i].id, INT64_MAX};
+        if (report_has_steps(report->options))
+            err = loss_end_of_steps(report->db, steps->first, steps->last, &spans[i]);
+    }
+    if (err >= 0)
+        err = loss_read(report->db, spans, report->process_count, loss);
+    mem_free(spans);
+    return err;
+}
+
+static int warn_of_loss(struct report *report, struct emit *emit, const char *whose)
+{
+    struct loss loss;
+    struct buf text = {0};
+    char number[HUMAN_MAX], time[HUMAN_MAX];
+    int err = read_loss(report, &loss);
+    if (err < 0 || loss.events == 0)
+        return err;
+    buf_print(&text, "%sapproximate from seq %" PRId64 " (%s): %s event%s lost (", whose,
+              loss.first_seq, human_ns(time, loss.first_ns), human_count(number, loss.events),
+              loss.events == 1 ? "" : "s");
+    for (size_t i = 0; i < loss.kind_count; i++)
+        buf_print(&text, "%s%s %s", i ? ", " : "", loss.kinds[i].name,
+                  human_count(number, loss.kinds[i].n));
+    buf_text(&text, ")");
+    emit_warning(emit, "%s", buf_string(&text));
+    err = text.broken ? ERR_NOMEM : 0;
+    buf_clear(&text);
+    return err;
+}
+
+static int warn_of_end(struct report *report, struct emit *emit, const char *whose)
+{
+    bool finished;
+    int64_t last_ns;
+    char time[HUMAN_MAX];
+    int err = loss_read_finished(report->db, &finished, &last_ns);
+    if (err == 0 && !finished && !report->following)
+        emit_warning(
+            emit,
+            "%snot finished: still being written, the recorder was killed, or it could not write; "
+            "this reaches to %s",
+            whose, human_ns(time, last_ns));
+    return err;
+}
+
+int report_sees(struct report *report, int64_t process, int64_t seq)
+{
+    struct thinned thinned;
+    int err = thinned_read(report->db, "blocks", process, seq, seq, &thinned);
+    report->thinned |= err == 0 && thinned.count;
+    return err < 0 ? err : report_hears(report, process, seq, seq);
+}
+
+/* Reports that look at a whole run, or at all of some steps. */
+static int warn_of_thinning(struct report *report, struct emit *emit, const char *whose)
+{
+    const struct option_range *steps = &report->options->steps;
+    const char *what = report->command->thinned;
+    struct thinned all = {0}, one;
+    char number[HUMAN_MAX];
+    int err = 0;
+    if (report->thinned)
+        emit_warning(emit,
+                     "%sthis moment was thinned out (record --keep, --max-size): blocks that "
+                     "soon died are not in it",
+                     whose);
+    for (size_t i = 0; what && i < report->process_count && err >= 0; i++) {
+        struct loss_span span = {report->processes[i].id, INT64_MAX};
+        int64_t first = 0;
+        if (report_has_steps(report->options))
+            err = loss_end_of_steps(report->db, steps->first, steps->last, &span);
+        if (err >= 0 && steps->first != INT64_MIN)
+            err = loss_begin_of_step(report->db, span.process, steps->first, &first);
+        if (err >= 0)
+            err = thinned_read(report->db, what, span.process, first, span.last_seq, &one);
+        all.count += err >= 0 ? one.count : 0;
+    }
+    if (err >= 0 && all.count)
+        emit_warning(emit,
+                     "%s%s %s were thinned out (record --keep, --max-size): only their sums "
+                     "are there",
+                     whose, human_count(number, all.count), what);
+    return err;
+}
+
+int report_warn(struct report *report, struct emit *emit, const char *whose)
+{
+    int err = warn_of_end(report, emit, whose);
+    if (err >= 0)
+        err = warn_of_loss(report, emit, whose);
+    return err < 0 ? err : warn_of_thinning(report, emit, whose);
+}
