@@ -361,6 +361,23 @@ TEST(what_waits_comes_first)
     compare_all();
 }
 
+/* Room is short when the last process ends, but nothing is to come that needs it. */
+TEST(the_end_gives_nothing_up)
+{
+    struct loop_options loop = usual;
+    loop.steps = 10;
+    loop.batch_every = 5;
+    REQUIRE(chdir(test_folder()) == 0);
+    make(whole_path, &loop, NULL);
+    struct retention_options options = {.max_bytes = (int64_t)file_bytes(whole_path) * 13 / 12};
+    struct store store = make(thin_path, &loop, &options);
+    CHECK_INT(store.err, 0);
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM process WHERE end_ns IS NULL"), 0);
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM thinned"), 0);
+    CHECK_INT(compare_number(thin_path, "SELECT count(DISTINCT step) FROM phase"), 10);
+    compare_all();
+}
+
 /* Living blocks alone are more than fits: the recording says so and ends; it does not grow. */
 TEST(what_has_to_stay_may_be_too_much)
 {
@@ -378,8 +395,8 @@ TEST(what_has_to_stay_may_be_too_much)
 TEST_MAIN(TEST_CASE(phases_of_threads_outlast_their_step),
           TEST_CASE(processes_that_ended_are_forgotten),
           TEST_CASE(processes_that_ended_give_up_their_past), TEST_CASE(what_waits_comes_first),
-          TEST_CASE(nothing_goes_where_nothing_was_asked), TEST_CASE(steps_are_kept),
-          TEST_CASE(kept_steps_are_whole), TEST_CASE(a_limit_holds),
+          TEST_CASE(the_end_gives_nothing_up), TEST_CASE(nothing_goes_where_nothing_was_asked),
+          TEST_CASE(steps_are_kept), TEST_CASE(kept_steps_are_whole), TEST_CASE(a_limit_holds),
           TEST_CASE(peaks_that_were_outdone_go), TEST_CASE(processes_go_each_by_itself),
           TEST_CASE(without_steps_stretches_of_events_go),
           TEST_CASE(what_was_told_of_the_device_goes_along),
