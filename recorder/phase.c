@@ -327,14 +327,13 @@ static void pop(struct state_process *process, struct phase_stack *stack)
     give_back(phases, phase);
 }
 
-/* Ends the phases of a thread from the top down to `last`, now, at the number state->seq. */
+/* Ends the phases of a thread from the top down to `last`, now, at the number `seq`. */
 static void end_down_to(struct state_process *process, struct phase_stack *stack,
-                        const struct phase *last, int64_t ns, const char *ended_above,
+                        const struct phase *last, int64_t seq, int64_t ns, const char *ended_above,
                         const char *ended)
 {
     struct phases *phases = &process->phases;
     const struct phase *before = phases->process_top;
-    int64_t seq = process->state->seq;
     phase_fold_windows(process);
     heap_compare_totals(process);
     for (const struct phase *phase = NULL; phase != last;) {
@@ -359,7 +358,8 @@ static void end_noting(struct state_process *process, struct phase_stack *stack,
     for (const struct phase *inner = stack->top; inner != last; inner = inner->below)
         note(process, NOTE_PHASE_UNBALANCED, NOTE_NO_ADDRESS, "%.60s was open as %.60s ended",
              phase_name(process->state, inner->name), phase_name(process->state, last->name));
-    end_down_to(process, stack, last, ns, "unbalanced", exception ? "exception" : "end");
+    end_down_to(process, stack, last, process->state->seq, ns, "unbalanced",
+                exception ? "exception" : "end");
 }
 
 void phase_end_nvtx(struct state_process *process, uint32_t thread, uint32_t domain, int64_t ns)
@@ -441,7 +441,7 @@ static void end_stack(struct state_process *process, struct phase_stack *stack, 
              phase_name(process->state, phase->name));
         bottom = phase;
     }
-    end_down_to(process, stack, bottom, ns, ended, ended);
+    end_down_to(process, stack, bottom, process->state->seq, ns, ended, ended);
 }
 
 void phase_end_thread(struct state_process *process, uint32_t thread, int64_t ns)
@@ -475,6 +475,31 @@ void phase_end_all(struct state_process *process, int64_t ns)
 
 /* ---- steps ---- */
 
+void phase_lost_ends(struct state_process *process)
+{
+    process->phases.lost_ends_seq = process->state->seq;
+}
+
+/* Before the number of a STEP_BEGIN. */
+static void end_what_lost_its_end(struct state_process *process, uint32_t thread, int64_t ns)
+{
+    struct phases *phases = &process->phases;
+    struct phase_stack *stack = find_stack(phases, thread, 0);
+    const struct phase *last = NULL;
+    for (struct phase *phase = stack ? stack->top : NULL; phase; phase = phase->below) {
+        bool may_be_over = phase->begin_seq <= phases->lost_ends_seq;
+        if (may_be_over && phase->step != BATCH_NULL && !phase->across)
+            last = phase;
+        phase->across |= !may_be_over;
+    }
+    if (!last)
+        return;
+    note(process, NOTE_PHASE_UNBALANCED, NOTE_NO_ADDRESS,
+         "the end of %.60s was lost, it seems: it was open as the next step began",
+         phase_name(process->state, last->name));
+    end_down_to(process, stack, last, process->state->seq - 1, ns, "unbalanced", "unbalanced");
+}
+
 /* STEP_BEGIN is the first number of the new step, STEP_END the last of the old one. */
 void phase_step(struct state_process *process, const struct event *event, int64_t ns)
 {
@@ -497,6 +522,8 @@ void phase_step(struct state_process *process, const struct event *event, int64_
         timeline_step(process, begins ? seq : seq + 1, ns);
         return;
     }
+    if (begins)
+        end_what_lost_its_end(process, event->thread, ns);
     bool between = phases->other != NULL;
     if (between) {
         phase_fold_windows(process);

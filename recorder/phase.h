@@ -17,13 +17,17 @@
  * here is then no more than a record. The thread whose marks these are has the phases of scope
  * 'process'. Marks of threads that are apart are phases of these threads.
  *
+ * Losses. Where ends of phases were lost, what they should have ended would be around all that
+ * follows. So the next step of a thread ends what was open in it by then and had begun inside of
+ * the step before; what was open as a step began before the loss is not one step's, and stays.
+ *
  * Peaks. Each device has a window: its maximum since the last boundary. A boundary folds the window
  * into the top of each stack; a phase that ends folds its peak into the one below it. So an event
  * costs the same however many phases are open.
  *
  * Invariants (phase_is_valid): `other` is there if and only if process_top is NULL; the phases of
- * scope 'process' are the uppermost of one stack, but for those of a thread that is apart; peak of a phase, with all above it and the
- * window >= allocated.
+ * scope 'process' are the uppermost of one stack, but for those of a thread that is apart; peak of
+ * a phase, with all above it and the window >= allocated.
  */
 #ifndef TIDEMARK_RECORDER_PHASE_H
 #define TIDEMARK_RECORDER_PHASE_H
@@ -59,7 +63,7 @@ struct phase {
     struct phase *below; /* the one around it in its thread; or the next spare record */
     int64_t parent;      /* phase.id, BATCH_NULL */
     enum phase_scope scope;
-    uint32_t name; /* string id, 0 = unknown, PHASE_NAME_OTHER */
+    uint32_t name;   /* string id, 0 = unknown, PHASE_NAME_OTHER */
     uint32_t domain; /* string id, 0 = none */
     uint32_t thread;
     bool nvtx;    /* see range.h */
@@ -67,6 +71,7 @@ struct phase {
     int64_t ordinal, step, begin_seq, begin_ns;
     size_t user;              /* its number on the timeline + 1, 0 = it is not there */
     bool on_timeline;         /* its row is written there */
+    bool across;              /* it was open as a step began: no part of one step */
     struct phase_part *parts; /* one for each device of the process */
     size_t part_cap;
 };
@@ -87,8 +92,9 @@ struct phases {          /* of a process */
     size_t open;          /* on all stacks */
     size_t thread_scope_open;
     struct phase *spare;
-    int64_t step;   /* the program's own, BATCH_NULL = outside of any */
-    bool own_steps; /* it has begun one */
+    int64_t step;          /* the program's own, BATCH_NULL = outside of any */
+    bool own_steps;        /* it has begun one */
+    int64_t lost_ends_seq; /* up to here an end was lost; 0 = none was */
     struct phase_ordinals ordinals;
     struct timeline *timeline; /* NULL = no mark was seen */
     struct ranges ranges;
@@ -119,6 +125,7 @@ const struct phase *phase_top_of(const struct state_process *process, uint32_t t
 /* ENTER or EXIT of a thread that is apart. */
 void phase_mark_apart(struct state_process *process, const struct event *event, int64_t ns);
 void phase_step(struct state_process *process, const struct event *event, int64_t ns);
+void phase_lost_ends(struct state_process *process); /* some, before now */
 void phase_end_thread(struct state_process *process, uint32_t thread, int64_t ns);
 void phase_end_all(struct state_process *process, int64_t ns);
 void phase_flush(struct state_process *process); /* writes the open ones as they stand */

@@ -272,6 +272,8 @@ void state_lost(struct state_process *process, const struct state_loss *loss)
         process->notes.unsure |= loss->by_kind[kind] > 0;
     }
     put_loss(process, loss, "late", OWED_FACT, loss->late);
+    if (loss->by_kind[EVENT_PHASE_END])
+        phase_lost_ends(process);
     if (process->phases.timeline && (loss->by_kind[EVENT_ENTER] || loss->by_kind[EVENT_EXIT]))
         timeline_drop(process, 0, process->last_ns);
 }

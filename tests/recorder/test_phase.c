@@ -395,6 +395,92 @@ TEST(a_step_divides_other_and_numbers_the_phases)
     CHECK_INT(rows_anomalies(&rows, "step end without begin"), 1);
 }
 
+static void lose(enum event_kind kind)
+{
+    struct state_loss loss = {.first_ns = feed.now, .last_ns = feed.now};
+    loss.by_kind[kind] = 1;
+    state_lost(feed.process, &loss);
+}
+
+/* What began in a step and should have ended there is not around the next ones for ever. */
+TEST(a_lost_end_is_over_with_the_next_step)
+{
+    begin();
+    feed_phase(&feed, mine); /* around all steps */
+    feed_step(&feed, 0);
+    feed_phase(&feed, forward);
+    feed_phase_end(&feed, forward);
+    feed_phase(&feed, backward);
+    lose(EVENT_PHASE_END);
+    int64_t next = feed_step(&feed, 1);
+    feed_phase(&feed, forward);
+    int64_t block = feed_alloc(&feed, heap, 1, 10);
+    feed_phase_end(&feed, forward);
+    feed_phase_end(&feed, mine);
+    feed_end(&feed, true);
+    check_range(phase("backward", 0), phase("backward", 0)->at[PHASE_BEGIN_SEQ], next - 1);
+    CHECK_STR(phase("backward", 0)->text[PHASE_ENDED], "unbalanced");
+    CHECK_INT(phase("forward", 1)->at[PHASE_PARENT], phase("mine", 0)->at[0]);
+    CHECK_INT(stretch_at(next), phase("mine", 0)->at[0]);
+    CHECK_INT(stretch_at(block), phase("forward", 1)->at[0]);
+    CHECK_STR(phase("mine", 0)->text[PHASE_ENDED], "end");
+    CHECK_INT(rows_anomalies(&rows, "phase unbalanced"), 1);
+}
+
+/* What no step has around it is the one that was open before; it has an `other` behind it. */
+TEST(behind_a_lost_end_time_is_divided_without_rest)
+{
+    begin();
+    feed_step(&feed, 0);
+    feed_phase(&feed, backward);
+    lose(EVENT_PHASE_END);
+    int64_t next = feed_step(&feed, 1);
+    int64_t block = feed_alloc(&feed, heap, 1, 10);
+    int64_t begun = feed_phase(&feed, forward);
+    feed_phase_end(&feed, forward);
+    feed_end(&feed, true);
+    const struct row *other = rows_find(&rows, SCH_PHASE, 1, (int64_t[]){stretch_at(block)});
+    CHECK_STR(other->text[PHASE_KIND], "other");
+    check_range(other, next, begun - 1);
+    CHECK_INT(other->at[PHASE_BEGIN_NS], phase("backward", 0)->at[PHASE_END_NS]);
+    CHECK_INT(phase("forward", 0)->at[PHASE_PARENT], ROW_NULL);
+}
+
+/* Open as a step began before the loss, of another thread, or begun after it; or nothing was lost.
+ */
+TEST(what_may_go_on_stays_open)
+{
+    begin();
+    feed_step(&feed, 0);
+    feed_phase(&feed, mine);
+    feed_step(&feed, 1);
+    lose(EVENT_PHASE_END);
+    feed_step(&feed, 2);
+    feed_phase_end(&feed, mine);
+    feed_phase(&feed, forward);
+    lose(EVENT_BLOCK_FREE);
+    feed_step(&feed, 3);
+    feed_phase_end(&feed, forward);
+    lose(EVENT_PHASE_END);
+    feed_phase(&feed, backward);
+    feed_step(&feed, 4);
+    feed_phase_end(&feed, backward);
+    feed_step(&feed, 5);
+    feed.thread = 200;
+    feed_phase(&feed, mine);
+    feed.thread = 100;
+    lose(EVENT_PHASE_END);
+    feed_step(&feed, 6);
+    feed.thread = 200;
+    feed_phase_end(&feed, mine);
+    feed_end(&feed, true);
+    CHECK_STR(phase("mine", 0)->text[PHASE_ENDED], "end");
+    CHECK_STR(phase("forward", 0)->text[PHASE_ENDED], "end");
+    CHECK_STR(phase("backward", 0)->text[PHASE_ENDED], "end");
+    CHECK_STR(phase("mine", 1)->text[PHASE_ENDED], "end");
+    CHECK_INT(rows_anomalies(&rows, "phase unbalanced"), 0);
+}
+
 TEST(step_numbers_of_any_size)
 {
     begin();
@@ -417,4 +503,6 @@ TEST_MAIN(TEST_CASE(kinds_go_by_name), TEST_CASE(numbers_and_times_are_divided_w
           TEST_CASE(an_exception_and_the_end_of_the_process), TEST_CASE(begun_without_end_for_ever),
           TEST_CASE(a_begin_without_memory_does_not_move_the_ends),
           TEST_CASE(a_step_divides_other_and_numbers_the_phases),
-          TEST_CASE(step_numbers_of_any_size))
+          TEST_CASE(a_lost_end_is_over_with_the_next_step),
+          TEST_CASE(behind_a_lost_end_time_is_divided_without_rest),
+          TEST_CASE(what_may_go_on_stays_open), TEST_CASE(step_numbers_of_any_size))
