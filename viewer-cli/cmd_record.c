@@ -168,8 +168,8 @@ static const struct option option_table[] = {
     {"progress", 0, OPT_CHOICE, offsetof(struct record_command, progress), "WHEN",
      "a line on stderr while the program runs, where that is\n"
      "a terminal: events, blocks, allocated, peak, lost;\n"
-     "auto: unless stdout is the same terminal (the default);\n"
-     "always: there, too, while the program is silent; never",
+     "auto (the default): where stdout is there, too, in ever\n"
+     "longer silences of the program; always: in each; never",
      progress_choices, 0},
     {"no-cupti", 0, OPT_FLAG, offsetof(struct record_command, no_cupti), NULL,
      "do not ask CUDA's driver what it gives and takes; for\n"

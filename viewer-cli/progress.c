@@ -12,8 +12,10 @@
 #include "clock.h"
 #include "human.h"
 
-#define FIRST_NS NS_PER_S         /* a short run has no line */
-#define SILENCE_NS (2 * NS_PER_S) /* after which a new line is begun */
+#define FIRST_NS NS_PER_S /* a short run has no line */
+#define SILENCE_NS (2 * NS_PER_S)
+#define SHARED_SILENCE_NS (5 * NS_PER_S) /* among the program's own lines */
+#define MOST_SILENCE_NS (300 * NS_PER_S)
 
 const char *const progress_choices[] = {"auto", "always", "never", NULL};
 
@@ -32,7 +34,27 @@ bool progress_begin(struct progress *progress, enum progress_when when)
         return false;
     if (!terminal || !*terminal || strcmp(terminal, "dumb") == 0)
         return false;
-    return when == PROGRESS_ALWAYS || !same_terminal();
+    progress->patient = when == PROGRESS_AUTO && same_terminal();
+    progress->silence_ns = progress->patient ? SHARED_SILENCE_NS : SILENCE_NS;
+    return true;
+}
+
+bool progress_is_due(struct progress *progress, const struct record_progress *now)
+{
+    if (now->written != progress->written) {
+        progress->written = now->written;
+        progress->quiet_ns = now->run_ns;
+        progress->shown = false;
+    }
+    return now->run_ns >= FIRST_NS &&
+           (progress->shown || now->run_ns - progress->quiet_ns >= progress->silence_ns);
+}
+
+void progress_began(struct progress *progress)
+{
+    progress->shown = true;
+    if (progress->patient && progress->silence_ns < MOST_SILENCE_NS)
+        progress->silence_ns *= 2;
 }
 
 static void add_count(struct buf *line, uint64_t count, const char *what)
@@ -49,10 +71,11 @@ static void add_bytes(struct buf *line, uint64_t bytes, const char *what)
               human_bytes(text, bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes));
 }
 
+/* 0: it does not say. */
 static unsigned terminal_width(void)
 {
     struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 /* Takes back what was added since `fits` if the line has become too long; it is all ASCII. */
@@ -90,11 +113,25 @@ void progress_line(struct buf *line, const struct record_progress *now, unsigned
     }
 }
 
-/* One write, so that nothing of the program comes between. */
-static void put(const struct progress *progress, const struct buf *line)
+/* The program may have left its line unfinished. So many spaces go on to the next line unless the
+ * cursor is in the first column, and then they leave it where it is. */
+static void begin_line(struct buf *out, unsigned width)
+{
+    if (width > 1)
+        buf_print(out, "%*s\r", (int)width - 1, "");
+}
+
+/* One write, so that nothing of the program comes between. Where the line is replaced, the cursor
+ * goes back to where it was: somebody may be typing there. */
+static void put(const struct progress *progress, const struct buf *line, unsigned width)
 {
     struct buf out = {0};
-    buf_print(&out, "%s%s\n", progress->shown ? "\033[A\r\033[K" : "", buf_string(line));
+    if (progress->shown)
+        buf_print(&out, "\0337\033[A\r\033[K%s\0338", buf_string(line));
+    else {
+        begin_line(&out, width);
+        buf_print(&out, "%s\033[K\n", buf_string(line));
+    }
     if (!out.broken)
         (void)!write(STDERR_FILENO, buf_string(&out), out.count);
     buf_clear(&out);
@@ -104,20 +141,15 @@ void progress_show(void *context, const struct record_progress *now)
 {
     struct progress *progress = context;
     struct buf line = {0};
-    if (!now) /* what the program wrote last is not known any more: the line stays */
+    /* NULL: what the program wrote last is not known any more, the line stays */
+    if (!now || !progress_is_due(progress, now))
         return;
-    if (now->written != progress->written) {
-        progress->written = now->written;
-        progress->quiet_ns = now->run_ns;
-        progress->shown = false;
-    }
-    if (now->run_ns < FIRST_NS ||
-        (!progress->shown && now->run_ns - progress->quiet_ns < SILENCE_NS))
-        return;
-    progress_line(&line, now, terminal_width());
+    unsigned width = terminal_width();
+    progress_line(&line, now, width ? width : 80);
     if (!line.broken) {
-        put(progress, &line);
-        progress->shown = true;
+        put(progress, &line, width);
+        if (!progress->shown)
+            progress_began(progress);
     }
     buf_clear(&line);
 }

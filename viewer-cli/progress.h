@@ -7,6 +7,9 @@
  * after somebody has, the old one is left alone and a new one is begun, below, once the program has
  * been silent for some seconds. That nobody has written is known from the kernel's count of bytes
  * written, which counts files, too: a program that never stops writing has no line.
+ *
+ * Where the program's stdout is that terminal, too, the lines that are left alone would soon be
+ * more than its own: there each of them doubles the silence that the next one waits for.
  */
 #ifndef TIDEMARK_VIEWER_PROGRESS_H
 #define TIDEMARK_VIEWER_PROGRESS_H
@@ -21,15 +24,21 @@ enum progress_when { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
 extern const char *const progress_choices[]; /* their names, ended by NULL */
 
 struct progress {
-    bool shown;        /* the line above the cursor is ours, unless somebody wrote since */
-    uint64_t written;  /* record_progress.written as it was last seen */
-    uint64_t quiet_ns; /* record_progress.run_ns when it last changed */
+    bool shown;          /* the line above the cursor is ours, unless somebody wrote since */
+    bool patient;        /* each line doubles the silence before the next one */
+    uint64_t silence_ns; /* after which a line is begun */
+    uint64_t written;    /* record_progress.written as it was last seen */
+    uint64_t quiet_ns;   /* record_progress.run_ns when it last changed */
 };
 
 /* False: there is to be no line. */
 bool progress_begin(struct progress *progress, enum progress_when when);
 /* For record_options.progress; the context is the struct progress. */
 void progress_show(void *context, const struct record_progress *now);
+
+/* Whether there is something to show now; then progress_began is told that a line was begun. */
+bool progress_is_due(struct progress *progress, const struct record_progress *now);
+void progress_began(struct progress *progress);
 
 /* The line for a terminal of that width, the last column of which stays free. */
 void progress_line(struct buf *line, const struct record_progress *now, unsigned width);

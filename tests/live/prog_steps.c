@@ -1,6 +1,6 @@
 /*
  * prog_steps STEPS MILLISECONDS [say|quiet]: a training loop of phases and blocks that takes its
- * time. With `say`, it prints a line at each step, and one without an end in the middle.
+ * time. With `say`, it prints a line as each step begins; that of the last has no end.
  */
 #include "tidemark.h"
 
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     void *weights = get(4 << 20);
     for (unsigned step = 0; step < steps; step++) {
         if (say)
-            printf("step %u of the program\n", step);
+            printf("step %u of the program%s", step, step + 1 < steps ? "\n" : "");
         fflush(stdout);
         train(step, pause);
     }

@@ -1,29 +1,38 @@
 """The line of `record` that says how far it is: only on a terminal, replaced in place while the
 program is silent, and never on a line of the program's."""
 import concurrent.futures
+import fcntl
 import os
 import pty
 import re
 import select
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
 TIDEMARK, PROGRAM = sys.argv[1], sys.argv[2]
+COLUMNS = 80
 LINE = re.compile(r"tidemark: (\d+\.?\d*) m?s  allocated (\S+ \S+)  peak (\S+ \S+)  (\S+) blocks  "
                   r"(\S+) events")
 
 
 class Screen:
-    """As much of a terminal as is needed: lines, and a cursor that goes up and to the left."""
+    """As much of a terminal as is needed: 80 columns, and a cursor that goes up and to the left."""
 
     def __init__(self, text):
         self.lines, self.row, self.column, self.wiped = [""], 0, 0, []
-        for part in re.findall(r"\033\[[0-9;]*[A-Za-z]|[^\033]", text):
-            if part == "\033[A":
+        saved = 0, 0
+        for part in re.findall(r"\033\[[0-9;]*[A-Za-z]|\033[78]|[^\033]", text):
+            if part == "\0337":
+                saved = self.row, self.column
+            elif part == "\0338":
+                self.row, self.column = saved
+            elif part == "\033[A":
                 self.row -= 1
             elif part == "\033[K":
                 self.wiped.append(self.lines[self.row][self.column:])
@@ -31,13 +40,19 @@ class Screen:
             elif part == "\r":
                 self.column = 0
             elif part == "\n":
-                self.row += 1
-                if self.row == len(self.lines):
-                    self.lines.append("")
+                self.down()
             elif len(part) == 1:
+                if self.column == COLUMNS:
+                    self.column = 0
+                    self.down()
                 line = self.lines[self.row].ljust(self.column)
                 self.lines[self.row] = line[:self.column] + part + line[self.column + 1:]
                 self.column += 1
+
+    def down(self):
+        self.row += 1
+        if self.row == len(self.lines):
+            self.lines.append("")
 
 
 class Progress(unittest.TestCase):
@@ -50,6 +65,7 @@ class Progress(unittest.TestCase):
     def record(self, *arguments, options=(), stdout_too=False, term="xterm"):
         """stdout and what came to the terminal, which is stderr, or both."""
         master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, COLUMNS, 0, 0))
         path = os.path.join(self.folder, "run-%d.db" % master)
         process = subprocess.Popen([TIDEMARK, "record", "-o", path, *options, "--", PROGRAM,
                                     *map(str, arguments)],
@@ -73,6 +89,11 @@ class Progress(unittest.TestCase):
         self.assertEqual(process.returncode, 0)
         return out, text.decode()
 
+    def check_wiped(self, screen):
+        """Nothing but what we wrote ourselves, and what is empty."""
+        for line in screen.wiped:
+            self.assertTrue(LINE.match(line) or not line.strip(), line)
+
     def test_one_line_replaced_in_place(self):
         out, text = self.record(4, 1200)
         self.assertEqual(out, "the program is done\n")
@@ -83,7 +104,7 @@ class Progress(unittest.TestCase):
         screen = Screen(text)
         shown = [line for line in screen.lines if LINE.match(line)]
         self.assertEqual(len(shown), 1)
-        self.assertTrue(all(LINE.match(line) for line in screen.wiped), screen.wiped)
+        self.check_wiped(screen)
         self.assertLess(max(map(len, shown)), 80)
         allocated, peak, blocks = drawn[-1][1:4]
         self.assertIn(peak, ("7.0 MiB", "8.0 MiB", "9.0 MiB"))
@@ -100,6 +121,7 @@ class Progress(unittest.TestCase):
         self.assertEqual(len(done.stderr.strip().split("\n")), 5)
 
     def test_silent_where_it_is_not_wanted(self):
+        # The first one's program is not silent for long enough.
         cases = (((), True, "xterm"), ((), False, "dumb"), ((), False, ""),
                  (("--progress", "never"), False, "xterm"))
         with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
@@ -113,12 +135,23 @@ class Progress(unittest.TestCase):
         _, text = self.record(3, 2600, "say", options=("--progress", "always"), stdout_too=True)
         screen = Screen(text)
         self.assertGreaterEqual(len(LINE.findall(text)), 3)
-        self.assertTrue(all(LINE.match(line) for line in screen.wiped), screen.wiped)
+        self.check_wiped(screen)
+        lines = [line.rstrip() for line in screen.lines]
         for line in ["step %d of the program" % i for i in range(3)] + ["the program is done"]:
-            self.assertIn(line, screen.lines)
+            self.assertIn(line, lines)
         for line in screen.lines:
             if "tidemark: " in line:
                 self.assertTrue(line.startswith("tidemark: "), line)
+
+    def test_among_the_programs_lines_after_a_long_silence(self):
+        _, text = self.record(1, 7000, "say", stdout_too=True)
+        drawn = LINE.findall(text)
+        self.assertGreaterEqual(len(drawn), 2)
+        self.assertGreaterEqual(float(drawn[0][0]), 5)
+        lines = [line.rstrip() for line in Screen(text).lines]
+        self.assertEqual(lines[0], "step 0 of the program")
+        self.assertTrue(LINE.match(lines[1]), lines[1])
+        self.assertEqual(lines[2], "the program is done")
 
 
 if __name__ == "__main__":

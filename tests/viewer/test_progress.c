@@ -69,5 +69,43 @@ TEST(only_whole_fields)
     }
 }
 
-TEST_MAIN(TEST_CASE(losses_come_before_counts), TEST_CASE(nothing_lost_is_not_said),
+/* Where stdout is the same terminal: line after line among the program's own would be too many. */
+TEST(silences_have_to_grow)
+{
+    struct progress progress = {.patient = true, .silence_ns = 5000000000};
+    struct record_progress now = {0};
+    int begun = 0;
+    for (int second = 0; second < 3600; second++) {
+        now.run_ns = (uint64_t)second * 1000000000;
+        now.written = (uint64_t)second / 60; /* it says something once a minute */
+        if (progress_is_due(&progress, &now) && !progress.shown) {
+            progress_began(&progress);
+            begun++;
+        }
+    }
+    CHECK_INT(begun, 4); /* after 5, 10, 20 and 40 seconds of silence */
+}
+
+TEST(a_line_stays_until_somebody_writes)
+{
+    struct progress progress = {.silence_ns = 2000000000};
+    struct record_progress now = {.run_ns = 1900000000};
+    CHECK(!progress_is_due(&progress, &now));
+    now.run_ns = 2000000000;
+    CHECK(progress_is_due(&progress, &now));
+    progress_began(&progress);
+    now.run_ns += 1;
+    CHECK(progress_is_due(&progress, &now));
+    CHECK(progress.shown);
+    now.written++;
+    now.run_ns += 1;
+    CHECK(!progress_is_due(&progress, &now));
+    CHECK(!progress.shown);
+    now.run_ns += 2000000000;
+    CHECK(progress_is_due(&progress, &now));
+    CHECK_INT(progress.silence_ns, 2000000000);
+}
+
+TEST_MAIN(TEST_CASE(silences_have_to_grow), TEST_CASE(a_line_stays_until_somebody_writes),
+          TEST_CASE(losses_come_before_counts), TEST_CASE(nothing_lost_is_not_said),
           TEST_CASE(a_narrow_terminal_has_fewer_fields), TEST_CASE(only_whole_fields))
