@@ -53,35 +53,10 @@ void live_graph_ready(uint64_t graph)
     live_let_go();
 }
 
-/* Under the lock: as much as the list has room for. Returns how far it came. */
-static size_t take_some(uint64_t graph, uint32_t name, size_t i, struct live_list *list)
-{
-    while (i < live_table.capacity && list->count < LIVE_LIST) {
-        struct live_entry *entry = &live_table.slots[i];
-        if (!is_of(entry, graph)) {
-            i++;
-            continue;
-        }
-        if (!entry->leaving)
-            live_add(list, live_free_event(entry, name));
-        live_table_remove(&live_table, entry); /* another may have moved into its place */
-    }
-    return i;
-}
-
 void live_graph_gone(uint64_t graph, uint32_t name)
 {
-    struct live_list list = {.count = 0};
-    size_t at = 0;
-    uint64_t changes = 0;
-    bool more = graph != 0;
-    while (more && live_hold_to_note()) {
-        at = take_some(graph, name, live_table_resume(&live_table, at, changes), &list);
-        changes = live_table.changes;
-        live_let_go();
-        more = list.count == LIVE_LIST;
-        live_send(&list);
-    }
+    if (graph)
+        live_take_all(is_of, graph, name);
 }
 
 /* ---- captures; under the lock ---- */

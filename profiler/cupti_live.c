@@ -214,13 +214,13 @@ void live_left(enum live_space space, uint64_t key, const struct live_call *call
 
 /* ---- contexts, pools ---- */
 
-/* Under the lock: takes out what goes with the context, as much as the list has room for. Returns
- * how far it came. */
-static size_t take_some(uint64_t context, uint32_t name, size_t i, struct live_list *list)
+/* Under the lock: as much as the list has room for. Returns how far it came. */
+static size_t take_some(live_goes *goes, uint64_t of, uint32_t name, size_t i,
+                        struct live_list *list)
 {
     while (i < live_table.capacity && list->count < LIVE_LIST) {
         struct live_entry *entry = &live_table.slots[i];
-        if (!entry->used || entry->context != context) {
+        if (!goes(entry, of)) {
             i++;
             continue;
         }
@@ -231,20 +231,35 @@ static size_t take_some(uint64_t context, uint32_t name, size_t i, struct live_l
     return i;
 }
 
-void live_context_gone(uint64_t context, uint32_t name)
+void live_take_all(live_goes *goes, uint64_t of, uint32_t name)
 {
     struct live_list list = {.count = 0};
     size_t at = 0;
     uint64_t changes = 0;
-    bool more = context != 0;
+    bool more = true;
     while (more && live_hold_to_note()) {
-        at = take_some(context, name, live_table_resume(&live_table, at, changes), &list);
+        at = take_some(goes, of, name, live_table_resume(&live_table, at, changes), &list);
         changes = live_table.changes;
-        live_captures_gone(context);
         live_let_go();
         more = list.count == LIVE_LIST;
         live_send(&list);
     }
+}
+
+static bool is_in_context(const struct live_entry *entry, uint64_t context)
+{
+    return entry->used && entry->context == context;
+}
+
+void live_context_gone(uint64_t context, uint32_t name)
+{
+    if (!context)
+        return;
+    if (live_hold_to_note()) {
+        live_captures_gone(context);
+        live_let_go();
+    }
+    live_take_all(is_in_context, context, name);
 }
 
 bool live_pool_next(uint64_t after, uint64_t *pool, uint32_t *heap)

@@ -36,6 +36,10 @@ void live_add(struct live_list *list, struct event event);
 /* Without the lock. */
 void live_send(struct live_list *list);
 
+/* Takes out all memory that `goes` with `of`, and tells of it what is not leaving already. */
+typedef bool live_goes(const struct live_entry *entry, uint64_t of);
+void live_take_all(live_goes *goes, uint64_t of, uint32_t name);
+
 /* EVENT_F_LATE, or 0. */
 uint8_t live_flags(void);
 struct event live_alloc_event(const struct live_entry *entry);

@@ -3,25 +3,9 @@
 # tells of its blocks, in one recording: it says what prog_join's own account says, at every phase.
 set -u
 tidemark=$1 program=$2 folder=$3 asker=$4
-command -v awk >/dev/null || { echo "awk is not installed"; exit 77; }
-work=$(mktemp -d) || exit 99
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
+. "$(dirname "$0")/../driver/lib.sh"
 unset CUDA_INJECTION64_PATH TIDEMARK_KERNELS CUDA_HOME CUDA_PATH || :
 export TIDEMARK_CUPTI="$folder/cupti/libcupti.so.13"
-failures=0
-
-is() # GOT WANT WHAT
-{
-    [ "$1" = "$2" ] && return
-    printf 'FAIL %s\n  want: %s\n  got:  %s\n' "$3" "$2" "$1"
-    failures=$((failures + 1))
-}
-
-ask()
-{
-    "$tidemark" sql run.db "$1" --format csv | tail -n +2 | tr -d '"'
-}
 
 "$tidemark" record -o run.db -- "$program" "$folder/driver/libcuda.so.1" "$asker" >account 2>err ||
     { cat err; exit 1; }

@@ -3,25 +3,9 @@
 # the reports say of each GPU what the program's own account says.
 set -u
 tidemark=$1 program=$2 libcuda=$3 asker=$5
-command -v awk >/dev/null || { echo "awk is not installed"; exit 77; }
-work=$(mktemp -d) || exit 99
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
+. "$(dirname "$0")/lib.sh"
 unset CUDA_INJECTION64_PATH TIDEMARK_KERNELS CUDA_HOME CUDA_PATH || :
 export TIDEMARK_CUPTI="$4"
-failures=0
-
-is() # GOT WANT WHAT
-{
-    [ "$1" = "$2" ] && return
-    printf 'FAIL %s\n  want: %s\n  got:  %s\n' "$3" "$2" "$1"
-    failures=$((failures + 1))
-}
-
-ask()
-{
-    "$tidemark" sql run.db "$1" --format csv | tail -n +2 | tr -d '"'
-}
 
 # section NAME COMMAND...: the rows of one section of csv.
 section()

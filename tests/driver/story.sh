@@ -2,23 +2,7 @@
 # story.sh TIDEMARK GUEST PROGRAM: the recording of prog_gpu says what prog_gpu's own account says.
 set -u
 tidemark=$1 guest=$2 program=$3
-command -v awk >/dev/null || { echo "awk is not installed"; exit 77; }
-work=$(mktemp -d) || exit 99
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-failures=0
-
-is() # GOT WANT WHAT
-{
-    [ "$1" = "$2" ] && return
-    printf 'FAIL %s\n  want: %s\n  got:  %s\n' "$3" "$2" "$1"
-    failures=$((failures + 1))
-}
-
-ask()
-{
-    "$tidemark" sql run.db "$1" --format csv | tail -n +2
-}
+. "$(dirname "$0")/lib.sh"
 
 TIDEMARK_GUEST=$guest "$tidemark" record -o run.db -- "$program" 4 >account 2>err ||
     { cat err; exit 1; }
@@ -26,7 +10,7 @@ is "$(wc -l <account)" 12 "lines of the account"
 
 # Every phase: allocated and reserved, as the driver and the blocks say together.
 is "$(ask "SELECT step || ',' || phase || ',' || allocated || ',' || reserved FROM phase_table
-           WHERE step IS NOT NULL AND kind <> 'other' ORDER BY begin_ns" | tr -d '"')" \
+           WHERE step IS NOT NULL AND kind <> 'other' ORDER BY begin_ns")" \
    "$(cut -d, -f1-4 account)" "allocated and reserved of each phase"
 
 # Every line of the ladder at each phase's end.
