@@ -47,7 +47,10 @@
 #define RETENTION_WINDOW 64 /* units at the end that stay, where only max_bytes is given */
 #define RETENTION_LEAST 3   /* and where those are too many for it */
 #define RETENTION_UNIT_SEQS 100000
-#define RETENTION_SMALLEST ((int64_t)16 << 20) /* of max_bytes: some commits and their log */
+/* Of max_bytes: some commits and their log. (tests/inject has a smaller recorder.) */
+#ifndef RETENTION_SMALLEST
+#define RETENTION_SMALLEST ((int64_t)16 << 20)
+#endif
 
 struct retention_options {
     int64_t keep_steps; /* 0: all */

@@ -30,7 +30,9 @@
 #define COMMIT_NS NS_PER_S
 /* A commit writes what it has in memory at one go, and the queue stands still meanwhile: so not
  * after more rows than this, some three megabytes. */
+#ifndef COMMIT_ROWS /* tests/inject has a smaller recorder */
 #define COMMIT_ROWS 50000u
+#endif
 /* Moving the log writes each page that changed once more: rarely enough for that not to matter, and
  * so little at a time that it does not hold up the queue for long. */
 #define LOG_BYTES (4u << 20)

@@ -11,6 +11,7 @@ until a run in which so many are not made. --sites: each call stack from which a
 the commands is new, or its outer part is new to the command; with --far, for builds that are slow,
 only the latter, and only the first call. --all N: the first 500, and then each Nth (1: all).
 --only: the plans with that word; --first: from that call on. --jobs N: so many side by side.
+--scene: of several recordings only this one, by what the others have not.
 """
 import argparse
 import concurrent.futures
@@ -27,6 +28,7 @@ from judge import Run, Wrong, judge_unwritten
 from plans import ALL, GROUPS, ONCE
 
 FIRST, GROWTH = 10, 1.7  # one by one so far, then so many times further
+LARGE_FIRST, LARGE_GROWTH = 2, 20  # of scenes that make a hundred times as many calls
 FIRST_OF_ALL = 500  # with --all N: one by one so far, then each Nth
 ENTRY = struct.Struct("=7Q24s")  # struct sites_entry
 LOOKS = 4  # at the sites of a command that does not make the same calls each time
@@ -74,14 +76,15 @@ class Sum:
         self.calls, self.sites = {}, set()  # calls by scene and name
 
 
-def numbers(every, first):
+def numbers(every, first, large):
     at = first
+    so_far, growth = (LARGE_FIRST, LARGE_GROWTH) if large else (FIRST, GROWTH)
     while True:
         yield at
         if every:
             at += 1 if at < FIRST_OF_ALL else every
         else:
-            at = at + 1 if at < FIRST else int(at * GROWTH)
+            at = at + 1 if at < so_far else int(at * growth)
 
 
 def stack_of(program, where):
@@ -134,7 +137,7 @@ class Driver:
 
     def count_up(self, scene, group, plan):
         """All n of a plan; those of one batch side by side."""
-        at = numbers(self.options.all, self.options.first)
+        at = numbers(self.options.all, self.options.first, scene.large)
         met, more = 0, True
         while more:
             batch = [next(at) for _ in range(self.options.jobs * 2)]
@@ -277,9 +280,10 @@ def options_of():
     parser.add_argument("--sites", action="store_true")
     parser.add_argument("--far", action="store_true")
     parser.add_argument("--only")
+    parser.add_argument("--scene")
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=8000,
+    parser.add_argument("--steps", type=int, default=1000,
                         help="of the recording that is too large")
     options = parser.parse_args()
     for name in ("inject", "make_fixture", "prog", "data", "guest"):
@@ -305,7 +309,8 @@ def main():
             driver.output(folder)
         elif options.what in RECORDINGS:
             for scene in all_scenes.record_scenes(options, options.what):
-                driver.scene(scene, scene.name != options.what)
+                counted = scene.name == "keep" != options.what
+                driver.scene(scene, counted or scene.name != (options.scene or scene.name))
         else:
             make = {"report": all_scenes.report_scenes, "follow": all_scenes.follow_scenes,
                     "import": all_scenes.import_scenes, "repair": all_scenes.repair_scenes}

@@ -10,16 +10,19 @@ from plans import IMPORT, RECORD, REPAIR, REPORT
 FORMS = ("table", "csv", "json")
 FIXTURES = ("train", "frag", "leaks", "before", "after", "gpu", "ranks", "pools", "stopped",
             "../cli/fit/pressed", "limit")
+CROWD = 12, 42  # steps, processes: those that ended give up what they can, and it is just enough
 NAME = "/secret/place/trained.py"  # of a phase; what is private ends before the last part
 
 
 class Scene:
-    """`steady`: each run makes the same calls in the same order. `judge`: made by prepare()."""
+    """`steady`: each run makes the same calls in the same order. `large`: far more than others.
+    `judge`: made by prepare()."""
 
     def __init__(self, name, command, plans, make_judge, files=(), steady=True, terminal=False,
-                 inject=None, good=None):
+                 inject=None, good=None, large=False):
         self.name, self.command, self.plans = name, command, plans
         self.files, self.steady, self.terminal = list(files), steady, terminal
+        self.large = large
         self.inject = inject or {}
         self.make_judge, self.check_good, self.judge = make_judge, good, None
 
@@ -56,11 +59,12 @@ def thinned(run):
     need(gone > 0, "nothing was thinned out")
 
 
-def record_scene(options, name, steps, more, good=recorded, program=(), secret=None):
+def record_scene(options, name, steps, more, good=recorded, program=(), secret=None, processes=1):
     command = [options.inject, "record", "-o", "run.db", *more, "--", options.prog, str(steps),
                *program]
-    judge = Recorded(steps, secret)
-    return Scene(name, command, RECORD, lambda _: judge, steady=False, good=good)
+    judge = Recorded(steps, secret, processes)
+    return Scene(name, command, RECORD, lambda _: judge, steady=False, good=good,
+                 large="--max-size" in more)
 
 
 def named(run):
@@ -72,7 +76,7 @@ def named(run):
 
 
 def record_scenes(options, what):
-    """Of the large one only the sites are tried that the one before it has not."""
+    """Of the large ones only the sites are tried that those before have not."""
     if what == "record":
         return [record_scene(options, what, 2, [])]
     if what == "private":
@@ -80,7 +84,11 @@ def record_scenes(options, what):
     keep = record_scene(options, "keep", 40, ["--keep", "steps=3"], thinned)
     if what == "keep":
         return [keep]
-    return [keep, record_scene(options, what, options.steps, ["--max-size", "16MiB"], thinned)]
+    limit = ["--max-size", "1MiB"]
+    steps, processes = CROWD
+    return [keep, record_scene(options, what, options.steps, limit, thinned),
+            record_scene(options, "crowd", steps, limit, thinned, ["more", str(processes)],
+                         processes=processes)]
 
 
 # ---- databases to read ----
