@@ -14,7 +14,9 @@
 /* The parts of a limit: from half of it on things go; close to it, sooner and more. */
 #define HALF(bytes) ((bytes) / 2)
 #define NEAR(bytes) ((bytes) - (bytes) / 8)
-#define TIGHT_ROWS 10000 /* at once, where the limit is about to be reached */
+/* At once: for what is done under a savepoint SQLite remembers all pages, and goes through that list
+ * after each statement. */
+#define SLICE_ROWS 1000
 
 static const char *const texts[RETENTION_STATEMENTS] = {
     [RETENTION_PAGES] = "PRAGMA page_count",
@@ -389,7 +391,6 @@ static int decide_and_look(struct retention *retention, int64_t *rows)
     return err < 0 ? err : look(retention);
 }
 
-/* Is the file so close to the limit that it has to take the time it takes? */
 static bool is_tight(const struct retention *retention)
 {
     return retention->file_bytes > retention->options.max_bytes - retention->options.max_bytes / 20;
@@ -428,10 +429,8 @@ static int make_room(struct retention *retention, int64_t *rows)
     bool any = !is_over(retention);
     int err = 0;
     while (err == 0 && any && retention->used > NEAR(retention->options.max_bytes)) {
-        if (*rows <= 0 && !is_tight(retention))
-            return 0;
         if (*rows <= 0)
-            *rows = TIGHT_ROWS;
+            return 0;
         if (retention->window > RETENTION_LEAST)
             retention->window =
                 retention->window / 2 > RETENTION_LEAST ? retention->window / 2 : RETENTION_LEAST;
@@ -446,24 +445,23 @@ static int make_room(struct retention *retention, int64_t *rows)
 }
 
 /* What is due, rows of it. */
-static int drop_some(struct retention *retention, int64_t rows)
+static int drop_some(struct retention *retention, int64_t *rows)
 {
-    bool limited = retention_has_limit(retention);
-    int err = decide_all(retention, &rows);
+    int err = decide_all(retention, rows);
     if (err == 0)
         err = retention_put_sums(retention);
-    if (err == 0 && limited && (rows > 0 || is_tight(retention))) {
+    if (err == 0 && *rows > 0 && retention_has_limit(retention)) {
         err = look(retention);
         if (err == 0)
-            err = shorten_ended(retention, &rows);
+            err = shorten_ended(retention, rows);
         if (err == 0)
-            err = make_room(retention, &rows);
+            err = make_room(retention, rows);
     }
     return err;
 }
 
 /* Where memory runs out half-way, nothing of it was done. */
-static int drop_or_undo(struct retention *retention, int64_t rows)
+static int drop_or_undo(struct retention *retention, int64_t *rows)
 {
     int err = db_exec(retention->db, "SAVEPOINT thinning");
     if (err < 0)
@@ -481,6 +479,22 @@ static int drop_or_undo(struct retention *retention, int64_t rows)
     return err;
 }
 
+/* Slice by slice until nothing is due, or `rows` were looked at and the file is not so close to its
+ * limit that it has to take the time it takes. */
+static int drop_in_slices(struct retention *retention, int64_t rows)
+{
+    bool more = true;
+    int err = 0;
+    while (err == 0 && more && !retention->blind &&
+           (rows > 0 || (retention_has_limit(retention) && is_tight(retention)))) {
+        int64_t left = SLICE_ROWS;
+        err = drop_or_undo(retention, &left);
+        rows -= SLICE_ROWS - left;
+        more = left <= 0;
+    }
+    return err;
+}
+
 static int work(struct retention *retention, int64_t rows)
 {
     bool limited = retention_has_limit(retention);
@@ -492,7 +506,7 @@ static int work(struct retention *retention, int64_t rows)
         return err;
     if (retention->used > NEAR(retention->options.max_bytes))
         rows *= 4;
-    return drop_or_undo(retention, rows);
+    return drop_in_slices(retention, rows);
 }
 
 int retention_work(struct retention *retention, int64_t rows)
