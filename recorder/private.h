@@ -5,8 +5,8 @@
  * A word of a text is a path if it begins with "/", "./", "../" or "~/", or if it has a "/" in it
  * and ends as the name of a file of source code or of a library does. Words end at blanks, quotes,
  * brackets, commas, semicolons and "=": "cannot open /data/ann/x.db: full" becomes "cannot open
- * x.db: full". Of a path with a part site-packages, dist-packages or lib/pythonX.Y that part and what
- * follows stay: reports know a library by it, so they find the same lines of the program.
+ * x.db: full". Of a path with a part site-packages, dist-packages or lib/pythonX.Y that part and
+ * what follows stay: reports know a library by it, so they find the same lines of the program.
  */
 #ifndef TIDEMARK_RECORDER_PRIVATE_H
 #define TIDEMARK_RECORDER_PRIVATE_H

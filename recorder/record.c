@@ -26,6 +26,7 @@
 #include "clock.h"
 #include "db.h"
 #include "error.h"
+#include "human.h"
 #include "launch.h"
 #include "record_meta.h"
 #include "record_output.h"
@@ -324,6 +325,17 @@ static void say_stopped(struct summary *summary, const struct writer_stats *stat
     summary->stored_blocks = stats->blocks;
 }
 
+/* The log cannot be emptied while somebody is in the middle of reading. */
+static void say_overrun(struct summary *summary, const struct writer_stats *stats, int64_t limit)
+{
+    char most[HUMAN_MAX];
+    if (limit > 0 && stats->most_bytes > (uint64_t)limit)
+        summary_hint(summary,
+                     "the file and its log took %s for a while, more than --max-size: another "
+                     "program was reading them",
+                     human_bytes(most, (int64_t)stats->most_bytes));
+}
+
 /* Closes the queue and the database: what was pushed is stored when this returns. `ended`: the end
  * was pushed, too. */
 static void close_store(struct recording *recording, bool ended)
@@ -336,6 +348,7 @@ static void close_store(struct recording *recording, bool ended)
     queue_close(recording->queue);
     int err = writer_finish(recording->writer, &single, &stats);
     recording->writer = NULL;
+    say_overrun(summary, &stats, recording->options.retention.max_bytes);
     bool removed = access(recording->output.work, F_OK) != 0 && errno == ENOENT;
     if (err)
         say_stopped(summary, &stats);

@@ -14,9 +14,12 @@
 /* The parts of a limit: from half of it on things go; close to it, sooner and more. */
 #define HALF(bytes) ((bytes) / 2)
 #define NEAR(bytes) ((bytes) - (bytes) / 8)
-/* At once: for what is done under a savepoint SQLite remembers all pages, and goes through that list
- * after each statement. */
+/* At once: for what is done under a savepoint SQLite remembers all pages, and goes through that
+ * list after each statement. */
 #define SLICE_ROWS 1000
+/* Of `keep_steps`, while batches wait to be written: some hundred megabytes that should have gone.
+ */
+#define MOST_EVENTS_DUE 2000000
 
 static const char *const texts[RETENTION_STATEMENTS] = {
     [RETENTION_PAGES] = "PRAGMA page_count",
@@ -378,6 +381,8 @@ static int look(struct retention *retention)
         err = ask(retention, RETENTION_FREE_PAGES, &unused);
     retention->used = (pages - unused) * retention->page_bytes;
     retention->file_bytes = pages * retention->page_bytes + (int64_t)db_log_bytes(retention->db);
+    if (retention->file_bytes > retention->most_bytes)
+        retention->most_bytes = retention->file_bytes;
     return err;
 }
 
@@ -491,6 +496,8 @@ static int drop_in_slices(struct retention *retention, int64_t rows)
         err = drop_or_undo(retention, &left);
         rows -= SLICE_ROWS - left;
         more = left <= 0;
+        if (retention->queue)
+            queue_tick(retention->queue);
     }
     return err;
 }
@@ -529,11 +536,53 @@ void retention_rolled_back(struct retention *retention)
     retention_drop_sums(retention);
 }
 
+/* Events of units that are due. */
+static int64_t events_due(const struct retention *retention)
+{
+    int64_t events = 0;
+    for (size_t i = 0; i < retention->process_count; i++) {
+        const struct retention_process *process = &retention->processes[i];
+        int64_t due = units_due(retention, process);
+        const struct retention_unit *next = process->units + process->head;
+        events += due > 0 ? next[due].begin - next->begin : 0;
+    }
+    return events;
+}
+
 bool retention_can_wait(const struct retention *retention, uint64_t bytes)
 {
-    if (!retention || !retention_has_limit(retention))
+    if (!retention)
         return true;
-    return retention->used + (int64_t)bytes < NEAR(retention->options.max_bytes);
+    if (retention->options.keep_steps && events_due(retention) > MOST_EVENTS_DUE)
+        return false;
+    return !retention_has_limit(retention) ||
+           retention->used + (int64_t)bytes < NEAR(retention->options.max_bytes);
+}
+
+bool retention_is_behind(const struct retention *retention)
+{
+    return retention && !retention->blind && retention->options.keep_steps &&
+           events_due(retention) > 0;
+}
+
+bool retention_is_hollow(struct retention *retention)
+{
+    if (!retention || look(retention) < 0)
+        return false;
+    int64_t beside = retention->file_bytes + retention->used;
+    return retention->used <= retention->file_bytes - retention->file_bytes / 4 &&
+           (!retention_has_limit(retention) || beside <= retention->options.max_bytes);
+}
+
+void retention_tick(struct retention *retention, struct queue *queue)
+{
+    if (retention)
+        retention->queue = queue;
+}
+
+uint64_t retention_most_bytes(const struct retention *retention)
+{
+    return retention ? (uint64_t)retention->most_bytes : 0;
 }
 
 uint64_t retention_log_bytes(const struct retention *retention, uint64_t usual)

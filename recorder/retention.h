@@ -42,6 +42,7 @@
 
 #include "batch.h"
 #include "db.h"
+#include "queue.h"
 
 #define RETENTION_FIRST 10
 #define RETENTION_WINDOW 64 /* units at the end that stay, where only max_bytes is given */
@@ -68,13 +69,22 @@ void retention_see(struct retention *retention, const struct batch *batch);
 /* In a transaction; looks at about `rows` rows, more if the limit is near. ERR_LIMIT: what has to
  * stay does not fit max_bytes. Other errors are the database's. */
 int retention_work(struct retention *retention, int64_t rows);
-/* What is due may go later: so many bytes that wait to be written fit in before the limit is near. */
+/* What is due may go later: so many bytes that wait to be written fit in before the limit is near,
+ * and of `keep_steps` not too much is due already. */
 bool retention_can_wait(const struct retention *retention, uint64_t bytes);
+/* At the end, when nothing is to come: there is more that `keep_steps` does not keep. */
+bool retention_is_behind(const struct retention *retention);
+/* At the end: a quarter of the file or more is of pages without anything, and there is room for the
+ * other pages beside it. */
+bool retention_is_hollow(struct retention *retention);
+/* The queue that is told that it goes on; NULL = nobody. */
+void retention_tick(struct retention *retention, struct queue *queue);
 /* After a rollback: what was dropped in that transaction is there still, and stays. */
 void retention_rolled_back(struct retention *retention);
 /* Bytes that the log may hold before it is moved: less than usual where the limit is close. */
 uint64_t retention_log_bytes(const struct retention *retention, uint64_t usual);
-size_t retention_processes(const struct retention *retention); /* that are remembered */
+uint64_t retention_most_bytes(const struct retention *retention); /* of the file and its log */
+size_t retention_processes(const struct retention *retention);    /* that are remembered */
 bool retention_is_valid(const struct retention *retention);
 
 #endif

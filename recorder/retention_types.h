@@ -142,8 +142,10 @@ struct retention {
     int64_t window; /* units at the end that stay */
     bool blind;     /* memory ran out: what has to stay is not known any more, so nothing goes */
     int64_t page_bytes;
-    int64_t used;       /* bytes of pages with something in them, as of the last look */
-    int64_t file_bytes; /* and of all pages and the log */
+    int64_t used;        /* bytes of pages with something in them, as of the last look */
+    int64_t file_bytes;  /* and of all pages and the log */
+    int64_t most_bytes;  /* the most that this ever was */
+    struct queue *queue; /* to tick; may be NULL */
     struct retention_process *processes;
     size_t process_count, process_cap;
     struct map places;          /* process.id to its place in `processes` */

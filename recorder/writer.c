@@ -311,6 +311,18 @@ static unsigned wait_ms(const struct writer *writer)
     return age >= COMMIT_NS ? 0 : (unsigned)((COMMIT_NS - age) / NS_PER_MS) + 1;
 }
 
+/* What --keep does not keep goes before the end, however little of it went while batches waited. */
+static int catch_up(struct writer *writer)
+{
+    int err = 0;
+    while (err == 0 && retention_is_behind(writer->retention)) {
+        err = begin(writer);
+        if (err == 0)
+            err = commit(writer);
+    }
+    return err;
+}
+
 static void *run(void *context)
 {
     struct writer *writer = context;
@@ -331,6 +343,8 @@ static void *run(void *context)
     }
     if (err == 0 && db_in_transaction(writer->db))
         err = write_again(writer, commit(writer));
+    if (err == 0)
+        err = write_again(writer, catch_up(writer));
     if (err < 0)
         fail(writer, err);
     writer->stats.cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -362,8 +376,10 @@ int writer_start(struct writer **out, struct db *db, struct queue *queue,
     int err = writer_sink_new(&writer->sink, db);
     if (err == 0)
         err = retention_new(&writer->retention, db, retention);
-    if (err == 0)
+    if (err == 0) {
         writer_sink_tick(writer->sink, queue);
+        retention_tick(writer->retention, queue);
+    }
     if (err == 0)
         err = start_thread(writer);
     if (err < 0) {
@@ -402,9 +418,13 @@ int writer_finish(struct writer *writer, bool *single_file, struct writer_stats 
     const struct writer_rows *rows = writer_sink_rows(writer->sink);
     writer->stats.rows_inserted = rows->inserted;
     writer->stats.rows_updated = rows->updated;
+    writer->stats.most_bytes = retention_most_bytes(writer->retention);
+    bool hollow = writer->error == 0 && retention_is_hollow(writer->retention);
     retention_free(writer->retention);
     writer_sink_free(writer->sink);
     *single_file = make_single_file(writer->db);
+    if (*single_file && hollow)
+        db_shrink(writer->db); /* or it stays as it is */
     if (stats) {
         *stats = writer->stats;
         memcpy(stats->message, writer->message, sizeof stats->message);

@@ -27,7 +27,8 @@ struct writer_stats {
     uint64_t events, blocks; /* of what was committed */
     uint64_t cpu_ns;         /* of the thread */
     uint64_t longest_commit_ns;
-    uint64_t behind_ns; /* the most that a commit lagged behind the making of its batch */
+    uint64_t behind_ns;  /* the most that a commit lagged behind the making of its batch */
+    uint64_t most_bytes; /* of the file and its log, where things go (retention.h); else 0 */
     char message[WRITER_MESSAGE_BYTES]; /* why it failed, "" if it did not */
 };
 

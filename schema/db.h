@@ -90,6 +90,9 @@ uint64_t db_log_bytes(const struct db *db);
 int db_checkpoint(struct db *db, bool whole);
 /* Ends WAL mode, so that one file remains; ERR_BUSY if a reader holds it. */
 int db_single_file(struct db *db);
+/* After db_single_file: rewrites the file without pages that hold nothing. An error leaves it as it
+ * was. The connection is to be closed then. */
+int db_shrink(struct db *db);
 /* Integrity check of a read or write handle; ERR_CORRUPT with the first complaint in db_message. */
 int db_check(struct db *db);
 

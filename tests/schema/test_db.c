@@ -316,9 +316,43 @@ TEST(one_file_remains_unless_a_reader_holds_it)
     db_close(db);
 }
 
-TEST_MAIN(TEST_CASE(a_new_file_is_private_and_ours), TEST_CASE(the_whole_schema_is_in_the_file),
-          TEST_CASE(an_existing_file_is_left_alone), TEST_CASE(a_file_that_cannot_be_made),
-          TEST_CASE(without_memory_nothing_is_left_behind),
+TEST(empty_pages_go_and_nothing_else)
+{
+    const char *path = test_path("run.db");
+    struct db *db = NULL;
+    struct stat about;
+    REQUIRE(db_create(&db, path) == 0);
+    fixture_exec(db, "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+                     " INSERT INTO string SELECT i, 'text ' || i FROM n;"
+                     " DELETE FROM string WHERE id % 100");
+    CHECK_INT(db_single_file(db), 0);
+    REQUIRE(stat(path, &about) == 0);
+    off_t before = about.st_size;
+    FILE *in_the_way = fopen(test_path("run.db-shrunk"), "w");
+    REQUIRE(in_the_way != NULL);
+    fclose(in_the_way);
+    CHECK_INT(db_shrink(db), ERR_EXISTS);
+    CHECK(exists(path, "-shrunk"));
+    REQUIRE(rename(test_path("run.db-shrunk"), test_path("run.db-wal")) == 0);
+    CHECK_INT(db_shrink(db), ERR_BUSY);
+    CHECK(!exists(path, "-shrunk"));
+    unlink(test_path("run.db-wal"));
+    CHECK_INT(db_shrink(db), 0);
+    db_close(db);
+    CHECK(!exists(path, "-shrunk"));
+    REQUIRE(stat(path, &about) == 0);
+    CHECK_INT(about.st_mode & 0777, 0600);
+    CHECK(about.st_size < before);
+    REQUIRE(db_open(&db, path) == 0);
+    CHECK_INT(db_check(db), 0);
+    CHECK_INT(fixture_int(db, "SELECT count(*) FROM string WHERE text = 'text ' || id"), 200);
+    CHECK_INT(fixture_int(db, "SELECT * FROM pragma_freelist_count"), 0);
+    db_close(db);
+}
+
+TEST_MAIN(TEST_CASE(empty_pages_go_and_nothing_else), TEST_CASE(a_new_file_is_private_and_ours),
+          TEST_CASE(the_whole_schema_is_in_the_file), TEST_CASE(an_existing_file_is_left_alone),
+          TEST_CASE(a_file_that_cannot_be_made), TEST_CASE(without_memory_nothing_is_left_behind),
           TEST_CASE(names_that_sqlite_would_take_for_something_else),
           TEST_CASE(every_known_statement_takes_its_cells_and_no_more),
           TEST_CASE(values_come_back_as_they_were_bound),

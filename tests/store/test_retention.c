@@ -11,6 +11,7 @@
 #include "db.h"
 #include "error.h"
 #include "loop.h"
+#include "queue.h"
 #include "retention.h"
 #include "test.h"
 #include "writer.h"
@@ -25,8 +26,10 @@ struct store {
     uint64_t most_bytes;   /* of the file and its log, at any commit */
     size_t most_processes; /* that were remembered */
     const char *path;
-    uint64_t waiting; /* bytes that wait to be written, as it were */
-    int hurried;      /* so often little was dropped for their sake */
+    uint64_t waiting;    /* bytes that wait to be written, as it were */
+    int hurried;         /* so often little was dropped for their sake */
+    bool held;           /* somebody reads all the time: the log cannot be emptied */
+    uint64_t seen_bytes; /* the most, as retention saw it */
 };
 
 static uint64_t file_bytes(const char *path)
@@ -71,15 +74,26 @@ static bool store_batch(void *self, struct batch *batch)
     return store->err == 0;
 }
 
-static struct store make_waiting(const char *path, const struct loop_options *loop,
-                                 const struct retention_options *retention, uint64_t waiting)
+static struct db *hold(const char *path)
 {
-    struct store store = {.path = path, .waiting = waiting};
+    struct db *reader = NULL;
+    REQUIRE(db_open(&reader, path) == 0);
+    REQUIRE(db_exec(reader, "BEGIN; SELECT count(*) FROM allocation") == 0);
+    return reader;
+}
+
+static struct store make_as(struct store store, const struct loop_options *loop,
+                            const struct retention_options *retention)
+{
+    const char *path = store.path;
     unlink(path);
     REQUIRE(db_create(&store.db, path) == 0);
     REQUIRE(writer_sink_new(&store.sink, store.db) == 0);
     REQUIRE(retention_new(&store.retention, store.db, retention) == 0);
+    struct db *reader = store.held ? hold(path) : NULL;
     loop_run(loop, store_batch, &store);
+    db_close(reader);
+    store.seen_bytes = retention_most_bytes(store.retention);
     retention_free(store.retention);
     writer_sink_free(store.sink);
     if (db_in_transaction(store.db))
@@ -92,7 +106,7 @@ static struct store make_waiting(const char *path, const struct loop_options *lo
 static struct store make(const char *path, const struct loop_options *loop,
                          const struct retention_options *retention)
 {
-    return make_waiting(path, loop, retention, 0);
+    return make_as((struct store){.path = path}, loop, retention);
 }
 
 static const struct loop_options usual = {
@@ -354,11 +368,62 @@ TEST(what_waits_comes_first)
     loop.leak_every = 90;
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
-    struct store store = make_waiting(thin_path, &loop, &options, 1 << 20);
+    struct store store =
+        make_as((struct store){.path = thin_path, .waiting = 1 << 20}, &loop, &options);
     CHECK_INT(store.err, 0);
     CHECK(store.hurried > 0);
     CHECK(store.most_bytes > 12 << 20 && store.most_bytes < 16 << 20);
     compare_all();
+}
+
+/* While somebody reads, the log cannot be emptied, and the limit is not kept: it is known by how
+ * much. */
+TEST(a_reader_is_noticed)
+{
+    struct retention_options options = {.max_bytes = 16 << 20};
+    struct loop_options loop = usual;
+    loop.steps = 6000;
+    loop.leak_every = 90;
+    REQUIRE(chdir(test_folder()) == 0);
+    struct store alone = make(thin_path, &loop, &options);
+    CHECK_INT(alone.err, 0);
+    CHECK(alone.seen_bytes > 8 << 20 && alone.seen_bytes <= 16 << 20);
+    struct store store = make_as((struct store){.path = thin_path, .held = true}, &loop, &options);
+    CHECK_INT(store.err, 0);
+    CHECK(store.seen_bytes > 16 << 20);
+}
+
+static bool push(void *self, struct batch *batch)
+{
+    return queue_push(self, batch);
+}
+
+/* However far it was behind, in the end only what was to be kept is there, and no empty pages. */
+TEST(the_writer_catches_up)
+{
+    struct retention_options options = {.keep_steps = 20};
+    struct loop_options loop = usual;
+    struct queue *queue = NULL;
+    struct db *db = NULL;
+    struct writer *writer = NULL;
+    bool single = false;
+    loop.leak_every = 1000;
+    REQUIRE(chdir(test_folder()) == 0);
+    make(thin_path, &loop, &options);
+    int64_t blocks = compare_number(thin_path, "SELECT count(*) FROM allocation");
+    unlink(thin_path);
+    REQUIRE(db_create(&db, thin_path) == 0);
+    REQUIRE(queue_new(&queue, (size_t)1 << 30) == 0);
+    loop_run(&loop, push, queue);
+    CHECK(queue_bytes(queue) > (size_t)16 << 20);
+    queue_close(queue);
+    REQUIRE(writer_start(&writer, db, queue, &options) == 0);
+    CHECK_INT(writer_finish(writer, &single, NULL), 0);
+    CHECK(single);
+    queue_free(queue);
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM allocation"), blocks);
+    CHECK_INT(compare_number(thin_path, "SELECT * FROM pragma_freelist_count"), 0);
+    CHECK_INT(access("thin.db-shrunk", F_OK), -1);
 }
 
 /* Room is short when the last process ends, but nothing is to come that needs it. */
@@ -395,7 +460,8 @@ TEST(what_has_to_stay_may_be_too_much)
 TEST_MAIN(TEST_CASE(phases_of_threads_outlast_their_step),
           TEST_CASE(processes_that_ended_are_forgotten),
           TEST_CASE(processes_that_ended_give_up_their_past), TEST_CASE(what_waits_comes_first),
-          TEST_CASE(the_end_gives_nothing_up), TEST_CASE(nothing_goes_where_nothing_was_asked),
+          TEST_CASE(the_end_gives_nothing_up), TEST_CASE(a_reader_is_noticed),
+          TEST_CASE(the_writer_catches_up), TEST_CASE(nothing_goes_where_nothing_was_asked),
           TEST_CASE(steps_are_kept), TEST_CASE(kept_steps_are_whole), TEST_CASE(a_limit_holds),
           TEST_CASE(peaks_that_were_outdone_go), TEST_CASE(processes_go_each_by_itself),
           TEST_CASE(without_steps_stretches_of_events_go),

@@ -63,6 +63,28 @@ void retention_rolled_back(struct retention *retention)
     (void)retention;
 }
 
+bool retention_is_behind(const struct retention *retention)
+{
+    (void)retention;
+    return false;
+}
+
+bool retention_is_hollow(struct retention *retention)
+{
+    (void)retention;
+    return false;
+}
+
+void retention_tick(struct retention *retention, struct queue *queue)
+{
+    CHECK(retention->queue == queue);
+}
+
+uint64_t retention_most_bytes(const struct retention *retention)
+{
+    return retention->can_wait;
+}
+
 uint64_t retention_log_bytes(const struct retention *retention, uint64_t usual)
 {
     (void)retention;
