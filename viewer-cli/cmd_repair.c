@@ -352,7 +352,7 @@ static const struct option option_table[] = {
 
 const struct command command_repair = {
     .name = "repair",
-    .group = COMMAND_ASK,
+    .group = COMMAND_RECORD,
     .run = cmd_repair,
     .summary = "save what can be read of a damaged recording into a new one",
     .arguments = "DATABASE",

@@ -10,7 +10,7 @@
 enum { HELP_WIDTH = 79 };
 
 static const char *const group_titles[COMMAND_GROUPS] = {
-    [COMMAND_RECORD] = "Record",
+    [COMMAND_RECORD] = "Recordings",
     [COMMAND_LOOK] = "Look",
     [COMMAND_ASK] = "Ask",
 };
