@@ -245,8 +245,9 @@ static int list_categories(struct drawing *drawing)
 
 static bool is_drawn(const struct drawing *drawing)
 {
-    return drawing->options->common.format == EMIT_TABLE &&
-           (drawing->screen.terminal || drawing->options->plot);
+    const struct screen *screen = &drawing->screen;
+    bool shows = screen->terminal || (screen->dumb && !drawing->options->follow);
+    return drawing->options->common.format == EMIT_TABLE && (shows || drawing->options->plot);
 }
 
 static int draw_or_list(struct drawing *drawing)

@@ -24,6 +24,7 @@ struct screen screen_look(void)
         size = (struct winsize){0};
     struct screen screen = {
         .terminal = tty && !dumb,
+        .dumb = tty && dumb,
         .utf8 = !dumb && frag_picture_utf8(),
         .width = of_environment("COLUMNS", 20),
         .height = of_environment("LINES", 10),

@@ -8,6 +8,7 @@
 
 struct screen {
     bool terminal; /* stdout is one, and it can move its cursor: not TERM=dumb */
+    bool dumb;     /* stdout is one, and it is TERM=dumb: lines are all it can show */
     bool utf8;     /* the locale says so, and it is not TERM=dumb */
     unsigned width, height;
 };
