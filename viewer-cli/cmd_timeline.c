@@ -340,7 +340,8 @@ static int cmd_timeline(const struct command_call *call)
 
 static const struct option option_table[] = {
     {"bytes-by", 0, OPT_CHOICE, offsetof(struct timeline_options, bytes), "WHAT",
-     "category: a stacked plot of parameters, gradients,\noptimizer state, activations and so on",
+     "category: a stacked plot of parameters, gradients,\noptimizer state, activations and so on;\n"
+     "none: the sum alone (the default)",
      stackings, 0},
     {"by", 0, OPT_CHOICE, offsetof(struct timeline_options, by), "AXIS",
      "time (the default), or events: each column has the\nsame number of them", axes, 0},
