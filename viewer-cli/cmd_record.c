@@ -169,7 +169,8 @@ static const struct option option_table[] = {
      "a line on stderr while the program runs, where that is\n"
      "a terminal: events, blocks, allocated, peak, lost;\n"
      "auto (the default): where stdout is there, too, in ever\n"
-     "longer silences of the program; always: in each; never",
+     "longer silences of the program;\n"
+     "always: in each silence, and every ten seconds; never",
      progress_choices, 0},
     {"no-cupti", 0, OPT_FLAG, offsetof(struct record_command, no_cupti), NULL,
      "do not ask CUDA's driver what it gives and takes; for\n"

@@ -16,6 +16,7 @@
 #define SILENCE_NS (2 * NS_PER_S)
 #define SHARED_SILENCE_NS (5 * NS_PER_S) /* among the program's own lines */
 #define MOST_SILENCE_NS (300 * NS_PER_S)
+#define STALE_NS (10 * NS_PER_S)
 
 const char *const progress_choices[] = {"auto", "always", "never", NULL};
 
@@ -36,6 +37,7 @@ bool progress_begin(struct progress *progress, enum progress_when when)
         return false;
     progress->patient = when == PROGRESS_AUTO && same_terminal();
     progress->silence_ns = progress->patient ? SHARED_SILENCE_NS : SILENCE_NS;
+    progress->stale_ns = when == PROGRESS_ALWAYS ? STALE_NS : 0;
     return true;
 }
 
@@ -46,15 +48,19 @@ bool progress_is_due(struct progress *progress, const struct record_progress *no
         progress->quiet_ns = now->run_ns;
         progress->shown = false;
     }
-    return now->run_ns >= FIRST_NS &&
-           (progress->shown || now->run_ns - progress->quiet_ns >= progress->silence_ns);
+    if (now->run_ns < FIRST_NS)
+        return false;
+    if (progress->shown || now->run_ns - progress->quiet_ns >= progress->silence_ns)
+        return true;
+    return progress->stale_ns && now->run_ns - progress->drawn_ns >= progress->stale_ns;
 }
 
-void progress_began(struct progress *progress)
+void progress_drew(struct progress *progress, const struct record_progress *now)
 {
-    progress->shown = true;
-    if (progress->patient && progress->silence_ns < MOST_SILENCE_NS)
+    if (!progress->shown && progress->patient && progress->silence_ns < MOST_SILENCE_NS)
         progress->silence_ns *= 2;
+    progress->shown = true;
+    progress->drawn_ns = now->run_ns;
 }
 
 static void add_count(struct buf *line, uint64_t count, const char *what)
@@ -148,8 +154,7 @@ void progress_show(void *context, const struct record_progress *now)
     progress_line(&line, now, width ? width : 80);
     if (!line.broken) {
         put(progress, &line, width);
-        if (!progress->shown)
-            progress_began(progress);
+        progress_drew(progress, now);
     }
     buf_clear(&line);
 }

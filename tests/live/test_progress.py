@@ -143,6 +143,15 @@ class Progress(unittest.TestCase):
             if "tidemark: " in line:
                 self.assertTrue(line.startswith("tidemark: "), line)
 
+    def test_always_beside_a_program_that_never_stops_writing(self):
+        _, text = self.record(12, 1000, "say", options=("--progress", "always"), stdout_too=True)
+        screen = Screen(text)
+        self.check_wiped(screen)
+        lines = [line.rstrip() for line in screen.lines]
+        for line in ["step %d of the program" % i for i in range(11)]:
+            self.assertIn(line, lines)
+        self.assertTrue([line for line in lines if LINE.match(line)], lines)
+
     def test_among_the_programs_lines_after_a_long_silence(self):
         _, text = self.record(1, 7000, "say", stdout_too=True)
         drawn = LINE.findall(text)

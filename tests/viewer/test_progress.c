@@ -79,7 +79,7 @@ TEST(silences_have_to_grow)
         now.run_ns = (uint64_t)second * 1000000000;
         now.written = (uint64_t)second / 60; /* it says something once a minute */
         if (progress_is_due(&progress, &now) && !progress.shown) {
-            progress_began(&progress);
+            progress_drew(&progress, &now);
             begun++;
         }
     }
@@ -93,7 +93,7 @@ TEST(a_line_stays_until_somebody_writes)
     CHECK(!progress_is_due(&progress, &now));
     now.run_ns = 2000000000;
     CHECK(progress_is_due(&progress, &now));
-    progress_began(&progress);
+    progress_drew(&progress, &now);
     now.run_ns += 1;
     CHECK(progress_is_due(&progress, &now));
     CHECK(progress.shown);
@@ -106,6 +106,54 @@ TEST(a_line_stays_until_somebody_writes)
     CHECK_INT(progress.silence_ns, 2000000000);
 }
 
-TEST_MAIN(TEST_CASE(silences_have_to_grow), TEST_CASE(a_line_stays_until_somebody_writes),
+/* A program that writes each second: `always` has a line each ten, `auto` none at all. */
+static int lines_beside_a_talker(struct progress *progress, int seconds)
+{
+    struct record_progress now = {0};
+    int begun = 0;
+    for (int tenth = 0; tenth < seconds * 10; tenth++) {
+        now.run_ns = (uint64_t)tenth * 100000000;
+        now.written = (uint64_t)tenth / 10;
+        if (!progress_is_due(progress, &now))
+            continue;
+        begun += !progress->shown;
+        progress_drew(progress, &now);
+    }
+    return begun;
+}
+
+TEST(who_never_falls_silent)
+{
+    struct progress always = {.silence_ns = 2000000000, .stale_ns = 10000000000};
+    struct progress usual = {.silence_ns = 2000000000};
+    CHECK_INT(lines_beside_a_talker(&usual, 100), 0);
+    /* The first at 10 s; it stays up to date until the program writes, 0.9 s later. */
+    CHECK_INT(lines_beside_a_talker(&always, 100), 9);
+}
+
+/* A line that was replaced for long is not old when the program writes at last. */
+TEST(what_was_replaced_is_not_stale)
+{
+    struct progress progress = {.silence_ns = 2000000000, .stale_ns = 10000000000};
+    struct record_progress now = {0};
+    for (int second = 2; second <= 60; second++) {
+        now.run_ns = (uint64_t)second * 1000000000;
+        CHECK(progress_is_due(&progress, &now));
+        progress_drew(&progress, &now);
+    }
+    now.written++;
+    for (int second = 61; second <= 69; second++) {
+        now.run_ns = (uint64_t)second * 1000000000;
+        now.written++;
+        CHECK(!progress_is_due(&progress, &now));
+    }
+    now.run_ns = 70000000000;
+    now.written++;
+    CHECK(progress_is_due(&progress, &now));
+    CHECK(!progress.shown);
+}
+
+TEST_MAIN(TEST_CASE(silences_have_to_grow), TEST_CASE(who_never_falls_silent),
+          TEST_CASE(what_was_replaced_is_not_stale), TEST_CASE(a_line_stays_until_somebody_writes),
           TEST_CASE(losses_come_before_counts), TEST_CASE(nothing_lost_is_not_said),
           TEST_CASE(a_narrow_terminal_has_fewer_fields), TEST_CASE(only_whole_fields))
