@@ -5,6 +5,7 @@ import shutil
 import sys
 
 import check_agree
+import check_width
 import pages
 import run_examples
 
@@ -58,6 +59,12 @@ MATCHES = [
     ("a\n...\nx\n...\nd", "a\nb\nc\nd", False),
     ("a\n...\nb\nb", "a\nb", False),
     ("...", "a\nb", True),
+    ("a  long...end  b", "a long and the end b", True),
+    ("a  long...end  b", "a long and the end c", False),
+    ("a\n...\nto... here", "a\nb\nto (anywhere) here", True),
+    ("a\n...\nto... here", "a\nb\nfrom here", False),
+    ("(a...)", "(a.b)", True),
+    ("(a...)", "xa.b)", False),
     ("took 5.1 ms (pid 7)", "took  12 us (pid 8)", True),
     ("took 5 MiB", "took 6 MiB", False),
     ("into tidemark.20260101-000000-1.db (5 KiB)", "into tidemark.20261231-235959-99.db (6 KiB)",
@@ -146,6 +153,33 @@ def check_runner(work):
     return failed
 
 
+WIDTHS = [
+    (".EX\n" + "x" * 73 + "\n.EE\n", 0),
+    (".EX\n" + "\\[u2588]" * 73 + "\n.EE\n", 0),
+    (".EX\n" + "x" * 74 + "\n.EE\n", 1),
+    (".in 2n\n.EX\n" + "\\[u2588]" * 78 + "\n.EE\n.in\n", 0),
+    (".in 2n\n.EX\n" + "\\[u2588]" * 79 + "\n.EE\n.in\n", 1),
+    ("a\n.EX\n$ x \\-y\n\\&...\n.EE\n", 0),
+    (".TP\n\\fBtidemark made \\-\\-top\\fR\nmany\n", 0),
+    (".TP\n\\fBtidemark made" + " xyz" * 20 + "\\fR\nmany\n", 1),
+]
+
+
+def check_widths(work):
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work)
+    failed, page = 0, os.path.join(work, "made.1")
+    for words in check_width.formatters().values():
+        for text, wanted in WIDTHS:
+            with open(page, "w") as out:
+                out.write(".TH MADE 1 \"\" \"\" \"\"\n.nh\n.ad l\n.SH EXAMPLES\n" + text)
+            wrong, count = check_width.check(words, page)
+            if bool(wrong) != bool(wanted) or not count:
+                failed += 1
+                print("FAIL width, by %s: %r: %s" % (words[0], text, wrong))
+    return failed
+
+
 def check_headings():
     text = ("Peak of process 1 (pid 7)\nfile  a.db\nallocated  5 MiB\n\nWhat for\n   bytes   share  category\n"
             "1830 MiB  42.3 %  activation\nand 3 more\n\nnothing: of it\n")
@@ -161,6 +195,7 @@ def main():
     failed = check_agreement(tidemark, made, docs, work)
     failed += check_matching()
     failed += check_headings()
+    failed += check_widths(work)
     failed += check_runner(work)
     print("%d spoiled pages and %d outputs were looked at, %d wrongly" %
           (len(AGREE), len(MATCHES), failed))

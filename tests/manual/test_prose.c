@@ -65,6 +65,23 @@ TEST(code)
     CHECK_STR(roff("text\n    more\n", NULL), ".PP\ntext more\n");
 }
 
+/* 69 columns fit where code begins, and the block with a longer line goes to the left as a whole.
+ */
+TEST(wide_code)
+{
+    struct buf text = {0}, wanted = {0};
+    for (int columns = 69; columns <= 70; columns++) {
+        bool wide = columns == 70;
+        buf_print(&text, "\n    %*s\n\n    \u2588%*s\n\nend\n\n    b\n", 50, "a", columns - 1, "c");
+        buf_print(&wanted, ".PP\n%s\n.EX\n%*s\n\n\\[u2588]%*s\n.EE\n%s\n.PP\nend\n",
+                  wide ? ".in 2n" : ".RS 4", 50, "a", columns - 1, "c", wide ? ".in" : ".RE");
+        buf_text(&wanted, ".PP\n.RS 4\n.EX\nb\n.EE\n.RE\n");
+        CHECK_STR(roff(buf_string(&text), NULL), buf_string(&wanted));
+        buf_clear(&text);
+        buf_clear(&wanted);
+    }
+}
+
 /* By their numbers; what is cut in the middle is not looked at beyond its end. */
 TEST(characters_beyond_ascii)
 {
@@ -179,7 +196,7 @@ TEST(without_memory)
     CHECK(came_through);
 }
 
-TEST_MAIN(TEST_CASE(paragraphs), TEST_CASE(lists), TEST_CASE(code),
+TEST_MAIN(TEST_CASE(paragraphs), TEST_CASE(lists), TEST_CASE(code), TEST_CASE(wide_code),
           TEST_CASE(characters_beyond_ascii), TEST_CASE(within_lines),
           TEST_CASE(long_lines_are_broken), TEST_CASE(what_is_refused),
           TEST_CASE(what_cannot_be_split), TEST_CASE(parts_are_found), TEST_CASE(help_texts),

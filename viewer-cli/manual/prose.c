@@ -11,6 +11,9 @@
 
 enum { ROFF_WIDTH = 72 };
 
+/* A page has 80 columns, its text begins in the eighth, and code four further in. */
+enum { CODE_COLUMNS = 80 - 7 - 4 };
+
 enum block { BLOCK_NONE, BLOCK_PARAGRAPH, BLOCK_ITEM, BLOCK_CODE };
 
 struct reader {
@@ -20,6 +23,7 @@ struct reader {
     struct buf words; /* of the block, if it is a paragraph or an item */
     enum block block;
     bool after_list; /* the block before was an item */
+    bool wide;       /* the code has lines that do not fit where code begins */
     int blank_lines; /* within code, not yet written */
     int line;
 };
@@ -274,7 +278,7 @@ static bool end_block(struct reader *reader)
 {
     bool fine = true;
     if (reader->block == BLOCK_CODE)
-        buf_text(reader->out, ".EE\n.RE\n");
+        buf_text(reader->out, reader->wide ? ".EE\n.in\n" : ".EE\n.RE\n");
     else if (reader->block != BLOCK_NONE)
         fine = put_words(reader);
     buf_clear(&reader->words);
@@ -283,6 +287,27 @@ static bool end_block(struct reader *reader)
     reader->block = BLOCK_NONE;
     reader->blank_lines = 0;
     return fine;
+}
+
+static bool is_code(const char *text, size_t length)
+{
+    return length > 4 && memcmp(text, "    ", 4) == 0;
+}
+
+/* Whether the code that begins here has too long a line. */
+static bool is_wide(const char *text)
+{
+    while (*text) {
+        size_t length = line_length(text), columns = 0;
+        if (length && !is_code(text, length))
+            return false;
+        for (size_t i = 4; i < length; i++)
+            columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+        if (columns > CODE_COLUMNS)
+            return true;
+        text += length + (text[length] == '\n');
+    }
+    return false;
 }
 
 static bool take_code(struct reader *reader, const char *text, size_t length)
@@ -294,7 +319,8 @@ static bool take_code(struct reader *reader, const char *text, size_t length)
             return refuse(reader->message, reader->prose->file, reader->line,
                           "code right behind a list: on the web it would be text of the list");
         roff_paragraph(reader->out);
-        buf_text(reader->out, ".RS 4\n.EX\n");
+        reader->wide = is_wide(text);
+        buf_text(reader->out, reader->wide ? ".in 2n\n.EX\n" : ".RS 4\n.EX\n");
         reader->block = BLOCK_CODE;
     }
     for (; reader->blank_lines > 0; reader->blank_lines--)
@@ -331,8 +357,7 @@ static bool take_line(struct reader *reader, const char *text, size_t length)
         reader->blank_lines++;
         return reader->block == BLOCK_CODE || end_block(reader);
     }
-    if (length > 4 && memcmp(text, "    ", 4) == 0 &&
-        (reader->block == BLOCK_NONE || reader->block == BLOCK_CODE))
+    if (is_code(text, length) && (reader->block == BLOCK_NONE || reader->block == BLOCK_CODE))
         return take_code(reader, text, length);
     if (strncmp(text, "### ", 4) == 0) {
         if (!end_block(reader))

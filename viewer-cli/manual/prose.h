@@ -8,7 +8,11 @@
  *     - text                    a list; lines that go on are indented by two blanks
  *     - **word**: text          the same, for what a column or a line of the output means
  *         text                  code, indented by four blanks; "$ " before a command, "> " before
- * its further lines, under it what it prints `code` **strong** [text](link)
+ *                               its further lines, under it what it prints
+ *     `code` **strong** [text](link)
+ *
+ * Code of more than 69 columns begins further to the left, so that 78 fit on a page of 80; a test
+ * says which lines are longer.
  *
  * A link to NAME.md becomes tidemark-NAME(1); another one is followed by where it leads. Whatever
  * else Markdown has (tables, fences, numbers, quotes, *one star*) is refused with its line.
