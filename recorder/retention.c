@@ -20,6 +20,7 @@
 /* Of `keep_steps`, while batches wait to be written: some hundred megabytes that should have gone.
  */
 #define MOST_EVENTS_DUE 2000000
+#define MOST_REWRITTEN ((int64_t)1 << 30) /* at the end: seconds, for somebody is waiting */
 
 static const char *const texts[RETENTION_STATEMENTS] = {
     [RETENTION_PAGES] = "PRAGMA page_count",
@@ -570,7 +571,8 @@ bool retention_is_hollow(struct retention *retention)
     if (!retention || look(retention) < 0)
         return false;
     int64_t beside = retention->file_bytes + retention->used;
-    return retention->used <= retention->file_bytes - retention->file_bytes / 4 &&
+    return retention->used <= MOST_REWRITTEN &&
+           retention->used <= retention->file_bytes - retention->file_bytes / 4 &&
            (!retention_has_limit(retention) || beside <= retention->options.max_bytes);
 }
 

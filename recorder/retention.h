@@ -74,8 +74,8 @@ int retention_work(struct retention *retention, int64_t rows);
 bool retention_can_wait(const struct retention *retention, uint64_t bytes);
 /* At the end, when nothing is to come: there is more that `keep_steps` does not keep. */
 bool retention_is_behind(const struct retention *retention);
-/* At the end: a quarter of the file or more is of pages without anything, and there is room for the
- * other pages beside it. */
+/* At the end: a quarter of the file or more is of pages without anything, and the others are soon
+ * written, and have room beside it. */
 bool retention_is_hollow(struct retention *retention);
 /* The queue that is told that it goes on; NULL = nobody. */
 void retention_tick(struct retention *retention, struct queue *queue);
