@@ -76,21 +76,111 @@ static size_t library_part(const char *word, size_t bytes)
     return found;
 }
 
-/* The first byte of what is kept; 0 where the word stays as it is. A word of slashes stays. */
-static size_t kept_part(const char *word, size_t bytes)
+static bool is_letter(char letter)
 {
-    size_t end = bytes, at;
-    while (end > 1 && (word[end - 1] == '/' || word[end - 1] == ':' || word[end - 1] == '.'))
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+}
+
+static bool is_digit(char letter)
+{
+    return letter >= '0' && letter <= '9';
+}
+
+/* What is kept of a word; all of it, if it is no path. */
+struct kept {
+    size_t from, end;
+};
+
+/* "tcp://host:1234" has no part but a machine: "tcp:" is left. */
+static bool names_a_host(const char *word, size_t bytes, struct kept *kept)
+{
+    size_t colon = bytes;
+    for (size_t at = 1; at < bytes; at++)
+        if (has_prefix(word + at, bytes - at, "://") &&
+            (is_letter(word[at - 1]) || is_digit(word[at - 1])))
+            colon = at;
+    if (colon == bytes)
+        return false;
+    size_t end = bytes, begin = colon;
+    while (end > colon && strchr("/:.", word[end - 1]))
         end--;
-    at = end;
-    while (at && word[at - 1] != '/')
-        at--;
-    bool rooted = has_prefix(word, bytes, "/") || has_prefix(word, bytes, "./") ||
-                  has_prefix(word, bytes, "../") || has_prefix(word, bytes, "~/");
-    if (at >= end || !(rooted || names_a_file(word + at, end - at)))
+    if (end <= colon + 3 || memchr(word + colon + 3, '/', end - colon - 3))
+        return false;
+    while (begin && word[begin - 1] != '/')
+        begin--;
+    *kept = (struct kept){begin, colon + 1};
+    return true;
+}
+
+/* "user@host:x": where x begins, if it is more than a number, as in "forward@cuda:0"; or 0. */
+static size_t behind_a_login(const char *word, size_t bytes)
+{
+    const char *colon = memchr(word, ':', bytes), *at = memchr(word, '@', bytes);
+    const char *slash = memchr(word, '/', bytes);
+    if (!colon || !at || at == word || at + 1 >= colon || (slash && slash < colon))
         return 0;
+    size_t begin = (size_t)(colon - word) + 1, digits = begin;
+    while (digits < bytes && is_digit(word[digits]))
+        digits++;
+    return digits < bytes ? begin : 0;
+}
+
+/* "C:\x", "..\x", "\\machine\x": what separates its parts. A word may begin with other text. */
+static bool is_of_windows(const char *word, size_t bytes)
+{
+    for (size_t at = 1; at < bytes; at++)
+        if (has_prefix(word + at, bytes - at, ":\\") && is_letter(word[at - 1]) &&
+            (at == 1 || !(is_letter(word[at - 2]) || is_digit(word[at - 2]))))
+            return true;
+    return has_prefix(word, bytes, "\\\\") || has_prefix(word, bytes, ".\\") ||
+           has_prefix(word, bytes, "..\\") || has_prefix(word, bytes, "~\\");
+}
+
+/* Another machine's, or behind a colon; "file:/x" and "file://host/x" too. */
+static bool is_rooted(const char *word, size_t bytes)
+{
+    static const char *const begins[] = {"/", "./", "../", "~/"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (has_prefix(word, bytes, begins[i]))
+            return true;
+    for (size_t at = 0; at < bytes; at++)
+        if (has_prefix(word + at, bytes - at, ":/") || has_prefix(word + at, bytes - at, ":~"))
+            return true;
+    return false;
+}
+
+/* A word of slashes stays. */
+static struct kept kept_part(const char *word, size_t bytes)
+{
+    struct kept kept = {0, bytes};
+    size_t end = bytes, login = behind_a_login(word, bytes);
+    bool windows = is_of_windows(word, bytes);
+    if (names_a_host(word, bytes, &kept))
+        return kept;
+    while (end > 1 && (strchr("/:.", word[end - 1]) || (windows && word[end - 1] == '\\')))
+        end--;
+    size_t at = end;
+    while (at > login && word[at - 1] != '/' && !(windows && word[at - 1] == '\\'))
+        at--;
+    bool rooted = login || windows || is_rooted(word, bytes);
+    if (at >= end || !(rooted || names_a_file(word + at, end - at)))
+        return kept;
     size_t library = library_part(word, bytes);
-    return library < at ? library : at;
+    kept.from = library < at ? library : at;
+    return kept;
+}
+
+/* What is left of a path can be one again: "/data/ann@host:x". */
+static struct kept kept_at_last(const char *word, size_t bytes)
+{
+    struct kept kept = {0, bytes};
+    for (;;) {
+        size_t left = kept.end - kept.from;
+        struct kept part = kept_part(word + kept.from, left);
+        if (part.from == 0 && part.end == left)
+            return kept;
+        kept = (struct kept){kept.from + part.from, kept.from + part.end};
+    }
 }
 
 size_t private_shorten(char *text, size_t bytes)
@@ -100,10 +190,11 @@ size_t private_shorten(char *text, size_t bytes)
         size_t end = from;
         while (end < bytes && !ends_word(text[end]))
             end++;
-        from += kept_part(text + from, end - from);
-        end += end < bytes; /* and what ended it */
-        memmove(text + to, text + from, end - from);
-        to += end - from;
+        struct kept kept = kept_at_last(text + from, end - from);
+        memmove(text + to, text + from + kept.from, kept.end - kept.from);
+        to += kept.end - kept.from;
+        if (end < bytes) /* what ended it */
+            text[to++] = text[end++];
         from = end;
     }
     return to;

@@ -6,7 +6,7 @@
 told() {
     host=$(uname -n)
     [ ${#host} -ge 8 ] || host=$work # a short one may stand anywhere
-    for word in "$work" "$programs" "$host" /usr/ /bin/ --secret sesame; do
+    for word in "$work" "$programs" "$host" /usr/ /bin/ --secret sesame /data/ ann@ faraway; do
         sqlite3 -readonly -batch run.db .dump | grep -qF -e "$word" && echo "$word"
         grep -qaF -e "$word" run.db && echo "$word in the bytes"
     done
@@ -26,6 +26,13 @@ is "$(ask "SELECT group_concat(key) FROM meta WHERE key IN ('command','cwd','hos
     "facts of the run"
 is "$(ask "SELECT value FROM meta WHERE key='private'")" 1 "that it is private"
 is "$(ask 'SELECT count(*) FROM allocation')" 4 "blocks"
+
+# Names that are paths elsewhere; what can be a name as well stays.
+record -p -- "$story" begin file:///data/ann/q alloc 3 end begin ann@faraway:/srv/s alloc 1 end \
+    begin tcp://faraway:29500 alloc 1 end begin home/rel alloc 1 end exit 3
+finished
+is "$(told)" "" "what is told of other places"
+is "$(ask "SELECT group_concat(name) FROM phase WHERE kind='user'")" "q,s,tcp:,home/rel" "the phases"
 
 # Reasons name programs by their last part.
 record -p -- "$programs/prog_static" --secret sesame exit 6

@@ -1,4 +1,5 @@
 /* What a recording that is given away does not tell. */
+#include <stdio.h>
 #include <string.h>
 
 #include "private.h"
@@ -29,6 +30,49 @@ TEST(paths_become_base_names)
     check("PYTHONPATH=/data/ann:/opt/x", "PYTHONPATH=x");
     check("/data/ann/folder/", "folder/");
     check("file:///data/ann/a.py", "a.py");
+}
+
+TEST(other_machines_are_not_named)
+{
+    check("file:///data/ann/q", "q");
+    check("file:/data/ann/q", "q");
+    check("file://localhost/data/ann/q/", "q/");
+    check("https://ann:sesame@host.example:8080/a/b", "b");
+    check("s3://bucket/ann/shard-1", "shard-1");
+    check("ann@host:/srv/data", "data");
+    check("ann@host:data", "data");
+    check("ann@host:secret/data", "data");
+    check("git@host.example:ann/model.git", "model.git");
+    check("host:/srv/data", "data");
+    check("host:~ann/data", "data");
+    check("load ann@host:/srv/data, then file:///data/ann/q", "load data, then q");
+    check("/data/ann@host:secret/x", "x");
+    check("/data/ann@host:x", "x");
+    check("ann@host:bob@other:x", "x");
+    check("file:///usr/lib/python3.12/threading.py", "lib/python3.12/threading.py");
+}
+
+TEST(a_machine_alone_is_left_out)
+{
+    check("tcp://host.example:29500", "tcp:");
+    check("https://ann@host/", "https:");
+    check("init tcp://10.0.0.1:29500 done", "init tcp: done");
+    check("url=tcp://host", "url=tcp:");
+    check("x/tcp://host", "tcp:");
+}
+
+TEST(paths_of_windows)
+{
+    check("C:\\Users\\ann\\train.py", "train.py");
+    check("C:\\Users\\ann\\", "ann\\");
+    check("C:\\\\Users\\\\ann\\\\q", "q");
+    check("C:/Users/ann/q", "q");
+    check("\\\\machine\\share\\q", "q");
+    check("..\\ann\\q", "q");
+    check("load 'D:\\ann\\q'", "load 'q'");
+    check("open:C:\\ann\\q", "q");
+    check("two\\words", "two\\words");
+    check("loss:\\n", "loss:\\n");
 }
 
 TEST(libraries_keep_what_is_the_same_everywhere)
@@ -74,6 +118,14 @@ TEST(what_is_no_path_stays)
                                         "and/or",
                                         "N/A",
                                         "layer/attention",
+                                        "train/forward",
+                                        "home/ann/rel", /* cannot be told from a name */
+                                        "forward@cuda:0",
+                                        "ann@host",
+                                        "@host:x",
+                                        "a::b",
+                                        "file://",
+                                        "http:",
                                         "x/site-packages/y"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         check(texts[i], texts[i]);
@@ -82,9 +134,9 @@ TEST(what_is_no_path_stays)
 /* Random bytes: never longer, the same if it is done twice, and nothing rooted is left. */
 TEST(any_text)
 {
-    static const char letters[] = "/ab.py ~=:('so";
+    static const char letters[] = "/ab.py ~=:('so@\\1";
     uint64_t seed = 7;
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < 200000; round++) {
         char text[64], again[64];
         size_t bytes = test_random(&seed) % sizeof text;
         for (size_t i = 0; i < bytes; i++)
@@ -92,10 +144,15 @@ TEST(any_text)
         size_t left = private_shorten(text, bytes);
         REQUIRE(left <= bytes);
         memcpy(again, text, left);
-        REQUIRE(private_shorten(again, left) == left && memcmp(again, text, left) == 0);
+        size_t same = private_shorten(again, left);
+        if (same != left || memcmp(again, text, left) != 0)
+            printf("%.*s|%.*s\n", (int)left, text, (int)same, again);
+        REQUIRE(same == left && memcmp(again, text, left) == 0);
     }
 }
 
-TEST_MAIN(TEST_CASE(paths_become_base_names), TEST_CASE(libraries_keep_what_is_the_same_everywhere),
+TEST_MAIN(TEST_CASE(paths_become_base_names), TEST_CASE(other_machines_are_not_named),
+          TEST_CASE(a_machine_alone_is_left_out), TEST_CASE(paths_of_windows),
+          TEST_CASE(libraries_keep_what_is_the_same_everywhere),
           TEST_CASE(what_is_like_a_library_is_cut), TEST_CASE(what_is_no_path_stays),
           TEST_CASE(any_text))
