@@ -42,7 +42,7 @@ struct recording {
     struct buf missing;  /* what no process will tell, and why; empty: nothing */
     struct buf no_guest; /* why the guest is not used; empty: it is */
     char host[256];
-    bool rate_said; /* what a day takes: see record_rate.h */
+    struct record_rate rate; /* what a day takes */
     uint64_t start_ns;
     int signal_fd, wake_fd; /* -1 */
     struct hello_server_stats heard;
@@ -85,6 +85,7 @@ static void fill_defaults(struct recording *recording, const struct record_optio
     if (!own->queue_bytes)
         own->queue_bytes = RECORD_DEFAULT_QUEUE;
     fit_ring(own);
+    recording->rate.said = own->retention.max_bytes > 0;
     recording->signal_fd = recording->wake_fd = -1;
     recording->watch.epoll = -1;
     if (gethostname(recording->host, sizeof recording->host - 1) != 0)
@@ -205,11 +206,10 @@ static void say_rate(struct recording *recording)
 {
     uint64_t run_ns = clock_now_ns() - recording->start_ns;
     struct buf line = {0};
-    if (recording->rate_said || run_ns < RECORD_RATE_NS)
+    if (!record_rate_due(&recording->rate, run_ns))
         return;
-    recording->rate_said = true;
     int64_t bytes = bytes_of(recording->output.work, "") + bytes_of(recording->output.work, "-wal");
-    if (!recording->options.retention.max_bytes && record_rate_text(bytes, run_ns, &line))
+    if (record_rate_text(&recording->rate, bytes, run_ns, &line))
         warn(recording, buf_string(&line));
     buf_clear(&line);
 }
@@ -220,7 +220,7 @@ static void tick(void *context)
     say_rate(recording);
     if (recording->options.progress)
         show_progress(context);
-    else if (recording->rate_said)
+    else if (recording->rate.said)
         recording->watch.on_tick = NULL;
 }
 
