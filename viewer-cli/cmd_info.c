@@ -80,10 +80,12 @@ static const char recording_sql[] =
     "  coalesce(p.host, (SELECT value FROM meta WHERE key = 'host')),"
     "  (SELECT real_ns - run_ns FROM clock ORDER BY run_ns LIMIT 1),"
     "  coalesce((SELECT value FROM meta WHERE key = 'run_ns'), (SELECT max(end_ns) FROM process)),"
-    "  p.ended, p.exit_code, p.signal, (SELECT coalesce(sum(n), 0) FROM lost),"
+    "  p.ended, p.exit_code, p.signal, (SELECT coalesce(sum(n), 0) FROM lost"
+    "    WHERE kind <> '" LOSS_DAMAGED "'),"
     "  (SELECT value FROM meta WHERE key = 'guest' AND value <> 'loaded'),"
     "  (SELECT value FROM meta WHERE key = 'stopped'),"
-    "  (SELECT 'yes' FROM meta WHERE key = 'private' AND value = 1)"
+    "  (SELECT 'yes' FROM meta WHERE key = 'private' AND value = 1),"
+    "  EXISTS (SELECT 1 FROM lost WHERE kind = '" LOSS_DAMAGED "')"
     " FROM (SELECT 1) LEFT JOIN process p ON p.id = (SELECT min(id) FROM process)";
 
 static int64_t file_bytes(const char *path)
@@ -94,7 +96,7 @@ static int64_t file_bytes(const char *path)
     return (int64_t)info.stx_size;
 }
 
-/* From the columns lost and stopped at `at`, `at` + 2. */
+/* From the columns lost, stopped and damaged at `at`, `at` + 2 and `at` + 4. */
 static void put_complete(struct buf *out, bool finished, struct db_stmt *row, int at)
 {
     if (db_column_type(row, at + 2) != DB_NULL)
@@ -102,6 +104,9 @@ static void put_complete(struct buf *out, bool finished, struct db_stmt *row, in
     else if (!finished)
         buf_text(out, "not finished: still being written, the recorder was killed, or it could "
                       "not write");
+    else if (db_column_int(row, at + 4))
+        buf_print(out, "no: blocks are missing (damaged pages)%s",
+                  db_column_int(row, at) > 0 ? ", and events were lost" : "");
     else
         buf_text(out, db_column_int(row, at) > 0 ? "no: events were lost" : "yes");
 }
@@ -286,9 +291,12 @@ static const struct emit_column row_columns[] = {
     {"rows", NULL, EMIT_COUNT, 0},
 };
 static const struct emit_column lost_columns[] = {
-    {"process", "id", EMIT_PLAIN, 0},      {"kind", NULL, EMIT_TEXT, 0},
-    {"n", "events", EMIT_COUNT, 0},        {"first_seq", "from seq", EMIT_PLAIN, 0},
-    {"last_seq", "to seq", EMIT_PLAIN, 0}, {"first_ns", "from", EMIT_NS, 0},
+    {"process", "id", EMIT_PLAIN, EMIT_NONE},
+    {"kind", NULL, EMIT_TEXT, 0},
+    {"n", "events", EMIT_COUNT, 0},
+    {"first_seq", "from seq", EMIT_PLAIN, 0},
+    {"last_seq", "to seq", EMIT_PLAIN, EMIT_NONE},
+    {"first_ns", "from", EMIT_NS, 0},
     {"last_ns", "to", EMIT_NS, 0},
 };
 static const struct emit_column gap_columns[] = {
@@ -404,7 +412,9 @@ static const struct plain plains[] = {
      "SELECT process, source, begin_ns, end_ns, why FROM gap ORDER BY process, begin_ns",
      COLUMNS(gap_columns), 0, NULL},
     {"lost", "Lost", "Nothing was lost.", "Losses are not known: the recording is not finished.",
-     "SELECT process, kind, sum(n), min(first_seq), max(last_seq), min(first_ns), max(last_ns)"
+     "SELECT nullif(process, 0), kind, CASE WHEN kind <> '" LOSS_DAMAGED
+     "' THEN sum(n) END, min(first_seq),"
+     " nullif(max(last_seq), 9223372036854775807), min(first_ns), max(last_ns)"
      " FROM lost GROUP BY process, kind ORDER BY process, sum(n) DESC",
      COLUMNS(lost_columns), 0, NULL},
     {"thinned", "Thinned", NULL, NULL, thinned_sql, COLUMNS(thinned_columns), 0, NULL},

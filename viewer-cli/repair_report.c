@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/loss.h"
 #include "error.h"
 #include "human.h"
 #include "log.h"
@@ -26,13 +27,18 @@ void repair_look(struct repair_findings *findings)
         findings->missing |= lacks_rows(salvage_table(salvage, i));
 }
 
-/* The time of the last block that is there before the gap. */
-static int time_before(struct db *db, int64_t seq, int64_t *ns)
+/* The time of the last block that is there before the gap; of the first one behind it, or of the
+ * last one of all. */
+static const char time_before[] =
+    "SELECT alloc_ns FROM allocation WHERE seq <= ?1 ORDER BY seq DESC LIMIT 1";
+static const char time_behind[] =
+    "SELECT coalesce((SELECT alloc_ns FROM allocation WHERE seq > ?1 ORDER BY seq LIMIT 1),"
+    " (SELECT alloc_ns FROM allocation ORDER BY seq DESC LIMIT 1))";
+
+static int time_of(struct db *db, const char *sql, int64_t seq, int64_t *ns)
 {
     struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt,
-                         "SELECT alloc_ns FROM allocation WHERE seq <= ?1 ORDER BY seq DESC"
-                         " LIMIT 1");
+    int err = db_prepare(db, &stmt, sql);
     if (err == 0) {
         db_bind_int(stmt, 0, seq);
         err = db_step(stmt);
@@ -45,9 +51,9 @@ static int time_before(struct db *db, int64_t seq, int64_t *ns)
 static int note_gap(struct db *db, struct db_stmt *lost, int64_t after, int64_t last)
 {
     int64_t first_ns, last_ns;
-    int err = time_before(db, after, &first_ns);
+    int err = time_of(db, time_before, after, &first_ns);
     if (err == 0)
-        err = time_before(db, last, &last_ns);
+        err = time_of(db, time_behind, last, &last_ns);
     if (err < 0)
         return err;
     db_bind_int(lost, 0, 0); /* of no process: it is not known whose they were */
@@ -55,8 +61,8 @@ static int note_gap(struct db *db, struct db_stmt *lost, int64_t after, int64_t 
     db_bind_int(lost, 2, last);
     db_bind_int(lost, 3, first_ns);
     db_bind_int(lost, 4, last_ns);
-    db_bind_text(lost, 5, "damaged pages of blocks", -1);
-    db_bind_int(lost, 6, 1);
+    db_bind_text(lost, 5, LOSS_DAMAGED, -1);
+    db_bind_int(lost, 6, 0); /* how many is not known */
     return db_run(lost);
 }
 

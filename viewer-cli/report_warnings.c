@@ -27,12 +27,30 @@ static int read_loss(struct report *report, struct loss *loss)
     return err;
 }
 
+static void warn_of_damage(const struct loss *loss, struct emit *emit, const char *whose)
+{
+    char number[HUMAN_MAX], time[HUMAN_MAX];
+    human_ns(time, loss->damage.first_ns);
+    if (loss->damage.most < 0)
+        emit_warning(emit,
+                     "%sapproximate from seq %" PRId64 " (%s): blocks are missing (damaged pages), "
+                     "how many is not known",
+                     whose, loss->damage.first_seq, time);
+    else
+        emit_warning(emit,
+                     "%sapproximate from seq %" PRId64 " (%s): blocks are missing (damaged pages), "
+                     "at most %s",
+                     whose, loss->damage.first_seq, time, human_count(number, loss->damage.most));
+}
+
 static int warn_of_loss(struct report *report, struct emit *emit, const char *whose)
 {
     struct loss loss;
     struct buf text = {0};
     char number[HUMAN_MAX], time[HUMAN_MAX];
     int err = read_loss(report, &loss);
+    if (err >= 0 && loss.damage.any)
+        warn_of_damage(&loss, emit, whose);
     if (err < 0 || loss.events == 0)
         return err;
     buf_print(&text, "%sapproximate from seq %" PRId64 " (%s): %s event%s lost (", whose,

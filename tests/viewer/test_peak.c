@@ -338,6 +338,57 @@ TEST(a_loss_behind_what_is_looked_at_does_not_count)
     db_close(db);
 }
 
+/* Of a gap in the table of blocks no number is known, only where the keys on both sides are. */
+TEST(gaps_of_damaged_pages_are_not_counted_as_events)
+{
+    struct db *db = recording("train");
+    const struct loss_span one[] = {{1, INT64_MAX}}, before[] = {{1, 5}};
+    struct loss loss;
+    CHECK_INT(loss_read(db, one, 1, &loss), 0);
+    CHECK(loss_is_valid(&loss) && !loss.damage.any && loss.damage.most == 0);
+    CHECK_INT(db_exec(db, "INSERT INTO lost VALUES(0, 10, 30, 100, 300, '" LOSS_DAMAGED "', 0),"
+                          " (0, 40, 45, 400, 450, '" LOSS_DAMAGED "', 0)"),
+              0);
+    CHECK_INT(loss_read(db, one, 1, &loss), 0);
+    CHECK(loss_is_valid(&loss));
+    CHECK_INT(loss.events, 0);
+    CHECK_INT(loss.kind_count, 0);
+    CHECK(loss.damage.any);
+    CHECK_INT(loss.damage.most, 25);
+    CHECK_INT(loss.damage.first_seq, 10);
+    CHECK_INT(loss.damage.first_ns, 100);
+    CHECK_INT(loss_read(db, before, 1, &loss), 0);
+    CHECK(!loss.damage.any);
+    /* An older repair said 1 of each; here the end of one is not known. */
+    CHECK_INT(db_exec(db,
+                      "INSERT INTO lost VALUES(0, 50, 9223372036854775807, 500, 500, '" LOSS_DAMAGED
+                      "', 1), (1, 60, 61, 600, 610, 'late', 3)"),
+              0);
+    CHECK_INT(loss_read(db, one, 1, &loss), 0);
+    CHECK(loss_is_valid(&loss));
+    CHECK_INT(loss.damage.most, -1);
+    CHECK_INT(loss.events, 3);
+    CHECK_INT(loss.first_seq, 60);
+    db_close(db);
+}
+
+TEST(gaps_that_cannot_be_added_up)
+{
+    struct db *db = recording("train");
+    struct loss loss;
+    CHECK_INT(db_exec(db, "INSERT INTO lost VALUES(0, 9, 3, 0, 0, '" LOSS_DAMAGED "', 0)"), 0);
+    CHECK_INT(loss_read(db, NULL, 0, &loss), 0);
+    CHECK(loss_is_valid(&loss) && loss.damage.most == -1);
+    CHECK_INT(db_exec(db, "UPDATE lost SET first_seq = -5, last_seq = 9223372036854775806"), 0);
+    CHECK_INT(loss_read(db, NULL, 0, &loss), 0);
+    CHECK(loss_is_valid(&loss) && loss.damage.most == -1);
+    CHECK_INT(db_exec(db, "UPDATE lost SET first_seq = 1"), 0);
+    CHECK_INT(db_exec(db, "INSERT INTO lost SELECT * FROM lost"), 0);
+    CHECK_INT(loss_read(db, NULL, 0, &loss), 0);
+    CHECK(loss_is_valid(&loss) && loss.damage.most == -1);
+    db_close(db);
+}
+
 TEST(steps_end_with_their_last_phase)
 {
     struct db *db = recording("torch");
@@ -397,6 +448,7 @@ TEST_MAIN(TEST_CASE(the_peak_of_a_training_run), TEST_CASE(what_was_rebuilt_coun
           TEST_CASE(memory_may_run_out_anywhere),
           TEST_CASE(losses_are_summed_for_the_processes_asked_for),
           TEST_CASE(a_loss_behind_what_is_looked_at_does_not_count),
-          TEST_CASE(steps_end_with_their_last_phase),
+          TEST_CASE(gaps_of_damaged_pages_are_not_counted_as_events),
+          TEST_CASE(gaps_that_cannot_be_added_up), TEST_CASE(steps_end_with_their_last_phase),
           TEST_CASE(more_kinds_than_fit_are_still_counted),
           TEST_CASE(a_recording_says_whether_it_was_finished))

@@ -69,8 +69,8 @@ int check_missing(const struct check_scope *scope, const char **why)
         err = loss_end_of_steps(scope->db, scope->first_step, scope->last_step, &span);
     if (err == 0)
         err = loss_read(scope->db, &span, 1, &loss);
-    if (err == 0 && loss.events)
-        *why = "events were lost";
+    if (err == 0 && (loss.events || loss.damage.any))
+        *why = loss.events ? "events were lost" : "blocks are missing: damaged pages";
     if (err == 0)
         err = loss_read_finished(scope->db, &finished, &last_ns);
     if (err == 0 && !finished)
@@ -322,7 +322,10 @@ int check_lost(const struct check_scope *scope, struct check_finding *out)
         err = loss_read(scope->db, &span, 1, &loss);
     if (err < 0)
         return err;
-    found(out, loss.events);
+    if (loss.events || !loss.damage.any)
+        found(out, loss.events);
+    else
+        out->why_not = "blocks are missing (damaged pages), how many is not known";
     for (size_t i = 0; i < loss.kind_count && used < sizeof out->note - 64; i++)
         used += (size_t)snprintf(out->note + used, sizeof out->note - used, "%s%s %" PRId64,
                                  i ? ", " : "", loss.kinds[i].name, loss.kinds[i].n);

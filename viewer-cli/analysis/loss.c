@@ -50,19 +50,41 @@ bool loss_is_valid(const struct loss *loss)
         if (loss->kinds[i].n <= 0 || (i && loss->kinds[i].n > loss->kinds[i - 1].n))
             return false;
     }
-    return sum == loss->events;
+    return sum == loss->events && loss->damage.most >= (loss->damage.any ? -1 : 0) &&
+           (loss->damage.any || loss->damage.most == 0);
+}
+
+/* A gap without an end goes up to the largest number. */
+static void add_gap(struct loss *loss, int64_t first_seq, int64_t last_seq, int64_t first_ns)
+{
+    int64_t keys = 0;
+    bool known = last_seq < INT64_MAX && !__builtin_sub_overflow(last_seq, first_seq, &keys) &&
+                 keys >= 0 && loss->damage.most >= 0 &&
+                 !__builtin_add_overflow(loss->damage.most, keys, &loss->damage.most);
+    if (!known)
+        loss->damage.most = -1;
+    if (!loss->damage.any) {
+        loss->damage.first_seq = first_seq;
+        loss->damage.first_ns = first_ns;
+    }
+    loss->damage.any = true;
 }
 
 int loss_read(struct db *db, const struct loss_span *spans, size_t count, struct loss *out)
 {
     struct db_stmt *stmt = NULL;
     *out = (struct loss){0};
-    int err = db_prepare(db, &stmt,
-                         "SELECT process, first_seq, first_ns, kind, n FROM lost"
-                         " WHERE n > 0 ORDER BY first_seq, first_ns, kind");
+    int err =
+        db_prepare(db, &stmt,
+                   "SELECT process, first_seq, first_ns, kind, n, last_seq FROM lost"
+                   " WHERE n > 0 OR kind = '" LOSS_DAMAGED "' ORDER BY first_seq, first_ns, kind");
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
         if (!is_asked_for(db_column_int(stmt, 0), db_column_int(stmt, 1), spans, count))
             continue;
+        if (strcmp(db_column_text(stmt, 3), LOSS_DAMAGED) == 0) {
+            add_gap(out, db_column_int(stmt, 1), db_column_int(stmt, 5), db_column_int(stmt, 2));
+            continue;
+        }
         if (out->events == 0) {
             out->first_seq = db_column_int(stmt, 1);
             out->first_ns = db_column_int(stmt, 2);

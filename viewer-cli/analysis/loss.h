@@ -11,6 +11,9 @@
 #include "db.h"
 
 #define LOSS_KINDS 20
+/* The kind of a row of `lost` that repair wrote: a gap in the table of blocks. Its n says nothing;
+ * no more blocks than that have a seq in it are missing. */
+#define LOSS_DAMAGED "damaged pages of blocks"
 
 struct loss {
     int64_t events;              /* 0 = nothing was lost */
@@ -20,6 +23,11 @@ struct loss {
         char name[32];
         int64_t n;
     } kinds[LOSS_KINDS]; /* largest first; what finds no room is in the last one */
+    struct {             /* gaps, which are in no number above */
+        bool any;
+        int64_t first_seq, first_ns; /* as above, of the first gap */
+        int64_t most;                /* blocks that are missing, at most; -1 = not known */
+    } damage;
 };
 
 struct loss_span { /* what is looked at */
