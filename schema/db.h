@@ -45,6 +45,10 @@ int db_open(struct db **out, const char *path);
 void db_close(struct db *db);
 const char *db_message(const struct db *db); /* of the last error; never NULL */
 const char *db_path(const struct db *db);
+/* Of a recording that was opened while it says of itself that it has a log: the log's name, if it
+ * is not there, or empty; else NULL. What stood only in it is missing, then: a recorder that ends
+ * in good order leaves a file that has none. */
+const char *db_missing_log(const struct db *db);
 
 /* After db_create/db_open failed there is no db: the text of that failure, for this thread. */
 const char *db_open_message(void);

@@ -16,6 +16,7 @@ struct sqlite3_stmt;
 struct db {
     struct sqlite3 *handle;
     char *path;
+    char *log_name; /* opened for reading, and its header says that it has a log; or NULL */
     struct db_stmt *statements; /* those not yet finalized */
     struct db_stmt *idle;       /* those that were, and may be asked for again; newest first */
     size_t idle_count, idle_most;

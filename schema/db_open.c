@@ -30,13 +30,15 @@
 #include "error.h"
 #include "foreign.h"
 #include "mem.h"
+#include "pages.h"
 
 #define IDLE_MOST 160 /* statements of a reader that are kept: all that a report has */
 
 /* Places in the header of an SQLite file, fixed by its format. */
 enum {
     HEADER_BYTES = 100,
-    AT_PAGE_BYTES = 16, /* two bytes; 1 means 65536 */
+    AT_PAGE_BYTES = 16,   /* two bytes; 1 means 65536 */
+    AT_READ_VERSION = 19, /* 2: it has a log */
     AT_PAGE_COUNT = 28,
     AT_USER_VERSION = 60,
     AT_APPLICATION_ID = 68
@@ -140,6 +142,7 @@ void db_close(struct db *db)
     assert(!db->statements);
     db_drop_idle(db);
     sqlite3_close_v2(db->handle);
+    mem_free(db->log_name);
     mem_free(db->path);
     mem_free(db);
 }
@@ -297,16 +300,37 @@ static int refuse_database(struct db *db, const unsigned char *head)
     return refuse_foreign(db->path, foreign_describe(head, 16));
 }
 
+static bool is_empty(const char *name)
+{
+    struct stat info;
+    return stat(name, &info) < 0 ? errno == ENOENT : info.st_size == 0;
+}
+
 /* Is there nothing in the log, so that the file alone is the whole recording? */
 static bool log_is_empty(const char *path)
 {
     struct buf name = {0};
-    struct stat info;
-    buf_print(&name, "%s-wal", path);
-    bool empty =
-        !name.broken && (stat(buf_string(&name), &info) < 0 ? errno == ENOENT : info.st_size == 0);
+    pages_log_name(path, &name);
+    bool empty = !name.broken && is_empty(buf_string(&name));
     buf_clear(&name);
     return empty;
+}
+
+const char *db_missing_log(const struct db *db)
+{
+    return db->log_name && is_empty(db->log_name) ? db->log_name : NULL;
+}
+
+static int keep_log_name(struct db *db, const unsigned char *head)
+{
+    struct buf name = {0};
+    if (head[AT_READ_VERSION] != 2)
+        return 0;
+    pages_log_name(db->path, &name);
+    db->log_name = name.broken ? NULL : name.data;
+    if (name.broken)
+        buf_clear(&name);
+    return db->log_name ? 0 : ERR_NOMEM;
 }
 
 /* SQLite overlooks a cut inside the last page. While there is a log, a checkpoint may be half done
@@ -316,8 +340,10 @@ static int check_length(struct db *db, const unsigned char *head, int64_t file_b
     int64_t page_bytes = (int64_t)head[AT_PAGE_BYTES] << 8 | head[AT_PAGE_BYTES + 1];
     int64_t want = (page_bytes == 1 ? 65536 : page_bytes) * big_endian(head + AT_PAGE_COUNT);
     if (file_bytes < want && log_is_empty(db->path))
-        return refuse(db->path, ERR_CORRUPT, " is damaged: it has %" PRId64 " bytes of %" PRId64,
-                      file_bytes, want);
+        return refuse(db->path, ERR_CORRUPT,
+                      " is damaged: it has %" PRId64 " bytes of %" PRId64 "%s%s%s", file_bytes,
+                      want, db->log_name ? ", and its log, " : "", db->log_name ? db->log_name : "",
+                      db->log_name ? ", is missing or empty" : "");
     return 0;
 }
 
@@ -347,6 +373,9 @@ static int check_head(struct db *db)
                       " was made by a Tidemark before its first release: its format is %" PRIu32
                       ", this command reads %d",
                       version, DB_VERSION);
+    int err = keep_log_name(db, head);
+    if (err < 0)
+        return refuse(db->path, err, ": %s", base_err_text(err));
     return check_length(db, head, file_bytes);
 }
 

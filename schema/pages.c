@@ -2,11 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "buf.h"
 #include "error.h"
 #include "mem.h"
 
@@ -203,11 +204,19 @@ static int open_file(const char *path, int *file)
     return *file < 0 ? base_err_from_errno(errno) : 0;
 }
 
+void pages_log_name(const char *path, struct buf *out)
+{
+    char real[PATH_MAX];
+    struct stat info;
+    bool link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real);
+    buf_print(out, "%s-wal", link ? real : path);
+}
+
 /* A log that is not there, or not ours to read, is none. */
 static int open_log(struct pages *pages, const char *path)
 {
     struct buf name = {0};
-    buf_print(&name, "%s-wal", path);
+    pages_log_name(path, &name);
     int err = name.broken ? ERR_NOMEM : open_file(buf_string(&name), &pages->log_file);
     buf_clear(&name);
     if (err == ERR_NOTFOUND)
@@ -232,7 +241,8 @@ int pages_open(struct pages *pages, const char *path)
     if (err == 0) {
         read_header(pages, head);
         /* Where the header says that there is no log, one that lies there is not of this file. */
-        if (!pages->header || head[AT_VERSION] == 2)
+        pages->logged = pages->header && head[AT_VERSION] == 2;
+        if (!pages->header || pages->logged)
             err = open_log(pages, path);
     }
     if (err == 0)

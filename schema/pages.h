@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "buf.h"
 #include "map.h"
 
 struct pages {
@@ -27,6 +28,7 @@ struct pages {
     uint32_t told;    /* pages that should be there, by the header or the log */
     uint32_t whole;   /* in the file alone, the last one perhaps cut */
     bool header;      /* the first page begins as a database */
+    bool logged;      /* and says that what was written last is in a log */
     int64_t file_bytes, log_bytes;
     uint32_t log_frames; /* in the whole transactions of the log */
     bool log_cut;        /* the log is damaged: transactions in it are lost */
@@ -34,8 +36,11 @@ struct pages {
 };
 
 /* ERR_NOTFOUND, ERR_DENIED, ERR_IO, ERR_NOMEM, or ERR_CORRUPT for a file without a whole page. The
- * file and "PATH-wal" are opened for reading only. */
+ * file and its log are opened for reading only. */
 int pages_open(struct pages *pages, const char *path);
+/* Where SQLite looks for the file's log: beside the file itself, if `path` is a link. out->broken
+ * without memory. */
+void pages_log_name(const char *path, struct buf *out);
 void pages_close(struct pages *pages);
 bool pages_is_valid(const struct pages *pages);
 /* page_bytes bytes; ERR_CORRUPT if it is not there in full, ERR_IO. */

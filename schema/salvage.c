@@ -445,6 +445,7 @@ static int prepare(struct salvage *salvage, const char *path)
     const struct pages *pages = &salvage->pages;
     salvage->file = (struct salvage_file){.header = pages->header,
                                           .log_damaged = pages->log_cut,
+                                          .log_missing = pages->logged && !pages->log_bytes,
                                           .page_bytes = pages->page_bytes,
                                           .pages = pages->told,
                                           .pages_there = pages->present,

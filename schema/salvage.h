@@ -55,6 +55,7 @@ struct salvage_file {
     bool list;        /* of tables: read whole */
     bool free_list;   /* read whole */
     bool log_damaged; /* transactions in the log are lost */
+    bool log_missing; /* it was written with a log, which is not there, or empty */
     uint32_t page_bytes;
     uint64_t pages, pages_there; /* that should be in the file, that are */
     int64_t bytes;

@@ -97,13 +97,13 @@ static int64_t file_bytes(const char *path)
 }
 
 /* From the columns lost, stopped and damaged at `at`, `at` + 2 and `at` + 4. */
-static void put_complete(struct buf *out, bool finished, struct db_stmt *row, int at)
+static void put_complete(const struct db *db, struct buf *out, bool finished, struct db_stmt *row,
+                         int at)
 {
     if (db_column_type(row, at + 2) != DB_NULL)
         buf_print(out, "no: recording stopped before the end: %s", db_column_text(row, at + 2));
     else if (!finished)
-        buf_text(out, "not finished: still being written, the recorder was killed, or it could "
-                      "not write");
+        loss_unfinished(db, out);
     else if (db_column_int(row, at + 4))
         buf_print(out, "no: blocks are missing (damaged pages)%s",
                   db_column_int(row, at) > 0 ? ", and events were lost" : "");
@@ -140,7 +140,7 @@ static int put_recording(struct report *report, bool finished, int64_t last_ns)
         put_ended(&ended, stmt, 4);
         emit_buf(emit, &ended);
         emit_int(emit, finished);
-        put_complete(&complete, finished, stmt, 7);
+        put_complete(report->db, &complete, finished, stmt, 7);
         emit_buf(emit, &complete);
         report_cells(emit, stmt, 8, 1);
         report_cells(emit, stmt, 10, 1);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/loss.h"
 #include "commands.h"
 #include "derive.h"
 #include "error.h"
@@ -119,6 +120,19 @@ static bool is_recording(const struct repair_findings *findings)
     return !findings->refused || (rows > 0 && (file->ours || !file->header));
 }
 
+/* Of a file that SQLite refuses nobody knows whether it was finished; one that was has no log. */
+static int look_for_log(struct repair_findings *findings)
+{
+    bool finished = false;
+    int64_t last_ns;
+    findings->no_log = salvage_file(findings->salvage)->log_missing;
+    if (!findings->no_log || !findings->db || findings->refused)
+        return 0;
+    int err = loss_read_finished(findings->db, &finished, &last_ns);
+    findings->no_log = !finished;
+    return err;
+}
+
 static int look(const char *path, struct scratch *scratch, struct repair_findings *findings)
 {
     bool from_scratch = false;
@@ -135,6 +149,9 @@ static int look(const char *path, struct scratch *scratch, struct repair_finding
         return EXIT_INPUT;
     }
     repair_look(findings);
+    err = look_for_log(findings);
+    if (err < 0)
+        return failed(path, err, findings->db);
     if (findings->refused || findings->missing)
         return 0;
     err = derive_compare(findings->db, scratch->db, &findings->disagrees, &from_scratch);
@@ -212,7 +229,7 @@ static int note_repair(struct db *db, const char *path, struct repair_findings *
     }
     if (err == 0) {
         db_bind_text(stmt, 0, "repaired_whole", -1);
-        db_bind_int(stmt, 1, !findings->missing);
+        db_bind_int(stmt, 1, !findings->missing && !findings->no_log);
         err = db_run(stmt);
     }
     db_finalize(stmt);
@@ -369,7 +386,8 @@ const struct command command_repair = {
         "\n"
         "Says of each table how many rows were found and saved, how many are missing, as far as "
         "that can be known, and what that means for the reports. It exits with 1 if something is "
-        "missing, and with 3 if nothing could be read. Of a recording that is sound nothing is "
+        "missing, such as the log (DATABASE-wal) of a recording that was not finished, and with 3 "
+        "if nothing could be read. Of a recording that is sound nothing is "
         "written, unless --output asks for it.\n"
         "\n"
         "In csv and json these are the sections file, tables, gaps and derived.",

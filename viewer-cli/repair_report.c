@@ -8,6 +8,7 @@
 #include "error.h"
 #include "human.h"
 #include "log.h"
+#include "pages.h"
 
 /* ---- what is missing ---- */
 
@@ -94,7 +95,7 @@ static const struct emit_column file_columns[] = {
 static const struct emit_column table_columns[] = {
     {"table", NULL, EMIT_TEXT, 0},
     {"found", "rows found", EMIT_COUNT, 0},
-    {"saved", NULL, EMIT_COUNT, 0},
+    {"saved", NULL, EMIT_COUNT, EMIT_IF_KNOWN},
     {"refused", NULL, EMIT_COUNT, 0},
     {"damaged", "damaged pages", EMIT_COUNT, 0},
     {"missing", "rows missing, at most", EMIT_COUNT, 0},
@@ -121,6 +122,8 @@ static const char *state_of(const struct repair_findings *findings)
         return "damaged: it is cut off";
     if (findings->missing)
         return "damaged: rows are missing";
+    if (findings->no_log)
+        return "not whole: its log is missing or empty";
     if (findings->refused)
         return "damaged, but no row is missing";
     if (findings->disagrees)
@@ -151,7 +154,10 @@ static void put_tables(struct emit *emit, const struct repair_findings *findings
             continue;
         emit_text(emit, table->name);
         emit_int(emit, (int64_t)table->found);
-        emit_int(emit, (int64_t)table->saved);
+        if (findings->written)
+            emit_int(emit, (int64_t)table->saved);
+        else
+            emit_null(emit);
         emit_int(emit, (int64_t)table->refused);
         emit_int(emit, (int64_t)table->damaged);
         if (table->known && !table->absent)
@@ -273,6 +279,17 @@ static void put_meanings(struct emit *emit, const struct salvage *salvage)
     }
 }
 
+static void put_log(struct emit *emit)
+{
+    struct buf name = {0};
+    pages_log_name(emit->database, &name);
+    emit_warning(emit,
+                 "it was not finished, and its log (%s) is missing or empty: what was recorded "
+                 "last, or all of it, stood there; the two have to be copied together",
+                 buf_string(&name));
+    buf_clear(&name);
+}
+
 static void put_notes(struct emit *emit, const struct repair_findings *findings, const char *name,
                       bool check)
 {
@@ -289,9 +306,11 @@ static void put_notes(struct emit *emit, const struct repair_findings *findings,
     if (findings->disagrees && !findings->refused)
         emit_note(emit, "table %s is not what the facts make it", findings->disagrees);
     bool wrong = findings->refused || findings->missing || findings->disagrees;
-    if (!wrong)
+    if (findings->no_log)
+        put_log(emit);
+    else if (!wrong)
         emit_note(emit, "nothing to repair");
-    else if (check)
+    if (wrong && check)
         emit_note(emit, "to save what can be read: tidemark repair %s", emit->database);
     if (findings->written)
         emit_note(emit, "ask it: tidemark info %s", name);
@@ -311,5 +330,6 @@ int repair_put(const struct repair_findings *findings, const struct command *com
     if (err < 0)
         return report_failed("the report", err, NULL);
     bool wrong = findings->refused || findings->disagrees;
-    return findings->missing || (check && wrong) ? EXIT_CHECK_FAILED : EXIT_FINE;
+    return findings->missing || findings->no_log || (check && wrong) ? EXIT_CHECK_FAILED
+                                                                     : EXIT_FINE;
 }

@@ -18,6 +18,7 @@ struct repair_findings {
     struct salvage *looked;  /* the first reading, which wrote nothing */
     struct salvage *salvage; /* the last one */
     bool missing;            /* facts are not there, or cannot be made anew */
+    bool no_log;             /* it is not finished, and its log is missing or empty */
     const char *disagrees;   /* a derived table that is not what the facts make it; NULL: none */
     bool written;            /* there is a new file, and */
     struct derive_result derived; /* how its derived tables were made */

@@ -70,14 +70,16 @@ static int warn_of_end(struct report *report, struct emit *emit, const char *who
 {
     bool finished;
     int64_t last_ns;
+    struct buf text = {0};
     char time[HUMAN_MAX];
     int err = loss_read_finished(report->db, &finished, &last_ns);
-    if (err == 0 && !finished && !report->following)
-        emit_warning(
-            emit,
-            "%snot finished: still being written, the recorder was killed, or it could not write; "
-            "this reaches to %s",
-            whose, human_ns(time, last_ns));
+    if (err < 0 || finished || report->following)
+        return err;
+    loss_unfinished(report->db, &text);
+    emit_warning(emit, "%s%s; this reaches to %s", whose, buf_string(&text),
+                 human_ns(time, last_ns));
+    err = text.broken ? ERR_NOMEM : 0;
+    buf_clear(&text);
     return err;
 }
 

@@ -111,6 +111,34 @@ TEST(logs_cut_anywhere)
     free_logged(&logged);
 }
 
+/* By another name it is read all the same; without its log, or with an empty one, it says so. */
+TEST(logs_that_are_not_beside_the_file)
+{
+    struct logged logged = make_logged();
+    const char *link = test_path("link.db");
+    struct pages pages;
+    REQUIRE(symlink(logged.copy, link) == 0);
+    for (int way = 0; way < 3; way++) {
+        damage_write(logged.copy, logged.file.bytes, logged.file.count);
+        damage_write(logged.copy_log, logged.log.bytes, way == 0 ? logged.log.count : 0);
+        if (way == 2)
+            REQUIRE(unlink(logged.copy_log) == 0);
+        for (int i = 0; i < 2; i++) {
+            struct db *fresh = fixture_empty();
+            struct salvage *salvage = NULL;
+            REQUIRE(pages_open(&pages, i ? link : logged.copy) == 0);
+            CHECK(pages_is_valid(&pages) && pages.logged);
+            CHECK((pages.log_frames > 0) == (way == 0));
+            pages_close(&pages);
+            REQUIRE(salvage_new(&salvage, i ? link : logged.copy, fresh, false) == 0);
+            CHECK(salvage_file(salvage)->log_missing == (way > 0));
+            salvage_free(salvage);
+            db_close(fresh);
+        }
+    }
+    free_logged(&logged);
+}
+
 TEST(logs_with_noise)
 {
     struct logged logged = make_logged();
@@ -226,5 +254,6 @@ TEST(files_that_are_none)
     CHECK_INT(pages_open(&pages, test_folder()), ERR_ARG);
 }
 
-TEST_MAIN(TEST_CASE(logs_cut_anywhere), TEST_CASE(logs_with_noise), TEST_CASE(records),
-          TEST_CASE(widths_of_numbers), TEST_CASE(pages_pass), TEST_CASE(files_that_are_none))
+TEST_MAIN(TEST_CASE(logs_cut_anywhere), TEST_CASE(logs_that_are_not_beside_the_file),
+          TEST_CASE(logs_with_noise), TEST_CASE(records), TEST_CASE(widths_of_numbers),
+          TEST_CASE(pages_pass), TEST_CASE(files_that_are_none))

@@ -231,6 +231,62 @@ TEST(what_a_dead_recorder_left_is_read_with_its_log)
     db_close(db);
 }
 
+static void copy_file(const char *from, const char *to)
+{
+    static char bytes[1 << 20];
+    FILE *file = fopen(from, "rb");
+    REQUIRE(file != NULL);
+    size_t count = fread(bytes, 1, sizeof bytes, file);
+    REQUIRE(count > 0 && count < sizeof bytes && fclose(file) == 0);
+    write_file(to, bytes, count);
+}
+
+/* What db_missing_log says; "" for NULL. */
+static void check_log(const char *path, const char *want)
+{
+    struct db *db = NULL;
+    REQUIRE(db_open(&db, path) == 0);
+    const char *log = db_missing_log(db);
+    CHECK_STR(log ? log : "", want);
+    db_close(db);
+}
+
+TEST(a_file_that_was_copied_without_its_log)
+{
+    const char *path = test_path("killed.db"), *copy = test_path("copy.db");
+    const char *log = test_path("copy.db-wal");
+    die_recording(path);
+    check_log(path, "");
+    copy_file(path, copy);
+    check_log(copy, log);
+    write_file(log, "", 0);
+    check_log(copy, log);
+    copy_file(test_path("killed.db-wal"), log);
+    check_log(copy, "");
+    struct db *db = NULL;
+    const char *whole = test_path("finished.db");
+    REQUIRE(db_create(&db, whole) == 0);
+    CHECK(db_missing_log(db) == NULL); /* of one's own nothing is asked */
+    REQUIRE(db_checkpoint(db, true) == 0 && db_single_file(db) == 0);
+    db_close(db);
+    check_log(whole, "");
+}
+
+/* SQLite looks beside the file, not beside its other name. */
+TEST(the_log_of_a_file_that_has_another_name)
+{
+    const char *path = test_path("real.db"), *name = test_path("link.db");
+    die_recording(path);
+    REQUIRE(symlink(path, name) == 0);
+    check_log(name, "");
+    REQUIRE(unlink(test_path("real.db-wal")) == 0);
+    struct db *db = NULL;
+    REQUIRE(db_open(&db, name) == 0);
+    const char *log = db_missing_log(db);
+    CHECK(log && strstr(log, "real.db-wal"));
+    db_close(db);
+}
+
 TEST(a_read_only_folder)
 {
     const char *path = test_path("stuck.db"), *alone = test_path("a#%20lone.db");
@@ -273,5 +329,7 @@ TEST_MAIN(TEST_CASE(files_of_other_kinds_are_called_what_they_are),
           TEST_CASE(versions), TEST_CASE(a_recording_that_lacks_a_table),
           TEST_CASE(a_name_that_is_longer_than_any_path), TEST_CASE(a_file_cut_anywhere_is_damaged),
           TEST_CASE(damage_at_random_places_never_crashes),
-          TEST_CASE(what_a_dead_recorder_left_is_read_with_its_log), TEST_CASE(a_read_only_folder),
+          TEST_CASE(what_a_dead_recorder_left_is_read_with_its_log),
+          TEST_CASE(a_file_that_was_copied_without_its_log),
+          TEST_CASE(the_log_of_a_file_that_has_another_name), TEST_CASE(a_read_only_folder),
           TEST_CASE(a_file_that_may_not_be_read))

@@ -159,3 +159,16 @@ int loss_read_finished(struct db *db, bool *finished, int64_t *last_ns)
                     " coalesce((SELECT alloc_ns FROM allocation ORDER BY seq DESC LIMIT 1), 0))",
                     last_ns);
 }
+
+void loss_unfinished(const struct db *db, struct buf *out)
+{
+    const char *log = db_missing_log(db);
+    if (log)
+        buf_print(out,
+                  "not finished, and its log (%s) is missing or empty: what stood only there is "
+                  "missing",
+                  log);
+    else
+        buf_text(out, "not finished: still being written, the recorder was killed, or it could not "
+                      "write");
+}

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "buf.h"
 #include "db.h"
 
 #define LOSS_KINDS 20
@@ -48,5 +49,7 @@ bool loss_is_valid(const struct loss *loss);
 
 /* Has the recorder ended in good order? If not, *last_ns is how far the recording reaches. */
 int loss_read_finished(struct db *db, bool *finished, int64_t *last_ns);
+/* Why not, as far as that can be seen: "not finished: ...". */
+void loss_unfinished(const struct db *db, struct buf *out);
 
 #endif
