@@ -1,11 +1,13 @@
 """The verdict on a soak: what was sampled, and what the database has of what the programs counted.
 
-    judge.py TIDEMARK FOLDER [--brief]
+    judge.py TIDEMARK FOLDER [--brief] [--max-size SIZE]
 
 Prints a report and writes it to FOLDER/report.txt; the exit status is 1 if something did not hold.
---brief: a run too short to tell a slope.
+--brief: a run too short to tell a slope. --max-size: what the recorder was given, as it was given.
 """
+import argparse
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -83,7 +85,32 @@ def judge_slope(verdict, samples, name, what, allowed_mib, since):
                                                                     / MIB)))
 
 
-def judge_samples(verdict, samples, brief):
+def size_in_bytes(text):
+    """As the command takes it: 4096, 300MB (10^6), 16MiB and 512M (2^20)."""
+    match = re.match(r"^(\d+(?:\.\d+)?) *(?:([kmgt])(i?b)?|b?)$", text, re.IGNORECASE)
+    if not match:
+        raise ValueError("%s is no size" % text)
+    unit, end = match.group(2), (match.group(3) or "").lower()
+    power = "kmgt".index(unit.lower()) + 1 if unit else 0
+    return int(float(match.group(1)) * (1000 if end == "b" else 1024) ** power)
+
+
+def judge_size(verdict, samples, limit):
+    """What --max-size promises, of the file and its log together, at every sample."""
+    sums = [float(s["database"]) + float(s["log"]) for s in samples]
+    verdict.hold(sums and max(sums) <= limit, "the file and its log: at most %.1f MiB of %.1f, over"
+                 " it in %d of %d samples" % (max(sums or [0]) / MIB, limit / MIB,
+                                              sum(s > limit for s in sums), len(sums)))
+
+
+def judge_losses(verdict, lost):
+    """Losses are said, so the sums can hold all the same; a soak is there to have none."""
+    verdict.hold(lost == 0, "lost %d: not a pass" % lost if lost else "no event was lost")
+
+
+def judge_samples(verdict, samples, brief, limit=None):
+    if limit is not None:
+        judge_size(verdict, samples, limit)
     warm = [s for s in samples if float(s["at"]) > 5] or samples
     third = max(len(warm) // 3, 1)
     first, last = warm[:third], warm[-third:]
@@ -188,6 +215,7 @@ def judge_database(verdict, folder, ledger, status):
     verdict.hold(ask(base, "SELECT value FROM meta WHERE key = 'finished'") == [(1,)], "finished")
     lost, torn = ask(base, "SELECT (SELECT coalesce(sum(n), 0) FROM lost),"
                            " (SELECT count(*) FROM torn)")[0]
+    judge_losses(verdict, lost)
     verdict.say("        %d events lost, %d torn; %d process images; %.1f MiB" %
                 (lost, torn, ask(base, "SELECT count(*) FROM process")[0][0],
                  os.stat(path).st_size / MIB))
@@ -219,13 +247,19 @@ def judge_reports(verdict, tidemark, folder):
 
 
 def main():
-    tidemark, folder = sys.argv[1], sys.argv[2]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tidemark")
+    parser.add_argument("folder")
+    parser.add_argument("--brief", action="store_true")
+    parser.add_argument("--max-size", type=size_in_bytes)
+    options = parser.parse_args()
+    tidemark, folder = options.tidemark, options.folder
     verdict = Verdict()
     with open(os.path.join(folder, "status")) as file:
         status = int(file.read())
     samples = read_table(os.path.join(folder, "samples.tsv"))
     ledger = Ledger(os.path.join(folder, "ledger"))
-    judge_samples(verdict, samples, "--brief" in sys.argv)
+    judge_samples(verdict, samples, options.brief, options.max_size)
     judge_sides(verdict, os.path.join(folder, "sides.tsv"))
     judge_database(verdict, folder, ledger, status)
     judge_reports(verdict, tidemark, folder)

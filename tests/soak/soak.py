@@ -151,7 +151,8 @@ class Soak(object):
             file.write("%d\n" % self.recorder.returncode)
         brief = ["--brief"] if self.options.brief else []
         return subprocess.call([sys.executable, "-B", os.path.join(HERE, "judge.py"),
-                                self.options.tidemark, self.folder] + brief)
+                                self.options.tidemark, self.folder, "--max-size",
+                                self.options.max_size] + brief)
 
 
 def main():
