@@ -112,17 +112,25 @@ static bool names_a_host(const char *word, size_t bytes, struct kept *kept)
     return true;
 }
 
-/* "user@host:x": where x begins, if it is more than a number, as in "forward@cuda:0"; or 0. */
+/* "user@host:x": where x begins, if it is more than a number, as in "forward@cuda:0"; or 0. Where x
+ * is one again, too, the last: a long chain of them takes one pass. */
 static size_t behind_a_login(const char *word, size_t bytes)
 {
-    const char *colon = memchr(word, ':', bytes), *at = memchr(word, '@', bytes);
     const char *slash = memchr(word, '/', bytes);
-    if (!colon || !at || at == word || at + 1 >= colon || (slash && slash < colon))
-        return 0;
-    size_t begin = (size_t)(colon - word) + 1, digits = begin;
-    while (digits < bytes && is_digit(word[digits]))
-        digits++;
-    return digits < bytes ? begin : 0;
+    size_t plain = slash ? (size_t)(slash - word) : bytes, begin = 0;
+    for (;;) {
+        const char *name = word + begin;
+        const char *colon = memchr(name, ':', plain - begin);
+        const char *at = colon ? memchr(name, '@', (size_t)(colon - name)) : NULL;
+        if (!at || at == name || at + 1 == colon)
+            return begin;
+        size_t behind = (size_t)(colon - word) + 1, digits = behind;
+        while (digits < bytes && is_digit(word[digits]))
+            digits++;
+        if (digits == bytes)
+            return begin;
+        begin = behind;
+    }
 }
 
 /* "C:\x", "..\x", "\\machine\x": what separates its parts. A word may begin with other text. */

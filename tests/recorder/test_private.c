@@ -1,5 +1,6 @@
 /* What a recording that is given away does not tell. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "private.h"
@@ -50,6 +51,20 @@ TEST(other_machines_are_not_named)
     check("/data/ann@host:x", "x");
     check("ann@host:bob@other:x", "x");
     check("file:///usr/lib/python3.12/threading.py", "lib/python3.12/threading.py");
+}
+
+/* A megabyte of it: nothing is looked at again and again. */
+TEST(a_long_chain_of_machines)
+{
+    size_t bytes = 1 << 20;
+    char *text = malloc(bytes);
+    REQUIRE(text != NULL);
+    for (size_t i = 0; i < bytes; i++)
+        text[i] = "a@b:"[i % 4];
+    text[bytes - 1] = 'x';
+    REQUIRE(private_shorten(text, bytes) == 4);
+    CHECK(memcmp(text, "a@bx", 4) == 0); /* behind the last colon */
+    free(text);
 }
 
 TEST(a_machine_alone_is_left_out)
@@ -152,7 +167,7 @@ TEST(any_text)
 }
 
 TEST_MAIN(TEST_CASE(paths_become_base_names), TEST_CASE(other_machines_are_not_named),
-          TEST_CASE(a_machine_alone_is_left_out), TEST_CASE(paths_of_windows),
-          TEST_CASE(libraries_keep_what_is_the_same_everywhere),
+          TEST_CASE(a_long_chain_of_machines), TEST_CASE(a_machine_alone_is_left_out),
+          TEST_CASE(paths_of_windows), TEST_CASE(libraries_keep_what_is_the_same_everywhere),
           TEST_CASE(what_is_like_a_library_is_cut), TEST_CASE(what_is_no_path_stays),
           TEST_CASE(any_text))
