@@ -70,7 +70,7 @@ static void put_remarks(struct emit *emit, const struct course *course)
         emit_line(emit,
                   "%s steps, %s in full: --steps A..B shows the phases of a few that are kept",
                   human_count(all, (int64_t)course->all_steps),
-                  human_count(kept, (int64_t)course->steps));
+                  human_count(kept, (int64_t)course->full_steps));
     else if (course->steps > course->count / 4)
         emit_line(emit, "%" PRIu64 " steps: --steps A..B shows the phases of a few", course->steps);
 }

@@ -314,7 +314,7 @@ TEST(what_was_thinned_out_is_marked)
 {
     static const struct stretch phases[] = {
         {"forward", 1, 100, 0, 0, NULL},     {"backward", 100, 200, 0, 0, NULL},
-        {"forward", 200, 300, 0, 1, NULL},   {"backward", 300, 400, 0, 1, NULL},
+        {"forward", 200, 300, 0, 1, NULL},   {"backward", 300, 399, 0, 1, NULL},
         {"forward", 1800, 1900, 0, 9, NULL}, {"backward", 1900, 2000, 0, 9, NULL}};
     static const char thinned[] = "INSERT INTO thinned VALUES(1,400,1799,'phases',16)";
     for (int turn = 0; turn < 2; turn++) {
@@ -327,6 +327,7 @@ TEST(what_was_thinned_out_is_marked)
         CHECK(course_is_valid(&course));
         CHECK_INT(course.steps, 3);
         CHECK_INT(course.all_steps, turn ? 10 : 3);
+        CHECK_INT(course.full_steps, 3);
         CHECK_INT(course.thinned, turn);
         unsigned marked = 0;
         for (unsigned i = 0; i < course.count; i++) {
@@ -341,6 +342,45 @@ TEST(what_was_thinned_out_is_marked)
     }
 }
 
+/* The same, and one phase of step 4, which a block that is kept was born in. Those that are asked
+ * for count, wherever the first and the last that are kept may be. */
+TEST(steps_asked_for_are_counted)
+{
+    static const struct stretch phases[] = {
+        {"forward", 1, 100, 0, 0, NULL},     {"backward", 100, 200, 0, 0, NULL},
+        {"forward", 200, 300, 0, 1, NULL},   {"backward", 300, 399, 0, 1, NULL},
+        {"forward", 800, 900, 0, 4, NULL},   {"backward", 1700, 1799, 0, 8, NULL},
+        {"forward", 1800, 1900, 0, 9, NULL}, {"backward", 1900, 2000, 0, 9, NULL}};
+    static const struct {
+        int64_t first, last;
+        uint64_t steps, all, full;
+    } cases[] = {{INT64_MIN, INT64_MAX, 5, 10, 3},
+                 {1, 3, 1, 3, 1},
+                 {1, 7, 2, 7, 1},
+                 {0, 1, 2, 2, 2},
+                 {9, 9, 1, 1, 1},
+                 {4, 4, 1, 1, 0},
+                 {4, 5, 1, 2, 0},
+                 {3, 200, 3, 7, 1},
+                 {INT64_MIN, 6, 3, 7, 2},
+                 {-9, 4, 3, 5, 2}};
+    struct db *db = record(phases, 8, 2000);
+    CHECK_INT(db_exec(db, "INSERT INTO thinned VALUES(1,400,1799,'phases',16)"), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct course course;
+        struct course_request request = {1,       1,     cases[i].first, cases[i].last,
+                                         COLUMNS, false, false};
+        REQUIRE(course_read(db, &request, &course) == 0);
+        CHECK(course_is_valid(&course));
+        CHECK_INT(course.steps, cases[i].steps);
+        CHECK_INT(course.all_steps, cases[i].all);
+        CHECK_INT(course.full_steps, cases[i].full);
+        CHECK_INT(course.thinned, cases[i].all > cases[i].full);
+        course_clear(&course);
+    }
+    db_close(db);
+}
+
 TEST_MAIN(TEST_CASE(long_phases_are_as_wide_as_they_are),
           TEST_CASE(short_phases_have_a_column_all_the_same),
           TEST_CASE(what_is_inside_takes_from_what_is_around),
@@ -349,5 +389,5 @@ TEST_MAIN(TEST_CASE(long_phases_are_as_wide_as_they_are),
           TEST_CASE(steps_stand_where_they_begin),
           TEST_CASE(with_many_steps_phases_are_said_to_be_mixed),
           TEST_CASE(other_processes_and_devices_are_not_in_it),
-          TEST_CASE(what_was_thinned_out_is_marked), TEST_CASE(names_are_there_and_differ),
-          TEST_CASE(memory_may_run_out))
+          TEST_CASE(what_was_thinned_out_is_marked), TEST_CASE(steps_asked_for_are_counted),
+          TEST_CASE(names_are_there_and_differ), TEST_CASE(memory_may_run_out))

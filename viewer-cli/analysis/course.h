@@ -93,7 +93,8 @@ struct course {
     char *peak_path;          /* the phase, with those around it; NULL */
     int64_t reserved_peak;    /* the highest reserved_max; COURSE_NONE */
     uint64_t steps;           /* that begin in the range */
-    uint64_t all_steps;       /* with those of which only sums are left */
+    uint64_t all_steps;       /* with those of which only sums are left; of --steps all asked for */
+    uint64_t full_steps;      /* of `steps`: without those of which some phases are left */
     int64_t last_step;        /* the highest that is kept, where `thinned` */
     bool thinned;             /* there are such */
     unsigned pauses;          /* that were cut short */

@@ -237,6 +237,54 @@ static void give_up(struct course *out)
         out->columns[i].mixed = out->columns[i].kind > COURSE_OTHER;
 }
 
+static bool has_steps(const struct course_request *request)
+{
+    return request->first_step != INT64_MIN || request->last_step != INT64_MAX;
+}
+
+static const char count_sql[] = "SELECT max(min(step), ?2), min(max(step), ?3),"
+                                "       count(DISTINCT iif(step BETWEEN ?2 AND ?3 AND" THINNED_REST(
+                                    "ph") ", step, NULL))"
+                                          "  FROM phase ph WHERE process = ?1";
+
+/* Of the steps from `first` to `last`: how many there were, and of how many some phases are left.
+ */
+static int count_steps(struct course_work *work, int64_t first, int64_t last)
+{
+    struct course *out = work->out;
+    struct db_stmt *stmt = NULL;
+    int64_t rest = 0;
+    int err = db_prepare(work->db, &stmt, count_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, work->request->process);
+    db_bind_int(stmt, 1, first);
+    db_bind_int(stmt, 2, last);
+    err = db_step(stmt);
+    if (err == DB_ROW && db_column_type(stmt, 0) != DB_NULL) {
+        first = db_column_int(stmt, 0);
+        last = db_column_int(stmt, 1);
+        rest = db_column_int(stmt, 2);
+    }
+    db_finalize(stmt);
+    uint64_t all = last >= first ? (uint64_t)last - (uint64_t)first + 1 : 0;
+    out->all_steps = all > out->steps ? all : out->steps;
+    out->full_steps = out->steps - ((uint64_t)rest < out->steps ? (uint64_t)rest : out->steps);
+    return err < 0 ? err : 0;
+}
+
+/* What was thinned of what is asked for, which may reach beyond what is left of that. */
+static int read_thinned(const struct course_work *work, struct thinned *thinned)
+{
+    const struct course_request *request = work->request;
+    int64_t first = work->out->first_seq, last = work->out->last_seq;
+    int err = 0;
+    if (has_steps(request))
+        err = thinned_span_of_steps(work->db, request->process, request->first_step,
+                                    request->last_step, &first, &last);
+    return err < 0 ? err : thinned_read(work->db, "phases", request->process, first, last, thinned);
+}
+
 /* `record --max-size` leaves no phases of the steps that it takes out. What lies between two kept
  * steps and has none, not even one between phases, is such a stretch. */
 static int mark_thinned(struct course_work *work)
@@ -245,9 +293,8 @@ static int mark_thinned(struct course_work *work)
     struct thinned thinned;
     int64_t first = INT64_MAX, last = INT64_MIN;
     unsigned from = out->count, until = 0;
-    int err = thinned_read(work->db, "phases", work->request->process, out->first_seq,
-                           out->last_seq, &thinned);
-    out->all_steps = out->steps;
+    int err = read_thinned(work, &thinned);
+    out->all_steps = out->full_steps = out->steps;
     if (err < 0 || !thinned.count || out->steps == 0)
         return err;
     for (size_t i = 0; i < work->phase_count; i++) {
@@ -265,11 +312,12 @@ static int mark_thinned(struct course_work *work)
     }
     for (unsigned i = from; i < until; i++)
         out->columns[i].thinned = out->columns[i].kind == COURSE_NOTHING && !out->columns[i].pause;
-    uint64_t all = (uint64_t)last - (uint64_t)first + 1;
-    out->all_steps = all > out->steps ? all : out->steps;
     out->last_step = last;
-    out->thinned = out->all_steps > out->steps;
-    return 0;
+    err = has_steps(work->request)
+              ? count_steps(work, work->request->first_step, work->request->last_step)
+              : count_steps(work, first, last);
+    out->thinned = out->all_steps > out->full_steps;
+    return err;
 }
 
 int course_lay_phases(struct course_work *work)
