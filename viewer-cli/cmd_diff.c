@@ -360,9 +360,9 @@ static void note_steps(const struct diff_part *part)
     }
 }
 
-/* A part without the moment is left out: *missing has its label. */
+/* A part without the moment is left out: *missing is what was looked for. */
 static int read_part(struct diff_part *part, struct report *const reports[DIFF_SIDES], bool *there,
-                     char missing[INSTANT_TEXT])
+                     struct instant *missing)
 {
     const struct option_range *steps = &part->options->common.steps;
     const struct diff_moment moment = {part->options->moment, steps->first, steps->last};
@@ -375,13 +375,14 @@ static int read_part(struct diff_part *part, struct report *const reports[DIFF_S
                                       part->scopes[i]->device, 0};
     for (int i = 0; i < DIFF_SIDES && err == 0; i++) {
         err = diff_find_moment(&sides[i], &moment, &moments[i]);
-        if (err == ERR_NOTFOUND)
-            snprintf(missing, INSTANT_TEXT, "%s", moments[i].label);
+        if (err == ERR_NOTFOUND) {
+            *missing = moments[i];
+            *there = false;
+            return report_misses(reports[DIFF_A], reports[i], part->scopes[i], missing);
+        }
     }
-    if (err == ERR_NOTFOUND) {
-        *there = false;
-        return 0;
-    }
+    for (int i = 0; i < DIFF_SIDES && err == 0; i++)
+        err = sides[i].err = report_sees_blocks(reports[i], sides[i].process, moments[i].seq);
     if (err == 0)
         err = diff_read(sides, moments, &part->diff);
     if (err == 0)
@@ -395,7 +396,7 @@ static int read_part(struct diff_part *part, struct report *const reports[DIFF_S
 /* The first `*count` of the parts are read and there. */
 static int read_parts(struct report *const reports[DIFF_SIDES], const struct diff_options *options,
                       const size_t *mates, struct diff_part *parts, size_t *count,
-                      char missing[INSTANT_TEXT])
+                      struct instant *missing)
 {
     bool *rest = mem_alloc(reports[DIFF_A]->scope_count + 1, sizeof *rest);
     int err = rest ? workers_crowd(reports[DIFF_A], rest) : ERR_NOMEM;
@@ -419,13 +420,16 @@ static int read_parts(struct report *const reports[DIFF_SIDES], const struct dif
 }
 
 static void say_nothing(struct report *report, const struct report *other,
-                        const struct diff_options *options, const char *missing)
+                        const struct diff_options *options, const struct instant *missing)
 {
-    if (*missing && options->moment) {
-        report_absent(report, "not both have this moment: %s", missing);
-    } else if (*missing && report_has_steps(report->options)) {
+    if (report->missed)
+        return;
+    bool thinned = report_lacks_steps(report) || report_lacks_steps(other);
+    if (missing->label[0] && options->moment) {
+        report_absent(report, "not both have this moment: %s", missing->label);
+    } else if (missing->label[0] && report_has_steps(report->options) && !thinned) {
         report_absent(report, "not both have memory in these steps");
-    } else if (*missing) {
+    } else if (missing->label[0]) {
         emit_note(&report->emit, "not both have memory in these steps");
         report_note_driven(report);
     } else if (!report->scope_count || !other->scope_count) {
@@ -438,12 +442,12 @@ static void say_nothing(struct report *report, const struct report *other,
 static int put_all(struct report *a, struct report *b, const struct diff_options *options)
 {
     struct report *const reports[DIFF_SIDES] = {a, b};
-    char missing[INSTANT_TEXT] = "";
+    struct instant missing = {.step = INSTANT_NONE};
     size_t *mates = NULL, count = 0;
     struct diff_part *parts = mem_alloc(a->scope_count + 1, sizeof *parts);
     int err = parts ? mates_find(a, b, &mates) : ERR_NOMEM;
     if (err == 0)
-        err = read_parts(reports, options, mates, parts, &count, missing);
+        err = read_parts(reports, options, mates, parts, &count, &missing);
     if (err == 0) {
         put_parts(a, parts, count);
         emit_close(&a->emit);
@@ -451,7 +455,7 @@ static int put_all(struct report *a, struct report *b, const struct diff_options
             note_steps(&parts[i]);
         mates_note_alone(a, b, mates);
         if (!count)
-            say_nothing(a, b, options, missing);
+            say_nothing(a, b, options, &missing);
     }
     emit_close(&a->emit);
     for (size_t i = 0; parts && i <= a->scope_count; i++) {

@@ -103,12 +103,14 @@ static int put_moment(struct report *report, const struct frag_options *options,
     size_t known = 0, found = 0;
     int err = looks ? 0 : ERR_NOMEM;
     struct instant missing = {.step = INSTANT_NONE};
+    if (!moment)
+        report_needs_steps(report);
     for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
         struct frag_look *look = &looks[known];
         err = look_at(report, &report->scopes[i], options, moment, look);
         if (err == ERR_NOTFOUND) {
             missing = look->instant;
-            err = 0;
+            err = report_misses(report, report, &report->scopes[i], &missing);
             continue;
         }
         found++;
@@ -166,7 +168,27 @@ static bool is_quiet(struct db_stmt *row, int64_t last[TIME_VALUES])
     return same;
 }
 
-static int put_time(struct report *report, const struct report_scope *scope, bool *any)
+/* Of some other step. */
+static int is_known(struct report *report, const struct report_scope *scope, bool *known)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(report->db, &stmt,
+                         "SELECT 1 FROM phase_device pd JOIN phase ph ON ph.id = pd.phase"
+                         " WHERE ph.process = ?1 AND pd.device = ?2 AND pd.reserved IS NOT NULL"
+                         " LIMIT 1");
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, scope->process.id);
+    db_bind_int(stmt, 1, scope->device);
+    err = db_step(stmt);
+    *known = err == DB_ROW;
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* *missed: it has memory, but in other steps. */
+static int put_time(struct report *report, const struct report_scope *scope, bool *any,
+                    bool *missed)
 {
     const struct option_range *steps = &report->options->steps;
     struct db_stmt *stmt = NULL;
@@ -195,20 +217,25 @@ static int put_time(struct report *report, const struct report_scope *scope, boo
         report_cells(&report->emit, stmt, 0, TIME_COLUMNS);
     }
     db_finalize(stmt);
-    if (err >= 0 && first)
+    bool known = false;
+    if (err >= 0 && first && report_has_steps(report->options))
+        err = is_known(report, scope, &known);
+    if (err >= 0 && first && !known)
         note_unknown(report, scope);
+    *missed |= known;
     return err < 0 ? err : 0;
 }
 
 static int put_over_time(struct report *report)
 {
-    bool any = false;
+    bool any = false, missed = false;
     int err = 0;
+    report->needs = "phases";
     if (report->emit.format != EMIT_TABLE)
         EMIT_SECTION(&report->emit, "over_time", NULL, EMIT_ROWS, time_columns);
     for (size_t i = 0; i < report->scope_count && err >= 0; i++)
-        err = put_time(report, &report->scopes[i], &any);
-    if (err >= 0 && !any && !report->scope_count)
+        err = put_time(report, &report->scopes[i], &any, &missed);
+    if (err >= 0 && !any && (missed || !report->scope_count))
         report_nothing(report);
     return err;
 }

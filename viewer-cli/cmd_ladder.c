@@ -75,12 +75,14 @@ static int put_all(struct report *report, const char *moment)
     struct instant instant = {0};
     bool any = false;
     int err = 0;
+    if (!moment)
+        report_needs_steps(report);
     if (report->emit.format != EMIT_TABLE)
         EMIT_SECTION(&report->emit, "ladder", NULL, EMIT_ROWS, ladder_columns);
     for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
         err = driven_moment_find(report, &report->scopes[i], moment, &instant);
         if (err == ERR_NOTFOUND) {
-            err = 0;
+            err = report_misses(report, report, &report->scopes[i], &instant);
             continue;
         }
         if (err == 0)

@@ -421,6 +421,7 @@ static int put_all(struct report *report, int64_t top)
     struct peak_part *all = mem_alloc(n, sizeof *all);
     int err = peaks && all ? 0 : ERR_NOMEM;
     bool any = false;
+    report_needs_steps(report);
     for (size_t i = 0; i < n && err >= 0; i++) {
         const struct report_scope *scope = &report->scopes[i];
         all[i] = (struct peak_part){

@@ -314,7 +314,7 @@ static int look_at(struct report *report, const struct report_scope *scope, int6
         err = find_moments(report, scope, first, second, &before, &after);
     if (err == ERR_NOTFOUND) {
         looks->missing = after;
-        return 0;
+        return first ? report_misses(report, report, scope, &after) : 0;
     }
     if (err == 0)
         err = report_sees(report, scope->process.id, before.seq);
@@ -352,9 +352,10 @@ static void say_nothing(struct report *report, const struct looks *looks, const 
         return;
     if (report->scope_count && first)
         report_no_moment(report, &looks->missing);
-    else if (report->scope_count)
+    else if (report->scope_count) {
         emit_note(&report->emit, "there are no two steps to compare: name two moments, A..B");
-    else
+        report_note_steps(report);
+    } else
         report_nothing(report);
 }
 
@@ -381,6 +382,8 @@ static int put_all(struct report *report, int64_t top, const char *first, const 
     int err = looks.whys && looks.parts && looks.driven ? workers_fold(report) : ERR_NOMEM;
     for (size_t i = 0; i < report->scope_count && err >= 0; i++)
         err = look_at(report, &report->scopes[i], top, first, second, &looks);
+    if (!first)
+        report_needs_steps(report);
     if (err >= 0)
         put_looks(report, &looks, top, first);
     for (size_t i = 0; i < looks.count; i++)

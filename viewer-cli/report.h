@@ -93,6 +93,8 @@ struct report {
     bool following;          /* that it is not finished goes without saying */
     struct report *at_fault; /* whose query failed, if not this one's */
     bool thinned;            /* at a moment that the report looks at */
+    size_t missed;           /* moments that report_misses found thinned out */
+    const char *needs;       /* all of them, as command.thinned: where only an option needs them */
     int64_t unheard;         /* the gap that it has told of last: gap.first_seq */
     bool absent;             /* report_absent */
 };
@@ -120,6 +122,8 @@ int report_resume(struct report *report);
 
 /* Notes that there was nothing to report on, and the reasons that the processes gave. */
 void report_nothing(struct report *report);
+/* The part of it about --steps: which there are, and whether those were thinned out. */
+void report_note_steps(struct report *report);
 /* Notes which devices have no blocks, but memory of the driver's, and what shows it. */
 void report_note_driven(struct report *report);
 
@@ -128,14 +132,26 @@ void report_note_driven(struct report *report);
 void report_absent(struct report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A moment that was asked for is not there. One of a step that was thinned out is a note, with the
- * nearest steps that are kept; anything else is report_absent. */
+/* To be called for each scope that does not have the moment: if it was thinned out there, warns so,
+ * and says what is kept around it. `whose` is the report with the scope, this one or the one beside
+ * it. 0 or an error. */
 struct instant;
+int report_misses(struct report *report, const struct report *whose,
+                  const struct report_scope *scope, const struct instant *missing);
+/* Behind that, where no scope has the moment: report_absent, unless report_misses said why. */
 void report_no_moment(struct report *report, const struct instant *missing);
+
+/* The report looks at all of --steps, where that is given: if phases of them were left out, the
+ * last lines say so. */
+void report_needs_steps(struct report *report);
+/* Phases of --steps were left out. */
+bool report_lacks_steps(const struct report *report);
 
 /* The report says what lived at this moment: if blocks of that time were left out by `record
  * --keep`, or the driver was not heard then, the last lines say so. 0 or an error. */
 int report_sees(struct report *report, int64_t process, int64_t seq);
+/* The first alone; for reports that compare, of each of the two. */
+int report_sees_blocks(struct report *report, int64_t process, int64_t seq);
 /* The second alone: of some events of a process, or of --steps in all that are asked for. */
 int report_hears(struct report *report, int64_t process, int64_t first_seq, int64_t last_seq);
 int report_hears_steps(struct report *report);

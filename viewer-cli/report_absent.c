@@ -6,6 +6,8 @@
 #include "analysis/driven.h"
 #include "analysis/instant.h"
 #include "analysis/thinned.h"
+#include "buf.h"
+#include "error.h"
 #include "human.h"
 #include "log.h"
 #include "report_parts.h"
@@ -61,42 +63,93 @@ void report_absent(struct report *report, const char *format, ...)
     report->absent = true;
 }
 
-/* The nearest steps that are kept around one that was thinned out; false: it was not. */
-static bool kept_around(const struct report *report, int64_t step, struct option_range *kept)
+/* The nearest steps of a process that are kept around one that was thinned out; false: it was not.
+ */
+static bool kept_around(const struct report *report, int64_t process, int64_t step,
+                        struct option_range *kept)
 {
-    static const char sql[] = "SELECT max(step) FILTER (WHERE step < ?2),"
-                              " min(step) FILTER (WHERE step > ?2),"
-                              " count(*) FILTER (WHERE step = ?2) FROM phase WHERE process = ?1";
-    bool found = false;
-    for (size_t i = 0; i < report->process_count && !found; i++) {
-        struct db_stmt *stmt = NULL;
-        struct thinned thinned;
-        int64_t process = report->processes[i].id;
-        if (thinned_read(report->db, "phases", process, 0, INT64_MAX, &thinned) < 0 ||
-            !thinned.count || db_prepare(report->db, &stmt, sql) < 0)
-            continue;
-        db_bind_int(stmt, 0, process);
-        db_bind_int(stmt, 1, step);
-        found = db_step(stmt) == DB_ROW && db_column_type(stmt, 0) != DB_NULL &&
-                db_column_type(stmt, 1) != DB_NULL && db_column_int(stmt, 2) == 0;
-        if (found)
-            *kept = (struct option_range){db_column_int(stmt, 0), db_column_int(stmt, 1)};
-        db_finalize(stmt);
-    }
+    static const char sql[] =
+        "SELECT max(step) FILTER (WHERE step < ?2 AND NOT rest),"
+        "       min(step) FILTER (WHERE step > ?2 AND NOT rest), count(*) FILTER (WHERE step = ?2)"
+        "  FROM (SELECT step, " THINNED_REST("ph") " AS rest FROM phase ph WHERE process = ?1)";
+    struct db_stmt *stmt = NULL;
+    struct thinned thinned;
+    if (thinned_read(report->db, "phases", process, 0, INT64_MAX, &thinned) < 0 || !thinned.count ||
+        db_prepare(report->db, &stmt, sql) < 0)
+        return false;
+    db_bind_int(stmt, 0, process);
+    db_bind_int(stmt, 1, step);
+    bool found = db_step(stmt) == DB_ROW && db_column_type(stmt, 0) != DB_NULL &&
+                 db_column_type(stmt, 1) != DB_NULL && db_column_int(stmt, 2) == 0;
+    if (found)
+        *kept = (struct option_range){db_column_int(stmt, 0), db_column_int(stmt, 1)};
+    db_finalize(stmt);
     return found;
+}
+
+/* Of any process. */
+static bool kept_anywhere(const struct report *report, int64_t step, struct option_range *kept)
+{
+    bool found = false;
+    for (size_t i = 0; i < report->process_count && !found; i++)
+        found = kept_around(report, report->processes[i].id, step, kept);
+    return found;
+}
+
+static void put_time(struct buf *text, const struct instant *missing)
+{
+    const struct thinned_time *thinned = &missing->thinned;
+    char from[HUMAN_MAX], until[HUMAN_MAX];
+    buf_print(text, "%s was thinned out (record --keep, --max-size): only sums are there from %s",
+              missing->label, human_ns(from, thinned->from_ns));
+    if (thinned->until_ns == INT64_MAX)
+        buf_text(text, " on");
+    else
+        buf_print(text, " to %s", human_ns(until, thinned->until_ns));
+    if (thinned->step_before != THINNED_NONE && thinned->step_behind != THINNED_NONE)
+        buf_print(text, "; the nearest steps that are kept are %" PRId64 " and %" PRId64,
+                  thinned->step_before, thinned->step_behind);
+}
+
+static void put_step(struct buf *text, int64_t step, const struct option_range *kept)
+{
+    buf_print(text,
+              "step %" PRId64 " was thinned out (record --keep, --max-size): only its sums are "
+              "there; the nearest steps that are kept are %" PRId64 " and %" PRId64,
+              step, kept->first, kept->last);
+}
+
+enum { MISSES_SHOWN = 8 };
+
+int report_misses(struct report *report, const struct report *whose,
+                  const struct report_scope *scope, const struct instant *missing)
+{
+    struct buf text = {0};
+    struct option_range kept;
+    bool step = !missing->thinned.is && missing->step != INSTANT_NONE &&
+                kept_around(whose, scope->process.id, missing->step, &kept);
+    if ((!step && !missing->thinned.is) || report->missed++ > MISSES_SHOWN)
+        return 0;
+    if (report->beside)
+        buf_print(&text, "%s: ", whose->path);
+    if (report->missed > MISSES_SHOWN)
+        buf_text(&text, "so it is in more processes");
+    else if (whose->scope_count > 1)
+        buf_print(&text, "process %" PRId64 " on %s: ", scope->process.id, scope->device_text);
+    if (report->missed <= MISSES_SHOWN && step)
+        put_step(&text, missing->step, &kept);
+    else if (report->missed <= MISSES_SHOWN)
+        put_time(&text, missing);
+    emit_warning(&report->emit, "%s", buf_string(&text));
+    int err = text.broken ? ERR_NOMEM : 0;
+    buf_clear(&text);
+    return err;
 }
 
 void report_no_moment(struct report *report, const struct instant *missing)
 {
-    struct option_range kept;
-    if (missing->step == INSTANT_NONE || !kept_around(report, missing->step, &kept)) {
+    if (!report->missed)
         report_absent(report, "there is no such moment: %s", missing->label);
-        return;
-    }
-    emit_note(&report->emit,
-              "step %" PRId64 " was thinned out (record --keep, --max-size): only its sums are "
-              "there; the nearest steps that are kept are %" PRId64 " and %" PRId64,
-              missing->step, kept.first, kept.last);
 }
 
 /* Steps that nobody ever took are a mistake, unless they may still come. */
@@ -139,7 +192,7 @@ static void note_thinned(struct report *report)
     const struct option_range *asked = &report->options->steps;
     struct option_range first, last;
     bool in_part = false;
-    if (kept_around(report, asked->first, &first) && kept_around(report, asked->last, &last) &&
+    if (kept_anywhere(report, asked->first, &first) && kept_anywhere(report, asked->last, &last) &&
         first.first == last.first && first.last == last.last) {
         emit_note(&report->emit,
                   "these steps were thinned out (record --keep, --max-size); the nearest that are "
@@ -147,6 +200,8 @@ static void note_thinned(struct report *report)
                   first.first, first.last);
         return;
     }
+    if (report->needs) /* the last lines say so */
+        return;
     for (size_t i = 0; i < report->process_count && !in_part; i++)
         in_part = is_thinned_in_part(report, report->processes[i].id);
     if (in_part)
@@ -170,16 +225,21 @@ void report_note_driven(struct report *report)
     }
 }
 
+void report_note_steps(struct report *report)
+{
+    if (!report_has_steps(report->options))
+        return;
+    note_steps(report);
+    note_thinned(report);
+}
+
 void report_nothing(struct report *report)
 {
     struct db_stmt *stmt = NULL;
     int row = DB_DONE;
     emit_note(&report->emit, "no memory was reported%s",
               is_narrowed(report->options) ? " in what these options ask for" : "");
-    if (report_has_steps(report->options)) {
-        note_steps(report);
-        note_thinned(report);
-    }
+    report_note_steps(report);
     report_note_driven(report);
     if (report->scope_count > 0)
         return;

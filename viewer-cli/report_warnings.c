@@ -83,43 +83,73 @@ static int warn_of_end(struct report *report, struct emit *emit, const char *who
     return err;
 }
 
-int report_sees(struct report *report, int64_t process, int64_t seq)
+int report_sees_blocks(struct report *report, int64_t process, int64_t seq)
 {
     struct thinned thinned;
     int err = thinned_read(report->db, "blocks", process, seq, seq, &thinned);
     report->thinned |= err == 0 && thinned.count;
+    return err < 0 ? err : 0;
+}
+
+int report_sees(struct report *report, int64_t process, int64_t seq)
+{
+    int err = report_sees_blocks(report, process, seq);
     return err < 0 ? err : report_hears(report, process, seq, seq);
+}
+
+void report_needs_steps(struct report *report)
+{
+    if (report_has_steps(report->options))
+        report->needs = "phases";
+}
+
+/* What was thinned of all that the report asks for. A stretch may reach beyond that. */
+static int count_thinned(const struct report *report, const char *what, int64_t *count)
+{
+    const struct option_range *steps = &report->options->steps;
+    int err = 0;
+    for (size_t i = 0; i < report->process_count && err >= 0; i++) {
+        struct thinned one = {0};
+        int64_t process = report->processes[i].id, first = 0, last = INT64_MAX;
+        if (report_has_steps(report->options))
+            err = thinned_span_of_steps(report->db, process, steps->first, steps->last, &first,
+                                        &last);
+        if (err >= 0)
+            err = thinned_read(report->db, what, process, first, last, &one);
+        *count += one.count;
+    }
+    return err;
+}
+
+bool report_lacks_steps(const struct report *report)
+{
+    int64_t count = 0;
+    return report_has_steps(report->options) && count_thinned(report, "phases", &count) >= 0 &&
+           count > 0;
 }
 
 /* Reports that look at a whole run, or at all of some steps. */
 static int warn_of_thinning(struct report *report, struct emit *emit, const char *whose)
 {
-    const struct option_range *steps = &report->options->steps;
-    const char *what = report->command->thinned;
-    struct thinned all = {0}, one;
+    const char *what = report->needs ? report->needs : report->command->thinned;
     char number[HUMAN_MAX];
-    int err = 0;
+    int64_t count = 0;
     if (report->thinned)
         emit_warning(emit,
                      "%sthis moment was thinned out (record --keep, --max-size): blocks that "
                      "soon died are not in it",
                      whose);
-    for (size_t i = 0; what && i < report->process_count && err >= 0; i++) {
-        struct loss_span span = {report->processes[i].id, INT64_MAX};
-        int64_t first = 0;
-        if (report_has_steps(report->options))
-            err = loss_end_of_steps(report->db, steps->first, steps->last, &span);
-        if (err >= 0 && steps->first != INT64_MIN)
-            err = loss_begin_of_step(report->db, span.process, steps->first, &first);
-        if (err >= 0)
-            err = thinned_read(report->db, what, span.process, first, span.last_seq, &one);
-        all.count += err >= 0 ? one.count : 0;
-    }
-    if (err >= 0 && all.count)
+    int err = what ? count_thinned(report, what, &count) : 0;
+    if (err >= 0 && count && report_has_steps(report->options))
+        emit_warning(emit,
+                     "%s%s of these steps were thinned out (record --keep, --max-size): only "
+                     "their sums are there",
+                     whose, what);
+    else if (err >= 0 && count)
         emit_warning(emit,
                      "%s%s %s were thinned out (record --keep, --max-size): only their sums "
                      "are there",
-                     whose, human_count(number, all.count), what);
+                     whose, human_count(number, count), what);
     return err;
 }
 

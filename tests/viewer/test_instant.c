@@ -107,6 +107,37 @@ TEST(moments_by_time)
     db_close(db);
 }
 
+/* One block of 8 MiB in each step of 10 ms, from 1 to 7 ms; see thinned.sql for which are kept. */
+TEST(times_that_were_thinned_out)
+{
+    struct db *db = recording("thinned");
+    for (int64_t us = 500; us < 7200000; us += 500) {
+        struct instant at;
+        char text[64];
+        bool out = (us >= 300000 && us < 2990000) || (us >= 3020000 && us < 6900000);
+        bool settled = (us >= 2990000 && us < 2991000) || (us >= 6900000 && us < 6901000);
+        int64_t sum = 0;
+        snprintf(text, sizeof text, "@%lldus", (long long)us);
+        int err = instant_find(db, 1, 1, text, &at);
+        CHECK_INT(err, out || us < 1000 ? ERR_NOTFOUND : 0);
+        CHECK_INT(at.thinned.is, out);
+        if (out) {
+            CHECK_INT(at.thinned.from_ns, us < 3000000 ? 300000000 : 3020000000);
+            CHECK_INT(at.thinned.until_ns, us < 3000000 ? 2990000000 : 6900000000);
+            CHECK_INT(at.thinned.step_before, us < 3000000 ? 29 : 301);
+            CHECK_INT(at.thinned.step_behind, us < 3000000 ? 299 : 690);
+        }
+        if (err)
+            continue;
+        /* what lives is what lived after the last birth, that of a step which is there or not */
+        CHECK(at.at_ns <= us * 1000);
+        CHECK_INT(living_read(db, 1, 1, at.seq, add_size, &sum), 0);
+        CHECK_INT(sum, settled ? 0 : MIB(8));
+        CHECK(settled || us * 1000 - at.at_ns < 10000000 || us > 6999000);
+    }
+    db_close(db);
+}
+
 TEST(pairs)
 {
     char first[32], second[32];
@@ -163,5 +194,5 @@ TEST(groups_of_ids_and_of_names)
 }
 
 TEST_MAIN(TEST_CASE(moments_by_name), TEST_CASE(moments_that_are_not_there),
-          TEST_CASE(moments_by_time), TEST_CASE(pairs), TEST_CASE(the_last_two_steps),
-          TEST_CASE(groups_of_ids_and_of_names))
+          TEST_CASE(moments_by_time), TEST_CASE(times_that_were_thinned_out), TEST_CASE(pairs),
+          TEST_CASE(the_last_two_steps), TEST_CASE(groups_of_ids_and_of_names))

@@ -34,7 +34,8 @@ static int highest(struct diff_side *side, const struct diff_moment *moment, str
     struct peak peak;
     int err = peak_find(side->db, side->process, side->device, moment->first_step,
                         moment->last_step, &peak);
-    *out = (struct instant){.allocated = INSTANT_NONE, .reserved = INSTANT_NONE};
+    *out =
+        (struct instant){.allocated = INSTANT_NONE, .reserved = INSTANT_NONE, .step = INSTANT_NONE};
     snprintf(out->label, sizeof out->label, "peak");
     if (err == 0 && !peak.found)
         err = ERR_NOTFOUND;

@@ -119,12 +119,12 @@ static int birth_at(struct db_stmt *stmt, int64_t from, int64_t *seq, int64_t *n
 }
 
 /* Births of one device have times that never run backwards, so halving finds the last one at or
- * before the time; table allocation has no index on times. */
-static int last_birth(const struct place *place, int64_t at_ns, struct instant *out)
+ * before the time, and the next; table allocation has no index on times. */
+static int births_around(const struct place *place, int64_t at_ns, struct thinned_births *out)
 {
     struct db_stmt *stmt = NULL;
     int64_t low = 0, high = 0, seq = 0, ns = 0;
-    bool found = false;
+    *out = (struct thinned_births){THINNED_NONE, THINNED_NONE, THINNED_NONE, THINNED_NONE};
     int err = db_prepare(place->db, &stmt,
                          "SELECT min(coalesce((SELECT max(seq) FROM allocation), 0), " SPAN_LAST
                          "), " SPAN_FIRST);
@@ -151,18 +151,36 @@ static int last_birth(const struct place *place, int64_t at_ns, struct instant *
     while (low <= high && err >= 0) {
         int64_t middle = low + (high - low) / 2;
         err = birth_at(stmt, middle, &seq, &ns);
-        if (err == ERR_NOTFOUND || (err == 0 && ns > at_ns)) {
+        if (err == ERR_NOTFOUND) {
             high = middle - 1;
             err = 0;
+        } else if (err == 0 && ns > at_ns) {
+            high = middle - 1;
+            out->next_seq = seq;
+            out->next_ns = ns;
         } else if (err == 0) {
-            out->seq = seq;
-            out->at_ns = ns;
-            found = true;
             low = seq + 1;
+            out->seq = seq;
+            out->ns = ns;
         }
     }
     db_finalize(stmt);
-    return err < 0 ? err : found ? 0 : ERR_NOTFOUND;
+    return err < 0 ? err : 0;
+}
+
+/* The births that are there; beside them, what was thinned out. */
+static int last_birth(const struct place *place, int64_t at_ns, struct instant *out)
+{
+    struct thinned_births births;
+    int err = births_around(place, at_ns, &births);
+    if (err == 0)
+        err = thinned_time_read(place->db, place->process, &births, at_ns, &out->thinned);
+    if (err < 0)
+        return err;
+    bool behind = out->thinned.seq != THINNED_NONE;
+    out->seq = behind ? out->thinned.seq : births.seq;
+    out->at_ns = behind ? out->thinned.ns : births.ns;
+    return out->thinned.is || out->seq == THINNED_NONE ? ERR_NOTFOUND : 0;
 }
 
 static int at_time(const struct place *place, int64_t at_ns, const char *text, struct instant *out)
@@ -170,7 +188,7 @@ static int at_time(const struct place *place, int64_t at_ns, const char *text, s
     nothing(out);
     snprintf(out->label, sizeof out->label, "%s after the start", text);
     int err = last_birth(place, at_ns, out);
-    if (err == ERR_NOTFOUND)
+    if (err == ERR_NOTFOUND && !out->thinned.is)
         snprintf(out->label, sizeof out->label, "%s after the start there was no block", text);
     return err;
 }

@@ -6,7 +6,9 @@
  *     7/backward#0  of its first one
  *     peak          the highest point of all
  *     end           after the last event
- *     @1.5s         the last birth of a block at or before that time (ns, us, ms, s)
+ *     @1.5s         the last birth of a block at or before that time (ns, us, ms, s); no moment
+ *                   where that time was thinned out; and where the last birth may have been, when
+ *                   what is there behind it begins
  *
  * What lives at an instant is what was born at or before its seq and not freed at or before it.
  */
@@ -19,6 +21,7 @@
 
 #include "db.h"
 #include "group.h"
+#include "thinned.h"
 
 #define INSTANT_NONE GROUP_NONE
 #define INSTANT_TEXT 160
@@ -30,6 +33,7 @@ struct instant {
     int64_t phase;               /* phase.id, INSTANT_NONE */
     int64_t step;                /* INSTANT_NONE */
     char label[INSTANT_TEXT];    /* "step 7, end of backward" */
+    struct thinned_time thinned; /* of a time; `is` with ERR_NOTFOUND only */
     bool driven; /* no block was ever there: driven.h; allocated and reserved mean nothing */
 };
 
