@@ -29,11 +29,41 @@ const char *db_path(const struct db *db)
     return db->path;
 }
 
+/* ---- what a reader keeps ---- */
+
+void db_drop_kept(struct db *db)
+{
+    void *thing = db->kept;
+    db->kept = NULL;
+    if (thing)
+        db->drop_kept(thing);
+}
+
+bool db_keep(struct db *db, void *thing, void (*drop)(void *thing))
+{
+    if (db->page_bytes || !db_in_transaction(db))
+        return false;
+    db_drop_kept(db);
+    db->kept = thing;
+    db->drop_kept = drop;
+    return true;
+}
+
+void *db_kept(struct db *db, void (*drop)(void *thing))
+{
+    if (db->kept && !db_in_transaction(db))
+        db_drop_kept(db);
+    return db->kept && db->drop_kept == drop ? db->kept : NULL;
+}
+
 /* ---- statements ---- */
 
 int db_exec(struct db *db, const char *sql)
 {
-    return db_result(db, sqlite3_exec(db->handle, sql, NULL, NULL, NULL));
+    int err = db_result(db, sqlite3_exec(db->handle, sql, NULL, NULL, NULL));
+    if (!db_in_transaction(db))
+        db_drop_kept(db);
+    return err;
 }
 
 static void link_stmt(struct db_stmt *stmt, struct db_stmt **list)
@@ -50,6 +80,13 @@ static void unlink_stmt(struct db_stmt *stmt)
     *stmt->link = stmt->next;
     if (stmt->next)
         stmt->next->link = stmt->link;
+}
+
+static _Thread_local uint64_t work;
+
+uint64_t db_work(void)
+{
+    return work;
 }
 
 static void free_stmt(struct db_stmt *stmt)
@@ -133,6 +170,8 @@ void db_finalize(struct db_stmt *stmt)
     if (!stmt)
         return;
     struct db *db = stmt->db;
+    /* A count of 32 bits that wraps. */
+    work += (unsigned)sqlite3_stmt_status(stmt->handle, SQLITE_STMTSTATUS_VM_STEP, 1);
     unlink_stmt(stmt);
     if (!stmt->text || db->idle_count >= db->idle_most) {
         free_stmt(stmt);

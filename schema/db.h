@@ -103,6 +103,18 @@ int db_check(struct db *db);
 /* The whole schema as SQL text, for `tidemark sql --schema` and the tests. */
 const char *sch_text(void);
 
+/* One thing that a reader made of what it read and will ask for again. The connection owns it:
+ * `drop` frees it when the transaction that it was read in ends, when another thing is kept, and
+ * when the connection closes. False, and it stays the caller's: nothing is kept outside of a
+ * transaction, where the next statement may see other rows, nor by who writes. */
+bool db_keep(struct db *db, void *thing, void (*drop)(void *thing));
+/* What was kept with this `drop`, which says what it is; NULL. */
+void *db_kept(struct db *db, void (*drop)(void *thing));
+
+/* Instructions of SQLite's machine in statements that this thread has finalized: what a report
+ * cost, whatever else the machine does. */
+uint64_t db_work(void);
+
 const char *db_sqlite_version(void);
 
 #endif

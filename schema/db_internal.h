@@ -22,7 +22,9 @@ struct db {
     size_t idle_count, idle_most;
     uint64_t log_bytes;  /* in the log after the last commit of this connection */
     unsigned page_bytes; /* 0 = opened for reading */
-    char denied[80];     /* what db_guard refused last */
+    void *kept;          /* by db_keep, read in the transaction that is open; NULL = nothing */
+    void (*drop_kept)(void *thing);
+    char denied[80]; /* what db_guard refused last */
     char message[512];
 };
 
@@ -38,6 +40,8 @@ struct db_stmt {
 
 /* Forgets the statements that were kept. */
 void db_drop_idle(struct db *db);
+/* Frees what db_keep keeps. */
+void db_drop_kept(struct db *db);
 /* An SQLite result code as base_err. */
 int db_map_code(struct sqlite3 *handle, int code);
 /* The same, and the message kept: every call of SQLite that can fail ends here. */

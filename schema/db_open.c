@@ -139,6 +139,7 @@ void db_close(struct db *db)
 {
     if (!db)
         return;
+    db_drop_kept(db);
     assert(!db->statements);
     db_drop_idle(db);
     sqlite3_close_v2(db->handle);

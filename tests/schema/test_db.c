@@ -276,6 +276,74 @@ TEST(a_reader_asks_again)
     db_close(db);
 }
 
+static int dropped;
+
+static void drop_one(void *thing)
+{
+    (void)thing;
+    dropped++;
+}
+
+static void drop_other(void *thing)
+{
+    (void)thing;
+    dropped += 100;
+}
+
+/* What is kept goes when the transaction does in which it was read, and by nothing before. */
+TEST(a_reader_keeps_one_thing_for_a_transaction)
+{
+    const char *path = test_path("kept.db");
+    struct db *db = NULL, *reader = NULL;
+    int one = 1, two = 2;
+    REQUIRE(db_create(&db, path) == 0);
+    REQUIRE(db_open(&reader, path) == 0);
+    CHECK(!db_keep(reader, &one, drop_one)); /* the next statement may see other rows */
+    CHECK_INT(db_exec(reader, "BEGIN"), 0);
+    CHECK(db_keep(reader, &one, drop_one));
+    CHECK(db_kept(reader, drop_one) == &one);
+    CHECK(db_kept(reader, drop_other) == NULL);
+    CHECK_INT(db_exec(reader, "SELECT count(*) FROM meta"), 0);
+    CHECK(db_kept(reader, drop_one) == &one);
+    CHECK(db_keep(reader, &two, drop_other));
+    CHECK_INT(dropped, 1);
+    CHECK(db_kept(reader, drop_one) == NULL);
+    CHECK_INT(db_exec(reader, "COMMIT"), 0);
+    CHECK_INT(dropped, 101);
+    CHECK(db_kept(reader, drop_other) == NULL);
+    CHECK_INT(db_exec(reader, "BEGIN"), 0);
+    CHECK(db_keep(reader, &one, drop_one));
+    CHECK_INT(db_begin(db), 0);
+    CHECK(!db_keep(db, &one, drop_one)); /* who writes reads what it wrote */
+    CHECK_INT(db_rollback(db), 0);
+    db_close(reader);
+    CHECK_INT(dropped, 102);
+    db_close(db);
+}
+
+TEST(work_is_counted)
+{
+    static const char sql[] = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                              " WHERE i < ?1) SELECT max(i) FROM n";
+    struct db *db = NULL;
+    struct db_stmt *stmt;
+    uint64_t work[3], before;
+    REQUIRE(db_create(&db, test_path("work.db")) == 0);
+    before = db_work();
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(db_prepare(db, &stmt, sql) == 0);
+        db_bind_int(stmt, 0, i < 2 ? 100 : 1000);
+        CHECK_INT(db_step(stmt), DB_ROW);
+        db_finalize(stmt);
+        work[i] = db_work() - before;
+        before = db_work();
+    }
+    CHECK(work[0] > 100);
+    CHECK(work[1] == work[0]);
+    CHECK(work[2] > 8 * work[1] && work[2] < 12 * work[1]);
+    db_close(db);
+}
+
 TEST(the_log_is_measured_and_moved)
 {
     struct db *db = fixture_empty();
@@ -359,5 +427,6 @@ TEST_MAIN(TEST_CASE(empty_pages_go_and_nothing_else), TEST_CASE(a_new_file_is_pr
           TEST_CASE(wrong_sql_is_an_error_with_a_message),
           TEST_CASE(a_reader_sees_what_was_committed_and_can_write_nothing),
           TEST_CASE(a_reader_reaches_no_other_file_and_sets_nothing),
-          TEST_CASE(a_reader_asks_again), TEST_CASE(the_log_is_measured_and_moved),
+          TEST_CASE(a_reader_asks_again), TEST_CASE(a_reader_keeps_one_thing_for_a_transaction),
+          TEST_CASE(work_is_counted), TEST_CASE(the_log_is_measured_and_moved),
           TEST_CASE(one_file_remains_unless_a_reader_holds_it))
