@@ -32,13 +32,17 @@ struct category_verdict {
     int64_t step;                /* of its birth, CATEGORY_UNKNOWN */
 };
 
-/* 0 or an error; then *out is NULL. */
+/* 0 or an error; then *out is NULL. All phases of the process are read, once for each transaction:
+ * the connection keeps what the last call made (db_keep), so that rules that are used are those of
+ * the last call. Outside of a transaction category_free frees them. */
 int category_load(struct db *db, int64_t process, struct category_rules **out);
 void category_free(struct category_rules *rules);
+/* Those that the connection keeps; NULL: none of that process. */
+const struct category_rules *category_kept(struct db *db, int64_t process);
 bool category_is_valid(const struct category_rules *rules);
 
 /* 0 or an error. */
 int category_decide(struct category_rules *rules, const struct category_block *block,
-                     struct category_verdict *out);
+                    struct category_verdict *out);
 
 #endif

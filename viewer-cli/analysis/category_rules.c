@@ -36,7 +36,7 @@ const char *category_kind_name(const struct category_rules *rules, uint16_t kind
     return kind < KIND_COUNT ? kind_names[kind] : rules->kinds[kind - KIND_COUNT];
 }
 
-static struct category_bounds *bounds_of(struct category_rules *rules, int64_t step,
+static struct category_bounds *bounds_of(struct category_rules *rules, int64_t step, int64_t id,
                                          uint32_t *index)
 {
     uint64_t place = map_get(&rules->step_index, (uint64_t)step);
@@ -47,12 +47,21 @@ static struct category_bounds *bounds_of(struct category_rules *rules, int64_t s
             return NULL;
         rules->steps[rules->step_count++] =
             (struct category_bounds){.step = step,
+                                     .begin_seq = INT64_MAX,
                                      .end_seq = CATEGORY_UNKNOWN,
                                      .backward_end_seq = CATEGORY_UNKNOWN,
-                                     .cut_seq = CATEGORY_UNKNOWN};
+                                     .cut_seq = CATEGORY_UNKNOWN,
+                                     .first_id = id};
     }
     *index = (uint32_t)place;
+    rules->steps[place].last_id = id; /* they come in their order */
     return &rules->steps[place];
+}
+
+const struct category_bounds *category_step(const struct category_rules *rules, int64_t step)
+{
+    uint64_t place = map_get(&rules->step_index, (uint64_t)step);
+    return place == MAP_NONE ? NULL : &rules->steps[place];
 }
 
 static void raise_to(int64_t *highest, int64_t value)
@@ -77,6 +86,10 @@ static void count_phase(struct category_rules *rules, struct category_bounds *bo
     if (cut && strcmp(category_kind_name(rules, kind), "other") != 0)
         raise_to(&bounds->cut_seq, end_seq);
     raise_to(&rules->last_step, bounds->step);
+    if (bounds->step < rules->first_step)
+        rules->first_step = bounds->step;
+    if (begin_seq < bounds->begin_seq)
+        bounds->begin_seq = begin_seq;
     if (begin_seq < rules->first_seq)
         rules->first_seq = begin_seq;
     if (kind == KIND_OPTIMIZER && bounds->step < rules->optimizer_step)
@@ -109,11 +122,14 @@ static int take_phase(struct category_rules *rules, struct db_stmt *row)
     if (!number_of_kind(rules, db_column_text(row, 2), &phase.kind))
         return ERR_NOMEM;
     if (db_column_type(row, 3) != DB_NULL) {
-        struct category_bounds *bounds = bounds_of(rules, db_column_int(row, 3), &phase.step);
+        struct category_bounds *bounds =
+            bounds_of(rules, db_column_int(row, 3), phase.id, &phase.step);
         if (!bounds)
             return ERR_NOMEM;
         count_phase(rules, bounds, phase.kind, db_column_int(row, 4), known(row, 5),
                     is_cut(row, 6));
+    } else if (db_column_int(row, 4) < rules->first_seq) {
+        rules->early_id = phase.id;
     }
     rules->phases[rules->phase_count++] = phase;
     return 0;
@@ -122,6 +138,10 @@ static int take_phase(struct category_rules *rules, struct db_stmt *row)
 uint32_t category_phase_index(const struct category_rules *rules, int64_t id)
 {
     size_t low = 0, high = rules->phase_count;
+    /* Mostly none is missing. */
+    uint64_t guess = high ? (uint64_t)id - (uint64_t)rules->phases[0].id : 0;
+    if (guess < high && rules->phases[guess].id == id)
+        return (uint32_t)guess;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (rules->phases[middle].id < id)
@@ -193,13 +213,11 @@ static void close_bounds(struct category_rules *rules)
         rules->last_seq = CATEGORY_UNKNOWN;
 }
 
-int category_load(struct db *db, int64_t process, struct category_rules **out)
+static int read_rules(struct db *db, int64_t process, struct category_rules *rules)
 {
-    struct category_rules *rules = *out = mem_alloc(1, sizeof *rules);
-    if (!rules)
-        return ERR_NOMEM;
-    rules->first_seq = rules->optimizer_step = INT64_MAX;
-    rules->last_seq = rules->last_step = CATEGORY_UNKNOWN;
+    rules->process = process;
+    rules->first_seq = rules->optimizer_step = rules->first_step = INT64_MAX;
+    rules->last_seq = rules->last_step = rules->early_id = CATEGORY_UNKNOWN;
     int err = each(db,
                    "SELECT id, parent, kind, step, begin_seq, end_seq, ended FROM phase"
                    " WHERE process = ? ORDER BY id",
@@ -209,21 +227,15 @@ int category_load(struct db *db, int64_t process, struct category_rules **out)
                    process, rules, take_stretch);
     if (err == 0)
         err = db_prepare(db, &rules->tag, "SELECT category FROM tag WHERE id = ?");
-    if (err < 0) {
-        category_free(rules);
-        *out = NULL;
-        return err;
-    }
     close_bounds(rules);
-    for (size_t left = 1; left && find_roles_once(rules, &left);)
+    for (size_t left = 1; left && err == 0 && find_roles_once(rules, &left);)
         ;
-    return 0;
+    return err;
 }
 
-void category_free(struct category_rules *rules)
+static void drop(void *thing)
 {
-    if (!rules)
-        return;
+    struct category_rules *rules = thing;
     for (size_t i = 0; i < rules->kind_count; i++)
         mem_free(rules->kinds[i]);
     for (size_t i = 0; i < rules->text_count; i++)
@@ -238,6 +250,36 @@ void category_free(struct category_rules *rules)
     map_clear(&rules->tags);
     map_clear(&rules->text_index);
     mem_free(rules);
+}
+
+const struct category_rules *category_kept(struct db *db, int64_t process)
+{
+    const struct category_rules *rules = db_kept(db, drop);
+    return rules && rules->process == process ? rules : NULL;
+}
+
+int category_load(struct db *db, int64_t process, struct category_rules **out)
+{
+    struct category_rules *rules = db_kept(db, drop);
+    *out = NULL;
+    if (!rules || rules->process != process) {
+        if (!(rules = mem_alloc(1, sizeof *rules)))
+            return ERR_NOMEM;
+        int err = read_rules(db, process, rules);
+        if (err < 0) {
+            drop(rules);
+            return err;
+        }
+        rules->kept = db_keep(db, rules, drop);
+    }
+    *out = rules;
+    return 0;
+}
+
+void category_free(struct category_rules *rules)
+{
+    if (rules && !rules->kept)
+        drop(rules);
 }
 
 bool category_is_valid(const struct category_rules *rules)
@@ -256,7 +298,9 @@ bool category_is_valid(const struct category_rules *rules)
             return false;
     }
     for (size_t i = 0; i < rules->step_count; i++)
-        if (map_get(&rules->step_index, (uint64_t)rules->steps[i].step) != i)
+        if (map_get(&rules->step_index, (uint64_t)rules->steps[i].step) != i ||
+            category_phase_index(rules, rules->steps[i].first_id) == CATEGORY_NO_PHASE ||
+            category_phase_index(rules, rules->steps[i].last_id) == CATEGORY_NO_PHASE)
             return false;
     return rules->text_count == rules->text_index.count;
 }

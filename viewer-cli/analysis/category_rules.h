@@ -57,16 +57,20 @@ struct category_stretch {
  * one was cut short. cut_seq: where an exception or the end of the process did that to a phase. */
 struct category_bounds {
     int64_t step;
-    int64_t end_seq, backward_end_seq;
-    int64_t cut_seq; /* CATEGORY_UNKNOWN = to none */
+    int64_t begin_seq, end_seq, backward_end_seq;
+    int64_t cut_seq;           /* CATEGORY_UNKNOWN = to none */
+    int64_t first_id, last_id; /* of its phases; there may be others between */
     bool open, backward_open;
 };
 
 /*
  * Invariants (category_is_valid): ids of phases ascend strictly, as do begin_seq of stretches;
- * indices lie inside of their arrays; each step has one element of `steps`.
+ * indices lie inside of their arrays; each step has one element of `steps`, whose ids are those of
+ * two of the phases.
  */
 struct category_rules {
+    int64_t process;
+    bool kept; /* by the connection */
     struct category_phase *phases;
     size_t phase_count, phase_cap;
     struct category_stretch *stretches;
@@ -82,11 +86,14 @@ struct category_rules {
     size_t text_count, text_cap;
     struct map text_index; /* verdict, role, role of the end: to text */
     /* The run, as view run_bounds. */
-    int64_t first_seq, last_seq, last_step, optimizer_step;
+    int64_t first_seq, last_seq, first_step, last_step, optimizer_step;
     bool run_open;
+    int64_t early_id; /* phases outside of steps that began before first_seq have no higher one */
 };
 
 const char *category_kind_name(const struct category_rules *rules, uint16_t kind);
+/* NULL: there is no such step. */
+const struct category_bounds *category_step(const struct category_rules *rules, int64_t step);
 /* Of the phase with that id; CATEGORY_NO_PHASE. */
 uint32_t category_phase_index(const struct category_rules *rules, int64_t id);
 

@@ -190,11 +190,13 @@ bool ladder_is_valid(const struct ladder *ladder)
 
 /* ---- reading ---- */
 
-/* NULL unless the source tells of waits: a phase says what was active, or a block became idle. */
+/* NULL unless the source tells of waits: a phase says what was active, or a block became idle. A
+ * source that told once tells on, so the newest phases know. */
 static const char waiting_sql[] =
     "SELECT CASE WHEN EXISTS"
-    "  (SELECT 1 FROM phase ph JOIN phase_device pd ON pd.phase = ph.id AND pd.device = ?2"
-    "    WHERE ph.process = ?1 AND pd.active IS NOT NULL)"
+    "  (SELECT 1 FROM (SELECT pd.active AS active"
+    "    FROM phase ph CROSS JOIN phase_device pd ON pd.phase = ph.id AND pd.device = ?2"
+    "    WHERE ph.process = ?1 ORDER BY ph.id DESC LIMIT 64) WHERE active IS NOT NULL)"
     " OR EXISTS"
     "  (SELECT 1 FROM idle i CROSS JOIN allocation a ON a.seq = i.allocation"
     "    CROSS JOIN heap h ON h.id = a.heap WHERE" SPAN_HAS(

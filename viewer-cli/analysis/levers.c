@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "buf.h"
+#include "category_rules.h"
 #include "error.h"
 #include "levers_work.h"
 #include "mem.h"
@@ -91,17 +92,24 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
 /* The highest before the first step. */
 static int read_floor(struct levers_work *work)
 {
+    struct category_rules *rules;
     struct db_stmt *stmt = NULL;
-    int err =
-        db_prepare(work->db, &stmt,
-                   "SELECT max(pd.peak_allocated) FROM phase ph"
-                   "  JOIN phase_device pd ON pd.phase = ph.id"
-                   " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
-                   "   AND ph.begin_seq < (SELECT first_seq FROM run_bounds WHERE process = ?1)");
-    if (err < 0)
+    int err = category_load(work->db, work->peak->process, &rules);
+    if (err == 0 && rules->step_count)
+        err = db_prepare(work->db, &stmt,
+                         "SELECT max(pd.peak_allocated) FROM phase ph"
+                         "  JOIN phase_device pd ON pd.phase = ph.id"
+                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
+                         "   AND ph.begin_seq < ?3 AND ph.id <= ?4");
+    if (err < 0 || !stmt) {
+        category_free(rules);
         return err;
+    }
     db_bind_int(stmt, 0, work->peak->process);
     db_bind_int(stmt, 1, work->peak->device);
+    db_bind_int(stmt, 2, rules->first_seq);
+    db_bind_int(stmt, 3, rules->early_id);
+    category_free(rules);
     if ((err = db_step(stmt)) == DB_ROW && db_column_type(stmt, 0) != DB_NULL)
         work->out->floor = db_column_int(stmt, 0);
     db_finalize(stmt);

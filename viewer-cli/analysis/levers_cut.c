@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "category.h"
+#include "category_rules.h"
 #include "error.h"
 #include "levers_step.h"
 #include "mem.h"
@@ -28,10 +28,6 @@ static int by_site(const void *one, const void *other)
     return a->asked < b->asked ? -1 : a->asked > b->asked;
 }
 
-static const char last_sql[] = "SELECT begin_seq, backward_end_seq FROM step_bounds"
-                               " WHERE process = ?1 AND step < ?2 AND backward_end_seq IS NOT NULL"
-                               " ORDER BY step DESC LIMIT 1";
-
 static const char blocks_sql[] =
     "SELECT a.seq, a.free_seq, a.tag, ap.phase, a.site, coalesce(a.requested, a.size)"
     "  FROM allocation a JOIN heap h ON h.id = a.heap"
@@ -40,23 +36,21 @@ static const char blocks_sql[] =
     "   AND h.process = ?1 AND h.device = ?2";
 
 /* The last step before with a whole backward. ERR_NOTFOUND: there is none. */
-static int find_before(struct db *db, const struct peak *peak, int64_t *begin, int64_t *end)
+static int find_before(const struct category_rules *rules, const struct peak *peak, int64_t *begin,
+                       int64_t *end)
 {
-    struct db_stmt *row = NULL;
-    int err = db_prepare(db, &row, last_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(row, 0, peak->process);
-    db_bind_int(row, 1, peak->step);
-    err = db_step(row);
-    if (err == DB_ROW) {
-        *begin = db_column_int(row, 0);
-        *end = db_column_int(row, 1);
+    const struct category_bounds *last = NULL;
+    for (size_t i = 0; i < rules->step_count; i++) {
+        const struct category_bounds *step = &rules->steps[i];
+        if (step->step < peak->step && step->backward_end_seq != CATEGORY_UNKNOWN &&
+            (!last || step->step > last->step))
+            last = step;
     }
-    db_finalize(row);
-    if (err < 0)
-        return err;
-    return err == DB_ROW ? 0 : ERR_NOTFOUND;
+    if (!last)
+        return ERR_NOTFOUND;
+    *begin = last->begin_seq;
+    *end = last->backward_end_seq;
+    return 0;
 }
 
 static int64_t known(struct db_stmt *row, int at)
@@ -80,12 +74,12 @@ static int take(struct category_rules *rules, struct db_stmt *row, struct held *
     return 0;
 }
 
-static int read_held(struct db *db, const struct peak *peak, int64_t begin, int64_t end,
+static int read_held(struct db *db, const struct peak *peak, struct category_rules *rules,
                      struct held *held)
 {
-    struct category_rules *rules;
     struct db_stmt *row = NULL;
-    int err = category_load(db, peak->process, &rules);
+    int64_t begin = 0, end = 0;
+    int err = find_before(rules, peak, &begin, &end);
     if (err >= 0)
         err = db_prepare(db, &row, blocks_sql);
     if (err >= 0) {
@@ -97,7 +91,6 @@ static int read_held(struct db *db, const struct peak *peak, int64_t begin, int6
     while (err >= 0 && (err = db_step(row)) == DB_ROW && (err = take(rules, row, held)) >= 0)
         ;
     db_finalize(row);
-    category_free(rules);
     if (held->count)
         qsort(held->likes, held->count, sizeof *held->likes, by_site);
     return err < 0 ? err : 0;
@@ -106,10 +99,11 @@ static int read_held(struct db *db, const struct peak *peak, int64_t begin, int6
 int levers_hold_as_before(struct db *db, const struct peak *peak, struct levers_step *step)
 {
     struct held held = {0};
-    int64_t begin, end;
-    int err = find_before(db, peak, &begin, &end);
+    struct category_rules *rules;
+    int err = category_load(db, peak->process, &rules);
     if (err == 0)
-        err = read_held(db, peak, begin, end, &held);
+        err = read_held(db, peak, rules, &held);
+    category_free(rules);
     for (size_t i = 0; i < step->count && err == 0 && held.count; i++) {
         struct levers_block *block = &step->blocks[i];
         const struct like like = {block->site, block->asked};

@@ -97,24 +97,32 @@ int levers_held(struct levers_work *work)
 
 /* ---- gradients to None ---- */
 
-/* Begins of the last zero_grad and the last backward before the step; -1 = none. */
+static const char before_sql[] =
+    "SELECT coalesce(max(CASE WHEN kind = 'zero_grad' THEN begin_seq END), -1),"
+    "       coalesce(max(CASE WHEN kind = 'backward' THEN begin_seq END), -1)"
+    "  FROM phase WHERE process = ?1 AND begin_seq < ?2 AND kind IN ('zero_grad', 'backward')"
+    "   AND id >= ?3";
+
+/* Begins of the last zero_grad and the last backward before the step; -1 = none. They are mostly
+ * among the phases next to the step's own. */
 static int read_before(struct levers_work *work, int64_t *zeroed, int64_t *backward)
 {
+    const int64_t first = work->step.phase_count ? work->step.phases[0].id : 0;
+    const int64_t from[] = {first - 1000, INT64_MIN};
     struct db_stmt *stmt = NULL;
-    int err =
-        db_prepare(work->db, &stmt,
-                   "SELECT coalesce(max(CASE WHEN kind = 'zero_grad' THEN begin_seq END), -1),"
-                   "       coalesce(max(CASE WHEN kind = 'backward' THEN begin_seq END), -1)"
-                   "  FROM phase WHERE process = ?1 AND begin_seq < ?2"
-                   "   AND kind IN ('zero_grad', 'backward')");
+    int err = db_prepare(work->db, &stmt, before_sql);
     if (err < 0)
         return err;
     db_bind_int(stmt, 0, work->peak->process);
     db_bind_int(stmt, 1, work->step.begin);
-    err = db_step(stmt);
-    if (err == DB_ROW) {
-        *zeroed = db_column_int(stmt, 0);
-        *backward = db_column_int(stmt, 1);
+    for (int i = 0; i < 2 && err >= 0 && (*zeroed < 0 || *backward < 0); i++) {
+        db_bind_int(stmt, 2, from[i]);
+        err = db_step(stmt);
+        if (err == DB_ROW) {
+            *zeroed = db_column_int(stmt, 0);
+            *backward = db_column_int(stmt, 1);
+        }
+        db_reset(stmt);
     }
     db_finalize(stmt);
     return err < 0 ? err : 0;

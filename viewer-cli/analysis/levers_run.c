@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "category_rules.h"
 #include "error.h"
 #include "fit.h"
 #include "levers_work.h"
@@ -18,24 +19,23 @@
  * program's end: half a step says nothing. */
 static int read_later(struct levers_work *work, int64_t *first, struct peak *later)
 {
-    struct db_stmt *stmt = NULL;
+    const struct peak *peak = work->peak;
+    struct category_rules *rules;
     int64_t last = INT64_MIN;
-    int err = db_prepare(work->db, &stmt,
-                         "SELECT (SELECT first_step FROM run_bounds WHERE process = ?1), max(step)"
-                         "  FROM step_bounds WHERE process = ?1 AND end_seq IS NOT NULL"
-                         "   AND backward_end_seq IS NOT NULL");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, work->peak->process);
+    int err = category_load(work->db, peak->process, &rules);
     *first = LEVERS_NONE;
-    err = db_step(stmt);
-    if (err == DB_ROW && db_column_type(stmt, 1) != DB_NULL) {
-        *first = db_column_int(stmt, 0);
-        last = db_column_int(stmt, 1);
+    for (size_t i = 0; err == 0 && i < rules->step_count; i++) {
+        const struct category_bounds *step = &rules->steps[i];
+        if (step->end_seq == CATEGORY_UNKNOWN || step->backward_end_seq == CATEGORY_UNKNOWN)
+            continue;
+        *first = rules->first_step;
+        last = step->step > last ? step->step : last;
     }
-    db_finalize(stmt);
+    category_free(rules);
     if (err < 0 || *first == LEVERS_NONE || last <= *first)
-        return err < 0 ? err : 0;
+        return err;
+    if (peak->step != PEAK_NONE && peak->step != *first)
+        return 0; /* it is one of the later steps' own */
     return peak_find(work->db, work->peak->process, work->peak->device, *first + 1, last, later);
 }
 

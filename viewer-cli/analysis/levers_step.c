@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "category_rules.h"
 #include "error.h"
 #include "living.h"
 #include "mem.h"
@@ -13,20 +14,37 @@
 static const char bounds_sql[] =
     "SELECT min(begin_seq), max(coalesce(end_seq, (SELECT last_seq FROM process WHERE id = ?1),"
     "                                    begin_seq))"
-    "  FROM phase WHERE process = ?1 AND step = ?2";
+    "  FROM phase WHERE process = ?1 AND step = ?2 AND id BETWEEN ?3 AND ?4";
 
 static const char phases_sql[] =
     "SELECT id, parent, begin_seq, end_seq, kind, name FROM phase"
-    " WHERE process = ?1 AND step = ?2 AND scope = 'process' ORDER BY begin_seq, id";
+    " WHERE process = ?1 AND step = ?2 AND id BETWEEN ?3 AND ?4 AND scope = 'process'"
+    " ORDER BY begin_seq, id";
+
+/* A question after the phases of the step. */
+static int ask_step(struct db *db, const struct peak *peak, const char *sql, struct db_stmt **stmt)
+{
+    struct category_rules *rules;
+    int err = category_load(db, peak->process, &rules);
+    if (err == 0)
+        err = db_prepare(db, stmt, sql);
+    if (err == 0) {
+        const struct category_bounds *step = category_step(rules, peak->step);
+        db_bind_int(*stmt, 0, peak->process);
+        db_bind_int(*stmt, 1, peak->step);
+        db_bind_int(*stmt, 2, step ? step->first_id : 0);
+        db_bind_int(*stmt, 3, step ? step->last_id : -1);
+    }
+    category_free(rules);
+    return err;
+}
 
 static int read_bounds(struct db *db, const struct peak *peak, struct levers_step *out)
 {
     struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, bounds_sql);
+    int err = ask_step(db, peak, bounds_sql, &stmt);
     if (err < 0)
         return err;
-    db_bind_int(stmt, 0, peak->process);
-    db_bind_int(stmt, 1, peak->step);
     err = db_step(stmt);
     if (err == DB_ROW) {
         out->begin = db_column_int(stmt, 0);
@@ -56,11 +74,9 @@ static bool take_phase(struct db_stmt *row, struct levers_step *out)
 static int read_phases(struct db *db, const struct peak *peak, struct levers_step *out)
 {
     struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, phases_sql);
+    int err = ask_step(db, peak, phases_sql, &stmt);
     if (err < 0)
         return err;
-    db_bind_int(stmt, 0, peak->process);
-    db_bind_int(stmt, 1, peak->step);
     while ((err = db_step(stmt)) == DB_ROW) {
         if (!take_phase(stmt, out)) {
             err = ERR_NOMEM;

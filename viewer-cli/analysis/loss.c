@@ -152,10 +152,11 @@ int loss_read_finished(struct db *db, bool *finished, int64_t *last_ns)
     *finished = value != 0;
     if (err < 0 || *finished)
         return err;
-    /* The newest of what the last commit brought. */
+    /* The newest of what the last commit brought: it has the highest numbers. */
     return read_one(db,
                     "SELECT max(coalesce((SELECT max(start_ns) FROM process), 0),"
-                    " coalesce((SELECT max(coalesce(end_ns, begin_ns)) FROM phase), 0),"
+                    " coalesce((SELECT max(coalesce(end_ns, begin_ns)) FROM"
+                    "   (SELECT end_ns, begin_ns FROM phase ORDER BY id DESC LIMIT 1000)), 0),"
                     " coalesce((SELECT alloc_ns FROM allocation ORDER BY seq DESC LIMIT 1), 0))",
                     last_ns);
 }

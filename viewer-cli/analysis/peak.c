@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "category_rules.h"
 #include "error.h"
 #include "living.h"
 #include "mem.h"
@@ -16,12 +17,34 @@
 
 /* A phase that only went down had its highest value as it began: before its first number, for that
  * of what is between phases can be a free. */
-static const char highest_sql[] =
-    "SELECT coalesce(pd.peak_seq, ph.begin_seq), coalesce(pd.peak_ns, ph.begin_ns),"
+#define HIGHEST_COLUMNS                                                                            \
+    "SELECT coalesce(pd.peak_seq, ph.begin_seq), coalesce(pd.peak_ns, ph.begin_ns),"               \
     "       pd.peak_allocated, pd.peak_reserved, ph.id, coalesce(pd.peak_seq, ph.begin_seq - 1)"
+#define HIGHEST_FIRST " ORDER BY pd.peak_allocated DESC, 1, ph.begin_seq DESC, ph.id DESC LIMIT 1"
+
+/* Inside of an index the rows of a process are in the order of their numbers. */
+static const char highest_sql[] = HIGHEST_COLUMNS
     "  FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
     " WHERE ph.process = ?1 AND pd.device = ?2 AND (?3 IS NULL OR ph.step BETWEEN ?3 AND ?4)"
-    " ORDER BY pd.peak_allocated DESC, 1, ph.begin_seq DESC, ph.id DESC LIMIT 1";
+    "   AND ph.id BETWEEN ?5 AND ?6" HIGHEST_FIRST;
+
+/* A commit writes what was not settled yet with the highest numbers. */
+static const char maximum_sql[] =
+    "SELECT most, at FROM (SELECT pd.max_allocated AS most, pd.max_allocated_seq AS at"
+    "  FROM phase ph CROSS JOIN phase_device pd ON pd.phase = ph.id AND pd.device = ?2"
+    " WHERE ph.process = ?1 ORDER BY ph.id DESC LIMIT 64)"
+    " WHERE at IS NOT NULL ORDER BY most DESC, at LIMIT 1";
+
+static const char around_sql[] =
+    "WITH RECURSIVE around(id) AS ("
+    " SELECT * FROM (SELECT phase FROM stretch WHERE process = ?1 AND begin_seq <= ?3"
+    "                 ORDER BY begin_seq DESC LIMIT 1)"
+    " UNION SELECT phase FROM allocation_phase WHERE allocation = ?3"
+    " UNION SELECT ph.parent FROM around CROSS JOIN phase ph ON ph.id = around.id"
+    "        WHERE ph.parent IS NOT NULL) " HIGHEST_COLUMNS
+    "  FROM around CROSS JOIN phase ph ON ph.id = around.id"
+    "  CROSS JOIN phase_device pd ON pd.phase = ph.id AND pd.device = ?2"
+    " WHERE ph.process = ?1" HIGHEST_FIRST;
 
 /* The innermost phase at that event, or else the one that the maximum came from. */
 static const char phase_sql[] =
@@ -43,21 +66,10 @@ static const char device_used_sql[] =
     "SELECT value FROM sample WHERE what = 'device used' AND device = ?1 AND at_ns <= ?2"
     "   AND (process = ?3 OR process IS NULL) ORDER BY at_ns DESC LIMIT 1";
 
-static int read_highest(struct db *db, int64_t first_step, int64_t last_step, struct peak *out)
+/* Takes the first row of one of the questions after the highest. DB_ROW, DB_DONE or an error. */
+static int take_highest(struct db_stmt *stmt, struct peak *out)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, highest_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, out->process);
-    db_bind_int(stmt, 1, out->device);
-    if (first_step == INT64_MIN && last_step == INT64_MAX) {
-        db_bind_null(stmt, 2);
-    } else {
-        db_bind_int(stmt, 2, first_step);
-        db_bind_int(stmt, 3, last_step);
-    }
-    err = db_step(stmt);
+    int err = db_step(stmt);
     if (err == DB_ROW) {
         out->found = true;
         out->seq = db_column_int(stmt, 0);
@@ -67,6 +79,82 @@ static int read_highest(struct db *db, int64_t first_step, int64_t last_step, st
         out->phase = db_column_int(stmt, 4);
         out->living_seq = db_column_int(stmt, 5);
     }
+    return err;
+}
+
+/* The highest since the process began, as the newest of its phases knows it. */
+static int read_maximum(struct db *db, const struct peak *asked, int64_t *bytes, int64_t *seq)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(db, &stmt, maximum_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, asked->process);
+    db_bind_int(stmt, 1, asked->device);
+    err = db_step(stmt);
+    if (err == DB_ROW) {
+        *bytes = db_column_int(stmt, 0);
+        *seq = db_column_int(stmt, 1);
+    }
+    db_finalize(stmt);
+    return err;
+}
+
+/*
+ * Each phase knows the highest since the process began and the event that reached it, so the newest
+ * phases say where it was, and the phases around that event have it: a few rows by their keys,
+ * whatever the length of the run. It is believed only if one of them agrees.
+ */
+static int find_by_maximum(struct db *db, struct peak *out)
+{
+    struct db_stmt *stmt = NULL;
+    struct peak found = *out;
+    int64_t bytes = 0, seq = 0;
+    int err = read_maximum(db, out, &bytes, &seq);
+    if (err != DB_ROW)
+        return err < 0 ? err : 0;
+    err = db_prepare(db, &stmt, around_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, out->process);
+    db_bind_int(stmt, 1, out->device);
+    db_bind_int(stmt, 2, seq);
+    err = take_highest(stmt, &found);
+    db_finalize(stmt);
+    if (err == DB_ROW && found.allocated == bytes && found.seq == seq)
+        *out = found;
+    return err < 0 ? err : 0;
+}
+
+/* Where the rules of the process were read, they know between which numbers its steps lie. */
+static void bind_ids(struct db *db, struct db_stmt *stmt, int64_t process, int64_t first_step,
+                     int64_t last_step)
+{
+    const struct category_rules *rules = category_kept(db, process);
+    const struct category_bounds *step =
+        rules && first_step == last_step ? category_step(rules, first_step) : NULL;
+    db_bind_int(stmt, 4, step ? step->first_id : INT64_MIN);
+    db_bind_int(stmt, 5, step ? step->last_id : INT64_MAX);
+}
+
+static int read_highest(struct db *db, int64_t first_step, int64_t last_step, struct peak *out)
+{
+    struct db_stmt *stmt = NULL;
+    bool whole = first_step == INT64_MIN && last_step == INT64_MAX;
+    int err = whole ? find_by_maximum(db, out) : 0;
+    if (err < 0 || out->found)
+        return err;
+    err = db_prepare(db, &stmt, highest_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, out->process);
+    db_bind_int(stmt, 1, out->device);
+    db_bind_int(stmt, 2, first_step);
+    db_bind_int(stmt, 3, last_step);
+    if (whole)
+        db_bind_null(stmt, 2);
+    bind_ids(db, stmt, out->process, first_step, last_step);
+    err = take_highest(stmt, out);
     db_finalize(stmt);
     return err < 0 ? err : 0;
 }
