@@ -12,6 +12,7 @@
 #include "error.h"
 #include "follow.h"
 #include "human.h"
+#include "live_look.h"
 #include "map.h"
 #include "mem.h"
 #include "report.h"
@@ -73,20 +74,35 @@ enum {
     AT_DOMAIN
 };
 
+/* Which are asked for. */
+#define ASKED                                                                                      \
+    " ph.process = ?1"                                                                             \
+    "   AND (?3 IS NULL OR ph.step BETWEEN ?3 AND ?4 OR (ph.domain IS NOT NULL AND ph.begin_seq"   \
+    "    BETWEEN (SELECT min(begin_seq) FROM phase WHERE process = ?1 AND step BETWEEN ?3 AND ?4)" \
+    "        AND (SELECT max(coalesce(end_seq, begin_seq)) FROM phase"                             \
+    "              WHERE process = ?1 AND step BETWEEN ?3 AND ?4)))"                               \
+    "   AND CASE WHEN ?5 IS NOT NULL THEN ph.domain = ?5 ELSE ?6 OR ph.domain IS NULL END"
+
 static const char sql[] =
     "SELECT t.process, t.device, t.step, t.phase, t.allocated, t.max_allocated, t.reserved,"
     "       t.max_reserved, t.fragmentation, t.phase_peak, t.begin_ns, t.end_ns, t.kind,"
     "       t.ordinal, t.phase_id, ph.parent, t.allocs, t.frees, t.alloc_bytes, t.ended,"
     "       ph.domain"
     "  FROM phase ph JOIN phase_table t ON t.phase_id = ph.id"
-    " WHERE ph.process = ?1 AND t.device = ?2"
-    "   AND (?3 IS NULL OR ph.step BETWEEN ?3 AND ?4 OR (ph.domain IS NOT NULL AND ph.begin_seq"
-    "    BETWEEN (SELECT min(begin_seq) FROM phase WHERE process = ?1 AND step BETWEEN ?3 AND ?4)"
-    "        AND (SELECT max(coalesce(end_seq, begin_seq)) FROM phase"
-    "              WHERE process = ?1 AND step BETWEEN ?3 AND ?4)))"
-    "   AND CASE WHEN ?5 IS NOT NULL THEN ph.domain = ?5 ELSE ?6 OR ph.domain IS NULL END"
-    "   AND ph.id > ?7"
+    " WHERE" ASKED " AND t.device = ?2 AND ph.id > ?7"
     " ORDER BY ph.begin_seq, ph.id";
+
+/* From the newest on, by their numbers: a phase that is inside of another has a higher one. */
+static const char newest_sql[] =
+    "SELECT ph.id FROM phase ph CROSS JOIN phase_device pd ON pd.phase = ph.id"
+    " WHERE" ASKED " AND pd.device = ?2"
+    "   AND (?6 OR ph.kind <> 'other' OR pd.allocs > 0 OR pd.frees > 0)"
+    " ORDER BY ph.id DESC LIMIT ?7";
+
+/* One phase, if it is asked for. */
+static const char parent_sql[] =
+    "SELECT ph.parent FROM phase ph CROSS JOIN phase_device pd ON pd.phase = ph.id"
+    " WHERE" ASKED " AND pd.device = ?2 AND ph.id = ?7";
 
 struct listing {
     struct report *report;
@@ -95,6 +111,7 @@ struct listing {
     bool all;           /* and those of libraries, and time without any traffic */
     struct tale *tale;  /* NULL: not of --follow with rows */
     int64_t skip;       /* rows that can be seen and are not: a screen has room for the last ones */
+    int64_t floor;      /* phases up to this number are not read, but for what is around others */
     struct map depths;  /* phase.id to how many phases are around it */
     int64_t rows, hidden;
     bool open;   /* the section is */
@@ -120,14 +137,45 @@ struct tale {
     int64_t open, last; /* of this look: the lowest number not told, the highest of all */
 };
 
+static void bind_asked(const struct listing *list, struct db_stmt *stmt);
+
+/* Of a phase below the floor: one more than what is around it has; none if it is not asked for. */
+static int depth_below(struct listing *list, int64_t id, uint64_t *depth)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(list->report->db, &stmt, parent_sql);
+    *depth = MAP_NONE;
+    if (err < 0)
+        return err;
+    bind_asked(list, stmt);
+    db_bind_int(stmt, 1, list->scope->device);
+    for (bool up = true; up && err >= 0;) {
+        db_bind_int(stmt, 6, id);
+        err = db_step(stmt);
+        *depth += err == DB_ROW; /* the first makes it 0 */
+        up = err == DB_ROW && db_column_type(stmt, 0) != DB_NULL && db_column_int(stmt, 0) < id;
+        id = up ? db_column_int(stmt, 0) : id;
+        db_reset(stmt);
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* Negative: an error. */
 static int64_t depth_of(struct listing *list, struct db_stmt *row)
 {
     uint64_t around = MAP_NONE;
-    if (db_column_type(row, AT_PARENT) != DB_NULL)
-        around = map_get(&list->depths, (uint64_t)db_column_int(row, AT_PARENT));
+    if (db_column_type(row, AT_PARENT) != DB_NULL) {
+        int64_t parent = db_column_int(row, AT_PARENT);
+        around = map_get(&list->depths, (uint64_t)parent);
+        int err =
+            around == MAP_NONE && list->floor >= parent ? depth_below(list, parent, &around) : 0;
+        if (err < 0)
+            return err;
+    }
     uint64_t depth = around == MAP_NONE ? 0 : around + 1;
     if (!map_put(&list->depths, (uint64_t)db_column_int(row, AT_ID), depth, NULL))
-        return -1;
+        return ERR_NOMEM;
     return (int64_t)depth;
 }
 
@@ -188,7 +236,7 @@ static int put_row(struct listing *list, struct db_stmt *row)
 {
     struct emit *emit = &list->report->emit;
     int64_t depth = depth_of(list, row);
-    int due = depth < 0 ? ERR_NOMEM : list->tale ? is_due(list, row) : 1;
+    int due = depth < 0 ? (int)depth : list->tale ? is_due(list, row) : 1;
     if (due <= 0)
         return due;
     list->rows++;
@@ -219,29 +267,32 @@ static int put_row(struct listing *list, struct db_stmt *row)
     return 0;
 }
 
-static int query(const struct listing *list, struct db_stmt **stmt)
+static void bind_asked(const struct listing *list, struct db_stmt *stmt)
 {
-    const struct report *report = list->report;
-    const struct report_scope *scope = list->scope;
-    const struct option_range *steps = &report->options->steps;
-    int err = db_prepare(report->db, stmt, sql);
-    if (err < 0)
-        return err;
-    db_bind_int(*stmt, 0, scope->process.id);
-    db_bind_text(*stmt, 1, scope->device_text, -1);
-    if (report_has_steps(report->options)) {
-        db_bind_int(*stmt, 2, steps->first);
-        db_bind_int(*stmt, 3, steps->last);
+    const struct option_range *steps = &list->report->options->steps;
+    db_bind_int(stmt, 0, list->scope->process.id);
+    if (report_has_steps(list->report->options)) {
+        db_bind_int(stmt, 2, steps->first);
+        db_bind_int(stmt, 3, steps->last);
     } else {
-        db_bind_null(*stmt, 2);
+        db_bind_null(stmt, 2);
     }
     if (list->domain)
-        db_bind_text(*stmt, 4, list->domain, -1);
+        db_bind_text(stmt, 4, list->domain, -1);
     else
-        db_bind_null(*stmt, 4);
-    db_bind_int(*stmt, 5, list->all);
+        db_bind_null(stmt, 4);
+    db_bind_int(stmt, 5, list->all);
+}
+
+static int query(const struct listing *list, struct db_stmt **stmt)
+{
+    int err = db_prepare(list->report->db, stmt, sql);
+    if (err < 0)
+        return err;
+    bind_asked(list, *stmt);
+    db_bind_text(*stmt, 1, list->scope->device_text, -1);
     const struct tale *tale = list->tale;
-    db_bind_int(*stmt, 6, tale ? tale->floors[tale->at % TALE_FLOORS] : -1);
+    db_bind_int(*stmt, 6, tale ? tale->floors[tale->at % TALE_FLOORS] : list->floor);
     return 0;
 }
 
@@ -287,12 +338,36 @@ static int put_summary(struct listing *list)
     return err;
 }
 
+/* Nearly all phases have a higher number than those that began before: so many more are read. */
+enum { NEWEST_MORE = 64 };
+
+/* The floor under the last rows, as many as a screen has room for: they are found from the newest
+ * on, so that a look costs the same however long the run is. */
+static int find_floor(struct listing *list, int64_t room)
+{
+    struct db_stmt *stmt = NULL;
+    int64_t count = 0;
+    int err = db_prepare(list->report->db, &stmt, newest_sql);
+    if (err < 0)
+        return err;
+    bind_asked(list, stmt);
+    db_bind_int(stmt, 1, list->scope->device);
+    db_bind_int(stmt, 6, room + NEWEST_MORE);
+    for (; (err = db_step(stmt)) == DB_ROW; count++)
+        list->floor = db_column_int(stmt, 0) - 1;
+    db_finalize(stmt);
+    list->floor = count < room + NEWEST_MORE ? -1 : list->floor;
+    return err < 0 ? err : 0;
+}
+
 /* How many rows a screen cannot show. */
 static int count_skipped(struct listing *list, int64_t room)
 {
     struct db_stmt *stmt = NULL;
     int64_t count = 0;
-    int err = query(list, &stmt);
+    int err = find_floor(list, room);
+    if (err >= 0)
+        err = query(list, &stmt);
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW)
         count += list->all || !is_empty_gap(stmt);
     db_finalize(stmt);
@@ -306,6 +381,7 @@ struct look { /* how one look at the database goes */
     struct tale *tale;
     int64_t room; /* rows of each scope; 0 = any number */
     bool any;
+    struct live_look live; /* where there is a number */
 };
 
 static int put_scope(struct look *look, const struct report_scope *scope)
@@ -314,7 +390,8 @@ static int put_scope(struct look *look, const struct report_scope *scope)
                            .scope = scope,
                            .domain = look->options->domain,
                            .all = look->options->all,
-                           .tale = look->tale};
+                           .tale = look->tale,
+                           .floor = -1};
     struct db_stmt *stmt = NULL;
     int err = look->room ? count_skipped(&list, look->room) : 0;
     if (err >= 0)
@@ -325,6 +402,8 @@ static int put_scope(struct look *look, const struct report_scope *scope)
             break;
     }
     db_finalize(stmt);
+    if (look->room)
+        list.hidden = 0; /* those before are not counted */
     if (err >= 0 && list.rows > 0 && !look->tale)
         err = put_summary(&list);
     look->any = look->any || list.rows > 0;
@@ -364,6 +443,26 @@ static int put_scopes(struct look *look)
 
 /* ---- --follow ---- */
 
+/* The scopes for which a screen of that height has room. */
+static int put_screen(struct look *look, unsigned height)
+{
+    enum { AROUND = 6, LEAST = 2 }; /* lines of a scope that are no rows, and rows of it */
+    struct report *report = look->report;
+    struct live_look *live = &look->live;
+    int err = live_begin(live, report, height, AROUND + LEAST);
+    unsigned lines = live_lines(live);
+    look->room = lines > AROUND + LEAST ? lines - AROUND : LEAST;
+    for (size_t i = 0; i < report->scope_count && err >= 0 && !live->full; i++) {
+        live_scope_begin(live);
+        err = put_scope(look, &report->scopes[i]);
+        if (err >= 0 && !look->options->domain)
+            err = driven_list_phases(report, &report->scopes[i], look->options->all, &look->any);
+        live_scope_end(live);
+    }
+    live_end(live);
+    return err;
+}
+
 /* A new screen each time. */
 static int follow_drawn(struct look *look)
 {
@@ -371,15 +470,11 @@ static int follow_drawn(struct look *look)
     char *path = mem_copy(report->path, strlen(report->path));
     int code = path ? 0 : report_end(report, ERR_NOMEM);
     while (code == 0) {
-        enum { AROUND = 7 }; /* lines of a scope that are no rows */
-        unsigned lines =
-            screen_look().height / (unsigned)(report->scope_count + !report->scope_count);
         bool over = false;
         look->any = false;
-        look->room = lines > AROUND + 2 ? lines - AROUND : 2;
         int err = follow_is_over(report->db, &over);
         report->following = !over;
-        err = err < 0 ? err : put_scopes(look);
+        err = err < 0 ? err : put_screen(look, screen_look().height);
         if (err >= 0 && !look->any)
             report_nothing(report);
         follow_home();

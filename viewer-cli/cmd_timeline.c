@@ -11,11 +11,13 @@
 #include "error.h"
 #include "follow.h"
 #include "human.h"
+#include "live_look.h"
 #include "map.h"
 #include "mem.h"
 #include "plot.h"
 #include "report.h"
 #include "screen.h"
+#include "workers.h"
 
 enum { BY_TIME, BY_EVENTS };
 enum { BYTES_PLAIN, BYTES_BY_CATEGORY };
@@ -98,17 +100,38 @@ static int draw_scope(struct drawing *drawing, const struct report_scope *scope,
     return err;
 }
 
-static int draw_all(struct drawing *drawing)
+static struct plot_style style_of(const struct drawing *drawing, unsigned height, size_t plots)
 {
     const struct screen *screen = &drawing->screen;
-    struct report *report = drawing->report;
-    struct plot_style style =
-        plot_style_for(screen->width, screen->height, (unsigned)report->scope_count);
-    int err = 0;
+    struct plot_style style = plot_style_for(screen->width, height, (unsigned)plots);
     style.utf8 = screen->utf8 && !drawing->options->ascii;
-    style.colour = report->emit.colour;
-    for (size_t i = 0; i < report->scope_count && err == 0; i++)
+    style.colour = drawing->report->emit.colour;
+    return style;
+}
+
+static int draw_all(struct drawing *drawing)
+{
+    struct report *report = drawing->report;
+    int err = workers_fold(report);
+    struct plot_style style = style_of(drawing, drawing->screen.height, report->scope_count);
+    for (size_t i = 0; i < report->scope_count && err >= 0; i++)
         err = draw_scope(drawing, &report->scopes[i], &style);
+    return err;
+}
+
+/* A look of --follow. */
+static int draw_screen(struct drawing *drawing)
+{
+    struct report *report = drawing->report;
+    struct live_look live;
+    int err = live_begin(&live, report, drawing->screen.height, plot_least_lines());
+    struct plot_style style = style_of(drawing, live_lines(&live) + 1, 1);
+    for (size_t i = 0; i < report->scope_count && err >= 0 && !live.full; i++) {
+        live_scope_begin(&live);
+        err = draw_scope(drawing, &report->scopes[i], &style);
+        live_scope_end(&live);
+    }
+    live_end(&live);
     return err;
 }
 
@@ -253,7 +276,7 @@ static bool is_drawn(const struct drawing *drawing)
 static int draw_or_list(struct drawing *drawing)
 {
     if (is_drawn(drawing))
-        return draw_all(drawing);
+        return drawing->options->follow ? draw_screen(drawing) : draw_all(drawing);
     return drawing->options->bytes == BYTES_BY_CATEGORY ? list_categories(drawing)
                                                         : list_all(drawing);
 }

@@ -287,6 +287,70 @@ void emit_warning(struct emit *emit, const char *format, ...)
     va_end(list);
 }
 
+/* ---- places ---- */
+
+static unsigned count_lines(const struct buf *text)
+{
+    unsigned lines = 0;
+    for (size_t i = 0; i < text->count; i++)
+        lines += text->data[i] == '\n';
+    return lines;
+}
+
+struct emit_mark emit_here(struct emit *emit)
+{
+    emit_close(emit);
+    return (struct emit_mark){
+        .bytes = emit->out.count,
+        .keys = emit->keys.count,
+        .spared = emit->spared.count,
+        .sections = emit->sections,
+        .unknown = emit->unknown,
+        .more = emit->more,
+        .headed = emit->headed,
+    };
+}
+
+unsigned emit_lines(struct emit *emit)
+{
+    emit_close(emit);
+    return count_lines(&emit->out);
+}
+
+static void cut_back(struct buf *text, size_t count)
+{
+    text->count = count;
+    if (text->data)
+        text->data[count] = '\0';
+}
+
+void emit_back(struct emit *emit, const struct emit_mark *mark)
+{
+    emit_close(emit);
+    cut_back(&emit->out, mark->bytes);
+    cut_back(&emit->keys, mark->keys);
+    cut_back(&emit->spared, mark->spared);
+    emit->sections = mark->sections;
+    emit->unknown = mark->unknown;
+    emit->more = mark->more;
+    emit->headed = mark->headed;
+}
+
+/* Lines go from the end of what stands above the notes, which begin at `notes`. */
+static void fit_lines(struct emit *emit, size_t notes)
+{
+    struct buf *out = &emit->out;
+    unsigned lines = count_lines(out);
+    size_t at = notes;
+    if (!emit->most_lines || out->broken || lines <= emit->most_lines)
+        return;
+    for (unsigned more = lines - emit->most_lines; more && at; more--)
+        for (at--; at && out->data[at - 1] != '\n'; at--)
+            ;
+    memmove(out->data + at, out->data + notes, out->count - notes);
+    cut_back(out, out->count - (notes - at));
+}
+
 /* ---- the end ---- */
 
 void emit_drop(struct emit *emit)
@@ -310,12 +374,15 @@ int emit_finish(struct emit *emit, FILE *file)
 {
     emit_close(emit);
     if (!is_broken(emit)) { /* else the notes may be cut short */
+        size_t body = emit->out.count;
         if (emit->format == EMIT_TABLE)
             emit_table_end(emit);
         else if (emit->format == EMIT_CSV)
             emit_csv_end(emit);
         else
             emit_json_end(emit);
+        if (emit->format == EMIT_TABLE)
+            fit_lines(emit, body);
     }
     bool broken = is_broken(emit);
     if (!broken)

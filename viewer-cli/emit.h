@@ -108,6 +108,13 @@ struct emit {
     bool more;         /* tables: something stands above, so an empty line comes first */
     bool headed;       /* tables: what stands above belongs to what comes */
     struct buf notes;  /* one a line, led by 'w' (warning) or 'n' */
+    unsigned most_lines; /* tables: the notes are kept, and of what stands above so much; 0 = all */
+};
+
+/* A place in a report, to which it can be taken back. */
+struct emit_mark {
+    size_t bytes, keys, spared, sections;
+    bool unknown, more, headed;
 };
 
 /* `database` may be NULL; both texts outlive the emitter. Finds out about the terminal itself. */
@@ -123,6 +130,10 @@ bool emit_is_valid(const struct emit *emit);
 void emit_section(struct emit *emit, const char *key, const char *title, enum emit_style style,
                   const struct emit_column *columns, size_t count);
 void emit_close(struct emit *emit); /* the open section, so that its columns may go */
+/* Tables: where the report is, with no section open; how many lines that are; and back to it. */
+struct emit_mark emit_here(struct emit *emit);
+unsigned emit_lines(struct emit *emit);
+void emit_back(struct emit *emit, const struct emit_mark *mark);
 #define EMIT_SECTION(emit, key, title, style, columns)                                             \
     emit_section((emit), (key), (title), (style), (columns), sizeof(columns) / sizeof *(columns))
 

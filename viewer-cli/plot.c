@@ -46,6 +46,11 @@ struct plot_style plot_style_for(unsigned width, unsigned height, unsigned plots
     return style;
 }
 
+unsigned plot_least_lines(void)
+{
+    return AROUND + ROWS_LEAST;
+}
+
 unsigned plot_columns(const struct plot_style *style)
 {
     unsigned columns = style->width - PLOT_MARGIN - 1;

@@ -27,6 +27,8 @@ struct plot_style {
 
 /* For a screen of that size with so many plots on it. */
 struct plot_style plot_style_for(unsigned width, unsigned height, unsigned plots);
+/* That a plot takes with its heading, at least. */
+unsigned plot_least_lines(void);
 /* How many columns a timeline has there. */
 unsigned plot_columns(const struct plot_style *style);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/driven.h"
+#include "analysis/peak.h"
 #include "error.h"
 #include "human.h"
 #include "mem.h"
@@ -57,9 +58,8 @@ static int read_shares(const struct report *report, struct share *shares)
         struct share *share =
             share_of(report, shares, db_column_int(stmt, 0), db_column_int(stmt, 1));
         if (share)
-            *share = (struct share){.seen = true,
-                                    .peak = db_column_int(stmt, 2),
-                                    .steps = db_column_int(stmt, 3) != 0};
+            *share = (struct share){
+                .seen = true, .peak = db_column_int(stmt, 2), .steps = db_column_int(stmt, 3) != 0};
     }
     db_finalize(stmt);
     return err < 0 ? err : read_given(report, shares);
@@ -104,9 +104,9 @@ static int by_peak(const void *one, const void *other)
 }
 
 /* A recording of programs that come and go can have thousands of processes. */
-static bool find_rest(const struct report *report, struct share *shares)
+static bool find_rest(const struct report *report, size_t most, struct share *shares)
 {
-    size_t count = 0, left = MOST_SHOWN;
+    size_t count = 0, left = most;
     int64_t *peaks = mem_alloc(report->scope_count, sizeof *peaks);
     if (!peaks)
         return false;
@@ -114,11 +114,11 @@ static bool find_rest(const struct report *report, struct share *shares)
         if (!shares[i].folded)
             peaks[count++] = shares[i].peak;
     qsort(peaks, count, sizeof *peaks, by_peak);
-    int64_t least = count > MOST_SHOWN ? peaks[MOST_SHOWN - 1] : INT64_MIN;
-    for (size_t i = 0; i < count && i < MOST_SHOWN; i++)
+    int64_t least = count > most ? peaks[most - 1] : INT64_MIN;
+    for (size_t i = 0; i < count && i < most; i++)
         left -= peaks[i] > least; /* so many of those with as much as that have room */
     for (size_t i = 0; i < report->scope_count; i++) {
-        bool stays = shares[i].folded || shares[i].peak > least || count <= MOST_SHOWN;
+        bool stays = shares[i].folded || shares[i].peak > least || count <= most;
         if (!stays && shares[i].peak == least && left)
             left--;
         else
@@ -158,12 +158,48 @@ int workers_crowd(struct report *report, bool *rest)
         return 0;
     struct share *shares = mem_alloc(report->scope_count, sizeof *shares);
     int err = shares ? read_shares(report, shares) : ERR_NOMEM;
-    if (err == 0 && !find_rest(report, shares))
+    if (err == 0 && !find_rest(report, MOST_SHOWN, shares))
         err = ERR_NOMEM;
     if (err == 0)
         note_rest(report, shares);
     for (size_t i = 0; i < report->scope_count && err == 0; i++)
         rest[i] = shares[i].rest;
+    mem_free(shares);
+    return err;
+}
+
+static void drop_rest(struct report *report, const struct share *shares)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < report->scope_count; i++)
+        if (!shares[i].folded && !shares[i].rest)
+            report->scopes[kept++] = report->scopes[i];
+    report->scope_count = kept;
+}
+
+static int find_peaks(const struct report *report, struct share *shares)
+{
+    int err = 0;
+    for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
+        struct peak peak;
+        err = peak_find(report->db, report->scopes[i].process.id, report->scopes[i].device,
+                        INT64_MIN, INT64_MAX, &peak);
+        shares[i] = (struct share){.seen = peak.found, .peak = peak.found ? peak.allocated : 0};
+        peak_clear(&peak);
+    }
+    return err < 0 ? err : read_given(report, shares);
+}
+
+int workers_keep(struct report *report, size_t most)
+{
+    if (report->scope_count <= most)
+        return 0;
+    struct share *shares = mem_alloc(report->scope_count, sizeof *shares);
+    int err = shares ? find_peaks(report, shares) : ERR_NOMEM;
+    if (err >= 0 && !find_rest(report, most, shares))
+        err = ERR_NOMEM;
+    if (err >= 0)
+        drop_rest(report, shares);
     mem_free(shares);
     return err;
 }
@@ -181,18 +217,14 @@ int workers_fold(struct report *report)
         shares[i].folded =
             !shares[i].steps && strcmp(report->scopes[i].device_text, "cpu") == 0 &&
             shares[i].peak < most_of_trainers(report, shares, report->scopes[i].device);
-    if (err >= 0 && !find_rest(report, shares))
+    if (err >= 0 && !find_rest(report, MOST_SHOWN, shares))
         err = ERR_NOMEM;
     if (err >= 0)
         note(report, shares);
     if (err >= 0)
         note_rest(report, shares);
-    size_t kept = 0;
-    for (size_t i = 0; i < report->scope_count && err >= 0; i++)
-        if (!shares[i].folded && !shares[i].rest)
-            report->scopes[kept++] = report->scopes[i];
     if (err >= 0)
-        report->scope_count = kept;
+        drop_rest(report, shares);
     mem_free(shares);
     return err;
 }

@@ -11,6 +11,9 @@
  * are taken out of the report, with a note, if a process that has steps there has more memory. Of
  * what is left the highest peaks stay, where there are very many. 0 or an error. */
 int workers_fold(struct report *report);
+/* For looks at a run that goes on: only so many with the highest peaks stay in the report. Peaks
+ * are found by their keys, not by reading all phases. 0 or an error. */
+int workers_keep(struct report *report, size_t most);
 /* For reports that need all scopes: which of them would be left out because there are too many, one
  * flag for each. With the note. 0 or an error. */
 int workers_crowd(struct report *report, bool *rest);
