@@ -8,12 +8,21 @@
 #include <unistd.h>
 
 #include "analysis/loss.h"
+#include "clock.h"
 
-#define ROUND_NS 500000000L /* the recorder commits each second */
-#define NAMELESS_ROUNDS 6   /* that a recording may have without the name of its recorder */
+#define ROUND_NS 500000000 /* the recorder commits each second */
+#define REST 4             /* times what a look took: at most a fifth of a core goes into looking */
+#define REST_MOST_NS (60 * INT64_C(1000000000))
+#define NAMELESS_ROUNDS 6 /* that a recording may have without the name of its recorder */
 
 static volatile sig_atomic_t asked;
 static unsigned nameless;
+static uint64_t woke_ns; /* CPU time when the look began: a reader of our output may be slow */
+
+static uint64_t used_ns(void)
+{
+    return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
 
 static void ask(int number)
 {
@@ -28,11 +37,19 @@ void follow_begin(void)
     sigaction(SIGTERM, &action, NULL);
     asked = 0;
     nameless = 0;
+    woke_ns = used_ns();
+}
+
+int64_t follow_rest_ns(int64_t look_ns)
+{
+    int64_t rest = look_ns > REST_MOST_NS / REST ? REST_MOST_NS : look_ns * REST;
+    return rest > ROUND_NS ? rest : ROUND_NS;
 }
 
 bool follow_wait(void)
 {
-    struct timespec left = {.tv_nsec = ROUND_NS};
+    int64_t rest = follow_rest_ns((int64_t)(used_ns() - woke_ns));
+    struct timespec left = {.tv_sec = rest / 1000000000, .tv_nsec = rest % 1000000000};
     if (fflush(stdout) != 0 || ferror(stdout))
         return false;
     /* A signal that came before is seen here, one that comes now ends the sleep; the instant
@@ -42,6 +59,7 @@ bool follow_wait(void)
     /* The terminal shows "^C" where the cursor is; what is typed next begins below it. */
     if (asked == SIGINT && isatty(STDOUT_FILENO) == 1)
         putchar('\n');
+    woke_ns = used_ns();
     return !asked;
 }
 

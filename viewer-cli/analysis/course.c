@@ -66,16 +66,25 @@ static const char steps_sql[] =
     "       max(coalesce(end_ns, begin_ns)), sum(end_seq IS NULL)"
     "  FROM phase WHERE process = ?1 AND step BETWEEN ?3 AND ?4 HAVING count(*) > 0";
 
-/* From the first block to the last thing that is known of the process. */
-static const char all_sql[] =
+/* From the first block to the last thing that is known of the process. The phases that ended last
+ * are the newest, by their numbers, and those around them; a step may have been over for long. */
+#define NEWEST                                                                                     \
+    "WITH RECURSIVE newest(id, parent, end_seq, end_ns) AS ("                                      \
+    " SELECT * FROM (SELECT id, parent, end_seq, CASE WHEN step IS NOT NULL THEN end_ns END"       \
+    "                  FROM phase WHERE process = ?1 ORDER BY id DESC LIMIT 1000)"                 \
+    " UNION SELECT ph.id, ph.parent, ph.end_seq,"                                                  \
+    "              CASE WHEN ph.step IS NOT NULL THEN ph.end_ns END"                               \
+    "         FROM newest n CROSS JOIN phase ph ON ph.id = n.parent) "
+static const char all_sql[] = NEWEST
     "SELECT a.seq, a.alloc_ns,"
-    "  max(coalesce((SELECT max(end_seq) FROM phase WHERE process = ?1), 0),"
+    "  max(coalesce((SELECT max(end_seq) FROM newest), 0),"
     "      coalesce((SELECT last_seq FROM process WHERE id = ?1), 0),"
     "      coalesce((SELECT seq FROM allocation WHERE heap IN (SELECT id FROM heap"
     "        WHERE process = ?1 AND device = ?2) AND" SPAN_HAS(
         "seq") "        ORDER BY seq DESC LIMIT 1), 0)),"
-               "  max(coalesce((SELECT max(end_ns) FROM phase WHERE process = ?1 AND step IS NOT "
-               "NULL), 0),"
+               "  max(coalesce((SELECT max(end_ns) FROM newest),"
+               "        (SELECT max(end_ns) FROM phase WHERE process = ?1 AND step IS NOT NULL), "
+               "0),"
                "      coalesce((SELECT alloc_ns FROM allocation WHERE heap IN (SELECT id FROM heap"
                "        WHERE process = ?1 AND device = ?2) AND" SPAN_HAS(
                    "seq") "        ORDER BY seq DESC LIMIT 1), 0)), 0"

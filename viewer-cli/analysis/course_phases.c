@@ -38,7 +38,58 @@ static enum course_kind kind_of(const char *kind)
 
 /* ---- reading ---- */
 
-/* Phases by id, while they are read: kinds, and the last ones whose ends are not reached. */
+/* Phases as they are read, in the order of their numbers, which is nearly that of their begins. */
+struct row {
+    int64_t id, parent; /* COURSE_NONE */
+    struct course_phase phase;
+};
+
+struct rows {
+    struct row *rows;
+    size_t count, cap;
+    bool mixed; /* one came so late that all are to be sorted */
+};
+
+#define LATE_MOST 64 /* rows that one comes after those that begin later */
+
+static int by_begin(const void *one, const void *other)
+{
+    const struct row *a = one, *b = other;
+    if (a->phase.begin_seq != b->phase.begin_seq)
+        return a->phase.begin_seq < b->phase.begin_seq ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int64_t known(struct db_stmt *row, int at)
+{
+    return db_column_type(row, at) == DB_NULL ? COURSE_NONE : db_column_int(row, at);
+}
+
+static int take_row(const struct course *out, struct rows *rows, struct db_stmt *row)
+{
+    bool open = db_column_type(row, 7) == DB_NULL;
+    if (!MEM_GROW(rows->rows, rows->cap, rows->count + 1))
+        return ERR_NOMEM;
+    const struct row taken = {
+        .id = db_column_int(row, 0),
+        .parent = known(row, 1),
+        .phase = {.step = known(row, 3),
+                  .begin_seq = db_column_int(row, 4),
+                  .end_seq = open ? out->last_seq : db_column_int(row, 5),
+                  .begin_ns = db_column_int(row, 6),
+                  .end_ns = open ? out->until_ns : db_column_int(row, 7),
+                  .kind = (uint8_t)kind_of(db_column_text(row, 2))},
+    };
+    size_t at = rows->count++, from = at > LATE_MOST ? at - LATE_MOST : 0;
+    for (; at > from && by_begin(&rows->rows[at - 1], &taken) > 0; at--)
+        rows->rows[at] = rows->rows[at - 1];
+    rows->rows[at] = taken;
+    rows->mixed = rows->mixed || (at > 0 && by_begin(&rows->rows[at - 1], &taken) > 0);
+    return 0;
+}
+
+/* Phases by id, while they are gone through: kinds, and the last ones whose ends are not reached.
+ */
 struct nest {
     struct {
         int64_t id;
@@ -49,14 +100,14 @@ struct nest {
 
 /* What the phase around this one counts as. Rows come in the order in which phases begin, so that
  * it is still on the stack; one that is nested deeper than that counts as nothing. */
-static enum course_kind kind_around(struct nest *nest, struct db_stmt *row)
+static enum course_kind kind_around(struct nest *nest, const struct row *row)
 {
-    if (db_column_type(row, 1) == DB_NULL) {
+    if (row->parent == COURSE_NONE) {
         nest->count = 0;
         return COURSE_NOTHING;
     }
     for (unsigned i = nest->count; i > 0; i--) {
-        if (nest->open[i - 1].id != db_column_int(row, 1))
+        if (nest->open[i - 1].id != row->parent)
             continue;
         nest->count = i;
         return nest->open[i - 1].kind;
@@ -64,40 +115,29 @@ static enum course_kind kind_around(struct nest *nest, struct db_stmt *row)
     return COURSE_NOTHING;
 }
 
-static int add_phase(struct course_work *work, struct nest *nest, struct db_stmt *row)
+static void add_phase(struct course_work *work, struct nest *nest, const struct row *row)
 {
-    const struct course *out = work->out;
+    struct course_phase *phase = &work->phases[work->phase_count++];
     enum course_kind around = kind_around(nest, row);
-    enum course_kind kind = kind_of(db_column_text(row, 2));
+    enum course_kind kind = (enum course_kind)row->phase.kind;
     if (kind == COURSE_USER && around > COURSE_USER)
         kind = around;
     if (nest->count < sizeof nest->open / sizeof *nest->open) {
-        nest->open[nest->count].id = db_column_int(row, 0);
+        nest->open[nest->count].id = row->id;
         nest->open[nest->count++].kind = kind;
     }
-    if (!MEM_GROW(work->phases, work->phase_cap, work->phase_count + 1))
-        return ERR_NOMEM;
-    bool open = db_column_type(row, 7) == DB_NULL;
-    work->phases[work->phase_count++] = (struct course_phase){
-        .step = db_column_type(row, 3) == DB_NULL ? COURSE_NONE : db_column_int(row, 3),
-        .begin_seq = db_column_int(row, 4),
-        .end_seq = open ? out->last_seq : db_column_int(row, 5),
-        .begin_ns = db_column_int(row, 6),
-        .end_ns = open ? out->until_ns : db_column_int(row, 7),
-        .kind = (uint8_t)kind,
-        .under = (uint8_t)around,
-    };
-    return 0;
+    *phase = row->phase;
+    phase->kind = (uint8_t)kind;
+    phase->under = (uint8_t)around;
 }
 
 static const char phases_sql[] =
     "SELECT id, parent, kind, step, begin_seq, end_seq, begin_ns, end_ns FROM phase"
     " WHERE process = ?1 AND scope <> 'thread' AND begin_ns < ?3"
-    "   AND (end_ns IS NULL OR end_ns >= ?2) ORDER BY begin_seq, id";
+    "   AND (end_ns IS NULL OR end_ns >= ?2) ORDER BY id";
 
-int course_read_phases(struct course_work *work)
+static int read_rows(struct course_work *work, struct rows *rows)
 {
-    struct nest nest = {0};
     struct db_stmt *stmt = NULL;
     int err = db_prepare(work->db, &stmt, phases_sql);
     if (err < 0)
@@ -105,10 +145,27 @@ int course_read_phases(struct course_work *work)
     db_bind_int(stmt, 0, work->request->process);
     db_bind_int(stmt, 1, work->out->from_ns);
     db_bind_int(stmt, 2, work->out->until_ns);
-    while ((err = db_step(stmt)) == DB_ROW && (err = add_phase(work, &nest, stmt)) == 0)
+    while ((err = db_step(stmt)) == DB_ROW && (err = take_row(work->out, rows, stmt)) == 0)
         ;
     db_finalize(stmt);
     return err < 0 ? err : 0;
+}
+
+/* SQLite would sort all of a long run at each look, and they are nearly sorted. */
+int course_read_phases(struct course_work *work)
+{
+    struct nest nest = {0};
+    struct rows rows = {0};
+    int err = read_rows(work, &rows);
+    if (err == 0 && rows.mixed)
+        qsort(rows.rows, rows.count, sizeof *rows.rows, by_begin);
+    if (err == 0 && rows.count &&
+        !MEM_GROW(work->phases, work->phase_cap, work->phase_count + rows.count))
+        err = ERR_NOMEM;
+    for (size_t i = 0; err == 0 && i < rows.count; i++)
+        add_phase(work, &nest, &rows.rows[i]);
+    mem_free(rows.rows);
+    return err;
 }
 
 /* ---- laying ---- */
