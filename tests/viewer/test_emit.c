@@ -468,6 +468,49 @@ static int whole_report(enum emit_format format)
     return result;
 }
 
+/* What does not fit is taken back: nothing of it is left, not even in the last lines. */
+TEST(a_report_is_taken_back)
+{
+    struct emit emit;
+    int result;
+    put_report(&emit, EMIT_TABLE);
+    struct emit_mark mark = emit_here(&emit);
+    CHECK_INT(emit_lines(&emit), 4);
+    emit_heading(&emit, "More");
+    EMIT_SECTION(&emit, "more", "More rows", EMIT_ROWS, columns);
+    put_row(&emit, 3, 3, "three", NULL);
+    CHECK(emit_lines(&emit) > 6);
+    emit_back(&emit, &mark);
+    CHECK(emit_is_valid(&emit));
+    CHECK_INT(emit_lines(&emit), 4);
+    char got[1024];
+    snprintf(got, sizeof got, "%s", finish(&emit, &result));
+    put_report(&emit, EMIT_TABLE);
+    CHECK_STR(got, finish(&emit, &result));
+}
+
+/* The notes stay, for they say what is not shown. */
+TEST(a_screen_has_so_many_lines)
+{
+    for (unsigned most = 1; most < 12; most++) {
+        struct emit emit;
+        int result;
+        unsigned lines = 0;
+        put_report(&emit, EMIT_TABLE);
+        for (int64_t i = 3; i < 8; i++)
+            put_row(&emit, i, i, "row", NULL);
+        emit.most_lines = most;
+        const char *text = finish(&emit, &result);
+        CHECK_INT(result, 0);
+        for (const char *at = text; *at; at++)
+            lines += *at == '\n';
+        CHECK(most < 4 || lines == most);
+        CHECK(strstr(text, "a note\na warning\n"));
+        CHECK(!strstr(text, "row") == (most < 9));
+        CHECK(most < 5 || strncmp(text, "Rows\n", 5) == 0);
+    }
+}
+
 TEST(memory_may_run_out_anywhere)
 {
     for (enum emit_format format = EMIT_TABLE; format <= EMIT_JSON; format++) {
@@ -496,4 +539,5 @@ TEST_MAIN(TEST_CASE(a_table_is_aligned), TEST_CASE(csv_is_for_programs),
           TEST_CASE(spare_columns_go_before_texts_are_stumps),
           TEST_CASE(a_line_is_cut_in_its_middle), TEST_CASE(lines_of_a_terminal_fit),
           TEST_CASE(a_record_is_read_downwards), TEST_CASE(columns_nobody_knows_are_left_out),
-          TEST_CASE(many_rows_stream), TEST_CASE(memory_may_run_out_anywhere))
+          TEST_CASE(many_rows_stream), TEST_CASE(a_report_is_taken_back),
+          TEST_CASE(a_screen_has_so_many_lines), TEST_CASE(memory_may_run_out_anywhere))
