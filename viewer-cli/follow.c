@@ -65,7 +65,8 @@ bool follow_wait(void)
 
 void follow_home(void)
 {
-    fputs("\033[H\033[J", stdout);
+    /* Clearing all of the screen at once would push it into what the terminal can scroll back to. */
+    fputs("\033[2;1H\033[J\033[H\033[K", stdout);
 }
 
 /* Only a recorder of this machine can be looked for. A private recording names none: it is taken to

@@ -14,6 +14,7 @@ import time
 import unittest
 
 TIDEMARK, PROGRAM = sys.argv[1], sys.argv[2]
+HOME = "\033[2;1H\033[J\033[H\033[K"  # not all at once: terminals keep what is cleared so
 
 
 def report(*arguments):
@@ -141,7 +142,7 @@ class Live(unittest.TestCase):
         os.close(slave)
         text = b""
         end = time.monotonic() + 60
-        while time.monotonic() < end and text.count(b"\033[H\033[J") < 5:
+        while time.monotonic() < end and text.count(HOME.encode()) < 5:
             if select.select([master], [], [], 0.2)[0]:
                 try:
                     text += os.read(master, 65536)
@@ -159,7 +160,7 @@ class Live(unittest.TestCase):
         os.close(master)
         self.assertEqual(code, 0)
         self.assertTrue(text.endswith(b"\r\n\r\n"), text[-200:])
-        return text.decode().replace("\r\n", "\n").split("\033[H\033[J")
+        return text.decode().replace("\r\n", "\n").split(HOME)
 
     def test_pictures_are_drawn_anew(self):
         recorder = self.record(400, 50)

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 TIDEMARK, MAKE_CROWD = sys.argv[1], sys.argv[2]
+HOME = "\033[2;1H\033[J\033[H\033[K"
 RANKS, CROWD, MOST = 8, 60, 24
 
 
@@ -62,7 +63,7 @@ class Screen(unittest.TestCase):
                     break
         os.close(master)
         self.assertEqual(process.wait(60), 0)
-        looks = text.decode().replace("\r\n", "\n").split("\033[H\033[J")
+        looks = text.decode().replace("\r\n", "\n").split(HOME)
         self.assertEqual(len(looks), 2, looks)
         drawn = looks[1]
         self.assertTrue(drawn.endswith("\n"))
