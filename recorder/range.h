@@ -32,9 +32,8 @@ struct label_steps;
 struct state_process;
 
 #define RANGE_MAX_OPEN 65536u
-#define RANGE_MAX_NUMBERED                                                                         \
-    65536u /* different names with a number; the others are named without                          \
-            */
+#define RANGE_MAX_NUMBERED 65536u /* different names with a number; the others are named without   \
+                                   */
 
 struct range {
     uint64_t number; /* of the event */
