@@ -53,3 +53,10 @@ function(tidemark_test name)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${ARG_TIMEOUT}
     LABELS "${ARG_LABELS}")
 endfunction()
+
+# tidemark_test_long(NAME [ENV ...]): the same program once more, in its long form (test_is_long).
+function(tidemark_test_long name)
+  add_test(NAME ${name}_long COMMAND ${name})
+  set_tests_properties(${name}_long PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 7200 LABELS slow
+    ENVIRONMENT "TIDEMARK_TEST_LONG=1;${ARGN}")
+endfunction()

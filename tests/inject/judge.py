@@ -10,7 +10,7 @@ import tempfile
 import threading
 
 STATUS, STEP_BLOCKS = 9, 40  # of prog.c
-PATIENCE_S = 60  # a command that takes longer hangs
+PATIENCE_S = 600  # a command that takes longer hangs, on however busy a machine
 HOME = "\033[H\033[J"  # before each picture of --follow
 
 

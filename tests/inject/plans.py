@@ -55,8 +55,9 @@ PROCESSES = [Plan("fork", errno.EAGAIN, ONCE), Plan("waitpid,waitid", errno.EINT
              Plan("syscall", errno.ENOSYS, ALL)]
 
 RECORD = HEAP + FILES + OPENING + SQL + SOCKETS + EVENTS + PROCESSES
+STORE = HEAP + FILES + OPENING + SQL  # as far as the file is concerned
 REPORT = HEAP + OPENING + SQL + CORRUPT
-IMPORT = HEAP + FILES + OPENING + SQL
+IMPORT = STORE
 REPAIR = IMPORT
 
 # The rows of the table at the end.

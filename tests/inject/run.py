@@ -6,7 +6,8 @@ be true of every run is in judge.py, the commands are in scenes.py, the calls in
 WHAT: record, keep, size, private: recordings; report, follow, import, repair, output: the others.
 
 Which calls: without an option the first 10 of a kind are tried one by one, and then ever fewer,
-until a run in which so many are not made. --sites: each call stack from which a call is made
+until a run in which so many are not made. --few: as much of that as fits a run of all tests; fewer
+forms of a command, too, and of a recording with a limit only what has to do with its file. --sites: each call stack from which a call is made
 (sites.h); of each the first call, the second and the last. A stack counts if its part inside of
 the commands is new, or its outer part is new to the command; with --far, for builds that are slow,
 only the latter, and only the first call. --all N: the first 500, and then each Nth (1: all).
@@ -28,7 +29,9 @@ from judge import Run, Wrong, judge_unwritten
 from plans import ALL, GROUPS, ONCE
 
 FIRST, GROWTH = 10, 1.7  # one by one so far, then so many times further
+FEW_FIRST, FEW_GROWTH = 3, 5  # with --few
 LARGE_FIRST, LARGE_GROWTH = 2, 20  # of scenes that make a hundred times as many calls
+LARGE_FEW_GROWTH = 200
 FIRST_OF_ALL = 500  # with --all N: one by one so far, then each Nth
 ENTRY = struct.Struct("=7Q24s")  # struct sites_entry
 LOOKS = 4  # at the sites of a command that does not make the same calls each time
@@ -76,9 +79,12 @@ class Sum:
         self.calls, self.sites = {}, set()  # calls by scene and name
 
 
-def numbers(every, first, large):
+def numbers(every, first, large, few):
     at = first
-    so_far, growth = (LARGE_FIRST, LARGE_GROWTH) if large else (FIRST, GROWTH)
+    if large:
+        so_far, growth = LARGE_FIRST, LARGE_FEW_GROWTH if few else LARGE_GROWTH
+    else:
+        so_far, growth = (FEW_FIRST, FEW_GROWTH) if few else (FIRST, GROWTH)
     while True:
         yield at
         if every:
@@ -137,10 +143,11 @@ class Driver:
 
     def count_up(self, scene, group, plan):
         """All n of a plan; those of one batch side by side."""
-        at = numbers(self.options.all, self.options.first, scene.large)
+        few = self.options.few
+        at = numbers(self.options.all, self.options.first, scene.large, few)
         met, more = 0, True
         while more:
-            batch = [next(at) for _ in range(self.options.jobs * 2)]
+            batch = [next(at) for _ in range(self.options.jobs * (1 if few else 2))]
             for reached, found in self.pool.map(
                     lambda n: self.one(scene, plan, {"INJECT_AT": str(n)}), batch):
                 self.take(group, reached, found)
@@ -279,13 +286,14 @@ def options_of():
     parser.add_argument("--all", type=int)
     parser.add_argument("--sites", action="store_true")
     parser.add_argument("--far", action="store_true")
+    parser.add_argument("--few", action="store_true")
     parser.add_argument("--only")
     parser.add_argument("--scene")
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=1000,
-                        help="of the recording that is too large")
+    parser.add_argument("--steps", type=int, help="of the recording that is too large")
     options = parser.parse_args()
+    options.steps = options.steps or (500 if options.few else 1000)
     for name in ("inject", "make_fixture", "prog", "data", "guest"):
         if getattr(options, name):  # the commands run in folders of their own
             setattr(options, name, os.path.abspath(getattr(options, name)))

@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 
 from judge import Followed, Made, Recorded, Report, Run, judge_any, need
-from plans import IMPORT, RECORD, REPAIR, REPORT
+from plans import IMPORT, RECORD, REPAIR, REPORT, SQL, STORE
 
 FORMS = ("table", "csv", "json")
 FIXTURES = ("train", "frag", "leaks", "before", "after", "gpu", "ranks", "pools", "stopped",
@@ -62,9 +62,11 @@ def thinned(run):
 def record_scene(options, name, steps, more, good=recorded, program=(), secret=None, processes=1):
     command = [options.inject, "record", "-o", "run.db", *more, "--", options.prog, str(steps),
                *program]
-    judge = Recorded(steps, secret, processes)
-    return Scene(name, command, RECORD, lambda _: judge, steady=False, good=good,
-                 large="--max-size" in more)
+    judge, large = Recorded(steps, secret, processes), "--max-size" in more
+    plans = RECORD
+    if large and options.few:
+        plans = STORE if processes == 1 else SQL
+    return Scene(name, command, plans, lambda _: judge, steady=False, good=good, large=large)
 
 
 def named(run):
@@ -221,9 +223,10 @@ def report_scenes(options, folder):
 def follow_scenes(options, folder):
     files = growing(fixtures(options, folder)["train.db"], folder)
     scenes = []
-    for words, terminal in ((("phases", "-f", "csv"), False), (("phases", "-f", "json"), False),
-                            (("timeline", "-f", "csv"), False), (("timeline", "-f", "json"), False),
-                            (("phases",), True), (("timeline",), True)):
+    forms = [(("phases", "-f", "csv"), False), (("timeline", "-f", "json"), False),
+             (("timeline",), True), (("phases", "-f", "json"), False),
+             (("timeline", "-f", "csv"), False), (("phases",), True)]
+    for words, terminal in forms[:3] if options.few else forms:
         command = [options.inject, words[0], "live.db", "--follow", *words[1:]]
         scenes.append(Scene(" ".join(command[1:]) + (" on a terminal" if terminal else ""), command,
                             REPORT, Followed, files, terminal=terminal, good=fine,

@@ -16,6 +16,18 @@
 #include "test.h"
 #include "writer.h"
 
+/* In the short form runs, and what is written at once, are a third as long, and limits a third as
+ * large. */
+static unsigned part(void)
+{
+    return test_is_long() ? 1 : 3;
+}
+
+static int64_t mebibytes(unsigned count)
+{
+    return ((int64_t)count << 20) / part();
+}
+
 /* ---- without threads: a batch, what is due, a commit ---- */
 
 struct store {
@@ -109,8 +121,15 @@ static struct store make(const char *path, const struct loop_options *loop,
     return make_as((struct store){.path = path}, loop, retention);
 }
 
-static const struct loop_options usual = {
-    .steps = 3000, .processes = 1, .leak_every = 7, .grow_until = 1500, .oom_at = 777};
+static struct loop_options usual(void)
+{
+    return (struct loop_options){.steps = 3000 / part(),
+                                 .processes = 1,
+                                 .leak_every = 7,
+                                 .grow_until = 1500 / part(),
+                                 .oom_at = 777,
+                                 .batch_every = 512 / part()};
+}
 
 /* ---- cases ---- */
 
@@ -121,8 +140,9 @@ TEST(nothing_goes_where_nothing_was_asked)
     REQUIRE(chdir(test_folder()) == 0);
     CHECK_INT(retention_new(&retention, NULL, &none), 0);
     CHECK(retention == NULL);
-    make(whole_path, &usual, NULL);
-    make(thin_path, &usual, &none);
+    struct loop_options loop = usual();
+    make(whole_path, &loop, NULL);
+    make(thin_path, &loop, &none);
     CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM thinned"), 0);
     CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM allocation"),
               compare_number(whole_path, "SELECT count(*) FROM allocation"));
@@ -132,17 +152,18 @@ TEST(nothing_goes_where_nothing_was_asked)
 TEST(steps_are_kept)
 {
     struct retention_options options = {.keep_steps = 20};
-    struct loop_options loop = usual;
+    struct loop_options loop = usual();
     loop.leak_every = 1000; /* each is a new peak for a while */
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
     make(thin_path, &loop, &options);
     compare_all();
-    /* 10 first, 20 last, 15 peaks and an OOM with two neighbours each, and the few that are not
-     * decided yet. */
+    /* 10 first, 20 last, a peak in each hundred and an OOM with two neighbours each, and the few
+     * that are not decided yet. */
+    const int64_t kept = 10 + 20 + (int64_t)loop.grow_until / 100 * 3 + 3;
     int64_t steps = compare_number(thin_path, "SELECT count(DISTINCT step) FROM allocations"
                                               " WHERE phase = 'forward'");
-    CHECK(steps >= 10 + 20 + 15 * 3 + 3 && steps <= 10 + 20 + 15 * 3 + 3 + 4);
+    CHECK(steps >= kept && steps <= kept + 4);
     CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM phase"),
               compare_number(whole_path, "SELECT count(*) FROM phase"));
     /* What is not there is told: all of it and no more. */
@@ -160,12 +181,15 @@ TEST(kept_steps_are_whole)
         "SELECT a.seq, a.free_seq, a.size FROM allocation a"
         "  JOIN (SELECT min(begin_seq) AS b, max(end_seq) AS e FROM phase WHERE step BETWEEN %d"
         "        AND %d) ON a.seq <= e AND (a.free_seq < 0 OR a.free_seq >= b) ORDER BY 1";
-    static const int steps[][2] = {{0, 9}, {436, 438}, {776, 778}, {1436, 1438}, {2980, 2999}};
+    struct loop_options loop = usual();
+    const int last = (int)loop.steps, peak = (int)loop.grow_until - 63;
+    const int steps[][2] = {
+        {0, 9}, {336, 338}, {776, 778}, {peak - 1, peak + 1}, {last - 20, last - 1}};
     struct retention_options options = {.keep_steps = 20};
     struct buf whole = {0}, thin = {0};
     REQUIRE(chdir(test_folder()) == 0);
-    make(whole_path, &usual, NULL);
-    make(thin_path, &usual, &options);
+    make(whole_path, &loop, NULL);
+    make(thin_path, &loop, &options);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         char text[512];
         snprintf(text, sizeof text, sql, steps[i][0], steps[i][1]);
@@ -180,17 +204,17 @@ TEST(kept_steps_are_whole)
 
 TEST(a_limit_holds)
 {
-    struct retention_options options = {.max_bytes = 8 << 20};
-    struct loop_options loop = usual;
-    loop.steps = 9000;
+    struct retention_options options = {.max_bytes = mebibytes(8)};
+    struct loop_options loop = usual();
+    loop.steps = 9000 / part();
     loop.small = true;
     loop.leak_every = 70;
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
     struct store store = make(thin_path, &loop, &options);
     CHECK_INT(store.err, 0);
-    CHECK(file_bytes(whole_path) > 14 << 20);
-    CHECK(store.most_bytes < 8 << 20);
+    CHECK(file_bytes(whole_path) > (uint64_t)mebibytes(14));
+    CHECK(store.most_bytes < (uint64_t)mebibytes(8));
     compare_all();
     CHECK(compare_number(thin_path, "SELECT count(*) FROM phase") <
           compare_number(whole_path, "SELECT count(*) FROM phase") / 2);
@@ -209,30 +233,34 @@ TEST(a_limit_holds)
 /* Only the highest peak stays; the others were outdone. */
 TEST(peaks_that_were_outdone_go)
 {
-    struct retention_options options = {.max_bytes = 8 << 20};
-    struct loop_options loop = usual;
-    loop.steps = 9000;
+    struct retention_options options = {.max_bytes = mebibytes(8)};
+    struct loop_options loop = usual();
+    loop.steps = 9000 / part();
     loop.small = true;
     loop.leak_every = 700;
-    loop.grow_until = 7000;
+    loop.grow_until = test_is_long() ? 7000 : 2300;
+    int highest = test_is_long() ? 6937 : 2237;
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
     make(thin_path, &loop, &options);
     compare_all();
-    CHECK_INT(compare_number(thin_path, "SELECT step FROM peak"), 6937);
-    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM allocations WHERE step = 6937"
-                                        " AND phase = 'forward'"),
-              compare_number(whole_path, "SELECT count(*) FROM allocations WHERE step = 6937"
-                                         " AND phase = 'forward'"));
-    CHECK(compare_number(thin_path, "SELECT count(DISTINCT step) FROM allocations"
-                                    " WHERE phase = 'forward' AND step BETWEEN 11 AND 6935") < 4);
+    CHECK_INT(compare_number(thin_path, "SELECT step FROM peak"), highest);
+    char sql[128];
+    snprintf(sql, sizeof sql,
+             "SELECT count(*) FROM allocations WHERE step = %d AND phase = 'forward'", highest);
+    CHECK_INT(compare_number(thin_path, sql), compare_number(whole_path, sql));
+    snprintf(sql, sizeof sql,
+             "SELECT count(DISTINCT step) FROM allocations WHERE phase = 'forward'"
+             " AND step BETWEEN 11 AND %d",
+             highest - 2);
+    CHECK(compare_number(thin_path, sql) < 4);
 }
 
 TEST(processes_go_each_by_itself)
 {
-    struct retention_options options = {.max_bytes = 8 << 20};
-    struct loop_options loop = usual;
-    loop.steps = 6000;
+    struct retention_options options = {.max_bytes = mebibytes(8)};
+    struct loop_options loop = usual();
+    loop.steps = 6000 / part();
     loop.small = true;
     loop.processes = 2;
     loop.leak_every = 90;
@@ -240,14 +268,14 @@ TEST(processes_go_each_by_itself)
     make(whole_path, &loop, NULL);
     struct store store = make(thin_path, &loop, &options);
     CHECK_INT(store.err, 0);
-    CHECK(store.most_bytes < 8 << 20);
+    CHECK(store.most_bytes < (uint64_t)mebibytes(8));
     compare_all();
 }
 
 TEST(without_steps_stretches_of_events_go)
 {
     struct retention_options options = {.keep_steps = 3};
-    struct loop_options loop = {.steps = 60000, .processes = 1, .no_steps = true};
+    struct loop_options loop = {.steps = test_is_long() ? 60000 : 48000, .processes = 1, .no_steps = true};
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
     make(thin_path, &loop, &options);
@@ -261,13 +289,13 @@ TEST(without_steps_stretches_of_events_go)
 TEST(what_was_told_of_the_device_goes_along)
 {
     static const char *const tables[] = {"activity", "driver_memory", "sample"};
-    struct retention_options options[] = {{.keep_steps = 20}, {.max_bytes = 8 << 20}};
-    struct loop_options loop = usual;
+    struct retention_options options[] = {{.keep_steps = 20}, {.max_bytes = mebibytes(8)}};
+    struct loop_options loop = usual();
     loop.driver = true;
     loop.leak_every = 0;
     REQUIRE(chdir(test_folder()) == 0);
     for (size_t i = 0; i < 2; i++) {
-        loop.steps = i ? 3000 : 800;
+        loop.steps = i ? 3000 / part() : 800 / part();
         make(whole_path, &loop, NULL);
         CHECK_INT(compare_number(whole_path, "SELECT count(*) FROM activity"),
                   2 * (int64_t)loop.steps);
@@ -295,17 +323,17 @@ TEST(what_was_told_of_the_device_goes_along)
 TEST(phases_of_threads_outlast_their_step)
 {
     static const char in_the_middle[] =
-        "SELECT count(*) FROM phase WHERE thread = 2 AND step BETWEEN 1000 AND 2000";
-    struct retention_options options = {.max_bytes = 16 << 20};
-    struct loop_options loop = usual;
-    loop.steps = 6000;
+        "SELECT count(*) FROM phase WHERE thread = 2 AND step BETWEEN 300 AND 700";
+    struct retention_options options = {.max_bytes = mebibytes(16)};
+    struct loop_options loop = usual();
+    loop.steps = 6000 / part();
     loop.aside = true;
     loop.leak_every = 90;
     loop.grow_until = 0;
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
     make(thin_path, &loop, &options);
-    CHECK(compare_number(whole_path, in_the_middle) >= 1000);
+    CHECK(compare_number(whole_path, in_the_middle) >= 400);
     CHECK(compare_number(thin_path, in_the_middle) < 100);
     CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM allocation_phase ap WHERE NOT EXISTS"
                                         " (SELECT 1 FROM phase WHERE id = ap.phase)"),
@@ -317,14 +345,14 @@ TEST(phases_of_threads_outlast_their_step)
 TEST(processes_that_ended_are_forgotten)
 {
     struct retention_options options = {.keep_steps = 3};
-    struct loop_options loop = usual;
+    struct loop_options loop = usual();
     loop.processes = 2;
     loop.small = true;
     loop.life = 40;
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
     struct store store = make(thin_path, &loop, &options);
-    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM process"), 77);
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM process"), 2 + (int)loop.steps / 40);
     CHECK(store.most_processes < 30); /* as many as end between two commits, and two */
     CHECK(compare_number(thin_path, "SELECT count(*) FROM allocation") <
           compare_number(whole_path, "SELECT count(*) FROM allocation") / 2);
@@ -334,9 +362,9 @@ TEST(processes_that_ended_are_forgotten)
 /* What stays of each is little, but they are many: their first and last steps go, too. */
 TEST(processes_that_ended_give_up_their_past)
 {
-    struct retention_options options = {.max_bytes = 16 << 20};
-    struct loop_options loop = usual;
-    loop.steps = 6000;
+    struct retention_options options = {.max_bytes = mebibytes(test_is_long() ? 16 : 24)};
+    struct loop_options loop = usual();
+    loop.steps = 6000 / part();
     loop.processes = 2;
     loop.life = 12;
     loop.leak_every = 90;
@@ -344,8 +372,8 @@ TEST(processes_that_ended_give_up_their_past)
     make(whole_path, &loop, NULL);
     struct store store = make(thin_path, &loop, &options);
     CHECK_INT(store.err, 0);
-    CHECK(store.most_bytes < 16 << 20);
-    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM process"), 502);
+    CHECK(store.most_bytes < (uint64_t)options.max_bytes);
+    CHECK_INT(compare_number(thin_path, "SELECT count(*) FROM process"), 2 + (int)loop.steps / 12);
     compare_later();
     CHECK(compare_number(thin_path,
                          "SELECT count(*) FROM phase_table WHERE process = 2 AND step < 12") <
@@ -361,18 +389,18 @@ TEST(processes_that_ended_give_up_their_past)
  * its limit all the same, and with all that it would have said. */
 TEST(what_waits_comes_first)
 {
-    struct retention_options options = {.max_bytes = 16 << 20};
-    struct loop_options loop = usual;
-    loop.steps = 12000;
+    struct retention_options options = {.max_bytes = mebibytes(16)};
+    struct loop_options loop = usual();
+    loop.steps = 12000 / part();
     loop.grow_until = 0;
     loop.leak_every = 90;
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
     struct store store =
-        make_as((struct store){.path = thin_path, .waiting = 1 << 20}, &loop, &options);
+        make_as((struct store){.path = thin_path, .waiting = (uint64_t)mebibytes(1)}, &loop, &options);
     CHECK_INT(store.err, 0);
     CHECK(store.hurried > 0);
-    CHECK(store.most_bytes > 12 << 20 && store.most_bytes < 16 << 20);
+    CHECK(store.most_bytes > (uint64_t)mebibytes(12) && store.most_bytes < (uint64_t)mebibytes(16));
     compare_all();
 }
 
@@ -380,17 +408,17 @@ TEST(what_waits_comes_first)
  * much. */
 TEST(a_reader_is_noticed)
 {
-    struct retention_options options = {.max_bytes = 16 << 20};
-    struct loop_options loop = usual;
-    loop.steps = 6000;
+    struct retention_options options = {.max_bytes = mebibytes(16)};
+    struct loop_options loop = usual();
+    loop.steps = 6000 / part();
     loop.leak_every = 90;
     REQUIRE(chdir(test_folder()) == 0);
     struct store alone = make(thin_path, &loop, &options);
     CHECK_INT(alone.err, 0);
-    CHECK(alone.seen_bytes > 8 << 20 && alone.seen_bytes <= 16 << 20);
+    CHECK(alone.seen_bytes > (uint64_t)mebibytes(8) && alone.seen_bytes <= (uint64_t)mebibytes(16));
     struct store store = make_as((struct store){.path = thin_path, .held = true}, &loop, &options);
     CHECK_INT(store.err, 0);
-    CHECK(store.seen_bytes > 16 << 20);
+    CHECK(store.seen_bytes > (uint64_t)mebibytes(16));
 }
 
 static bool push(void *self, struct batch *batch)
@@ -402,7 +430,7 @@ static bool push(void *self, struct batch *batch)
 TEST(the_writer_catches_up)
 {
     struct retention_options options = {.keep_steps = 20};
-    struct loop_options loop = usual;
+    struct loop_options loop = usual();
     struct queue *queue = NULL;
     struct db *db = NULL;
     struct writer *writer = NULL;
@@ -429,7 +457,7 @@ TEST(the_writer_catches_up)
 /* Room is short when the last process ends, but nothing is to come that needs it. */
 TEST(the_end_gives_nothing_up)
 {
-    struct loop_options loop = usual;
+    struct loop_options loop = usual();
     loop.steps = 10;
     loop.batch_every = 5;
     REQUIRE(chdir(test_folder()) == 0);
@@ -446,15 +474,15 @@ TEST(the_end_gives_nothing_up)
 /* Living blocks alone are more than fits: the recording says so and ends; it does not grow. */
 TEST(what_has_to_stay_may_be_too_much)
 {
-    struct retention_options options = {.max_bytes = 8 << 20};
-    struct loop_options loop = usual;
-    loop.steps = 30000;
+    struct retention_options options = {.max_bytes = mebibytes(8)};
+    struct loop_options loop = usual();
+    loop.steps = 30000 / part();
     loop.small = true;
     loop.leak_every = 1;
     REQUIRE(chdir(test_folder()) == 0);
     struct store store = make(thin_path, &loop, &options);
     CHECK_INT(store.err, ERR_LIMIT);
-    CHECK(store.most_bytes < 11 << 20);
+    CHECK(store.most_bytes < (uint64_t)mebibytes(11));
 }
 
 TEST_MAIN(TEST_CASE(phases_of_threads_outlast_their_step),

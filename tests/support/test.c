@@ -104,6 +104,12 @@ const char *test_path(const char *name)
     return entry->path;
 }
 
+bool test_is_long(void)
+{
+    const char *asked = getenv("TIDEMARK_TEST_LONG");
+    return asked && *asked;
+}
+
 uint64_t test_random(uint64_t *seed)
 {
     uint64_t x = (*seed += 0x9e3779b97f4a7c15ull);

@@ -53,6 +53,9 @@ _Noreturn void test_skip(const char *why);
 const char *test_folder(void);
 /* A path inside it; valid until the case ends. */
 const char *test_path(const char *name);
+/* The long form was asked for: the test is labelled slow (tidemark_test_long). Otherwise it is to be
+ * done in a second or two, with as much of the same as can fail. */
+bool test_is_long(void);
 /* A cheap generator of numbers: the same for the same seed. */
 uint64_t test_random(uint64_t *seed);
 
