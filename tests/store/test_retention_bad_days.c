@@ -140,6 +140,12 @@ static int64_t dropped(void)
     return compare_number(thin_path, "SELECT coalesce(sum(blocks), 0) FROM site_sum");
 }
 
+/* From one batch that is tried to the next: eight of them, or in the short form four. */
+static size_t stride(size_t batches)
+{
+    return 1 + batches / (test_is_long() ? 12 : 5);
+}
+
 /* ---- cases ---- */
 
 TEST(memory_that_runs_out_keeps_more)
@@ -151,7 +157,7 @@ TEST(memory_that_runs_out_keeps_more)
     int64_t usually = dropped(), less = 0;
     CHECK(usually > 100);
     compare_all();
-    for (size_t batch = 0; batch < batches; batch += 1 + batches / 12)
+    for (size_t batch = 0; batch < batches; batch += stride(batches))
         for (long n = 1; n < 40; n = n * 2 + 1) {
             struct trouble trouble = {.batch = batch, .batches = 1, .memory = n};
             make(thin_path, &usual, &by_steps, &trouble, NULL);
@@ -160,7 +166,7 @@ TEST(memory_that_runs_out_keeps_more)
             CHECK(dropped() <= usually);
             less += dropped() < usually;
         }
-    CHECK(less > 10);
+    CHECK(less > (test_is_long() ? 10 : 4));
 }
 
 TEST(a_transaction_that_is_written_again_counts_nothing_twice)
@@ -168,13 +174,13 @@ TEST(a_transaction_that_is_written_again_counts_nothing_twice)
     int failed = 0;
     REQUIRE(chdir(test_folder()) == 0);
     size_t batches = make(whole_path, &usual, NULL, &none, NULL);
-    for (size_t batch = 0; batch < batches; batch += 1 + batches / 12) {
+    for (size_t batch = 0; batch < batches; batch += stride(batches)) {
         struct trouble trouble = {.batch = batch, .batches = 1, .undo = true};
         make(thin_path, &usual, &by_steps, &trouble, &failed);
         compare_all();
         check_sums();
     }
-    CHECK(failed >= 6);
+    CHECK(failed >= (test_is_long() ? 6 : 3));
 }
 
 TEST(a_row_that_cannot_go)
@@ -183,24 +189,25 @@ TEST(a_row_that_cannot_go)
     int failed = 0;
     REQUIRE(chdir(test_folder()) == 0);
     size_t batches = make(whole_path, &usual, NULL, &none, NULL);
-    for (size_t batch = 0; batch < batches; batch += 1 + batches / 12)
+    for (size_t batch = 0; batch < batches; batch += stride(batches))
         for (size_t i = 0; i < sizeof whens / sizeof *whens; i++) {
             struct trouble trouble = {.batch = batch, .batches = 2, .when = whens[i]};
             make(thin_path, &usual, &by_steps, &trouble, &failed);
             compare_all();
             check_sums();
         }
-    CHECK(failed > 20);
+    CHECK(failed > (test_is_long() ? 20 : 8));
 }
 
 TEST(under_a_limit_the_phases_stay_right_too)
 {
-    const struct retention_options limit = {.max_bytes = RETENTION_SMALLEST};
+    const unsigned part = test_is_long() ? 1 : 3;
+    const struct retention_options limit = {.max_bytes = RETENTION_SMALLEST / part};
     struct loop_options loop = usual;
     int failed = 0;
-    loop.steps = 4000;
-    loop.grow_until = 1000;
-    loop.batch_every = 0;
+    loop.steps = 4000 / part;
+    loop.grow_until = 1000 / part;
+    loop.batch_every = 512 / part;
     loop.small = false;
     REQUIRE(chdir(test_folder()) == 0);
     size_t batches = make(whole_path, &loop, NULL, &none, NULL);
