@@ -68,28 +68,44 @@ __attribute__((constructor)) static void constructor(int argc, char **argv)
 /* ---- the first event ---- */
 
 /* What was missed is counted as dropped events of a kind that is not known. */
-static void count_missed(struct ring_shared *ring)
+static void count_missed(struct ring_shared *shared)
 {
     uint64_t missed = atomic_exchange(&guest.missed, 0);
     if (missed)
-        atomic_fetch_add(&ring->dropped[EVENT_NONE], missed);
+        atomic_fetch_add(&shared->dropped[EVENT_NONE], missed);
+}
+
+/* Pages of its own for the program's side of a ring. */
+static struct ring *new_ring(void)
+{
+    void *pages =
+        mmap(NULL, sizeof(struct ring), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+static struct ring *attach(int fd)
+{
+    struct ring *ring = new_ring();
+    if (!ring || ring_attach(ring, fd) == 0)
+        return ring;
+    munmap(ring, sizeof *ring);
+    return NULL;
 }
 
 static enum guest_state map_ring(void)
 {
-    struct ring_shared *ring = NULL;
     int fd = greeting_fetch();
     if (fd == GREETING_NO_ANSWER && ++guest.page->tries < FETCH_TRIES)
         return GUEST_LATER;
     if (fd < 0)
         return GUEST_OFF;
-    int err = ring_attach(&ring, fd);
+    struct ring *ring = attach(fd);
     syscall(SYS_close, fd);
-    if (err)
+    if (!ring)
         return GUEST_OFF;
     if (guest.ring) /* the parent's: numbers given out before the fork keep their meaning */
-        arena_inherit(ring, guest.ring);
-    count_missed(ring);
+        arena_inherit(&ring->arena, &guest.ring->arena);
+    count_missed(ring->shared);
     guest.ring = ring;
     atomic_fetch_add(&guest.generation, 1);
     return GUEST_ON;
@@ -152,14 +168,17 @@ bool guest_start(void)
     return live;
 }
 
-const struct tidemark_api *guest_use_ring(struct ring_shared *ring)
+const struct tidemark_api *guest_use_ring(struct ring_shared *shared)
 {
     static struct guest_page own;
+    static struct ring ring;
     intern_forget();
-    guest.ring = ring;
+    if (shared)
+        ring_use(&ring, shared);
+    guest.ring = shared ? &ring : NULL;
     guest.page = &own;
     atomic_fetch_add(&guest.generation, 1);
-    atomic_store(&own.state, ring ? GUEST_ON : GUEST_OFF);
+    atomic_store(&own.state, shared ? GUEST_ON : GUEST_OFF);
     return tidemark_attach(TIDEMARK_API_VERSION);
 }
 

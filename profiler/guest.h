@@ -49,7 +49,7 @@ struct guest_page {
 
 struct guest {
     struct guest_page *page; /* NULL until guest_init */
-    struct ring_shared *ring;
+    struct ring *ring;       /* in memory of its own, which stays: see ring.h */
     _Atomic uint32_t generation; /* counts rings: a thread's cached id is of one generation */
     _Atomic uint64_t missed;     /* events that came while there was no answer yet; they are
                                     counted in the ring once there is one */
@@ -66,7 +66,7 @@ bool guest_start(void);
 
 /* Lets a program (a test, a benchmark) be its own recorder: no socket, no fork. Returns the table
  * of the public calls. */
-const struct tidemark_api *guest_use_ring(struct ring_shared *ring);
+const struct tidemark_api *guest_use_ring(struct ring_shared *shared);
 
 static inline bool guest_live(void)
 {
@@ -79,8 +79,9 @@ static inline bool guest_live_for_api(void)
 {
     if (!guest_live())
         return false;
-    if (__builtin_expect(!atomic_load_explicit(&guest.ring->api, memory_order_relaxed), 0))
-        atomic_store_explicit(&guest.ring->api, 1, memory_order_relaxed);
+    struct ring_shared *shared = guest.ring->shared;
+    if (__builtin_expect(!atomic_load_explicit(&shared->api, memory_order_relaxed), 0))
+        atomic_store_explicit(&shared->api, 1, memory_order_relaxed);
     return true;
 }
 

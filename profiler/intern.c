@@ -46,11 +46,10 @@ static uint64_t hash_of(uint32_t kind, const void *payload, size_t bytes)
 
 static bool same(const struct entry *entry, uint32_t kind, const void *payload, size_t bytes)
 {
-    const char *record = arena_base(guest.ring) + (uint64_t)entry->at * 8;
     struct arena_record header;
-    memcpy(&header, record, sizeof header);
-    return header.kind == kind && header.bytes == bytes &&
-           memcmp(record + sizeof header, payload, bytes) == 0;
+    const char *known = arena_at(&guest.ring->arena, (uint64_t)entry->at * 8, &header);
+    return known && header.kind == kind && header.bytes == bytes &&
+           memcmp(known, payload, bytes) == 0;
 }
 
 static uint64_t place(uint32_t number, uint64_t at)
@@ -119,7 +118,7 @@ static uint64_t define(uint64_t hash, enum arena_kind kind, const void *payload,
     uint64_t known = find(in, hash, kind, payload, bytes); /* another thread was first */
     if (known)
         return known;
-    uint32_t number = arena_append(guest.ring, kind, payload, bytes, &offset);
+    uint32_t number = arena_append(&guest.ring->arena, kind, payload, bytes, &offset);
     if (number && in)
         enter(in, hash, number, (uint32_t)(offset / 8));
     return place(number, number ? offset / 8 : 0);
@@ -131,10 +130,10 @@ uint64_t intern_place(enum arena_kind kind, const void *payload, size_t bytes)
     struct table *in = atomic_load_explicit(&table, memory_order_acquire);
     uint64_t known = find(in, hash, kind, payload, bytes);
     struct arena_hold hold;
-    if (known || !arena_lock(guest.ring, &hold))
+    if (known || !arena_lock(&guest.ring->arena, &hold))
         return known;
     known = define(hash, kind, payload, bytes);
-    arena_unlock(guest.ring, &hold);
+    arena_unlock(&guest.ring->arena, &hold);
     return known;
 }
 
@@ -145,16 +144,15 @@ uint32_t intern(enum arena_kind kind, const void *payload, size_t bytes)
 
 uint32_t intern_frames_of(uint64_t site, uint32_t *frames, uint32_t max)
 {
-    const char *record = arena_base(guest.ring) + (site >> 32) * 8;
     struct arena_record header;
     if (site >> 32 == 0)
         return 0;
-    memcpy(&header, record, sizeof header);
-    uint32_t count = header.bytes / (uint32_t)sizeof *frames;
-    if (header.kind != ARENA_SITE)
+    const char *record = arena_at(&guest.ring->arena, (site >> 32) * 8, &header);
+    if (!record || header.kind != ARENA_SITE)
         return 0;
+    uint32_t count = header.bytes / (uint32_t)sizeof *frames;
     count = count < max ? count : max;
-    memcpy(frames, record + sizeof header, count * sizeof *frames);
+    memcpy(frames, record, count * sizeof *frames);
     return count;
 }
 

@@ -24,7 +24,7 @@ uint32_t intern_known_string(const char *text, size_t bytes);
 uint32_t intern_site(const char *function, const char *file, uint32_t line);
 
 /* The number in the lower half; in the upper half where the definition stands, in units of 8 bytes
- * from arena_base, so that it can be read again without a search; 0 there = not kept. */
+ * as arena_append gives it, so that it can be read again without a search; 0 there = not kept. */
 uint64_t intern_place(enum arena_kind kind, const void *payload, size_t bytes);
 /* The innermost frames of a site that intern_place gave; how many, 0 if its place was not kept. */
 uint32_t intern_frames_of(uint64_t site, uint32_t *frames, uint32_t max);

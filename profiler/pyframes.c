@@ -85,7 +85,7 @@ static enum pyframes_found found(uint64_t site)
 
 static bool arena_is_full(void)
 {
-    return atomic_load_explicit(&guest.ring->arena_full, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&guest.ring->shared->arena_full, memory_order_relaxed) != 0;
 }
 
 static __attribute__((noinline)) enum pyframes_found name_stack(const struct pyframes_stack *stack,

@@ -3,11 +3,14 @@
  *
  * An append-only run of records behind the slots of the same mapping. A process numbers its
  * definitions 1, 2, 3, ... in the order in which they stand in the arena; number 0 is "none".
- * Writers take a lock in the header for the length of one copy, with all signals blocked, so that
- * no handler waits for its own thread and none leaves by longjmp; the record becomes visible by one
- * release store of `used`, so a reader sees whole records only, and a writer that is killed leaves
- * nothing half there. An event is published after the definitions that it names: a reader that has
- * seen the event and then reads `used` finds them.
+ * Writers take a lock for the length of one copy, with all signals blocked, so that no handler
+ * waits for its own thread and none leaves by longjmp; the record becomes visible by one release
+ * store of `used`, so a reader sees whole records only, and a writer that is killed leaves nothing
+ * half there. An event is published after the definitions that it names: a reader that has seen the
+ * event and then reads `used` finds them.
+ *
+ * Lock, numbers and sizes are in the program's own memory; the arena in shared memory is written,
+ * and read again to compare, never asked where it ends.
  *
  * Record: struct arena_record, then `bytes` bytes of payload, padded to 8.
  *   STRING  the bytes, no NUL
@@ -54,26 +57,43 @@ struct arena_heap {
 
 struct ring_shared;
 
+/* The writers' side, in the program's own memory. Invariants: used <= bytes, both multiples of 8;
+ * records [0, used) are whole and were made visible to the recorder before `used` says so, and
+ * `count` of them before `count` says so: a fork may come between any two stores. */
+struct arena {
+    struct ring_shared *shared;
+    char *base;
+    uint64_t bytes;
+    _Atomic uint32_t lock;  /* futex: 0 free, 1 held, 2 held and waited for */
+    _Atomic uint32_t count; /* numbers given out; stored under the lock */
+    _Atomic uint64_t used;  /* likewise */
+};
+
+void arena_begin(struct arena *arena, struct ring_shared *shared, char *base, uint64_t bytes);
+bool arena_is_valid(const struct arena *arena);
+
 /* Appends one definition. Returns its number, or 0 when the arena is full, the payload too large,
  * or the lock could not be had in time (counted in arena_full or arena_busy). */
-uint32_t arena_define(struct ring_shared *ring, enum arena_kind kind, const void *payload,
-                      size_t bytes);
+uint32_t arena_define(struct arena *arena, enum arena_kind kind, const void *payload, size_t bytes);
 /* The same in two steps, for interning: what is done under the lock sees no other definition come.
- * `arena_append` needs the lock; *offset (may be NULL) gets where the record stands. */
+ * `arena_append` needs the lock; *place (may be NULL) gets where the record stands. */
 struct arena_hold {
     uint64_t signals; /* the thread's mask before */
 };
-bool arena_lock(struct ring_shared *ring, struct arena_hold *hold);
-void arena_unlock(struct ring_shared *ring, const struct arena_hold *hold);
-uint32_t arena_append(struct ring_shared *ring, enum arena_kind kind, const void *payload,
-                      size_t bytes, uint64_t *offset);
+bool arena_lock(struct arena *arena, struct arena_hold *hold);
+void arena_unlock(struct arena *arena, const struct arena_hold *hold);
+uint32_t arena_append(struct arena *arena, enum arena_kind kind, const void *payload, size_t bytes,
+                      uint64_t *place);
+
+/* The record at a place that arena_append gave, if it still is one that lies in the arena: its
+ * payload, which others may change meanwhile, and in *record what was read and checked. NULL: it
+ * was scribbled over. */
+const char *arena_at(const struct arena *arena, uint64_t place, struct arena_record *record);
 
 /* For a forked child: copies the whole records of `from` into an empty arena, so that numbers given
- * out before the fork keep their meaning. Returns how many. */
-uint32_t arena_inherit(struct ring_shared *ring, const struct ring_shared *from);
-
-/* Where the arena of a ring of ours begins. */
-const char *arena_base(const struct ring_shared *ring);
+ * out before the fork keep their meaning. Returns how many. If some cannot be copied the arena is
+ * full from then on: no number gets a second meaning. */
+uint32_t arena_inherit(struct arena *arena, const struct arena *from);
 
 /* Reading, one reader. `next` returns 1 and the next whole record, 0 if there is none yet, or a
  * negative base_err for bytes that no guest of ours can have written (ERR_CORRUPT). The payload

@@ -5,7 +5,10 @@
 #include "ring.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -14,6 +17,8 @@
 #include "ring_fast.h"
 
 #define PAGE 4096u
+#define HEADER_WORDS 8 /* what is written once: the first line of struct ring_shared */
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 /* How soon a waiting producer sees that the recorder died. */
 #define WAIT_SLICE_NS (10 * NS_PER_MS)
 #define PATIENT_LOOKS (RING_PATIENCE_MS * NS_PER_MS / WAIT_SLICE_NS)
@@ -42,43 +47,82 @@ void ring_close(struct ring_shared *ring)
     futex_wake_all(&ring->progress);
 }
 
-bool ring_is_valid(const struct ring_shared *ring)
+static_assert(offsetof(struct ring_shared, head) == HEADER_WORDS * sizeof(uint64_t),
+              "the first line");
+
+/* The one look at a header: whatever it becomes after that, what was checked is what is used. */
+static bool read_header(const struct ring_shared *ring, struct ring_shared *seen)
 {
     struct ring_shared plan = {0};
-    if (ring->magic != RING_MAGIC || ring->format != EVENT_FORMAT)
+    const uint64_t *from = (const uint64_t *)(const void *)ring;
+    uint64_t words[HEADER_WORDS];
+    for (int i = 0; i < HEADER_WORDS; i++)
+        words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+    memcpy(seen, words, sizeof words);
+    if (seen->magic != RING_MAGIC || seen->format != EVENT_FORMAT ||
+        seen->slot_bits < RING_MIN_BITS || seen->slot_bits > RING_MAX_BITS ||
+        seen->arena_bytes > RING_MOST_ARENA)
         return false;
-    if (ring->slot_bits < RING_MIN_BITS || ring->slot_bits > RING_MAX_BITS)
-        return false;
-    ring_lay_out(&plan, ring->slot_bits, ring->arena_bytes);
-    if (ring->slots_offset != plan.slots_offset || ring->arena_offset != plan.arena_offset ||
-        ring->arena_bytes != plan.arena_bytes || ring->map_bytes != plan.map_bytes)
+    ring_lay_out(&plan, seen->slot_bits, seen->arena_bytes);
+    return seen->slots_offset == plan.slots_offset && seen->arena_offset == plan.arena_offset &&
+           seen->arena_bytes == plan.arena_bytes && seen->map_bytes == plan.map_bytes;
+}
+
+bool ring_is_valid(const struct ring_shared *ring)
+{
+    struct ring_shared seen;
+    if (!read_header(ring, &seen))
         return false;
     uint64_t limit = atomic_load(&ring->limit);
     return atomic_load(&ring->mode) == RING_CLOSED || atomic_load(&ring->head) <= limit;
 }
 
-int ring_attach(struct ring_shared **out, int fd)
+static void fill(struct ring *ring, struct ring_shared *shared, const struct ring_shared *seen)
 {
+    ring->shared = shared;
+    ring->slots = (struct event *)((char *)shared + seen->slots_offset);
+    ring->mask = (1ull << seen->slot_bits) - 1;
+    ring->map_bytes = seen->map_bytes;
+    arena_begin(&ring->arena, shared, (char *)shared + seen->arena_offset, seen->arena_bytes);
+}
+
+/* Memory that could be cut short would end the program by SIGBUS, whenever its owner likes. */
+static bool keeps_its_size(int fd)
+{
+    long seals = syscall(SYS_fcntl, fd, F_GET_SEALS); /* libc's has a newer name since 2.28 */
+    return seals >= 0 && (seals & SEALS) == SEALS;
+}
+
+int ring_attach(struct ring *ring, int fd)
+{
+    struct ring_shared seen;
+    if (!keeps_its_size(fd))
+        return ERR_CORRUPT;
     off_t size = lseek(fd, 0, SEEK_END); /* fstat is a new symbol in glibc 2.33 */
     if (size < 0)
         return base_err_from_errno(errno);
     if (size < (off_t)PAGE)
         return ERR_CORRUPT;
     size_t bytes = (size_t)size;
-    struct ring_shared *ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (ring == MAP_FAILED)
+    struct ring_shared *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (shared == MAP_FAILED)
         return base_err_from_errno(errno);
-    if (!ring_is_valid(ring) || ring->map_bytes != bytes) {
-        munmap(ring, bytes);
+    if (!read_header(shared, &seen) || seen.map_bytes != bytes) {
+        munmap(shared, bytes);
         return ERR_CORRUPT;
     }
-    *out = ring;
+    fill(ring, shared, &seen);
     return BASE_OK;
 }
 
-void ring_detach(struct ring_shared *ring)
+void ring_detach(struct ring *ring)
 {
-    munmap(ring, ring->map_bytes);
+    munmap(ring->shared, ring->map_bytes);
+}
+
+void ring_use(struct ring *ring, struct ring_shared *shared)
+{
+    fill(ring, shared, shared);
 }
 
 /* ---- the producer's slow path ---- */
@@ -128,14 +172,15 @@ static enum ring_push drop(struct ring_shared *ring, const struct event *event)
  * ticket and is fenced has been counted as late, and is not counted as dropped, too. On a machine
  * with too much to do a producer may sleep longer than it asked for, and so does the recorder: time
  * alone does not tell that it hangs, so it must have been looked at often enough, too. */
-static enum ring_push wait_for_room(struct ring_shared *ring, const struct event *event,
+static enum ring_push wait_for_room(const struct ring *of, const struct event *event,
                                     uint64_t start)
 {
+    struct ring_shared *ring = of->shared;
     uint32_t seen = atomic_load(&ring->progress);
     unsigned looks = 0;
     uint64_t deadline = start + RING_PATIENCE_MS * NS_PER_MS;
     for (;;) {
-        enum ring_try tried = ring_try(ring, event);
+        enum ring_try tried = ring_try(of, event);
         if (tried != TRY_FULL)
             return tried == TRY_PUSHED ? RING_PUSHED : RING_DROPPED;
         uint32_t mode = atomic_load(&ring->mode);
@@ -159,13 +204,14 @@ static enum ring_push wait_for_room(struct ring_shared *ring, const struct event
     }
 }
 
-enum ring_push ring_push_slow(struct ring_shared *ring, const struct event *event)
+enum ring_push ring_push_slow(const struct ring *of, const struct event *event)
 {
+    struct ring_shared *ring = of->shared;
     uint32_t mode = atomic_load(&ring->mode);
     enum ring_push result;
     if (mode == RING_OPEN) {
         uint64_t start = clock_now_ns();
-        result = wait_for_room(ring, event, start);
+        result = wait_for_room(of, event, start);
         count_wait(ring, clock_now_ns() - start);
     } else {
         if (mode == RING_DROPPING && ring_recorder_died(ring)) {

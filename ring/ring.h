@@ -28,6 +28,11 @@
  *
  * Invariants: tail <= head <= limit = tail + slots; a ticket is published, torn (fenced), or
  * skipped, exactly one of them; accepted events of a thread keep their order.
+ *
+ * Who believes whom: nobody. Either side can write all of the shared memory at any moment, and so
+ * can whoever took the other's place. Each side reads the header's first line once, checks it, and
+ * keeps what it needs in its own memory: struct ring_reader the drain, struct ring the program. A
+ * word that is read later is a ticket, a futex or a counter: cut to the slots, or only compared.
  */
 #ifndef TIDEMARK_RING_RING_H
 #define TIDEMARK_RING_RING_H
@@ -38,6 +43,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arena.h"
 #include "event.h"
 #include "owner.h"
 
@@ -50,6 +56,7 @@
 #define RING_MAX_BITS 24u
 #define RING_DEFAULT_BITS 16u                    /* 65,536 events, 4 MiB */
 #define RING_DEFAULT_ARENA (16ull * 1024 * 1024) /* touched as it is used */
+#define RING_MOST_ARENA (1ull << 40)
 
 enum ring_mode { RING_OPEN = 0, RING_DROPPING = 1, RING_CLOSED = 2 };
 
@@ -90,14 +97,12 @@ struct ring_shared {
     _Atomic uint64_t arena_busy;
 
     /* Definitions: see arena.h. */
-    _Alignas(64) _Atomic uint32_t arena_lock; /* futex: 0 free, 1 held, 2 held and waited for */
-    uint32_t arena_count;                     /* numbers given out; under the lock */
-    _Atomic uint64_t arena_used;              /* bytes, stored with release */
+    _Alignas(64) _Atomic uint64_t arena_used; /* bytes, stored with release */
 };
 
 static_assert(EVENT_KIND_COUNT <= EVENT_KIND_SLOTS, "dropped[] has room for each kind");
 
-/* For producers; the drain has its own copy of the offset. */
+/* For who made the ring, before the program has it. */
 static inline struct event *ring_slots(struct ring_shared *ring)
 {
     return (struct event *)((char *)ring + ring->slots_offset);
@@ -121,14 +126,29 @@ void ring_lay_out(struct ring_shared *ring, unsigned slot_bits, uint64_t arena_b
 
 /* ---- the program's side ---- */
 
-/* Maps a ring received; checks magic, format and size. The caller closes fd. */
-int ring_attach(struct ring_shared **ring, int fd);
-void ring_detach(struct ring_shared *ring);
+/* A ring as its producers see it, in their own memory. Invariants: slots[0..mask] and the arena lie
+ * in the map_bytes behind `shared`; mask + 1 is a power of two. But for the arena's state nothing
+ * in here changes: a thread may be in the middle of a push while a fork in a signal handler gives
+ * the child another ring. */
+struct ring {
+    struct ring_shared *shared;
+    struct event *slots;
+    uint64_t mask;
+    uint64_t map_bytes;
+    struct arena arena;
+};
+
+/* Maps a ring received. ERR_CORRUPT: it is none of this format, its size is not what its header
+ * says, or could still change (F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL). The caller closes fd. */
+int ring_attach(struct ring *ring, int fd);
+void ring_detach(struct ring *ring);
+/* Of a program that is its own recorder: a ring that it made. */
+void ring_use(struct ring *ring, struct ring_shared *shared);
 
 enum ring_push { RING_PUSHED = 0, RING_DROPPED = 1, RING_OFF = 2 };
 
 /* ring_fast.h has ring_push(); this is what it falls back to when the ring is full or closed. */
-enum ring_push ring_push_slow(struct ring_shared *ring, const struct event *event);
+enum ring_push ring_push_slow(const struct ring *of, const struct event *event);
 bool ring_recorder_died(const struct ring_shared *ring);
 
 /* ---- the drain ---- */

@@ -38,7 +38,7 @@ static void *map_new(uint64_t bytes, int *fd)
 int ring_create(struct ring_shared **out, unsigned slot_bits, uint64_t arena_bytes, int *fd)
 {
     struct ring_shared plan = {0};
-    if (slot_bits < RING_MIN_BITS || slot_bits > RING_MAX_BITS || arena_bytes > (1ull << 40))
+    if (slot_bits < RING_MIN_BITS || slot_bits > RING_MAX_BITS || arena_bytes > RING_MOST_ARENA)
         return ERR_ARG;
     ring_lay_out(&plan, slot_bits, arena_bytes);
     struct ring_shared *ring = map_new(plan.map_bytes, fd);

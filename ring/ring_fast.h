@@ -36,19 +36,24 @@ static inline bool ring_mark_late(struct ring_shared *ring, struct event *slot, 
     return true;
 }
 
-static inline enum ring_try ring_try(struct ring_shared *ring, const struct event *event)
+/* Nobody gives up more tickets in a row than there are slots, unless the memory was scribbled over:
+ * then it ends here all the same. */
+static inline enum ring_try ring_try(const struct ring *ring, const struct event *event)
 {
-    const uint64_t slots = 1ull << ring->slot_bits;
-    uint64_t ticket = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    struct ring_shared *shared = ring->shared;
+    struct event *slots = ring->slots;
+    const uint64_t mask = ring->mask;
+    uint64_t given_up = 0;
+    uint64_t ticket = atomic_load_explicit(&shared->head, memory_order_relaxed);
     for (;;) {
-        if (ticket >= atomic_load_explicit(&ring->limit, memory_order_acquire))
+        if (ticket >= atomic_load_explicit(&shared->limit, memory_order_acquire))
             return TRY_FULL;
-        if (!atomic_compare_exchange_weak_explicit(&ring->head, &ticket, ticket + 1,
+        if (!atomic_compare_exchange_weak_explicit(&shared->head, &ticket, ticket + 1,
                                                    memory_order_relaxed, memory_order_relaxed))
             continue;
-        struct event *slot = &ring_slots(ring)[ticket & (slots - 1)];
-        ring_ask_for(&ring_slots(ring)[(ticket + RING_AHEAD) & (slots - 1)]);
-        uint64_t free = ticket < slots ? 0 : ticket + 1 - slots;
+        struct event *slot = &slots[ticket & mask];
+        ring_ask_for(&slots[(ticket + RING_AHEAD) & mask]);
+        uint64_t free = ticket <= mask ? 0 : ticket - mask;
         if (__atomic_load_n(&slot->word, __ATOMIC_ACQUIRE) == free) {
             const uint64_t *from = (const uint64_t *)event;
             uint64_t *to = (uint64_t *)slot;
@@ -60,14 +65,16 @@ static inline enum ring_try ring_try(struct ring_shared *ring, const struct even
         }
         if (__atomic_load_n(&slot->word, __ATOMIC_RELAXED) == ticket + 1)
             return TRY_PUSHED; /* a handler forked in between: the twin published the same event */
-        if (ring_mark_late(ring, slot, ticket))
+        if (ring_mark_late(shared, slot, ticket))
             return TRY_LATE;
-        ticket = atomic_load_explicit(&ring->head, memory_order_relaxed);
+        if (++given_up > mask)
+            return TRY_FULL;
+        ticket = atomic_load_explicit(&shared->head, memory_order_relaxed);
     }
 }
 
 /* The event's `word` is not used; everything else is stored as it is. */
-static inline enum ring_push ring_push(struct ring_shared *ring, const struct event *event)
+static inline enum ring_push ring_push(const struct ring *ring, const struct event *event)
 {
     enum ring_try tried = ring_try(ring, event);
     if (__builtin_expect(tried == TRY_PUSHED, 1))

@@ -103,7 +103,7 @@ static void wait_until_taken(uint64_t ticket)
 
 static uint64_t head(void)
 {
-    return atomic_load(&guest.ring->head);
+    return atomic_load(&guest.ring->shared->head);
 }
 
 static void measure_keeping_up(void)

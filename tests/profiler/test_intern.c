@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "guarded_ring.h"
 #include "guest_support.h"
 
 TEST(equal_strings_have_one_number)
@@ -50,7 +51,7 @@ TEST(a_hundred_thousand_names_keep_their_numbers)
 {
     enum { NAMES = 100000 };
     static uint32_t numbers[NAMES];
-    struct own_recorder own = begin_recording(6, 8 << 20);
+    begin_recording(6, 8 << 20);
     char text[32];
     for (int i = 0; i < NAMES; i++) {
         snprintf(text, sizeof text, "name %d", i);
@@ -61,7 +62,7 @@ TEST(a_hundred_thousand_names_keep_their_numbers)
         snprintf(text, sizeof text, "name %d", i);
         REQUIRE(intern_string(text) == numbers[i]);
     }
-    CHECK_INT(own.ring->arena_count, NAMES);
+    CHECK_INT(guest.ring->arena.count, NAMES);
 }
 
 TEST(a_full_arena_gives_zero_for_new_names_only)
@@ -100,6 +101,25 @@ TEST(a_place_leads_back_to_the_frames)
     CHECK_INT(intern_frames_of(string, got, FRAMES), 0);
 }
 
+/* The last record of the arena says that it goes on behind it. */
+TEST(a_record_that_lies_is_not_read)
+{
+    uint32_t frames[2] = {1, 2}, got[ARENA_MAX_DEPTH];
+    struct ring_shared *shared = guarded_ring(6, 4096);
+    guest_use_ring(shared);
+    while (guest.ring->arena.used + 16 < 4096)
+        arena_define(&guest.ring->arena, ARENA_STRING, "", 0);
+    uint64_t site = intern_place(ARENA_SITE, frames, sizeof frames);
+    REQUIRE(site >> 32 != 0 && guest.ring->arena.used == 4096);
+    CHECK_INT(intern_frames_of(site, got, ARENA_MAX_DEPTH), 2);
+    struct arena_record lie = {ARENA_MAX_PAYLOAD, ARENA_SITE};
+    memcpy(guest.ring->arena.base + (site >> 32) * 8, &lie, sizeof lie);
+    CHECK_INT(intern_frames_of(site, got, ARENA_MAX_DEPTH), 0);
+    uint32_t again = intern(ARENA_SITE, frames, sizeof frames);
+    CHECK_INT(again, 0); /* another one, for which there is no room */
+    guest_use_ring(NULL);
+}
+
 enum { THREADS = 4, NAMES = 3000 };
 
 struct naming {
@@ -120,7 +140,7 @@ static void *name_all(void *argument)
 TEST(threads_agree_on_numbers)
 {
     static struct naming naming[THREADS];
-    struct own_recorder own = begin_recording(6, 1 << 20);
+    begin_recording(6, 1 << 20);
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)
         REQUIRE(pthread_create(&threads[i], NULL, name_all, &naming[i]) == 0);
@@ -129,11 +149,12 @@ TEST(threads_agree_on_numbers)
     for (int i = 0; i < NAMES; i++)
         for (int t = 1; t < THREADS; t++)
             REQUIRE(naming[t].numbers[i] == naming[0].numbers[i] && naming[t].numbers[i] != 0);
-    CHECK_INT(own.ring->arena_count, NAMES);
+    CHECK_INT(guest.ring->arena.count, NAMES);
 }
 
 TEST_MAIN(TEST_CASE(equal_strings_have_one_number), TEST_CASE(kinds_do_not_mix),
           TEST_CASE(a_site_is_a_frame_of_two_strings),
           TEST_CASE(a_hundred_thousand_names_keep_their_numbers),
           TEST_CASE(a_full_arena_gives_zero_for_new_names_only),
-          TEST_CASE(a_place_leads_back_to_the_frames), TEST_CASE(threads_agree_on_numbers))
+          TEST_CASE(a_place_leads_back_to_the_frames), TEST_CASE(a_record_that_lies_is_not_read),
+          TEST_CASE(threads_agree_on_numbers))

@@ -74,7 +74,9 @@ static void look(struct bench *bench)
 static enum ring_push push_mark(struct ring_shared *ring)
 {
     struct event event = {.kind = EVENT_MARK, .time_ns = clock_now_ns(), .thread = 1};
-    return ring_push(ring, &event);
+    struct ring writer;
+    ring_use(&writer, ring);
+    return ring_push(&writer, &event);
 }
 
 static void push_marks(struct ring_shared *ring, int count)

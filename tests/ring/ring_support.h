@@ -19,6 +19,14 @@ static inline struct ring_shared *new_ring(unsigned bits)
     return ring;
 }
 
+/* One event, by a producer that sees the ring for the first time. */
+static inline enum ring_push push(struct ring_shared *shared, const struct event *event)
+{
+    struct ring ring;
+    ring_use(&ring, shared);
+    return ring_push(&ring, event);
+}
+
 static inline struct event numbered(uint64_t number)
 {
     return (struct event){.kind = EVENT_MARK, .time_ns = clock_now_ns(), .a = number};

@@ -2,6 +2,7 @@
  * Pushing and draining when there is always room or the drain makes some: order, totals, clamped
  * times, attaching through a memfd.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,7 +23,7 @@ TEST(events_come_out_as_they_went_in)
             event.addr = ~i;
             event.heap = 0xabcdef;
             event.thread = 0x123456;
-            CHECK(ring_push(ring, &event) == RING_PUSHED);
+            CHECK(push(ring, &event) == RING_PUSHED);
         }
         CHECK_INT(ring_reader_backlog(&reader), 64);
         REQUIRE(take_whole(&reader, out, 64) == 64);
@@ -49,7 +50,7 @@ TEST(times_never_run_backwards)
     ring_reader_init(&reader, ring);
     for (int i = 0; i < 5; i++) {
         struct event event = {.kind = EVENT_MARK, .time_ns = times[i]};
-        ring_push(ring, &event);
+        push(ring, &event);
     }
     struct ring_torn torn[1];
     size_t torn_n;
@@ -70,7 +71,7 @@ TEST(a_small_batch_leaves_the_rest)
     ring_reader_init(&reader, ring);
     for (uint64_t i = 0; i < 10; i++) {
         struct event event = numbered(i);
-        ring_push(ring, &event);
+        push(ring, &event);
     }
     CHECK_INT(take_whole(&reader, out, 4), 4);
     CHECK_INT(ring_reader_backlog(&reader), 6);
@@ -82,29 +83,33 @@ TEST(a_small_batch_leaves_the_rest)
 
 TEST(a_memfd_carries_the_ring_to_another_mapping)
 {
-    struct ring_shared *ring = NULL, *other = NULL;
+    struct ring_shared *ring = NULL;
+    struct ring other;
     struct ring_reader reader;
     struct event out[4], event = numbered(42);
     int fd = -1;
     REQUIRE(ring_create(&ring, 8, ARENA_BYTES, &fd) == 0);
     REQUIRE(ring_attach(&other, fd) == 0);
     close(fd);
-    CHECK(other != ring);
+    CHECK(other.shared != ring);
+    CHECK(arena_is_valid(&other.arena));
     ring_reader_init(&reader, ring);
-    CHECK(ring_push(other, &event) == RING_PUSHED);
+    CHECK(ring_push(&other, &event) == RING_PUSHED);
     REQUIRE(take_whole(&reader, out, 4) == 1);
     CHECK_INT(out[0].a, 42);
-    ring_detach(other);
+    ring_detach(&other);
     ring_destroy(ring, 8, ARENA_BYTES);
 }
 
 TEST(what_is_no_ring_is_refused)
 {
-    struct ring_shared *ring = NULL, *other = NULL;
+    struct ring_shared *ring = NULL;
+    struct ring other = {0};
     int fd = -1;
     char zero[8192] = {0};
-    int file = memfd_create("nothing", 0);
+    int file = memfd_create("nothing", MFD_ALLOW_SEALING);
     REQUIRE(file >= 0 && write(file, zero, sizeof zero) == (ssize_t)sizeof zero);
+    REQUIRE(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
     CHECK_INT(ring_attach(&other, file), ERR_CORRUPT);
     close(file);
     CHECK_INT(ring_create(&ring, RING_MIN_BITS - 1, ARENA_BYTES, &fd), ERR_ARG);
@@ -113,10 +118,11 @@ TEST(what_is_no_ring_is_refused)
     ring->format = EVENT_FORMAT + 1; /* a recorder of another version */
     CHECK_INT(ring_attach(&other, fd), ERR_CORRUPT);
     ring->format = EVENT_FORMAT;
-    file = memfd_create("cut", 0); /* smaller than its header says */
+    file = memfd_create("cut", MFD_ALLOW_SEALING); /* smaller than its header says */
     REQUIRE(file >= 0 && write(file, ring, 4096) == 4096);
+    REQUIRE(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
     CHECK_INT(ring_attach(&other, file), ERR_CORRUPT);
-    CHECK(other == NULL);
+    CHECK(other.shared == NULL);
     close(file);
     close(fd);
     ring_destroy(ring, 8, ARENA_BYTES);
@@ -136,7 +142,7 @@ static void *produce(void *argument)
     for (uint64_t i = 0; i < EACH; i++) {
         struct event event = numbered(i);
         event.thread = self->thread & 0xffffff;
-        self->dropped += ring_push(self->ring, &event) != RING_PUSHED;
+        self->dropped += push(self->ring, &event) != RING_PUSHED;
     }
     return NULL;
 }

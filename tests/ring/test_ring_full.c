@@ -18,7 +18,7 @@ static void fill(struct ring_shared *ring)
 {
     for (uint64_t i = 0; i < SLOTS; i++) {
         struct event event = numbered(i);
-        REQUIRE(ring_push(ring, &event) == RING_PUSHED);
+        REQUIRE(push(ring, &event) == RING_PUSHED);
     }
 }
 
@@ -31,12 +31,12 @@ TEST(without_progress_it_drops_and_counts_by_kind)
     fill(ring);
     struct event mark = numbered(99), freed = numbered(100);
     freed.kind = EVENT_BLOCK_FREE;
-    CHECK(ring_push(ring, &mark) == RING_DROPPED); /* after its patience */
+    CHECK(push(ring, &mark) == RING_DROPPED); /* after its patience */
     CHECK_INT(ring->mode, RING_DROPPING);
     CHECK(atomic_load(&ring->longest_wait_ns) >= RING_PATIENCE_MS * NS_PER_MS);
     uint64_t waits = atomic_load(&ring->waits);
     for (int i = 0; i < 10; i++)
-        CHECK(ring_push(ring, &freed) == RING_DROPPED);
+        CHECK(push(ring, &freed) == RING_DROPPED);
     CHECK_INT(atomic_load(&ring->waits), waits); /* nobody waits again */
     CHECK_INT(ring_reader_losses(&reader, lost), 11);
     CHECK_INT(lost[EVENT_MARK], 1);
@@ -53,15 +53,15 @@ TEST(it_opens_again_when_half_is_free)
     struct event out[SLOTS], event = numbered(7);
     ring_reader_init(&reader, ring);
     fill(ring);
-    REQUIRE(ring_push(ring, &event) == RING_DROPPED);
+    REQUIRE(push(ring, &event) == RING_DROPPED);
     REQUIRE(take_whole(&reader, out, SLOTS / 2 - 1) == SLOTS / 2 - 1);
     ring_reader_release(&reader); /* not half: still dropping */
     CHECK_INT(ring->mode, RING_DROPPING);
-    CHECK(ring_push(ring, &event) == RING_DROPPED);
+    CHECK(push(ring, &event) == RING_DROPPED);
     REQUIRE(take_whole(&reader, out, 1) == 1);
     ring_reader_release(&reader);
     CHECK_INT(ring->mode, RING_OPEN);
-    CHECK(ring_push(ring, &event) == RING_PUSHED);
+    CHECK(push(ring, &event) == RING_PUSHED);
     CHECK_INT(take_whole(&reader, out, SLOTS), SLOTS / 2 + 1);
     CHECK_INT(out[SLOTS / 2].a, 7);
     ring_destroy(ring, BITS, ARENA_BYTES);
@@ -78,7 +78,7 @@ static void *push_all(void *argument)
     struct waiter *self = argument;
     for (uint64_t i = 0; i < self->count; i++) {
         struct event event = numbered(SLOTS + i);
-        self->pushed += ring_push(self->ring, &event) == RING_PUSHED;
+        self->pushed += push(self->ring, &event) == RING_PUSHED;
     }
     return NULL;
 }
@@ -113,7 +113,7 @@ TEST(a_closed_ring_is_off_at_once)
     struct ring_shared *ring = new_ring(BITS);
     struct event event = numbered(1);
     ring_close(ring);
-    CHECK(ring_push(ring, &event) == RING_OFF);
+    CHECK(push(ring, &event) == RING_OFF);
     CHECK_INT(atomic_load(&ring->waits), 0);
     ring_destroy(ring, BITS, ARENA_BYTES);
 }
@@ -174,13 +174,13 @@ static void be_a_recorder(int tell, int count)
 static struct ring_shared *attach_to(pid_t recorder, int its_fd)
 {
     char path[64];
-    struct ring_shared *ring = NULL;
+    struct ring ring;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)recorder, its_fd);
     int fd = open(path, O_RDWR);
     REQUIRE(fd >= 0);
     REQUIRE(ring_attach(&ring, fd) == 0);
     close(fd);
-    return ring;
+    return ring.shared;
 }
 
 TEST(a_killed_recorder_turns_all_its_rings_off)
@@ -204,9 +204,9 @@ TEST(a_killed_recorder_turns_all_its_rings_off)
     for (int i = 0; i < RINGS; i++) {
         struct event event = numbered(1);
         CHECK(ring_recorder_died(rings[i]));
-        CHECK(ring_push(rings[i], &event) == RING_OFF);
+        CHECK(push(rings[i], &event) == RING_OFF);
         CHECK_INT(rings[i]->mode, RING_CLOSED);
-        CHECK(ring_push(rings[i], &event) == RING_OFF);
+        CHECK(push(rings[i], &event) == RING_OFF);
     }
 }
 

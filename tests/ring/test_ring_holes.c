@@ -33,7 +33,7 @@ static bool publish_late(struct ring_shared *ring, uint64_t ticket)
 static void push_number(struct ring_shared *ring, uint64_t number)
 {
     struct event event = numbered(number);
-    REQUIRE(ring_push(ring, &event) == RING_PUSHED);
+    REQUIRE(push(ring, &event) == RING_PUSHED);
 }
 
 TEST(a_living_process_is_waited_for)
@@ -154,7 +154,7 @@ TEST(twins_publish_one_event)
     struct event *slot = &ring_slots(ring)[0];
     *slot = event;
     slot->word = 1; /* the twin was first */
-    CHECK(ring_push(ring, &event) == RING_PUSHED);
+    CHECK(push(ring, &event) == RING_PUSHED);
     CHECK_INT(atomic_load(&ring->head), 1);
     CHECK_INT(take_whole(&reader, out, SLOTS), 1);
     CHECK_INT(out[0].a, 1);
@@ -182,7 +182,7 @@ TEST(killed_children_lose_nothing_that_they_published)
         if (child == 0) {
             for (uint64_t i = 0;; i++) {
                 struct event event = numbered(i);
-                if (ring_push(ring, &event) == RING_PUSHED)
+                if (push(ring, &event) == RING_PUSHED)
                     atomic_fetch_add(counted, 1);
             }
         }

@@ -120,7 +120,7 @@ static void *produce(void *argument)
         if (self->odd && test_random(&self->seed) % self->odd == 0)
             outcome = oddly(self, &event);
         if (outcome == NOTHING || outcome == GIVEN_UP) {
-            enum ring_push pushed = ring_push(self->ring, &event);
+            enum ring_push pushed = push(self->ring, &event);
             REQUIRE(pushed != RING_OFF);
             outcome = pushed == RING_PUSHED ? PUSHED : DROPPED;
         }
@@ -341,7 +341,7 @@ TEST(a_drain_that_stands_still_loses_what_it_counts)
         REQUIRE(producer->events <= MAX_EVENTS);
         for (uint64_t i = from; i < producer->events; i++) {
             struct event event = event_of(producer, i);
-            producer->outcome[i] = ring_push(ring, &event) == RING_PUSHED ? PUSHED : DROPPED;
+            producer->outcome[i] = push(ring, &event) == RING_PUSHED ? PUSHED : DROPPED;
         }
         CHECK_INT(atomic_load(&ring->drops_begun), round + 1);
         CHECK_INT(ring_reader_drop_ticket(&drain->reader), atomic_load(&ring->head));
@@ -413,7 +413,7 @@ static void *produce_forever(void *argument)
     struct producer *self = argument;
     for (uint64_t i = 0; i < MAX_EVENTS; i++) {
         struct event event = event_of(self, i);
-        while (ring_push(self->ring, &event) != RING_PUSHED)
+        while (push(self->ring, &event) != RING_PUSHED)
             sched_yield();
         self->outcome[i] = PUSHED;
         atomic_store_explicit(&self->made, i + 1, memory_order_release);

@@ -65,11 +65,13 @@ int probe_begin(void)
 /* What guest.c does in a forked child. */
 int probe_begin_child(void)
 {
+    static struct ring child;
     struct ring_shared *ring = NULL;
     if (ring_create(&ring, BITS, ARENA, RING_NO_FD) != 0)
         return -1;
-    arena_inherit(ring, guest.ring);
-    guest.ring = ring;
+    ring_use(&child, ring);
+    arena_inherit(&child.arena, &guest.ring->arena);
+    guest.ring = &child;
     atomic_fetch_add(&guest.generation, 1);
     arena_reader_init(&seen.reader, ring);
     return 0;
@@ -256,7 +258,7 @@ double probe_hook_ns(int count)
     if (!api || count >= 1 << BITS)
         return -1;
     if (!reader.ring)
-        ring_reader_init(&reader, guest.ring);
+        ring_reader_init(&reader, guest.ring->shared);
     block.heap = api->heap_open(&desc);
     uint64_t start = clock_now_ns();
     for (int i = 0; i < count; i++) {
