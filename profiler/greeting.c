@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "event.h"
+#include "greeting_peer.h"
 #include "hello.h"
 
 static struct hello greeting;
@@ -93,6 +94,18 @@ static int failure(void)
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? GREETING_NO_ANSWER : -1;
 }
 
+/* 0 or what the failure means. */
+static int connect_to_it(int fd)
+{
+    for (int tries = 0; tries < 10; tries++) {
+        if (syscall(SYS_connect, fd, &address, address_size) == 0)
+            return 0;
+        if (errno != EINTR)
+            break;
+    }
+    return failure();
+}
+
 /* A connection on which no call waits for more than a second, or a failure. */
 static int dial(void)
 {
@@ -102,15 +115,11 @@ static int dial(void)
         return -1;
     syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
     syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
-    for (int tries = 0; tries < 10; tries++) {
-        if (syscall(SYS_connect, fd, &address, address_size) == 0)
-            return fd;
-        if (errno != EINTR)
-            break;
-    }
-    int failed = failure();
+    int failed = connect_to_it(fd);
+    if (!failed && greeting_peer_is_ours(fd))
+        return fd;
     syscall(SYS_close, fd);
-    return failed;
+    return failed ? failed : -1;
 }
 
 /* Sends the greeting; the connection, or a failure. */

@@ -1,6 +1,9 @@
 /*
  * greeting.h - the guest's two sentences to the recorder (ring/hello.h): hello, and give me my
  * ring. Each uses a connection of its own and keeps nothing open. Waits are bounded by a second.
+ *
+ * The name outlives the recorder in the environment, and anybody may listen under a name that is
+ * free. So nothing is said before the kernel has told who listens (greeting_peer.h).
  */
 #ifndef TIDEMARK_PROFILER_GREETING_H
 #define TIDEMARK_PROFILER_GREETING_H
