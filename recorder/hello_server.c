@@ -24,6 +24,16 @@
 #include "mem.h"
 #include "process.h"
 
+#define STRANGERS 16
+#define STRANGER_NS (100 * NS_PER_MS) /* no pid comes round in that */
+#define LOOKS_A_TURN 64u
+
+struct stranger { /* of another user, and no descendant */
+    pid_t pid;
+    uid_t uid;
+    uint64_t until_ns;
+};
+
 struct connection {
     int fd;
     pid_t pid;
@@ -36,6 +46,8 @@ struct hello_server {
     char name[64];
     struct connection pending[HELLO_SERVER_PENDING]; /* oldest first */
     size_t pending_count;
+    struct stranger strangers[STRANGERS];
+    size_t next_stranger;
     struct hello_server_stats stats;
 };
 
@@ -61,7 +73,7 @@ static int listen_to(struct hello_server *server)
         return base_err_from_errno(errno);
     socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + bytes);
     if (bind(server->listener, (struct sockaddr *)&address, length) != 0 ||
-        listen(server->listener, 4096) != 0)
+        listen(server->listener, HELLO_SERVER_BACKLOG) != 0)
         return base_err_from_errno(errno);
     event.data.fd = server->listener;
     if (epoll_ctl(server->epoll, EPOLL_CTL_ADD, server->listener, &event) != 0)
@@ -225,6 +237,31 @@ static bool may_speak(const struct ucred *peer)
     return peer->uid == geteuid() || (geteuid() == 0 && proc_is_descendant(peer->pid));
 }
 
+static bool is_known_stranger(const struct hello_server *server, const struct ucred *peer)
+{
+    uint64_t now = clock_now_ns();
+    for (size_t i = 0; i < STRANGERS; i++) {
+        const struct stranger *known = &server->strangers[i];
+        if (known->pid == peer->pid && known->uid == peer->uid && now < known->until_ns)
+            return true;
+    }
+    return false;
+}
+
+static bool is_welcome(struct hello_server *server, const struct ucred *peer)
+{
+    if (peer->uid == geteuid())
+        return may_speak(peer);
+    if (is_known_stranger(server, peer))
+        return false;
+    server->stats.looks++;
+    bool welcome = may_speak(peer);
+    if (!welcome)
+        server->strangers[server->next_stranger++ % STRANGERS] =
+            (struct stranger){peer->pid, peer->uid, clock_now_ns() + STRANGER_NS};
+    return welcome;
+}
+
 /* Closes a connection of anyone who is not to be heard. */
 static bool admit(struct hello_server *server, int fd, struct connection *out)
 {
@@ -234,7 +271,7 @@ static bool admit(struct hello_server *server, int fd, struct connection *out)
     bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0;
     if (!known)
         note_failure(server, errno);
-    if (!known || !may_speak(&peer)) {
+    if (!known || !is_welcome(server, &peer)) {
         server->stats.strangers += known;
         close(fd);
         return false;
@@ -247,8 +284,10 @@ static bool admit(struct hello_server *server, int fd, struct connection *out)
 
 bool hello_server_handle(struct hello_server *server, hello_handler *handler, void *context)
 {
+    uint64_t looks = server->stats.looks;
     read_pending(server, handler, context);
-    for (;;) {
+    for (int turn = 0; turn < HELLO_SERVER_TURN && server->stats.looks - looks < LOOKS_A_TURN;
+         turn++) {
         int fd = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
             continue;
@@ -262,4 +301,5 @@ bool hello_server_handle(struct hello_server *server, hello_handler *handler, vo
             read_pending(server, handler, context);
         }
     }
+    return true;
 }

@@ -3,9 +3,11 @@
  * as ring/hello.h describes it. One thread owns it and calls hello_server_handle() when the
  * descriptor is readable; nothing in here waits.
  *
- * Only processes of our own user are heard; where that is root, descendants of any user. Of a
- * message nothing is believed: the pid comes from the kernel, lengths are checked against what
- * arrived, numbers are the handler's to check.
+ * Only processes of our own user are heard; where that is root, descendants of any user. Everybody
+ * else is hung up on at once; whoever connects again and again is not looked up each time, and a
+ * turn looks up only so many: a flood of another user's costs ours little. Of a message nothing is
+ * believed: the pid comes from the kernel, lengths are checked against what arrived, numbers are
+ * the handler's to check.
  */
 #ifndef TIDEMARK_RECORDER_HELLO_SERVER_H
 #define TIDEMARK_RECORDER_HELLO_SERVER_H
@@ -19,6 +21,11 @@
 
 #define HELLO_SERVER_PENDING 256 /* connections that have not spoken yet */
 #define HELLO_SERVER_PATIENCE_MS 1000u
+#define HELLO_SERVER_BACKLOG 4096 /* connections that wait to be accepted; the kernel may cut it   \
+                                   */
+/* One turn accepts so many, which is all that waited when it began: whoever connected before the
+ * owner looked at anything else is heard before that. */
+#define HELLO_SERVER_TURN (HELLO_SERVER_BACKLOG + 1)
 
 struct hello_server;
 
@@ -40,13 +47,14 @@ int hello_server_open(struct hello_server **out); /* a base_err */
 void hello_server_close(struct hello_server *server);
 const char *hello_server_name(const struct hello_server *server); /* for HELLO_ENV */
 int hello_server_fd(const struct hello_server *server);           /* to be polled for reading */
-/* Hears all that has arrived, oldest connection first. False: a descriptor could not be had, try
- * again after a pause. */
+/* Hears all that has arrived, oldest connection first; of a flood, one turn. False: a descriptor
+ * could not be had, try again after a pause. */
 bool hello_server_handle(struct hello_server *server, hello_handler *handler, void *context);
 
 struct hello_server_stats {
     uint64_t heard;
     uint64_t strangers; /* other users, or outside of our pid namespace */
+    uint64_t looks;     /* for other users' ancestors: each takes several files of /proc */
     uint64_t malformed;
     uint64_t silent; /* connected and said nothing in time */
     uint64_t failed; /* could not be heard for a trouble of ours, or of the socket */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -301,9 +302,76 @@ TEST(a_child_is_known_by_its_own_pid)
     hello_server_close(server);
 }
 
+struct endless {
+    struct hello_server *server;
+    int heard;
+};
+
+/* Each hello that is heard brings the next one. */
+static int say_again(void *context, const struct hello_said *said)
+{
+    struct endless *endless = context;
+    struct hello hello = greeting(HELLO_HELLO);
+    int fd = dial(endless->server);
+    say(fd, &hello, whole(&hello));
+    close(fd);
+    endless->heard++;
+    if (said->pidfd >= 0)
+        close(said->pidfd);
+    return -1;
+}
+
+TEST(a_turn_has_an_end)
+{
+    struct endless endless = {0};
+    REQUIRE(hello_server_open(&endless.server) == BASE_OK);
+    struct hello hello = greeting(HELLO_HELLO);
+    int fd = dial(endless.server);
+    say(fd, &hello, whole(&hello));
+    close(fd);
+    CHECK(hello_server_handle(endless.server, say_again, &endless));
+    CHECK_INT(endless.heard, HELLO_SERVER_TURN);
+    CHECK(is_awake(endless.server)); /* the next turn is asked for at once */
+    hello_server_close(endless.server);
+}
+
+/* Of this thread alone: libc's would change them all. */
+static void become_effective(unsigned user)
+{
+    REQUIRE(syscall(SYS_setresuid, -1, user, -1) == 0);
+}
+
+/* Of another user, and not one of our descendants: this process is none of its own. */
+TEST(a_flood_of_strangers_is_looked_up_once)
+{
+    enum { FLOOD = 1000 };
+    struct hello_server *server;
+    struct heard heard = {.give = -1};
+    static int strangers[FLOOD];
+    if (geteuid() != 0)
+        SKIP("only root can connect as another user");
+    REQUIRE(hello_server_open(&server) == BASE_OK);
+    become_effective(54321);
+    for (int i = 0; i < FLOOD; i++)
+        strangers[i] = dial(server);
+    become_effective(0);
+    int fd = dial(server);
+    struct hello hello = greeting(HELLO_HELLO);
+    say(fd, &hello, whole(&hello));
+    CHECK(hello_server_handle(server, handler, &heard));
+    const struct hello_server_stats *stats = hello_server_stats(server);
+    CHECK_INT(stats->strangers, FLOOD);
+    CHECK(stats->looks > 0 && stats->looks < FLOOD / 10);
+    CHECK_INT(heard.count, 1);
+    for (int i = 0; i < FLOOD; i++)
+        close(strangers[i]);
+    hello_server_close(server);
+}
+
 TEST_MAIN(TEST_CASE(a_hello_is_heard), TEST_CASE(a_fetch_gets_the_descriptor),
           TEST_CASE(a_refusal_is_an_answer_too), TEST_CASE(an_answer_that_nobody_takes_is_told),
           TEST_CASE(lengths_are_not_believed), TEST_CASE(words_that_are_none_are_refused),
           TEST_CASE(garbage_is_refused), TEST_CASE(who_says_nothing_holds_up_nobody),
           TEST_CASE(an_older_hello_comes_before_a_fetch),
-          TEST_CASE(a_child_is_known_by_its_own_pid))
+          TEST_CASE(a_child_is_known_by_its_own_pid), TEST_CASE(a_turn_has_an_end),
+          TEST_CASE(a_flood_of_strangers_is_looked_up_once))
