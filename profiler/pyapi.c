@@ -12,6 +12,7 @@
 #include "intern.h"
 #include "notes.h"
 #include "pyboot.h"
+#include "pycall.h"
 #include "torch_hook.h"
 #include "torch_site.h"
 #include "torch_thread.h"
@@ -32,6 +33,9 @@ EXPORT void tidemark_py_exit(uint32_t mark, uint64_t identity, uint64_t flags, i
 EXPORT void tidemark_py_backward(int begins);
 EXPORT void tidemark_py_forked(void);
 EXPORT int tidemark_py_is_engine(void);
+EXPORT uint32_t *tidemark_py_inner(void);
+EXPORT int tidemark_py_shorten(void *wrapper, void *original, pycall_function *plain,
+                               pycall_set *set);
 EXPORT void tidemark_py_tag(uint64_t place, uint64_t addr, uint64_t bytes, uint32_t heap,
                             uint32_t category, uint32_t name);
 EXPORT void tidemark_py_places(uint32_t list, const struct place *now, const struct place *sent,
@@ -131,6 +135,16 @@ void tidemark_py_forked(void)
 int tidemark_py_is_engine(void)
 {
     return torch_thread_look() == TORCH_THREAD_ENGINE;
+}
+
+uint32_t *tidemark_py_inner(void)
+{
+    return pycall_inner_here();
+}
+
+int tidemark_py_shorten(void *wrapper, void *original, pycall_function *plain, pycall_set *set)
+{
+    return pycall_shorten(wrapper, original, plain, set);
 }
 
 /* `place`: list << 32 | place + 1, or 0 for a tag that holds at once. */

@@ -4,10 +4,16 @@ Optimizer.step, GradScaler.step.
 One stack of open marks for each thread; `inner` is the kind of the innermost one: a module call
 inside a forward, or a nested run of the engine inside a backward, is only passed on. Which threads
 belong together is for the recorder to find out; marks of threads of the autograd engine say so.
-`quick[0]` is the same kind while one thread alone has made marks: the nested call of a module is the
-one that must cost nothing, and a compiler must be able to trace it. A mark is put on the stack inside the `try` whose `finally` takes it off, so that an exception at any
+`quick[0]` is the same kind while one thread alone has made marks: a compiler must be able to trace
+the nested call of a module. Without a compiler that call does not get here at all: libtidemark.so
+passes it on by what it finds in `cell` (see Library.shorten), or models that nest deeply would meet
+the limit of recursion sooner than without us.
+
+A mark is put on the stack inside the `try` whose `finally` takes it off, so that an exception at any
 instant leaves nothing behind but in the few byte codes of `finally` itself; what an interrupt left
-there is dropped at the next zero_grad or step of its thread.
+there is dropped at the next zero_grad or step of its thread. At the limit of recursion what is
+called may not run: push makes its calls before or after its changes, pop makes its changes first
+and without a call.
 
 The wrappers begin with the test for a compiler that traces them: it must find the original call
 and nothing of ours.
@@ -40,6 +46,8 @@ class Here(_local):
     def __init__(self, library):
         self.open = []
         self.inner = 0
+        self.cell = library.inner_here()  # `inner` again, for libtidemark.so
+        self.cell[0] = 0
         self.stepping = set()  # ids of optimizers in their step()
         # In an engine's thread the backward that it works for is another's.
         self.engine = ENGINE if library.is_engine() else 0
@@ -54,7 +62,7 @@ class Marks(object):
         self.quick = [0]
         self.first = None  # of the first thread its list of open marks
         self.several = False
-        self.forwards = set()  # ids of the open ones of all threads
+        self.forwards = {}  # keys: the open ones of all threads
         self.numbers = Table()
         self.numbered = 0
 
@@ -72,29 +80,30 @@ class Marks(object):
 
     def push(self, mark, flags, name):
         library, here = self.library, self.here
-        here.open.append(mark)
-        here.inner = mark.kind
-        if mark.kind == FORWARD:
-            self.forwards.add(id(mark))
-        if not here.engine:
-            self.remember(here)
         number = library.names.get(name)
         if number is None:
             number = library.name(name)
+        here.open.append(mark)
+        here.inner = here.cell[0] = mark.kind
+        if mark.kind == FORWARD:
+            self.forwards[mark] = True
+        if not here.engine:
+            self.remember(here)
         library.enter(mark.kind, mark.identity, flags | here.engine, number)
 
     def pop(self, mark, flags, failed):
         """Wherever it stands: something may have been left above it. A child of fork left its
         parent's."""
         here = self.here
-        self.forwards.discard(id(mark))
+        if mark in self.forwards:
+            del self.forwards[mark]
         if here.open and here.open[-1] is mark:
-            here.open.pop()
+            del here.open[-1]
         elif mark in here.open:
             here.open.remove(mark)
         else:
             return
-        here.inner = here.open[-1].kind if here.open else 0
+        here.inner = here.cell[0] = here.open[-1].kind if here.open else 0
         if not here.engine:
             self.remember(here)
         self.library.exit(mark.kind, mark.identity, flags | here.engine, failed)
@@ -124,7 +133,7 @@ class Marks(object):
         here = self.here
         del here.open[:]
         self.forwards.clear()
-        here.inner = self.quick[0] = 0
+        here.inner = here.cell[0] = self.quick[0] = 0
         self.first, self.several = None, False
         here.stepping.clear()
 
@@ -225,10 +234,13 @@ class Installer(object):
             self.tag_call(module if parameters else None, args, kwargs, grad)
 
     def end_forward(self, mark, result, failed):
-        if failed and stopped_early():
-            failed = 0
-        one = type(result) is self.tensor and self.is_one_element(result)
-        self.marks.pop(mark, ONE_ELEMENT if one else 0, failed)
+        one = False
+        try:
+            if failed and stopped_early():
+                failed = 0
+            one = type(result) is self.tensor and self.is_one_element(result)
+        finally:
+            self.marks.pop(mark, ONE_ELEMENT if one else 0, failed)
 
     def module_call(self):
         module_class = self.torch.nn.Module
@@ -254,6 +266,7 @@ class Installer(object):
         __call__.__name__ = "__call__"  # by the name that leads to it, or it could not be pickled
         __call__.__qualname__ = module_class.__qualname__ + ".__call__"
         self.wrapper_made(__call__)
+        self.library.shorten(__call__, call)
         self.tell_dynamo(call, module_class.__call__)
 
     def tell_dynamo(self, call, wrapper):

@@ -1,5 +1,7 @@
 """The functions of libtidemark.so (profiler/pyapi.c); None where the library is not loaded."""
 import ctypes
+import sys
+import types
 
 VERSION = 1
 WATCH_MAX = 128
@@ -23,6 +25,7 @@ class Library(object):
         self.backward = self.bind("backward", [int32])
         self.forked = self.bind("forked", [])
         self.is_engine = self.bind("is_engine", [], int32)
+        self.inner = self.bind("inner", [], ctypes.c_void_p)
         self.tag = self.bind("tag", [uint64, uint64, uint64, uint32, uint32, uint32])
         self.places = self.bind("places", [uint32, ctypes.c_void_p, ctypes.c_void_p, uint32])
         self.hold = self.bind("hold", [uint32])
@@ -45,6 +48,29 @@ class Library(object):
         function.restype = result
         return function
 
+    def inner_here(self):
+        """Of the calling thread: the kind of its innermost mark, for libtidemark.so to read."""
+        return memoryview(ctypes.c_uint32.from_address(self.inner())).cast("B").cast("I")
+
+    def shorten(self, wrapper, original):
+        """Calls of wrapper inside a forward become calls of original, without a frame; both are
+        kept for good. False where this Python has no such way, as before 3.8, or it is taken."""
+        head = 2 * ctypes.sizeof(ctypes.c_void_p)  # longer in builds that we do not know
+        if sys.implementation.name != "cpython" or object.__basicsize__ != head:
+            return False
+        change = getattr(ctypes.pythonapi, "PyFunction_SetVectorcall", None)
+        plain = what_runs_functions()
+        if plain is None or (change is None and sys.version_info >= (3, 12)):
+            return False
+        if {type(wrapper), type(original)} != {types.FunctionType}:
+            return False
+        pointer = ctypes.c_void_p
+        shorten = self.bind("shorten", [ctypes.py_object] * 2 + [pointer] * 2, ctypes.c_int32)
+        if not shorten(wrapper, original, plain, change and ctypes.cast(change, pointer)):
+            return False
+        self.shortened = wrapper, original
+        return True
+
     def name(self, text):
         """The number of a string."""
         number = self.names.get(text)
@@ -59,6 +85,19 @@ class Library(object):
         blocks = (Watched * WATCH_MAX)()
         count = self.take_watched(blocks, WATCH_MAX)
         return [(blocks[i].address, blocks[i].bytes) for i in range(count)]
+
+
+def what_runs_functions():
+    """The address of what runs every function that nobody changed: exported up to 3.12; what answers
+    for it is from 3.11 on."""
+    plain = getattr(ctypes.pythonapi, "_PyFunction_Vectorcall", None)
+    if plain is not None:
+        return ctypes.cast(plain, ctypes.c_void_p).value
+    ask = getattr(ctypes.pythonapi, "PyVectorcall_Function", None)
+    if ask is None:
+        return None
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)
+    return prototype(ctypes.cast(ask, ctypes.c_void_p).value)(load)
 
 
 def load():
