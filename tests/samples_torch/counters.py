@@ -85,12 +85,12 @@ def take_row(db, point, births):
     if row is None or row[1] is None:
         return
     first, last = sorted((row[1], point.seq))
-    if any(first < seq < last for seq in births):
+    if any(first < seq <= last for seq in births):  # the last event of a phase is its own
         return
     died = db.execute(
         "SELECT coalesce(sum(a.size), 0) FROM allocation a JOIN heap h ON h.id = a.heap "
         "JOIN device d ON d.id = h.device WHERE h.process = ? AND d.kind = 'cuda' "
-        "AND a.free_seq > ? AND a.free_seq < ?", (point.process, first, last)).fetchone()[0]
+        "AND a.free_seq > ? AND a.free_seq <= ?", (point.process, first, last)).fetchone()[0]
     allocated = row[2] - died if row[1] < point.seq else row[2] + died
     point.ours["phase"] = {"allocated": allocated, "max allocated": row[3], "reserved": row[4]}
 

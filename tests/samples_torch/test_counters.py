@@ -73,6 +73,16 @@ def each_difference_is_found():
         expect(counters.main([database(change)]), 1)
 
 
+def the_last_event_of_a_phase_counts():
+    """What is born behind the counters with the phase's last event, as a backward's first gradient
+    is, makes its row tell nothing; what dies with it is put back."""
+    expect(counters.compare(database("UPDATE allocation SET seq = 30 WHERE seq = 27")), (9, []))
+    expect(counters.compare(database(
+        "DELETE FROM allocation WHERE seq = 27",
+        "UPDATE allocation SET free_seq = 30 WHERE seq = 21",
+        "UPDATE phase_device SET allocated = 1300, max_allocated = 1600 WHERE phase = 1")), (12, []))
+
+
 def nothing_to_compare_is_no_success():
     expect(counters.main([]), 1)
     expect(counters.main([database("DELETE FROM mark")]), 1)
@@ -92,7 +102,8 @@ def the_script_says_that_there_is_no_gpu():
 def main():
     failed = 0
     for test in (equal_counters_are_equal, each_difference_is_found,
-                 nothing_to_compare_is_no_success, the_script_says_that_there_is_no_gpu):
+                 the_last_event_of_a_phase_counts, nothing_to_compare_is_no_success,
+                 the_script_says_that_there_is_no_gpu):
         try:
             test()
             print("ok  ", test.__name__)
