@@ -2,7 +2,7 @@
 
     cupti.py DATABASE [kernels]
 
-It was live; each block lies in memory of the driver, which cudaMalloc gave to a library that has a
+It was live in each process that has such blocks; each block lies in memory of the driver, which cudaMalloc gave to a library that has a
 name; nothing was told twice, and PyTorch's total of reserved is what the driver's memory says; the
 device was asked. With `kernels`: there are some, and they ran while the program did.
 
@@ -45,10 +45,13 @@ def main():
     if not one("SELECT count(*) FROM " + ON_GPU):
         print("skipped: the recording has no block on a GPU")
         return 77
-    live, why_not = db.execute("SELECT live, why_not FROM process ORDER BY id LIMIT 1").fetchone()
     wrong = []
-    if "driver callbacks" + ", kernels and copies" * kernels not in (live or ""):
-        wrong.append("CUPTI: %s" % (why_not or "no word of it; live: %s" % live))
+    for pid, live, why_not in db.execute(
+            "SELECT pid, live, why_not FROM process WHERE id IN (SELECT h.process FROM " + ON_GPU +
+            ") ORDER BY id"):
+        if "driver callbacks" + ", kernels and copies" * kernels not in (live or ""):
+            wrong.append("CUPTI in process %d: %s" % (
+                pid, why_not or "no word of it; live: %s" % live))
     for what, sql in NONE + KERNELS_NONE * kernels:
         count = one(sql)
         if count:

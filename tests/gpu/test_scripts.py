@@ -284,7 +284,7 @@ def the_drivers_memory_is_judged():
     for status, said, change in (
             (0, "outside: libcublas.so 2.0 MiB", ()),
             (77, "no block", ("DELETE FROM allocation",)),
-            (1, "CUPTI: cupti: no", ("UPDATE process SET live = NULL, why_not = 'cupti: no'",)),
+            (1, "CUPTI in process 5: cupti: no", ("UPDATE process SET live = NULL, why_not = 'cupti: no'",)),
             (1, "1 blocks that are in no memory", ("UPDATE allocation SET segment = NULL",)),
             (1, "1 segments that the driver did not", ("UPDATE driver_memory SET size = 1 WHERE seq = 2",)),
             (1, "1 segments without a caller's", ("UPDATE driver_memory SET library = NULL",)),
@@ -295,6 +295,22 @@ def the_drivers_memory_is_judged():
             (1, "1 contradictions", ("INSERT INTO anomaly(seq, process, at_ns, kind) VALUES (7, 1, 7,"
                                      " 'reserved differs')",))):
         path = watched("watched.db", *change)
+        got, text = run(sys.executable, os.path.join(HERE, "cupti.py"), path, "kernels")
+        expect(got, status, text)
+        expect(said in text, True, text)
+
+
+def every_process_on_a_gpu_is_judged():
+    """A shell that started the program has nothing there; a second rank has."""
+    shell = "INSERT INTO process(id, pid, start_ns, origin) VALUES (%d, 4, 0, 'root')"
+    heap = "INSERT INTO heap(id, process, device, stream, pool) VALUES (2, 2, 1, 0, 0)"
+    block = ("INSERT INTO allocation(seq, heap, address, size, alloc_ns, segment, life_ns, free_seq)"
+             " VALUES (6, 2, 8192, 512, 6, 2, 1, 7)")
+    for status, said, changes in (
+            (0, "figures", (shell % 0,)),
+            (0, "figures", (shell % 2,)),
+            (1, "CUPTI in process 4: no word", (shell % 2, heap, block))):
+        path = watched("processes.db", *changes)
         got, text = run(sys.executable, os.path.join(HERE, "cupti.py"), path, "kernels")
         expect(got, status, text)
         expect(said in text, True, text)
@@ -370,6 +386,7 @@ profiles_are_compared()
 addresses_are_judged()
 growth_is_judged()
 the_drivers_memory_is_judged()
+every_process_on_a_gpu_is_judged()
 costs_are_judged()
 packed_tests_run_elsewhere()
 what_is_installed_is_not_packed_twice()
