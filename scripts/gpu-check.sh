@@ -305,6 +305,7 @@ part_stats()
     need_torch
     recordings=""
     while read -r name script arguments; do
+        [ -n "$name" ] || continue # what needs more than is here left an empty line
         {
             # shellcheck disable=SC2086
             record "$name" "$python" tests/gpu/stats.py run "samples/torch/$script" \

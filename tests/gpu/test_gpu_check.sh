@@ -62,6 +62,23 @@ grep -h -i -E 'syntax error|not found$|unbound|parameter not set|Traceback' "$wo
 # What reads the databases of all others is the last of them.
 [ "$(printf '%s\n' "$parts" | tail -n 1)" = databases ] || complain "databases is not the last part"
 
+# Each recording of the statistics has a name, however many GPUs there are. Nothing is recorded here.
+cat > "$work/recorder" << 'END'
+#!/bin/sh
+: > "$3"
+END
+chmod +x "$work/recorder"
+for found in "1 GPU:7" "2 GPUs:8"; do
+    mkdir -p "$work/stats/log"
+    env device=cuda have_torch=yes libraries= "found=${found%:*}, of a test" \
+        "tidemark=$work/recorder" TIDEMARK_TEST_PYTHON=true \
+        "$script" --part stats "$work/stats" > "$work/said" 2>&1 || complain "stats: $(cat "$work/said")"
+    [ ! -e "$work/stats/.db" ] || complain "${found%:*}: a recording without a name"
+    [ "$(find "$work/stats" -name '*.db' | wc -l)" -eq "${found#*:}" ] ||
+        complain "${found%:*}: $(ls "$work/stats")"
+    rm -rf "$work/stats"
+done
+
 # Without --dry-run there is nothing to do here, and OUT stays as it is.
 status=0
 said=$("$script" "$work/other" 2>&1) || status=$?
