@@ -397,6 +397,22 @@ enum label_result label_cut(struct labels *labels, int64_t seq, int64_t ns)
     return LABEL_MADE;
 }
 
+enum label_result label_prepare(struct labels *labels, uint32_t thread, int64_t seq, int64_t ns)
+{
+    uint32_t owner = owner_of(labels, innermost(labels));
+    const struct label_stretch *last = labels->count ? label_at(labels, labels->count - 1) : NULL;
+    if (last && last->prepares && last->thread == thread)
+        return LABEL_IGNORED;
+    if (owner != LABEL_ROOT && !label_is_step(&labels->nodes[owner]))
+        return LABEL_IGNORED;
+    if (!make_room(labels))
+        return LABEL_NO_MEMORY;
+    add_stretch(labels, seq, ns, LABEL_NONE, thread);
+    labels->stretches[labels->head + labels->count - 1].prepares = true;
+    label_settle(labels, false);
+    return LABEL_MADE;
+}
+
 enum label_result label_drop(struct labels *labels, uint32_t thread, int64_t seq, int64_t ns)
 {
     struct label_mark mark = {.exception = true};

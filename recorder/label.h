@@ -111,7 +111,8 @@ struct label_stretch {
     uint8_t label;
     uint8_t ahead; /* enum label_ahead, label_steps.c */
     bool known;
-    int64_t step; /* LABEL_NO_STEP */
+    bool prepares; /* a backward, if that begins next: label_prepare */
+    int64_t step;  /* LABEL_NO_STEP */
 };
 
 struct label_module {
@@ -201,6 +202,9 @@ enum label_result label_exit(struct labels *labels, const struct label_mark *mar
 enum label_result label_user_begin(struct labels *labels, uint64_t user, uint32_t thread,
                                    int64_t seq, int64_t ns, uint64_t *id);
 enum label_result label_user_end(struct labels *labels, uint64_t id, int64_t seq, int64_t ns);
+/* A boundary between marks: the thread does what comes before a backward of its own. If that is the
+ * next boundary, it begins here. */
+enum label_result label_prepare(struct labels *labels, uint32_t thread, int64_t seq, int64_t ns);
 /* A boundary without a meaning of its own. */
 enum label_result label_cut(struct labels *labels, int64_t seq, int64_t ns);
 /* Closes open marks, of a thread that is gone or (0) of all, because exits were lost. Makes a

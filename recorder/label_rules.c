@@ -17,7 +17,7 @@
  *   gap after a forward or loss, whatever zero_grad is in between: loss before a backward or a
  *     loss, forward before a forward. Between two backwards: loss. Between a backward and a step:
  *     after_backward. Before a backward with no forward in the context: forward, but not before the
- *     first mark of all. After a failure, and else: other; inside of a step optimizer; inside
+ *     first mark of all. What prepares the backward that comes next (label_prepare): backward. After a failure, and else: other; inside of a step optimizer; inside
  *     anything else what that is.
  */
 #include "label.h"
@@ -267,14 +267,31 @@ static struct verdict gap(const struct labels *labels, const struct label_stretc
     return (struct verdict){fallback, true};
 }
 
+static bool is_last(const struct labels *labels, const struct label_stretch *stretch)
+{
+    return stretch == label_at(labels, labels->count - 1);
+}
+
+/* The backward that it prepares is the next boundary. */
+static bool is_of_backward(const struct labels *labels, const struct label_stretch *stretch)
+{
+    if (!stretch->prepares || is_last(labels, stretch))
+        return false;
+    const struct label_node *node = &labels->nodes[stretch[1].node];
+    return node->kind == MARK_BACKWARD && node->owner == stretch->owner &&
+           stretch[1].thread == stretch->thread;
+}
+
 static void label_stretch(const struct labels *labels, struct label_stretch *stretch, bool final)
 {
     const struct label_node *owner = &labels->nodes[stretch->owner];
     struct verdict verdict = {(enum label)owner->label, owner->known};
-    if (stretch->owner == LABEL_ROOT || label_is_step(owner))
+    if (is_of_backward(labels, stretch))
+        verdict = (struct verdict){LABEL_BACKWARD, true};
+    else if (stretch->owner == LABEL_ROOT || label_is_step(owner))
         verdict = gap(labels, stretch, owner, owner->open && !final);
     stretch->label = (uint8_t)verdict.label;
-    stretch->known = verdict.known || final;
+    stretch->known = (verdict.known && !(stretch->prepares && is_last(labels, stretch))) || final;
 }
 
 void label_pass(struct labels *labels, bool final)

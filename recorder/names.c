@@ -176,8 +176,22 @@ static uint32_t define_frame(struct state_process *process, const unsigned char 
     return add_frame(process->state, &it);
 }
 
+/* torch.autograd's backward() and grad() make the first gradients in this function, right before
+ * they start the engine: so in 1.13 and in 2.13. */
+static bool is_preparing(const struct names *names, uint32_t id)
+{
+    static const char function[] = "_make_grads", file[] = "torch/autograd/__init__.py";
+    struct names_frame frame;
+    memcpy(&frame, intern_at(&names->frames, id), sizeof frame);
+    if (strcmp(names_text(names, frame.function), function) != 0)
+        return false;
+    const char *path = names_text(names, frame.file);
+    size_t length = strlen(path);
+    return length >= sizeof file - 1 && strcmp(path + length - (sizeof file - 1), file) == 0;
+}
+
 static uint32_t define_site(struct state_process *process, const unsigned char *bytes, size_t count,
-                            bool *bad)
+                            bool *prepares, bool *bad)
 {
     uint32_t frames[ARENA_MAX_DEPTH];
     *bad = count == 0 || count % sizeof *frames != 0 || count > sizeof frames;
@@ -191,6 +205,7 @@ static uint32_t define_site(struct state_process *process, const unsigned char *
             frames[i] = add_frame(process->state, &(struct names_frame){0, 0, 0});
         if (!frames[i])
             return 0;
+        *prepares |= is_preparing(&process->state->names, frames[i]);
     }
     return add_site(process->state, frames, depth);
 }
@@ -220,14 +235,14 @@ static uint32_t define_heap(struct state_process *process, const unsigned char *
 static struct names_def define(struct state_process *process, uint32_t kind, unsigned char *bytes,
                                size_t count)
 {
-    struct names_def def = {kind, 0};
+    struct names_def def = {(uint16_t)kind, false, 0};
     bool bad = false;
     if (kind == ARENA_STRING)
         def.id = define_string(process->state, bytes, count);
     else if (kind == ARENA_FRAME)
         def.id = define_frame(process, bytes, count, &bad);
     else if (kind == ARENA_SITE)
-        def.id = define_site(process, bytes, count, &bad);
+        def.id = define_site(process, bytes, count, &def.prepares, &bad);
     else if (kind == ARENA_HEAP)
         def.id = define_heap(process, bytes, count, &bad);
     else
@@ -250,7 +265,7 @@ static void remember(struct state_process *process, struct names_def def)
         return;
     }
     while (defs->count < defs->given - 1)
-        defs->at[defs->count++] = (struct names_def){0, 0};
+        defs->at[defs->count++] = (struct names_def){0, false, 0};
     defs->at[defs->count++] = def;
 }
 
@@ -259,7 +274,7 @@ void names_define(struct state_process *process, const struct arena_record *reco
 {
     struct state *state = process->state;
     process->defs.given++;
-    struct names_def def = {0, 0};
+    struct names_def def = {0, false, 0};
     if (record->bytes > ARENA_MAX_PAYLOAD) {
         note(process, NOTE_BAD_DEFINITION, NOTE_NO_ADDRESS, "kind %u, %u bytes", record->kind,
              record->bytes);

@@ -67,7 +67,8 @@ struct names_device {
 };
 
 struct names_def { /* what a number of a process means */
-    uint32_t kind; /* enum arena_kind; 0 = a definition that could not be read */
+    uint16_t kind; /* enum arena_kind; 0 = a definition that could not be read */
+    bool prepares; /* of a site: PyTorch prepares a backward there, see label_prepare */
     uint32_t id;   /* in the database; of a heap: its index in the process + 1 */
 };
 
@@ -92,6 +93,12 @@ static inline uint32_t names_lookup(struct state_process *process, const struct 
     if (number - 1u < defs->count && defs->at[number - 1u].kind == kind)
         return defs->at[number - 1u].id;
     return number ? names_unknown(process, number, kind) : 0;
+}
+
+/* Whether a number of the process is a site where PyTorch prepares a backward. */
+static inline bool names_prepares(const struct names_defs *defs, uint32_t number)
+{
+    return number - 1u < defs->count && defs->at[number - 1u].prepares;
 }
 
 const char *names_text(const struct names *names, uint32_t string); /* "?" for 0 */

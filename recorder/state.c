@@ -222,14 +222,22 @@ static bool is_after_a_pause(const struct state_process *process, const struct e
     return ns > process->last_ns && ns - process->last_ns > TIMELINE_AT_ONCE_NS;
 }
 
+/* A backward begins with its first gradient, though its mark comes after it. */
+static bool prepares_backward(const struct state_process *process, const struct event *event)
+{
+    return event->kind == EVENT_BLOCK_ALLOC && process->phases.timeline &&
+           names_prepares(&process->defs, event->site);
+}
+
 int64_t state_event(struct state_process *process, const struct event *event)
 {
     struct state *state = process->state;
     if (process->phases.timeline && (!only_frees(event) || is_after_a_pause(process, event)))
         timeline_release(process);
     int64_t ns = event_time(process, event->time_ns);
+    bool prepares = prepares_backward(process, event);
     if ((event->kind == EVENT_PHASE_BEGIN && range_may_end_gap(event)) ||
-        event->kind == EVENT_STEP_BEGIN || event->kind == EVENT_ENTER)
+        event->kind == EVENT_STEP_BEGIN || event->kind == EVENT_ENTER || prepares)
         phase_before(process, ns);
     int64_t seq = ++state->seq;
     if (!process->events++)
@@ -238,6 +246,8 @@ int64_t state_event(struct state_process *process, const struct event *event)
     process->changed = true;
     state->events++;
     state->batch->event_count++;
+    if (prepares)
+        timeline_prepare(process, event->thread, ns);
     dispatch(process, event, ns);
     return seq;
 }

@@ -222,6 +222,16 @@ void timeline_mark(struct state_process *process, const struct event *event, int
     after_boundary(process, result);
 }
 
+void timeline_prepare(struct state_process *process, uint32_t thread, int64_t ns)
+{
+    struct timeline *timeline = process->phases.timeline;
+    if (timeline->thread != thread)
+        return;
+    phase_fold_windows(process);
+    reserve(process);
+    after_boundary(process, label_prepare(&timeline->labels, thread, process->state->seq, ns));
+}
+
 static struct timeline_user *new_user(struct timeline *timeline)
 {
     size_t at = timeline->first_free;

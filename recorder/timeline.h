@@ -147,6 +147,9 @@ void timeline_release(struct state_process *process);
 /* Call before an event that begins something gets its number. */
 void timeline_before(struct state_process *process, int64_t ns);
 void timeline_mark(struct state_process *process, const struct event *event, int64_t ns);
+/* A block of this thread, which has its number and is not counted yet, is what PyTorch makes before
+ * it starts a backward. */
+void timeline_prepare(struct state_process *process, uint32_t thread, int64_t ns);
 void timeline_user_begin(struct state_process *process, struct phase *phase, int64_t ns);
 void timeline_user_end(struct state_process *process, const struct phase *phase, int64_t ns,
                        const char *ended);

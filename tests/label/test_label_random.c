@@ -132,6 +132,9 @@ static void random_event(struct run *run)
         for (; before < run->labels.count; before++)
             run->boundaries[run->boundary_count++] = run->seq;
         run->open_count = 0;
+    } else if (what < 2) {
+        uint32_t thread = 1 + (pick(8) == 0);
+        made(run, run->seq, label_prepare(&run->labels, thread, run->seq, run->seq * 10));
     } else if (what < 4) {
         made(run, run->seq, label_cut(&run->labels, run->seq, run->seq * 10));
     } else if (what < 10) {

@@ -195,6 +195,92 @@ TEST(what_a_commit_leaves)
     phases_clear(&feed);
 }
 
+/* Blocks of a stack with the function in which PyTorch makes a backward's first gradients. */
+static int64_t first_gradients(struct phases_feed *feed, int count, const char *file)
+{
+    struct feed *to = &feed->feed;
+    struct arena_frame frames[2] = {
+        {.function = feed_string(to, "_make_grads"), .file = feed_string(to, file), .line = 51},
+        {.function = feed_string(to, "train"), .file = feed_string(to, "train.py"), .line = 7}};
+    uint32_t numbers[2];
+    for (int i = 0; i < 2; i++)
+        numbers[i] = feed_define(to, ARENA_FRAME, &frames[i], sizeof frames[i]);
+    uint32_t site = feed_define(to, ARENA_SITE, numbers, sizeof numbers);
+    int64_t first = 0;
+    for (int i = 0; i < count; i++) {
+        struct event event = {.kind = EVENT_BLOCK_ALLOC, .heap = feed->heap & EVENT_MAX_HEAP};
+        event.addr = feed->address += 0x1000;
+        event.size = 512;
+        event.site = site;
+        int64_t seq = feed_event(to, event);
+        first = first ? first : seq;
+    }
+    return first;
+}
+
+/* The innermost phase at an event. */
+static const struct row *phase_at(const struct rows *rows, int64_t seq)
+{
+    const struct row *found = NULL;
+    for (size_t i = 0; i < rows->tables[SCH_PHASE].count; i++) {
+        const struct row *row = &rows->tables[SCH_PHASE].rows[i];
+        if (row->at[PHASE_BEGIN_SEQ] <= seq && seq <= row->at[PHASE_END_SEQ] &&
+            (!found || row->at[PHASE_BEGIN_SEQ] >= found->at[PHASE_BEGIN_SEQ]))
+            found = row;
+    }
+    return found;
+}
+
+static const char torch_file[] = "/x/site-packages/torch/autograd/__init__.py";
+
+static void check_gradients(const char *before, int count, const char *file, const char *after,
+                            bool flushes, const char *phase, const char *want)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    feed.flushes = flushes;
+    phases_marks(&feed, before);
+    int64_t first = first_gradients(&feed, count, file);
+    phases_marks(&feed, after);
+    phases_end(&feed);
+    CHECK_STR(phases_text(&feed.rows, 1), want);
+    for (int64_t seq = first; seq < first + count; seq++) {
+        const struct row *row = phase_at(&feed.rows, seq);
+        REQUIRE(row != NULL);
+        CHECK_STR(row->text[PHASE_NAME], phase);
+        CHECK(strcmp(phase, "backward") != 0 || row->at[PHASE_BEGIN_SEQ] == first);
+    }
+    phases_clear(&feed);
+}
+
+TEST(the_first_gradient_is_the_backwards)
+{
+    static const char usual[] = ". 0: z . f l b a o -: .";
+    for (int flushes = 0; flushes < 2; flushes++) {
+        for (int count = 1; count < 3; count++)
+            check_gradients("z f l", count, torch_file, "b o", flushes, "backward", usual);
+        check_gradients("z f", 1, torch_file, "b o", flushes, "backward", usual);
+        check_gradients("z f l", 1, torch_file, "B(F5())! z", flushes, "backward",
+                        ". 0: z . f l b!( r ) . z .");
+        check_gradients("O( z f l", 1, torch_file, "b )", flushes, "backward",
+                        ". 0: o( z f l b ) -: .");
+        check_gradients("U( z f l", 1, torch_file, "b ) o", flushes, "backward",
+                        ". 0: U( z f l b a ) a o -: .");
+    }
+}
+
+TEST(what_no_backward_follows_stays_what_it_was)
+{
+    static const char usual[] = ". 0: z . f l b a o -: .";
+    for (int flushes = 0; flushes < 2; flushes++) {
+        check_gradients("z f l", 1, "train.py", "b o", flushes, "loss", usual);
+        check_gradients("z f", 1, torch_file, "l b o", flushes, "loss", usual);
+        check_gradients("z F(", 1, torch_file, "b ) l b o", flushes, "forward",
+                        ". 0: z . f( b ) l b a o -: .");
+        check_gradients("z f l", 1, torch_file, "", flushes, "other", ". 0: z . f l .");
+    }
+}
+
 TEST(a_thread_beside)
 {
     struct phases_feed feed;
@@ -319,7 +405,8 @@ TEST_MAIN(TEST_CASE(nested_and_merged), TEST_CASE(phases_of_the_program),
           TEST_CASE(marks_that_are_left_open), TEST_CASE(numbers),
           TEST_CASE(the_last_forward_is_over_behind_what_goes_at_once), TEST_CASE(own_steps_win),
           TEST_CASE(no_step_goes_beyond_the_program), TEST_CASE(the_own_step_ends_with_the_program),
-          TEST_CASE(what_a_commit_leaves), TEST_CASE(a_thread_beside),
+          TEST_CASE(what_a_commit_leaves), TEST_CASE(the_first_gradient_is_the_backwards),
+          TEST_CASE(what_no_backward_follows_stays_what_it_was), TEST_CASE(a_thread_beside),
           TEST_CASE(phases_that_were_open_before), TEST_CASE(a_thread_that_is_gone),
           TEST_CASE(marks_that_were_lost), TEST_CASE(where_the_peak_was),
           TEST_CASE(ends_of_nothing), TEST_CASE(sources))
