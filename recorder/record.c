@@ -403,6 +403,8 @@ static void fill_result(struct recording *recording)
         result->signal = WTERMSIG(status);
     else
         result->exit_code = WEXITSTATUS(status);
+    result->summary.signal = result->signal;
+    result->summary.exit_code = result->exit_code;
     if (!watch->root_heard)
         buf_text(&result->summary.silent, buf_string(&watch->silent));
     else

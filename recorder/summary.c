@@ -98,6 +98,30 @@ static void add_lost(const struct summary *summary, struct buf *out)
     buf_text(out, "\n");
 }
 
+/* A program that failed may have done so before its first block. */
+static void add_why_nothing(const struct summary *summary, struct buf *out)
+{
+    bool failed = summary->signal || summary->exit_code;
+    buf_text(out, "tidemark: no block was reported");
+    if (summary->silent.count > 0 || (!failed && summary->totals.has_source)) {
+        buf_text(out, "\n");
+        return;
+    }
+    if (summary->signal)
+        buf_print(out, ": the program died of signal %d", summary->signal);
+    else if (failed)
+        buf_print(out, ": the program ended with status %d", summary->exit_code);
+    if (failed)
+        buf_text(out, summary->totals.has_source ? " before its first block"
+                                                 : " before its first block, or");
+    if (!summary->totals.has_source)
+        buf_print(out,
+                  "%s what ran uses neither PyTorch nor tidemark.h, or its LD_PRELOAD was "
+                  "replaced%s",
+                  failed ? "" : ":", failed ? "" : ", or it ended before its first block");
+    buf_text(out, "\n");
+}
+
 static void add_peak(const struct summary *summary, struct buf *out)
 {
     const struct state_totals *totals = &summary->totals;
@@ -108,11 +132,7 @@ static void add_peak(const struct summary *summary, struct buf *out)
         return;
     }
     if (totals->peak_allocated == 0) {
-        buf_text(out, "tidemark: no block was reported");
-        if (summary->silent.count == 0 && !totals->has_source)
-            buf_text(out, ": what ran uses neither PyTorch nor tidemark.h, or its LD_PRELOAD was "
-                          "replaced");
-        buf_text(out, "\n");
+        add_why_nothing(summary, out);
         return;
     }
     buf_print(out, "tidemark: peak %s", is_set(&summary->stopped) ? "before that " : "");

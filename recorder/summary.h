@@ -18,6 +18,8 @@ struct summary {        /* all zero is valid; summary_clear frees the texts */
     uint64_t file_bytes;
     uint64_t run_ns;
     uint64_t processes; /* rows of table process */
+    int signal;         /* that the program died of, or 0: then */
+    int exit_code;      /* its own */
     struct state_totals totals;
     struct buf removed; /* the file, if somebody removed it meanwhile; empty: it is there */
     struct buf stopped; /* why the rest could not be stored; empty: all was */

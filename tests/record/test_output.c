@@ -232,6 +232,36 @@ TEST(the_closing_lines_of_a_program_without_a_framework)
     summary_clear(&summary);
 }
 
+/* With a source and without: PyTorch may have been imported before. */
+TEST(a_program_that_failed_early_is_its_own_reason)
+{
+    struct summary summary = {.file_bytes = 2048, .run_ns = 1500000000, .processes = 1};
+    struct buf out = {0};
+    buf_text(&summary.file, "run.db");
+    for (int source = 0; source < 2; source++) {
+        const char *end = source ? " before its first block\n"
+                                 : " before its first block, or what ran uses neither PyTorch nor "
+                                   "tidemark.h, or its LD_PRELOAD was replaced\n";
+        struct buf want = {0};
+        summary.totals.has_source = source;
+        for (int died = 0; died < 2; died++) {
+            summary.exit_code = 1;
+            summary.signal = died ? 11 : 0;
+            buf_print(&want, "tidemark: no block was reported: the program %s%s",
+                      died ? "died of signal 11" : "ended with status 1", end);
+            summary_text(&summary, &out);
+            CHECK(strstr(buf_string(&out), buf_string(&want)) != NULL);
+            buf_clear(&want);
+            buf_clear(&out);
+        }
+    }
+    buf_text(&summary.silent, "it is linked statically");
+    summary_text(&summary, &out);
+    CHECK(strstr(buf_string(&out), "tidemark: no block was reported\n") != NULL);
+    buf_clear(&out);
+    summary_clear(&summary);
+}
+
 TEST_MAIN(TEST_CASE(an_existing_file_is_refused), TEST_CASE(what_cannot_be_created_is_refused),
           TEST_CASE(choosing_leaves_nothing_behind),
           TEST_CASE(a_default_name_has_the_time_and_the_pid), TEST_CASE(a_staged_file_is_moved),
@@ -241,4 +271,5 @@ TEST_MAIN(TEST_CASE(an_existing_file_is_refused), TEST_CASE(what_cannot_be_creat
           TEST_CASE(a_script_is_judged_by_its_interpreter), TEST_CASE(a_setuid_program_is_named),
           TEST_CASE(a_usual_program_gives_no_reason_in_its_file),
           TEST_CASE(the_closing_lines_are_five),
-          TEST_CASE(the_closing_lines_of_a_program_without_a_framework))
+          TEST_CASE(the_closing_lines_of_a_program_without_a_framework),
+          TEST_CASE(a_program_that_failed_early_is_its_own_reason))
