@@ -413,6 +413,12 @@ enum label_result label_prepare(struct labels *labels, uint32_t thread, int64_t 
     return LABEL_MADE;
 }
 
+void label_refused(struct labels *labels)
+{
+    if (labels->count > labels->settled)
+        labels->stretches[labels->head + labels->count - 1].refused = true;
+}
+
 enum label_result label_drop(struct labels *labels, uint32_t thread, int64_t seq, int64_t ns)
 {
     struct label_mark mark = {.exception = true};
@@ -460,7 +466,7 @@ static void settle_known(struct labels *labels)
 static void settle_by_force(struct labels *labels, size_t until)
 {
     label_pass(labels, true);
-    label_step_look_ahead(labels);
+    label_step_look_ahead(labels, labels->ended ? LABEL_NO : LABEL_YES);
     while (labels->settled < until) {
         struct label_stretch *stretch = &labels->stretches[labels->head + labels->settled];
         label_step_of(labels, stretch, true);
@@ -477,7 +483,7 @@ void label_settle(struct labels *labels, bool now)
         return;
     label_pass(labels, labels->ended);
     label_step_decide(labels);
-    label_step_look_ahead(labels);
+    label_step_look_ahead(labels, labels->ended ? LABEL_NO : LABEL_UNKNOWN);
     settle_known(labels);
     if (labels->ended)
         settle_by_force(labels, labels->count);
@@ -492,7 +498,7 @@ void label_settle(struct labels *labels, bool now)
 void label_guess(struct labels *labels)
 {
     label_pass(labels, true);
-    label_step_look_ahead(labels);
+    label_step_look_ahead(labels, LABEL_NO);
     label_step_guess(labels);
 }
 

@@ -112,6 +112,7 @@ struct label_stretch {
     uint8_t ahead; /* enum label_ahead, label_steps.c */
     bool known;
     bool prepares; /* a backward, if that begins next: label_prepare */
+    bool refused;  /* memory, in it */
     int64_t step;  /* LABEL_NO_STEP */
 };
 
@@ -205,6 +206,8 @@ enum label_result label_user_end(struct labels *labels, uint64_t id, int64_t seq
 /* A boundary between marks: the thread does what comes before a backward of its own. If that is the
  * next boundary, it begins here. */
 enum label_result label_prepare(struct labels *labels, uint32_t thread, int64_t seq, int64_t ns);
+/* Memory is refused now: what comes before that is no end of a loop. */
+void label_refused(struct labels *labels);
 /* A boundary without a meaning of its own. */
 enum label_result label_cut(struct labels *labels, int64_t seq, int64_t ns);
 /* Closes open marks, of a thread that is gone or (0) of all, because exits were lost. Makes a
@@ -252,7 +255,8 @@ enum label_answer { LABEL_UNKNOWN, LABEL_YES, LABEL_NO };
 void label_step_begins(struct labels *labels, uint32_t node); /* an optimizer's or scaler's mark */
 bool label_step_ended(struct labels *labels, uint32_t node);  /* any mark; false without memory */
 void label_step_decide(struct labels *labels);
-void label_step_look_ahead(struct labels *labels);
+/* `rest`: whether a step goes on behind the window. */
+void label_step_look_ahead(struct labels *labels, enum label_answer rest);
 /* Sets the stretch's step; false: not known yet. `force` decides. Call in order, each once. */
 bool label_step_of(struct labels *labels, struct label_stretch *stretch, bool force);
 void label_step_guess(struct labels *labels);

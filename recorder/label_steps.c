@@ -12,7 +12,8 @@
  *
  * What follows the end of a step belongs to the next one, but for evaluation before its first
  * forward or zero_grad and what is before that; and nothing does if no such mark comes, or the
- * program is over.
+ * program is over. A zero_grad behind a step, after which nothing of a step comes and nothing is
+ * refused, is of none: a loop that ends with one makes no step of it.
  *
  * A scaler's own identity, if it is not that of its optimizer, becomes a second name of the
  * optimizer that it ran last: a scaler that skips its optimizer's step is a unit all the same.
@@ -276,17 +277,24 @@ static bool tells(unsigned label)
     return label != LABEL_OTHER && label != LABEL_NO_GRAD;
 }
 
-void label_step_look_ahead(struct labels *labels)
+void label_step_look_ahead(struct labels *labels, enum label_answer rest)
 {
     uint8_t ahead = AHEAD_UNKNOWN;
+    enum label_answer works = rest; /* whether more of a step than a zero_grad follows */
     for (size_t i = labels->count; i > labels->settled; i--) {
         struct label_stretch *stretch = &labels->stretches[labels->head + i - 1];
-        if (is_over(&labels->steps, stretch))
+        if (stretch->refused)
+            works = LABEL_YES;
+        bool zero = stretch->label == LABEL_ZERO_GRAD && works != LABEL_YES;
+        if (is_over(&labels->steps, stretch)) {
             ahead = AHEAD_NOTHING;
-        else if (!stretch->known)
+            works = LABEL_NO;
+        } else if (!stretch->known || (zero && works == LABEL_UNKNOWN)) {
             ahead = AHEAD_UNKNOWN;
-        else if (tells(stretch->label))
+        } else if (tells(stretch->label) && !zero) {
             ahead = stretch->label == LABEL_EVAL ? AHEAD_EVAL : AHEAD_WORK;
+            works = ahead == AHEAD_WORK ? LABEL_YES : works;
+        }
         stretch->ahead = ahead;
     }
 }
@@ -314,11 +322,13 @@ bool label_step_of(struct labels *labels, struct label_stretch *stretch, bool fo
         number += closed->ends_step == LABEL_YES;
         waiting |= closed->ends_step == LABEL_YES;
     }
-    if (waiting && stretch->ahead == AHEAD_UNKNOWN && !force && !is_start(stretch))
+    bool first = number == 0 && stretch->label == LABEL_ZERO_GRAD; /* of the first step */
+    unsigned ahead = first ? AHEAD_WORK : stretch->ahead;
+    if (waiting && ahead == AHEAD_UNKNOWN && !force && !is_start(stretch))
         return false;
-    if (!waiting || (stretch->ahead == AHEAD_WORK && !is_start(stretch)))
+    if (!waiting || (ahead == AHEAD_WORK && !is_start(stretch)))
         stretch->step = number;
-    steps->waiting = waiting && !(stretch->ahead == AHEAD_WORK && tells(stretch->label));
+    steps->waiting = waiting && !(ahead == AHEAD_WORK && tells(stretch->label));
     steps->number = number;
     return true;
 }

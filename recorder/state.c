@@ -171,6 +171,8 @@ static void dispatch(struct state_process *process, const struct event *event, i
         break;
     case EVENT_OOM:
         heap_oom(process, event, ns);
+        if (process->phases.timeline)
+            label_refused(&process->phases.timeline->labels);
         break;
     case EVENT_ENTER:
     case EVENT_EXIT:

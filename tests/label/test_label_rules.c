@@ -33,7 +33,7 @@ TEST(wgan_with_a_penalty)
 TEST(accumulation)
 {
     LABELS("2{f l b f l b f l b f l b o z}",
-           "0: f l b f l b f l b f l b a o 1: z f l b f l b f l b f l b a o 2: z");
+           "0: f l b f l b f l b f l b a o 1: z f l b f l b f l b f l b a o -: z");
 }
 
 TEST(exceptions)
@@ -114,6 +114,19 @@ TEST(models_of_all_shapes)
     LABELS("z b b o z b b o", "0: z f b l b a o 1: z f b l b a o");
 }
 
+/* What follows the last of them makes no step of it. */
+TEST(a_zero_grad_at_the_end)
+{
+    LABELS("2{z f l b o} z", "0: z f l b a o 1: z f l b a o -: z");
+    LABELS("2{f l b o z}", "0: f l b a o 1: z f l b a o -: z");
+    LABELS("2{f l b o z} z Fn()", "0: f l b a o 1: z f l b a o -: z z n");
+    LABELS("2{f l b o z} Fe()", "0: f l b a o 1: z f l b a o -: z e");
+    LABELS("2{f l b o z Fe()} f l b o", "0: f l b a o 1: z e f l b a o 2: z e f l b a o");
+    LABELS("z", "0: z");
+    LABELS("z Fn() z", "0: z n z");
+    LABELS("z f l b z f l b z", "0: z f l b 1: z f l b -: z");
+}
+
 TEST(no_optimizer)
 {
     LABELS("3{z f l b}", "0: z f l b 1: z f l b 2: z f l b");
@@ -189,7 +202,7 @@ TEST(the_programs_own_phases_are_looked_through)
 TEST_MAIN(TEST_CASE(plain_training), TEST_CASE(gan), TEST_CASE(wgan_with_a_penalty),
           TEST_CASE(accumulation), TEST_CASE(exceptions), TEST_CASE(evaluation),
           TEST_CASE(data_parallel), TEST_CASE(checkpointing), TEST_CASE(closures),
-          TEST_CASE(scalers), TEST_CASE(models_of_all_shapes), TEST_CASE(no_optimizer),
+          TEST_CASE(scalers), TEST_CASE(models_of_all_shapes), TEST_CASE(a_zero_grad_at_the_end), TEST_CASE(no_optimizer),
           TEST_CASE(without_training), TEST_CASE(helpers_without_gradients),
           TEST_CASE(tracing_before_training), TEST_CASE(optimizers_one_after_another),
           TEST_CASE(optimizers_in_hooks), TEST_CASE(modules_called_in_backward), TEST_CASE(gaps),

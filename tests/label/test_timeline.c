@@ -153,7 +153,7 @@ TEST(no_step_goes_beyond_the_program)
 {
     for (int flushes = 0; flushes < 2; flushes++) {
         check_over("z f l b o", "", flushes, ". 0: z . f l b a o -: .");
-        check_over("z f l b o z", "", flushes, ". 0: z . f l b a o 1: . z . -: .");
+        check_over("z f l b o z", "", flushes, ". 0: z . f l b a o -: . z .");
         check_over("z f", "", flushes, ". 0: z . f . -: .");
         check_over("z f U(", ")", flushes, ". 0: z . f . U -: .");
         check_over("z f l b o", "z f l b o", flushes, ". 0: z . f l b a o -: . z . f l b a o .");
@@ -278,6 +278,23 @@ TEST(what_no_backward_follows_stays_what_it_was)
         check_gradients("z F(", 1, torch_file, "b ) l b o", flushes, "forward",
                         ". 0: z . f( b ) l b a o -: .");
         check_gradients("z f l", 1, torch_file, "", flushes, "other", ". 0: z . f l .");
+    }
+}
+
+/* A batch that no room was left for, behind a zero_grad: that was a step. */
+TEST(a_refusal_is_part_of_a_step)
+{
+    for (int refused = 0; refused < 2; refused++) {
+        struct phases_feed feed;
+        phases_begin(&feed);
+        phases_marks(&feed, "z f l b o z");
+        if (refused)
+            feed_event(&feed.feed, (struct event){.kind = EVENT_OOM, .size = 1 << 20});
+        feed_event(&feed.feed, (struct event){.kind = EVENT_STEP_END, .a = 1});
+        phases_end(&feed);
+        CHECK_STR(phases_text(&feed.rows, 1),
+                  refused ? ". 0: z . f l b a o 1: . z ." : ". 0: z . f l b a o -: . z .");
+        phases_clear(&feed);
     }
 }
 
@@ -406,7 +423,8 @@ TEST_MAIN(TEST_CASE(nested_and_merged), TEST_CASE(phases_of_the_program),
           TEST_CASE(the_last_forward_is_over_behind_what_goes_at_once), TEST_CASE(own_steps_win),
           TEST_CASE(no_step_goes_beyond_the_program), TEST_CASE(the_own_step_ends_with_the_program),
           TEST_CASE(what_a_commit_leaves), TEST_CASE(the_first_gradient_is_the_backwards),
-          TEST_CASE(what_no_backward_follows_stays_what_it_was), TEST_CASE(a_thread_beside),
+          TEST_CASE(what_no_backward_follows_stays_what_it_was),
+          TEST_CASE(a_refusal_is_part_of_a_step), TEST_CASE(a_thread_beside),
           TEST_CASE(phases_that_were_open_before), TEST_CASE(a_thread_that_is_gone),
           TEST_CASE(marks_that_were_lost), TEST_CASE(where_the_peak_was),
           TEST_CASE(ends_of_nothing), TEST_CASE(sources))

@@ -76,6 +76,23 @@ def loops_have_their_phases():
     compare(training(), TRAINING)
 
 
+def backward_begins_with_its_first_gradient():
+    """Which PyTorch makes before its engine starts; those inside of an optimizer's step are in that
+    phase's own backward."""
+    names = []
+    for run in (models(), training()):
+        names += run.rows(
+            "SELECT (SELECT ph.name FROM phase ph WHERE ph.process = h.process "
+            "AND a.seq BETWEEN ph.begin_seq AND ph.end_seq ORDER BY ph.begin_seq DESC LIMIT 1) "
+            "FROM allocation a JOIN heap h ON h.id = a.heap WHERE h.process = 1 AND EXISTS("
+            "SELECT 1 FROM site s JOIN frame f ON f.id = s.frame JOIN string t ON t.id = f.function "
+            "WHERE s.site = a.site AND t.text = '_make_grads') "
+            "AND NOT EXISTS(SELECT 1 FROM anomaly y WHERE y.kind = 'marks of several threads' "
+            "AND a.seq >= y.seq)")
+    expect(len(names) > 30, True, len(names))
+    expect({name for name, in names}, {"backward"})
+
+
 def closures_are_inside_their_step():
     """How often LBFGS calls its closure is its own affair."""
     run = training()
@@ -88,9 +105,11 @@ def closures_are_inside_their_step():
 
 
 def steps_are_numbered():
-    """One after the other through all cases, and nothing but evaluation is outside of them."""
+    """One after the other through all cases, and nothing is outside of them but evaluation and the
+    zero_grad at the end of the last loop."""
     phases = models().phases()
-    numbers = [step for step, word in phases if word != "eval"]
+    expect(phases[-1], (None, "zero_grad"))
+    numbers = [step for step, word in phases[:-1] if word != "eval"]
     expect(sorted(set(numbers)), list(range(numbers[-1] + 1)))
     expect(numbers, sorted(numbers))
     expect({step for step, word in phases if word == "eval"}, {None})
@@ -143,6 +162,7 @@ def results_are_bit_equal():
 
 if __name__ == "__main__":
     recording.main(models_have_their_phases, loops_have_their_phases,
+                   backward_begins_with_its_first_gradient,
                    closures_are_inside_their_step, steps_are_numbered,
                    workers_are_processes_of_their_own, phases_hold_all_blocks,
                    what_goes_at_exit_is_no_steps, results_are_bit_equal)
