@@ -79,6 +79,13 @@ int rebuild_drop_segment(struct rebuild *rebuild, uint64_t address)
     return BASE_OK;
 }
 
+/* Ranges of two streams can touch, and stay two. The pool is no sign: not every event names it. */
+static bool is_same_stream(const struct rebuild *rebuild, uint32_t place, uint32_t other)
+{
+    return place == other || snapshot_place_at(rebuild->snapshot, place).stream ==
+                                 snapshot_place_at(rebuild->snapshot, other).stream;
+}
+
 int rebuild_map(struct rebuild *rebuild, const struct rebuild_segment *range)
 {
     struct rebuild_segment whole = *range;
@@ -87,13 +94,13 @@ int rebuild_map(struct rebuild *rebuild, const struct rebuild_segment *range)
     whole.expandable = true;
     const struct rebuild_segment *before =
         range->address ? rebuild_segment_of(rebuild, range->address - 1) : NULL;
-    if (before && before->expandable) {
+    if (before && before->expandable && is_same_stream(rebuild, before->place, range->place)) {
         whole = *before;
         whole.size += range->size;
         rebuild_drop_segment(rebuild, whole.address);
     }
     const struct rebuild_segment *after = rebuild_segment_of(rebuild, range->address + range->size);
-    if (after && after->expandable) {
+    if (after && after->expandable && is_same_stream(rebuild, after->place, range->place)) {
         uint64_t address = after->address;
         if (whole.address == range->address)
             whole.place = after->place;

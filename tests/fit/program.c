@@ -10,7 +10,7 @@
 
 /* ---- the device ---- */
 
-enum { SPOTS = 4096, EVENTS = 1 << 16 };
+enum { SPOTS = 4096, RANGES = 64, EVENTS = 1 << 16 };
 #define SPOT (UINT64_C(1) << 33) /* a segment has room in one */
 
 struct device {
@@ -19,9 +19,16 @@ struct device {
     bool ascending;
     uint64_t given;
     bool used[SPOTS];
-    uint64_t ranges, events, now;
+    bool reserved[RANGES];
+    uint64_t memory, held;
+    uint64_t events, now;
     uint64_t reached_at[EVENTS];
 };
+
+static bool is_full(const struct device *device, uint64_t bytes)
+{
+    return device->memory && device->held + bytes > device->memory;
+}
 
 static int take(void *self, uint64_t bytes, uint64_t stream, uint64_t *address)
 {
@@ -33,6 +40,9 @@ static int take(void *self, uint64_t bytes, uint64_t stream, uint64_t *address)
     while (device->used[at])
         at = (at + 1) % SPOTS;
     REQUIRE(bytes < SPOT);
+    if (is_full(device, bytes))
+        return ERR_NOMEM;
+    device->held += bytes;
     device->used[at] = true;
     *address = (at + 1) * SPOT;
     return BASE_OK;
@@ -41,27 +51,59 @@ static int take(void *self, uint64_t bytes, uint64_t stream, uint64_t *address)
 static int give(void *self, uint64_t address, uint64_t bytes)
 {
     struct device *device = self;
-    (void)bytes;
+    device->held -= bytes;
     REQUIRE(address % SPOT == 0 && device->used[address / SPOT - 1]);
     device->used[address / SPOT - 1] = false;
     return BASE_OK;
 }
 
-/* Every range is below the one before it. */
+/* The highest place that nobody has: a range that was given back is the next one's, whoever asks. */
+static uint64_t range_at(size_t at)
+{
+    return (UINT64_C(1) << 47) - (at + 1) * SPOT * 64;
+}
+
 static int reserve(void *self, uint64_t bytes, uint64_t stream, uint64_t *address)
 {
     struct device *device = self;
+    size_t at = 0;
     (void)stream;
     REQUIRE(bytes < SPOT * 64);
-    *address = (UINT64_C(1) << 47) - ++device->ranges * SPOT * 64;
+    while (at < RANGES && device->reserved[at])
+        at++;
+    REQUIRE(at < RANGES);
+    device->reserved[at] = true;
+    *address = range_at(at);
     return BASE_OK;
 }
 
-static int nothing(void *self, uint64_t address, uint64_t bytes)
+static int unreserve(void *self, uint64_t address, uint64_t bytes)
 {
-    (void)self;
-    (void)address;
+    struct device *device = self;
+    size_t at = 0;
     (void)bytes;
+    while (at < RANGES && range_at(at) != address)
+        at++;
+    REQUIRE(at < RANGES && device->reserved[at]);
+    device->reserved[at] = false;
+    return BASE_OK;
+}
+
+static int map(void *self, uint64_t address, uint64_t bytes)
+{
+    struct device *device = self;
+    (void)address;
+    if (is_full(device, bytes))
+        return ERR_NOMEM;
+    device->held += bytes;
+    return BASE_OK;
+}
+
+static int unmap(void *self, uint64_t address, uint64_t bytes)
+{
+    struct device *device = self;
+    (void)address;
+    device->held -= bytes;
     return BASE_OK;
 }
 
@@ -96,8 +138,9 @@ static void event_forget(void *self, uint64_t event)
 
 static int memory(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
 {
-    (void)self;
-    *free_bytes = *total_bytes = UINT64_C(24) << 30;
+    const struct device *device = self;
+    *total_bytes = device->memory ? device->memory : UINT64_C(24) << 30;
+    *free_bytes = *total_bytes - device->held;
     return BASE_OK;
 }
 
@@ -110,9 +153,9 @@ static void device_make(struct device *device, uint64_t seed)
                  .take = take,
                  .give = give,
                  .reserve = reserve,
-                 .unreserve = nothing,
-                 .map = nothing,
-                 .unmap = nothing,
+                 .unreserve = unreserve,
+                 .map = map,
+                 .unmap = unmap,
                  .event_record = event_record,
                  .event_query = event_query,
                  .event_wait = event_wait,
@@ -423,6 +466,7 @@ struct db *program_record(const char *name, const struct program *program,
     runner = (struct runner){.program = program, .seed = program->seed};
     device_make(&runner.device, program->seed);
     runner.device.ascending = program->ascending;
+    runner.device.memory = program->memory;
     const struct alloc_options options = {.device = &runner.device.seam,
                                           .config = &config,
                                           .observer = &observer,

@@ -21,6 +21,7 @@ struct program {
     int streams;      /* up to 4 */
     uint64_t largest; /* request */
     uint64_t limit;   /* 0 = none */
+    uint64_t memory;  /* of the device; 0 = 24 GiB, and never full */
     const char *conf; /* NULL = default */
     bool waits;       /* blocks are used on other streams */
     int empties;      /* the cache is emptied each so many calls; 0 = never */

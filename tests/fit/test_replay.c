@@ -98,6 +98,24 @@ TEST(expandable_segments)
     }
 }
 
+/* So few blocks live that whole ranges go back when the cache is emptied; the next stream or half
+ * that reserves one gets the addresses of another. */
+TEST(addresses_that_were_reserved_again)
+{
+    for (uint64_t seed = 60; seed < 64; seed++) {
+        struct program program = usual();
+        program.calls = 4000;
+        program.seed = seed;
+        program.streams = 3;
+        program.living = 5;
+        program.empties = 40;
+        program.rebuilt = seed % 2 ? 1000 : 0;
+        program.conf = "expandable_segments:True";
+        check_same(&program);
+        remove(test_path("program.db"));
+    }
+}
+
 TEST(an_emptied_cache_is_found_in_the_record)
 {
     struct program program = usual();
@@ -213,6 +231,7 @@ TEST(without_memory)
 
 TEST_MAIN(TEST_CASE(one_stream), TEST_CASE(four_streams), TEST_CASE(blocks_that_wait_for_a_stream),
           TEST_CASE(settings), TEST_CASE(expandable_segments),
+          TEST_CASE(addresses_that_were_reserved_again),
           TEST_CASE(an_emptied_cache_is_found_in_the_record),
           TEST_CASE(under_a_limit_the_cache_goes_back_again), TEST_CASE(a_request_that_was_refused),
           TEST_CASE(a_record_that_begins_in_the_middle),

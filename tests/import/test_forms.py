@@ -1,5 +1,7 @@
 """test_forms.py TIDEMARK: the forms that snapshots have had, annotations, and what does not fit."""
+import json
 import pickle
+import subprocess
 import sys
 import unittest
 
@@ -48,6 +50,56 @@ class Forms(Case):
                                                  block((1 << 30) + 1024, SMALL - 1024, "inactive")])])
         self.assertEqual(self.rows(db, LIVING), [(0, 1 << 30, 1024, 1024, 0)])
         self.assertIn("no history", self.said)
+
+    def test_a_range_that_another_stream_reserved_again(self):
+        """One range of addresses, three segments: of stream 0, of stream 7, and of stream 0 again."""
+        base, page, trace, at = 1 << 40, 20 << 20, [], 0
+
+        def put(action, addr, size, stream):
+            nonlocal at
+            at += 10
+            trace.append(event(action, addr, size, at, stream=stream))
+
+        for stream, sizes in ((0, (3 << 20, 4 << 20)), (7, (5 << 20,)), (0, (6 << 20, 2 << 20))):
+            put("segment_map", base, page, stream)
+            where = [(base + sum(sizes[:i]), size) for i, size in enumerate(sizes)]
+            for addr, size in where:
+                put("alloc", addr, size, stream)
+            if len(trace) > 15:
+                break
+            for addr, size in where:
+                put("free_requested", addr, size, stream)
+                put("free_completed", addr, size, stream)
+            put("segment_unmap", base, page, stream)
+        blocks = [block(addr, size) for addr, size in where]
+        blocks.append(block(base + (8 << 20), 12 << 20, "inactive"))
+        final = segment(base, page, blocks, segment_type="large", is_expandable=True)
+        db = self.load({"segments": [final], "device_traces": [trace],
+                        "allocator_settings": {
+                            "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+                            "expandable_segments": True}})
+        self.assertEqual(self.said.count("warning"), 0, self.said)
+        self.assertEqual(
+            self.rows(db, "SELECT h.stream, a.size >> 20 FROM allocation a"
+                          " JOIN heap h ON h.id = a.heap ORDER BY a.seq"),
+            [(0, 3), (0, 4), (7, 5), (0, 6), (0, 2)])
+        self.assertEqual(
+            self.rows(db, "SELECT h.stream, m.mapped FROM mapping m"
+                          " JOIN heap h ON h.id = m.heap ORDER BY m.seq, m.rowid"),
+            [(0, 1), (0, 0), (7, 1), (7, 0), (0, 1)])
+        path = db.execute("PRAGMA database_list").fetchone()[2]
+        fit = json.loads(subprocess.run(
+            [test_round_trip.TIDEMARK, "fit", path, "--format", "json"], check=True,
+            capture_output=True).stdout)["tables"]["fit"][0]
+        self.assertEqual((fit["address_match"], fit["segment_match"]), (1, 1))
+        for stream, size in ((0, 4), (7, 5), (0, 2)):
+            at, = db.execute("SELECT max(a.alloc_ns) FROM allocation a JOIN heap h ON h.id = a.heap"
+                             " WHERE h.stream = ? AND a.size >> 20 = ?", (stream, size)).fetchone()
+            frag = json.loads(subprocess.run(
+                [test_round_trip.TIDEMARK, "frag", path, "@%.6fs" % (at / 1e9), "--format", "json"],
+                check=True, capture_output=True).stdout)["tables"]["segments"]
+            heaps = dict(db.execute("SELECT id, stream FROM heap"))
+            self.assertEqual([(heaps[s["heap"]], s["mapped"]) for s in frag], [(stream, 1)])
 
     def test_blocks_with_history_and_without_addresses(self):
         frames = [{"name": "f", "filename": "a.py", "line": 3}]

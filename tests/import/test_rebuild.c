@@ -98,6 +98,30 @@ TEST(mapped_ranges_are_those_of_a_model)
     rebuild_clear(&rebuild);
 }
 
+/* Ranges of two streams can touch, where one was reserved right behind the other. */
+TEST(ranges_of_two_streams_stay_two)
+{
+    struct rebuild rebuild = {0};
+    struct snapshot snapshot = {.budget = {.limit = 1 << 20}};
+    uint32_t one = snapshot_place(&snapshot, 0, 0, 0), other = snapshot_place(&snapshot, 0, 7, 0);
+    struct rebuild_segment low = {.address = BASE, .size = 4096, .place = one};
+    struct rebuild_segment high = {.address = BASE + 4096, .size = 4096, .place = other};
+    struct rebuild_segment more = {.address = BASE + 8192, .size = 4096, .place = other};
+    REQUIRE(one && other && one != other);
+    rebuild.snapshot = &snapshot;
+    CHECK_INT(rebuild_map(&rebuild, &low), BASE_OK);
+    CHECK_INT(rebuild_map(&rebuild, &more), BASE_OK);
+    CHECK_INT(rebuild_map(&rebuild, &high), BASE_OK);
+    CHECK_INT(rebuild_segment_of(&rebuild, BASE)->place, one);
+    CHECK_INT(rebuild_segment_of(&rebuild, BASE)->size, 4096);
+    CHECK_INT(rebuild_segment_of(&rebuild, BASE + 4096)->place, other);
+    CHECK_INT(rebuild_segment_of(&rebuild, BASE + 4096)->size, 8192);
+    CHECK_INT(rebuild_unmap(&rebuild, BASE, 8192), ERR_NOTFOUND); /* of two */
+    CHECK(rebuild_is_valid(&rebuild));
+    rebuild_clear(&rebuild);
+    snapshot_clear(&snapshot);
+}
+
 TEST(segments_do_not_overlap)
 {
     struct rebuild rebuild = {0};
@@ -247,6 +271,7 @@ TEST(files_that_cannot_be_read)
 }
 
 TEST_MAIN(TEST_CASE(requests_are_rounded), TEST_CASE(mapped_ranges_are_those_of_a_model),
+          TEST_CASE(ranges_of_two_streams_stay_two),
           TEST_CASE(segments_do_not_overlap), TEST_CASE(names_of_annotations),
           TEST_CASE(a_recording_comes_out), TEST_CASE(without_memory),
           TEST_CASE(memory_is_less_than_the_file), TEST_CASE(files_that_cannot_be_read))

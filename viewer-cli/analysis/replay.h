@@ -67,10 +67,13 @@ struct replay_segment {
     uint16_t heap;
 };
 
-/* A range of addresses of expandable segments, as far as it was seen mapped. */
+/* A range of addresses of expandable segments, as far as it was seen mapped. When its last page was
+ * taken out, the range is given back: who reserves the same addresses later has another one. So a
+ * range is named by its place among the ranges, never by its address. */
 struct replay_range {
     int64_t seq; /* of its first page */
     uint64_t address, end;
+    uint64_t mapped; /* bytes at the end of the record; 0 = it was given back */
     uint16_t heap;
     bool small;   /* pages of 2 MiB, else of 20 MiB */
     bool adopted; /* before the record */
@@ -115,6 +118,7 @@ struct replay_trace {
     size_t mapping_count, mapping_cap;
     struct replay_range *ranges;
     size_t range_count, range_cap;
+    uint64_t range_room; /* smallest distance of two that were there at once; 0 = there were none */
     size_t without_request; /* blocks whose size stands for their request */
     uint64_t living_adopted, living_adopted_bytes;
     uint64_t refusals; /* recorded: requests that nothing came of */

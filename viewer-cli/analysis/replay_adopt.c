@@ -262,8 +262,11 @@ static int adopt_region(struct walk *walk, const struct region *region)
         replay_device_leave(adopter->device, region->address, memory, region->expandable);
     if (err == ERR_ARG || err == ERR_EXISTS) {
         leave_all(walk, first);
-        err = 0;
+        return 0;
     }
+    if (err >= 0 && region->expandable &&
+        !replay_device_reserved(adopter->device, view.address, view.size))
+        err = ERR_NOMEM;
     return err;
 }
 

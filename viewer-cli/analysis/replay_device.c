@@ -121,26 +121,65 @@ static int give(void *self, uint64_t address, uint64_t bytes)
 
 /* ---- expandable segments ---- */
 
+static bool is_reserved(const struct replay_device *device, uint64_t address, uint64_t bytes)
+{
+    for (size_t i = 0; i < device->reserved_count; i++)
+        if (device->reserved[i].address < address + bytes && address < device->reserved[i].end)
+            return true;
+    return false;
+}
+
+bool replay_device_reserved(struct replay_device *device, uint64_t address, uint64_t bytes)
+{
+    if (!MEM_GROW(device->reserved, device->reserved_cap, device->reserved_count + 1))
+        return false;
+    device->reserved[device->reserved_count++] = (struct replay_held){address, address + bytes};
+    return true;
+}
+
+/* The stream's next one that was not given out yet, if nothing else is reserved there just now. */
+static const struct replay_range *next_range(struct replay_device *device, uint64_t stream,
+                                             uint64_t bytes)
+{
+    const struct replay_trace *trace = device->trace;
+    size_t first = device->next_range;
+    if (!device->given_ranges)
+        return NULL;
+    while (first < trace->range_count &&
+           (trace->ranges[first].adopted || device->given_ranges[first]))
+        first++;
+    device->next_range = first;
+    for (size_t i = first; i < trace->range_count && i - first < REPLAY_AHEAD; i++) {
+        const struct replay_range *range = &trace->ranges[i];
+        if (device->given_ranges[i] || trace->heaps[range->heap].name != stream ||
+            is_reserved(device, range->address, bytes))
+            continue;
+        device->given_ranges[i] = true;
+        return range;
+    }
+    return NULL;
+}
+
 static int reserve(void *self, uint64_t bytes, uint64_t stream, uint64_t *address)
 {
     struct replay_device *device = self;
-    const struct replay_trace *trace = device->trace;
-    while (device->addresses && device->next_range < trace->range_count) {
-        const struct replay_range *range = &trace->ranges[device->next_range++];
-        if (range->adopted || trace->heaps[range->heap].name != stream)
-            continue;
-        *address = range->address;
+    const struct replay_range *range = next_range(device, stream, bytes);
+    *address = range ? range->address : fresh(device, bytes);
+    if (replay_device_reserved(device, *address, bytes))
         return BASE_OK;
-    }
-    *address = fresh(device, bytes);
-    return BASE_OK;
+    device->starved = true; /* ERR_NOMEM would be a full device */
+    return ERR_INTERNAL;
 }
 
 static int unreserve(void *self, uint64_t address, uint64_t bytes)
 {
-    (void)self;
-    (void)address;
-    (void)bytes;
+    struct replay_device *device = self;
+    for (size_t i = 0; i < device->reserved_count; i++) {
+        if (device->reserved[i].address != address || device->reserved[i].end != address + bytes)
+            continue;
+        device->reserved[i] = device->reserved[--device->reserved_count];
+        break;
+    }
     return BASE_OK;
 }
 
@@ -231,11 +270,13 @@ static uint64_t end_of_record(const struct replay_trace *trace)
     return end;
 }
 
-/* A range of an expandable segment is 9/8 of the device: where that is not known, it is large
- * enough for whatever was recorded. */
+/* A range of an expandable segment is 9/8 of the device. Where that is not known, it is as large as
+ * the distances of ranges allow: none grows into the next one. */
 static uint64_t total_of(const struct replay_trace *trace)
 {
     uint64_t total = trace->total ? trace->total : REPLAY_MOST;
+    if (!trace->total && trace->range_room > ALLOC_LARGE_SEGMENT)
+        total = (trace->range_room - ALLOC_LARGE_SEGMENT) / 9 * 8;
     for (size_t i = 0; i < trace->range_count; i++)
         if (trace->ranges[i].end - trace->ranges[i].address > total)
             total = trace->ranges[i].end - trace->ranges[i].address;
@@ -273,6 +314,9 @@ int replay_device_begin(struct replay_device *device, const struct replay_trace 
     if (addresses && trace->segment_count &&
         !(device->given = mem_alloc(trace->segment_count, sizeof *device->given)))
         return ERR_NOMEM;
+    if (addresses && trace->range_count &&
+        !(device->given_ranges = mem_alloc(trace->range_count, sizeof *device->given_ranges)))
+        return ERR_NOMEM;
     return 0;
 }
 
@@ -280,8 +324,10 @@ void replay_device_end(struct replay_device *device)
 {
     mem_free(device->given);
     mem_free(device->out);
-    device->given = NULL;
-    device->out = NULL;
+    mem_free(device->given_ranges);
+    mem_free(device->reserved);
+    device->given = device->given_ranges = NULL;
+    device->out = device->reserved = NULL;
 }
 
 bool replay_device_is_valid(const struct replay_device *device)

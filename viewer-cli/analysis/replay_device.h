@@ -3,7 +3,8 @@
  *
  * Where the recorded settings are replayed, a segment is put where the record has the next one of
  * that size that was not given out yet: at a distance of at most REPLAY_AHEAD, for a replay that
- * went another way once may come back; and only if nothing else lies there. Everything else gets
+ * went another way once may come back; and only if nothing else lies there. So it is with the ranges of
+ * expandable segments, each stream's in their order. Everything else gets
  * addresses that the record has not, in ascending order, none twice.
  */
 #ifndef TIDEMARK_ANALYSIS_REPLAY_DEVICE_H
@@ -27,6 +28,9 @@ struct replay_device {
     bool *given;    /* one for each segment; NULL without */
     struct replay_held *out;
     size_t out_count, out_cap;
+    bool *given_ranges;           /* one for each range; NULL without */
+    struct replay_held *reserved; /* ranges of addresses that the allocator holds */
+    size_t reserved_count, reserved_cap;
     size_t next_segment, next_range, next_mapping;
     uint64_t next_address;
     uint64_t total;  /* as the allocator is told */
@@ -43,6 +47,8 @@ struct replay_device {
 
 int replay_device_begin(struct replay_device *device, const struct replay_trace *trace,
                         bool addresses);
+/* Addresses that the allocator had reserved before the record. False without memory. */
+bool replay_device_reserved(struct replay_device *device, uint64_t address, uint64_t bytes);
 void replay_device_end(struct replay_device *device);
 bool replay_device_is_valid(const struct replay_device *device);
 /* A segment, or pages of a range, that were there before the record. ERR_EXISTS: something else

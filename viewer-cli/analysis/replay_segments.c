@@ -1,7 +1,8 @@
 /*
  * Segments as rows have them, and the ranges of expandable ones, which no row has: pages are mapped
  * from the begin of a range upwards, without a gap, so a page that touches what was mapped of a
- * range belongs to it, and any other begins a new one. Of what was mapped before the record the
+ * range belongs to it, and any other begins a new one. A range without a page is given back, and
+ * the same addresses are another range from then on, be it of the same heap. Of what was mapped before the record the
  * middle may be missing: there, one heap has one range for large blocks and one for small ones, and
  * what lies in a piece says which it is of; or else the size of its pages does.
  */
@@ -130,6 +131,7 @@ static struct replay_range range_of(const struct replay_mapping *mapping, bool a
     return (struct replay_range){.seq = mapping->seq,
                                  .address = mapping->address,
                                  .end = mapping->address + mapping->size,
+                                 .mapped = mapping->size,
                                  .heap = mapping->heap,
                                  .small = mapping->size % ALLOC_LARGE_SEGMENT != 0,
                                  .adopted = adopted};
@@ -149,6 +151,7 @@ static int find_pieces(struct replay_trace *trace)
         struct replay_range *piece = &trace->ranges[i], *last = &trace->ranges[kept ? kept - 1 : 0];
         if (kept && last->end == piece->address && last->heap == piece->heap) {
             last->end = piece->end;
+            last->mapped += piece->mapped;
             last->small = (last->end - last->address) % ALLOC_LARGE_SEGMENT != 0;
         } else {
             trace->ranges[kept++] = *piece;
@@ -192,37 +195,116 @@ static void join_pieces(struct replay_trace *trace)
         while (at < kept &&
                (trace->ranges[at].heap != piece->heap || trace->ranges[at].small != piece->small))
             at++;
-        if (at == kept)
+        if (at == kept) {
             trace->ranges[kept++] = *piece;
-        else
-            trace->ranges[at].end = piece->end;
+            continue;
+        }
+        trace->ranges[at].end = piece->end;
+        trace->ranges[at].mapped += piece->mapped;
     }
     trace->range_count = kept;
 }
 
-static int extend(struct replay_trace *trace, const struct replay_mapping *mapping)
+/* ---- ranges while the record goes on ---- */
+
+/* Reserved is an eighth more than the device has, in whole pages; where its memory is not known, any
+ * number of addresses. */
+static bool can_reach(const struct replay_trace *trace, const struct replay_range *range,
+                      uint64_t address)
 {
+    uint64_t page = range->small ? ALLOC_SMALL_SEGMENT : ALLOC_LARGE_SEGMENT;
+    uint64_t bytes = (trace->total + trace->total / 8 + page - 1) / page * page;
+    return !trace->total || address - range->address < bytes || address < range->end;
+}
+
+/* Ranges that are there now, by their places in the trace, oldest first. */
+struct open {
+    struct replay_trace *trace;
+    size_t *at;
+    size_t count, cap;
+};
+
+/* Ranges that are there at once begin at least as far apart as they are long. */
+static void look_at_room(const struct open *open, uint64_t address)
+{
+    struct replay_trace *trace = open->trace;
+    for (size_t i = 0; i < open->count; i++) {
+        uint64_t other = trace->ranges[open->at[i]].address;
+        uint64_t room = other < address ? address - other : other - address;
+        if (room && (!trace->range_room || room < trace->range_room))
+            trace->range_room = room;
+    }
+}
+
+static int put_open(struct open *open, size_t range)
+{
+    if (!MEM_GROW(open->at, open->cap, open->count + 1))
+        return ERR_NOMEM;
+    look_at_room(open, open->trace->ranges[range].address);
+    open->at[open->count++] = range;
+    return 0;
+}
+
+/* The newest one that has the address, or ends at it: its place in `at`; count = none. */
+static size_t find_open(const struct open *open, uint16_t heap, uint64_t address)
+{
+    for (size_t i = open->count; i-- > 0;) {
+        const struct replay_range *range = &open->trace->ranges[open->at[i]];
+        if (range->heap == heap && address >= range->address && address <= range->end &&
+            can_reach(open->trace, range, address))
+            return i;
+    }
+    return open->count;
+}
+
+static int extend(struct open *open, const struct replay_mapping *mapping)
+{
+    struct replay_trace *trace = open->trace;
     uint64_t end = mapping->address + mapping->size;
-    for (size_t i = trace->range_count; i-- > 0;) {
-        struct replay_range *range = &trace->ranges[i];
-        if (range->heap != mapping->heap || mapping->address < range->address ||
-            mapping->address > range->end)
-            continue;
+    size_t at = find_open(open, mapping->heap, mapping->address);
+    if (at < open->count) {
+        struct replay_range *range = &trace->ranges[open->at[at]];
         range->end = end > range->end ? end : range->end;
+        range->mapped += mapping->size;
         return 0;
     }
-    return put_range(trace, range_of(mapping, false));
+    int err = put_range(trace, range_of(mapping, false));
+    return err < 0 ? err : put_open(open, trace->range_count - 1);
+}
+
+static void shrink(struct open *open, const struct replay_mapping *mapping)
+{
+    size_t at = find_open(open, mapping->heap, mapping->address);
+    if (at == open->count)
+        return;
+    struct replay_range *range = &open->trace->ranges[open->at[at]];
+    range->mapped -= mapping->size < range->mapped ? mapping->size : range->mapped;
+    if (range->mapped)
+        return;
+    open->count--;
+    for (; at < open->count; at++)
+        open->at[at] = open->at[at + 1];
 }
 
 int replay_find_ranges(struct replay_trace *trace)
 {
+    struct open open = {.trace = trace};
     int err = find_pieces(trace);
     if (err < 0)
         return err;
     tell_pieces(trace);
     join_pieces(trace);
-    for (size_t i = 0; i < trace->mapping_count && err >= 0; i++)
-        if (trace->mappings[i].mapped && trace->mappings[i].seq > trace->rebuilt_until)
-            err = extend(trace, &trace->mappings[i]);
+    for (size_t i = 0; i < trace->range_count && err >= 0; i++)
+        err = put_open(&open, i);
+    for (size_t i = 0; i < trace->mapping_count && err >= 0; i++) {
+        const struct replay_mapping *mapping = &trace->mappings[i];
+        if (mapping->seq <= trace->rebuilt_until)
+            continue;
+        if (mapping->mapped)
+            err = extend(&open, mapping);
+        else
+            shrink(&open, mapping);
+    }
+    mem_free(open.at);
     return err;
 }
