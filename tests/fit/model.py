@@ -161,11 +161,19 @@ class Heap:
                     return segment.blocks[at]
         return None
 
+    def reserve_for(self, key):
+        """An eighth more addresses than the device has memory, in whole pages."""
+        page = 2 * MIB if key[1] else 20 * MIB
+        bytes = 1 << 48 if self.memory is None else self.memory * 9 // 8
+        return -(-bytes // page) * page
+
     def expand(self, key, size):
         block = self.place_for(key, size)
         if block is None:
             self.next_address += 1 << 50
-            segment = Range(key, self.next_address, 1 << 48)
+            segment = Range(key, self.next_address, self.reserve_for(key))
+            if segment.size < size:
+                return None
             segment.size = 0  # of memory; what is mapped is counted as it is
             self.segments.append(segment)
             block = segment.blocks[0]

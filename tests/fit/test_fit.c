@@ -98,6 +98,38 @@ TEST(the_program_itself_survives_with_it)
     }
 }
 
+/* On a device of that size, which lets the allocator reserve an eighth more addresses than it has
+ * memory: on a small one they run out before the memory does. */
+TEST(expandable_segments_survive_on_a_device_of_that_size)
+{
+    for (uint64_t seed = 71; seed < 80; seed++) {
+        struct program program = usual(seed);
+        struct program_result was;
+        struct fit fit;
+        struct fit_need need;
+        program.living = 30;
+        program.streams = 1;
+        program.largest = 70 * MIB;
+        program.conf = "expandable_segments:True";
+        struct db *db = program_record("large.db", &program, &was);
+        REQUIRE(fit_begin(db, 1, 1, &fit) == 0);
+        REQUIRE(fit_measure(&fit, &fit.recorded, 0, &need) == 0);
+        fit_clear(&fit);
+        db_close(db);
+        program.memory = (uint64_t)need.smallest;
+        db = program_record("enough.db", &program, &was);
+        CHECK_INT(was.refused, 0);
+        db_close(db);
+        program.memory -= FIT_STEP;
+        db = program_record("less.db", &program, &was);
+        CHECK(was.refused > 0);
+        db_close(db);
+        remove(test_path("large.db"));
+        remove(test_path("enough.db"));
+        remove(test_path("less.db"));
+    }
+}
+
 TEST(garbage_collection_lowers_the_peak_under_a_ceiling)
 {
     struct program program = usual(21);
@@ -371,6 +403,7 @@ TEST(without_memory)
 
 TEST_MAIN(TEST_CASE(the_smallest_survives_and_one_step_less_does_not),
           TEST_CASE(the_program_itself_survives_with_it),
+          TEST_CASE(expandable_segments_survive_on_a_device_of_that_size),
           TEST_CASE(garbage_collection_lowers_the_peak_under_a_ceiling),
           TEST_CASE(a_full_device_waits_for_its_streams), TEST_CASE(nothing_needs_nothing),
           TEST_CASE(settings_that_cannot_be_read), TEST_CASE(addresses_of_others_are_not_compared),

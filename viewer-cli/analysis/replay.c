@@ -213,7 +213,7 @@ static int begin(struct run *run, struct replay_scratch *scratch)
         memset(run->addresses, 0, blocks * sizeof *run->addresses);
     err = replay_device_begin(&run->device, run->trace, run->setup->addresses);
     if (run->setup->memory)
-        run->device.memory = run->setup->memory;
+        replay_device_memory(&run->device, run->setup->memory);
     if (err < 0)
         return err;
     const struct alloc_options options = {.device = &run->device.seam,

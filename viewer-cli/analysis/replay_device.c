@@ -320,6 +320,13 @@ int replay_device_begin(struct replay_device *device, const struct replay_trace 
     return 0;
 }
 
+void replay_device_memory(struct replay_device *device, uint64_t bytes)
+{
+    device->memory = bytes;
+    if (bytes < device->total)
+        device->total = bytes;
+}
+
 void replay_device_end(struct replay_device *device)
 {
     mem_free(device->given);

@@ -47,6 +47,9 @@ struct replay_device {
 
 int replay_device_begin(struct replay_device *device, const struct replay_trace *trace,
                         bool addresses);
+/* It has only so much, and says so: an expandable segment reserves an eighth more addresses than the
+ * device has memory, and on a small one they run out before the memory does. */
+void replay_device_memory(struct replay_device *device, uint64_t bytes);
 /* Addresses that the allocator had reserved before the record. False without memory. */
 bool replay_device_reserved(struct replay_device *device, uint64_t address, uint64_t bytes);
 void replay_device_end(struct replay_device *device);
