@@ -59,17 +59,17 @@ static int measure_all(struct fit_part *part, const struct alloc_config *asked)
     return err;
 }
 
+/* Of a CPU's recording it is not known what a GPU's context and libraries would take: what does not
+ * fit without them does not fit, and what fits without them fits if they need less than the rest. */
 static int judge(struct fit_part *part, const struct alloc_config *asked)
 {
     const struct fit_options *options = part->options;
     if (options->memory == REPORT_ANY)
         return 0;
-    if (part->fit.trace.cpu && options->reserve == REPORT_ANY) {
-        part->answer = FIT_UNKNOWN;
-        return 0;
-    }
     int err = fit_try(&part->fit, part->report->db, asked, ceiling_of(part), &part->result);
     part->answer = part->result.fits ? FIT_FITS : FIT_DOES_NOT;
+    if (part->result.fits && part->fit.trace.cpu && options->reserve == REPORT_ANY)
+        part->answer = FIT_UNKNOWN;
     return err;
 }
 
@@ -119,8 +119,8 @@ static void note_all(struct emit *emit, const struct fit_part *part, unsigned *s
         emit_warning(emit, "the recorded settings are replayed as the default: %s",
                      part->fit.conf_trouble);
     if (part->answer == FIT_UNKNOWN && is_new(said, NOTE_UNKNOWN))
-        emit_note(emit, "unknown: a device's context, the workspaces of its libraries and other "
-                        "kernels are not in a CPU's record; --reserve SIZE says what they take");
+        emit_note(emit, "not in a CPU recording: the CUDA context, the workspaces of libraries, "
+                        "other kernels; --reserve SIZE sets memory aside for them");
     if (part->answer != FIT_UNKNOWN && fit_reserve(part) == 0 && is_new(said, NOTE_NOT_IN))
         emit_note(emit,
                   "not in it: context, libraries and other processes; --reserve SIZE adds them");
@@ -248,7 +248,7 @@ const struct command command_fit = {
     .group = COMMAND_ASK,
     .run = cmd_fit,
     .thinned = "blocks",
-    .summary = "how little memory the run survives with, by doing it again",
+    .summary = "the smallest GPU memory that this run fits in, by replay",
     .arguments = "[DATABASE]",
     .options = option_table,
     .judges = true,
@@ -260,8 +260,8 @@ const struct command command_fit = {
         "the smallest that bisection found in steps of 2 MiB.\n"
         "\n"
         "With --memory the exit status is 0 if the run fits, and 1 if it does not or if that "
-        "cannot be known. What did not ask the allocator is not in the record: say with --reserve "
-        "what it takes. There is no --steps: what a step finds in the cache is left there by all "
+        "depends on what a CPU recording does not have: memory of the CUDA context and of "
+        "libraries. --reserve sets memory aside for them. There is no --steps: what a step finds in the cache is left there by all "
         "steps before it.\n"
         "\n"
         "In csv and json these are the sections fit, memory, pins and settings.",

@@ -220,8 +220,10 @@ static const struct emit_column memory_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"memory", NULL, EMIT_BYTES, 0},
-    {"reserve", "of it set aside", EMIT_BYTES, 0},
-    {"verdict", NULL, EMIT_TEXT, 0},
+    {"reserve", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {NULL, "of it set aside", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {"verdict", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "verdict", EMIT_TEXT, EMIT_PEOPLE},
     {"peak_reserved", "peak reserved", EMIT_BYTES, EMIT_IF_KNOWN},
     {"peak_allocated", "peak allocated", EMIT_BYTES, EMIT_IF_KNOWN},
     {"retries", NULL, EMIT_COUNT, EMIT_IF_KNOWN},
@@ -239,6 +241,7 @@ static const struct emit_column memory_columns[] = {
     {"largest_free", "largest free for it", EMIT_BYTES, EMIT_IF_KNOWN},
     {"free_bytes", "free in kept segments", EMIT_BYTES, EMIT_IF_KNOWN},
     {"largest_hole", "largest hole there", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"fits_below", NULL, EMIT_BYTES, EMIT_PROGRAMS},
 };
 
 static const char *const answer_texts[] = {NULL, "fits", "does not fit", "unknown"};
@@ -286,6 +289,32 @@ static void put_refusal(const struct fit_part *part)
 
 enum { REFUSAL_CELLS = 14, RESULT_CELLS = 3 };
 
+/* What is left of the memory for what the recording does not have; FIT_NONE unless the verdict
+ * depends on it. */
+static int64_t fits_below(const struct fit_part *part)
+{
+    int64_t smallest = part->rows[0].need.smallest;
+    if (part->answer != FIT_UNKNOWN || smallest == FIT_NONE || smallest >= part->options->memory)
+        return FIT_NONE;
+    return part->options->memory - smallest;
+}
+
+static void put_verdict(const struct fit_part *part)
+{
+    char rest[HUMAN_MAX];
+    struct buf text = {0};
+    int64_t below = fits_below(part);
+    if (part->answer != FIT_UNKNOWN)
+        buf_text(&text, answer_texts[part->answer]);
+    else if (below == FIT_NONE)
+        buf_text(&text, "fits only if the CUDA context and libraries need nothing");
+    else
+        buf_print(&text,
+                  "fits if the CUDA context and libraries need less than %s (usually 0.5 to 1 GiB)",
+                  human_bytes(rest, below));
+    put_buf(emit_of(part), &text);
+}
+
 static void put_memory(const struct fit_part *part)
 {
     struct emit *emit = emit_of(part);
@@ -295,8 +324,11 @@ static void put_memory(const struct fit_part *part)
     EMIT_SECTION(emit, "memory", "With that memory", EMIT_RECORD, memory_columns);
     put_scope(part);
     emit_int(emit, part->options->memory);
-    emit_known(emit, part->answer == FIT_UNKNOWN ? FIT_NONE : fit_reserve(part));
+    int64_t reserve = part->answer == FIT_UNKNOWN ? FIT_NONE : fit_reserve(part);
+    emit_known(emit, reserve);
+    emit_known(emit, reserve);
     emit_text(emit, answer_texts[part->answer]);
+    put_verdict(part);
     for (int i = 0; part->answer != FIT_FITS && i < RESULT_CELLS; i++)
         emit_null(emit);
     if (part->answer == FIT_FITS) {
@@ -308,6 +340,7 @@ static void put_memory(const struct fit_part *part)
         emit_null(emit);
     if (part->answer == FIT_DOES_NOT)
         put_refusal(part);
+    emit_known(emit, fits_below(part));
 }
 
 static const struct emit_column pin_columns[] = {
