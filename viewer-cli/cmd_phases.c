@@ -23,7 +23,6 @@ struct phases_options {
     struct report_options common;
     bool all;
     const char *domain;
-    bool follow;
 };
 
 /* The columns of phase_table, which are a promise, and in tables what can be made of them. */
@@ -476,7 +475,7 @@ static int follow_drawn(struct look *look)
         report->following = !over;
         err = err < 0 ? err : put_screen(look, screen_look().height);
         if (err >= 0 && !look->any)
-            report_nothing(report);
+            over ? report_nothing(report) : report_nothing_yet(report);
         follow_home();
         code = report_end(report, err);
         if (code || over || !follow_wait())
@@ -548,8 +547,7 @@ static int follow_told(struct look *look)
 
 static int run(struct look *look)
 {
-    if (look->options->follow) {
-        follow_begin();
+    if (look->options->common.follow) {
         bool drawn = screen_look().terminal && look->report->emit.format == EMIT_TABLE;
         return drawn ? follow_drawn(look) : follow_told(look);
     }
@@ -581,7 +579,7 @@ static const struct option option_table[] = {
      NULL, 0},
     {"domain", 0, OPT_TEXT, offsetof(struct phases_options, domain), "NAME",
      "only the ranges of one library, as it names\nitself to NVTX: NCCL", NULL, 0},
-    {"follow", 'F', OPT_FLAG, offsetof(struct phases_options, follow), NULL,
+    {"follow", 'F', OPT_FLAG, REPORT_AT(follow), NULL,
      "while the program runs: the last phases, again and\nagain; piped, each phase when it has "
      "ended.\nCtrl-C ends it",
      NULL, 0},

@@ -28,7 +28,6 @@ struct timeline_options {
     int bytes; /* index into stackings, -1 = none */
     bool plot; /* also where stdout is no terminal */
     bool ascii;
-    bool follow;
 };
 
 static const char *const axes[] = {"time", "events", NULL};
@@ -173,14 +172,14 @@ static int list_row(struct drawing *drawing, const struct report_scope *scope, s
 {
     uint64_t key = (uint64_t)scope->process.id << 16 | (uint64_t)scope->device;
     uint64_t told = map_get(&drawing->told, key), at = (uint64_t)db_column_int(row, 2);
-    if (drawing->options->follow && told != MAP_NONE && at <= told)
+    if (drawing->options->common.follow && told != MAP_NONE && at <= told)
         return 0;
-    if (drawing->options->follow && !drawing->over && db_column_int(row, 8) == 1)
+    if (drawing->options->common.follow && !drawing->over && db_column_int(row, 8) == 1)
         return 0;
     open_list(&drawing->report->emit);
     report_cells(&drawing->report->emit, row, 0, 8);
     drawing->any = true;
-    if (drawing->options->follow && !map_put(&drawing->told, key, at, NULL))
+    if (drawing->options->common.follow && !map_put(&drawing->told, key, at, NULL))
         return ERR_NOMEM;
     return 0;
 }
@@ -212,7 +211,7 @@ static int list_all(struct drawing *drawing)
     if (report->emit.format != EMIT_TABLE)
         open_list(&report->emit);
     int err = list_curves(drawing);
-    bool whole = !drawing->options->follow || drawing->over; /* told once, then */
+    bool whole = !drawing->options->common.follow || drawing->over; /* told once, then */
     for (size_t i = 0; whole && i < report->scope_count && err == 0; i++)
         err = driven_list_timeline(report, &report->scopes[i], &drawing->any);
     return err;
@@ -269,22 +268,23 @@ static int list_categories(struct drawing *drawing)
 static bool is_drawn(const struct drawing *drawing)
 {
     const struct screen *screen = &drawing->screen;
-    bool shows = screen->terminal || (screen->dumb && !drawing->options->follow);
+    bool shows = screen->terminal || (screen->dumb && !drawing->options->common.follow);
     return drawing->options->common.format == EMIT_TABLE && (shows || drawing->options->plot);
 }
 
 static int draw_or_list(struct drawing *drawing)
 {
     if (is_drawn(drawing))
-        return drawing->options->follow ? draw_screen(drawing) : draw_all(drawing);
+        return drawing->options->common.follow ? draw_screen(drawing) : draw_all(drawing);
     return drawing->options->bytes == BYTES_BY_CATEGORY ? list_categories(drawing)
                                                         : list_all(drawing);
 }
 
 static int end_once(struct drawing *drawing, int err)
 {
+    bool waits = is_drawn(drawing) && drawing->report->following;
     if (err >= 0 && !drawing->any)
-        report_nothing(drawing->report);
+        waits ? report_nothing_yet(drawing->report) : report_nothing(drawing->report);
     return report_end(drawing->report, err);
 }
 
@@ -337,9 +337,8 @@ static int follow_listed(struct drawing *drawing)
 
 static int run(struct drawing *drawing)
 {
-    if (!drawing->options->follow)
+    if (!drawing->options->common.follow)
         return end_once(drawing, draw_or_list(drawing));
-    follow_begin();
     return is_drawn(drawing) ? follow_drawn(drawing) : follow_listed(drawing);
 }
 
@@ -353,12 +352,15 @@ static int cmd_timeline(const struct command_call *call)
     if (!command_parse(call, &options, &arguments, &count, &code))
         return code;
     struct drawing drawing = {.report = &report, .options = &options, .screen = screen_look()};
-    if (options.follow && options.bytes == BYTES_BY_CATEGORY && !is_drawn(&drawing))
+    const char *named = count ? arguments[0] : NULL;
+    bool go_on = true;
+    code = EXIT_FINE;
+    if (options.common.follow && options.bytes == BYTES_BY_CATEGORY && !is_drawn(&drawing))
         code = command_misused(call->command, "--follow cannot list categories: it can draw them");
-    else
-        code = report_begin(&report, call->command, &options.common, count ? arguments[0] : NULL);
+    else if ((go_on = !options.common.follow || follow_await(named)))
+        code = report_begin(&report, call->command, &options.common, named);
     mem_free(arguments);
-    return code ? code : run(&drawing);
+    return code || !go_on ? code : run(&drawing);
 }
 
 static const struct option option_table[] = {
@@ -368,7 +370,7 @@ static const struct option option_table[] = {
      stackings, 0},
     {"by", 0, OPT_CHOICE, offsetof(struct timeline_options, by), "AXIS",
      "time (the default), or events: each column has the\nsame number of them", axes, 0},
-    {"follow", 'F', OPT_FLAG, offsetof(struct timeline_options, follow), NULL,
+    {"follow", 'F', OPT_FLAG, REPORT_AT(follow), NULL,
      "look again and again while the program runs; Ctrl-C\nends it", NULL, 0},
     {"plot", 0, OPT_FLAG, offsetof(struct timeline_options, plot), NULL,
      "draw it also where the output is no terminal;\nCOLUMNS and LINES say how large", NULL, 0},

@@ -4,11 +4,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "analysis/loss.h"
 #include "clock.h"
+#include "error.h"
+#include "log.h"
+#include "mem.h"
+#include "newest.h"
 
 #define ROUND_NS 500000000 /* the recorder commits each second */
 #define REST 4             /* times what a look took: at most a fifth of a core goes into looking */
@@ -38,6 +43,41 @@ void follow_begin(void)
     asked = 0;
     nameless = 0;
     woke_ns = used_ns();
+}
+
+/* A recorder makes the file, and fills it at once. A folder that is not there it does not make. */
+static bool is_to_come(const char *named)
+{
+    struct stat info;
+    char *newest = NULL;
+    if (!named) {
+        bool none = newest_recording(".", &newest) == ERR_NOTFOUND;
+        mem_free(newest);
+        return none;
+    }
+    if (stat(named, &info) == 0)
+        return S_ISREG(info.st_mode) && info.st_size == 0;
+    const char *end = strrchr(named, '/');
+    if (errno != ENOENT || !*named || (end && !end[1]))
+        return false;
+    char *folder = end ? mem_copy(named, (size_t)(end - named) + 1) : NULL;
+    bool there = !end || (folder && stat(folder, &info) == 0);
+    mem_free(folder);
+    return there;
+}
+
+bool follow_await(const char *named)
+{
+    follow_begin();
+    for (bool said = false; is_to_come(named); said = true) {
+        if (!said && named)
+            log_say(LOG_NOTE, "waiting for %s: there is no such recording yet; Ctrl-C ends", named);
+        else if (!said)
+            log_say(LOG_NOTE, "waiting for a tidemark.*.db in this folder; Ctrl-C ends");
+        if (!follow_wait())
+            return false;
+    }
+    return true;
 }
 
 int64_t follow_rest_ns(int64_t look_ns)

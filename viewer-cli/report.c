@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/loss.h"
 #include "error.h"
+#include "follow.h"
 #include "human.h"
 #include "log.h"
 #include "mem.h"
@@ -96,6 +98,15 @@ int report_open_database(struct db **db, char **path, const char *named)
     return exit_for(err);
 }
 
+/* With --follow, a process or a device that is not there is no mistake before the end. */
+static bool may_come(const struct report *report)
+{
+    bool finished = false;
+    int64_t last_ns;
+    return report->options->follow &&
+           loss_read_finished(report->db, &finished, &last_ns) >= 0 && !finished;
+}
+
 /* ---- which processes ---- */
 
 static bool is_wanted(const struct report_options *options, const struct report_process *process,
@@ -180,7 +191,10 @@ static int select_processes(struct report *report)
         return 0;
     }
     bool asked = report->options->process != REPORT_ANY || report->options->rank != REPORT_ANY;
-    return asked ? no_such_process(report) : 0;
+    if (!asked || !may_come(report))
+        return asked ? no_such_process(report) : 0;
+    report->process_count = 0;
+    return 0;
 }
 
 /* ---- which devices ---- */
@@ -199,7 +213,7 @@ static int check_device(struct report *report, int *code)
         used += n > 0 && (size_t)n < sizeof list - used ? (size_t)n : 0;
     }
     db_finalize(stmt);
-    if (err >= 0 && !found)
+    if (err >= 0 && !found && !may_come(report))
         *code = command_misused(report->command, "--device %.60s: %.80s has %s",
                                 report->options->device, called(report), *list ? list : "none");
     return err < 0 ? err : 0;
@@ -326,9 +340,12 @@ bool report_start(struct report *report, const struct command_call *call, void *
     int count;
     if (!command_parse(call, options, &arguments, &count, exit_code))
         return false;
-    *exit_code = report_begin(report, call->command, options, count ? arguments[0] : NULL);
+    const struct report_options *common = options;
+    const char *named = count ? arguments[0] : NULL;
+    bool go_on = !common->follow || follow_await(named);
+    *exit_code = go_on ? report_begin(report, call->command, common, named) : EXIT_FINE;
     mem_free(arguments);
-    return *exit_code == 0;
+    return go_on && *exit_code == 0;
 }
 
 int report_begin_beside(struct report *other, struct report *report, const char *named)

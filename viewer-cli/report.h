@@ -33,6 +33,7 @@ struct report_options {
     struct option_range steps;
     int format; /* enum emit_format */
     bool no_colour;
+    bool follow; /* until the recording is finished, what is asked for may still come */
 };
 #define REPORT_OPTIONS                                                                             \
     {                                                                                              \
@@ -122,6 +123,8 @@ int report_resume(struct report *report);
 
 /* Notes that there was nothing to report on, and the reasons that the processes gave. */
 void report_nothing(struct report *report);
+/* The same of a look at a recording that goes on. */
+void report_nothing_yet(struct report *report);
 /* The part of it about --steps: which there are, and whether those were thinned out. */
 void report_note_steps(struct report *report);
 /* Notes which devices have no blocks, but memory of the driver's, and what shows it. */

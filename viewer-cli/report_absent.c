@@ -233,6 +233,12 @@ void report_note_steps(struct report *report)
     note_thinned(report);
 }
 
+void report_nothing_yet(struct report *report)
+{
+    emit_note(&report->emit, "waiting: no memory was reported so far%s",
+              is_narrowed(report->options) ? " in what these options ask for" : "");
+}
+
 void report_nothing(struct report *report)
 {
     struct db_stmt *stmt = NULL;

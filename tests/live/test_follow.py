@@ -132,6 +132,59 @@ class Live(unittest.TestCase):
         process.stdout = None
         self.started[0].terminate()
 
+    def test_it_waits_for_a_recording_that_is_not_there_yet(self):
+        narrowed = ("--device", "cpu", "--process", "1")
+        followers = {name: self.follow(name, "-f", "csv", *narrowed) for name in ("phases", "timeline")}
+        for process in followers.values():
+            self.assertEqual(process.stderr.readline(),
+                             f"tidemark: waiting for {self.path}: there is no such recording yet; Ctrl-C ends\n")
+        open(self.path, "w").close()  # as the recorder makes it: without a byte at first
+        newest = self.start([TIDEMARK, "phases", "--follow", "-f", "csv"], cwd=self.folder, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertIn("waiting for a tidemark.*.db in this folder", newest.stderr.readline())
+        os.unlink(self.path)
+        self.record(3, 100)
+        for name, process in followers.items():
+            out, err = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, err), (0, ""), name)
+            self.assertEqual(rows(out)[0], rows(report(name, self.path, "-f", "csv"))[0])
+            self.assertGreater(len(rows(out)), 1)
+        os.link(self.path, os.path.join(self.folder, "tidemark.1.db"))
+        out, err = newest.communicate(timeout=60)
+        self.assertEqual((newest.returncode, err), (0, "tidemark: reading tidemark.1.db\n"))
+        self.assertEqual(sorted(rows(out)), sorted(rows(report("phases", self.path, "-f", "csv"))))
+
+    def test_waiting_ends_as_following_does(self):
+        for name in ("phases", "timeline"):
+            process = self.follow(name)
+            self.assertIn("waiting", process.stderr.readline())
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.communicate(timeout=30), ("", ""))
+            self.assertEqual(process.returncode, 0)
+            nowhere = subprocess.run([TIDEMARK, name, "--follow", os.path.join(self.folder, "no", "run.db")],
+                                     capture_output=True, text=True, timeout=30)
+            self.assertEqual((nowhere.returncode, nowhere.stdout), (3, ""))
+
+    def test_what_does_not_come_any_more_is_a_mistake(self):
+        self.assertEqual(self.record(2, 20).wait(60), 0)
+        for option in ("--device=cuda:7", "--process=99"):
+            done = subprocess.run([TIDEMARK, "phases", self.path, "--follow", option],
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2, done.stderr)
+
+    def test_before_the_first_block_a_look_says_that_it_waits(self):
+        recorder = self.start([TIDEMARK, "record", "-o", self.path, "--", "sleep", "600"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(600):
+            if os.path.exists(self.path) and os.path.getsize(self.path):
+                break
+            time.sleep(0.05)
+        for command in (("timeline",), ("phases", "--device", "cuda:0")):
+            for picture in self.on_terminal(*command)[1:4]:
+                self.assertIn("waiting: no memory was reported so far", picture)
+                self.assertEqual(len(picture.strip().split("\n")), 1, picture)
+        recorder.terminate()
+
     def on_terminal(self, *arguments):
         """What it drew until it ended, or until Ctrl-C after five pictures."""
         master, slave = pty.openpty()
