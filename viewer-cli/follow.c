@@ -68,8 +68,9 @@ static bool is_to_come(const char *named)
 
 bool follow_await(const char *named)
 {
+    bool said = false;
     follow_begin();
-    for (bool said = false; is_to_come(named); said = true) {
+    for (; is_to_come(named); said = true) {
         if (!said && named)
             log_say(LOG_NOTE, "waiting for %s: there is no such recording yet; Ctrl-C ends", named);
         else if (!said)
@@ -77,7 +78,7 @@ bool follow_await(const char *named)
         if (!follow_wait())
             return false;
     }
-    return true;
+    return !said || follow_wait(); /* the recorder is left alone while it makes the file */
 }
 
 int64_t follow_rest_ns(int64_t look_ns)
