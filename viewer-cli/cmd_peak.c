@@ -341,10 +341,12 @@ static void put_for_people(struct report *report, struct peak_part *all)
 {
     for (size_t i = 0; i < report->scope_count; i++) {
         bool found = all[i].peak->found;
+        bool refused = all[i].peak->refused;
+        bool ended = all[i].ooms.shown && !all[i].went_on;
         if (found || all[i].ooms.shown || all[i].driven.shown)
-            report_heading(report, "Peak", all[i].scope);
+            report_heading(report, ended ? "Refused request" : "Peak", all[i].scope);
         for (size_t p = 0; p < PARTS; p++) {
-            if (found)
+            if (found && !(refused && parts[p] == put_where))
                 parts[p](&all[i]);
             if (p == 0)
                 peak_put_oom(&all[i]);
@@ -402,6 +404,21 @@ static int put_for_programs(struct report *report, struct peak_part *all)
     return err;
 }
 
+/* Programs get the highest point in any case, and the refusal in sections of its own. */
+static int read_moment(struct report *report, struct peak_part *part, struct peak *peak)
+{
+    const struct option_range *steps = &report->options->steps;
+    int err = peak_oom_read(report, part);
+    if (err < 0)
+        return err;
+    if (part->ooms.shown && !part->went_on && report->emit.format == EMIT_TABLE)
+        err = peak_oom_read_moment(report, part, peak);
+    if (err < 0 || peak->found)
+        return err;
+    return peak_read(report->db, part->scope->process.id, part->scope->device, steps->first,
+                     steps->last, (size_t)part->top, peak);
+}
+
 /* Why it is higher than the step before, and what would lower it. */
 static int read_causes(const struct report *report, struct peak_part *part)
 {
@@ -409,14 +426,14 @@ static int read_causes(const struct report *report, struct peak_part *part)
     if (err >= 0)
         err = peak_running_read(report->db, part);
     return err < 0 ? err
-                   : levers_read(report->db, part->peak, report_has_steps(report->options),
+                   : levers_read(report->db, part->peak,
+                                 part->peak->refused || report_has_steps(report->options),
                                  &part->levers);
 }
 
 static int put_all(struct report *report, int64_t top)
 {
     size_t n = report->scope_count;
-    const struct option_range *steps = &report->options->steps;
     struct peak *peaks = mem_alloc(n, sizeof *peaks);
     struct peak_part *all = mem_alloc(n, sizeof *all);
     int err = peaks && all ? 0 : ERR_NOMEM;
@@ -426,16 +443,13 @@ static int put_all(struct report *report, int64_t top)
         const struct report_scope *scope = &report->scopes[i];
         all[i] = (struct peak_part){
             .emit = &report->emit, .scope = scope, .peak = &peaks[i], .top = top};
-        err = peak_read(report->db, scope->process.id, scope->device, steps->first, steps->last,
-                        (size_t)top, &peaks[i]);
+        err = read_moment(report, &all[i], &peaks[i]);
         if (err >= 0 && peaks[i].found)
             err = report_sees(report, scope->process.id, peaks[i].seq);
         if (err >= 0 && peaks[i].found)
             err = read_ladder(report->db, &all[i]);
         if (err >= 0 && peaks[i].found)
             err = read_causes(report, &all[i]);
-        if (err >= 0)
-            err = peak_oom_read(report, &all[i]);
         if (err >= 0 && !peaks[i].found)
             err = driven_part_read(report, scope, &all[i].driven);
         any = any || peaks[i].found || all[i].ooms.shown || all[i].driven.shown;
@@ -499,7 +513,9 @@ const struct command command_peak = {
         "causes: what backward had added, beside what is as large as that, for a gradient is as "
         "large as what it is the gradient of; and what it has more of than the peak of the step "
         "before. Where an allocation failed, the newest one that did comes first: what was asked "
-        "for, what was free, and which settings would have let it through.\n"
+        "for, what was free, and which settings would have let it through. If the run ended there, "
+        "all of the page is about that moment, and a line has the highest point; csv and json keep "
+        "to the highest point.\n"
         "\n"
         "Last, what would lower it. Each line is the peak's step gone through once more with that "
         "change, and what its highest point then is below the recorded one. 'At most' stands where "

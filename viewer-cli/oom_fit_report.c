@@ -4,6 +4,7 @@
 #include "oom_report.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "human.h"
 
@@ -44,17 +45,20 @@ static bool any_perhaps(const struct oom_fit *fit)
     return false;
 }
 
+/* A unit that both have is said once. */
 static void put_bounds(struct emit *emit, const struct oom_fit *fit)
 {
     char low[HUMAN_MAX], high[HUMAN_MAX];
     if (fit->exact)
         return;
+    char *unit = strchr(human_bytes(low, fit->low), ' ');
+    const char *other = strchr(human_bytes(high, fit->high), ' ');
+    if (unit && other && strcmp(unit, other) == 0)
+        *unit = '\0';
     if (fit->low < fit->high)
-        emit_line(emit, "no limit is known: by the refusal, there were %s to %s",
-                  human_bytes(low, fit->low), human_bytes(high, fit->high));
+        emit_line(emit, "the limit was between %s and %s", low, high);
     else
-        emit_line(emit, "no limit is known: by the refusal, there were %s",
-                  human_bytes(high, fit->high));
+        emit_line(emit, "the limit was %s", high);
     if (any_perhaps(fit))
         emit_line(emit, "perhaps: with the most of that, not with the least");
 }
@@ -66,10 +70,10 @@ static void put_needed(struct emit *emit, const struct oom_fit *fit)
         return;
     human_bytes(needed, fit->needed);
     if (fit->exact)
-        emit_line(emit, "as it was, it gets past this request with %s: %s more", needed,
+        emit_line(emit, "with %s this request goes through: %s more", needed,
                   human_bytes(more, fit->needed - fit->high));
     else
-        emit_line(emit, "as it was, it gets past this request with %s", needed);
+        emit_line(emit, "with %s this request goes through", needed);
 }
 
 static void put_why_not(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
@@ -79,8 +83,7 @@ static void put_why_not(struct emit *emit, const struct oom *oom, const struct o
     case OOM_FIT_DONE:
         break;
     case OOM_FIT_CPU:
-        emit_line(emit, "whether settings would have helped: not known, it is the host's memory");
-        break;
+        break; /* the host knows no settings of the allocator */
     case OOM_FIT_NO_MEMORY:
         emit_line(emit, "whether settings would have helped: not known, for neither a limit "
                         "nor what was reserved is");

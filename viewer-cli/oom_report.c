@@ -11,15 +11,15 @@
 /* ---- for people ---- */
 
 static const struct emit_column people_columns[] = {
-    {NULL, "request", EMIT_TEXT, EMIT_PEOPLE},
-    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "asked", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "at", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "allocated", EMIT_BYTES, EMIT_PEOPLE},
     {NULL, "reserved", EMIT_BYTES, EMIT_PEOPLE},
-    {NULL, "free in it", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "free", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "device", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "limit", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
-    {NULL, "so", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "why", EMIT_TEXT, EMIT_PEOPLE},
 };
 
 static void put_place(struct emit *emit, const struct oom *oom)
@@ -37,7 +37,7 @@ static void put_free(struct emit *emit, const struct oom *oom)
 {
     char text[160], bytes[HUMAN_MAX], hole[HUMAN_MAX];
     if (oom->frag.known)
-        snprintf(text, sizeof text, "%s, the largest hole %s",
+        snprintf(text, sizeof text, "%s in holes, the largest %s",
                  human_bytes(bytes, oom->frag.free_bytes), human_bytes(hole, oom->frag.largest));
     emit_text(emit, oom->frag.known ? text : NULL);
 }
@@ -68,7 +68,11 @@ static void put_so(struct emit *emit, const struct oom *oom, const struct oom_fi
     char text[160], bytes[HUMAN_MAX];
     const char *verdict = oom_verdict_text(oom->verdict);
     bool known = fit && fit->short_by != OOM_NONE;
-    if (known && fit->short_by > 0)
+    if (fit && fit->state == OOM_FIT_CPU)
+        snprintf(text, sizeof text,
+                 "the host refused it: no free RAM, or a limit of address space (ulimit -v) or of "
+                 "a cgroup");
+    else if (known && fit->short_by > 0)
         snprintf(text, sizeof text, "%s too few, however it is arranged",
                  human_bytes(bytes, fit->short_by));
     else if (known && oom->verdict == OOM_FULL)

@@ -60,7 +60,7 @@ static void put_buckets(const struct peak_part *part)
     struct buf text = {0};
     int64_t buckets = of_category(peak, "bucket"), gradients = of_category(peak, "gradient");
     bool early = peak->step == PEAK_NONE || part->step_before == PEAK_NONE;
-    if (buckets < peak->allocated / 20 || (!alike(gradients, buckets) && !early))
+    if (!buckets || buckets < peak->allocated / 20 || (!alike(gradients, buckets) && !early))
         return;
     buf_text(&text, "in buckets of DistributedDataParallel");
     if (alike(buckets, of_category(peak, "parameter")))

@@ -1,7 +1,12 @@
 /*
  * The newest out-of-memory event of a process, as part of its peak's report.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analysis/instant.h"
 #include "error.h"
+#include "human.h"
 #include "mem.h"
 #include "oom_report.h"
 #include "peak_parts.h"
@@ -18,11 +23,29 @@ int peak_oom_read(struct report *report, struct peak_part *part)
         return err;
     const struct oom *oom = &part->ooms.failures[0];
     err = oom_fit_read(report->db, process, device, oom, EVENTS_MOST, &part->oom_fit);
-    return err < 0 ? err : oom_went_on(report->db, process, oom->seq, &part->went_on);
+    return err < 0 ? err : oom_went_on(report->db, process, device, oom->seq, &part->went_on);
+}
+
+int peak_oom_read_moment(struct report *report, struct peak_part *part, struct peak *out)
+{
+    const struct option_range *steps = &report->options->steps;
+    const int64_t process = part->scope->process.id, device = part->scope->device;
+    const struct oom *oom = &part->ooms.failures[0];
+    const struct instant moment = {.seq = oom->seq,
+                                   .at_ns = oom->at_ns,
+                                   .allocated = oom->allocated,
+                                   .reserved = oom->reserved,
+                                   .phase = oom->phase_id,
+                                   .step = oom->step};
+    int err = peak_find(report->db, process, device, steps->first, steps->last, &part->highest);
+    if (err < 0 || !part->highest.found)
+        return err;
+    return peak_read_refusal(report->db, process, device, &moment, (size_t)part->top, out);
 }
 
 void peak_oom_clear(struct peak_part *part)
 {
+    peak_clear(&part->highest);
     ooms_clear(&part->ooms);
     oom_fit_clear(&part->oom_fit);
 }
@@ -38,12 +61,24 @@ static struct oom_part oom_part_of(const struct peak_part *part)
                              .fit = part->ooms.shown ? &part->oom_fit : NULL};
 }
 
+/* As in `tidemark phases`. */
+static void put_highest(const struct peak_part *part)
+{
+    const struct peak *highest = &part->highest;
+    char bytes[HUMAN_MAX], step[40] = "";
+    if (highest->step != PEAK_NONE)
+        snprintf(step, sizeof step, "step %" PRId64 ", ", highest->step);
+    emit_line(part->emit, "highest: %s in %s%s%s", human_bytes(bytes, highest->allocated),
+              step, highest->phase_path ? highest->phase_path : "no phase", peak_remark(highest));
+}
+
 void peak_put_oom(const struct peak_part *part)
 {
     const struct oom_part oom = oom_part_of(part);
     if (part->ooms.shown)
-        oom_put_brief(&oom, part->went_on ? "It ran out of memory, and went on"
-                                          : "It ran out of memory, and ended there");
+        oom_put_brief(&oom, part->went_on ? "It ran out of memory, and went on" : NULL);
+    if (part->peak->refused)
+        put_highest(part);
 }
 
 int peak_put_oom_programs(struct report *report, const struct peak_part *all)

@@ -30,7 +30,8 @@ struct peak_part {
     struct levers levers;
     struct ooms ooms; /* the newest one, if any */
     struct oom_fit oom_fit;
-    bool went_on; /* after it */
+    bool went_on;        /* after it */
+    struct peak highest; /* of the run, where `peak` is a refusal that ended it */
 
     struct running running;
     struct driven_part driven; /* where no block ever was */
@@ -50,6 +51,9 @@ void peak_put_findings(const struct peak_part *part);
 
 /* 0 or an error; peak_oom_clear in both cases. */
 int peak_oom_read(struct report *report, struct peak_part *part);
+/* What lived when the request was refused that ended the run, in place of the highest point; it is
+ * not found where nothing ever lived. */
+int peak_oom_read_moment(struct report *report, struct peak_part *part, struct peak *out);
 void peak_oom_clear(struct peak_part *part);
 void peak_put_oom(const struct peak_part *part); /* for people */
 int peak_put_oom_programs(struct report *report, const struct peak_part *all);

@@ -297,10 +297,12 @@ TEST(the_newest_failure_and_what_came_after)
     struct oom_place place;
     bool went_on;
     struct db *db = one_block("cuda", "(3,1,1,9,200,18874368,18874368,18874368,NULL)", "");
-    CHECK_INT(oom_went_on(db, 1, 3, &went_on), 0);
+    CHECK_INT(oom_went_on(db, 1, 1, 3, &went_on), 0);
     CHECK(!went_on);
-    CHECK_INT(oom_went_on(db, 1, 1, &went_on), 0);
+    CHECK_INT(oom_went_on(db, 1, 1, 1, &went_on), 0);
     CHECK(went_on);
+    CHECK_INT(oom_went_on(db, 1, 2, 1, &went_on), 0);
+    CHECK(!went_on); /* what another device hands out is another matter */
     REQUIRE(db_exec(db, "INSERT INTO oom VALUES(7,1,1,9,300,2097152,NULL,NULL,NULL)") == 0);
     CHECK_INT(oom_read_newest(db, 1, 1, INT64_MIN, INT64_MAX, 1, &ooms), 0);
     CHECK(ooms_is_valid(&ooms));

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/instant.h"
 #include "analysis/levers.h"
 #include "db.h"
 #include "error.h"
@@ -616,7 +617,45 @@ TEST(without_memory_there_is_an_error_and_no_leak)
     db_close(db);
 }
 
-TEST_MAIN(TEST_CASE(what_the_program_holds_is_a_lever),
+/* Of a request that was refused, that moment counts, not what was higher before it. */
+TEST(a_refusal_is_lowered_where_it_was)
+{
+    struct script script = {0};
+    struct peak peak;
+    train(&script, &(struct model){0});
+    script_block(&script, at(1, ZERO) + 1, at(1, ZERO) + 5, MIB(500), OTHER);
+    struct db *db = script_record(&script);
+    struct levers levers = read_levers(db, &peak);
+    CHECK_INT(peak.allocated, MIB(960));
+    CHECK(!find(&levers, LEVER_CHECKPOINT));
+    levers_clear(&levers);
+    peak_clear(&peak);
+
+    const struct instant moment = {.seq = at(1, FORWARD) + 49,
+                                   .allocated = INSTANT_NONE,
+                                   .reserved = INSTANT_NONE,
+                                   .phase = PEAK_NONE};
+    REQUIRE(peak_read_refusal(db, 1, 1, &moment, 9, &peak) == 0);
+    CHECK(peak_is_valid(&peak));
+    CHECK(peak.found && peak.refused);
+    CHECK_INT(peak.allocated, MIB(720));
+    CHECK_INT(peak.step, 1);
+    CHECK_STR(peak.phase_path, "forward");
+    CHECK_INT(levers_read(db, &peak, true, &levers), 0);
+    CHECK(levers_is_valid(&levers));
+    const struct lever *lever = find(&levers, LEVER_CHECKPOINT);
+    REQUIRE(lever != NULL);
+    CHECK_INT(lever->bytes, MIB(200));
+    lever = find(&levers, LEVER_HELD);
+    REQUIRE(lever != NULL);
+    CHECK_INT(lever->bytes, MIB(60));
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+}
+
+TEST_MAIN(TEST_CASE(a_refusal_is_lowered_where_it_was),
+          TEST_CASE(what_the_program_holds_is_a_lever),
           TEST_CASE(what_goes_in_backward_is_not_held),
           TEST_CASE(what_an_earlier_step_left_is_gone_before_this_one),
           TEST_CASE(a_lever_is_worth_what_the_next_peak_leaves_of_it),

@@ -174,7 +174,7 @@ TEST(failures_for_people_and_programs)
     oom_put_people(&part);
     const char *text = finish(&emit);
     CHECK(strstr(text, "enough is free, but no hole is large enough") != NULL);
-    CHECK(strstr(text, "140 MiB, the largest hole 32.0 MiB") != NULL);
+    CHECK(strstr(text, "140 MiB in holes, the largest 32.0 MiB") != NULL);
     CHECK(strstr(text, "and 1 more failed later") != NULL);
     emit_begin(&emit, EMIT_CSV, true, "test", NULL);
     oom_put_programs(&emit, &part, 1);

@@ -218,11 +218,24 @@ static int by_time(const void *one, const void *other)
     return a->seq < b->seq ? -1 : a->seq > b->seq;
 }
 
+static int64_t level_before(const struct levers_step *step, int64_t seq,
+                            const struct levers_event *changes, size_t count)
+{
+    int64_t level = step->base;
+    for (size_t i = 0; i < step->event_count && step->events[i].seq < seq; i++)
+        level += step->events[i].change;
+    for (size_t at = 0; at < count && changes[at].seq < seq; at++)
+        level += changes[at].change;
+    return level;
+}
+
 static int64_t highest_of(const struct levers_step *step, const struct levers_event *changes,
                           size_t count)
 {
     int64_t level = step->base, highest;
     size_t at = 0;
+    if (step->moment != LEVERS_NEVER)
+        return level_before(step, step->moment, changes, count);
     while (at < count && changes[at].seq <= step->begin)
         level += changes[at++].change;
     highest = level;
@@ -256,6 +269,7 @@ static int make_events(struct levers_step *step)
 int levers_step_read(struct db *db, const struct peak *peak, struct levers_step *out)
 {
     *out = (struct levers_step){.step = peak->step, .peak = peak->living_seq};
+    out->moment = peak->refused ? peak->seq : LEVERS_NEVER;
     int err = read_bounds(db, peak, out);
     if (err == 0)
         err = read_phases(db, peak, out);
@@ -301,6 +315,8 @@ bool levers_step_is_valid(const struct levers_step *step)
         now += step->events[i].change;
         highest = now > highest ? now : highest;
     }
+    if (step->moment != LEVERS_NEVER)
+        highest = level_before(step, step->moment, NULL, 0);
     return base == step->base && now == left && highest == step->highest;
 }
 

@@ -5,7 +5,8 @@
  * A step is what lived when it began, then births and ends in the order of their events. A change
  * takes a block away for a while (from an event on, until another), or lets it live on. The level
  * that results is the recorded one and the sum of all changes so far: two ordered lists are walked
- * side by side, however many blocks there are.
+ * side by side, however many blocks there are. Where a request was refused, the level of that moment
+ * is what a change has to lower, and stands for the highest.
  *
  * Invariants (levers_step_is_valid): blocks by seq, each once; those before `older` were born
  * before `begin` and alive then; events by seq; the events lead from `base` to what lives at the
@@ -57,6 +58,7 @@ struct levers_event {
 struct levers_step {
     int64_t step, begin, end; /* events of the step */
     int64_t peak;             /* what lives at the peak lives after this event */
+    int64_t moment;           /* the event of a refused request; LEVERS_NEVER: none was */
     struct levers_block *blocks;
     size_t count, cap, older;
     struct levers_phase *phases; /* of the step and of the process as a whole, by begin */

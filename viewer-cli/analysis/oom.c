@@ -115,6 +115,7 @@ static int take_row(const struct reading *reading, struct db_stmt *row, struct o
         .allocated = column_known(row, 3),
         .reserved = column_known(row, 4),
         .site = column_known(row, 5),
+        .phase_id = column_known(row, 6),
         .step = column_known(row, 7),
         .total = column_known(row, 8),
         .between = db_column_int(row, 9) != 0,
@@ -201,9 +202,10 @@ int oom_find_last(struct db *db, struct oom_place *out)
 
 static const char went_on_sql[] =
     "SELECT EXISTS(SELECT 1 FROM allocation a JOIN heap h ON"
-    " h.id = a.heap WHERE a.seq > ?2 AND a.seq <= " SPAN_LAST " AND h.process = ?1)";
+    " h.id = a.heap WHERE a.seq > ?2 AND a.seq <= " SPAN_LAST " AND h.process = ?1"
+    "  AND h.device = ?3)";
 
-int oom_went_on(struct db *db, int64_t process, int64_t seq, bool *went_on)
+int oom_went_on(struct db *db, int64_t process, int64_t device, int64_t seq, bool *went_on)
 {
     struct db_stmt *stmt = NULL;
     *went_on = false;
@@ -212,6 +214,7 @@ int oom_went_on(struct db *db, int64_t process, int64_t seq, bool *went_on)
         return err;
     db_bind_int(stmt, 0, process);
     db_bind_int(stmt, 1, seq);
+    db_bind_int(stmt, 2, device);
     err = db_step(stmt);
     if (err == DB_ROW)
         *went_on = db_column_int(stmt, 0) != 0;

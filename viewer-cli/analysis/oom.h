@@ -34,6 +34,7 @@ struct oom {
     int64_t allocated, reserved; /* OOM_NONE */
     int64_t total;               /* the device's memory, OOM_NONE */
     int64_t step;                /* OOM_NONE */
+    int64_t phase_id;            /* the innermost one; OOM_NONE */
     char *phase;                 /* with the phases around it; NULL */
     bool between;                /* it was in no phase that the program named */
     int64_t site;                /* OOM_NONE */
@@ -66,8 +67,8 @@ struct oom_place {
 
 /* Where the newest failure of all was. ERR_NOTFOUND: there is none. */
 int oom_find_last(struct db *db, struct oom_place *out);
-/* Blocks were handed out to the process after that. */
-int oom_went_on(struct db *db, int64_t process, int64_t seq, bool *went_on);
+/* Blocks of the device were handed out to the process after that. */
+int oom_went_on(struct db *db, int64_t process, int64_t device, int64_t seq, bool *went_on);
 /* Failures of the process that name no device, where it has several: oom_read never finds them. */
 int oom_count_unplaced(struct db *db, int64_t process, int64_t *count);
 void ooms_clear(struct ooms *ooms);

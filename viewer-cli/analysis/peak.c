@@ -10,6 +10,7 @@
 
 #include "category_rules.h"
 #include "error.h"
+#include "instant.h"
 #include "living.h"
 #include "mem.h"
 
@@ -346,8 +347,7 @@ static int read_living(struct db *db, struct peak *out)
     return err;
 }
 
-int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
-              struct peak *out)
+static void begin(int64_t process, int64_t device, struct peak *out)
 {
     *out = (struct peak){
         .process = process,
@@ -360,10 +360,12 @@ int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step
         .last_bytes = PEAK_NONE,
         .last_site = PEAK_NONE,
     };
-    int err = read_highest(db, first_step, last_step, out);
-    if (err < 0 || !out->found)
-        return err;
-    err = read_phase(db, out);
+}
+
+/* What is around its seq. */
+static int read_around(struct db *db, struct peak *out)
+{
+    int err = read_phase(db, out);
     if (err == 0)
         err = read_rebuilt(db, out);
     if (err == 0)
@@ -371,13 +373,18 @@ int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step
     return err;
 }
 
-int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
-              size_t named, struct peak *out)
+int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
+              struct peak *out)
 {
-    int err = peak_find(db, process, device, first_step, last_step, out);
-    if (err < 0 || !out->found)
-        return err;
-    err = read_device_used(db, out);
+    begin(process, device, out);
+    int err = read_highest(db, first_step, last_step, out);
+    return err < 0 || !out->found ? err : read_around(db, out);
+}
+
+/* Who held it. */
+static int read_holders(struct db *db, size_t named, struct peak *out)
+{
+    int err = read_device_used(db, out);
     if (err == 0)
         err = read_living(db, out);
     if (err == 0)
@@ -386,6 +393,29 @@ int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step
         err = groups_name_sites(db, &out->sites, named);
     if (err == 0)
         err = groups_name_phases(db, &out->births, named);
+    return err;
+}
+
+int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
+              size_t named, struct peak *out)
+{
+    int err = peak_find(db, process, device, first_step, last_step, out);
+    return err < 0 || !out->found ? err : read_holders(db, named, out);
+}
+
+int peak_read_refusal(struct db *db, int64_t process, int64_t device, const struct instant *moment,
+                      size_t named, struct peak *out)
+{
+    begin(process, device, out);
+    out->found = out->refused = true;
+    out->seq = out->living_seq = moment->seq;
+    out->at_ns = moment->at_ns;
+    out->reserved = moment->reserved;
+    out->phase = moment->phase;
+    int err = read_around(db, out);
+    if (err == 0)
+        err = read_holders(db, named, out);
+    out->allocated = moment->allocated == INSTANT_NONE ? out->bytes : moment->allocated;
     return err;
 }
 

@@ -18,7 +18,8 @@
 #define PEAK_NONE GROUP_NONE /* not known, or there is none */
 
 struct peak {
-    bool found; /* false: no phase of these steps had memory here */
+    bool found;   /* false: no phase of these steps had memory here */
+    bool refused; /* it is not the highest point, but where a request was refused */
     int64_t process, device;
     int64_t seq, at_ns;
     int64_t living_seq; /* what lived is what lived after this number: seq, or the one before it */
@@ -49,6 +50,10 @@ int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step
  * `named` sites and births get their names. 0 or an error; peak_clear in both cases. */
 int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
               size_t named, struct peak *out);
+/* The same for the moment at which a request was refused: what lived then. */
+struct instant;
+int peak_read_refusal(struct db *db, int64_t process, int64_t device, const struct instant *moment,
+                      size_t named, struct peak *out);
 void peak_clear(struct peak *peak);
 /* To be said behind its phase: that 'other' is between phases; "". */
 const char *peak_remark(const struct peak *peak);
