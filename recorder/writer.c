@@ -148,6 +148,8 @@ static void store_reason(struct writer *writer, size_t bytes)
         db_rollback(writer->db);
 }
 
+/* The queue is closed after `failed` is set: whoever finds it closed asks for the reason at once.
+ * What moves the log and stores the reason may wait for a full disk, and comes last. */
 static void fail(struct writer *writer, int err)
 {
     const char *why =
@@ -159,11 +161,11 @@ static void fail(struct writer *writer, int err)
     writer->error = err;
     roll_back(writer);
     free_list(take_kept(writer));
+    atomic_store_explicit(&writer->failed, true, memory_order_release);
     queue_close(writer->queue);
     db_checkpoint(writer->db, false);
     if (reason < sizeof writer->message)
         store_reason(writer, reason);
-    atomic_store_explicit(&writer->failed, true, memory_order_release);
 }
 
 /* Readers never block this; another writer does (somebody with a shell). */

@@ -42,8 +42,7 @@ TEST(a_full_disk)
     REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     writer = store_start(path, &queue);
     CHECK(push_until_closed(queue, 5000) < 5000);
-    while (!writer_failed(writer))
-        sched_yield();
+    CHECK(writer_failed(writer)); /* at once: the queue closes after the reason is known */
     CHECK(strncmp(writer_message(writer), "no space left on the device: recording stopped after ",
                   53) == 0);
     CHECK(strstr(writer_message(writer), "what was stored before can be read") != NULL);
@@ -59,6 +58,24 @@ TEST(a_full_disk)
     CHECK_INT(store_check_prefix(db), (int64_t)stats.commits * ROWS);
     CHECK_INT(db_check(db), 0);
     db_close(db);
+}
+
+/* The drain says why a recording stopped as soon as it finds the queue closed. */
+TEST(who_finds_the_queue_closed_finds_the_reason)
+{
+    for (int round = 0; round < 20; round++) {
+        char name[32];
+        bool single;
+        struct queue *queue = NULL;
+        snprintf(name, sizeof name, "closed%d.db", round);
+        struct writer *writer = store_start(test_path(name), &queue);
+        while (queue_push(queue, store_batch(1, 1, true))) /* the same row again: refused */
+            sched_yield();
+        CHECK(writer_failed(writer));
+        CHECK(writer_message(writer)[0] != '\0');
+        CHECK_INT(writer_finish(writer, &single, NULL), ERR_ARG);
+        queue_free(queue);
+    }
 }
 
 /* Batches that share a transaction larger than the disk: what fits is stored all the same, and the
@@ -281,7 +298,8 @@ TEST(killed_in_the_middle_of_writing)
     }
 }
 
-TEST_MAIN(TEST_CASE(a_full_disk), TEST_CASE(a_full_disk_takes_what_fits),
+TEST_MAIN(TEST_CASE(a_full_disk), TEST_CASE(who_finds_the_queue_closed_finds_the_reason),
+          TEST_CASE(a_full_disk_takes_what_fits),
           TEST_CASE(without_memory_the_caller_keeps_the_database),
           TEST_CASE(memory_that_runs_out_while_writing_is_a_failure_like_any_other),
           TEST_CASE(no_room_to_create),
