@@ -180,12 +180,14 @@ static int hear(int fd)
     return ring;
 }
 
-int greeting_fetch(void)
+int greeting_fetch(uint64_t from_key, uint32_t count)
 {
     if (greeted != (int32_t)syscall(SYS_getpid)) {
         greeting.how = HELLO_BY_FORK;
         greeting_hello();
     }
+    greeting.from_key = from_key;
+    greeting.from_count = count;
     int fd = say(HELLO_FETCH);
     if (fd < 0)
         return fd;

@@ -9,6 +9,7 @@
 #define TIDEMARK_PROFILER_GREETING_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define GREETING_NO_ANSWER (-2) /* the recorder is there, but has no time */
 
@@ -16,8 +17,8 @@
 bool greeting_prepare(int argc, char **argv);
 void greeting_hello(void);
 /* The ring's descriptor; -1 if there is none for us; GREETING_NO_ANSWER. A process that has not
- * said hello, a forked child, does so first.
- */
-int greeting_fetch(void);
+ * said hello, a forked child, does so first. It names the ring from before the fork, of which
+ * `count` definitions shall keep their numbers; key 0: none. */
+int greeting_fetch(uint64_t from_key, uint32_t count);
 
 #endif

@@ -83,28 +83,48 @@ static struct ring *new_ring(void)
     return pages == MAP_FAILED ? NULL : pages;
 }
 
-static struct ring *attach(int fd)
+/* Numbers given out before the fork keep their meaning. False: the recorder has accepted another
+ * number of them than there are. */
+static bool inherit(struct ring *ring, const struct ring *from, uint32_t count)
+{
+    if (ring->arena_first != 0) {
+        if (!from || ring->arena_first != count)
+            return false;
+        arena_continue(&ring->arena, &from->arena);
+    } else if (from) {
+        arena_inherit(&ring->arena, &from->arena);
+    }
+    return true;
+}
+
+static struct ring *attach(int fd, const struct ring *from, uint32_t count)
 {
     struct ring *ring = new_ring();
-    if (!ring || ring_attach(ring, fd) == 0)
-        return ring;
+    if (!ring)
+        return NULL;
+    if (ring_attach(ring, fd) == 0) {
+        if (inherit(ring, from, count))
+            return ring;
+        ring_detach(ring);
+    }
     munmap(ring, sizeof *ring);
     return NULL;
 }
 
 static enum guest_state map_ring(void)
 {
-    int fd = greeting_fetch();
+    const struct ring *from = guest.ring; /* the parent's */
+    bool refer = from && from->key && arena_can_continue(&from->arena);
+    uint32_t count = refer ? arena_count(&from->arena) : 0;
+    int fd = greeting_fetch(refer ? from->key : 0, count);
     if (fd == GREETING_NO_ANSWER && ++guest.page->tries < FETCH_TRIES)
         return GUEST_LATER;
     if (fd < 0)
         return GUEST_OFF;
-    struct ring *ring = attach(fd);
+    struct ring *ring = attach(fd, from, count);
     syscall(SYS_close, fd);
     if (!ring)
         return GUEST_OFF;
-    if (guest.ring) /* the parent's: numbers given out before the fork keep their meaning */
-        arena_inherit(&ring->arena, &guest.ring->arena);
     count_missed(ring->shared);
     guest.ring = ring;
     atomic_fetch_add(&guest.generation, 1);

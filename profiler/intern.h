@@ -5,7 +5,9 @@
  * Invariants: an entry is visible once its hash is stored (release) and never changes; a table is
  * replaced whole when it grows and the old one stays mapped, for a reader may still be in it (all
  * old ones together are smaller than the present one). A forked child inherits the table as it was,
- * and its new arena begins with a copy of the old one: numbers keep their meaning.
+ * and its new arena goes on where the old one was: numbers and places keep their meaning. Whatever
+ * a thread of the parent was doing at the fork, each entry that is visible has a number of the old
+ * arena's: it is entered after that was given out.
  */
 #ifndef TIDEMARK_PROFILER_INTERN_H
 #define TIDEMARK_PROFILER_INTERN_H

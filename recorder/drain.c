@@ -169,6 +169,17 @@ static bool begin_client(struct drain *drain, const struct drain_hello *hello)
     return true;
 }
 
+/* What the parent had at the fork is in its arena by now; its end is told to us after this ring. */
+static void inherit(struct drain *drain, struct client *client, const struct drain_source *source)
+{
+    struct client *parent = source->first ? find_client(drain, source->from) : NULL;
+    if (source->first == 0 || parent == client)
+        return;
+    if (parent && parent->ring)
+        drain_ring_define(parent->ring);
+    state_process_inherit(client->process, parent ? parent->process : NULL, source->first);
+}
+
 static void connect_ring(struct drain *drain, uint64_t key, const struct drain_source *source)
 {
     struct client *client = find_client(drain, key);
@@ -178,6 +189,7 @@ static void connect_ring(struct drain *drain, uint64_t key, const struct drain_s
     drain->stats.forgotten += !client->ring;
     if (!client->ring)
         goto refuse;
+    inherit(drain, client, source);
     drain_ring_init(client->ring, client->process, source, drain->options.start_ns,
                     client->begin_ns);
     return;

@@ -9,6 +9,8 @@ void drain_source_init(struct drain_source *source, struct ring_shared *shared)
 {
     ring_reader_init(&source->reader, shared);
     arena_reader_init(&source->arena, shared);
+    source->from = shared->arena_from;
+    source->first = shared->arena_first;
 }
 
 void drain_ring_init(struct drain_ring *ring, struct state_process *process,
@@ -45,7 +47,7 @@ static void see_life(struct drain_ring *ring)
 
 /* An event names only definitions that were visible before it: after taking a batch, all that it
  * needs is there. */
-static void define(struct drain_ring *ring)
+void drain_ring_define(struct drain_ring *ring)
 {
     struct arena_record record;
     const void *payload;
@@ -165,7 +167,7 @@ bool drain_ring_step(struct drain_ring *ring, struct event *buffer, bool dead, u
     see_losses(ring);
     size_t count = ring_reader_take(&ring->reader, buffer, DRAIN_TAKE, now_ns, dead, torn,
                                     DRAIN_TORN, &torn_count);
-    define(ring);
+    drain_ring_define(ring);
     feed(ring, buffer, count, torn, torn_count, now_ns);
     see_late(ring);
     if (!dead)

@@ -27,6 +27,8 @@
 struct drain_source {
     struct ring_reader reader;
     struct arena_reader arena;
+    uint64_t from;  /* the key of the image whose numbers go on here */
+    uint32_t first; /* so many of them; 0 = none */
 };
 void drain_source_init(struct drain_source *source, struct ring_shared *shared);
 
@@ -61,6 +63,8 @@ void drain_ring_init(struct drain_ring *ring, struct state_process *process,
                      const struct drain_source *source, uint64_t start_ns, uint64_t begin_ns);
 bool drain_ring_is_valid(const struct drain_ring *ring);
 
+/* Reads all definitions that are there: whoever goes on from them is next. */
+void drain_ring_define(struct drain_ring *ring);
 /* Takes one batch: at most DRAIN_TAKE events into `buffer`. `dead`: nobody will publish any more.
  * Returns true if there was more than that. */
 bool drain_ring_step(struct drain_ring *ring, struct event *buffer, bool dead, uint64_t now_ns);

@@ -130,7 +130,7 @@ static void end_former(struct state_process *process, const struct driver_piece 
 static bool put_row(struct state_process *process, const struct driver_piece *piece,
                     const struct event *event)
 {
-    const struct names_defs *defs = &process->defs;
+    const struct names_defs *defs = process->defs;
     uint32_t call = names_lookup(process, defs, event->name, ARENA_STRING);
     uint32_t library = names_lookup(process, defs, (uint32_t)(event->a >> 32), ARENA_STRING);
     uint32_t site = names_lookup(process, defs, event->site, ARENA_SITE);

@@ -96,7 +96,7 @@ static struct heap *unknown_heap(struct state_process *process)
 
 struct heap *heap_of_event(struct state_process *process, const struct event *event)
 {
-    uint32_t number = names_lookup(process, &process->defs, event->heap, ARENA_HEAP);
+    uint32_t number = names_lookup(process, process->defs, event->heap, ARENA_HEAP);
     return number ? process->heaps[number - 1] : unknown_heap(process);
 }
 
@@ -157,6 +157,7 @@ void heap_forget(struct state_process *process)
         mem_free(process->heaps[i]);
     mem_free(process->heaps);
     intern_clear(&process->heaps_by_values);
+    map_clear(&process->inherited_heaps);
     process->heaps = NULL;
     process->heap_count = process->heap_cap = process->device_count = 0;
     process->unknown_heap = NULL;

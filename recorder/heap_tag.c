@@ -152,7 +152,7 @@ void heap_tag(struct state_process *process, const struct event *event)
              (unsigned long long)event->a);
         category = CATEGORY_OTHER;
     }
-    uint32_t name = names_lookup(process, &process->defs, event->name, ARENA_STRING);
+    uint32_t name = names_lookup(process, process->defs, event->name, ARENA_STRING);
     uint32_t tag = names_tag(state, category, name);
     if (!heap || !tag)
         note_owed(process, EVENT_TAG, 1);
@@ -175,7 +175,7 @@ void heap_oom(struct state_process *process, const struct event *event, int64_t 
     }
     if (event->flags & EVENT_F_TOTALS)
         allocated = state_min(event->a);
-    uint32_t site = names_lookup(process, &process->defs, event->site, ARENA_SITE);
+    uint32_t site = names_lookup(process, process->defs, event->site, ARENA_SITE);
     if (!batch_put(process->state->batch, SCH_OOM, "iiniiinnn", process->state->seq, process->id,
                    device, (int64_t)event->thread, ns, state_min(event->size), allocated, reserved,
                    site ? (int64_t)site : BATCH_NULL))

@@ -138,7 +138,7 @@ static bool is_well_formed(const struct hello *hello, size_t bytes)
         return false;
     if (hello->how != HELLO_BY_EXEC && hello->how != HELLO_BY_FORK)
         return false;
-    return hello->argv_bytes <= bytes - head;
+    return hello->format != EVENT_FORMAT || hello->argv_bytes <= bytes - head;
 }
 
 /* Never waits: a peer that is gone, or does not read, gets nothing. 0 or the errno. */
@@ -164,11 +164,14 @@ static int answer(int connection, int fd)
     return sendmsg(connection, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : errno;
 }
 
-static void hear(struct hello_server *server, const struct connection *from,
-                 const struct hello *hello, hello_handler *handler, void *context)
+/* Of another format nothing is believed but that a process is there. */
+static void hear(struct hello_server *server, const struct connection *from, struct hello *hello,
+                 hello_handler *handler, void *context)
 {
     struct hello_said said = {.hello = hello, .pid = from->pid, .at_ns = clock_now_ns()};
     said.understood = hello->format == EVENT_FORMAT;
+    if (!said.understood)
+        hello->argv_bytes = 0;
     said.pidfd = proc_peer_pidfd(from->fd);
     if (said.pidfd < 0)
         said.pidfd = proc_open_pidfd(from->pid);

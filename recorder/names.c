@@ -7,13 +7,6 @@
 #include "names_utf8.h"
 #include "state_types.h"
 
-static const char *const kind_names[ARENA_KIND_COUNT] = {
-    [ARENA_STRING] = "string",
-    [ARENA_FRAME] = "frame",
-    [ARENA_SITE] = "site",
-    [ARENA_HEAP] = "heap",
-};
-
 void names_clear(struct names *names)
 {
     intern_clear(&names->strings);
@@ -21,22 +14,6 @@ void names_clear(struct names *names)
     intern_clear(&names->sites);
     intern_clear(&names->tags);
     intern_clear(&names->devices);
-}
-
-void names_clear_defs(struct names_defs *defs)
-{
-    mem_free(defs->at);
-    *defs = (struct names_defs){0};
-}
-
-uint32_t names_unknown(struct state_process *process, uint32_t number, enum arena_kind kind)
-{
-    uint64_t bit = 1ull << kind;
-    if (process->defs.noted & bit)
-        return 0;
-    process->defs.noted |= bit;
-    note(process, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "%s %u", kind_names[kind], number);
-    return 0;
 }
 
 const char *names_text(const struct names *names, uint32_t string)
@@ -169,8 +146,8 @@ static uint32_t define_frame(struct state_process *process, const unsigned char 
         return 0;
     memcpy(&frame, bytes, sizeof frame);
     struct names_frame it = {
-        .function = names_lookup(process, &process->defs, frame.function, ARENA_STRING),
-        .file = names_lookup(process, &process->defs, frame.file, ARENA_STRING),
+        .function = names_lookup(process, process->defs, frame.function, ARENA_STRING),
+        .file = names_lookup(process, process->defs, frame.file, ARENA_STRING),
         .line = frame.line,
     };
     return add_frame(process->state, &it);
@@ -200,7 +177,7 @@ static uint32_t define_site(struct state_process *process, const unsigned char *
     memcpy(frames, bytes, count);
     size_t depth = count / sizeof *frames;
     for (size_t i = 0; i < depth; i++) {
-        frames[i] = names_lookup(process, &process->defs, frames[i], ARENA_FRAME);
+        frames[i] = names_lookup(process, process->defs, frames[i], ARENA_FRAME);
         if (!frames[i])
             frames[i] = add_frame(process->state, &(struct names_frame){0, 0, 0});
         if (!frames[i])
@@ -208,6 +185,21 @@ static uint32_t define_site(struct state_process *process, const unsigned char *
         *prepares |= is_preparing(&process->state->names, frames[i]);
     }
     return add_site(process->state, frames, depth);
+}
+
+/* Without memory children do not know it, and say so. */
+static void keep_for_children(struct names_defs *defs, const struct arena_heap *heap, uint32_t name)
+{
+    if (!MEM_GROW(defs->heaps, defs->heap_cap, defs->heap_count + 1))
+        return;
+    defs->heaps[defs->heap_count++] = (struct names_heap){
+        .number = (uint32_t)(defs->first + defs->given),
+        .device_kind = heap->device_kind,
+        .device_index = heap->device_index,
+        .stream = heap->stream,
+        .pool = heap->pool,
+        .name = name,
+    };
 }
 
 static uint32_t define_heap(struct state_process *process, const unsigned char *bytes, size_t count,
@@ -225,10 +217,13 @@ static uint32_t define_heap(struct state_process *process, const unsigned char *
     struct heap like = {
         .stream = heap.stream,
         .pool = heap.pool,
-        .name = names_lookup(process, &process->defs, heap.name, ARENA_STRING),
+        .name = names_lookup(process, process->defs, heap.name, ARENA_STRING),
     };
-    struct heap *made =
-        heap_get(process, &like, heap.device_kind, heap.device_index < 0 ? -1 : heap.device_index);
+    if (heap.device_index < 0)
+        heap.device_index = -1;
+    struct heap *made = heap_get(process, &like, heap.device_kind, heap.device_index);
+    if (made)
+        keep_for_children(process->defs, &heap, like.name);
     return made ? made->number : 0;
 }
 
@@ -259,8 +254,9 @@ static struct names_def define(struct state_process *process, uint32_t kind, uns
 /* A number whose entry is missing for want of memory is unknown; later ones keep their numbers. */
 static void remember(struct state_process *process, struct names_def def)
 {
-    struct names_defs *defs = &process->defs;
-    if (defs->given > UINT32_MAX || !MEM_GROW(defs->at, defs->cap, (size_t)defs->given)) {
+    struct names_defs *defs = process->defs;
+    if (defs->given > UINT32_MAX - defs->first ||
+        !MEM_GROW(defs->at, defs->cap, (size_t)defs->given)) {
         note_owed(process, OWED_DEFINITION, 1);
         return;
     }
@@ -273,7 +269,7 @@ void names_define(struct state_process *process, const struct arena_record *reco
                   const void *payload)
 {
     struct state *state = process->state;
-    process->defs.given++;
+    process->defs->given++;
     struct names_def def = {0, false, 0};
     if (record->bytes > ARENA_MAX_PAYLOAD) {
         note(process, NOTE_BAD_DEFINITION, NOTE_NO_ADDRESS, "kind %u, %u bytes", record->kind,

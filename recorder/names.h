@@ -2,7 +2,10 @@
  * names.h - definitions of the processes and what they are in the database.
  *
  * Strings, frames, sites, tags and devices are interned across the processes of a run: equal ones
- * have one id. A process numbers its definitions 1, 2, 3, ...; `defs` translates a number.
+ * have one id. A process numbers its definitions 1, 2, 3, ...; `defs` translates a number. A forked
+ * child goes on where its parent was: up to `first` its numbers are the parent's, in whose defs
+ * they are looked up, and which live as long as any of the line does. A heap is a process's own:
+ * what the parent defined is made anew when the child first names it.
  *
  * Nothing of a definition is trusted: it comes out of memory that the program can write. It is
  * copied before it is looked at, sizes and kinds are checked, bytes that are no UTF-8 become '?',
@@ -72,27 +75,49 @@ struct names_def { /* what a number of a process means */
     uint32_t id;   /* in the database; of a heap: its index in the process + 1 */
 };
 
-struct names_defs {       /* of a process; invariant: count <= given */
-    struct names_def *at; /* number - 1 */
+struct names_heap { /* what was defined, for children */
+    uint32_t number;
+    int32_t device_kind, device_index;
+    uint64_t stream, pool;
+    uint32_t name; /* string id */
+};
+
+/* No guest makes a longer line (ARENA_PARTS): names of one that does are not known. */
+#define NAMES_MOST_DEPTH 256u
+
+/* Invariants: count <= given; holders counts the process, while it lives, and each defs whose
+ * `from` this is; depth is from's + 1, or 0; heaps are in order of their numbers. */
+struct names_defs {
+    uint32_t holders, depth;
+    struct names_defs *from; /* NULL: numbers up to `first` are not known */
+    uint32_t first;
+    struct names_def *at; /* number - first - 1 */
     size_t count, cap;
-    uint64_t given; /* numbers given out by the process */
+    uint64_t given; /* numbers given out by the process, behind `first` */
     uint64_t noted; /* bit k: an unknown number of kind k was noted */
+    struct names_heap *heaps;
+    size_t heap_count, heap_cap;
 };
 
 void names_clear(struct names *names);
-void names_clear_defs(struct names_defs *defs);
+struct names_defs *names_new_defs(void); /* NULL without memory */
+void names_let_go(struct names_defs *defs);
+bool names_defs_are_valid(const struct names_defs *defs);
+/* Of a process that has defined nothing yet. `from` NULL: nobody knows these numbers. */
+void names_inherit(struct names_defs *defs, struct names_defs *from, uint32_t first);
 
 void names_define(struct state_process *process, const struct arena_record *record,
                   const void *payload);
 
 /* The id behind a number of the process, 0 if there is none. */
-uint32_t names_unknown(struct state_process *process, uint32_t number, enum arena_kind kind);
+uint32_t names_look_back(struct state_process *process, uint32_t number, enum arena_kind kind);
 static inline uint32_t names_lookup(struct state_process *process, const struct names_defs *defs,
                                     uint32_t number, enum arena_kind kind)
 {
-    if (number - 1u < defs->count && defs->at[number - 1u].kind == kind)
-        return defs->at[number - 1u].id;
-    return number ? names_unknown(process, number, kind) : 0;
+    uint64_t at = (uint64_t)number - defs->first - 1u; /* of an older one: beyond any count */
+    if (at < defs->count && defs->at[at].kind == kind)
+        return defs->at[at].id;
+    return number ? names_look_back(process, number, kind) : 0;
 }
 
 /* Whether a number of the process is a site where PyTorch prepares a backward. */

@@ -14,7 +14,7 @@ uint32_t range_domain_of(struct state_process *process, const struct event *even
 {
     if (!(event->flags & EVENT_F_DOMAIN) || !event->addr || event->addr > UINT32_MAX)
         return 0;
-    return names_lookup(process, &process->defs, (uint32_t)event->addr, ARENA_STRING);
+    return names_lookup(process, process->defs, (uint32_t)event->addr, ARENA_STRING);
 }
 
 /* What a name is without its number. */
@@ -33,7 +33,7 @@ static uint32_t bare_name(struct state_process *process, uint32_t stem)
 
 uint32_t range_name_of(struct state_process *process, const struct event *event)
 {
-    uint32_t stem = names_lookup(process, &process->defs, event->name, ARENA_STRING);
+    uint32_t stem = names_lookup(process, process->defs, event->name, ARENA_STRING);
     unsigned both = EVENT_F_DOMAIN | EVENT_F_NUMBER;
     if (!stem || (event->flags & both) != both)
         return stem;
@@ -225,7 +225,7 @@ void range_begin(struct state_process *process, const struct event *event, int64
         .domain = range_domain_of(process, event),
         .nvtx = true,
     };
-    uint32_t stem = names_lookup(process, &process->defs, event->name, ARENA_STRING);
+    uint32_t stem = names_lookup(process, process->defs, event->name, ARENA_STRING);
     if (!what.domain && is_step(process, event, stem)) {
         begin_step(process, event, stem, ns);
         return;

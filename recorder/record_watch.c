@@ -241,13 +241,31 @@ static void refuse(struct watch *watch, struct process *process, const char *wha
         buf_text(&watch->refusal, text);
 }
 
-static int make_ring(struct watch *watch, struct process *process)
+/* By what name its children refer to the ring, and what it refers to. While the image that it was
+ * forked from is in the table, the drain has not been told of that one's end, and knows its
+ * numbers. Else the child copies them. */
+static void name_ring(const struct watch *watch, const struct process *process,
+                      const struct hello *hello, struct ring_shared *ring)
+{
+    ring->key = process->key;
+    for (size_t i = 0; hello->from_key && i < watch->table.count; i++) {
+        const struct process *from = watch->table.list[i];
+        if (from->key != hello->from_key || from == process || !from->fetched)
+            continue;
+        ring->arena_from = from->key;
+        ring->arena_first = hello->from_count;
+    }
+}
+
+static int make_ring(struct watch *watch, struct process *process, const struct hello *hello)
 {
     struct ring_shared *ring;
     int fd = -1;
     if (drain_failed(watch->options.drain))
         return -1;
     int err = ring_create(&ring, watch->options.ring_bits, watch->options.arena_bytes, &fd);
+    if (!err)
+        name_ring(watch, process, hello, ring);
     if (!err && !drain_ring(watch->options.drain, process->key, ring)) {
         ring_destroy(ring, watch->options.ring_bits, watch->options.arena_bytes);
         close(fd);
@@ -296,7 +314,7 @@ static int hear(void *context, const struct hello_said *said)
     if (process->root)
         buf_clear(&watch->became);
     if (said->hello->what == HELLO_FETCH && said->understood)
-        answer = make_ring(watch, process);
+        answer = make_ring(watch, process, said->hello);
     assert(process_table_is_valid(&watch->table));
     return answer;
 }

@@ -60,6 +60,10 @@ struct state_hello { /* what table process has; text may be NULL */
 /* Opens a process row; returns the process, or NULL without memory. Its id is state_process_id. */
 struct state_process *state_process_begin(struct state *state, const struct state_hello *hello);
 int64_t state_process_id(const struct state_process *process);
+/* Before its first definition: it was forked, and up to `count` its numbers are the parent's, who
+ * has not ended yet. NULL: nobody knows what they name. */
+void state_process_inherit(struct state_process *process, const struct state_process *parent,
+                           uint32_t count);
 void state_process_live(struct state_process *process, const char *live, const char *why_not);
 void state_process_source(struct state_process *process, const char *live); /* one more */
 

@@ -60,7 +60,8 @@ static void forget_contents(struct state_process *process)
     driver_forget(process);
     heap_forget(process);
     phase_forget(process);
-    names_clear_defs(&process->defs);
+    names_let_go(process->defs);
+    process->defs = NULL;
 }
 
 void process_free(struct state_process *process)
@@ -96,12 +97,20 @@ struct state_process *state_process_begin(struct state *state, const struct stat
     process->end_ns = BATCH_NULL;
     process->end = (struct state_end){.exit_code = BATCH_NULL, .signal = BATCH_NULL};
     process->notes.forked = hello->origin && strcmp(hello->origin, "fork") == 0;
-    if (!copy_hello(process, hello) || !phase_start(process) || !put_process(process)) {
+    process->defs = names_new_defs();
+    if (!process->defs || !copy_hello(process, hello) || !phase_start(process) ||
+        !put_process(process)) {
         process_free(process);
         return NULL;
     }
     state->process_count++;
     return process;
+}
+
+void state_process_inherit(struct state_process *process, const struct state_process *parent,
+                           uint32_t count)
+{
+    names_inherit(process->defs, parent ? parent->defs : NULL, count);
 }
 
 int64_t state_process_id(const struct state_process *process)
@@ -273,7 +282,7 @@ static bool process_is_valid(const struct state_process *process)
         return false;
     if (process->ended)
         return process->device_count == 0 && process->heap_count == 0;
-    return process->last_ns >= process->start_ns && process->defs.count <= process->defs.given &&
+    return process->last_ns >= process->start_ns && names_defs_are_valid(process->defs) &&
            process->last_seq <= process->state->seq && intern_is_valid(&process->heaps_by_values) &&
            process->heaps_by_values.item_count == process->heap_count && heap_is_valid(process) &&
            driver_is_valid(process) && phase_is_valid(process) &&

@@ -56,7 +56,8 @@ struct state_process {
     char end_text[32];
     int64_t end_ns; /* BATCH_NULL while it lives */
 
-    struct names_defs defs;
+    struct names_defs *defs;    /* NULL when it has ended */
+    struct map inherited_heaps; /* numbers of ancestors' heaps to index in heaps + 1 */
     struct heap **heaps;
     size_t heap_count, heap_cap;
     struct intern heaps_by_values; /* struct heap_key; id = index in heaps + 1 */

@@ -23,16 +23,29 @@ void arena_begin(struct arena *arena, struct ring_shared *shared, char *base, ui
     arena->shared = shared;
     arena->base = base;
     arena->bytes = bytes;
+    arena->first_place = 0;
+    arena->part_count = 0;
     atomic_store(&arena->lock, 0);
-    atomic_store(&arena->count, 0);
-    atomic_store(&arena->used, 0);
+    atomic_store(&arena->end, 0);
 }
 
 bool arena_is_valid(const struct arena *arena)
 {
-    uint64_t used = atomic_load(&arena->used);
-    return arena->shared && used <= arena->bytes && used % 8 == 0 && arena->bytes % 8 == 0 &&
-           atomic_load(&arena->count) <= used / sizeof(struct arena_record);
+    uint64_t place = 0;
+    for (uint32_t i = 0; i < arena->part_count && i < ARENA_PARTS; i++) {
+        const struct arena_part *part = &arena->parts[i];
+        if (part->first_place != place || part->bytes % 8 != 0)
+            return false;
+        place += part->bytes;
+    }
+    return arena->shared && arena->part_count <= ARENA_PARTS && arena->first_place == place &&
+           arena->bytes % 8 == 0 && arena_used(arena) <= arena->bytes &&
+           (place || arena_count(arena) <= arena_used(arena) / sizeof(struct arena_record));
+}
+
+static void set_end(struct arena *arena, uint32_t count, uint64_t used)
+{
+    atomic_store_explicit(&arena->end, (uint64_t)count << 32 | used / 8, memory_order_release);
 }
 
 /* Raw: libc's call leaves out the signal by which it cancels threads. */
@@ -75,12 +88,11 @@ void arena_unlock(struct arena *arena, const struct arena_hold *hold)
     change_signals(&hold->signals, NULL);
 }
 
-/* The order of the stores at the end: see struct arena. */
 uint32_t arena_append(struct arena *arena, enum arena_kind kind, const void *payload, size_t bytes,
                       uint64_t *place)
 {
-    uint64_t used = atomic_load_explicit(&arena->used, memory_order_relaxed);
-    uint32_t count = atomic_load_explicit(&arena->count, memory_order_relaxed);
+    uint64_t used = arena_used(arena);
+    uint32_t count = arena_count(arena);
     uint64_t need = sizeof(struct arena_record) + padded(bytes);
     if (bytes > ARENA_MAX_PAYLOAD || need > arena->bytes - used || count == UINT32_MAX) {
         atomic_fetch_add_explicit(&arena->shared->arena_full, 1, memory_order_relaxed);
@@ -92,10 +104,9 @@ uint32_t arena_append(struct arena *arena, enum arena_kind kind, const void *pay
     if (bytes)
         memcpy(at + sizeof record, payload, bytes);
     atomic_store_explicit(&arena->shared->arena_used, used + need, memory_order_release);
-    atomic_store_explicit(&arena->used, used + need, memory_order_release);
-    atomic_store_explicit(&arena->count, count + 1, memory_order_release);
+    set_end(arena, count + 1, used + need);
     if (place)
-        *place = used;
+        *place = arena->first_place + used;
     return count + 1;
 }
 
@@ -118,14 +129,26 @@ static struct arena_record record_at(const char *at)
     return record;
 }
 
+/* The memory at a place, and how many bytes belong to it; NULL: there is none. */
+static const char *memory_at(const struct arena *arena, uint64_t place, uint64_t *bytes)
+{
+    struct arena_part in = {arena->base, arena->first_place, arena->bytes};
+    for (uint32_t i = arena->part_count; place < in.first_place && i > 0; i--)
+        in = arena->parts[i - 1];
+    if (place < in.first_place || place - in.first_place > in.bytes)
+        return NULL;
+    *bytes = in.bytes - (place - in.first_place);
+    return in.base + (place - in.first_place);
+}
+
 const char *arena_at(const struct arena *arena, uint64_t place, struct arena_record *record)
 {
-    if (place > arena->bytes || arena->bytes - place < sizeof *record)
+    uint64_t bytes;
+    const char *at = memory_at(arena, place, &bytes);
+    if (!at || bytes < sizeof *record)
         return NULL;
-    *record = record_at(arena->base + place);
-    if (record->bytes > arena->bytes - place - sizeof *record)
-        return NULL;
-    return arena->base + place + sizeof *record;
+    *record = record_at(at);
+    return record->bytes > bytes - sizeof *record ? NULL : at + sizeof *record;
 }
 
 void arena_reader_init(struct arena_reader *reader, const struct ring_shared *ring)
@@ -163,24 +186,45 @@ int arena_next(struct arena_reader *reader, struct arena_record *record, const v
     return got;
 }
 
+bool arena_can_continue(const struct arena *from)
+{
+    return from->part_count < ARENA_PARTS && arena_count(from) > 0 &&
+           from->first_place + arena_used(from) < ARENA_MOST_PLACES;
+}
+
+void arena_continue(struct arena *arena, const struct arena *from)
+{
+    uint64_t used = arena_used(from);
+    arena->part_count = from->part_count + 1;
+    memcpy(arena->parts, from->parts, from->part_count * sizeof *from->parts);
+    arena->parts[from->part_count] = (struct arena_part){from->base, from->first_place, used};
+    arena->first_place = from->first_place + used;
+    set_end(arena, arena_count(from), 0);
+}
+
+/* Returns how many records of a part were copied. */
+static uint32_t copy_part(struct arena *arena, const char *base, uint64_t bytes)
+{
+    uint32_t copied = 0;
+    struct arena_record record;
+    for (uint64_t at = 0, begin = 0; at < bytes; begin = at, copied++)
+        if (take_record(base, bytes, &at, &record) != 1 ||
+            !arena_append(arena, record.kind, base + begin + sizeof record, record.bytes, NULL))
+            break;
+    return copied;
+}
+
 uint32_t arena_inherit(struct arena *arena, const struct arena *from)
 {
-    uint64_t used = atomic_load_explicit(&from->used, memory_order_acquire);
-    uint32_t copied = 0, count = atomic_load_explicit(&from->count, memory_order_relaxed);
-    struct arena_record record;
+    uint32_t copied = 0;
     struct arena_hold hold;
-    uint64_t at = 0;
     if (!arena_lock(arena, &hold))
         return 0;
-    for (uint64_t begin = 0; at < used && take_record(from->base, used, &at, &record) == 1;
-         begin = at) {
-        const char *payload = from->base + begin + sizeof record;
-        if (arena_append(arena, record.kind, payload, record.bytes, NULL) == 0)
-            break;
-        copied++;
-    }
-    if (copied < count)
-        atomic_store(&arena->used, arena->bytes);
+    for (uint32_t i = 0; i < from->part_count; i++)
+        copied += copy_part(arena, from->parts[i].base, from->parts[i].bytes);
+    copied += copy_part(arena, from->base, arena_used(from));
+    if (copied < arena_count(from))
+        set_end(arena, copied, arena->bytes);
     arena_unlock(arena, &hold);
     return copied;
 }

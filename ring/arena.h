@@ -12,6 +12,15 @@
  * Lock, numbers and sizes are in the program's own memory; the arena in shared memory is written,
  * and read again to compare, never asked where it ends.
  *
+ * Forks. Numbers given out before a fork keep their meaning in the child, whose own ring has an
+ * empty arena. As a rule by reference: the child numbers on from where its parent was, reads what
+ * is older in the parent's arena, which it has inherited with its memory, and the recorder has
+ * already translated those numbers. Where the recorder does not know the parent any more, or the
+ * line of ancestors has ARENA_PARTS of them, the child copies everything into its own arena.
+ *
+ * Places. A record's place is its offset in the arenas of the line, one behind the other, each cut
+ * where it was at the fork. A copy has them in this order, too: places are the same either way.
+ *
  * Record: struct arena_record, then `bytes` bytes of payload, padded to 8.
  *   STRING  the bytes, no NUL
  *   FRAME   struct arena_frame
@@ -22,6 +31,7 @@
 #ifndef TIDEMARK_RING_ARENA_H
 #define TIDEMARK_RING_ARENA_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -57,20 +67,42 @@ struct arena_heap {
 
 struct ring_shared;
 
+#define ARENA_PARTS 64u
+#define ARENA_MOST_PLACES (1ull << 34) /* of arenas that are referred to */
+
+struct arena_part { /* of an ancestor, as it was at the fork */
+    const char *base;
+    uint64_t first_place;
+    uint64_t bytes;
+};
+
 /* The writers' side, in the program's own memory. Invariants: used <= bytes, both multiples of 8;
- * records [0, used) are whole and were made visible to the recorder before `used` says so, and
- * `count` of them before `count` says so: a fork may come between any two stores. */
+ * the records in [0, used) are whole, were made visible to the recorder before, and the last of
+ * them has number `count`. Both are one word, for a fork may come between any two stores of another
+ * thread. Parts are ordered, without gaps; the own arena begins behind them. */
 struct arena {
     struct ring_shared *shared;
     char *base;
     uint64_t bytes;
-    _Atomic uint32_t lock;  /* futex: 0 free, 1 held, 2 held and waited for */
-    _Atomic uint32_t count; /* numbers given out; stored under the lock */
-    _Atomic uint64_t used;  /* likewise */
+    uint64_t first_place;
+    _Atomic uint64_t end;  /* count << 32 | used / 8; stored under the lock */
+    _Atomic uint32_t lock; /* futex: 0 free, 1 held, 2 held and waited for */
+    uint32_t part_count;
+    struct arena_part parts[ARENA_PARTS];
 };
 
 void arena_begin(struct arena *arena, struct ring_shared *shared, char *base, uint64_t bytes);
 bool arena_is_valid(const struct arena *arena);
+
+static inline uint32_t arena_count(const struct arena *arena) /* numbers given out, and inherited */
+{
+    return (uint32_t)(atomic_load_explicit(&arena->end, memory_order_relaxed) >> 32);
+}
+
+static inline uint64_t arena_used(const struct arena *arena) /* bytes of its own */
+{
+    return (uint32_t)atomic_load_explicit(&arena->end, memory_order_relaxed) * 8ull;
+}
 
 /* Appends one definition. Returns its number, or 0 when the arena is full, the payload too large,
  * or the lock could not be had in time (counted in arena_full or arena_busy). */
@@ -90,9 +122,11 @@ uint32_t arena_append(struct arena *arena, enum arena_kind kind, const void *pay
  * was scribbled over. */
 const char *arena_at(const struct arena *arena, uint64_t place, struct arena_record *record);
 
-/* For a forked child: copies the whole records of `from` into an empty arena, so that numbers given
- * out before the fork keep their meaning. Returns how many. If some cannot be copied the arena is
- * full from then on: no number gets a second meaning. */
+/* For a forked child, with an arena that has just begun: by reference, if another part fits. */
+bool arena_can_continue(const struct arena *from);
+void arena_continue(struct arena *arena, const struct arena *from);
+/* Or by a copy of all records; returns how many. If some cannot be copied, the arena is full from
+ * then on: no number gets a second meaning. */
 uint32_t arena_inherit(struct arena *arena, const struct arena *from);
 
 /* Reading, one reader. `next` returns 1 and the next whole record, 0 if there is none yet, or a

@@ -8,6 +8,10 @@
  *   FETCH  (first event): the answer is one byte with the ring's memfd as SCM_RIGHTS; or the byte
  *          HELLO_NO and no descriptor, and the process stays unrecorded.
  *
+ * A forked child's FETCH names the ring that its process image had before the fork, and how many
+ * definitions it had. The new ring's header answers how many of these numbers keep their meaning by
+ * reference: all, or none, and then the child copies them (arena.h).
+ *
  * The recorder takes the pid from SO_PEERCRED and not from the message: it must be right in the
  * recorder's own pid namespace. The socket's name comes in the environment, HELLO_ENV, without the
  * leading NUL.
@@ -39,6 +43,9 @@ struct hello {
     int32_t world_size;
     uint32_t argv_bytes;         /* bytes of text used: arguments, each ended by NUL */
     uint64_t argv_total;         /* bytes that the whole argv would have needed */
+    uint64_t from_key;           /* FETCH: ring_shared.key of the ring before the fork, 0 = none */
+    uint32_t from_count;         /* and its definitions */
+    uint32_t unused;
     char text[HELLO_TEXT_BYTES]; /* cut at its end if argv_total is larger */
 };
 

@@ -83,6 +83,8 @@ static void fill(struct ring *ring, struct ring_shared *shared, const struct rin
     ring->slots = (struct event *)((char *)shared + seen->slots_offset);
     ring->mask = (1ull << seen->slot_bits) - 1;
     ring->map_bytes = seen->map_bytes;
+    ring->key = seen->key;
+    ring->arena_first = seen->arena_first;
     arena_begin(&ring->arena, shared, (char *)shared + seen->arena_offset, seen->arena_bytes);
 }
 

@@ -56,7 +56,7 @@
 #define RING_MAX_BITS 24u
 #define RING_DEFAULT_BITS 16u                    /* 65,536 events, 4 MiB */
 #define RING_DEFAULT_ARENA (16ull * 1024 * 1024) /* touched as it is used */
-#define RING_MOST_ARENA (1ull << 40)
+#define RING_MOST_ARENA (1ull << 34)
 
 enum ring_mode { RING_OPEN = 0, RING_DROPPING = 1, RING_CLOSED = 2 };
 
@@ -70,7 +70,9 @@ struct ring_shared {
     uint64_t arena_offset;
     uint64_t arena_bytes;
     uint64_t map_bytes;
-    uint64_t unused0[2];
+    uint64_t key;         /* by which forked children name this ring; 0 = they cannot */
+    uint32_t arena_first; /* numbers up to this one are those of `arena_from`: see arena.h */
+    uint32_t unused0;
 
     /* Producers. */
     _Alignas(64) _Atomic uint64_t head;
@@ -98,6 +100,8 @@ struct ring_shared {
 
     /* Definitions: see arena.h. */
     _Alignas(64) _Atomic uint64_t arena_used; /* bytes, stored with release */
+    uint64_t
+        arena_from; /* the key of another ring; for the drain, before the program has this one */
 };
 
 static_assert(EVENT_KIND_COUNT <= EVENT_KIND_SLOTS, "dropped[] has room for each kind");
@@ -135,6 +139,8 @@ struct ring {
     struct event *slots;
     uint64_t mask;
     uint64_t map_bytes;
+    uint64_t key;         /* as in the header */
+    uint32_t arena_first; /* likewise */
     struct arena arena;
 };
 

@@ -46,8 +46,12 @@ static void answer(const struct fake_recorder *fake, struct fake_said *said, int
     unsigned bits = fake->slot_bits ? fake->slot_bits : 10;
     uint64_t arena = fake->arena_bytes ? fake->arena_bytes : 1 << 16;
     usleep((unsigned)fake->slow_ms * 1000);
-    if (!fake->refuse && ring_create(&said->ring, bits, arena, &fd) == 0)
+    if (!fake->refuse && ring_create(&said->ring, bits, arena, &fd) == 0) {
         ring_reader_init(&said->reader, said->ring);
+        said->ring->key = (uint64_t)(said - fake->said) + 1;
+        if (fake->refer && said->hello.from_key)
+            said->ring->arena_first = said->hello.from_count + fake->too_many;
+    }
     give(from, fd);
     if (fd >= 0)
         close(fd);

@@ -27,6 +27,8 @@ struct fake_recorder {
     int slow_ms;        /* before each answer */
     unsigned slot_bits; /* of the rings given out; 0: small ones */
     uint64_t arena_bytes;
+    bool refer;        /* children refer to their parents' definitions, if they ask for it */
+    uint32_t too_many; /* and to so many more than they have */
     pthread_t thread;
     _Atomic int count;
     struct fake_said said[FAKE_MAX];

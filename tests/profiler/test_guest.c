@@ -143,6 +143,76 @@ TEST(a_forked_child_is_born_anew)
     fake_stop(&fake);
 }
 
+/* By reference: the child's own arena has what is new, with the numbers behind the parent's; its
+ * own child goes on from there. */
+TEST(a_child_goes_on_with_its_parents_numbers)
+{
+    if (in_the_program()) {
+        const struct tidemark_api *api = tidemark_attach(TIDEMARK_API_VERSION);
+        api->mark("old", 1);
+        if (fork() == 0) {
+            api->mark("old", 2);
+            api->mark("new", 3);
+            if (fork() == 0) {
+                api->mark("old", 4);
+                api->mark("new", 5);
+                api->mark("newest", 6);
+                CHECK_INT(atomic_load(&guest.page->state), GUEST_ON);
+                _exit(0);
+            }
+            wait(NULL);
+            _exit(0);
+        }
+        wait(NULL);
+        return;
+    }
+    static struct fake_recorder fake = {.refer = true};
+    struct event out[8];
+    fake_start(&fake, "refer");
+    CHECK_INT(run_program("a_child_goes_on_with_its_parents_numbers"), 0);
+    fake_wait(&fake, 6);
+    struct fake_said *parent = &fake.said[1], *child = &fake.said[3], *last = &fake.said[5];
+    CHECK_INT(parent->hello.from_key, 0);
+    CHECK_INT(child->hello.from_key, parent->ring->key);
+    CHECK_INT(child->hello.from_count, 1);
+    CHECK_INT(last->hello.from_key, child->ring->key);
+    CHECK_INT(last->hello.from_count, 2);
+    REQUIRE(events_of(child, out, 8) == 2);
+    CHECK_INT(out[0].name, 1); /* the parent's */
+    CHECK_INT(out[1].name, 2);
+    CHECK_STR(string_of(child->ring, 1), "new"); /* alone in its own arena */
+    CHECK_STR(string_of(child->ring, 2), "");
+    REQUIRE(events_of(last, out, 8) == 3);
+    CHECK_INT(out[0].name, 1);
+    CHECK_INT(out[1].name, 2);
+    CHECK_INT(out[2].name, 3);
+    CHECK_STR(string_of(last->ring, 1), "newest");
+    fake_stop(&fake);
+}
+
+/* Two meanings of one number would be worse than no recording. */
+TEST(a_recorder_that_counts_otherwise_is_not_believed)
+{
+    if (in_the_program()) {
+        const struct tidemark_api *api = tidemark_attach(TIDEMARK_API_VERSION);
+        api->mark("old", 1);
+        pid_t child = fork();
+        if (child == 0) {
+            api->mark("new", 2);
+            _exit(atomic_load(&guest.page->state) == GUEST_OFF ? 0 : 1);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        CHECK_INT(status, 0);
+        return;
+    }
+    static struct fake_recorder fake = {.refer = true, .too_many = 1};
+    fake_start(&fake, "count");
+    CHECK_INT(run_program("a_recorder_that_counts_otherwise_is_not_believed"), 0);
+    fake_wait(&fake, 4);
+    fake_stop(&fake);
+}
+
 TEST(a_child_of_a_parent_without_events_says_hello)
 {
     if (in_the_program()) {
@@ -462,6 +532,8 @@ TEST(only_a_whole_map_gives_everybody_a_number)
 }
 
 TEST_MAIN(TEST_CASE(hello_first_ring_at_the_first_event), TEST_CASE(a_forked_child_is_born_anew),
+          TEST_CASE(a_child_goes_on_with_its_parents_numbers),
+          TEST_CASE(a_recorder_that_counts_otherwise_is_not_believed),
           TEST_CASE(a_child_of_a_parent_without_events_says_hello),
           TEST_CASE(a_refusal_turns_it_off), TEST_CASE(without_a_recorder_it_is_off),
           TEST_CASE(a_sandbox_without_sockets_turns_it_off),

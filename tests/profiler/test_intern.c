@@ -62,7 +62,7 @@ TEST(a_hundred_thousand_names_keep_their_numbers)
         snprintf(text, sizeof text, "name %d", i);
         REQUIRE(intern_string(text) == numbers[i]);
     }
-    CHECK_INT(guest.ring->arena.count, NAMES);
+    CHECK_INT(arena_count(&guest.ring->arena), NAMES);
 }
 
 TEST(a_full_arena_gives_zero_for_new_names_only)
@@ -107,10 +107,10 @@ TEST(a_record_that_lies_is_not_read)
     uint32_t frames[2] = {1, 2}, got[ARENA_MAX_DEPTH];
     struct ring_shared *shared = guarded_ring(6, 4096);
     guest_use_ring(shared);
-    while (guest.ring->arena.used + 16 < 4096)
+    while (arena_used(&guest.ring->arena) + 16 < 4096)
         arena_define(&guest.ring->arena, ARENA_STRING, "", 0);
     uint64_t site = intern_place(ARENA_SITE, frames, sizeof frames);
-    REQUIRE(site >> 32 != 0 && guest.ring->arena.used == 4096);
+    REQUIRE(site >> 32 != 0 && arena_used(&guest.ring->arena) == 4096);
     CHECK_INT(intern_frames_of(site, got, ARENA_MAX_DEPTH), 2);
     struct arena_record lie = {ARENA_MAX_PAYLOAD, ARENA_SITE};
     memcpy(guest.ring->arena.base + (site >> 32) * 8, &lie, sizeof lie);
@@ -149,7 +149,7 @@ TEST(threads_agree_on_numbers)
     for (int i = 0; i < NAMES; i++)
         for (int t = 1; t < THREADS; t++)
             REQUIRE(naming[t].numbers[i] == naming[0].numbers[i] && naming[t].numbers[i] != 0);
-    CHECK_INT(guest.ring->arena.count, NAMES);
+    CHECK_INT(arena_count(&guest.ring->arena), NAMES);
 }
 
 TEST_MAIN(TEST_CASE(equal_strings_have_one_number), TEST_CASE(kinds_do_not_mix),

@@ -17,7 +17,7 @@ TEST(without_python_there_is_no_site)
     CHECK_INT(errno, EDOM);
     CHECK(!pyframes_start());
     CHECK(pyframes_why_not() == NULL);
-    CHECK_INT(guest.ring->arena.count, 0);
+    CHECK_INT(arena_count(&guest.ring->arena), 0);
 }
 
 TEST(symbols_are_found_in_loaded_objects)

@@ -439,6 +439,40 @@ TEST(all_that_many_threads_push_arrives)
     CHECK_INT(run.stats.events, 12000);
 }
 
+/* The parent's definitions were not read yet when the child's ring came, and its end was told. */
+TEST(a_child_comes_before_its_parents_names_are_read)
+{
+    struct run run;
+    struct ring_shared *rings[2] = {new_ring(8), new_ring(8)};
+    struct ring parent, child;
+    ring_use(&parent, rings[0]);
+    ring_use(&child, rings[1]);
+    REQUIRE(arena_define(&parent.arena, ARENA_STRING, "of the parent", 13) == 1);
+    arena_continue(&child.arena, &parent.arena);
+    rings[1]->arena_from = 1;
+    rings[1]->arena_first = 1;
+    REQUIRE(arena_define(&child.arena, ARENA_STRING, "of the child", 12) == 2);
+    for (uint32_t name = 1; name <= 2; name++) {
+        struct event event = {.kind = EVENT_MARK, .time_ns = clock_now_ns(), .name = name};
+        CHECK_INT(ring_push(&child, &event), RING_PUSHED);
+    }
+    run_begin(&run);
+    begin(&run, 1, 0);
+    REQUIRE(drain_ring(run.drain, 1, rings[0]));
+    begin(&run, 2, 1);
+    REQUIRE(drain_ring(run.drain, 2, rings[1]));
+    end(&run, 1, false);
+    end(&run, 2, false);
+    run_end(&run);
+    CHECK_INT(run.rows.tables[SCH_MARK].count, 2);
+    CHECK_INT(run.rows.tables[SCH_ANOMALY].count, 0);
+    REQUIRE(run.rows.tables[SCH_STRING].count == 2);
+    CHECK_STR(run.rows.tables[SCH_STRING].rows[0].text[1], "of the parent");
+    for (struct ring_shared *ring; (ring = drain_returned(run.drain)) != NULL;)
+        ring_destroy(ring, 8, ARENA_BYTES);
+    run_free(&run);
+}
+
 TEST(children_name_their_parents)
 {
     struct run run;
@@ -619,6 +653,7 @@ TEST_MAIN(TEST_CASE(holes_of_the_dead_are_facts_in_their_place),
           TEST_CASE(damaged_definitions_are_an_anomaly),
           TEST_CASE(definitions_that_found_no_room_are_counted),
           TEST_CASE(all_that_many_threads_push_arrives), TEST_CASE(children_name_their_parents),
+          TEST_CASE(a_child_comes_before_its_parents_names_are_read),
           TEST_CASE(who_is_left_running_is_closed_and_read),
           TEST_CASE(a_hole_of_the_living_does_not_hold_up_the_end),
           TEST_CASE(a_stop_ends_those_of_whom_nobody_told), TEST_CASE(rings_of_nobody_come_back),

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "feed.h"
+#include "names.h"
 #include "mem.h"
 #include "names_utf8.h"
 #include "test.h"
@@ -84,6 +85,90 @@ TEST(equal_definitions_of_two_processes_are_one)
     CHECK_INT(rows.tables[SCH_HEAP].count, 2);
     CHECK_INT(rows_alloc(&rows, seqs[0])->heap, rows_alloc(&rows, seqs[2])->heap);
     CHECK(rows_alloc(&rows, seqs[0])->heap != rows_alloc(&rows, seqs[1])->heap);
+    rows_clear(&rows);
+}
+
+/* A forked child of `parent`, which has as many definitions as that one has by now. */
+static void fork_feed(struct feed *child, struct feed *parent)
+{
+    feed_begin(child, parent->state, parent->rows);
+    state_process_inherit(child->process, parent->process, parent->definitions);
+    child->definitions = parent->definitions;
+}
+
+/* Of a child of a child, when all before it have ended. */
+TEST(a_line_of_children_means_what_its_parents_meant)
+{
+    struct feed parent, child, last;
+    feed_begin(&parent, NULL, &rows);
+    uint32_t heap = feed_heap(&parent, DEVICE_CUDA, 1, 5);
+    uint32_t old = feed_site(&parent, "old", 3);
+    int64_t first = alloc_at(&parent, heap, 1, old);
+    fork_feed(&child, &parent);
+    uint32_t late = feed_site(&parent, "behind the fork", 3);
+    uint32_t newer = feed_site(&child, "new", 4);
+    CHECK_INT(late, newer); /* one number, two meanings */
+    int64_t of_late = alloc_at(&parent, heap, 2, late);
+    feed_end(&parent, false);
+    int64_t of_newer = alloc_at(&child, heap, 1, newer);
+    fork_feed(&last, &child);
+    feed_end(&child, false);
+    uint32_t own_heap = feed_heap(&last, DEVICE_CUDA, 1, 6);
+    int64_t seqs[] = {alloc_at(&last, heap, 1, old), alloc_at(&last, heap, 2, newer),
+                      alloc_at(&last, own_heap, 3, old)};
+    CHECK(state_is_valid(last.state));
+    feed_end(&last, true);
+    CHECK_INT(site_of(seqs[0]), site_of(first));
+    CHECK_INT(site_of(seqs[1]), site_of(of_newer));
+    CHECK_INT(site_of(seqs[2]), site_of(first));
+    CHECK(site_of(of_late) != site_of(of_newer));
+    CHECK_INT(rows.tables[SCH_HEAP].count, 4); /* each has its own, and the last one two */
+    CHECK_INT(rows_alloc(&rows, seqs[0])->heap, rows_alloc(&rows, seqs[1])->heap);
+    CHECK(rows_alloc(&rows, seqs[0])->heap != rows_alloc(&rows, first)->heap);
+    CHECK(rows_alloc(&rows, seqs[0])->heap != rows_alloc(&rows, seqs[2])->heap);
+    CHECK_INT(rows.tables[SCH_ANOMALY].count, 0);
+    rows_clear(&rows);
+}
+
+/* The parent was forgotten for want of memory, or says less than its child refers to. */
+TEST(what_no_parent_defined_is_not_known)
+{
+    struct feed parent, child;
+    feed_begin(&parent, NULL, &rows);
+    uint32_t heap = feed_heap(&parent, DEVICE_CUDA, 1, 5);
+    feed_begin(&child, parent.state, &rows);
+    state_process_inherit(child.process, NULL, 100);
+    child.definitions = 100;
+    uint32_t site = feed_site(&child, "its own", 3);
+    int64_t unknown = alloc_at(&child, heap, 1, 7);
+    int64_t known = alloc_at(&child, heap, 2, site);
+    feed_end(&child, false);
+    feed_begin(&child, parent.state, &rows);
+    state_process_inherit(child.process, parent.process, UINT32_MAX);
+    int64_t behind = alloc_at(&child, heap, 3, 5000);
+    feed_end(&child, false);
+    feed_end(&parent, true);
+    CHECK_INT(site_of(unknown), BATCH_NOT_KNOWN);
+    CHECK_INT(site_of(behind), BATCH_NOT_KNOWN);
+    CHECK(site_of(known) != BATCH_NOT_KNOWN);
+    CHECK_INT(rows_anomalies(&rows, "unknown name"), 4); /* heap, no heap, site; site */
+    rows_clear(&rows);
+}
+
+TEST(a_line_without_an_end_is_cut)
+{
+    struct feed feeds[2];
+    feed_begin(&feeds[0], NULL, &rows);
+    uint32_t site = feed_site(&feeds[0], "old", 3), heap = feed_heap(&feeds[0], DEVICE_CPU, 0, 0);
+    for (uint32_t i = 1; i <= NAMES_MOST_DEPTH + 1; i++) {
+        struct feed *parent = &feeds[(i - 1) % 2], *child = &feeds[i % 2];
+        fork_feed(child, parent);
+        int64_t seq = alloc_at(child, heap, 1, site);
+        feed_end(parent, false);
+        feed_flush(child);
+        CHECK((site_of(seq) == BATCH_NOT_KNOWN) == (i > NAMES_MOST_DEPTH));
+    }
+    feed_end(&feeds[(NAMES_MOST_DEPTH + 1) % 2], true);
     rows_clear(&rows);
 }
 
@@ -278,6 +363,8 @@ TEST(a_name_with_bad_bytes_is_stored_clean)
 }
 
 TEST_MAIN(TEST_CASE(a_stack_becomes_rows), TEST_CASE(equal_definitions_of_two_processes_are_one),
+          TEST_CASE(a_line_of_children_means_what_its_parents_meant),
+          TEST_CASE(what_no_parent_defined_is_not_known), TEST_CASE(a_line_without_an_end_is_cut),
           TEST_CASE(a_heap_has_its_values),
           TEST_CASE(what_does_not_exist_is_unknown_and_noted_once),
           TEST_CASE(bad_definitions_keep_the_numbers_right),

@@ -388,7 +388,7 @@ TEST(is_valid_sees_what_is_broken)
     SEES(process->last_ns, -1000000);
     SEES(process->notes.stored[0], 1);
     SEES(process->notes.owed[0], 1);
-    SEES(process->defs.count, 5);
+    SEES(process->defs->count, 5);
     SEES(feed.state->pool.living, 1);
     SEES(feed.state->pool.blocks[1].state, 1);
     SEES(feed.state->pool.blocks[1].size, 1);

@@ -156,8 +156,60 @@ TEST(an_arena_that_cannot_be_copied_whole_is_full)
     ring_destroy(child, 6, ARENA_BYTES);
 }
 
+static void check_text(const struct arena *arena, uint64_t place, const char *text)
+{
+    struct arena_record record;
+    const char *payload = arena_at(arena, place, &record);
+    REQUIRE(payload != NULL);
+    CHECK(record.bytes == strlen(text) && memcmp(payload, text, record.bytes) == 0);
+}
+
+/* One definition; its place. */
+static uint64_t append(struct arena *arena, const char *text, uint32_t number)
+{
+    struct arena_hold hold;
+    uint64_t place = 0;
+    REQUIRE(arena_lock(arena, &hold));
+    CHECK_INT(arena_append(arena, ARENA_STRING, text, strlen(text), &place), number);
+    arena_unlock(arena, &hold);
+    return place;
+}
+
+/* A line of forks, each with names of its own, and a copy at its end: the same numbers, the same
+ * places. */
+TEST(a_line_of_forks_reads_what_its_ancestors_wrote)
+{
+    enum { LINE = ARENA_PARTS + 1 };
+    static struct ring writers[LINE + 1];
+    static uint64_t places[LINE];
+    char text[32];
+    for (uint32_t i = 0; i < LINE; i++) {
+        struct arena *arena = begin(&writers[i], new_ring(6));
+        if (i > 0) {
+            REQUIRE(arena_can_continue(&writers[i - 1].arena));
+            arena_continue(arena, &writers[i - 1].arena);
+            append(&writers[i - 1].arena, "behind the fork", i + 1); /* the parent's alone */
+        }
+        snprintf(text, sizeof text, "first of %u", i);
+        places[i] = append(arena, text, i + 1);
+        CHECK(arena_is_valid(arena));
+        CHECK_INT(arena_count(arena), i + 1);
+    }
+    struct arena *last = &writers[LINE - 1].arena, *copy = begin(&writers[LINE], new_ring(6));
+    CHECK(!arena_can_continue(last)); /* the line is long enough */
+    CHECK_INT(arena_inherit(copy, last), LINE);
+    for (uint32_t i = 0; i < LINE; i++) {
+        snprintf(text, sizeof text, "first of %u", i);
+        check_text(last, places[i], text);
+        check_text(copy, places[i], text);
+    }
+    append(copy, "new", LINE + 1);
+    CHECK(arena_is_valid(copy));
+}
+
 TEST_MAIN(TEST_CASE(definitions_are_numbered_and_read_in_order),
           TEST_CASE(a_full_arena_gives_zero_and_counts), TEST_CASE(a_held_lock_is_given_up_in_time),
           TEST_CASE(threads_define_whole_records),
           TEST_CASE(a_child_inherits_numbers_with_their_meaning),
-          TEST_CASE(an_arena_that_cannot_be_copied_whole_is_full))
+          TEST_CASE(an_arena_that_cannot_be_copied_whole_is_full),
+          TEST_CASE(a_line_of_forks_reads_what_its_ancestors_wrote))

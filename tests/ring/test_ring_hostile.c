@@ -5,9 +5,10 @@
  * program.
  */
 #include <fcntl.h>
-#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -169,26 +170,20 @@ TEST(a_header_that_lies_is_refused)
     check_header_refused(&header, header.map_bytes);
 }
 
-struct scribbler {
-    struct ring_shared *ring;
-    _Atomic bool ended;
-};
-
-/* All over the mapping; the owner counts as dead, so that nobody waits for room. */
-static void *scribble(void *argument)
+/* All over the mapping, until somebody ends it; the owner counts as dead, so that nobody waits for
+ * room. */
+static void scribble(struct ring_shared *ring)
 {
-    struct scribbler *self = argument;
-    _Atomic uint64_t *words = (_Atomic uint64_t *)(void *)self->ring;
-    size_t count = ring_bytes(BITS, ARENA_BYTES) / sizeof *words, header = sizeof *self->ring / 8;
+    _Atomic uint64_t *words = (_Atomic uint64_t *)(void *)ring;
+    size_t count = ring_bytes(BITS, ARENA_BYTES) / sizeof *words, header = sizeof *ring / 8;
     uint64_t seed = 5;
-    while (!atomic_load(&self->ended)) {
+    for (;;) {
         size_t at = test_random(&seed) % (test_random(&seed) % 2 ? header : count);
         atomic_store(&words[at], test_random(&seed) >> (test_random(&seed) % 64));
-        atomic_store(&self->ring->mode, RING_OPEN);
-        atomic_store(&self->ring->limit, UINT64_MAX >> (test_random(&seed) % 64));
-        atomic_fetch_or(&self->ring->owner.thread, FUTEX_OWNER_DIED);
+        atomic_store(&ring->mode, RING_OPEN);
+        atomic_store(&ring->limit, UINT64_MAX >> (test_random(&seed) % 64));
+        atomic_fetch_or(&ring->owner.thread, FUTEX_OWNER_DIED);
     }
-    return NULL;
 }
 
 static void use_all_of_it(struct ring *ring, uint64_t *seed)
@@ -211,16 +206,18 @@ static void use_all_of_it(struct ring *ring, uint64_t *seed)
 
 TEST(no_value_leads_a_program_out_of_its_mapping)
 {
-    struct scribbler scribbler = {.ring = guarded_ring(BITS, ARENA_BYTES)};
+    struct ring_shared *shared = guarded_ring(BITS, ARENA_BYTES);
     struct ring ring;
-    pthread_t thread;
     uint64_t seed = 9;
-    ring_use(&ring, scribbler.ring);
-    REQUIRE(pthread_create(&thread, NULL, scribble, &scribbler) == 0);
+    ring_use(&ring, shared);
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0)
+        scribble(shared);
     for (int i = 0; i < 20000; i++)
         use_all_of_it(&ring, &seed);
-    atomic_store(&scribbler.ended, true);
-    pthread_join(thread, NULL);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
     CHECK(arena_is_valid(&ring.arena));
 }
 
