@@ -1,8 +1,10 @@
 /* nvtx_name.c - see nvtx_name.h. */
 #include "nvtx_name.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "intern.h"
 #include "notes.h"
@@ -17,7 +19,9 @@ struct nvtx_word {
     struct nvtx_text text;
 };
 
-static struct nvtx_word words[NVTX_WORDS];
+#define TABLE_BYTES (NVTX_WORDS * sizeof(struct nvtx_word))
+
+static _Atomic(struct nvtx_word *) table; /* NULL until there is a word */
 static const struct nvtx_word rest = {WORD_READY, {NVTX_REST, sizeof NVTX_REST - 1}};
 static _Atomic uint32_t names; /* defined so far */
 
@@ -93,10 +97,29 @@ static bool same(const struct nvtx_text *a, const struct nvtx_text *b)
     return a->count == b->count && memcmp(a->bytes, b->bytes, a->count) == 0;
 }
 
+/* NULL without memory; the next word asks again. */
+static struct nvtx_word *get_table(void)
+{
+    struct nvtx_word *words = atomic_load_explicit(&table, memory_order_acquire);
+    if (words)
+        return words;
+    int saved = errno;
+    void *memory =
+        mmap(NULL, TABLE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    errno = saved;
+    if (memory == MAP_FAILED)
+        return NULL;
+    if (atomic_compare_exchange_strong(&table, &words, memory))
+        return memory;
+    munmap(memory, TABLE_BYTES); /* another thread was first */
+    return words;
+}
+
 const struct nvtx_word *nvtx_word(const struct nvtx_text *text)
 {
     uint32_t hash = hash_of(text);
-    for (uint32_t i = 0; i < PROBES; i++) {
+    struct nvtx_word *words = get_table();
+    for (uint32_t i = 0; words && i < PROBES; i++) {
         struct nvtx_word *word = &words[(hash + i) & (NVTX_WORDS - 1)];
         uint32_t state = atomic_load_explicit(&word->state, memory_order_acquire);
         if (state == WORD_EMPTY &&
@@ -114,10 +137,11 @@ const struct nvtx_word *nvtx_word(const struct nvtx_text *text)
 
 const struct nvtx_word *nvtx_word_of(const void *handle)
 {
+    const struct nvtx_word *words = atomic_load_explicit(&table, memory_order_acquire);
     uintptr_t at = (uintptr_t)handle, begin = (uintptr_t)words;
     if (handle == &rest)
         return &rest;
-    if (at < begin || at >= begin + sizeof words || (at - begin) % sizeof *words)
+    if (!words || at < begin || at >= begin + TABLE_BYTES || (at - begin) % sizeof *words)
         return NULL;
     const struct nvtx_word *word = handle;
     return atomic_load_explicit(&word->state, memory_order_acquire) == WORD_READY ? word : NULL;
@@ -186,6 +210,8 @@ uint32_t nvtx_domain_name(const struct nvtx_word *domain)
 
 void nvtx_name_forget(void)
 {
-    memset(words, 0, sizeof words);
+    struct nvtx_word *words = atomic_load(&table);
+    if (words)
+        memset(words, 0, TABLE_BYTES);
     atomic_store(&names, 0);
 }

@@ -9,7 +9,8 @@
  * Words are the texts of domains and registered strings, of which the caller keeps handles for
  * ever. They stand in a table of fixed size that only grows: a place is taken, filled, and marked
  * ready with release; it never changes then. Two threads that bring one new text at once may get a
- * word each. A table that is full gives out one word for all the rest.
+ * word each. A table that is full gives out one word for all the rest, and so does one for which
+ * there is no memory: it is a megabyte, and asked for with the first word.
  */
 #ifndef TIDEMARK_PROFILER_NVTX_NAME_H
 #define TIDEMARK_PROFILER_NVTX_NAME_H

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "guest_support.h"
 #include "nvtx_name.h"
@@ -372,6 +373,27 @@ TEST(words_without_end)
     CHECK(nvtx_word_of(NULL) == NULL);
 }
 
+/* They have one name, until there is memory for their table; all else works. */
+TEST(words_without_memory)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    SKIP("sanitizers take memory of their own");
+#endif
+    struct rlimit limit;
+    begin(6);
+    REQUIRE(getrlimit(RLIMIT_DATA, &limit) == 0);
+    const struct rlimit none = {4096, limit.rlim_max}; /* 0 does not always mean it */
+    REQUIRE(setrlimit(RLIMIT_DATA, &none) == 0);
+    errno = 77;
+    const void *word = domain("a word");
+    CHECK_INT(errno, 77);
+    REQUIRE(setrlimit(RLIMIT_DATA, &limit) == 0);
+    REQUIRE(nvtx_word_of(word) == word);
+    CHECK_STR(nvtx_word_text(nvtx_word_of(word))->bytes, NVTX_REST);
+    CHECK_STR(nvtx_word_text(nvtx_word_of(domain("a word")))->bytes, "a word");
+    CHECK(nvtx_word_of(word) == word);
+}
+
 /* What was open before this recording is not its own: its ends are silent, its levels count. */
 TEST(a_new_recording_has_nothing_open)
 {
@@ -481,5 +503,6 @@ TEST_MAIN(TEST_CASE(every_call_says_what_it_is), TEST_CASE(levels_are_of_a_threa
           TEST_CASE(texts_become_utf8_and_are_cut_at_characters),
           TEST_CASE(attributes_of_every_kind),
           TEST_CASE(the_default_domain_by_the_name_that_python_gives_it),
-          TEST_CASE(words_without_end), TEST_CASE(a_new_recording_has_nothing_open),
-          TEST_CASE(nobody_records), TEST_CASE(tables_of_other_versions), TEST_CASE(many_threads))
+          TEST_CASE(words_without_end), TEST_CASE(words_without_memory),
+          TEST_CASE(a_new_recording_has_nothing_open), TEST_CASE(nobody_records),
+          TEST_CASE(tables_of_other_versions), TEST_CASE(many_threads))

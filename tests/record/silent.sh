@@ -6,6 +6,11 @@ record -- "$story" close alloc 5 close alloc 5 exit 3
 is $status 3 "a program that closes all descriptors"
 is "$(ask 'SELECT events FROM process')" 10 "its events"
 
+# Little memory for data: what the library needs for itself is no part of it before it is used.
+record -- sh -c "ulimit -d 600; exec $story alloc 5 exit 3"
+is $status 3 "a program with little memory for data"
+is "$(ask 'SELECT max(events) FROM process')" 5 "its events"
+
 record -- "$story" clear alloc 4 exec /bin/sh -c 'exit 2'
 is $status 2 "a program that clears its environment"
 is "$(ask 'SELECT count(*), sum(events) FROM process')" "1|4" "its events, its image"
