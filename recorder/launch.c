@@ -18,18 +18,17 @@
 #include "error.h"
 #include "hello_server.h"
 #include "mem.h"
+#include "signals.h"
 
 static const int changed[LAUNCH_CHANGED] = {SIGPIPE, SIGXFSZ, SIGCHLD};
-static const int watched[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
 int launch_take_signals(struct launch_origin *origin)
 {
     struct sigaction action = {.sa_handler = SIG_IGN};
     struct rlimit files;
     sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof watched / sizeof *watched; i++)
-        sigaddset(&set, watched[i]);
+    signals_of_interest(&set);
+    sigaddset(&set, SIGCHLD);
     int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     if (fd < 0)
         return base_err_from_errno(errno);
@@ -51,6 +50,20 @@ void launch_give_back_signals(const struct launch_origin *origin)
         sigaction(changed[i], &origin->actions[i], NULL);
     setrlimit(RLIMIT_NOFILE, &origin->files);
     pthread_sigmask(SIG_SETMASK, &origin->mask, NULL);
+}
+
+void launch_leave_signals(const struct launch_origin *origin, int signal_fd)
+{
+    struct signalfd_siginfo info;
+    sigset_t mask = origin->mask;
+    while (read(signal_fd, &info, sizeof info) > 0)
+        continue;
+    for (size_t i = 0; i < LAUNCH_CHANGED; i++)
+        if (changed[i] != SIGPIPE)
+            sigaction(changed[i], &origin->actions[i], NULL);
+    setrlimit(RLIMIT_NOFILE, &origin->files);
+    sigaddset(&mask, SIGTTOU);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
 /* ---- the child ---- */

@@ -32,6 +32,10 @@ struct launch_origin { /* what we were started with */
  * Returns the signalfd, or a negative base_err. */
 int launch_take_signals(struct launch_origin *origin);
 void launch_give_back_signals(const struct launch_origin *origin); /* of this process */
+/* The recorder's own way out, for the time until it ends. The program is gone, so what came since
+ * is for nobody, and is forgotten. SIGPIPE stays ignored and SIGTTOU blocked: neither a closed
+ * stderr nor the terminal of another job may change how the closing lines end. */
+void launch_leave_signals(const struct launch_origin *origin, int signal_fd);
 
 struct launch {
     const char *const *argv;

@@ -45,6 +45,7 @@ struct recording {
     struct record_rate rate; /* what a day takes */
     uint64_t start_ns;
     int signal_fd, wake_fd; /* -1 */
+    struct witness witness;
     struct hello_server_stats heard;
     bool created; /* the database */
     bool whole;   /* it was finished, and is one file */
@@ -236,6 +237,7 @@ static int open_watch(struct recording *recording)
         .server = recording->server,
         .drain = recording->drain,
         .signal_fd = recording->signal_fd,
+        .witness = &recording->witness,
         .wake_fd = recording->wake_fd,
         .argv = recording->options.argv,
         .host = recording->host,
@@ -273,6 +275,7 @@ static int launch(struct recording *recording, pid_t *pid)
     const struct launch launch = {.argv = recording->options.argv,
                                   .words = words_for(recording),
                                   .origin = &recording->origin};
+    signals_read_early(&recording->watch.signals);
     int err = launch_start(&launch, pid, &number);
     if (err && number) {
         result->exit_code = launch_exit_code(number);
@@ -485,9 +488,10 @@ static void close_all(struct recording *recording)
     if (recording->wake_fd >= 0)
         close(recording->wake_fd);
     if (recording->signal_fd >= 0) {
+        launch_leave_signals(&recording->origin, recording->signal_fd);
         close(recording->signal_fd);
-        launch_give_back_signals(&recording->origin);
     }
+    witness_end(&recording->witness);
     buf_clear(&recording->missing);
     buf_clear(&recording->no_guest);
 }
@@ -504,6 +508,7 @@ static int open_all(struct recording *recording)
     recording->signal_fd = launch_take_signals(&recording->origin);
     if (recording->signal_fd < 0)
         return recording->signal_fd;
+    witness_start(&recording->witness, recording->options.argv);
     try_guest(recording);
     look_for_others(recording);
     recording->start_ns = clock_now_ns();

@@ -9,18 +9,17 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "error.h"
 #include "launch.h"
+#include "record_signals.h"
 
 #define TICK_MS 100
 #define PROGRESS_MS 250
@@ -29,7 +28,6 @@
 #define SCAN_NS (100 * NS_PER_MS)
 #define SCAN_LATER_NS NS_PER_S /* when we wait for all, it may be for days */
 #define SCAN_MAX 64u
-#define TERMS_MAX 3
 #define SPARE_FILES 16u
 #define ANCESTORS_MAX 256
 
@@ -46,6 +44,7 @@ static int add_source(struct watch *watch, int fd, enum source source, pid_t pid
 int watch_open(struct watch *watch, const struct watch_options *options)
 {
     *watch = (struct watch){.options = *options};
+    watch->signals = (struct signals){.fd = options->signal_fd, .witness = options->witness};
     watch->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (watch->epoll < 0)
         return base_err_from_errno(errno);
@@ -360,6 +359,7 @@ static void see_root_end(struct watch *watch)
     end_row(watch, watch->root, &end, false);
     process_remove(&watch->table, watch->root);
     watch->root = NULL;
+    record_signals_root_ended(watch);
 }
 
 static void see_end(struct watch *watch, pid_t pid)
@@ -375,44 +375,6 @@ static void look_at_all(struct watch *watch)
     for (size_t i = watch->table.count; i-- > 0;)
         if (watch->table.list[i]->pidfd < 0)
             see_end(watch, watch->table.list[i]->pid);
-}
-
-/* ---- signals ---- */
-
-static void forward(struct watch *watch, int number)
-{
-    bool asks_to_end = number == SIGTERM || number == SIGHUP;
-    if (watch->root)
-        kill(watch->root_pid, number);
-    if (number == SIGTERM)
-        watch->terms++;
-    if (watch->terms >= TERMS_MAX || (!watch->root && asks_to_end)) {
-        watch->stop = true;
-        watch->stop_signal = number;
-    }
-}
-
-/* The terminal sends SIGINT and SIGQUIT to the program as well; while it lives they are its own.
- * Whoever sends them by kill() means the program. */
-static void pass_on(struct watch *watch, int number, int32_t code)
-{
-    bool has_it = (number == SIGINT || number == SIGQUIT) && code == SI_KERNEL;
-    if (!has_it)
-        forward(watch, number);
-}
-
-static void read_signals(struct watch *watch)
-{
-    struct signalfd_siginfo info;
-    while (read(watch->options.signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        int number = (int)info.ssi_signo;
-        if (number == SIGCHLD)
-            see_root_end(watch);
-        else if (watch->root || (number != SIGINT && number != SIGQUIT))
-            pass_on(watch, number, info.ssi_code);
-        else
-            watch->stop = true;
-    }
 }
 
 /* ---- the drain ---- */
@@ -492,12 +454,12 @@ static void leave_running(struct watch *watch)
 
 static int timeout_ms(const struct watch *watch)
 {
-    int most = watch->on_tick ? PROGRESS_MS : 1000;
+    int most = record_signals_wait_ms(watch, watch->on_tick ? PROGRESS_MS : 1000);
     if (!watch->root || watch->muted_until)
-        return TICK_MS / 5;
+        return most < TICK_MS / 5 ? most : TICK_MS / 5;
     for (size_t i = 0; i < watch->table.count; i++)
         if (watch->table.list[i]->pidfd < 0 && !watch->table.list[i]->root)
-            return TICK_MS;
+            return most < TICK_MS ? most : TICK_MS;
     return most;
 }
 
@@ -526,12 +488,14 @@ static void turn(struct watch *watch)
     for (int i = 0; i < n; i++) {
         enum source source = (enum source)(events[i].data.u64 >> 32);
         if (source == SOURCE_SIGNAL)
-            read_signals(watch);
+            record_signals_read(watch);
         else if (source == SOURCE_DRAIN)
             hear_drain(watch);
         else if (source == SOURCE_PIDFD)
             see_end(watch, (pid_t)(uint32_t)events[i].data.u64);
     }
+    record_signals_decide(watch);
+    record_signals_follow_stops(watch);
     see_root_end(watch);
     look_at_all(watch);
     look_at_images(watch);

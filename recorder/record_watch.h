@@ -1,6 +1,7 @@
 /*
  * record_watch.h - the supervisor: the main thread's part while the program runs. It hears hellos,
- * makes rings, sees processes end, forwards signals, and decides when the recording is over.
+ * makes rings, sees processes end, forwards signals (record_signals.h), and decides when the
+ * recording is over.
  *
  *     RUNNING --root ended--> WAITING --nobody left, 2 s, or told to stop--> over
  *
@@ -17,6 +18,7 @@
 #include "hello_server.h"
 #include "process.h"
 #include "record.h"
+#include "signals.h"
 
 struct watch_options {
     enum record_wait wait;
@@ -25,6 +27,7 @@ struct watch_options {
     struct hello_server *server;
     struct drain *drain;
     int signal_fd;
+    struct witness *witness;
     int wake_fd; /* the drain's */
     const char *const *argv;
     const char *host;
@@ -48,7 +51,11 @@ struct watch {
     int root_status;      /* of waitid */
     uint64_t root_end_ns;
     uint64_t start_ns; /* when the root was started */
-    unsigned terms;    /* SIGTERMs that came */
+    struct signals signals;
+    unsigned terms;        /* requests to end by SIGTERM */
+    uint64_t terms_ns;     /* SIGTERMs that were read before belong to the last of them */
+    int root_stop;         /* the signal that stopped the root, while we did not follow; 0 */
+    uint64_t root_stop_ns; /* when that was seen */
     bool stop;         /* a signal said so after the root had ended, or three of them before */
     int stop_signal;
     int epoll;

@@ -45,7 +45,7 @@ is "$(cat recorded)" "$(cat bare)" "descriptors, signals, limits"
 # SIGINT is the program's: both get it from the terminal.
 record_behind -- "$story" alloc 1 catch 2 exit 3
 wait_until grep -q ready out
-kill -INT $recorder $(children $recorder)
+kill -INT $(cat /proc/$recorder/task/$recorder/children) $recorder
 wait_for_recorder
 is $status 3 "SIGINT that the program handles"
 finished

@@ -1,0 +1,144 @@
+#include "signals.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "process.h"
+
+#define SETTLE_NS (30 * NS_PER_MS)
+#define SETTLE_STEP_NS (10 * NS_PER_MS)
+#define SETTLE_MOST_NS (500 * NS_PER_MS) /* while the sender runs */
+#define OLD_NS NS_PER_S /* what came to the witness so long before was another one */
+
+static const int of_interest[] = {
+    SIGHUP,    SIGINT,  SIGQUIT, SIGABRT, SIGUSR1,   SIGUSR2, SIGALRM, SIGTERM, SIGCONT,  SIGTSTP,
+    SIGTTIN,   SIGTTOU, SIGURG,  SIGXCPU, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR,  SIGWINCH,
+#ifdef SIGSTKFLT
+    SIGSTKFLT,
+#endif
+};
+
+void signals_of_interest(sigset_t *set)
+{
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof of_interest / sizeof *of_interest; i++)
+        sigaddset(set, of_interest[i]);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        sigaddset(set, number);
+}
+
+/* What the kernel sends to the foreground group, or, SIGTTIN and SIGTTOU, to the group of who reads
+ * and writes. SIGHUP may be for the leader of a session alone. SIGXCPU is about our own time. */
+static bool is_of_terminal(int number)
+{
+    return number == SIGINT || number == SIGQUIT || number == SIGTSTP || number == SIGTTIN ||
+           number == SIGTTOU || number == SIGWINCH || number == SIGXCPU;
+}
+
+bool signals_read(struct signals *signals, struct signal_came *came)
+{
+    struct signalfd_siginfo info;
+    if (signals->count == SIGNALS_HELD) /* a storm: they wait in the kernel */
+        return false;
+    if (read(signals->fd, &info, sizeof info) != (ssize_t)sizeof info)
+        return false;
+    int code = info.ssi_code;
+    bool sent = code == SI_USER || code == SI_QUEUE || code == SI_TKILL;
+    *came = (struct signal_came){
+        .number = (int)info.ssi_signo,
+        .sender = sent ? (pid_t)info.ssi_pid : 0,
+        .queued = code == SI_QUEUE,
+        .value = info.ssi_ptr,
+        .ns = clock_now_ns(),
+    };
+    came->terminal = code == SI_KERNEL && is_of_terminal(came->number);
+    return true;
+}
+
+void signals_hold(struct signals *signals, const struct signal_came *came)
+{
+    assert(signals->count < SIGNALS_HELD);
+    struct signal_came *held = &signals->held[signals->count++];
+    *held = *came;
+    bool wait = !came->early && signals->witness && signals->witness->pid > 0;
+    held->due_ns = came->ns + (wait ? SETTLE_NS : 0);
+}
+
+void signals_read_early(struct signals *signals)
+{
+    struct signal_came came;
+    uint64_t at_ns;
+    while (signals_read(signals, &came)) {
+        if (came.number == SIGCHLD)
+            continue;
+        came.early = true;
+        signals_hold(signals, &came);
+        if (signals->witness && signals->witness->pid > 0)
+            witness_ask(signals->witness, came.number, &at_ns);
+    }
+}
+
+bool signals_holds(const struct signals *signals, int number)
+{
+    for (unsigned i = 0; i < signals->count; i++)
+        if (signals->held[i].number == number)
+            return true;
+    return false;
+}
+
+static bool others_have_it(struct signals *signals, const struct signal_came *came)
+{
+    uint64_t at_ns;
+    if (!signals->witness || signals->witness->pid <= 0)
+        return false;
+    if (signals->answered_ns[came->number] >= came->ns)
+        return true;
+    if (!witness_ask(signals->witness, came->number, &at_ns) || at_ns + OLD_NS < came->ns)
+        return false;
+    signals->answered_ns[came->number] = clock_now_ns();
+    return true;
+}
+
+/* It may be in the middle of a list. */
+static bool is_at_it(const struct signal_came *came, uint64_t now)
+{
+    struct proc_stat stat;
+    return came->sender > 0 && now - came->ns < SETTLE_MOST_NS && came->sender != getpid() &&
+           proc_stat_read(&stat, came->sender) && stat.state == 'R';
+}
+
+bool signals_decide(struct signals *signals, struct signal_came *came, bool *has_it)
+{
+    struct signal_came *oldest = &signals->held[0];
+    uint64_t now = clock_now_ns();
+    if (signals->count == 0 || oldest->due_ns > now)
+        return false;
+    *has_it = false;
+    if (!oldest->early) {
+        *has_it = others_have_it(signals, oldest) || oldest->terminal;
+        if (!*has_it && signals->witness && signals->witness->pid > 0 && is_at_it(oldest, now)) {
+            oldest->due_ns = now + SETTLE_STEP_NS;
+            return false;
+        }
+    }
+    *came = *oldest;
+    memmove(oldest, oldest + 1, --signals->count * sizeof *oldest);
+    return true;
+}
+
+int signals_wait_ms(const struct signals *signals, int most)
+{
+    uint64_t now = clock_now_ns(), due = signals->held[0].due_ns;
+    if (signals->count == 0)
+        return most;
+    uint64_t wait_ms = due > now ? (due - now) / NS_PER_MS + 1 : 0;
+    return wait_ms < (uint64_t)most ? (int)wait_ms : most;
+}
+
+void signals_drop(struct signals *signals)
+{
+    signals->count = 0;
+}
