@@ -8,6 +8,8 @@
  * been silent for some seconds. That nobody has written is known from the kernel's count of bytes
  * written, which counts files, too: a program that never stops writing has no line, unless it was
  * asked for always: then one is begun whatever the program writes, if the last is too old.
+ * It is drawn only while the recorder is in the terminal's foreground and the terminal reads whole
+ * lines and echoes them: never into a prompt, a pager or an editor.
  *
  * Where the program's stdout is that terminal, too, the lines that are left alone would soon be
  * more than its own: there each of them doubles the silence that the next one waits for.

@@ -3,7 +3,14 @@
  */
 #include "progress.h"
 
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -153,7 +160,95 @@ TEST(what_was_replaced_is_not_stale)
     CHECK(!progress.shown);
 }
 
+/* ---- on a terminal ---- */
+
+/* Makes a terminal ours, or only our stderr; what is written to it is read from the result. */
+static int open_terminal(bool control)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    REQUIRE(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+    REQUIRE(slave >= 0);
+    if (control) { /* each case is a process of its own, but the leader of nothing */
+        REQUIRE(setsid() > 0 && ioctl(slave, TIOCSCTTY, 0) == 0);
+        REQUIRE(tcgetpgrp(slave) == getpgrp());
+    }
+    REQUIRE(dup2(slave, STDERR_FILENO) == STDERR_FILENO);
+    close(slave);
+    return master;
+}
+
+/* Whether a line that is due comes. What we write after it comes after it. */
+static bool draws(int master, struct progress *progress)
+{
+    char text[1024] = "";
+    size_t bytes = 0;
+    struct record_progress now = busy(0);
+    progress_show(progress, &now);
+    REQUIRE(write(STDERR_FILENO, "<end>", 5) == 5);
+    while (!strstr(text, "<end>")) {
+        ssize_t n = read(master, text + bytes, sizeof text - 1 - bytes);
+        REQUIRE(n > 0);
+        bytes += (size_t)n;
+        text[bytes] = '\0';
+    }
+    CHECK(strstr(text, "tidemark: ") || strcmp(text, "<end>") == 0);
+    return strstr(text, "tidemark: ") != NULL;
+}
+
+static void set_mode(tcflag_t off)
+{
+    struct termios settings;
+    REQUIRE(tcgetattr(STDERR_FILENO, &settings) == 0);
+    settings.c_lflag |= ICANON | ECHO;
+    settings.c_lflag &= ~off;
+    REQUIRE(tcsetattr(STDERR_FILENO, TCSANOW, &settings) == 0);
+}
+
+TEST(not_while_somebody_edits_a_line)
+{
+    struct progress progress = {.silence_ns = 2000000000};
+    int master = open_terminal(true);
+    set_mode(ICANON | ECHO);
+    CHECK(!draws(master, &progress));
+    set_mode(0);
+    CHECK(draws(master, &progress));
+    CHECK(progress.shown);
+    set_mode(ECHO);
+    CHECK(!draws(master, &progress));
+    CHECK(!progress.shown);
+}
+
+TEST(not_from_the_background)
+{
+    struct progress progress = {.silence_ns = 2000000000};
+    int master = open_terminal(true);
+    pid_t other = fork();
+    if (other == 0) {
+        pause();
+        _exit(0);
+    }
+    REQUIRE(setpgid(other, other) == 0 && tcsetpgrp(STDERR_FILENO, other) == 0);
+    signal(SIGTTOU, SIG_IGN); /* else we could not take the terminal back */
+    CHECK(!draws(master, &progress));
+    REQUIRE(tcsetpgrp(STDERR_FILENO, getpgrp()) == 0);
+    CHECK(draws(master, &progress));
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+}
+
+TEST(a_terminal_of_nobody)
+{
+    struct progress progress = {.silence_ns = 2000000000};
+    int master = open_terminal(false);
+    CHECK(draws(master, &progress));
+    set_mode(ICANON);
+    CHECK(!draws(master, &progress));
+}
+
 TEST_MAIN(TEST_CASE(silences_have_to_grow), TEST_CASE(who_never_falls_silent),
           TEST_CASE(what_was_replaced_is_not_stale), TEST_CASE(a_line_stays_until_somebody_writes),
           TEST_CASE(losses_come_before_counts), TEST_CASE(nothing_lost_is_not_said),
-          TEST_CASE(a_narrow_terminal_has_fewer_fields), TEST_CASE(only_whole_fields))
+          TEST_CASE(a_narrow_terminal_has_fewer_fields), TEST_CASE(only_whole_fields),
+          TEST_CASE(not_while_somebody_edits_a_line), TEST_CASE(not_from_the_background),
+          TEST_CASE(a_terminal_of_nobody))
