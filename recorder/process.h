@@ -104,7 +104,8 @@ struct process_end process_how_it_ended(const struct process *process);
 
 /* ---- arguments (process_argv.c) ---- */
 
-/* Adds one argument as a shell would need it. Bytes that are not UTF-8 become '?'. */
+/* Adds one argument as a shell would need it. Control characters and bytes that are
+ * not UTF-8 become '?'. */
 void argv_quote(struct buf *out, const char *argument, size_t bytes);
 /* `bytes` of arguments, each ended by NUL; " ..." is added when there were `total` > bytes. */
 void argv_text(struct buf *out, const char *arguments, size_t bytes, uint64_t total);

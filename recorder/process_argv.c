@@ -6,29 +6,14 @@
 
 #include <string.h>
 
-/* Bytes of the UTF-8 sequence at `text`, 0 if it is none. */
-static size_t utf8_length(const char *text, size_t bytes)
-{
-    unsigned char first = (unsigned char)text[0];
-    size_t need = first < 0x80                    ? 1
-                  : first >= 0xc2 && first < 0xe0 ? 2
-                  : first >= 0xe0 && first < 0xf0 ? 3
-                  : first >= 0xf0 && first < 0xf5 ? 4
-                                                  : 0;
-    if (need == 0 || need > bytes)
-        return 0;
-    for (size_t i = 1; i < need; i++)
-        if (((unsigned char)text[i] & 0xc0) != 0x80)
-            return 0;
-    return need;
-}
+#include "safe.h"
 
 static void add_clean(struct buf *out, const char *text, size_t bytes)
 {
     for (size_t at = 0; at < bytes;) {
-        size_t length = utf8_length(text + at, bytes - at);
-        bool control = length == 1 && (unsigned char)text[at] < 0x20;
-        if (length == 0 || control)
+        uint32_t code = 0;
+        size_t length = safe_utf8(text + at, bytes - at, &code);
+        if (length == 0 || safe_is_control(code))
             buf_add(out, "?", 1);
         else if (text[at] == '\'')
             buf_text(out, "'\\''");

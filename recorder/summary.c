@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "human.h"
 #include "process.h"
+#include "safe.h"
 
 void summary_clear(struct summary *summary)
 {
@@ -21,6 +22,12 @@ void summary_clear(struct summary *summary)
     *summary = (struct summary){0};
 }
 
+/* Names are the program's, and paths anybody's: none begins a line or steers the terminal. */
+static void put_safe(struct buf *out, const char *text)
+{
+    safe_put(out, text, strlen(text));
+}
+
 void summary_hint(struct summary *summary, const char *format, ...)
 {
     char line[1024];
@@ -28,7 +35,9 @@ void summary_hint(struct summary *summary, const char *format, ...)
     va_start(list, format);
     vsnprintf(line, sizeof line, format, list);
     va_end(list);
-    buf_print(&summary->hints, "tidemark: %s\n", line);
+    buf_text(&summary->hints, "tidemark: ");
+    put_safe(&summary->hints, line);
+    buf_text(&summary->hints, "\n");
 }
 
 /* Even where there was no memory for the words. */
@@ -65,10 +74,13 @@ static void add_events(const struct summary *summary, struct buf *out)
     add_count(out, stopped ? summary->stored_blocks : totals->allocs, "block", "blocks");
     buf_text(out, ") of ");
     add_count(out, summary->processes, "process", "processes");
-    if (stopped)
-        buf_print(out, " were stored, then the recording stopped: %s\n", words(&summary->stopped));
-    else
+    if (!stopped) {
         buf_print(out, " in %.1f s\n", (double)summary->run_ns / (double)NS_PER_S);
+        return;
+    }
+    buf_text(out, " were stored, then the recording stopped: ");
+    put_safe(out, words(&summary->stopped));
+    buf_text(out, "\n");
 }
 
 static void add_lost(const struct summary *summary, struct buf *out)
@@ -76,8 +88,9 @@ static void add_lost(const struct summary *summary, struct buf *out)
     const struct state_totals *totals = &summary->totals;
     buf_text(out, "tidemark: ");
     if (is_set(&summary->removed)) {
-        buf_print(out, "all of it is lost: %s was removed while the program ran\n",
-                  summary->removed.broken ? "the file" : buf_string(&summary->removed));
+        buf_text(out, "all of it is lost: ");
+        put_safe(out, summary->removed.broken ? "the file" : buf_string(&summary->removed));
+        buf_text(out, " was removed while the program ran\n");
         return;
     }
     if (is_set(&summary->stopped)) {
@@ -128,7 +141,9 @@ static void add_peak(const struct summary *summary, struct buf *out)
     if (totals->peak_allocated == 0 && totals->peak_given > 0) {
         buf_text(out, "tidemark: no framework's block was reported; CUDA's driver gave ");
         add_bytes(out, totals->peak_given);
-        buf_print(out, " at the peak, on %s\n", totals->given_device_name);
+        buf_text(out, " at the peak, on ");
+        put_safe(out, totals->given_device_name);
+        buf_text(out, "\n");
         return;
     }
     if (totals->peak_allocated == 0) {
@@ -137,11 +152,12 @@ static void add_peak(const struct summary *summary, struct buf *out)
     }
     buf_print(out, "tidemark: peak %s", is_set(&summary->stopped) ? "before that " : "");
     add_bytes(out, totals->peak_allocated);
-    buf_print(out, " allocated on %s", totals->peak_device_name);
+    buf_text(out, " allocated on ");
+    put_safe(out, totals->peak_device_name);
     if (totals->peak_step != BATCH_NULL)
         buf_print(out, ", step %" PRId64, totals->peak_step);
-    if (totals->peak_phase[0])
-        buf_print(out, ", %s", totals->peak_phase);
+    buf_text(out, totals->peak_phase[0] ? ", " : "");
+    put_safe(out, totals->peak_phase);
     if (summary->processes > 1)
         buf_print(out, ", process %" PRId64, totals->peak_process);
     buf_text(out, "\n");
@@ -151,13 +167,17 @@ void summary_text(const struct summary *summary, struct buf *out)
 {
     const char *file = buf_string(&summary->file);
     if (is_set(&summary->failure)) {
-        buf_print(out, "tidemark: %s\n", words(&summary->failure));
+        buf_text(out, "tidemark: ");
+        put_safe(out, words(&summary->failure));
+        buf_text(out, "\n");
         return;
     }
     if (summary->file.broken) {
         buf_text(out, "tidemark: out of memory: the recording is where it was to be\n");
     } else if (*file) {
-        buf_print(out, "tidemark: recorded into %s (", file);
+        buf_text(out, "tidemark: recorded into ");
+        put_safe(out, file);
+        buf_text(out, " (");
         add_bytes(out, summary->file_bytes);
         buf_text(out, ")\n");
     } else {
@@ -174,9 +194,11 @@ void summary_text(const struct summary *summary, struct buf *out)
         argv_quote(out, file, strlen(file));
         buf_text(out, "\n");
     }
-    if (summary->silent.count > 0)
-        buf_print(out, "tidemark: the program itself did not take part: %s\n",
-                  buf_string(&summary->silent));
+    if (summary->silent.count > 0) {
+        buf_text(out, "tidemark: the program itself did not take part: ");
+        put_safe(out, buf_string(&summary->silent));
+        buf_text(out, "\n");
+    }
     buf_text(out, buf_string(&summary->hints));
     if (summary->hints.broken || summary->silent.broken)
         buf_text(out, "tidemark: out of memory: there would be more to say\n");

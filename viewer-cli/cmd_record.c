@@ -15,6 +15,7 @@
 #include "oom_closing.h"
 #include "progress.h"
 #include "record.h"
+#include "safe.h"
 
 struct record_command {
     const char *output;
@@ -38,8 +39,11 @@ static const enum record_wait wait_of[] = {RECORD_WAIT_GRACE, RECORD_WAIT_ALL, R
 
 static void warn(void *context, const char *text)
 {
+    struct buf safe = {0};
     (void)context;
-    log_say(LOG_WARNING, "%s", text);
+    safe_put(&safe, text, strlen(text));
+    log_say(LOG_WARNING, "%s", safe.broken ? text : buf_string(&safe));
+    buf_clear(&safe);
 }
 
 #define STEPS "steps="

@@ -4,25 +4,40 @@
 #include <string.h>
 
 #include "db.h"
+#include "emit_parts.h"
 #include "human.h"
 #include "process.h"
+#include "safe.h"
+
+#define NAME_MOST 100u /* columns */
 
 enum { NAMED = 1, SETTINGS = 2 }; /* call sites that pin, settings that help: shown */
+
+/* The program's own words. */
+static void put_name(struct buf *out, const char *text)
+{
+    safe_put(out, text, emit_fit(text, strlen(text), NAME_MOST));
+}
 
 static void put_where(const struct oom_place *place, const struct oom *oom, struct buf *out)
 {
     char asked[HUMAN_MAX];
-    buf_print(out, "tidemark: out of memory: %s on %s", human_bytes(asked, oom->asked),
-              place->device_text);
+    buf_print(out, "tidemark: out of memory: %s on ", human_bytes(asked, oom->asked));
+    put_name(out, place->device_text);
     if (oom->step != OOM_NONE)
         buf_print(out, ", step %" PRId64, oom->step);
-    if (oom->phase && !oom->between)
-        buf_print(out, ", %.100s", oom->phase);
+    if (oom->phase && !oom->between) {
+        buf_text(out, ", ");
+        put_name(out, oom->phase);
+    }
     if (place->processes > 1)
         buf_print(out, ", process %" PRId64, place->process);
     buf_text(out, "\n");
-    if (oom->shown)
-        buf_print(out, "tidemark:   asked for by %.100s\n", oom->shown);
+    if (oom->shown) {
+        buf_text(out, "tidemark:   asked for by ");
+        put_name(out, oom->shown);
+        buf_text(out, "\n");
+    }
 }
 
 /* The parts add up to the limit where that is known. */
@@ -48,10 +63,10 @@ static void put_memory(const struct oom *oom, const struct oom_fit *fit, struct 
 static void put_pin(const struct frag_site *site, struct buf *out)
 {
     char bytes[HUMAN_MAX], count[HUMAN_MAX];
-    buf_print(out, "tidemark:   pinned first of all by %.100s: %s block%s, %s, %s\n",
-              site->shown ? site->shown : "a call that is not known",
-              human_count(count, site->blocks), site->blocks == 1 ? "" : "s",
-              human_bytes(bytes, site->bytes), site->category);
+    buf_text(out, "tidemark:   pinned first of all by ");
+    put_name(out, site->shown ? site->shown : "a call that is not known");
+    buf_print(out, ": %s block%s, %s, %s\n", human_count(count, site->blocks),
+              site->blocks == 1 ? "" : "s", human_bytes(bytes, site->bytes), site->category);
 }
 
 /* What pins is of interest where there was enough, but in pieces. */
@@ -79,9 +94,9 @@ static void put_helping(const struct oom_fit *fit, struct buf *out)
         const struct oom_setting *setting = &fit->settings[i];
         if (setting->through == OOM_REFUSED)
             continue;
-        buf_print(out, "%s%.100s%s", shown ? ", or " : "",
-                  *setting->text ? setting->text : "default",
-                  setting->through == OOM_PERHAPS ? " (perhaps)" : "");
+        buf_text(out, shown ? ", or " : "");
+        put_name(out, *setting->text ? setting->text : "default");
+        buf_text(out, setting->through == OOM_PERHAPS ? " (perhaps)" : "");
         shown++;
     }
     buf_text(out, "\n");
@@ -124,8 +139,9 @@ void oom_closing_put(const struct oom_place *place, const struct oom *oom,
 static void put_unplaced(const struct oom_place *place, struct buf *out)
 {
     char asked[HUMAN_MAX];
-    buf_print(out, "tidemark: out of memory: %s on %s, process %" PRId64 "\n",
-              human_bytes(asked, place->asked), place->device_text, place->process);
+    buf_print(out, "tidemark: out of memory: %s on ", human_bytes(asked, place->asked));
+    put_name(out, place->device_text);
+    buf_print(out, ", process %" PRId64 "\n", place->process);
 }
 
 static int explain(struct db *db, const char *path, struct buf *out)

@@ -141,8 +141,37 @@ TEST(without_memory)
     }
 }
 
+/* Names come from anybody's program. */
+TEST(names_that_a_terminal_would_obey)
+{
+    static char evil[] = "a\033[2J\ntidemark: all is well\x7f\xc2\x9b";
+    struct oom_place place = {.processes = 1, .device_text = "cuda\033c\n"};
+    struct frag_site site = {.shown = evil, .category = "activation"};
+    struct oom oom = {.asked = MIB, .step = OOM_NONE, .phase = evil, .shown = evil};
+    struct oom_setting setting = {.text = evil, .through = OOM_PERHAPS};
+    struct oom_fit fit = {.short_by = OOM_NONE, .state = OOM_FIT_DONE, .helping = 1, .count = 1};
+    struct buf text = {0};
+    oom.allocated = oom.reserved = OOM_NONE;
+    oom.verdict = OOM_SCATTERED;
+    oom.frag.sites = &site;
+    oom.frag.site_count = 1;
+    fit.settings[0] = setting;
+    oom_closing_put(&place, &oom, &fit, evil, &text);
+    REQUIRE(!text.broken);
+    CHECK(lines_of(buf_string(&text)) != SIZE_MAX);
+    for (const char *at = buf_string(&text); *at; at++)
+        CHECK((*at >= ' ' || *at == '\n' || (*at & 0x80)) && *at != 0x7f);
+    CHECK(!strstr(buf_string(&text), "\xc2\x9b"));
+    size_t found = 0;
+    for (const char *at = buf_string(&text);
+         (at = strstr(at, "a\\x1b[2J\\ntidemark: all is well\\x7f\\u009b")); at++)
+        found++;
+    CHECK_INT(found, 4);
+    buf_clear(&text);
+}
+
 TEST_MAIN(TEST_CASE(more_than_there_is), TEST_CASE(enough_but_not_in_one_piece),
           TEST_CASE(a_hole_that_was_passed_by), TEST_CASE(the_last_of_many),
           TEST_CASE(after_many_events), TEST_CASE(nothing_is_known),
           TEST_CASE(a_device_that_is_not_known), TEST_CASE(nothing_failed_or_nothing_can_be_read),
-          TEST_CASE(without_memory))
+          TEST_CASE(without_memory), TEST_CASE(names_that_a_terminal_would_obey))

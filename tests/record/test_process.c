@@ -287,6 +287,10 @@ TEST(arguments_are_quoted_as_a_shell_needs_it)
     check_quoted("$HOME", 5, "'$HOME'");
     check_quoted("gr\xc3\xbcn", 5, "'gr\xc3\xbcn'");
     check_quoted("\xff", 1, "'?'");
+    check_quoted("\033\x7f\xc2\x9b", 4,
+                 "'?"
+                 "?"
+                 "?'");
     check_quoted("\xc3", 1, "'?'");
     check_quoted("a\nb", 3, "'a?b'");
 }

@@ -1,0 +1,69 @@
+/* The closing lines, when every name in them wants to be obeyed by a terminal. */
+#include "summary.h"
+
+#include <string.h>
+
+#include "batch.h"
+#include "test.h"
+
+static const char evil[] =
+    "a\033[2J\ntidemark: all is well\r\x7f\xc2\x9b" /* CSI */ "b\xe2\x80\xae";
+static const char shown[] = "a\\x1b[2J\\ntidemark: all is well\\x0d\\x7f\\u009bb\\u202e";
+
+/* Each line begins as ours do, and nothing in it is obeyed. */
+static void check_lines(const char *text, unsigned lines)
+{
+    unsigned count = 0;
+    for (const char *at = text; *at; at += strcspn(at, "\n") + 1, count++)
+        CHECK(strncmp(at, "tidemark: ", 10) == 0);
+    for (const char *at = text; *at; at++)
+        CHECK((*at >= ' ' || *at == '\n') && *at != 0x7f);
+    CHECK(!strstr(text, "\xc2\x9b") && !strstr(text, "\xe2\x80\xae"));
+    CHECK_INT(count, lines);
+}
+
+static void check(struct summary *summary, unsigned lines, unsigned names)
+{
+    struct buf text = {0};
+    summary_text(summary, &text);
+    REQUIRE(!text.broken);
+    check_lines(buf_string(&text), lines);
+    unsigned found = 0;
+    for (const char *at = buf_string(&text); (at = strstr(at, shown)); at++)
+        found++;
+    CHECK_INT(found, names);
+    buf_clear(&text);
+    summary_clear(summary);
+}
+
+TEST(names_of_what_ran)
+{
+    struct summary summary = {.processes = 1};
+    summary.totals =
+        (struct state_totals){.allocs = 1, .peak_allocated = 1, .peak_step = BATCH_NULL};
+    strcpy(summary.totals.peak_phase, evil);
+    strncpy(summary.totals.peak_device_name, "\033c\n", 4);
+    buf_text(&summary.file, evil);
+    buf_text(&summary.silent, evil);
+    summary_hint(&summary, "%s", evil);
+    check(&summary, 7, 4);
+}
+
+TEST(names_of_the_driver)
+{
+    struct summary summary = {.totals = {.peak_given = 1}};
+    strncpy(summary.totals.given_device_name, "\033c\n", 4);
+    buf_text(&summary.removed, evil);
+    check(&summary, 4, 1);
+}
+
+TEST(reasons)
+{
+    struct summary summary = {0};
+    buf_text(&summary.stopped, evil);
+    check(&summary, 4, 1);
+    buf_text(&summary.failure, evil);
+    check(&summary, 1, 1);
+}
+
+TEST_MAIN(TEST_CASE(names_of_what_ran), TEST_CASE(names_of_the_driver), TEST_CASE(reasons))
