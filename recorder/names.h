@@ -120,10 +120,14 @@ static inline uint32_t names_lookup(struct state_process *process, const struct 
     return number ? names_look_back(process, number, kind) : 0;
 }
 
-/* Whether a number of the process is a site where PyTorch prepares a backward. */
+/* Whether a number of the process is a site where PyTorch prepares a backward; a child knows its
+ * parent's. */
 static inline bool names_prepares(const struct names_defs *defs, uint32_t number)
 {
-    return number - 1u < defs->count && defs->at[number - 1u].prepares;
+    while (defs && number <= defs->first)
+        defs = defs->from;
+    uint32_t at = defs ? number - defs->first - 1u : 0;
+    return defs && at < defs->count && defs->at[at].prepares;
 }
 
 const char *names_text(const struct names *names, uint32_t string); /* "?" for 0 */

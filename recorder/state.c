@@ -228,7 +228,7 @@ static bool is_after_a_pause(const struct state_process *process, const struct e
 static bool prepares_backward(const struct state_process *process, const struct event *event)
 {
     return event->kind == EVENT_BLOCK_ALLOC && process->phases.timeline &&
-           names_prepares(&process->defs, event->site);
+           names_prepares(process->defs, event->site);
 }
 
 int64_t state_event(struct state_process *process, const struct event *event)
