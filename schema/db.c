@@ -292,12 +292,27 @@ int db_column_bytes(struct db_stmt *stmt, int at)
 
 int db_begin(struct db *db)
 {
-    return db_exec(db, "BEGIN IMMEDIATE");
+    int err = db_files_check(db);
+    if (err == 0)
+        err = db_exec(db, "BEGIN IMMEDIATE");
+    if (err < 0 || !db_index_was_cut(db))
+        return err;
+    err = db_rollback(db); /* nothing was read or written yet */
+    if (err == 0)
+        err = db_files_check(db);
+    return err < 0 ? err : db_exec(db, "BEGIN IMMEDIATE");
 }
 
 int db_commit(struct db *db)
 {
-    return db_exec(db, "COMMIT");
+    int err = db_files_check(db);
+    if (err == 0)
+        err = db_exec(db, "COMMIT");
+    if (err == 0) {
+        db_files_measure(db);
+        db_files_follow(&db->files);
+    }
+    return err;
 }
 
 int db_rollback(struct db *db)
@@ -316,7 +331,7 @@ uint64_t db_log_bytes(const struct db *db)
     return db->log_bytes;
 }
 
-int db_checkpoint(struct db *db, bool whole)
+static int checkpoint(struct db *db, bool whole)
 {
     int pages = 0, moved = 0;
     sqlite3_busy_timeout(db->handle, whole ? BUSY_END_MS : DB_BUSY_MS);
@@ -330,16 +345,54 @@ int db_checkpoint(struct db *db, bool whole)
     return err;
 }
 
+/* An index that is cut meanwhile does not name what is to be moved: it is done again, which it can
+ * be as long as nothing is cut from the log. */
+int db_checkpoint(struct db *db, bool whole)
+{
+    int err = db_files_check(db);
+    if (err == 0)
+        err = checkpoint(db, false);
+    if (db_index_was_cut(db)) {
+        err = db_files_check(db);
+        if (err == 0)
+            err = checkpoint(db, false);
+    }
+    if (err == 0 && whole) {
+        db_files_forget_log(db);
+        err = checkpoint(db, true);
+    }
+    if (err == 0)
+        db_files_measure(db);
+    return err;
+}
+
+/* The log is moved, which may take its time, before the file is asked whether it has its name: what
+ * SQLite then does by name takes none. */
+static int move_all(struct db *db)
+{
+    struct db_files *files = &db->files;
+    if (files->file < 0)
+        return 0;
+    int err = db_checkpoint(db, true);
+    if (err == 0)
+        files->elsewhere = !db_files_in_place(files);
+    return err;
+}
+
 int db_single_file(struct db *db)
 {
     struct db_stmt *stmt = NULL;
     sqlite3_busy_timeout(db->handle, BUSY_END_MS);
     int err = db_exec(db, "PRAGMA synchronous=FULL"); /* what is finished is on the disk */
     /* A try that failed half-way: SQLite believes that the log is off, until it looks. */
-    if (err == 0)
+    if (err == 0 && db_files_in_place(&db->files))
         err = db_exec(db, "PRAGMA schema_version");
     if (err == 0)
-        err = db_prepare(db, &stmt, "PRAGMA journal_mode=DELETE");
+        err = move_all(db);
+    if (err < 0 || db->files.elsewhere)
+        goto out;
+    sqlite3_busy_timeout(db->handle, BUSY_END_MS);
+    err = db_prepare(db, &stmt, "PRAGMA journal_mode=DELETE");
     if (err == 0)
         err = db_step(stmt);
     if (err == DB_ROW && strcmp(db_column_text(stmt, 0), "delete") != 0) {
@@ -349,6 +402,9 @@ int db_single_file(struct db *db)
     if (err == DB_ROW) /* it says so first, and does it when the statement ends */
         err = db_step(stmt);
     db_finalize(stmt);
+    if (err >= 0)
+        db_files_forget_log(db);
+out:
     sqlite3_busy_timeout(db->handle, DB_BUSY_MS);
     return err < 0 ? err : 0;
 }

@@ -37,12 +37,18 @@ const char *sch_statement_sql(enum sch_statement which);
 struct db;
 struct db_stmt;
 
-/* Creates a new file, mode 0600, WAL, with the whole schema. ERR_EXISTS if there is one. */
+/* Creates a new file, mode 0600, WAL, with the whole schema. ERR_EXISTS if there is one. What lies
+ * beside it of a former file of that name is removed. While the file is written its name may be
+ * given away: it stays whole, and is ended where it is by then. */
 int db_create(struct db **out, const char *path);
+/* What lies beside `path` of a former file: only for who has just made the file of that name. */
+void db_remove_beside(const char *path);
 /* Read-only; never creates. Works while a recorder writes it. Its statements reach no other file
  * and change no setting: ERR_DENIED. */
 int db_open(struct db **out, const char *path);
 void db_close(struct db *db);
+/* The same, after db_single_file was tried: true if one file is left. */
+bool db_close_single(struct db *db);
 const char *db_message(const struct db *db); /* of the last error; never NULL */
 const char *db_path(const struct db *db);
 /* Of a recording that was opened while it says of itself that it has a log: the log's name, if it
@@ -92,6 +98,14 @@ bool db_in_transaction(const struct db *db);
 uint64_t db_log_bytes(const struct db *db);
 /* Moves the log into the file. TRUNCATE when `whole`: ERR_BUSY if a reader holds it. */
 int db_checkpoint(struct db *db, bool whole);
+/* Somebody cut one of the three files short while this connection wrote it; each of the calls above
+ * may find that, and fails then. What was committed is sound but where the file itself was cut. */
+enum db_cut { DB_CUT_NONE, DB_CUT_FILE, DB_CUT_LOG, DB_CUT_INDEX };
+enum db_cut db_cut(struct db *db); /* as of now */
+/* Of the index alone: what failed since can be done again after a rollback. */
+bool db_index_was_cut(struct db *db);
+/* After a rollback: goes on with what the file and the rest of its log hold. */
+void db_salvage_log(struct db *db);
 /* Ends WAL mode, so that one file remains; ERR_BUSY if a reader holds it. */
 int db_single_file(struct db *db);
 /* After db_single_file: rewrites the file without pages that hold nothing. An error leaves it as it

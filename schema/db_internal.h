@@ -5,6 +5,7 @@
 #define TIDEMARK_SCHEMA_DB_INTERNAL_H
 
 #include "db.h"
+#include "db_files.h"
 
 /* Waiting for another connection: a report may wait for a recorder's start or end, a recorder for
  * nobody but the one reader that is recovering the log. */
@@ -22,6 +23,7 @@ struct db {
     size_t idle_count, idle_most;
     uint64_t log_bytes;  /* in the log after the last commit of this connection */
     unsigned page_bytes; /* 0 = opened for reading */
+    struct db_files files; /* of the file that this connection created */
     void *kept;          /* by db_keep, read in the transaction that is open; NULL = nothing */
     void (*drop_kept)(void *thing);
     char denied[80]; /* what db_guard refused last */
@@ -38,6 +40,9 @@ struct db_stmt {
     int bind_failed; /* the first SQLite error of a bind since the last reset */
 };
 
+/* A connection and nothing more. *out is set even where opening failed, so that its message can be
+ * read; NULL without memory. */
+int db_connect(struct db **out, const char *path, int flags, bool immutable);
 /* Forgets the statements that were kept. */
 void db_drop_idle(struct db *db);
 /* Frees what db_keep keeps. */

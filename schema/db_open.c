@@ -111,8 +111,7 @@ static void configure_once(void)
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-/* *out is set even where opening failed, so that its message can be read; NULL without memory. */
-static int connect_file(struct db **out, const char *path, int flags, bool immutable)
+int db_connect(struct db **out, const char *path, int flags, bool immutable)
 {
     struct db *db = mem_alloc(1, sizeof *db);
     char *name = file_name(path, immutable);
@@ -122,6 +121,7 @@ static int connect_file(struct db **out, const char *path, int flags, bool immut
         mem_free(db);
         return ERR_NOMEM;
     }
+    db_files_init(&db->files);
     static pthread_once_t configured = PTHREAD_ONCE_INIT;
     pthread_once(&configured, configure_once);
     int code = sqlite3_open_v2(
@@ -135,17 +135,27 @@ static int connect_file(struct db **out, const char *path, int flags, bool immut
     return db_result(db, code);
 }
 
-void db_close(struct db *db)
+bool db_close_single(struct db *db)
 {
-    if (!db)
-        return;
+    struct db_files *files = &db->files;
+    bool single = true;
     db_drop_kept(db);
     assert(!db->statements);
     db_drop_idle(db);
-    sqlite3_close_v2(db->handle);
+    sqlite3_close_v2(db->handle); /* removes nothing if the file lost its name */
+    if (files->elsewhere || !db_files_in_place(files))
+        single = db_end_elsewhere(files);
+    db_files_close(files);
     mem_free(db->log_name);
     mem_free(db->path);
     mem_free(db);
+    return single;
+}
+
+void db_close(struct db *db)
+{
+    if (db)
+        (void)db_close_single(db);
 }
 
 /* ---- creating ---- */
@@ -197,10 +207,9 @@ static int read_page_bytes(struct db *db)
     return err < 0 ? err : 0;
 }
 
-/* A file that was not finished, and what SQLite may have left beside it. */
-static void remove_file(const char *path)
+void db_remove_beside(const char *path)
 {
-    static const char *const ends[] = {"", "-journal", "-wal", "-shm"};
+    static const char *const ends[] = {"-journal", "-wal", "-shm"};
     char name[PATH_MAX + 16];
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         snprintf(name, sizeof name, "%s%s", path, ends[i]);
@@ -208,14 +217,29 @@ static void remove_file(const char *path)
     }
 }
 
+/* A file that was not finished, and what SQLite may have left beside it. */
+static void remove_file(const char *path)
+{
+    unlink(path);
+    db_remove_beside(path);
+}
+
+/* What lies beside a name that was free belongs to a file that had it before: SQLite would take it
+ * for ours. Whoever still writes or reads that file has it open, and needs no name. A umask does
+ * not take the file from its owner. */
 static int create_file(const char *path)
 {
     int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0) {
+    if (file < 0 || fchmod(file, 0600) != 0) {
         int number = errno;
+        if (file >= 0) {
+            close(file);
+            unlink(path);
+        }
         return refuse(path, base_err_from_errno(number), ": %s", strerror(number));
     }
     close(file);
+    db_remove_beside(path);
     return 0;
 }
 
@@ -226,11 +250,15 @@ int db_create(struct db **out, const char *path)
     int err = create_file(path);
     if (err < 0)
         return err;
-    err = connect_file(&db, path, SQLITE_OPEN_READWRITE, false);
+    err = db_connect(&db, path, SQLITE_OPEN_READWRITE, false);
     if (err == 0)
         err = write_schema(db);
     if (err == 0)
         err = read_page_bytes(db);
+    if (err == 0)
+        err = db_exec(db, "PRAGMA schema_version"); /* which opens the log and its index */
+    if (err == 0)
+        err = db_files_hold(db);
     if (err < 0) {
         refuse(path, err, ": %s", db ? db_message(db) : base_err_text(err));
         db_close(db);
@@ -417,7 +445,7 @@ static int harden(struct db *db)
 static int open_as(struct db **out, const char *path, bool immutable, bool *no_log)
 {
     *no_log = false;
-    int err = connect_file(out, path, SQLITE_OPEN_READONLY, immutable);
+    int err = db_connect(out, path, SQLITE_OPEN_READONLY, immutable);
     if (err < 0)
         return refuse(path, err, ": %s", *out ? db_message(*out) : base_err_text(err));
     err = check_head(*out);

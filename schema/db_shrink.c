@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "db_internal.h"
@@ -39,11 +40,11 @@ static int create_beside(struct db *db, const char *path)
 {
     int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int number = errno;
-    if (file >= 0) {
-        close(file);
-        return 0;
-    }
-    return failed(db, number);
+    if (file < 0)
+        return failed(db, number);
+    (void)!fchmod(file, 0600); /* whatever the umask is */
+    close(file);
+    return 0;
 }
 
 static int write_into(struct db *db, const char *path)
@@ -63,15 +64,19 @@ int db_shrink(struct db *db)
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s-shrunk", db->path) >= sizeof path)
         return failed(db, ENAMETOOLONG);
-    if (has_log(db))
+    if (has_log(db) || db->files.elsewhere)
         return failed(db, EBUSY);
     int err = create_beside(db, path);
     if (err < 0)
         return err;
     err = write_into(db, path);
+    if (err == 0 && !db_files_in_place(&db->files))
+        err = failed(db, ENOENT); /* the name is another file's by now */
     if (err == 0 && rename(path, db->path) != 0)
         err = failed(db, errno);
     if (err < 0)
         unlink(path);
+    else
+        db_files_close(&db->files); /* the name is given to the new one by ourselves */
     return err;
 }
