@@ -26,6 +26,7 @@
 #include "clock.h"
 #include "db.h"
 #include "error.h"
+#include "held.h"
 #include "human.h"
 #include "launch.h"
 #include "record_meta.h"
@@ -47,8 +48,11 @@ struct recording {
     int signal_fd, wake_fd; /* -1 */
     struct witness witness;
     struct hello_server_stats heard;
-    bool created; /* the database */
-    bool whole;   /* it was finished, and is one file */
+    int held;            /* the database, by itself; -1: it was not created */
+    enum held_fate fate; /* of its name, when it was finished */
+    char made[PATH_MAX]; /* its name then, whatever the folder that we are in is called by now */
+    struct buf place;    /* where it is then; empty: not known, or nowhere */
+    bool whole;          /* it was finished, is one file, and where it was made */
     struct state *state;
     struct queue *queue;
     struct writer *writer;
@@ -87,7 +91,7 @@ static void fill_defaults(struct recording *recording, const struct record_optio
         own->queue_bytes = RECORD_DEFAULT_QUEUE;
     fit_ring(own);
     recording->rate.said = own->retention.max_bytes > 0;
-    recording->signal_fd = recording->wake_fd = -1;
+    recording->signal_fd = recording->wake_fd = recording->held = -1;
     recording->watch.epoll = -1;
     if (gethostname(recording->host, sizeof recording->host - 1) != 0)
         snprintf(recording->host, sizeof recording->host, "unknown");
@@ -139,8 +143,13 @@ static int open_store(struct recording *recording)
         recording->result->exit_code = EXIT_INPUT;
         return err;
     }
-    recording->created = true;
-    err = queue_new(&recording->queue, (size_t)recording->options.queue_bytes);
+    recording->held = held_open(recording->output.work);
+    if (recording->held < 0 || !realpath(recording->output.work, recording->made)) {
+        err = base_err_from_errno(errno);
+        record_output_discard(&recording->output); /* just made */
+    }
+    if (!err)
+        err = queue_new(&recording->queue, (size_t)recording->options.queue_bytes);
     if (!err)
         err = writer_start(&recording->writer, db, recording->queue, &recording->options.retention);
     if (err)
@@ -339,6 +348,31 @@ static void say_overrun(struct summary *summary, const struct writer_stats *stat
                      human_bytes(most, (int64_t)stats->most_bytes));
 }
 
+/* "": not known. */
+static const char *place_of(const struct recording *recording)
+{
+    return recording->fate == HELD_IN_PLACE ? recording->output.work
+                                            : buf_string(&recording->place);
+}
+
+/* What became of the file while the program ran. */
+static void see_fate(struct recording *recording, bool shrunk)
+{
+    struct summary *summary = &recording->result->summary;
+    const char *name = recording->output.work;
+    recording->fate =
+        shrunk ? HELD_IN_PLACE : held_fate(recording->held, recording->made, &recording->place);
+    if (recording->fate == HELD_REMOVED)
+        buf_text(&summary->removed, name);
+    if (recording->fate == HELD_MOVED && recording->place.count == 0)
+        buf_text(&summary->moved, name);
+    else if (recording->fate == HELD_MOVED)
+        summary_hint(summary, "%s was moved to %s while the program ran", name,
+                     buf_string(&recording->place));
+    if (recording->fate != HELD_IN_PLACE && access(recording->made, F_OK) == 0)
+        summary_hint(summary, "%s is another file by now", name);
+}
+
 /* Closes the queue and the database: what was pushed is stored when this returns. `ended`: the end
  * was pushed, too. */
 static void close_store(struct recording *recording, bool ended)
@@ -352,41 +386,37 @@ static void close_store(struct recording *recording, bool ended)
     int err = writer_finish(recording->writer, &single, &stats);
     recording->writer = NULL;
     say_overrun(summary, &stats, recording->options.retention.max_bytes);
-    bool removed = access(recording->output.work, F_OK) != 0 && errno == ENOENT;
+    see_fate(recording, stats.shrunk);
     if (err)
         say_stopped(summary, &stats);
     else if (!ended)
         summary_hint(summary, "memory ran out: the end may be missing in the file, which says that "
                               "it is not finished");
-    if (removed)
-        buf_text(&summary->removed, recording->output.work);
-    else if (err && !single)
-        summary_hint(summary, "its log (%s-wal) stays beside it and belongs to it",
-                     recording->output.work);
-    else if (!single)
-        summary_hint(summary,
-                     "another program reads the file: its log (%s-wal) stays beside it and "
-                     "belongs to it",
-                     recording->output.work);
-    recording->whole = !err && single && !removed;
+    if (stats.cut == DB_CUT_FILE)
+        summary_hint(summary, "what is left of it can be read by tidemark repair");
+    else if (!single && *place_of(recording))
+        summary_hint(summary, "%sits log (%s-wal) stays beside it and belongs to it",
+                     err ? "" : "another program reads the file: ",
+                     place_of(recording));
+    recording->whole = !err && single && recording->fate == HELD_IN_PLACE;
 }
 
 static void place_file(struct recording *recording)
 {
     struct summary *summary = &recording->result->summary;
     const struct record_output *output = &recording->output;
-    const char *path = output->work;
+    const char *path = place_of(recording);
     struct buf why = {0};
     struct stat about;
     if (output->staged && !recording->whole)
         summary_hint(summary, "it was not moved to %s", output->wanted);
-    else if (record_output_move(output, &why) == BASE_OK)
-        path = output->wanted;
+    else if (!output->staged || record_output_move(output, &why) == BASE_OK)
+        path = output->staged ? output->wanted : path;
     else if (!why.broken)
         summary_hint(summary, "%s", buf_string(&why));
     else
         summary_hint(summary, "memory ran out: it was not moved to %s", output->wanted);
-    if (stat(path, &about) == 0) {
+    if (*path && stat(path, &about) == 0) {
         buf_text(&summary->file, path);
         summary->file_bytes = (uint64_t)about.st_size;
     }
@@ -475,7 +505,7 @@ static void abandon(struct recording *recording)
         writer_finish(recording->writer, &single, NULL);
         recording->writer = NULL;
     }
-    if (recording->created)
+    if (recording->held >= 0 && held_is_at(recording->held, recording->made))
         record_output_discard(&recording->output);
 }
 
@@ -492,6 +522,9 @@ static void close_all(struct recording *recording)
         close(recording->signal_fd);
     }
     witness_end(&recording->witness);
+    if (recording->held >= 0)
+        close(recording->held);
+    buf_clear(&recording->place);
     buf_clear(&recording->missing);
     buf_clear(&recording->no_guest);
 }

@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "db.h"
 #include "error.h"
 #include "mem.h"
 
@@ -132,6 +134,8 @@ static int copy_file(const char *from, const char *to)
     int in = open(from, O_RDONLY | O_CLOEXEC);
     int out = in < 0 ? -1 : open(to, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     ssize_t n = -1;
+    if (out >= 0)
+        (void)!fchmod(out, 0600); /* whatever the umask is */
     if (out >= 0 && room)
         while ((n = read(in, room, COPY_BYTES)) > 0)
             if (write_all(out, room, (size_t)n) != 0)
@@ -151,16 +155,19 @@ static int copy_file(const char *from, const char *to)
     return failed ? -1 : 0;
 }
 
-/* link() refuses a name that somebody took meanwhile; rename() is for file systems without it. */
+/* link() refuses a name that somebody took meanwhile; rename() is for file systems without it. What
+ * lies beside the name belongs to a former file: it would be read with this one. */
 static int put_in_place(const char *part, const char *wanted)
 {
-    if (link(part, wanted) == 0)
-        return unlink(part);
-    if (errno == EEXIST || access(wanted, F_OK) == 0) {
+    bool linked = link(part, wanted) == 0;
+    if (!linked && (errno == EEXIST || access(wanted, F_OK) == 0)) {
         errno = EEXIST;
         return -1;
     }
-    return rename(part, wanted);
+    if (!linked && rename(part, wanted) != 0)
+        return -1;
+    db_remove_beside(wanted);
+    return linked ? unlink(part) : 0;
 }
 
 int record_output_move(const struct record_output *output, struct buf *why)
@@ -182,10 +189,6 @@ int record_output_move(const struct record_output *output, struct buf *why)
 
 void record_output_discard(const struct record_output *output)
 {
-    static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
-    char path[PATH_MAX + 16];
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        snprintf(path, sizeof path, "%s%s", output->work, ends[i]);
-        unlink(path);
-    }
+    unlink(output->work);
+    db_remove_beside(output->work);
 }

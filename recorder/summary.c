@@ -16,6 +16,7 @@ void summary_clear(struct summary *summary)
     buf_clear(&summary->failure);
     buf_clear(&summary->file);
     buf_clear(&summary->removed);
+    buf_clear(&summary->moved);
     buf_clear(&summary->stopped);
     buf_clear(&summary->silent);
     buf_clear(&summary->hints);
@@ -180,6 +181,9 @@ void summary_text(const struct summary *summary, struct buf *out)
         buf_text(out, " (");
         add_bytes(out, summary->file_bytes);
         buf_text(out, ")\n");
+    } else if (is_set(&summary->moved)) {
+        buf_print(out, "tidemark: recorded into %s, which was moved while the program ran; its new "
+                       "place is not known\n", words(&summary->moved));
     } else {
         buf_text(out, "tidemark: there is no recording\n");
     }

@@ -61,6 +61,10 @@ struct writer {
     uint64_t oldest_made_ns; /* of the batches in it */
     uint64_t trimmed_ns;
     struct writer_rows committed;
+    struct { /* when the log was moved last, all of it: what stands in the file itself */
+        struct writer_rows rows;
+        uint64_t events, blocks;
+    } moved;
     struct batch *open, **open_last; /* of the open transaction, oldest first */
     bool tight;                      /* the disk was full once */
     bool hide_paths;                 /* as the batches said */
@@ -148,21 +152,56 @@ static void store_reason(struct writer *writer, size_t bytes)
         db_rollback(writer->db);
 }
 
-/* The queue is closed after `failed` is set: whoever finds it closed asks for the reason at once.
- * What moves the log and stores the reason may wait for a full disk, and comes last. */
-static void fail(struct writer *writer, int err)
+/* With a loss: what an index had is made anew. */
+static bool is_cut(enum db_cut cut)
+{
+    return cut == DB_CUT_FILE || cut == DB_CUT_LOG;
+}
+
+/* What was stored last is lost with a log that was cut short. */
+static void go_back_to_moved(struct writer *writer)
+{
+    writer_sink_back_to(writer->sink, &writer->moved.rows);
+    writer->committed = writer->moved.rows;
+    writer->stats.events = writer->moved.events;
+    writer->stats.blocks = writer->moved.blocks;
+}
+
+/* Returns how much of the message is the reason. */
+static size_t say_why(struct writer *writer, int err)
 {
     const char *why =
         err == ERR_LIMIT ? "what has to be kept is as large as --max-size" : db_message(writer->db);
     size_t reason = strlen(why);
-    snprintf(writer->message, sizeof writer->message,
-             "%s: recording stopped after %llu rows; what was stored before can be read", why,
-             (unsigned long long)rows_committed(writer));
+    if (writer->stats.cut == DB_CUT_FILE)
+        snprintf(writer->message, sizeof writer->message,
+                 "%s: recording stopped; what is left of it can be read by tidemark repair", why);
+    else
+        snprintf(writer->message, sizeof writer->message,
+                 "%s: recording stopped after %llu rows; what was stored before can be read", why,
+                 (unsigned long long)rows_committed(writer));
+    return reason;
+}
+
+/* The queue is closed after `failed` is set: whoever finds it closed asks for the reason at once.
+ * What moves the log and stores the reason may wait for a full disk, and comes last. */
+static void fail(struct writer *writer, int err)
+{
+    enum db_cut cut = db_cut(writer->db);
+    writer->stats.cut = cut;
+    if (cut == DB_CUT_FILE)
+        writer->moved.events = writer->moved.blocks = 0;
+    if (is_cut(cut))
+        go_back_to_moved(writer);
+    size_t reason = say_why(writer, err);
     writer->error = err;
     roll_back(writer);
     free_list(take_kept(writer));
     atomic_store_explicit(&writer->failed, true, memory_order_release);
     queue_close(writer->queue);
+    if (cut == DB_CUT_FILE)
+        return;
+    db_salvage_log(writer->db);
     db_checkpoint(writer->db, false);
     if (reason < sizeof writer->message)
         store_reason(writer, reason);
@@ -188,6 +227,11 @@ static int move_log(struct writer *writer)
     if (db_log_bytes(writer->db) <= bound)
         return 0;
     int err = db_checkpoint(writer->db, false);
+    if (err == 0 && db_log_bytes(writer->db) == 0) {
+        writer->moved.rows = writer->committed;
+        writer->moved.events = writer->stats.events;
+        writer->moved.blocks = writer->stats.blocks;
+    }
     return err == ERR_BUSY ? 0 : err; /* somebody else is moving it */
 }
 
@@ -288,11 +332,12 @@ static int write_batch(struct writer *writer, struct batch *batch)
 /* After the transaction failed with `err`. Returns 0 if all of it is stored after all. */
 static int write_again(struct writer *writer, int err)
 {
-    if (err != ERR_FULL || writer->tight)
+    bool full = err == ERR_FULL && !writer->tight;
+    if (err == 0 || (!full && !db_index_was_cut(writer->db)))
         return err;
     struct batch *batch = take_kept(writer);
     roll_back(writer);
-    writer->tight = true;
+    writer->tight |= full;
     int moved = db_checkpoint(writer->db, false);
     err = moved == ERR_BUSY ? 0 : moved;
     while (batch && err == 0) {
@@ -358,6 +403,7 @@ static int start_thread(struct writer *writer)
 {
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGBUS); /* not sent: ours, and mended (schema/db_bus.c) */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(&writer->thread, NULL, run, writer);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -417,6 +463,8 @@ int writer_finish(struct writer *writer, bool *single_file, struct writer_stats 
 {
     atomic_store_explicit(&writer->finishing, true, memory_order_relaxed);
     pthread_join(writer->thread, NULL);
+    if (writer->error == 0 && is_cut(db_cut(writer->db)))
+        fail(writer, ERR_CORRUPT);
     const struct writer_rows *rows = writer_sink_rows(writer->sink);
     writer->stats.rows_inserted = rows->inserted;
     writer->stats.rows_updated = rows->updated;
@@ -424,15 +472,15 @@ int writer_finish(struct writer *writer, bool *single_file, struct writer_stats 
     bool hollow = writer->error == 0 && retention_is_hollow(writer->retention);
     retention_free(writer->retention);
     writer_sink_free(writer->sink);
-    *single_file = make_single_file(writer->db);
+    *single_file = writer->stats.cut != DB_CUT_FILE && make_single_file(writer->db);
     if (*single_file && hollow)
-        db_shrink(writer->db); /* or it stays as it is */
+        writer->stats.shrunk = db_shrink(writer->db) == 0; /* or it stays as it is */
     if (stats) {
         *stats = writer->stats;
         memcpy(stats->message, writer->message, sizeof stats->message);
     }
     int err = writer->error;
-    db_close(writer->db);
+    *single_file &= db_close_single(writer->db);
     mem_free(writer);
     return err;
 }

@@ -29,6 +29,8 @@ struct writer_stats {
     uint64_t longest_commit_ns;
     uint64_t behind_ns;  /* the most that a commit lagged behind the making of its batch */
     uint64_t most_bytes; /* of the file and its log, where things go (retention.h); else 0 */
+    bool shrunk;         /* the file was written anew at the end: it is another one (db_shrink) */
+    enum db_cut cut;     /* what somebody cut short meanwhile, and the writer did not survive */
     char message[WRITER_MESSAGE_BYTES]; /* why it failed, "" if it did not */
 };
 
