@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device_order.h"
 #include "mem.h"
 #include "names_utf8.h"
 #include "state_types.h"
@@ -115,6 +116,13 @@ uint32_t names_device(struct state *state, int32_t kind, int32_t ordinal)
     if (!id)
         state_back_to(state->batch, mark);
     return id;
+}
+
+int names_device_rank(const struct names *names, int64_t device)
+{
+    struct names_device it;
+    memcpy(&it, intern_at(&names->devices, (uint32_t)device), sizeof it);
+    return device_rank(device_kind(it.kind));
 }
 
 void names_print_device(const struct names *names, int64_t device, char *out, size_t size)

@@ -135,6 +135,8 @@ const char *names_text(const struct names *names, uint32_t string); /* "?" for 0
 uint32_t names_string(struct state *state, const char *text);
 uint32_t names_tag(struct state *state, uint32_t category, uint32_t string);
 uint32_t names_device(struct state *state, int32_t kind, int32_t ordinal);
+/* As schema/device_order.h: the lowest is shown first. */
+int names_device_rank(const struct names *names, int64_t device);
 /* "cpu", "cuda:0" */
 void names_print_device(const struct names *names, int64_t device, char *out, size_t size);
 

@@ -335,10 +335,14 @@ struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit)
 static void take_peak(struct state_peak *peak, const struct heap_device *device)
 {
     uint64_t allocated = (uint64_t)device->max_allocated;
-    if (!allocated || allocated < peak->allocated ||
-        (allocated == peak->allocated && peak->seq <= device->max_allocated_seq))
+    int rank = names_device_rank(&device->process->state->names, device->id);
+    bool same = peak->allocated && peak->rank == rank;
+    if (!allocated || (peak->allocated && peak->rank < rank) ||
+        (same && allocated < peak->allocated) ||
+        (same && allocated == peak->allocated && peak->seq <= device->max_allocated_seq))
         return;
     *peak = (struct state_peak){
+        .rank = rank,
         .allocated = allocated,
         .process = device->process->id,
         .device = device->id,

@@ -18,7 +18,8 @@
 #define STATE_FLUSH_BYTES ((size_t)32 << 20)
 
 struct state_peak { /* the highest of the processes that have ended */
-    uint64_t allocated;
+    int rank;           /* of the device: schema/device_order.h; a lower one is taken first */
+    uint64_t allocated; /* 0: there is none yet */
     int64_t process, device, seq, step;
     uint32_t phase; /* as phase.name */
 };

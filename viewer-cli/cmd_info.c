@@ -11,6 +11,7 @@
 
 #include "analysis/loss.h"
 #include "buf.h"
+#include "device_order.h"
 #include "error.h"
 #include "human.h"
 #include "report.h"
@@ -357,11 +358,13 @@ static const char rows_sql[] = "SELECT 'allocation', count(*) FROM allocation UN
 
 /* Of many samples of one thing, where it began, how high it came, where it ended. */
 static const char sample_sql[] =
-    "SELECT s.process, t.device, s.what, s.n, first.value, s.highest, last.value"
+    "WITH " DEVICE_PLACES_OF_ALL
+    " SELECT s.process, t.device, s.what, s.n, first.value, s.highest, last.value"
     " FROM (SELECT process, device, what, count(*) AS n, max(value) AS highest,"
     "   min(rowid) AS first, max(rowid) AS last FROM sample GROUP BY process, device, what) s"
     " JOIN sample first ON first.rowid = s.first JOIN sample last ON last.rowid = s.last"
-    " LEFT JOIN device_text t ON t.id = s.device ORDER BY s.process, s.device, s.what";
+    " LEFT JOIN device_text t ON t.id = s.device LEFT JOIN device_places p ON p.device = s.device"
+    " ORDER BY s.process, p.place, s.what";
 
 static const char trouble_sql[] =
     "SELECT process, kind, count(*), min(seq), CASE kind WHEN 'definitions full' THEN"
@@ -397,14 +400,16 @@ static const struct plain plains[] = {
      " WHERE coalesce(live, '') <> '' OR coalesce(why_not, '') <> ''"
      " GROUP BY live, why_not ORDER BY min(id)"},
     {"devices", "Devices", NULL, NULL,
-     "SELECT t.device, d.name, d.total_bytes,"
+     "WITH " DEVICE_PLACES_OF_ALL " SELECT t.device, d.name, d.total_bytes,"
      " (SELECT count(*) FROM heap h WHERE h.device = d.id)"
-     " FROM device d JOIN device_text t ON t.id = d.id ORDER BY d.id",
+     " FROM device d JOIN device_text t ON t.id = d.id JOIN device_places p ON p.device = d.id"
+     " ORDER BY p.place",
      COLUMNS(device_columns), -1, NULL},
     {"settings", "Settings", NULL, NULL,
-     "SELECT s.process, t.device, s.key, s.value"
+     "WITH " DEVICE_PLACES_OF_ALL " SELECT s.process, t.device, s.key, s.value"
      " FROM setting s LEFT JOIN device_text t ON t.id = s.device"
-     " ORDER BY s.process, s.device, s.key, s.rowid",
+     " LEFT JOIN device_places p ON p.device = s.device"
+     " ORDER BY s.process, p.place, s.key, s.rowid",
      COLUMNS(setting_columns), 0, NULL},
     {"rows", "Rows", NULL, NULL, rows_sql, COLUMNS(row_columns), -1, NULL},
     {"samples", "Samples", NULL, NULL, sample_sql, COLUMNS(sample_columns), 0, NULL},

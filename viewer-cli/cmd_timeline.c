@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/course.h"
+#include "device_order.h"
 #include "driven_report.h"
 #include "error.h"
 #include "follow.h"
@@ -151,15 +152,18 @@ static const struct emit_column view_columns[] = {
 /* One question for all processes: the view goes through the curves of all of them for each answer.
  * Rows come in the order of the report's scopes. */
 static const char view_sql[] =
-    "WITH asked(process, begin_ns, end_ns) AS ("
+    "WITH " DEVICE_PLACES ", asked(process, begin_ns, end_ns) AS ("
     " SELECT process, min(begin_ns), max(coalesce(end_ns, 9223372036854775807)) FROM phase"
     "  WHERE step BETWEEN ?1 AND ?2 GROUP BY process)"
     "SELECT t.process, t.device, t.at_ns, t.allocated, t.reserved, t.from_ns, t.max_allocated,"
     "       t.max_reserved, row_number() OVER (PARTITION BY t.process, t.device"
     "                                          ORDER BY t.at_ns DESC)"
     "  FROM timeline t LEFT JOIN asked a ON a.process = t.process"
+    "  LEFT JOIN (SELECT p.process, p.place, d.device FROM device_places p"
+    "              JOIN device_text d ON d.id = p.device) o"
+    "    ON o.process = t.process AND o.device = t.device"
     " WHERE ?1 IS NULL OR (t.at_ns > a.begin_ns AND t.from_ns < a.end_ns)"
-    " ORDER BY t.process, (SELECT min(id) FROM device_text d WHERE d.device = t.device), t.at_ns";
+    " ORDER BY t.process, o.place, t.at_ns";
 
 static void open_list(struct emit *emit)
 {

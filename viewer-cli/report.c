@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/loss.h"
+#include "device_order.h"
 #include "error.h"
 #include "follow.h"
 #include "human.h"
@@ -205,7 +206,8 @@ static int check_device(struct report *report, int *code)
     char list[256] = "";
     size_t used = 0;
     bool found = report->options->device == NULL;
-    int err = db_prepare(report->db, &stmt, "SELECT device FROM device_text ORDER BY id");
+    int err = db_prepare(report->db, &stmt, "WITH " DEVICE_PLACES_OF_ALL " SELECT t.device FROM device_text t"
+                         "  JOIN device_places p ON p.device = t.id ORDER BY p.place");
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
         const char *text = db_column_text(stmt, 0);
         found = found || strcmp(text, report->options->device) == 0;
@@ -271,8 +273,9 @@ static int read_scopes(struct report *report)
 {
     struct db_stmt *stmt = NULL;
     int err = db_prepare(report->db, &stmt,
-                         "SELECT DISTINCT h.process, d.id, d.device FROM heap h"
-                         " JOIN device_text d ON d.id = h.device ORDER BY h.process, d.id");
+                         "WITH " DEVICE_PLACES " SELECT p.process, t.id, t.device"
+                         "  FROM device_places p JOIN device_text t ON t.id = p.device"
+                         " ORDER BY p.process, p.place");
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
         const struct report_process *process = report_process_of(report, db_column_int(stmt, 0));
         const char *device = db_column_text(stmt, 2);

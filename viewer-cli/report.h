@@ -88,7 +88,7 @@ struct report {
     struct emit emit;
     struct report_process *processes; /* those asked for, by id */
     size_t process_count, process_cap;
-    struct report_scope *scopes; /* those asked for, by process and device */
+    struct report_scope *scopes; /* those asked for, by process; schema/device_order.h */
     size_t scope_count, scope_cap;
     struct report *beside;   /* a second database, opened by report_begin_beside; NULL */
     bool following;          /* that it is not finished goes without saying */

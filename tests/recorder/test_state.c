@@ -265,6 +265,33 @@ TEST(a_full_batch_wants_to_be_flushed)
     feed_end(&feed, true);
 }
 
+/* The host's heap of a run on a GPU is no peak that anybody asks for, however large it is; of the
+ * GPUs it is the fullest. */
+TEST(the_peak_is_of_a_gpu_if_there_is_one)
+{
+    struct feed one, two;
+    struct state_totals totals;
+    feed_begin(&one, NULL, &rows);
+    feed_begin(&two, one.state, &rows);
+    uint32_t host = feed_heap(&one, DEVICE_CPU, 0, 0), other = feed_heap(&two, DEVICE_CPU, 0, 0);
+    uint32_t gpu = feed_heap(&one, DEVICE_CUDA, 0, 0), more = feed_heap(&two, DEVICE_CUDA, 1, 0);
+    feed_alloc(&one, host, 1, 5000);
+    state_totals(one.state, &totals);
+    CHECK_STR(totals.peak_device_name, "cpu");
+    feed_alloc(&one, gpu, 2, 100);
+    feed_alloc(&two, other, 1, 9000);
+    state_totals(one.state, &totals);
+    CHECK_STR(totals.peak_device_name, "cuda:0");
+    CHECK_INT(totals.peak_allocated, 100);
+    feed_alloc(&two, more, 2, 300);
+    feed_end(&two, false);
+    state_totals(one.state, &totals);
+    CHECK_STR(totals.peak_device_name, "cuda:1");
+    CHECK_INT(totals.peak_allocated, 300);
+    CHECK_INT(totals.peak_process, 2);
+    feed_end(&one, true);
+}
+
 TEST(the_peak_is_of_one_process_on_one_device)
 {
     struct feed one, two;
@@ -278,7 +305,7 @@ TEST(the_peak_is_of_one_process_on_one_device)
     state_process_source(two.process, "api");
     state_totals(one.state, &totals);
     CHECK(totals.has_source);
-    uint32_t heap1 = feed_heap(&one, DEVICE_CUDA, 1, 0), heap2 = feed_heap(&two, DEVICE_CPU, 0, 0);
+    uint32_t heap1 = feed_heap(&one, DEVICE_CUDA, 1, 0), heap2 = feed_heap(&two, DEVICE_CUDA, 0, 0);
     feed_alloc(&one, heap1, 1, 60);
     feed_step(&two, 4);
     char name[100];
@@ -294,7 +321,7 @@ TEST(the_peak_is_of_one_process_on_one_device)
     CHECK_INT(totals.allocated, 110);
     CHECK_INT(totals.living, 2);
     CHECK_INT(totals.peak_process, 2);
-    CHECK_STR(totals.peak_device_name, "cpu");
+    CHECK_STR(totals.peak_device_name, "cuda:0");
     feed_end(&two, false);
     feed_free(&one, heap1, 1);
     state_totals(one.state, &totals);
@@ -406,5 +433,6 @@ TEST_MAIN(TEST_CASE(a_process_row_is_completed), TEST_CASE(a_process_without_eve
           TEST_CASE(losses_and_torn_events_are_facts), TEST_CASE(settings_are_not_marks),
           TEST_CASE(a_rank_may_come_later), TEST_CASE(keyframes_wait_for_a_multiple_of_what_lives),
           TEST_CASE(a_long_keyframe_beats), TEST_CASE(a_full_batch_wants_to_be_flushed),
+          TEST_CASE(the_peak_is_of_a_gpu_if_there_is_one),
           TEST_CASE(the_peak_is_of_one_process_on_one_device),
           TEST_CASE(processes_come_and_go_in_any_order), TEST_CASE(is_valid_sees_what_is_broken))
