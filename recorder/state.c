@@ -91,6 +91,8 @@ static void put_setting(struct state_process *process, const struct event *event
     snprintf(key, sizeof key, "%.*s", (int)(value - text), text);
     if (process_rank(process, key, value + 1))
         return;
+    if (strcmp(key, "allocator") == 0 && strcmp(value, "=cudaMallocAsync") == 0)
+        process->state->unseen = true;
     if (strcmp(key, "history") == 0 && strcmp(value, "=1") == 0)
         history_begin(process);
     const struct heap *heap = event->heap ? heap_of_event(process, event) : NULL;
@@ -404,6 +406,7 @@ void state_totals(const struct state *state, struct state_totals *out)
         state_take_given(&given, p);
     }
     out->has_source = state->has_source;
+    out->unseen = state->unseen;
     out->peak_given = given.allocated;
     if (given.allocated)
         names_print_device(&state->names, given.device, out->given_device_name,

@@ -17,6 +17,7 @@ struct state_totals {
     int64_t peak_seq;
     int64_t peak_step; /* BATCH_NULL */
     char peak_phase[64];
+    bool unseen; /* a process's CUDA allocator reports no block: backend:cudaMallocAsync */
     char peak_device_name[32]; /* "cpu", "cuda:0" */
     uint64_t peak_given;       /* by CUDA's driver, the highest of one process on one device */
     char given_device_name[32];

@@ -37,6 +37,7 @@ struct state {
     uint64_t keyframe_at; /* events when the last keyframe was written */
     struct state_peak peak;
     bool has_source;             /* any process's was ever live */
+    bool unseen;                 /* state_totals.unseen */
     struct state_peak given;     /* likewise, of what the driver gave: `allocated` is that */
     unsigned char *scratch;      /* ARENA_MAX_PAYLOAD bytes, for the copy of a definition */
     void (*beat)(void *context); /* of long work: see keyframe.h; NULL: nobody */

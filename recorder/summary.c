@@ -164,6 +164,18 @@ static void add_peak(const struct summary *summary, struct buf *out)
     buf_text(out, "\n");
 }
 
+/* The hook is the native allocator's. CUPTI sees the driver all the same. */
+static void add_unseen(const struct summary *summary, struct buf *out)
+{
+    if (!summary->totals.unseen)
+        return;
+    buf_text(out, "tidemark: backend:cudaMallocAsync reports no CUDA block to PyTorch's hooks: take it "
+                  "out of PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF to record blocks");
+    if (summary->totals.peak_given > 0)
+        buf_text(out, "; what CUDA's driver gave is recorded: tidemark ladder");
+    buf_text(out, "\n");
+}
+
 void summary_text(const struct summary *summary, struct buf *out)
 {
     const char *file = buf_string(&summary->file);
@@ -190,6 +202,7 @@ void summary_text(const struct summary *summary, struct buf *out)
     add_events(summary, out);
     add_lost(summary, out);
     add_peak(summary, out);
+    add_unseen(summary, out);
     if (*file) {
         bool blocks =
             (is_set(&summary->stopped) ? summary->stored_blocks : summary->totals.allocs) > 0;

@@ -1,6 +1,7 @@
 /* The last lines of a report: how far its numbers can be believed. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/loss.h"
 #include "analysis/thinned.h"
@@ -153,9 +154,56 @@ static int warn_of_thinning(struct report *report, struct emit *emit, const char
     return err;
 }
 
+/* Processes whose allocator is CUDA's own, of which PyTorch's hooks hear nothing: by what PyTorch
+ * said, or where it said nothing, by the settings that it was given. `driver`: CUPTI saw memory. */
+static const char unseen_sql[] =
+    "SELECT s.process, EXISTS (SELECT 1 FROM driver_memory m WHERE m.process = s.process"
+    "                             AND m.device IS NOT NULL)"
+    "  FROM (SELECT process, max(CASE key WHEN 'allocator' THEN value END) AS allocator,"
+    "               max(CASE key WHEN 'alloc_conf' THEN replace(value, ' ', '') END) AS conf"
+    "          FROM setting GROUP BY process) s"
+    " WHERE coalesce(s.allocator = 'cudaMallocAsync',"
+    "                ',' || s.conf || ',' LIKE '%,backend:cudaMallocAsync,%')"
+    " ORDER BY s.process";
+
+static bool asks_for_gpu(const struct report *report)
+{
+    const char *device = report->options->device;
+    return !device || strcmp(device, "cpu") != 0;
+}
+
+static int warn_of_unseen(struct report *report, struct emit *emit, const char *whose)
+{
+    struct db_stmt *row = NULL;
+    int64_t first = 0, count = 0;
+    bool driver = false;
+    char others[48] = "";
+    int err = asks_for_gpu(report) ? db_prepare(report->db, &row, unseen_sql) : 0;
+    while (row && err >= 0 && (err = db_step(row)) == DB_ROW) {
+        if (!report_process_of(report, db_column_int(row, 0)))
+            continue;
+        first = count++ ? first : db_column_int(row, 0);
+        driver = driver || db_column_int(row, 1);
+    }
+    db_finalize(row);
+    if (err < 0 || !count)
+        return err < 0 ? err : 0;
+    if (count > 1)
+        snprintf(others, sizeof others, " and %" PRId64 " more", count - 1);
+    emit_warning(emit,
+                 "%sprocess %" PRId64 "%s: backend:cudaMallocAsync reports no CUDA block to "
+                 "PyTorch's hooks: take it out of PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF to "
+                 "record blocks%s",
+                 whose, first, others,
+                 driver ? "; what CUDA's driver gave is recorded: tidemark ladder" : "");
+    return 0;
+}
+
 int report_warn(struct report *report, struct emit *emit, const char *whose)
 {
     int err = warn_of_end(report, emit, whose);
+    if (err >= 0)
+        err = warn_of_unseen(report, emit, whose);
     if (err >= 0)
         err = warn_of_loss(report, emit, whose);
     return err < 0 ? err : warn_of_thinning(report, emit, whose);

@@ -224,6 +224,19 @@ TEST(the_closing_lines_of_a_program_without_a_framework)
     summary_text(&summary, &out);
     CHECK(strstr(buf_string(&out), "uses neither PyTorch nor tidemark.h") != NULL);
     buf_clear(&out);
+    summary.totals.unseen = true; /* PyTorch's, and its blocks are nobody's */
+    summary_text(&summary, &out);
+    CHECK(strstr(buf_string(&out), "tidemark: backend:cudaMallocAsync reports no CUDA block to "
+                                   "PyTorch's hooks: take it out of PYTORCH_CUDA_ALLOC_CONF or "
+                                   "PYTORCH_ALLOC_CONF to record blocks\n") != NULL);
+    buf_clear(&out);
+    summary.totals.peak_given = 3072;
+    summary_text(&summary, &out);
+    CHECK(strstr(buf_string(&out), "to record blocks; what CUDA's driver gave is recorded: "
+                                   "tidemark ladder\n") != NULL);
+    buf_clear(&out);
+    summary.totals.peak_given = 0;
+    summary.totals.unseen = false;
     summary.totals.has_source = true; /* it does use one of them, and had no block */
     summary_text(&summary, &out);
     CHECK(strstr(buf_string(&out), "tidemark: no block was reported\n") != NULL);

@@ -265,6 +265,20 @@ TEST(a_full_batch_wants_to_be_flushed)
     feed_end(&feed, true);
 }
 
+TEST(an_allocator_that_reports_nothing_is_known)
+{
+    struct feed feed;
+    struct state_totals totals;
+    feed_begin(&feed, NULL, &rows);
+    setting(&feed, 0, "allocator=pytorch");
+    state_totals(feed.state, &totals);
+    CHECK(!totals.unseen);
+    setting(&feed, 0, "allocator=cudaMallocAsync");
+    state_totals(feed.state, &totals);
+    CHECK(totals.unseen);
+    feed_end(&feed, true);
+}
+
 /* The host's heap of a run on a GPU is no peak that anybody asks for, however large it is; of the
  * GPUs it is the fullest. */
 TEST(the_peak_is_of_a_gpu_if_there_is_one)
@@ -433,6 +447,7 @@ TEST_MAIN(TEST_CASE(a_process_row_is_completed), TEST_CASE(a_process_without_eve
           TEST_CASE(losses_and_torn_events_are_facts), TEST_CASE(settings_are_not_marks),
           TEST_CASE(a_rank_may_come_later), TEST_CASE(keyframes_wait_for_a_multiple_of_what_lives),
           TEST_CASE(a_long_keyframe_beats), TEST_CASE(a_full_batch_wants_to_be_flushed),
+          TEST_CASE(an_allocator_that_reports_nothing_is_known),
           TEST_CASE(the_peak_is_of_a_gpu_if_there_is_one),
           TEST_CASE(the_peak_is_of_one_process_on_one_device),
           TEST_CASE(processes_come_and_go_in_any_order), TEST_CASE(is_valid_sees_what_is_broken))
