@@ -43,6 +43,8 @@ static int look_at(struct report *report, const struct report_scope *scope,
     if (err == 0)
         err = frag_read(report->db, scope->process.id, scope->device, &look->instant,
                         (size_t)options->top, &look->frag);
+    if (err == 0 && report->emit.format == EMIT_TABLE)
+        err = frag_tell_apart(report->db, &look->frag, (size_t)options->top);
     if (err < 0)
         return err;
     look->order = frag_order(&look->frag, options->order == ORDER_SIZE);
@@ -266,6 +268,8 @@ static int read_failures(struct report *report, const struct frag_options *optio
     const int64_t process = scope->process.id;
     int err = oom_read(report->db, process, scope->device, steps->first, steps->last,
                        (size_t)options->top, (size_t)options->top, ooms);
+    for (size_t i = 0; i < ooms->shown && err >= 0 && report->emit.format == EMIT_TABLE; i++)
+        err = frag_tell_apart(report->db, &ooms->failures[i].frag, (size_t)options->top);
     if (err < 0 || !ooms->shown)
         return err;
     return oom_fit_read(report->db, process, scope->device, &ooms->failures[ooms->shown - 1],

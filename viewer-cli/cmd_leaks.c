@@ -111,6 +111,8 @@ static int put_scope(struct report *report, const struct report_scope *scope,
                                       (size_t)options->top};
     struct leaks leaks;
     int err = leaks_read(report->db, scope->process.id, scope->device, &wish, &leaks);
+    if (err == 0 && report->emit.format == EMIT_TABLE)
+        err = leaks_tell_apart(report->db, &leaks, (size_t)options->top);
     if (err == 0 && leaks.window) {
         *any = true;
         if (report->emit.format == EMIT_TABLE)

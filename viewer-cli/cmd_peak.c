@@ -282,6 +282,25 @@ static const char *birth_text(const struct group *group)
     return group->step == PEAK_NONE ? "outside of any step" : "between phases";
 }
 
+/* Of several phases of a name in one step, which: as `why` takes it, "forward#1". */
+static void put_birth(const struct peak_part *part, const struct groups *groups, size_t at)
+{
+    const struct group *group = &groups->groups[at];
+    const char *text = birth_text(group);
+    bool twin = false;
+    for (size_t i = 0; i < shown(part, groups) && text && !twin; i++) {
+        const char *other = birth_text(&groups->groups[i]);
+        twin = i != at && other && groups->groups[i].step == group->step && strcmp(other, text) == 0;
+    }
+    struct buf name = {0};
+    if (twin && group->ordinal != GROUP_NONE)
+        buf_print(&name, "%s#%" PRId64, text, group->ordinal);
+    if (name.count)
+        put_buf(part->emit, &name);
+    else
+        emit_text(part->emit, text);
+}
+
 static void put_births(const struct peak_part *part)
 {
     const struct groups *groups = &part->peak->births;
@@ -291,7 +310,7 @@ static void put_births(const struct peak_part *part)
         put_amount(part, group);
         emit_known(part->emit, group->step);
         emit_text(part->emit, group->name);
-        emit_text(part->emit, birth_text(group));
+        put_birth(part, groups, i);
         emit_text(part->emit, group->kind);
         emit_known(part->emit, group->id);
         emit_text(part->emit, group->shown);
@@ -419,6 +438,21 @@ static int read_moment(struct report *report, struct peak_part *part, struct pea
                      steps->last, (size_t)part->top, peak);
 }
 
+/* For people: programs have the sites' numbers. */
+static int tell_apart(struct report *report, struct peak_part *part, struct peak *peak)
+{
+    int err = 0;
+    if (report->emit.format != EMIT_TABLE)
+        return 0;
+    if (peak->found)
+        err = groups_tell_apart(report->db, &peak->sites, (size_t)part->top);
+    if (err >= 0 && part->changed)
+        err = why_tell_apart(report->db, &part->change, PEAK_CHANGES);
+    if (err >= 0 && part->ooms.shown)
+        err = frag_tell_apart(report->db, &part->ooms.failures[0].frag, (size_t)part->top);
+    return err;
+}
+
 /* Why it is higher than the step before, and what would lower it. */
 static int read_causes(const struct report *report, struct peak_part *part)
 {
@@ -450,6 +484,8 @@ static int put_all(struct report *report, int64_t top)
             err = read_ladder(report->db, &all[i]);
         if (err >= 0 && peaks[i].found)
             err = read_causes(report, &all[i]);
+        if (err >= 0)
+            err = tell_apart(report, &all[i], &peaks[i]);
         if (err >= 0 && !peaks[i].found)
             err = driven_part_read(report, scope, &all[i].driven);
         any = any || peaks[i].found || all[i].ooms.shown || all[i].driven.shown;

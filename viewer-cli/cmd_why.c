@@ -324,8 +324,10 @@ static int look_at(struct report *report, const struct report_scope *scope, int6
         return err;
     struct why *why = &looks->whys[looks->count];
     looks->parts[looks->count++] = (struct why_part){&report->emit, scope, why, top};
-    return why_read(report->db, scope->process.id, scope->device, &before, &after, (size_t)top,
-                    why);
+    err = why_read(report->db, scope->process.id, scope->device, &before, &after, (size_t)top, why);
+    if (err >= 0 && report->emit.format == EMIT_TABLE)
+        err = why_tell_apart(report->db, why, (size_t)top);
+    return err;
 }
 
 static void put_driven(struct report *report, const struct looks *looks, int64_t top)

@@ -79,6 +79,7 @@ struct emit_layout {
     bool shown;
     bool known;   /* some row has a value */
     bool numbers; /* no row has a text */
+    bool wraps;   /* its texts are alike when they are cut */
 };
 
 struct emit {

@@ -200,6 +200,85 @@ static void spare(struct emit *emit, size_t i)
         buf_text(&emit->spared, line);
 }
 
+/* Cut in the middle, a call keeps its function and its line number. */
+static void put_cut(struct buf *out, const char *text, size_t bytes, unsigned width, bool middle)
+{
+    unsigned room = width - 3, whole = emit_columns_of(text, bytes);
+    unsigned end = middle ? room * 3 / 5 : 0;
+    buf_add(out, text, emit_fit(text, bytes, room - end));
+    buf_text(out, "...");
+    size_t skip = emit_fit(text, bytes, whole - end);
+    buf_add(out, text + skip, bytes - skip);
+}
+
+/* A call site, "A (a.py:1) > B (b.py:2)": the library's file goes first, then its function, and the
+ * program's own line is the last to be touched. False if the text is none. */
+static bool put_cut_site(struct buf *out, const char *text, size_t bytes, unsigned width)
+{
+    static const char inner[] = " > ", more[] = " > ...";
+    const char *end = bytes && text[bytes - 1] == ')' ? memmem(text, bytes, inner, 3) : NULL;
+    if (!end)
+        return false;
+    size_t head = (size_t)(end - text), called = bytes;
+    while (called > head && memcmp(text + called - 1, " (", 2) != 0)
+        called--;
+    if (called > head + 3 && emit_columns_of(text, called - 1) <= width) {
+        buf_add(out, text, called - 1);
+        return true;
+    }
+    unsigned columns = emit_columns_of(text, head);
+    if (columns <= width)
+        buf_add(out, text, head);
+    else
+        put_cut(out, text, head, width, true);
+    if (columns + sizeof more - 1 <= width)
+        buf_text(out, more);
+    return true;
+}
+
+static void put_shorter(struct buf *out, const char *text, size_t bytes, unsigned width,
+                        unsigned flags)
+{
+    if (!(flags & EMIT_MIDDLE) || !put_cut_site(out, text, bytes, width))
+        put_cut(out, text, bytes, width, flags & EMIT_MIDDLE);
+}
+
+enum { COMPARED_MOST = 200 }; /* rows: people look at a dozen */
+
+/* Names of the last column that are not the same, and would be once they are cut: these are not cut,
+ * but go on below themselves. */
+static void keep_apart(struct emit *emit, size_t i)
+{
+    struct emit_layout *layout = &emit->layout[i];
+    size_t count = emit->cell_count / emit->column_count;
+    struct buf cut[2] = {{0}, {0}};
+    layout->wraps = false;
+    if (!(emit->columns[i].flags & EMIT_MIDDLE) || !emit->width || count > COMPARED_MOST)
+        return;
+    for (size_t a = 0; a < count && !layout->wraps; a++) {
+        const struct emit_cell *one = &emit->cells[a * emit->column_count + i];
+        const char *text = buf_string(&emit->text) + one->text;
+        if (one->width <= layout->width)
+            continue;
+        cut[0].count = 0;
+        put_shorter(&cut[0], text, one->bytes, layout->width, emit->columns[i].flags);
+        for (size_t b = 0; b < count && !layout->wraps; b++) {
+            const struct emit_cell *other = &emit->cells[b * emit->column_count + i];
+            const char *beside = buf_string(&emit->text) + other->text;
+            if (other->width <= layout->width ||
+                (other->bytes == one->bytes && memcmp(text, beside, one->bytes) == 0))
+                continue;
+            cut[1].count = 0;
+            put_shorter(&cut[1], beside, other->bytes, layout->width, emit->columns[i].flags);
+            layout->wraps = cut[0].count == cut[1].count &&
+                            memcmp(cut[0].data, cut[1].data, cut[0].count) == 0;
+        }
+    }
+    emit->out.broken = emit->out.broken || cut[0].broken || cut[1].broken;
+    buf_clear(&cut[0]);
+    buf_clear(&cut[1]);
+}
+
 static void settle(struct emit *emit)
 {
     size_t last = 0;
@@ -220,6 +299,8 @@ static void settle(struct emit *emit)
     unsigned total = total_width(emit, false);
     if (total > emit->width)
         shrink(emit, total - emit->width, last);
+    if (total > emit->width && emit->style == EMIT_ROWS && !emit->out.broken)
+        keep_apart(emit, last);
 }
 
 /* ---- lines ---- */
@@ -272,42 +353,6 @@ void emit_put_wrapped(struct buf *out, const char *text, size_t bytes, unsigned 
     }
 }
 
-/* Cut in the middle, a call keeps its function and its line number. */
-static void put_cut(struct buf *out, const char *text, size_t bytes, unsigned width, bool middle)
-{
-    unsigned room = width - 3, whole = emit_columns_of(text, bytes);
-    unsigned end = middle ? room * 3 / 5 : 0;
-    buf_add(out, text, emit_fit(text, bytes, room - end));
-    buf_text(out, "...");
-    size_t skip = emit_fit(text, bytes, whole - end);
-    buf_add(out, text + skip, bytes - skip);
-}
-
-/* A call site, "A (a.py:1) > B (b.py:2)": the library's file goes first, then its function, and the
- * program's own line is the last to be touched. False if the text is none. */
-static bool put_cut_site(struct buf *out, const char *text, size_t bytes, unsigned width)
-{
-    static const char inner[] = " > ", more[] = " > ...";
-    const char *end = bytes && text[bytes - 1] == ')' ? memmem(text, bytes, inner, 3) : NULL;
-    if (!end)
-        return false;
-    size_t head = (size_t)(end - text), called = bytes;
-    while (called > head && memcmp(text + called - 1, " (", 2) != 0)
-        called--;
-    if (called > head + 3 && emit_columns_of(text, called - 1) <= width) {
-        buf_add(out, text, called - 1);
-        return true;
-    }
-    unsigned columns = emit_columns_of(text, head);
-    if (columns <= width)
-        buf_add(out, text, head);
-    else
-        put_cut(out, text, head, width, true);
-    if (columns + sizeof more - 1 <= width)
-        buf_text(out, more);
-    return true;
-}
-
 void emit_put_cut(struct buf *out, const char *text, unsigned width)
 {
     struct buf safe = {0};
@@ -340,10 +385,10 @@ static void put_cell(struct emit *emit, struct line *line, size_t i, const char 
         line->blanks = layout->numbers ? 0 : room;
         if (width <= layout->width || !emit->width || layout->numbers)
             buf_add(&emit->out, text, bytes);
-        else if (flags & EMIT_WRAP)
+        else if (flags & EMIT_WRAP || layout->wraps)
             emit_put_wrapped(&emit->out, text, bytes, layout->width, line->column);
-        else if (!(flags & EMIT_MIDDLE) || !put_cut_site(&emit->out, text, bytes, layout->width))
-            put_cut(&emit->out, text, bytes, layout->width, flags & EMIT_MIDDLE);
+        else
+            put_shorter(&emit->out, text, bytes, layout->width, flags);
     } else {
         line->blanks += layout->width;
     }

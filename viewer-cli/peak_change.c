@@ -12,8 +12,6 @@
 #include "mem.h"
 #include "peak_parts.h"
 
-enum { SHOWN = 4 };
-
 const struct emit_column peak_change_columns[PEAK_CHANGE_COLUMNS] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
@@ -96,7 +94,7 @@ int peak_change_read(struct db *db, struct peak_part *part)
         if (!keep_phase(peak, &before, &part->phase_before))
             err = ERR_NOMEM;
         else
-            err = why_read(db, peak->process, peak->device, &first, &second, SHOWN, &part->change);
+            err = why_read(db, peak->process, peak->device, &first, &second, PEAK_CHANGES, &part->change);
     }
     peak_clear(&before);
     return err;
@@ -165,7 +163,7 @@ void peak_put_change(const struct peak_part *part)
              part->step_before, part->phase_before ? ", in " : "",
              part->phase_before ? part->phase_before : "", part->phase_before ? "," : "");
     EMIT_SECTION(part->emit, "higher_than_step_before", title, EMIT_ROWS, peak_change_columns);
-    for (; shown < count && shown < SHOWN; shown++) {
+    for (; shown < count && shown < PEAK_CHANGES; shown++) {
         int64_t change = why_change(&why->groups[shown]);
         if (people &&
             (change < 0 ? -change : change) < (why->after_bytes - why->before_bytes) / 100)

@@ -39,6 +39,8 @@ struct peak_part {
 
 void peak_put_scope(const struct peak_part *part);
 
+enum { PEAK_CHANGES = 4 }; /* groups that a peak has more or less of than the step before: shown */
+
 enum {
     PEAK_CHANGE_COLUMNS = 14,
     PEAK_LEVER_COLUMNS = 12,

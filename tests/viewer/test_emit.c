@@ -325,6 +325,41 @@ TEST(a_site_keeps_the_line_of_the_program)
     CHECK_STR(put_site(20, 0, site), "Writer.forward (s...");
 }
 
+/* Cut, the first two would be one name; the third one would not. */
+TEST(names_are_not_cut_until_they_are_alike)
+{
+    static const char *const sites[] = {
+        "Net.forward (net.py:9) > Block.forward (net.py:4) > conv2d (functional.py:45)",
+        "Net.forward (net.py:9) > Block.forward (net.py:8) > conv2d (functional.py:45)",
+        "Head.forward (net.py:7) > linear (functional.py:11)",
+    };
+    static const struct emit_column two[] = {
+        {"bytes", NULL, EMIT_BYTES, 0},
+        {"site", NULL, EMIT_TEXT, EMIT_MIDDLE},
+    };
+    struct emit emit;
+    int result;
+    for (int alike = 0; alike < 2; alike++) {
+        emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
+        emit.width = 37;
+        EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, two);
+        for (int i = 0; i < 2; i++) {
+            emit_int(&emit, 1);
+            emit_text(&emit, sites[i ? 1 + !alike : 0]);
+        }
+        CHECK_STR(finish(&emit, &result), alike ? "bytes  site\n"
+                                                  "  1 B  Net.forward (net.py:9) >\n"
+                                                  "       Block.forward (net.py:4) >\n"
+                                                  "       conv2d (functional.py:45)\n"
+                                                  "  1 B  Net.forward (net.py:9) >\n"
+                                                  "       Block.forward (net.py:8) >\n"
+                                                  "       conv2d (functional.py:45)\n"
+                                                : "bytes  site\n"
+                                                  "  1 B  Net.forward (net.py:9) > ...\n"
+                                                  "  1 B  Head.forward (net.py:7) > ...\n");
+    }
+}
+
 TEST(a_line_is_cut_in_its_middle)
 {
     static const struct {
@@ -537,6 +572,7 @@ TEST_MAIN(TEST_CASE(a_table_is_aligned), TEST_CASE(csv_is_for_programs),
           TEST_CASE(a_wrapped_column_goes_on_below_itself), TEST_CASE(a_number_stays_with_its_unit),
           TEST_CASE(a_site_keeps_the_line_of_the_program),
           TEST_CASE(spare_columns_go_before_texts_are_stumps),
+          TEST_CASE(names_are_not_cut_until_they_are_alike),
           TEST_CASE(a_line_is_cut_in_its_middle), TEST_CASE(lines_of_a_terminal_fit),
           TEST_CASE(a_record_is_read_downwards), TEST_CASE(columns_nobody_knows_are_left_out),
           TEST_CASE(many_rows_stream), TEST_CASE(a_report_is_taken_back),

@@ -126,6 +126,8 @@ struct frag {
  * The first `named` pins and sites get their names. 0 or an error; frag_clear in both cases. */
 int frag_read(struct db *db, int64_t process, int64_t device, const struct instant *instant,
               size_t named, struct frag *out);
+/* The same for people: those of the first `most` that are alike are told apart. 0 or an error. */
+int frag_tell_apart(struct db *db, struct frag *frag, size_t most);
 void frag_clear(struct frag *frag);
 bool frag_is_valid(const struct frag *frag);
 

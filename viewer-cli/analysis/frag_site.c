@@ -9,6 +9,7 @@
 #include "error.h"
 #include "frag_block.h"
 #include "mem.h"
+#include "site_apart.h"
 
 /* ---- sites ---- */
 
@@ -146,6 +147,24 @@ int frag_name(struct db *db, struct frag *frag, size_t named)
         err = name_pin(db, site, step, &frag->pins[i]);
     db_finalize(site);
     db_finalize(step);
+    return err;
+}
+
+int frag_tell_apart(struct db *db, struct frag *frag, size_t most)
+{
+    size_t sites = frag->site_count < most ? frag->site_count : most;
+    size_t pins = frag->pin_count < most ? frag->pin_count : most;
+    struct site_row *rows = mem_alloc(sites + pins + 1, sizeof *rows);
+    for (size_t i = 0; i < sites && rows; i++)
+        rows[i] = (struct site_row){frag->sites[i].site, frag->sites[i].category,
+                                    &frag->sites[i].shown};
+    for (size_t i = 0; i < pins && rows; i++)
+        rows[sites + i] =
+            (struct site_row){frag->pins[i].block->site, NULL, &frag->pins[i].shown};
+    int err = rows ? sites_tell_apart(db, rows, sites) : ERR_NOMEM;
+    if (err == 0)
+        err = sites_tell_apart(db, rows + sites, pins);
+    mem_free(rows);
     return err;
 }
 

@@ -6,6 +6,7 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
+#include "site_apart.h"
 
 int64_t column_known(struct db_stmt *row, int at)
 {
@@ -106,7 +107,7 @@ int groups_name_sites(struct db *db, struct groups *groups, size_t most)
 int groups_name_phases(struct db *db, struct groups *groups, size_t most)
 {
     struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, "SELECT name, step, kind FROM phase WHERE id = ?");
+    int err = db_prepare(db, &stmt, "SELECT name, step, kind, ordinal FROM phase WHERE id = ?");
     for (size_t i = 0; i < groups->count && i < most && err >= 0; i++) {
         struct group *group = &groups->groups[i];
         if (group->id == GROUP_NONE)
@@ -115,6 +116,7 @@ int groups_name_phases(struct db *db, struct groups *groups, size_t most)
         err = db_step(stmt);
         if (err == DB_ROW) {
             group->step = column_known(stmt, 1);
+            group->ordinal = column_known(stmt, 3);
             if (!column_copy(stmt, 0, &group->name) || !column_copy(stmt, 2, &group->kind))
                 err = ERR_NOMEM;
         }
@@ -124,6 +126,17 @@ int groups_name_phases(struct db *db, struct groups *groups, size_t most)
     }
     db_finalize(stmt);
     return err < 0 ? err : 0;
+}
+
+int groups_tell_apart(struct db *db, struct groups *groups, size_t most)
+{
+    size_t count = groups->count < most ? groups->count : most;
+    struct site_row *rows = mem_alloc(count + 1, sizeof *rows);
+    for (size_t i = 0; i < count && rows; i++)
+        rows[i] = (struct site_row){groups->groups[i].id, NULL, &groups->groups[i].shown};
+    int err = rows ? sites_tell_apart(db, rows, count) : ERR_NOMEM;
+    mem_free(rows);
+    return err;
 }
 
 void groups_clear(struct groups *groups)

@@ -27,6 +27,7 @@ struct group {
     char *shown;  /* of a phase: with the phases around it; of a site: as view site_short; NULL */
     char *rule;   /* of a category: what decided most of its bytes; NULL */
     int64_t step; /* of a phase, GROUP_NONE */
+    int64_t ordinal; /* of a phase: the how many-th of its name in its step, from 0 */
     int64_t bytes;
     int64_t blocks;
 };
@@ -47,6 +48,9 @@ void groups_sort(struct groups *groups); /* by bytes, largest first */
 /* Names of the first `most`; 0 or an error. */
 int groups_name_sites(struct db *db, struct groups *groups, size_t most);
 int groups_name_phases(struct db *db, struct groups *groups, size_t most);
+
+/* The same names of the first `most` sites, told apart where they are alike. 0 or an error. */
+int groups_tell_apart(struct db *db, struct groups *groups, size_t most);
 
 void groups_clear(struct groups *groups);
 bool groups_is_valid(const struct groups *groups);

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "living.h"
 #include "mem.h"
+#include "site_apart.h"
 
 /* Complete: another step has begun, or the process has ended in good order. */
 static const char steps_sql[] =
@@ -180,6 +181,19 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
     if (out->count)
         qsort(out->sites, out->count, sizeof *out->sites, by_weight);
     return err < 0 ? err : name_sites(db, out, options->named);
+}
+
+int leaks_tell_apart(struct db *db, struct leaks *leaks, size_t most)
+{
+    size_t count = leaks->count < most ? leaks->count : most;
+    struct site_row *rows = mem_alloc(count + 1, sizeof *rows);
+    for (size_t i = 0; i < count && rows; i++) {
+        struct leak_site *site = &leaks->sites[i];
+        rows[i] = (struct site_row){site->site, site->category, &site->shown};
+    }
+    int err = rows ? sites_tell_apart(db, rows, count) : ERR_NOMEM;
+    mem_free(rows);
+    return err;
 }
 
 void leaks_clear(struct leaks *leaks)

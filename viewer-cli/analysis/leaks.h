@@ -59,6 +59,8 @@ struct leak_options {
 /* 0 or an error; leaks_clear in both cases. */
 int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak_options *options,
                struct leaks *out);
+/* Sites that are alike in their names, of the first `most`, are told apart. 0 or an error. */
+int leaks_tell_apart(struct db *db, struct leaks *leaks, size_t most);
 void leaks_clear(struct leaks *leaks);
 bool leaks_is_valid(const struct leaks *leaks);
 const char *leak_sure_text(enum leak_sure sure);

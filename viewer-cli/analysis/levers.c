@@ -8,6 +8,7 @@
 #include "error.h"
 #include "levers_work.h"
 #include "mem.h"
+#include "site_apart.h"
 
 const char *lever_name(enum lever_kind kind)
 {
@@ -49,6 +50,7 @@ int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
     int err = site_names(work->names, words->site, &name, &lever->site_text);
     mem_free(name);
     buf_text(&text, words->before);
+    lever->name_at = !words->name && lever->site_text ? text.count : 0;
     if (words->name || lever->site_text)
         buf_text(&text, words->name ? words->name : lever->site_text);
     buf_text(&text, words->after ? words->after : "");
@@ -158,6 +160,48 @@ static int find_all(struct levers_work *work)
     return err;
 }
 
+static int rename_site(struct lever *lever, const char *name)
+{
+    struct buf text = {0};
+    buf_add(&text, lever->text, lever->name_at);
+    buf_text(&text, name);
+    buf_text(&text, lever->text + lever->name_at + strlen(lever->site_text));
+    char *copy = text.broken ? NULL : mem_copy(buf_string(&text), text.count);
+    buf_clear(&text);
+    if (!copy)
+        return ERR_NOMEM;
+    mem_free(lever->text);
+    lever->text = copy;
+    return 0;
+}
+
+/* Two levers of a kind on sites with one name are told apart in their texts. */
+static int tell_apart(struct db *db, struct levers *out)
+{
+    struct site_row *rows = mem_alloc(out->count + 1, sizeof *rows);
+    char **names = mem_alloc(out->count + 1, sizeof *names);
+    int err = rows && names ? 0 : ERR_NOMEM;
+    for (size_t i = 0; i < out->count && err == 0; i++) {
+        const struct lever *lever = &out->levers[i];
+        rows[i] = (struct site_row){LEVERS_NONE, lever_name(lever->kind), &names[i]};
+        if (!lever->name_at)
+            continue;
+        rows[i].site = lever->site;
+        names[i] = mem_copy(lever->site_text, strlen(lever->site_text));
+        err = names[i] ? 0 : ERR_NOMEM;
+    }
+    if (err == 0)
+        err = sites_tell_apart(db, rows, out->count);
+    for (size_t i = 0; i < out->count && names; i++) {
+        if (err == 0 && names[i] && strcmp(names[i], out->levers[i].site_text) != 0)
+            err = rename_site(&out->levers[i], names[i]);
+        mem_free(names[i]);
+    }
+    mem_free(rows);
+    mem_free(names);
+    return err;
+}
+
 int levers_read(struct db *db, const struct peak *peak, bool bounded, struct levers *out)
 {
     struct levers_work work = {.db = db, .peak = peak, .out = out};
@@ -173,6 +217,8 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
         err = find_all(&work);
     if (err >= 0 && out->count)
         qsort(out->levers, out->count, sizeof *out->levers, by_bytes);
+    if (err >= 0)
+        err = tell_apart(db, out);
     for (size_t i = 0; i < work.kept_count; i++)
         levers_edit_clear(&work.kept[i].edit);
     mem_free(work.kept);

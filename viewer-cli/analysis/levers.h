@@ -46,6 +46,7 @@ struct lever {
     int64_t site;     /* LEVERS_NONE */
     char *site_text;  /* as view site_short; NULL */
     char *text;       /* what to do */
+    size_t name_at;   /* where the site's name begins in it; 0 = it is not there */
 };
 
 struct levers_added { /* by the backward that the peak is in */

@@ -7,6 +7,7 @@
 #include "group.h"
 #include "living.h"
 #include "mem.h"
+#include "site_apart.h"
 
 int64_t why_change(const struct why_group *group)
 {
@@ -186,6 +187,20 @@ int why_read(struct db *db, int64_t process, int64_t device, const struct instan
         err = name_groups(db, out, named);
     if (err == 0)
         err = read_segments(db, process, device, out);
+    return err;
+}
+
+int why_tell_apart(struct db *db, struct why *why, size_t most)
+{
+    size_t count = why->group_count < most ? why->group_count : most;
+    struct site_row *rows = mem_alloc(count + 1, sizeof *rows);
+    for (size_t i = 0; i < count && rows; i++) {
+        struct why_group *group = &why->groups[i];
+        rows[i] = (struct site_row){group->site, why->categories[group->category].name,
+                                    &group->shown};
+    }
+    int err = rows ? sites_tell_apart(db, rows, count) : ERR_NOMEM;
+    mem_free(rows);
     return err;
 }
 
