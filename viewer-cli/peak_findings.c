@@ -90,25 +90,13 @@ static void put_held(const struct peak_part *part)
     struct buf text = {0};
     if (!lever || lever->alive < part->peak->allocated / 20)
         return;
-    buf_print(
-        &text,
-        "held on to by the program when backward is over, in a variable or an attribute: what "
-        "came of %s",
-        lever->site_text ? lever->site_text : "calls without a stack");
+    buf_print(&text,
+              "the output of %s stays live during backward because a variable still refers to it",
+              lever->site_text ? lever->site_text : "calls without a stack");
     put(part, "held_by_the_program", lever->alive, &text);
 }
 
 /* ---- what explains the rest ---- */
-
-static bool is_optimizer_at_work(const struct peak *peak)
-{
-    for (size_t i = 0; i < peak->births.count; i++) {
-        const struct group *group = &peak->births.groups[i];
-        if (group->step == peak->step && group->kind && strcmp(group->kind, "optimizer") == 0)
-            return true;
-    }
-    return false;
-}
 
 static void put_backward(const struct peak_part *part)
 {
@@ -119,18 +107,15 @@ static void put_backward(const struct peak_part *part)
     for (size_t i = 0; i < levers->added_count; i++) {
         const struct levers_added *added = &levers->added[i];
         bytes += added->bytes;
-        buf_print(&text, "%s%" PRId64 " block%s of %s",
-                  i ? ", "
-                    : "new in backward, gradients and "
-                      "temporaries: ",
-                  added->blocks, added->blocks == 1 ? "" : "s", human_bytes(each, added->each));
+        buf_print(&text, "%s%" PRId64 " x %s", i ? ", " : "backward allocates ", added->blocks,
+                  human_bytes(each, added->each));
     }
     if (!levers->added_count)
         return;
     if (levers->added[0].like)
-        buf_print(&text, "; as large as what came of %s", levers->added[0].like);
-    if (!is_optimizer_at_work(part->peak))
-        buf_text(&text, "; none of it is the optimizer's");
+        buf_print(&text, "%seach the size of the output of %s: probably %s",
+                  levers->added_count > 1 ? "; the first " : ", ", levers->added[0].like,
+                  strchr(levers->added[0].like, ';') ? "gradients" : "its gradient");
     put(part, "added_by_backward", bytes, &text);
 }
 
@@ -173,11 +158,11 @@ static void put_rise(const struct peak_part *part)
     struct buf text = {0};
     if (!part->changed || rise < part->peak->allocated / 100)
         return;
-    buf_print(&text, "more than at the peak of step %" PRId64 "%s%s", part->step_before,
+    buf_print(&text, "more than step %" PRId64 "%s%s", part->step_before,
               part->phase_before ? ", in " : "", part->phase_before ? part->phase_before : "");
     if (put_changed(part, &text))
-        buf_text(&text, "; made after that peak, and kept since");
-    buf_text(&text, "; blocks in use, so it is not fragmentation");
+        buf_text(&text, " (kept between steps)");
+    buf_text(&text, ". Live tensors, not fragmentation");
     if (why->before.reserved != INSTANT_NONE && why->after.reserved != INSTANT_NONE) {
         int64_t reserved = why->after.reserved - why->before.reserved;
         if (reserved)

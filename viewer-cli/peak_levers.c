@@ -103,7 +103,7 @@ static void put_why_none(const struct peak_part *part)
 {
     const struct levers *levers = &part->levers;
     struct buf text = {0};
-    char floor[HUMAN_MAX];
+    char floor[HUMAN_MAX], tried[HUMAN_MAX];
     if (levers->state == LEVERS_NO_STEP)
         buf_text(&text,
                  "the peak is in no training step, so what changes a step is not looked for");
@@ -114,9 +114,13 @@ static void put_why_none(const struct peak_part *part)
                   "nothing: memory was as high before the first step (%s), where no change to a "
                   "step reaches",
                   human_bytes(floor, levers->floor));
+    else if (levers->tried == 0)
+        buf_text(&text, "no change was found that could be tried");
+    else if (levers->tried == 1)
+        buf_text(&text, "the one change that was tried saves less than 1 %");
     else
-        buf_text(&text, "nothing that is looked for takes a hundredth off this peak: all of it is "
-                        "done already, or does not apply");
+        buf_print(&text, "none of the %s changes that were tried saves 1 %% or more",
+                  human_count(tried, (int64_t)levers->tried));
     say(part, buf_string(&text));
     part->emit->out.broken = part->emit->out.broken || text.broken;
     buf_clear(&text);
@@ -167,7 +171,7 @@ static void put_conditions(const struct peak_part *part)
         emit_line(part->emit, "of what it holds there: without it, another moment of the step is "
                               "the highest");
     if (any(levers, LEVER_HELD))
-        emit_line(part->emit, "to drop something helps if nothing in backward needs it");
+        emit_line(part->emit, "del helps if nothing in backward needs it");
     if (any(levers, LEVER_CHECKPOINT))
         emit_line(part->emit,
                   "what is checkpointed is computed again in backward, and takes memory then");
@@ -197,7 +201,7 @@ const struct emit_column peak_added_columns[PEAK_ADDED_COLUMNS] = {
     {"bytes", NULL, EMIT_BYTES, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
     {"each", NULL, EMIT_BYTES, 0},
-    {"like", "as large as what came of", EMIT_TEXT, EMIT_WRAP | EMIT_NONE | EMIT_IF_KNOWN},
+    {"like", "the size of the output of", EMIT_TEXT, EMIT_WRAP | EMIT_NONE | EMIT_IF_KNOWN},
 };
 
 void peak_put_added(const struct peak_part *part)

@@ -80,8 +80,8 @@ class Answers(object):
         about(change(self.why("1/loss..1"), "workspace", self.words.get("backward", "")),
               2 * self.l, "why")
         about(self.finding("added_by_backward")["bytes"], 2 * self.l, "in short")
-        says(self.text("peak"), r"BYTES +new in backward, gradients and temporaries: 2 blocks of "
-             r"BYTES; as large as what came of .*%s.*%s.*; none of it is the optimizer's"
+        says(self.text("peak"), r"BYTES +backward allocates 2 x BYTES, each the size of the output of "
+             r".*%s.*%s.*: probably gradients"
              % (self.words["logits"], self.words["loss"]), 2 * self.l, self.l)
 
     # 3. What is left after a step? Parameters, gradients, two states, and the logits still held.
@@ -103,8 +103,8 @@ class Answers(object):
 
     def the_peak_says_who_holds_them(self):
         about(self.finding("held_by_the_program")["bytes"], self.l, "in short")
-        says(self.text("peak"), r"BYTES +held on to by the program when backward is over, in a "
-             r"variable or an attribute: what came of .*%s.*" % self.words["logits"], self.l)
+        says(self.text("peak"), r"BYTES +the output of .*%s.* stays live during backward because a "
+             r"variable still refers to it" % self.words["logits"], self.l)
 
     # 4. Why is step 1 higher? Gradients and Adam's two states are there now.
     def step_1_is_higher_by_what_stays(self):
@@ -115,8 +115,8 @@ class Answers(object):
         about(sum(row["change"] for row in higher["groups"]), 3 * self.p, "in all")
         about(self.finding("higher_than_step_before")["bytes"], 3 * self.p, "in short")
         said = self.text("peak")
-        says(said, r"BYTES +more than at the peak of step 0: optimizer state BYTES, gradient BYTES; "
-             r"made after that peak, and kept since; blocks in use, so it is not fragmentation.*",
+        says(said, r"BYTES +more than step 0: optimizer state BYTES, gradient BYTES "
+             r"\(kept between steps\). Live tensors, not fragmentation.*",
              3 * self.p, 2 * self.p, self.p)
         says(said, "Higher than the peak of step 0 by")
         says(said, "BYTES in all, in living blocks: fragmentation is no part of it", 3 * self.p)
@@ -134,7 +134,7 @@ class Answers(object):
         said = self.text("peak")
         reserved = r"(?:(?:at most )?[0-9.]+ [KMG]?i?B +)?"
         says(said, "What would lower it")
-        says(said, "BYTES +" + reserved + "drop before backward what the program still holds: .*%s.*"
+        says(said, "BYTES +" + reserved + "del the variable that holds the output of .*%s.* before loss.backward.*"
              % self.words["logits"], self.l)
         says(said, "BYTES +" + reserved + "set gradients to None instead of zeroing them: "
              r"zero_grad\(set_to_none=True\)", self.p)

@@ -23,7 +23,7 @@ if __name__ == "__main__":
         says(said, "off reserved with the change in this step only: .*")
 
     def reserved_rose_with_them():
-        says(answers.text("peak"), r"BYTES +more than at the peak of step 0: .*; reserved went up "
+        says(answers.text("peak"), r"BYTES +more than step 0: .*; reserved went up "
              "by BYTES", 3 * P, 2 * L)
 
     recording.run_tests(*(answers.all() + [what_they_do_to_reserved, reserved_rose_with_them]))

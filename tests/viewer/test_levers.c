@@ -160,7 +160,8 @@ TEST(what_the_program_holds_is_a_lever)
     CHECK(!lever->at_most);
     CHECK_INT(lever->site, DECODE);
     CHECK_STR(lever->site_text, "decode (model.py:30)");
-    CHECK(strstr(lever->text, "drop before backward") && strstr(lever->text, "decode"));
+    CHECK_STR(lever->text, "del the variable that holds the output of decode (model.py:30) before "
+                           "loss.backward()");
     levers_clear(&levers);
     peak_clear(&peak);
     db_close(db);
@@ -414,6 +415,70 @@ TEST(a_function_can_be_checkpointed)
     db_close(db);
 }
 
+/* What is computed again in backward was not kept. */
+TEST(checkpoints_that_are_in_force_are_no_lever)
+{
+    struct script script = {0};
+    train(&script, &(struct model){0});
+    script_phase(&script, "recompute", 0, at(0, BACKWARD) + 50, at(0, BACKWARD) + 60);
+    CHECK_INT(worth(&script, LEVER_CHECKPOINT, NULL), -1);
+}
+
+/* Nothing is computed again where there is no backward, and nothing has to be kept for one. */
+TEST(without_a_backward_no_grad_is_the_lever)
+{
+    struct script script = {0};
+    struct peak peak;
+    for (int step = 0; step < 2; step++) {
+        script_phase(&script, "forward", step, at(step, FORWARD), at(step, LOSS) - 1);
+        script_block(&script, at(step, FORWARD) + 1, at(step, LOSS) + 2, MIB(100), ENCODE);
+        script_block(&script, at(step, FORWARD) + 2, at(step, LOSS) + 1, MIB(50), ENCODE);
+    }
+    struct db *db = script_record(&script);
+    struct levers levers = read_levers(db, &peak);
+    CHECK(!find(&levers, LEVER_CHECKPOINT));
+    const struct lever *lever = find(&levers, LEVER_NO_GRAD);
+    REQUIRE(lever != NULL);
+    CHECK(lever->at_most);
+    CHECK_STR(lever_name(lever->kind), "no_grad");
+    CHECK_INT(lever->bytes, MIB(50)); /* the first one has to be there when the second one comes */
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+    script = (struct script){0};
+    train(&script, &(struct model){0});
+    CHECK_INT(worth(&script, LEVER_NO_GRAD, NULL), -1);
+}
+
+/* Backward needs the output of log_softmax itself. */
+TEST(an_output_that_autograd_saves_is_at_most)
+{
+    static const struct {
+        const char *function;
+        bool at_most;
+    } cases[] = {{"log_softmax", true}, {"LogSoftmax.forward", true}, {"op_tanh", true},
+                 {"ReLU.forward", true}, {"linear", false},           {"decode", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct script script = {0};
+        struct peak peak;
+        char sql[160];
+        train(&script, &(struct model){0});
+        struct db *db = script_record(&script);
+        snprintf(sql, sizeof sql,
+                 "UPDATE string SET text = '%s' WHERE text LIKE 'decode%%'", cases[i].function);
+        CHECK_INT(db_exec(db, sql), 0);
+        struct levers levers = read_levers(db, &peak);
+        const struct lever *lever = find(&levers, LEVER_HELD);
+        REQUIRE(lever != NULL);
+        CHECK(strstr(lever->site_text, cases[i].function));
+        CHECK_INT(lever->at_most, cases[i].at_most);
+        CHECK(levers.tried > 0);
+        levers_clear(&levers);
+        peak_clear(&peak);
+        db_close(db);
+    }
+}
+
 /* With phases inside forward, those are what is named. */
 TEST(a_phase_can_be_checkpointed)
 {
@@ -654,7 +719,10 @@ TEST(a_refusal_is_lowered_where_it_was)
     db_close(db);
 }
 
-TEST_MAIN(TEST_CASE(a_refusal_is_lowered_where_it_was),
+TEST_MAIN(TEST_CASE(checkpoints_that_are_in_force_are_no_lever),
+          TEST_CASE(without_a_backward_no_grad_is_the_lever),
+          TEST_CASE(an_output_that_autograd_saves_is_at_most),
+          TEST_CASE(a_refusal_is_lowered_where_it_was),
           TEST_CASE(what_the_program_holds_is_a_lever),
           TEST_CASE(what_goes_in_backward_is_not_held),
           TEST_CASE(what_an_earlier_step_left_is_gone_before_this_one),

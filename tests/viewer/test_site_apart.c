@@ -73,16 +73,16 @@ static void clear(struct table *table)
 
 #define LIB "/usr/lib/python3/dist-packages/torch/nn/"
 #define CONV {"conv2d", LIB "functional.py", "45"}
-#define BLOCK {"Block.forward", "/home/a/net.py", "4"}
+#define BLOCK {"Block.forward", "/srv/a/net.py", "4"}
 
 TEST(the_next_caller_that_differs)
 {
     static const char *const ways[][6][3] = {
-        {CONV, BLOCK, {"Net.forward", "/home/a/net.py", "9"}, {"main", "/home/a/train.py", "1"}, {0}},
-        {CONV, BLOCK, {"Net.forward", "/home/a/net.py", "10"}, {"main", "/home/a/train.py", "1"}, {0}},
-        {CONV, BLOCK, {"Net.forward", "/home/a/net.py", "10"}, {"main", "/home/a/train.py", "2"}, {0}},
+        {CONV, BLOCK, {"Net.forward", "/srv/a/net.py", "9"}, {"main", "/srv/a/train.py", "1"}, {0}},
+        {CONV, BLOCK, {"Net.forward", "/srv/a/net.py", "10"}, {"main", "/srv/a/train.py", "1"}, {0}},
+        {CONV, BLOCK, {"Net.forward", "/srv/a/net.py", "10"}, {"main", "/srv/a/train.py", "2"}, {0}},
         {CONV, BLOCK, {0}},
-        {CONV, {"Head.forward", "/home/a/net.py", "7"}, {"main", "/home/a/train.py", "1"}, {0}},
+        {CONV, {"Head.forward", "/srv/a/net.py", "7"}, {"main", "/srv/a/train.py", "1"}, {0}},
     };
     struct db *db = new_db();
     struct table table = {.sites = {1, 2, 3, 4, 5, GROUP_NONE, 1}, .count = 7};
@@ -131,18 +131,18 @@ TEST(a_library_frame_can_be_what_differs)
 TEST(files_of_one_name_in_two_folders)
 {
     static const char *const ways[][3][3] = {
-        {{"forward", "/home/a/net.py", "4"}, {"main", "/home/a/train.py", "1"}, {0}},
-        {{"forward", "/home/b/net.py", "4"}, {"main", "/home/a/train.py", "1"}, {0}},
-        {{"forward", "/home/b/net.py", "4"}, {"main", "/home/a/train.py", "2"}, {0}},
+        {{"forward", "/srv/a/net.py", "4"}, {"main", "/srv/a/train.py", "1"}, {0}},
+        {{"forward", "/srv/b/net.py", "4"}, {"main", "/srv/a/train.py", "1"}, {0}},
+        {{"forward", "/srv/b/net.py", "4"}, {"main", "/srv/a/train.py", "2"}, {0}},
     };
     struct db *db = new_db();
     struct table table = {.sites = {1, 2, 3}, .count = 3};
     for (int i = 0; i < 3; i++)
         add_site(db, i + 1, ways[i]);
     CHECK_INT(fill(db, &table), 0);
-    CHECK_STR(table.names[0], "forward (/home/a/net.py:4)");
-    CHECK_STR(table.names[1], "main (train.py:1) > forward (/home/b/net.py:4)");
-    CHECK_STR(table.names[2], "main (train.py:2) > forward (/home/b/net.py:4)");
+    CHECK_STR(table.names[0], "forward (/srv/a/net.py:4)");
+    CHECK_STR(table.names[1], "main (train.py:1) > forward (/srv/b/net.py:4)");
+    CHECK_STR(table.names[2], "main (train.py:2) > forward (/srv/b/net.py:4)");
     clear(&table);
     db_close(db);
 }
@@ -150,8 +150,8 @@ TEST(files_of_one_name_in_two_folders)
 TEST(without_memory)
 {
     static const char *const ways[][5][3] = {
-        {CONV, BLOCK, {"Net.forward", "/home/a/net.py", "9"}, {0}},
-        {CONV, BLOCK, {"Net.forward", "/home/a/net.py", "10"}, {0}},
+        {CONV, BLOCK, {"Net.forward", "/srv/a/net.py", "9"}, {0}},
+        {CONV, BLOCK, {"Net.forward", "/srv/a/net.py", "10"}, {0}},
     };
     struct db *db = new_db();
     add_site(db, 1, ways[0]);

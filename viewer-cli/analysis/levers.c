@@ -18,6 +18,7 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_BUCKET_VIEW] = "gradient_as_bucket_view",
         [LEVER_FLATTEN_PARAMETERS] = "flatten_parameters",
         [LEVER_CHECKPOINT] = "checkpoint",
+        [LEVER_NO_GRAD] = "no_grad",
         [LEVER_FIRST_STEP] = "first_step",
         [LEVER_WORKSPACE] = "smaller_workspace",
         [LEVER_EXPANDABLE_SEGMENTS] = "expandable_segments",
@@ -65,6 +66,7 @@ int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
 int levers_try(struct levers_work *work, struct levers_edit *edit, const struct levers_words *words)
 {
     int64_t highest, bytes;
+    work->out->tried += edit->count > 0;
     int err = levers_highest(&work->step, edit, &highest);
     if (err < 0)
         return err;

@@ -30,6 +30,7 @@ enum lever_kind {
     LEVER_BUCKET_VIEW,
     LEVER_FLATTEN_PARAMETERS,
     LEVER_CHECKPOINT,
+    LEVER_NO_GRAD,
     LEVER_FIRST_STEP,
     LEVER_WORKSPACE,
     LEVER_EXPANDABLE_SEGMENTS,
@@ -61,6 +62,7 @@ struct levers {
     enum levers_state state; /* why those of a step are not there */
     int64_t peak;            /* that they are off */
     int64_t floor;           /* the highest before the first step; 0 = nothing */
+    size_t tried;            /* changes whose worth was looked at */
     int64_t simulated;       /* reserved by replay with a policy that was not the recorded one;
                                 0 = its addresses came out as recorded, or there was none */
     bool unsettled; /* a replay did not come out as recorded: nothing is said of reserved */

@@ -4,9 +4,12 @@
  * Bytes that less than a hundredth of the peak depends on are not looked at more closely, so there
  * are at most a hundred groups, whatever the number of sites.
  */
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "error.h"
+#include "human.h"
 #include "levers_work.h"
 #include "mem.h"
 
@@ -73,6 +76,29 @@ static bool is_held(const struct levers_step *step, const struct levers_block *b
     return block->category == LEVERS_HELD;
 }
 
+/* Of some operations backward needs the output: to drop the variable frees nothing before that. Of
+ * what is called by its operation that is known, of anything else it is not. */
+static bool saves_its_output(const char *function)
+{
+    static const char *const names[] = {"softmax", "sigmoid", "tanh", "relu", "exp", "sqrt", "elu"};
+    size_t length = strcspn(function, " ");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t at = 0; at + strlen(names[i]) <= length; at++)
+            if (strncasecmp(function + at, names[i], strlen(names[i])) == 0)
+                return true;
+    return false;
+}
+
+static int is_saved(struct levers_work *work, int64_t site, bool *saved)
+{
+    char *name = NULL, *shown = NULL;
+    int err = site_names(work->names, site, &name, &shown);
+    *saved = err >= 0 && name && saves_its_output(name);
+    mem_free(name);
+    mem_free(shown);
+    return err;
+}
+
 int levers_held(struct levers_work *work)
 {
     struct groups sites = {0};
@@ -80,13 +106,19 @@ int levers_held(struct levers_work *work)
     for (size_t i = 0; i < sites.count && err >= 0; i++) {
         struct levers_edit edit = {0};
         int64_t site = sites.groups[i].id;
+        bool saved = false;
+        err = is_saved(work, site, &saved);
         const struct levers_words words = {
             .kind = LEVER_HELD,
             .site = site,
-            .before = "drop before backward what the program still holds: ",
-            .name = site == GROUP_NONE ? "blocks without a call stack" : NULL,
-            .after = work->step.cut_short ? ", as it did in the step before" : NULL};
-        err = let_go(work, sites.groups[i].id, &edit);
+            .at_most = saved,
+            .before = "del the variable that holds the output of ",
+            .name = site == GROUP_NONE ? "calls without a stack" : NULL,
+            .after = work->step.cut_short
+                         ? " before loss.backward(), as it did in the step before"
+                         : " before loss.backward()"};
+        if (err >= 0)
+            err = let_go(work, sites.groups[i].id, &edit);
         if (err >= 0)
             err = levers_try(work, &edit, &words);
         levers_edit_clear(&edit);
@@ -298,13 +330,15 @@ static int64_t end_of_copy(const struct levers_step *step, size_t at)
 
 int levers_bucket_view(struct levers_work *work)
 {
-    const struct levers_words words = {
-        .kind = LEVER_BUCKET_VIEW,
-        .site = LEVERS_NONE,
-        .before = "make gradients views into the buckets of DistributedDataParallel, which "
-                  "are a second copy of them all: gradient_as_bucket_view=True"};
     const struct levers_step *step = &work->step;
     int64_t gradients = bytes_of(step, LEVERS_GRADIENT), buckets = bytes_of(step, LEVERS_BUCKET);
+    char bytes[HUMAN_MAX], text[HUMAN_MAX + 128];
+    snprintf(text, sizeof text,
+             "DistributedDataParallel(..., gradient_as_bucket_view=True): the buckets (%s) are a "
+             "second copy of all gradients",
+             human_bytes(bytes, buckets));
+    const struct levers_words words = {
+        .kind = LEVER_BUCKET_VIEW, .site = LEVERS_NONE, .before = text};
     struct levers_edit edit = {0};
     int err = 0;
     if (!buckets || gradients < buckets / 10 * 9 || gradients > buckets / 10 * 11)

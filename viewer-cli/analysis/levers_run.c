@@ -113,10 +113,11 @@ static int is_small(struct levers_work *work, bool *small)
     return err < 0 ? err : 0;
 }
 
-static int reserved_with(struct fit *fit, const struct alloc_config *config, int64_t *out)
+static int reserved_with(struct levers_work *work, struct fit *fit, const struct alloc_config *config, int64_t *out)
 {
     struct replay_outcome outcome;
     const struct replay_setup setup = fit_setup(fit, config, 0);
+    work->out->tried += config != &fit->recorded;
     int err = replay_run(&fit->trace, &setup, &fit->scratch, NULL, &outcome);
     *out = err >= 0 && outcome.survived ? outcome.peak_reserved : INT64_MAX;
     return err;
@@ -133,7 +134,7 @@ static int try_expandable(struct levers_work *work, struct fit *fit, int64_t now
     if (config.expandable_segments)
         return 0;
     config.expandable_segments = true;
-    int err = reserved_with(fit, &config, &then);
+    int err = reserved_with(work, fit, &config, &then);
     if (err < 0 || now - then < now / 100)
         return err;
     return levers_add(work, 0, now - then, &words);
@@ -157,7 +158,7 @@ static int try_max_split(struct levers_work *work, struct fit *fit, int64_t now)
         struct alloc_config config = fit->recorded;
         int64_t then;
         config.max_split_size = sizes[i].mib << 20;
-        err = reserved_with(fit, &config, &then);
+        err = reserved_with(work, fit, &config, &then);
         if (err >= 0 && then < best) {
             best = then;
             words.before = sizes[i].text;
@@ -175,7 +176,7 @@ int levers_settings(struct levers_work *work, struct fit *fit)
     int64_t now;
     if (peak->reserved - peak->allocated < peak->reserved / 20)
         return 0;
-    int err = reserved_with(fit, &fit->recorded, &now);
+    int err = reserved_with(work, fit, &fit->recorded, &now);
     if (err < 0 || now == INT64_MAX)
         return err;
     err = try_expandable(work, fit, now);
@@ -193,7 +194,7 @@ static int is_licensed(struct levers_work *work, struct fit *fit, bool *licensed
     *licensed = fit->compared && fit_address_match(fit) >= 0.9;
     if (fit->compared)
         return 0;
-    int err = reserved_with(fit, &fit->recorded, &now);
+    int err = reserved_with(work, fit, &fit->recorded, &now);
     if (err < 0 || now == INT64_MAX)
         return err;
     int64_t apart = now < recorded ? recorded - now : now - recorded;
