@@ -1,9 +1,9 @@
 """The five answers, on samples/torch/seq2seq.py."""
 import recording
 from answers import Answers
-from recording import sample
 
-B, T, V, I, H, A = 40, 20, 6000, 100, 200, 200
+B, T, V, I, H, A = (recording.SEQ2SEQ[word] for word in
+                    ("batch", "length", "vocab", "input", "hidden", "attention"))
 L = 4 * B * T * V
 GRU, AFTER = 3 * H * (I + H) + 6 * H, 3 * H * (2 * H + H) + 6 * H
 READER = V * I + 2 * GRU + (2 * H * A + A) + (H * H + H)
@@ -13,6 +13,6 @@ P = 4 * (READER + WRITER)
 if __name__ == "__main__":
     if recording.torch_version() is None:
         recording.sys.exit(77)
-    answers = Answers(recording.record(sample("seq2seq.py"), "--steps", "2"), P, L, {
+    answers = Answers(recording.shared("seq2seq")(), P, L, {
         "logits": "Linear.forward", "loss": "cross_entropy"})
     recording.main(*answers.all())

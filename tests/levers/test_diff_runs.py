@@ -2,18 +2,12 @@
 which phases' peaks moved, and which call site moved them, and adds up."""
 import recording
 from peaks import about
-from recording import expect, once, sample
+from recording import expect
 
-SIZES = ("--batch", "16", "--length", "8", "--vocab", "6000", "--input", "64", "--hidden", "128",
-         "--attention", "128")
-L = 4 * 16 * 8 * 6000
+L = 4 * 64 * 8 * 6000
 
-
-def run(*arguments):
-    return once(lambda: recording.record(sample("seq2seq.py"), *(SIZES + arguments)))
-
-
-as_it_is, dropped, none = run(), run("--drop-logits"), run("--grads", "none")
+as_it_is, dropped, none = (recording.shared(name) for name in
+                           ("seq2seq", "seq2seq-dropped", "seq2seq-none"))
 
 
 def diff(a, b):

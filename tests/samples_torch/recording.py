@@ -26,6 +26,29 @@ SAMPLES = os.environ["TIDEMARK_SAMPLES"]
 OBSERVABLE = ("beginning", "built", "wrapped", "zero_grad", "forward", "loss", "backward",
               "optimizer")
 
+# The long form was asked for, label slow.
+LONG = bool(os.environ.get("TIDEMARK_TEST_LONG"))
+# Importing torch takes a second or two of every test: its version stands in a file.
+VERSION = """
+import importlib.util, os, runpy
+spec = importlib.util.find_spec("torch")
+print(runpy.run_path(os.path.join(os.path.dirname(spec.origin), "version.py"))["__version__"])
+"""
+
+# What several files of tests look at: by ctest it is recorded once, into TIDEMARK_SHARED (shared.py).
+SEQ2SEQ = dict(batch=64, length=8, vocab=6000, input=64, hidden=128, attention=128)
+SEQ2SEQ_WORDS = tuple("--%s=%d" % pair for pair in SEQ2SEQ.items())
+SEQ2SEQ_COMMAND = (OBSERVED, os.path.join(SAMPLES, "seq2seq.py")) + SEQ2SEQ_WORDS
+DDP_COMMAND = (OBSERVED, os.path.join(SAMPLES, "ddp.py"))
+SHARED_COMMANDS = {
+    "seq2seq": SEQ2SEQ_COMMAND,
+    "seq2seq-none": SEQ2SEQ_COMMAND + ("--grads", "none"),
+    "seq2seq-dropped": SEQ2SEQ_COMMAND + ("--drop-logits",),
+    "seq2seq-both": SEQ2SEQ_COMMAND + ("--drop-logits", "--grads", "none"),
+    "ddp": DDP_COMMAND,
+    "ddp-views": DDP_COMMAND + ("--bucket-view",),
+}
+
 _folder = tempfile.mkdtemp(prefix="tidemark-samples-")
 atexit.register(shutil.rmtree, _folder, True)
 
@@ -76,6 +99,23 @@ def once(function):
         return made[0]
 
     return get
+
+
+def shared(name):
+    """Of SHARED_COMMANDS, when it is wanted: what is there, or one of its own."""
+    def get():
+        path = os.path.join(os.environ.get("TIDEMARK_SHARED", ""), name + ".db")
+        if not os.path.exists(path):
+            return record(*SHARED_COMMANDS[name])
+        with open(path + ".said") as said:
+            return Recording(path, *json.load(said))
+
+    return once(get)
+
+
+def more(*cases):
+    """Cases of the long form."""
+    return cases if LONG else ()
 
 
 class Recording(object):
@@ -239,12 +279,12 @@ def within(got, low, high, what):
 def torch_version():
     """(1, 13), or None with the reason printed."""
     try:
-        done = run([PYTHON, "-c", "import torch; print(torch.__version__)"])
+        done = run([PYTHON, "-c", VERSION])
     except OSError as error:
         print("skipped:", error)
         return None
     if done.returncode:
-        print("skipped: %s cannot import torch: %s" % (PYTHON, done.stderr.strip()[-200:]))
+        print("skipped: %s has no torch: %s" % (PYTHON, done.stderr.strip()[-200:]))
         return None
     return tuple(int(part) for part in done.stdout.split(".")[:2])
 

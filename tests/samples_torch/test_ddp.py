@@ -6,7 +6,7 @@ import socket
 import tempfile
 
 import recording
-from recording import expect, once, sample, within
+from recording import expect, sample, within
 
 LAYERS, WIDTH, STEPS, BATCH = 10, 1024, 3, 4
 LAYER = 4 * (WIDTH * WIDTH + WIDTH)
@@ -17,11 +17,7 @@ CAPS = [1 << 20, 25 << 20]
 PHASES = "zero_grad forward loss backward optimizer"
 
 
-def made(*arguments):
-    return once(lambda: recording.record(recording.OBSERVED, sample("ddp.py"), *arguments))
-
-
-beside, views = made(), made("--bucket-view")
+beside, views = recording.shared("ddp"), recording.shared("ddp-views")
 
 
 def ranks(run):
@@ -160,7 +156,8 @@ def ranks_that_the_environment_does_not_name():
     program = os.path.join(recording.PROGRAMS, "spawned.py")
     run = recording.record(program, str(free_port()))
     run.is_whole()
-    expect(run.out, recording.bare(program, str(free_port())))
+    for port in recording.more(free_port()):
+        expect(run.out, recording.bare(program, str(port)))
     for rank, process in enumerate(ranks(run)):
         row = run.rows("SELECT rank, local_rank, world_size FROM process WHERE id = ?", process)
         expect(row, [(rank, None, 2)])

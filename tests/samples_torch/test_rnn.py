@@ -52,7 +52,7 @@ def every_block_has_a_stack():
 
 
 def it_says_that_packing_is_cudnns():
-    for arguments in ((), ("--flatten",)):
+    for arguments in (("--flatten",),) + recording.more(()):
         out = recording.bare(sample("rnn.py"), *arguments)
         expect("weights of the LSTM: 10.03 MiB in 16 tensors" in out, True, out)
         expect("on a CPU nothing is packed: that is cuDNN's doing" in out, True, out)

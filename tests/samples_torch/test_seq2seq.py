@@ -1,9 +1,10 @@
 """The findings of samples/torch/seq2seq.py, scaled down: what each phase adds, byte for byte where
 the model's arithmetic gives it."""
 import recording
-from recording import expect, once, sample, within
+from recording import expect, within
 
-B, T, V, I, H, A = 40, 20, 6000, 100, 200, 200
+B, T, V, I, H, A = (recording.SEQ2SEQ[word] for word in
+                    ("batch", "length", "vocab", "input", "hidden", "attention"))
 STEPS = 3
 L = 4 * B * T * V
 
@@ -21,11 +22,7 @@ COUNTERS = 4 * PARAMETERS  # Adam keeps one for each parameter
 FEW = 5 * 4
 
 
-def made(*arguments):
-    return once(lambda: recording.record(recording.OBSERVED, sample("seq2seq.py"), *arguments))
-
-
-zeroed, dropped = made(), made("--grads", "none")
+zeroed, dropped = recording.shared("seq2seq"), recording.shared("seq2seq-none")
 PHASES = "zero_grad forward loss backward optimizer"
 
 
@@ -145,7 +142,7 @@ def categories_of_the_peak():
 
 
 def results_are_bit_equal():
-    alone = recording.bare(recording.OBSERVED, sample("seq2seq.py"))
+    alone = recording.bare(*recording.SEQ2SEQ_COMMAND)
     expect(alone.startswith("bits "), True, alone)
     expect(zeroed().out, alone)
     expect(dropped().out, alone, "what zero_grad leaves does not matter")

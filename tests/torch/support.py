@@ -16,6 +16,7 @@ import traceback
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 HELPER = os.environ["TIDEMARK_HELPER"]
 PYTHON = os.environ["TIDEMARK_TEST_PYTHON"]
+LONG = bool(os.environ.get("TIDEMARK_TEST_LONG"))  # label slow
 KINDS = {1: "F", 2: "B", 3: "Z", 4: "O", 5: "S"}
 EXCEPTION, SOURCE = 8, 16
 
@@ -61,11 +62,12 @@ class Run(object):
 
 def interpreter():
     """What `TIDEMARK_TEST_PYTHON` is, or the reason why nothing can be tested with it."""
-    code = "import sys, torch; print(sys.version_info[:2], torch.__version__)"
+    # Importing it takes a second or two of every test.
+    code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
     try:
         subprocess.run([PYTHON, "-c", code], check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        return "%s cannot import torch: %s" % (PYTHON, str(error)[:200])
+        return "%s has no torch: %s" % (PYTHON, str(error)[:200])
     return None
 
 
@@ -146,6 +148,11 @@ def text_of(nodes):
 def expect(got, wanted, what=""):
     if got != wanted:
         raise AssertionError("%s\n  got    %r\n  wanted %r" % (what, got, wanted))
+
+
+def more(*cases):
+    """Cases of the long form."""
+    return cases if LONG else ()
 
 
 def folder():

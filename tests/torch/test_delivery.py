@@ -25,7 +25,8 @@ def with_the_environment():
     seen(run, "a program")
     support.expect(run.out.endswith(LOADED), True, run.out)
     support.expect(support.sequence(run.of("enter", "exit")), " ".join([STEP] * 40))
-    for command in (["-c", "import tiny; tiny.train()"], ["-m", "tiny"], ["-s", TINY]):
+    for command in (["-m", "tiny"],) + support.more(["-c", "import tiny; tiny.train()"],
+                                                    ["-s", TINY]):
         run = support.record([support.PYTHON] + command,
                              env={"PYTHONPATH": support.HELPER + ":" + support.PROGRAMS})
         seen(run, command)
@@ -33,14 +34,14 @@ def with_the_environment():
 
 def where_the_environment_is_not_read():
     """-I, -E and -S, and a PYTHONPATH that the program's launcher replaced: from the library."""
-    for flags in (["-I"], ["-E"], ["-S"], ["-I", "-S"]):
+    for flags in (["-I"], ["-I", "-S"]) + support.more(["-E"], ["-S"]):
         path = "" if "-S" not in flags else "import sys; sys.path += %r;" % [
             entry for entry in support.bare(
                 [support.PYTHON, "-c", "import sys; print('\\n'.join(sys.path))"]
             ).out.split("\n") if "packages" in entry]
         code = path + "import runpy; runpy.run_path(%r, run_name='__main__')" % TINY
         seen(support.record([support.PYTHON] + flags + ["-c", code]), flags)
-    for changed in (None, "."):
+    for changed in (None,) + support.more("."):
         run = support.record("tiny.py", env={"PYTHONPATH": changed})
         seen(run, "PYTHONPATH=%s" % changed)
         support.expect(run.out.endswith(LOADED), True, run.out)
@@ -62,7 +63,8 @@ def interrupted_while_it_starts():
         import sys
         print(sys.raised_once, raised)"""
     for error, seen_by in (("KeyboardInterrupt", "True ['KeyboardInterrupt']"),
-                           ("SystemExit(3)", "True ['SystemExit']"), ("ValueError", "True []")):
+                           ("ValueError", "True []")) + support.more(
+                               ("SystemExit(3)", "True ['SystemExit']")):
         with open(os.path.join(path, "tidemark", "_boot.py"), "w") as boot:
             boot.write("import sys\n"
                        "if not hasattr(sys, 'raised_once'):\n"
@@ -83,10 +85,9 @@ def without_a_recorder():
     """The environment of a child that outlived its recorder."""
     env = {"PYTHONPATH": support.HELPER, "TIDEMARK_SOCKET": "tidemark-nobody",
            "LD_PRELOAD": os.environ["TIDEMARK_GUEST"]}
-    run = support.bare("tiny.py", env=env)
-    support.expect((run.status, run.err), (0, ""))
-    run = support.bare("tiny.py", env=dict(env, LD_PRELOAD=None))
-    support.expect((run.status, run.err), (0, ""))
+    for changed in (env,) + support.more(dict(env, LD_PRELOAD=None)):
+        run = support.bare("tiny.py", env=changed)
+        support.expect((run.status, run.err), (0, ""))
 
 
 def calls_where_nobody_records():
@@ -111,7 +112,7 @@ def write(path, text):
 
 def other_customizations():
     """Ours hides another sitecustomize: it runs as without us, and is what programs see."""
-    for name in ("sitecustomize.py", "sitecustomize/__init__.py"):
+    for name in ("sitecustomize.py",) + support.more("sitecustomize/__init__.py"):
         folder = support.folder()
         write(os.path.join(folder, name), "SAID = __name__\nprint('customized')\n")
         run = support.record("tiny.py", env={"PYTHONPATH": support.HELPER + ":" + folder})
@@ -122,7 +123,7 @@ def other_customizations():
 
 def other_customizations_that_fail():
     """Python's own message about it is the same with us."""
-    for text in ("raise ValueError('no')", "import nowhere_to_be_found"):
+    for text in ("raise ValueError('no')",) + support.more("import nowhere_to_be_found"):
         folder = support.folder()
         write(os.path.join(folder, "sitecustomize.py"), text + "\n")
         alone = support.bare("tiny.py", env={"PYTHONPATH": folder})
