@@ -26,6 +26,7 @@ static struct gpu {
     size_t used; /* with the pool */
     size_t pool_reserved, pool_used;
 } gpus[GPUS];
+static _Atomic unsigned asked[GPUS];
 
 static struct block {
     uint64_t address;
@@ -187,9 +188,15 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     if (!current())
         return 201;
+    atomic_fetch_add(&asked[gpu() - gpus], 1);
     *free_bytes = TOTAL - gpu()->used;
     *total = TOTAL;
     return 0;
+}
+
+unsigned gpus_asked(int gpu)
+{
+    return atomic_load(&asked[gpu]);
 }
 
 void gpus_hide(size_t bytes)

@@ -24,5 +24,7 @@ int cuMemPoolGetAttribute(uint64_t pool, int attribute, uint64_t *value);
 int cuThreadExchangeStreamCaptureMode(int *mode);
 /* Not of the driver: memory of the current device that no call shows, as of a module. */
 void gpus_hide(size_t bytes);
+/* How often somebody asked what a GPU has. */
+unsigned gpus_asked(int gpu);
 
 #endif
