@@ -20,6 +20,7 @@ static const char *const texts[] = {
     [-ERR_CLOSED] = "closed",
     [-ERR_TIMEOUT] = "timed out",
     [-ERR_INTERNAL] = "internal error",
+    [-ERR_FILES] = "too many open files",
 };
 
 const char *base_err_text(int err)
@@ -56,6 +57,9 @@ int base_err_from_errno(int number)
         return ERR_EXISTS;
     case EINVAL:
         return ERR_ARG;
+    case EMFILE:
+    case ENFILE:
+        return ERR_FILES;
     case ETIMEDOUT:
         return ERR_TIMEOUT;
     default:

@@ -22,7 +22,8 @@ enum base_err {
     ERR_CLOSED = -13,
     ERR_TIMEOUT = -14,
     ERR_INTERNAL = -15,
-    ERR_LAST = -15
+    ERR_FILES = -16, /* too many descriptors, of this process or of the machine */
+    ERR_LAST = -16
 };
 
 const char *base_err_text(int err); /* never NULL */

@@ -389,6 +389,15 @@ static void forget_id(struct drain *drain, uint64_t key)
     map_remove(&drain->ids, key);
 }
 
+/* A program asks for its ring when it has an event. One that lives on may still be slow. */
+static void see_unused(struct drain *drain, struct client *client)
+{
+    if (client->lives || drain_failed(drain) || !drain_ring_is_unused(client->ring))
+        return;
+    drain->stats.rings_unused++;
+    state_process_live(client->process, NULL, DRAIN_RING_UNUSED);
+}
+
 static void end_client(struct drain *drain, size_t at)
 {
     struct client *client = drain->clients[at];
@@ -398,6 +407,7 @@ static void end_client(struct drain *drain, size_t at)
                             .signal = client->end.signal};
     struct drain_ring *ring = client->ring;
     if (ring) {
+        see_unused(drain, client);
         if (!drain_failed(drain))
             drain_ring_finish(ring, state_batch(drain->options.state), client->id);
         if (end.at_ns < ring->last_ns)

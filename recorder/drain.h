@@ -24,6 +24,11 @@
 
 struct drain;
 
+/* Why a process has no events that asked for a ring and got it. */
+#define DRAIN_RING_UNUSED                                                                          \
+    "its ring was handed over, and nothing came through it: it could not map it (RLIMIT_AS, "      \
+    "RLIMIT_NOFILE, a sandbox without mmap or lseek), or was killed just then"
+
 struct drain_options {
     struct state *state;
     struct queue *queue;
@@ -38,6 +43,7 @@ struct drain_stats {
     uint64_t queue_high; /* bytes */
     uint64_t longest_push_ns;
     uint64_t definitions_refused; /* they found no room in their rings */
+    uint64_t rings_unused;        /* asked for, and nothing ever came through them */
     uint64_t forgotten;           /* processes and rings that memory ran out for */
 };
 

@@ -181,6 +181,14 @@ bool drain_ring_is_empty(const struct drain_ring *ring)
     return ring_reader_backlog(&ring->reader) == 0;
 }
 
+bool drain_ring_is_unused(const struct drain_ring *ring)
+{
+    const struct ring_shared *shared = ring->reader.ring;
+    return !ring->live && !ring->had_gap && ring->reader.torn_count == 0 &&
+           atomic_load_explicit(&shared->head, memory_order_relaxed) == 0 &&
+           atomic_load_explicit(&shared->arena_full, memory_order_relaxed) == 0;
+}
+
 /* ---- definitions that found no room ---- */
 
 static void store_refused(struct drain_ring *ring, struct batch *batch, int64_t process_id)

@@ -43,7 +43,7 @@ struct connection {
 struct hello_server {
     int listener;
     int epoll;
-    char name[64];
+    char name[64], key[64];
     struct connection pending[HELLO_SERVER_PENDING]; /* oldest first */
     size_t pending_count;
     struct stranger strangers[STRANGERS];
@@ -51,12 +51,12 @@ struct hello_server {
     struct hello_server_stats stats;
 };
 
-static int random_name(char *name, size_t room)
+static int random_name(char *name, size_t room, const char *begin)
 {
     unsigned char bytes[16];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return ERR_IO;
-    int used = snprintf(name, room, "tidemark-");
+    int used = snprintf(name, room, "%s", begin);
     for (size_t i = 0; i < sizeof bytes; i++)
         used += snprintf(name + used, room - (size_t)used, "%02x", bytes[i]);
     return BASE_OK;
@@ -91,7 +91,9 @@ int hello_server_open(struct hello_server **out)
     server->epoll = epoll_create1(EPOLL_CLOEXEC);
     int err = server->epoll < 0 ? base_err_from_errno(errno) : BASE_OK;
     if (!err)
-        err = random_name(server->name, sizeof server->name);
+        err = random_name(server->name, sizeof server->name, "tidemark-");
+    if (!err)
+        err = random_name(server->key, sizeof server->key, "");
     if (!err)
         err = listen_to(server);
     if (err)
@@ -117,6 +119,11 @@ void hello_server_close(struct hello_server *server)
 const char *hello_server_name(const struct hello_server *server)
 {
     return server->name;
+}
+
+const char *hello_server_key(const struct hello_server *server)
+{
+    return server->key;
 }
 
 int hello_server_fd(const struct hello_server *server)
@@ -232,36 +239,49 @@ static void read_pending(struct hello_server *server, hello_handler *handler, vo
 }
 
 /* The socket's name is no secret (/proc/net/unix has it), so others could fill up our file. Of
- * root's program, descendants may have become somebody else. */
-static bool may_speak(const struct ucred *peer)
+ * root's program, descendants may have become somebody else; a daemon has no parent that we know.
+ */
+static bool may_speak(const struct hello_server *server, const struct ucred *peer)
 {
     if (peer->pid <= 0)
         return false;
-    return peer->uid == geteuid() || (geteuid() == 0 && proc_is_descendant(peer->pid));
+    return peer->uid == geteuid() ||
+           (geteuid() == 0 && (proc_is_descendant(peer->pid) ||
+                               proc_environ_has(peer->pid, HELLO_KEY_ENV, server->key)));
 }
 
-static bool is_known_stranger(const struct hello_server *server, const struct ucred *peer)
+static struct stranger *find_stranger(struct hello_server *server, const struct ucred *peer)
 {
-    uint64_t now = clock_now_ns();
     for (size_t i = 0; i < STRANGERS; i++) {
-        const struct stranger *known = &server->strangers[i];
-        if (known->pid == peer->pid && known->uid == peer->uid && now < known->until_ns)
-            return true;
+        struct stranger *known = &server->strangers[i];
+        if (known->until_ns && known->pid == peer->pid && known->uid == peer->uid)
+            return known;
     }
-    return false;
+    return NULL;
+}
+
+/* Of another user's program nobody who descends from us can have become root's, or a third's. */
+static void note_stranger(struct hello_server *server, const struct ucred *peer)
+{
+    struct stranger *entry = find_stranger(server, peer);
+    if (!entry) {
+        entry = &server->strangers[server->next_stranger++ % STRANGERS];
+        server->stats.refused += geteuid() == 0;
+    }
+    *entry = (struct stranger){peer->pid, peer->uid, clock_now_ns() + STRANGER_NS};
 }
 
 static bool is_welcome(struct hello_server *server, const struct ucred *peer)
 {
+    const struct stranger *known = find_stranger(server, peer);
     if (peer->uid == geteuid())
-        return may_speak(peer);
-    if (is_known_stranger(server, peer))
+        return may_speak(server, peer);
+    if (known && clock_now_ns() < known->until_ns)
         return false;
     server->stats.looks++;
-    bool welcome = may_speak(peer);
+    bool welcome = may_speak(server, peer);
     if (!welcome)
-        server->strangers[server->next_stranger++ % STRANGERS] =
-            (struct stranger){peer->pid, peer->uid, clock_now_ns() + STRANGER_NS};
+        note_stranger(server, peer);
     return welcome;
 }
 

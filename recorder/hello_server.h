@@ -3,11 +3,11 @@
  * as ring/hello.h describes it. One thread owns it and calls hello_server_handle() when the
  * descriptor is readable; nothing in here waits.
  *
- * Only processes of our own user are heard; where that is root, descendants of any user. Everybody
- * else is hung up on at once; whoever connects again and again is not looked up each time, and a
- * turn looks up only so many: a flood of another user's costs ours little. Of a message nothing is
- * believed: the pid comes from the kernel, lengths are checked against what arrived, numbers are
- * the handler's to check.
+ * Only processes of our own user are heard; where that is root, of any user those that descend from
+ * us or were started with our key in their environment. Everybody else is hung up on at once;
+ * whoever connects again and again is not looked up each time, and a turn looks up only so many: a
+ * flood of another user's costs ours little. Of a message nothing is believed: the pid comes from
+ * the kernel, lengths are checked against what arrived, numbers are the handler's to check.
  */
 #ifndef TIDEMARK_RECORDER_HELLO_SERVER_H
 #define TIDEMARK_RECORDER_HELLO_SERVER_H
@@ -46,6 +46,7 @@ typedef int hello_handler(void *context, const struct hello_said *said);
 int hello_server_open(struct hello_server **out); /* a base_err */
 void hello_server_close(struct hello_server *server);
 const char *hello_server_name(const struct hello_server *server); /* for HELLO_ENV */
+const char *hello_server_key(const struct hello_server *server);  /* for HELLO_KEY_ENV */
 int hello_server_fd(const struct hello_server *server);           /* to be polled for reading */
 /* Hears all that has arrived, oldest connection first; of a flood, one turn. False: a descriptor
  * could not be had, try again after a pause. */
@@ -54,6 +55,7 @@ bool hello_server_handle(struct hello_server *server, hello_handler *handler, vo
 struct hello_server_stats {
     uint64_t heard;
     uint64_t strangers; /* other users, or outside of our pid namespace */
+    uint64_t refused;   /* where we are root: processes among them that could have been ours */
     uint64_t looks;     /* for other users' ancestors: each takes several files of /proc */
     uint64_t malformed;
     uint64_t silent; /* connected and said nothing in time */

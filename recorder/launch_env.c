@@ -15,7 +15,7 @@ struct word {
     bool before_old; /* the old value follows behind a colon */
     const char *old; /* "" if there was none */
 };
-#define WORDS 11
+#define WORDS 12
 
 static const char *file_of(const char *path)
 {
@@ -43,6 +43,7 @@ static void list_words(char *const *environment, const struct launch_words *from
     const struct word all[WORDS] = {
         {"LD_PRELOAD", from->guest, true, ""},
         {HELLO_ENV, from->socket, false, ""},
+        {HELLO_KEY_ENV, from->key, false, ""},
         {"PYTHONPATH", from->python, true, ""},
         /* Programs of gcc's AddressSanitizer end at once where a preloaded library comes before its
          * runtime. What the user set himself comes later and wins. */

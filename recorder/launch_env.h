@@ -10,6 +10,7 @@
 struct launch_words {
     const char *guest;  /* put before what LD_PRELOAD has */
     const char *socket; /* for HELLO_ENV */
+    const char *key;    /* for HELLO_KEY_ENV; NULL: none */
     const char *python; /* folder put before what PYTHONPATH has; NULL: there is no helper */
     bool no_stacks;
     bool no_phases;

@@ -103,11 +103,23 @@ static void warn(const struct recording *recording, const char *text)
         recording->options.warn(recording->options.context, text);
 }
 
+static void why_no_library(struct buf *why)
+{
+    const char *named = getenv("TIDEMARK_GUEST");
+    if (named && *named)
+        buf_print(why, "TIDEMARK_GUEST names no file that can be read: %s", named);
+    else if (access("/proc/self/exe", F_OK) != 0)
+        buf_text(why, "libtidemark.so is found by /proc, which is not mounted: name the library in "
+                      "TIDEMARK_GUEST");
+    else
+        buf_text(why, "libtidemark.so was not found beside the command: name it in TIDEMARK_GUEST");
+}
+
 static void try_guest(struct recording *recording)
 {
     struct buf line = {0};
     if (!recording->options.guest)
-        buf_text(&recording->no_guest, "no library was given");
+        why_no_library(&recording->no_guest);
     else if (!launch_try_guest(recording->options.guest, &recording->origin, LAUNCH_PATIENCE_NS,
                                &recording->no_guest))
         buf_print(&line, "the library cannot be loaded here: %s; the program runs unrecorded",
@@ -267,6 +279,7 @@ static struct launch_words words_for(const struct recording *recording)
     return (struct launch_words){
         .guest = no_guest(recording) ? NULL : options->guest,
         .socket = hello_server_name(recording->server),
+        .key = hello_server_key(recording->server),
         .python = options->python,
         .no_stacks = options->no_stacks,
         .no_cupti = options->no_cupti,
@@ -396,8 +409,7 @@ static void close_store(struct recording *recording, bool ended)
         summary_hint(summary, "what is left of it can be read by tidemark repair");
     else if (!single && *place_of(recording))
         summary_hint(summary, "%sits log (%s-wal) stays beside it and belongs to it",
-                     err ? "" : "another program reads the file: ",
-                     place_of(recording));
+                     err ? "" : "another program reads the file: ", place_of(recording));
     recording->whole = !err && single && recording->fate == HELD_IN_PLACE;
 }
 
@@ -446,11 +458,21 @@ static void fill_result(struct recording *recording)
         summary_hint(&result->summary, "%llu %s could not be recorded: %s",
                      (unsigned long long)watch->refused,
                      watch->refused == 1 ? "process" : "processes", buf_string(&watch->refusal));
+    if (recording->heard.refused > 0)
+        summary_hint(
+            &result->summary,
+            "%llu %s could not be recorded: of another user, and not known to belong to the "
+            "program",
+            (unsigned long long)recording->heard.refused,
+            recording->heard.refused == 1 ? "process" : "processes");
     if (recording->heard.failed > 0 || recording->heard.deaf)
         summary_hint(&result->summary,
-                     "who speaks to the recorder could not always be heard (%s): a process may be "
+                     "the recorder could not accept some connections (%s): a process may be "
                      "missing, or have no events",
                      strerror(recording->heard.why));
+    result->summary.missing = watch->refused + recording->heard.refused;
+    result->summary.may_miss =
+        recording->heard.failed > 0 || recording->heard.deaf || watch->forgotten > 0;
     if (watch->left.count > 0)
         summary_hint(&result->summary, "left running, and no longer recorded: %s",
                      buf_string(&watch->left));
@@ -475,12 +497,22 @@ static void hang_up(struct recording *recording)
     recording->server = NULL;
 }
 
+static void say_unused(struct summary *summary, uint64_t count)
+{
+    summary->missing += count;
+    if (count > 0)
+        summary_hint(summary, "%llu %s could not be recorded: " DRAIN_RING_UNUSED,
+                     (unsigned long long)count, count == 1 ? "process" : "processes");
+}
+
 static void finish(struct recording *recording)
 {
     struct drain_stats stats;
     hang_up(recording);
     fill_result(recording);
     stop_drain(recording, &stats);
+    say_unused(&recording->result->summary, stats.rings_unused);
+    recording->result->summary.may_miss |= stats.forgotten > 0;
     if (recording->watch.forgotten + stats.forgotten > 0)
         summary_hint(&recording->result->summary,
                      "memory ran out: a process may be missing, or have no events");
@@ -555,6 +587,15 @@ static int open_all(struct recording *recording)
     return err;
 }
 
+static void say_no_start(struct buf *why, int err)
+{
+    struct rlimit limit;
+    buf_print(why, "cannot start: %s", base_err_text(err));
+    if (err == ERR_FILES && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        buf_print(why, ": the limit is %llu (ulimit -n), and the recorder needs about 20",
+                  (unsigned long long)limit.rlim_max);
+}
+
 int record_run(const struct record_options *options, struct record_result *result)
 {
     struct recording recording = {.result = result};
@@ -573,8 +614,10 @@ int record_run(const struct record_options *options, struct record_result *resul
         finish(&recording);
     } else {
         abandon(&recording);
+        if (err == ERR_FILES)
+            result->exit_code = EXIT_INPUT;
         if (result->summary.failure.count == 0 && !result->summary.failure.broken)
-            buf_print(&result->summary.failure, "cannot start: %s", base_err_text(err));
+            say_no_start(&result->summary.failure, err);
     }
     close_all(&recording);
     return err;

@@ -98,8 +98,15 @@ static void add_lost(const struct summary *summary, struct buf *out)
         buf_text(out, "what came after was not stored; how much that is, is not known\n");
         return;
     }
+    if (summary->missing > 0) {
+        add_count(out, summary->missing, "process", "processes");
+        buf_text(out, " could not be recorded; ");
+    } else if (summary->may_miss) {
+        buf_text(out, "processes may be missing; ");
+    }
     if (totals->lost == 0 && totals->torn == 0)
-        buf_text(out, "nothing was lost");
+        buf_text(out, summary->missing > 0 || summary->may_miss ? "the others lost no event"
+                                                                : "nothing was lost");
     if (totals->lost > 0) {
         add_count(out, totals->lost, "event was", "events were");
         buf_text(out, " lost: figures after the first loss are approximate");
@@ -117,7 +124,8 @@ static void add_why_nothing(const struct summary *summary, struct buf *out)
 {
     bool failed = summary->signal || summary->exit_code;
     buf_text(out, "tidemark: no block was reported");
-    if (summary->silent.count > 0 || (!failed && summary->totals.has_source)) {
+    if (summary->silent.count > 0 || summary->missing > 0 ||
+        (!failed && summary->totals.has_source)) {
         buf_text(out, "\n");
         return;
     }
@@ -130,9 +138,10 @@ static void add_why_nothing(const struct summary *summary, struct buf *out)
                                                  : " before its first block, or");
     if (!summary->totals.has_source)
         buf_print(out,
-                  "%s what ran uses neither PyTorch nor tidemark.h, or its LD_PRELOAD was "
-                  "replaced%s",
-                  failed ? "" : ":", failed ? "" : ", or it ended before its first block");
+                  "%s what ran uses neither PyTorch nor tidemark.h, its LD_PRELOAD was replaced, "
+                  "%sit ran in another network namespace%s",
+                  failed ? "" : ":", failed ? "or " : "",
+                  failed ? "" : ", or it ended before its first block");
     buf_text(out, "\n");
 }
 
@@ -194,8 +203,10 @@ void summary_text(const struct summary *summary, struct buf *out)
         add_bytes(out, summary->file_bytes);
         buf_text(out, ")\n");
     } else if (is_set(&summary->moved)) {
-        buf_print(out, "tidemark: recorded into %s, which was moved while the program ran; its new "
-                       "place is not known\n", words(&summary->moved));
+        buf_print(out,
+                  "tidemark: recorded into %s, which was moved while the program ran; its new "
+                  "place is not known\n",
+                  words(&summary->moved));
     } else {
         buf_text(out, "tidemark: there is no recording\n");
     }

@@ -24,6 +24,10 @@
 
 #define HELLO_MAGIC 0x314b524d45444954ull /* "TIDEMRK1" */
 #define HELLO_ENV "TIDEMARK_SOCKET"
+/* Not for the guest: by this word in /proc/PID/environ the recorder knows as its own who has become
+ * another user, and has no parent left. Other users cannot read it, as they can the socket's name.
+ */
+#define HELLO_KEY_ENV "TIDEMARK_KEY"
 #define HELLO_TEXT_BYTES 3800
 #define HELLO_UNKNOWN (-1)
 

@@ -143,7 +143,7 @@ class Recorded:
     rows into sums, none of them twice."""
 
     # Words after which blocks may be missing though it says that nothing was lost.
-    EXCUSES = ("did not take part", "could not be recorded", "could not always be heard",
+    EXCUSES = ("did not take part", "could not be recorded", "could not accept some connections",
                "memory ran out", "there would be more to say")
 
     def __init__(self, steps, secret=None, processes=1):

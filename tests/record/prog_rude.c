@@ -1,11 +1,11 @@
 /*
  * prog_rude.c - a program that speaks to the recorder by hand, and badly.
  *
- *     prog_rude garbage N | twice | scribble SEED | silent
+ *     prog_rude garbage N | twice | scribble SEED | silent | unused
  *
  * garbage: N messages of random bytes. twice: fetches two rings without saying hello. scribble:
  * fetches a ring, fills all of it with random bytes, lives for a moment more. silent: connects and
- * says nothing until the end.
+ * says nothing until the end. unused: fetches a ring and does nothing with it.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -104,6 +104,8 @@ int main(int argc, char **argv)
         send_garbage(number);
     } else if (strcmp(argv[1], "twice") == 0) {
         return fetch() >= 0 && fetch() >= 0 ? 0 : 93;
+    } else if (strcmp(argv[1], "unused") == 0) {
+        return fetch() >= 0 ? 0 : 93;
     } else if (strcmp(argv[1], "scribble") == 0) {
         seed = (uint64_t)number * 2654435761u + 1;
         scribble(fetch());

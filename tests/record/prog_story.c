@@ -8,6 +8,7 @@
  *     sleep MS | exit N | _exit N | raise SIGNAL
  *     catch SIGNAL         says "ready", waits for it, goes on
  *     close                closes every descriptor
+ *     user N               becomes that user, if root
  *     fork | spawn N       children without exec (they do the rest; the parent waits and leaves
  * with 0) | N children that execute the rest; the parent waits for them daemon               the
  * rest is done by a grandchild in a session of its own clear                empties the environment
@@ -103,13 +104,17 @@ static void fork_once(void)
     exit(0);
 }
 
+/* Nobody's child, when it returns. */
 static void become_daemon(void)
 {
     if (fork() != 0)
         _exit(0);
     setsid();
+    pid_t parent = getpid();
     if (fork() != 0)
         _exit(0);
+    while (getppid() == parent)
+        sleep_ms(1);
     int null = open("/dev/null", O_RDWR);
     for (int fd = 0; fd < 3; fd++)
         dup2(null, fd);
@@ -134,6 +139,10 @@ static int do_with_argument(const char *word, const char *argument)
         tidemark_step_begin((uint64_t)number);
     else if (is(word, "sleep"))
         sleep_ms(number);
+    else if (is(word, "user") && (setgid((gid_t)number) != 0 || setuid((uid_t)number) != 0))
+        exit(94);
+    else if (is(word, "user"))
+        return 1;
     else if (is(word, "exit"))
         exit((int)number);
     else if (is(word, "_exit"))

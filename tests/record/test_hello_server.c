@@ -362,6 +362,7 @@ TEST(a_flood_of_strangers_is_looked_up_once)
     const struct hello_server_stats *stats = hello_server_stats(server);
     CHECK_INT(stats->strangers, FLOOD);
     CHECK(stats->looks > 0 && stats->looks < FLOOD / 10);
+    CHECK_INT(stats->refused, 1); /* one process */
     CHECK_INT(heard.count, 1);
     for (int i = 0; i < FLOOD; i++)
         close(strangers[i]);

@@ -30,7 +30,7 @@ static void check_word(char *const *list, const char *name, const char *want)
 }
 
 static const struct launch_words usual = {
-    .guest = "/g.so", .socket = "a-socket", .python = "/helper"};
+    .guest = "/g.so", .socket = "a-socket", .key = "a-key", .python = "/helper"};
 
 TEST(words_come_into_an_empty_environment)
 {
@@ -39,6 +39,7 @@ TEST(words_come_into_an_empty_environment)
     REQUIRE(list != NULL);
     check_word(list, "LD_PRELOAD", "/g.so");
     check_word(list, HELLO_ENV, "a-socket");
+    check_word(list, HELLO_KEY_ENV, "a-key");
     check_word(list, "PYTHONPATH", "/helper");
     check_word(list, "ASAN_OPTIONS", "verify_asan_link_order=0");
     check_word(list, "TIDEMARK_STACKS", NULL);

@@ -193,6 +193,17 @@ TEST(the_closing_lines_are_five)
                                 "tidemark: peak 1.0 KiB allocated on cpu, step 1, backward\n"
                                 "tidemark: next: tidemark peak 'my run.db'\n");
     buf_clear(&out);
+    summary.may_miss = true;
+    summary_text(&summary, &out);
+    CHECK(strstr(buf_string(&out), "processes may be missing; the others lost no event\n") != NULL);
+    CHECK(strstr(buf_string(&out), "nothing was lost") == NULL);
+    buf_clear(&out);
+    summary.missing = 2;
+    summary_text(&summary, &out);
+    CHECK(strstr(buf_string(&out), "2 processes could not be recorded; the others lost no event\n"));
+    buf_clear(&out);
+    summary.missing = 0;
+    summary.may_miss = false;
     summary.totals.lost = 3;
     summary.totals.torn = 1;
     buf_text(&summary.silent, "it is linked statically");
@@ -254,7 +265,8 @@ TEST(a_program_that_failed_early_is_its_own_reason)
     for (int source = 0; source < 2; source++) {
         const char *end = source ? " before its first block\n"
                                  : " before its first block, or what ran uses neither PyTorch nor "
-                                   "tidemark.h, or its LD_PRELOAD was replaced\n";
+                                   "tidemark.h, its LD_PRELOAD was replaced, or it ran in another "
+                                   "network namespace\n";
         struct buf want = {0};
         summary.totals.has_source = source;
         for (int died = 0; died < 2; died++) {
