@@ -333,6 +333,7 @@ static bool put_end(struct recording *recording, const struct drain_stats *drain
     writer_look(recording->writer, &cost.writer);
     cost.supervisor_cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     cost.strangers = recording->heard.strangers;
+    cost.missing = recording->result->summary.missing;
     cost.malformed = recording->heard.malformed;
     record_meta_cost(batch, &cost);
     record_meta_end(batch, why_ended(recording), recording->result->summary.run_ns);

@@ -110,6 +110,8 @@ void record_meta_cost(struct batch *batch, const struct record_cost *cost)
     put_cost(batch, "commit behind", cost->writer.behind_ns, "ns");
     if (cost->strangers > 0)
         put_cost(batch, "hellos of strangers", cost->strangers, "count");
+    if (cost->missing > 0)
+        put_cost(batch, "processes not recorded", cost->missing, "count");
     if (cost->malformed > 0)
         put_cost(batch, "hellos malformed", cost->malformed, "count");
 }

@@ -25,6 +25,7 @@ struct record_cost {
     struct writer_stats writer;
     uint64_t supervisor_cpu_ns;
     uint64_t strangers, malformed; /* connections that were not heard */
+    uint64_t missing;              /* processes that reached us and are not recorded */
 };
 void record_meta_cost(struct batch *batch, const struct record_cost *cost);
 /* `ended`: in words; `code` of the root, as a shell would show it. */

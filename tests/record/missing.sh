@@ -23,6 +23,8 @@ is "$(ask 'SELECT sum(events) FROM process')" 0 "its events"
 says "1 process could not be recorded: .*RLIMIT_NOFILE"
 claims_nothing "no descriptors"
 
+is "$(ask "SELECT value FROM overhead WHERE what='processes not recorded'")" 1 "the count in the file"
+
 # The others are recorded, and said to be.
 record -- sh -c "$programs/prog_rude unused; $story alloc 5; exit 2"
 is $status 2 "one of two"
