@@ -71,7 +71,7 @@ def judge(program):
     if os.environ.get("TIDEMARK_TEST_LIBCUDA"):
         environ["LD_LIBRARY_PATH"] = os.environ["TIDEMARK_TEST_LIBCUDA"]
     done = subprocess.run([program], env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          check=False, timeout=120)
+                          check=False, timeout=900)
     said = done.stdout.decode(errors="replace")
     if done.returncode == 0:
         return ("skipped" if "skip" in said.lower() else "ok"), ""

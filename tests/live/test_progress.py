@@ -72,7 +72,7 @@ class Progress(unittest.TestCase):
                                    stdin=slave, stdout=slave if stdout_too else subprocess.PIPE,
                                    stderr=slave, env=dict(os.environ, TERM=term))
         os.close(slave)
-        text, end = b"", time.monotonic() + 60
+        text, end = b"", time.monotonic() + 900
         while time.monotonic() < end:
             if select.select([master], [], [], 0.05)[0]:
                 try:
@@ -82,7 +82,7 @@ class Progress(unittest.TestCase):
             elif process.poll() is not None:
                 break
         out = "" if stdout_too else process.stdout.read().decode()
-        process.wait(30)
+        process.wait(900)
         if process.stdout:
             process.stdout.close()
         os.close(master)
@@ -114,7 +114,7 @@ class Progress(unittest.TestCase):
 
     def test_silent_where_nobody_looks(self):
         done = subprocess.run([TIDEMARK, "record", "-o", os.path.join(self.folder, "run.db"), "--",
-                               PROGRAM, "3", "1100"], capture_output=True, text=True, timeout=60)
+                               PROGRAM, "3", "1100"], capture_output=True, text=True, timeout=900)
         self.assertEqual(done.returncode, 0)
         self.assertIsNone(LINE.search(done.stderr))
         self.assertNotIn("\033", done.stderr)

@@ -17,7 +17,7 @@ RANKS, CROWD, MOST = 8, 60, 24
 def crowd(folder, processes, steps):
     path = os.path.join(folder, "crowd-%d.db" % processes)
     subprocess.run([MAKE_CROWD, path, str(processes), "0", str(steps)], check=True,
-                   stdout=subprocess.DEVNULL, timeout=60)
+                   stdout=subprocess.DEVNULL, timeout=900)
     return path
 
 
@@ -25,7 +25,7 @@ def peaks(path):
     """Process and device to the highest of its phases."""
     text = subprocess.run([TIDEMARK, "sql", path, "-f", "csv",
                            "SELECT process, device, max(phase_peak) FROM phase_table GROUP BY 1, 2"],
-                          capture_output=True, text=True, check=True, timeout=60).stdout
+                          capture_output=True, text=True, check=True, timeout=900).stdout
     rows = [line.split(",") for line in text.split()[1:]]
     return {(row[0], row[1]): int(row[2]) for row in rows}
 
@@ -62,7 +62,7 @@ class Screen(unittest.TestCase):
                 except OSError:
                     break
         os.close(master)
-        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(process.wait(900), 0)
         looks = text.decode().replace("\r\n", "\n").split(HOME)
         self.assertEqual(len(looks), 2, looks)
         drawn = looks[1]
@@ -94,7 +94,7 @@ class Screen(unittest.TestCase):
         text = subprocess.run([TIDEMARK, "sql", self.ranks, "-f", "csv",
                                "SELECT process, device FROM phase_table GROUP BY 1, 2"
                                " ORDER BY count(*) DESC LIMIT 1"],
-                              capture_output=True, text=True, check=True, timeout=60).stdout
+                              capture_output=True, text=True, check=True, timeout=900).stdout
         process, device = text.split()[1].split(",")
         for command in ("phases", "timeline"):
             drawn = self.look(24, command, self.ranks, "--process", process, "--device", device)
@@ -109,7 +109,7 @@ class Screen(unittest.TestCase):
                 scope = ("--process", process, "--device", device, *options)
                 drawn = self.look(24, "phases", self.ranks, *scope).split("\n")
                 whole = subprocess.run([TIDEMARK, "phases", self.ranks, *scope], text=True,
-                                       capture_output=True, timeout=60).stdout.split("\n")
+                                       capture_output=True, timeout=900).stdout.split("\n")
                 if not any(line.startswith("highest:") for line in whole):
                     self.assertFalse(any(line.startswith("highest:") for line in drawn))
                     continue
@@ -126,7 +126,7 @@ class Screen(unittest.TestCase):
     def test_a_crowd_has_so_many_plots(self):
         def run(*arguments):
             return subprocess.run([TIDEMARK, *arguments], capture_output=True, text=True, check=True,
-                                  timeout=60, env=dict(os.environ, LC_ALL="C.UTF-8")).stdout
+                                  timeout=900, env=dict(os.environ, LC_ALL="C.UTF-8")).stdout
         plots = run("timeline", "--plot", self.crowd)
         self.assertEqual(len(headings(plots)), MOST)
         self.assertEqual(headings(plots), headings(run("phases", self.crowd)))

@@ -27,7 +27,7 @@ class Terminal:
 
     def until(self, wanted):
         """What came up to and with `wanted`."""
-        text, end = self.rest, time.monotonic() + 30
+        text, end = self.rest, time.monotonic() + 900
         while wanted not in text:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.side], [], [], left)[0]:

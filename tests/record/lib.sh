@@ -35,12 +35,12 @@ wait_for_recorder() {
     status=$?
 }
 
-# wait_until COMMAND ...: true within 20 s.
+# wait_until COMMAND ...: true within ten minutes.
 wait_until() {
     tries=0
     until "$@" 2>/dev/null; do
         tries=$((tries + 1))
-        [ $tries -lt 1000 ] || return 1
+        [ $tries -lt 30000 ] || return 1
         sleep 0.02
     done
 }

@@ -25,7 +25,7 @@ log="missing or empty"
 
 # Commits of a second, not enough for one to be moved out of the log.
 record_behind -- "$story" begin work alloc 40 sleep 30000 end exit 0
-wait_until has_commits || is no yes "a commit within 20 s"
+wait_until has_commits || is no yes "a commit"
 repair run.db
 is "$status $state" "0 sound" "a recording that is being written"
 reports_say run.db "$log" no

@@ -37,7 +37,7 @@ finished
 is "$(ask "SELECT live IS NULL, why_not LIKE 'it %become% which did not say hello%', exit_code, events
     FROM process")" "1|1|1|0" "the row of env -i"
 says "the program itself did not take part: it .*become* .*prog_story, which did not say hello"
-record -- env -i "$story" sleep 2100
+record -- env -i "$story" sleep 4000
 is "$(ask "SELECT why_not LIKE 'it became /%/prog_story, which did not say hello%' FROM process")" 1 \
     "env -i, seen while it runs"
 record -- sh -c "exec env -i S=\$TIDEMARK_SOCKET P=\$LD_PRELOAD sh -c \"sleep 1.4

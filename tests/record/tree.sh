@@ -60,7 +60,7 @@ is "$(ask 'SELECT id, parent, origin, ended, exit_code, events FROM process ORDE
     "$(printf '1||root|exec||4\n2||exec|exit|8|5')" "exec in the root"
 
 # A daemon that lives a little longer than the root, and is waited for.
-record -- "$story" alloc 1 daemon sleep 400 alloc 6
+record -- "$story" alloc 1 daemon sleep 100 alloc 6
 is $status 0 "exit status with a daemon"
 finished
 is "$(ask "SELECT origin, ended, exit_code, events FROM process WHERE events=6")" "fork|exit|0|6" \
@@ -92,8 +92,8 @@ is "$(ask "SELECT count(*) > 10 FROM process WHERE ended='exit' AND exit_code=6"
 is "$(ask "SELECT count(*) FROM process WHERE ended NOT IN ('exit', 'unknown')")" 0 "ends seen at all"
 
 # A thread that dies inside a phase, while the process lives on.
-record -- "$story" begin forward thread sleep 2500 alloc 1 end
-is "$(ask "SELECT name, end_ns<(SELECT end_ns FROM process) - 1000000000 FROM phase
+record -- "$story" begin forward thread sleep 4000 alloc 1 end
+is "$(ask "SELECT name, end_ns<(SELECT end_ns FROM process) FROM phase
     WHERE name='abandoned'")" "abandoned|1" "a thread that dies inside a phase"
 
 # A program that drops its privileges: said hello as root, asks for its ring as somebody else.

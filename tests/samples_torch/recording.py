@@ -67,7 +67,7 @@ def environment(threads="1"):
     return kept
 
 
-def run(command, timeout=300, threads="1"):
+def run(command, timeout=900, threads="1"):
     return subprocess.run(command, env=environment(threads), capture_output=True, text=True,
                           timeout=timeout)
 

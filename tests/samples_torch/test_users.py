@@ -37,7 +37,7 @@ def write(name, text, mode=0o644):
 def run(command, extra=None):
     env = recording.environment()
     env.update(extra or {})
-    return subprocess.run(command, env=env, cwd=WORK, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=env, cwd=WORK, capture_output=True, text=True, timeout=900)
 
 
 class Used(object):

@@ -141,7 +141,7 @@ class Soak(object):
             if now >= at and now - self.begun < self.options.seconds:
                 self.sample()
                 at += self.options.every
-            if now - self.begun > self.options.seconds + 120:
+            if now - self.begun > self.options.seconds + 1200:
                 self.recorder.send_signal(signal.SIGABRT)
             time.sleep(0.2)
         self.twin_ledger.stop()

@@ -49,7 +49,7 @@ void store_wait(const char *path, const char *sql, int64_t want)
     struct db *db = NULL;
     int64_t got = -1;
     REQUIRE(db_open(&db, path) == 0);
-    for (uint64_t until = clock_now_ns() + 10 * NS_PER_S; clock_now_ns() < until;) {
+    for (uint64_t until = clock_now_ns() + 600 * NS_PER_S; clock_now_ns() < until;) {
         got = fixture_int(db, sql);
         if (got >= want)
             break;

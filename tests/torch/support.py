@@ -89,7 +89,7 @@ def command_of(program, flags, arguments):
 def bare(program, *arguments, **options):
     env = environment(**options.get("env", {}))
     command = command_of(program, options.get("flags", ()), arguments)
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
     return Run(done.returncode, done.stdout, done.stderr)
 
 
@@ -101,7 +101,7 @@ def record(program, *arguments, **options):
     with tempfile.NamedTemporaryFile(suffix=".json") as dump:
         done = subprocess.run(
             [os.environ["TIDEMARK_DUMP"], os.environ["TIDEMARK_GUEST"], dump.name] + command,
-            env=environment(**changes), capture_output=True, text=True, timeout=300,
+            env=environment(**changes), capture_output=True, text=True, timeout=900,
         )
         with open(dump.name, errors="replace") as lines:
             read = [json.loads(line) for line in lines]

@@ -151,7 +151,7 @@ def the_database_has_it_all():
     command = [os.environ["TIDEMARK_COMMAND"], "record", "--history", "-o", path, "--",
                support.PYTHON, os.path.join(support.PROGRAMS, "history.py"), "usual"]
     done = subprocess.run(command, env=support.environment(), capture_output=True, text=True,
-                          timeout=300)
+                          timeout=900)
     support.expect(done.returncode, 0, done.stderr)
     check_database(sqlite3.connect(path))
     support.remove(folder)

@@ -47,7 +47,7 @@ def run(i):
     end = ENDS[i % len(ENDS)]
     program = PROGRAM % (PROBE, os.path.dirname(os.path.abspath(__file__)), end)
     environment = dict(os.environ, PYTHONMALLOC="debug")
-    done = subprocess.run([sys.executable, "-c", program], env=environment, timeout=50,
+    done = subprocess.run([sys.executable, "-c", program], env=environment, timeout=900,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     wanted = 3 if "(3)" in end else 0
     if done.returncode != wanted or b"exits" not in done.stdout:
