@@ -5,10 +5,11 @@
  *
  * FILE, one page: a counter for each thread, 64 bytes apart; at 4072 the longest time in ns that
  * one call took while nobody took the processor away from its thread, at 4080 the longest at all,
- * at 4088 the pid (stored last, when all is ready). Runs MS milliseconds.
+ * at 4088 the pid (stored last, when all is ready). Runs MS milliseconds, or until SIGUSR1.
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -34,7 +35,7 @@ struct page {
 _Static_assert(sizeof(struct page) == PAGE, "as the shell reads it");
 
 static struct page *page;
-static uint64_t until_ns;
+static _Atomic uint64_t until_ns;
 
 static uint64_t now_ns(void)
 {
@@ -90,6 +91,12 @@ static void *work(void *argument)
     return NULL;
 }
 
+static void end_now(int number)
+{
+    (void)number;
+    until_ns = 0;
+}
+
 int main(int argc, char **argv)
 {
     pthread_t threads[THREADS_MAX];
@@ -103,6 +110,7 @@ int main(int argc, char **argv)
     if (page == MAP_FAILED)
         return 99;
     until_ns = now_ns() + (uint64_t)atol(argv[3]) * 1000000u;
+    signal(SIGUSR1, end_now);
     for (int i = 0; i < count; i++)
         if (pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i) != 0)
             return 99;

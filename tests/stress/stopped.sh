@@ -5,17 +5,38 @@ set -eu
 tidemark=$1 program=$2
 folder=$(mktemp -d)
 recorder=
-trap 'kill -CONT $recorder 2>/dev/null || :; rm -rf "$folder"' EXIT
+trap 'kill -CONT $recorder 2>/dev/null && touch "$folder/enough" && wait $recorder; rm -rf "$folder"' EXIT
 db=$folder/run.db
 
 "$tidemark" record -o "$db" -- "$program" 4 1000 "$folder/enough" \
     >"$folder/out" 2>"$folder/err" &
 recorder=$!
-sleep 0.5
+
+# until COMMAND...: it comes true within ten minutes.
+until_true() {
+    tries=0
+    until "$@"; do
+        tries=$((tries + 1))
+        [ $tries -lt 12000 ] || { echo "FAILED: never: $*"; exit 1; }
+        sleep 0.05
+    done
+}
+has_rows() { # of TABLE
+    [ "$(sqlite3 -readonly "$db" "SELECT count(*) > 0 FROM $1" 2>/dev/null)" = 1 ]
+}
+pairs() {
+    cat "$folder/enough.done" 2>/dev/null | grep . || echo 0
+}
+# More than the ring holds, whatever was in it.
+went_on() {
+    [ "$(pairs)" -gt $((before + 70000)) ]
+}
+until_true has_rows allocation
 kill -STOP $recorder
-sleep 1
+before=$(pairs)
+until_true went_on
 kill -CONT $recorder
-sleep 0.5
+until_true has_rows lost
 touch "$folder/enough"
 wait $recorder
 cat "$folder/out" "$folder/err"
