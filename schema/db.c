@@ -4,6 +4,7 @@
 #include "db_internal.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include <sqlite3.h>
@@ -58,9 +59,22 @@ void *db_kept(struct db *db, void (*drop)(void *thing))
 
 /* ---- statements ---- */
 
+/* What was read in vain since the last question. */
+static int odd_error(struct db *db)
+{
+    if (!db->odd)
+        return 0;
+    db->odd = false;
+    db_damaged(db, "a number is too large");
+    db_blame(db);
+    return ERR_CORRUPT;
+}
+
 int db_exec(struct db *db, const char *sql)
 {
-    int err = db_result(db, sqlite3_exec(db->handle, sql, NULL, NULL, NULL));
+    int err = odd_error(db);
+    if (err == 0)
+        err = db_result(db, sqlite3_exec(db->handle, sql, NULL, NULL, NULL));
     if (!db_in_transaction(db))
         db_drop_kept(db);
     return err;
@@ -106,6 +120,8 @@ int db_prepare_next(struct db *db, struct db_stmt **out, const char *sql, const 
     }
     int err = db_result(db, sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT,
                                                &stmt->handle, rest));
+    if (err == ERR_ARG && db->own && strncmp(db_message(db), "no such ", 8) == 0)
+        err = ERR_CORRUPT; /* the file's tables are not those of its version */
     if (err < 0 || !stmt->handle) {
         mem_free(stmt);
         return err;
@@ -216,12 +232,30 @@ int db_step(struct db_stmt *stmt)
         db_say(stmt->db, err, sqlite3_errstr(stmt->bind_failed));
         return err;
     }
+    if (stmt->db->odd)
+        return odd_error(stmt->db);
     int code = sqlite3_step(stmt->handle);
     if (code == SQLITE_ROW)
         return DB_ROW;
     if (code == SQLITE_DONE)
         return DB_DONE;
-    return db_result(stmt->db, code);
+    int err = db_result(stmt->db, code);
+    if (!stmt->db->own || (err != ERR_ARG && err != ERR_LIMIT))
+        return err;
+    db_blame(stmt->db); /* it was prepared: the statement is right, and a value is not */
+    return ERR_CORRUPT;
+}
+
+int db_step_behind(struct db_stmt *stmt, int64_t after, int64_t *next)
+{
+    int row = db_step(stmt);
+    if (row != DB_ROW || db_column_type(stmt, 0) == DB_NULL)
+        return row < 0 ? row : DB_DONE;
+    *next = db_column_int(stmt, 0);
+    if (db_column_type(stmt, 0) == DB_INT && *next > after)
+        return DB_ROW;
+    return db_damaged(stmt->db, "what follows %" PRId64 " is '%.40s'", after,
+                      db_column_text(stmt, 0));
 }
 
 int db_run(struct db_stmt *stmt)
@@ -267,9 +301,28 @@ enum db_type db_column_type(struct db_stmt *stmt, int at)
     }
 }
 
-int64_t db_column_int(struct db_stmt *stmt, int at)
+int64_t db_column_any(struct db_stmt *stmt, int at)
 {
     return sqlite3_column_int64(stmt->handle, at);
+}
+
+static int64_t column_below(struct db_stmt *stmt, int at, int64_t end)
+{
+    int64_t value = sqlite3_column_int64(stmt->handle, at);
+    if (!stmt->db->own || (value < end && value > -end))
+        return value;
+    stmt->db->odd = true;
+    return 0;
+}
+
+int64_t db_column_int(struct db_stmt *stmt, int at)
+{
+    return column_below(stmt, at, DB_LARGEST);
+}
+
+int64_t db_column_size(struct db_stmt *stmt, int at)
+{
+    return column_below(stmt, at, DB_LARGEST_SIZE + 1);
 }
 
 double db_column_real(struct db_stmt *stmt, int at)

@@ -24,6 +24,12 @@
 #define DB_LIVING_NS (-70368744177664LL) /* -2^46 */
 #define DB_LIVING_SEQ (-2147483648LL)    /* -2^31 */
 
+/* Bytes, nanoseconds, events and steps are fewer, in whatever a recorder writes: the largest that
+ * it does is 2^60 (recorder/state_types.h), and 2^61 ns are 73 years. */
+#define DB_LARGEST ((int64_t)1 << 61)
+/* A recorder cuts the size of a block at this, which is more than anybody has addresses for. */
+#define DB_LARGEST_SIZE ((int64_t)1 << 46)
+
 enum sch_statement {
 #define STATEMENT(name, cells, sql) SCH_##name,
 #include "statements.def"
@@ -44,8 +50,13 @@ int db_create(struct db **out, const char *path);
 /* What lies beside `path` of a former file: only for who has just made the file of that name. */
 void db_remove_beside(const char *path);
 /* Read-only; never creates. Works while a recorder writes it. Its statements reach no other file
- * and change no setting: ERR_DENIED. */
+ * and change no setting: ERR_DENIED. Of the file only the tables are believed: the views are this
+ * build's, whatever the file has under their names, and a statement that fails for what a value of
+ * the file is, such as a sum beyond 2^63, is ERR_CORRUPT. */
 int db_open(struct db **out, const char *path);
+/* The same with the file's own views, for questions that somebody else asks: a statement that fails
+ * is that question's fault, ERR_ARG or ERR_LIMIT. */
+int db_open_as_it_is(struct db **out, const char *path);
 void db_close(struct db *db);
 /* The same, after db_single_file was tried: true if one file is left. */
 bool db_close_single(struct db *db);
@@ -77,6 +88,10 @@ int db_param(struct db_stmt *stmt, const char *name); /* ":name" to its index, -
 enum db_row { DB_DONE = 0, DB_ROW = 1 }; /* or a negative base_err */
 int db_step(struct db_stmt *stmt);
 int db_run(struct db_stmt *stmt); /* step to the end, reset; 0 or an error */
+/* A step of a walk that asks for the least number behind `after`, in its one column, NULL for none.
+ * DB_ROW with *next > after; DB_DONE; ERR_CORRUPT for what is no number, or not behind `after`: in
+ * SQLite any text is, so that a walk would come back to where it was. */
+int db_step_behind(struct db_stmt *stmt, int64_t after, int64_t *next);
 void db_reset(struct db_stmt *stmt);
 
 enum db_type { DB_NULL, DB_INT, DB_REAL, DB_TEXT, DB_BLOB };
@@ -84,6 +99,14 @@ int db_columns(struct db_stmt *stmt);
 const char *db_column_name(struct db_stmt *stmt, int at);
 enum db_type db_column_type(struct db_stmt *stmt, int at);
 int64_t db_column_int(struct db_stmt *stmt, int at);
+/* A column that may have any number: an address, a source's own name of a stream, an end that is
+ * INT64_MAX where there is none. Of all others db_column_int takes none as large as DB_LARGEST from
+ * a file that db_open opened: it is 0 then, and what is asked of the database next is ERR_CORRUPT.
+ * So whoever adds a few numbers of a row needs not look at each. */
+int64_t db_column_any(struct db_stmt *stmt, int at);
+/* The size of a block or a segment: no more than DB_LARGEST_SIZE, as db_column_int takes no more
+ * than it does. So whoever adds up those of a device needs not look at each either. */
+int64_t db_column_size(struct db_stmt *stmt, int at);
 double db_column_real(struct db_stmt *stmt, int at);
 const char *db_column_text(struct db_stmt *stmt, int at); /* "" for NULL */
 int db_column_bytes(struct db_stmt *stmt, int at);
@@ -125,6 +148,8 @@ bool db_keep(struct db *db, void *thing, void (*drop)(void *thing));
 /* What was kept with this `drop`, which says what it is; NULL. */
 void *db_kept(struct db *db, void (*drop)(void *thing));
 
+/* ERR_CORRUPT, with a message that this was found in what was read. */
+int db_damaged(struct db *db, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Instructions of SQLite's machine in statements that this thread has finalized: what a report
  * cost, whatever else the machine does. */
 uint64_t db_work(void);

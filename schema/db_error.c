@@ -4,6 +4,7 @@
 #include "db_internal.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -104,6 +105,15 @@ void db_say(struct db *db, int err, const char *detail)
         snprintf(db->message, sizeof db->message, "%s (%s)", detail, strerror(number));
     else
         snprintf(db->message, sizeof db->message, "%s", detail);
+}
+
+int db_damaged(struct db *db, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(db->message, sizeof db->message, format, args);
+    va_end(args);
+    return ERR_CORRUPT;
 }
 
 int db_result(struct db *db, int code)

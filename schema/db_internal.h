@@ -24,6 +24,8 @@ struct db {
     uint64_t log_bytes;  /* in the log after the last commit of this connection */
     unsigned page_bytes; /* 0 = opened for reading */
     struct db_files files; /* of the file that this connection created */
+    bool own;            /* asked by us alone, through views of this build (db_own.c) */
+    bool odd;            /* a number was read that cannot be: told by what is asked next */
     void *kept;          /* by db_keep, read in the transaction that is open; NULL = nothing */
     void (*drop_kept)(void *thing);
     char denied[80]; /* what db_guard refused last */
@@ -51,6 +53,10 @@ void db_drop_kept(struct db *db);
 int db_map_code(struct sqlite3 *handle, int code);
 /* The same, and the message kept: every call of SQLite that can fail ends here. */
 int db_result(struct db *db, int code);
+/* Views of this build, seen before those of the file; refuses tables that are none. */
+int db_own(struct db *db);
+/* After a step that failed for what a value is: the message names the value, if one stands out. */
+void db_blame(struct db *db);
 /* From now on statements of this connection reach no other file and set nothing. */
 int db_guard(struct db *db);
 /* Keeps a message for `err` with the errno behind it, where one is known. */

@@ -4,7 +4,8 @@
  * How a file is opened. SQLite opens it, and the first page's header is read through SQLite's own
  * file object: a descriptor of our own would, when closed, drop the locks that this process may
  * hold on the same file. Only a header with our application_id is believed; then one query over the
- * schema makes SQLite look at the file's size, its log and its first page.
+ * schema makes SQLite look at the file's size, its log and its first page. Its views are not
+ * believed at all (db_own.c).
  *
  * Reading beside a recorder needs the shared index (-shm) of the log. Where it cannot be made, in a
  * read-only directory, a file whose log is gone or empty is complete in itself and is opened as
@@ -435,14 +436,19 @@ static int harden(struct db *db)
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 #endif
     db->idle_most = IDLE_MOST;
-    int err = db_exec(db, "PRAGMA query_only=ON; PRAGMA cell_size_check=ON;"
-                          "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384;");
+    return db_exec(db, "PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY;"
+                       "PRAGMA cache_size=-16384;");
+}
+
+static int close_doors(struct db *db)
+{
+    int err = db_exec(db, "PRAGMA query_only=ON");
     return err < 0 ? err : db_guard(db);
 }
 
 /* *out is set even if this fails, unless there is no memory. *no_log: the file itself is fine, but
  * the index of its log could not be made. */
-static int open_as(struct db **out, const char *path, bool immutable, bool *no_log)
+static int open_as(struct db **out, const char *path, bool own, bool immutable, bool *no_log)
 {
     *no_log = false;
     int err = db_connect(out, path, SQLITE_OPEN_READONLY, immutable);
@@ -454,6 +460,10 @@ static int open_as(struct db **out, const char *path, bool immutable, bool *no_l
     err = harden(*out);
     if (err == 0)
         err = check_tables(*out);
+    if (err == 0 && own)
+        err = db_own(*out);
+    if (err == 0)
+        err = close_doors(*out);
     /* This query only reads: "read-only" is said of the files beside the database. */
     int code = sqlite3_errcode((*out)->handle) & 0xff;
     *no_log = err < 0 && (code == SQLITE_CANTOPEN || code == SQLITE_READONLY);
@@ -462,7 +472,7 @@ static int open_as(struct db **out, const char *path, bool immutable, bool *no_l
     return err < 0 ? refuse(path, err, ": %s", db_message(*out)) : 0;
 }
 
-int db_open(struct db **out, const char *path)
+static int open_reading(struct db **out, const char *path, bool own)
 {
     struct db *db = NULL;
     bool no_log = false;
@@ -471,10 +481,10 @@ int db_open(struct db **out, const char *path)
     int err = check_kind(path);
     if (err < 0)
         return err;
-    err = open_as(&db, path, false, &no_log);
+    err = open_as(&db, path, own, false, &no_log);
     if (err < 0 && no_log && log_is_empty(path)) {
         db_close(db);
-        err = open_as(&db, path, true, &no_log);
+        err = open_as(&db, path, own, true, &no_log);
     } else if (err < 0 && no_log) {
         err = refuse(path, ERR_DENIED,
                      ": its log, %s-wal, can only be read where files can be made beside it: copy "
@@ -487,4 +497,14 @@ int db_open(struct db **out, const char *path)
     }
     *out = db;
     return 0;
+}
+
+int db_open(struct db **out, const char *path)
+{
+    return open_reading(out, path, true);
+}
+
+int db_open_as_it_is(struct db **out, const char *path)
+{
+    return open_reading(out, path, false);
 }

@@ -5,5 +5,6 @@
 #define TIDEMARK_SCHEMA_TEXT_H
 
 extern const char schema_text[]; /* ends with a NUL */
+extern const char views_text[];  /* its last part, the views, once more by itself */
 
 #endif

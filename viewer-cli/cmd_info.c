@@ -497,7 +497,7 @@ static int put_overhead(struct report *report)
         report_cells(emit, stmt, 0, 1);
         emit_text(emit, of);
         report_cells(emit, stmt, 1, 3);
-        put_value(emit, db_column_int(stmt, 2), db_column_text(stmt, 3));
+        put_value(emit, db_column_any(stmt, 2), db_column_text(stmt, 3));
     }
     db_finalize(stmt);
     if (err >= 0 && !open && emit->format != EMIT_TABLE)

@@ -136,7 +136,7 @@ static int run_all(struct emit *emit, struct db *db, const char *text)
 
 static int failed(const char *path, int err, const char *message)
 {
-    if (err != ERR_ARG && err != ERR_DENIED)
+    if (err != ERR_ARG && err != ERR_DENIED && err != ERR_LIMIT)
         return report_failed(path, err, message);
     log_say(LOG_ERROR, "sql: %s", message);
     if (err == ERR_DENIED)
@@ -152,7 +152,7 @@ static int ask(const struct command_call *call, const struct sql_options *option
     struct db *db;
     char *path;
     struct emit emit;
-    int code = report_open_database(&db, &path, named);
+    int code = report_open_database(&db, &path, named, db_open_as_it_is);
     if (code)
         return code;
     emit_begin(&emit, (enum emit_format)options->common.format, options->common.no_colour,
@@ -232,7 +232,14 @@ const struct command command_sql = {
         "\n"
         "Bytes and nanoseconds come as the integers that they are. The views phase_table, peak, "
         "live_at_peak, allocations, timeline, peak_by_category, peak_by_site, fragmentation and "
-        "leak are promises: their columns keep their names.",
+        "leak are promises: their columns keep their names.\n"
+        "\n"
+        "The views that are asked are those in the file. Every other report uses its own, whatever "
+        "the file has under those names: of a file from elsewhere ask the views with that in "
+        "mind.\n"
+        "\n"
+        "It exits with 2 if the question cannot be answered, such as for a sum that exceeds 64 "
+        "bits or a text that is too long, and with 3 if the database cannot be read.",
     .examples =
         {
             {"tidemark sql --schema | less", "what is there"},

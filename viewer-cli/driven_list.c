@@ -222,7 +222,7 @@ static int read_range(struct report *report, int64_t process, int64_t *from, int
     db_bind_int(stmt, 2, steps->last);
     err = db_step(stmt);
     *from = err == DB_ROW ? db_column_int(stmt, 0) : INT64_MAX;
-    *until = err == DB_ROW ? db_column_int(stmt, 1) : INT64_MIN;
+    *until = err == DB_ROW ? db_column_any(stmt, 1) : INT64_MIN;
     db_finalize(stmt);
     return err < 0 ? err : 0;
 }

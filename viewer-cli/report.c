@@ -72,7 +72,8 @@ static int find_newest(char **path)
     return 0;
 }
 
-int report_open_database(struct db **db, char **path, const char *named)
+int report_open_database(struct db **db, char **path, const char *named,
+                         int (*open)(struct db **, const char *))
 {
     int code = 0;
     *db = NULL;
@@ -90,7 +91,7 @@ int report_open_database(struct db **db, char **path, const char *named)
         *path = NULL;
         return EXIT_USAGE;
     }
-    int err = db_open(db, *path);
+    int err = open(db, *path);
     if (err == 0)
         return 0;
     log_say(LOG_ERROR, "%s", db_open_message());
@@ -306,7 +307,7 @@ static void let_go(struct report *report)
 
 static int begin_reading(struct report *report, const char *named)
 {
-    int code = report_open_database(&report->db, &report->path, named);
+    int code = report_open_database(&report->db, &report->path, named, db_open);
     if (code)
         return code;
     int err = db_exec(report->db, "BEGIN");
@@ -451,7 +452,7 @@ void report_cells(struct emit *emit, struct db_stmt *row, int first, int count)
             emit_null(emit);
             break;
         case DB_INT:
-            emit_int(emit, db_column_int(row, at));
+            emit_int(emit, db_column_any(row, at));
             break;
         case DB_REAL:
             emit_real(emit, db_column_real(row, at));

@@ -161,8 +161,10 @@ int report_hears_steps(struct report *report);
 
 bool report_has_steps(const struct report_options *options); /* --steps was given */
 
-/* Opens and says what is wrong with it if it cannot be. *path is the name used, to be freed. */
-int report_open_database(struct db **db, char **path, const char *named);
+/* Opens and says what is wrong with it if it cannot be. *path is the name used, to be freed. As
+ * `open` does it, db_open or db_open_as_it_is. */
+int report_open_database(struct db **db, char **path, const char *named,
+                         int (*open)(struct db **, const char *));
 /* Prints what went wrong with the database; returns the exit code for it. */
 int report_failed(const char *path, int err, const char *message);
 

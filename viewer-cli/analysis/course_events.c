@@ -57,7 +57,7 @@ static int read_block(struct reading *reading, struct db_stmt *row)
 {
     struct category_verdict verdict;
     struct course_block block = {.birth = {.seq = db_column_int(row, 0),
-                                           .change = db_column_int(row, 1),
+                                           .change = db_column_size(row, 1),
                                            .ns = db_column_int(row, 2),
                                            .category = COURSE_OTHER_BLOCKS},
                                  .free_seq = db_column_int(row, 4)};
@@ -76,7 +76,7 @@ static int read_block(struct reading *reading, struct db_stmt *row)
 static int read_segment(struct reading *reading, struct db_stmt *row)
 {
     struct course_block segment = {.birth = {.seq = db_column_int(row, 0),
-                                             .change = db_column_int(row, 1),
+                                             .change = db_column_size(row, 1),
                                              .ns = db_column_int(row, 2),
                                              .reserved = true},
                                    .free_seq = column_known(row, 4)};

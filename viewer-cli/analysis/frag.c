@@ -241,8 +241,8 @@ static int read_heaps(struct db *db, struct frag *frag)
         db_bind_int(stmt, 0, frag->heaps[i].heap);
         err = db_step(stmt);
         if (err == DB_ROW) {
-            frag->heaps[i].stream = db_column_int(stmt, 0);
-            frag->heaps[i].pool = db_column_int(stmt, 1);
+            frag->heaps[i].stream = db_column_any(stmt, 0);
+            frag->heaps[i].pool = db_column_any(stmt, 1);
         }
         db_reset(stmt);
     }

@@ -147,8 +147,8 @@ static int read_rows(struct db *db, const char *sql, const int64_t place[3], str
         struct area area = {
             .seq = db_column_int(stmt, 0),
             .heap = db_column_int(stmt, 1),
-            .address = (uint64_t)db_column_int(stmt, 2),
-            .size = db_column_int(stmt, 3),
+            .address = (uint64_t)db_column_any(stmt, 2),
+            .size = db_column_size(stmt, 3),
         };
         if ((uint64_t)area.size > UINT64_MAX - area.address) /* nothing ends behind the last byte */
             area.size = (int64_t)(UINT64_MAX - area.address);

@@ -75,8 +75,8 @@ static int read_waiting(struct db *db, int64_t process, int64_t device, struct f
     while ((err = db_step(stmt)) == DB_ROW) {
         struct frag_block block = {
             .seq = db_column_int(stmt, 0),
-            .address = (uint64_t)db_column_int(stmt, 1),
-            .size = db_column_int(stmt, 2),
+            .address = (uint64_t)db_column_any(stmt, 1),
+            .size = db_column_size(stmt, 2),
             .requested = column_known(stmt, 3),
             .site = column_known(stmt, 4),
             .phase = FRAG_NONE,

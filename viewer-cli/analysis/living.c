@@ -37,13 +37,13 @@ static int read_row(struct reading *reading, struct db_stmt *row)
     struct category_verdict verdict;
     struct living_block block = {
         .seq = db_column_int(row, 0),
-        .size = db_column_int(row, 1),
+        .size = db_column_size(row, 1),
         .requested = column_known(row, 2),
         .site = column_known(row, 3),
         .tag = column_known(row, 4),
         .alloc_ns = db_column_int(row, 5),
         .free_seq = db_column_int(row, 6),
-        .address = db_column_int(row, 7),
+        .address = db_column_any(row, 7),
         .heap = db_column_int(row, 8),
         .segment = column_known(row, 9),
     };

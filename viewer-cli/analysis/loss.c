@@ -82,7 +82,7 @@ int loss_read(struct db *db, const struct loss_span *spans, size_t count, struct
         if (!is_asked_for(db_column_int(stmt, 0), db_column_int(stmt, 1), spans, count))
             continue;
         if (strcmp(db_column_text(stmt, 3), LOSS_DAMAGED) == 0) {
-            add_gap(out, db_column_int(stmt, 1), db_column_int(stmt, 5), db_column_int(stmt, 2));
+            add_gap(out, db_column_int(stmt, 1), db_column_any(stmt, 5), db_column_int(stmt, 2));
             continue;
         }
         if (out->events == 0) {

@@ -81,8 +81,8 @@ static int load_heaps(struct db *db, int64_t process, int64_t device, struct rep
         if (err < 0)
             break;
         struct replay_heap heap = {.id = db_column_int(row, 0),
-                                   .stream = (uint64_t)db_column_int(row, 1),
-                                   .pool = (uint64_t)db_column_int(row, 2)};
+                                   .stream = (uint64_t)db_column_any(row, 1),
+                                   .pool = (uint64_t)db_column_any(row, 2)};
         heap.name = heap.pool ? UINT64_MAX - trace->heap_count : heap.stream;
         trace->heaps[trace->heap_count++] = heap;
     }
@@ -285,7 +285,7 @@ static int put_block(struct loader *loader, struct db_stmt *row)
     if (heap == REPLAY_NO_HEAP)
         return 0;
     int64_t seq = db_column_int(row, 0);
-    uint64_t size = (uint64_t)db_column_int(row, 3);
+    uint64_t size = (uint64_t)db_column_size(row, 3);
     bool known = db_column_type(row, 4) != DB_NULL;
     uint64_t asked = known ? (uint64_t)db_column_int(row, 4) : size;
     size_t block = trace->block_count;
@@ -306,7 +306,7 @@ static int put_block(struct loader *loader, struct db_stmt *row)
     if (db_column_type(row, 6) != DB_NULL)
         replay_use_segment(trace, db_column_int(row, 6), seq);
     trace->blocks[trace->block_count++] =
-        (struct replay_block){.seq = seq, .address = (uint64_t)db_column_int(row, 2)};
+        (struct replay_block){.seq = seq, .address = (uint64_t)db_column_any(row, 2)};
     err = put_end(loader, block, seq, db_column_int(row, 5), &state);
     if (err >= 0 && seq <= trace->rebuilt_until)
         return put_adopted(trace, size, asked, heap, state);

@@ -30,8 +30,8 @@ static int put_segment(struct replay_trace *trace, struct db_stmt *row, uint16_t
         (struct replay_segment){.seq = db_column_int(row, 0),
                                 .first = db_column_int(row, 0),
                                 .free_seq = gone ? db_column_int(row, 4) : INT64_MAX,
-                                .address = (uint64_t)db_column_int(row, 2),
-                                .size = (uint64_t)db_column_int(row, 3),
+                                .address = (uint64_t)db_column_any(row, 2),
+                                .size = (uint64_t)db_column_size(row, 3),
                                 .heap = heap};
     return 0;
 }
@@ -42,8 +42,8 @@ static int put_mapping(struct replay_trace *trace, struct db_stmt *row, uint16_t
         return ERR_NOMEM;
     trace->mappings[trace->mapping_count++] =
         (struct replay_mapping){.seq = db_column_int(row, 0),
-                                .address = (uint64_t)db_column_int(row, 2),
-                                .size = (uint64_t)db_column_int(row, 3),
+                                .address = (uint64_t)db_column_any(row, 2),
+                                .size = (uint64_t)db_column_size(row, 3),
                                 .heap = heap,
                                 .mapped = db_column_int(row, 4) != 0};
     return 0;
@@ -58,7 +58,7 @@ static int load(struct db *db, const char *sql, int64_t process, int64_t device,
     int err = replay_ask(db, sql, process, device, &row);
     while (err >= 0 && (err = db_step(row)) == DB_ROW) {
         uint16_t heap = replay_find_heap(trace, db_column_int(row, 1), &last);
-        uint64_t address = (uint64_t)db_column_int(row, 2), size = (uint64_t)db_column_int(row, 3);
+        uint64_t address = (uint64_t)db_column_any(row, 2), size = (uint64_t)db_column_size(row, 3);
         if (heap != REPLAY_NO_HEAP && size && !replay_cannot_be(address, size))
             err = put(trace, row, heap);
         if (err < 0)

@@ -28,7 +28,7 @@ static int add_item(struct running *out, struct db_stmt *row)
     struct running_item *item = &out->items[out->count++];
     *item = (struct running_item){
         .kind = kind_text(db_column_int(row, 1)),
-        .stream = db_column_int(row, 2),
+        .stream = db_column_any(row, 2),
         .begin_ns = db_column_int(row, 3),
         .end_ns = db_column_int(row, 4),
         .bytes = column_known(row, 5),

@@ -50,7 +50,7 @@ int thinned_span_of_steps(struct db *db, int64_t process, int64_t first, int64_t
     err = db_step(stmt);
     if (err == DB_ROW) {
         *first_seq = db_column_int(stmt, 0);
-        *last_seq = db_column_int(stmt, 1);
+        *last_seq = db_column_any(stmt, 1);
     }
     db_finalize(stmt);
     return err < 0 ? err : 0;

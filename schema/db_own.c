@@ -1,0 +1,89 @@
+/*
+ * db_own.c - the views of this build over the tables of a file.
+ *
+ * A file may have been made by anybody: a view of it may never end, or say what no recorder wrote.
+ * So the views that reports ask are made anew as temporary ones, whose names SQLite finds before
+ * the file's. Tables have no temporary twin: their names inside of these views, and in the
+ * statements of reports, are the file's. Those must be tables, then, and nothing that computes what
+ * it is asked for: no view under a table's name, no virtual table, no generated column.
+ *
+ * What statements come to is bounded by the rows of the file then: the only recursion in the views
+ * of this build goes from each phase to those inside of it, and a phase is inside of one.
+ */
+#include "db_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "buf.h"
+#include "error.h"
+#include "schema_text.h"
+
+/* ",meta,process,...,": the tables of this build's schema. */
+static void list_tables(struct buf *list)
+{
+    static const char begin[] = "\nCREATE TABLE ";
+    buf_text(list, ",");
+    for (const char *at = schema_text; (at = strstr(at, begin));) {
+        at += strlen(begin);
+        buf_add(list, at, strcspn(at, "("));
+        buf_text(list, ",");
+    }
+}
+
+/* SQLite takes names in any case. */
+static const char other_sql[] =
+    "SELECT name FROM sqlite_master m WHERE type IN ('table', 'view')"
+    "   AND instr(?1, ',' || lower(name) || ',')"
+    "   AND (type = 'view' OR coalesce(rootpage, 0) <= 0 OR"
+    "        EXISTS(SELECT 1 FROM pragma_table_xinfo(m.name) WHERE hidden))";
+
+static int check_ordinary(struct db *db)
+{
+    struct db_stmt *stmt = NULL;
+    struct buf tables = {0};
+    list_tables(&tables);
+    int err = tables.broken ? ERR_NOMEM : db_prepare(db, &stmt, other_sql);
+    if (tables.broken)
+        db_say(db, err, base_err_text(err));
+    if (err == 0) {
+        db_bind_text(stmt, 0, buf_string(&tables), (int)tables.count);
+        err = db_step(stmt);
+    }
+    if (err == DB_ROW)
+        err = db_damaged(db, "'%.40s' is no ordinary table", db_column_text(stmt, 0));
+    db_finalize(stmt);
+    buf_clear(&tables);
+    return err;
+}
+
+/* In the text of the views each begins a line. */
+static int make_views(struct db *db)
+{
+    static const char begin[] = "\nCREATE VIEW ";
+    struct buf text = {0};
+    const char *at = views_text, *view;
+    for (; (view = strstr(at, begin)); at = view + strlen(begin)) {
+        buf_add(&text, at, (size_t)(view - at));
+        buf_text(&text, "\nCREATE TEMP VIEW ");
+    }
+    buf_text(&text, at);
+    int err = text.broken ? ERR_NOMEM : db_exec(db, buf_string(&text));
+    if (text.broken)
+        db_say(db, err, base_err_text(err));
+    buf_clear(&text);
+    return err;
+}
+
+int db_own(struct db *db)
+{
+    int err = check_ordinary(db);
+    if (err == 0)
+        err = db_exec(db, "BEGIN");
+    if (err == 0)
+        err = make_views(db);
+    if (err == 0)
+        err = db_exec(db, "COMMIT");
+    db->own = err == 0;
+    return err;
+}
