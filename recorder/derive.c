@@ -140,10 +140,10 @@ static int next_frame(struct derive *derive, int64_t after)
         db_prepare(derive->options->facts, &stmt, "SELECT min(seq) FROM keyframe WHERE seq > ?1");
     if (err == 0) {
         db_bind_int(stmt, 0, after);
-        err = db_step(stmt);
+        err = db_step_behind(stmt, after, &derive->frame_next);
     }
-    if (err == DB_ROW && db_column_type(stmt, 0) != DB_NULL)
-        derive->frame_next = db_column_int(stmt, 0);
+    if (err == ERR_CORRUPT)
+        derive->result->broken = "keyframe";
     db_finalize(stmt);
     return err < 0 ? err : 0;
 }

@@ -45,6 +45,7 @@ struct derive_result {
     uint64_t blocks, keyframes, keyframe_rows;
     uint64_t allocated[DERIVE_WAYS]; /* heaps */
     uint64_t reserved[DERIVE_WAYS];  /* process x device, those of which it was known */
+    const char *broken; /* with ERR_CORRUPT: the table whose rows cannot be gone through; or NULL */
 };
 
 /* 0 or an error, of which db_message of `facts` or `out` has the text (*from_out). */
@@ -52,7 +53,7 @@ int derive_rebuild(const struct derive_options *options, struct derive_result *r
                    bool *from_out);
 
 /* Do the derived tables of `facts` say what its facts say? `scratch` is a new database; *what is
- * set to the first table that does not, or NULL. */
+ * set to the first table that does not, or NULL; with ERR_CORRUPT also, where that is known. */
 int derive_compare(struct db *facts, struct db *scratch, const char **what, bool *from_scratch);
 
 #endif

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "error.h"
+
 static const char curve_sql[] = "SELECT heap, quantity, level, bucket, first, min, max, last"
                                 " FROM curve ORDER BY heap, quantity, level, bucket";
 /* A process may be there for a while after its last event, and then be in keyframes. */
@@ -68,6 +70,8 @@ int derive_compare(struct db *facts, struct db *scratch, const char **what, bool
     bool same = true;
     *what = NULL;
     int err = derive_rebuild(&options, &result, from_scratch);
+    if (err == ERR_CORRUPT)
+        *what = result.broken;
     if (err == 0)
         err = same_rows(&curves[0], &curves[1], &same, from_scratch);
     if (err == 0 && !same)

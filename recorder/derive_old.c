@@ -62,10 +62,8 @@ static int next_level(struct derive *derive, const struct derive_heap *heap, con
     *level = -1;
     if (err == 0) {
         db_bind_int(stmt, 2, after);
-        err = db_step(stmt);
+        err = db_step_behind(stmt, after, level);
     }
-    if (err == DB_ROW && db_column_type(stmt, 0) != DB_NULL)
-        *level = db_column_int(stmt, 0);
     db_finalize(stmt);
     return err < 0 ? err : 0;
 }

@@ -200,7 +200,7 @@ static void count_present(struct pages *pages)
 
 static int open_file(const char *path, int *file)
 {
-    *file = open(path, O_RDONLY | O_CLOEXEC);
+    *file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would wait for its writer */
     return *file < 0 ? base_err_from_errno(errno) : 0;
 }
 

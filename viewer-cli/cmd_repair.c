@@ -156,7 +156,8 @@ static int look(const char *path, struct scratch *scratch, struct repair_finding
         return 0;
     err = derive_compare(findings->db, scratch->db, &findings->disagrees, &from_scratch);
     if (err == ERR_CORRUPT && !from_scratch) {
-        findings->disagrees = "curve";
+        if (!findings->disagrees)
+            findings->disagrees = "curve";
         return 0;
     }
     return err < 0 ? failed(from_scratch ? scratch->path : path, err,

@@ -1,0 +1,2 @@
+mkfifo pipe.db
+for words in "repair pipe.db" "repair --check pipe.db" "repair ." "info pipe.db"; do tidemark $words; echo $?; done
