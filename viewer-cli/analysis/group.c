@@ -23,6 +23,15 @@ bool column_copy(struct db_stmt *row, int at, char **out)
     return *out != NULL;
 }
 
+bool column_given(struct db_stmt *row, int at, char **out)
+{
+    if (!column_copy(row, at, out))
+        return false;
+    if (!*out)
+        *out = mem_copy("?", 1);
+    return *out != NULL;
+}
+
 static struct group *new_group(struct groups *groups, int64_t id)
 {
     if (!MEM_GROW(groups->groups, groups->cap, groups->count + 1))
@@ -117,7 +126,7 @@ int groups_name_phases(struct db *db, struct groups *groups, size_t most)
         if (err == DB_ROW) {
             group->step = column_known(stmt, 1);
             group->ordinal = column_known(stmt, 3);
-            if (!column_copy(stmt, 0, &group->name) || !column_copy(stmt, 2, &group->kind))
+            if (!column_given(stmt, 0, &group->name) || !column_given(stmt, 2, &group->kind))
                 err = ERR_NOMEM;
         }
         db_reset(stmt);

@@ -68,5 +68,8 @@ int phase_path(struct db *db, int64_t phase, char **out);
 int64_t column_known(struct db_stmt *row, int at);
 /* A column's text, to be freed; NULL for NULL. False without memory. */
 bool column_copy(struct db_stmt *row, int at, char **out);
+/* The same of a column that is never NULL: one that is, in a file that was damaged or changed, has
+ * the text "?", so that whoever compares it need not ask. */
+bool column_given(struct db_stmt *row, int at, char **out);
 
 #endif

@@ -68,7 +68,7 @@ static bool take_phase(struct db_stmt *row, struct levers_step *out)
     };
     if (phase->end == GROUP_NONE)
         phase->end = LEVERS_NEVER;
-    return column_copy(row, 4, &phase->kind) && column_copy(row, 5, &phase->name);
+    return column_given(row, 4, &phase->kind) && column_given(row, 5, &phase->name);
 }
 
 static int read_phases(struct db *db, const struct peak *peak, struct levers_step *out)
@@ -142,7 +142,7 @@ static int take_block(struct db_stmt *row, struct levers_step *out)
     struct levers_block *block = &out->blocks[out->count++];
     *block = (struct levers_block){
         .seq = db_column_int(row, 0),
-        .size = db_column_int(row, 1),
+        .size = db_column_size(row, 1),
         .end = db_column_int(row, 2),
         .site = column_known(row, 3),
         .asked = column_known(row, 4),
