@@ -41,6 +41,7 @@ void emit_begin(struct emit *emit, enum emit_format format, bool no_colour, cons
     *emit = (struct emit){
         .format = format,
         .colour = terminal && !no_colour && wants_colour(),
+        .safe = terminal && format == EMIT_CSV,
         .width = terminal && format == EMIT_TABLE ? terminal_width() : 0,
         .command = command,
         .database = database,

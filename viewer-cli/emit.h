@@ -8,9 +8,11 @@
  * line below that says so. On a terminal, text is cut so that lines fit; never when piped. csv
  * Quoted as RFC 4180 says, lines end in LF, bytes and times are integers, an unknown value is empty
  * and an empty text is "". With more than one section each begins with "# KEY" after an empty line.
- * Warnings that change what the numbers mean come last, as "# ..." lines. json   {"command",
- * "database", "tables": {KEY: [{column: value, ...}, ...]}, "notes": [...]}. An unknown value is
- * null; bytes that are not UTF-8 become U+FFFD.
+ * Warnings that change what the numbers mean come last, as "# ..." lines. A file and a pipe get the
+ * bytes of a text as they are; on a terminal control characters are escaped, as in tables. json
+ * {"command", "database", "tables": {KEY: [{column: value, ...}, ...]}, "notes": [...]}. An unknown
+ * value is null; control characters, U+0080 to U+009F among them, are escapes; bytes that are not
+ * UTF-8 become U+FFFD.
  *
  * Everything is collected in memory and leaves by emit_finish, so that no report waits for a slow
  * reader of its output with the database open; emit_stream lifts that for results of any length.
@@ -85,6 +87,7 @@ struct emit_layout {
 struct emit {
     enum emit_format format;
     bool colour;
+    bool safe;      /* csv: it goes to a terminal, so that texts are as safe as in tables */
     unsigned width; /* of a terminal; 0 = lines may have any length */
     FILE *stream;   /* emit_stream: where to, while rows are still coming */
     const char *command;

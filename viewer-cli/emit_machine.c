@@ -38,6 +38,21 @@ static void csv_text(struct buf *out, const char *text, size_t bytes)
     buf_text(out, "\"");
 }
 
+/* What a terminal would obey is escaped first, so that nothing in it asks for quotes but what did
+ * before, and lines of a text are one. */
+static void put_text(struct emit *emit, const char *text, size_t bytes)
+{
+    struct buf safe = {0};
+    if (!emit->safe) {
+        csv_text(&emit->out, text, bytes);
+        return;
+    }
+    emit_put_safe(&safe, text, bytes);
+    csv_text(&emit->out, buf_string(&safe), safe.count);
+    emit->out.broken = emit->out.broken || safe.broken;
+    buf_clear(&safe);
+}
+
 /* A lone section has no line of its own: its output is plain csv. Whether it is alone is known when
  * the second one comes; so the first one's line is put before it then. */
 void emit_csv_open(struct emit *emit, const char *key)
@@ -58,7 +73,7 @@ void emit_csv_open(struct emit *emit, const char *key)
         if (emit->columns[i].flags & EMIT_PEOPLE)
             continue;
         buf_text(out, is_first(emit, i) ? "" : ",");
-        csv_text(out, emit->columns[i].key, strlen(emit->columns[i].key));
+        put_text(emit, emit->columns[i].key, strlen(emit->columns[i].key));
     }
     buf_text(out, "\n");
 }
@@ -71,7 +86,7 @@ void emit_csv_value(struct emit *emit, const struct emit_value *value)
     else if (value->kind == VALUE_REAL)
         emit_put_real(&emit->out, value->real);
     else if (value->kind == VALUE_TEXT)
-        csv_text(&emit->out, value->text, value->bytes);
+        put_text(emit, value->text, value->bytes);
 }
 
 void emit_csv_end(struct emit *emit)
@@ -96,7 +111,7 @@ void emit_json_string(struct buf *out, const char *text, size_t bytes)
             buf_print(out, "\\%c", (char)code);
         else if (code == '\n')
             buf_text(out, "\\n");
-        else if (code < 0x20 || code == 0x7f)
+        else if (code < 0x20 || (code >= 0x7f && code < 0xa0))
             buf_print(out, "\\u%04" PRIx32, code);
         else
             buf_add(out, text + at, n);

@@ -142,6 +142,31 @@ TEST(csv_quotes_what_could_be_misread)
         "\"a,b\"\n\"\"\n\"a,b\"\n\"say \"\"x\"\"\"\n\"# x\"\n\" x\"\n\"x \"\n\"a\nb\"\nx\n\n");
 }
 
+/* Into a file the bytes go as they are; what a terminal would obey, on a terminal as in tables. */
+TEST(csv_on_a_terminal_is_safe)
+{
+    static const struct emit_column one[] = {{"a\033b", NULL, EMIT_TEXT, 0}};
+    static const char *const texts[] = {"\033[31m,",
+                                        "\xc2\x9b"
+                                        "2J",
+                                        "a\nb", "\x9b", "gr\xc3\xbc\xc3\x9f"};
+    static const char *const whole[] = {
+        "a\033b\n\"\033[31m,\"\n\xc2\x9b"
+        "2J\n\"a\nb\"\n\x9b\ngr\xc3\xbc\xc3\x9f\n",
+        "a\\x1bb\n\"\\x1b[31m,\"\n\\u009b2J\na\\nb\n\\x9b\ngr\xc3\xbc\xc3\x9f\n",
+    };
+    for (int safe = 0; safe < 2; safe++) {
+        struct emit emit;
+        int result;
+        emit_begin(&emit, EMIT_CSV, false, "test", NULL);
+        emit.safe = safe;
+        EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, one);
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+            emit_text(&emit, texts[i]);
+        CHECK_STR(finish(&emit, &result), whole[safe]);
+    }
+}
+
 /* Any bytes at all: the result has no control character, and each quote inside is escaped. */
 TEST(json_strings_are_valid_for_any_bytes)
 {
@@ -151,14 +176,14 @@ TEST(json_strings_are_valid_for_any_bytes)
         size_t n = test_random(&seed) % sizeof bytes;
         struct buf out = {0};
         for (size_t i = 0; i < n; i++)
-            bytes[i] = (char)test_random(&seed);
+            bytes[i] = i && round % 2 && bytes[i - 1] != '\xc2' ? '\xc2' : (char)test_random(&seed);
         emit_json_string(&out, bytes, n);
         size_t at = 1;
         bool good = out.count >= 2 && out.data[0] == '"' && out.data[out.count - 1] == '"';
         while (good && at < out.count - 1) {
             uint32_t code = 0;
             size_t length = emit_utf8(out.data + at, out.count - at, &code);
-            good = length > 0 && code >= 0x20 && code != '"';
+            good = length > 0 && code >= 0x20 && code != '"' && (code < 0x7f || code >= 0xa0);
             if (code == '\\')
                 length = out.data[at + 1] == 'u' ? 6 : 2;
             at += length;
@@ -566,7 +591,7 @@ TEST(memory_may_run_out_anywhere)
 TEST_MAIN(TEST_CASE(a_table_is_aligned), TEST_CASE(csv_is_for_programs),
           TEST_CASE(json_has_one_shape), TEST_CASE(csv_marks_sections_when_there_are_several),
           TEST_CASE(a_key_is_continued_only_if_it_is_the_same),
-          TEST_CASE(csv_quotes_what_could_be_misread),
+          TEST_CASE(csv_quotes_what_could_be_misread), TEST_CASE(csv_on_a_terminal_is_safe),
           TEST_CASE(json_strings_are_valid_for_any_bytes), TEST_CASE(what_is_not_known_is_null),
           TEST_CASE(a_narrow_terminal_cuts_texts_not_numbers),
           TEST_CASE(a_wrapped_column_goes_on_below_itself), TEST_CASE(a_number_stays_with_its_unit),
