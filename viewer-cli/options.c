@@ -230,6 +230,12 @@ static int take_short(struct options_parse *parse, int argc, char **argv, int *i
     return 0;
 }
 
+/* SQL that begins with a comment: no name of an option begins with a blank. */
+static bool is_comment(const char *word)
+{
+    return word[0] == '-' && word[1] == '-' && word[2] && strchr(" \t\n", word[2]);
+}
+
 int options_parse(struct options_parse *parse, int argc, char **argv)
 {
     bool ended = false;
@@ -246,6 +252,10 @@ int options_parse(struct options_parse *parse, int argc, char **argv)
         }
         if (strcmp(word, "--") == 0) {
             ended = true;
+            continue;
+        }
+        if (is_comment(word)) {
+            parse->arguments[parse->argument_count++] = argv[i];
             continue;
         }
         if (strcmp(word, "--help") == 0) {

@@ -117,6 +117,19 @@ TEST(two_dashes_end_the_options)
     CHECK_STR(r.arguments[1], "");
 }
 
+TEST(a_comment_is_no_option)
+{
+    struct run r;
+    char name[] = "a.db", one[] = "-- what is\nSELECT 1", two[] = "--\nSELECT 2", all[] = "--all";
+    char *argv[] = {name, one, two, all};
+    run(&r, "", false);
+    CHECK_INT(options_parse(&r.parse, 4, argv), 0);
+    CHECK_INT(r.parse.argument_count, 3);
+    CHECK_STR(r.arguments[1], "-- what is\nSELECT 1");
+    CHECK_STR(r.arguments[2], "--\nSELECT 2");
+    CHECK(r.values.all);
+}
+
 TEST(another_programs_options_are_its_own)
 {
     struct run r;
@@ -298,8 +311,8 @@ TEST(only_near_words_are_suggested)
 
 TEST_MAIN(TEST_CASE(every_kind_is_read), TEST_CASE(what_is_not_given_stays),
           TEST_CASE(short_ones_stand_together), TEST_CASE(two_dashes_end_the_options),
-          TEST_CASE(another_programs_options_are_its_own), TEST_CASE(the_later_value_counts),
-          TEST_CASE(help_wins_over_what_follows),
+          TEST_CASE(a_comment_is_no_option), TEST_CASE(another_programs_options_are_its_own),
+          TEST_CASE(the_later_value_counts), TEST_CASE(help_wins_over_what_follows),
           TEST_CASE(mistakes_are_named_with_what_would_be_right),
           TEST_CASE(numbers_are_whole_and_fit), TEST_CASE(sizes_have_units),
           TEST_CASE(ranges_may_be_open), TEST_CASE(distance_counts_slips_of_the_finger),

@@ -1,0 +1,3 @@
+tidemark sql train.db "-- how many
+SELECT count(*) AS n FROM allocation"
+tidemark sql "--nothing"
