@@ -128,7 +128,7 @@ static int64_t requested_of(const struct heap_device *device, const struct event
 {
     if (!(event->flags & EVENT_F_REQUESTED))
         return BATCH_NOT_KNOWN;
-    int64_t room = heap_cut((uint64_t)(INT64_MAX - device->requested));
+    int64_t room = heap_cut((uint64_t)(STATE_MOST - device->requested));
     return event->a > (uint64_t)room ? room : (int64_t)event->a;
 }
 

@@ -6,7 +6,7 @@
  * row of its own. A flush makes a new serial number and touches no block.
  *
  * Sizes. Living and waiting blocks of a device together, and its segments, never add up to more
- * than INT64_MAX: a size that would make it so is cut ('size too large').
+ * than STATE_MOST: a size that would make it so is cut ('size too large').
  *
  * Invariants (heap_is_valid):
  *   allocated == sum of size over living; a heap's likewise
@@ -204,7 +204,7 @@ static inline int64_t heap_cut(uint64_t bytes)
 {
     return bytes > (uint64_t)HEAP_LARGEST ? HEAP_LARGEST : (int64_t)bytes;
 }
-/* The size of the event's block or segment, cut so that `sum` and it stay below 2^63. */
+/* The size of the event's block or segment, cut so that `sum` and it are STATE_MOST at most. */
 int64_t heap_fit(struct state_process *process, const struct event *event, int64_t sum);
 struct heap_segment *segment_of(struct heap_device *device, uint64_t address);
 void segment_hold(struct heap_segment *segment, int64_t size);

@@ -141,7 +141,7 @@ void mapping_remove(struct heap *heap, const struct event *event, const struct h
 {
     struct heap_device *device = heap->device;
     struct state_process *process = device->process;
-    int64_t size = state_min(event->size);
+    int64_t size = heap_cut(event->size);
     if (!put_row(heap, event->addr, size, when, 0))
         note_owed(process, EVENT_SEGMENT_FREE, 1);
     int64_t taken = take_out(device, event->addr, end_at(event->addr, size));

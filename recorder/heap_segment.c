@@ -90,7 +90,7 @@ void segment_release(struct heap_segment *segment, int64_t size)
 
 int64_t heap_fit(struct state_process *process, const struct event *event, int64_t sum)
 {
-    int64_t room = heap_cut((uint64_t)(INT64_MAX - sum));
+    int64_t room = heap_cut((uint64_t)(STATE_MOST - sum));
     if (event->size <= (uint64_t)room)
         return (int64_t)event->size;
     note(process, NOTE_SIZE_TOO_LARGE, event->addr, "%llu bytes, stored as %lld",

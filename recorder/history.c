@@ -110,7 +110,7 @@ static void set_requested(struct heap_device *device, struct block *block, int64
         device->requested_unknown--;
     else
         device->requested -= block->requested;
-    int64_t room = INT64_MAX - device->requested;
+    int64_t room = STATE_MOST - device->requested;
     block->requested = requested < room ? requested : room;
     device->requested += block->requested;
 }

@@ -67,8 +67,8 @@ static bool in_eval(const struct state_process *process, uint32_t thread)
 }
 
 /* Numbers of steps, as they are said and as they go on, add up without an end: not beyond this. */
-#define MOST_SAID (INT64_MAX / 4)
-#define MOST_LAST (INT64_MAX / 2)
+#define MOST_SAID (STATE_MOST / 4 - 1)
+#define MOST_LAST (STATE_MOST / 2 - 1)
 
 static bool is_step(const struct state_process *process, const struct event *event, uint32_t stem)
 {

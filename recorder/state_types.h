@@ -75,9 +75,12 @@ struct state_process {
     struct notes notes;
 };
 
+/* No number of bytes, events or steps that is stored is larger, whatever a program says: reports
+ * add them up, and take one of twice that (DB_LARGEST) for damage. */
+#define STATE_MOST ((int64_t)1 << 60)
 static inline int64_t state_min(uint64_t value)
 {
-    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+    return value > (uint64_t)STATE_MOST ? STATE_MOST : (int64_t)value;
 }
 
 /* No run is longer than a year or so: sums of the times of a few hundred phases still fit. */

@@ -210,6 +210,19 @@ TEST(addresses_and_sizes_at_their_ends)
     CHECK_INT(rows_anomalies(&rows, "unmapped without mapping"), 0);
 }
 
+/* Of a size that no address space has no more is stored than of a block: reports add them up. */
+TEST(unmapped_sizes_are_cut)
+{
+    begin();
+    map(heap, 0x1000, 0x1000);
+    unmap(heap, 0, SIZE_MAX >> 1);
+    unmap(heap, 0, UINT64_MAX);
+    feed_end(&feed, true);
+    REQUIRE(rows.tables[SCH_MAPPING].count == 3);
+    CHECK_INT(rows.tables[SCH_MAPPING].rows[1].at[3], HEAP_LARGEST);
+    CHECK_INT(rows.tables[SCH_MAPPING].rows[2].at[3], HEAP_LARGEST);
+}
+
 TEST(segments_and_pages_add_up)
 {
     begin();
@@ -231,4 +244,5 @@ TEST_MAIN(TEST_CASE(what_is_mapped_is_reserved_and_no_segment), TEST_CASE(ranges
           TEST_CASE(an_unmap_over_many_ranges), TEST_CASE(ranges_of_two_heaps_do_not_join),
           TEST_CASE(what_was_not_mapped_does_not_count),
           TEST_CASE(after_a_loss_an_odd_unmap_is_counted),
-          TEST_CASE(addresses_and_sizes_at_their_ends), TEST_CASE(segments_and_pages_add_up))
+          TEST_CASE(addresses_and_sizes_at_their_ends), TEST_CASE(unmapped_sizes_are_cut),
+          TEST_CASE(segments_and_pages_add_up))
