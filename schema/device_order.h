@@ -17,27 +17,28 @@ static inline int device_rank(const char *kind)
 /* The same in SQL. */
 #define DEVICE_RANK(kind) "CASE " kind " WHEN 'cuda' THEN 0 WHEN 'cpu' THEN 2 ELSE 1 END"
 
-/* A table for WITH: the devices of each process, place 1 first. Peaks are read only where a process
- * has two devices of a GPU's kind, for they are those of all phases. */
-#define DEVICE_PLACES                                                                              \
-    "device_places(process, device, place) AS ("                                                   \
-    " SELECT h.process, h.device, row_number() OVER (PARTITION BY h.process"                       \
-    "        ORDER BY " DEVICE_RANK("d.kind") ", coalesce(p.peak, 0) DESC, h.device)"              \
-    "   FROM (SELECT DISTINCT process, device FROM heap) h JOIN device d ON d.id = h.device"       \
-    "   LEFT JOIN (SELECT ph.process, pd.device, max(pd.peak_allocated) AS peak"                   \
-    "                FROM phase_device pd JOIN phase ph ON ph.id = pd.phase"                       \
-    "               WHERE EXISTS (SELECT 1 FROM heap h JOIN device d ON d.id = h.device"           \
-    "                              WHERE d.kind <> 'cpu' GROUP BY h.process"                       \
-    "                             HAVING count(DISTINCT d.id) > 1)"                                \
-    "               GROUP BY 1, 2) p ON p.process = h.process AND p.device = h.device)"
+/* The peak of a process on a device is in the last phases that it had. */
+#define DEVICE_PEAKS                                                                               \
+    "device_peaks(process, device, peak) AS ("                                                     \
+    " SELECT h.process, h.device, (SELECT max(pd.max_allocated)"                                   \
+    "          FROM (SELECT id FROM phase ph WHERE ph.process = h.process"                         \
+    "                 ORDER BY id DESC LIMIT 64) ph"                                               \
+    "         CROSS JOIN phase_device pd ON pd.phase = ph.id AND pd.device = h.device)"            \
+    "   FROM (SELECT DISTINCT process, device FROM heap) h)"
 
-/* Likewise of the whole recording. */
+/* Tables for WITH. Of each process: place 1 is shown first. */
+#define DEVICE_PLACES                                                                              \
+    DEVICE_PEAKS ", device_places(process, device, place) AS ("                                    \
+                 " SELECT p.process, p.device, row_number() OVER (PARTITION BY p.process"          \
+                 "        ORDER BY " DEVICE_RANK("d.kind") ", coalesce(p.peak, 0) DESC, p.device)" \
+                 "   FROM device_peaks p JOIN device d ON d.id = p.device)"
+
+/* Of the whole recording. */
 #define DEVICE_PLACES_OF_ALL                                                                       \
-    "device_places(device, place) AS ("                                                            \
-    " SELECT d.id, row_number() OVER (ORDER BY " DEVICE_RANK("d.kind")                             \
-    ", coalesce(p.peak, 0) DESC, d.id)"                                                            \
-    "   FROM device d LEFT JOIN (SELECT device, max(peak_allocated) AS peak FROM phase_device"     \
-    "     WHERE (SELECT count(*) FROM device WHERE kind <> 'cpu') > 1"                             \
-    "     GROUP BY device) p ON p.device = d.id)"
+    DEVICE_PEAKS ", device_places(device, place) AS ("                                             \
+                 " SELECT d.id, row_number() OVER (ORDER BY " DEVICE_RANK("d.kind") ","            \
+                 "        coalesce((SELECT max(p.peak) FROM device_peaks p"                        \
+                 "                   WHERE p.device = d.id), 0) DESC, d.id)"                       \
+                 "   FROM device d)"
 
 #endif
