@@ -175,6 +175,49 @@ SELECT h.process, d.device, a.seq, a.size, a.requested, born.step, born.name, fr
          ORDER BY st.begin_seq DESC LIMIT 1)
   LEFT JOIN tag t ON t.id = a.tag;
 
+-- Bytes of a workspace of cuBLAS: as the recording says, else what PyTorch takes below capability
+-- 9.0 and from there on.
+CREATE VIEW library_size(process, bytes) AS
+SELECT process, CAST(value AS INTEGER) FROM setting WHERE key = 'cublas_workspace'
+UNION
+SELECT p.id, w.bytes
+  FROM process p
+ CROSS JOIN (SELECT 8519680 AS bytes UNION ALL SELECT 33554432) w
+ WHERE NOT EXISTS (SELECT 1 FROM setting s WHERE s.process = p.id AND s.key = 'cublas_workspace');
+
+-- What says of a block that a library keeps it: a frame of cuBLAS' wrapper in its stack, else its
+-- size (where the request is not known, up to 1 MiB more). odd: a size that tensors hardly have.
+-- multiplies: it was asked for in a matrix multiplication. tagged: tensors have tags.
+CREATE VIEW library_proof(allocation, proof, odd, multiplies, tagged) AS
+SELECT a.seq,
+       CASE WHEN EXISTS (SELECT 1 FROM site s JOIN frame f ON f.id = s.frame
+                           JOIN string n ON n.id = f.function
+                          WHERE s.site = a.site
+                            AND (n.text LIKE '%cuda::getNewWorkspace%'
+                                 OR n.text LIKE '%cuda::getCurrentCUDABlas%'
+                                 OR n.text LIKE '%cuda::getCUDABlasLtWorkspace%'))
+            THEN 'frame'
+            WHEN EXISTS (SELECT 1 FROM library_size w
+                          WHERE w.process = h.process AND w.bytes >= 1048576
+                            AND coalesce(a.requested, a.size) - w.bytes
+                                BETWEEN 0 AND (a.requested IS NULL) * 1048576)
+            THEN 'size' END,
+       EXISTS (SELECT 1 FROM library_size w
+                WHERE w.process = h.process AND w.bytes >= 1048576 AND w.bytes % 1048576 <> 0
+                  AND coalesce(a.requested, a.size) - w.bytes
+                      BETWEEN 0 AND (a.requested IS NULL) * 1048576),
+       EXISTS (SELECT 1 FROM site s JOIN frame f ON f.id = s.frame
+                 JOIN string n ON n.id = f.function LEFT JOIN string l ON l.id = f.file
+                WHERE s.site = a.site AND s.depth = 0
+                  AND (n.text IN ('linear', 'matmul', 'mm', 'bmm', 'addmm', 'baddbmm', 'einsum',
+                                  'multi_head_attention_forward')
+                       OR (n.text LIKE '%forward' AND l.text LIKE '%nn/modules/linear.py'))),
+       EXISTS (SELECT 1 FROM tag WHERE category <= 3)
+  FROM allocation a
+  JOIN heap h ON h.id = a.heap
+  JOIN device d ON d.id = h.device
+ WHERE d.kind = 'cuda';
+
 -- What a block is for, and the rule that says so: its tag, else its life. free_seq < 0: it lives.
 -- A tag 'input' holds only for what was born outside of the computation: what one model computed is
 -- the input of the next, and an activation for all that.
@@ -185,6 +228,7 @@ SELECT seq,
        CASE WHEN tagged IS NOT NULL THEN tagged
             WHEN verdict LIKE 'parameter:%' THEN 'parameter'
             WHEN verdict LIKE 'workspace:%' THEN 'workspace'
+            WHEN verdict LIKE 'library workspace:%' THEN 'library workspace'
             WHEN verdict LIKE 'gradient:%' THEN 'gradient'
             WHEN verdict LIKE 'optimizer state:%' THEN 'optimizer state'
             WHEN verdict LIKE 'held:%' THEN 'activation, held by the program'
@@ -196,6 +240,21 @@ SELECT a.seq AS seq,
        CASE WHEN t.category = 'input' AND role.role IN ('forward', 'loss', 'backward', 'recompute')
             THEN NULL ELSE t.category END AS tagged,
        CASE
+       WHEN a.tag IS NULL AND a.size >= 1048576 AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
+            AND (SELECT w.proof FROM library_proof w WHERE w.allocation = a.seq) = 'frame'
+       THEN 'library workspace: allocated inside cuBLAS'' wrapper, kept'
+       WHEN a.tag IS NULL AND a.size >= 1048576 AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
+            AND (SELECT w.multiplies AND (w.odd OR coalesce(r.last_step > r.first_step
+                        AND (a.seq < r.first_seq OR born.step = r.first_step), 0))
+                   FROM library_proof w WHERE w.allocation = a.seq AND w.proof = 'size')
+       THEN 'library workspace: as large as cuBLAS'' workspace, allocated in a matrix'
+            || ' multiplication, kept'
+       WHEN a.tag IS NULL AND a.size >= 1048576 AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
+            AND (SELECT w.tagged AND (w.odd OR coalesce(r.last_step > r.first_step
+                        AND (a.seq < r.first_seq OR born.step = r.first_step)
+                        AND role.role = 'backward' AND a.site IS NULL, 0))
+                   FROM library_proof w WHERE w.allocation = a.seq AND w.proof = 'size')
+       THEN 'library workspace: as large as cuBLAS'' workspace, without a tag, kept'
        WHEN r.process IS NULL
        THEN 'other: no step was seen'
        WHEN a.seq < r.first_seq AND (a.free_seq < 0 OR a.free_seq > r.last_seq)

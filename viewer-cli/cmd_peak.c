@@ -244,7 +244,7 @@ static const char *category_text(const struct group *group)
         return "named so by the program or its framework";
     if (strcmp(group->name, "workspace") == 0)
         return "asked for and freed inside one phase, such as gradients on their way";
-    if (strcmp(group->name, "other") == 0)
+    if (strcmp(group->name, "other") == 0 || strcmp(group->name, "library workspace") == 0)
         return group->rule;
     return "made in forward or loss, and alive when backward is over";
 }
@@ -271,6 +271,7 @@ static void put_categories(const struct peak_part *part)
         put_bar(part, &groups->groups[i]);
     }
     explain_category(part, "workspace");
+    explain_category(part, "library workspace");
     explain_category(part, "activation, held by the program");
     explain_category(part, "other");
 }

@@ -25,6 +25,7 @@ const struct plot_ink plot_category_inks[COURSE_CATEGORIES] = {
     [COURSE_ACTIVATION] = {"A", CANVAS_YELLOW},
     [COURSE_INPUT] = {"I", CANVAS_CYAN},
     [COURSE_WORKSPACE] = {"w", CANVAS_GREY},
+    [COURSE_LIBRARY] = {"L", CANVAS_GREY},
     [COURSE_OTHER_BLOCKS] = {"x", CANVAS_WHITE},
 };
 

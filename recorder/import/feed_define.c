@@ -79,15 +79,13 @@ static bool has_prefix(const struct feed *feed, uint32_t number, const char *con
  * among them, those with a line, they alone are kept: as a recording has them. Else, on the threads
  * of autograd, what remains begins with the operator that was called, or at least behind the
  * allocator's own frames. Returns how many of the frames remain. */
-static size_t choose_frames(const struct feed *feed, uint32_t *frames, size_t depth)
+static size_t choose_plain(const struct feed *feed, uint32_t *frames, size_t depth)
 {
     static const char *const operators[] = {"at::_ops::", NULL};
     static const char *const own[] = {"torch::unwind::", "torch::CapturedTraceback::",
                                       "torch::cuda::(anonymous namespace)::gather",
                                       "c10::cuda::CUDACachingAllocator::", NULL};
     size_t kept = 0, first = 0;
-    if (feed->all_frames)
-        return depth;
     for (size_t i = 0; i < depth; i++)
         if (frame_at(feed, frames[i]).line)
             frames[kept++] = frames[i];
@@ -102,6 +100,26 @@ static size_t choose_frames(const struct feed *feed, uint32_t *frames, size_t de
         return depth;
     memmove(frames, frames + first, (depth - first) * sizeof *frames);
     return depth - first;
+}
+
+/* The one frame of C++ that tells what no other can: that cuBLAS' wrapper took a workspace. */
+static size_t choose_frames(const struct feed *feed, uint32_t *frames, size_t depth)
+{
+    static const char *const wrappers[] = {"at::cuda::getNewWorkspace",
+                                           "at::cuda::getCUDABlasLtWorkspace",
+                                           "at::cuda::getCurrentCUDABlas", NULL};
+    size_t at = 0, kept;
+    if (feed->all_frames)
+        return depth;
+    while (at < depth && !has_prefix(feed, frames[at], wrappers))
+        at++;
+    uint32_t wrapper = at < depth ? frames[at] : 0;
+    kept = choose_plain(feed, frames, depth);
+    if (at == depth || kept == depth || frames[0] == wrapper)
+        return kept;
+    memmove(frames + 1, frames, kept * sizeof *frames);
+    frames[0] = wrapper;
+    return kept + 1;
 }
 
 uint32_t feed_site(struct feed *feed, uint32_t site)

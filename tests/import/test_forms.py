@@ -266,11 +266,17 @@ class Forms(Case):
                for n in ("torch::unwind::unwind()", "c10::cuda::CUDACachingAllocator::malloc()",
                          "at::detail::empty()", "at::_ops::mm::call()", "start_thread")]
         python = [{"name": "f", "filename": "a.py", "line": 3}]
+        blas = [{"name": n, "filename": "", "line": 0}
+                for n in ("at::cuda::getNewWorkspace()", "at::cuda::getCurrentCUDABlasHandle()")]
         for frames, options, want in (
                 (cxx + python, (), ["f (a.py:3)"]),
                 (cxx, (), ["at::_ops::mm::call()", "start_thread"]),
                 (cxx[:3], (), ["at::detail::empty()"]),
                 (cxx[:2], (), ["torch::unwind::unwind()", "c10::cuda::CUDACachingAllocator::malloc()"]),
+                (cxx[:2] + blas + cxx[2:] + python, (), [blas[0]["name"], "f (a.py:3)"]),
+                (cxx[:2] + blas + cxx[3:], (), [blas[0]["name"], "at::_ops::mm::call()",
+                                                "start_thread"]),
+                (cxx[:2] + blas, (), [b["name"] for b in blas]),
                 (cxx + python, ("--all-frames",), [c["name"] for c in cxx] + ["f (a.py:3)"])):
             with self.subTest(frames=frames, options=options):
                 db = self.tidemark(pickle.dumps({"segments": [segment(1 << 30, SMALL, [

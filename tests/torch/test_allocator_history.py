@@ -89,6 +89,13 @@ def without_the_option_there_are_settings_only():
     support.expect(run.out, "[]\n")
 
 
+def the_workspace_of_cublas_is_a_setting_where_it_is_chosen():
+    for value, want in ((":4096:2:16:8", ["cublas_workspace=8519680"]),
+                        (":0:0", ["cublas_workspace=0"]), ("nonsense", []), ("", [])):
+        run = recorded("usual", wanted=None, CUBLAS_WORKSPACE_CONFIG=value)
+        support.expect([s for s in settings(run) if s.startswith("cublas")], want, value)
+
+
 def a_late_beginning_tells_what_is_there():
     run = recorded("late")
     begins = [e["time"] for e in run.of("mark") if e["name"] == "begins"][0]
@@ -183,7 +190,9 @@ def check_database(db):
 
 if __name__ == "__main__":
     support.main(a_step_sends_what_is_new, entries_have_the_time_of_the_hook, settings_are_sent,
-                 without_the_option_there_are_settings_only, a_late_beginning_tells_what_is_there,
+                 without_the_option_there_are_settings_only,
+                 the_workspace_of_cublas_is_a_setting_where_it_is_chosen,
+                 a_late_beginning_tells_what_is_there,
                  what_was_overwritten_is_said, what_was_cleared_unseen_is_said,
                  a_history_of_the_programs_own_goes_before_ours,
                  a_snapshot_that_fails_is_the_end_of_it, a_torch_that_cannot_says_so,

@@ -45,7 +45,7 @@ static int64_t known(struct db_stmt *row, int at)
 
 static const char all_sql[] =
     "SELECT a.seq, a.free_seq, a.tag, ap.phase, c.category, c.rule, v.phase_id, v.freed_phase_id,"
-    "       v.step"
+    "       v.step, a.size"
     "  FROM heap h CROSS JOIN allocation a ON a.heap = h.id"
     "  LEFT JOIN allocation_phase ap ON ap.allocation = a.seq"
     "  JOIN allocation_category c ON c.allocation = a.seq"
@@ -64,7 +64,7 @@ static int64_t compare(struct db *db, int64_t process)
     db_bind_int(row, 0, process);
     for (; db_step(row) == DB_ROW; blocks++) {
         struct category_block block = {db_column_int(row, 0), db_column_int(row, 1), known(row, 2),
-                                       known(row, 3)};
+                                       known(row, 3), db_column_int(row, 9)};
         struct category_verdict verdict;
         REQUIRE(category_decide(rules, &block, &verdict) == 0);
         CHECK_STR(verdict.category, db_column_text(row, 4));
@@ -114,7 +114,7 @@ TEST(a_process_without_phases)
     struct category_verdict verdict;
     struct db *db = recording("train");
     REQUIRE(category_load(db, 99, &rules) == 0);
-    struct category_block block = {7, DB_LIVING_SEQ, CATEGORY_UNKNOWN, CATEGORY_UNKNOWN};
+    struct category_block block = {7, DB_LIVING_SEQ, CATEGORY_UNKNOWN, CATEGORY_UNKNOWN, 512};
     REQUIRE(category_decide(rules, &block, &verdict) == 0);
     CHECK_STR(verdict.category, "other");
     CHECK_STR(verdict.rule, "no step was seen");
@@ -184,6 +184,8 @@ static void random_phases(struct buf *sql, int open)
 
 static void random_blocks(struct buf *sql)
 {
+    static const int sizes[] = {1, 1, 1, 512, 8519680, 8600000, 33554432, 33554432};
+    static const char *const sites[] = {"NULL", "NULL", "1", "2"};
     char tag[16];
     for (int id = 1; id <= 12; id++)
         buf_print(sql, "INSERT INTO tag VALUES(%d, %d, NULL);\n", id, below(11) - 1);
@@ -191,10 +193,10 @@ static void random_blocks(struct buf *sql)
         int seq = 1 + below(LAST + 100), heap = 1 + seq % 3; /* the same if it comes again */
         bool lives = below(4) == 0;
         buf_print(sql,
-                  "INSERT OR IGNORE INTO allocation VALUES(%d, %d, 0, 1, NULL, 0, 0, %d, NULL, %s,"
+                  "INSERT OR IGNORE INTO allocation VALUES(%d, %d, 0, %d, NULL, 0, 0, %d, %s, %s,"
                   " NULL);\n",
-                  seq, heap, lives ? (int)DB_LIVING_SEQ : seq + 1 + below(400),
-                  below(6) ? "NULL" : maybe(tag, sizeof tag, 1 + below(14), 0));
+                  seq, heap, sizes[below(8)], lives ? (int)DB_LIVING_SEQ : seq + 1 + below(400),
+                  sites[below(4)], below(6) ? "NULL" : maybe(tag, sizeof tag, 1 + below(14), 0));
         if (below(6) == 0)
             buf_print(sql, "INSERT OR IGNORE INTO allocation_phase VALUES(%d, %d);\n", seq,
                       any_phase(heap == 3 ? 2 : 1));
@@ -209,8 +211,11 @@ static void random_run(uint64_t number)
     buf_text(&sql, "BEGIN;\n"
                    "INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 1, 'root', 0),"
                    " (2, 2, 'fork', 0);\n"
-                   "INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL);\n"
-                   "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL), (2, 1, 1, 1, 0, NULL),"
+                   "INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL), (2, 'cuda', 0, NULL, NULL);\n"
+                   "INSERT INTO string VALUES(1, 'einsum'), (2, 'at::cuda::getNewWorkspace()');\n"
+                   "INSERT INTO frame VALUES(1, 1, NULL, 1), (2, 2, NULL, 1);\n"
+                   "INSERT INTO site VALUES(1, 0, 1), (2, 0, 2);\n"
+                   "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL), (2, 1, 2, 1, 0, NULL),"
                    " (3, 2, 1, 0, 0, NULL);\n");
     random_phases(&sql, number % 3 == 0 ? 0 : number % 3 == 1 ? 30 : 4);
     random_blocks(&sql);
@@ -243,6 +248,9 @@ TEST(random_rows)
         "born in forward, alive after backward",
         "born in no phase, alive at the end",
         "born in eval, freed in no phase",
+        "allocated inside cuBLAS' wrapper, kept",
+        "as large as cuBLAS' workspace, allocated in a matrix multiplication, kept",
+        "as large as cuBLAS' workspace, without a tag, kept",
     };
     for (uint64_t number = 0; number < 60; number++)
         random_run(number);
@@ -251,6 +259,146 @@ TEST(random_rows)
             printf("never decided: %s\n", rules[i]);
         CHECK(saw(rules[i]));
     }
+}
+
+/* ---- what a library keeps ---- */
+
+/* Two steps of forward and backward on a GPU, three call stacks: cuBLAS' own, a Linear's, the
+ * program's. Blocks that differ in one thing each. */
+static const char library_sql[] =
+    "INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 1, 'root', 0);"
+    "INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL), (2, 'cuda', 0, NULL, NULL);"
+    "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL), (2, 1, 2, 0, 0, NULL);"
+    "INSERT INTO string VALUES(1, 'at::cuda::getNewWorkspace()'), (2, 'Linear.forward'),"
+    " (3, '/usr/lib/torch/nn/modules/linear.py'), (4, 'main'), (5, 'train.py'),"
+    " (6, 'Linear.__init__'), (7, 'bmm');"
+    "INSERT INTO frame VALUES(1, 1, NULL, NULL), (2, 2, 3, 114), (3, 4, 5, 7), (4, 6, 3, 106),"
+    " (5, 7, 5, 9);"
+    "INSERT INTO site VALUES(1, 0, 5), (1, 1, 1), (1, 2, 3), (2, 0, 2), (2, 1, 3), (3, 0, 3),"
+    " (4, 0, 4), (5, 0, 5);"
+    "INSERT INTO phase(id, process, ordinal, kind, name, step, begin_seq, end_seq, begin_ns, scope,"
+    " ended) VALUES(1, 1, 0, 'forward', 'f', 0, 100, 149, 0, 'process', 'end'),"
+    " (2, 1, 0, 'backward', 'b', 0, 150, 199, 0, 'process', 'end'),"
+    " (3, 1, 0, 'forward', 'f', 1, 200, 249, 0, 'process', 'end'),"
+    " (4, 1, 0, 'backward', 'b', 1, 250, 299, 0, 'process', 'end');"
+    "INSERT INTO stretch VALUES(1, 100, 1), (1, 150, 2), (1, 200, 3), (1, 250, 4);";
+
+static const struct kept {
+    int seq, heap, size, requested, site, tag; /* 0 = NULL */
+    int free_seq;                              /* 0 = it lives */
+    char proof;                                /* f frame, m multiplication, t no tag, - none */
+} kept[] = {
+    {101, 2, 33554432, 33554432, 1, 0, 0, 'f'},
+    {102, 2, 1048576, 0, 1, 0, 0, 'f'},        /* the stack is proof enough */
+    {103, 1, 33554432, 33554432, 1, 0, 0, '-'}, /* never on the host */
+    {104, 2, 33554432, 33554432, 1, 1, 0, '-'}, /* it has a tag */
+    {105, 2, 33554432, 33554432, 1, 0, 170, '-'},
+    {106, 2, 33554432, 33554432, 2, 0, 0, 'm'},
+    {107, 2, 33554432, 0, 5, 0, 300, 'm'},           /* after the last step is late enough */
+    {108, 2, 34000000, 0, 2, 0, 0, 'm'},             /* the allocator's slack */
+    {109, 2, 34000000, 34000000, 2, 0, 0, '-'},      /* that was asked for */
+    {110, 2, 33554432, 33554432, 3, 0, 0, '-'},      /* any tensor can have that size */
+    {111, 2, 33554432, 33554432, 4, 0, 0, '-'},      /* a weight */
+    {112, 2, 8519680, 8519680, 3, 0, 0, 't'},        /* tensors have tags, and hardly that size */
+    {113, 2, 8519680, 0, 2, 0, 0, 'm'},
+    {114, 2, 20971520, 20971520, 2, 0, 0, '-'},
+    {160, 2, 33554432, 33554432, 0, 0, 0, 't'},      /* in backward, without a stack */
+    {161, 2, 33554432, 33554432, 3, 0, 0, '-'},
+    {210, 2, 33554432, 33554432, 2, 0, 0, '-'},      /* the second step's: it may be held */
+    {211, 2, 8519680, 8519680, 2, 0, 0, 'm'},
+    {260, 2, 33554432, 33554432, 0, 0, 0, '-'},
+    {50, 2, 33554432, 33554432, 2, 0, 0, 'm'}, /* before the first step */
+    {51, 2, 33554432, 33554432, 0, 0, 0, '-'},
+};
+
+static const char *rule_of(char proof)
+{
+    return proof == 'f'   ? "library workspace|allocated inside cuBLAS' wrapper, kept"
+           : proof == 'm' ? "library workspace|as large as cuBLAS' workspace, allocated in a matrix "
+                            "multiplication, kept"
+           : proof == 't' ? "library workspace|as large as cuBLAS' workspace, without a tag, kept"
+                          : "";
+}
+
+static const char *or_null(char *text, size_t size, int value)
+{
+    snprintf(text, size, value ? "%d" : "NULL", value);
+    return text;
+}
+
+static struct db *make_library(const char *more)
+{
+    struct db *db;
+    char sql[512], asked[16], site[16], tag[16];
+    remove(test_path("library"));
+    REQUIRE(db_create(&db, test_path("library")) == 0);
+    REQUIRE(db_exec(db, library_sql) == 0);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        const struct kept *k = &kept[i];
+        snprintf(sql, sizeof sql,
+                 "INSERT INTO allocation VALUES(%d, %d, 4096, %d, %s, 0, 0, %d, %s, %s, NULL)",
+                 k->seq, k->heap, k->size, or_null(asked, sizeof asked, k->requested),
+                 k->free_seq ? k->free_seq : (int)DB_LIVING_SEQ, or_null(site, sizeof site, k->site),
+                 or_null(tag, sizeof tag, k->tag));
+        REQUIRE(db_exec(db, sql) == 0);
+    }
+    REQUIRE(db_exec(db, more) == 0);
+    return db;
+}
+
+/* The view says so; that the rules in C do, too, compare_all sees. */
+static bool says_library(struct db *db, int seq, const char *want)
+{
+    char sql[512];
+    struct db_stmt *row;
+    snprintf(sql, sizeof sql,
+             "SELECT CASE category WHEN 'library workspace' THEN category || '|' || rule ELSE ''"
+             " END FROM allocation_category WHERE allocation = %d",
+             seq);
+    REQUIRE(db_prepare(db, &row, sql) == 0 && db_step(row) == DB_ROW);
+    bool same = strcmp(db_column_text(row, 0), want) == 0;
+    if (!same)
+        printf("%d: '%s'\n", seq, db_column_text(row, 0));
+    db_finalize(row);
+    return same;
+}
+
+TEST(workspaces_of_cublas)
+{
+    struct db *db = make_library("INSERT INTO tag VALUES(1, 1, 'w')");
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        CHECK(says_library(db, kept[i].seq, rule_of(kept[i].proof)));
+    compare_all(db);
+    db_close(db);
+}
+
+/* Without tags, blocks of no call stack may be tensors; with a setting, it is its size that counts. */
+TEST(workspaces_where_less_is_known)
+{
+    struct db *db = make_library("INSERT INTO tag VALUES(1, 8, 'w');"
+                                 "DELETE FROM phase WHERE id > 2; DELETE FROM stretch WHERE"
+                                 " begin_seq > 150");
+    CHECK(says_library(db, 101, rule_of('f')));
+    CHECK(says_library(db, 106, "")); /* one step says nothing */
+    CHECK(says_library(db, 113, rule_of('m')));
+    CHECK(says_library(db, 112, ""));
+    CHECK(says_library(db, 160, ""));
+    compare_all(db);
+    db_close(db);
+    db = make_library("INSERT INTO tag VALUES(1, 1, 'w');"
+                      "INSERT INTO setting VALUES(1, NULL, 'cublas_workspace', '20971520')");
+    CHECK(says_library(db, 114, rule_of('m')));
+    CHECK(says_library(db, 106, ""));
+    CHECK(says_library(db, 112, ""));
+    CHECK(says_library(db, 101, rule_of('f')));
+    compare_all(db);
+    db_close(db);
+    db = make_library("INSERT INTO tag VALUES(1, 1, 'w');"
+                      "INSERT INTO setting VALUES(1, NULL, 'cublas_workspace', '0')");
+    CHECK(says_library(db, 106, ""));
+    CHECK(says_library(db, 112, ""));
+    compare_all(db);
+    db_close(db);
 }
 
 TEST(without_memory)
@@ -265,7 +413,7 @@ TEST(without_memory)
         CHECK(err == 0 || (err == ERR_NOMEM && !rules));
     }
     REQUIRE(err == 0);
-    struct category_block block = {30, 31, CATEGORY_UNKNOWN, CATEGORY_UNKNOWN};
+    struct category_block block = {30, 31, CATEGORY_UNKNOWN, CATEGORY_UNKNOWN, 512};
     struct category_verdict verdict;
     bool done = false;
     for (long n = 1; !done && n < 100; n++) {
@@ -292,4 +440,5 @@ TEST(a_recording_of_somebody)
 }
 
 TEST_MAIN(TEST_CASE(recordings), TEST_CASE(a_process_without_phases), TEST_CASE(random_rows),
+          TEST_CASE(workspaces_of_cublas), TEST_CASE(workspaces_where_less_is_known),
           TEST_CASE(without_memory), TEST_CASE(a_recording_of_somebody))

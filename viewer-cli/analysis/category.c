@@ -11,6 +11,9 @@
 #include "mem.h"
 
 enum verdict {
+    LIBRARY_BY_FRAME,
+    LIBRARY_BY_SITE,
+    LIBRARY_BY_SIZE,
     NO_STEP_SEEN,
     PARAMETER,
     EARLY,
@@ -33,6 +36,12 @@ static const struct {
     const char *category;
     const char *rule[3]; /* what stands before, between and after the roles */
 } verdicts[] = {
+    [LIBRARY_BY_FRAME] = {"library workspace", {"allocated inside cuBLAS' wrapper, kept"}},
+    [LIBRARY_BY_SITE] = {"library workspace",
+                         {"as large as cuBLAS' workspace, allocated in a matrix multiplication, "
+                          "kept"}},
+    [LIBRARY_BY_SIZE] = {"library workspace",
+                         {"as large as cuBLAS' workspace, without a tag, kept"}},
     [NO_STEP_SEEN] = {"other", {"no step was seen"}},
     [PARAMETER] = {"parameter", {"alive before the first step and to the end"}},
     [EARLY] = {"other", {"born before the first step, freed before the end"}},
@@ -234,6 +243,28 @@ static int tag_category(struct category_rules *rules, int64_t tag, uint16_t role
     return err;
 }
 
+/* Before all other rules: what a library keeps lives like a parameter, or like what is held. */
+static int by_library(struct category_rules *rules, const struct category_block *block,
+                      const struct question *q, enum verdict *verdict, bool *found)
+{
+    static const enum verdict verdicts_of[] = {[LIBRARY_FRAME] = LIBRARY_BY_FRAME,
+                                               [LIBRARY_MULTIPLY] = LIBRARY_BY_SITE,
+                                               [LIBRARY_NO_TAG] = LIBRARY_BY_SIZE};
+    const struct library_birth birth = {
+        .backward = q->role == KIND_BACKWARD,
+        .proves = rules->step_count && rules->last_step > rules->first_step &&
+                  (q->seq < rules->first_seq || q->step == rules->first_step),
+    };
+    enum library_proof proof = LIBRARY_NONE;
+    int err = 0;
+    if (block->tag == CATEGORY_UNKNOWN &&
+        (q->lives || (rules->step_count && is_later(q->free_seq, rules->last_seq))))
+        err = category_library_decide(&rules->library, q->seq, block->size, &birth, &proof);
+    *found = proof != LIBRARY_NONE;
+    *verdict = verdicts_of[proof];
+    return err;
+}
+
 int category_decide(struct category_rules *rules, const struct category_block *block,
                     struct category_verdict *out)
 {
@@ -246,7 +277,13 @@ int category_decide(struct category_rules *rules, const struct category_block *b
     int err = tag_category(rules, block->tag, q.role, &out->category);
     if (err < 0 || out->category)
         return err;
-    enum verdict verdict = judge(rules, &q);
+    enum verdict verdict;
+    bool found;
+    err = by_library(rules, block, &q, &verdict, &found);
+    if (err < 0)
+        return err;
+    if (!found)
+        verdict = judge(rules, &q);
     out->category = verdicts[verdict].category;
     out->rule = rule_text(rules, verdict, q.role, q.freed_role);
     return out->rule ? 0 : ERR_NOMEM;

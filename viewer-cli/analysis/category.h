@@ -24,6 +24,7 @@ struct category_block {
     int64_t free_seq; /* negative: it lives */
     int64_t tag;      /* tag.id, CATEGORY_UNKNOWN */
     int64_t phase;    /* as allocation_phase says; CATEGORY_UNKNOWN */
+    int64_t size;
 };
 
 struct category_verdict {

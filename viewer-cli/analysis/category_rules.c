@@ -227,6 +227,8 @@ static int read_rules(struct db *db, int64_t process, struct category_rules *rul
                    process, rules, take_stretch);
     if (err == 0)
         err = db_prepare(db, &rules->tag, "SELECT category FROM tag WHERE id = ?");
+    if (err == 0)
+        err = category_library_read(db, process, &rules->library);
     close_bounds(rules);
     for (size_t left = 1; left && err == 0 && find_roles_once(rules, &left);)
         ;
@@ -246,6 +248,7 @@ static void drop(void *thing)
     mem_free(rules->stretches);
     mem_free(rules->steps);
     db_finalize(rules->tag);
+    category_library_clear(&rules->library);
     map_clear(&rules->step_index);
     map_clear(&rules->tags);
     map_clear(&rules->text_index);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "category.h"
+#include "category_library.h"
 #include "map.h"
 
 #define CATEGORY_NO_PHASE UINT32_MAX
@@ -85,6 +86,7 @@ struct category_rules {
     char **texts; /* rules that came up */
     size_t text_count, text_cap;
     struct map text_index; /* verdict, role, role of the end: to text */
+    struct category_library library;
     /* The run, as view run_bounds. */
     int64_t first_seq, last_seq, first_step, last_step, optimizer_step;
     bool run_open;

@@ -38,6 +38,7 @@ static const char *const category_names[] = {
     [COURSE_ACTIVATION] = "activation",
     [COURSE_INPUT] = "input",
     [COURSE_WORKSPACE] = "workspace",
+    [COURSE_LIBRARY] = "library workspace",
     [COURSE_OTHER_BLOCKS] = "other",
 };
 

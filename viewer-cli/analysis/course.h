@@ -54,6 +54,7 @@ enum course_category {
     COURSE_ACTIVATION,
     COURSE_INPUT,
     COURSE_WORKSPACE,
+    COURSE_LIBRARY, /* library workspace */
     COURSE_OTHER_BLOCKS,
     COURSE_CATEGORIES
 };

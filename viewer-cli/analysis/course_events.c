@@ -64,7 +64,7 @@ static int read_block(struct reading *reading, struct db_stmt *row)
     block.free_ns = block.birth.ns + db_column_int(row, 3);
     if (reading->rules) {
         struct category_block asked = {block.birth.seq, block.free_seq, column_known(row, 5),
-                                       column_known(row, 6)};
+                                       column_known(row, 6), block.birth.change};
         int err = category_decide(reading->rules, &asked, &verdict);
         if (err < 0)
             return err;

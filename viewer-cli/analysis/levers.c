@@ -21,6 +21,7 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_NO_GRAD] = "no_grad",
         [LEVER_FIRST_STEP] = "first_step",
         [LEVER_WORKSPACE] = "smaller_workspace",
+        [LEVER_LIBRARY_WORKSPACE] = "cublas_workspace",
         [LEVER_EXPANDABLE_SEGMENTS] = "expandable_segments",
         [LEVER_MAX_SPLIT_SIZE] = "max_split_size_mb",
     };
@@ -149,7 +150,7 @@ static int find_all(struct levers_work *work)
 {
     int (*const of_lives[])(struct levers_work *) = {
         levers_find_added, levers_held,       levers_gradients_to_none, levers_bucket_view,
-        levers_flatten,    levers_checkpoint, levers_workspace,
+        levers_flatten,    levers_checkpoint, levers_workspace,         levers_library_workspace,
     };
     int err = 0;
     for (size_t i = 0; i < sizeof of_lives / sizeof *of_lives && err >= 0; i++)

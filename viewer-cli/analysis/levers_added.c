@@ -14,7 +14,8 @@ enum { SHOWN = 3, LIKE_MOST = 4 };
 
 static bool was_added(const struct levers_block *block, const struct levers_phase *backward)
 {
-    return block->category && block->seq >= backward->begin;
+    return block->category && block->category != LEVERS_LIBRARY &&
+           block->seq >= backward->begin;
 }
 
 static int by_bytes(const void *one, const void *other)

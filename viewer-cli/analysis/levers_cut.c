@@ -29,7 +29,7 @@ static int by_site(const void *one, const void *other)
 }
 
 static const char blocks_sql[] =
-    "SELECT a.seq, a.free_seq, a.tag, ap.phase, a.site, coalesce(a.requested, a.size)"
+    "SELECT a.seq, a.free_seq, a.tag, ap.phase, a.site, coalesce(a.requested, a.size), a.size"
     "  FROM allocation a JOIN heap h ON h.id = a.heap"
     "  LEFT JOIN allocation_phase ap ON ap.allocation = a.seq"
     " WHERE a.seq BETWEEN ?3 AND ?4 AND (a.free_seq < 0 OR a.free_seq > ?4)"
@@ -61,7 +61,7 @@ static int64_t known(struct db_stmt *row, int at)
 static int take(struct category_rules *rules, struct db_stmt *row, struct held *held)
 {
     const struct category_block block = {db_column_int(row, 0), db_column_int(row, 1),
-                                         known(row, 2), known(row, 3)};
+                                         known(row, 2), known(row, 3), db_column_int(row, 6)};
     struct category_verdict verdict;
     int err = category_decide(rules, &block, &verdict);
     if (err < 0)

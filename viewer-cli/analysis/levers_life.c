@@ -403,3 +403,26 @@ int levers_workspace(struct levers_work *work)
     groups_clear(&sites);
     return err;
 }
+
+/* ---- what cuBLAS keeps ---- */
+
+/* All of them: the setting is the process's. Without any the same results come more slowly. */
+int levers_library_workspace(struct levers_work *work)
+{
+    const struct levers_words words = {
+        .kind = LEVER_LIBRARY_WORKSPACE,
+        .site = LEVERS_NONE,
+        .before = "CUBLAS_WORKSPACE_CONFIG=:0:0 turns cuBLAS' workspaces off (slower); :KIB:COUNT "
+                  "or torch.backends.cuda.cublas_workspace_size() makes them smaller"};
+    const struct levers_step *step = &work->step;
+    struct levers_edit edit = {0};
+    int err = 0;
+    for (size_t i = 0; i < step->count && err >= 0; i++)
+        if (step->blocks[i].category == LEVERS_LIBRARY &&
+            !levers_cut(&edit, i, INT64_MIN, LEVERS_NEVER))
+            err = ERR_NOMEM;
+    if (err >= 0 && edit.count)
+        err = levers_try(work, &edit, &words);
+    levers_edit_clear(&edit);
+    return err;
+}

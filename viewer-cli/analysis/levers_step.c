@@ -191,6 +191,7 @@ enum levers_category levers_category_of(const char *name)
         {"parameter", LEVERS_PARAMETER},   {"gradient", LEVERS_GRADIENT},
         {"activation", LEVERS_ACTIVATION}, {"activation, held by the program", LEVERS_HELD},
         {"bucket", LEVERS_BUCKET},         {"workspace", LEVERS_WORKSPACE},
+        {"library workspace", LEVERS_LIBRARY},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcmp(table[i].name, name) == 0)

@@ -33,6 +33,7 @@ enum levers_category { /* of what lives at the peak; of everything else it is no
                        LEVERS_HELD,
                        LEVERS_BUCKET,
                        LEVERS_WORKSPACE,
+                       LEVERS_LIBRARY,
                        LEVERS_OTHER
 };
 

@@ -48,6 +48,7 @@ int levers_bucket_view(struct levers_work *work);
 int levers_flatten(struct levers_work *work);
 int levers_checkpoint(struct levers_work *work);
 int levers_workspace(struct levers_work *work);
+int levers_library_workspace(struct levers_work *work);
 /* Of the run. */
 int levers_first_step(struct levers_work *work);
 

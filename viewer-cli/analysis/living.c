@@ -47,7 +47,8 @@ static int read_row(struct reading *reading, struct db_stmt *row)
         .heap = db_column_int(row, 8),
         .segment = column_known(row, 9),
     };
-    struct category_block asked = {block.seq, block.free_seq, block.tag, column_known(row, 10)};
+    struct category_block asked = {block.seq, block.free_seq, block.tag, column_known(row, 10),
+                                   block.size};
     int err = category_decide(reading->rules, &asked, &verdict);
     if (err < 0)
         return err;

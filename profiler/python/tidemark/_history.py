@@ -14,6 +14,7 @@ anew, and gets the segments that are there now.
 import atexit
 import inspect
 import os
+import re
 import time
 from _thread import allocate_lock
 
@@ -56,10 +57,19 @@ class Settings(object):
         except AttributeError:
             name = "native"  # before there was a choice
         self.send("allocator", "pytorch" if name == "native" else name)
+        self.workspace()
         for variable in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
             if os.environ.get(variable):
                 self.send("alloc_conf", os.environ[variable])
                 return
+
+    def workspace(self):
+        """Bytes that cuBLAS gets, where the program chose: pairs of :KiB:COUNT. Without a setting it
+        depends on the device, and is not asked here: that would initialise more than the program does."""
+        pairs = re.findall(":([0-9]+):([0-9]+)", os.environ.get("CUBLAS_WORKSPACE_CONFIG", ""))
+        if pairs:
+            self.send("cublas_workspace", sum(int(size) * int(count) * 1024
+                                              for size, count in pairs))
 
     def parsed(self, settings):
         """`allocator_settings` of a snapshot: the program may have changed them."""
