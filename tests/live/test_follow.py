@@ -14,6 +14,7 @@ import time
 import unittest
 
 TIDEMARK, PROGRAM = sys.argv[1], sys.argv[2]
+MANY = 18000  # steps: a quarter of an hour
 HOME = "\033[2;1H\033[J\033[H\033[K"  # not all at once: terminals keep what is cleared so
 
 
@@ -46,9 +47,14 @@ class Live(unittest.TestCase):
         return process
 
     def record(self, steps, milliseconds, *options):
-        """Returns when the first commit is there."""
+        """Returns when the first commit is there. The last step goes on at self.let_go(), if there
+        are not so many that nobody sees the last."""
+        self.gate, self.last = os.path.join(self.folder, "gate-%d" % len(self.started)), steps - 1
+        gate = [self.gate] if steps < MANY else []
+        for step in range(self.last if gate else 0):
+            self.open_gate(step)
         process = self.start([TIDEMARK, "record", "-o", self.path, *options, "--", PROGRAM, str(steps),
-                              str(milliseconds)],
+                              str(milliseconds), "quiet", *gate],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for _ in range(18000):
             if os.path.exists(self.path) and subprocess.run(
@@ -57,6 +63,22 @@ class Live(unittest.TestCase):
                 return process
             time.sleep(0.05)
         self.fail("nothing was committed")
+
+    def open_gate(self, step):
+        with open("%s.%d" % (self.gate, step), "w"):
+            pass
+
+    def let_go(self):
+        self.open_gate(self.last)
+
+    def until_told(self, process, word):
+        """Reads until there is such a line; returns what it read."""
+        text = ""
+        while word not in text:
+            line = process.stdout.readline()
+            self.assertTrue(line, text)
+            text += line
+        return text
 
     def follow(self, *arguments, **options):
         return self.start([TIDEMARK, arguments[0], self.path, "--follow", *arguments[1:]],
@@ -68,6 +90,7 @@ class Live(unittest.TestCase):
         live = self.start([TIDEMARK, "peak", self.path], stdout=subprocess.PIPE, text=True)
         self.assertIn("not finished", live.communicate(timeout=900)[0])
         self.assertEqual(live.returncode, 0)
+        self.let_go()
         self.assertEqual(recorder.wait(900), 0)
         for name, process in followers.items():
             out, err = process.communicate(timeout=900)
@@ -99,28 +122,32 @@ class Live(unittest.TestCase):
 
     def test_it_ends_when_the_recorder_was_killed(self):
         for options in ((), ("--private",)):
-            recorder = self.record(400, 100, *options)
+            recorder = self.record(20, 100, *options)
             followers = [self.follow(name) for name in ("timeline", "phases")]
+            begun = [self.until_told(process, "cpu") for process in followers]
             recorder.kill()
             recorder.wait(900)
-            for process in followers:
+            for process, first in zip(followers, begun):
                 out, err = process.communicate(timeout=900)
+                out = first + out
                 self.assertEqual((process.returncode, err), (0, ""))
                 self.assertEqual(out.count("not finished"), 1, out)
                 self.assertGreater(out.count("cpu"), 1)
+            self.let_go()
             os.unlink(self.path)
 
     def test_json_is_whole_when_it_has_ended(self):
         import json
         self.record(6, 200)
         process = self.follow("phases", "-f", "json")
+        self.let_go()
         out, _ = process.communicate(timeout=900)
         self.assertEqual(process.returncode, 0)
         self.assertEqual(json.loads(out)["tables"]["phases"],
                          json.loads(report("phases", self.path, "-f", "json"))["tables"]["phases"])
 
     def test_a_reader_that_goes_away_ends_it(self):
-        self.record(400, 50)
+        self.record(MANY, 50)
         process = self.follow("phases", "-f", "csv")
         process.stdout.readline()
         process.stdout.close()
@@ -216,7 +243,7 @@ class Live(unittest.TestCase):
         return text.decode().replace("\r\n", "\n").split(HOME)
 
     def test_pictures_are_drawn_anew(self):
-        recorder = self.record(400, 50)
+        recorder = self.record(MANY, 50)
         for command in ("timeline", "phases"):
             pictures = self.on_terminal(command)
             self.assertEqual(pictures[0], "")
