@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/peak.h"
+#include "analysis/phase_text.h"
 #include "buf.h"
 #include "error.h"
 #include "human.h"
@@ -280,7 +281,7 @@ static const char *birth_text(const struct group *group)
 {
     if (!group->kind || strcmp(group->kind, "other") != 0)
         return group->shown;
-    return group->step == PEAK_NONE ? "outside of any step" : "between phases";
+    return group->step == PEAK_NONE ? PHASE_OUTSIDE : PHASE_BETWEEN;
 }
 
 /* Of several phases of a name in one step, which: as `why` takes it, "forward#1". */

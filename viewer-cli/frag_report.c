@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analysis/phase_text.h"
 #include "buf.h"
 #include "frag_picture.h"
 #include "human.h"
@@ -236,7 +237,7 @@ static const char *birth_text(const struct frag_pin *pin)
 {
     if (!pin->between)
         return pin->phase;
-    return pin->step == FRAG_NONE ? "outside of any step" : "between phases";
+    return pin->step == FRAG_NONE ? PHASE_OUTSIDE : PHASE_BETWEEN;
 }
 
 static void put_pin(const struct frag_part *part, const struct frag_pin *pin)

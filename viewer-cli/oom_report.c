@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analysis/phase_text.h"
 #include "frag_report.h"
 #include "human.h"
 
@@ -25,7 +26,7 @@ static const struct emit_column people_columns[] = {
 static void put_place(struct emit *emit, const struct oom *oom)
 {
     char text[300], time[HUMAN_MAX], step[40] = "";
-    const char *place = oom->between ? "between phases" : oom->phase ? oom->phase : "no phase";
+    const char *place = oom->between ? PHASE_BETWEEN : oom->phase ? oom->phase : "no phase";
     if (oom->step != OOM_NONE)
         snprintf(step, sizeof step, "step %" PRId64 ", ", oom->step);
     snprintf(text, sizeof text, "%s%.160s, %s after the start (seq %" PRId64 ")", step, place,

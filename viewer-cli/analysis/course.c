@@ -9,6 +9,7 @@
 #include "error.h"
 #include "mem.h"
 #include "peak.h"
+#include "phase_text.h"
 #include "span.h"
 
 /* As many numbers of events are read one by one; more, where the curve has less than one bucket for
@@ -19,7 +20,7 @@
 const char *course_kind_name(enum course_kind kind)
 {
     static const char *const names[] = {
-        [COURSE_NOTHING] = "no phase",    [COURSE_OTHER] = "between",
+        [COURSE_NOTHING] = "no phase",    [COURSE_OTHER] = PHASE_OTHER,
         [COURSE_USER] = "user",           [COURSE_ZERO_GRAD] = "zero_grad",
         [COURSE_FORWARD] = "forward",     [COURSE_LOSS] = "loss",
         [COURSE_BACKWARD] = "backward",   [COURSE_AFTER_BACKWARD] = "after backward",

@@ -13,6 +13,7 @@
 #include "instant.h"
 #include "living.h"
 #include "mem.h"
+#include "phase_text.h"
 
 /* ---- the instant ---- */
 
@@ -421,8 +422,8 @@ int peak_read_refusal(struct db *db, int64_t process, int64_t device, const stru
 
 const char *peak_remark(const struct peak *peak)
 {
-    bool between = peak->phase_kind && strcmp(peak->phase_kind, "other") == 0;
-    return between ? " (between phases)" : "";
+    bool between = peak->phase_kind && strcmp(peak->phase_kind, PHASE_OTHER) == 0;
+    return between ? PHASE_BETWEEN_REMARK : "";
 }
 
 void peak_clear(struct peak *peak)
