@@ -279,9 +279,8 @@ static void put_categories(const struct peak_part *part)
 
 static const char *birth_text(const struct group *group)
 {
-    if (!group->kind || strcmp(group->kind, "other") != 0)
-        return group->shown;
-    return group->step == PEAK_NONE ? PHASE_OUTSIDE : PHASE_BETWEEN;
+    bool between = group->kind && strcmp(group->kind, PHASE_OTHER) == 0;
+    return between ? PHASE_OTHER : group->shown;
 }
 
 /* Of several phases of a name in one step, which: as `why` takes it, "forward#1". */

@@ -235,9 +235,7 @@ static const struct emit_column pin_columns[] = {
 
 static const char *birth_text(const struct frag_pin *pin)
 {
-    if (!pin->between)
-        return pin->phase;
-    return pin->step == FRAG_NONE ? PHASE_OUTSIDE : PHASE_BETWEEN;
+    return pin->between ? PHASE_OTHER : pin->phase;
 }
 
 static void put_pin(const struct frag_part *part, const struct frag_pin *pin)

@@ -162,7 +162,7 @@ static const char fragmentation_sql[] =
 static int take_phase(struct db_stmt *row, struct check_finding *out)
 {
     out->step = column_known(row, 1);
-    return column_given(row, 2, &out->phase) ? 0 : ERR_NOMEM;
+    return column_copy(row, 2, &out->phase) ? 0 : ERR_NOMEM;
 }
 
 int check_reserved(const struct check_scope *scope, struct check_finding *out)
