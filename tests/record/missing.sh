@@ -17,7 +17,7 @@ is "$(ask "SELECT why_not LIKE 'its ring was handed over%', live IS NULL, events
     "1|1|0" "the row of an unused ring"
 finished
 
-record -- sh -c "ulimit -n 4; exec $story alloc 5 exit 3"
+record -- sh -c "exec 3>&-; ulimit -n 4; exec $story alloc 5 exit 3" # fd 3 is all that is left
 is $status 3 "a program without descriptors"
 is "$(ask 'SELECT sum(events) FROM process')" 0 "its events"
 says "1 process could not be recorded: .*RLIMIT_NOFILE"
