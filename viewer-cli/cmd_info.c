@@ -430,6 +430,35 @@ static const struct plain meta_plain = {
     "meta", NULL, NULL, NULL, "SELECT key, value FROM meta ORDER BY key", COLUMNS(meta_columns),
     -1,     NULL};
 
+/* Processes that could not be recorded, as the recorder counted them. */
+static int read_missing(struct db *db, int64_t *missing)
+{
+    struct db_stmt *stmt = NULL;
+    *missing = 0;
+    int err = db_prepare(db, &stmt,
+                         "SELECT coalesce(max(value), 0) FROM overhead"
+                         " WHERE what = 'processes not recorded'");
+    if (err >= 0 && (err = db_step(stmt)) == DB_ROW)
+        *missing = db_column_int(stmt, 0);
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* What stands in the place of a section without rows. */
+static int put_empty(struct report *report, const struct plain *plain, bool finished)
+{
+    int64_t missing;
+    int err = read_missing(report->db, &missing);
+    if (err < 0)
+        return err;
+    if (missing > 0 && plain->columns == lost_columns)
+        emit_heading(&report->emit, "%" PRId64 " process%s could not be recorded.", missing,
+                     missing == 1 ? "" : "es");
+    else
+        emit_heading(&report->emit, "%s", finished ? plain->empty : plain->unfinished);
+    return 0;
+}
+
 /* People do not get a section without rows, nor rows of zeros. */
 static int put_plain(struct report *report, const struct plain *plain, bool finished)
 {
@@ -454,7 +483,7 @@ static int put_plain(struct report *report, const struct plain *plain, bool fini
     }
     db_finalize(stmt);
     if (err >= 0 && !open && plain->empty)
-        emit_heading(emit, "%s", finished ? plain->empty : plain->unfinished);
+        err = put_empty(report, plain, finished);
     return err < 0 ? err : 0;
 }
 
