@@ -22,7 +22,7 @@ print("trained", float(net.weight.sum()) != 0, sys.flags.isolated, __name__)
 sys.exit(7)
 """
 STEP = "zero_grad forward loss backward optimizer"
-NOTHING = "what ran uses neither PyTorch nor tidemark.h, or its LD_PRELOAD"
+NOTHING = "what ran uses neither PyTorch nor tidemark.h"
 
 
 def write(name, text, mode=0o644):
