@@ -1,5 +1,6 @@
 """The verdict on a soak: samples that must pass, and for each of its bounds some that must not."""
 import os
+import sqlite3
 import tempfile
 import unittest
 
@@ -96,6 +97,19 @@ class Rest(unittest.TestCase):
             verdict = Silent()
             judge.judge_sides(verdict, path)
             return verdict.failures
+
+    def test_a_child_without_a_slot(self):
+        base = sqlite3.connect(":memory:")
+        base.executescript("""
+            CREATE TABLE process(id, events); CREATE TABLE heap(id, process, pool, name);
+            CREATE TABLE lost(process, n); CREATE TABLE torn(process);
+            CREATE TABLE allocation(heap, size); CREATE TABLE site_sum(heap, blocks, bytes);
+            INSERT INTO process VALUES(8, 965), (11, 0), (12, 40);
+            INSERT INTO heap VALUES(1, 8, 7, 'soak'), (2, 11, 7, 'soak'), (3, 12, 7, 'soak'),
+                (4, 12, 9, 'soak');""")
+        processes, _ = judge.stored_by_slot(base)
+        self.assertEqual(processes, {6: (8, 965, 0, 0), 8: (12, 40, 0, 0)})
+        base.close()
 
     def test_killed_recorders(self):
         good = ("3.0", "0.5", "100", "90", "0", "ok", "2")
