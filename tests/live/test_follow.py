@@ -171,13 +171,14 @@ class Live(unittest.TestCase):
         self.assertIn("waiting for a tidemark.*.db in this folder", newest.stderr.readline())
         os.unlink(self.path)
         self.record(3, 100)
+        self.let_go()
         for name, process in followers.items():
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=900)
             self.assertEqual((process.returncode, err), (0, ""), name)
             self.assertEqual(rows(out)[0], rows(report(name, self.path, "-f", "csv"))[0])
             self.assertGreater(len(rows(out)), 1)
         os.link(self.path, os.path.join(self.folder, "tidemark.1.db"))
-        out, err = newest.communicate(timeout=60)
+        out, err = newest.communicate(timeout=900)
         self.assertEqual((newest.returncode, err), (0, "tidemark: reading tidemark.1.db\n"))
         self.assertEqual(sorted(rows(out)), sorted(rows(report("phases", self.path, "-f", "csv"))))
 
@@ -186,23 +187,25 @@ class Live(unittest.TestCase):
             process = self.follow(name)
             self.assertIn("waiting", process.stderr.readline())
             process.send_signal(signal.SIGINT)
-            self.assertEqual(process.communicate(timeout=30), ("", ""))
+            self.assertEqual(process.communicate(timeout=900), ("", ""))
             self.assertEqual(process.returncode, 0)
             nowhere = subprocess.run([TIDEMARK, name, "--follow", os.path.join(self.folder, "no", "run.db")],
-                                     capture_output=True, text=True, timeout=30)
+                                     capture_output=True, text=True, timeout=900)
             self.assertEqual((nowhere.returncode, nowhere.stdout), (3, ""))
 
     def test_what_does_not_come_any_more_is_a_mistake(self):
-        self.assertEqual(self.record(2, 20).wait(60), 0)
+        recorder = self.record(2, 20)
+        self.let_go()
+        self.assertEqual(recorder.wait(900), 0)
         for option in ("--device=cuda:7", "--process=99"):
             done = subprocess.run([TIDEMARK, "phases", self.path, "--follow", option],
-                                  capture_output=True, text=True, timeout=60)
+                                  capture_output=True, text=True, timeout=900)
             self.assertEqual(done.returncode, 2, done.stderr)
 
     def test_before_the_first_block_a_look_says_that_it_waits(self):
         recorder = self.start([TIDEMARK, "record", "-o", self.path, "--", "sleep", "600"],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(600):
+        for _ in range(18000):
             if os.path.exists(self.path) and os.path.getsize(self.path):
                 break
             time.sleep(0.05)
