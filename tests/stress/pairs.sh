@@ -1,14 +1,15 @@
 #!/bin/sh
-# pairs.sh TIDEMARK PROG_PAIRS THREADS PAIRS
-# Many threads against a healthy recorder: nothing is lost, every free comes after its allocation, the
-# totals are exact.
+# pairs.sh PROG_PAIRS THREADS PAIRS RECORD...
+# Many threads against a healthy recorder, RECORD with its options: nothing is lost, every free comes after
+# its allocation, the totals are exact.
 set -eu
-tidemark=$1 program=$2 threads=$3 pairs=$4
+program=$1 threads=$2 pairs=$3
+shift 3
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 db=$folder/run.db
 
-"$tidemark" record -o "$db" -- "$program" "$threads" "$pairs" >"$folder/out" 2>"$folder/err"
+"$@" -o "$db" -- "$program" "$threads" "$pairs" >"$folder/out" 2>"$folder/err"
 cat "$folder/out" "$folder/err"
 read -r _ want _ bytes _ <"$folder/out"
 
