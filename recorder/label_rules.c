@@ -17,8 +17,9 @@
  *   gap after a forward or loss, whatever zero_grad is in between: loss before a backward or a
  *     loss, forward before a forward. Between two backwards: loss. Between a backward and a step:
  *     after_backward. Before a backward with no forward in the context: forward, but not before the
- *     first mark of all. What prepares the backward that comes next (label_prepare): backward. After a failure, and else: other; inside of a step optimizer; inside
- *     anything else what that is.
+ *     first mark of all. What prepares the backward that comes next (label_prepare): backward.
+ *     After a failure, and else: other; inside of a step optimizer; inside anything else what that
+ *     is.
  */
 #include "label.h"
 

@@ -178,10 +178,11 @@ static void add_unseen(const struct summary *summary, struct buf *out)
 {
     if (!summary->totals.unseen)
         return;
-    buf_text(out, "tidemark: backend:cudaMallocAsync reports no CUDA block to PyTorch's hooks: take it "
-                  "out of PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF to record blocks");
+    buf_text(out,
+             "tidemark: backend:cudaMallocAsync reports no CUDA block to PyTorch's hooks: take it "
+             "out of PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF to record blocks");
     if (summary->totals.peak_given > 0)
-        buf_text(out, "; what CUDA's driver gave is recorded: tidemark ladder");
+        buf_text(out, "; driver bytes are recorded: tidemark ladder");
     buf_text(out, "\n");
 }
 

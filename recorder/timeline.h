@@ -139,8 +139,8 @@ void timeline_adopt(struct state_process *process, int64_t ns); /* phases that a
 
 /* A forward that has returned is not over before something else begins: what the program lets go at
  * once, by giving its variable the new result, was still the forward's. So its end is held back
- * while nothing but frees follow, each at once upon the one before. Call this before any other event
- * gets its number or its time. */
+ * while nothing but frees follow, each at once upon the one before. Call this before any other
+ * event gets its number or its time. */
 #define TIMELINE_AT_ONCE_NS ((int64_t)100 * 1000 * 1000)
 void timeline_release(struct state_process *process);
 

@@ -166,7 +166,8 @@ static void sleep_for_progress(struct ring_shared *ring, uint32_t seen)
 
 static enum ring_push drop(struct ring_shared *ring, const struct event *event)
 {
-    atomic_fetch_add_explicit(&ring->dropped[event->kind % EVENT_KIND_SLOTS], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ring->dropped[event->kind % EVENT_KIND_SLOTS], 1,
+                              memory_order_relaxed);
     return RING_DROPPED;
 }
 

@@ -60,7 +60,8 @@ static int measure_all(struct fit_part *part, const struct alloc_config *asked)
 }
 
 /* Of a CPU's recording it is not known what a GPU's context and libraries would take: what does not
- * fit without them does not fit, and what fits without them fits if they need less than the rest. */
+ * fit without them does not fit, and what fits without them fits if they need less than the rest.
+ */
 static int judge(struct fit_part *part, const struct alloc_config *asked)
 {
     const struct fit_options *options = part->options;
@@ -261,7 +262,8 @@ const struct command command_fit = {
         "\n"
         "With --memory the exit status is 0 if the run fits, and 1 if it does not or if that "
         "depends on what a CPU recording does not have: memory of the CUDA context and of "
-        "libraries. --reserve sets memory aside for them. There is no --steps: what a step finds in the cache is left there by all "
+        "libraries. --reserve sets memory aside for them. There is no --steps: what a step finds "
+        "in the cache is left there by all "
         "steps before it.\n"
         "\n"
         "In csv and json these are the sections fit, memory, pins and settings.",

@@ -291,7 +291,8 @@ static void put_birth(const struct peak_part *part, const struct groups *groups,
     bool twin = false;
     for (size_t i = 0; i < shown(part, groups) && text && !twin; i++) {
         const char *other = birth_text(&groups->groups[i]);
-        twin = i != at && other && groups->groups[i].step == group->step && strcmp(other, text) == 0;
+        twin =
+            i != at && other && groups->groups[i].step == group->step && strcmp(other, text) == 0;
     }
     struct buf name = {0};
     if (twin && group->ordinal != GROUP_NONE)

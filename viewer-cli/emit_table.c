@@ -245,8 +245,8 @@ static void put_shorter(struct buf *out, const char *text, size_t bytes, unsigne
 
 enum { COMPARED_MOST = 200 }; /* rows: people look at a dozen */
 
-/* Names of the last column that are not the same, and would be once they are cut: these are not cut,
- * but go on below themselves. */
+/* Names of the last column that are not the same, and would be once they are cut: these are not
+ * cut, but go on below themselves. */
 static void keep_apart(struct emit *emit, size_t i)
 {
     struct emit_layout *layout = &emit->layout[i];

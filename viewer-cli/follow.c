@@ -106,7 +106,8 @@ bool follow_wait(void)
 
 void follow_home(void)
 {
-    /* Clearing all of the screen at once would push it into what the terminal can scroll back to. */
+    /* Clearing all of the screen at once would push it into what the terminal can scroll back to.
+     */
     fputs("\033[2;1H\033[J\033[H\033[K", stdout);
 }
 

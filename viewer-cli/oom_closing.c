@@ -34,7 +34,7 @@ static void put_where(const struct oom_place *place, const struct oom *oom, stru
         buf_print(out, ", process %" PRId64, place->process);
     buf_text(out, "\n");
     if (oom->shown) {
-        buf_text(out, "tidemark:   asked for by ");
+        buf_text(out, "tidemark:   call site ");
         put_name(out, oom->shown);
         buf_text(out, "\n");
     }

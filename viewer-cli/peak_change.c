@@ -94,7 +94,8 @@ int peak_change_read(struct db *db, struct peak_part *part)
         if (!keep_phase(peak, &before, &part->phase_before))
             err = ERR_NOMEM;
         else
-            err = why_read(db, peak->process, peak->device, &first, &second, PEAK_CHANGES, &part->change);
+            err = why_read(db, peak->process, peak->device, &first, &second, PEAK_CHANGES,
+                           &part->change);
     }
     peak_clear(&before);
     return err;

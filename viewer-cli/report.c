@@ -207,7 +207,8 @@ static int check_device(struct report *report, int *code)
     char list[256] = "";
     size_t used = 0;
     bool found = report->options->device == NULL;
-    int err = db_prepare(report->db, &stmt, "WITH " DEVICE_PLACES_OF_ALL " SELECT t.device FROM device_text t"
+    int err = db_prepare(report->db, &stmt,
+                         "WITH " DEVICE_PLACES_OF_ALL " SELECT t.device FROM device_text t"
                          "  JOIN device_places p ON p.device = t.id ORDER BY p.place");
     while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
         const char *text = db_column_text(stmt, 0);

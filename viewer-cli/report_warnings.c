@@ -195,7 +195,7 @@ static int warn_of_unseen(struct report *report, struct emit *emit, const char *
                  "PyTorch's hooks: take it out of PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF to "
                  "record blocks%s",
                  whose, first, others,
-                 driver ? "; what CUDA's driver gave is recorded: tidemark ladder" : "");
+                 driver ? "; driver bytes are recorded: tidemark ladder" : "");
     return 0;
 }
 

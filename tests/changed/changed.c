@@ -1,8 +1,9 @@
 /*
- * changed columns [-e EVERY] [-f FROM] ROWS.sql...    each column of each recording, changed in
- * turn changed known FILE ROWS.sql...                      each line "NAME: STATEMENTS" of the
- * file, of NAME.sql changed any [-n COUNT] [-s SEED] ROWS.sql...        COUNT recordings with any
- * changes
+ * Recordings with rows that no recorder writes; every report is asked of each.
+ *
+ *     changed columns [-e EVERY] [-f FROM] ROWS.sql...  each column of each recording in turn
+ *     changed known FILE ROWS.sql...    each line "NAME: STATEMENTS" of the file, of NAME.sql
+ *     changed any [-n COUNT] [-s SEED] ROWS.sql...      COUNT recordings with any changes
  *
  * -o NUMBER: only this one, whose database is kept. Exit: 0, 1 if anything should not be, 99.
  */

@@ -243,7 +243,7 @@ TEST(the_closing_lines_of_a_program_without_a_framework)
     buf_clear(&out);
     summary.totals.peak_given = 3072;
     summary_text(&summary, &out);
-    CHECK(strstr(buf_string(&out), "to record blocks; what CUDA's driver gave is recorded: "
+    CHECK(strstr(buf_string(&out), "to record blocks; driver bytes are recorded: "
                                    "tidemark ladder\n") != NULL);
     buf_clear(&out);
     summary.totals.peak_given = 0;

@@ -191,8 +191,9 @@ static size_t next_part(struct parts *parts)
     return best;
 }
 
-/* Phases next to the step's own say whether its program has a backward, and computes again in it what
- * it did not keep. A run that ended in its first forward says nothing: two steps have to have one. */
+/* Phases next to the step's own say whether its program has a backward, and computes again in it
+ * what it did not keep. A run that ended in its first forward says nothing: two steps have to have
+ * one. */
 static const char habits_sql[] =
     "SELECT coalesce(max(kind = 'backward'), 0) OR count(DISTINCT CASE WHEN kind = 'forward'"
     "   AND end_seq IS NOT NULL AND coalesce(ended, 'end') = 'end' THEN step END) < 2,"

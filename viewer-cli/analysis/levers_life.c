@@ -77,15 +77,25 @@ static bool is_held(const struct levers_step *step, const struct levers_block *b
 }
 
 /* Of some operations backward needs the output: to drop the variable frees nothing before that. Of
- * what is called by its operation that is known, of anything else it is not. */
+ * what is called by its operation, as a function or as a module, that is known, of anything else it
+ * is not. */
 static bool saves_its_output(const char *function)
 {
-    static const char *const names[] = {"softmax", "sigmoid", "tanh", "relu", "exp", "sqrt", "elu"};
-    size_t length = strcspn(function, " ");
+    static const char *const names[] = {"softmax", "log_softmax", "logsoftmax", "sigmoid", "tanh",
+                                        "relu",    "exp",         "sqrt"};
+    static const char forward[] = ".forward";
+    size_t end = strcspn(function, " "), tail = sizeof forward - 1;
+    if (end > tail && strncmp(function + end - tail, forward, tail) == 0)
+        end -= tail;
+    size_t begin = end;
+    while (begin > 0 && function[begin - 1] != '.')
+        begin--;
+    if (end - begin > 3 && strncmp(function + begin, "op_", 3) == 0)
+        begin += 3;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        for (size_t at = 0; at + strlen(names[i]) <= length; at++)
-            if (strncasecmp(function + at, names[i], strlen(names[i])) == 0)
-                return true;
+        if (strlen(names[i]) == end - begin &&
+            strncasecmp(function + begin, names[i], end - begin) == 0)
+            return true;
     return false;
 }
 

@@ -113,7 +113,8 @@ static int is_small(struct levers_work *work, bool *small)
     return err < 0 ? err : 0;
 }
 
-static int reserved_with(struct levers_work *work, struct fit *fit, const struct alloc_config *config, int64_t *out)
+static int reserved_with(struct levers_work *work, struct fit *fit,
+                         const struct alloc_config *config, int64_t *out)
 {
     struct replay_outcome outcome;
     const struct replay_setup setup = fit_setup(fit, config, 0);

@@ -3,9 +3,9 @@
  *
  * Where the recorded settings are replayed, a segment is put where the record has the next one of
  * that size that was not given out yet: at a distance of at most REPLAY_AHEAD, for a replay that
- * went another way once may come back; and only if nothing else lies there. So it is with the ranges of
- * expandable segments, each stream's in their order. Everything else gets
- * addresses that the record has not, in ascending order, none twice.
+ * went another way once may come back; and only if nothing else lies there. So it is with the ranges
+ * of expandable segments, each stream's in their order. Everything else gets addresses that the
+ * record has not, in ascending order, none twice.
  */
 #ifndef TIDEMARK_ANALYSIS_REPLAY_DEVICE_H
 #define TIDEMARK_ANALYSIS_REPLAY_DEVICE_H

@@ -2,9 +2,10 @@
  * Segments as rows have them, and the ranges of expandable ones, which no row has: pages are mapped
  * from the begin of a range upwards, without a gap, so a page that touches what was mapped of a
  * range belongs to it, and any other begins a new one. A range without a page is given back, and
- * the same addresses are another range from then on, be it of the same heap. Of what was mapped before the record the
- * middle may be missing: there, one heap has one range for large blocks and one for small ones, and
- * what lies in a piece says which it is of; or else the size of its pages does.
+ * the same addresses are another range from then on, be it of the same heap. Of what was mapped
+ * before the record the middle may be missing: there, one heap has one range for large blocks and
+ * one for small ones, and what lies in a piece says which it is of; or else the size of its pages
+ * does.
  */
 #include "replay_load.h"
 
