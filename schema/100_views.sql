@@ -218,6 +218,25 @@ SELECT a.seq,
   JOIN device d ON d.id = h.device
  WHERE d.kind = 'cuda';
 
+-- How large the parameters are that tags name, of the blocks from before the first step that are there
+-- to the end of the last; seq: the first of that size. A process that has a row has tags: there a block
+-- without one is no parameter. copied: other blocks, without a tag, match more than half of them in
+-- size and number; one block, or blocks of one size, can be as large as a parameter by chance.
+CREATE VIEW parameter_size(process, bytes, seq, copied) AS
+SELECT process, bytes, seq, sum(min(parameters, untagged)) OVER whole * 2 > sum(parameters) OVER whole
+  FROM (SELECT r.process AS process, a.size AS bytes, count(t.id) AS parameters,
+               sum(a.tag IS NULL) AS untagged, min(CASE WHEN t.id IS NOT NULL THEN a.seq END) AS seq
+          FROM run_bounds r
+         CROSS JOIN allocation a
+         CROSS JOIN heap h ON h.id = a.heap AND h.process = r.process
+          LEFT JOIN tag t ON t.id = a.tag AND t.category = 1
+         WHERE a.seq < r.first_seq
+           AND a.seq >= coalesce((SELECT p.first_seq FROM process p WHERE p.id = r.process), 0)
+           AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
+         GROUP BY r.process, a.size)
+ WHERE parameters > 0
+WINDOW whole AS (PARTITION BY process);
+
 -- What a block is for, and the rule that says so: its tag, else its life. free_seq < 0: it lives.
 -- A tag 'input' holds only for what was born outside of the computation: what one model computed is
 -- the input of the next, and an activation for all that.
@@ -227,6 +246,7 @@ CREATE VIEW allocation_category(allocation, category, rule) AS
 SELECT seq,
        CASE WHEN tagged IS NOT NULL THEN tagged
             WHEN verdict LIKE 'parameter:%' THEN 'parameter'
+            WHEN verdict LIKE 'copy:%' THEN 'copy of parameters (EMA or frozen)'
             WHEN verdict LIKE 'workspace:%' THEN 'workspace'
             WHEN verdict LIKE 'library workspace:%' THEN 'library workspace'
             WHEN verdict LIKE 'gradient:%' THEN 'gradient'
@@ -257,6 +277,12 @@ SELECT a.seq AS seq,
        THEN 'library workspace: as large as cuBLAS'' workspace, without a tag, kept'
        WHEN r.process IS NULL
        THEN 'other: no step was seen'
+       WHEN a.seq < r.first_seq AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
+            AND a.tag IS NULL AND alike.copied AND a.seq > alike.seq
+       THEN 'copy: as large as a parameter, made after it and before the first step, alive to the end'
+       WHEN a.seq < r.first_seq AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
+            AND tagging.process IS NOT NULL
+       THEN 'other: alive before the first step and to the end, but not tagged as a parameter'
        WHEN a.seq < r.first_seq AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
        THEN 'parameter: alive before the first step and to the end'
        WHEN a.seq < r.first_seq
@@ -304,6 +330,8 @@ SELECT a.seq AS seq,
   LEFT JOIN phase_role freed_role ON freed_role.id = freed.id
   LEFT JOIN step_bounds b ON b.process = h.process AND b.step = born.step
   LEFT JOIN run_bounds r ON r.process = h.process
+  LEFT JOIN (SELECT DISTINCT process FROM parameter_size) AS tagging ON tagging.process = h.process
+  LEFT JOIN parameter_size alike ON alike.process = h.process AND alike.bytes = a.size
   LEFT JOIN tag_text t ON t.id = a.tag);
 
 -- ---- the peak ----

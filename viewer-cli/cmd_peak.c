@@ -239,13 +239,16 @@ static void put_bar(const struct peak_part *part, const struct group *group)
     put_buf(part->emit, &bar);
 }
 
+static const char copies[] = "copy of parameters (EMA or frozen)";
+
 static const char *category_text(const struct group *group)
 {
     if (group->rule && strcmp(group->rule, "tag") == 0)
         return "named so by the program or its framework";
     if (strcmp(group->name, "workspace") == 0)
         return "asked for and freed inside one phase, such as gradients on their way";
-    if (strcmp(group->name, "other") == 0 || strcmp(group->name, "library workspace") == 0)
+    if (strcmp(group->name, "other") == 0 || strcmp(group->name, "library workspace") == 0 ||
+        strcmp(group->name, copies) == 0)
         return group->rule;
     return "made in forward or loss, and alive when backward is over";
 }
@@ -272,6 +275,7 @@ static void put_categories(const struct peak_part *part)
         put_bar(part, &groups->groups[i]);
     }
     explain_category(part, "workspace");
+    explain_category(part, copies);
     explain_category(part, "library workspace");
     explain_category(part, "activation, held by the program");
     explain_category(part, "other");

@@ -29,6 +29,27 @@ class Recording:
         self.last_step = max((p["step"] for p in steps), default=None)
         self.first_optimizer = min((p["step"] for p in steps if p["kind"] == "optimizer"), default=None)
         self.steps = steps
+        self.heaps = {row["id"] for row in
+                      db.execute("SELECT id FROM heap WHERE process = ?", (self.id,))}
+        self.sizes, self.copied = self.parameters(db)
+
+    def parameters(self, db):
+        """{bytes: the first} of the parameters with a tag that were there before the first step and
+        stayed; and whether blocks without one match more than half of them."""
+        early = [row for row in db.execute("SELECT a.seq, a.heap, a.size, a.free_seq, a.tag IS NULL AS"
+                                           " bare, t.category FROM allocation a"
+                                           " LEFT JOIN tag t ON t.id = a.tag ORDER BY a.seq")
+                 if self.first_seq is not None and row["heap"] in self.heaps and
+                 row["seq"] < self.first_seq and
+                 (row["free_seq"] == LIVING_SEQ or row["free_seq"] > self.last_seq)]
+        counts, sizes = defaultdict(lambda: [0, 0]), {}
+        for row in early:
+            counts[row["size"]][0] += row["category"] == 1
+            counts[row["size"]][1] += row["bare"]
+            if row["category"] == 1:
+                sizes.setdefault(row["size"], row["seq"])
+        matched = sum(min(pair) for pair in counts.values())
+        return sizes, matched * 2 > sum(pair[0] for pair in counts.values())
 
     def here(self, seq):
         """The innermost phase of scope process that has this number."""
@@ -62,7 +83,15 @@ class Recording:
                    if p["step"] == step and p["kind"] != "other" and p["ended"] in CUT), default=None)
         return cut is not None and seq <= cut and (free_seq == LIVING_SEQ or free_seq > cut)
 
-    def category(self, seq, free_seq, tag):
+    def early(self, seq, size, tag):
+        """What was there before the first step, and stayed."""
+        if not self.sizes:
+            return "parameter"
+        if tag is None and self.copied and self.sizes.get(size, seq) < seq:
+            return "copy of parameters (EMA or frozen)"
+        return "other"
+
+    def category(self, seq, free_seq, size, tag):
         """design: tags where there are some, else from the life."""
         names = (None, "parameter", "gradient", "optimizer state", "activation", "input", "bucket",
                  "workspace", "other")
@@ -77,7 +106,7 @@ class Recording:
         def outlives(bound):
             return bound is not None and (lives or free_seq > bound)
         if seq < self.first_seq:
-            return "parameter" if outlives(self.last_seq) else "other"
+            return self.early(seq, size, tag) if outlives(self.last_seq) else "other"
         born, freed = self.born(seq), None if lives else self.here(free_seq)
         role, step = self.role(born), born["step"]
         if freed is not None and freed["id"] == born["id"]:
@@ -122,11 +151,11 @@ def check_allocations(db, account, recording):
         same(got, want, "allocations of %d", block.born.seq)
         check((row["life_ns"] is None) == (block.freed is None) == (row["free_ns"] is None),
               "what lives has no end")
-    for row in db.execute("SELECT a.seq, a.free_seq, t.category AS tag, c.category, c.rule"
+    for row in db.execute("SELECT a.seq, a.free_seq, a.size, t.category AS tag, c.category, c.rule"
                           " FROM allocation a JOIN heap h ON h.id = a.heap"
                           " JOIN allocation_category c ON c.allocation = a.seq"
                           " LEFT JOIN tag t ON t.id = a.tag WHERE h.process = ?", (recording.id,)):
-        want = recording.category(row["seq"], row["free_seq"], row["tag"])
+        want = recording.category(row["seq"], row["free_seq"], row["size"], row["tag"])
         same(row["category"], want, "what block %d is for (%s)", row["seq"], row["rule"])
 
 

@@ -320,6 +320,46 @@ static void check_phases(struct db *db)
         "SELECT phase, sum(allocated), sum(peak_allocated), count(*) FROM phase_device GROUP BY 1");
 }
 
+/* Born before the first step of their process and there after the last. */
+static const char kept[] =
+    "SELECT a.seq, a.size, a.tag, h.process FROM allocation a JOIN heap h ON h.id = a.heap"
+    " WHERE NOT EXISTS (SELECT 1 FROM phase p WHERE p.process = h.process AND p.step >= 0"
+    "  AND p.begin_seq <= a.seq)"
+    " AND EXISTS (SELECT 1 FROM phase p WHERE p.process = h.process AND p.step >= 0)"
+    " AND (a.free_seq < 0 OR NOT EXISTS (SELECT 1 FROM phase p WHERE p.process = h.process"
+    "  AND p.step >= 0 AND (p.end_seq IS NULL OR p.end_seq >= a.free_seq)))";
+
+/* Without a tag: parameters where none of those has the tag of one, else copies, or other. */
+static void check_parameters(struct db *db)
+{
+    static const char *const wants[][2] = {
+        {"category = 'parameter'", "NOT"},
+        {"(category LIKE 'copy of parameters%' OR rule LIKE '%not tagged as a parameter')", ""}};
+    for (size_t i = 0; i < sizeof wants / sizeof *wants; i++) {
+        struct buf view = {0}, plain = {0};
+        buf_print(&view,
+                  "SELECT c.allocation FROM allocation_category c"
+                  " JOIN allocation a ON a.seq = c.allocation WHERE a.tag IS NULL AND %s",
+                  wants[i][0]);
+        buf_print(&plain,
+                  "SELECT k.seq FROM (%s) k WHERE k.tag IS NULL AND %s EXISTS (SELECT 1 FROM (%s) t"
+                  " WHERE t.process = k.process AND t.tag = 1)",
+                  kept, wants[i][1], kept);
+        same_rows(db, wants[i][0], buf_string(&view), buf_string(&plain));
+        buf_clear(&view);
+        buf_clear(&plain);
+    }
+    struct buf older = {0};
+    buf_print(&older,
+              "SELECT c.allocation FROM allocation_category c JOIN allocation a ON a.seq ="
+              " c.allocation JOIN heap h ON h.id = a.heap WHERE category LIKE 'copy%%'"
+              " AND NOT EXISTS (SELECT 1 FROM (%s) k WHERE k.process = h.process AND k.tag = 1"
+              " AND k.size = a.size AND k.seq < a.seq)",
+              kept);
+    same_rows(db, "copies of nothing", buf_string(&older), "SELECT 1 WHERE 0");
+    buf_clear(&older);
+}
+
 /* What follows from the words of the categories, each asked for apart. */
 static void check_categories(struct db *db)
 {
@@ -337,16 +377,7 @@ static void check_categories(struct db *db)
               " WHERE c.category = 'input' AND r.role IN ('forward', 'loss', 'backward',"
               " 'recompute')",
               "SELECT 1 WHERE 0");
-    same_rows(
-        db, "parameters",
-        "SELECT c.allocation FROM allocation_category c JOIN allocation a ON a.seq = c.allocation"
-        " WHERE category = 'parameter' AND a.tag IS NULL",
-        "SELECT a.seq FROM allocation a JOIN heap h ON h.id = a.heap WHERE a.tag IS NULL"
-        " AND NOT EXISTS (SELECT 1 FROM phase p WHERE p.process = h.process AND p.step >= 0"
-        "  AND p.begin_seq <= a.seq)"
-        " AND EXISTS (SELECT 1 FROM phase p WHERE p.process = h.process AND p.step >= 0)"
-        " AND (a.free_seq < 0 OR NOT EXISTS (SELECT 1 FROM phase p WHERE p.process = h.process"
-        "  AND p.step >= 0 AND (p.end_seq IS NULL OR p.end_seq >= a.free_seq)))");
+    check_parameters(db);
     same_rows(
         db, "workspaces",
         "SELECT c.allocation FROM allocation_category c JOIN allocation a ON a.seq = c.allocation"

@@ -234,6 +234,8 @@ TEST(random_rows)
     static const char *const rules[] = {
         "tag",
         "alive before the first step and to the end",
+        "as large as a parameter, made after it and before the first step, alive to the end",
+        "alive before the first step and to the end, but not tagged as a parameter",
         "born before the first step, freed before the end",
         "born and freed inside one phase",
         "born in backward, freed by zero_grad",
@@ -401,6 +403,75 @@ TEST(workspaces_where_less_is_known)
     db_close(db);
 }
 
+/* ---- copies of parameters ---- */
+
+static const char copies_sql[] =
+    "INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 1, 'root', 0), (2, 2, 'fork', 0);"
+    "INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL);"
+    "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL), (2, 2, 1, 0, 0, NULL);"
+    "INSERT INTO tag VALUES(1, 1, 'w'), (2, 8, 'mean');"
+    "INSERT INTO phase(id, process, ordinal, kind, name, step, begin_seq, end_seq, begin_ns, scope,"
+    " ended) VALUES(1, 1, 0, 'forward', 'f', 0, 100, 149, 0, 'process', 'end'),"
+    " (2, 1, 0, 'backward', 'b', 0, 150, 199, 0, 'process', 'end'),"
+    " (3, 2, 0, 'forward', 'f', 0, 100, 149, 0, 'process', 'end');"
+    "INSERT INTO stretch VALUES(1, 100, 1), (1, 150, 2), (2, 100, 3);";
+
+/* seq, heap, size, free_seq, tag: three parameters and a buffer, then a copy of each. */
+static const char model_sql[] =
+    "INSERT INTO allocation(seq, heap, address, size, alloc_ns, life_ns, free_seq, tag) VALUES"
+    " (9, 1, 1, 400, 0, 0, -2147483648, NULL)," /* older than what it is as large as */
+    " (10, 1, 1, 400, 0, 0, -2147483648, 1), (11, 1, 1, 20, 0, 0, -2147483648, 1),"
+    " (12, 1, 1, 400, 0, 0, -2147483648, 1), (13, 1, 1, 40, 0, 0, -2147483648, 2),"
+    " (20, 1, 1, 400, 0, 0, -2147483648, NULL), (21, 1, 1, 20, 0, 0, 200, NULL),"
+    " (22, 1, 1, 400, 0, 0, -2147483648, NULL), (23, 1, 1, 40, 0, 0, -2147483648, NULL),"
+    " (24, 1, 1, 20, 0, 0, 90, NULL)," /* not kept */
+    " (25, 1, 1, 9999, 0, 0, -2147483648, NULL),"
+    " (30, 2, 1, 400, 0, 0, -2147483648, NULL);"; /* of a process without tags */
+
+/* "20 parameter, ..." of blocks that no tag decided. */
+static void check_copies(const char *more, const char *want)
+{
+    struct db *db;
+    struct db_stmt *row;
+    struct buf text = {0};
+    remove(test_path("copies"));
+    REQUIRE(db_create(&db, test_path("copies")) == 0);
+    REQUIRE(db_exec(db, copies_sql) == 0);
+    REQUIRE(db_exec(db, model_sql) == 0);
+    REQUIRE(db_exec(db, more) == 0);
+    REQUIRE(db_prepare(db, &row,
+                       "SELECT allocation, substr(category, 1, 4) FROM allocation_category"
+                       " WHERE rule <> 'tag' ORDER BY allocation") == 0);
+    while (db_step(row) == DB_ROW)
+        buf_print(&text, "%d %s, ", (int)db_column_int(row, 0), db_column_text(row, 1));
+    CHECK_STR(buf_string(&text), want);
+    db_finalize(row);
+    buf_clear(&text);
+    compare_all(db);
+    db_close(db);
+}
+
+TEST(copies_of_parameters)
+{
+    check_copies("", "9 othe, 20 copy, 21 copy, 22 copy, 23 othe, 24 othe, 25 othe, 30 para, ");
+}
+
+/* Blocks of one size are no proof, be they many. */
+TEST(what_is_as_large_as_a_parameter_by_chance)
+{
+    check_copies("UPDATE allocation SET size = 20 WHERE seq IN (9, 20, 22)",
+                 "9 othe, 20 othe, 21 othe, 22 othe, 23 othe, 24 othe, 25 othe, 30 para, ");
+}
+
+TEST(a_process_whose_parameters_have_no_tags)
+{
+    check_copies("UPDATE allocation SET tag = NULL WHERE tag = 1",
+                 "9 para, 10 para, 11 para, 12 para, 20 para, 21 para, 22 para, 23 para, 24 othe, "
+                 "25 para, 30 para, ");
+    check_copies("UPDATE allocation SET free_seq = 180 WHERE tag = 1",
+                 "9 para, 20 para, 21 para, 22 para, 23 para, 24 othe, 25 para, 30 para, ");
+}
+
 TEST(without_memory)
 {
     struct db *db = recording("train");
@@ -441,4 +512,6 @@ TEST(a_recording_of_somebody)
 
 TEST_MAIN(TEST_CASE(recordings), TEST_CASE(a_process_without_phases), TEST_CASE(random_rows),
           TEST_CASE(workspaces_of_cublas), TEST_CASE(workspaces_where_less_is_known),
-          TEST_CASE(without_memory), TEST_CASE(a_recording_of_somebody))
+          TEST_CASE(copies_of_parameters), TEST_CASE(what_is_as_large_as_a_parameter_by_chance),
+          TEST_CASE(a_process_whose_parameters_have_no_tags), TEST_CASE(without_memory),
+          TEST_CASE(a_recording_of_somebody))

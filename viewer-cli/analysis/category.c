@@ -16,6 +16,8 @@ enum verdict {
     LIBRARY_BY_SIZE,
     NO_STEP_SEEN,
     PARAMETER,
+    PARAMETER_COPY,
+    NOT_TAGGED,
     EARLY,
     WORKSPACE,
     GRADIENT_FREED,
@@ -44,6 +46,11 @@ static const struct {
                          {"as large as cuBLAS' workspace, without a tag, kept"}},
     [NO_STEP_SEEN] = {"other", {"no step was seen"}},
     [PARAMETER] = {"parameter", {"alive before the first step and to the end"}},
+    [PARAMETER_COPY] = {"copy of parameters (EMA or frozen)",
+                        {"as large as a parameter, made after it and before the first step, alive "
+                         "to the end"}},
+    [NOT_TAGGED] = {"other",
+                    {"alive before the first step and to the end, but not tagged as a parameter"}},
     [EARLY] = {"other", {"born before the first step, freed before the end"}},
     [WORKSPACE] = {"workspace", {"born and freed inside one phase"}},
     [GRADIENT_FREED] = {"gradient", {"born in backward, freed by zero_grad"}},
@@ -118,8 +125,8 @@ static bool is_computed(uint16_t role)
 
 /* A block and all that the rules ask about it. */
 struct question {
-    int64_t seq, free_seq;
-    bool lives;
+    int64_t seq, free_seq, size;
+    bool lives, tagged;
     uint32_t born, freed; /* indices, CATEGORY_NO_PHASE */
     uint16_t role, freed_role, freed_kind;
     int64_t step;         /* of its birth, CATEGORY_UNKNOWN */
@@ -152,6 +159,17 @@ static enum verdict by_computation(const struct category_rules *rules, const str
     return q->lives ? OTHER_LIVING : OTHER_FREED;
 }
 
+/* Born before the first step. */
+static enum verdict by_tags_of_others(const struct category_rules *rules, const struct question *q)
+{
+    static const enum verdict verdicts_of[] = {[COPIES_NO_TAGS] = PARAMETER,
+                                               [COPIES_NONE] = NOT_TAGGED,
+                                               [COPIES_COPY] = PARAMETER_COPY};
+    if (!q->lives && !is_later(q->free_seq, rules->last_seq))
+        return EARLY;
+    return verdicts_of[category_copies_decide(&rules->copies, q->seq, q->size, q->tagged)];
+}
+
 /* The rules in the order of the view: the first that is true decides. */
 static enum verdict judge(const struct category_rules *rules, const struct question *q)
 {
@@ -159,7 +177,7 @@ static enum verdict judge(const struct category_rules *rules, const struct quest
     if (!rules->step_count)
         return NO_STEP_SEEN;
     if (q->seq < rules->first_seq)
-        return q->lives || is_later(q->free_seq, rules->last_seq) ? PARAMETER : EARLY;
+        return by_tags_of_others(rules, q);
     if (q->born != CATEGORY_NO_PHASE && q->born == q->freed)
         return WORKSPACE;
     if (q->role == KIND_BACKWARD && !q->lives && q->freed_kind == KIND_ZERO_GRAD)
@@ -181,6 +199,8 @@ static void look_up(const struct category_rules *rules, const struct category_bl
 {
     *q = (struct question){.seq = block->seq,
                            .free_seq = block->free_seq,
+                           .size = block->size,
+                           .tagged = block->tag != CATEGORY_UNKNOWN,
                            .lives = block->free_seq < 0,
                            .step = CATEGORY_UNKNOWN,
                            .end_seq = CATEGORY_UNKNOWN,

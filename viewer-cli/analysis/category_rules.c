@@ -230,6 +230,8 @@ static int read_rules(struct db *db, int64_t process, struct category_rules *rul
     if (err == 0)
         err = category_library_read(db, process, &rules->library);
     close_bounds(rules);
+    if (err == 0 && rules->step_count)
+        err = category_copies_read(db, process, rules->first_seq, rules->last_seq, &rules->copies);
     for (size_t left = 1; left && err == 0 && find_roles_once(rules, &left);)
         ;
     return err;
@@ -249,6 +251,7 @@ static void drop(void *thing)
     mem_free(rules->steps);
     db_finalize(rules->tag);
     category_library_clear(&rules->library);
+    category_copies_clear(&rules->copies);
     map_clear(&rules->step_index);
     map_clear(&rules->tags);
     map_clear(&rules->text_index);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "category.h"
+#include "category_copies.h"
 #include "category_library.h"
 #include "map.h"
 
@@ -87,6 +88,7 @@ struct category_rules {
     size_t text_count, text_cap;
     struct map text_index; /* verdict, role, role of the end: to text */
     struct category_library library;
+    struct category_copies copies;
     /* The run, as view run_bounds. */
     int64_t first_seq, last_seq, first_step, last_step, optimizer_step;
     bool run_open;
