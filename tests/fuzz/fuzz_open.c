@@ -96,6 +96,7 @@ static const struct question {
     {{"sql", "@", "SELECT * FROM peak; SELECT * FROM peak_instant", NULL}},
     {{"sql", "@", "SELECT * FROM peak_block", NULL}},
     {{"sql", "@", "SELECT * FROM library_size; SELECT * FROM library_proof", NULL}},
+    {{"sql", "@", "SELECT * FROM parameter_size", NULL}},
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)
 
