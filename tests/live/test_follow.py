@@ -37,7 +37,7 @@ class Live(unittest.TestCase):
     def tearDown(self):
         for process in self.started:
             if process.poll() is None:
-                process.kill()
+                process.terminate()  # a recorder takes its program along
             process.communicate()
         shutil.rmtree(self.folder)
 
@@ -125,15 +125,17 @@ class Live(unittest.TestCase):
             recorder = self.record(20, 100, *options)
             followers = [self.follow(name) for name in ("timeline", "phases")]
             begun = [self.until_told(process, "cpu") for process in followers]
+            with open("/proc/%d/task/%d/children" % (recorder.pid, recorder.pid)) as children:
+                program = int(children.read().split()[0])
             recorder.kill()
             recorder.wait(900)
+            os.kill(program, signal.SIGKILL)
             for process, first in zip(followers, begun):
                 out, err = process.communicate(timeout=900)
                 out = first + out
                 self.assertEqual((process.returncode, err), (0, ""))
                 self.assertEqual(out.count("not finished"), 1, out)
                 self.assertGreater(out.count("cpu"), 1)
-            self.let_go()
             os.unlink(self.path)
 
     def test_json_is_whole_when_it_has_ended(self):
