@@ -21,8 +21,8 @@
 
 #define HELLO_SERVER_PENDING 256 /* connections that have not spoken yet */
 #define HELLO_SERVER_PATIENCE_MS 1000u
-#define HELLO_SERVER_BACKLOG 4096 /* connections that wait to be accepted; the kernel may cut it   \
-                                   */
+/* Connections that wait to be accepted; the kernel may cut it. */
+#define HELLO_SERVER_BACKLOG 4096
 /* One turn accepts so many, which is all that waited when it began: whoever connected before the
  * owner looked at anything else is heard before that. */
 #define HELLO_SERVER_TURN (HELLO_SERVER_BACKLOG + 1)
