@@ -376,14 +376,16 @@ static void see_fate(struct recording *recording, bool shrunk)
     const char *name = recording->output.work;
     recording->fate =
         shrunk ? HELD_IN_PLACE : held_fate(recording->held, recording->made, &recording->place);
+    bool taken = recording->fate != HELD_IN_PLACE && access(recording->made, F_OK) == 0;
     if (recording->fate == HELD_REMOVED)
         buf_text(&summary->removed, name);
+    summary->replaced = taken && recording->fate == HELD_REMOVED;
     if (recording->fate == HELD_MOVED && recording->place.count == 0)
         buf_text(&summary->moved, name);
     else if (recording->fate == HELD_MOVED)
         summary_hint(summary, "%s was moved to %s while the program ran", name,
                      buf_string(&recording->place));
-    if (recording->fate != HELD_IN_PLACE && access(recording->made, F_OK) == 0)
+    if (taken && recording->fate == HELD_MOVED)
         summary_hint(summary, "%s is another file by now", name);
 }
 

@@ -91,7 +91,8 @@ static void add_lost(const struct summary *summary, struct buf *out)
     if (is_set(&summary->removed)) {
         buf_text(out, "all of it is lost: ");
         put_safe(out, summary->removed.broken ? "the file" : buf_string(&summary->removed));
-        buf_text(out, " was removed while the program ran\n");
+        buf_text(out, summary->replaced ? " was replaced by another file while the program ran\n"
+                                        : " was removed while the program ran\n");
         return;
     }
     if (is_set(&summary->stopped)) {

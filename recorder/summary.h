@@ -22,6 +22,7 @@ struct summary {        /* all zero is valid; summary_clear frees the texts */
     int exit_code;      /* its own */
     struct state_totals totals;
     struct buf removed; /* the file, if somebody removed it meanwhile; empty: it is there */
+    bool replaced;      /* removed, and its name is another file's */
     struct buf moved;   /* the file, if it was moved to where nobody knows; empty: it was not */
     struct buf stopped; /* why the rest could not be stored; empty: all was */
     uint64_t stored_events, stored_blocks; /* if it was not */

@@ -193,24 +193,40 @@ static void remove_held(int held, const char *path, const char *end)
     buf_clear(&now);
 }
 
-/* A reader that came by the new name has made an empty log there: it goes. */
-static void rename_held(int held, const char *path, const char *end, const char *to)
+static void free_name(const char *to, const char *end, int unless)
 {
-    struct buf now = {0};
-    struct stat there;
     char name[PATH_MAX];
-    if (beside(name, to, end) && find_name(held, path, end, &now) && !held_is_at(held, name)) {
-        bool empty = stat(name, &there) == 0 ? there.st_size == 0 : errno == ENOENT;
-        if (empty || strcmp(end, ends[INDEX]) == 0)
-            (void)!rename(buf_string(&now), name);
-    }
-    buf_clear(&now);
+    if (beside(name, to, end) && !held_is_at(unless, name))
+        unlink(name);
 }
 
+static bool put_beside(int held, const char *path, const char *end, const char *to)
+{
+    struct buf now = {0};
+    char name[PATH_MAX];
+    bool there = beside(name, to, end) &&
+                 (held_is_at(held, name) ||
+                  (find_name(held, path, end, &now) && rename(buf_string(&now), name) == 0));
+    buf_clear(&now);
+    return there;
+}
+
+/* The file is at `to`. What lies beside it and is not ours belongs to a file that had the name
+ * before, which somebody may still write, or was made by a reader that came by the new name. SQLite
+ * would join it to ours: it goes, also where ours cannot take its place. The index names what is in
+ * our log: without that it stays where it is. */
 static void take_along(const struct db_files *files, const char *path, const char *to)
 {
-    rename_held(files->log, path, ends[LOG], to);
-    rename_held(files->index, path, ends[INDEX], to);
+    char log[PATH_MAX];
+    if (!beside(log, to, ends[LOG]))
+        return;
+    if (!held_is_at(files->log, log)) {
+        free_name(to, ends[INDEX], files->index);
+        free_name(to, ends[LOG], files->log);
+        free_name(to, "-journal", -1);
+    }
+    if (put_beside(files->log, path, ends[LOG], to))
+        (void)put_beside(files->index, path, ends[INDEX], to);
 }
 
 bool db_files_in_place(const struct db_files *files)
@@ -227,9 +243,11 @@ void db_files_follow(const struct db_files *files)
     buf_clear(&now);
 }
 
+/* What lay beside the old name is gone: whatever lies beside this one is not ours. */
 static bool end_log_at(const char *path)
 {
     struct db *db = NULL;
+    db_remove_beside(path);
     int err = db_connect(&db, path, SQLITE_OPEN_READWRITE, false);
     if (err == 0)
         err = db_exec(db, "PRAGMA synchronous=FULL");

@@ -35,8 +35,8 @@ struct db_files {
     int64_t file_least, log_least;
     bool log_used;  /* log_least counts: SQLite wrote to it, and it was not cut back since */
     bool index_cut; /* it has its length back, and has not been made anew yet */
-    bool elsewhere; /* the file is whole, and has lost its name: what is left is db_end_elsewhere's
-                     */
+    /* The file is whole, and has lost its name: the rest is done by db_end_elsewhere. */
+    bool elsewhere;
     enum db_cut cut;
 };
 
@@ -51,7 +51,8 @@ void db_files_measure(struct db *db);
 void db_files_forget_log(struct db *db);
 /* 0, or ERR_CORRUPT, and db->files.cut; ERR_BUSY for the index, in a transaction. */
 int db_files_check(struct db *db);
-/* Where the file was moved: its log and index follow it, so that who opens it there reads all. */
+/* Where the file was moved: its log and index follow it, so that who opens it there reads all. They
+ * take the place of a former file's. */
 void db_files_follow(const struct db_files *files);
 /* It was not created here, or has its name. */
 bool db_files_in_place(const struct db_files *files);

@@ -2,18 +2,18 @@
 # Names that change hands while somebody records: moved, removed, used again, cut short.
 . "$(dirname "$0")/lib.sh"
 
-# begin NAME N: a recorder whose program has made N blocks and waits; its pid is in $NAME.
+# begin NAME N [FILE]: a recorder whose program has made N blocks and waits; its pid is in $NAME.
 begin() {
     rm -f "$1.out"
-    "$programs/record_driver" -o run.db -g "$guest" -- "$story" churn "$2" catch 12 churn 50 \
-        exit 7 >"$1.out" 2>"$1.err" 9>&- &
+    "$programs/record_driver" -o "${3:-run.db}" -g "$guest" -- "$story" churn "$2" catch 12 \
+        churn 50 exit 7 >"$1.out" 2>"$1.err" 9>&- &
     eval "$1=$!"
     wait_until grep -q ready "$1.out" || is no yes "$1 has begun"
 }
 
-# committed N: so many blocks are in run.db, for everybody.
+# committed N [FILE]: so many blocks are in the file, for everybody.
 committed() {
-    wait_until sh -c "[ \"\$(sqlite3 -readonly run.db 'SELECT count(*) FROM allocation')\" = $1 ]" ||
+    wait_until sh -c "[ \"\$(sqlite3 -readonly ${2:-run.db} 'SELECT count(*) FROM allocation')\" = $1 ]" ||
         is no "$1" "committed"
 }
 
@@ -61,8 +61,7 @@ for order in "a b" "b a"; do
     for one in $order; do
         end $one
         if [ $one = a ]; then
-            says "all of it is lost: run.db was removed while the program ran"
-            says "run.db is another file by now"
+            says "all of it is lost: run.db was replaced by another file while the program ran"
             is "$(grep -c 'recorded into\|next: tidemark\|nothing was lost' err)" 0 "claims of a"
         else
             says "recorded into run.db"
@@ -138,6 +137,31 @@ committed 200
 end b
 sound run.db 250
 leaves run.db
+
+# Moved over the recording of a recorder that was killed, or goes on: nothing of that one gets into it.
+for fate in killed alive; do
+    begin a 100 other.db
+    committed 100 other.db
+    if [ $fate = killed ]; then
+        program=$(children $a)
+        kill -9 $a
+        wait $a 2>/dev/null
+        kill -9 $program
+    fi
+    begin b 200
+    mv run.db other.db
+    end b
+    says "recorded into .*/other.db"
+    says "nothing was lost"
+    sound other.db 250
+    if [ $fate = alive ]; then
+        end a
+        says "all of it is lost: other.db was replaced by another file while the program ran"
+        is "$(grep -c 'recorded into\|next: tidemark\|nothing was lost' err)" 0 "claims of a"
+        sound other.db 250
+    fi
+    leaves other.db
+done
 
 # A recorder that was killed leaves a log, and somebody removes the file alone.
 begin a 100

@@ -189,6 +189,104 @@ TEST(a_moved_file_that_a_reader_holds_keeps_its_log)
     check_rows(to, 2);
 }
 
+/* Its recorder was killed: a log stays, of which SQLite would take everything. */
+static void leave_a_log(const char *path)
+{
+    pid_t child = fork();
+    int status = -1;
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        struct db *db = create(path);
+        for (int key = 10; key < 15; key++)
+            put(db, key);
+        _exit(0);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    REQUIRE(exists(path, "-wal"));
+}
+
+enum when { BEFORE_A_COMMIT, BEFORE_THE_END };
+
+static void move_over(const char *path, const char *to, enum when when, struct db *other)
+{
+    struct db *db = create(path);
+    put(db, 1);
+    if (when == BEFORE_A_COMMIT) {
+        REQUIRE(rename(path, to) == 0);
+        put(db, 2);
+        check_rows(to, 2);
+    } else {
+        put(db, 2);
+        REQUIRE(rename(path, to) == 0);
+    }
+    if (other)
+        put(other, 3);
+    CHECK(end(db));
+    check_alone(to);
+    check_rows(to, 2);
+}
+
+TEST(a_file_that_is_moved_over_a_dead_one_does_not_get_its_log)
+{
+    const char *path = test_path("run.db"), *to = test_path("moved.db");
+    for (int when = BEFORE_A_COMMIT; when <= BEFORE_THE_END; when++) {
+        leave_a_log(to);
+        write_text(test_path("moved.db-journal"), "a journal");
+        move_over(path, to, (enum when)when, NULL);
+        unlink(to);
+    }
+}
+
+/* The one that was there goes on, into a file without a name. */
+TEST(a_file_that_is_moved_over_one_that_is_written)
+{
+    const char *path = test_path("run.db"), *to = test_path("moved.db");
+    for (int when = BEFORE_A_COMMIT; when <= BEFORE_THE_END; when++) {
+        struct db *other = create(to);
+        put(other, 1);
+        move_over(path, to, (enum when)when, other);
+        put(other, 4);
+        CHECK(!end(other));
+        check_alone(to);
+        check_rows(to, 2);
+        unlink(to);
+    }
+}
+
+/* With a reader the log stays: beside the new name it is ours. */
+TEST(a_log_that_stays_takes_the_place_of_another)
+{
+    const char *path = test_path("run.db"), *to = test_path("moved.db");
+    leave_a_log(to);
+    struct db *db = create(path);
+    put(db, 1);
+    struct db *reader = hold_as_reader(path);
+    put(db, 2);
+    REQUIRE(rename(path, to) == 0);
+    CHECK_INT(db_single_file(db), ERR_BUSY);
+    CHECK(!db_close_single(db));
+    check_rows(to, 2);
+    db_close(reader);
+    check_rows(to, 2);
+}
+
+/* Nothing of ours can go there: what is there goes all the same. */
+TEST(a_removed_log_leaves_no_other_in_its_place)
+{
+    const char *path = test_path("run.db"), *to = test_path("moved.db");
+    leave_a_log(to);
+    struct db *db = create(path);
+    put(db, 1);
+    CHECK_INT(db_checkpoint(db, false), 0);
+    REQUIRE(unlink(test_path("run.db-wal")) == 0);
+    REQUIRE(rename(path, to) == 0);
+    put(db, 2);
+    CHECK(!exists(to, "-wal") && !exists(to, "-shm"));
+    CHECK(end(db));
+    check_alone(to);
+    check_rows(to, 2);
+}
+
 TEST(a_file_that_is_not_ours_any_more_is_not_written_anew)
 {
     const char *path = test_path("run.db");
@@ -339,6 +437,10 @@ TEST_MAIN(TEST_CASE(what_lies_beside_a_free_name_is_not_joined),
           TEST_CASE(one_that_closes_without_an_end_removes_nothing_of_the_other),
           TEST_CASE(a_folder_that_is_moved), TEST_CASE(the_log_follows_a_moved_file),
           TEST_CASE(a_moved_file_that_a_reader_holds_keeps_its_log),
+          TEST_CASE(a_file_that_is_moved_over_a_dead_one_does_not_get_its_log),
+          TEST_CASE(a_file_that_is_moved_over_one_that_is_written),
+          TEST_CASE(a_log_that_stays_takes_the_place_of_another),
+          TEST_CASE(a_removed_log_leaves_no_other_in_its_place),
           TEST_CASE(a_file_that_is_not_ours_any_more_is_not_written_anew),
           TEST_CASE(an_index_that_is_cut_short_is_made_anew),
           TEST_CASE(a_log_that_is_cut_short_leaves_what_was_moved),
