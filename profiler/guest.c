@@ -125,6 +125,7 @@ static enum guest_state map_ring(void)
     syscall(SYS_close, fd);
     if (!ring)
         return GUEST_OFF;
+    atomic_store_explicit(&ring->shared->attached, 1, memory_order_relaxed);
     count_missed(ring->shared);
     guest.ring = ring;
     atomic_fetch_add(&guest.generation, 1);

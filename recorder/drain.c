@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "clock.h"
@@ -389,12 +390,21 @@ static void forget_id(struct drain *drain, uint64_t key)
     map_remove(&drain->ids, key);
 }
 
+/* It may have died before it could use its ring. SIGSYS is a sandbox that forbids to map it. */
+static bool is_killed(const struct client *client)
+{
+    return strcmp(client->end.ended, "signal") == 0 && client->end.signal != SIGSYS;
+}
+
 /* A program asks for its ring when it has an event. One that lives on may still be slow. */
 static void see_unused(struct drain *drain, struct client *client)
 {
     if (client->lives || drain_failed(drain) || !drain_ring_is_unused(client->ring))
         return;
-    drain->stats.rings_unused++;
+    if (is_killed(client))
+        drain->stats.rings_killed++;
+    else
+        drain->stats.rings_unused++;
     state_process_live(client->process, NULL, DRAIN_RING_UNUSED);
 }
 

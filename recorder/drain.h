@@ -44,6 +44,7 @@ struct drain_stats {
     uint64_t longest_push_ns;
     uint64_t definitions_refused; /* they found no room in their rings */
     uint64_t rings_unused;        /* asked for, and nothing ever came through them */
+    uint64_t rings_killed;        /* the same, but a signal ended the process: perhaps at once */
     uint64_t forgotten;           /* processes and rings that memory ran out for */
 };
 

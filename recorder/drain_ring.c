@@ -185,6 +185,7 @@ bool drain_ring_is_unused(const struct drain_ring *ring)
 {
     const struct ring_shared *shared = ring->reader.ring;
     return !ring->live && !ring->had_gap && ring->reader.torn_count == 0 &&
+           atomic_load_explicit(&shared->attached, memory_order_relaxed) == 0 &&
            atomic_load_explicit(&shared->head, memory_order_relaxed) == 0 &&
            atomic_load_explicit(&shared->arena_full, memory_order_relaxed) == 0;
 }

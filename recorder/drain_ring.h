@@ -72,7 +72,7 @@ bool drain_ring_step(struct drain_ring *ring, struct event *buffer, bool dead, u
 void drain_ring_see_full(struct drain_ring *ring, struct batch *batch, int64_t process_id);
 /* Nothing waits to be read. */
 bool drain_ring_is_empty(const struct drain_ring *ring);
-/* It has never been written to, as far as it tells. */
+/* The program has neither mapped it nor written to it, as far as it tells. */
 bool drain_ring_is_unused(const struct drain_ring *ring);
 /* Stores what is still to be said about losses, and what the ring cost the process. */
 void drain_ring_finish(struct drain_ring *ring, struct batch *batch, int64_t process_id);

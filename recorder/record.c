@@ -500,12 +500,16 @@ static void hang_up(struct recording *recording)
     recording->server = NULL;
 }
 
-static void say_unused(struct summary *summary, uint64_t count)
+static void say_unused(struct summary *summary, uint64_t count, uint64_t killed)
 {
     summary->missing += count;
+    summary->may_miss |= killed > 0;
     if (count > 0)
         summary_hint(summary, "%llu %s could not be recorded: " DRAIN_RING_UNUSED,
                      (unsigned long long)count, count == 1 ? "process" : "processes");
+    if (killed > 0)
+        summary_hint(summary, "%llu %s ended by a signal before the first event",
+                     (unsigned long long)killed, killed == 1 ? "process" : "processes");
 }
 
 static void finish(struct recording *recording)
@@ -514,7 +518,7 @@ static void finish(struct recording *recording)
     hang_up(recording);
     fill_result(recording);
     stop_drain(recording, &stats);
-    say_unused(&recording->result->summary, stats.rings_unused);
+    say_unused(&recording->result->summary, stats.rings_unused, stats.rings_killed);
     recording->result->summary.may_miss |= stats.forgotten > 0;
     if (recording->watch.forgotten + stats.forgotten > 0)
         summary_hint(&recording->result->summary,

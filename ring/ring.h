@@ -62,7 +62,7 @@ enum ring_mode { RING_OPEN = 0, RING_DROPPING = 1, RING_CLOSED = 2 };
 
 /* Shared with the program: 64-bit words only, each group on lines of its own. */
 struct ring_shared {
-    /* Written once by the recorder, before the memfd is given out. */
+    /* Written once by the recorder, before the memfd is given out; but for the last. */
     uint64_t magic;
     uint32_t format;
     uint32_t slot_bits;
@@ -72,7 +72,7 @@ struct ring_shared {
     uint64_t map_bytes;
     uint64_t key;         /* by which forked children name this ring; 0 = they cannot */
     uint32_t arena_first; /* numbers up to this one are those of `arena_from`: see arena.h */
-    uint32_t unused0;
+    _Atomic uint32_t attached; /* by the program: it has mapped the ring, and goes on to use it */
 
     /* Producers. */
     _Alignas(64) _Atomic uint64_t head;

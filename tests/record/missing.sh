@@ -17,6 +17,15 @@ is "$(ask "SELECT why_not LIKE 'its ring was handed over%', live IS NULL, events
     "1|1|0" "the row of an unused ring"
 finished
 
+# Killed between the ring and the first event: perhaps nothing is missing. A sandbox kills by SIGSYS (31).
+record -- "$programs/prog_rude" unused 9
+says "1 process ended by a signal before the first event"
+says "processes may be missing; the others lost no event"
+is "$(grep -c 'could not be recorded' err)" 0 "what is known of a killed one"
+is "$(grep -c "nothing was lost" err)" 0 "claims, a killed one"
+record -- "$programs/prog_rude" unused 31
+says "1 process could not be recorded: its ring was handed over, and nothing came through it"
+
 record -- sh -c "exec 3>&-; ulimit -n 4; exec $story alloc 5 exit 3" # fd 3 is all that is left
 is $status 3 "a program without descriptors"
 is "$(ask 'SELECT sum(events) FROM process')" 0 "its events"

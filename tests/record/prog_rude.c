@@ -1,12 +1,14 @@
 /*
  * prog_rude.c - a program that speaks to the recorder by hand, and badly.
  *
- *     prog_rude garbage N | twice | scribble SEED | silent | unused
+ *     prog_rude garbage N | twice | scribble SEED | silent | unused [SIGNAL]
  *
  * garbage: N messages of random bytes. twice: fetches two rings without saying hello. scribble:
  * fetches a ring, fills all of it with random bytes, lives for a moment more. silent: connects and
- * says nothing until the end. unused: fetches a ring and does nothing with it.
+ * says nothing until the end. unused: fetches a ring and does nothing with it; then the
+ * signal.
  */
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +107,9 @@ int main(int argc, char **argv)
     } else if (strcmp(argv[1], "twice") == 0) {
         return fetch() >= 0 && fetch() >= 0 ? 0 : 93;
     } else if (strcmp(argv[1], "unused") == 0) {
-        return fetch() >= 0 ? 0 : 93;
+        if (fetch() < 0)
+            return 93;
+        return number ? raise((int)number) : 0;
     } else if (strcmp(argv[1], "scribble") == 0) {
         seed = (uint64_t)number * 2654435761u + 1;
         scribble(fetch());

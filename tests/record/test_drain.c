@@ -622,6 +622,34 @@ TEST(only_who_uses_its_ring_is_live)
     run_free(&run);
 }
 
+/* Cell 12: why_not. Mapped, or with an end that explains it, an unused ring is no missing process.
+ */
+TEST(a_ring_of_one_that_was_killed)
+{
+    static const struct process_end ends[] = {{"exit", 0, BATCH_NULL},
+                                              {"signal", BATCH_NULL, SIGKILL},
+                                              {"signal", BATCH_NULL, SIGSYS},
+                                              {"signal", BATCH_NULL, SIGKILL}};
+    struct run run;
+    struct ring_shared *rings[4];
+    run_begin(&run);
+    for (uint64_t key = 1; key <= 4; key++) {
+        rings[key - 1] = new_ring(6);
+        rings[key - 1]->attached = key == 4;
+        begin(&run, key, 0);
+        REQUIRE(drain_ring(run.drain, key, rings[key - 1]));
+        REQUIRE(drain_end(run.drain, key, &ends[key - 1], clock_now_ns(), false));
+    }
+    run_end(&run);
+    for (uint64_t key = 1; key <= 4; key++)
+        CHECK((process_row(&run, (int64_t)key)->text[12] != NULL) == (key < 4));
+    for (struct ring_shared *ring; (ring = drain_returned(run.drain)) != NULL;)
+        ring_destroy(ring, 6, ARENA_BYTES);
+    run_free(&run);
+    CHECK_INT(run.stats.rings_unused, 2);
+    CHECK_INT(run.stats.rings_killed, 1);
+}
+
 /* Whoever waits for room in a full ring must not give up because others have their turn first. */
 TEST(work_on_one_ring_is_progress_for_all)
 {
@@ -657,6 +685,6 @@ TEST_MAIN(TEST_CASE(holes_of_the_dead_are_facts_in_their_place),
           TEST_CASE(who_is_left_running_is_closed_and_read),
           TEST_CASE(a_hole_of_the_living_does_not_hold_up_the_end),
           TEST_CASE(a_stop_ends_those_of_whom_nobody_told), TEST_CASE(rings_of_nobody_come_back),
-          TEST_CASE(only_who_uses_its_ring_is_live),
+          TEST_CASE(a_ring_of_one_that_was_killed), TEST_CASE(only_who_uses_its_ring_is_live),
           TEST_CASE(work_on_one_ring_is_progress_for_all),
           TEST_CASE(a_closed_queue_closes_the_rings))
