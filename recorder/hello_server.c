@@ -266,7 +266,10 @@ static void note_stranger(struct hello_server *server, const struct ucred *peer)
     struct stranger *entry = find_stranger(server, peer);
     if (!entry) {
         entry = &server->strangers[server->next_stranger++ % STRANGERS];
-        server->stats.refused += geteuid() == 0;
+        if (geteuid() == 0 && server->stats.refused < STRANGERS)
+            server->stats.refused++;
+        else if (geteuid() == 0)
+            server->stats.refused_more = true; /* or one that was forgotten for the others */
     }
     *entry = (struct stranger){peer->pid, peer->uid, clock_now_ns() + STRANGER_NS};
 }

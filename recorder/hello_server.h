@@ -56,6 +56,7 @@ struct hello_server_stats {
     uint64_t heard;
     uint64_t strangers; /* other users, or outside of our pid namespace */
     uint64_t refused;   /* where we are root: processes among them that could have been ours */
+    bool refused_more;  /* at least so many: more are not told apart */
     uint64_t looks;     /* for other users' ancestors: each takes several files of /proc */
     uint64_t malformed;
     uint64_t silent; /* connected and said nothing in time */

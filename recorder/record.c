@@ -464,8 +464,9 @@ static void fill_result(struct recording *recording)
     if (recording->heard.refused > 0)
         summary_hint(
             &result->summary,
-            "%llu %s could not be recorded: of another user, and not known to belong to the "
+            "%s%llu %s could not be recorded: of another user, and not known to belong to the "
             "program",
+            recording->heard.refused_more ? "at least " : "",
             (unsigned long long)recording->heard.refused,
             recording->heard.refused == 1 ? "process" : "processes");
     if (recording->heard.failed > 0 || recording->heard.deaf)
@@ -475,7 +476,8 @@ static void fill_result(struct recording *recording)
                      strerror(recording->heard.why));
     result->summary.missing = watch->refused + recording->heard.refused;
     result->summary.may_miss =
-        recording->heard.failed > 0 || recording->heard.deaf || watch->forgotten > 0;
+        recording->heard.failed > 0 || recording->heard.deaf || recording->heard.refused_more ||
+        watch->forgotten > 0;
     if (watch->left.count > 0)
         summary_hint(&result->summary, "left running, and no longer recorded: %s",
                      buf_string(&watch->left));

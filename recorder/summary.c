@@ -100,6 +100,7 @@ static void add_lost(const struct summary *summary, struct buf *out)
         return;
     }
     if (summary->missing > 0) {
+        buf_text(out, summary->may_miss ? "at least " : "");
         add_count(out, summary->missing, "process", "processes");
         buf_text(out, " could not be recorded; ");
     } else if (summary->may_miss) {

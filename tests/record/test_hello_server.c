@@ -369,10 +369,39 @@ TEST(a_flood_of_strangers_is_looked_up_once)
     hello_server_close(server);
 }
 
+/* One after the other, each of another user and gone by then: no flood makes the count grow. */
+TEST(many_strangers_are_at_least_so_many)
+{
+    enum { MANY = 40 };
+    struct hello_server *server;
+    struct heard heard = {.give = -1};
+    if (geteuid() != 0)
+        SKIP("only root can connect as another user");
+    REQUIRE(hello_server_open(&server) == BASE_OK);
+    const struct hello_server_stats *stats = hello_server_stats(server);
+    for (int i = 0; i < MANY; i++) {
+        pid_t child = fork();
+        int status = -1;
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            become_effective(54321);
+            _exit(dial(server) >= 0 ? 0 : 1);
+        }
+        REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+        CHECK(hello_server_handle(server, handler, &heard));
+        CHECK_INT(stats->refused, i < 16 ? i + 1 : 16);
+        CHECK(stats->refused_more == (i >= 16));
+    }
+    CHECK_INT(stats->strangers, MANY);
+    CHECK_INT(heard.count, 0);
+    hello_server_close(server);
+}
+
 TEST_MAIN(TEST_CASE(a_hello_is_heard), TEST_CASE(a_fetch_gets_the_descriptor),
           TEST_CASE(a_refusal_is_an_answer_too), TEST_CASE(an_answer_that_nobody_takes_is_told),
           TEST_CASE(lengths_are_not_believed), TEST_CASE(words_that_are_none_are_refused),
           TEST_CASE(garbage_is_refused), TEST_CASE(who_says_nothing_holds_up_nobody),
           TEST_CASE(an_older_hello_comes_before_a_fetch),
           TEST_CASE(a_child_is_known_by_its_own_pid), TEST_CASE(a_turn_has_an_end),
-          TEST_CASE(a_flood_of_strangers_is_looked_up_once))
+          TEST_CASE(a_flood_of_strangers_is_looked_up_once),
+          TEST_CASE(many_strangers_are_at_least_so_many))
