@@ -1,13 +1,16 @@
 /*
  * Names that change hands while a recording is written, and files that are cut short meanwhile.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "db_files.h"
 #include "error.h"
 #include "fixture.h"
 #include "held.h"
@@ -331,6 +334,55 @@ TEST(an_index_that_is_cut_short_is_made_anew)
     check_rows(path, rows);
 }
 
+static char touch_beyond_the_end(const char *path)
+{
+    int file = open(path, O_RDWR);
+    REQUIRE(file >= 0);
+    volatile char *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    REQUIRE(memory != MAP_FAILED && truncate(path, 0) == 0);
+    errno = 4242;
+    char read = memory[0];
+    CHECK_INT(errno, 4242);
+    return read;
+}
+
+TEST(who_touches_a_cut_index_sees_no_change_of_errno)
+{
+    const char *path = test_path("run.db");
+    struct db *db = create(path);
+    put(db, 1);
+    int none = db_guard_index(-1); /* of which the handler learns nothing but an errno */
+    CHECK_INT(touch_beyond_the_end(test_path("run.db-shm")), 0);
+    db_guard_let_go(none);
+    put(db, 2);
+    CHECK(end(db));
+    check_rows(path, 2);
+}
+
+/* Nothing of ours is made longer for it: it ends the process, as it would without us. */
+TEST(memory_of_another_file_is_not_mended)
+{
+    const char *path = test_path("run.db"), *other = test_path("other");
+    struct stat was, is;
+    int status = 0;
+    write_text(other, "not a log's index");
+    struct db *db = create(path);
+    put(db, 1);
+    REQUIRE(stat(test_path("run.db-shm"), &was) == 0);
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        REQUIRE(freopen("/dev/null", "w", stderr) != NULL);
+        touch_beyond_the_end(other);
+        _exit(0);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status != 0);
+    REQUIRE(stat(test_path("run.db-shm"), &is) == 0);
+    CHECK_INT(is.st_size, was.st_size);
+    CHECK(end(db));
+}
+
 TEST(a_log_that_is_cut_short_leaves_what_was_moved)
 {
     const char *path = test_path("run.db");
@@ -443,6 +495,8 @@ TEST_MAIN(TEST_CASE(what_lies_beside_a_free_name_is_not_joined),
           TEST_CASE(a_removed_log_leaves_no_other_in_its_place),
           TEST_CASE(a_file_that_is_not_ours_any_more_is_not_written_anew),
           TEST_CASE(an_index_that_is_cut_short_is_made_anew),
+          TEST_CASE(who_touches_a_cut_index_sees_no_change_of_errno),
+          TEST_CASE(memory_of_another_file_is_not_mended),
           TEST_CASE(a_log_that_is_cut_short_leaves_what_was_moved),
           TEST_CASE(a_log_that_was_cut_and_grew_again_is_seen),
           TEST_CASE(a_file_that_is_cut_short_is_said_to_be), TEST_CASE(what_becomes_of_a_held_file),
