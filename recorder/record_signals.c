@@ -9,8 +9,8 @@
 #include "record_watch.h"
 
 #define TERMS_MAX 3
-#define STOP_NS                                                                                    \
-    (30 * NS_PER_MS) /* a stop that is over by then was none: all are continued in turn */
+/* A stop that is over by then was none: all are continued in turn. */
+#define STOP_NS (30 * NS_PER_MS)
 
 /* Not if we were started so that this signal does not matter (nohup). */
 static bool is_ignored(int number)
@@ -31,17 +31,19 @@ static void stop_recording(struct watch *watch, int number)
  * blocked. */
 static void stop_by(struct watch *watch, int number)
 {
-    struct sigaction stop = {.sa_handler = SIG_DFL}, before;
+    struct sigaction stop = {.sa_handler = SIG_DFL}, before = {0};
     sigset_t set;
     if (watch->root)
         witness_stand_in(watch->signals.witness, watch->root_pid);
-    sigaction(number, &stop, &before);
+    if (number != SIGSTOP) /* which nobody can change */
+        sigaction(number, &stop, &before);
     sigemptyset(&set);
     sigaddset(&set, number);
     raise(number);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* here it stops, and goes on */
     pthread_sigmask(SIG_BLOCK, &set, NULL);
-    sigaction(number, &before, NULL);
+    if (number != SIGSTOP)
+        sigaction(number, &before, NULL);
     if (watch->root)
         witness_back(watch->signals.witness);
 }
@@ -85,36 +87,44 @@ static void send_on(const struct signal_came *came, pid_t pid)
 }
 
 /* A group's SIGTERM that comes to us twice is one request. */
-static void count_terms(struct watch *watch, const struct signal_came *came, bool has_it)
+static void count_terms(struct watch *watch, const struct signal_came *came,
+                        enum signal_has has)
 {
     if (came->number != SIGTERM || came->ns <= watch->terms_ns)
         return;
-    watch->terms_ns = has_it ? clock_now_ns() : came->ns;
+    watch->terms_ns = has == SIGNAL_HAS ? clock_now_ns() : came->ns;
     if (++watch->terms >= TERMS_MAX)
         stop_recording(watch, SIGTERM);
 }
 
-static void pass_on(struct watch *watch, const struct signal_came *came, bool has_it)
+/* The program's own: for its parent, which would be ours, or for its group. Where that is not
+ * known, whoever is above us does not get what may not be for it. */
+static void pass_up(const struct signal_came *came, enum signal_has has)
 {
     pid_t parent = getppid();
+    if (has == SIGNAL_HAS_NOT && parent > 1)
+        send_on(came, parent);
+}
+
+static void pass_on(struct watch *watch, const struct signal_came *came, enum signal_has has)
+{
     if (came->sender > 0 && came->sender == watch->signals.witness->pid)
-        return;                                       /* which only wakes us */
-    if (!has_it && came->sender == watch->root_pid) { /* it means its parent, which would be ours */
-        if (parent > 1)
-            send_on(came, parent);
+        return; /* which only wakes us */
+    if (came->sender > 0 && came->sender == watch->root_pid) {
+        pass_up(came, has);
         return;
     }
-    count_terms(watch, came, has_it);
-    if (!has_it)
+    count_terms(watch, came, has);
+    if (has != SIGNAL_HAS)
         send_on(came, watch->root_pid);
 }
 
 void record_signals_decide(struct watch *watch)
 {
     struct signal_came came;
-    bool has_it;
-    while (watch->root && signals_decide(&watch->signals, &came, &has_it))
-        pass_on(watch, &came, has_it);
+    enum signal_has has;
+    while (watch->root && signals_decide(&watch->signals, clock_now_ns(), &came, &has))
+        pass_on(watch, &came, has);
 }
 
 /* The program has ended, others are waited for: what comes now is for us. */

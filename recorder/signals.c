@@ -89,40 +89,47 @@ bool signals_holds(const struct signals *signals, int number)
     return false;
 }
 
-static bool others_have_it(struct signals *signals, const struct signal_came *came)
+static enum signal_has ask(struct signals *signals, const struct signal_came *came)
 {
     uint64_t at_ns;
     if (!signals->witness || signals->witness->pid <= 0)
-        return false;
+        return SIGNAL_NOT_KNOWN;
     if (signals->answered_ns[came->number] >= came->ns)
-        return true;
-    if (!witness_ask(signals->witness, came->number, &at_ns) || at_ns + OLD_NS < came->ns)
-        return false;
+        return SIGNAL_HAS;
+    if (!witness_ask(signals->witness, came->number, &at_ns))
+        return SIGNAL_NOT_KNOWN;
+    if (at_ns + OLD_NS < came->ns)
+        return SIGNAL_HAS_NOT;
     signals->answered_ns[came->number] = clock_now_ns();
-    return true;
+    return SIGNAL_HAS;
+}
+
+static enum signal_has who_has(struct signals *signals, const struct signal_came *came)
+{
+    if (came->early)
+        return SIGNAL_HAS_NOT;
+    enum signal_has has = ask(signals, came);
+    return came->terminal ? SIGNAL_HAS : has;
 }
 
 /* It may be in the middle of a list. */
-static bool is_at_it(const struct signal_came *came, uint64_t now)
+static bool is_at_it(const struct signal_came *came, uint64_t now_ns)
 {
     struct proc_stat stat;
-    return came->sender > 0 && now - came->ns < SETTLE_MOST_NS && came->sender != getpid() &&
+    return came->sender > 0 && now_ns - came->ns < SETTLE_MOST_NS && came->sender != getpid() &&
            proc_stat_read(&stat, came->sender) && stat.state == 'R';
 }
 
-bool signals_decide(struct signals *signals, struct signal_came *came, bool *has_it)
+bool signals_decide(struct signals *signals, uint64_t now_ns, struct signal_came *came,
+                    enum signal_has *has)
 {
     struct signal_came *oldest = &signals->held[0];
-    uint64_t now = clock_now_ns();
-    if (signals->count == 0 || oldest->due_ns > now)
+    if (signals->count == 0 || oldest->due_ns > now_ns)
         return false;
-    *has_it = false;
-    if (!oldest->early) {
-        *has_it = others_have_it(signals, oldest) || oldest->terminal;
-        if (!*has_it && signals->witness && signals->witness->pid > 0 && is_at_it(oldest, now)) {
-            oldest->due_ns = now + SETTLE_STEP_NS;
-            return false;
-        }
+    *has = who_has(signals, oldest);
+    if (*has == SIGNAL_HAS_NOT && !oldest->early && is_at_it(oldest, now_ns)) {
+        oldest->due_ns = now_ns + SETTLE_STEP_NS;
+        return false;
     }
     *came = *oldest;
     memmove(oldest, oldest + 1, --signals->count * sizeof *oldest);

@@ -34,6 +34,12 @@ struct signal_came {
     uint64_t due_ns;
 };
 
+enum signal_has {
+    SIGNAL_HAS_NOT, /* the program: it came to us alone */
+    SIGNAL_HAS,
+    SIGNAL_NOT_KNOWN /* there is no witness, or it did not answer */
+};
+
 struct signals {
     int fd; /* signalfd */
     struct witness *witness;
@@ -51,8 +57,9 @@ bool signals_read(struct signals *signals, struct signal_came *came);
 void signals_read_early(struct signals *signals);
 void signals_hold(struct signals *signals, const struct signal_came *came);
 bool signals_holds(const struct signals *signals, int number);
-/* The oldest, if its time has come; *has_it: the program got it as well. */
-bool signals_decide(struct signals *signals, struct signal_came *came, bool *has_it);
+/* The oldest, if its time has come at `now_ns`, which is clock_now_ns() but for tests. */
+bool signals_decide(struct signals *signals, uint64_t now_ns, struct signal_came *came,
+                    enum signal_has *has);
 /* Milliseconds until the next one is to be decided, at most `most`. */
 int signals_wait_ms(const struct signals *signals, int most);
 void signals_drop(struct signals *signals); /* all that are held */

@@ -3,8 +3,8 @@
  *
  *     prog_signals FIFO LOG
  *
- * Lines of FIFO: "catch N", "ignore N", "raise N", "parent N" (to its parent), "say WORD", "exit
- * N". LOG gets a line "got N" for each signal that is caught, WORD for "say WORD", and "ready" at
+ * Lines of FIFO: "catch N", "ignore N", "raise N", "parent N" (to its parent), "group N" (to
+ * its process group), "say WORD", "exit N". LOG gets a line "got N" for each signal that is caught, WORD for "say WORD", and "ready" at
  * first.
  */
 #include <fcntl.h>
@@ -36,6 +36,7 @@ static void obey(const char *word, const char *argument)
     int number = (int)strtol(argument, NULL, 10);
     if (strcmp(word, "catch") == 0) {
         struct sigaction action = {.sa_handler = caught, .sa_flags = SA_RESTART};
+        sigfillset(&action.sa_mask); /* of two that wait, the lower number is taken down first */
         sigaction(number, &action, NULL);
     } else if (strcmp(word, "ignore") == 0) {
         signal(number, SIG_IGN);
@@ -43,6 +44,8 @@ static void obey(const char *word, const char *argument)
         raise(number);
     } else if (strcmp(word, "parent") == 0) {
         kill(getppid(), number);
+    } else if (strcmp(word, "group") == 0) {
+        kill(0, number);
     } else if (strcmp(word, "say") == 0) {
         put(argument);
     } else if (strcmp(word, "exit") == 0) {

@@ -39,7 +39,7 @@ class Shell:
             os.execv(self.program.command[0], self.program.command)
         self.program.wait_for("ready")
         self.program.find(self.job)
-        self.program.catch(signal.SIGCONT, signal.SIGUSR2)
+        self.program.catch(signal.SIGCONT)
 
     def wait(self):
         """The next change of the job."""

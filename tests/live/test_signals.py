@@ -30,7 +30,7 @@ class Signals(unittest.TestCase):
         program = jobs.Program(self.folder, TIDEMARK, PROGRAM, recorded)
         self.programs.append(program)
         program.start(before, **options)
-        program.catch(signal.SIGUSR2, *numbers)
+        program.catch(*numbers)
         return program
 
     def ends_well(self, program):
@@ -65,18 +65,20 @@ class Signals(unittest.TestCase):
 
     def test_to_each_process_of_a_list(self):
         def send(program, number):
-            for pid in jobs.processes():
-                if jobs.stat(pid)[3:4] == [str(program.leader)]:  # its session
-                    os.kill(pid, number)
+            session = [pid for pid in jobs.processes()
+                       if jobs.stat(pid)[3:4] == [str(program.leader)]]
+            for pid in session:
+                os.kill(pid, number)
         self.check(send)
 
     def test_to_all_with_some_command_line(self):
         """The folder is on the program's command line; "record" is on the recorder's alone."""
         def send(program, number, word=None):
             word = word or program.log.encode()
-            for pid in [program.first, *jobs.children(program.first)]:
-                if word in jobs.command_line(pid):
-                    os.kill(pid, number)
+            found = [pid for pid in [program.first, *jobs.children(program.first)]
+                     if word in jobs.command_line(pid)]
+            for pid in found:
+                os.kill(pid, number)
         self.check(send)
         self.check(lambda program, number: send(program, number, b"record"), bare_too=False)
 
@@ -153,6 +155,33 @@ class Signals(unittest.TestCase):
         os.kill(program.first, signal.SIGKILL)
         jobs.wait_until(lambda: jobs.stat(program.witness[0])[:1] in ([], ["Z"]), "its end")
         program.tell("exit 0")
+
+    def test_the_witness_is_killed_and_the_program_sends(self):
+        """To its group, in which nobody above the recorder is, and to its parent."""
+        came = []
+        before = signal.signal(signal.SIGUSR1, lambda *_: came.append(1))
+        try:
+            program = self.start()
+            os.kill(program.witness[0], signal.SIGKILL)
+            jobs.wait_until(lambda: not jobs.stat(program.witness[0]), "its burial")
+            for word in ("group", "parent"):
+                program.tell("%s %d" % (word, signal.SIGUSR1), "say " + word)
+                program.wait_for(word)
+                self.assertEqual(program.got(signal.SIGUSR1), 1)
+            self.ends_well(program)
+            self.assertEqual(came, [])
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+
+    def test_the_program_sends_to_its_group(self):
+        """Its own requests to end are none to us."""
+        for recorded in (False, True):
+            program = self.start(recorded)
+            for times in range(1, 5):
+                program.tell("group %d" % signal.SIGTERM, "say sent")
+                program.wait_for("sent", times)
+                self.assertEqual(program.got(signal.SIGTERM), times)
+            self.ends_well(program)
 
     def test_hangups_under_nohup(self):
         """Ignored, unless the program does otherwise."""

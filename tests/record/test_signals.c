@@ -55,11 +55,11 @@ static unsigned take(struct signals *signals)
 static int decide(struct signals *signals)
 {
     struct signal_came came;
-    bool has_it;
+    enum signal_has has;
     REQUIRE(signals->count > 0);
-    while (!signals_decide(signals, &came, &has_it))
+    while (!signals_decide(signals, clock_now_ns(), &came, &has))
         poll(NULL, 0, signals_wait_ms(signals, 1000));
-    return has_it ? -came.number : came.number;
+    return has == SIGNAL_HAS ? -came.number : came.number;
 }
 
 TEST(one_that_came_to_us_alone)
