@@ -35,7 +35,8 @@ struct witness { /* all zero: there is none */
 void witness_start(struct witness *witness, const char *const *argv);
 bool witness_lives(struct witness *witness); /* and if not, buries it */
 /* Since the last question about this signal it came: the time, by clock_now_ns(), of its last
- * arrival. 0: it did not. False: nobody answers. */
+ * arrival. 0: it did not. False: nobody answers, be it for this time. Who is stopped is continued,
+ * and answers. */
 bool witness_ask(struct witness *witness, int number, uint64_t *at_ns);
 /* From now on, until witness_back(), this process may be stopped because `program` is. */
 void witness_stand_in(struct witness *witness, pid_t program);

@@ -145,9 +145,24 @@ class Signals(unittest.TestCase):
 
     def test_the_witness_is_stopped(self):
         program = self.start()
-        os.kill(program.witness[0], signal.SIGSTOP)
-        os.kill(program.first, signal.SIGINT)
-        self.assertEqual(program.got(signal.SIGINT), 1)
+        for times in (1, 3):
+            os.kill(program.witness[0], signal.SIGSTOP)
+            os.kill(program.first, signal.SIGINT)
+            self.assertEqual(program.got(signal.SIGINT), times)
+            os.killpg(program.leader, signal.SIGINT)
+            self.assertEqual(program.got(signal.SIGINT), times + 1)
+        self.ends_well(program)
+
+    def test_the_group_is_stopped_and_one_continued(self):
+        program = self.start()
+        os.killpg(program.leader, signal.SIGSTOP)
+        for pid in (program.first, program.pid, program.witness[0]):
+            jobs.wait_until(lambda: jobs.stat(pid)[:1] == ["T"], "a stop")
+        os.kill(program.first, signal.SIGCONT)
+        self.assertEqual(program.got(signal.SIGCONT), 1)
+        for number in COMMON:
+            os.killpg(program.leader, number)
+            self.assertEqual(program.got(number), 1)
         self.ends_well(program)
 
     def test_the_witness_goes_with_the_recorder(self):

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "process.h"
 #include "test.h"
 
 static struct witness witness;
@@ -108,14 +110,60 @@ TEST(without_a_witness_nothing_waits)
     end(&signals);
 }
 
+static void stop_the_witness(void)
+{
+    struct proc_stat stat = {0};
+    kill(witness.pid, SIGSTOP);
+    while (proc_stat_read(&stat, witness.pid) && stat.state != 'T')
+        poll(NULL, 0, 1);
+    REQUIRE(stat.state == 'T');
+}
+
+/* It is continued, and answers. That this takes a SIGCONT is not its answer to one. */
+TEST(a_witness_that_was_stopped)
+{
+    struct signals signals = begin(true);
+    stop_the_witness();
+    kill(0, SIGTERM);
+    CHECK_INT(take(&signals), 1);
+    CHECK_INT(decide(&signals), -SIGTERM);
+    stop_the_witness();
+    kill(getpid(), SIGCONT);
+    CHECK_INT(take(&signals), 1);
+    CHECK_INT(decide(&signals), SIGCONT);
+    pid_t other = fork();
+    if (other == 0) {
+        kill(0, SIGCONT);
+        _exit(0);
+    }
+    REQUIRE(waitpid(other, NULL, 0) == other);
+    CHECK_INT(take(&signals), 1);
+    CHECK_INT(decide(&signals), -SIGCONT);
+    CHECK(witness_lives(&witness));
+    end(&signals);
+}
+
+/* Another one stands in for it, which is silent: the witness is not held to be dead. */
 TEST(a_witness_that_does_not_answer)
 {
     struct signals signals = begin(true);
-    kill(witness.pid, SIGSTOP);
+    struct witness real = witness;
+    struct signal_came came = {0};
+    enum signal_has has = SIGNAL_HAS;
+    int ends[2];
+    REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+    witness.fd = ends[0];
     kill(0, SIGTERM);
     CHECK_INT(take(&signals), 1);
-    CHECK_INT(decide(&signals), SIGTERM);
-    CHECK_INT(witness.pid, 0);
+    CHECK(signals_decide(&signals, signals.held[0].due_ns, &came, &has));
+    CHECK(came.number == SIGTERM && has == SIGNAL_NOT_KNOWN);
+    CHECK_INT(witness.pid, real.pid);
+    witness = real;
+    kill(0, SIGTERM);
+    CHECK_INT(take(&signals), 1);
+    CHECK_INT(decide(&signals), -SIGTERM);
+    close(ends[0]);
+    close(ends[1]);
     end(&signals);
 }
 
@@ -183,6 +231,7 @@ TEST(it_goes_with_whoever_made_it)
 
 TEST_MAIN(TEST_CASE(one_that_came_to_us_alone), TEST_CASE(one_that_came_to_the_group),
           TEST_CASE(the_group_answers_what_came_before_it),
-          TEST_CASE(without_a_witness_nothing_waits), TEST_CASE(a_witness_that_does_not_answer),
+          TEST_CASE(without_a_witness_nothing_waits), TEST_CASE(a_witness_that_was_stopped),
+          TEST_CASE(a_witness_that_does_not_answer),
           TEST_CASE(a_witness_that_was_killed), TEST_CASE(before_there_is_a_program_it_has_nothing),
           TEST_CASE(no_more_than_can_be_held), TEST_CASE(it_goes_with_whoever_made_it))
