@@ -81,30 +81,32 @@ static _Noreturn void run_child(const struct launch *launch, char **env, int rep
     _exit(127);
 }
 
-int launch_start(const struct launch *launch, pid_t *pid, int *exec_errno)
+int launch_start(const struct launch *launch, struct launched *launched)
 {
     int report[2], err = BASE_OK;
     char **env = launch->words.guest ? launch_env(environ, &launch->words) : environ;
-    *exec_errno = 0;
+    *launched = (struct launched){.pid = -1};
     if (!env)
         return ERR_NOMEM;
     if (pipe2(report, O_CLOEXEC) != 0) {
         err = base_err_from_errno(errno);
         goto out;
     }
-    *pid = fork();
-    if (*pid == 0)
+    launched->pid = fork();
+    if (launched->pid == 0)
         run_child(launch, env, report[1]);
-    if (*pid < 0)
+    launched->ns = clock_now_ns();
+    if (launched->pid < 0)
         err = base_err_from_errno(errno);
     close(report[1]);
     ssize_t n = 0;
-    while (!err && (n = read(report[0], exec_errno, sizeof *exec_errno)) < 0 && errno == EINTR)
+    int *number = &launched->exec_errno;
+    while (!err && (n = read(report[0], number, sizeof *number)) < 0 && errno == EINTR)
         ;
     close(report[0]);
-    if (!err && n == (ssize_t)sizeof *exec_errno) {
-        err = base_err_from_errno(*exec_errno);
-        while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+    if (!err && n == (ssize_t)sizeof *number) {
+        err = base_err_from_errno(*number);
+        while (waitpid(launched->pid, NULL, 0) < 0 && errno == EINTR)
             ;
     }
 out:

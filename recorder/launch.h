@@ -43,9 +43,14 @@ struct launch {
     const struct launch_origin *origin;
 };
 
-/* Forks and executes. BASE_OK: *pid runs the program. Else nothing runs; *exec_errno is that of
- * execvp, or 0 if it did not get so far. */
-int launch_start(const struct launch *launch, pid_t *pid, int *exec_errno);
+struct launched {
+    pid_t pid;
+    uint64_t ns;    /* when there was such a process: what was sent before to the group missed it */
+    int exec_errno; /* that of execvp, or 0 if it did not get so far */
+};
+
+/* Forks and executes. BASE_OK: launched->pid runs the program. Else nothing runs. */
+int launch_start(const struct launch *launch, struct launched *launched);
 /* What a shell would exit with: 127 not found, 126 not executable. */
 int launch_exit_code(int exec_errno);
 

@@ -292,17 +292,20 @@ static struct launch_words words_for(const struct recording *recording)
 
 static int launch(struct recording *recording, pid_t *pid)
 {
-    int number;
+    struct launched launched;
     struct record_result *result = recording->result;
     const struct launch launch = {.argv = recording->options.argv,
                                   .words = words_for(recording),
                                   .origin = &recording->origin};
     signals_read_early(&recording->watch.signals);
-    int err = launch_start(&launch, pid, &number);
-    if (err && number) {
-        result->exit_code = launch_exit_code(number);
-        buf_print(&result->summary.failure, "cannot run %s: %s", launch.argv[0], strerror(number));
+    int err = launch_start(&launch, &launched);
+    if (err && launched.exec_errno) {
+        result->exit_code = launch_exit_code(launched.exec_errno);
+        buf_print(&result->summary.failure, "cannot run %s: %s", launch.argv[0],
+                  strerror(launched.exec_errno));
     }
+    *pid = launched.pid;
+    recording->watch.signals.program_ns = launched.ns;
     return err;
 }
 

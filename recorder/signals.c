@@ -89,27 +89,25 @@ bool signals_holds(const struct signals *signals, int number)
     return false;
 }
 
+/* The terminal's go to the whole group, whether there is a witness or not: but the program may not
+ * have been there. */
 static enum signal_has ask(struct signals *signals, const struct signal_came *came)
 {
     uint64_t at_ns;
+    enum signal_has otherwise = came->terminal ? SIGNAL_HAS : SIGNAL_HAS_NOT;
+    enum signal_has not_known = came->terminal ? SIGNAL_HAS : SIGNAL_NOT_KNOWN;
     if (!signals->witness || signals->witness->pid <= 0)
-        return SIGNAL_NOT_KNOWN;
+        return not_known;
     if (signals->answered_ns[came->number] >= came->ns)
         return SIGNAL_HAS;
     if (!witness_ask(signals->witness, came->number, &at_ns))
-        return SIGNAL_NOT_KNOWN;
-    if (at_ns + OLD_NS < came->ns)
+        return not_known;
+    if (at_ns == 0 || at_ns + OLD_NS < came->ns)
+        return otherwise;
+    if (at_ns < signals->program_ns)
         return SIGNAL_HAS_NOT;
     signals->answered_ns[came->number] = clock_now_ns();
     return SIGNAL_HAS;
-}
-
-static enum signal_has who_has(struct signals *signals, const struct signal_came *came)
-{
-    if (came->early)
-        return SIGNAL_HAS_NOT;
-    enum signal_has has = ask(signals, came);
-    return came->terminal ? SIGNAL_HAS : has;
 }
 
 /* It may be in the middle of a list. */
@@ -117,7 +115,7 @@ static bool is_at_it(const struct signal_came *came, uint64_t now_ns)
 {
     struct proc_stat stat;
     return came->sender > 0 && now_ns - came->ns < SETTLE_MOST_NS && came->sender != getpid() &&
-           proc_stat_read(&stat, came->sender) && stat.state == 'R';
+           proc_stat_read(&stat, came->sender) && strchr("RD", stat.state);
 }
 
 bool signals_decide(struct signals *signals, uint64_t now_ns, struct signal_came *came,
@@ -126,7 +124,7 @@ bool signals_decide(struct signals *signals, uint64_t now_ns, struct signal_came
     struct signal_came *oldest = &signals->held[0];
     if (signals->count == 0 || oldest->due_ns > now_ns)
         return false;
-    *has = who_has(signals, oldest);
+    *has = oldest->early ? SIGNAL_HAS_NOT : ask(signals, oldest);
     if (*has == SIGNAL_HAS_NOT && !oldest->early && is_at_it(oldest, now_ns)) {
         oldest->due_ns = now_ns + SETTLE_STEP_NS;
         return false;

@@ -43,6 +43,7 @@ enum signal_has {
 struct signals {
     int fd; /* signalfd */
     struct witness *witness;
+    uint64_t program_ns; /* what came to the witness before, the program does not have */
     struct signal_came held[SIGNALS_HELD];
     unsigned count;
     uint64_t answered_ns[SIGNALS_NUMBERS]; /* when the witness last said yes */

@@ -23,13 +23,14 @@ static const char guest_path[] = "", bad_guest_path[] = "";
 static int run(const char *const *argv, const char *guest, int *exec_errno)
 {
     struct launch_origin origin;
-    pid_t pid = -1;
+    struct launched launched;
     int status = 0, signal_fd = launch_take_signals(&origin);
     REQUIRE(signal_fd >= 0);
     struct launch launch = {argv, {.guest = guest, .socket = "a-name"}, &origin};
-    int err = launch_start(&launch, &pid, exec_errno);
+    int err = launch_start(&launch, &launched);
+    *exec_errno = launched.exec_errno;
     if (err == BASE_OK)
-        REQUIRE(waitpid(pid, &status, 0) == pid);
+        REQUIRE(waitpid(launched.pid, &status, 0) == launched.pid);
     close(signal_fd);
     launch_give_back_signals(&origin);
     return err == BASE_OK ? status : err;

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -192,6 +193,69 @@ TEST(before_there_is_a_program_it_has_nothing)
     end(&signals);
 }
 
+/* What came to the group while the program was not there yet, and was read later. */
+TEST(what_came_before_the_program_it_does_not_have)
+{
+    struct signals signals = begin(true);
+    for (int terminal = 0; terminal < 2; terminal++) {
+        signals.program_ns = clock_now_ns() + 3600 * NS_PER_S;
+        kill(0, SIGINT);
+        CHECK_INT(take(&signals), 1);
+        signals.held[0].terminal = terminal;
+        CHECK_INT(decide(&signals), SIGINT);
+        signals.program_ns = 1;
+        kill(0, SIGINT);
+        CHECK_INT(take(&signals), 1);
+        signals.held[0].terminal = terminal;
+        CHECK_INT(decide(&signals), -SIGINT);
+    }
+    end(&signals);
+}
+
+/* A process that is at work on something; with all signals blocked, as here. */
+static pid_t start_busy(void)
+{
+    int hold[2];
+    char byte = 0;
+    REQUIRE(pipe(hold) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)!write(hold[1], &byte, 1);
+        for (;;)
+            continue;
+    }
+    REQUIRE(pid > 0 && read(hold[0], &byte, 1) == 1);
+    close(hold[0]);
+    close(hold[1]);
+    return pid;
+}
+
+/* The times are given: the sender of a long list is at it for 400 ms, then for too long. */
+TEST(a_list_that_takes_long)
+{
+    struct signals signals = begin(true);
+    struct signal_came came;
+    enum signal_has has = SIGNAL_HAS;
+    pid_t busy = start_busy();
+    for (int late = 0; late < 2; late++) {
+        kill(getpid(), SIGTERM);
+        CHECK_INT(take(&signals), 1);
+        signals.held[0].sender = busy;
+        uint64_t begin_ns = signals.held[0].ns;
+        CHECK(!signals_decide(&signals, begin_ns + 29 * NS_PER_MS, &came, &has));
+        CHECK(!signals_decide(&signals, begin_ns + 30 * NS_PER_MS, &came, &has));
+        CHECK(!signals_decide(&signals, begin_ns + 400 * NS_PER_MS, &came, &has));
+        if (!late)
+            kill(witness.pid, SIGTERM); /* which the list has come to */
+        CHECK(signals_decide(&signals, begin_ns + 500 * NS_PER_MS, &came, &has));
+        CHECK_INT(has, late ? SIGNAL_HAS_NOT : SIGNAL_HAS);
+    }
+    kill(busy, SIGKILL);
+    REQUIRE(waitpid(busy, NULL, 0) == busy);
+    end(&signals);
+}
+
 TEST(no_more_than_can_be_held)
 {
     struct signals signals = begin(true);
@@ -216,17 +280,27 @@ TEST(no_more_than_can_be_held)
 
 TEST(it_goes_with_whoever_made_it)
 {
-    int hold[2];
-    char byte;
-    REQUIRE(pipe(hold) == 0);
-    if (fork() == 0) {
+    int told[2];
+    REQUIRE(pipe(told) == 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that the orphan is ours to wait for */
+    pid_t maker = fork();
+    if (maker == 0) {
         static const char *const argv[] = {"program", NULL};
         witness_start(&witness, argv);
+        (void)!write(told[1], &witness.pid, sizeof witness.pid);
         _exit(0); /* not a word of farewell */
     }
-    close(hold[1]);
-    CHECK_INT(read(hold[0], &byte, 1), 0); /* nobody holds the other end */
-    close(hold[0]);
+    pid_t orphan = 0;
+    REQUIRE(read(told[0], &orphan, sizeof orphan) == (ssize_t)sizeof orphan && orphan > 0);
+    REQUIRE(waitpid(maker, NULL, 0) == maker);
+    for (int left = 60000; left > 0 && waitpid(orphan, NULL, WNOHANG) == 0; left--)
+        poll(NULL, 0, 1);
+    bool gone = kill(orphan, 0) != 0;
+    if (!gone)
+        kill(orphan, SIGKILL);
+    CHECK(gone);
+    close(told[0]);
+    close(told[1]);
 }
 
 TEST_MAIN(TEST_CASE(one_that_came_to_us_alone), TEST_CASE(one_that_came_to_the_group),
@@ -234,4 +308,6 @@ TEST_MAIN(TEST_CASE(one_that_came_to_us_alone), TEST_CASE(one_that_came_to_the_g
           TEST_CASE(without_a_witness_nothing_waits), TEST_CASE(a_witness_that_was_stopped),
           TEST_CASE(a_witness_that_does_not_answer),
           TEST_CASE(a_witness_that_was_killed), TEST_CASE(before_there_is_a_program_it_has_nothing),
-          TEST_CASE(no_more_than_can_be_held), TEST_CASE(it_goes_with_whoever_made_it))
+          TEST_CASE(what_came_before_the_program_it_does_not_have),
+          TEST_CASE(a_list_that_takes_long), TEST_CASE(no_more_than_can_be_held),
+          TEST_CASE(it_goes_with_whoever_made_it))
