@@ -87,8 +87,7 @@ static void send_on(const struct signal_came *came, pid_t pid)
 }
 
 /* A group's SIGTERM that comes to us twice is one request. */
-static void count_terms(struct watch *watch, const struct signal_came *came,
-                        enum signal_has has)
+static void count_terms(struct watch *watch, const struct signal_came *came, enum signal_has has)
 {
     if (came->number != SIGTERM || came->ns <= watch->terms_ns)
         return;

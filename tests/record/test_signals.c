@@ -306,8 +306,8 @@ TEST(it_goes_with_whoever_made_it)
 TEST_MAIN(TEST_CASE(one_that_came_to_us_alone), TEST_CASE(one_that_came_to_the_group),
           TEST_CASE(the_group_answers_what_came_before_it),
           TEST_CASE(without_a_witness_nothing_waits), TEST_CASE(a_witness_that_was_stopped),
-          TEST_CASE(a_witness_that_does_not_answer),
-          TEST_CASE(a_witness_that_was_killed), TEST_CASE(before_there_is_a_program_it_has_nothing),
+          TEST_CASE(a_witness_that_does_not_answer), TEST_CASE(a_witness_that_was_killed),
+          TEST_CASE(before_there_is_a_program_it_has_nothing),
           TEST_CASE(what_came_before_the_program_it_does_not_have),
           TEST_CASE(a_list_that_takes_long), TEST_CASE(no_more_than_can_be_held),
           TEST_CASE(it_goes_with_whoever_made_it))
