@@ -113,9 +113,23 @@ static void note_addresses(struct emit *emit, const struct fit_part *part, unsig
         emit_note(emit, "no addresses are compared: the record has no segments");
 }
 
+/* A request that was refused left no block, so the replay does not make it. */
+static void note_refusals(struct emit *emit, const struct fit_part *part)
+{
+    const struct fit *fit = &part->fit;
+    if (fit->trace.refusals)
+        emit_warning(emit,
+                     "process %lld, %s: %llu request%s refused in this run and not replayed: the "
+                     "smallest memory is a lower bound",
+                     (long long)part->scope->process.id, part->scope->device_text,
+                     (unsigned long long)fit->trace.refusals,
+                     fit->trace.refusals == 1 ? " was" : "s were");
+}
+
 static void note_all(struct emit *emit, const struct fit_part *part, unsigned *said)
 {
     note_addresses(emit, part, said);
+    note_refusals(emit, part);
     if (*part->fit.conf_trouble)
         emit_warning(emit, "the recorded settings are replayed as the default: %s",
                      part->fit.conf_trouble);
