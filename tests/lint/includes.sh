@@ -27,8 +27,9 @@ awk '
         sees["schema"] = "base"
         sees["recorder"] = "ring allocator schema base"
         sees["viewer-cli"] = "recorder allocator schema base"
+        sees["rehearsal"] = "base"
         sees["samples"] = "include"
-        everything = "include base ring allocator wrap profiler schema recorder viewer-cli samples"
+        everything = "include base ring allocator wrap profiler schema recorder viewer-cli rehearsal samples"
         sees["tests"] = everything
     }
 
