@@ -32,7 +32,7 @@ endfunction()
 # Tests see every folder, whatever they link. Behind all that they name themselves: samples/ has
 # headers of the same names.
 add_library(tidemark_headers INTERFACE)
-foreach(folder include base ring allocator profiler schema recorder viewer-cli rehearsal/core)
+foreach(folder include base ring allocator profiler schema recorder viewer-cli rehearsal/core rehearsal/profile)
   target_include_directories(tidemark_headers INTERFACE ${PROJECT_SOURCE_DIR}/${folder})
 endforeach()
 

@@ -1,0 +1,102 @@
+/* GPU profiles and the settings of a rehearsal, as a user writes them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "settings.h"
+#include "test.h"
+
+static struct profile read_profile(const char *text)
+{
+    struct profile profile;
+    char why[128];
+    REQUIRE(profile_read(text, &profile, why, sizeof why) == BASE_OK);
+    return profile;
+}
+
+static void refused(const char *text, const char *part)
+{
+    struct profile profile;
+    char why[128] = "";
+    CHECK_INT(profile_read(text, &profile, why, sizeof why), ERR_ARG);
+    if (!strstr(why, part))
+        fprintf(stderr, "'%s' says: %s\n", text, why);
+    CHECK(strstr(why, part) != NULL);
+}
+
+TEST(every_profile_is_read_by_its_name)
+{
+    struct profile profile, again;
+    size_t count = 0;
+    for (; profile_at(count, &profile); count++) {
+        again = read_profile(profile.name);
+        CHECK_STR(again.title, profile.title);
+        CHECK(profile.capability != NULL && profile.memory > UINT64_C(1) << 30);
+        CHECK(profile.sms > 0 && profile.l2 > 0 && profile.bus_bits > 0);
+        CHECK(strlen(profile.from) > 10);
+    }
+    CHECK(count >= 2);
+}
+
+TEST(parts_make_a_gpu)
+{
+    struct profile a = read_profile("cc=8.0,memory=40GiB"), b = read_profile("cc=9.0");
+    CHECK_INT(a.memory, UINT64_C(40) << 30);
+    CHECK_INT(a.capability->major, 8);
+    CHECK_INT(a.capability->shared_per_sm, 164 * 1024);
+    CHECK_INT(b.capability->major, 9);
+    CHECK(b.memory > 0);
+    CHECK_INT(read_profile("memory=512m,cc=7.5").memory, 512 << 20);
+    CHECK_INT(read_profile("cc=8.0,memory=123456789").memory, 123456789);
+    CHECK_INT(read_profile("cc=8.8").capability->minor, 7); /* the nearest below */
+}
+
+TEST(what_is_no_gpu_is_told)
+{
+    refused("a1000", "no GPU profile is called 'a1000'");
+    refused("memory=4GiB", "cc=MAJOR.MINOR is missing");
+    refused("cc=8", "'cc=8' is not");
+    refused("cc=1.0", "'cc=1.0' is not");
+    refused("cc=8.0,memory=lots", "'memory=lots' is not");
+    refused("cc=8.0,memory=4XB", "'memory=4XB' is not");
+    refused("cc=8.0,colour=red", "'colour=red' is not");
+}
+
+TEST(settings_come_back_as_they_were_written)
+{
+    struct settings settings, again;
+    char why[128], text[SETTINGS_TEXT_MAX], small[8];
+    REQUIRE(settings_read("gpu=t4;devices=3;context=1000;cuda=12;memory=5000", &settings, why,
+                          sizeof why) == BASE_OK);
+    CHECK_INT(settings.devices, 3);
+    CHECK_INT(settings.cuda, 12);
+    CHECK_INT(settings.gpu.memory, 5000);
+    REQUIRE(settings_write(&settings, text, sizeof text));
+    REQUIRE(settings_read(text, &again, why, sizeof why) == BASE_OK);
+    CHECK_INT(again.context, 1000);
+    CHECK_INT(again.gpu.memory, 5000);
+    CHECK_STR(again.gpu.title, settings.gpu.title);
+    CHECK(!settings_write(&settings, small, sizeof small));
+}
+
+TEST(settings_that_cannot_be)
+{
+    static const char *const wrong[] = {"", "devices=1", "gpu=t4;devices=65", "gpu=t4;devices=x",
+                                        "gpu=t4;cuda=11", "gpu=t4;speed=9", "gpu=nothing"};
+    struct settings settings;
+    char why[128], huge[1000];
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        why[0] = '\0';
+        CHECK_INT(settings_read(wrong[i], &settings, why, sizeof why), ERR_ARG);
+        CHECK(why[0] != '\0');
+    }
+    memset(huge, 'x', sizeof huge - 1);
+    huge[sizeof huge - 1] = '\0';
+    CHECK_INT(settings_read(huge, &settings, why, sizeof why), ERR_ARG);
+    REQUIRE(settings_read("gpu=t4;memory=100;context=500", &settings, why, sizeof why) == BASE_OK);
+    CHECK_INT(settings.context, 100); /* no more than there is */
+}
+
+TEST_MAIN(TEST_CASE(every_profile_is_read_by_its_name), TEST_CASE(parts_make_a_gpu),
+          TEST_CASE(what_is_no_gpu_is_told), TEST_CASE(settings_come_back_as_they_were_written),
+          TEST_CASE(settings_that_cannot_be))
