@@ -1,0 +1,23 @@
+/*
+ * current.h - what one thread is about: its device, and the error that it has not asked for yet.
+ */
+#ifndef TIDEMARK_REHEARSAL_CURRENT_H
+#define TIDEMARK_REHEARSAL_CURRENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+int32_t current_device(void);
+bool current_set_device(int32_t device); /* false: there is none of this number */
+
+/* Results of the runtime: an error is kept until it is asked for. Each returns its argument. */
+int current_result(int result);
+int current_peek(void);
+int current_take(void);
+
+/* From an error of the machine's to CUDA's number for it. */
+int cuda_from_err(int err);
+/* 12 or 13: the major version of the runtime that the program was built against. */
+int cuda_major(void);
+
+#endif

@@ -1,0 +1,276 @@
+/* driver.c - the driver's entry points for devices, contexts, modules and for finding others. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda_abi.h"
+#include "current.h"
+#include "device.h"
+#include "launch_count.h"
+#include "machine.h"
+#include "result_text.h"
+
+/* A context is the place of its device in this array; nothing reads what is there. */
+static char contexts[MACHINE_DEVICES_MAX];
+
+static bool is_device(int device)
+{
+    return device_open() && device >= 0 && device < machine_devices();
+}
+
+API(int, cuInit, unsigned flags)
+{
+    (void)flags;
+    return device_open() ? CUDA_FINE : CUDA_NO_DEVICE;
+}
+
+API(int, cuDriverGetVersion, int *version)
+{
+    *version = DRIVER_VERSION;
+    return CUDA_FINE;
+}
+
+API(int, cuGetErrorString, int result, const char **text)
+{
+    *text = result_text(result);
+    return CUDA_FINE;
+}
+
+API(int, cuGetErrorName, int result, const char **name)
+{
+    *name = result_name(result, false);
+    return CUDA_FINE;
+}
+
+/* ---- devices ---- */
+
+API(int, cuDeviceGetCount, int *count)
+{
+    *count = device_open() ? machine_devices() : 0;
+    return CUDA_FINE;
+}
+
+API(int, cuDeviceGet, int *device, int ordinal)
+{
+    *device = ordinal;
+    return is_device(ordinal) ? CUDA_FINE : CUDA_INVALID_DEVICE;
+}
+
+API(int, cuDeviceGetName, char *name, int room, int device)
+{
+    if (!is_device(device) || room <= 0)
+        return CUDA_INVALID_DEVICE;
+    snprintf(name, (size_t)room, "%s", device_profile()->title);
+    return CUDA_FINE;
+}
+
+API(int, cuDeviceTotalMem_v2, size_t *bytes, int device)
+{
+    if (!is_device(device))
+        return CUDA_INVALID_DEVICE;
+    *bytes = device_profile()->memory;
+    return CUDA_FINE;
+}
+
+API(int, cuDeviceGetAttribute, int *value, int attribute, int device)
+{
+    if (!is_device(device))
+        return CUDA_INVALID_DEVICE;
+    *value = device_attribute(attribute, device);
+    return CUDA_FINE;
+}
+
+API(int, cuDeviceGetUuid_v2, void *uuid, int device)
+{
+    if (!is_device(device))
+        return CUDA_INVALID_DEVICE;
+    device_uuid(uuid, device);
+    return CUDA_FINE;
+}
+
+API(int, cuDeviceGetUuid, void *uuid, int device)
+{
+    return cuDeviceGetUuid_v2(uuid, device);
+}
+
+API(int, cuDeviceGetPCIBusId, char *text, int room, int device)
+{
+    if (!is_device(device) || room <= 0)
+        return CUDA_INVALID_DEVICE;
+    device_pci(text, (size_t)room, device);
+    return CUDA_FINE;
+}
+
+/* ---- contexts ---- */
+
+API(int, cuDevicePrimaryCtxRetain, void **context, int device)
+{
+    if (!is_device(device))
+        return CUDA_INVALID_DEVICE;
+    *context = &contexts[device];
+    return cuda_from_err(machine_touch(device));
+}
+
+API(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *active)
+{
+    if (!is_device(device))
+        return CUDA_INVALID_DEVICE;
+    if (flags)
+        *flags = 0;
+    if (active)
+        *active = machine_is_touched(device);
+    return CUDA_FINE;
+}
+
+API(int, cuCtxGetCurrent, void **context)
+{
+    int32_t device = current_device();
+    *context = machine_is_touched(device) ? &contexts[device] : NULL;
+    return CUDA_FINE;
+}
+
+API(int, cuCtxSetCurrent, void *context)
+{
+    if (context && !current_set_device((int32_t)((char *)context - contexts)))
+        return CUDA_INVALID_CONTEXT;
+    return CUDA_FINE;
+}
+
+API(int, cuCtxPushCurrent_v2, void *context)
+{
+    return cuCtxSetCurrent(context);
+}
+
+API(int, cuCtxPopCurrent_v2, void **context)
+{
+    if (context)
+        *context = &contexts[current_device()];
+    return CUDA_FINE;
+}
+
+API(int, cuCtxGetDevice, int *device)
+{
+    *device = current_device();
+    return CUDA_FINE;
+}
+
+/* ---- modules and kernels ---- */
+
+static char module, function; /* every module and every function */
+
+API(int, cuModuleLoadData, void **out, const void *image)
+{
+    (void)image;
+    *out = &module;
+    return CUDA_FINE;
+}
+
+API(int, cuModuleLoadDataEx, void **out, const void *image, unsigned count, int *options,
+    void **values)
+{
+    (void)count, (void)options, (void)values;
+    return cuModuleLoadData(out, image);
+}
+
+API(int, cuModuleGetFunction, void **out, void *of, const char *name)
+{
+    (void)of, (void)name;
+    *out = &function;
+    return CUDA_FINE;
+}
+
+API(int, cuFuncGetAttribute, int *value, int attribute, void *of)
+{
+    (void)of;
+    *value = attribute == 0 ? 1024 : attribute == 4 ? 32 : 0; /* threads of a block, registers */
+    return CUDA_FINE;
+}
+
+API(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, void *of, int threads,
+    size_t shared)
+{
+    (void)of, (void)shared;
+    *blocks = threads > 0 ? device_attribute(39, 0) / threads : 1;
+    if (*blocks < 1)
+        *blocks = 1;
+    return CUDA_FINE;
+}
+
+API(int, cuLaunchKernel, void *of, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+    unsigned bz, unsigned shared, void *stream, void **arguments, void **extra)
+{
+    (void)of, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared;
+    (void)arguments, (void)extra;
+    return launch(stream);
+}
+
+API(int, cuLaunchKernelEx, const struct abi_driver_launch *how, void *of, void **arguments,
+    void **extra)
+{
+    (void)of, (void)arguments, (void)extra;
+    return launch(how->stream);
+}
+
+/* ---- finding entry points ---- */
+
+static void *own_library(void)
+{
+    static void *handle;
+    Dl_info info;
+    if (!handle && dladdr(contexts, &info))
+        handle = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    return handle;
+}
+
+/* Names come without the suffix of the version of the call: the newest that we have is taken. */
+static void *find(const char *name)
+{
+    static const char *const suffixes[] = {"_v4", "_v3", "_v2", ""};
+    char text[128];
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        snprintf(text, sizeof text, "%s%s", name, suffixes[i]);
+        void *found = dlsym(own_library(), text);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+API(int, cuGetProcAddress_v2, const char *name, void **out, int version, uint64_t flags,
+    int *found)
+{
+    (void)version, (void)flags;
+    *out = find(name);
+    if (found)
+        *found = *out ? 0 : 1;
+    return *out ? CUDA_FINE : CUDA_NOT_FOUND;
+}
+
+API(int, cuGetProcAddress, const char *name, void **out, int version, uint64_t flags)
+{
+    return cuGetProcAddress_v2(name, out, version, flags, NULL);
+}
+
+API(int, cudaGetDriverEntryPointByVersion, const char *name, void **out, unsigned version,
+    unsigned long long flags, int *found)
+{
+    (void)version, (void)flags;
+    *out = find(name);
+    if (found)
+        *found = *out ? 0 : 1;
+    return CUDA_FINE;
+}
+
+API(int, cudaGetDriverEntryPoint, const char *name, void **out, unsigned long long flags,
+    int *found)
+{
+    return cudaGetDriverEntryPointByVersion(name, out, DRIVER_VERSION, flags, found);
+}
+
+/* NVIDIA's own libraries ask for tables of functions that nobody documents: there are none. */
+API(int, cuGetExportTable, const void **table, const void *id)
+{
+    (void)id;
+    *table = NULL;
+    return CUDA_NOT_FOUND;
+}

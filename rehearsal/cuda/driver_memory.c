@@ -1,0 +1,170 @@
+/* driver_memory.c - the driver's memory: by address, and physical memory that is mapped. */
+#include <string.h>
+
+#include "cuda_abi.h"
+#include "current.h"
+#include "error.h"
+#include "machine.h"
+
+/* What a program asks of an address, cuPointerGetAttribute. */
+enum asked {
+    ASKED_CONTEXT = 1,
+    ASKED_TYPE = 2,
+    ASKED_DEVICE_POINTER = 3,
+    ASKED_HOST_POINTER = 4,
+    ASKED_BUFFER_ID = 7,
+    ASKED_MANAGED = 8,
+    ASKED_DEVICE = 9,
+    ASKED_RANGE_BEGIN = 11,
+    ASKED_RANGE_BYTES = 12,
+    ASKED_MAPPED = 13
+};
+
+API(int, cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
+{
+    uint64_t free_now, total;
+    int err = machine_touch(current_device());
+    machine_memory(current_device(), &free_now, &total);
+    *free_bytes = free_now;
+    *total_bytes = total;
+    return cuda_from_err(err);
+}
+
+API(int, cuMemAlloc_v2, uint64_t *address, size_t bytes)
+{
+    return cuda_from_err(machine_take(current_device(), bytes, address));
+}
+
+API(int, cuMemFree_v2, uint64_t address)
+{
+    return address ? cuda_from_err(machine_give(address)) : CUDA_FINE;
+}
+
+API(int, cuMemAllocHost_v2, void **pointer, size_t bytes)
+{
+    uint64_t address;
+    int err = machine_pin(current_device(), bytes, &address);
+    *pointer = (void *)(uintptr_t)address;
+    return cuda_from_err(err);
+}
+
+API(int, cuMemHostAlloc, void **pointer, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return cuMemAllocHost_v2(pointer, bytes);
+}
+
+API(int, cuMemFreeHost, void *pointer)
+{
+    return cuda_from_err(machine_unpin((uint64_t)(uintptr_t)pointer));
+}
+
+API(int, cuMemGetAddressRange_v2, uint64_t *base, size_t *bytes, uint64_t address)
+{
+    struct extent extent;
+    if (!machine_look(address, &extent))
+        return CUDA_NOT_FOUND;
+    if (base)
+        *base = extent.base;
+    if (bytes)
+        *bytes = extent.bytes;
+    return CUDA_FINE;
+}
+
+static bool is_devices(const struct extent *extent)
+{
+    return extent->kind == EXTENT_DEVICE || extent->kind == EXTENT_MAPPED;
+}
+
+static void put(void *out, uint64_t value, size_t bytes)
+{
+    memcpy(out, &value, bytes); /* little-endian */
+}
+
+API(int, cuPointerGetAttribute, void *out, int attribute, uint64_t address)
+{
+    struct extent extent;
+    bool known = machine_look(address, &extent);
+    if (attribute == ASKED_MAPPED) {
+        put(out, known && is_devices(&extent), sizeof(int));
+        return CUDA_FINE;
+    }
+    if (!known)
+        return CUDA_INVALID_VALUE;
+    switch ((enum asked)attribute) {
+    case ASKED_TYPE:
+        put(out, is_devices(&extent) ? DRIVER_MEMORY_DEVICE : DRIVER_MEMORY_HOST, sizeof(int));
+        return CUDA_FINE;
+    case ASKED_DEVICE_POINTER:
+        put(out, address, sizeof address);
+        return CUDA_FINE;
+    case ASKED_HOST_POINTER:
+        put(out, address, sizeof address);
+        return is_devices(&extent) ? CUDA_INVALID_VALUE : CUDA_FINE;
+    case ASKED_BUFFER_ID:
+    case ASKED_RANGE_BEGIN:
+        put(out, extent.base, sizeof extent.base);
+        return CUDA_FINE;
+    case ASKED_RANGE_BYTES:
+        put(out, extent.bytes, sizeof extent.bytes);
+        return CUDA_FINE;
+    case ASKED_DEVICE:
+        put(out, (uint64_t)extent.device, sizeof(int));
+        return CUDA_FINE;
+    default:
+        put(out, 0, sizeof(int));
+        return CUDA_FINE;
+    }
+}
+
+/* ---- addresses and physical memory ---- */
+
+API(int, cuMemGetAllocationGranularity, size_t *bytes, const void *how, int which)
+{
+    (void)how, (void)which;
+    *bytes = MACHINE_PAGE;
+    return CUDA_FINE;
+}
+
+API(int, cuMemAddressReserve, uint64_t *address, size_t bytes, size_t align, uint64_t wish,
+    unsigned long long flags)
+{
+    (void)flags;
+    return cuda_from_err(machine_reserve(bytes, align, wish, address));
+}
+
+API(int, cuMemAddressFree, uint64_t address, size_t bytes)
+{
+    return cuda_from_err(machine_unreserve(address, bytes));
+}
+
+API(int, cuMemCreate, uint64_t *handle, size_t bytes, const struct abi_memory_at *where,
+    unsigned long long flags)
+{
+    struct physical *made;
+    (void)flags;
+    int32_t device = where->location_type == LOCATION_DEVICE ? where->device : current_device();
+    int err = machine_create(device, bytes, &made);
+    *handle = (uint64_t)(uintptr_t)made;
+    return cuda_from_err(err);
+}
+
+API(int, cuMemRelease, uint64_t handle)
+{
+    machine_release((struct physical *)(uintptr_t)handle);
+    return CUDA_FINE;
+}
+
+API(int, cuMemMap, uint64_t address, size_t bytes, size_t offset, uint64_t handle,
+    unsigned long long flags)
+{
+    (void)flags;
+    if (offset)
+        return CUDA_INVALID_VALUE;
+    return cuda_from_err(machine_map(address, bytes, (struct physical *)(uintptr_t)handle));
+}
+
+API(int, cuMemUnmap, uint64_t address, size_t bytes)
+{
+    return cuda_from_err(machine_unmap(address, bytes));
+}

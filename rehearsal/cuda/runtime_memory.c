@@ -1,0 +1,205 @@
+/* runtime_memory.c - memory as the runtime hands it out, and copies, which bring nothing anywhere. */
+#include <string.h>
+
+#include "cuda_abi.h"
+#include "current.h"
+#include "machine.h"
+#include "stream.h"
+
+static uint64_t number(const void *pointer)
+{
+    return (uint64_t)(uintptr_t)pointer;
+}
+
+static void *address(uint64_t value)
+{
+    return (void *)(uintptr_t)value;
+}
+
+/* ---- device memory ---- */
+
+API(int, cudaMalloc, void **pointer, size_t bytes)
+{
+    uint64_t at = 0;
+    int err = bytes ? machine_take(current_device(), bytes, &at) : machine_touch(current_device());
+    *pointer = address(at);
+    return current_result(cuda_from_err(err));
+}
+
+API(int, cudaFree, void *pointer)
+{
+    int err = pointer ? machine_give(number(pointer)) : machine_touch(current_device());
+    return current_result(cuda_from_err(err));
+}
+
+API(int, cudaMallocPitch, void **pointer, size_t *pitch, size_t width, size_t height)
+{
+    *pitch = (width + 511) & ~(size_t)511;
+    return cudaMalloc(pointer, *pitch * height);
+}
+
+API(int, cudaMallocManaged, void **pointer, size_t bytes, unsigned flags)
+{
+    uint64_t at;
+    (void)flags;
+    int err = machine_pin(current_device(), bytes, &at);
+    *pointer = address(at);
+    return current_result(cuda_from_err(err));
+}
+
+API(int, cudaMallocAsync, void **pointer, size_t bytes, void *stream)
+{
+    (void)stream_put(stream);
+    return cudaMalloc(pointer, bytes);
+}
+
+API(int, cudaFreeAsync, void *pointer, void *stream)
+{
+    (void)stream_put(stream);
+    return cudaFree(pointer);
+}
+
+API(int, cudaMemGetInfo, size_t *free_bytes, size_t *total_bytes)
+{
+    uint64_t free_now, total;
+    int err = machine_touch(current_device());
+    machine_memory(current_device(), &free_now, &total);
+    *free_bytes = free_now;
+    *total_bytes = total;
+    return current_result(cuda_from_err(err));
+}
+
+/* ---- the host's memory ---- */
+
+API(int, cudaHostAlloc, void **pointer, size_t bytes, unsigned flags)
+{
+    uint64_t at;
+    (void)flags;
+    int err = machine_pin(current_device(), bytes, &at);
+    *pointer = address(at);
+    return current_result(cuda_from_err(err));
+}
+
+API(int, cudaMallocHost, void **pointer, size_t bytes)
+{
+    return cudaHostAlloc(pointer, bytes, 0);
+}
+
+API(int, cudaFreeHost, void *pointer)
+{
+    return current_result(pointer ? cuda_from_err(machine_unpin(number(pointer))) : CUDA_FINE);
+}
+
+API(int, cudaHostRegister, void *pointer, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return current_result(
+        cuda_from_err(machine_register(current_device(), number(pointer), bytes)));
+}
+
+API(int, cudaHostUnregister, void *pointer)
+{
+    bool done = machine_unregister(number(pointer)) == 0;
+    return current_result(done ? CUDA_FINE : CUDA_NOT_REGISTERED);
+}
+
+API(int, cudaHostGetDevicePointer, void **on_device, void *on_host, unsigned flags)
+{
+    (void)flags;
+    *on_device = on_host;
+    return CUDA_FINE;
+}
+
+API(int, cudaHostGetFlags, unsigned *flags, void *pointer)
+{
+    (void)pointer;
+    *flags = 0;
+    return CUDA_FINE;
+}
+
+static int32_t type_of(enum extent_kind kind)
+{
+    switch (kind) {
+    case EXTENT_DEVICE:
+    case EXTENT_MAPPED:
+        return MEMORY_DEVICE;
+    case EXTENT_MANAGED:
+        return MEMORY_MANAGED;
+    default:
+        return MEMORY_HOST;
+    }
+}
+
+/* Memory that is none of CUDA's is no error: it says so. */
+API(int, cudaPointerGetAttributes, struct abi_pointer *out, const void *pointer)
+{
+    struct extent extent;
+    *out = (struct abi_pointer){.type = MEMORY_UNREGISTERED, .device = -2};
+    if (!machine_look(number(pointer), &extent)) {
+        out->host_pointer = address(number(pointer));
+        return CUDA_FINE;
+    }
+    out->type = type_of(extent.kind);
+    out->device = extent.device;
+    out->device_pointer = address(number(pointer));
+    if (out->type != MEMORY_DEVICE)
+        out->host_pointer = address(number(pointer));
+    return CUDA_FINE;
+}
+
+/* ---- copies and fills ---- */
+
+API(int, cudaMemcpy, void *to, const void *from, size_t bytes, int kind)
+{
+    (void)kind;
+    machine_copy(to, from, bytes);
+    return CUDA_FINE;
+}
+
+API(int, cudaMemcpyAsync, void *to, const void *from, size_t bytes, int kind, void *stream)
+{
+    return stream_put(stream) ? CUDA_FINE : cudaMemcpy(to, from, bytes, kind);
+}
+
+API(int, cudaMemcpyPeer, void *to, int to_device, const void *from, int from_device, size_t bytes)
+{
+    (void)to_device;
+    (void)from_device;
+    return cudaMemcpy(to, from, bytes, 0);
+}
+
+API(int, cudaMemcpyPeerAsync, void *to, int to_device, const void *from, int from_device,
+    size_t bytes, void *stream)
+{
+    (void)to_device;
+    (void)from_device;
+    return cudaMemcpyAsync(to, from, bytes, 0, stream);
+}
+
+API(int, cudaMemcpy2D, void *to, size_t to_pitch, const void *from, size_t from_pitch,
+    size_t width, size_t height, int kind)
+{
+    (void)kind;
+    for (size_t row = 0; row < height; row++)
+        machine_copy((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width);
+    return CUDA_FINE;
+}
+
+API(int, cudaMemcpy2DAsync, void *to, size_t to_pitch, const void *from, size_t from_pitch,
+    size_t width, size_t height, int kind, void *stream)
+{
+    if (stream_put(stream))
+        return CUDA_FINE;
+    return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+}
+
+API(int, cudaMemset, void *at, int value, size_t bytes)
+{
+    machine_fill(at, value, bytes);
+    return CUDA_FINE;
+}
+
+API(int, cudaMemsetAsync, void *at, int value, size_t bytes, void *stream)
+{
+    return stream_put(stream) ? CUDA_FINE : cudaMemset(at, value, bytes);
+}

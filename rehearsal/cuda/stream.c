@@ -1,0 +1,134 @@
+/* stream.c - see stream.h. */
+#include "stream.h"
+
+#include <stdatomic.h>
+
+#include "clock.h"
+#include "cuda_abi.h"
+#include "error.h"
+#include "mem.h"
+
+static _Atomic uint64_t numbers = 3; /* 1 and 2: the streams without an object */
+static struct stream legacy = {.id = 1};
+static _Thread_local struct stream per_thread = {.id = 2};
+
+struct stream *stream_of(void *handle)
+{
+    if (!handle || handle == STREAM_LEGACY)
+        return &legacy;
+    return handle == STREAM_PER_THREAD ? &per_thread : handle;
+}
+
+struct stream *stream_new(int32_t device, uint32_t flags, int32_t priority)
+{
+    struct stream *stream = mem_alloc(1, sizeof *stream);
+    if (stream)
+        *stream = (struct stream){.device = device,
+                                  .priority = priority,
+                                  .flags = flags,
+                                  .id = atomic_fetch_add(&numbers, 1)};
+    return stream;
+}
+
+/* ---- captures ---- */
+
+static struct capture *hold(struct capture *capture)
+{
+    if (capture)
+        atomic_fetch_add(&capture->references, 1);
+    return capture;
+}
+
+static void let_go(struct capture **capture)
+{
+    if (*capture && atomic_fetch_sub(&(*capture)->references, 1) == 1)
+        mem_free(*capture);
+    *capture = NULL;
+}
+
+struct capture *stream_capture(struct stream *stream)
+{
+    if (stream->capture && atomic_load(&stream->capture->ended))
+        let_go(&stream->capture);
+    return stream->capture;
+}
+
+bool stream_put(void *handle)
+{
+    struct capture *capture = stream_capture(stream_of(handle));
+    if (capture)
+        atomic_fetch_add(&capture->graph->nodes, 1);
+    return capture != NULL;
+}
+
+int stream_begin_capture(void *handle, struct graph *into)
+{
+    struct stream *stream = stream_of(handle);
+    if (stream_capture(stream))
+        return ERR_BUSY;
+    struct capture *capture = mem_alloc(1, sizeof *capture);
+    if (!capture)
+        return ERR_NOMEM;
+    capture->graph = into ? into : mem_alloc(1, sizeof *into);
+    if (!capture->graph) {
+        mem_free(capture);
+        return ERR_NOMEM;
+    }
+    capture->id = atomic_fetch_add(&numbers, 1);
+    stream->capture = hold(capture);
+    return BASE_OK;
+}
+
+int stream_end_capture(void *handle, struct graph **graph)
+{
+    struct stream *stream = stream_of(handle);
+    struct capture *capture = stream_capture(stream);
+    *graph = NULL;
+    if (!capture)
+        return ERR_NOTFOUND;
+    *graph = capture->graph;
+    atomic_store(&capture->ended, true);
+    let_go(&stream->capture);
+    return BASE_OK;
+}
+
+void stream_delete(void *handle)
+{
+    struct stream *stream = stream_of(handle);
+    if (stream == &legacy || stream == &per_thread)
+        return;
+    let_go(&stream->capture);
+    mem_free(stream);
+}
+
+/* ---- events ---- */
+
+struct event *event_new(uint32_t flags)
+{
+    struct event *event = mem_alloc(1, sizeof *event);
+    if (event)
+        event->flags = flags;
+    return event;
+}
+
+void event_delete(struct event *event)
+{
+    let_go(&event->capture);
+    mem_free(event);
+}
+
+void event_record(struct event *event, void *stream)
+{
+    let_go(&event->capture);
+    event->capture = hold(stream_capture(stream_of(stream)));
+    event->at_ns = clock_now_ns();
+}
+
+void stream_wait_event(void *handle, struct event *event)
+{
+    struct stream *stream = stream_of(handle);
+    if (event->capture && atomic_load(&event->capture->ended))
+        let_go(&event->capture);
+    if (event->capture && !stream_capture(stream))
+        stream->capture = hold(event->capture);
+}

@@ -1,0 +1,4 @@
+/* blas_stub.c - cuBLAS: the rest. */
+#include "stub.h"
+
+#include "blas.def"

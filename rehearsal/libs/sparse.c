@@ -1,0 +1,4 @@
+/* sparse.c - cuSPARSE. */
+#include "stub.h"
+
+#include "sparse.def"

@@ -1,0 +1,69 @@
+/*
+ * stub.h - functions that only have to succeed, as tables of names. A table says of each function
+ * what it writes; everything else about it does not matter, for nothing is computed:
+ *
+ *     SUCCEED(name)        returns success
+ *     HANDLE(name, i)      and writes a new handle where argument i points to
+ *     DESTROY(name, i)     and takes that handle back
+ *     ZERO32(name, i)      and writes a size of 0, of 4 or 8 bytes, where argument i points to
+ *     ZERO64(name, i)
+ *     ZERO64_2(name, i, j) two of them
+ *     REFUSE(name)         returns that it is not supported; of the runtime and the driver only
+ *
+ * Arguments count from 0, without those of type float and double, which travel elsewhere.
+ */
+#ifndef TIDEMARK_REHEARSAL_STUB_H
+#define TIDEMARK_REHEARSAL_STUB_H
+
+#include <stdint.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_abi.h"
+
+/* What every handle of a stub points to: as much as a program may want to look at. */
+#define STUB_HANDLE_BYTES 64
+
+#define STUB_UNUSED __attribute__((unused)) uint64_t
+#define STUB_ARGUMENTS                                                                             \
+    STUB_UNUSED a0, STUB_UNUSED a1, STUB_UNUSED a2, STUB_UNUSED a3, STUB_UNUSED a4,                \
+        STUB_UNUSED a5, STUB_UNUSED a6, STUB_UNUSED a7, STUB_UNUSED a8, STUB_UNUSED a9,            \
+        STUB_UNUSED a10, STUB_UNUSED a11, STUB_UNUSED a12, STUB_UNUSED a13, STUB_UNUSED a14,       \
+        STUB_UNUSED a15, STUB_UNUSED a16, STUB_UNUSED a17, STUB_UNUSED a18, STUB_UNUSED a19
+
+static inline uint64_t stub_handle(uint64_t to)
+{
+    void *handle = calloc(1, STUB_HANDLE_BYTES);
+    memcpy((void *)(uintptr_t)to, &handle, sizeof handle);
+    return handle ? 0 : 1;
+}
+
+static inline uint64_t stub_zero(uint64_t to, size_t bytes)
+{
+    if (to)
+        memset((void *)(uintptr_t)to, 0, bytes);
+    return 0;
+}
+
+static inline uint64_t stub_destroy(uint64_t handle)
+{
+    free((void *)(uintptr_t)handle);
+    return 0;
+}
+
+#define STUB(name, value)                                                                          \
+    API(uint64_t, name, STUB_ARGUMENTS)                                                            \
+    {                                                                                              \
+        return value;                                                                              \
+    }
+#define SUCCEED(name) STUB(name, 0)
+#define REFUSE(name) STUB(name, CUDA_NOT_SUPPORTED)
+#define HANDLE(name, i) STUB(name, stub_handle(a##i))
+#define DESTROY(name, i) STUB(name, stub_destroy(a##i))
+#define ZERO32(name, i) STUB(name, stub_zero(a##i, 4))
+#define ZERO64(name, i) STUB(name, stub_zero(a##i, 8))
+#define ZERO64_2(name, i, j) STUB(name, stub_zero(a##i, 8) | stub_zero(a##j, 8))
+
+#endif
