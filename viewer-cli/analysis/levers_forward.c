@@ -147,13 +147,15 @@ static bool is_in(const struct levers_step *step, const struct parts *parts, siz
     return phase && strcmp(phase->name, parts->parts[part].name) == 0;
 }
 
-/* Once that part of forward is over, its inputs are enough; where it is over is known of phases. */
+/* Once that part of forward is over, its inputs are enough; where it is over is known of phases.
+ * One that is still open is never over. */
 static int64_t over(const struct levers_step *step, const struct parts *parts, size_t part,
                     const struct levers_block *block)
 {
     const struct levers_phase *phase =
         parts->parts[part].site == LEVERS_NONE ? inner_phase(step, block) : NULL;
-    return (phase ? phase->end : block->seq) + 1;
+    int64_t end = phase ? phase->end : block->seq;
+    return end == LEVERS_NEVER ? end : end + 1;
 }
 
 static int try_part(struct levers_work *work, const struct parts *parts, size_t part)
