@@ -8,6 +8,7 @@
 #include "help.h"
 #include "log.h"
 #include "mem.h"
+#include "record_call.h"
 #include "report.h"
 #include "suggest.h"
 
@@ -56,12 +57,19 @@ static int count_wrong(const struct command *command, int count, char **argument
                            arguments[command->most]);
 }
 
+const struct option *command_shared_options(const struct command *command)
+{
+    if (command->records)
+        return record_call_option_table;
+    return command->report ? report_option_table : NULL;
+}
+
 bool command_parse(const struct command_call *call, void *options, char ***arguments, int *count,
                    int *exit_code)
 {
     const struct command *command = call->command;
     struct options_parse parse = {
-        .tables = {command->options, command->report ? report_option_table : NULL},
+        .tables = {command->options, command_shared_options(command)},
         .target = options,
         .first_argument_ends = command->runs_program,
         .arguments = mem_alloc((size_t)call->argc + 1, sizeof(char *)),

@@ -44,7 +44,8 @@ struct command {
     const char *summary;                         /* one line, no full stop */
     const char *arguments;                       /* as in the usage line */
     const struct option *options;                /* NULL = none of its own */
-    bool report;                                 /* takes the options of every report */
+    bool report;/* takes the options of every report */
+    bool records;                                /* takes those of `record` beside its own */
     const char *thinned; /* "blocks" or "phases": it needs all of them, and says so where some were
                             thinned; NULL: what is kept is enough */
     bool judges;         /* exits with EXIT_CHECK_FAILED where something is not as it should be */
@@ -59,11 +60,14 @@ extern const struct command *const commands[]; /* ends with NULL */
 /* The command of that name, or NULL with the nearest one in *near (NULL: none is near). */
 const struct command *command_find(const char *name, const char **near);
 
-/* Parses into options, whose first member is struct report_options if command->report is set. The
- * arguments come back in *arguments, which the caller frees with mem_free. False: the command is
+/* Parses into options, whose first member is struct report_options if command->report is set,
+ * struct record_call if command->records is. The arguments come back in *arguments, which the caller frees with mem_free. False: the command is
  * over, after --help or a mistake, with *exit_code. */
 bool command_parse(const struct command_call *call, void *options, char ***arguments, int *count,
                    int *exit_code);
+
+/* Those of every report, or of every recording, that the command takes as well; NULL: none. */
+const struct option *command_shared_options(const struct command *command);
 
 /* Prints to stderr what was wrong and where help is. Returns EXIT_USAGE. */
 int command_misused(const struct command *command, const char *format, ...)

@@ -5,7 +5,6 @@
 
 #include "db.h"
 #include "record.h"
-#include "report.h"
 
 enum { HELP_WIDTH = 79 };
 
@@ -76,6 +75,11 @@ const char *help_group_title(enum command_group group)
     return group_titles[group];
 }
 
+const char *help_shared_title(const struct command *command)
+{
+    return command->records ? "Options of every recording" : "Options of every report";
+}
+
 const char *help_database_text(void)
 {
     return "DATABASE is a file that 'tidemark record' wrote; when it is not named, the\n"
@@ -116,8 +120,7 @@ void help_command(FILE *out, const struct command *command)
             *command->arguments ? " " : "", command->arguments);
     put_paragraphs(out, command->description);
     put_options(out, "Options", command->options);
-    if (command->report)
-        put_options(out, "Options of every report", report_option_table);
+    put_options(out, help_shared_title(command), command_shared_options(command));
     if (strcmp(command->arguments, "[DATABASE]") == 0)
         fprintf(out, "\n%s\n", help_database_text());
     if (command->examples[0].line)

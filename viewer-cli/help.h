@@ -14,6 +14,8 @@ void help_version(FILE *out);
 
 /* Parts of it, for the manuals. */
 const char *help_group_title(enum command_group group);
+/* Above the options that a command shares with others. */
+const char *help_shared_title(const struct command *command);
 const char *help_database_text(void);
 const char *help_exit_text(const struct command *command);
 

@@ -38,7 +38,7 @@ static void parse(const struct command *command, char **words, int count)
     static _Alignas(16) unsigned char target[TARGET_BYTES];
     char *arguments[MOST_WORDS + 1];
     struct options_parse parse = {
-        .tables = {command->options, command->report ? report_option_table : NULL},
+        .tables = {command->options, command_shared_options(command)},
         .target = target,
         .first_argument_ends = command->runs_program,
         .arguments = arguments,

@@ -78,7 +78,7 @@ TEST(tables_make_sense)
         CHECK(strlen(command->summary) <= 66); /* the overview is 80 columns wide */
         CHECK(command->most < 0 || command->least <= command->most);
         CHECK(command->examples[0].line != NULL);
-        const struct option *common = command->report ? report_option_table : NULL;
+        const struct option *common = command_shared_options(command);
         for (const struct option *o = command->options; o && o->name; o++) {
             check_option(o, command->options);
             check_option(o, common);

@@ -5,7 +5,6 @@
  */
 #include "complete.h"
 
-#include "report.h"
 
 static const char begin[] =
     "# bash completion for tidemark. Made by viewer-cli/manual from the command's own tables.\n"
@@ -159,26 +158,21 @@ static void put_names(struct buf *out, const struct option *options, bool taking
     }
 }
 
-static const struct option *common_options(const struct command *command)
-{
-    return command->report ? report_option_table : NULL;
-}
-
 static void put_command(struct buf *out, const struct command *command)
 {
     buf_print(out, "    %s)\n        options='--help", command->name);
     put_names(out, command->options, false);
-    put_names(out, common_options(command), false);
+    put_names(out, command_shared_options(command), false);
     buf_text(out, "'\n        takes='");
     put_names(out, command->options, true);
-    put_names(out, common_options(command), true);
+    put_names(out, command_shared_options(command), true);
     buf_print(out, "'\n        kind='%s' many='%s'\n        ;;\n",
               kind_name(complete_argument(command)), complete_many(command) ? "yes" : "");
 }
 
 static void put_values(struct buf *out, const struct command *command)
 {
-    const struct option *tables[] = {command->options, common_options(command)};
+    const struct option *tables[] = {command->options, command_shared_options(command)};
     for (size_t t = 0; t < 2; t++)
         for (const struct option *o = tables[t]; o && o->name; o++)
             if (o->kind != OPT_FLAG)

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "report.h"
 
 /* Text inside of a specification, or of a list of commands. */
 static void put_text(struct buf *out, const char *text)
@@ -93,7 +92,7 @@ static void put_command(struct buf *out, const struct command *command)
     buf_text(out, "            '(- *)'{-h,--help}'[what it takes, in short]' \\\n");
     for (const struct option *o = command->options; o && o->name; o++)
         put_option(out, o);
-    for (const struct option *o = report_option_table; command->report && o->name; o++)
+    for (const struct option *o = command_shared_options(command); o && o->name; o++)
         put_option(out, o);
     put_arguments(out, command);
     buf_text(out, "        ;;\n");

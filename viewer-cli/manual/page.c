@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "help.h"
-#include "report.h"
 
 static void put_upper(struct buf *out, const char *text)
 {
@@ -84,9 +83,9 @@ static void put_all_options(struct buf *out, const struct command *command)
     put_heading(out, "options");
     put_options(out, command->options);
     buf_text(out, ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nprint this in short\n");
-    if (command->report) {
-        buf_text(out, ".SS Options of every report\n");
-        put_options(out, report_option_table);
+    if (command_shared_options(command)) {
+        buf_print(out, ".SS %s\n", help_shared_title(command));
+        put_options(out, command_shared_options(command));
     }
 }
 
