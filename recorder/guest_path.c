@@ -83,3 +83,27 @@ int guest_path_python(const char *guest, char *out, size_t size)
         return ERR_LIMIT;
     return access(out, R_OK | X_OK) == 0 ? BASE_OK : ERR_NOTFOUND;
 }
+
+int guest_path_rehearsal(const char *guest, char *library, char *folder, size_t size)
+{
+    static const char *const folders[] = {"rehearsal", "../rehearsal/lib"};
+    const char *slash = strrchr(guest, '/');
+    char path[PATH_MAX], real[PATH_MAX];
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        int used = snprintf(path, sizeof path, "%.*s/%s", slash ? (int)(slash - guest) : 1,
+                            slash ? guest : ".", folders[i]);
+        if (used < 0 || (size_t)used >= sizeof path)
+            return ERR_LIMIT;
+        if (!realpath(path, real))
+            continue;
+        /* The name, not what it links to: programs look for it. */
+        int bytes = snprintf(library, size, "%s/libcuda.so.1", real);
+        if (bytes < 0 || (size_t)bytes >= size)
+            return ERR_LIMIT;
+        if (access(library, R_OK) != 0)
+            continue;
+        memcpy(folder, real, strlen(real) + 1);
+        return BASE_OK;
+    }
+    return ERR_NOTFOUND;
+}

@@ -12,10 +12,11 @@
 struct word {
     const char *name;
     const char *value;
-    bool before_old; /* the old value follows behind a colon */
-    const char *old; /* "" if there was none */
+    const char *also; /* behind the value and a colon; NULL: nothing */
+    bool before_old;  /* the old value follows behind a colon */
+    const char *old;  /* "" if there was none */
 };
-#define WORDS 12
+#define WORDS 14
 
 static const char *file_of(const char *path)
 {
@@ -40,23 +41,26 @@ static void list_words(char *const *environment, const struct launch_words *from
 {
     bool foreign_nvtx = launch_foreign(environment, LAUNCH_NVTX, from->guest) != NULL;
     bool foreign_cuda = launch_foreign(environment, LAUNCH_CUDA, from->guest) != NULL;
+    const char *first = from->guest;
     const struct word all[WORDS] = {
-        {"LD_PRELOAD", from->guest, true, ""},
-        {HELLO_ENV, from->socket, false, ""},
-        {HELLO_KEY_ENV, from->key, false, ""},
-        {"PYTHONPATH", from->python, true, ""},
+        {"LD_PRELOAD", first ? first : from->stand_in, first ? from->stand_in : NULL, true, ""},
+        {"LD_LIBRARY_PATH", from->stand_ins, NULL, true, ""},
+        {from->stand_in_name ? from->stand_in_name : "", from->stand_in_value, NULL, false, ""},
+        {HELLO_ENV, from->socket, NULL, false, ""},
+        {HELLO_KEY_ENV, from->key, NULL, false, ""},
+        {"PYTHONPATH", from->python, NULL, true, ""},
         /* Programs of gcc's AddressSanitizer end at once where a preloaded library comes before its
          * runtime. What the user set himself comes later and wins. */
-        {"ASAN_OPTIONS", from->guest ? "verify_asan_link_order=0" : NULL, true, ""},
-        {"TIDEMARK_STACKS", from->no_stacks ? "0" : NULL, false, ""},
-        {"TIDEMARK_PHASES", from->no_phases ? "off" : NULL, false, ""},
-        {"TIDEMARK_HISTORY", from->history ? "1" : NULL, false, ""},
+        {"ASAN_OPTIONS", from->guest ? "verify_asan_link_order=0" : NULL, NULL, true, ""},
+        {"TIDEMARK_STACKS", from->no_stacks ? "0" : NULL, NULL, false, ""},
+        {"TIDEMARK_PHASES", from->no_phases ? "off" : NULL, NULL, false, ""},
+        {"TIDEMARK_HISTORY", from->history ? "1" : NULL, NULL, false, ""},
         /* Another tool's stays as it is. */
-        {LAUNCH_NVTX, from->no_nvtx || foreign_nvtx ? NULL : from->guest, foreign_nvtx, ""},
-        {LAUNCH_CUDA, from->no_cupti || foreign_cuda ? NULL : from->guest, foreign_cuda, ""},
+        {LAUNCH_NVTX, from->no_nvtx || foreign_nvtx ? NULL : from->guest, NULL, foreign_nvtx, ""},
+        {LAUNCH_CUDA, from->no_cupti || foreign_cuda ? NULL : from->guest, NULL, foreign_cuda, ""},
         /* The user may have named a library there. */
-        {"TIDEMARK_CUPTI", from->no_cupti ? "0" : NULL, !from->no_cupti, ""},
-        {"TIDEMARK_KERNELS", from->kernels ? "1" : NULL, false, ""},
+        {"TIDEMARK_CUPTI", from->no_cupti ? "0" : NULL, NULL, !from->no_cupti, ""},
+        {"TIDEMARK_KERNELS", from->kernels ? "1" : NULL, NULL, false, ""},
     };
     memcpy(words, all, sizeof all);
 }
@@ -76,7 +80,8 @@ static size_t text_bytes(const struct word *word)
 {
     if (!word->value)
         return 0;
-    return strlen(word->name) + strlen(word->value) + strlen(word->old) + sizeof "=:";
+    return strlen(word->name) + strlen(word->value) + (word->also ? strlen(word->also) : 0) +
+           strlen(word->old) + sizeof "=::";
 }
 
 char **launch_env(char *const *environment, const struct launch_words *from)
@@ -103,8 +108,9 @@ char **launch_env(char *const *environment, const struct launch_words *from)
         if (!word->value)
             continue;
         list[used++] = text;
-        snprintf(text, text_bytes(word), "%s=%s%s%s", word->name, word->value,
-                 *word->old ? ":" : "", word->old);
+        snprintf(text, text_bytes(word), "%s=%s%s%s%s%s", word->name, word->value,
+                 word->also ? ":" : "", word->also ? word->also : "", *word->old ? ":" : "",
+                 word->old);
         text += text_bytes(word);
     }
     return list;

@@ -8,9 +8,12 @@
 #include <stdbool.h>
 
 struct launch_words {
-    const char *guest;  /* put before what LD_PRELOAD has */
-    const char *socket; /* for HELLO_ENV */
-    const char *key;    /* for HELLO_KEY_ENV; NULL: none */
+    const char *guest;     /* put before what LD_PRELOAD has */
+    const char *socket;    /* for HELLO_ENV */
+    const char *key;       /* for HELLO_KEY_ENV; NULL: none */
+    const char *stand_in;  /* preloaded behind the guest; NULL: none */
+    const char *stand_ins; /* folder put before what LD_LIBRARY_PATH has, with stand_in */
+    const char *stand_in_name, *stand_in_value; /* what it finds in the environment */
     const char *python; /* folder put before what PYTHONPATH has; NULL: there is no helper */
     bool no_stacks;
     bool no_phases;

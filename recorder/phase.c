@@ -501,6 +501,14 @@ static void end_what_lost_its_end(struct state_process *process, uint32_t thread
 }
 
 /* STEP_BEGIN is the first number of the new step, STEP_END the last of the old one. */
+uint64_t phase_steps(const struct state_process *process)
+{
+    const struct phases *phases = &process->phases;
+    if (phases->own_steps || !phases->timeline)
+        return phases->own_ended;
+    return timeline_steps(phases->timeline);
+}
+
 void phase_step(struct state_process *process, const struct event *event, int64_t ns)
 {
     struct phases *phases = &process->phases;
@@ -517,6 +525,7 @@ void phase_step(struct state_process *process, const struct event *event, int64_
         return;
     }
     phases->own_steps |= begins;
+    phases->own_ended += phases->step != BATCH_NULL;
     if (phases->timeline) {
         phases->step = begins ? state_min(event->a) : BATCH_NULL;
         timeline_step(process, begins ? seq : seq + 1, ns);

@@ -94,6 +94,7 @@ struct phases {          /* of a process */
     struct phase *spare;
     int64_t step;          /* the program's own, BATCH_NULL = outside of any */
     bool own_steps;        /* it has begun one */
+    uint64_t own_ended;    /* so many have ended */
     int64_t lost_ends_seq; /* up to here an end was lost; 0 = none was */
     struct phase_ordinals ordinals;
     struct timeline *timeline; /* NULL = no mark was seen */
@@ -135,6 +136,9 @@ void phase_flush(struct state_process *process); /* writes the open ones as they
 const struct phase *phase_of_thread(const struct state_process *process, uint32_t thread);
 /* The innermost of scope 'process': never NULL while the process lives. */
 const struct phase *phase_here(const struct state_process *process);
+/* Steps that have ended: the program's own, or updates by each of its optimizers. 0: none has, or
+ * nothing tells. */
+uint64_t phase_steps(const struct state_process *process);
 const char *phase_name(const struct state *state, uint32_t name);
 const char *phase_kind(const struct state *state, uint32_t name);
 bool phase_is_valid(const struct state_process *process);

@@ -32,8 +32,11 @@
 #include "record_meta.h"
 #include "record_output.h"
 #include "record_rate.h"
+#include "record_signals.h"
 #include "record_watch.h"
 #include "writer.h"
+
+#define PROGRESS_NS (200 * NS_PER_MS)
 
 struct recording {
     struct record_options options; /* defaults filled in */
@@ -44,6 +47,7 @@ struct recording {
     struct buf no_guest; /* why the guest is not used; empty: it is */
     char host[256];
     struct record_rate rate; /* what a day takes */
+    uint64_t shown_ns;       /* when the progress was shown */
     uint64_t start_ns;
     int signal_fd, wake_fd; /* -1 */
     struct witness witness;
@@ -236,13 +240,28 @@ static void say_rate(struct recording *recording)
     buf_clear(&line);
 }
 
+/* Some more steps are recorded until the program hears of it. */
+static void count_steps(struct recording *recording)
+{
+    struct state_totals totals;
+    drain_totals(recording->drain, &totals);
+    if (totals.steps >= recording->options.most_steps)
+        record_signals_end_program(&recording->watch);
+}
+
 static void tick(void *context)
 {
     struct recording *recording = context;
+    const struct record_options *options = &recording->options;
+    uint64_t now = clock_now_ns();
     say_rate(recording);
-    if (recording->options.progress)
+    if (options->most_steps)
+        count_steps(recording);
+    if (options->progress && now - recording->shown_ns >= PROGRESS_NS) {
+        recording->shown_ns = now;
         show_progress(context);
-    else if (recording->rate.said)
+    }
+    if (!options->progress && !options->most_steps && recording->rate.said)
         recording->watch.on_tick = NULL;
 }
 
@@ -269,6 +288,7 @@ static int open_watch(struct recording *recording)
     recording->watch.on_failure = say_writer_failed;
     recording->watch.context = recording;
     recording->watch.on_tick = tick;
+    recording->watch.counts_steps = recording->options.most_steps > 0;
     return err;
 }
 
@@ -276,7 +296,13 @@ static int open_watch(struct recording *recording)
 static struct launch_words words_for(const struct recording *recording)
 {
     const struct record_options *options = &recording->options;
+    const struct record_rehearsal none = {0}, *rehearsal = options->rehearsal;
+    rehearsal = rehearsal ? rehearsal : &none;
     return (struct launch_words){
+        .stand_in = rehearsal->library,
+        .stand_ins = rehearsal->folder,
+        .stand_in_name = rehearsal->variable,
+        .stand_in_value = rehearsal->settings,
         .guest = no_guest(recording) ? NULL : options->guest,
         .socket = hello_server_name(recording->server),
         .key = hello_server_key(recording->server),
@@ -441,6 +467,15 @@ static void place_file(struct recording *recording)
     buf_clear(&why);
 }
 
+/* By us, as --steps asked: the status that it ended with is our doing, and not passed on. */
+static void say_ended(struct recording *recording)
+{
+    uint64_t steps = recording->options.most_steps;
+    summary_hint(&recording->result->summary,
+                 "the program was ended after %llu %s, as --steps asks", (unsigned long long)steps,
+                 steps == 1 ? "step" : "steps");
+}
+
 static void fill_result(struct recording *recording)
 {
     struct record_result *result = recording->result;
@@ -450,6 +485,8 @@ static void fill_result(struct recording *recording)
     result->summary.processes = watch->images;
     if (watch->over == WATCH_STOPPED)
         result->signal = watch->stop_signal;
+    else if (watch->ending_ns && status != 0)
+        say_ended(recording);
     else if (WIFSIGNALED(status))
         result->signal = WTERMSIG(status);
     else
@@ -478,9 +515,8 @@ static void fill_result(struct recording *recording)
                      "missing, or have no events",
                      strerror(recording->heard.why));
     result->summary.missing = watch->refused + recording->heard.refused;
-    result->summary.may_miss =
-        recording->heard.failed > 0 || recording->heard.deaf || recording->heard.refused_more ||
-        watch->forgotten > 0;
+    result->summary.may_miss = recording->heard.failed > 0 || recording->heard.deaf ||
+                               recording->heard.refused_more || watch->forgotten > 0;
     if (watch->left.count > 0)
         summary_hint(&result->summary, "left running, and no longer recorded: %s",
                      buf_string(&watch->left));

@@ -27,6 +27,14 @@ struct record_progress {
 
 #define RECORD_DEFAULT_QUEUE (64ull * 1024 * 1024)
 
+/* The program runs on stand-ins for CUDA's libraries (rehearsal/). All texts. */
+struct record_rehearsal {
+    const char *variable, *settings; /* of the program's environment, for the stand-ins */
+    const char *library;             /* preloaded behind the guest */
+    const char *folder;              /* where those lie that are opened by name */
+    const char *gpu;                 /* what they stand for, in words */
+};
+
 struct record_options {
     const char *output;   /* NULL: tidemark.YYYYmmdd-HHMMSS-PID.db here */
     unsigned ring_bits;   /* 0: RING_DEFAULT_BITS */
@@ -44,6 +52,8 @@ struct record_options {
     bool private; /* no command lines, folders and hosts in the database */
     bool no_nvtx; /* no ranges and marks of NVTX */
     bool history; /* what the history of PyTorch's CUDA allocator adds */
+    const struct record_rehearsal *rehearsal; /* NULL: the program as it is */
+    uint64_t most_steps;                      /* it is ended after so many, 0: it ends by itself */
     const char *const *argv;
     const char *command; /* how the user called us, for the database; NULL: argv */
     /* A warning while the program runs; NULL: they are in the summary only. */

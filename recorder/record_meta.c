@@ -78,6 +78,10 @@ void record_meta_begin(struct batch *batch, const struct record_meta *meta)
         buf_clear(&cwd);
         put_machine(batch, meta->host);
     }
+    if (options->rehearsal) {
+        put_text(batch, "rehearsal", options->rehearsal->gpu);
+        put_text(batch, "rehearsal_settings", options->rehearsal->settings);
+    }
     put_started(batch);
     put_int(batch, "start_monotonic_ns", meta->start_ns);
     put_int(batch, "recorder_pid", (uint64_t)getpid());

@@ -9,6 +9,8 @@
 #include "record_watch.h"
 
 #define TERMS_MAX 3
+/* Between a SIGINT that should end the program and a SIGTERM: a handler may save a checkpoint. */
+#define ENDING_NS (10 * NS_PER_S)
 /* A stop that is over by then was none: all are continued in turn. */
 #define STOP_NS (30 * NS_PER_MS)
 
@@ -162,4 +164,18 @@ int record_signals_wait_ms(const struct watch *watch, int most)
     if (watch->root_stop)
         most = stopped_ns < STOP_NS ? (int)((STOP_NS - stopped_ns) / NS_PER_MS) + 1 : 5;
     return signals_wait_ms(&watch->signals, most);
+}
+
+void record_signals_end_program(struct watch *watch)
+{
+    uint64_t now = clock_now_ns();
+    if (!watch->root || (watch->endings > 0 && now - watch->ending_ns < ENDING_NS))
+        return;
+    watch->ending_ns = now;
+    if (watch->endings++ == 0) {
+        kill(watch->root_pid, SIGINT);
+        return;
+    }
+    for (size_t i = 0; i < watch->table.count; i++)
+        kill(watch->table.list[i]->pid, SIGTERM);
 }

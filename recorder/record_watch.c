@@ -23,6 +23,7 @@
 
 #define TICK_MS 100
 #define PROGRESS_MS 250
+#define STEPS_MS 10 /* where the program is ended after some */
 #define GRACE_NS (2 * NS_PER_S)
 #define MUTE_NS (100 * NS_PER_MS)
 #define SCAN_NS (100 * NS_PER_MS)
@@ -452,9 +453,14 @@ static void leave_running(struct watch *watch)
     watch->root = NULL;
 }
 
+static unsigned tick_ms(const struct watch *watch)
+{
+    return watch->counts_steps ? STEPS_MS : PROGRESS_MS;
+}
+
 static int timeout_ms(const struct watch *watch)
 {
-    int most = record_signals_wait_ms(watch, watch->on_tick ? PROGRESS_MS : 1000);
+    int most = record_signals_wait_ms(watch, watch->on_tick ? (int)tick_ms(watch) : 1000);
     if (!watch->root || watch->muted_until)
         return most < TICK_MS / 5 ? most : TICK_MS / 5;
     for (size_t i = 0; i < watch->table.count; i++)
@@ -466,7 +472,7 @@ static int timeout_ms(const struct watch *watch)
 static void tick(struct watch *watch)
 {
     uint64_t now = clock_now_ns();
-    if (!watch->on_tick || now - watch->tick_ns < PROGRESS_MS * NS_PER_MS)
+    if (!watch->on_tick || now - watch->tick_ns < tick_ms(watch) * NS_PER_MS)
         return;
     watch->tick_ns = now;
     watch->on_tick(watch->context);

@@ -72,9 +72,12 @@ struct watch {
     uint64_t forgotten;   /* what somebody said was lost for want of memory, so many times */
     struct buf left;      /* pids left running, separated by spaces */
     bool warned;
+    uint64_t ending_ns; /* since when the program is to end, for we said so; 0: it is not */
+    unsigned endings;   /* signals sent for that */
     enum watch_over over;
     void (*on_failure)(void *context); /* the drain has failed; called once */
     void (*on_tick)(void *context);    /* some times a second; NULL */
+    bool counts_steps;                 /* a tick decides whether the program is to go on */
     uint64_t tick_ns;                  /* the last time */
     void *context;
 };

@@ -382,6 +382,22 @@ static uint64_t allocated_now(const struct state_process *process)
     return sum;
 }
 
+/* Where there are ranks, what all of them have done. */
+static uint64_t steps_done(const struct state *state)
+{
+    uint64_t least = 0;
+    int64_t ranks = 0, world = 0;
+    for (const struct state_process *p = state->processes; p; p = p->next) {
+        uint64_t steps = p->ended ? 0 : phase_steps(p);
+        if (!steps)
+            continue;
+        least = !least || steps < least ? steps : least;
+        ranks++;
+        world = p->hello.world_size > world ? p->hello.world_size : world;
+    }
+    return ranks < world ? 0 : least;
+}
+
 void state_totals(const struct state *state, struct state_totals *out)
 {
     struct state_peak peak = state->peak, given = state->given;
@@ -397,6 +413,7 @@ void state_totals(const struct state *state, struct state_totals *out)
         .peak_device = BATCH_NULL,
         .peak_seq = BATCH_NULL,
         .peak_step = BATCH_NULL,
+        .steps = steps_done(state),
     };
     for (const struct state_process *p = state->processes; p; p = p->next) {
         uint64_t allocated = allocated_now(p);

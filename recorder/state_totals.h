@@ -21,6 +21,7 @@ struct state_totals {
     char peak_device_name[32]; /* "cpu", "cuda:0" */
     uint64_t peak_given;       /* by CUDA's driver, the highest of one process on one device */
     char given_device_name[32];
+    uint64_t steps;  /* ended, of the process that is furthest behind of those that count them */
     bool has_source; /* a source was live in some process: tidemark.h, PyTorch, ... */
 };
 

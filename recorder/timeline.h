@@ -154,6 +154,8 @@ void timeline_user_begin(struct state_process *process, struct phase *phase, int
 void timeline_user_end(struct state_process *process, const struct phase *phase, int64_t ns,
                        const char *ended);
 void timeline_step(struct state_process *process, int64_t seq, int64_t ns);
+/* Updates by each of the optimizers so far. */
+uint64_t timeline_steps(const struct timeline *timeline);
 /* The program is over: from the number seq on nothing belongs to a step. */
 void timeline_no_more_steps(struct state_process *process, int64_t seq, int64_t ns);
 /* Marks of a thread that is gone; or (0) of all, after a loss. */

@@ -74,6 +74,7 @@ static const struct emit_column recording_columns[] = {
     {NULL, "complete", EMIT_TEXT, EMIT_PEOPLE},
     {"not_loaded", "not loaded", EMIT_TEXT, EMIT_IF_KNOWN},
     {"private", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
+    {"rehearsal", "rehearsed", EMIT_TEXT, EMIT_PROGRAMS},
 };
 
 static const char recording_sql[] =
@@ -86,7 +87,8 @@ static const char recording_sql[] =
     "  (SELECT value FROM meta WHERE key = 'guest' AND value <> 'loaded'),"
     "  (SELECT value FROM meta WHERE key = 'stopped'),"
     "  (SELECT 'yes' FROM meta WHERE key = 'private' AND value = 1),"
-    "  EXISTS (SELECT 1 FROM lost WHERE kind = '" LOSS_DAMAGED "')"
+    "  EXISTS (SELECT 1 FROM lost WHERE kind = '" LOSS_DAMAGED "'),"
+    "  (SELECT value FROM meta WHERE key = 'rehearsal')"
     " FROM (SELECT 1) LEFT JOIN process p ON p.id = (SELECT min(id) FROM process)";
 
 static int64_t file_bytes(const char *path)
@@ -145,6 +147,7 @@ static int put_recording(struct report *report, bool finished, int64_t last_ns)
         emit_buf(emit, &complete);
         report_cells(emit, stmt, 8, 1);
         report_cells(emit, stmt, 10, 1);
+        report_cells(emit, stmt, 12, 1);
     }
     db_finalize(stmt);
     return err < 0 ? err : 0;

@@ -12,15 +12,28 @@
 #include "report.h"
 #include "suggest.h"
 
-extern const struct command command_record, command_import, command_info, command_repair,
-    command_phases, command_timeline, command_peak, command_why, command_frag, command_ladder,
-    command_leaks, command_fit, command_diff, command_check, command_sql;
+extern const struct command command_record, command_rehearse, command_import, command_info,
+    command_repair, command_phases, command_timeline, command_peak, command_why, command_frag,
+    command_ladder, command_leaks, command_fit, command_diff, command_check, command_sql;
 
 const struct command *const commands[] = {
-    &command_record, &command_import,   &command_info,  &command_repair,
-    &command_phases, &command_timeline, &command_peak,  &command_why,
-    &command_frag,   &command_ladder,   &command_leaks, &command_fit,
-    &command_diff,   &command_check,    &command_sql,   NULL,
+    &command_record,
+    &command_rehearse,
+    &command_import,
+    &command_info,
+    &command_repair,
+    &command_phases,
+    &command_timeline,
+    &command_peak,
+    &command_why,
+    &command_frag,
+    &command_ladder,
+    &command_leaks,
+    &command_fit,
+    &command_diff,
+    &command_check,
+    &command_sql,
+    NULL,
 };
 
 const struct command *command_find(const char *name, const char **near)

@@ -105,8 +105,8 @@ static bool may_come(const struct report *report)
 {
     bool finished = false;
     int64_t last_ns;
-    return report->options->follow &&
-           loss_read_finished(report->db, &finished, &last_ns) >= 0 && !finished;
+    return report->options->follow && loss_read_finished(report->db, &finished, &last_ns) >= 0 &&
+           !finished;
 }
 
 /* ---- which processes ---- */
@@ -327,15 +327,35 @@ static int begin_reading(struct report *report, const char *named)
     return code;
 }
 
+/* On failure nothing is left open. */
+static int say_rehearsed(struct report *report, struct report *whose, const char *name)
+{
+    struct buf lead = {0};
+    if (*name)
+        buf_print(&lead, "%s: ", name);
+    int err =
+        lead.broken ? ERR_NOMEM : report_say_rehearsed(whose, &report->emit, buf_string(&lead));
+    buf_clear(&lead);
+    if (err == 0)
+        return 0;
+    int code = report_failed(whose->path, err, db_message(whose->db));
+    emit_drop(&report->emit);
+    if (whose != report)
+        let_go(whose);
+    let_go(report);
+    return code;
+}
+
 int report_begin(struct report *report, const struct command *command,
                  const struct report_options *options, const char *named)
 {
     *report = (struct report){.command = command, .options = options};
     int code = begin_reading(report, named);
-    if (code == 0)
-        emit_begin(&report->emit, (enum emit_format)options->format, options->no_colour,
-                   command->name, report->path);
-    return code;
+    if (code)
+        return code;
+    emit_begin(&report->emit, (enum emit_format)options->format, options->no_colour, command->name,
+               report->path);
+    return say_rehearsed(report, report, "");
 }
 
 bool report_start(struct report *report, const struct command_call *call, void *options,
@@ -364,7 +384,7 @@ int report_begin_beside(struct report *other, struct report *report, const char 
         return code;
     }
     report->beside = other;
-    return 0;
+    return say_rehearsed(report, other, other->path);
 }
 
 static int end_reading(struct report *report, struct emit *emit)

@@ -13,4 +13,7 @@ const struct report_process *report_process_of(const struct report *report, int6
  * before each. 0 or an error. */
 int report_warn(struct report *report, struct emit *emit, const char *whose);
 
+/* If it is a rehearsal, a line that says so and of which GPU. 0 or an error. */
+int report_say_rehearsed(struct report *report, struct emit *emit, const char *whose);
+
 #endif

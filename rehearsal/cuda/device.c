@@ -31,8 +31,12 @@ static void open_once(void)
     char why[128];
     const char *text = getenv(SETTINGS_ENV);
     struct settings *settings = &device.settings;
-    if (!text || settings_read(text, settings, why, sizeof why) != BASE_OK)
+    if (!text)
         return;
+    if (settings_read(text, settings, why, sizeof why) != BASE_OK) {
+        fprintf(stderr, "tidemark: no GPU is rehearsed: " SETTINGS_ENV ": %s\n", why);
+        return;
+    }
     struct machine_options options = {.devices = settings->devices,
                                       .memory = settings->gpu.memory,
                                       .context = settings->context};

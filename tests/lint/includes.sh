@@ -26,7 +26,7 @@ awk '
         sees["profiler"] = "ring allocator base include"
         sees["schema"] = "base"
         sees["recorder"] = "ring allocator schema base"
-        sees["viewer-cli"] = "recorder allocator schema base"
+        sees["viewer-cli"] = "recorder rehearsal allocator schema base"
         sees["rehearsal"] = "base"
         sees["samples"] = "include"
         everything = "include base ring allocator wrap profiler schema recorder viewer-cli rehearsal samples"

@@ -10,7 +10,8 @@ failed=0
 "$cmake" --install "$build" --prefix "$work/opt" > "$work/log" 2>&1 ||
     { cat "$work/log"; exit 1; }
 helper=$(cd "$(dirname "$0")/../../profiler" && find python -name '*.py')
-for file in lib/tidemark/libtidemark.so lib/libtidemark_alloc.so include/tidemark.h share/doc/tidemark/README.md \
+for file in lib/tidemark/libtidemark.so lib/tidemark/rehearsal/libcuda.so.1 \
+    lib/tidemark/rehearsal/libnvidia-ml.so.1 lib/libtidemark_alloc.so include/tidemark.h share/doc/tidemark/README.md \
     share/doc/tidemark/LICENSE share/doc/tidemark/NEWS \
     share/man/man1/tidemark.1 share/man/man1/tidemark-record.1 \
     share/bash-completion/completions/tidemark share/zsh/site-functions/_tidemark \
@@ -19,7 +20,7 @@ for file in lib/tidemark/libtidemark.so lib/libtidemark_alloc.so include/tidemar
 done
 extra=$(cd "$work/opt" && find . -type f ! -path './share/doc/tidemark/*' ! -path './bin/tidemark' \
     ! -path './include/tidemark.h' ! -path './lib/tidemark/libtidemark.so' \
-    ! -path './lib/libtidemark_alloc.so' ! -path './share/man/man1/tidemark*.1' \
+    ! -path './lib/libtidemark_alloc.so' ! -path './lib/tidemark/rehearsal/lib*.so.1' ! -path './share/man/man1/tidemark*.1' \
     ! -path './share/bash-completion/completions/tidemark' \
     ! -path './share/zsh/site-functions/_tidemark' \
     ! -path './lib/tidemark/python/*')

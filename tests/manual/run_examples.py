@@ -166,12 +166,24 @@ class Fixtures:
                              stdin=subprocess.DEVNULL)
             if done.returncode:
                 sys.exit("cannot make what the examples need: %s\n%s" % (line, done.stdout))
+        # What `tidemark rehearse` takes for CUDA's build of PyTorch; the program is the C sample.
+        self.cuda = os.path.join(os.path.dirname(self.folder), "cuda")
+        os.makedirs(os.path.join(self.cuda, "torch", "lib"))
+        for name, text in [("__init__.py", "raise ImportError\n"), ("lib/libtorch_cuda.so", "")]:
+            with open(os.path.join(self.cuda, "torch", name), "w") as out:
+                out.write(text)
         self.write("ci/limits.txt", "max-peak = 5GiB\nno-oom = yes\n")
         self.write("own.py", 'import tidemark\nwith tidemark.phase("augmentation"):\n    pass\n')
         self.write("question.sql", "SELECT process, device, allocated FROM peak;\n")
 
     def copy(self, folder):
         shutil.copytree(self.folder, folder)
+        shutil.copy(os.path.join(folder, "train.py"), os.path.join(folder, "ddp.py"))
+
+    def environment_of(self, command):
+        if "tidemark rehearse" not in command:
+            return self.environment
+        return dict(self.environment, PYTHONPATH=self.cuda)
 
 
 class Runner:
@@ -197,7 +209,7 @@ class Runner:
             print("skipped, %s does not work here: %s: %s" % (tool, where, example.command))
             return None
         done = pages.run("bash", "-c", example.command, cwd=folder, stdin=subprocess.DEVNULL,
-                         env=self.fixtures.environment)
+                         env=self.fixtures.environment_of(example.command))
         printed = done.stdout.rstrip("\n").split("\n")
         self.ran += 1
         if done.returncode:

@@ -119,6 +119,9 @@ def check_runner(work):
     class Nothing:
         environment = dict(os.environ)
 
+        def environment_of(self, command):
+            return self.environment
+
         def copy(self, folder):
             os.makedirs(folder)
 

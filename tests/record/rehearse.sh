@@ -1,0 +1,74 @@
+#!/bin/sh
+# `tidemark rehearse`: a CUDA program finds the cards that were asked for, the recording and its
+# reports say so, and --steps ends the program.
+tidemark=$3
+. "$(dirname "$0")/lib.sh"
+cards=$programs/prog_cards
+
+# rehearse OPTIONS -- PROGRAM: as record.
+rehearse() {
+    rm -f run.db run.db-wal run.db-shm
+    "$tidemark" rehearse -o run.db "$@" >out 2>err
+    status=$?
+}
+
+rehearse --gpu t4 --gpus 2 -- "$cards"
+is "$status" 0 "status"
+is "$(cat out)" "cards 2
+card 0 has 15843721216
+half: 0
+all: 2
+card 1 has 15843721216
+half: 0
+all: 2" "two cards"
+what="2 x Tesla T4, 14.8 GiB, capability 7.5"
+is "$(ask "SELECT value FROM meta WHERE key = 'rehearsal'")" "$what" "meta"
+for report in "peak" "phases" "info" "leaks" "ladder" "frag" "timeline"; do
+    set -- $report
+    command=$1
+    shift
+    "$tidemark" $command "$@" run.db >report 2>&1
+    is "$(head -1 report)" "rehearsed without a GPU, as on $what" "first line of $command"
+done
+"$tidemark" peak -f csv run.db | grep -q "^# rehearsed without a GPU, as on $what" ||
+    is no yes "csv says so"
+"$tidemark" info -f json run.db | grep -q "\"rehearsal\": *\"$what\"" || is no yes "json says so"
+
+rehearse --gpu cc=8.6,memory=6GiB -- "$cards"
+is "$(sed -n 2p out)" "card 0 has 6442450944" "a card made of parts"
+rehearse --gpu t4 --memory 1GiB -- "$cards"
+is "$(sed -n 2p out)" "card 0 has 1073741824" "--memory"
+
+# Ended by us it went well; its own end is its own.
+rehearse --gpu t4 --steps 3 -- "$cards" 1000000
+is "$status" 0 "status of a program that was ended"
+grep -q "ended after 3 steps, as --steps asks" err || is no yes "that it was ended"
+steps=$(ask "SELECT count(DISTINCT step) FROM phase WHERE step IS NOT NULL")
+[ "$steps" -ge 3 ] && [ "$steps" -lt 100000 ] || is "$steps" "3 or a few more" "steps"
+is "$(ask "SELECT signal FROM process")" 2 "how it ended"
+rehearse --gpu t4 --steps 10 -- "$cards" 3
+is "$status" 5 "status of a program that was quicker"
+
+rehearse --gpu nothing -- "$cards"
+is "$status" 2 "an unknown GPU"
+rehearse -- "$cards"
+is "$status" 2 "no GPU"
+"$tidemark" rehearse --gpu list >out
+is "$?" 0 "--gpu list"
+grep -q "^t4 .*Tesla T4.*7.5" out || is no yes "the list has the T4"
+
+# A Python without CUDA's build of PyTorch is found out before anything runs.
+mkdir -p torch/lib
+: >torch/__init__.py
+printf '#!%s\nopen("ran", "w")\n' "$(command -v python3)" >train
+chmod +x train
+PYTHONPATH=$PWD rehearse --gpu t4 -- ./train
+is "$status" 3 "status with a CPU build"
+grep -q "CPU build of PyTorch" err || is "$(cat err)" "CPU build" "what it says"
+[ ! -e ran ] || is yes no "the program was started"
+: >torch/lib/libtorch_cuda.so
+PYTHONPATH=$PWD rehearse --gpu t4 -- ./train
+is "$status" 0 "status with CUDA's build"
+[ -e ran ] || is no yes "the program was started"
+
+end_of_tests

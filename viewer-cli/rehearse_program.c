@@ -1,0 +1,112 @@
+/* rehearse_program.c - see rehearse_program.h. */
+#include "rehearse_program.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launch.h"
+#include "log.h"
+
+#define PATIENCE_MS 20000
+
+static bool is_python(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strncmp(slash ? slash + 1 : path, "python", 6) == 0;
+}
+
+/* The words of a "#!" line. False: it has none. */
+static bool first_line(const char *path, char *line, size_t room, char *words[3])
+{
+    FILE *file = fopen(path, "re");
+    bool read = file && fgets(line, (int)room, file) && strncmp(line, "#!", 2) == 0;
+    if (file)
+        fclose(file);
+    char *rest = read ? line + 2 : NULL;
+    for (int i = 0; i < 3; i++)
+        words[i] = rest ? strtok_r(i ? NULL : line + 2, " \t\r\n", &rest) : NULL;
+    return words[0] != NULL;
+}
+
+bool rehearse_program_python(const char *program, char *python, size_t room)
+{
+    char path[PATH_MAX], line[PATH_MAX], *words[3];
+    if (!launch_find(program, path, sizeof path))
+        return false;
+    const char *found = is_python(program) ? path : NULL;
+    if (!found && first_line(path, line, sizeof line, words)) {
+        const char *slash = strrchr(words[0], '/');
+        bool env = strcmp(slash ? slash + 1 : words[0], "env") == 0 && words[1];
+        const char *named = env && strcmp(words[1], "-S") == 0 ? words[2]
+                            : env                              ? words[1]
+                                                               : words[0];
+        if (named && is_python(named) && launch_find(named, path, sizeof path))
+            found = path;
+    }
+    int n = found ? snprintf(python, room, "%s", found) : 0;
+    return n > 0 && (size_t)n < room;
+}
+
+/* What `python -c code` prints, within some seconds; "" if it prints nothing. */
+static bool ask(const char *python, const char *code, char *answer, size_t room)
+{
+    char *const argv[] = {(char *)(uintptr_t)python, (char *)(uintptr_t) "-c",
+                          (char *)(uintptr_t)code, NULL};
+    int out[2], status = -1;
+    pid_t pid;
+    size_t used = 0;
+    if (pipe(out) != 0)
+        return false;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addclose(&actions, out[0]);
+    posix_spawn_file_actions_addclose(&actions, out[1]);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", 1 /* O_WRONLY */, 0);
+    int failed = posix_spawn(&pid, python, &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(out[1]);
+    struct pollfd ready = {.fd = out[0], .events = POLLIN};
+    while (!failed && used + 1 < room && poll(&ready, 1, PATIENCE_MS) == 1) {
+        ssize_t n = read(out[0], answer + used, room - used - 1);
+        if (n <= 0)
+            break;
+        used += (size_t)n;
+    }
+    answer[used] = '\0';
+    answer[strcspn(answer, "\n")] = '\0';
+    close(out[0]);
+    if (!failed) {
+        kill(pid, SIGKILL); /* it has said all, or never will */
+        waitpid(pid, &status, 0);
+    }
+    return !failed && used > 0;
+}
+
+bool rehearse_program_can(const char *program)
+{
+    /* Found, not imported: that would take seconds. */
+    static const char code[] = "import importlib.util as u, os\n"
+                               "s = u.find_spec('torch')\n"
+                               "p = os.path.dirname(s.origin) if s and s.origin else ''\n"
+                               "print(p, flush=True)\n";
+    char python[PATH_MAX], torch[PATH_MAX], library[PATH_MAX + 32];
+    if (!rehearse_program_python(program, python, sizeof python) ||
+        !ask(python, code, torch, sizeof torch) || !*torch)
+        return true;
+    snprintf(library, sizeof library, "%s/lib/libtorch_cuda.so", torch);
+    if (access(library, R_OK) == 0)
+        return true;
+    log_say(LOG_ERROR,
+            "%s has a CPU build of PyTorch, which cannot be rehearsed: pip install torch brings "
+            "the CUDA build, which needs no GPU",
+            python);
+    return false;
+}

@@ -1,0 +1,18 @@
+/*
+ * rehearse_program.h - whether a program can be rehearsed, asked before it starts: a CPU build of
+ * PyTorch would run without CUDA, and the recording would say nothing about a GPU.
+ */
+#ifndef TIDEMARK_VIEWER_REHEARSE_PROGRAM_H
+#define TIDEMARK_VIEWER_REHEARSE_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* False after one line that says why not and what to do. A program of which nothing is known can be
+ * tried. */
+bool rehearse_program_can(const char *program);
+
+/* The Python that runs the program: itself, or what its first line names. False: none. */
+bool rehearse_program_python(const char *program, char *python, size_t room);
+
+#endif
