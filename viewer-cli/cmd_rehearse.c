@@ -80,7 +80,7 @@ static int read_settings(const struct command *command, const struct rehearse_co
     char why[256];
     if (!options->gpu)
         return command_misused(command, "needs --gpu NAME; '--gpu list' shows the names");
-    *settings = (struct settings){.devices = (int32_t)options->gpus, .cuda = SETTINGS_CUDA_USUAL};
+    *settings = (struct settings){.devices = (int32_t)options->gpus};
     if (profile_read(options->gpu, &settings->gpu, why, sizeof why) != BASE_OK)
         return command_misused(command, "--gpu: %s", why);
     if (options->gpus < 1 || options->gpus > GPUS_MOST)

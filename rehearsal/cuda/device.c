@@ -3,7 +3,9 @@
  */
 #include "device.h"
 
+#include <link.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include "machine.h"
 #include "settings.h"
 
+#define CUDA_MAJOR_USUAL 13
 #define PROP_BYTES_12 1032
 #define PROP_BYTES_13 1008
 #define PROP_TITLE 0
@@ -37,9 +40,8 @@ static void open_once(void)
         fprintf(stderr, "tidemark: no GPU is rehearsed: " SETTINGS_ENV ": %s\n", why);
         return;
     }
-    struct machine_options options = {.devices = settings->devices,
-                                      .memory = settings->gpu.memory,
-                                      .context = settings->context};
+    struct machine_options options = {
+        .devices = settings->devices, .memory = settings->gpu.memory, .context = settings->context};
     device.opened = machine_start(&options) == BASE_OK;
 }
 
@@ -60,9 +62,29 @@ const struct profile *device_profile(void)
     return &device.settings.gpu;
 }
 
+/* "libcudart.so.12", wherever it lies: the program was built against this one. */
+static int see_library(struct dl_phdr_info *info, size_t size, void *context)
+{
+    static const char name[] = "libcudart.so.";
+    int *major = context;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *file = slash ? slash + 1 : info->dlpi_name;
+    (void)size;
+    if (strncmp(file, name, sizeof name - 1) == 0)
+        *major = atoi(file + sizeof name - 1);
+    return *major != 0;
+}
+
+/* Libraries come while the program runs: asked again until it is known. */
 int cuda_major(void)
 {
-    return device.settings.cuda;
+    static atomic_int known;
+    int major = device.settings.cuda ? device.settings.cuda : atomic_load(&known);
+    if (!major) {
+        dl_iterate_phdr(see_library, &major);
+        atomic_store(&known, major);
+    }
+    return major ? major : CUDA_MAJOR_USUAL;
 }
 
 int32_t device_attribute(int32_t number, int32_t which)

@@ -30,8 +30,7 @@ static int read_word(char *word, struct settings *settings, char *why, size_t ro
         settings->devices = (int32_t)number;
     } else if (strncmp(word, "memory=", 7) == 0 && read_number(word + 7, 1, INT64_MAX, &number)) {
         settings->gpu.memory = (uint64_t)number;
-    } else if (strncmp(word, "context=", 8) == 0 &&
-               read_number(word + 8, 0, INT64_MAX, &number)) {
+    } else if (strncmp(word, "context=", 8) == 0 && read_number(word + 8, 0, INT64_MAX, &number)) {
         settings->context = (uint64_t)number;
     } else if (strncmp(word, "cuda=", 5) == 0 && read_number(word + 5, 12, 13, &number)) {
         settings->cuda = (int32_t)number;
@@ -45,7 +44,7 @@ static int read_word(char *word, struct settings *settings, char *why, size_t ro
 int settings_read(const char *text, struct settings *settings, char *why, size_t room)
 {
     char copy[SETTINGS_TEXT_MAX], *rest = copy, *word;
-    *settings = (struct settings){.devices = 1, .cuda = SETTINGS_CUDA_USUAL};
+    *settings = (struct settings){.devices = 1};
     if (strlen(text) >= sizeof copy) {
         snprintf(why, room, "the settings are longer than %zu bytes", sizeof copy - 1);
         return ERR_ARG;
@@ -68,7 +67,11 @@ int settings_read(const char *text, struct settings *settings, char *why, size_t
 bool settings_write(const struct settings *settings, char *text, size_t room)
 {
     const struct profile *gpu = &settings->gpu;
-    int n = snprintf(text, room, "gpu=%s;memory=%" PRIu64 ";devices=%d;context=%" PRIu64 ";cuda=%d",
-                     gpu->name, gpu->memory, settings->devices, settings->context, settings->cuda);
-    return n > 0 && (size_t)n < room;
+    int n = snprintf(text, room, "gpu=%s;memory=%" PRIu64 ";devices=%d;context=%" PRIu64, gpu->name,
+                     gpu->memory, settings->devices, settings->context);
+    if (n <= 0 || (size_t)n >= room)
+        return false;
+    size_t left = room - (size_t)n;
+    int more = settings->cuda ? snprintf(text + n, left, ";cuda=%d", settings->cuda) : 0;
+    return more >= 0 && (size_t)more < left;
 }

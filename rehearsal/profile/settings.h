@@ -15,13 +15,12 @@
 
 #define SETTINGS_ENV "TIDEMARK_REHEARSAL"
 #define SETTINGS_TEXT_MAX 256
-#define SETTINGS_CUDA_USUAL 13
 
 struct settings {
     struct profile gpu; /* its memory is what --memory says, where that is given */
     int32_t devices;
     uint64_t context; /* bytes that a context takes of its device */
-    int32_t cuda;     /* major version that the program was built against */
+    int32_t cuda;     /* major version that the program was built against; 0: seen in the program */
 };
 
 /* On ERR_ARG `why` has what is wrong. */
