@@ -3,9 +3,10 @@
  *
  *     changed columns [-e EVERY] [-f FROM] ROWS.sql...  each column of each recording in turn
  *     changed known FILE ROWS.sql...    each line "NAME: STATEMENTS" of the file, of NAME.sql
- *     changed any [-n COUNT] [-s SEED] ROWS.sql...      COUNT recordings with any changes
+ *     changed any [-a] [-n COUNT] [-s SEED] ROWS.sql... COUNT recordings with any changes
  *
- * -o NUMBER: only this one, whose database is kept. Exit: 0, 1 if anything should not be, 99.
+ * -a: each is asked everything. -o NUMBER: only this one, whose database is kept. Exit: 0, 1 if
+ * anything should not be, 99.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -15,14 +16,14 @@
 #include "changed.h"
 #include "mem.h"
 
-#define QUESTIONS_FIRST 19 /* asked of each column; of any changes nine of all are */
+#define QUESTIONS_FIRST 19 /* asked of each column; of any changes nine of all, or all */
 #define QUESTIONS_SOME 9
 #define QUESTIONS_MOST 64
 
 struct options {
     size_t every, from, count, only;
     uint64_t seed;
-    bool has_only;
+    bool has_only, ask_all;
 };
 
 struct folder {
@@ -91,6 +92,8 @@ static void change_any(char **rows, char **names, size_t row_count, const struct
         uint64_t seed = options->seed * 1000003 + i;
         bool asked[QUESTIONS_MOST] = {false};
         size_t at = changed_random(&seed) % row_count;
+        for (size_t n = 0; n < changed_questions(); n++)
+            asked[n] = options->ask_all;
         for (size_t n = 0; n < QUESTIONS_SOME; n++)
             asked[changed_random(&seed) % changed_questions()] = true;
         if (options->has_only && options->only != i)
@@ -140,9 +143,12 @@ static void change_known(const char *path, char **rows, char **names, size_t cou
 static bool read_options(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.every = 1, .count = 100, .seed = 1};
-    for (int option; (option = getopt(argc, argv, "e:f:n:s:o:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "ae:f:n:s:o:")) != -1;) {
         unsigned long long value = strtoull(optarg ? optarg : "0", NULL, 10);
         switch (option) {
+        case 'a':
+            options->ask_all = true;
+            break;
         case 'e':
             options->every = value ? value : 1;
             break;
