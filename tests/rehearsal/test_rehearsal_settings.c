@@ -35,7 +35,7 @@ TEST(every_profile_is_read_by_its_name)
         CHECK(profile.sms > 0 && profile.l2 > 0 && profile.bus_bits > 0);
         CHECK(strlen(profile.from) > 10);
     }
-    CHECK(count >= 2);
+    CHECK(count >= 30);
 }
 
 TEST(parts_make_a_gpu)
@@ -48,7 +48,7 @@ TEST(parts_make_a_gpu)
     CHECK(b.memory > 0);
     CHECK_INT(read_profile("memory=512m,cc=7.5").memory, 512 << 20);
     CHECK_INT(read_profile("cc=8.0,memory=123456789").memory, 123456789);
-    CHECK_INT(read_profile("cc=8.8").capability->minor, 7); /* the nearest below */
+    CHECK_INT(read_profile("cc=9.5").capability->minor, 0); /* the nearest below */
 }
 
 TEST(what_is_no_gpu_is_told)
