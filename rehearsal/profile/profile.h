@@ -26,7 +26,7 @@ struct profile {
     char name[PROFILE_NAME_MAX];   /* as --gpu takes it */
     char title[PROFILE_TITLE_MAX]; /* as the driver calls the device */
     const struct capability *capability;
-    uint64_t memory;  /* bytes, as the driver reports them */
+    uint64_t memory;  /* bytes, as CUDA reports them */
     int32_t sms;      /* multiprocessors */
     uint32_t l2;      /* bytes */
     int32_t bus_bits; /* of the memory */
