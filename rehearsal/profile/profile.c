@@ -6,6 +6,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* Each context that was measured is within a tenth of this many bytes for each resident thread;
+ * docs/gpu-profiles.md has the comparison, and a test does it again. */
+#define CONTEXT_PER_THREAD 2048
+
 static const struct capability capabilities[] = {
 #define CAPABILITY(major, minor, threads, blocks, shared, optin, reserved)                         \
     {major, minor, threads, blocks, (shared)*1024, (optin)*1024, (reserved)*1024},
@@ -29,6 +33,34 @@ static const struct row rows[] = {
 #undef PROFILE
 };
 
+static const struct context_row {
+    const char *name;
+    uint64_t bytes;
+    const char *from;
+} contexts[] = {
+#define CONTEXT(name, bytes, from) {name, bytes, from},
+#include "contexts.def"
+#undef CONTEXT
+};
+
+void profile_compute_context(struct profile *profile)
+{
+    uint64_t threads = (uint64_t)profile->sms * (uint64_t)profile->capability->threads_per_sm;
+    profile->context = threads * CONTEXT_PER_THREAD;
+    profile->context_from = "computed: 2 KiB for each thread that can be resident";
+}
+
+static void find_context(struct profile *profile)
+{
+    profile_compute_context(profile);
+    for (size_t i = 0; i < COUNT(contexts); i++) {
+        if (strcmp(contexts[i].name, profile->name) == 0) {
+            profile->context = contexts[i].bytes;
+            profile->context_from = contexts[i].from;
+        }
+    }
+}
+
 bool profile_at(size_t index, struct profile *profile)
 {
     if (index >= COUNT(rows))
@@ -42,6 +74,7 @@ bool profile_at(size_t index, struct profile *profile)
                                 .from = row->from};
     snprintf(profile->name, sizeof profile->name, "%s", row->name);
     snprintf(profile->title, sizeof profile->title, "%s", row->title);
+    find_context(profile);
     return true;
 }
 

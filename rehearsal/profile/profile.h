@@ -26,11 +26,13 @@ struct profile {
     char name[PROFILE_NAME_MAX];   /* as --gpu takes it */
     char title[PROFILE_TITLE_MAX]; /* as the driver calls the device */
     const struct capability *capability;
-    uint64_t memory;  /* bytes, as CUDA reports them */
-    int32_t sms;      /* multiprocessors */
-    uint32_t l2;      /* bytes */
-    int32_t bus_bits; /* of the memory */
-    const char *from; /* where the figures come from */
+    uint64_t memory;          /* bytes, as CUDA reports them */
+    uint64_t context;         /* bytes that an empty context takes of them */
+    int32_t sms;              /* multiprocessors */
+    uint32_t l2;              /* bytes */
+    int32_t bus_bits;         /* of the memory */
+    const char *from;         /* where the figures come from */
+    const char *context_from; /* where the context's does: "measured: ..." or "computed: ..." */
 };
 
 /* False: there is none of this number. */
@@ -39,5 +41,7 @@ bool profile_at(size_t index, struct profile *profile);
 const struct capability *profile_capability(int32_t major, int32_t minor);
 /* Reads a name or parts. On ERR_ARG `why` has what is wrong, for a user. */
 int profile_read(const char *text, struct profile *profile, char *why, size_t room);
+/* For a GPU whose context nobody measured: a share for each thread that can be resident. */
+void profile_compute_context(struct profile *profile);
 
 #endif

@@ -97,6 +97,7 @@ static void complete(struct profile *profile)
         profile->sms = given.sms;
         snprintf(sms, sizeof sms, ",sms=%d", given.sms);
     }
+    profile_compute_context(profile);
     snprintf(profile->name, sizeof profile->name, "cc=%d.%d%s", given.capability->major,
              given.capability->minor, sms);
     snprintf(profile->title, sizeof profile->title, "Rehearsed GPU, capability %d.%d",

@@ -32,6 +32,7 @@ static int read_word(char *word, struct settings *settings, char *why, size_t ro
         settings->gpu.memory = (uint64_t)number;
     } else if (strncmp(word, "context=", 8) == 0 && read_number(word + 8, 0, INT64_MAX, &number)) {
         settings->context = (uint64_t)number;
+        settings->context_said = true;
     } else if (strncmp(word, "cuda=", 5) == 0 && read_number(word + 5, 12, 13, &number)) {
         settings->cuda = (int32_t)number;
     } else {
@@ -59,19 +60,28 @@ int settings_read(const char *text, struct settings *settings, char *why, size_t
         snprintf(why, room, "gpu= is missing");
         return ERR_ARG;
     }
+    if (!settings->context_said)
+        settings->context = settings->gpu.context;
     if (settings->context > settings->gpu.memory)
         settings->context = settings->gpu.memory;
     return BASE_OK;
 }
 
+/* Puts more of the text behind the first `n` bytes. False: no room. */
+static bool put(char *text, size_t room, size_t *n, const char *word, uint64_t value)
+{
+    int more = snprintf(text + *n, room - *n, ";%s=%" PRIu64, word, value);
+    bool fits = more > 0 && (size_t)more < room - *n;
+    *n += fits ? (size_t)more : 0;
+    return fits;
+}
+
 bool settings_write(const struct settings *settings, char *text, size_t room)
 {
-    const struct profile *gpu = &settings->gpu;
-    int n = snprintf(text, room, "gpu=%s;memory=%" PRIu64 ";devices=%d;context=%" PRIu64, gpu->name,
-                     gpu->memory, settings->devices, settings->context);
-    if (n <= 0 || (size_t)n >= room)
-        return false;
-    size_t left = room - (size_t)n;
-    int more = settings->cuda ? snprintf(text + n, left, ";cuda=%d", settings->cuda) : 0;
-    return more >= 0 && (size_t)more < left;
+    int head = snprintf(text, room, "gpu=%s", settings->gpu.name);
+    size_t n = head > 0 ? (size_t)head : room;
+    return n < room && put(text, room, &n, "memory", settings->gpu.memory) &&
+           put(text, room, &n, "devices", (uint64_t)settings->devices) &&
+           (!settings->context_said || put(text, room, &n, "context", settings->context)) &&
+           (!settings->cuda || put(text, room, &n, "cuda", (uint64_t)settings->cuda));
 }

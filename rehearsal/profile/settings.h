@@ -19,8 +19,9 @@
 struct settings {
     struct profile gpu; /* its memory is what --memory says, where that is given */
     int32_t devices;
-    uint64_t context; /* bytes that a context takes of its device */
-    int32_t cuda;     /* major version that the program was built against; 0: seen in the program */
+    uint64_t context;  /* bytes that a context takes of its device */
+    bool context_said; /* false: they are the GPU's, and settings_write leaves them out */
+    int32_t cuda; /* major version that the program was built against; 0: seen in the program */
 };
 
 /* On ERR_ARG `why` has what is wrong. */

@@ -97,11 +97,13 @@ TEST(a_share_of_a_card_has_its_multiprocessors)
     struct settings settings = {.gpu = mig, .devices = 1}, again;
     char why[128], text[SETTINGS_TEXT_MAX];
     CHECK_INT(mig.sms, 42);
+    CHECK_INT(mig.context, 42 * 2048 * 2048);
     REQUIRE(settings_write(&settings, text, sizeof text));
     REQUIRE(settings_read(text, &again, why, sizeof why) == BASE_OK);
     CHECK_INT(again.gpu.sms, 42);
     CHECK_INT(again.gpu.memory, mig.memory);
     CHECK_STR(again.gpu.name, "cc=8.0,sms=42");
+    CHECK_INT(again.context, mig.context);
 }
 
 TEST(what_is_no_gpu_is_told)
@@ -137,6 +139,37 @@ TEST(settings_come_back_as_they_were_written)
     CHECK(!settings_write(&settings, small, sizeof small));
 }
 
+/* What nobody says is what the GPU's own context takes; 0 is something that is said. */
+TEST(a_context_is_the_gpus_or_what_is_said)
+{
+    struct settings settings = {.gpu = read_profile("a100-40gb"), .devices = 1}, again;
+    char why[128], text[SETTINGS_TEXT_MAX];
+    REQUIRE(settings_write(&settings, text, sizeof text));
+    CHECK(strstr(text, "context") == NULL);
+    REQUIRE(settings_read(text, &again, why, sizeof why) == BASE_OK);
+    CHECK_INT(again.context, 438304768);
+    REQUIRE(settings_read("gpu=a100-40gb;context=0", &again, why, sizeof why) == BASE_OK);
+    CHECK_INT(again.context, 0);
+    REQUIRE(settings_write(&again, text, sizeof text));
+    REQUIRE(settings_read(text, &again, why, sizeof why) == BASE_OK);
+    CHECK_INT(again.context, 0);
+    REQUIRE(settings_read("gpu=a100-40gb;memory=1000", &again, why, sizeof why) == BASE_OK);
+    CHECK_INT(again.context, 1000); /* no more than there is */
+}
+
+TEST(settings_are_refused_when_they_do_not_fit)
+{
+    struct settings settings = {.gpu = read_profile("t4"), .devices = 64, .cuda = 12};
+    char text[SETTINGS_TEXT_MAX];
+    settings.context_said = true;
+    settings.context = UINT64_MAX;
+    REQUIRE(settings_write(&settings, text, sizeof text));
+    size_t whole = strlen(text) + 1;
+    for (size_t room = 1; room < whole; room++)
+        CHECK(!settings_write(&settings, text, room));
+    CHECK(settings_write(&settings, text, whole));
+}
+
 TEST(settings_that_cannot_be)
 {
     static const char *const wrong[] = {"",
@@ -165,4 +198,6 @@ TEST_MAIN(TEST_CASE(every_profile_is_read_by_its_name),
           TEST_CASE(a_name_that_is_near_is_asked_about), TEST_CASE(parts_make_a_gpu),
           TEST_CASE(what_is_not_named_is_as_on_a_card),
           TEST_CASE(a_share_of_a_card_has_its_multiprocessors), TEST_CASE(what_is_no_gpu_is_told),
-          TEST_CASE(settings_come_back_as_they_were_written), TEST_CASE(settings_that_cannot_be))
+          TEST_CASE(settings_come_back_as_they_were_written),
+          TEST_CASE(a_context_is_the_gpus_or_what_is_said),
+          TEST_CASE(settings_are_refused_when_they_do_not_fit), TEST_CASE(settings_that_cannot_be))
