@@ -44,9 +44,9 @@ struct rehearse_plan {
 static const struct emit_column gpu_columns[] = {
     {"name", NULL, EMIT_TEXT, 0},
     {"title", "the driver's name", EMIT_TEXT, 0},
-    {"capability", NULL, EMIT_TEXT, 0},
+    {"capability", "cc", EMIT_TEXT, 0},
     {"memory_bytes", "memory", EMIT_BYTES, 0},
-    {"multiprocessors", NULL, EMIT_COUNT, 0},
+    {"multiprocessors", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"source", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
 
@@ -68,7 +68,7 @@ static int list_gpus(void)
         emit_text(&emit, gpu.from);
     }
     emit_close(&emit);
-    emit_line(&emit, "Any other: --gpu cc=8.0,memory=40GiB");
+    emit_line(&emit, "cc: compute capability. Any other GPU: --gpu cc=8.0,memory=40GiB,sms=108");
     return emit_finish(&emit, stdout) == 0 ? EXIT_FINE : EXIT_INTERNAL;
 }
 

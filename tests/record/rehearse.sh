@@ -56,6 +56,12 @@ is "$status" 2 "no GPU"
 "$tidemark" rehearse --gpu list >out
 is "$?" 0 "--gpu list"
 grep -q "^t4 .*Tesla T4.*7.5" out || is no yes "the list has the T4"
+is "$(awk 'length($0) > 80' out)" "" "the list at 80 columns"
+rehearse --gpu a100 -- "$cards"
+is "$status" 2 "a name that fits several"
+grep -q "did you mean a100-40gb, a100-80gb or a100-80gb-pcie?" err || is "$(cat err)" hint "hint"
+rehearse --gpu "NVIDIA GeForce RTX 4090" -- "$cards"
+is "$(sed -n 2p out)" "card 0 has 25386352640" "a name as nvidia-smi prints it"
 
 # A Python without CUDA's build of PyTorch is found out before anything runs.
 mkdir -p torch/lib
