@@ -22,6 +22,7 @@
 #include "notes.h"
 #include "pyboot.h"
 #include "pyframes.h"
+#include "stand_in.h"
 #include "torch_site.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -191,6 +192,8 @@ static void take(struct report report)
         report.allocated = report.reserved = 0;
     if (__builtin_expect(torch_watch_is_on(), 0))
         torch_watch_take((uint64_t)(uintptr_t)report.ptr, report.size);
+    if (report.size > 0 && report.device.type == C10_CUDA)
+        stand_in_fresh((uint64_t)(uintptr_t)report.ptr, (uint64_t)report.size);
     if (report.size > 0)
         emit_alloc(&report, totals ? EVENT_F_TOTALS : 0);
     else

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "dynlink.h"
+#include "stand_in.h"
 #include "torch_hook.h"
 #include "torch_thread.h"
 
@@ -63,6 +64,7 @@ void torch_hook_bind(void)
     if (torch_hook_original(TORCH_OOM))
         bind_one(TORCH_STREAM);
     torch_thread_bind();
+    stand_in_bind();
     atomic_store(&binding, 0);
     errno = saved;
 }

@@ -115,8 +115,11 @@ static void put_mark(struct state_process *process, const struct event *event, i
         put_setting(process, event, names_text(&state->names, name));
         return;
     }
+    int64_t value = (int64_t)event->a;
+    if (event->site)
+        value = names_lookup(process, process->defs, event->site, ARENA_SITE);
     if (!batch_put(state->batch, SCH_MARK, "iiiisis", state->seq, process->id,
-                   (int64_t)event->thread, ns, names_text(&state->names, name), (int64_t)event->a,
+                   (int64_t)event->thread, ns, names_text(&state->names, name), value,
                    domain ? names_text(&state->names, domain) : NULL))
         note_owed(process, EVENT_MARK, 1);
 }

@@ -99,7 +99,8 @@
  * number of the domain, 0 = the default one, which is the program's own; other domains are those of
  * libraries. With EVENT_F_RANGE, a range that need not nest and may end on another thread: `b` is
  * its number, by which its end finds it; it is nobody's phase. With EVENT_F_NUMBER, the name goes
- * on with the decimal number `size`: names that count would fill the arena.
+ * on with the decimal number `size`: names that count would fill the arena. A MARK with a site has
+ * that for its value: a rehearsal's, of what was read without having been computed.
  *
  * BLOCK_FREE is the program giving the block back; BLOCK_IDLE, from sources that see it, is the
  * moment when the allocator may hand it out again (a free that waited for another stream).

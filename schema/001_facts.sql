@@ -202,8 +202,9 @@ CREATE TABLE mark(
   thread  INTEGER NOT NULL,
   at_ns   INTEGER NOT NULL,
   name    TEXT NOT NULL,
-  value   INTEGER NOT NULL,
-  domain  TEXT                    -- of a library that names its own by NVTX; NULL = the program's
+  value   INTEGER NOT NULL,       -- in the domain 'rehearsal' the site
+  domain  TEXT                    -- of a library that names its own by NVTX; NULL = the program's;
+                                  -- 'rehearsal': a value that was not computed, and was read
 );
 
 -- An allocation that failed.

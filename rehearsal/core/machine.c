@@ -484,27 +484,11 @@ bool machine_look(uint64_t address, struct extent *extent)
     return found != NULL;
 }
 
-static bool is_on_device(const void *at)
+bool machine_is_on_device(const void *at)
 {
     uint64_t address = (uint64_t)(uintptr_t)at, bytes = machine.options.addresses + MACHINE_PAGE;
     return (machine.arena && address - machine.arena < bytes) ||
            (machine.reserved_arena && address - machine.reserved_arena < bytes);
-}
-
-void machine_copy(void *to, const void *from, uint64_t bytes)
-{
-    if (bytes == 0 || is_on_device(to))
-        return;
-    if (is_on_device(from))
-        memset(to, 0, bytes);
-    else
-        memmove(to, from, bytes);
-}
-
-void machine_fill(void *at, int value, uint64_t bytes)
-{
-    if (bytes && !is_on_device(at))
-        memset(at, value, bytes);
 }
 
 static uint64_t used_by_all(void)

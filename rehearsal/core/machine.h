@@ -3,8 +3,8 @@
  * addresses that stand for it. One for each process; every entry point of every library that we
  * stand in for comes here in the end.
  *
- * Device memory is address space: nothing can be computed in it, and what a copy brings there is
- * dropped. What a program reads back is zero. Bytes are counted as the driver counts them: in pages
+ * Device memory is address space: nothing lies in it. What is known of its contents all the same is
+ * kept elsewhere (values/values.h), and all else reads as zeros. Bytes are counted as the driver counts them: in pages
  * of 2 MiB, with pieces below half of one packed together.
  *
  * Invariants, under the lock: the used bytes of a device are its pages that are given out, whole or
@@ -69,9 +69,8 @@ int machine_unregister(uint64_t address);
 
 /* What lies at an address. False: nothing of CUDA's. */
 bool machine_look(uint64_t address, struct extent *extent);
-/* A copy in any direction. */
-void machine_copy(void *to, const void *from, uint64_t bytes);
-void machine_fill(void *at, int value, uint64_t bytes);
+/* Whether an address is one of those that stand for device memory, given out or not. */
+bool machine_is_on_device(const void *at);
 
 bool machine_is_valid(void);
 

@@ -1,6 +1,7 @@
 /*
  * runtime_launch.c - kernels: what a program registers when it is loaded, and launches, which are
- * counted and do nothing. Names of kernels are not kept: nothing asks for them.
+ * counted. Those of them that make small whole numbers are computed (values/kernels.h), all others
+ * do nothing.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,10 +10,12 @@
 #include "cuda_abi.h"
 #include "current.h"
 #include "device.h"
+#include "kernels.h"
 #include "launch_count.h"
 #include "machine.h"
 #include "mem.h"
 #include "stream.h"
+#include "values.h"
 
 #define CONFIGURATIONS_MAX 64 /* launches inside of arguments of launches */
 
@@ -26,7 +29,8 @@ uint64_t launch_count(void)
 int launch(void *stream)
 {
     atomic_fetch_add_explicit(&launches, 1, memory_order_relaxed);
-    (void)stream_put(stream);
+    if (!stream_put(stream))
+        values_forget_all();
     return CUDA_FINE;
 }
 
@@ -47,6 +51,7 @@ API(void, __cudaRegisterFatBinaryEnd, void **handle)
 
 API(void, __cudaUnregisterFatBinary, void **handle)
 {
+    kernels_unregister(handle);
     mem_free(handle);
 }
 
@@ -56,10 +61,11 @@ API(char, __cudaInitModule, void **handle)
     return 1;
 }
 
-API(void, __cudaRegisterFunction, void **handle, const char *function)
+API(void, __cudaRegisterFunction, void **handle, const char *function, char *on_device,
+    const char *name)
 {
-    (void)handle;
-    (void)function;
+    (void)on_device;
+    kernels_register(handle, function, name);
 }
 
 /* Variables of the device: each has memory on the host, for its address is all that is asked. */
@@ -69,7 +75,7 @@ static struct {
         const void *symbol;
         size_t bytes;
         void *memory; /* once it was asked for */
-    } *list;
+    } * list;
     size_t count, cap;
 } variables = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -128,8 +134,8 @@ struct configuration {
 static _Thread_local struct configuration configurations[CONFIGURATIONS_MAX];
 static _Thread_local unsigned configured;
 
-API(unsigned, __cudaPushCallConfiguration, struct abi_dim grid, struct abi_dim block,
-    size_t shared, void *stream)
+API(unsigned, __cudaPushCallConfiguration, struct abi_dim grid, struct abi_dim block, size_t shared,
+    void *stream)
 {
     if (configured == CONFIGURATIONS_MAX)
         return 1;
@@ -150,11 +156,20 @@ API(int, __cudaPopCallConfiguration, struct abi_dim *grid, struct abi_dim *block
     return CUDA_FINE;
 }
 
+/* In a graph that is being captured it does not run. */
+static int run(const void *function, const struct abi_dim *grid, void **arguments, void *stream)
+{
+    atomic_fetch_add_explicit(&launches, 1, memory_order_relaxed);
+    if (!stream_put(stream))
+        kernels_launch(function, grid->x * grid->y * grid->z, arguments);
+    return CUDA_FINE;
+}
+
 API(int, cudaLaunchKernel, const void *function, struct abi_dim grid, struct abi_dim block,
     void **arguments, size_t shared, void *stream)
 {
-    (void)function, (void)grid, (void)block, (void)arguments, (void)shared;
-    return launch(stream);
+    (void)block, (void)shared;
+    return run(function, &grid, arguments, stream);
 }
 
 API(int, cudaLaunchCooperativeKernel, const void *function, struct abi_dim grid,
@@ -163,11 +178,9 @@ API(int, cudaLaunchCooperativeKernel, const void *function, struct abi_dim grid,
     return cudaLaunchKernel(function, grid, block, arguments, shared, stream);
 }
 
-API(int, cudaLaunchKernelExC, const struct abi_launch *how, const void *function,
-    void **arguments)
+API(int, cudaLaunchKernelExC, const struct abi_launch *how, const void *function, void **arguments)
 {
-    (void)function, (void)arguments;
-    return launch(how->stream);
+    return run(function, &how->grid, arguments, how->stream);
 }
 
 /* CUDA 13: a kernel's handle, asked for once, is launched instead of the function. */
@@ -204,8 +217,8 @@ API(int, cudaFuncGetAttributes, struct abi_function *out, const void *function)
     return CUDA_FINE;
 }
 
-API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *blocks,
-    const void *function, int threads, size_t shared, unsigned flags)
+API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *blocks, const void *function,
+    int threads, size_t shared, unsigned flags)
 {
     int most = device_attribute(106, 0);
     (void)function, (void)shared, (void)flags;
@@ -220,6 +233,6 @@ API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *blocks,
 API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, const void *function,
     int threads, size_t shared)
 {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads,
-                                                                  shared, 0);
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared,
+                                                                  0);
 }

@@ -1,10 +1,12 @@
-/* runtime_memory.c - memory as the runtime hands it out, and copies, which bring nothing anywhere. */
+/* runtime_memory.c - memory as the runtime hands it out, and copies. */
 #include <string.h>
 
+#include "copies.h"
 #include "cuda_abi.h"
 #include "current.h"
 #include "machine.h"
 #include "stream.h"
+#include "values.h"
 
 static uint64_t number(const void *pointer)
 {
@@ -22,6 +24,8 @@ API(int, cudaMalloc, void **pointer, size_t bytes)
 {
     uint64_t at = 0;
     int err = bytes ? machine_take(current_device(), bytes, &at) : machine_touch(current_device());
+    if (at)
+        values_forget(at, bytes);
     *pointer = address(at);
     return current_result(cuda_from_err(err));
 }
@@ -152,7 +156,7 @@ API(int, cudaPointerGetAttributes, struct abi_pointer *out, const void *pointer)
 API(int, cudaMemcpy, void *to, const void *from, size_t bytes, int kind)
 {
     (void)kind;
-    machine_copy(to, from, bytes);
+    copy_bytes(to, from, bytes);
     return CUDA_FINE;
 }
 
@@ -176,12 +180,12 @@ API(int, cudaMemcpyPeerAsync, void *to, int to_device, const void *from, int fro
     return cudaMemcpyAsync(to, from, bytes, 0, stream);
 }
 
-API(int, cudaMemcpy2D, void *to, size_t to_pitch, const void *from, size_t from_pitch,
-    size_t width, size_t height, int kind)
+API(int, cudaMemcpy2D, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+    size_t height, int kind)
 {
     (void)kind;
     for (size_t row = 0; row < height; row++)
-        machine_copy((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width);
+        copy_bytes((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width);
     return CUDA_FINE;
 }
 
@@ -195,7 +199,7 @@ API(int, cudaMemcpy2DAsync, void *to, size_t to_pitch, const void *from, size_t 
 
 API(int, cudaMemset, void *at, int value, size_t bytes)
 {
-    machine_fill(at, value, bytes);
+    copy_fill(at, value, bytes);
     return CUDA_FINE;
 }
 

@@ -1,0 +1,196 @@
+/*
+ * elements.c - kernels that make each element of an output of the elements of the inputs that stand
+ * at its place. Operand 0 is the output, the inputs follow.
+ */
+#include <string.h>
+
+#include "functor.h"
+#include "offsets.h"
+#include "pieces.h"
+#include "values.h"
+#include "walks.h"
+
+#define OPERANDS (KERNEL_INPUTS + 1)
+#define COUNT_MOST VALUES_MOST
+
+/* PyTorch's numbers of types that a kernel converts from and to. */
+enum { TORCH_BYTE, TORCH_CHAR, TORCH_SHORT, TORCH_INT, TORCH_LONG, TORCH_BOOL = 11 };
+
+struct walk {
+    struct functor_call call;
+    struct offsets offsets;
+    uint64_t count;
+    uint64_t at[OPERANDS];
+    char type[OPERANDS]; /* in memory; 0: no whole number */
+};
+
+static char type_of_torch(int8_t number)
+{
+    switch (number) {
+    case TORCH_BYTE:
+        return 'h';
+    case TORCH_CHAR:
+        return 'a';
+    case TORCH_SHORT:
+        return 's';
+    case TORCH_INT:
+        return 'i';
+    case TORCH_LONG:
+        return 'l';
+    case TORCH_BOOL:
+        return 'b';
+    default:
+        return 0;
+    }
+}
+
+/* ---- computing ---- */
+
+static uint64_t range_of(const struct walk *walk, uint32_t operand)
+{
+    return offsets_last(&walk->offsets, operand) + kernel_type_bytes(walk->type[operand]);
+}
+
+/* As the functor takes it: of another type in memory it is converted. */
+static int64_t convert(char type, int64_t value)
+{
+    uint8_t bytes[8] = {0};
+    functor_store(type, bytes, value);
+    return functor_load(type, bytes);
+}
+
+static void compute(const struct walk *walk, const struct piece *in, uint8_t *out)
+{
+    const struct kernel *kernel = walk->call.kernel;
+    for (uint64_t i = 0; i < walk->count; i++) {
+        int64_t values[KERNEL_INPUTS] = {(int64_t)i};
+        for (uint32_t k = 0; k < kernel->inputs; k++)
+            values[k] = convert(kernel->input[k],
+                                functor_load(walk->type[k + 1],
+                                             in[k].bytes + offsets_of(&walk->offsets, i, k + 1)));
+        int64_t value = convert(kernel->output, functor_apply(&walk->call, values));
+        functor_store(walk->type[0], out + offsets_of(&walk->offsets, i, 0), value);
+    }
+}
+
+static bool fetch_inputs(const struct walk *walk, struct piece *in)
+{
+    for (uint32_t k = 0; k < walk->call.kernel->inputs; k++)
+        if (!walk->type[k + 1] || !piece_fetch(&in[k], walk->at[k + 1], range_of(walk, k + 1)))
+            return false;
+    return true;
+}
+
+/* The output: its own bytes where the elements leave gaps, which stay what they are. */
+static bool begin_output(const struct walk *walk, struct piece *out)
+{
+    uint64_t bytes = range_of(walk, 0);
+    if (bytes == walk->count * kernel_type_bytes(walk->type[0]))
+        return piece_new(out, walk->at[0], bytes);
+    return piece_fetch(out, walk->at[0], bytes);
+}
+
+static void forget_output(const struct walk *walk)
+{
+    uint32_t bytes = kernel_type_bytes(walk->type[0]);
+    values_forget(walk->at[0], offsets_last(&walk->offsets, 0) + (bytes ? bytes : 8));
+}
+
+static void run(const struct walk *walk)
+{
+    struct piece in[KERNEL_INPUTS] = {{0}}, out = {0};
+    bool known = walk->call.kernel->form != FORM_NONE && walk->type[0] &&
+                 walk->count <= COUNT_MOST && fetch_inputs(walk, in) && begin_output(walk, &out);
+    if (known) {
+        compute(walk, in, out.bytes);
+        piece_put(&out);
+    } else {
+        forget_output(walk);
+    }
+    for (uint32_t k = 0; k < KERNEL_INPUTS; k++)
+        piece_drop(&in[k]);
+    piece_drop(&out);
+}
+
+/* ---- reading a launch ---- */
+
+static bool begin(struct walk *walk, const struct kernel *kernel, uint64_t count)
+{
+    *walk = (struct walk){.count = count, .type = {kernel->output}};
+    walk->call.kernel = kernel;
+    memcpy(walk->type + 1, kernel->input, KERNEL_INPUTS);
+    return count > 0;
+}
+
+/* A form that is not known has its output first all the same: of eight bytes at most, unless it is
+ * one of complex doubles. */
+static void read_flat(struct walk *walk, const void *functor, const void *addresses)
+{
+    const struct kernel *kernel = walk->call.kernel;
+    uint32_t bytes[OPERANDS];
+    (void)functor_read(kernel, functor, &walk->call);
+    memcpy(walk->at, addresses, (1 + kernel->inputs) * sizeof *walk->at);
+    for (uint32_t i = 0; i < OPERANDS; i++)
+        bytes[i] = kernel_type_bytes(walk->type[i]) ? kernel_type_bytes(walk->type[i]) : 8;
+    offsets_flat(OPERANDS, bytes, walk->count, &walk->offsets);
+}
+
+static uint64_t read_count(const void *at)
+{
+    int32_t count;
+    memcpy(&count, at, sizeof count);
+    return count > 0 ? (uint64_t)count : 0;
+}
+
+void walk_flat(const struct kernel *kernel, void **arguments)
+{
+    struct walk walk;
+    if (!begin(&walk, kernel, read_count(arguments[0])))
+        return;
+    read_flat(&walk, arguments[1], arguments[2]);
+    run(&walk);
+}
+
+/* (count, functor, addresses, offsets of the inputs, of the output, what loads, what stores). What
+ * loads and stores without converting holds nothing; what converts has the types' numbers first. */
+void walk_cast(const struct kernel *kernel, void **arguments)
+{
+    struct walk walk;
+    if (!begin(&walk, kernel, read_count(arguments[0])))
+        return;
+    if (kernel->converts) {
+        for (uint32_t k = 0; k < kernel->inputs; k++)
+            walk.type[k + 1] = type_of_torch(((const int8_t *)arguments[5])[k]);
+        walk.type[0] = type_of_torch(*(const int8_t *)arguments[6]);
+    }
+    read_flat(&walk, arguments[1], arguments[2]);
+    if (kernel->is_plain)
+        run(&walk);
+    else
+        values_forget_run(walk.at[0]);
+}
+
+/* (count, {offsets, addresses, functor}). */
+bool walk_strided(const struct kernel *kernel, void **arguments)
+{
+    struct walk walk;
+    const char *at = arguments[1];
+    uint32_t operands = kernel->inputs + 1;
+    uint32_t addresses = (offsets_bytes(operands) + 7) & ~7u;
+    if (kernel->form == FORM_NONE)
+        return false;
+    if (!begin(&walk, kernel, read_count(arguments[0])))
+        return true;
+    if (!offsets_read(at, operands, &walk.offsets) || offsets_count(&walk.offsets) != walk.count ||
+        !functor_read(kernel, at + addresses + 8 * operands, &walk.call))
+        return false;
+    memcpy(walk.at, at + addresses, operands * sizeof *walk.at);
+    run(&walk);
+    return true;
+}
+
+/* (count, functor, output). */
+void walk_index(const struct kernel *kernel, void **arguments)
+{
+    walk_flat(kernel, arguments);
+}

@@ -1,0 +1,98 @@
+/*
+ * kernel_name.h - what a kernel of PyTorch does, by its name. A kernel is registered under its
+ * mangled C++ name, in which its template stands with the operation and the types: enough to know
+ * how its arguments lie. Names of PyTorch 2.4 to 2.14 are known; what another version calls
+ * otherwise is a kernel that is not known, and computes nothing.
+ */
+#ifndef TIDEMARK_REHEARSAL_KERNEL_NAME_H
+#define TIDEMARK_REHEARSAL_KERNEL_NAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How a kernel walks over its operands. */
+enum kernel_walk {
+    WALK_UNKNOWN,  /* who knows what it writes */
+    WALK_READS,    /* writes nothing but memory that is new */
+    WALK_FLAT,     /* (count, functor, addresses): all of them contiguous */
+    WALK_CAST,     /* the same with offsets, and types to convert from and to */
+    WALK_STRIDED,  /* (count, {offsets, addresses, functor}) */
+    WALK_INDEX,    /* (count, functor, output): of the index alone */
+    WALK_REDUCE,   /* ({functor, sizes, offsets, addresses}) */
+    WALK_COUNT,    /* (input, output, count): CUB's number of those that are not zero */
+    WALK_SUM,      /* (input, output, count): CUB's sum of such numbers */
+    WALK_SCAN,     /* (input, output, state, tile, operation, first, count): CUB's running sum */
+    WALK_SCAN_ROWS /* (output, input, rows, length of a row, ...): PyTorch's own */
+};
+
+/* What the functor holds, and what it makes of its inputs. */
+enum kernel_form {
+    FORM_NONE, /* not known: what it writes is not */
+    FORM_FILL,
+    FORM_COPY,
+    FORM_UNARY,
+    FORM_BINARY,
+    FORM_SCALAR_LEFT,  /* a number of its own, then the input */
+    FORM_SCALAR_RIGHT, /* the input, then a number of its own */
+    FORM_ADD,          /* x + alpha y */
+    FORM_ADD_RIGHT,    /* x + alpha y, y and alpha its own */
+    FORM_ADD_LEFT,     /* x + alpha y, x and alpha its own */
+    FORM_COMPARE,      /* which comparison it is, is its own */
+    FORM_COMPARE_SCALAR,
+    FORM_CLAMP,
+    FORM_MASKED_FILL,
+    FORM_WHERE,
+    FORM_RANGE /* first, step */
+};
+
+enum kernel_op {
+    OP_NONE,
+    OP_EQUAL, /* or not equal: the functor says which */
+    OP_MULTIPLY,
+    OP_AND,
+    OP_OR,
+    OP_XOR,
+    OP_DIVIDE_DOWN,
+    OP_DIVIDE,
+    OP_REMAINDER,
+    OP_SHIFT_LEFT,
+    OP_SHIFT_RIGHT,
+    OP_LARGER,
+    OP_SMALLER,
+    OP_NOT,
+    OP_IS_ZERO,
+    OP_NEGATE,
+    OP_BOTH,
+    OP_EITHER,
+    /* reductions */
+    OP_SUM,
+    OP_ALL,
+    OP_ANY,
+    OP_LARGEST,
+    OP_SMALLEST,
+    OP_LARGEST_AT, /* its value and its index */
+    OP_SMALLEST_AT,
+    OP_AT_LARGEST, /* its index alone */
+    OP_AT_SMALLEST,
+    OP_RANGE_OF /* smallest and largest */
+};
+
+#define KERNEL_INPUTS 3
+
+struct kernel {
+    enum kernel_walk walk;
+    enum kernel_form form;
+    enum kernel_op op;
+    bool converts, is_plain; /* WALK_CAST: its types are in its arguments; its operands are flat */
+    uint32_t inputs;
+    char input[KERNEL_INPUTS]; /* the types' letters of C++ ABI: l, i, b, ...; 0 where not known */
+    char output;
+};
+
+/* `name` as it was registered. Integers and truth values only: of others the form is FORM_NONE. */
+void kernel_of_name(const char *name, struct kernel *kernel);
+
+/* Bytes of a whole number of this letter; 0: it is none. */
+uint32_t kernel_type_bytes(char type);
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * parameters.c - see parameters.h. Names are made readable by the C++ library that the program has;
+ * a program without one has no kernels of C++.
+ */
+#include "parameters.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "values.h"
+
+#define STRUCT_BYTES 1024 /* of an argument passed by value, as much as is looked at */
+
+typedef char *(*demangle_fn)(const char *name, char *room, size_t *bytes, int *status);
+
+static demangle_fn demangler(void)
+{
+    void *found = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+    demangle_fn function;
+    memcpy(&function, &found, sizeof function);
+    return function;
+}
+
+/* ---- the text ---- */
+
+/* The parenthesis that the one at `end` closes. */
+static const char *opening(const char *text, const char *end)
+{
+    int depth = 0;
+    for (const char *at = end; at >= text; at--) {
+        depth += *at == ')';
+        depth -= *at == '(';
+        if (depth == 0)
+            return at;
+    }
+    return NULL;
+}
+
+struct text {
+    const char *from, *to;
+};
+
+static bool is(struct text text, const char *what)
+{
+    return (size_t)(text.to - text.from) == strlen(what) &&
+           memcmp(text.from, what, strlen(what)) == 0;
+}
+
+static bool ends_with(struct text text, const char *what)
+{
+    size_t bytes = strlen(what), length = (size_t)(text.to - text.from);
+    return length >= bytes && memcmp(text.to - bytes, what, bytes) == 0;
+}
+
+static enum parameter_kind kind_of(struct text text)
+{
+    static const char *const plain[] = {"int",      "unsigned int", "long", "unsigned long",
+                                        "float",    "double",       "bool", "unsigned long long",
+                                        "long long"};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (is(text, plain[i]))
+            return PARAMETER_PLAIN;
+    if (ends_with(text, " const*"))
+        return PARAMETER_PLAIN;
+    return ends_with(text, "*") ? PARAMETER_ADDRESS : PARAMETER_STRUCT;
+}
+
+static bool put(struct parameters *parameters, struct text text)
+{
+    text.from += *text.from == ' ';
+    if (parameters->count == PARAMETERS_MOST)
+        return false;
+    if (text.to > text.from)
+        parameters->kinds[parameters->count++] = (uint8_t)kind_of(text);
+    return true;
+}
+
+/* Brackets of all kinds count as one kind: C++ closes what it opens. */
+static int deeper(const char *at)
+{
+    if (strchr("(<{[", *at))
+        return 1;
+    return strchr(")>}]", *at) && at[-1] != '-' ? -1 : 0;
+}
+
+void parameters_read(const char *readable, struct parameters *parameters)
+{
+    const char *end = strrchr(readable, ')');
+    const char *from = end ? opening(readable, end) : NULL;
+    int depth = 0;
+    *parameters = (struct parameters){.count = from && !end[1] ? 0 : -1};
+    for (const char *at = from ? ++from : NULL; parameters->count >= 0 && at <= end; at++) {
+        bool ends = depth == 0 && (*at == ',' || at == end);
+        if (ends && !put(parameters, (struct text){from, at}))
+            parameters->count = -1;
+        if (ends)
+            from = at + 1;
+        else
+            depth += deeper(at);
+    }
+}
+
+void parameters_of_name(const char *name, struct parameters *parameters)
+{
+    demangle_fn demangle = demangler();
+    int status = -1;
+    char *readable = demangle ? demangle(name, NULL, NULL, &status) : NULL;
+    parameters->count = -1;
+    if (readable)
+        parameters_read(readable, parameters);
+    free(readable); /* the C++ library's */
+}
+
+/* ---- what it leads to ---- */
+
+/* A word that is no address of known bytes forgets nothing. */
+static void forget_at(const void *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    values_forget_run(word);
+}
+
+/* Up to the end of this thread's stack, on which arguments lie that are passed by value. */
+static size_t readable_bytes(const void *at)
+{
+    static _Thread_local uintptr_t low, high;
+    uintptr_t address = (uintptr_t)at;
+    pthread_attr_t attributes;
+    if (!high && pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        void *base;
+        size_t bytes;
+        pthread_attr_getstack(&attributes, &base, &bytes);
+        pthread_attr_destroy(&attributes);
+        low = (uintptr_t)base;
+        high = low + bytes;
+    }
+    if (address < low || address >= high)
+        return sizeof(uint64_t);
+    return high - address < STRUCT_BYTES ? high - address : STRUCT_BYTES;
+}
+
+static void forget_struct(const char *at)
+{
+    size_t bytes = readable_bytes(at);
+    for (size_t i = 0; i + sizeof(uint64_t) <= bytes; i += sizeof(uint64_t))
+        forget_at(at + i);
+}
+
+void parameters_forget(const struct parameters *parameters, void **arguments)
+{
+    if (parameters->count < 0)
+        values_forget_all();
+    for (int32_t i = 0; i < parameters->count; i++) {
+        if (parameters->kinds[i] == PARAMETER_ADDRESS)
+            forget_at(arguments[i]);
+        else if (parameters->kinds[i] == PARAMETER_STRUCT)
+            forget_struct(arguments[i]);
+    }
+}

@@ -1,0 +1,36 @@
+/* pieces.c - see pieces.h. */
+#include "pieces.h"
+
+#include "mem.h"
+#include "values.h"
+
+bool piece_new(struct piece *piece, uint64_t at, uint64_t count)
+{
+    *piece = (struct piece){.at = at, .count = count};
+    if (count <= VALUES_MOST)
+        piece->bytes = mem_alloc(count + 8, 1); /* whole words may be read at its end */
+    return piece->bytes != NULL;
+}
+
+bool piece_fetch(struct piece *piece, uint64_t at, uint64_t count)
+{
+    *piece = (struct piece){0};
+    if (!values_any() || !piece_new(piece, at, count))
+        return false;
+    if (values_get(at, piece->bytes, count))
+        return true;
+    piece_drop(piece);
+    return false;
+}
+
+void piece_drop(struct piece *piece)
+{
+    mem_free(piece->bytes);
+    *piece = (struct piece){0};
+}
+
+void piece_put(struct piece *piece)
+{
+    values_put(piece->at, piece->bytes, piece->count);
+    piece_drop(piece);
+}

@@ -1,0 +1,40 @@
+/*
+ * values.h - the bytes of device memory that are known: what the program itself brought there, and
+ * what was computed from nothing else (kernels.h). All others read as zeros. Small pieces only: it
+ * is for lengths, masks and indices, of which a size may come; nothing is kept of a large copy.
+ *
+ * Who hands memory out anew, or writes something that was not computed, forgets: a stale value is
+ * worse than none.
+ *
+ * Invariants: a page is stored only while a byte of it is known, at most VALUES_PAGES of them;
+ * bytes of it that are not known are zero. Every function may be called from any thread.
+ */
+#ifndef TIDEMARK_REHEARSAL_VALUES_H
+#define TIDEMARK_REHEARSAL_VALUES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VALUES_MOST (UINT64_C(4) << 20) /* bytes of a piece that is kept */
+#define VALUES_PAGE 4096u
+#define VALUES_PAGES 16384u
+
+/* Known from now on. A piece that is too large, or for which there is no room, is forgotten. */
+void values_put(uint64_t at, const void *bytes, uint64_t count);
+void values_fill(uint64_t at, int value, uint64_t count);
+/* What is known of the source is known at the target, and no more. */
+void values_move(uint64_t to, uint64_t from, uint64_t count);
+void values_forget(uint64_t at, uint64_t count);
+/* Forgets from here to the first byte that is not known. */
+void values_forget_run(uint64_t at);
+void values_forget_all(void);
+
+/* Zeros where nothing is known. True: all of it is. */
+bool values_get(uint64_t at, void *bytes, uint64_t count);
+/* False: nothing at all is known, which is the usual case and costs one load to find out. */
+bool values_any(void);
+
+bool values_are_valid(void);
+
+#endif

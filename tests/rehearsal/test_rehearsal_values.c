@@ -1,0 +1,170 @@
+/* What is known of device memory: a model of it byte by byte, and what must be forgotten. */
+#include <string.h>
+
+#include "mem.h"
+#include "test.h"
+#include "values.h"
+
+#define BASE UINT64_C(0x7f0000000000)
+
+TEST(what_is_put_is_known_and_the_rest_is_zero)
+{
+    uint8_t bytes[8];
+    values_forget_all();
+    CHECK(!values_any());
+    CHECK(!values_get(BASE, bytes, 8));
+    CHECK(values_get(BASE, bytes, 0));
+    values_put(BASE + 4, "abcd", 4);
+    CHECK(values_any());
+    CHECK(!values_get(BASE, bytes, 8));
+    CHECK(memcmp(bytes, "\0\0\0\0abcd", 8) == 0);
+    CHECK(values_get(BASE + 4, bytes, 4));
+    values_fill(BASE, 7, 4);
+    CHECK(values_get(BASE, bytes, 8));
+    CHECK(memcmp(bytes, "\7\7\7\7abcd", 8) == 0);
+    values_forget(BASE, 8);
+    CHECK(!values_any());
+    CHECK(values_are_valid());
+}
+
+TEST(a_move_brings_what_is_known_and_no_more)
+{
+    uint8_t bytes[4];
+    values_forget_all();
+    values_put(BASE, "abcd", 4);
+    values_move(BASE + 100, BASE, 4);
+    CHECK(values_get(BASE + 100, bytes, 4) && memcmp(bytes, "abcd", 4) == 0);
+    values_move(BASE + 100, BASE + 2, 4); /* half of it is not known */
+    CHECK(!values_get(BASE + 100, bytes, 4));
+    CHECK_INT(bytes[0], 0);
+    CHECK(values_get(BASE, bytes, 4));
+}
+
+TEST(a_piece_that_is_too_large_is_forgotten)
+{
+    uint8_t byte;
+    static uint8_t large[VALUES_MOST + 1];
+    values_forget_all();
+    values_put(BASE + 10, "x", 1);
+    values_put(BASE, large, sizeof large);
+    CHECK(!values_get(BASE + 10, &byte, 1));
+    CHECK(!values_any());
+    values_put(BASE, large, sizeof large - 1);
+    CHECK(values_get(BASE + VALUES_MOST - 1, &byte, 1));
+    CHECK(values_are_valid());
+    values_forget_all();
+}
+
+TEST(a_run_ends_at_the_first_byte_that_is_not_known)
+{
+    uint8_t byte;
+    values_forget_all();
+    values_fill(BASE + 100, 1, 10000);
+    values_fill(BASE + 10200, 1, 1);
+    values_forget_run(BASE + 50); /* nothing is known there */
+    CHECK(values_get(BASE + 100, &byte, 1));
+    values_forget_run(BASE + 5000);
+    CHECK(values_get(BASE + 4999, &byte, 1));
+    CHECK(!values_get(BASE + 5000, &byte, 1));
+    CHECK(!values_get(BASE + 10099, &byte, 1));
+    CHECK(values_get(BASE + 10200, &byte, 1));
+    CHECK(values_are_valid());
+    values_forget_all();
+}
+
+TEST(a_range_of_a_whole_card_is_forgotten_at_once)
+{
+    uint8_t byte;
+    values_forget_all();
+    for (uint64_t i = 0; i < 300; i++)
+        values_fill(BASE + i * 7777777, (int)i, 3);
+    values_forget(BASE + 2 * 7777777, UINT64_C(80) << 30);
+    CHECK(values_get(BASE + 7777777, &byte, 1));
+    CHECK_INT(byte, 1);
+    CHECK(!values_get(BASE + 2 * 7777777, &byte, 1));
+    CHECK(!values_get(BASE + UINT64_C(299) * 7777777, &byte, 1));
+    CHECK(values_are_valid());
+    values_forget_all();
+}
+
+TEST(without_memory_nothing_is_known)
+{
+    uint8_t byte;
+    values_forget_all();
+    mem_fail_after(1);
+    values_fill(BASE, 1, 10);
+    CHECK(!values_get(BASE, &byte, 1));
+    mem_fail_after(2);
+    values_fill(BASE, 1, 10);
+    CHECK(!values_get(BASE, &byte, 1));
+    mem_fail_after(0);
+    CHECK(values_are_valid());
+    values_forget_all();
+}
+
+/* ---- against a model ---- */
+
+#define SPAN 40000u
+
+static uint8_t model[SPAN], model_known[SPAN];
+
+static void forget_model(uint64_t at, uint64_t count)
+{
+    memset(model + at, 0, count);
+    memset(model_known + at, 0, count);
+}
+
+static void any_change(uint64_t *random)
+{
+    static uint8_t moved[SPAN];
+    uint64_t at = test_random(random) % SPAN, to = test_random(random) % SPAN;
+    uint64_t most = test_random(random) % 4 ? 100 : SPAN;
+    uint64_t left = SPAN - (at > to ? at : to), count = test_random(random) % most;
+    int value = (int)(test_random(random) % 256);
+    count = count < left ? count : left;
+    switch (test_random(random) % 4) {
+    case 0:
+        values_forget(BASE + at, count);
+        forget_model(at, count);
+        break;
+    case 1:
+        values_move(BASE + to, BASE + at, count);
+        memcpy(moved, model + at, count);
+        if (memchr(model_known + at, 0, count)) {
+            forget_model(to, count);
+        } else {
+            memcpy(model + to, moved, count);
+            memset(model_known + to, 1, count);
+        }
+        break;
+    default:
+        values_fill(BASE + at, value, count);
+        memset(model + at, value, count);
+        memset(model_known + at, 1, count);
+        break;
+    }
+}
+
+TEST(it_is_as_the_model)
+{
+    static uint8_t bytes[SPAN];
+    uint64_t random = 3;
+    values_forget_all();
+    for (int i = 0; i < 4000; i++) {
+        any_change(&random);
+        uint64_t at = test_random(&random) % SPAN, count = test_random(&random) % (SPAN - at);
+        bool known = values_get(BASE + at, bytes, count);
+        REQUIRE(memcmp(bytes, model + at, count) == 0);
+        REQUIRE(known == (memchr(model_known + at, 0, count) == NULL));
+        REQUIRE(i % 50 || values_are_valid());
+    }
+    values_forget_all();
+    CHECK(values_are_valid());
+}
+
+TEST_MAIN(TEST_CASE(what_is_put_is_known_and_the_rest_is_zero),
+          TEST_CASE(a_move_brings_what_is_known_and_no_more),
+          TEST_CASE(a_piece_that_is_too_large_is_forgotten),
+          TEST_CASE(a_run_ends_at_the_first_byte_that_is_not_known),
+          TEST_CASE(a_range_of_a_whole_card_is_forgotten_at_once),
+          TEST_CASE(without_memory_nothing_is_known), TEST_CASE(it_is_as_the_model))
