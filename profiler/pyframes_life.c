@@ -23,7 +23,9 @@
 #include "pyframes_api.h"
 
 enum { COUNTERS = 64, TRIALS = 8, SELDOM = 1 << 16 };
-#define END_PATIENCE_NS (200 * NS_PER_MS)
+/* A capture takes microseconds, and longer only where its thread does not get the processor. Who goes
+ * on before it has ended frees what it reads. */
+#define END_PATIENCE_NS (10000 * (uint64_t)NS_PER_MS)
 
 struct counter {
     _Alignas(64) _Atomic int64_t running;
