@@ -146,7 +146,7 @@ static int rehearse(const struct command_call *call, const struct rehearse_comma
     if (!record_call_prepare(call->command, &options->call, arguments, &plan.plan))
         return EXIT_USAGE;
     code = plan_rehearsal(options, &plan);
-    if (!code && !rehearse_program_can(arguments[0]))
+    if (!code && !rehearse_program_can(arguments[0], plan.library))
         code = EXIT_INPUT;
     return code ? code : record_call_run(&options->call, &plan.plan);
 }

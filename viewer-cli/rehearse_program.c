@@ -11,8 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "error.h"
 #include "launch.h"
 #include "log.h"
+#include "needs.h"
 
 #define PATIENCE_MS 20000
 
@@ -90,23 +92,73 @@ static bool ask(const char *python, const char *code, char *answer, size_t room)
     return !failed && used > 0;
 }
 
-bool rehearse_program_can(const char *program)
+/* The folder of the PyTorch that a Python would import; "" if there is none. */
+static bool find_torch(const char *python, char *torch, size_t room)
 {
     /* Found, not imported: that would take seconds. */
     static const char code[] = "import importlib.util as u, os\n"
                                "s = u.find_spec('torch')\n"
                                "p = os.path.dirname(s.origin) if s and s.origin else ''\n"
                                "print(p, flush=True)\n";
-    char python[PATH_MAX], torch[PATH_MAX], library[PATH_MAX + 32];
-    if (!rehearse_program_python(program, python, sizeof python) ||
-        !ask(python, code, torch, sizeof torch) || !*torch)
+    return ask(python, code, torch, room) && *torch;
+}
+
+static void tell_missing(const char *what, const struct needs *needs)
+{
+    if (needs->missing)
+        log_say(LOG_WARNING,
+                "%s calls %zu function%s of CUDA's libraries that a rehearsal does not have, and "
+                "fails where it gets there: %s%s",
+                what, needs->missing, needs->missing == 1 ? "" : "s", needs->names,
+                needs->missing > NEEDS_NAMED ? ", ..." : "");
+}
+
+static bool torch_can(const char *python, const char *torch, const char *stand_in)
+{
+    static const char *const libraries[] = {"libtorch_cuda.so", "libc10_cuda.so",
+                                            "libtorch_cuda_linalg.so", "libtorch_python.so"};
+    char path[PATH_MAX + 64];
+    struct needs needs;
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        snprintf(path, sizeof path, "%s/lib/%s", torch, libraries[i]);
+        if (i == 0 && access(path, R_OK) != 0) {
+            log_say(LOG_ERROR,
+                    "%s has a CPU build of PyTorch, which cannot be rehearsed: pip install torch "
+                    "brings the CUDA build, which needs no GPU",
+                    python);
+            return false;
+        }
+        if (needs_of_file(path, stand_in, &needs) == BASE_OK)
+            tell_missing(libraries[i], &needs);
+    }
+    return true;
+}
+
+/* Scripts and what is no ELF file are tried. */
+static bool binary_can(const char *program, const char *stand_in)
+{
+    char path[PATH_MAX];
+    struct needs needs;
+    if (!launch_find(program, path, sizeof path) ||
+        needs_of_file(path, stand_in, &needs) != BASE_OK)
         return true;
-    snprintf(library, sizeof library, "%s/lib/libtorch_cuda.so", torch);
-    if (access(library, R_OK) == 0)
+    if (needs.has_runtime) {
+        log_say(LOG_ERROR,
+                "%s has CUDA's runtime inside, which finds no GPU in a rehearsal: link it with "
+                "-cudart=shared",
+                program);
+        return false;
+    }
+    tell_missing(program, &needs);
+    return true;
+}
+
+bool rehearse_program_can(const char *program, const char *stand_in)
+{
+    char python[PATH_MAX], torch[PATH_MAX];
+    if (!rehearse_program_python(program, python, sizeof python))
+        return binary_can(program, stand_in);
+    if (!find_torch(python, torch, sizeof torch))
         return true;
-    log_say(LOG_ERROR,
-            "%s has a CPU build of PyTorch, which cannot be rehearsed: pip install torch brings "
-            "the CUDA build, which needs no GPU",
-            python);
-    return false;
+    return torch_can(python, torch, stand_in);
 }

@@ -1,6 +1,7 @@
 /*
  * rehearse_program.h - whether a program can be rehearsed, asked before it starts: a CPU build of
- * PyTorch would run without CUDA, and the recording would say nothing about a GPU.
+ * PyTorch would run without CUDA, and the recording would say nothing about a GPU; so would a
+ * program that has CUDA's runtime inside.
  */
 #ifndef TIDEMARK_VIEWER_REHEARSE_PROGRAM_H
 #define TIDEMARK_VIEWER_REHEARSE_PROGRAM_H
@@ -9,8 +10,8 @@
 #include <stddef.h>
 
 /* False after one line that says why not and what to do. A program of which nothing is known can be
- * tried. */
-bool rehearse_program_can(const char *program);
+ * tried. `stand_in`: the library that it would run on; what it does not have is told. */
+bool rehearse_program_can(const char *program, const char *stand_in);
 
 /* The Python that runs the program: itself, or what its first line names. False: none. */
 bool rehearse_program_python(const char *program, char *python, size_t room);

@@ -1,5 +1,7 @@
 /* driver.c - the driver's entry points for devices, contexts, modules and for finding others. */
 #include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -236,8 +238,7 @@ static void *find(const char *name)
     return NULL;
 }
 
-API(int, cuGetProcAddress_v2, const char *name, void **out, int version, uint64_t flags,
-    int *found)
+API(int, cuGetProcAddress_v2, const char *name, void **out, int version, uint64_t flags, int *found)
 {
     (void)version, (void)flags;
     *out = find(name);
@@ -267,10 +268,21 @@ API(int, cudaGetDriverEntryPoint, const char *name, void **out, unsigned long lo
     return cudaGetDriverEntryPointByVersion(name, out, DRIVER_VERSION, flags, found);
 }
 
-/* NVIDIA's own libraries ask for tables of functions that nobody documents: there are none. */
+/* A runtime that is linked into a library asks for tables of functions that nobody documents, by
+ * which it verifies the driver. There are none: what it then does not find is a GPU. */
 API(int, cuGetExportTable, const void **table, const void *id)
 {
+    static _Atomic bool told;
+    Dl_info caller;
     (void)id;
     *table = NULL;
+    if (dladdr(__builtin_return_address(0), &caller) && caller.dli_fname &&
+        !strstr(caller.dli_fname, "libcudart") && !atomic_exchange(&told, true)) {
+        const char *slash = strrchr(caller.dli_fname, '/');
+        fprintf(stderr,
+                "tidemark: %s has CUDA's runtime inside, which finds no GPU in a rehearsal; turn "
+                "off what uses it (for transformers: attn_implementation=\"sdpa\")\n",
+                slash ? slash + 1 : caller.dli_fname);
+    }
     return CUDA_NOT_FOUND;
 }
