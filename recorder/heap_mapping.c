@@ -142,9 +142,12 @@ void mapping_remove(struct heap *heap, const struct event *event, const struct h
     struct heap_device *device = heap->device;
     struct state_process *process = device->process;
     int64_t size = heap_cut(event->size);
-    if (!put_row(heap, event->addr, size, when, 0))
+    uint64_t end = end_at(event->addr, size);
+    const struct heap_range *range = first_in(device, event->addr, end);
+    /* Of the heap that mapped it: who gives many back at once may be in the midst of another's. */
+    if (!put_row(range ? range->heap : heap, event->addr, size, when, 0))
         note_owed(process, EVENT_SEGMENT_FREE, 1);
-    int64_t taken = take_out(device, event->addr, end_at(event->addr, size));
+    int64_t taken = take_out(device, event->addr, end);
     if (taken < size || !size)
         note(process, NOTE_UNMAPPED_WITHOUT_MAP, event->addr, "%lld of %lld bytes",
              (long long)(size - taken), (long long)size);

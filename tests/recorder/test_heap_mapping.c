@@ -158,8 +158,14 @@ TEST(ranges_of_two_heaps_do_not_join)
     unmap(heap, 0x1800, 0x1000); /* whoever says so */
     CHECK_INT(feed.process->heaps[0]->segment_bytes, 0x800);
     CHECK_INT(feed.process->heaps[1]->segment_bytes, 0x800);
+    unmap(heap, 0x2800, 0x800);
     feed_end(&feed, true);
     CHECK_INT(rows.tables[SCH_ANOMALY].count, 0);
+    /* A row is of the heap whose memory it was. */
+    const struct row *first = &rows.tables[SCH_MAPPING].rows[0];
+    const struct row *second = &rows.tables[SCH_MAPPING].rows[1];
+    CHECK_INT(rows.tables[SCH_MAPPING].rows[2].at[1], first->at[1]);
+    CHECK_INT(rows.tables[SCH_MAPPING].rows[3].at[1], second->at[1]);
 }
 
 TEST(what_was_not_mapped_does_not_count)
