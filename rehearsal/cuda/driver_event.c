@@ -1,0 +1,103 @@
+/* driver_event.c - the driver's events, fills and memory pools: those of the runtime by other
+ * names. */
+#include "copies.h"
+#include "cuda_abi.h"
+#include "stream.h"
+
+int cudaMemPoolGetAttribute(void *pool, int attribute, void *value);
+int cudaDeviceGetDefaultMemPool(void **pool, int device);
+int cudaDeviceGetGraphMemAttribute(int device, int attribute, void *value);
+
+/* ---- events ---- */
+
+API(int, cuEventCreate, void **event, unsigned flags)
+{
+    *event = event_new(flags);
+    return *event ? CUDA_FINE : CUDA_OUT_OF_MEMORY;
+}
+
+API(int, cuEventDestroy_v2, void *event)
+{
+    if (event)
+        event_delete(event);
+    return CUDA_FINE;
+}
+
+API(int, cuEventRecord, void *event, void *stream)
+{
+    event_record(event, stream);
+    return CUDA_FINE;
+}
+
+/* What was recorded is over: nothing takes time. */
+API(int, cuEventQuery, void *event)
+{
+    (void)event;
+    return CUDA_FINE;
+}
+
+API(int, cuEventSynchronize, void *event)
+{
+    (void)event;
+    return CUDA_FINE;
+}
+
+API(int, cuEventElapsedTime, float *ms, void *begin, void *end)
+{
+    const struct event *from = begin, *to = end;
+    if (!from->at_ns || !to->at_ns)
+        return CUDA_INVALID_VALUE;
+    *ms = (float)((double)(int64_t)(to->at_ns - from->at_ns) / 1e6);
+    return CUDA_FINE;
+}
+
+/* ---- fills ---- */
+
+static void *address(uint64_t value)
+{
+    return (void *)(uintptr_t)value;
+}
+
+API(int, cuMemsetD8_v2, uint64_t at, unsigned char value, size_t count)
+{
+    copy_fill(address(at), value, count);
+    return CUDA_FINE;
+}
+
+API(int, cuMemsetD8Async, uint64_t at, unsigned char value, size_t count, void *stream)
+{
+    return stream_put(stream) ? CUDA_FINE : cuMemsetD8_v2(at, value, count);
+}
+
+/* Of words that are not one byte over and over, what lies there is not known. */
+API(int, cuMemsetD32_v2, uint64_t at, unsigned value, size_t count)
+{
+    unsigned byte = value & 0xff;
+    if (value == byte * 0x01010101u)
+        copy_fill(address(at), (int)byte, count * 4);
+    else
+        copy_forget(address(at), count * 4);
+    return CUDA_FINE;
+}
+
+API(int, cuMemsetD32Async, uint64_t at, unsigned value, size_t count, void *stream)
+{
+    return stream_put(stream) ? CUDA_FINE : cuMemsetD32_v2(at, value, count);
+}
+
+/* ---- pools ---- */
+
+API(int, cuDeviceGetDefaultMemPool, void **pool, int device)
+{
+    return cudaDeviceGetDefaultMemPool(pool, device);
+}
+
+API(int, cuMemPoolGetAttribute, void *pool, int attribute, void *value)
+{
+    return cudaMemPoolGetAttribute(pool, attribute, value);
+}
+
+API(int, cuDeviceGetGraphMemAttribute, int device, int attribute, void *value)
+{
+    return cudaDeviceGetGraphMemAttribute(device, attribute, value);
+}
