@@ -1,0 +1,55 @@
+"""A rehearsed run beside a real one: what is held, and how far they are apart.
+
+    same version of PyTorch     allocated within 0.1 %, every event the same, in order
+    another version             allocated within 0.5 %: operations have other temporaries there
+    both                        reserved within 1.5 %: it follows from the addresses that the driver
+                                gives out as well, which differ from one process to the next
+"""
+import snapshots
+
+SAME_VERSION, OTHER_VERSION, RESERVED = 0.1, 0.5, 1.5  # percent
+MIB = 1 << 20
+
+
+class Comparison(object):
+    """real, rehearsed: facts (snapshots.facts_of); same_version: of PyTorch."""
+
+    def __init__(self, name, real, rehearsed, same_version):
+        self.name, self.real, self.rehearsed = name, real, rehearsed
+        self.same_version = same_version
+
+    def off(self, quantity):
+        """Percent; more than 0: the rehearsal is too high."""
+        return (self.rehearsed[quantity] / self.real[quantity] - 1) * 100
+
+    def events_equal(self):
+        return (self.rehearsed["events"] == self.real["events"] and
+                self.rehearsed["digests"] == self.real["digests"])
+
+    def events_same(self):
+        """From the beginning, rounded down to whole strides if they are not all."""
+        if self.events_equal():
+            return self.real["events"]
+        return min(snapshots.same_until(self.rehearsed["digests"].split(),
+                                        self.real["digests"].split()),
+                   self.real["events"] - 1)
+
+    def failures(self):
+        limit = SAME_VERSION if self.same_version else OTHER_VERSION
+        for quantity, most in (("allocated", limit), ("reserved", RESERVED)):
+            if abs(self.off(quantity)) > most:
+                yield "%s is %+.2f %% off, more than %g %%" % (quantity, self.off(quantity), most)
+        if self.same_version and not self.events_equal():
+            yield "the histories part between event %d and the %d that follow" % (
+                self.events_same(), snapshots.EVERY)
+
+    def cells(self):
+        """One row of docs/rehearsal.md."""
+        row = [self.name]
+        for quantity in ("allocated", "reserved"):
+            row += ["%.1f" % (self.real[quantity] / MIB), "%.1f" % (self.rehearsed[quantity] / MIB),
+                    "%+.2f %%" % self.off(quantity)]
+        if self.events_equal():
+            return row + ["all %s" % format(self.real["events"], ",")]
+        return row + ["%s of %s" % (format(self.events_same(), ","),
+                                    format(self.real["events"], ","))]
