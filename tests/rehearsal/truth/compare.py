@@ -53,3 +53,36 @@ class Comparison(object):
             return row + ["all %s" % format(self.real["events"], ",")]
         return row + ["%s of %s" % (format(self.events_same(), ","),
                                     format(self.real["events"], ","))]
+
+
+class Counted(object):
+    """Figures that a program wrote down itself, {"phase": [GiB, ...]}, rounded as it does."""
+
+    def __init__(self, name, real, rehearsed, same_version):
+        self.name, self.real, self.rehearsed = name, real, rehearsed
+        self.same_version = same_version
+
+    def pairs(self):
+        """(phase, real, rehearsed)"""
+        for phase in sorted(set(self.real) | set(self.rehearsed)):
+            real, rehearsed = self.real.get(phase, []), self.rehearsed.get(phase, [])
+            if len(real) != len(rehearsed):
+                yield phase, 0, 1
+            for ours, theirs in zip(real, rehearsed):
+                yield phase, ours, theirs
+
+    def worst(self):
+        """Percent, with its sign."""
+        return max(((theirs / ours - 1) * 100 if ours else 100 * bool(theirs)
+                    for _, ours, theirs in self.pairs()), key=abs)
+
+    def failures(self):
+        limit = SAME_VERSION if self.same_version else OTHER_VERSION
+        if abs(self.worst()) > limit:
+            yield "a counter is %+.2f %% off, more than %g %%" % (self.worst(), limit)
+
+    def cells(self):
+        pairs = list(self.pairs())
+        return [self.name, "%.3f" % max(ours for _, ours, _ in pairs),
+                "%.3f" % max(theirs for _, _, theirs in pairs), "%+.3f %%" % self.worst(),
+                "%d of %d" % (sum(ours == theirs for _, ours, theirs in pairs), len(pairs))]

@@ -51,6 +51,28 @@ class Limits(unittest.TestCase):
                                                digests=other["digests"])), failures)
 
 
+class Counters(unittest.TestCase):
+    REAL = {"0 init": [12.817, 12.817], "0 step": [51.008, 51.301]}
+
+    def counted(self, same_version=True, **changed):
+        rehearsed = dict(self.REAL, **changed)
+        return compare.Counted("x", self.REAL, rehearsed, same_version)
+
+    def test_equal_counters_pass(self):
+        self.assertEqual(list(self.counted().failures()), [])
+        self.assertEqual(self.counted().cells()[-1], "4 of 4")
+
+    def test_the_worst_one_decides(self):
+        low = {"0 step": [51.008, 51.301 * 0.998]}
+        self.assertEqual(len(list(self.counted(**low).failures())), 1)
+        self.assertEqual(list(self.counted(False, **low).failures()), [])
+        self.assertAlmostEqual(self.counted(**low).worst(), -0.2)
+        self.assertEqual(self.counted(**low).cells()[-1], "3 of 4")
+
+    def test_a_missing_counter_fails(self):
+        self.assertEqual(len(list(self.counted(False, **{"0 step": [51.008]}).failures())), 1)
+
+
 class Events(unittest.TestCase):
     def test_one_size_is_enough(self):
         events = history(1000)

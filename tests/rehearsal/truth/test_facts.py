@@ -27,7 +27,7 @@ def is_known(path, runs, tidemark):
         for run in runs:
             for recording in run["recordings"]:
                 if (recording.get("frees_in_any_order", False) == any_order and
-                        recording["facts"] == facts):
+                        recording.get("facts") == facts):
                     return True
     return False
 
@@ -35,6 +35,7 @@ def is_known(path, runs, tidemark):
 def main():
     known = truth.catalogue()
     faults = [fault for run in known["runs"] for recording in run["recordings"]
+              if "facts" in recording
               for fault in faults_of(recording["name"], recording["facts"])]
     faults += ["%s has no runs" % name for name in known["programs"]
                if not any(run["program"] == name for run in known["runs"])]

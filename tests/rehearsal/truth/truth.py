@@ -88,7 +88,10 @@ class Program(object):
     def environment(self):
         paths = [os.path.join(self.code, path) for path in self.about["path"]] + [self.code]
         inherited = os.environ.get("PYTHONPATH")
-        return dict(os.environ, PYTHONDONTWRITEBYTECODE="1",
+        # What torch.compile finds compiled it does not try out, and trying out takes memory.
+        caches = {name: os.path.join(self.folder, "compiled")
+                  for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")}
+        return dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **caches,
                     PYTHONPATH=os.pathsep.join(paths + ([inherited] if inherited else [])))
 
 
@@ -132,8 +135,9 @@ class Run(object):
         database = os.path.join(self.program.folder, "run.db")
         if os.path.exists(database):
             os.remove(database)
-        done = subprocess.run([tidemark, "rehearse", "--gpu", self.about["gpu"], "-o", database,
-                               "--", python] + command, cwd=work, capture_output=True, text=True,
+        done = subprocess.run([tidemark, "rehearse", "--gpu", self.about["gpu"], "--gpus",
+                               str(self.about.get("gpus", 1)), "-o", database, "--", python] +
+                              command, cwd=work, capture_output=True, text=True,
                               env=self.program.environment())
         if done.returncode or not all(map(os.path.exists, written)):
             raise RuntimeError("%s ended with status %d:\n%s%s" % (
@@ -142,11 +146,17 @@ class Run(object):
                 for recording, path in zip(self.about["recordings"], written)]
 
     def _compare(self, tidemark, recording, path, version):
-        rehearsed = snapshots.facts_of(tidemark, path, recording.get("frees_in_any_order", False))
-        os.remove(path)
-        real = recording["facts"]
         name = "%s, %s" % (self.program.name, recording["name"])
-        comparison = compare.Comparison(name, real, rehearsed, version == self.about["torch"])
+        same_version = version == self.about["torch"]
+        if "counters" in recording:
+            with open(path) as file:
+                comparison = compare.Counted(name, recording["counters"], json.load(file),
+                                             same_version)
+        else:
+            rehearsed = snapshots.facts_of(tidemark, path,
+                                           recording.get("frees_in_any_order", False))
+            comparison = compare.Comparison(name, recording["facts"], rehearsed, same_version)
+        os.remove(path)
         comparison.versions = (self.about["torch"] or "not said", version)
         comparison.gpu = self.about["gpu"]
         return comparison
@@ -158,6 +168,9 @@ def report(comparison, markdown):
     if markdown:
         cells[1:1] = [real, rehearsed, comparison.gpu]
         print("| %s |" % " | ".join(cells))
+    elif isinstance(comparison, compare.Counted):
+        print("%s: highest counter %s GiB, rehearsed %s, the worst %s off, equal: %s; torch %s, "
+              "rehearsed on %s as %s" % (*cells, real, rehearsed, comparison.gpu))
     else:
         print("%s: allocated %s MiB, rehearsed %s (%s); reserved %s, rehearsed %s (%s); events the "
               "same: %s; torch %s, rehearsed on %s as %s"
