@@ -44,6 +44,13 @@ class Limits(unittest.TestCase):
         self.assertEqual(self.failures(True, reserved=int(1.014 * (2 << 30))), [])
         self.assertEqual(len(self.failures(True, reserved=int(0.98 * (2 << 30)))), 1)
 
+    def test_one_recording_has_a_limit_of_its_own(self):
+        real = facts(history(1000))
+        for off, failures in ((1.04, 0), (1.06, 1)):
+            high = dict(real, reserved=int(off * (2 << 30)))
+            self.assertEqual(len(list(compare.Comparison("x", real, high, True, 5).failures())),
+                             failures)
+
     def test_events_count_in_one_version_only(self):
         other = facts(history(1000)[:-1])
         for same, failures in ((True, 1), (False, 0)):

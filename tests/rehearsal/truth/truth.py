@@ -1,6 +1,6 @@
 """Rehearses programs of which others published memory snapshots of real GPUs, and compares.
 
-    truth.py [--program NAME] [--markdown] [--keep FOLDER]
+    truth.py [--program NAME] [--only TEXT] [--markdown] [--keep FOLDER]
 
 recordings.json has what the real GPUs did, as facts (snapshots.py), where the snapshots are
 published, and how each program is started. The programs are not part of this tree. They are looked
@@ -10,7 +10,8 @@ command under test; TIDEMARK_VENV_CUDA and TIDEMARK_VENV_CUDA26 are folders of v
 with CUDA builds of PyTorch, 2.11 or newer and 2.6, and what the programs import.
 
 Exit status: 0 what ran was within compare.py's limits, 1 it was not, 77 nothing could be run.
---markdown prints the rows of docs/rehearsal.md.
+--markdown prints the rows of docs/rehearsal.md; --only takes runs of whose recordings one is called
+so.
 """
 import argparse
 import json
@@ -155,7 +156,8 @@ class Run(object):
         else:
             rehearsed = snapshots.facts_of(tidemark, path,
                                            recording.get("frees_in_any_order", False))
-            comparison = compare.Comparison(name, recording["facts"], rehearsed, same_version)
+            comparison = compare.Comparison(name, recording["facts"], rehearsed, same_version,
+                                            recording.get("reserved_within", compare.RESERVED))
         os.remove(path)
         comparison.versions = (self.about["torch"] or "not said", version)
         comparison.gpu = self.about["gpu"]
@@ -178,14 +180,15 @@ def report(comparison, markdown):
     sys.stdout.flush()
 
 
-def rehearse_program(tidemark, name, markdown, folder):
+def rehearse_program(tidemark, name, options, folder):
     """(how many recordings were compared, how many failed)"""
     known = catalogue()
     program = Program(name, known["programs"][name], folder)
     program.prepare()
     compared = failed = 0
     for about in known["runs"]:
-        if about["program"] != name:
+        if about["program"] != name or not any(options.only in recording["name"]
+                                               for recording in about["recordings"]):
             continue
         try:
             comparisons = Run(program, about).rehearse(tidemark)
@@ -193,7 +196,7 @@ def rehearse_program(tidemark, name, markdown, folder):
             print("%s: not run: %s" % (name, why), file=sys.stderr)
             continue
         for comparison in comparisons:
-            report(comparison, markdown)
+            report(comparison, options.markdown)
             failures = list(comparison.failures())
             for failure in failures:
                 print("FAILED: %s: %s" % (comparison.name, failure), file=sys.stderr)
@@ -205,6 +208,7 @@ def rehearse_program(tidemark, name, markdown, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--program", action="append", choices=sorted(catalogue()["programs"]))
+    parser.add_argument("--only", metavar="TEXT", default="")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--keep", metavar="FOLDER", help="work there, and leave what was made")
     options = parser.parse_args()
@@ -216,7 +220,7 @@ def main():
             os.makedirs(folder)
         folder = folder or tempfile.mkdtemp(prefix="tidemark-truth-")
         try:
-            done = rehearse_program(tidemark, name, options.markdown, folder)
+            done = rehearse_program(tidemark, name, options, folder)
             compared, failed = compared + done[0], failed + done[1]
         except CannotRun as why:
             print("%s: not run: %s" % (name, why), file=sys.stderr)
