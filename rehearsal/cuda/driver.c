@@ -167,6 +167,12 @@ API(int, cuModuleLoadData, void **out, const void *image)
     return CUDA_FINE;
 }
 
+/* Inductor's own launcher names the file of a kernel that Triton has compiled. */
+API(int, cuModuleLoad, void **out, const char *path)
+{
+    return cuModuleLoadData(out, path);
+}
+
 API(int, cuModuleLoadDataEx, void **out, const void *image, unsigned count, int *options,
     void **values)
 {

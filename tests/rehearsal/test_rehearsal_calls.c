@@ -1,4 +1,5 @@
-/* The stand-in as a program meets it: a library that is opened, functions that are found by name. */
+/* The stand-in as a program meets it: a library that is opened, functions that are found by name.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,6 +202,24 @@ TEST(the_driver_is_found_by_name)
 }
 
 /* Every element of the weights belongs to one matrix or bias, whatever the network. */
+/* What torch.compile needs to load and to ask before it launches a kernel that Triton compiled. */
+TEST(a_compiled_kernel_is_loaded)
+{
+    void *module = NULL, *function = NULL;
+    size_t limit = 7;
+    int registers = 0;
+    open_with("gpu=t4");
+    CHECK_INT(CALL(int, cuCtxSetLimit, (int, size_t), (1, 4096)), 0);
+    CHECK_INT(CALL(int, cuCtxGetLimit, (size_t *, int), (&limit, 1)), 0);
+    CHECK_INT(limit, 0);
+    CHECK_INT(CALL(int, cuModuleLoad, (void **, const char *), (&module, "kernel.cubin")), 0);
+    CHECK_INT(CALL(int, cuModuleGetFunction, (void **, void *, const char *),
+                   (&function, module, "kernel")),
+              0);
+    CHECK_INT(CALL(int, cuFuncGetAttribute, (int *, int, void *), (&registers, 4, function)), 0);
+    CHECK(module && function && registers > 0);
+}
+
 TEST(weights_of_a_network_fill_their_space)
 {
     void *rnn, *matrix, *bias;
@@ -291,6 +310,6 @@ TEST_MAIN(TEST_CASE(without_settings_there_is_no_device), TEST_CASE(properties_o
           TEST_CASE(properties_of_cuda_13), TEST_CASE(a_full_card_refuses),
           TEST_CASE(devices_are_apart), TEST_CASE(an_address_says_what_it_is),
           TEST_CASE(a_capture_counts_what_is_put_in), TEST_CASE(the_driver_is_found_by_name),
-          TEST_CASE(weights_of_a_network_fill_their_space),
+          TEST_CASE(a_compiled_kernel_is_loaded), TEST_CASE(weights_of_a_network_fill_their_space),
           TEST_CASE(attributes_of_a_graph_come_back), TEST_CASE(nvml_tells_what_cuda_took),
           TEST_CASE(a_table_writes_what_it_says))
