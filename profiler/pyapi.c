@@ -180,7 +180,7 @@ void tidemark_py_places(uint32_t list, const struct place *now, const struct pla
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct place *is = now[i].addr ? &now[i] : &sent[i];
-        if (same_place(&now[i], &sent[i]))
+        if (same_place(&now[i], &sent[i]) || (!now[i].addr && !sent[i].addr))
             continue;
         tidemark_py_tag((uint64_t)list << 32 | (i + 1), now[i].addr, now[i].addr ? is->bytes : 0,
                         (uint32_t)is->heap, (uint32_t)is->category, (uint32_t)is->name);

@@ -36,11 +36,6 @@ void copy_fill(void *at, int value, uint64_t bytes)
         memset(at, value, bytes);
 }
 
-void copy_forget(const void *at, uint64_t bytes)
-{
-    values_forget(number(at), bytes);
-}
-
 /* The guest's, from the allocator's report: what lay in this memory is nobody's value any more. */
 API(void, tidemark_rehearsal_fresh, uint64_t address, uint64_t bytes)
 {

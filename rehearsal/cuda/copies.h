@@ -9,7 +9,5 @@
 
 void copy_bytes(void *to, const void *from, uint64_t bytes);
 void copy_fill(void *at, int value, uint64_t bytes);
-/* Something that is not computed was written there. */
-void copy_forget(const void *at, uint64_t bytes);
 
 #endif

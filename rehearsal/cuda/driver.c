@@ -156,6 +156,38 @@ API(int, cuCtxGetDevice, int *device)
     return CUDA_FINE;
 }
 
+/* What a context is told of its limits it says again; nothing here comes near to one. */
+enum { LIMIT_STACK = 0, LIMIT_PRINTF = 1, LIMIT_HEAP = 2, LIMITS = 8 };
+
+static _Atomic size_t limits[LIMITS] = {
+    [LIMIT_STACK] = 1024, [LIMIT_PRINTF] = (size_t)1 << 20, [LIMIT_HEAP] = (size_t)8 << 20};
+
+API(int, cuCtxSetLimit, unsigned limit, size_t value)
+{
+    if (limit >= LIMITS)
+        return CUDA_INVALID_VALUE;
+    limits[limit] = value;
+    return CUDA_FINE;
+}
+
+API(int, cuCtxGetLimit, size_t *value, unsigned limit)
+{
+    if (limit >= LIMITS)
+        return CUDA_INVALID_VALUE;
+    *value = limits[limit];
+    return CUDA_FINE;
+}
+
+API(int, cudaDeviceSetLimit, unsigned limit, size_t value)
+{
+    return current_result(cuCtxSetLimit(limit, value));
+}
+
+API(int, cudaDeviceGetLimit, size_t *value, unsigned limit)
+{
+    return current_result(cuCtxGetLimit(value, limit));
+}
+
 /* ---- modules and kernels ---- */
 
 static char module, function; /* every module and every function */
@@ -180,6 +212,23 @@ API(int, cuModuleLoadDataEx, void **out, const void *image, unsigned count, int 
     return cuModuleLoadData(out, image);
 }
 
+/* A linker's result is an image like any other: nobody looks into it. */
+API(int, cuLinkCreate_v2, unsigned count, int *options, void **values, void **state)
+{
+    (void)count, (void)options, (void)values;
+    *state = &module;
+    return CUDA_FINE;
+}
+
+API(int, cuLinkComplete, void *state, void **image, size_t *bytes)
+{
+    (void)state;
+    *image = &module;
+    if (bytes)
+        *bytes = sizeof module;
+    return CUDA_FINE;
+}
+
 API(int, cuModuleGetFunction, void **out, void *of, const char *name)
 {
     (void)of, (void)name;
@@ -201,6 +250,13 @@ API(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, void *of, int
     *blocks = threads > 0 ? device_attribute(39, 0) / threads : 1;
     if (*blocks < 1)
         *blocks = 1;
+    return CUDA_FINE;
+}
+
+API(int, cuOccupancyMaxActiveClusters, int *clusters, void *of, const struct abi_driver_launch *how)
+{
+    (void)of, (void)how;
+    *clusters = device_attribute(16, 0); /* one on each multiprocessor */
     return CUDA_FINE;
 }
 

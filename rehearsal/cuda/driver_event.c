@@ -1,6 +1,5 @@
-/* driver_event.c - the driver's events, fills and memory pools: those of the runtime by other
+/* driver_event.c - the driver's events and memory pools: those of the runtime by other
  * names. */
-#include "copies.h"
 #include "cuda_abi.h"
 #include "stream.h"
 
@@ -49,40 +48,6 @@ API(int, cuEventElapsedTime, float *ms, void *begin, void *end)
         return CUDA_INVALID_VALUE;
     *ms = (float)((double)(int64_t)(to->at_ns - from->at_ns) / 1e6);
     return CUDA_FINE;
-}
-
-/* ---- fills ---- */
-
-static void *address(uint64_t value)
-{
-    return (void *)(uintptr_t)value;
-}
-
-API(int, cuMemsetD8_v2, uint64_t at, unsigned char value, size_t count)
-{
-    copy_fill(address(at), value, count);
-    return CUDA_FINE;
-}
-
-API(int, cuMemsetD8Async, uint64_t at, unsigned char value, size_t count, void *stream)
-{
-    return stream_put(stream) ? CUDA_FINE : cuMemsetD8_v2(at, value, count);
-}
-
-/* Of words that are not one byte over and over, what lies there is not known. */
-API(int, cuMemsetD32_v2, uint64_t at, unsigned value, size_t count)
-{
-    unsigned byte = value & 0xff;
-    if (value == byte * 0x01010101u)
-        copy_fill(address(at), (int)byte, count * 4);
-    else
-        copy_forget(address(at), count * 4);
-    return CUDA_FINE;
-}
-
-API(int, cuMemsetD32Async, uint64_t at, unsigned value, size_t count, void *stream)
-{
-    return stream_put(stream) ? CUDA_FINE : cuMemsetD32_v2(at, value, count);
 }
 
 /* ---- pools ---- */

@@ -1,10 +1,13 @@
 /* driver_memory.c - the driver's memory: by address, and physical memory that is mapped. */
 #include <string.h>
 
+#include "copies.h"
 #include "cuda_abi.h"
 #include "current.h"
 #include "error.h"
 #include "machine.h"
+#include "stream.h"
+#include "values.h"
 
 /* What a program asks of an address, cuPointerGetAttribute. */
 enum asked {
@@ -117,6 +120,15 @@ API(int, cuPointerGetAttribute, void *out, int attribute, uint64_t address)
     }
 }
 
+API(int, cuPointerGetAttributes, unsigned count, const int *attributes, void **out,
+    uint64_t address)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (cuPointerGetAttribute(out[i], attributes[i], address) != CUDA_FINE)
+            *(int *)out[i] = 0; /* of what is none of CUDA's memory, as the driver says it */
+    return CUDA_FINE;
+}
+
 /* ---- addresses and physical memory ---- */
 
 API(int, cuMemGetAllocationGranularity, size_t *bytes, const void *how, int which)
@@ -167,4 +179,71 @@ API(int, cuMemMap, uint64_t address, size_t bytes, size_t offset, uint64_t handl
 API(int, cuMemUnmap, uint64_t address, size_t bytes)
 {
     return cuda_from_err(machine_unmap(address, bytes));
+}
+
+/* ---- copies and fills ---- */
+
+static void *place(uint64_t address)
+{
+    return (void *)(uintptr_t)address;
+}
+
+API(int, cuMemcpyHtoD_v2, uint64_t to, const void *from, size_t bytes)
+{
+    copy_bytes(place(to), from, bytes);
+    return CUDA_FINE;
+}
+
+API(int, cuMemcpyDtoH_v2, void *to, uint64_t from, size_t bytes)
+{
+    copy_bytes(to, place(from), bytes);
+    return CUDA_FINE;
+}
+
+API(int, cuMemcpyDtoD_v2, uint64_t to, uint64_t from, size_t bytes)
+{
+    copy_bytes(place(to), place(from), bytes);
+    return CUDA_FINE;
+}
+
+API(int, cuMemcpyHtoDAsync_v2, uint64_t to, const void *from, size_t bytes, void *stream)
+{
+    return stream_put(stream) ? CUDA_FINE : cuMemcpyHtoD_v2(to, from, bytes);
+}
+
+API(int, cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t bytes, void *stream)
+{
+    return stream_put(stream) ? CUDA_FINE : cuMemcpyDtoH_v2(to, from, bytes);
+}
+
+API(int, cuMemcpyDtoDAsync_v2, uint64_t to, uint64_t from, size_t bytes, void *stream)
+{
+    return stream_put(stream) ? CUDA_FINE : cuMemcpyDtoD_v2(to, from, bytes);
+}
+
+API(int, cuMemsetD8_v2, uint64_t address, unsigned char value, size_t count)
+{
+    copy_fill(place(address), value, count);
+    return CUDA_FINE;
+}
+
+API(int, cuMemsetD8Async, uint64_t address, unsigned char value, size_t count, void *stream)
+{
+    return stream_put(stream) ? CUDA_FINE : cuMemsetD8_v2(address, value, count);
+}
+
+/* Of words that are not one byte over and over, what lies there is not known. */
+API(int, cuMemsetD32_v2, uint64_t address, unsigned value, size_t count)
+{
+    unsigned byte = value & 0xff;
+    if (value == byte * 0x01010101u)
+        copy_fill(place(address), (int)byte, count * sizeof value);
+    else
+        values_forget(address, count * sizeof value);
+    return CUDA_FINE;
+}
+
+API(int, cuMemsetD32Async, uint64_t address, unsigned value, size_t count, void *stream)
+{
+    return stream_put(stream) ? CUDA_FINE : cuMemsetD32_v2(address, value, count);
 }

@@ -61,6 +61,51 @@ API(int, cudaStreamWaitEvent, void *stream, void *event, unsigned flags)
     return CUDA_FINE;
 }
 
+/* ---- waiting: only what ranks do together takes until the others have come ---- */
+
+API(int, cudaStreamSynchronize, void *stream)
+{
+    if (works_exist())
+        works_wait(&stream_of(stream)->works);
+    return CUDA_FINE;
+}
+
+API(int, cudaStreamQuery, void *stream)
+{
+    bool done = !works_exist() || works_are_done(&stream_of(stream)->works);
+    return current_result(done ? CUDA_FINE : CUDA_NOT_READY);
+}
+
+API(int, cudaEventSynchronize, void *event)
+{
+    if (works_exist())
+        works_wait(&((struct event *)event)->works);
+    return CUDA_FINE;
+}
+
+API(int, cudaEventQuery, void *event)
+{
+    bool done = !works_exist() || works_are_done(&((struct event *)event)->works);
+    return current_result(done ? CUDA_FINE : CUDA_NOT_READY);
+}
+
+API(int, cudaDeviceSynchronize, void)
+{
+    if (works_exist())
+        meeting_wait_all();
+    return CUDA_FINE;
+}
+
+API(int, cuStreamSynchronize, void *stream)
+{
+    return cudaStreamSynchronize(stream);
+}
+
+API(int, cuCtxSynchronize, void)
+{
+    return cudaDeviceSynchronize();
+}
+
 API(int, cudaLaunchHostFunc, void *stream, void (*function)(void *), void *data)
 {
     if (!stream_put(stream))

@@ -121,6 +121,8 @@ void event_record(struct event *event, void *stream)
 {
     let_go(&event->capture);
     event->capture = hold(stream_capture(stream_of(stream)));
+    if (works_exist())
+        works_copy(&event->works, &stream_of(stream)->works);
     event->at_ns = clock_now_ns();
 }
 
@@ -131,4 +133,6 @@ void stream_wait_event(void *handle, struct event *event)
         let_go(&event->capture);
     if (event->capture && !stream_capture(stream))
         stream->capture = hold(event->capture);
+    if (works_exist())
+        works_add(&stream->works, &event->works);
 }

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "meeting.h"
+
 struct graph {
     _Atomic size_t nodes;
 };
@@ -30,12 +32,14 @@ struct stream {
     uint32_t flags;
     uint64_t id;
     struct capture *capture; /* NULL: none that this stream knew of */
+    struct works works;      /* of several ranks, that others may not have put in yet */
 };
 
 struct event {
     uint64_t at_ns; /* 0: never recorded */
     uint32_t flags;
     struct capture *capture; /* that it was recorded in */
+    struct works works;      /* that were in the stream before it */
 };
 
 /* The stream behind a handle, also behind those without an object. */

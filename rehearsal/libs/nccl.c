@@ -1,23 +1,19 @@
 /*
- * nccl.c - NCCL for ranks that all do the same: a collective brings no data, for there is none, and
- * waits for nobody. What its buffers take of a device is not known, and not charged.
+ * nccl.c - NCCL: communicators. What its buffers take of a device is not known, and not charged.
  */
 #include "current.h"
 #include "machine.h"
+#include "meeting.h"
+#include "nccl.h"
 #include "stub.h"
 
 #define NCCL_VERSION 22809
 #define UNIQUE_ID_BYTES 128
 
-struct communicator {
-    int32_t rank, size, device;
-};
-
-enum { NCCL_FINE = 0, NCCL_SYSTEM_ERROR = 2 };
-
-/* ncclUniqueId is passed by value. */
+/* ncclUniqueId is passed by value. It says where the ranks meet. */
 struct unique_id {
-    char bytes[UNIQUE_ID_BYTES];
+    struct meeting_place place;
+    char bytes[UNIQUE_ID_BYTES - sizeof(struct meeting_place)];
 };
 
 API(int, ncclGetVersion, int *version)
@@ -40,49 +36,88 @@ API(const char *, ncclGetLastError, void *communicator)
 API(int, ncclGetUniqueId, struct unique_id *id)
 {
     memset(id, 0, sizeof *id);
+    id->place = meeting_make();
     memcpy(id->bytes, "tidemark", 8);
     return NCCL_FINE;
 }
 
-static int join(struct communicator **out, int size, int rank)
+/* Between these a thread makes communicators of several ranks, which wait for none of each other.
+ */
+static _Thread_local int groups;
+
+API(int, ncclGroupStart, void)
+{
+    groups++;
+    return NCCL_FINE;
+}
+
+API(int, ncclGroupEnd, void)
+{
+    groups--;
+    return NCCL_FINE;
+}
+
+static int make(struct communicator **out, int size, int rank, int device, uint32_t meeting)
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
         return NCCL_SYSTEM_ERROR;
-    **out = (struct communicator){rank, size, current_device()};
+    **out = (struct communicator){rank, size, device, meeting};
     return NCCL_FINE;
+}
+
+static int join(struct communicator **out, const struct unique_id *id, int size, int rank)
+{
+    uint32_t meeting = meeting_join(&id->place, size, rank, groups == 0);
+    return make(out, size, rank, current_device(), meeting);
+}
+
+/* All ranks in one process. */
+API(int, ncclCommInitAll, struct communicator **out, int size, const int *devices)
+{
+    int err = NCCL_FINE;
+    for (int i = 0; i < size && !err; i++)
+        err = make(&out[i], size, i, devices ? devices[i] : i, 0);
+    return err;
 }
 
 API(int, ncclCommInitRank, struct communicator **out, int size, struct unique_id id, int rank)
 {
-    (void)id;
-    return join(out, size, rank);
+    return join(out, &id, size, rank);
 }
 
 API(int, ncclCommInitRankConfig, struct communicator **out, int size, struct unique_id id, int rank,
     void *config)
 {
-    (void)id, (void)config;
-    return join(out, size, rank);
+    (void)config;
+    return join(out, &id, size, rank);
 }
 
 API(int, ncclCommInitRankScalable, struct communicator **out, int size, int rank, int ids,
-    void *unique, void *config)
+    const struct unique_id *unique, void *config)
 {
-    (void)ids, (void)unique, (void)config;
-    return join(out, size, rank);
+    (void)config;
+    const struct unique_id none = {.place = {.key = 0}};
+    return join(out, ids > 0 ? unique : &none, size, rank);
 }
 
-/* Which ranks go together only all of them know. The size is an upper bound. */
+/* Which ranks go together only all of them know. Where they cannot meet, as many as there are is an
+ * upper bound. */
 API(int, ncclCommSplit, const struct communicator *from, int color, int key,
     struct communicator **out, void *config)
 {
-    (void)color, (void)key, (void)config;
-    return join(out, from->size, from->rank);
+    uint32_t meeting = 0;
+    int size = from->size, rank = from->rank;
+    (void)config;
+    (void)meeting_split(from->meeting, color, key, &meeting, &size, &rank);
+    *out = NULL;
+    return color < 0 ? NCCL_FINE : make(out, size, rank, from->device, meeting);
 }
 
 API(int, ncclCommDestroy, struct communicator *communicator)
 {
+    if (communicator)
+        meeting_leave(communicator->meeting);
     free(communicator);
     return NCCL_FINE;
 }

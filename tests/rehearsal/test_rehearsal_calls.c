@@ -211,7 +211,7 @@ TEST(a_compiled_kernel_is_loaded)
     open_with("gpu=t4");
     CHECK_INT(CALL(int, cuCtxSetLimit, (int, size_t), (1, 4096)), 0);
     CHECK_INT(CALL(int, cuCtxGetLimit, (size_t *, int), (&limit, 1)), 0);
-    CHECK_INT(limit, 0);
+    CHECK_INT(limit, 4096);
     CHECK_INT(CALL(int, cuModuleLoad, (void **, const char *), (&module, "kernel.cubin")), 0);
     CHECK_INT(CALL(int, cuModuleGetFunction, (void **, void *, const char *),
                    (&function, module, "kernel")),

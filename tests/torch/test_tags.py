@@ -118,6 +118,14 @@ def sparse_gradients_are_their_values():
     support.expect((GRADIENT, "weight") in {(c, n.split(".")[-1]) for c, n in pairs}, True, pairs)
 
 
+def memory_inside_of_a_wrapper_is_found():
+    lists = Lists(case("wrapped"))
+    said = recorded.said["wrapped"]
+    for what, category in (("weight", PARAMETER), ("grad", GRADIENT), ("momentum", STATE)):
+        categories = {c for c, name in lists.of(said[what])}
+        support.expect(category in categories, True, (what, lists.of(said[what])))
+
+
 def states_in_lists_are_found():
     lists = Lists(until("lbfgs"))
     said = recorded.said["lbfgs"]
@@ -189,7 +197,8 @@ def nothing_is_kept_alive():
 if __name__ == "__main__":
     support.main(each_kind_is_tagged, every_gradient_of_every_step_is_tagged,
                  what_stays_is_not_said_again, places_become_empty, equal_names_are_told_apart,
-                 sparse_gradients_are_their_values, states_in_lists_are_found,
+                 sparse_gradients_are_their_values, memory_inside_of_a_wrapper_is_found,
+                 states_in_lists_are_found,
                  moved_parameters_are_followed,
                  parameters_that_no_optimizer_has, lists_grow_and_shrink, calls_by_hand_arrive,
                  nothing_is_kept_alive)

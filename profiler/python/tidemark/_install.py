@@ -44,6 +44,12 @@ def install():
         _ranks.install(torch, library)
     except Exception as error:
         note_misfit(library, "ranks", error)
+    try:
+        from tidemark import _objects
+
+        _objects.install(torch)
+    except Exception as error:
+        note_misfit(library, "objects between ranks", error)
 
 
 def watch_exit(library):

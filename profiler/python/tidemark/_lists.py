@@ -18,9 +18,22 @@ def heap_of(library, device, cache={}):
     return heap
 
 
+def memory_of(tensor):
+    """The tensor whose memory this one's is. One of a class that wraps others (DTensor) has none:
+    the largest inside stands for it."""
+    while not tensor.data_ptr() and hasattr(type(tensor), "__tensor_flatten__"):
+        inner = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]
+        inner = [one for one in inner if hasattr(one, "data_ptr")]
+        if not inner:
+            break
+        tensor = max(inner, key=lambda one: one.numel() * one.element_size())
+    return tensor
+
+
 def place_of(library, tensor):
     """(address, bytes, heap); zeroes for what has no memory of its own."""
     try:
+        tensor = memory_of(tensor)
         address = tensor.data_ptr()
         size = tensor.numel() * tensor.element_size()
         return (address, size, heap_of(library, tensor.device)) if address else (0, 0, 0)
@@ -55,10 +68,11 @@ class Table(object):
 
 
 class List(object):
-    """One list of the recording. `sent` is what the recorder has, the cells of all places; a list
-    whose owner died is used again, with what it has."""
+    """One list of the recording. `sent` is what the recorder has, the cells of all places, and
+    `holds` whether there is memory in any; a list whose owner died is used again, with what it has.
+    """
 
-    __slots__ = ("library", "number", "key", "sent")
+    __slots__ = ("library", "number", "key", "sent", "holds")
     count = 0
 
     def __init__(self, library):
@@ -67,13 +81,14 @@ class List(object):
         self.number = List.count
         self.key = None
         self.sent = array("Q")
+        self.holds = False
 
     def hold(self, key, describe):
         """`key` changes whenever describe() would give something else."""
         if key != self.key:
             self.send(describe())
             self.key = key
-        if self.sent:
+        if self.holds:
             self.library.hold(self.number)
 
     def send(self, places):
@@ -86,3 +101,4 @@ class List(object):
         now, sent = cells.buffer_info()[0], self.sent.buffer_info()[0]
         self.library.places(self.number, now, sent, len(cells) // CELLS)
         self.sent = cells
+        self.holds = any(cells[ADDRESS::CELLS])

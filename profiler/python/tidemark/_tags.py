@@ -13,7 +13,8 @@ from array import array
 
 from tidemark._buckets import Buckets
 from tidemark._lists import (
-    ADDRESS, CATEGORY, CELLS, GRADIENT, INPUT, OTHER, PARAMETER, STATE, List, Table, place_of
+    ADDRESS, CATEGORY, CELLS, GRADIENT, INPUT, OTHER, PARAMETER, STATE, List, Table, memory_of,
+    place_of
 )
 from tidemark._names import Names, named_tensors
 
@@ -186,13 +187,13 @@ class Tags(object):
         else:
             tensor = self.tensor
             key = [self.names.version]
-            key += [
-                value.data_ptr()
+            key += addresses([
+                value
                 for state in states
                 if state
                 for value in state.values()
-                if type(value) is tensor
-            ]
+                if type(value) is tensor or isinstance(value, tensor)
+            ])
         record.state.hold(key, lambda: self.describe_states(record, parameters, states))
 
     def deep_addresses(self, states):
@@ -219,7 +220,11 @@ def parameters_of(optimizer):
 
 def addresses(tensors):
     try:
-        return [0 if tensor is None else tensor.data_ptr() for tensor in tensors]
+        found = [0 if tensor is None else tensor.data_ptr() for tensor in tensors]
+        if 0 in found:
+            found = [one or (0 if tensor is None else memory_of(tensor).data_ptr())
+                     for one, tensor in zip(found, tensors)]
+        return found
     except Exception:
         return [piece_addresses(tensor) for tensor in tensors]
 

@@ -82,6 +82,42 @@ def sparse():
     mark("end")
 
 
+class Wrapped(torch.Tensor):
+    """As DTensor: a tensor without memory of its own, around one that has."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+        made.inner = inner
+        return made
+
+    def __tensor_flatten__(self):
+        return ["inner"], None
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        def bare(value):
+            if isinstance(value, (list, tuple)):
+                return type(value)(bare(one) for one in value)
+            return value.inner if isinstance(value, cls) else value
+
+        result = function(*bare(args), **{k: bare(v) for k, v in (kwargs or {}).items()})
+        return Wrapped(result) if isinstance(result, torch.Tensor) else result
+
+
+def wrapped():
+    weight = Wrapped(torch.randn(4, 7)).requires_grad_()
+    empty = torch.empty(0, requires_grad=True)
+    optimizer = torch.optim.SGD([weight, empty], lr=0.1, momentum=0.9)
+    weight.grad = Wrapped(torch.randn(4, 7))
+    mark("case wrapped")
+    optimizer.step()
+    tell("wrapped", weight=weight.inner, grad=weight.grad.inner,
+         momentum=optimizer.state[weight]["momentum_buffer"].inner)
+    mark("end")
+    wrapped.optimizer = optimizer  # no other one gets its lists, whose places have no names
+
+
 def lbfgs():
     net = nn.Sequential(nn.Linear(4, 1))
     optimizer = torch.optim.LBFGS(net.parameters(), max_iter=3)
@@ -188,7 +224,7 @@ def by_hand():
 
 
 if __name__ == "__main__":
-    for case in (adam, steady, two_models, sparse, lbfgs, moved, replaced, without_gradient, resized,
-                 by_hand):
+    for case in (adam, steady, two_models, sparse, wrapped, lbfgs, moved, replaced,
+                 without_gradient, resized, by_hand):
         case()
     json.dump(said, sys.stdout)

@@ -1,0 +1,56 @@
+/*
+ * meeting.h - where ranks of one machine wait for each other. As with NCCL, work that ranks do
+ * together is put into a stream, and the host goes on; who waits for that stream waits until every
+ * rank has put its part in. Programs rely on it: one rank writes a file, all meet at a barrier, the
+ * others read it.
+ *
+ * A meeting is memory that its ranks share, with how many works each of them has put in. Invariant:
+ * the number of a rank only grows, and only that rank writes it; a work is done when all numbers
+ * have reached its own. For a rank that has left, or whose process is gone, nobody waits. Where the
+ * memory cannot be shared there is no meeting, which is number 0, and everything is done at once.
+ */
+#ifndef TIDEMARK_REHEARSAL_MEETING_H
+#define TIDEMARK_REHEARSAL_MEETING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MEETING_RANKS_MAX 64
+
+/* Where a meeting is, as one rank tells the others: a descriptor of that process. */
+struct meeting_place {
+    int32_t pid, descriptor;
+    uint64_t key; /* 0: nowhere */
+};
+
+/* Works of one stream that may not be done: the last of each meeting. */
+#define WORKS_MAX 4
+struct works {
+    struct {
+        uint32_t meeting; /* 0: none */
+        uint64_t number;
+    } list[WORKS_MAX];
+};
+
+/* A new one; its maker joins it, too. Nowhere: it could not be made. */
+struct meeting_place meeting_make(void);
+/* Returns its number, when all have joined if `waits`. */
+uint32_t meeting_join(const struct meeting_place *place, int size, int rank, bool waits);
+/* All ranks of `meeting` call it: those of one color have one of their own from then on, in which
+ * their ranks are ordered by key. False: no meeting, or nobody can say who goes together. */
+bool meeting_split(uint32_t meeting, int color, int key, uint32_t *made, int *size, int *rank);
+void meeting_leave(uint32_t meeting);
+
+/* Puts the next work of this rank in, into `works` as well. */
+void meeting_put(uint32_t meeting, struct works *works);
+/* All that this process has put into any meeting. */
+void meeting_wait_all(void);
+
+/* Whether anybody ever put a work in: a program of one process never asks for more. */
+bool works_exist(void);
+void works_add(struct works *works, const struct works *more);
+void works_copy(struct works *works, const struct works *from);
+bool works_are_done(struct works *works);
+void works_wait(struct works *works);
+
+#endif
