@@ -1,6 +1,6 @@
 /*
  * What a report says first where no GPU was there: that it was a rehearsal, and which sizes came of
- * values that nobody computed, by the marks of the stand-ins (profiler/stand_in.h).
+ * values that nobody computed or are not known, by the marks of the stand-ins (profiler/stand_in.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,7 +65,8 @@ static int say_unknown(struct report *report, struct emit *emit, const char *who
     if (err < 0 || unknown.reads == 0)
         return err;
     if (unknown.places > PLACES)
-        snprintf(more, sizeof more, " and %" PRId64 " more places", unknown.places - PLACES);
+        snprintf(more, sizeof more, " and %" PRId64 " more place%s", unknown.places - PLACES,
+                 unknown.places == PLACES + 1 ? "" : "s");
     snprintf(text, sizeof text, "%s%" PRId64 " %s: %s%s", whose, unknown.reads,
              unknown.reads == 1 ? one : many, unknown.text, more);
     say(emit, text);
@@ -88,6 +89,10 @@ int report_say_rehearsed(struct report *report, struct emit *emit, const char *w
         err = say_unknown(report, emit, whose, "size",
                           "size came from a value that is not computed, taken as 0",
                           "sizes came from values that are not computed, taken as 0");
+    if (is_one && err >= 0)
+        err = say_unknown(report, emit, whose, "library",
+                          "size of a library's working memory is not known, taken as 0",
+                          "sizes of libraries' working memory are not known, taken as 0");
     if (is_one && err >= 0)
         err = say_unknown(report, emit, whose, "number",
                           "number that the program read is not computed, and was 0",

@@ -125,3 +125,13 @@ void read_back(uint64_t bytes)
              *name ? name : "copy");
     tell(what);
 }
+
+void read_library(const char *function)
+{
+    char what[NAME_MAX_BYTES + 16];
+    read_fn tell = guest_of();
+    if (!tell)
+        return;
+    snprintf(what, sizeof what, "library %.*s", NAME_MAX_BYTES, function);
+    tell(what);
+}

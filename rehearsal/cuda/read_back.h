@@ -1,9 +1,11 @@
 /*
- * read_back.h - a program read bytes of the device that were not computed, and got zeros. Which of
- * PyTorch's operations read them, and for what:
+ * read_back.h - what a program was told that is not known. It read bytes of the device that were not
+ * computed, and got zeros: which of PyTorch's operations read them, and for what. Or it asked a
+ * library how much memory that wants for itself, and was told none:
  *
  *     size NAME     the operation makes a tensor of a size that depends on them: nonzero, unique
  *     number NAME   a whole number or truth value for the program: item, equal
+ *     library NAME  the function that was asked
  *
  * Of what is copied to the host without such a purpose nothing is told: losses, logs.
  */
@@ -13,5 +15,6 @@
 #include <stdint.h>
 
 void read_back(uint64_t bytes);
+void read_library(const char *function);
 
 #endif

@@ -135,9 +135,11 @@ API(int, cudnnBackendGetAttribute, struct backend *backend, int32_t name, int32_
         return answer(count, NULL, 0, 0, 0);
     case GRAPH_ENGINES:
         return answer(count, elements, wanted, 1, 8);
+    case PLAN_WORKSPACE:
+        read_library("cudnn graph");
+        return answer(count, elements, wanted, 0, 8);
     case ENGINE_INDEX:
     case CONFIG_WORKSPACE:
-    case PLAN_WORKSPACE:
         return answer(count, elements, wanted, 0, 8);
     case CONFIG_SHARED:
         return answer(count, elements, wanted, 0, width_of(type));

@@ -134,6 +134,7 @@ API(int, cudnnGetRNNTempSpaceSizes, void *handle, const struct dnn_descriptor *d
     const struct dnn_descriptor *sequence, size_t *workspace, size_t *reserve)
 {
     (void)handle, (void)descriptor, (void)mode, (void)sequence;
+    read_library("cudnnGetRNNTempSpaceSizes");
     if (workspace)
         *workspace = 0;
     if (reserve)

@@ -5,7 +5,8 @@
  *     SUCCEED(name)        returns success
  *     HANDLE(name, i)      and writes a new handle where argument i points to
  *     DESTROY(name, i)     and takes that handle back
- *     ZERO32(name, i)      and writes a size of 0, of 4 or 8 bytes, where argument i points to
+ *     ZERO32(name, i)      and writes a size of 0, of 4 or 8 bytes, where argument i points to: what
+ *                          a library wants for itself, which is not known, and is told
  *     ZERO64(name, i)
  *     ZERO64_2(name, i, j) two of them
  *     REFUSE(name)         returns that it is not supported; of the runtime and the driver only
@@ -22,6 +23,7 @@
 #include <string.h>
 
 #include "cuda_abi.h"
+#include "read_back.h"
 
 /* What every handle of a stub points to: as much as a program may want to look at. */
 #define STUB_HANDLE_BYTES 64
@@ -62,8 +64,9 @@ static inline uint64_t stub_destroy(uint64_t handle)
 #define REFUSE(name) STUB(name, CUDA_NOT_SUPPORTED)
 #define HANDLE(name, i) STUB(name, stub_handle(a##i))
 #define DESTROY(name, i) STUB(name, stub_destroy(a##i))
-#define ZERO32(name, i) STUB(name, stub_zero(a##i, 4))
-#define ZERO64(name, i) STUB(name, stub_zero(a##i, 8))
-#define ZERO64_2(name, i, j) STUB(name, stub_zero(a##i, 8) | stub_zero(a##j, 8))
+#define ZERO32(name, i) STUB(name, (read_library(#name), stub_zero(a##i, 4)))
+#define ZERO64(name, i) STUB(name, (read_library(#name), stub_zero(a##i, 8)))
+#define ZERO64_2(name, i, j)                                                                       \
+    STUB(name, (read_library(#name), stub_zero(a##i, 8) | stub_zero(a##j, 8)))
 
 #endif

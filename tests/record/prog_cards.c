@@ -18,6 +18,8 @@ static struct {
     int (*set)(int);
     int (*info)(size_t *, size_t *);
     int (*take)(void **, size_t);
+    int (*copy)(void *to, const void *from, size_t bytes, int kind);
+    int (*workspace)(int, int, int, int, int, int, size_t *bytes);
 } cuda;
 
 static void find(void *call, const char *name)
@@ -47,6 +49,19 @@ static void look_at_cards(void)
     fflush(stdout);
 }
 
+/* A number of the device that nobody wrote, and what a library wants for itself. */
+static void ask_for_what_is_not_known(void)
+{
+    void *block;
+    int64_t number = 7;
+    size_t bytes = 7;
+    cuda.set(0);
+    cuda.take(&block, sizeof number);
+    cuda.copy(&number, block, sizeof number, 2);
+    cuda.workspace(0, 0, 0, 0, 0, 0, &bytes);
+    printf("number %d, bytes %d\n", (int)number, (int)bytes);
+}
+
 int main(int argc, char **argv)
 {
     long steps = argc > 1 ? atol(argv[1]) : 0;
@@ -55,7 +70,10 @@ int main(int argc, char **argv)
     find(&cuda.set, "cudaSetDevice");
     find(&cuda.info, "cudaMemGetInfo");
     find(&cuda.take, "cudaMalloc");
+    find(&cuda.copy, "cudaMemcpy");
+    find(&cuda.workspace, "cudnnGetConvolutionForwardWorkspaceSize");
     look_at_cards();
+    ask_for_what_is_not_known();
     for (long i = 0; i < steps; i++) {
         tidemark_step_begin((uint64_t)i);
         nanosleep(&pause, NULL);

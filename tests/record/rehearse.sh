@@ -20,7 +20,8 @@ half: 0
 all: 2
 card 1 has 15843721216
 half: 0
-all: 2" "two cards"
+all: 2
+number 0, bytes 0" "two cards"
 what="2 x Tesla T4, 14.8 GiB, capability 7.5"
 is "$(ask "SELECT value FROM meta WHERE key = 'rehearsal'")" "$what" "meta"
 for report in "peak" "phases" "info" "leaks" "ladder" "frag" "timeline"; do
@@ -30,6 +31,9 @@ for report in "peak" "phases" "info" "leaks" "ladder" "frag" "timeline"; do
     "$tidemark" $command "$@" run.db >report 2>&1
     is "$(head -1 report)" "rehearsed without a GPU, as on $what" "first line of $command"
 done
+is "$(sed -n 2,3p report)" "1 size of a library's working memory is not known, taken as 0: \
+cudnnGetConvolutionForwardWorkspaceSize ([thread prog_cards])
+1 number that the program read is not computed, and was 0: copy ([thread prog_cards])" "what is not known"
 "$tidemark" peak -f csv run.db | grep -q "^# rehearsed without a GPU, as on $what" ||
     is no yes "csv says so"
 "$tidemark" info -f json run.db | grep -q "\"rehearsal\": *\"$what\"" || is no yes "json says so"
