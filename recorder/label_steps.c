@@ -114,8 +114,10 @@ static bool push_unit(struct label_steps *steps, struct label_unit unit)
         return false;
     steps->units[steps->unit_head + steps->unit_count++] = unit;
     steps->units_seen++;
-    if (unit.optimizer != LABEL_NO_OPTIMIZER)
+    if (unit.optimizer != LABEL_NO_OPTIMIZER) {
         steps->optimizers[unit.optimizer].last_use = steps->units_seen;
+        steps->updates_seen++;
+    }
     return true;
 }
 

@@ -482,5 +482,5 @@ bool timeline_is_valid(const struct state_process *process)
 uint64_t timeline_steps(const struct timeline *timeline)
 {
     const struct label_steps *steps = &timeline->labels.steps;
-    return steps->optimizer_count ? steps->units_seen / steps->optimizer_count : 0;
+    return steps->optimizer_count ? steps->updates_seen / steps->optimizer_count : 0;
 }

@@ -27,7 +27,6 @@ struct rehearse_command {
     const char *gpu;
     int64_t gpus;
     int64_t memory; /* 0: what the profile has */
-    int64_t steps;  /* 0: all */
 };
 
 /* Everything that the recorder's options point to. */
@@ -85,8 +84,6 @@ static int read_settings(const struct command *command, const struct rehearse_co
         return command_misused(command, "--gpu: %s", why);
     if (options->gpus < 1 || options->gpus > GPUS_MOST)
         return command_misused(command, "--gpus is a number from 1 to %d", GPUS_MOST);
-    if (options->memory < 0 || options->steps < 0)
-        return command_misused(command, "--memory and --steps are more than 0");
     if (options->memory)
         settings->gpu.memory = (uint64_t)options->memory;
     return 0;
@@ -104,7 +101,7 @@ static void describe(const struct settings *settings, char *text, size_t room)
              gpu->capability->minor);
 }
 
-static int plan_rehearsal(const struct rehearse_command *options, struct rehearse_plan *plan)
+static int plan_rehearsal(struct rehearse_plan *plan)
 {
     if (!plan->plan.record.guest ||
         guest_path_rehearsal(plan->plan.guest, plan->library, plan->folder, PATH_MAX) != BASE_OK) {
@@ -120,7 +117,6 @@ static int plan_rehearsal(const struct rehearse_command *options, struct rehears
                                                 .folder = plan->folder,
                                                 .gpu = plan->gpu};
     plan->plan.record.rehearsal = &plan->rehearsal;
-    plan->plan.record.most_steps = (uint64_t)options->steps;
     plan->plan.record.no_cupti = true; /* there is no driver that it could ask */
     return 0;
 }
@@ -145,7 +141,7 @@ static int rehearse(const struct command_call *call, const struct rehearse_comma
         return code;
     if (!record_call_prepare(call->command, &options->call, arguments, &plan.plan))
         return EXIT_USAGE;
-    code = plan_rehearsal(options, &plan);
+    code = plan_rehearsal(&plan);
     if (!code && !rehearse_program_can(arguments[0], plan.library))
         code = EXIT_INPUT;
     return code ? code : record_call_run(&options->call, &plan.plan);
@@ -173,10 +169,6 @@ static const struct option option_table[] = {
      NULL, 0},
     {"gpus", 0, OPT_INT, AT(gpus), "N", "so many of them (1)", NULL, 0},
     {"memory", 'm', OPT_SIZE, AT(memory), "SIZE", "of each GPU, instead of what the profile says",
-     NULL, 0},
-    {"steps", 's', OPT_INT, AT(steps), "N",
-     "end the program after N steps: SIGINT, SIGTERM if it is\n"
-     "still there ten seconds later; 3 show most of a training",
      NULL, 0},
     {0},
 };

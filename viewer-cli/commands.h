@@ -49,7 +49,8 @@ struct command {
     const char *thinned; /* "blocks" or "phases": it needs all of them, and says so where some were
                             thinned; NULL: what is kept is enough */
     bool judges;         /* exits with EXIT_CHECK_FAILED where something is not as it should be */
-    bool runs_program;   /* the first argument begins another program's command line */
+    bool runs_program;   /* the first argument begins another program's command line, and unless
+                            `judges` the program's status becomes its own */
     int least, most;     /* arguments; most < 0 = any number */
     const char *description;
     struct command_example examples[6]; /* ends with one without a line */

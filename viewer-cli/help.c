@@ -88,6 +88,9 @@ const char *help_database_text(void)
 
 const char *help_exit_text(const struct command *command)
 {
+    if (command->runs_program && command->judges)
+        return "0 something fits, 1 nothing does, 2 wrong usage, 3 it is not\n"
+               "known, for the program failed, 4 internal error.";
     if (command->runs_program)
         return "the program's own; 2 wrong usage, 3 the database cannot\n"
                "be made, 126 or 127 the program cannot be run, 4 internal error.";

@@ -126,6 +126,15 @@ static int say_unknown(struct options_parse *parse, const char *typed, size_t le
 
 /* ---- one option ---- */
 
+static int add_text(struct options_parse *parse, const struct option *option,
+                    struct option_texts *list, const char *text)
+{
+    if (list->count == OPTION_TEXTS_MOST)
+        return SAY(parse, "--%s can be given %d times", option->name, OPTION_TEXTS_MOST);
+    list->texts[list->count++] = text;
+    return 0;
+}
+
 static int set_value(struct options_parse *parse, const struct option *option, const char *text)
 {
     char *base = parse->target;
@@ -140,6 +149,8 @@ static int set_value(struct options_parse *parse, const struct option *option, c
     case OPT_TEXT:
         *(const char **)at = text;
         return 0;
+    case OPT_TEXTS:
+        return add_text(parse, option, at, text);
     case OPT_INT:
         if (!option_read_int(text, &number))
             return SAY(parse, "--%s needs a number, not '%.60s'", option->name, text);

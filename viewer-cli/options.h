@@ -7,9 +7,11 @@
  *     OPT_FLAG    bool                    OPT_TEXT    const char * (into argv)
  *     OPT_INT     int64_t                 OPT_CHOICE  int, index into choices
  *     OPT_SIZE    int64_t, bytes          OPT_RANGE   struct option_range
+ *     OPT_TEXTS   struct option_texts
  *
  * What was not given keeps its value. An array ends with an option without a name. Options may
- * stand between arguments; "--" ends them; an option given twice takes the later value.
+ * stand between arguments; "--" ends them; an option given twice takes the later value, but for
+ * OPT_TEXTS, which keeps all of them.
  */
 #ifndef TIDEMARK_VIEWER_OPTIONS_H
 #define TIDEMARK_VIEWER_OPTIONS_H
@@ -18,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum option_kind { OPT_FLAG, OPT_INT, OPT_SIZE, OPT_TEXT, OPT_CHOICE, OPT_RANGE };
+enum option_kind { OPT_FLAG, OPT_INT, OPT_SIZE, OPT_TEXT, OPT_CHOICE, OPT_RANGE, OPT_TEXTS };
 
 struct option {
     const char *name; /* without its dashes */
@@ -40,6 +42,12 @@ struct option_range { /* first <= last, both included; all INT64_MIN..INT64_MAX 
     {                                                                                              \
         INT64_MIN, INT64_MAX                                                                       \
     }
+
+#define OPTION_TEXTS_MOST 16
+struct option_texts { /* in the order of the command line, into argv */
+    const char *texts[OPTION_TEXTS_MOST];
+    size_t count;
+};
 
 #define OPTIONS_TABLES 2
 

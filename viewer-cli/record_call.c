@@ -49,6 +49,10 @@ const struct option record_call_option_table[] = {
      "folder names; of paths only the last part,\n"
      "of Python's libraries from site-packages on",
      NULL, 0},
+    {"steps", 's', OPT_INT, offsetof(struct record_call, steps), "N",
+     "end the program after N steps: SIGINT, SIGTERM if it is\n"
+     "still there ten seconds later; 3 show most of a training",
+     NULL, 1},
     {"no-nvtx", 0, OPT_FLAG, offsetof(struct record_call, no_nvtx), NULL,
      "do not record the ranges and marks of NVTX", NULL, 0},
     {"progress", 0, OPT_CHOICE, offsetof(struct record_call, progress), "WHEN",
@@ -121,6 +125,7 @@ bool record_call_prepare(const struct command *command, const struct record_call
         .no_nvtx = call->no_nvtx,
         .no_cupti = call->no_cupti,
         .kernels = call->kernels,
+        .most_steps = (uint64_t)call->steps,
         .argv = (const char *const *)arguments,
         .warn = warn,
     };

@@ -26,6 +26,7 @@ struct record_call {
     bool private;
     const char *keep; /* NULL: all */
     int64_t max_size; /* 0: no limit */
+    int64_t steps;    /* 0: all */
     bool no_nvtx;
     int progress; /* enum progress_when */
     bool no_cupti;

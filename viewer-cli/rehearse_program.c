@@ -162,3 +162,13 @@ bool rehearse_program_can(const char *program, const char *stand_in)
         return true;
     return torch_can(python, torch, stand_in);
 }
+
+bool rehearse_program_is_cpu(const char *program)
+{
+    char python[PATH_MAX], torch[PATH_MAX], path[PATH_MAX + 64];
+    if (!rehearse_program_python(program, python, sizeof python) ||
+        !find_torch(python, torch, sizeof torch))
+        return false;
+    snprintf(path, sizeof path, "%s/lib/libtorch_cuda.so", torch);
+    return access(path, R_OK) != 0;
+}

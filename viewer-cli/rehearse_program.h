@@ -13,6 +13,9 @@
  * tried. `stand_in`: the library that it would run on; what it does not have is told. */
 bool rehearse_program_can(const char *program, const char *stand_in);
 
+/* It is a Python program whose PyTorch is a CPU build: nothing of it can be rehearsed. */
+bool rehearse_program_is_cpu(const char *program);
+
 /* The Python that runs the program: itself, or what its first line names. False: none. */
 bool rehearse_program_python(const char *program, char *python, size_t room);
 

@@ -204,10 +204,22 @@ API(int, cudaGraphLaunch, void *exec, void *stream)
 
 /* ---- what a kernel is ---- */
 
+/* Programs carry kernels for some capabilities only; of a major version each runs on those behind
+ * it. PyTorch's packages have none for 8.7, 8.9, 10.3 and 12.1, and CUB looks among those that it
+ * was built for: another number is an error to it. */
+static int carried_for(int cc)
+{
+    static const int carried[] = {120, 100, 90, 86, 80};
+    for (size_t i = 0; i < sizeof carried / sizeof *carried; i++)
+        if (cc >= carried[i] && cc / 10 == carried[i] / 10)
+            return carried[i];
+    return cc;
+}
+
 /* No kernel is at hand to ask: what most of them answer. */
 API(int, cudaFuncGetAttributes, struct abi_function *out, const void *function)
 {
-    int cc = 10 * device_attribute(75, 0) + device_attribute(76, 0);
+    int cc = carried_for(10 * device_attribute(75, 0) + device_attribute(76, 0));
     (void)function;
     memset(out, 0, ABI_FUNCTION_BYTES);
     out->threads = 1024;

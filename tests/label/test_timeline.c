@@ -418,8 +418,30 @@ TEST(sources)
     phases_clear(&feed);
 }
 
-TEST_MAIN(TEST_CASE(nested_and_merged), TEST_CASE(phases_of_the_program),
-          TEST_CASE(marks_that_are_left_open), TEST_CASE(numbers),
+/* What `--steps` counts: updates by each optimizer, whatever came before the first of them. */
+static void steps_are(const char *marks, uint64_t want)
+{
+    struct phases_feed feed;
+    struct state_totals totals;
+    phases_begin(&feed);
+    phases_marks(&feed, marks);
+    state_totals(feed.feed.state, &totals);
+    CHECK_INT(totals.steps, want);
+    phases_end(&feed);
+    phases_clear(&feed);
+}
+
+TEST(steps_are_updates)
+{
+    steps_are("z f l b", 0);
+    steps_are("z f l b o", 1);
+    steps_are("f l z b o z f l b o", 2);
+    steps_are("2{z f l b o} f l b", 2); /* the backward of a third */
+    steps_are("3{z f l b o}", 3);
+}
+
+TEST_MAIN(TEST_CASE(steps_are_updates), TEST_CASE(nested_and_merged),
+          TEST_CASE(phases_of_the_program), TEST_CASE(marks_that_are_left_open), TEST_CASE(numbers),
           TEST_CASE(the_last_forward_is_over_behind_what_goes_at_once), TEST_CASE(own_steps_win),
           TEST_CASE(no_step_goes_beyond_the_program), TEST_CASE(the_own_step_ends_with_the_program),
           TEST_CASE(what_a_commit_leaves), TEST_CASE(the_first_gradient_is_the_backwards),

@@ -70,7 +70,7 @@ def check_mentions(told, path, text, own):
         for command, rest in re.findall(r"\btidemark ([a-z]+)((?: +[^`|;]*)?)", line):
             if command not in told.commands:
                 continue
-            if command == "record":
+            if command in ["record", "rehearse", "plan"]:
                 rest = re.split(r" -- | -- ?$", rest)[0]
             for option in re.findall(r"(?<!\S)(--[a-z][a-z-]*)", rest):
                 expect(option in told.options[command],

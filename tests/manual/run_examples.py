@@ -45,6 +45,8 @@ SHOWN = {
     "frag": ["run.db", "shrink.db", "shrink.db --over-time", "oom.db --oom"],
     "ladder": ["run.db", "ranks.db", "rnn.db"],
     "leaks": ["leaky.db"],
+    "plan": ["--memory 4GiB --vary B=1..64 --vary T=10,50 -o GRID -- "
+             "seq2seq --batch={B} --length={T}", "--gpu all -o EACH -- seq2seq"],
     "fit": ["run.db --table", "rnn.db --memory 700MiB", "rnn.db --memory 1GiB --reserve 1MiB"],
     "diff": ["before.db after.db", "rnn.db shrink.db"],
     "check": ["run.db --max-peak 1G --max-growth 1 --no-oom --no-lost", "ranks.db --max-reserved 1"],
@@ -257,7 +259,8 @@ class Runner:
                         words += re.sub(r"\s+", " ", text.read()).lower()
             seen = set()
             for arguments in SHOWN.get(name, ["run.db"]):
-                done = pages.run(tidemark, name, *arguments.split(), cwd=folder)
+                done = pages.run(tidemark, name, *arguments.split(), cwd=folder,
+                                 env=self.fixtures.environment)
                 seen |= headings(done.stdout)
             self.ran += 1
             if not seen:

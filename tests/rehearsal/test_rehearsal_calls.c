@@ -306,7 +306,32 @@ TEST(a_table_writes_what_it_says)
     CHECK_INT(bytes, 0);
 }
 
-TEST_MAIN(TEST_CASE(without_settings_there_is_no_device), TEST_CASE(properties_of_cuda_12),
+/* CUB looks for the capability of the kernels that the program carries, which is not each GPU's. */
+static void kernels_are_for(const char *settings, int capability)
+{
+    struct {
+        size_t sizes[3];
+        int threads, registers, ptx, binary, more[100];
+    } out = {.binary = -1};
+    open_with(settings);
+    CHECK_INT(CALL(int, cudaFuncGetAttributes, (void *, const void *), (&out, &out)), 0);
+    CHECK_INT(out.ptx, capability);
+    CHECK_INT(out.binary, capability);
+}
+
+TEST(kernels_of_an_ada_are_those_of_an_ampere)
+{
+    kernels_are_for("gpu=l4", 86);
+}
+
+TEST(kernels_of_others_are_their_own)
+{
+    kernels_are_for("gpu=h100-80gb", 90);
+}
+
+TEST_MAIN(TEST_CASE(kernels_of_an_ada_are_those_of_an_ampere),
+          TEST_CASE(kernels_of_others_are_their_own),
+          TEST_CASE(without_settings_there_is_no_device), TEST_CASE(properties_of_cuda_12),
           TEST_CASE(properties_of_cuda_13), TEST_CASE(a_full_card_refuses),
           TEST_CASE(devices_are_apart), TEST_CASE(an_address_says_what_it_is),
           TEST_CASE(a_capture_counts_what_is_put_in), TEST_CASE(the_driver_is_found_by_name),

@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -12,6 +13,7 @@ struct values {
     const char *name;
     int format;
     struct option_range steps;
+    struct option_texts texts;
 };
 
 static const char *const formats[] = {"table", "csv", "json", NULL};
@@ -27,6 +29,7 @@ static const struct option more[] = {
     {"name", 'm', OPT_TEXT, offsetof(struct values, name), "NAME", "a name", NULL, 0},
     {"format", 'f', OPT_CHOICE, offsetof(struct values, format), "FORMAT", "form", formats, 0},
     {"steps", 0, OPT_RANGE, offsetof(struct values, steps), "A..B", "steps", NULL, 0},
+    {"text", 't', OPT_TEXTS, offsetof(struct values, texts), "TEXT", "one of many", NULL, 0},
     {0},
 };
 
@@ -150,6 +153,30 @@ TEST(the_later_value_counts)
     struct run r;
     run(&r, "--top 1 --top=2", false);
     CHECK_INT(r.values.top, 2);
+}
+
+TEST(of_some_options_all_values_count)
+{
+    struct run r;
+    run(&r, "-t a --text b --text=c", false);
+    CHECK_INT(r.result, 0);
+    REQUIRE(r.values.texts.count == 3);
+    CHECK_STR(r.values.texts.texts[0], "a");
+    CHECK_STR(r.values.texts.texts[2], "c");
+    run(&r, "-tabcdefghijklmnopqrstu", false);
+    CHECK_INT(r.values.texts.count, 1);
+
+    char line[OPTION_TEXTS_MOST * 4 + 8] = "";
+    for (int i = 0; i <= OPTION_TEXTS_MOST; i++)
+        snprintf(line + strlen(line), sizeof line - strlen(line), "-t%c ", 'a' + i);
+    struct options_parse *parse = &r.parse;
+    char *argv[OPTION_TEXTS_MOST + 1], *save = NULL;
+    int argc = 0;
+    for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save))
+        argv[argc++] = word;
+    r.values.texts.count = 0;
+    CHECK_INT(options_parse(parse, argc, argv), ERR_ARG);
+    CHECK_STR(parse->message, "--text can be given 16 times");
 }
 
 TEST(help_wins_over_what_follows)
@@ -312,7 +339,8 @@ TEST(only_near_words_are_suggested)
 TEST_MAIN(TEST_CASE(every_kind_is_read), TEST_CASE(what_is_not_given_stays),
           TEST_CASE(short_ones_stand_together), TEST_CASE(two_dashes_end_the_options),
           TEST_CASE(a_comment_is_no_option), TEST_CASE(another_programs_options_are_its_own),
-          TEST_CASE(the_later_value_counts), TEST_CASE(help_wins_over_what_follows),
+          TEST_CASE(the_later_value_counts), TEST_CASE(of_some_options_all_values_count),
+          TEST_CASE(help_wins_over_what_follows),
           TEST_CASE(mistakes_are_named_with_what_would_be_right),
           TEST_CASE(numbers_are_whole_and_fit), TEST_CASE(sizes_have_units),
           TEST_CASE(ranges_may_be_open), TEST_CASE(distance_counts_slips_of_the_finger),

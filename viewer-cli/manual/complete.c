@@ -12,7 +12,8 @@ enum complete_what complete_value(const struct option *option)
         return COMPLETE_KEEP;
     if (strcmp(option->value, "DATABASE") == 0)
         return COMPLETE_DATABASES;
-    return strcmp(option->value, "FILE") == 0 ? COMPLETE_FILES : COMPLETE_NOTHING;
+    bool file = strcmp(option->value, "FILE") == 0 || strcmp(option->value, "FOLDER") == 0;
+    return file ? COMPLETE_FILES : COMPLETE_NOTHING;
 }
 
 enum complete_what complete_argument(const struct command *command)

@@ -1,0 +1,153 @@
+/*
+ * prog_plan.c - a small CUDA program with a size, for `tidemark plan`: it takes memory from the
+ * runtime that it finds, as a program does that links libcudart, and reports its blocks itself.
+ *
+ *     prog_plan SIZE [LENGTH] [WORDS]
+ *
+ * 100 MiB of parameters, and in each step 20 MiB of activations for each of SIZE x LENGTH, and
+ * 2 MiB for each SIZE x LENGTH x LENGTH. All are whole pages of a GPU. Words:
+ *     forever     it never ends by itself; otherwise three steps
+ *     half        activations are half as large
+ *     $SIZE       size is taken from the environment
+ *     ill=N       from size N on it ends with status 9, and says why
+ *     goes-on     a refusal is reported, and the program ends well all the same
+ *     silent      a refusal is not reported, but printed
+ *     slow        a step takes a while
+ *     host        no GPU is asked for: the blocks are the CPU's
+ *     odd         a block for which no polynomial is right
+ */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tidemark.h"
+
+#define MIB ((size_t)1 << 20)
+#define MOST 4
+
+static struct {
+    int (*take)(void **, size_t);
+    int (*give)(void *);
+} cuda;
+
+static struct {
+    size_t size, length, ill;
+    bool forever, half, goes_on, silent, slow, host, odd;
+} options = {.length = 1};
+
+static tidemark_heap_t heap;
+
+static void find(void *call, const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    if (!found) {
+        printf("no %s\n", name);
+        exit(3);
+    }
+    memcpy(call, &found, sizeof found);
+}
+
+static void refuse(size_t bytes)
+{
+    if (!options.silent)
+        tidemark_oom(heap, bytes, TIDEMARK_SITE());
+    printf("CUDA out of memory: %zu bytes\n", bytes);
+    fflush(stdout);
+    if (!options.goes_on)
+        exit(1);
+}
+
+/* Addresses for a host without memory: nobody touches them. */
+static void *host_address(size_t bytes)
+{
+    static uintptr_t next = (uintptr_t)1 << 44;
+    void *at = (void *)next;
+    next += bytes;
+    return at;
+}
+
+static void *take(size_t bytes, tidemark_site_t site)
+{
+    void *block = NULL;
+    if (options.host)
+        block = host_address(bytes);
+    else if (cuda.take(&block, bytes) != 0) {
+        refuse(bytes);
+        return NULL;
+    }
+    if (!options.host)
+        tidemark_segment_alloc(heap, block, bytes);
+    tidemark_alloc_at(heap, block, bytes, site);
+    return block;
+}
+
+static void give(void *block)
+{
+    if (!block)
+        return;
+    tidemark_free(heap, block);
+    if (options.host)
+        return;
+    tidemark_segment_free(heap, block);
+    cuda.give(block);
+}
+
+static void step(void)
+{
+    const struct timespec pause = {0, options.slow ? 300000000 : 1000000};
+    size_t cells = options.size * options.length;
+    tidemark_phase_begin("forward");
+    void *line = take(cells * 20 * MIB / (options.half ? 2 : 1), TIDEMARK_SITE());
+    void *square = take(cells * options.length * 2 * MIB, TIDEMARK_SITE());
+    void *odd =
+        options.odd ? take((options.size * options.size % 7 + 1) * 2 * MIB, TIDEMARK_SITE()) : NULL;
+    give(odd);
+    give(square);
+    give(line);
+    tidemark_phase_end("forward");
+    nanosleep(&pause, NULL);
+}
+
+static void read_word(const char *word)
+{
+    if (strncmp(word, "ill=", 4) == 0)
+        options.ill = (size_t)strtoul(word + 4, NULL, 10);
+    options.forever |= strcmp(word, "forever") == 0;
+    options.half |= strcmp(word, "half") == 0;
+    options.goes_on |= strcmp(word, "goes-on") == 0;
+    options.silent |= strcmp(word, "silent") == 0;
+    options.slow |= strcmp(word, "slow") == 0;
+    options.host |= strcmp(word, "host") == 0;
+    options.odd |= strcmp(word, "odd") == 0;
+    if (strcmp(word, "$SIZE") == 0 && getenv("SIZE"))
+        options.size = (size_t)strtoul(getenv("SIZE"), NULL, 10);
+}
+
+int main(int argc, char **argv)
+{
+    options.size = argc > 1 ? (size_t)strtoul(argv[1], NULL, 10) : 1;
+    if (argc > 2 && argv[2][0] >= '0' && argv[2][0] <= '9')
+        options.length = (size_t)strtoul(argv[2], NULL, 10);
+    for (int i = 1; i < argc; i++)
+        read_word(argv[i]);
+    if (options.ill && options.size >= options.ill) {
+        printf("a size of %zu makes me ill\n", options.size);
+        return 9;
+    }
+    if (!options.host) {
+        find(&cuda.take, "cudaMalloc");
+        find(&cuda.give, "cudaFree");
+    }
+    heap = tidemark_heap_open(options.host ? TIDEMARK_DEVICE_CPU : TIDEMARK_DEVICE_CUDA, 0, "own");
+    void *parameters = take(100 * MIB, TIDEMARK_SITE());
+    for (uint64_t i = 0; options.forever || i < 3; i++) {
+        tidemark_step_begin(i);
+        step();
+        tidemark_step_end();
+    }
+    give(parameters);
+    return 0;
+}

@@ -1,0 +1,305 @@
+/* plan_print.c - what a plan found, printed: see plan.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "human.h"
+#include "plan_print.h"
+
+static void put_value(struct print *print, size_t place)
+{
+    struct buf text = {0};
+    if (place == PLAN_NONE || print->plan->vary.searched == VARY_NONE) {
+        emit_null(&print->emit);
+        return;
+    }
+    vary_put_value(plan_searched(print->plan), place, &text);
+    emit_text(&print->emit, text.broken ? NULL : buf_string(&text));
+    buf_clear(&text);
+}
+
+void print_values(struct print *print, const struct vary_at *at, size_t without)
+{
+    struct buf text = {0};
+    vary_put_text(&print->plan->vary, at, without, ", ", &text);
+    emit_text(&print->emit, text.count ? buf_string(&text) : NULL);
+    buf_clear(&text);
+}
+
+/* "step 1, backward" */
+static void put_where(struct print *print, int64_t step, const char *phase)
+{
+    struct buf text = {0};
+    if (step != SEEN_NONE)
+        buf_print(&text, "step %" PRId64 "%s", step, phase ? ", " : "");
+    if (phase)
+        buf_text(&text, phase);
+    emit_text(&print->emit, text.count ? buf_string(&text) : NULL);
+    buf_clear(&text);
+}
+
+void print_card(struct print *print, size_t card)
+{
+    const struct plan *plan = print->plan;
+    emit_text(&print->emit, plan->all && card != PLAN_NONE ? plan->cards[card].gpu : NULL);
+}
+
+/* ---- which way it went ---- */
+
+static void say_way(struct print *print)
+{
+    const struct plan *plan = print->plan;
+    struct buf line = {0};
+    char memory[HUMAN_MAX], count[32] = "";
+    const struct plan_card *card = &plan->cards[0];
+    if (plan->options->gpus > 1)
+        snprintf(count, sizeof count, "%" PRId64 " x ", plan->options->gpus);
+    if (plan->way == PLAN_SCALING)
+        buf_print(&line, "by scaling of %zu CPU recording%s", plan->try_count,
+                  plan->try_count == 1 ? "" : "s");
+    else
+        buf_print(&line, "by %zu rehearsal%s", plan->try_count, plan->try_count == 1 ? "" : "s");
+    if (plan->all)
+        buf_print(&line, ", for %zu GPUs", plan->card_count);
+    else if (plan->way == PLAN_SCALING)
+        buf_print(&line, ", for %s", human_bytes(memory, (int64_t)card->profile.memory));
+    else
+        buf_print(&line, ", as on %s%s, %s, capability %d.%d", count, card->profile.title,
+                  human_bytes(memory, (int64_t)card->profile.memory),
+                  card->profile.capability->major, card->profile.capability->minor);
+    if (plan->options->reserve)
+        buf_print(&line, ", %s set aside", human_bytes(memory, plan->options->reserve));
+    buf_print(&line, "; recordings in %s", plan->folder);
+    if (print->emit.format == EMIT_TABLE)
+        emit_line(&print->emit, "%s", buf_string(&line));
+    else
+        emit_warning(&print->emit, "%s", buf_string(&line));
+    buf_clear(&line);
+}
+
+/* ---- the answers ---- */
+
+static const struct emit_column answer_columns[] = {
+    {"gpu", "GPU", EMIT_TEXT, EMIT_IF_KNOWN},
+    {"memory_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"context_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"values", "with", EMIT_TEXT, EMIT_IF_KNOWN},
+    {"name", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"result", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "result", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
+    {"largest", NULL, EMIT_TEXT, EMIT_IF_KNOWN | EMIT_NONE},
+    {"refused", "does not fit", EMIT_TEXT, EMIT_IF_KNOWN | EMIT_NONE},
+    {"allocated_bytes", "allocated", EMIT_BYTES, EMIT_NONE},
+    {"reserved_bytes", "reserved", EMIT_BYTES, EMIT_NONE},
+    {"needed_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "peak in", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_MIDDLE},
+    {"known_by", "known by", EMIT_TEXT, EMIT_NONE},
+    {"recording", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+};
+enum { ANSWER_COLUMNS = sizeof answer_columns / sizeof *answer_columns };
+
+static const char *result_text(const struct plan_answer *answer)
+{
+    static const char *const texts[] = {"not known", "fits", "does not fit"};
+    return texts[answer->state];
+}
+
+/* Where there is a largest value, it is the result. */
+static bool says_itself(const struct print *print, const struct plan_answer *answer)
+{
+    return print->plan->vary.searched != VARY_NONE && answer->state == PLAN_FOUND;
+}
+
+/* The largest rests on its own try, or on a replay of it. */
+static const char *known_by(const struct plan *plan, const struct plan_answer *answer)
+{
+    if (answer->state == PLAN_OPEN && answer->largest == PLAN_NONE)
+        return NULL;
+    if (plan->way == PLAN_SCALING)
+        return "scaling";
+    if (answer->replayed)
+        return "replay";
+    bool own = answer->largest_try != PLAN_NONE || answer->refused_try != PLAN_NONE;
+    return own ? "rehearsal" : "smaller values";
+}
+
+static void put_answer(struct print *print, const struct plan_answer *answer)
+{
+    const struct plan *plan = print->plan;
+    const char *path =
+        answer->largest_try == PLAN_NONE ? NULL : plan->tries[answer->largest_try].path;
+    print_card(print, answer->card);
+    emit_int(&print->emit, (int64_t)plan->cards[answer->card].profile.memory);
+    emit_int(&print->emit, (int64_t)plan->cards[answer->card].profile.context);
+    print_values(print, &answer->at, plan->vary.searched);
+    emit_text(&print->emit, plan->vary.searched == VARY_NONE ? NULL : plan_searched(plan)->name);
+    emit_text(&print->emit, result_text(answer));
+    emit_text(&print->emit, says_itself(print, answer) ? NULL : result_text(answer));
+    put_value(print, answer->largest);
+    put_value(print, answer->refused);
+    emit_known(&print->emit, answer->allocated);
+    emit_known(&print->emit, answer->reserved);
+    emit_known(&print->emit, answer->need);
+    emit_known(&print->emit, answer->step);
+    emit_text(&print->emit, answer->phase);
+    put_where(print, answer->step, answer->phase);
+    emit_text(&print->emit, known_by(plan, answer));
+    emit_text(&print->emit, path);
+}
+
+/* "largest B" stands above its column. */
+static void put_answers(struct print *print)
+{
+    const struct plan *plan = print->plan;
+    memcpy(print->columns, answer_columns, sizeof answer_columns);
+    snprintf(print->largest_heading, sizeof print->largest_heading, "largest %.60s",
+             plan->vary.searched == VARY_NONE ? "" : plan_searched(plan)->name);
+    for (size_t i = 0; i < ANSWER_COLUMNS; i++)
+        if (print->columns[i].key && strcmp(print->columns[i].key, "largest") == 0)
+            print->columns[i].header = print->largest_heading;
+    emit_section(&print->emit, "plan", "What fits", EMIT_ROWS, print->columns, ANSWER_COLUMNS);
+    for (size_t i = 0; i < plan->answer_count; i++)
+        put_answer(print, &plan->answers[i]);
+    emit_close(&print->emit);
+}
+
+/* ---- laws of a scaled run ---- */
+
+static const struct emit_column law_columns[] = {
+    {"gpu", "GPU", EMIT_TEXT, EMIT_IF_KNOWN | EMIT_PROGRAMS},
+    {"values", "at", EMIT_TEXT, EMIT_IF_KNOWN},
+    {"bytes", NULL, EMIT_BYTES, 0},
+    {"blocks", NULL, EMIT_COUNT, 0},
+    {"law", "grows", EMIT_TEXT, 0},
+    {"site", "call site", EMIT_TEXT, EMIT_MIDDLE | EMIT_NONE},
+};
+
+static void put_laws_of(struct print *print, const struct plan_answer *answer)
+{
+    for (size_t i = 0; i < answer->peak.sites.count && i < PLAN_SITES; i++) {
+        const struct group *group = &answer->peak.sites.groups[i];
+        print_card(print, answer->card);
+        print_values(print, &answer->at, VARY_NONE);
+        emit_int(&print->emit, group->bytes);
+        emit_int(&print->emit, group->blocks);
+        emit_text(&print->emit, group->kind);
+        emit_text(&print->emit, group->shown);
+    }
+}
+
+/* People read those of the first answer; programs all. */
+static void put_laws(struct print *print)
+{
+    const struct plan *plan = print->plan;
+    bool people = print->emit.format == EMIT_TABLE;
+    EMIT_SECTION(&print->emit, "laws", "How the largest call sites grow", EMIT_ROWS, law_columns);
+    for (size_t i = 0; i < plan->answer_count; i++) {
+        bool found = plan->answers[i].peak.sites.count > 0;
+        if (found)
+            put_laws_of(print, &plan->answers[i]);
+        if (found && people)
+            break;
+    }
+    emit_close(&print->emit);
+}
+
+static void note_laws(struct print *print, const struct plan_answer *answer)
+{
+    char constant[HUMAN_MAX], line[HUMAN_MAX], parabola[HUMAN_MAX], none[HUMAN_MAX];
+    struct buf at = {0};
+    const struct scale_peak *peak = &answer->peak;
+    if (!peak->bytes)
+        return;
+    vary_put_text(&print->plan->vary, &answer->at, VARY_NONE, ", ", &at);
+    emit_note(&print->emit, "of the bytes at %s: constant %s, linear %s, quadratic %s",
+              buf_string(&at), human_bytes(constant, peak->law[SCALE_CONSTANT]),
+              human_bytes(line, peak->law[SCALE_LINE]),
+              human_bytes(parabola, peak->law[SCALE_PARABOLA]));
+    if (peak->law[SCALE_NONE])
+        emit_warning(&print->emit,
+                     "does not scale as a polynomial: %" PRId64
+                     " call site%s, %s at %s; taken to grow in proportion",
+                     peak->sites_without_law, peak->sites_without_law == 1 ? "" : "s",
+                     human_bytes(none, peak->law[SCALE_NONE]), buf_string(&at));
+    buf_clear(&at);
+}
+
+/* ---- what else there is to say ---- */
+
+static void note_failures(struct print *print)
+{
+    const struct plan *plan = print->plan;
+    char status[64];
+    for (size_t i = 0; i < plan->try_count; i++) {
+        const struct plan_try *it = &plan->tries[i];
+        if (it->result != TRY_FAILED)
+            continue;
+        plan_try_status(it, status, sizeof status);
+        emit_warning(&print->emit, "%s%sfailed, %s, and not for want of memory: %s (%s)", it->name,
+                     *it->name ? " " : "", status, it->words ? it->words : "it printed nothing",
+                     it->log);
+    }
+}
+
+/* The program ended well, and yet it was refused memory: it has a way to live with that. */
+static void note_survivors(struct print *print)
+{
+    const struct plan *plan = print->plan;
+    for (size_t i = 0; i < plan->try_count; i++) {
+        const struct plan_try *it = &plan->tries[i];
+        if (it->result == TRY_REFUSED && it->status == 0 && it->seen.refusals)
+            emit_note(&print->emit, "%s%sran on after a request was refused", it->name,
+                      *it->name ? " " : "");
+    }
+}
+
+static void note_context(struct print *print)
+{
+    const struct plan *plan = print->plan;
+    const struct profile *profile = &plan->cards[0].profile;
+    char bytes[HUMAN_MAX];
+    if (plan->all)
+        emit_note(&print->emit, "of each GPU's memory its CUDA context is taken off");
+    else
+        emit_note(&print->emit, "of the memory %s are taken off for the CUDA context (%s)",
+                  human_bytes(bytes, (int64_t)profile->context), profile->context_from);
+    if (plan->way == PLAN_SCALING)
+        emit_note(&print->emit, "not in a CPU recording: the workspaces of libraries, and what "
+                                "other kernels take; --reserve SIZE sets memory aside for them");
+}
+
+static void note_all(struct print *print)
+{
+    const struct plan *plan = print->plan;
+    note_failures(print);
+    note_survivors(print);
+    if (plan->way == PLAN_SCALING && plan->answer_count)
+        note_laws(print, &plan->answers[0]);
+    if (plan_try_signal())
+        emit_warning(&print->emit, "interrupted: what is known so far");
+    if (plan->no)
+        emit_warning(&print->emit, "%s", plan->no);
+    note_context(print);
+}
+
+int plan_print(struct plan *plan)
+{
+    struct print print = {.plan = plan};
+    emit_begin(&print.emit, (enum emit_format)plan->options->format, plan->options->no_colour,
+               plan->command->name, NULL);
+    say_way(&print);
+    put_answers(&print);
+    int err = print_tries(&print);
+    if (err == 0 && plan->way == PLAN_SCALING)
+        put_laws(&print);
+    if (err < 0) {
+        emit_drop(&print.emit);
+        return err;
+    }
+    note_all(&print);
+    return emit_finish(&print.emit, stdout);
+}
