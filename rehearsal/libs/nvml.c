@@ -112,18 +112,38 @@ API(int, nvmlDeviceGetIndex, const void *handle, unsigned *index)
     return is_device(device_of(handle)) ? NVML_FINE : NVML_INVALID;
 }
 
-API(int, nvmlDeviceGetUUID, const void *handle, char *text, unsigned room)
+#define UUID_TEXT_MAX 64
+
+static void uuid_text(char text[UUID_TEXT_MAX], int32_t device)
 {
     uint8_t b[DEVICE_UUID_BYTES];
-    char own[64];
-    if (!is_device(device_of(handle)))
-        return NVML_INVALID;
-    device_uuid(b, device_of(handle));
-    snprintf(own, sizeof own,
+    device_uuid(b, device);
+    snprintf(text, UUID_TEXT_MAX,
              "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
              b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
              b[15]);
+}
+
+API(int, nvmlDeviceGetUUID, const void *handle, char *text, unsigned room)
+{
+    char own[UUID_TEXT_MAX];
+    if (!is_device(device_of(handle)))
+        return NVML_INVALID;
+    uuid_text(own, device_of(handle));
     return put_text(text, room, own);
+}
+
+API(int, nvmlDeviceGetHandleByUUID, const char *text, void **handle)
+{
+    char own[UUID_TEXT_MAX];
+    for (int32_t i = 0; device_open() && i < machine_devices(); i++) {
+        uuid_text(own, i);
+        if (strcmp(own, text) != 0)
+            continue;
+        *handle = (void *)(uintptr_t)(i + 1);
+        return NVML_FINE;
+    }
+    return NVML_NOT_FOUND;
 }
 
 struct memory {

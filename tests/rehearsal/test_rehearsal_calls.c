@@ -292,6 +292,22 @@ TEST(nvml_tells_what_cuda_took)
     CHECK_STR(name, "Rehearsed GPU, capability 8.0");
 }
 
+TEST(nvml_knows_a_device_by_its_uuid)
+{
+    void *device, *again = NULL;
+    char uuid[96] = "", other[96] = "";
+    open_with("gpu=t4;devices=2");
+    CHECK_INT(CALL(int, nvmlDeviceGetHandleByIndex_v2, (unsigned, void **), (1, &device)), 0);
+    CHECK_INT(CALL(int, nvmlDeviceGetUUID, (void *, char *, unsigned), (device, uuid, 96)), 0);
+    CHECK(strlen(uuid) == 40 && strncmp(uuid, "GPU-", 4) == 0);
+    CHECK_INT(CALL(int, nvmlDeviceGetHandleByUUID, (const char *, void **), (uuid, &again)), 0);
+    CHECK(again == device);
+    CHECK_INT(CALL(int, nvmlDeviceGetHandleByIndex_v2, (unsigned, void **), (0, &device)), 0);
+    CHECK_INT(CALL(int, nvmlDeviceGetUUID, (void *, char *, unsigned), (device, other, 96)), 0);
+    CHECK(strcmp(uuid, other) != 0);
+    CHECK_INT(CALL(int, nvmlDeviceGetHandleByUUID, (const char *, void **), ("GPU-", &again)), 6);
+}
+
 TEST(a_table_writes_what_it_says)
 {
     void *handle = NULL;
@@ -337,4 +353,5 @@ TEST_MAIN(TEST_CASE(kernels_of_an_ada_are_those_of_an_ampere),
           TEST_CASE(a_capture_counts_what_is_put_in), TEST_CASE(the_driver_is_found_by_name),
           TEST_CASE(a_compiled_kernel_is_loaded), TEST_CASE(weights_of_a_network_fill_their_space),
           TEST_CASE(attributes_of_a_graph_come_back), TEST_CASE(nvml_tells_what_cuda_took),
+          TEST_CASE(nvml_knows_a_device_by_its_uuid),
           TEST_CASE(a_table_writes_what_it_says))
