@@ -60,17 +60,34 @@ static void read_name(const char *symbol, char *name)
     }
 }
 
+static struct caller *slot_of(const void *at)
+{
+    return &callers.list[((uintptr_t)at * UINT64_C(0x9e3779b97f4a7c15) >> 40) % CALLERS];
+}
+
+static bool recall(const void *at, char *name)
+{
+    pthread_mutex_lock(&callers.lock);
+    const struct caller *caller = slot_of(at);
+    bool known = caller->at == at;
+    if (known)
+        memcpy(name, caller->name, NAME_MAX_BYTES);
+    pthread_mutex_unlock(&callers.lock);
+    return known;
+}
+
+/* The loader is asked without the lock. */
 static void name_of(const void *at, char *name)
 {
     Dl_info info;
-    uint32_t slot = (uint32_t)(((uintptr_t)at * UINT64_C(0x9e3779b97f4a7c15)) >> 40) % CALLERS;
+    if (recall(at, name))
+        return;
+    memset(name, 0, NAME_MAX_BYTES);
+    read_name(dladdr(at, &info) ? info.dli_sname : NULL, name);
     pthread_mutex_lock(&callers.lock);
-    struct caller *caller = &callers.list[slot];
-    if (caller->at != at) {
-        caller->at = at;
-        read_name(dladdr(at, &info) ? info.dli_sname : NULL, caller->name);
-    }
-    memcpy(name, caller->name, NAME_MAX_BYTES);
+    struct caller *caller = slot_of(at);
+    caller->at = at;
+    memcpy(caller->name, name, NAME_MAX_BYTES);
     pthread_mutex_unlock(&callers.lock);
 }
 

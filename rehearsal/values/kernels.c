@@ -70,23 +70,42 @@ static struct entry *find(const void *function)
     return table.count ? bsearch(&key, table.list, table.count, sizeof key, by_function) : NULL;
 }
 
-/* False: this function was never registered. */
-static bool look_up(const void *function, struct launched *launched)
+/* What is known of a function, and its name. NULL: it was never registered. */
+static const char *recall(const void *function, struct launched *launched, bool *parsed)
 {
     pthread_mutex_lock(&table.lock);
     struct entry *entry = find(function);
-    if (entry && !entry->launched) {
-        entry->launched = mem_alloc(1, sizeof *entry->launched);
-        if (entry->launched) {
-            kernel_of_name(entry->name, &entry->launched->kernel);
-            parameters_of_name(entry->name, &entry->launched->parameters);
-        }
-    }
-    bool known = entry && entry->launched;
-    if (known)
+    const char *name = entry ? entry->name : NULL;
+    *parsed = entry && entry->launched;
+    if (*parsed)
         *launched = *entry->launched;
     pthread_mutex_unlock(&table.lock);
-    return known;
+    return name;
+}
+
+static void keep(const void *function, const struct launched *launched)
+{
+    pthread_mutex_lock(&table.lock);
+    struct entry *entry = find(function);
+    if (entry && !entry->launched)
+        entry->launched = mem_alloc(1, sizeof *entry->launched);
+    if (entry && entry->launched)
+        *entry->launched = *launched;
+    pthread_mutex_unlock(&table.lock);
+}
+
+/* A name is read without the lock: that may wait for the loader, and whoever holds that one may be
+ * registering kernels. */
+static bool look_up(const void *function, struct launched *launched)
+{
+    bool parsed;
+    const char *name = recall(function, launched, &parsed);
+    if (!name || parsed)
+        return name != NULL;
+    kernel_of_name(name, &launched->kernel);
+    parameters_of_name(name, &launched->parameters);
+    keep(function, launched);
+    return true;
 }
 
 /* True: what it writes is known now, or forgotten. */
