@@ -50,6 +50,12 @@ def install():
         _objects.install(torch)
     except Exception as error:
         note_misfit(library, "objects between ranks", error)
+    try:
+        from tidemark import _settle
+
+        _settle.install()
+    except Exception as error:
+        note_misfit(library, "the end of a rehearsal", error)
 
 
 def watch_exit(library):
