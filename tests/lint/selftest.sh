@@ -111,8 +111,6 @@ for half in a b; do
 done
 expect 1 "not under 1500" sh "$here/lengths.sh" "$tree"
 
-catches ratio "fewer than the product" base/error.h 'int a;\nint b;'
-allows ratio base/error.h '\n\n\n'
 
 # In two pieces, so that the lint does not find it here.
 catches paths "base/error.h:2" base/error.h "/* /wor""k/main */"
