@@ -39,5 +39,5 @@ void copy_fill(void *at, int value, uint64_t bytes)
 /* The guest's, from the allocator's report: what lay in this memory is nobody's value any more. */
 API(void, tidemark_rehearsal_fresh, uint64_t address, uint64_t bytes)
 {
-    values_forget(address, bytes);
+    values_block(address, bytes);
 }

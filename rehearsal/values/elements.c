@@ -170,6 +170,17 @@ void walk_cast(const struct kernel *kernel, void **arguments)
         values_forget_run(walk.at[0]);
 }
 
+/* Of an unknown functor the output is forgotten alone. Where it stands depends on how many operands
+ * there are; at the places of other numbers of operands no operand stands. */
+static void forget_first_operand(const char *at)
+{
+    for (uint32_t operands = 1; operands <= OFFSETS_OPERANDS; operands++) {
+        uint64_t address;
+        memcpy(&address, at + ((offsets_bytes(operands) + 7) & ~7u), sizeof address);
+        values_forget_run(address);
+    }
+}
+
 /* (count, {offsets, addresses, functor}). */
 bool walk_strided(const struct kernel *kernel, void **arguments)
 {
@@ -177,8 +188,10 @@ bool walk_strided(const struct kernel *kernel, void **arguments)
     const char *at = arguments[1];
     uint32_t operands = kernel->inputs + 1;
     uint32_t addresses = (offsets_bytes(operands) + 7) & ~7u;
-    if (kernel->form == FORM_NONE)
-        return false;
+    if (kernel->form == FORM_NONE) {
+        forget_first_operand(at);
+        return true;
+    }
     if (!begin(&walk, kernel, read_count(arguments[0])))
         return true;
     if (!offsets_read(at, operands, &walk.offsets) || offsets_count(&walk.offsets) != walk.count ||

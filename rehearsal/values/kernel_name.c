@@ -229,7 +229,9 @@ void kernel_of_name(const char *name, struct kernel *kernel)
             kernel->walk = walks[i].walk;
     kernel->converts = strstr(name, "LoadWithCast") != NULL;
     kernel->is_plain = !strstr(name, "16OffsetCalculator");
-    if (kernel->walk == WALK_REDUCE)
+    if (kernel->walk == WALK_STRIDED && !strstr(name, "gpu_kernel_impl_nocast"))
+        kernel->form = FORM_NONE; /* it converts: its types are not in its name */
+    else if (kernel->walk == WALK_REDUCE)
         of_reduction(name, kernel);
     else if (kernel->walk >= WALK_FLAT && kernel->walk <= WALK_INDEX)
         of_functor(name, kernel);

@@ -13,7 +13,7 @@
 /* How a kernel walks over its operands. */
 enum kernel_walk {
     WALK_UNKNOWN,  /* who knows what it writes */
-    WALK_READS,    /* writes nothing but memory that is new */
+    WALK_READS,    /* writes what its first argument leads to, or memory that is new */
     WALK_FLAT,     /* (count, functor, addresses): all of them contiguous */
     WALK_CAST,     /* the same with offsets, and types to convert from and to */
     WALK_STRIDED,  /* (count, {offsets, addresses, functor}) */

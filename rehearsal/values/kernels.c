@@ -109,10 +109,13 @@ static bool look_up(const void *function, struct launched *launched)
 }
 
 /* True: what it writes is known now, or forgotten. */
-static bool compute(const struct kernel *kernel, uint32_t blocks, void **arguments)
+static bool compute(const struct launched *launched, uint32_t blocks, void **arguments)
 {
+    const struct kernel *kernel = &launched->kernel;
+    const struct parameters *parameters = &launched->parameters;
     switch (kernel->walk) {
     case WALK_READS:
+        parameters_forget_first(parameters, arguments);
         return true;
     case WALK_FLAT:
         walk_flat(kernel, arguments);
@@ -126,7 +129,8 @@ static bool compute(const struct kernel *kernel, uint32_t blocks, void **argumen
         walk_index(kernel, arguments);
         return true;
     case WALK_REDUCE:
-        return walk_reduce(kernel, arguments);
+        (void)walk_reduce(kernel, arguments); /* of another kind: into memory that is new */
+        return true;
     case WALK_COUNT:
         walk_count(kernel, blocks, arguments);
         return true;
@@ -158,6 +162,6 @@ void kernels_launch(const void *function, uint32_t blocks, void **arguments)
         values_forget_all();
         return;
     }
-    if ((values_any() || makes_values(&it.kernel)) && !compute(&it.kernel, blocks, arguments))
+    if ((values_any() || makes_values(&it.kernel)) && !compute(&it, blocks, arguments))
         parameters_forget(&it.parameters, arguments);
 }

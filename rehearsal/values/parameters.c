@@ -13,13 +13,18 @@
 
 #include "values.h"
 
-#define STRUCT_BYTES 1024 /* of an argument passed by value, as much as is looked at */
+#define STRUCT_BYTES 4096 /* no argument is larger */
+#define LAST_BYTES 1024   /* of one with no other behind it, as much as is looked at */
 
 typedef char *(*demangle_fn)(const char *name, char *room, size_t *bytes, int *status);
 
 static demangle_fn demangler(void)
 {
-    void *found = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+    /* Python loads it with local scope, where a plain search does not see it. */
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void *found = dlsym(library ? library : RTLD_DEFAULT, "__cxa_demangle");
+    if (library)
+        dlclose(library);
     demangle_fn function;
     memcpy(&function, &found, sizeof function);
     return function;
@@ -146,9 +151,23 @@ static size_t readable_bytes(const void *at)
     return high - address < STRUCT_BYTES ? high - address : STRUCT_BYTES;
 }
 
-LOOKS_BEYOND static void forget_struct(const char *at)
+/* Up to the next argument on the stack: what is passed by value ends before it. */
+static size_t bytes_of(const struct parameters *parameters, void **arguments, int32_t index)
 {
-    size_t bytes = readable_bytes(at);
+    size_t bytes = readable_bytes(arguments[index]);
+    bool is_last = true;
+    for (int32_t i = 0; i < parameters->count; i++) {
+        uintptr_t distance = (uintptr_t)arguments[i] - (uintptr_t)arguments[index];
+        if (i == index || distance == 0 || distance > bytes)
+            continue;
+        bytes = distance;
+        is_last = false;
+    }
+    return is_last && bytes > LAST_BYTES ? LAST_BYTES : bytes;
+}
+
+LOOKS_BEYOND static void forget_struct(const char *at, size_t bytes)
+{
     for (size_t i = 0; i + sizeof(uint64_t) <= bytes; i += sizeof(uint64_t))
         forget_at(at + i);
 }
@@ -161,6 +180,12 @@ void parameters_forget(const struct parameters *parameters, void **arguments)
         if (parameters->kinds[i] == PARAMETER_ADDRESS)
             forget_at(arguments[i]);
         else if (parameters->kinds[i] == PARAMETER_STRUCT)
-            forget_struct(arguments[i]);
+            forget_struct(arguments[i], bytes_of(parameters, arguments, i));
     }
+}
+
+void parameters_forget_first(const struct parameters *parameters, void **arguments)
+{
+    if (parameters->count > 0 && parameters->kinds[0] != PARAMETER_PLAIN)
+        forget_at(arguments[0]);
 }

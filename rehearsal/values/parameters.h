@@ -28,5 +28,7 @@ void parameters_read(const char *readable, struct parameters *parameters);
 
 /* Forgets what these arguments lead to; everything, if it is not known what they are. */
 void parameters_forget(const struct parameters *parameters, void **arguments);
+/* Only what the first argument begins with, where a kernel writes that and nothing else. */
+void parameters_forget_first(const struct parameters *parameters, void **arguments);
 
 #endif

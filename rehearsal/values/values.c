@@ -188,10 +188,34 @@ void values_forget(uint64_t at, uint64_t count)
     pthread_mutex_unlock(&table.lock);
 }
 
+/* The blocks that were handed out last, by address; an older one gives way to a newer. */
+#define BLOCKS 16384u
+
+static struct {
+    _Atomic uint64_t at, count;
+} blocks[BLOCKS];
+
+static uint32_t block_slot(uint64_t at)
+{
+    return (uint32_t)((at * UINT64_C(0x9e3779b97f4a7c15)) >> 44) % BLOCKS;
+}
+
+void values_block(uint64_t at, uint64_t count)
+{
+    uint32_t slot = block_slot(at);
+    values_forget(at, count);
+    atomic_store(&blocks[slot].at, 0);
+    atomic_store(&blocks[slot].count, count);
+    atomic_store(&blocks[slot].at, at);
+}
+
 void values_forget_run(uint64_t at)
 {
+    uint32_t block = block_slot(at);
     if (!values_any())
         return;
+    if (atomic_load(&blocks[block].at) == at)
+        values_forget(at, atomic_load(&blocks[block].count));
     pthread_mutex_lock(&table.lock);
     while (table.count) {
         struct page **slot = find(at / VALUES_PAGE);

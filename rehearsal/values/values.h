@@ -26,7 +26,10 @@ void values_fill(uint64_t at, int value, uint64_t count);
 /* What is known of the source is known at the target, and no more. */
 void values_move(uint64_t to, uint64_t from, uint64_t count);
 void values_forget(uint64_t at, uint64_t count);
-/* Forgets from here to the first byte that is not known. */
+/* A block of an allocator begins here: nothing in it is known. */
+void values_block(uint64_t at, uint64_t count);
+/* Forgets the block that begins here; of another address from here to the first byte that is not
+ * known. */
 void values_forget_run(uint64_t at);
 void values_forget_all(void);
 

@@ -1,4 +1,4 @@
-"""run.py values|unknown: a program rehearsed with the CUDA build of PyTorch in TIDEMARK_VENV_CUDA."""
+"""run.py values|training|unknown: a program rehearsed with the CUDA build of PyTorch in TIDEMARK_VENV_CUDA."""
 import os
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def main():
                        os.path.join(HERE, sys.argv[1] + ".py"))
         if done.returncode != 0:
             return 1
-        return 0 if sys.argv[1] == "values" or unknown_is_told(database) else 1
+        return 0 if sys.argv[1] != "unknown" or unknown_is_told(database) else 1
 
 
 if __name__ == "__main__":
