@@ -1,7 +1,7 @@
 /*
  * kernel_name.h - what a kernel of PyTorch does, by its name. A kernel is registered under its
  * mangled C++ name, in which its template stands with the operation and the types: enough to know
- * how its arguments lie. Names of PyTorch 2.4 to 2.14 are known; what another version calls
+ * how its arguments lie. The names are those of PyTorch 2.6 and 2.14; what another version calls
  * otherwise is a kernel that is not known, and computes nothing.
  */
 #ifndef TIDEMARK_REHEARSAL_KERNEL_NAME_H

@@ -5,27 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test.h"
+#include "stand_in.h"
 
 #define MIB ((size_t)1 << 20)
-
-static void *library;
-
-typedef void any_function(void);
-
-static any_function *find(const char *name)
-{
-    any_function *function;
-    void *found = dlsym(library, name);
-    if (!found)
-        fprintf(stderr, "there is no %s\n", name);
-    REQUIRE(found != NULL);
-    memcpy(&function, &found, sizeof function);
-    return function;
-}
-
-/* CALL(int, cudaMalloc, (void **, size_t), (&p, 5)) */
-#define CALL(type, name, types, arguments) (((type(*) types)find(#name))arguments)
 
 static void open_with(const char *settings)
 {
@@ -353,5 +335,4 @@ TEST_MAIN(TEST_CASE(kernels_of_an_ada_are_those_of_an_ampere),
           TEST_CASE(a_capture_counts_what_is_put_in), TEST_CASE(the_driver_is_found_by_name),
           TEST_CASE(a_compiled_kernel_is_loaded), TEST_CASE(weights_of_a_network_fill_their_space),
           TEST_CASE(attributes_of_a_graph_come_back), TEST_CASE(nvml_tells_what_cuda_took),
-          TEST_CASE(nvml_knows_a_device_by_its_uuid),
-          TEST_CASE(a_table_writes_what_it_says))
+          TEST_CASE(nvml_knows_a_device_by_its_uuid), TEST_CASE(a_table_writes_what_it_says))

@@ -10,31 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "test.h"
+#include "stand_in.h"
 
 /* In a rank, too, what is not so ends the process, and its parent sees that. */
 #define SAME(got, want) REQUIRE((int64_t)(got) == (int64_t)(want))
 
 #define RANKS 3
 #define NOT_READY 600
-
-static void *library;
-
-typedef void any_function(void);
-
-static any_function *find(const char *name)
-{
-    any_function *function;
-    void *found = dlsym(library, name);
-    if (!found)
-        fprintf(stderr, "there is no %s\n", name);
-    REQUIRE(found != NULL);
-    memcpy(&function, &found, sizeof function);
-    return function;
-}
-
-/* CALL(int, cudaMalloc, (void **, size_t), (&p, 5)) */
-#define CALL(type, name, types, arguments) (((type(*) types)find(#name))arguments)
 
 struct unique_id {
     char bytes[128];

@@ -6,28 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test.h"
+#include "stand_in.h"
 
 #define KIB ((size_t)1 << 10)
 
-static void *library;
 static char *on_device; /* 1 MiB */
-
-typedef void any_function(void);
-
-static any_function *find(const char *name)
-{
-    any_function *function;
-    void *found = dlsym(library, name);
-    if (!found)
-        fprintf(stderr, "there is no %s\n", name);
-    REQUIRE(found != NULL);
-    memcpy(&function, &found, sizeof function);
-    return function;
-}
-
-/* CALL(int, cudaMalloc, (void **, size_t), (&p, 5)) */
-#define CALL(type, name, types, arguments) (((type(*) types)find(#name))arguments)
 
 static void copy(void *to, const void *from, size_t bytes)
 {
