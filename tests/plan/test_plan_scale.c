@@ -259,7 +259,7 @@ TEST(every_allocation_can_fail)
     make_all(sources, false);
     int err = ERR_NOMEM;
     long n = 1;
-    for (; err < 0 && n < 100000; n++) {
+    for (; err < 0 && n < 100000; n = test_next_failure(n)) {
         mem_fail_after(n);
         err = everything(sources);
         mem_fail_after(0);

@@ -90,7 +90,7 @@ const char *test_folder(void)
 static struct test_path_entry {
     struct test_path_entry *next;
     char path[];
-} *paths;
+} * paths;
 
 const char *test_path(const char *name)
 {
@@ -108,6 +108,11 @@ bool test_is_long(void)
 {
     const char *asked = getenv("TIDEMARK_TEST_LONG");
     return asked && *asked;
+}
+
+long test_next_failure(long n)
+{
+    return n + (n < 40 || test_is_long() ? 1 : 7);
 }
 
 uint64_t test_random(uint64_t *seed)

@@ -53,9 +53,12 @@ _Noreturn void test_skip(const char *why);
 const char *test_folder(void);
 /* A path inside it; valid until the case ends. */
 const char *test_path(const char *name);
-/* The long form was asked for: the test is labelled slow (tidemark_test_long). Otherwise it is to be
- * done in a second or two, with as much of the same as can fail. */
+/* The long form was asked for: the test is labelled slow (tidemark_test_long). Otherwise it is to
+ * be done in a second or two, with as much of the same as can fail. */
 bool test_is_long(void);
+/* Which allocation fails after the nth: each of the first forty, which every report has in common,
+ * then one in seven; in the long form each. */
+long test_next_failure(long n);
 /* A cheap generator of numbers: the same for the same seed. */
 uint64_t test_random(uint64_t *seed);
 
