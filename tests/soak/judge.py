@@ -109,6 +109,9 @@ def judge_losses(verdict, lost):
 
 
 def judge_samples(verdict, samples, brief, limit=None):
+    verdict.hold(samples, "%d samples were taken" % len(samples))
+    if not samples:
+        return
     if limit is not None:
         judge_size(verdict, samples, limit)
     warm = [s for s in samples if float(s["at"]) > 5] or samples

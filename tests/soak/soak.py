@@ -135,10 +135,12 @@ class Soak(object):
         side = Side(self.options, self.folder, self.begun + self.options.seconds)
         beside = threading.Thread(target=side.run)
         beside.start()
-        at = self.begun
+        at = first = self.begun
         while self.recorder.poll() is None:
             now = time.monotonic()
-            if now >= at and now - self.begun < self.options.seconds:
+            if not self.ledger.count():
+                first = now  # the keeper has begun nothing: its seconds begin later
+            if now >= at and now - first < self.options.seconds:
                 self.sample()
                 at += self.options.every
             if now - self.begun > self.options.seconds + 1200:
