@@ -1,6 +1,6 @@
 /*
  * What a report says first where no GPU was there: that it was a rehearsal, and which sizes came of
- * values that nobody computed or are not known, by the marks of the stand-ins (profiler/stand_in.h).
+ * values that nobody computed or are not known, by the marks of the stand-ins (profiler/guest/stand_in.h).
  */
 #include <inttypes.h>
 #include <stdio.h>

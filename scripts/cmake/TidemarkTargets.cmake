@@ -32,7 +32,8 @@ endfunction()
 # Tests see every folder, whatever they link. Behind all that they name themselves: samples/ has
 # headers of the same names.
 add_library(tidemark_headers INTERFACE)
-foreach(folder include base ring allocator profiler schema recorder viewer-cli rehearsal/core rehearsal/profile)
+foreach(folder include base ring allocator profiler/guest profiler/pystack profiler/torch profiler/cupti
+  profiler/nvtx profiler/door schema recorder viewer-cli rehearsal/core rehearsal/profile)
   target_include_directories(tidemark_headers INTERFACE ${PROJECT_SOURCE_DIR}/${folder})
 endforeach()
 

@@ -197,7 +197,8 @@ int main(void)
         return 1;
     measure_nobody(); /* the header has looked before main: nobody was there */
     ring_reader_init(&reader, ring);
-    api = guest_use_ring(ring);
+    guest_use_ring(ring);
+    api = tidemark_attach_(TIDEMARK_API_VERSION);
     struct tidemark_heap_desc desc = {.size = sizeof desc, .name = "bench"};
     heap = api ? api->heap_open(&desc) : 0;
     if (!heap || pthread_create(&thread, NULL, drain, NULL) != 0)

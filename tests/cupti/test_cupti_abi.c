@@ -1,6 +1,6 @@
 /*
- * What profiler/cupti_abi.h and the table of calls say of CUPTI, beside the toolkit's own headers
- * and its own library, which tells the names of calls without a driver.
+ * What profiler/cupti/cupti_abi.h and the table of calls say of CUPTI, beside the toolkit's own
+ * headers and its own library, which tells the names of calls without a driver.
  */
 #include "cupti_newest.h"
 

@@ -7,6 +7,7 @@
 #include "cupti_ask.h"
 #include "cupti_buffers.h"
 #include "life_support.h"
+#include "occasion.h"
 
 /* ---- the other tool ---- */
 
@@ -73,7 +74,7 @@ static void go_on(enum cupti_life wanted)
 {
     for (int i = 0; i < 20 && cupti_life() != wanted; i++) {
         cupti_hasten();
-        cupti_point();
+        occasion_point();
     }
     CHECK_INT(cupti_life(), wanted);
 }
@@ -383,7 +384,7 @@ TEST(one_that_is_to_let_go_is_waited_for)
     profile_ends(&life, false);
     for (int i = 0; i < 10; i++) {
         cupti_hasten();
-        cupti_point();
+        occasion_point();
     }
     CHECK_INT(cupti_life(), CUPTI_RETURNING);
     CHECK_INT(life.cupti->kinds, 0);
@@ -515,10 +516,10 @@ TEST(a_return_that_was_not_heard)
     start_with_context(&life);
     cupti_yield();
     CHECK_INT(cupti_life(), CUPTI_YIELDED);
-    cupti_point();
+    occasion_point();
     CHECK_INT(cupti_life(), CUPTI_YIELDED); /* it has not ended */
     cupti_lose_for_test();
-    cupti_point();
+    occasion_point();
     CHECK_INT(cupti_life(), CUPTI_ON);
 }
 
@@ -533,7 +534,7 @@ TEST(without_a_context_it_is_asked_later)
     profile_ends(&life, true);
     CHECK(ask_is_due());
     CHECK_INT(DRIVER(&life, cuCtxCreate_v2)(&context, 0, 0), 0);
-    cupti_point();
+    occasion_point();
     CHECK(!ask_is_due());
     take(&life);
     CHECK_INT(told(&life, EVENT_DRIVER_FREE, 0x90000), 1);

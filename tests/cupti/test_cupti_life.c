@@ -9,6 +9,7 @@
 #include "cupti_buffers.h"
 #include "cupti_sample.h"
 #include "life_support.h"
+#include "occasion.h"
 #include "notes.h"
 
 TEST(injected_and_subscribed)
@@ -61,7 +62,7 @@ TEST(memory_records_where_callbacks_are_refused)
         .kind = ABI_MEMORY2, .operation = 1, .memory_kind = 3, .address = 0x7000, .bytes = 5};
     memcpy(life.cupti->queued[0], &record, sizeof record);
     life.cupti->queued_count = 1;
-    cupti_point();
+    occasion_point();
     take(&life);
     const struct event *event = NULL;
     REQUIRE(seen(&life, EVENT_DRIVER_ALLOC, &event) == 1);
@@ -196,7 +197,7 @@ TEST(a_profiler_that_lets_go_late)
     life.cupti->subscribe_result = ABI_OK;
     for (int i = 0; i < 1000 && cupti_life() != CUPTI_ON; i++) {
         usleep(5000);
-        cupti_point();
+        occasion_point();
     }
     CHECK_INT(cupti_life(), CUPTI_ON);
     take(&life);
@@ -311,14 +312,14 @@ TEST(kernels_on_demand)
     CHECK(life.cupti->attributes & 1ull << ABI_ATTR_ZEROED_BUFFERS);
     queue_kernel(life.cupti, "one");
     life.cupti->dropped = 3;
-    cupti_point();
+    occasion_point();
     take(&life);
     const struct event *event = NULL;
     REQUIRE(seen(&life, EVENT_ACTIVITY, &event) == 1);
     CHECK_STR(text_of(&life, event), "one");
     CHECK_INT(activity_lost().dropped, 3);
     queue_kernel(life.cupti, "two");
-    cupti_point(); /* too soon */
+    occasion_point(); /* too soon */
     take(&life);
     CHECK_INT(seen(&life, EVENT_ACTIVITY, NULL), 0);
     cupti_yield(); /* buffers come back first */
@@ -348,7 +349,7 @@ TEST(a_fatal_error_ends_it)
     CHECK_STR(text_of(&life, gap), "cupti: a fatal error of CUDA's");
     int flushes = life.cupti->flushes;
     DRIVER(&life, cuMemAlloc_v2)(&address, 1000);
-    cupti_point();
+    occasion_point();
     cupti_yield();
     cupti_return();
     CHECK_INT(life.cupti->flushes, flushes);
@@ -440,7 +441,7 @@ TEST(a_forked_child_keeps_away)
         uint64_t address = 0;
         atomic_store(&guest.page->has_cupti, 0);
         DRIVER(&life, cuMemAlloc_v2)(&address, 1000);
-        cupti_point();
+        occasion_point();
         cupti_yield();
         cupti_return();
         _exit(life.cupti->flushes != flushes || life.cupti->unsubscribed != 0);

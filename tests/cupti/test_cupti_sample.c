@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cupti_support.h"
+#include "occasion.h"
 
 enum { POOL_CREATE = 607, POOL_DESTROY = 608 };
 
@@ -431,7 +432,7 @@ TEST(but_not_for_ever)
 
 static bool is_due(uint64_t ns)
 {
-    return ns >= atomic_load(&sample_due_ns);
+    return ns >= atomic_load(&occasion_due_ns);
 }
 
 TEST(blocks_are_an_occasion_now_and_then)
@@ -451,7 +452,7 @@ TEST(blocks_are_an_occasion_now_and_then)
 static bool takes_sample(struct driven *driven, void (*occasion)(const struct tidemark_api *api))
 {
     for (int i = 0; i < 1000; i++) {
-        atomic_store(&sample_due_ns, 0);
+        atomic_store(&occasion_due_ns, 0);
         occasion(driven->own.api);
         if (look(driven) >= 2)
             return true;
@@ -478,7 +479,7 @@ TEST(blocks_take_samples)
 {
     struct driven driven = begin_samples();
     tell_context(&driven, ABI_CONTEXT_CREATED, (const void *)0x10);
-    atomic_store(&cupti_has_points, true);
+    cupti_listen(true);
     sample_take(true);
     look(&driven);
     REQUIRE(takes_sample(&driven, allocate));
@@ -489,7 +490,7 @@ TEST(blocks_take_samples)
     CHECK_INT(look(&driven), 1);              /* the next is not due yet */
     REQUIRE(takes_sample(&driven, set_mark)); /* a mark is an occasion, too */
     check_sample(&driven, 0, "device used", 400);
-    atomic_store(&cupti_has_points, false);
+    cupti_listen(false);
 }
 
 /* A lock of the allocator's is held there: no other context is made current. */
@@ -499,7 +500,7 @@ TEST(blocks_ask_the_current_device_alone)
     tell_context(&driven, ABI_CONTEXT_CREATED, (const void *)0x10);
     sample_contexts_heard(true);
     call_in(&driven, 0x11);
-    atomic_store(&cupti_has_points, true);
+    cupti_listen(true);
     REQUIRE(takes_sample(&driven, allocate));
     CHECK_INT(driven.count, 3);
     CHECK_INT(driver.pushes, 0);
@@ -508,7 +509,7 @@ TEST(blocks_ask_the_current_device_alone)
     CHECK_INT(driven.count, 4);
     CHECK_INT(driver.pushes, 1);
     check_sample_of(&driven, 2, 1, "device used", 400);
-    atomic_store(&cupti_has_points, false);
+    cupti_listen(false);
     sample_contexts_heard(false);
 }
 

@@ -14,17 +14,17 @@ checks=0
 clean_tree()
 {
     rm -rf "$tree"
-    mkdir -p "$tree/include" "$tree/base" "$tree/ring" "$tree/profiler" "$tree/schema" \
+    mkdir -p "$tree/include" "$tree/base" "$tree/ring" "$tree/profiler/guest" "$tree/schema" \
         "$tree/recorder" "$tree/viewer-cli" "$tree/tests"
     cp "$here/../../include/tidemark.h" "$tree/include/"
     echo '#include <stddef.h>' > "$tree/base/error.h"
     printf '#include "error.h"\n' > "$tree/ring/ring.h"
-    printf '#include "ring.h"\n#include "tidemark.h"\n' > "$tree/profiler/guest.c"
+    printf '#include "ring.h"\n' > "$tree/profiler/guest/guest.c"
     printf '#include "error.h"\n#include <sqlite3.h>\n' > "$tree/schema/db.c"
     printf '#include "ring.h"\nint f(void)\n{\n    return 0;\n}\n' > "$tree/recorder/drain.c"
     echo 'void f(void);' > "$tree/recorder/drain.h"
     printf '#include "drain.h"\n#include "error.h"\n' > "$tree/viewer-cli/main.c"
-    cat "$tree"/*/*.[ch] > "$tree/tests/test_all.c"
+    cat "$tree"/*/*.[ch] "$tree"/*/*/*.[ch] > "$tree/tests/test_all.c"
 }
 
 # expect RESULT WORDS SCRIPT [ARG...]: RESULT is 0 or 1; a failure says WORDS.
@@ -69,6 +69,7 @@ catches includes "viewer-cli/ may not see" viewer-cli/main.c '#include "ring.h"'
 catches includes "recorder/ may not see" recorder/import/a.c '#  include "tidemark.h"'
 catches includes "allocator/ may not see" allocator/alloc.c '#include "tidemark.h"'
 catches includes "wrap/ may not see" allocator/wrap/a.c '#include "ring.h"'
+catches includes "profiler/torch/ may not see" profiler/torch/a.c '#include "drain.h"'
 allows includes allocator/wrap/a.c '#include "tidemark.h"'
 catches includes "samples/ may not see" samples/a.c '#include "error.h"'
 catches includes "only schema/" recorder/drain.c '#include <sqlite3.h>'
@@ -76,14 +77,31 @@ catches includes "only profiler/" recorder/drain.c '#include <cuda.h>'
 allows includes tests/bench/rows.c '#include <sqlite3.h>'
 allows includes samples/cuda/a.c '#include <cuda.h>'
 
+rooms()
+{
+    clean_tree
+    expect 0 "" sh "$here/includes.sh" "$tree"
+    printf '%s\n' "$2" > "$work/rooms.txt"
+    expect 1 "$1" sh "$here/includes.sh" "$tree" "$work/rooms.txt"
+}
+rooms "which does not stand above it" "base: ring"
+rooms "stands there twice" "base:
+base:"
+rooms "in no room" "base:"
+
 printf '%s\n' "$tree/viewer-cli" "$tree/recorder" "$tree/schema" "$tree/base" > "$work/paths"
 clean_tree
 touch "$tree/schema/db.h"
-expect 0 "headers tried" sh "$here/sees.sh" "$tree" "$cc" viewer-cli "$work/paths" "recorder schema base"
-expect 1 "can include schema/db.h" \
-    sh "$here/sees.sh" "$tree" "$cc" viewer-cli "$work/paths" "recorder base"
-expect 1 "cannot include ring/" \
-    sh "$here/sees.sh" "$tree" "$cc" viewer-cli "$work/paths" "recorder ring schema base"
+# sees RESULT WORDS ROOMS: what viewer-cli/ may see.
+sees()
+{
+    printf 'base:\nring:\nschema:\nrecorder:\nviewer-cli: %s\n' "$3" > "$work/rooms.txt"
+    expect "$1" "$2" \
+        sh "$here/sees.sh" "$tree" "$cc" viewer-cli "$work/paths" "$work/rooms.txt"
+}
+sees 0 "headers tried" "recorder schema base"
+sees 1 "can include schema/db.h" "recorder base"
+sees 1 "cannot include ring/" "recorder ring schema base"
 
 catches banned "strcpy: " viewer-cli/main.c 'void g(char *a) { strcpy(a, "x"); }'
 catches banned "sprintf: " recorder/drain.c 'void g(char *a) { sprintf(a, "%d", 1); }'
@@ -92,7 +110,7 @@ catches banned "atoi: " viewer-cli/main.c 'int g(void) { return /* a */ atoi("1"
 catches banned "printf: " recorder/drain.c 'void g(void) { printf("\\\\"a\\n"); }'
 catches banned "stdout: " base/error.h 'void g(void) { fputs("a", stdout); }'
 catches banned "exit: " recorder/drain.c 'void g(void) { exit(1); }'
-catches banned "malloc: " profiler/guest.c 'void *g(void) { return malloc(1); }'
+catches banned "malloc: " profiler/guest/guest.c 'void *g(void) { return malloc(1); }'
 catches banned "free: " ring/ring.h 'static void g(void *p) { free(p); }'
 allows banned recorder/drain.c 'void g(void *p) { free(p); }'
 allows banned ring/ring.h 'static void g(void) { api->free(0); }\n/* free(p)\n malloc(1) */'

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "guest_support.h"
-#include "pyframes_find.h"
+#include "symbols.h"
 
 TEST(without_python_there_is_no_site)
 {
@@ -22,9 +22,9 @@ TEST(without_python_there_is_no_site)
 
 TEST(symbols_are_found_in_loaded_objects)
 {
-    struct pyframes_symbol symbols[] = {
+    struct symbol symbols[] = {
         {.name = "puts"}, {.name = "no_such_symbol_anywhere"}, {.name = "strtol"}, {.name = ""}};
-    pyframes_find(symbols, sizeof symbols / sizeof *symbols);
+    symbols_find(symbols, sizeof symbols / sizeof *symbols);
     CHECK(symbols[1].address == NULL && symbols[3].address == NULL);
     REQUIRE(symbols[0].address != NULL && symbols[2].address != NULL);
     CHECK(symbols[0].bytes > 0 && symbols[1].bytes == 0);

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "pyframes_lock.h"
+#include "fork_lock.h"
 #include "test.h"
 
 /* A stack of `depth` frames whose codes come from a few; the words tell it from all others. */
@@ -196,11 +196,11 @@ TEST(a_child_takes_over_what_its_parent_held)
     static struct made made;
     make(&made, 1, 3, 5);
     pyframes_table_add(&made.stack, made.codes, 8);
-    REQUIRE(pyframes_lock_take(&lock) == PYFRAMES_HELD);
+    REQUIRE(fork_lock_take(&lock) == FORK_LOCK_HELD);
     REQUIRE(pyframes_lock());
     pid_t child = fork();
     if (child == 0) {
-        bool right = pyframes_lock_take(&lock) == PYFRAMES_INHERITED;
+        bool right = fork_lock_take(&lock) == FORK_LOCK_INHERITED;
         right = right && pyframes_table_is_valid() && pyframes_table_count() == 0;
         pyframes_table_add(&made.stack, made.codes, 9);
         _exit(right && found(&made) == 9 ? 0 : 1);
@@ -209,7 +209,7 @@ TEST(a_child_takes_over_what_its_parent_held)
     waitpid(child, &status, 0);
     CHECK_INT(status, 0);
     pyframes_unlock();
-    pyframes_lock_give(&lock);
+    fork_lock_give(&lock);
     CHECK_INT(found(&made), 8);
 }
 

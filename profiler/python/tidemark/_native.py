@@ -1,4 +1,4 @@
-"""The functions of libtidemark.so (profiler/pyapi.c); None where the library is not loaded."""
+"""The functions of libtidemark.so (profiler/door/pyapi.c); None where the library is not loaded."""
 import ctypes
 import sys
 import types

@@ -1,0 +1,20 @@
+/*
+ * symbols.h - functions of this process by name, the interpreter's first of all; without
+ * dlsym, which takes the loader's lock (a thread may hold it while it waits for the one that asks)
+ * and allocates when it fails. Finds libraries that were loaded with local scope, too.
+ */
+#ifndef TIDEMARK_PROFILER_SYMBOLS_H
+#define TIDEMARK_PROFILER_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct symbol {
+    const char *name;
+    void *address; /* NULL at first; of the first loaded object that defines it, in load order */
+    size_t bytes;  /* of it, as its object says */
+};
+
+void symbols_find(struct symbol *symbols, size_t count);
+
+#endif

@@ -1,0 +1,310 @@
+/*
+ * torch_hook.c - the reporters of c10. See torch_hook.h.
+ *
+ * CPU reports carry libc10's own count of what it reported, which is not kept while nobody
+ * profiles, and no reserved memory: the recorder sums. CUDA reports carry the totals of the device
+ * after the event.
+ *
+ * On the CPU libc10 asks memoryProfilingEnabled before it reports. We say yes while we record; so a
+ * report is handed on only if the original says that somebody else profiles, too. Other devices
+ * report always, and are handed on always.
+ */
+#include "torch_hook.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "guest.h"
+#include "here.h"
+#include "intern.h"
+#include "notes.h"
+#include "occasion.h"
+#include "pyframes.h"
+#include "stand_in.h"
+#include "torch_site.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define MANGLED(name) __asm__(name) EXPORT
+
+void report_unsigned(void *ptr, int64_t size, uint64_t allocated, uint64_t reserved,
+                     struct c10_device device)
+    MANGLED("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
+void report_signed(void *ptr, int64_t size, int64_t allocated, int64_t reserved,
+                   struct c10_device device)
+    MANGLED("_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE");
+void report_old(void *ptr, int64_t size, struct c10_device device)
+    MANGLED("_ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE");
+void oom_unsigned(int64_t size, uint64_t allocated, uint64_t reserved, struct c10_device device)
+    MANGLED("_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE");
+void oom_signed(int64_t size, int64_t allocated, int64_t reserved, struct c10_device device)
+    MANGLED("_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE");
+bool profiling_enabled(void) MANGLED("_ZN3c1022memoryProfilingEnabledEv");
+
+/* The heap of the last event of this thread, of one ring. Blocks of a device and a stream nearly
+ * always follow each other; intern() is the second level. */
+struct heap_cache {
+    uint32_t generation; /* 0: empty */
+    uint32_t heap;
+    int32_t kind;
+    int32_t index;
+    uint64_t stream;
+};
+static __thread struct heap_cache heap_of_alloc, heap_of_free;
+
+static bool recording(void)
+{
+    return guest.page && guest_live();
+}
+
+static uint32_t site_of_block(void)
+{
+    return here_stacks ? torch_site() : 0;
+}
+
+/* What else is to be tried at the first reports. */
+static bool (*also)(void);
+
+void torch_hook_at_first_reports(bool (*attempt)(void))
+{
+    also = attempt;
+}
+
+/* ---- heaps ---- */
+
+static int32_t kind_of(struct c10_device device)
+{
+    if (device.type == C10_CPU)
+        return DEVICE_CPU;
+    return device.type == C10_CUDA ? DEVICE_CUDA : DEVICE_OTHER;
+}
+
+/* The slow side of heap_of: a new heap, or the first event of a thread or of a forked child. */
+static uint32_t find_heap(struct heap_cache *cache, const struct arena_heap *heap,
+                          uint32_t generation)
+{
+    if (heap->device_kind == DEVICE_CPU)
+        notes_live("torch-cpu");
+    else if (heap->device_kind == DEVICE_CUDA)
+        notes_live("torch-cuda");
+    notes_send();
+    *cache = (struct heap_cache){
+        .generation = generation,
+        .heap = intern(ARENA_HEAP, heap, sizeof *heap) & EVENT_MAX_HEAP,
+        .kind = heap->device_kind,
+        .index = heap->device_index,
+        .stream = heap->stream,
+    };
+    return cache->heap;
+}
+
+static uint32_t heap_of(struct heap_cache *cache, struct c10_device device, uint64_t stream)
+{
+    uint32_t generation = atomic_load_explicit(&guest.generation, memory_order_relaxed);
+    int32_t kind = kind_of(device);
+    int32_t index = device.type == C10_CPU ? 0 : device.index;
+    if (__builtin_expect(cache->generation == generation && cache->kind == kind &&
+                             cache->index == index && cache->stream == stream && cache->heap,
+                         1))
+        return cache->heap;
+    struct arena_heap heap = {.device_kind = kind, .device_index = index, .stream = stream};
+    return find_heap(cache, &heap, generation);
+}
+
+static uint64_t stream_of(struct c10_device device)
+{
+    uintptr_t ask = device.type == C10_CUDA ? torch_hook_original(TORCH_STREAM) : 0;
+    return ask ? (uint64_t)((torch_stream_fn)ask)(device.index).id : 0;
+}
+
+/* ---- events ---- */
+
+/* A report, as far as its variant tells. */
+struct report {
+    void *ptr;
+    int64_t size; /* > 0 handed out, < 0 given back */
+    uint64_t allocated, reserved;
+    bool has_totals;
+    struct c10_device device;
+};
+
+static void emit_alloc(const struct report *report, uint32_t flags)
+{
+    struct event event = {
+        .kind = EVENT_BLOCK_ALLOC,
+        .flags = flags & 0xff,
+        .heap = heap_of(&heap_of_alloc, report->device, stream_of(report->device)) & EVENT_MAX_HEAP,
+        .site = site_of_block(),
+        .addr = (uint64_t)(uintptr_t)report->ptr,
+        .size = (uint64_t)report->size,
+        .a = report->allocated,
+        .b = report->reserved,
+    };
+    if (event.heap)
+        guest_emit(&event);
+    if (report->device.type == C10_CUDA)
+        occasion_block(event.time_ns);
+}
+
+/* The thread that frees may be on another stream than the block: its heap is found by address. */
+static void emit_free(const struct report *report, uint32_t flags)
+{
+    struct event event = {
+        .kind = EVENT_BLOCK_FREE,
+        .flags = flags & 0xff,
+        .heap = heap_of(&heap_of_free, report->device, 0) & EVENT_MAX_HEAP,
+        .addr = (uint64_t)(uintptr_t)report->ptr,
+        .size = -(uint64_t)report->size,
+        .a = report->allocated,
+        .b = report->reserved,
+    };
+    if (event.heap)
+        guest_emit(&event);
+    if (report->device.type == C10_CUDA)
+        occasion_block(event.time_ns);
+}
+
+static void take(struct report report)
+{
+    bool totals = report.has_totals && report.device.type != C10_CPU;
+    if (report.size == 0 || !recording())
+        return;
+    if (!totals)
+        report.allocated = report.reserved = 0;
+    if (__builtin_expect(torch_watch_is_on(), 0))
+        torch_watch_take((uint64_t)(uintptr_t)report.ptr, report.size);
+    if (report.size > 0 && report.device.type == C10_CUDA)
+        stand_in_fresh((uint64_t)(uintptr_t)report.ptr, (uint64_t)report.size);
+    if (report.size > 0)
+        emit_alloc(&report, totals ? EVENT_F_TOTALS : 0);
+    else
+        emit_free(&report, totals ? EVENT_F_TOTALS : 0);
+}
+
+static void take_oom(const struct report *report)
+{
+    bool totals = report->device.type != C10_CPU;
+    if (!recording())
+        return;
+    struct event event = {
+        .kind = EVENT_OOM,
+        .flags = totals ? EVENT_F_TOTALS : 0,
+        .heap = heap_of(&heap_of_alloc, report->device, stream_of(report->device)) & EVENT_MAX_HEAP,
+        .site = site_of_block(),
+        .size = (uint64_t)report->size,
+        .a = totals ? report->allocated : 0,
+        .b = totals ? report->reserved : 0,
+    };
+    if (event.heap)
+        guest_emit(&event);
+}
+
+/* ---- the reporters ---- */
+
+/* Whether a report is to be handed on to torch's own profiler. */
+static bool somebody_else_profiles(struct c10_device device)
+{
+    uintptr_t enabled = device.type == C10_CPU ? torch_hook_original(TORCH_ENABLED) : 0;
+    return device.type != C10_CPU || (enabled && ((torch_enabled_fn)enabled)());
+}
+
+static void take_usage(const struct report *report)
+{
+    take(*report);
+    uintptr_t usage = torch_hook_original(TORCH_USAGE);
+    if (usage && somebody_else_profiles(report->device))
+        ((torch_usage_fn)usage)(report->ptr, report->size, (int64_t)report->allocated,
+                                (int64_t)report->reserved, report->device);
+}
+
+void report_unsigned(void *ptr, int64_t size, uint64_t allocated, uint64_t reserved,
+                     struct c10_device device)
+{
+    struct report report = {ptr, size, allocated, reserved, true, device};
+    take_usage(&report);
+}
+
+void report_signed(void *ptr, int64_t size, int64_t allocated, int64_t reserved,
+                   struct c10_device device)
+{
+    struct report report = {ptr, size, (uint64_t)allocated, (uint64_t)reserved, true, device};
+    take_usage(&report);
+}
+
+void report_old(void *ptr, int64_t size, struct c10_device device)
+{
+    struct report report = {ptr, size, 0, 0, false, device};
+    take(report);
+    uintptr_t usage = torch_hook_original(TORCH_USAGE_OLD);
+    if (usage && somebody_else_profiles(device))
+        ((torch_usage_old_fn)usage)(ptr, size, device);
+}
+
+void oom_unsigned(int64_t size, uint64_t allocated, uint64_t reserved, struct c10_device device)
+{
+    struct report report = {NULL, size, allocated, reserved, true, device};
+    take_oom(&report);
+    uintptr_t oom = torch_hook_original(TORCH_OOM);
+    if (oom && somebody_else_profiles(device))
+        ((torch_oom_fn)oom)(size, (int64_t)allocated, (int64_t)reserved, device);
+}
+
+void oom_signed(int64_t size, int64_t allocated, int64_t reserved, struct c10_device device)
+{
+    oom_unsigned(size, (uint64_t)allocated, (uint64_t)reserved, device);
+}
+
+/* ---- whether to report ---- */
+
+/* Where libc10 is told that somebody profiles, it keeps each block in a table, which exit()
+ * destroys; threads that go on with their work then would find memory that was freed. The table is
+ * made before libc10 first asks, so a function that is registered at its first question comes
+ * before the table's own. */
+static _Atomic bool leaving;
+
+static void leave(void)
+{
+    atomic_store(&leaving, true);
+}
+
+static void see_exit(void)
+{
+    static _Atomic bool sees;
+    if (!atomic_exchange(&sees, true))
+        atexit(leave);
+}
+
+/* What is left to do at the first reports: until libc10 is found, and the Python helper is there
+ * or was given up. It takes the loader's lock and more, so it is tried at the first report, the
+ * second, the fourth, and so on. */
+static _Atomic bool unsettled = true;
+static _Atomic uint32_t reports;
+
+static void settle(bool record)
+{
+    uint32_t number = atomic_fetch_add_explicit(&reports, 1, memory_order_relaxed) + 1;
+    if (number & (number - 1))
+        return;
+    if (record)
+        see_exit();
+    torch_hook_bind();
+    bool booted = !record || !also || also();
+    if (record && here_stacks && pyframes_start())
+        notes_live("stacks");
+    if (record) {
+        pyframes_note_why_not();
+        notes_send();
+    }
+    if (booted && torch_hook_original(TORCH_ENABLED))
+        atomic_store_explicit(&unsettled, false, memory_order_relaxed);
+}
+
+bool profiling_enabled(void)
+{
+    bool record = !atomic_load_explicit(&leaving, memory_order_relaxed) && recording();
+    if (__builtin_expect(atomic_load_explicit(&unsettled, memory_order_relaxed), 0))
+        settle(record);
+    if (record)
+        return true;
+    uintptr_t enabled = torch_hook_original(TORCH_ENABLED);
+    return enabled && ((torch_enabled_fn)enabled)();
+}
