@@ -27,12 +27,14 @@ struct record_progress {
 
 #define RECORD_DEFAULT_QUEUE (64ull * 1024 * 1024)
 
-/* The program runs on stand-ins for CUDA's libraries (rehearsal/). All texts. */
+/* The program runs on stand-ins for CUDA's libraries (rehearsal/). */
 struct record_rehearsal {
     const char *variable, *settings; /* of the program's environment, for the stand-ins */
     const char *library;             /* preloaded behind the guest */
     const char *folder;              /* where those lie that are opened by name */
     const char *gpu;                 /* what they stand for, in words */
+    uint64_t memory, context;        /* bytes of each GPU, and what a context takes of them */
+    const char *context_from;        /* where the latter is known from */
 };
 
 struct record_options {

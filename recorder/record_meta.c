@@ -81,6 +81,9 @@ void record_meta_begin(struct batch *batch, const struct record_meta *meta)
     if (options->rehearsal) {
         put_text(batch, "rehearsal", options->rehearsal->gpu);
         put_text(batch, "rehearsal_settings", options->rehearsal->settings);
+        put_int(batch, "rehearsal_memory", options->rehearsal->memory);
+        put_int(batch, "rehearsal_context", options->rehearsal->context);
+        put_text(batch, "rehearsal_context_from", options->rehearsal->context_from);
     }
     put_started(batch);
     put_int(batch, "start_monotonic_ns", meta->start_ns);

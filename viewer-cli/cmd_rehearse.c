@@ -115,7 +115,10 @@ static int plan_rehearsal(struct rehearse_plan *plan)
                                                 .settings = plan->text,
                                                 .library = plan->library,
                                                 .folder = plan->folder,
-                                                .gpu = plan->gpu};
+                                                .gpu = plan->gpu,
+                                                .memory = plan->settings.gpu.memory,
+                                                .context = plan->settings.gpu.context,
+                                                .context_from = plan->settings.gpu.context_from};
     plan->plan.record.rehearsal = &plan->rehearsal;
     plan->plan.record.no_cupti = true; /* there is no driver that it could ask */
     return 0;
@@ -188,7 +191,15 @@ const struct command command_rehearse = {
         "Runs COMMAND as 'tidemark record' does, on stand-ins for CUDA's libraries: the program, "
         "PyTorch's CUDA build and its allocator are the real ones, device memory is address space "
         "of a GPU's size, and nothing is computed. Requests, segments and out-of-memory errors "
-        "come as on that GPU; values read from it are zero.",
+        "come as on that GPU; values read from it are zero.\n"
+        "\n"
+        "The first lines of each report say what that means for its figures. 'modelled' is the "
+        "CUDA context, which is in no block: measured on such a GPU by somebody, or computed by a "
+        "rule. A size that 'came from a value that is not computed' is 0 in the recording, and of "
+        "any size on a GPU: a mask that is counted, experts that are chosen. A library's size that "
+        "is 'not known', such as a workspace of cuDNN, is more than 0 on a GPU. A number that was "
+        "read and not computed is 0 for the program: where a test or a loop depends on it, the "
+        "program may go another way than on a GPU.",
     .examples =
         {
             {"tidemark rehearse --gpu a100-40gb -- python3 train.py", "then: tidemark peak"},

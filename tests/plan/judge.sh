@@ -1,0 +1,93 @@
+#!/bin/sh
+# judge.sh PROGRAMS TIDEMARK: what reports, check, fit and plan make of a rehearsal: the share of it
+# that is a model, values that were not computed, a GPU that refused. The program's memory is known:
+# 100 MiB, and 22 MiB for each of its size.
+set -u
+program=$(realpath "$1")/prog_plan
+tidemark=$(realpath "$2")
+failures=0
+work=$(mktemp -d) || exit 99
+cd "$work" || exit 99
+trap 'rm -rf "$work"' EXIT
+command -v sqlite3 >/dev/null || { echo "sqlite3 is not installed"; exit 77; }
+
+# is GOT WANT WHAT
+is() {
+    [ "$1" = "$2" ] && return
+    echo "FAIL $3"
+    echo "  want: $2"
+    echo "  got:  $1"
+    failures=$((failures + 1))
+}
+
+# has FILE TEXT WHAT
+has() {
+    grep -qF -- "$2" "$1" || is "$(cat "$1")" "... $2 ..." "$3"
+}
+
+# has_not FILE TEXT WHAT
+has_not() {
+    ! grep -qF -- "$2" "$1" || is "$(cat "$1")" "without $2" "$3"
+}
+
+# rehearse NAME OPTIONS -- COMMAND: into NAME.db.
+rehearse() {
+    name=$1
+    shift
+    "$tidemark" rehearse -o "$name.db" "$@" >"$name.out" 2>"$name.err"
+    status=$?
+}
+
+# run COMMAND ...: of tidemark; into out and err.
+run() {
+    "$tidemark" "$@" >out 2>err
+    status=$?
+}
+
+rehearse plain --gpu t4 -- "$program" 10
+rehearse reads --gpu a100-40gb -- "$program" 10 sizes numbers libraries
+rehearse full --gpu t4 --memory 2GiB -- "$program" 100
+is "$status" 1 "a program that was refused"
+
+# ---- what is a model ----
+
+# A T4's context is computed, an A100's was measured (docs/gpu-profiles.md).
+run peak plain.db
+has out "modelled: 80.0 MiB of 400 MiB at the peak (20.0 %): the CUDA context, by a rule" "the share"
+has_not out "tidemark help rehearse" "nothing is to be explained"
+run peak reads.db
+has out "modelled: 418 MiB of 738 MiB at the peak (56.6 %): the CUDA context, measured" "measured"
+has out "1 size came from a value that is not computed, taken as 0: nonzero" "a size"
+has out "1 number that the program read is not computed, and was 0: copy" "a number"
+has out "1 size of a library's working memory is not known, taken as 0: cudnnGetConv" "a library"
+has out "what that means: tidemark help rehearse" "where that is explained"
+run help rehearse
+has out "was read" "the explanation"
+run peak -f csv reads.db
+has out "# modelled: 418 MiB of 738 MiB" "in csv"
+run peak -f json reads.db
+if command -v python3 >/dev/null; then
+    python3 - <<'PY' || is no yes "json"
+import json
+row, = json.load(open("out"))["tables"]["rehearsal"]
+assert row["context_bytes"] == row["modelled_bytes"] == 438304768, row
+assert row["peak_bytes"] - row["context_bytes"] == 320 << 20, row
+assert abs(row["modelled_share"] - row["modelled_bytes"] / row["peak_bytes"]) < 1e-6, row
+assert row["context_from"].startswith("measured"), row
+assert [row[x] for x in ("sizes_not_computed", "library_sizes_not_known", "outside_not_known",
+                         "numbers_not_computed")] == [1, 1, 0, 1], row
+PY
+    "$tidemark" diff -f json plain.db reads.db >out
+    python3 -c 'import json
+rows = json.load(open("out"))["tables"]["rehearsal"]
+assert [x["database"] for x in rows] == ["plain.db", "reads.db"], rows' || is no yes "json of two"
+fi
+# A recording that was made before the context was written down.
+cp plain.db old.db
+sqlite3 old.db "DELETE FROM meta WHERE key LIKE 'rehearsal_context%' OR key = 'rehearsal_memory'"
+run peak old.db
+is "$status" 0 "an old recording"
+has_not out modelled "an old recording"
+
+[ $failures -eq 0 ] && echo ok
+[ $failures -eq 0 ]
