@@ -89,5 +89,49 @@ run peak old.db
 is "$status" 0 "an old recording"
 has_not out modelled "an old recording"
 
+# ---- check ----
+
+# row CHECK: its result and why, of the csv in out.
+row() {
+    awk -F, -v name="$1" '$4 == name { gsub(/"/, ""); print $3 ": " $NF }' out | head -1
+}
+
+run check -f csv plain.db --max-peak 400MiB --max-reserved 400MiB --no-oom --no-lost
+is "$status" 0 "all is known"
+run check -f csv reads.db --max-peak 400MiB --max-reserved 400MiB --no-oom --no-lost
+is "$status" 1 "sizes that are not computed"
+for name in max-peak max-reserved no-oom; do
+    is "$(row $name)" "not known: sizes that a rehearsal does not compute were taken as 0" "$name"
+done
+is "$(row no-lost | cut -c1-6)" passed "what a size does not move"
+run check reads.db --max-peak 400MiB --allow-unknown
+is "$status" 0 "--allow-unknown"
+run check -f csv reads.db --max-peak 300MiB --allow-unknown
+is "$status $(row max-peak | cut -c1-6)" "1 FAILED" "above the limit it is above all the same"
+rehearse asks --gpu t4 -- "$program" 10 libraries both
+run check asks.db --max-peak 400MiB --device cuda:0
+has out "sizes of libraries' memory are not known in a rehearsal, taken as 0" "a library's"
+run check asks.db --max-peak 400MiB --device cpu
+is "$status" 0 "the host's memory is none of a library's"
+rehearse counts --gpu t4 -- "$program" 10 numbers
+run check counts.db --max-peak 400MiB
+has out "numbers that a rehearsal does not compute were read, as 0" "numbers"
+run check plain.db --baseline counts.db --max-increase 10%
+has out "numbers that a rehearsal does not compute were read, as 0" "of the baseline"
+
+# Two GPUs are no baseline of each other; one is.
+run check plain.db --baseline full.db --max-increase 1000%
+has out "the baseline is of another GPU: Tesla T4, 2048 MiB, capability 7.5; here: Tesla T4, 14.8" "GPUs"
+run check plain.db --baseline plain.db --max-increase 0%
+has_not out "another GPU" "the same GPU"
+
+# What a GPU refused is not the CPU's.
+rehearse refused --gpu t4 --memory 2GiB -- "$program" 100 both
+run check refused.db --no-oom --max-peak 2GiB
+is "$status" 1 "a refusal"
+is "$(awk '/^Limits of/ { what = $0; sub(/ .pid [0-9]*./, "", what) } /no-oom/ { print what }' out)" \
+    "Limits of process 1" "the heading above what was refused"
+has out "2000 MiB was refused on cuda:0" "where it was refused"
+
 [ $failures -eq 0 ] && echo ok
 [ $failures -eq 0 ]

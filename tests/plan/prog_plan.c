@@ -14,6 +14,7 @@
  *     silent      a refusal is not reported, but printed
  *     slow        a step takes a while
  *     host        no GPU is asked for: the blocks are the CPU's
+ *     both        beside the GPU's there is a block of the CPU's
  *     odd         a block for which no polynomial is right
  *     sizes       before the steps it reads a size from the GPU, as PyTorch's nonzero does
  *     numbers     likewise a whole number
@@ -41,7 +42,7 @@ static struct {
 
 static struct {
     size_t size, length, ill;
-    bool forever, half, goes_on, silent, slow, host, odd, sizes, numbers, libraries;
+    bool forever, half, goes_on, silent, slow, host, both, odd, sizes, numbers, libraries;
 } options = {.length = 1};
 
 static tidemark_heap_t heap;
@@ -161,6 +162,7 @@ static void read_word(const char *word)
     options.silent |= strcmp(word, "silent") == 0;
     options.slow |= strcmp(word, "slow") == 0;
     options.host |= strcmp(word, "host") == 0;
+    options.both |= strcmp(word, "both") == 0;
     options.odd |= strcmp(word, "odd") == 0;
     options.sizes |= strcmp(word, "sizes") == 0;
     options.numbers |= strcmp(word, "numbers") == 0;
@@ -187,6 +189,9 @@ int main(int argc, char **argv)
     if (options.sizes || options.numbers || options.libraries)
         read_what_is_not_computed();
     heap = tidemark_heap_open(options.host ? TIDEMARK_DEVICE_CPU : TIDEMARK_DEVICE_CUDA, 0, "own");
+    if (options.both)
+        tidemark_alloc_at(tidemark_heap_open(TIDEMARK_DEVICE_CPU, 0, "host"), host_address(MIB),
+                          MIB, TIDEMARK_SITE());
     void *parameters = take(100 * MIB, TIDEMARK_SITE());
     for (uint64_t i = 0; options.forever || i < 3; i++) {
         tidemark_step_begin(i);

@@ -51,6 +51,48 @@ bool rehearsed_is_measured(const struct rehearsed *rehearsed)
     return strncmp(rehearsed->context_from, measured, sizeof measured - 1) == 0;
 }
 
+/* ---- two GPUs ---- */
+
+static const char names_sql[] =
+    "SELECT (SELECT value FROM meta WHERE key = 'rehearsal'),"
+    "       (SELECT name FROM device WHERE kind = 'cuda' ORDER BY ordinal LIMIT 1)";
+
+struct names {
+    char rehearsed[200], device[200]; /* "": not known */
+};
+
+static int read_names(struct db *db, struct names *out)
+{
+    struct db_stmt *row = NULL;
+    *out = (struct names){.device = ""};
+    int err = db_prepare(db, &row, names_sql);
+    if (err >= 0)
+        err = db_step(row);
+    if (err == DB_ROW) {
+        snprintf(out->rehearsed, sizeof out->rehearsed, "%s", db_column_text(row, 0));
+        snprintf(out->device, sizeof out->device, "%s", db_column_text(row, 1));
+    }
+    db_finalize(row);
+    return err < 0 ? err : 0;
+}
+
+int rehearsed_compare(struct db *const dbs[2], struct rehearsed_gpus *out)
+{
+    struct names names[2];
+    *out = (struct rehearsed_gpus){.differ = false};
+    for (int i = 0; i < 2; i++) {
+        int err = read_names(dbs[i], &names[i]);
+        if (err < 0)
+            return err;
+    }
+    bool rehearsed = *names[0].rehearsed && *names[1].rehearsed;
+    for (int i = 0; i < 2; i++)
+        snprintf(out->texts[i], sizeof out->texts[i], "%s",
+                 rehearsed ? names[i].rehearsed : names[i].device);
+    out->differ = *out->texts[0] && *out->texts[1] && strcmp(out->texts[0], out->texts[1]) != 0;
+    return 0;
+}
+
 /* ---- values that were not computed ---- */
 
 static const char *const kinds[REHEARSED_KINDS] = {"size", "library", "outside", "number"};

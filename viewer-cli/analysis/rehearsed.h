@@ -38,6 +38,15 @@ int rehearsed_read(struct db *db, struct rehearsed *out);
 /* The context was measured on such a GPU. */
 bool rehearsed_is_measured(const struct rehearsed *rehearsed);
 
+/* Whether two recordings are of different GPUs, as far as both say: what was rehearsed, or the name
+ * of the first device. The texts are what each says. */
+struct rehearsed_gpus {
+    bool differ;
+    char texts[2][200];
+};
+
+int rehearsed_compare(struct db *const dbs[2], struct rehearsed_gpus *out);
+
 /* Values that were read and not computed, by the marks of the stand-ins (profiler/stand_in.h). */
 enum rehearsed_kind {
     REHEARSED_SIZE,    /* a size of memory came from it, and is taken as 0 */
