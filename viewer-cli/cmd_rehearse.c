@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit.h"
 #include "error.h"
+#include "gpu_cards.h"
 #include "guest_path.h"
 #include "human.h"
 #include "log.h"
@@ -37,39 +37,6 @@ struct rehearse_plan {
     char text[SETTINGS_TEXT_MAX], gpu[160];
     char library[PATH_MAX], folder[PATH_MAX];
 };
-
-/* ---- --gpu list ---- */
-
-static const struct emit_column gpu_columns[] = {
-    {"name", NULL, EMIT_TEXT, 0},
-    {"title", "the driver's name", EMIT_TEXT, 0},
-    {"capability", "cc", EMIT_TEXT, 0},
-    {"memory_bytes", "memory", EMIT_BYTES, 0},
-    {"multiprocessors", NULL, EMIT_COUNT, EMIT_PROGRAMS},
-    {"source", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-};
-
-static int list_gpus(void)
-{
-    struct emit emit;
-    struct profile gpu;
-    char capability[16];
-    emit_begin(&emit, EMIT_TABLE, false, "rehearse", NULL);
-    EMIT_SECTION(&emit, "gpus", NULL, EMIT_ROWS, gpu_columns);
-    for (size_t i = 0; profile_at(i, &gpu); i++) {
-        snprintf(capability, sizeof capability, "%d.%d", gpu.capability->major,
-                 gpu.capability->minor);
-        emit_text(&emit, gpu.name);
-        emit_text(&emit, gpu.title);
-        emit_text(&emit, capability);
-        emit_int(&emit, (int64_t)gpu.memory);
-        emit_int(&emit, gpu.sms);
-        emit_text(&emit, gpu.from);
-    }
-    emit_close(&emit);
-    emit_line(&emit, "cc: compute capability. Any other GPU: --gpu cc=8.0,memory=40GiB,sms=108");
-    return emit_finish(&emit, stdout) == 0 ? EXIT_FINE : EXIT_INTERNAL;
-}
 
 /* ---- what is to be rehearsed ---- */
 
@@ -124,17 +91,6 @@ static int plan_rehearsal(struct rehearse_plan *plan)
     return 0;
 }
 
-static bool is_list(int argc, char *const *argv)
-{
-    for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "--gpu=list") == 0 ||
-            (strcmp(argv[i], "--gpu") == 0 && i + 1 < argc && strcmp(argv[i + 1], "list") == 0))
-            return true;
-        else if (argv[i][0] != '-' || strcmp(argv[i], "--") == 0)
-            return false;
-    return false;
-}
-
 static int rehearse(const struct command_call *call, const struct rehearse_command *options,
                     char *const *arguments)
 {
@@ -155,8 +111,8 @@ static int cmd_rehearse(const struct command_call *call)
     struct rehearse_command options = {.gpus = 1};
     char **arguments;
     int count, code;
-    if (is_list(call->argc, call->argv))
-        return list_gpus();
+    if (gpu_cards_is_list(call->argc, call->argv))
+        return gpu_cards_print(call->command->name);
     if (!command_parse(call, &options, &arguments, &count, &code))
         return code;
     code = rehearse(call, &options, arguments);

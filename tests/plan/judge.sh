@@ -133,5 +133,50 @@ is "$(awk '/^Limits of/ { what = $0; sub(/ .pid [0-9]*./, "", what) } /no-oom/ {
     "Limits of process 1" "the heading above what was refused"
 has out "2000 MiB was refused on cuda:0" "where it was refused"
 
+# ---- plan ----
+
+# column NAME: of the section plan, in the csv in out.
+column() {
+    awk -F, -v name="$1" '
+        $0 == "# plan" { on = 1; next }
+        on && ($0 == "" || /^# /) { exit }
+        on == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; on = 2; next }
+        on == 2 { print $at }' out
+}
+
+# How much of the answer was not computed stands in its row.
+run plan -o reads --gpu t4 --vary B=1..600 -- "$program" {B} sizes numbers
+is "$(awk '/^largest B/ { getline; print $1, $NF }' out)" "600 2" "values not computed, in the row"
+has out "the answer rests on 2 values that a rehearsal does not compute" "what that means"
+run plan -o reads-csv -f csv --gpu t4 --vary B=1..600 -- "$program" {B} sizes numbers
+is "$(column sizes_not_computed) $(column numbers_not_computed) $(column outside_not_known)" "1 1 0" \
+    "in csv"
+run plan -o known --gpu t4 --vary B=1..600 -- "$program" {B}
+has_not out unknown "all is computed"
+# A list of GPUs: by memory, then by name. Each row has what is needed, or that it is not known.
+run plan -o list -f csv --gpu "v100-32gb,cc=8.0,memory=12GiB,t4,v100-16gb" -- "$program" 900
+is "$(column gpu | tr '\n' ' ')" '"cc=8.0 t4 v100-16gb v100-32gb ' "in order of memory"
+run plan -o list2 --gpu v100-32gb,t4,v100-16gb -- "$program" 900
+is "$(awk '/^(t4|v100)/ { print $1, $NF }' out | head -3 | tr '\n' ' ')" \
+    "t4 rehearsal v100-16gb replay v100-32gb rehearsal " "rows"
+# 19,900 MiB, with the context 310 and 320 more. A T4 was asked for 18,100, and has a context of 80.
+is "$(sed '/^Tried/,$d' out | awk '/^(t4|v100)/ { print $1, $(NF - 2), $(NF - 1) }' | tr '\n' ' ')" \
+    "t4 17.8 GiB v100-16gb 19.7 GiB v100-32gb 19.7 GiB " "what is needed"
+has out "> 17.8 GiB" "a lower bound"
+run plan -o all --gpu all -- "$program" 900
+has_not out "not known " "what is needed is known of each"
+has err "tidemark: t4 does not fit: " "progress without a value"
+has err "tidemark: v100-32gb fits: " "progress without a value"
+run plan -o all --gpu t4 -- "$program" 1
+has err "warning: the folder all exists: its files stay" "a folder that is there"
+is "$(head -1 err | cut -c1-17)" "tidemark: warning" "before anything runs"
+run plan --gpu list
+has out "a100-40gb" "the list"
+run plan --gpu t4,nothing -- "$program"
+is "$status" 2 "a list with a mistake"
+has err "no GPU profile is called 'nothing'" "the mistake"
+run plan --gpu t4,a10 --memory 2GiB -- "$program"
+is "$status" 2 "a list with one memory"
+
 [ $failures -eq 0 ] && echo ok
 [ $failures -eq 0 ]
