@@ -178,5 +178,62 @@ has err "no GPU profile is called 'nothing'" "the mistake"
 run plan --gpu t4,a10 --memory 2GiB -- "$program"
 is "$status" 2 "a list with one memory"
 
+# ---- fit ----
+
+# verdict: of the table in out; it is one with one GPU.
+verdict() {
+    sed -n 's/^verdict  *//p' out
+}
+
+# 100 MiB, and 20 and 2 for each of 900: 19,900 MiB on a GPU with room for it.
+rehearse large --gpu a100-40gb -- "$program" 900
+run fit large.db --gpu t4
+is "$status $(verdict)" "1 does not fit" "a T4"
+is "$(sed -n 's/^for the context  *//p' out)" "80.0 MiB" "its context"
+run fit large.db --gpu a10
+is "$status $(verdict)" "0 fits" "an A10"
+run fit large.db --gpu t4 --memory 20GiB
+is "$status $(verdict)" "0 fits" "a T4 of another size"
+run fit large.db --gpu t4 --memory 20GiB --reserve 1GiB
+is "$status $(verdict)" "1 does not fit" "with something set aside"
+# To the page: 19,900 MiB and the T4's 80.
+run fit large.db --gpu t4 --memory 19980MiB
+is "$status" 0 "just enough"
+run fit large.db --gpu t4 --memory 19979MiB
+is "$status" 1 "one MiB less"
+# The list and all, with what plan said of the same size.
+run fit large.db --gpu a10,v100-16gb,t4
+is "$status" 0 "one of them is enough"
+is "$(awk '/^(t4|a10|v100)/ { print $1, $(NF > 8 ? NF - 2 : NF) }' out | tr '\n' ' ')" \
+    "t4 does v100-16gb does a10 fits " "a list"
+run fit large.db --gpu all -f csv
+sed -n '/^# gpus/,/^$/p' out | awk -F, 'NR > 2 && NF > 3 { print $3, $8 }' | sort >by_fit
+run plan -o same -f csv --gpu all -- "$program" 900
+sed -n '/^# plan/,/^$/p' out | awk -F, 'NR > 2 && NF > 3 { print $1, $6 }' | sort >by_plan
+is "$(wc -l <by_fit)" "$("$tidemark" fit --gpu list | grep -c '[0-9]\.[0-9] ')" "all of them"
+is "$(cat by_fit)" "$(cat by_plan)" "fit and plan agree"
+run fit large.db --gpu t4,a10 --memory 2GiB
+is "$status" 2 "several GPUs with one memory"
+run fit large.db --gpu nothing
+is "$status" 2 "no such GPU"
+# A run that was refused on that GPU does not fit it; on a larger one it is not known.
+rehearse ended --gpu t4 -- "$program" 900
+run fit ended.db --gpu t4
+is "$status $(verdict)" "1 does not fit" "where it was refused"
+is "$(sed -n 's/^requested  *//p' out)" "17.6 GiB" "what was refused"
+has out "refused in             step 0, forward" "where that was"
+run fit ended.db --gpu a10
+is "$status $(verdict)" "1 not known: the recording ended at a refusal" "a larger GPU"
+# 100 MiB, 20 for each of 900, and an A10's context: more than 18,339 MiB.
+is "$(sed -n 's/^smallest memory  *//p' out)" "more than 17.9 GiB" "a lower bound"
+run fit ended.db --memory 19GiB
+is "$status $(verdict)" "1 not known: the recording ended at a refusal" "without a GPU"
+run fit ended.db -f json --memory 19GiB
+has out '"at_least": 18979225600' "the bound in json"
+has out '"verdict": "unknown"' "the verdict in json"
+rehearse survived --gpu t4 -- "$program" 900 goes-on
+run fit survived.db --gpu a10
+is "$(verdict)" "not known: a request was refused in this run" "a program that goes on"
+
 [ $failures -eq 0 ] && echo ok
 [ $failures -eq 0 ]
