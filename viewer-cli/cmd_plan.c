@@ -18,7 +18,8 @@ static int exit_code(const struct plan *plan)
 {
     bool found = false, open = plan->answer_count == 0 || plan->no != NULL;
     for (size_t i = 0; i < plan->answer_count; i++) {
-        found = found || plan->answers[i].state == PLAN_FOUND;
+        found = found || (plan->answers[i].state == PLAN_FOUND &&
+                          !*plan_no_kernels(plan, plan->answers[i].card));
         open = open || plan->answers[i].state == PLAN_OPEN;
     }
     if (open)

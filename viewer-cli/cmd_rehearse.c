@@ -16,6 +16,7 @@
 #include "mem.h"
 #include "profile.h"
 #include "record_call.h"
+#include "rehearse_closing.h"
 #include "rehearse_program.h"
 #include "settings.h"
 
@@ -34,6 +35,8 @@ struct rehearse_plan {
     struct record_call_plan plan;
     struct settings settings;
     struct record_rehearsal rehearsal;
+    struct rehearse_program program;
+    const char *name; /* of the GPU, as it was typed */
     char text[SETTINGS_TEXT_MAX], gpu[160];
     char library[PATH_MAX], folder[PATH_MAX];
 };
@@ -91,6 +94,20 @@ static int plan_rehearsal(struct rehearse_plan *plan)
     return 0;
 }
 
+static void close_rehearsal(void *context, const struct record_result *result)
+{
+    const struct rehearse_plan *plan = context;
+    struct buf line = {0};
+    const struct rehearse_closing closing = {.path = buf_string(&result->summary.file),
+                                             .gpu = plan->name,
+                                             .profile = &plan->settings.gpu,
+                                             .no_kernels = *plan->program.no_kernels,
+                                             .failed = result->exit_code || result->signal};
+    rehearse_closing_put(&closing, &line);
+    fputs(buf_string(&line), stderr);
+    buf_clear(&line);
+}
+
 static int rehearse(const struct command_call *call, const struct rehearse_command *options,
                     char *const *arguments)
 {
@@ -101,8 +118,13 @@ static int rehearse(const struct command_call *call, const struct rehearse_comma
     if (!record_call_prepare(call->command, &options->call, arguments, &plan.plan))
         return EXIT_USAGE;
     code = plan_rehearsal(&plan);
-    if (!code && !rehearse_program_can(arguments[0], plan.library))
+    if (!code &&
+        !rehearse_program_can(arguments[0], plan.library, &plan.settings.gpu, &plan.program))
         code = EXIT_INPUT;
+    plan.rehearsal.no_kernels = plan.program.no_kernels;
+    plan.name = options->gpu;
+    plan.plan.closing = close_rehearsal;
+    plan.plan.context = &plan;
     return code ? code : record_call_run(&options->call, &plan.plan);
 }
 

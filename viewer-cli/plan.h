@@ -113,6 +113,9 @@ size_t plan_bound(const struct plan *plan, const struct vary_at *at, size_t card
 int64_t plan_memory(const struct plan *plan, size_t card); /* without what is set aside */
 int64_t plan_room(const struct plan *plan, size_t card);   /* nor the context: the allocator's */
 
+/* Why the program would fail on that card whatever its memory, as its tries say; "". */
+const char *plan_no_kernels(const struct plan *plan, size_t card);
+
 /* ---- plan_scaled.c: by scaling ---- */
 
 int plan_find_scaled(struct plan *plan);

@@ -66,6 +66,14 @@ struct plan_answer *plan_new_answer(struct plan *plan, const struct vary_at *at,
     return answer;
 }
 
+const char *plan_no_kernels(const struct plan *plan, size_t card)
+{
+    for (size_t i = 0; i < plan->try_count; i++)
+        if (plan->tries[i].card == plan->cards[card].model)
+            return plan->tries[i].seen.no_kernels;
+    return "";
+}
+
 /* ---- tries ---- */
 
 /* One that was tried before; PLAN_NONE. */

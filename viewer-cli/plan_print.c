@@ -145,6 +145,15 @@ static void note_survivors(struct print *print)
     }
 }
 
+/* Once for each capability. */
+static void note_kernels(struct print *print)
+{
+    const struct plan *plan = print->plan;
+    for (size_t i = 0; i < plan->card_count; i++)
+        if (plan->cards[i].model == i && *plan_no_kernels(plan, i))
+            emit_warning(&print->emit, "%s", plan_no_kernels(plan, i));
+}
+
 /* Of the first answer that rests on such values. */
 static void note_not_computed(struct print *print)
 {
@@ -184,6 +193,7 @@ static void note_all(struct print *print)
     const struct plan *plan = print->plan;
     note_failures(print);
     note_survivors(print);
+    note_kernels(print);
     note_not_computed(print);
     if (plan->way == PLAN_SCALING && plan->answer_count)
         note_laws(print, &plan->answers[0]);

@@ -66,16 +66,18 @@ static const struct emit_column answer_columns[] = {
 };
 enum { ANSWER_COLUMNS = sizeof answer_columns / sizeof *answer_columns };
 
-static const char *result_text(const struct plan_answer *answer)
+/* However much memory there is, a program without kernels for the GPU fails there. */
+static const char *result_text(const struct plan *plan, const struct plan_answer *answer)
 {
     static const char *const texts[] = {"not known", "fits", "does not fit"};
-    return texts[answer->state];
+    return *plan_no_kernels(plan, answer->card) ? "no kernels" : texts[answer->state];
 }
 
 /* Where there is a largest value, it is the result. */
 static bool says_itself(const struct print *print, const struct plan_answer *answer)
 {
-    return print->plan->vary.searched != VARY_NONE && answer->state == PLAN_FOUND;
+    return print->plan->vary.searched != VARY_NONE && answer->state == PLAN_FOUND &&
+           !*plan_no_kernels(print->plan, answer->card);
 }
 
 /* The largest rests on its own try, or on a replay of it. */
@@ -177,8 +179,8 @@ static void put_answer(struct print *print, const struct plan_answer *answer)
     emit_int(&print->emit, (int64_t)plan->cards[answer->card].profile.context);
     print_values(print, &answer->at, plan->vary.searched);
     emit_text(&print->emit, plan->vary.searched == VARY_NONE ? NULL : plan_searched(plan)->name);
-    emit_text(&print->emit, result_text(answer));
-    emit_text(&print->emit, says_itself(print, answer) ? NULL : result_text(answer));
+    emit_text(&print->emit, result_text(plan, answer));
+    emit_text(&print->emit, says_itself(print, answer) ? NULL : result_text(plan, answer));
     put_value(print, answer->largest);
     put_value(print, answer->refused);
     emit_known(&print->emit, answer->allocated);

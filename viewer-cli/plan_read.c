@@ -1,6 +1,7 @@
 /* plan_read.c - see plan_read.h. The figures are those of peak, check, fit and diff. */
 #include "plan_read.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/check.h"
@@ -121,6 +122,14 @@ static int read_least(struct db *db, const struct oom_place *place, int64_t seq,
     return err;
 }
 
+static int read_kernels(struct db *db, struct plan_seen *out)
+{
+    struct rehearsed rehearsed;
+    int err = rehearsed_read(db, &rehearsed);
+    snprintf(out->no_kernels, sizeof out->no_kernels, "%s", rehearsed.no_kernels);
+    return err;
+}
+
 /* Where it was refused: the phase is that of the refusal then. */
 static int read_refusal(struct db *db, struct plan_seen *out)
 {
@@ -162,6 +171,8 @@ int plan_read(const char *path, struct plan_seen *out)
         err = read_scopes(db, out);
     if (err >= 0)
         err = rehearsed_count(db, REHEARSED_ALL, out->unknown);
+    if (err >= 0)
+        err = read_kernels(db, out);
     if (err >= 0 && out->refusals)
         err = read_refusal(db, out);
     else if (err >= 0 && out->found)

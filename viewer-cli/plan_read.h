@@ -28,6 +28,7 @@ struct plan_seen { /* all zero: nothing is known, nothing to free */
     int64_t refusals; /* requests, of all processes */
     int64_t asked;    /* by the last of them; SEEN_NONE */
     int64_t unknown[REHEARSED_KINDS]; /* values that were read and not computed */
+    char no_kernels[320];             /* why it would fail on the GPU all the same; "" */
 };
 
 /* 0 or an error; plan_seen_clear in both cases. */

@@ -88,6 +88,7 @@ static const struct emit_column columns[] = {
     {"memory_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"context_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"context_from", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"no_kernels", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"peak_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
@@ -125,6 +126,7 @@ static void put_section(struct report *report, struct emit *emit, const struct r
     emit_known(emit, rehearsed->memory);
     emit_known(emit, rehearsed->context);
     emit_text(emit, *rehearsed->context_from ? rehearsed->context_from : NULL);
+    emit_text(emit, *rehearsed->no_kernels ? rehearsed->no_kernels : NULL);
     put_share(emit, share);
     for (int kind = 0; kind < REHEARSED_KINDS; kind++)
         emit_int(emit, counts[kind]);
@@ -142,6 +144,10 @@ int report_say_rehearsed(struct report *report, struct emit *emit, const char *w
         return err;
     snprintf(text, sizeof text, "%srehearsed without a GPU, as on %s", whose, rehearsed.gpu);
     say(emit, text);
+    if (*rehearsed.no_kernels) {
+        snprintf(text, sizeof text, "%s%s", whose, rehearsed.no_kernels);
+        say(emit, text);
+    }
     err = rehearsed_share_read(report->db, &rehearsed, &share);
     if (err < 0)
         return err;

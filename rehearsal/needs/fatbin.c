@@ -34,9 +34,23 @@ static void skip(struct bytes *bytes, uint64_t count)
     bytes->count -= count;
 }
 
+/* Of boards with their own processor: machine code of others does not run there, nor theirs on
+ * others. */
+static bool is_board(int32_t capability)
+{
+    static const int32_t boards[] = {53, 62, 72, 87, 101};
+    for (size_t i = 0; i < sizeof boards / sizeof *boards; i++)
+        if (capability == boards[i])
+            return true;
+    return false;
+}
+
 static bool runs(bool ptx, int32_t target, int32_t capability)
 {
-    return target <= capability && (ptx || target / 10 == capability / 10);
+    if (ptx || target == capability)
+        return target <= capability;
+    return target < capability && target / 10 == capability / 10 && !is_board(target) &&
+           !is_board(capability);
 }
 
 /* ---- what was found ---- */

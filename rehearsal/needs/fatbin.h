@@ -4,8 +4,9 @@
  * A library carries one container for each of its source files with kernels, one behind the other
  * in the section .nv_fatbin. A container has an entry for each target: machine code of one
  * capability (a cubin), or PTX. What these mean is public: machine code runs on its capability and
- * on later ones of the same major number, PTX on its capability and all later ones, compiled by the
- * driver. A container without any such entry fails where the first kernel of it is launched.
+ * on later ones of the same major number (not on those of Jetson boards), PTX on its capability and
+ * all later ones, compiled by the driver. A container without any such entry fails where the first
+ * kernel of it is launched.
  *
  *     container: u32 magic, u16 version, u16 bytes of this header, u64 bytes of all entries
  *     entry:     u16 kind, u16, u32 bytes of this header, u64 bytes of what follows it; at byte 28

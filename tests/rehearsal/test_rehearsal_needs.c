@@ -95,6 +95,10 @@ TEST(a_runtime_inside_is_seen)
     REQUIRE(needs_of_file(path, have, &needs) == BASE_OK);
     CHECK(!needs.has_runtime);
     CHECK_INT(needs.missing, 0);
+    CHECK(needs_has_runtime(in_folder("inside.so")));
+    CHECK(!needs_has_runtime(path));
+    CHECK(!needs_has_runtime(have)); /* no kernels, as NVRTC */
+    CHECK(!needs_has_runtime(in_folder("none.so")));
     clean_up();
 }
 
@@ -123,8 +127,8 @@ TEST(kernels_are_for_capabilities)
     static const struct {
         int major, minor;
         bool lacks;
-    } cases[] = {{6, 0, true},  {7, 0, true},  {7, 5, false}, {8, 0, false}, {8, 6, false},
-                 {8, 9, false}, {9, 0, false}, {10, 0, true}, {12, 0, true}};
+    } cases[] = {{6, 0, true}, {7, 0, true},  {7, 5, false}, {8, 0, false}, {8, 6, false},
+                 {8, 7, true}, {8, 9, false}, {9, 0, false}, {10, 0, true}, {12, 0, true}};
     char text[64];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fatbin fatbin = kernels_of(source, cases[i].major, cases[i].minor);

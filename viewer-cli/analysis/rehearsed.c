@@ -41,6 +41,8 @@ int rehearsed_read(struct db *db, struct rehearsed *out)
         err = read_bytes(row, "rehearsal_context", &out->context);
     if (err >= 0)
         err = read_text(row, "rehearsal_context_from", out->context_from, sizeof out->context_from);
+    if (err >= 0)
+        err = read_text(row, "rehearsal_no_kernels", out->no_kernels, sizeof out->no_kernels);
     db_finalize(row);
     return err < 0 ? err : 0;
 }

@@ -32,6 +32,7 @@ struct rehearsed {
     char gpu[200]; /* in words */
     int64_t memory, context;
     char context_from[160]; /* "measured: ..." or "computed: ..." */
+    char no_kernels[320];   /* why the run would fail on the GPU, whatever its memory; "" */
 };
 
 int rehearsed_read(struct db *db, struct rehearsed *out);
