@@ -21,12 +21,12 @@ static void put_value(struct print *print, size_t place)
     buf_clear(&text);
 }
 
-/* "step 1, backward" */
+/* As moments are named: "1/backward". */
 static void put_where(struct print *print, int64_t step, const char *phase)
 {
     struct buf text = {0};
     if (step != SEEN_NONE)
-        buf_print(&text, "step %" PRId64 "%s", step, phase ? ", " : "");
+        buf_print(&text, "%" PRId64 "%s", step, phase ? "/" : "");
     if (phase)
         buf_text(&text, phase);
     emit_text(&print->emit, text.count ? buf_string(&text) : NULL);
