@@ -48,7 +48,7 @@ struct rehearsed_gpus {
 
 int rehearsed_compare(struct db *const dbs[2], struct rehearsed_gpus *out);
 
-/* Values that were read and not computed, by the marks of the stand-ins (profiler/stand_in.h). */
+/* Values that were read and not computed, by the marks of the stand-ins (profiler/guest/stand_in.h). */
 enum rehearsed_kind {
     REHEARSED_SIZE,    /* a size of memory came from it, and is taken as 0 */
     REHEARSED_LIBRARY, /* what a library wants from the program's allocator, taken as 0 */
