@@ -2,9 +2,12 @@
  * tidemark fit: how much memory the recorded run needs, by doing it again.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "analysis/rehearsed.h"
 #include "error.h"
+#include "fatbin.h"
 #include "fit_print.h"
 #include "mem.h"
 #include "workers.h"
@@ -135,6 +138,21 @@ static int judge_memory(struct fit_part *part, const struct alloc_config *asked,
     return 0;
 }
 
+static int read_targets(struct fit_part *part)
+{
+    struct rehearsed rehearsed;
+    int err = rehearsed_read(part->report->db, &rehearsed);
+    snprintf(part->targets, sizeof part->targets, "%s", rehearsed.targets);
+    return err;
+}
+
+static void judge_kernels(const struct fit_part *part, size_t card, enum fit_answer *answer)
+{
+    const struct capability *gpu = part->options->cards.list[card].profile.capability;
+    if (fatbin_written_lacks(part->targets, gpu->major, gpu->minor))
+        *answer = FIT_NO_KERNELS;
+}
+
 static int judge_cards(struct fit_part *part, const struct alloc_config *asked)
 {
     const struct gpu_cards *cards = &part->options->cards;
@@ -144,6 +162,7 @@ static int judge_cards(struct fit_part *part, const struct alloc_config *asked)
         int64_t room = gpu_card_room(&cards->list[i].profile, fit_reserve(part));
         err = judge_memory(part, asked, room, &verdict, &part->answers[i]);
         fit_verdict_clear(&verdict);
+        judge_kernels(part, i, &part->answers[i]);
     }
     return err;
 }
@@ -157,7 +176,10 @@ static int judge(struct fit_part *part, const struct alloc_config *asked)
         return judge_cards(part, asked);
     if (part->options->memory == REPORT_ANY)
         return 0;
-    return judge_memory(part, asked, (int64_t)ceiling_of(part), &part->result, &part->answer);
+    int err = judge_memory(part, asked, (int64_t)ceiling_of(part), &part->result, &part->answer);
+    if (part->options->gpu)
+        judge_kernels(part, 0, &part->answer);
+    return err;
 }
 
 /* A bit for each thing that is said once, however many processes it is true of. */
@@ -249,6 +271,8 @@ static int load(struct fit_part *part)
     asked = part->options->settings ? &part->options->given : &part->fit.recorded;
     err = read_ended(part);
     if (err >= 0)
+        err = read_targets(part);
+    if (err >= 0)
         err = measure_all(part, asked);
     if (err >= 0)
         err = judge(part, asked);
@@ -275,7 +299,7 @@ static bool is_well(const struct fit_part *part)
         if (part->options->cards.several && part->answers[i] == FIT_FITS)
             return true;
     bool several = part->loaded && part->options->cards.several;
-    return !several && part->answer != FIT_DOES_NOT && part->answer != FIT_UNKNOWN;
+    return !several && (part->answer == FIT_FITS || part->answer == FIT_NOT_ASKED);
 }
 
 static int put_all(struct report *report, const struct fit_options *options, bool *fits)

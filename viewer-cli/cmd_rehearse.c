@@ -121,6 +121,7 @@ static int rehearse(const struct command_call *call, const struct rehearse_comma
     if (!code &&
         !rehearse_program_can(arguments[0], plan.library, &plan.settings.gpu, &plan.program))
         code = EXIT_INPUT;
+    plan.rehearsal.targets = plan.program.targets;
     plan.rehearsal.no_kernels = plan.program.no_kernels;
     plan.name = options->gpu;
     plan.plan.closing = close_rehearsal;

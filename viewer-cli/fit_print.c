@@ -271,7 +271,7 @@ static const struct emit_column memory_columns[] = {
     {"context", NULL, EMIT_BYTES, EMIT_PROGRAMS},
 };
 
-static const char *const answer_texts[] = {NULL, "fits", "does not fit", "unknown"};
+static const char *const answer_texts[] = {NULL, "fits", "does not fit", "unknown", "no kernels"};
 
 static void put_where(const struct fit_part *part, const struct fit_refusal *refusal)
 {

@@ -22,7 +22,8 @@ struct fit_options {
     int64_t context;           /* 0 */
 };
 
-enum fit_answer { FIT_NOT_ASKED, FIT_FITS, FIT_DOES_NOT, FIT_UNKNOWN };
+/* No kernels: whatever its memory, the recorded program was not built for that GPU. */
+enum fit_answer { FIT_NOT_ASKED, FIT_FITS, FIT_DOES_NOT, FIT_UNKNOWN, FIT_NO_KERNELS };
 
 struct fit_row {
     char conf[FIT_CONF]; /* as alloc_config_format has it: equal settings are equal texts */
@@ -52,6 +53,7 @@ struct fit_part {
     enum fit_answer answer;
     struct fit_verdict result; /* unless that is unknown */
     struct fit_ended ended;
+    char targets[96]; /* what the program has kernels for, as fatbin_write has it; "" */
     enum fit_answer answers[GPU_CARDS_MOST]; /* of several cards */
 };
 

@@ -134,7 +134,10 @@ static void look_for_kernels(const char *path, const char *whose, const struct p
     struct fatbin fatbin;
     char targets[96];
     int major = gpu->capability->major, minor = gpu->capability->minor;
-    if (fatbin_read(path, major, minor, &fatbin) != BASE_OK || !fatbin_lacks(&fatbin))
+    if (fatbin_read(path, major, minor, &fatbin) != BASE_OK)
+        return;
+    fatbin_write(&fatbin, out->targets, sizeof out->targets);
+    if (!fatbin_lacks(&fatbin))
         return;
     fatbin_text(&fatbin, targets, sizeof targets);
     snprintf(out->no_kernels, sizeof out->no_kernels,

@@ -13,6 +13,7 @@
 
 /* What is found out before the program starts. */
 struct rehearse_program {
+    char targets[96];     /* that it was built for, as fatbin_write has them; "": not known */
     char no_kernels[320]; /* it would fail on the GPU, for it has none for its capability; "" */
 };
 

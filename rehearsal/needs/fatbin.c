@@ -2,6 +2,7 @@
 #include "fatbin.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "elf_file.h"
@@ -161,6 +162,35 @@ void fatbin_text(const struct fatbin *fatbin, char *text, size_t room)
                                      target->ptx ? "PTX of " : "", target->capability / 10,
                                      target->capability % 10);
     }
+}
+
+void fatbin_write(const struct fatbin *fatbin, char *text, size_t room)
+{
+    size_t used = 0;
+    *text = '\0';
+    for (size_t i = 0; i < fatbin->target_count && used < room; i++) {
+        const struct fatbin_target *target = &fatbin->targets[i];
+        if (2 * target->containers > fatbin->containers)
+            used += (size_t)snprintf(text + used, room - used, "%s%s%d", used ? " " : "",
+                                     target->ptx ? "p" : "", target->capability);
+    }
+}
+
+bool fatbin_written_lacks(const char *text, int32_t major, int32_t minor)
+{
+    bool any = false;
+    while (*text) {
+        bool ptx = *text == 'p';
+        char *end;
+        long target = strtol(text + ptx, &end, 10);
+        if (end == text + ptx || target < 0 || target >= 1000)
+            return false; /* nothing that we wrote */
+        if (runs(ptx, (int32_t)target, major * 10 + minor))
+            return false;
+        any = true;
+        text = end + (*end == ' ');
+    }
+    return any;
 }
 
 bool fatbin_is_valid(const struct fatbin *fatbin)

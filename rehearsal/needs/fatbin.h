@@ -45,6 +45,10 @@ int fatbin_read(const char *path, int32_t major, int32_t minor, struct fatbin *o
 bool fatbin_lacks(const struct fatbin *fatbin);
 /* The targets that most containers have: "7.5, 8.0, 9.0 and PTX of 9.0". */
 void fatbin_text(const struct fatbin *fatbin, char *text, size_t room);
+/* The same for a recording: "75 80 p90", p is PTX; and whether a GPU of this capability could run
+ * one of them. "" says nothing, and lacks nothing. */
+void fatbin_write(const struct fatbin *fatbin, char *text, size_t room);
+bool fatbin_written_lacks(const char *text, int32_t major, int32_t minor);
 bool fatbin_is_valid(const struct fatbin *fatbin);
 
 #endif

@@ -129,6 +129,12 @@ run plan -o kernels --gpu t4,a10 --vary B=1..10 -- "${program%/*}/prog_kernels" 
 is "$status" 0 "one of two has kernels"
 is "$(sed -n '/^Tried/,$d; s/^t4 .*GiB *//p' out | cut -c1-10)" "no kernels" "in the row of a plan"
 has out "$missing" "below it"
+run fit kernels8.db --gpu a100-40gb,t4,h100-80gb
+is "$status" 0 "fit: one of three has kernels"
+is "$(awk '/^(t4|a100|h100)/ { print $1, $(NF - 1), $NF }' out | tr '\n' ' ')" \
+    "t4 no kernels a100-40gb MiB fits h100-80gb no kernels " "fit on several GPUs"
+run fit kernels8.db --gpu t4
+is "$status $(sed -n 's/^verdict  *//p' out)" "1 no kernels" "fit on one"
 run plan -o kernels-t4 --gpu t4 -- "${program%/*}/prog_kernels" 10
 is "$status" 1 "none fits"
 

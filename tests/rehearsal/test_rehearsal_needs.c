@@ -136,6 +136,9 @@ TEST(kernels_are_for_capabilities)
         CHECK_INT(fatbin_lacks(&fatbin), cases[i].lacks);
         fatbin_text(&fatbin, text, sizeof text);
         CHECK_STR(text, "7.5, 8.0, 9.0"); /* one of three has 8.9 */
+        fatbin_write(&fatbin, text, sizeof text);
+        CHECK_STR(text, "75 80 90");
+        CHECK_INT(fatbin_written_lacks(text, cases[i].major, cases[i].minor), cases[i].lacks);
     }
     clean_up();
 }
@@ -149,6 +152,10 @@ TEST(ptx_runs_on_what_comes_later)
     CHECK(!fatbin_lacks(&fatbin));
     fatbin_text(&fatbin, text, sizeof text);
     CHECK_STR(text, "8.0, PTX of 8.0");
+    fatbin_write(&fatbin, text, sizeof text);
+    CHECK_STR(text, "80 p80");
+    CHECK(!fatbin_written_lacks(text, 12, 0) && fatbin_written_lacks(text, 7, 5));
+    CHECK(!fatbin_written_lacks("", 6, 0) && !fatbin_written_lacks("8.0, x", 6, 0));
     fatbin = kernels_of(source, 7, 5);
     CHECK(fatbin_lacks(&fatbin));
     clean_up();

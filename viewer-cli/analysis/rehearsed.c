@@ -42,6 +42,8 @@ int rehearsed_read(struct db *db, struct rehearsed *out)
     if (err >= 0)
         err = read_text(row, "rehearsal_context_from", out->context_from, sizeof out->context_from);
     if (err >= 0)
+        err = read_text(row, "rehearsal_targets", out->targets, sizeof out->targets);
+    if (err >= 0)
         err = read_text(row, "rehearsal_no_kernels", out->no_kernels, sizeof out->no_kernels);
     db_finalize(row);
     return err < 0 ? err : 0;

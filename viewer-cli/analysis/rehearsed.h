@@ -32,6 +32,7 @@ struct rehearsed {
     char gpu[200]; /* in words */
     int64_t memory, context;
     char context_from[160]; /* "measured: ..." or "computed: ..." */
+    char targets[96];       /* that the program was built for (rehearsal/needs/fatbin.h); "" */
     char no_kernels[320];   /* why the run would fail on the GPU, whatever its memory; "" */
 };
 
@@ -48,7 +49,8 @@ struct rehearsed_gpus {
 
 int rehearsed_compare(struct db *const dbs[2], struct rehearsed_gpus *out);
 
-/* Values that were read and not computed, by the marks of the stand-ins (profiler/guest/stand_in.h). */
+/* Values that were read and not computed, by the marks of the stand-ins
+ * (profiler/guest/stand_in.h). */
 enum rehearsed_kind {
     REHEARSED_SIZE,    /* a size of memory came from it, and is taken as 0 */
     REHEARSED_LIBRARY, /* what a library wants from the program's allocator, taken as 0 */
