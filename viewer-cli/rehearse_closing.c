@@ -55,8 +55,8 @@ static void put_unknown(const int64_t unknown[REHEARSED_KINDS], struct buf *out)
     for (int kind = 0; kind < REHEARSED_KINDS; kind++)
         all += unknown[kind];
     if (all)
-        buf_print(out, ", with %" PRId64 " value%s that %s not computed as 0", all,
-                  all == 1 ? "" : "s", all == 1 ? "is" : "are");
+        buf_print(out, ", with %" PRId64 " value%s not computed, taken as 0", all,
+                  all == 1 ? "" : "s");
 }
 
 static int put_verdict(struct db *db, const struct rehearse_closing *closing, struct buf *out)

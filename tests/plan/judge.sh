@@ -97,8 +97,8 @@ last() {
 }
 
 is "$(last plain)" "tidemark: fits: peak 320 MiB of 14.7 GiB usable on t4" "a run that fits"
-is "$(last reads)" "tidemark: fits: peak 320 MiB of 39.0 GiB usable on a100-40gb, with 3 values that are \
-not computed as 0" "a run with unknown values"
+is "$(last reads)" "tidemark: fits: peak 320 MiB of 39.0 GiB usable on a100-40gb, with 3 values not \
+computed, taken as 0" "a run with unknown values"
 is "$(last full)" "tidemark: does not fit: 2000 MiB refused in step 0, forward on t4" "a refusal"
 rehearse ill --gpu t4 -- "$program" 10 ill=1
 is "$(last ill)" "tidemark: not known whether it fits: no blocks were recorded on t4" "no blocks"
