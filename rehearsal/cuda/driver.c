@@ -10,6 +10,7 @@
 #include "device.h"
 #include "launch_count.h"
 #include "machine.h"
+#include "needs.h"
 #include "result_text.h"
 
 /* A context is the place of its device in this array; nothing reads what is there. */
@@ -339,7 +340,8 @@ API(int, cuGetExportTable, const void **table, const void *id)
     (void)id;
     *table = NULL;
     if (dladdr(__builtin_return_address(0), &caller) && caller.dli_fname &&
-        !strstr(caller.dli_fname, "libcudart") && !atomic_exchange(&told, true)) {
+        !strstr(caller.dli_fname, "libcudart") && needs_has_runtime(caller.dli_fname) &&
+        !atomic_exchange(&told, true)) {
         const char *slash = strrchr(caller.dli_fname, '/');
         fprintf(stderr,
                 "tidemark: %s has CUDA's runtime inside, which finds no GPU in a rehearsal; turn "

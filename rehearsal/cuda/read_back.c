@@ -143,12 +143,22 @@ void read_back(uint64_t bytes)
     tell(what);
 }
 
-void read_library(const char *function)
+static void tell_of(const char *kind, const char *name)
 {
     char what[NAME_MAX_BYTES + 16];
     read_fn tell = guest_of();
     if (!tell)
         return;
-    snprintf(what, sizeof what, "library %.*s", NAME_MAX_BYTES, function);
+    snprintf(what, sizeof what, "%s %.*s", kind, NAME_MAX_BYTES, name);
     tell(what);
+}
+
+void read_library(const char *function)
+{
+    tell_of("library", function);
+}
+
+void read_outside(const char *what)
+{
+    tell_of("outside", what);
 }

@@ -1,11 +1,12 @@
 /*
- * read_back.h - what a program was told that is not known. It read bytes of the device that were not
- * computed, and got zeros: which of PyTorch's operations read them, and for what. Or it asked a
+ * read_back.h - what a program was told that is not known. It read bytes of the device that were
+ * not computed, and got zeros: which of PyTorch's operations read them, and for what. Or it asked a
  * library how much memory that wants for itself, and was told none:
  *
  *     size NAME     the operation makes a tensor of a size that depends on them: nonzero, unique
  *     number NAME   a whole number or truth value for the program: item, equal
  *     library NAME  the function that was asked
+ *     outside NAME  who takes memory by itself, beside the program's allocator: NCCL
  *
  * Of what is copied to the host without such a purpose nothing is told: losses, logs.
  */
@@ -16,5 +17,6 @@
 
 void read_back(uint64_t bytes);
 void read_library(const char *function);
+void read_outside(const char *name);
 
 #endif
