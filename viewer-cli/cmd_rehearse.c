@@ -117,7 +117,6 @@ static int plan_rehearsal(struct rehearse_plan *plan)
                                                 .folder = plan->folder,
                                                 .gpu = plan->gpu};
     plan->plan.record.rehearsal = &plan->rehearsal;
-    plan->plan.record.no_cupti = true; /* there is no driver that it could ask */
     return 0;
 }
 
