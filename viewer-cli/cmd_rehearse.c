@@ -90,7 +90,6 @@ static int plan_rehearsal(struct rehearse_plan *plan)
                                                 .context = plan->settings.gpu.context,
                                                 .context_from = plan->settings.gpu.context_from};
     plan->plan.record.rehearsal = &plan->rehearsal;
-    plan->plan.record.no_cupti = true; /* there is no driver that it could ask */
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "context.h"
 #include "cuda_abi.h"
 #include "current.h"
 #include "device.h"
@@ -12,9 +13,6 @@
 #include "machine.h"
 #include "needs.h"
 #include "result_text.h"
-
-/* A context is the place of its device in this array; nothing reads what is there. */
-static char contexts[MACHINE_DEVICES_MAX];
 
 static bool is_device(int device)
 {
@@ -24,6 +22,7 @@ static bool is_device(int device)
 API(int, cuInit, unsigned flags)
 {
     (void)flags;
+    context_start_driver();
     return device_open() ? CUDA_FINE : CUDA_NO_DEVICE;
 }
 
@@ -110,8 +109,9 @@ API(int, cuDevicePrimaryCtxRetain, void **context, int device)
 {
     if (!is_device(device))
         return CUDA_INVALID_DEVICE;
-    *context = &contexts[device];
-    return cuda_from_err(machine_touch(device));
+    int err = context_open(device);
+    *context = context_made(device);
+    return cuda_from_err(err);
 }
 
 API(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *active)
@@ -127,27 +127,29 @@ API(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *active)
 
 API(int, cuCtxGetCurrent, void **context)
 {
-    int32_t device = current_device();
-    *context = machine_is_touched(device) ? &contexts[device] : NULL;
-    return CUDA_FINE;
+    *context = context_made(current_device());
+    return context_driver_is_started() ? CUDA_FINE : CUDA_NOT_INITIALIZED;
 }
 
 API(int, cuCtxSetCurrent, void *context)
 {
-    if (context && !current_set_device((int32_t)((char *)context - contexts)))
+    if (context && !current_set_device(context_device(context)))
         return CUDA_INVALID_CONTEXT;
     return CUDA_FINE;
 }
 
 API(int, cuCtxPushCurrent_v2, void *context)
 {
-    return cuCtxSetCurrent(context);
+    return current_push(context_device(context)) ? CUDA_FINE : CUDA_INVALID_CONTEXT;
 }
 
 API(int, cuCtxPopCurrent_v2, void **context)
 {
+    void *popped = context_made(current_device());
+    if (!current_pop() && !popped) /* the last one stays: the runtime would take it again */
+        return CUDA_INVALID_CONTEXT;
     if (context)
-        *context = &contexts[current_device()];
+        *context = popped;
     return CUDA_FINE;
 }
 
@@ -282,7 +284,7 @@ static void *own_library(void)
 {
     static void *handle;
     Dl_info info;
-    if (!handle && dladdr(contexts, &info))
+    if (!handle && dladdr(&module, &info))
         handle = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     return handle;
 }
@@ -332,21 +334,31 @@ API(int, cudaGetDriverEntryPoint, const char *name, void **out, unsigned long lo
 }
 
 /* A runtime that is linked into a library asks for tables of functions that nobody documents, by
- * which it verifies the driver. There are none: what it then does not find is a GPU. */
+ * which it verifies the driver. There are none: what it then does not find is a GPU. Of NVIDIA's
+ * libraries that do so, these do without. */
+static bool is_nvidias_own(const char *file)
+{
+    static const char *const names[] = {"libcudart.so", "libcupti.so", "libnvrtc"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(file, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 API(int, cuGetExportTable, const void **table, const void *id)
 {
     static _Atomic bool told;
     Dl_info caller;
     (void)id;
     *table = NULL;
-    if (dladdr(__builtin_return_address(0), &caller) && caller.dli_fname &&
-        !strstr(caller.dli_fname, "libcudart") && needs_has_runtime(caller.dli_fname) &&
-        !atomic_exchange(&told, true)) {
-        const char *slash = strrchr(caller.dli_fname, '/');
+    bool known = dladdr(__builtin_return_address(0), &caller) && caller.dli_fname;
+    const char *slash = known ? strrchr(caller.dli_fname, '/') : NULL;
+    const char *file = !known ? "" : slash ? slash + 1 : caller.dli_fname;
+    if (known && !is_nvidias_own(file) && needs_has_runtime(caller.dli_fname) &&
+        !atomic_exchange(&told, true))
         fprintf(stderr,
                 "tidemark: %s has CUDA's runtime inside, which finds no GPU in a rehearsal; turn "
                 "off what uses it (for transformers: attn_implementation=\"sdpa\")\n",
-                slash ? slash + 1 : caller.dli_fname);
-    }
+                file);
     return CUDA_NOT_FOUND;
 }

@@ -5,6 +5,7 @@
 #include "error.h"
 #include "mem.h"
 #include "stream.h"
+#include "tell.h"
 
 /* ---- streams ---- */
 
@@ -173,26 +174,25 @@ static int capture_result(int err)
 
 API(int, cudaStreamBeginCapture, void *stream, int mode)
 {
-    (void)mode;
-    return capture_result(stream_begin_capture(stream, NULL));
+    TELL(cuStreamBeginCapture_v2, told_word(stream), (uint64_t)mode);
+    return TOLD(capture_result(stream_begin_capture(stream, NULL)));
 }
 
 API(int, cudaStreamBeginCaptureToGraph, void *stream, void *graph, const void *depends,
     const void *edges, size_t count, int mode)
 {
-    (void)depends;
-    (void)edges;
-    (void)count;
-    (void)mode;
-    return capture_result(stream_begin_capture(stream, graph));
+    TELL(cuStreamBeginCaptureToGraph, told_word(stream), told_word(graph), told_word(depends),
+         told_word(edges), count, (uint64_t)mode);
+    return TOLD(capture_result(stream_begin_capture(stream, graph)));
 }
 
 API(int, cudaStreamEndCapture, void *stream, void **graph)
 {
     struct graph *made;
+    TELL(cuStreamEndCapture, told_word(stream), told_word(graph));
     int err = stream_end_capture(stream, &made);
     *graph = made;
-    return capture_result(err);
+    return TOLD(capture_result(err));
 }
 
 API(int, cudaStreamIsCapturing, void *stream, int *status)
@@ -235,8 +235,8 @@ API(int, cudaStreamGetCaptureInfo_v3, void *stream, int *status, unsigned long l
     return cudaStreamGetCaptureInfo_v2(stream, status, id, graph, depends, count);
 }
 
-API(int, cudaStreamGetCaptureInfo, void *stream, int *status, unsigned long long *id,
-    void **graph, const void *const **depends, const void **edges, size_t *count)
+API(int, cudaStreamGetCaptureInfo, void *stream, int *status, unsigned long long *id, void **graph,
+    const void *const **depends, const void **edges, size_t *count)
 {
     if (cuda_major() >= 13)
         return cudaStreamGetCaptureInfo_v3(stream, status, id, graph, depends, edges, count);
@@ -265,8 +265,8 @@ API(int, cudaGraphCreate, void **graph, unsigned flags)
 
 API(int, cudaGraphInstantiate, void **exec, void *graph, unsigned long long flags)
 {
-    (void)flags;
-    return copy_graph(exec, graph);
+    TELL(cuGraphInstantiateWithFlags, told_word(exec), told_word(graph), flags);
+    return TOLD(copy_graph(exec, graph));
 }
 
 API(int, cudaGraphInstantiateWithFlags, void **exec, void *graph, unsigned long long flags)
@@ -288,8 +288,9 @@ API(int, cudaGraphGetNodes, void *graph, void **nodes, size_t *count)
 
 API(int, cudaGraphDestroy, void *graph)
 {
+    TELL(cuGraphDestroy, told_word(graph));
     mem_free(graph);
-    return CUDA_FINE;
+    return TOLD(CUDA_FINE);
 }
 
 API(int, cudaGraphExecDestroy, void *exec)

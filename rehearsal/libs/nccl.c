@@ -2,7 +2,7 @@
  * nccl.c - NCCL: communicators. What its buffers take of a device is not known, and not charged.
  */
 #include "current.h"
-#include "machine.h"
+#include "driver_memory.h"
 #include "meeting.h"
 #include "nccl.h"
 #include "stub.h"
@@ -156,14 +156,14 @@ API(int, ncclCommGetAsyncError, void *communicator, int *result)
 API(int, ncclMemAlloc, void **pointer, size_t bytes)
 {
     uint64_t address;
-    int err = machine_take(current_device(), bytes, &address);
+    int err = cuMemAlloc_v2(&address, bytes);
     *pointer = (void *)(uintptr_t)address;
     return err ? NCCL_SYSTEM_ERROR : NCCL_FINE;
 }
 
 API(int, ncclMemFree, void *pointer)
 {
-    return machine_give((uint64_t)(uintptr_t)pointer) ? NCCL_SYSTEM_ERROR : NCCL_FINE;
+    return cuMemFree_v2((uint64_t)(uintptr_t)pointer) ? NCCL_SYSTEM_ERROR : NCCL_FINE;
 }
 
 #include "nccl.def"
