@@ -161,7 +161,7 @@ static int run(const void *function, const struct abi_dim *grid, void **argument
 {
     atomic_fetch_add_explicit(&launches, 1, memory_order_relaxed);
     if (!stream_put(stream))
-        kernels_launch(function, grid->x * grid->y * grid->z, arguments);
+        kernels_launch(function, (const uint32_t[]){grid->x, grid->y, grid->z}, arguments);
     return CUDA_FINE;
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "kernel_shape.h"
+
 /* Where the letters of a functor's types stand: see kernels.def. */
 enum types {
     TYPES_TEMPLATE,
@@ -214,6 +216,7 @@ static void of_reduction(const char *name, struct kernel *kernel)
             continue;
         if (read_types(name, at + strlen(reductions[i].text), reductions[i].types, kernel))
             kernel->op = reductions[i].op;
+        kernel->input[1] = kernel->input[0]; /* what is summed up in: of 2.6's any, longs */
         kernel->input[0] = of ? of[sizeof reduced - 1] : 0;
         if (!kernel_type_bytes(kernel->input[0]))
             kernel->op = OP_NONE;
@@ -237,4 +240,6 @@ void kernel_of_name(const char *name, struct kernel *kernel)
         of_functor(name, kernel);
     else if (kernel->walk == WALK_COUNT)
         kernel->input[0] = strstr(name, "NonZeroOpI")[sizeof "NonZeroOpI" - 1];
+    else
+        kernel_shape_of_name(name, kernel);
 }

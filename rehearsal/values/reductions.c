@@ -1,6 +1,6 @@
 /*
- * reductions.c - kernels that make one element of many: PyTorch's reduce_kernel, its running sum
- * over rows, and CUB's count of what is not zero, sum and running sum.
+ * reductions.c - kernels that make one element of many: PyTorch's reduce_kernel, and CUB's count of
+ * what is not zero, and sum.
  */
 #include <string.h>
 
@@ -40,6 +40,9 @@ static uint32_t first_bytes(const struct kernel *kernel)
     case OP_AT_SMALLEST:
     case OP_RANGE_OF:
         return 16;
+    case OP_ALL:
+    case OP_ANY:
+        return kernel_type_bytes(kernel->input[1]);
     default:
         return kernel_type_bytes(kernel->output);
     }
@@ -229,32 +232,4 @@ void walk_sum(void **arguments)
         total += (uint32_t)functor_load('i', in.bytes + i * 4);
     put_counts(to, total, 1);
     piece_drop(&in);
-}
-
-/* Rows of `length` longs, each with a sum of its own that runs along. */
-static void run_along(uint64_t from, uint64_t to, uint64_t rows, uint64_t length)
-{
-    struct piece in = {0}, out = {0};
-    uint64_t bytes = rows * length * 8;
-    if (bytes <= VALUES_MOST && piece_fetch(&in, from, bytes) && piece_new(&out, to, bytes)) {
-        for (uint64_t i = 0, sum = 0; i < rows * length; i++) {
-            sum = (i % length ? sum : 0) + (uint64_t)functor_load('l', in.bytes + i * 8);
-            functor_store('l', out.bytes + i * 8, (int64_t)sum);
-        }
-        piece_put(&out);
-    } else {
-        values_forget(to, bytes);
-    }
-    piece_drop(&in);
-}
-
-void walk_scan(void **arguments)
-{
-    run_along(read_u64(arguments[0]), read_u64(arguments[1]), 1, read_count(arguments[6]));
-}
-
-void walk_scan_rows(void **arguments)
-{
-    run_along(read_u64(arguments[1]), read_u64(arguments[0]), *(uint32_t *)arguments[2],
-              *(uint32_t *)arguments[3]);
 }

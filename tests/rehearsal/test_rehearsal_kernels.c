@@ -96,11 +96,12 @@ static void put_longs(uint64_t at, const int64_t *longs, size_t count)
 }
 
 static const char functions[8]; /* their addresses stand for functions */
+static const uint32_t one_block[] = {1, 1, 1};
 
 static void launch(const char *name, void **arguments)
 {
     kernels_register(functions, functions, name);
-    kernels_launch(functions, 1, arguments);
+    kernels_launch(functions, one_block, arguments);
     kernels_unregister(functions);
 }
 
@@ -297,7 +298,7 @@ TEST(a_function_that_was_not_registered_forgets_everything)
 {
     values_forget_all();
     values_fill(X, 1, 64);
-    kernels_launch(functions + 1, 1, NULL);
+    kernels_launch(functions + 1, one_block, NULL);
     CHECK(!values_any());
 }
 
