@@ -48,8 +48,9 @@ static void forget_all(const struct carry *places, uint64_t count, uint32_t byte
         values_forget(places[i].to, bytes);
 }
 
-#define FIRST_ALONE 4096u /* elements: of more, the first one says whether a look is worth while   \
-                           */
+#define FIRST_ALONE                                                                                \
+    4096u /* elements: of more, the first one says whether a look is worth while                   \
+           */
 
 static bool is_worth(carry_fn *where, const void *how, uint64_t count, uint32_t bytes)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "pending.h"
 
 #define SLOTS (VALUES_PAGES * 2u)
 
@@ -169,13 +170,20 @@ static void put_or_forget(uint64_t at, const void *bytes, int value, uint64_t co
     pthread_mutex_unlock(&table.lock);
 }
 
+void values_arrive(uint64_t at, const void *bytes, uint64_t count)
+{
+    put_or_forget(at, bytes, 0, count);
+}
+
 void values_put(uint64_t at, const void *bytes, uint64_t count)
 {
+    pending_cancel(at, count);
     put_or_forget(at, bytes, 0, count);
 }
 
 void values_fill(uint64_t at, int value, uint64_t count)
 {
+    pending_cancel(at, count);
     put_or_forget(at, NULL, value, count);
 }
 
@@ -183,6 +191,7 @@ void values_forget(uint64_t at, uint64_t count)
 {
     if (!values_any())
         return;
+    pending_cancel(at, count);
     pthread_mutex_lock(&table.lock);
     forget(at, count);
     pthread_mutex_unlock(&table.lock);
@@ -216,6 +225,7 @@ void values_forget_run(uint64_t at)
         return;
     if (atomic_load(&blocks[block].at) == at)
         values_forget(at, atomic_load(&blocks[block].count));
+    pending_cancel(at, 1);
     pthread_mutex_lock(&table.lock);
     while (table.count) {
         struct page **slot = find(at / VALUES_PAGE);
@@ -234,6 +244,7 @@ void values_forget_run(uint64_t at)
 
 void values_forget_all(void)
 {
+    pending_cancel_all();
     pthread_mutex_lock(&table.lock);
     for (uint32_t i = 0; table.slots && i < SLOTS; i++)
         mem_free(table.slots[i]);
@@ -265,6 +276,8 @@ bool values_get(uint64_t at, void *bytes, uint64_t count)
         memset(bytes, 0, count);
         return count == 0;
     }
+    if (pending_any())
+        (void)pending_wait_some(at, count);
     pthread_mutex_lock(&table.lock);
     bool all = get(at, bytes, count);
     pthread_mutex_unlock(&table.lock);
@@ -283,7 +296,7 @@ void values_move(uint64_t to, uint64_t from, uint64_t count)
 
 bool values_any(void)
 {
-    return atomic_load_explicit(&pages_known, memory_order_acquire) != 0;
+    return atomic_load_explicit(&pages_known, memory_order_acquire) != 0 || pending_any();
 }
 
 static bool page_is_valid(const struct page *page)

@@ -35,7 +35,9 @@ void values_forget_all(void);
 
 /* Zeros where nothing is known. True: all of it is. */
 bool values_get(uint64_t at, void *bytes, uint64_t count);
-/* False: nothing at all is known, which is the usual case and costs one load to find out. */
+/* What was on its way to here (pending.h) has come. */
+void values_arrive(uint64_t at, const void *bytes, uint64_t count);
+/* False: nothing at all is known, which is the usual case and costs two loads to find out. */
 bool values_any(void);
 
 bool values_are_valid(void);
