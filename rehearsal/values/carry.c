@@ -55,7 +55,7 @@ static void forget_all(const struct carry *places, uint64_t count, uint32_t byte
 static bool is_worth(carry_fn *where, const void *how, uint64_t count, uint32_t bytes)
 {
     struct carry first = {0};
-    if (bytes > CARRY_BYTES || count == 0)
+    if (bytes > CARRY_BYTES)
         return false;
     return count <= FIRST_ALONE ||
            (where(how, 0, &first) && (!first.from || values_get(first.from, first.value, bytes)));
@@ -63,6 +63,8 @@ static bool is_worth(carry_fn *where, const void *how, uint64_t count, uint32_t 
 
 void carry_all(carry_fn *where, const void *how, uint64_t count, uint32_t bytes, uint64_t block)
 {
+    if (count == 0)
+        return;
     bool worth = is_worth(where, how, count, bytes);
     struct carry *places = worth ? find_places(where, how, count) : NULL;
     if (!places)

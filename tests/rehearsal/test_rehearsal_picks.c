@@ -104,6 +104,10 @@ TEST(two_are_joined_along_the_inner_dimension)
     PUT(Y, 5, 6);
     launch_rows(CAT, 2, arguments);
     SEE(OUT, 1, 2, 5, 3, 4, 6);
+    inputs.elements[1] = 0; /* an empty one changes nothing */
+    launch_rows(CAT, 2, arguments);
+    SEE(OUT, 1, 2, 5, 3, 4, 6);
+    inputs.elements[1] = 2;
     values_forget(Y, 1); /* of one input nothing is known */
     launch_rows(CAT, 2, arguments);
     SEE(OUT, 1, 2, UNKNOWN, 3, 4, UNKNOWN);
