@@ -1,6 +1,7 @@
 /*
  * What a report says first where no GPU was there: that it was a rehearsal, and which sizes came of
- * values that nobody computed or are not known, by the marks of the stand-ins (profiler/stand_in.h).
+ * values that nobody computed or are not known, by the marks of the stand-ins
+ * (profiler/stand_in.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -97,5 +98,9 @@ int report_say_rehearsed(struct report *report, struct emit *emit, const char *w
         err = say_unknown(report, emit, whose, "number",
                           "number that the program read is not computed, and was 0",
                           "numbers that the program read are not computed, and were 0");
+    if (is_one && err >= 0)
+        err = say_unknown(report, emit, whose, "lost",
+                          "of these values was known, but 64 MiB of newer ones were",
+                          "of these values were known, but 64 MiB of newer ones were");
     return err < 0 ? err : 0;
 }

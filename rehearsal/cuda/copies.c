@@ -19,7 +19,7 @@ static void read(void *to, uint64_t from, uint64_t bytes)
 {
     pending_wait(from, bytes);
     if (!values_get(from, to, bytes))
-        read_back(bytes);
+        read_back(bytes, values_was_lost(from, bytes));
 }
 
 void copy_bytes(void *to, const void *from, uint64_t bytes)
@@ -30,7 +30,7 @@ void copy_bytes(void *to, const void *from, uint64_t bytes)
     if (to_device && from_device)
         values_move(number(to), number(from), bytes);
     else if (to_device)
-        values_put(number(to), from, bytes);
+        values_bring(number(to), from, bytes);
     else if (!from_device)
         memmove(to, from, bytes);
     else

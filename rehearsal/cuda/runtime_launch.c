@@ -49,9 +49,12 @@ API(void, __cudaRegisterFatBinaryEnd, void **handle)
     (void)handle;
 }
 
+static void unregister_variables(const void *binary);
+
 API(void, __cudaUnregisterFatBinary, void **handle)
 {
     kernels_unregister(handle);
+    unregister_variables(handle);
     mem_free(handle);
 }
 
@@ -72,7 +75,7 @@ API(void, __cudaRegisterFunction, void **handle, const char *function, char *on_
 static struct {
     pthread_mutex_t lock;
     struct variable {
-        const void *symbol;
+        const void *symbol, *binary;
         size_t bytes;
         void *memory; /* once it was asked for */
     } * list;
@@ -82,10 +85,25 @@ static struct {
 API(void, __cudaRegisterVar, void **handle, const void *symbol, const void *on_device,
     const char *name, int external, size_t bytes, int constant, int global)
 {
-    (void)handle, (void)on_device, (void)name, (void)external, (void)constant, (void)global;
+    (void)on_device, (void)name, (void)external, (void)constant, (void)global;
     pthread_mutex_lock(&variables.lock);
     if (MEM_GROW(variables.list, variables.cap, variables.count + 1))
-        variables.list[variables.count++] = (struct variable){.symbol = symbol, .bytes = bytes};
+        variables.list[variables.count++] =
+            (struct variable){.symbol = symbol, .binary = handle, .bytes = bytes};
+    pthread_mutex_unlock(&variables.lock);
+}
+
+static void unregister_variables(const void *binary)
+{
+    size_t kept = 0;
+    pthread_mutex_lock(&variables.lock);
+    for (size_t i = 0; i < variables.count; i++) {
+        if (variables.list[i].binary == binary)
+            mem_free(variables.list[i].memory);
+        else
+            variables.list[kept++] = variables.list[i];
+    }
+    variables.count = kept;
     pthread_mutex_unlock(&variables.lock);
 }
 

@@ -9,10 +9,12 @@
 #include "pending.h"
 
 #define SLOTS (VALUES_PAGES * 2u)
+#define LOST 4096u
 
 struct page {
-    uint64_t number; /* address / VALUES_PAGE */
-    uint32_t known;  /* bytes */
+    uint64_t number;            /* address / VALUES_PAGE */
+    struct page *older, *newer; /* by when they were written last: the oldest gives way */
+    uint32_t known;             /* bytes */
     uint8_t is_known[VALUES_PAGE];
     uint8_t bytes[VALUES_PAGE];
 };
@@ -21,9 +23,13 @@ static struct {
     pthread_mutex_t lock;
     struct page **slots; /* SLOTS of them, once something was known */
     uint32_t count;
+    struct page *oldest, *newest;
+    uint64_t lost[LOST]; /* the last pages that gave way; 0: handed out anew since */
+    uint64_t losses;
     uint64_t low, high; /* all that is known lies between: most of what is asked for does not */
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static _Atomic bool have_lost;
 static _Atomic uint32_t pages_known; /* table.count, for those who do not hold the lock */
 
 /* ---- pages, under the lock ---- */
@@ -55,28 +61,28 @@ static void widen(uint64_t base)
         table.high = base + VALUES_PAGE;
 }
 
-static struct page *page_for(uint64_t number)
+static void link_newest(struct page *page)
 {
-    if (!table.slots)
-        table.slots = mem_alloc(SLOTS, sizeof *table.slots);
-    if (!table.slots)
-        return NULL;
-    struct page **slot = find(number);
-    if (!*slot && table.count < VALUES_PAGES) {
-        *slot = mem_alloc(1, sizeof **slot);
-        if (*slot) {
-            (*slot)->number = number;
-            set_count(table.count + 1);
-            widen(number * VALUES_PAGE);
-        }
-    }
-    return *slot;
+    page->newer = NULL;
+    page->older = table.newest;
+    if (table.newest)
+        table.newest->newer = page;
+    else
+        table.oldest = page;
+    table.newest = page;
+}
+
+static void unlink_page(struct page *page)
+{
+    *(page->older ? &page->older->newer : &table.oldest) = page->newer;
+    *(page->newer ? &page->newer->older : &table.newest) = page->older;
 }
 
 /* Takes a page out, and closes the gap that it leaves for those that were put behind it. */
 static void drop(struct page **slot)
 {
     uint32_t hole = (uint32_t)(slot - table.slots), at = hole;
+    unlink_page(*slot);
     mem_free(*slot);
     *slot = NULL;
     set_count(table.count - 1);
@@ -88,6 +94,39 @@ static void drop(struct page **slot)
         table.slots[at] = NULL;
         hole = at;
     }
+}
+
+static void make_room(void)
+{
+    if (table.count < VALUES_PAGES)
+        return;
+    table.lost[table.losses++ % LOST] = table.oldest->number;
+    atomic_store(&have_lost, true);
+    drop(find(table.oldest->number));
+}
+
+static struct page *page_for(uint64_t number)
+{
+    if (!table.slots)
+        table.slots = mem_alloc(SLOTS, sizeof *table.slots);
+    if (!table.slots)
+        return NULL;
+    struct page **slot = find(number);
+    if (*slot) {
+        unlink_page(*slot);
+        link_newest(*slot);
+        return *slot;
+    }
+    make_room();
+    slot = find(number); /* a gap may have been closed */
+    *slot = mem_alloc(1, sizeof **slot);
+    if (*slot) {
+        (*slot)->number = number;
+        link_newest(*slot);
+        set_count(table.count + 1);
+        widen(number * VALUES_PAGE);
+    }
+    return *slot;
 }
 
 static void forget_in(struct page **slot, uint32_t from, uint32_t count)
@@ -147,8 +186,9 @@ static bool put(uint64_t at, const uint8_t *bytes, int value, uint64_t count)
         part = part_of(at, count);
         if (!page)
             return false;
-        for (uint32_t i = from; i < from + part; i++)
-            page->known += !page->is_known[i];
+        if (page->known < VALUES_PAGE)
+            for (uint32_t i = from; i < from + part; i++)
+                page->known += !page->is_known[i];
         memset(page->is_known + from, 1, part);
         if (bytes) {
             memcpy(page->bytes + from, bytes, part);
@@ -160,10 +200,29 @@ static bool put(uint64_t at, const uint8_t *bytes, int value, uint64_t count)
     return true;
 }
 
+/* ---- forks ---- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&table.lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&table.lock);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 /* ---- what others call ---- */
 
 static void put_or_forget(uint64_t at, const void *bytes, int value, uint64_t count)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     pthread_mutex_lock(&table.lock);
     if (count > VALUES_MOST || !put(at, bytes, value, count))
         forget(at, count);
@@ -173,6 +232,30 @@ static void put_or_forget(uint64_t at, const void *bytes, int value, uint64_t co
 void values_arrive(uint64_t at, const void *bytes, uint64_t count)
 {
     put_or_forget(at, bytes, 0, count);
+}
+
+/* Words of whole numbers are small, also below zero; those of floats have an exponent in front. A
+ * few of them tell: of a tensor of weights the first ones do. */
+#define WORDS_SEEN 256u
+
+static bool looks_whole(const void *bytes, uint64_t count)
+{
+    uint64_t words = count / sizeof(uint32_t), step = words / WORDS_SEEN + 1;
+    for (uint64_t i = 0; i < words; i += step | 1) { /* odd: of longs both halves are seen */
+        uint32_t word;
+        memcpy(&word, (const char *)bytes + i * sizeof word, sizeof word);
+        if (word >> 25 != 0 && word >> 25 != UINT32_MAX >> 25)
+            return false;
+    }
+    return true;
+}
+
+void values_bring(uint64_t at, const void *bytes, uint64_t count)
+{
+    if (count <= VALUES_PLAIN || (count <= VALUES_MOST && looks_whole(bytes, count)))
+        values_put(at, bytes, count);
+    else
+        values_forget(at, count);
 }
 
 void values_put(uint64_t at, const void *bytes, uint64_t count)
@@ -209,10 +292,37 @@ static uint32_t block_slot(uint64_t at)
     return (uint32_t)((at * UINT64_C(0x9e3779b97f4a7c15)) >> 44) % BLOCKS;
 }
 
+/* What gave way and lay in what is handed out anew is missed by nobody. */
+static void find_again(uint64_t at, uint64_t count)
+{
+    if (!atomic_load_explicit(&have_lost, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&table.lock);
+    for (uint32_t i = 0; i < LOST; i++)
+        if (table.lost[i] && table.lost[i] * VALUES_PAGE >= at &&
+            (table.lost[i] + 1) * VALUES_PAGE <= at + count)
+            table.lost[i] = 0;
+    pthread_mutex_unlock(&table.lock);
+}
+
+bool values_was_lost(uint64_t at, uint64_t count)
+{
+    bool lost = false;
+    if (!atomic_load_explicit(&have_lost, memory_order_relaxed))
+        return false;
+    pthread_mutex_lock(&table.lock);
+    for (uint32_t i = 0; i < LOST && !lost; i++)
+        lost = table.lost[i] && table.lost[i] * VALUES_PAGE < at + count &&
+               (table.lost[i] + 1) * VALUES_PAGE > at;
+    pthread_mutex_unlock(&table.lock);
+    return lost;
+}
+
 void values_block(uint64_t at, uint64_t count)
 {
     uint32_t slot = block_slot(at);
     values_forget(at, count);
+    find_again(at, count);
     atomic_store(&blocks[slot].at, 0);
     atomic_store(&blocks[slot].count, count);
     atomic_store(&blocks[slot].at, at);
@@ -250,6 +360,7 @@ void values_forget_all(void)
         mem_free(table.slots[i]);
     mem_free(table.slots);
     table.slots = NULL;
+    table.oldest = table.newest = NULL;
     set_count(0);
     pthread_mutex_unlock(&table.lock);
 }
