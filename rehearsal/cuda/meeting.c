@@ -15,6 +15,7 @@
 
 #include "alive.h"
 #include "mem.h"
+#include "pending.h"
 
 #define MEETINGS_MAX 256
 #define SPLITS_MAX 256
@@ -431,6 +432,7 @@ static struct meeting *lock_with_room(uint32_t number, int to, bool with_bytes)
             return meeting;
         pthread_mutex_unlock(&meetings.lock);
         nap(naps);
+        pending_look(); /* the others wait for this rank to take what they brought */
     }
 }
 

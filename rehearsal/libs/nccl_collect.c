@@ -168,7 +168,8 @@ static int run(const struct call *call)
 {
     char values[BYTES_MAX];
     const struct communicator *communicator = call->communicator;
-    if (stream_put(call->stream))
+    size_t all = call->to ? call->part * (call->parts ? (size_t)communicator->size : 1) : 0;
+    if (stream_put_writing(call->stream, call->to, all))
         return NCCL_FINE;
     bool told = own(call, values);
     bool fits = call->brought <= BYTES_MAX && call->part > 0;
@@ -181,7 +182,6 @@ static int run(const struct call *call)
     unsigned holds = call->to && fits ? (call->parts ? (unsigned)communicator->size : 1) : 0;
     uint64_t work = meeting_put(communicator->meeting, told ? values : NULL, call->brought, holds,
                                 &stream_of(call->stream)->works);
-    size_t all = call->part * (call->parts ? (size_t)communicator->size : 1);
     if (holds && work)
         expect_parts(call, work);
     else if (call->to)
@@ -333,7 +333,7 @@ API(int, ncclRecv, void *to, size_t count, int type, int peer,
     const struct communicator *communicator, void *stream)
 {
     size_t bytes = count * reduction_width(type);
-    if (stream_put(stream))
+    if (stream_put_writing(stream, to, bytes))
         return NCCL_FINE;
     struct arriving it = {.meeting = communicator->meeting,
                           .from = peer,

@@ -10,6 +10,7 @@
 
 #include "mem.h"
 #include "parameters.h"
+#include "record.h"
 #include "values.h"
 #include "walks.h"
 
@@ -266,6 +267,7 @@ void kernels_launch(const void *function, const uint32_t grid[3], void **argumen
         values_forget_all();
         return;
     }
-    if ((values_any() || makes_values(&it.kernel)) && !compute(&it, grid, arguments))
+    if ((values_any() || makes_values(&it.kernel) || record_of_thread()) &&
+        !compute(&it, grid, arguments))
         parameters_forget(&it.parameters, arguments);
 }

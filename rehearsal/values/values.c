@@ -7,6 +7,7 @@
 
 #include "mem.h"
 #include "pending.h"
+#include "record.h"
 
 #define SLOTS (VALUES_PAGES * 2u)
 #define LOST 4096u
@@ -260,18 +261,30 @@ void values_bring(uint64_t at, const void *bytes, uint64_t count)
 
 void values_put(uint64_t at, const void *bytes, uint64_t count)
 {
+    if (record_of_thread()) {
+        record_add(record_of_thread(), at, count);
+        return;
+    }
     pending_cancel(at, count);
     put_or_forget(at, bytes, 0, count);
 }
 
 void values_fill(uint64_t at, int value, uint64_t count)
 {
+    if (record_of_thread()) {
+        record_add(record_of_thread(), at, count);
+        return;
+    }
     pending_cancel(at, count);
     put_or_forget(at, NULL, value, count);
 }
 
 void values_forget(uint64_t at, uint64_t count)
 {
+    if (record_of_thread()) {
+        record_add(record_of_thread(), at, count);
+        return;
+    }
     if (!values_any())
         return;
     pending_cancel(at, count);
@@ -331,9 +344,14 @@ void values_block(uint64_t at, uint64_t count)
 void values_forget_run(uint64_t at)
 {
     uint32_t block = block_slot(at);
+    bool begins = atomic_load(&blocks[block].at) == at;
+    if (record_of_thread()) {
+        record_add(record_of_thread(), at, begins ? atomic_load(&blocks[block].count) : 0);
+        return;
+    }
     if (!values_any())
         return;
-    if (atomic_load(&blocks[block].at) == at)
+    if (begins)
         values_forget(at, atomic_load(&blocks[block].count));
     pending_cancel(at, 1);
     pthread_mutex_lock(&table.lock);
@@ -354,6 +372,10 @@ void values_forget_run(uint64_t at)
 
 void values_forget_all(void)
 {
+    if (record_of_thread()) {
+        record_everything(record_of_thread());
+        return;
+    }
     pending_cancel_all();
     pthread_mutex_lock(&table.lock);
     for (uint32_t i = 0; table.slots && i < SLOTS; i++)
@@ -383,7 +405,7 @@ static bool get(uint64_t at, uint8_t *bytes, uint64_t count)
 
 bool values_get(uint64_t at, void *bytes, uint64_t count)
 {
-    if (!values_any()) {
+    if (!values_any() || record_of_thread()) {
         memset(bytes, 0, count);
         return count == 0;
     }
@@ -397,6 +419,10 @@ bool values_get(uint64_t at, void *bytes, uint64_t count)
 
 void values_move(uint64_t to, uint64_t from, uint64_t count)
 {
+    if (record_of_thread()) {
+        record_add(record_of_thread(), to, count);
+        return;
+    }
     uint8_t *bytes = count <= VALUES_MOST ? mem_alloc(1, count + 1) : NULL;
     if (bytes && values_get(from, bytes, count))
         values_put(to, bytes, count);
