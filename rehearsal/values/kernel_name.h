@@ -94,6 +94,13 @@ enum kernel_op {
     OP_NEGATE,
     OP_BOTH,
     OP_EITHER,
+    OP_ABSOLUTE,
+    /* of floats alone */
+    OP_DIVIDE_REAL,
+    OP_UP,
+    OP_DOWN,
+    OP_NEAREST,
+    OP_TOWARDS_ZERO,
     /* reductions */
     OP_SUM,
     OP_ALL,
@@ -104,7 +111,8 @@ enum kernel_op {
     OP_SMALLEST_AT,
     OP_AT_LARGEST, /* its index alone */
     OP_AT_SMALLEST,
-    OP_RANGE_OF /* smallest and largest */
+    OP_RANGE_OF, /* smallest and largest */
+    OP_MEAN
 };
 
 #define KERNEL_INPUTS 3
@@ -117,6 +125,7 @@ struct kernel {
     uint32_t inputs;
     char input[KERNEL_INPUTS]; /* the types' letters of C++ ABI: l, i, b, ...; 0 where not known */
     char output;
+    bool real; /* one of them is a float, 'f' or 'd' (reals.h) */
     /* Of those that bring elements (kernel_shape.h): 0 where the name does not say it. */
     uint32_t bytes;             /* of an element */
     uint32_t batch, dimensions; /* of a join, and elements that are moved at once */
@@ -125,7 +134,8 @@ struct kernel {
     bool puts, fills, strided, upper;
 };
 
-/* `name` as it was registered. Integers and truth values only: of others the form is FORM_NONE. */
+/* `name` as it was registered. Integers and truth values, and floats of 32 and
+ * 64 bits where `real` says so: of others the form is FORM_NONE. */
 void kernel_of_name(const char *name, struct kernel *kernel);
 
 /* Bytes of a whole number of this letter; 0: it is none. */

@@ -7,6 +7,7 @@
 #include "functor.h"
 #include "offsets.h"
 #include "pieces.h"
+#include "reals.h"
 #include "values.h"
 #include "walks.h"
 
@@ -28,6 +29,7 @@ struct reduction {
     uint64_t group, outputs; /* elements of a group, groups */
     uint64_t from, to[2];
     char type[2]; /* of the outputs; the second may be missing */
+    float factor; /* of a mean of floats */
 };
 
 /* The value that is summed up in: two numbers where an index goes with it. */
@@ -44,7 +46,7 @@ static uint32_t first_bytes(const struct kernel *kernel)
     case OP_ANY:
         return kernel_type_bytes(kernel->input[1]);
     default:
-        return kernel_type_bytes(kernel->output);
+        return real_bytes(kernel->output);
     }
 }
 
@@ -69,6 +71,7 @@ static bool read_reduction(const struct kernel *kernel, const void *argument, st
     *it = (struct reduction){.kernel = kernel};
     if (!bytes || words[at] != bytes)
         return false;
+    memcpy(&it->factor, words, sizeof it->factor);
     it->group = words[at + 1];
     it->outputs = words[at + 2];
     at += SIZES_WORDS;
@@ -149,6 +152,20 @@ static void reduce(const struct reduction *it, const uint8_t *in)
     }
 }
 
+static void reduce_reals(const struct reduction *it, const uint8_t *in)
+{
+    for (uint64_t group = 0; group < it->outputs; group++) {
+        uint64_t to = it->to[0] + offsets_of(&it->groups, group, 0);
+        uint8_t bytes[8] = {0};
+        uint32_t size = real_bytes(it->type[0]);
+        if (real_reduce(it->kernel->op, it->type[0], in + offsets_of(&it->groups, group, 1),
+                        &it->in, it->group, it->factor, bytes))
+            values_put_real(to, bytes, size);
+        else
+            values_forget(to, size);
+    }
+}
+
 static void forget_outputs(const struct reduction *it)
 {
     for (uint32_t k = 0; k < 2; k++)
@@ -163,8 +180,11 @@ bool walk_reduce(const struct kernel *kernel, void **arguments)
     if (kernel->op == OP_NONE || !read_reduction(kernel, arguments[0], &it))
         return false;
     uint64_t bytes =
-        offsets_last(&it.in, 0) + offsets_last(&it.groups, 1) + kernel_type_bytes(kernel->input[0]);
-    if (piece_fetch(&in, it.from, bytes))
+        offsets_last(&it.in, 0) + offsets_last(&it.groups, 1) + real_bytes(kernel->input[0]);
+    if (kernel->real && it.group * it.outputs <= REALS_MOST &&
+        piece_fetch_real(&in, it.from, bytes))
+        reduce_reals(&it, in.bytes);
+    else if (!kernel->real && piece_fetch(&in, it.from, bytes))
         reduce(&it, in.bytes);
     else
         forget_outputs(&it);

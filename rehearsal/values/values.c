@@ -12,11 +12,13 @@
 #define SLOTS (VALUES_PAGES * 2u)
 #define LOST 4096u
 
+enum { KNOWN = 1, KNOWN_REAL = 2 };
+
 struct page {
-    uint64_t number;            /* address / VALUES_PAGE */
-    struct page *older, *newer; /* by when they were written last: the oldest gives way */
-    uint32_t known;             /* bytes */
-    uint8_t is_known[VALUES_PAGE];
+    uint64_t number;               /* address / VALUES_PAGE */
+    struct page *older, *newer;    /* by when they were written last: the oldest gives way */
+    uint32_t known;                /* bytes */
+    uint8_t is_known[VALUES_PAGE]; /* KNOWN or KNOWN_REAL */
     uint8_t bytes[VALUES_PAGE];
 };
 
@@ -134,7 +136,7 @@ static void forget_in(struct page **slot, uint32_t from, uint32_t count)
 {
     struct page *page = *slot;
     for (uint32_t i = from; i < from + count; i++)
-        page->known -= page->is_known[i];
+        page->known -= page->is_known[i] != 0;
     memset(page->is_known + from, 0, count);
     memset(page->bytes + from, 0, count);
     if (page->known == 0)
@@ -179,7 +181,7 @@ static void forget(uint64_t at, uint64_t count)
     }
 }
 
-static bool put(uint64_t at, const uint8_t *bytes, int value, uint64_t count)
+static bool put(uint64_t at, const uint8_t *bytes, int value, uint64_t count, int how)
 {
     for (uint32_t part; count; at += part, count -= part) {
         struct page *page = page_for(at / VALUES_PAGE);
@@ -190,7 +192,7 @@ static bool put(uint64_t at, const uint8_t *bytes, int value, uint64_t count)
         if (page->known < VALUES_PAGE)
             for (uint32_t i = from; i < from + part; i++)
                 page->known += !page->is_known[i];
-        memset(page->is_known + from, 1, part);
+        memset(page->is_known + from, how, part);
         if (bytes) {
             memcpy(page->bytes + from, bytes, part);
             bytes += part;
@@ -225,7 +227,7 @@ static void put_or_forget(uint64_t at, const void *bytes, int value, uint64_t co
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
     pthread_mutex_lock(&table.lock);
-    if (count > VALUES_MOST || !put(at, bytes, value, count))
+    if (count > VALUES_MOST || !put(at, bytes, value, count, KNOWN))
         forget(at, count);
     pthread_mutex_unlock(&table.lock);
 }
@@ -417,6 +419,67 @@ bool values_get(uint64_t at, void *bytes, uint64_t count)
     return all;
 }
 
+static _Atomic bool have_reals;
+
+void values_put_real(uint64_t at, const void *bytes, uint64_t count)
+{
+    if (record_of_thread()) {
+        record_add(record_of_thread(), at, count);
+        return;
+    }
+    pending_cancel(at, count);
+    pthread_mutex_lock(&table.lock);
+    if (!put(at, bytes, 0, count, KNOWN_REAL))
+        forget(at, count);
+    atomic_store(&have_reals, true);
+    pthread_mutex_unlock(&table.lock);
+}
+
+static bool are_reals(uint64_t at, uint64_t count)
+{
+    for (uint32_t part; count; at += part, count -= part) {
+        const struct page *page = table.slots ? *find(at / VALUES_PAGE) : NULL;
+        part = part_of(at, count);
+        for (uint32_t i = 0; i < part; i++)
+            if (!page || page->is_known[at % VALUES_PAGE + i] != KNOWN_REAL)
+                return false;
+    }
+    return true;
+}
+
+bool values_get_real(uint64_t at, void *bytes, uint64_t count)
+{
+    if (!atomic_load_explicit(&have_reals, memory_order_relaxed) || record_of_thread())
+        return false;
+    pthread_mutex_lock(&table.lock);
+    bool all = are_reals(at, count) && get(at, bytes, count);
+    pthread_mutex_unlock(&table.lock);
+    return all;
+}
+
+static void forget_reals_of(struct page **slot)
+{
+    struct page *page = *slot;
+    for (uint32_t i = 0; i < VALUES_PAGE && *slot == page; i++)
+        if (page->is_known[i] == KNOWN_REAL)
+            forget_in(slot, i, 1);
+}
+
+void values_forget_reals(void)
+{
+    if (!atomic_load_explicit(&have_reals, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&table.lock);
+    atomic_store(&have_reals, false);
+    for (uint32_t i = 0; i < SLOTS && table.count; i++) {
+        struct page *page = table.slots[i];
+        if (page)
+            forget_reals_of(&table.slots[i]);
+        i -= page && table.slots[i] != page && table.slots[i]; /* another one came into the gap */
+    }
+    pthread_mutex_unlock(&table.lock);
+}
+
 void values_move(uint64_t to, uint64_t from, uint64_t count)
 {
     if (record_of_thread()) {
@@ -424,7 +487,9 @@ void values_move(uint64_t to, uint64_t from, uint64_t count)
         return;
     }
     uint8_t *bytes = count <= VALUES_MOST ? mem_alloc(1, count + 1) : NULL;
-    if (bytes && values_get(from, bytes, count))
+    if (bytes && values_get_real(from, bytes, count))
+        values_put_real(to, bytes, count);
+    else if (bytes && values_get(from, bytes, count))
         values_put(to, bytes, count);
     else
         values_forget(to, count);
@@ -440,8 +505,8 @@ static bool page_is_valid(const struct page *page)
 {
     uint32_t known = 0;
     for (uint32_t i = 0; i < VALUES_PAGE; i++) {
-        known += page->is_known[i];
-        if (page->is_known[i] > 1 || (!page->is_known[i] && page->bytes[i]))
+        known += page->is_known[i] != 0;
+        if (page->is_known[i] > KNOWN_REAL || (!page->is_known[i] && page->bytes[i]))
             return false;
     }
     return known == page->known && known > 0;

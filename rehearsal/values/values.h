@@ -42,6 +42,11 @@ void values_forget_all(void);
 
 /* Zeros where nothing is known. True: all of it is. */
 bool values_get(uint64_t at, void *bytes, uint64_t count);
+/* Floats that came of whole numbers (reals.h) are marked so: no other bytes are taken for such. */
+void values_put_real(uint64_t at, const void *bytes, uint64_t count);
+bool values_get_real(uint64_t at, void *bytes, uint64_t count);
+/* A library was called that may have written any of them. */
+void values_forget_reals(void);
 /* What was on its way to here (pending.h) has come. */
 void values_arrive(uint64_t at, const void *bytes, uint64_t count);
 /* False: nothing at all is known, which is the usual case and costs two loads to find out. */
