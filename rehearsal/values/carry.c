@@ -27,19 +27,46 @@ static struct carry *find_places(carry_fn *where, const void *how, uint64_t coun
     return places;
 }
 
+#define RUN_BYTES 1024u
+
+/* How many places from here on lie side by side, as many as fit into a run. */
+static uint64_t run_of(const struct carry *places, uint64_t count, uint32_t bytes, bool reads)
+{
+    uint64_t run = 1, most = RUN_BYTES / bytes;
+    for (; run < count && run < most; run++) {
+        bool next = reads ? places[run].from == places[run - 1].from + bytes
+                          : places[run].to == places[run - 1].to + bytes;
+        if (!next)
+            break;
+    }
+    return run;
+}
+
 /* All elements are read before the first is written: what is written may be what is read. */
 static bool read_all(struct carry *places, uint64_t count, uint32_t bytes)
 {
-    for (uint64_t i = 0; i < count; i++)
-        if (places[i].from && !values_get(places[i].from, places[i].value, bytes))
+    uint8_t side_by_side[RUN_BYTES];
+    for (uint64_t i = 0, run; i < count; i += run) {
+        run = places[i].from ? run_of(&places[i], count - i, bytes, true) : 1;
+        if (!places[i].from)
+            continue;
+        if (!values_get(places[i].from, side_by_side, run * bytes))
             return false;
+        for (uint64_t k = 0; k < run; k++)
+            memcpy(places[i + k].value, side_by_side + k * bytes, bytes);
+    }
     return true;
 }
 
 static void write_all(const struct carry *places, uint64_t count, uint32_t bytes)
 {
-    for (uint64_t i = 0; i < count; i++)
-        values_put(places[i].to, places[i].value, bytes);
+    uint8_t side_by_side[RUN_BYTES];
+    for (uint64_t i = 0, run; i < count; i += run) {
+        run = run_of(&places[i], count - i, bytes, false);
+        for (uint64_t k = 0; k < run; k++)
+            memcpy(side_by_side + k * bytes, places[i + k].value, bytes);
+        values_put(places[i].to, side_by_side, run * bytes);
+    }
 }
 
 static void forget_all(const struct carry *places, uint64_t count, uint32_t bytes)

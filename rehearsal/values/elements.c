@@ -78,14 +78,15 @@ static int64_t convert(char type, int64_t value)
 static void compute(const struct walk *walk, const struct piece *in, uint8_t *out)
 {
     const struct kernel *kernel = walk->call.kernel;
-    for (uint64_t i = 0; i < walk->count; i++) {
+    struct offsets_walk places;
+    offsets_begin(&walk->offsets, &places);
+    for (uint64_t i = 0; i < walk->count; i++, offsets_next(&places)) {
         int64_t values[KERNEL_INPUTS] = {(int64_t)i};
         for (uint32_t k = 0; k < kernel->inputs; k++)
             values[k] = convert(kernel->input[k],
-                                functor_load(walk->type[k + 1],
-                                             in[k].bytes + offsets_of(&walk->offsets, i, k + 1)));
+                                functor_load(walk->type[k + 1], in[k].bytes + places.at[k + 1]));
         int64_t value = convert(kernel->output, functor_apply(&walk->call, values));
-        functor_store(walk->type[0], out + offsets_of(&walk->offsets, i, 0), value);
+        functor_store(walk->type[0], out + places.at[0], value);
     }
 }
 
@@ -119,8 +120,30 @@ static void forget_output(const struct walk *walk)
     values_forget(walk->at[0], offsets_last(&walk->offsets, 0) + (bytes ? bytes : 8));
 }
 
+/* A fill of a number whose bytes are all the same, which zero is, takes no step for each element.
+ * Of bytes that are many it is a library's working memory. */
+static bool fill(const struct walk *walk)
+{
+    char type = walk->type[0];
+    uint32_t width = kernel_type_bytes(type);
+    uint8_t bytes[8] = {0};
+    if (walk->call.kernel->form != FORM_FILL || !width || range_of(walk, 0) != walk->count * width)
+        return false;
+    functor_store(type, bytes, walk->call.first);
+    for (uint32_t i = 1; i < width; i++)
+        if (bytes[i] != bytes[0])
+            return false;
+    if (type == 'h' && walk->count > VALUES_PLAIN)
+        values_forget(walk->at[0], walk->count);
+    else
+        values_fill(walk->at[0], bytes[0], walk->count * width);
+    return true;
+}
+
 static void run(const struct walk *walk)
 {
+    if (fill(walk))
+        return;
     struct piece in[KERNEL_INPUTS] = {{0}}, out = {0};
     bool known = walk->call.kernel->form != FORM_NONE && walk->type[0] &&
                  walk->count <= COUNT_MOST && fetch_inputs(walk, in) && begin_output(walk, &out);

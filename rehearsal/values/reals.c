@@ -188,16 +188,18 @@ bool real_compute(const struct real_call *call, const struct offsets *offsets, c
                   uint64_t count, const struct piece *in, uint8_t *out)
 {
     const struct kernel *kernel = call->kernel;
-    for (uint64_t i = 0; i < count; i++) {
+    struct offsets_walk places;
+    offsets_begin(offsets, &places);
+    for (uint64_t i = 0; i < count; i++, offsets_next(&places)) {
         double values[KERNEL_INPUTS] = {0}, value = 0;
         for (uint32_t k = 0; k < kernel->inputs; k++)
-            if (!load(types[k + 1], in[k].bytes + offsets_of(offsets, i, k + 1), &values[k]) ||
+            if (!load(types[k + 1], in[k].bytes + places.at[k + 1], &values[k]) ||
                 !convert(kernel->input[k], &values[k]))
                 return false;
         if (!apply(call, values, &value) || !convert(kernel->output, &value) ||
             !convert(types[0], &value))
             return false;
-        store(types[0], out + offsets_of(offsets, i, 0), value);
+        store(types[0], out + places.at[0], value);
     }
     return true;
 }

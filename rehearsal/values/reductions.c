@@ -139,8 +139,10 @@ static void reduce(const struct reduction *it, const uint8_t *in)
     for (uint64_t group = 0; group < it->outputs; group++) {
         const uint8_t *from = in + offsets_of(&it->groups, group, 1);
         struct sum sum = {0};
-        for (uint64_t i = 0; i < it->group; i++)
-            add(op, &sum, functor_load(it->kernel->input[0], from + offsets_of(&it->in, i, 0)), i);
+        struct offsets_walk places;
+        offsets_begin(&it->in, &places);
+        for (uint64_t i = 0; i < it->group; i++, offsets_next(&places))
+            add(op, &sum, functor_load(it->kernel->input[0], from + places.at[0]), i);
         /* The offset is that of the first output; the second one's type is larger or the same. */
         uint64_t offset = offsets_of(&it->groups, group, 0);
         for (uint32_t k = 0; k < 2 && it->type[k]; k++) {
