@@ -52,6 +52,7 @@ COMPUTED = {
     "nonzero bool": lambda x, n, b: b.nonzero(),
     "nonzero flat": lambda x, n, b: torch.nonzero(x.flatten(), as_tuple=False).flatten(),
     "nonzero tuple": lambda x, n, b: list(torch.where(x==1)),
+    "median": lambda x, n, b: n.median().item(),
     "masked_select": lambda x, n, b: torch.masked_select(x, x==1),
     "bincount": lambda x, n, b: torch.bincount(n),
     "bincount minlength": lambda x, n, b: torch.bincount(n, minlength=10),
@@ -123,6 +124,10 @@ COMPUTED = {
 
 # What is not computed reads as zeros.
 ZEROS = {
+    "power": lambda x, n, b: (n ** 2).sum().item(),
+    "product": lambda x, n, b: n.prod().item(),
+    "share of the longest": lambda x, n, b: (n.float() / n.max()).sum().item(),
+    "sum of halves": lambda x, n, b: n.half().sum().item(),
     "running maximum": lambda x, n, b: n.cummax(0)[0].sum().item(),
     "median of floats": lambda x, n, b: torch.rand(5, device=x.device).median().item(),
     "histogram of floats": lambda x, n, b: torch.histc(n.float(), 6, 0, 6).sum().item(),
