@@ -12,7 +12,7 @@
 #include "report_parts.h"
 
 /* One and many of each kind. */
-static const char *const kind_texts[REHEARSED_KINDS][2] = {
+static const char *const kind_texts[REHEARSED_KINDS + 1][2] = {
     {"size came from a value that is not computed, taken as 0",
      "sizes came from values that are not computed, taken as 0"},
     {"size of a library's working memory is not known, taken as 0",
@@ -21,6 +21,8 @@ static const char *const kind_texts[REHEARSED_KINDS][2] = {
      "buffers of libraries, outside of the program's allocator, are not known, taken as 0"},
     {"number that the program read is not computed, and was 0",
      "numbers that the program read are not computed, and were 0"},
+    {"of these values was known, but 64 MiB of newer ones were kept",
+     "of these values were known, but 64 MiB of newer ones were kept"},
 };
 
 static void say(struct emit *emit, const char *text)
@@ -61,6 +63,10 @@ static int say_all_unknown(struct report *report, struct emit *emit, const char 
         counts[kind] = unknown.reads;
         all += unknown.reads;
     }
+    if (err >= 0)
+        err = rehearsed_unknown_read(report->db, REHEARSED_ALL, REHEARSED_LOST, &unknown);
+    if (err >= 0)
+        say_unknown(emit, whose, REHEARSED_LOST, &unknown);
     *any = all > 0;
     return err;
 }

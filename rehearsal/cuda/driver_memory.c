@@ -45,11 +45,11 @@ API(int, cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
 static void record(enum told_operation operation, enum told_memory_kind kind, uint64_t address,
                    uint64_t bytes)
 {
-    const struct record made = {.operation = operation,
-                                .kind = kind,
-                                .address = address,
-                                .bytes = bytes,
-                                .device = current_device()};
+    const struct memory_record made = {.operation = operation,
+                                       .kind = kind,
+                                       .address = address,
+                                       .bytes = bytes,
+                                       .device = current_device()};
     records_add(&made);
 }
 
@@ -313,7 +313,8 @@ API(int, cuMemcpyDtoD_v2, uint64_t to, uint64_t from, size_t bytes)
 
 API(int, cuMemcpyHtoDAsync_v2, uint64_t to, const void *from, size_t bytes, void *stream)
 {
-    return stream_put(stream) ? CUDA_FINE : cuMemcpyHtoD_v2(to, from, bytes);
+    return stream_put_writing(stream, place(to), bytes) ? CUDA_FINE
+                                                        : cuMemcpyHtoD_v2(to, from, bytes);
 }
 
 API(int, cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t bytes, void *stream)
@@ -323,7 +324,8 @@ API(int, cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t bytes, void *stre
 
 API(int, cuMemcpyDtoDAsync_v2, uint64_t to, uint64_t from, size_t bytes, void *stream)
 {
-    return stream_put(stream) ? CUDA_FINE : cuMemcpyDtoD_v2(to, from, bytes);
+    return stream_put_writing(stream, place(to), bytes) ? CUDA_FINE
+                                                        : cuMemcpyDtoD_v2(to, from, bytes);
 }
 
 API(int, cuMemsetD8_v2, uint64_t address, unsigned char value, size_t count)
@@ -334,7 +336,8 @@ API(int, cuMemsetD8_v2, uint64_t address, unsigned char value, size_t count)
 
 API(int, cuMemsetD8Async, uint64_t address, unsigned char value, size_t count, void *stream)
 {
-    return stream_put(stream) ? CUDA_FINE : cuMemsetD8_v2(address, value, count);
+    return stream_put_writing(stream, place(address), count) ? CUDA_FINE
+                                                             : cuMemsetD8_v2(address, value, count);
 }
 
 /* Of words that are not one byte over and over, what lies there is not known. */
@@ -350,5 +353,7 @@ API(int, cuMemsetD32_v2, uint64_t address, unsigned value, size_t count)
 
 API(int, cuMemsetD32Async, uint64_t address, unsigned value, size_t count, void *stream)
 {
-    return stream_put(stream) ? CUDA_FINE : cuMemsetD32_v2(address, value, count);
+    return stream_put_writing(stream, place(address), count * sizeof value)
+               ? CUDA_FINE
+               : cuMemsetD32_v2(address, value, count);
 }

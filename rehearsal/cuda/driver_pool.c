@@ -27,13 +27,13 @@ enum graph_attribute { GRAPH_USED = 0, GRAPH_USED_HIGH, GRAPH_RESERVED, GRAPH_RE
 
 static void record(enum told_operation operation, uint64_t address, uint64_t bytes, void *stream)
 {
-    const struct record made = {.operation = operation,
-                                .kind = TOLD_DEVICE,
-                                .address = address,
-                                .bytes = bytes,
-                                .device = current_device(),
-                                .is_async = true,
-                                .stream = (uint32_t)stream_of(stream)->id};
+    const struct memory_record made = {.operation = operation,
+                                       .kind = TOLD_DEVICE,
+                                       .address = address,
+                                       .bytes = bytes,
+                                       .device = current_device(),
+                                       .is_async = true,
+                                       .stream = (uint32_t)stream_of(stream)->id};
     records_add(&made);
 }
 

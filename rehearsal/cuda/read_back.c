@@ -127,7 +127,7 @@ static void find_operation(char *name)
     }
 }
 
-void read_back(uint64_t bytes)
+void read_back(uint64_t bytes, bool lost)
 {
     char name[NAME_MAX_BYTES], what[NAME_MAX_BYTES + 16];
     read_fn tell = guest_of();
@@ -141,6 +141,10 @@ void read_back(uint64_t bytes)
     snprintf(what, sizeof what, "%s %s", is_number(name) || !*name ? "number" : "size",
              *name ? name : "copy");
     tell(what);
+    if (lost) {
+        snprintf(what, sizeof what, "lost %s", *name ? name : "copy");
+        tell(what);
+    }
 }
 
 static void tell_of(const char *kind, const char *name)

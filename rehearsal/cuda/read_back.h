@@ -5,6 +5,7 @@
  *
  *     size NAME     the operation makes a tensor of a size that depends on them: nonzero, unique
  *     number NAME   a whole number or truth value for the program: item, equal
+ *     lost NAME     one of both besides, where the bytes were known and there was no room for them
  *     library NAME  the function that was asked
  *     outside NAME  who takes memory by itself, beside the program's allocator: NCCL
  *
@@ -13,9 +14,11 @@
 #ifndef TIDEMARK_REHEARSAL_READ_BACK_H
 #define TIDEMARK_REHEARSAL_READ_BACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-void read_back(uint64_t bytes);
+/* `lost`: they were known once, and gave way to others. */
+void read_back(uint64_t bytes, bool lost);
 void read_library(const char *function);
 void read_outside(const char *name);
 

@@ -175,7 +175,7 @@ API(int, cudaMemcpy, void *to, const void *from, size_t bytes, int kind)
 
 API(int, cudaMemcpyAsync, void *to, const void *from, size_t bytes, int kind, void *stream)
 {
-    return stream_put(stream) ? CUDA_FINE : cudaMemcpy(to, from, bytes, kind);
+    return stream_put_writing(stream, to, bytes) ? CUDA_FINE : cudaMemcpy(to, from, bytes, kind);
 }
 
 API(int, cudaMemcpyPeer, void *to, int to_device, const void *from, int from_device, size_t bytes)
@@ -205,7 +205,7 @@ API(int, cudaMemcpy2D, void *to, size_t to_pitch, const void *from, size_t from_
 API(int, cudaMemcpy2DAsync, void *to, size_t to_pitch, const void *from, size_t from_pitch,
     size_t width, size_t height, int kind, void *stream)
 {
-    if (stream_put(stream))
+    if (stream_put_writing(stream, to, to_pitch * height))
         return CUDA_FINE;
     return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
 }
@@ -218,5 +218,5 @@ API(int, cudaMemset, void *at, int value, size_t bytes)
 
 API(int, cudaMemsetAsync, void *at, int value, size_t bytes, void *stream)
 {
-    return stream_put(stream) ? CUDA_FINE : cudaMemset(at, value, bytes);
+    return stream_put_writing(stream, at, bytes) ? CUDA_FINE : cudaMemset(at, value, bytes);
 }

@@ -3,7 +3,6 @@
 #include "cuda_abi.h"
 #include "current.h"
 #include "error.h"
-#include "mem.h"
 #include "stream.h"
 #include "tell.h"
 
@@ -246,20 +245,21 @@ API(int, cudaStreamGetCaptureInfo, void *stream, int *status, unsigned long long
 
 /* ---- graphs ---- */
 
-static int copy_graph(void **exec, const struct graph *graph)
+static int copy_graph(void **exec, struct graph *graph)
 {
-    struct graph *copy = mem_alloc(1, sizeof *copy);
+    struct graph *copy = graph_new();
     *exec = copy;
     if (!copy)
         return current_result(CUDA_OUT_OF_MEMORY);
     copy->nodes = graph->nodes;
+    record_copy(&copy->writes, &graph->writes);
     return CUDA_FINE;
 }
 
 API(int, cudaGraphCreate, void **graph, unsigned flags)
 {
     (void)flags;
-    *graph = mem_alloc(1, sizeof(struct graph));
+    *graph = graph_new();
     return current_result(*graph ? CUDA_FINE : CUDA_OUT_OF_MEMORY);
 }
 
@@ -289,12 +289,12 @@ API(int, cudaGraphGetNodes, void *graph, void **nodes, size_t *count)
 API(int, cudaGraphDestroy, void *graph)
 {
     TELL(cuGraphDestroy, told_word(graph));
-    mem_free(graph);
+    graph_delete(graph);
     return TOLD(CUDA_FINE);
 }
 
 API(int, cudaGraphExecDestroy, void *exec)
 {
-    mem_free(exec);
+    graph_delete(exec);
     return CUDA_FINE;
 }

@@ -112,7 +112,7 @@ static bool put(const struct told_memory *memory)
     return fits;
 }
 
-void records_add(const struct record *record)
+void records_add(const struct memory_record *record)
 {
     if (!records_are_on())
         return;

@@ -17,7 +17,7 @@
 bool records_are_on(void);
 
 /* A piece of memory that was given or taken. Of an asynchronous one, the stream's number. */
-struct record {
+struct memory_record {
     enum told_operation operation;
     enum told_memory_kind kind;
     uint64_t address, bytes;
@@ -25,6 +25,6 @@ struct record {
     bool is_async;
     uint32_t stream;
 };
-void records_add(const struct record *record);
+void records_add(const struct memory_record *record);
 
 #endif

@@ -99,7 +99,8 @@ int rehearsed_compare(struct db *const dbs[2], struct rehearsed_gpus *out)
 
 /* ---- values that were not computed ---- */
 
-static const char *const kinds[REHEARSED_KINDS] = {"size", "library", "outside", "number"};
+static const char *const kinds[REHEARSED_KINDS + 1] = {"size", "library", "outside", "number",
+                                                       "lost"};
 
 static const char unknown_sql[] =
     "SELECT substr(m.name, length(?1) + 2), coalesce(s.text, ''), count(*) FROM mark m"

@@ -56,7 +56,8 @@ enum rehearsed_kind {
     REHEARSED_LIBRARY, /* what a library wants from the program's allocator, taken as 0 */
     REHEARSED_OUTSIDE, /* what a library takes by itself, beside the program's allocator */
     REHEARSED_NUMBER,  /* a whole number for the program */
-    REHEARSED_KINDS
+    REHEARSED_KINDS,
+    REHEARSED_LOST = REHEARSED_KINDS /* of these: it was known, and gave way to newer ones */
 };
 
 struct rehearsed_unknown {

@@ -1,4 +1,4 @@
-"""run.py values|training|unknown|profiler: a program rehearsed with the CUDA build of PyTorch in TIDEMARK_VENV_CUDA."""
+"""run.py values|idioms|training|compiled|unknown|exchange|profiler: a program rehearsed with the CUDA build of PyTorch in TIDEMARK_VENV_CUDA."""
 import os
 import subprocess
 import sys
@@ -50,7 +50,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         database = os.path.join(folder, "run.db")
-        done = command("rehearse", "--gpu", "a100-40gb", "-o", database, "--", python,
+        done = command("rehearse", "--gpu", "a100-40gb", "--gpus", "3", "-o", database, "--", python,
                        os.path.join(HERE, sys.argv[1] + ".py"))
         if done.returncode != 0:
             return 1
