@@ -107,8 +107,9 @@ is "$status" 0 "ended by --steps"
 is "$(last stopped)" "tidemark: fits: peak 320 MiB of 14.7 GiB usable on t4" "ended by --steps"
 is "$(grep -c '^tidemark: 3 steps done: ending the program (SIGINT), as --steps asks$' stopped.err)" 1 \
     "that the end was asked for"
-rehearse talks --gpu t4 --steps 3 -- sh -c 'trap "echo interrupted >&2; exit 1" INT; "$0" 10 forever &
-    wait' "$program"
+# A shell's child in the background ignores SIGINT.
+rehearse talks --gpu t4 --steps 3 -- sh -c '"$0" 10 forever &
+    trap "echo interrupted >&2; kill $!; exit 1" INT; wait' "$program"
 is "$(grep -n -e 'steps done' -e '^interrupted' talks.err | sed 's/.*\(done\|interrupted\).*/\1/' |
     tr '\n' ' ')" "done interrupted " "said before the program says anything"
 
