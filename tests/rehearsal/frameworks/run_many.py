@@ -63,7 +63,7 @@ def main():
             run.expect(by_step < most, True, what + " grew")
         total, lines = compare.compare(path, counted)
         run.expect(lines, [], "recorded and counted")
-        run.expect(total, 5, "figures")
+        run.expect(total, 6, "figures")
     return 0
 
 
