@@ -19,7 +19,7 @@ static void read(void *to, uint64_t from, uint64_t bytes)
 {
     pending_wait(from, bytes);
     if (!values_get(from, to, bytes))
-        read_back(bytes, values_was_lost(from, bytes));
+        read_back(bytes, values_is_whole(from), values_was_lost(from, bytes));
 }
 
 void copy_bytes(void *to, const void *from, uint64_t bytes)

@@ -62,6 +62,8 @@ API(int, cuMemAllocAsync, uint64_t *address, size_t bytes, void *stream)
 
 API(int, cuMemAllocFromPoolAsync, uint64_t *address, size_t bytes, void *pool, void *stream)
 {
+    if (!pool)
+        return CUDA_INVALID_VALUE;
     TELL(cuMemAllocFromPoolAsync, told_word(address), bytes, told_word(pool), told_word(stream));
     return TOLD(take(address, bytes, pool, stream));
 }
@@ -93,6 +95,8 @@ API(int, cuMemPoolCreate, void **pool, const struct abi_memory_at *properties)
 
 API(int, cuMemPoolDestroy, void *pool)
 {
+    if (!pool)
+        return CUDA_INVALID_VALUE;
     TELL(cuMemPoolDestroy, told_word(pool));
     pool_destroy(pool);
     return TOLD(CUDA_FINE);
@@ -125,6 +129,8 @@ static uint64_t pages(uint64_t bytes)
 
 API(int, cuMemPoolGetAttribute, void *pool, int attribute, void *value)
 {
+    if (!pool)
+        return CUDA_INVALID_VALUE;
     struct pool *it = pool;
     const int reuse = 1;
     switch ((enum pool_attribute)attribute) {
@@ -153,6 +159,8 @@ API(int, cuMemPoolGetAttribute, void *pool, int attribute, void *value)
 /* The highest can only be set back; what is reused how makes no difference here. */
 API(int, cuMemPoolSetAttribute, void *pool, int attribute, const void *value)
 {
+    if (!pool)
+        return CUDA_INVALID_VALUE;
     struct pool *it = pool;
     uint64_t wanted;
     if (attribute == POOL_THRESHOLD) {

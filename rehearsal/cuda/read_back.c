@@ -127,7 +127,7 @@ static void find_operation(char *name)
     }
 }
 
-void read_back(uint64_t bytes, bool lost)
+void read_back(uint64_t bytes, bool whole, bool lost)
 {
     char name[NAME_MAX_BYTES], what[NAME_MAX_BYTES + 16];
     read_fn tell = guest_of();
@@ -135,11 +135,11 @@ void read_back(uint64_t bytes, bool lost)
         return;
     find_operation(name);
     /* A number of four bytes or two is a float by far the most often: a loss. */
-    bool whole = bytes == 8 || bytes == 1;
-    if (is_copy(name) || ((is_number(name) || !*name) && !whole))
+    bool number = is_number(name) || is_copy(name) || !*name;
+    bool told = whole || (!is_copy(name) && (bytes == 8 || bytes == 1));
+    if (number && !told)
         return;
-    snprintf(what, sizeof what, "%s %s", is_number(name) || !*name ? "number" : "size",
-             *name ? name : "copy");
+    snprintf(what, sizeof what, "%s %s", number ? "number" : "size", *name ? name : "copy");
     tell(what);
     if (lost) {
         snprintf(what, sizeof what, "lost %s", *name ? name : "copy");

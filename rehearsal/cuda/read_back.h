@@ -9,7 +9,8 @@
  *     library NAME  the function that was asked
  *     outside NAME  who takes memory by itself, beside the program's allocator: NCCL
  *
- * Of what is copied to the host without such a purpose nothing is told: losses, logs.
+ * Of what is copied to the host without such a purpose nothing is told, unless they are whole
+ * numbers: losses, logs.
  */
 #ifndef TIDEMARK_REHEARSAL_READ_BACK_H
 #define TIDEMARK_REHEARSAL_READ_BACK_H
@@ -17,8 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* `lost`: they were known once, and gave way to others. */
-void read_back(uint64_t bytes, bool lost);
+/* `whole`: whole numbers or truth values should stand there. `lost`: they were known once, and gave
+ * way to others. */
+void read_back(uint64_t bytes, bool whole, bool lost);
 void read_library(const char *function);
 void read_outside(const char *name);
 

@@ -9,6 +9,7 @@
 #include "functor.h"
 #include "mem.h"
 #include "pieces.h"
+#include "search.h"
 #include "tensor_info.h"
 #include "values.h"
 #include "walks.h"
@@ -118,13 +119,10 @@ bool walk_repeat(const struct kernel *kernel, void **arguments)
 static uint64_t search(const struct piece *bounds, char type, uint64_t from, uint64_t count,
                        int64_t value, bool right)
 {
-    uint64_t at = 0;
-    while (at < count) {
-        int64_t bound = number(bounds, type, from + at);
-        if (right ? bound > value : bound >= value)
-            break;
-        at++;
-    }
+    uint64_t at;
+    SEARCH_FIRST(at, 0, count,
+                 right ? number(bounds, type, from + at) <= value
+                       : number(bounds, type, from + at) < value);
     return at;
 }
 

@@ -117,7 +117,12 @@ static bool begin_output(const struct walk *walk, struct piece *out)
 static void forget_output(const struct walk *walk)
 {
     uint32_t bytes = real_bytes(walk->type[0]);
-    values_forget(walk->at[0], offsets_last(&walk->offsets, 0) + (bytes ? bytes : 8));
+    if (!bytes) /* how wide an element is, nobody says: not beyond the output's own block */
+        values_forget_run(walk->at[0]);
+    else if (kernel_type_is_whole(walk->type[0]))
+        values_forget_whole(walk->at[0], offsets_last(&walk->offsets, 0) + bytes);
+    else
+        values_forget(walk->at[0], offsets_last(&walk->offsets, 0) + bytes);
 }
 
 /* A fill of a number whose bytes are all the same, which zero is, takes no step for each element.
@@ -230,6 +235,8 @@ void walk_cast(const struct kernel *kernel, void **arguments)
         run(&walk);
     else
         values_forget_run(walk.at[0]);
+    if (!kernel->is_plain && kernel_type_is_whole(walk.type[0]))
+        values_forget_whole(walk.at[0], 0);
 }
 
 /* Of an unknown functor the output is forgotten alone. Where it stands depends on how many operands

@@ -76,6 +76,11 @@ static const struct operation {
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 /* Letters of built-in types in C++'s names; the program runs where these are their sizes. */
+bool kernel_type_is_whole(char type)
+{
+    return type && strchr("bstijlmxy", type);
+}
+
 uint32_t kernel_type_bytes(char type)
 {
     switch (type) {

@@ -140,5 +140,7 @@ void kernel_of_name(const char *name, struct kernel *kernel);
 
 /* Bytes of a whole number of this letter; 0: it is none. */
 uint32_t kernel_type_bytes(char type);
+/* Of truth values and numbers, but those of one byte: images are made of these. */
+bool kernel_type_is_whole(char type);
 
 #endif

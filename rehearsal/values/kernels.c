@@ -253,11 +253,13 @@ static bool compute(const struct launched *launched, const uint32_t *grid, void 
     return walks[walk].function(&(struct launch){launched, grid, arguments});
 }
 
-/* Fills and ranges are computed of nothing; all else does nothing as long as nothing is known. */
-static bool makes_values(const struct kernel *kernel)
+/* Fills and ranges are computed of nothing. Of what makes whole numbers it is noted where they
+ * stand, known or not. All else does nothing as long as nothing is known. */
+static bool matters(const struct kernel *kernel)
 {
     return kernel->form == FORM_FILL || kernel->form == FORM_RANGE ||
-           kernel->walk == WALK_ROW_INDICES;
+           kernel->walk == WALK_ROW_INDICES || kernel_type_is_whole(kernel->output) ||
+           kernel->converts;
 }
 
 void kernels_launch(const void *function, const uint32_t grid[3], void **arguments)
@@ -267,7 +269,7 @@ void kernels_launch(const void *function, const uint32_t grid[3], void **argumen
         values_forget_all();
         return;
     }
-    if ((values_any() || makes_values(&it.kernel) || record_of_thread()) &&
+    if ((values_any() || matters(&it.kernel) || record_of_thread()) &&
         !compute(&it, grid, arguments))
         parameters_forget(&it.parameters, arguments);
 }

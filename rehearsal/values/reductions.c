@@ -171,8 +171,12 @@ static void reduce_reals(const struct reduction *it, const uint8_t *in)
 static void forget_outputs(const struct reduction *it)
 {
     for (uint32_t k = 0; k < 2; k++)
-        if (k == 0 || it->type[k])
-            values_forget(it->to[k], offsets_last(&it->groups, 0) + 8);
+        if (kernel_type_is_whole(it->type[k]))
+            values_forget_whole(it->to[k], offsets_last(&it->groups, 0) + real_bytes(it->type[k]));
+        else if (real_bytes(it->type[k]))
+            values_forget(it->to[k], offsets_last(&it->groups, 0) + real_bytes(it->type[k]));
+        else if (k == 0 || it->type[k])
+            values_forget_run(it->to[k]);
 }
 
 bool walk_reduce(const struct kernel *kernel, void **arguments)

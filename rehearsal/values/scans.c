@@ -50,7 +50,7 @@ static bool run(const struct scan *it)
         sum_up(it, in.bytes, out.bytes);
         piece_put(&out);
     } else {
-        values_forget(it->to, count * written);
+        values_forget_whole(it->to, count * written);
     }
     piece_drop(&in);
     return true;

@@ -333,28 +333,85 @@ bool values_was_lost(uint64_t at, uint64_t count)
     return lost;
 }
 
+/* Where whole numbers stand that are not known; an older address gives way to a newer. */
+#define WHOLES 4096u
+static _Atomic uint64_t wholes[WHOLES];
+
+static _Atomic uint64_t *whole_of(uint64_t at)
+{
+    return &wholes[((at * UINT64_C(0x9e3779b97f4a7c15)) >> 40) % WHOLES];
+}
+
+void values_forget_whole(uint64_t at, uint64_t count)
+{
+    values_forget(at, count);
+    atomic_store_explicit(whole_of(at), at, memory_order_relaxed);
+}
+
+bool values_is_whole(uint64_t at)
+{
+    return atomic_load_explicit(whole_of(at), memory_order_relaxed) == at;
+}
+
 void values_block(uint64_t at, uint64_t count)
 {
     uint32_t slot = block_slot(at);
     values_forget(at, count);
     find_again(at, count);
+    if (values_is_whole(at))
+        atomic_store(whole_of(at), 0);
     atomic_store(&blocks[slot].at, 0);
     atomic_store(&blocks[slot].count, count);
     atomic_store(&blocks[slot].at, at);
 }
 
+/* Blocks of PyTorch's begin at multiples of so many bytes; further back no block is looked for:
+ * what is asked for are small ones. */
+#define BLOCK_STEP 512u
+#define STEPS_BACK 128u
+
+/* How many bytes of its block lie behind the address; 0: which block that is, is not known. */
+static uint64_t rest_of_block(uint64_t at)
+{
+    uint64_t begin = at;
+    for (uint32_t step = 0; step <= STEPS_BACK; step++) {
+        uint32_t slot = block_slot(begin);
+        if (atomic_load_explicit(&blocks[slot].at, memory_order_relaxed) == begin) {
+            uint64_t count = atomic_load_explicit(&blocks[slot].count, memory_order_relaxed);
+            return begin + count > at ? begin + count - at : 0;
+        }
+        begin = begin == at && at % BLOCK_STEP ? at - at % BLOCK_STEP : begin - BLOCK_STEP;
+    }
+    return 0;
+}
+
+/* What is known there is plainly a length or an index, not a weight or a bias: if it is forgotten,
+ * who reads it is to be told. */
+static bool holds_whole(uint64_t at)
+{
+    uint8_t bytes[64] = {0}, none[sizeof bytes] = {0};
+    uint32_t part = part_of(at, sizeof bytes);
+    pthread_mutex_lock(&table.lock);
+    struct page *page = table.slots ? *find(at / VALUES_PAGE) : NULL;
+    if (page && page->is_known[at % VALUES_PAGE] == KNOWN)
+        memcpy(bytes, page->bytes + at % VALUES_PAGE, part);
+    pthread_mutex_unlock(&table.lock);
+    return memcmp(bytes, none, sizeof bytes) != 0 && looks_whole(bytes, sizeof bytes);
+}
+
 void values_forget_run(uint64_t at)
 {
-    uint32_t block = block_slot(at);
-    bool begins = atomic_load(&blocks[block].at) == at;
+    if (!record_of_thread() && !values_any())
+        return;
+    uint64_t rest = rest_of_block(at);
     if (record_of_thread()) {
-        record_add(record_of_thread(), at, begins ? atomic_load(&blocks[block].count) : 0);
+        record_add(record_of_thread(), at, rest);
         return;
     }
-    if (!values_any())
-        return;
-    if (begins)
-        values_forget(at, atomic_load(&blocks[block].count));
+    if (holds_whole(at))
+        atomic_store_explicit(whole_of(at), at, memory_order_relaxed);
+    if (rest)
+        values_forget(at, rest);
     pending_cancel(at, 1);
     pthread_mutex_lock(&table.lock);
     while (table.count) {

@@ -35,9 +35,13 @@ void values_move(uint64_t to, uint64_t from, uint64_t count);
 void values_forget(uint64_t at, uint64_t count);
 /* A block of an allocator begins here: nothing in it is known. */
 void values_block(uint64_t at, uint64_t count);
-/* Forgets the block that begins here; of another address from here to the first byte that is not
- * known. */
+/* Forgets from here to the end of the block; where it is not known which block that is, to the
+ * first byte that is not known. */
 void values_forget_run(uint64_t at);
+/* The same as values_forget, and what stood to be written there are whole numbers: who reads them,
+ * of whatever size, is told so. */
+void values_forget_whole(uint64_t at, uint64_t count);
+bool values_is_whole(uint64_t at);
 void values_forget_all(void);
 
 /* Zeros where nothing is known. True: all of it is. */

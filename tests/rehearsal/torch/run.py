@@ -1,4 +1,4 @@
-"""run.py values|idioms|training|compiled|unknown|exchange|profiler: a program rehearsed with the CUDA build of PyTorch in TIDEMARK_VENV_CUDA."""
+"""run.py values|idioms|training|neighbours|whole|compiled|unknown|exchange|profiler: a program rehearsed with the CUDA build of PyTorch in TIDEMARK_VENV_CUDA."""
 import os
 import subprocess
 import sys
@@ -27,6 +27,11 @@ def unknown_is_told(database):
                                     " item (<module> (unknown.py:"))
 
 
+def whole_is_told(database):
+    lines = command("peak", database).stdout.decode().splitlines()
+    return lines[1].startswith("3 numbers that the program read are not computed, and were 0:")
+
+
 def one(database, query):
     done = command("sql", database, query, "--format", "csv")
     return done.stdout.decode().splitlines()[1]
@@ -40,7 +45,7 @@ def profile_hides_nothing(database):
             and one(database, "SELECT count(*) FROM anomaly") == "0")
 
 
-CHECKS = {"unknown": unknown_is_told, "profiler": profile_hides_nothing}
+CHECKS = {"unknown": unknown_is_told, "whole": whole_is_told, "profiler": profile_hides_nothing}
 
 
 def main():
