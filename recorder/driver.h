@@ -32,7 +32,7 @@
 #include <stdint.h>
 
 #include "event.h"
-#include "heap_order.h"
+#include "order.h"
 #include "map.h"
 
 struct heap;

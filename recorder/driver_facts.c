@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "driver.h"
-#include "names_utf8.h"
+#include "utf8.h"
 #include "state_types.h"
 
 static const char *text_of(struct state_process *process, const struct event *event, uint32_t *id)
@@ -48,7 +48,7 @@ static void begin_gap(struct state_process *process, struct driver *driver, cons
     size_t bytes = colon ? (size_t)(colon - text) : strlen(text);
     int64_t seq = process->state->seq;
     snprintf(source, sizeof source, "%.*s",
-             (int)(bytes < sizeof source ? bytes : names_cut(text, sizeof source - 1)), text);
+             (int)(bytes < sizeof source ? bytes : utf8_cut(text, sizeof source - 1)), text);
     if (!batch_put(process->state->batch, SCH_GAP, "iis0i0s", seq, process->id, source, ns,
                    colon ? colon + 2 : NULL)) {
         note_owed(process, EVENT_GAP, 1);

@@ -30,7 +30,7 @@
 #include "batch.h"
 #include "curve.h"
 #include "event.h"
-#include "heap_order.h"
+#include "order.h"
 #include "history.h"
 #include "map.h"
 

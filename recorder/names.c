@@ -5,7 +5,7 @@
 
 #include "device_order.h"
 #include "mem.h"
-#include "names_utf8.h"
+#include "utf8.h"
 #include "state_types.h"
 
 void names_clear(struct names *names)
@@ -140,7 +140,7 @@ void names_print_device(const struct names *names, int64_t device, char *out, si
 /* Each returns the id or 0; *bad tells a definition that cannot be one from a lack of memory. */
 static uint32_t define_string(struct state *state, unsigned char *bytes, size_t count)
 {
-    names_clean(bytes, count);
+    utf8_clean(bytes, count);
     bytes[count] = '\0';
     return names_string(state, (const char *)bytes);
 }

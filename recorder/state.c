@@ -6,7 +6,7 @@
 #include "error.h"
 #include "late.h"
 #include "mem.h"
-#include "names_utf8.h"
+#include "utf8.h"
 #include "state_process.h"
 #include "state_types.h"
 #include "timeline.h"
@@ -440,7 +440,7 @@ void state_totals(const struct state *state, struct state_totals *out)
     out->peak_step = peak.step;
     const char *name = phase_name(state, peak.phase);
     snprintf(out->peak_phase, sizeof out->peak_phase, "%.*s",
-             (int)names_cut(name, sizeof out->peak_phase - 1), name);
+             (int)utf8_cut(name, sizeof out->peak_phase - 1), name);
     names_print_device(&state->names, peak.device, out->peak_device_name,
                        sizeof out->peak_device_name);
 }

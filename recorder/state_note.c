@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "names_utf8.h"
+#include "utf8.h"
 #include "state_types.h"
 
 static const char *const texts[NOTE_KIND_COUNT] = {
@@ -93,7 +93,7 @@ void note(struct state_process *process, enum note_kind kind, uint64_t address, 
     va_start(list, format);
     vsnprintf(detail, sizeof detail, format, list);
     va_end(list);
-    detail[names_cut(detail, sizeof detail - 4)] = '\0';
+    detail[utf8_cut(detail, sizeof detail - 4)] = '\0';
     if (put_note(process, kind, address, detail[0] ? detail : NULL))
         notes->stored[kind]++;
 }

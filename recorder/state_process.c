@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "mem.h"
-#include "names_utf8.h"
+#include "utf8.h"
 #include "state_types.h"
 #include "timeline.h"
 
@@ -19,7 +19,7 @@ static bool copy_text(const char **out, const char *text)
     size_t bytes = strlen(text);
     char *copy = mem_copy(text, bytes);
     if (copy)
-        names_clean((unsigned char *)copy, bytes);
+        utf8_clean((unsigned char *)copy, bytes);
     *out = copy;
     return copy != NULL;
 }

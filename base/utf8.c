@@ -1,4 +1,4 @@
-#include "names_utf8.h"
+#include "utf8.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static size_t character(const unsigned char *text, size_t left)
     return bytes;
 }
 
-void names_clean(unsigned char *text, size_t count)
+void utf8_clean(unsigned char *text, size_t count)
 {
     for (size_t at = 0; at < count;) {
         size_t bytes = character(text + at, count - at);
@@ -35,7 +35,7 @@ void names_clean(unsigned char *text, size_t count)
     }
 }
 
-size_t names_cut(const char *text, size_t max)
+size_t utf8_cut(const char *text, size_t max)
 {
     size_t count = strlen(text);
     if (count <= max)

@@ -1,5 +1,5 @@
 /*
- * heap_order.h - an ordered set of addresses, each with a value: which segment contains an address,
+ * order.h - an ordered set of addresses, each with a value: which segment contains an address,
  * which blocks begin in a range.
  *
  * Sorted entries in chunks of bounded size, and the chunks in an array: putting and removing moves
@@ -8,8 +8,8 @@
  *
  * Invariants: no chunk is empty; addresses grow strictly inside a chunk and from chunk to chunk.
  */
-#ifndef TIDEMARK_RECORDER_HEAP_ORDER_H
-#define TIDEMARK_RECORDER_HEAP_ORDER_H
+#ifndef TIDEMARK_BASE_ORDER_H
+#define TIDEMARK_BASE_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "heap_order.h"
+#include "order.h"
 
 #include <string.h>
 

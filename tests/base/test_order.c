@@ -1,7 +1,7 @@
 /* The ordered set against an array that is searched from end to end. */
 #include <string.h>
 
-#include "heap_order.h"
+#include "order.h"
 #include "mem.h"
 #include "test.h"
 
