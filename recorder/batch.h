@@ -96,4 +96,21 @@ bool batch_add_late_tag(struct batch *batch, int64_t seq, int64_t tag);
 #define BATCH_NULL INT64_MIN
 bool batch_put(struct batch *batch, enum sch_statement statement, const char *letters, ...);
 
+/* Facts that belong together: put them all, or go back to the mark. */
+struct batch_mark {
+    size_t facts, cells, text;
+};
+
+static inline struct batch_mark batch_mark(const struct batch *batch)
+{
+    return (struct batch_mark){batch->fact_count, batch->cell_count, batch->text_count};
+}
+
+static inline void batch_back_to(struct batch *batch, struct batch_mark mark)
+{
+    batch->fact_count = mark.facts;
+    batch->cell_count = mark.cells;
+    batch->text_count = mark.text;
+}
+
 #endif

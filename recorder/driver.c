@@ -93,9 +93,9 @@ static void end_piece(struct state_process *process, struct driver_piece *piece,
     driver_disown(piece, ns);
     driver_put_owner(process, piece);
     driver_given(piece, false);
-    if (!batch_put(process->state->batch, SCH_DRIVER_MEMORY_END, "iii", piece->seq,
-                   ns - piece->alloc_ns, process->state->seq))
-        note_owed(process, EVENT_DRIVER_FREE, 1);
+    if (!batch_put(process->state->ledger.batch, SCH_DRIVER_MEMORY_END, "iii", piece->seq,
+                   ns - piece->alloc_ns, process->state->ledger.seq))
+        note_owed(&process->account, EVENT_DRIVER_FREE, 1);
     mem_free(piece);
 }
 
@@ -119,7 +119,7 @@ static void end_former(struct state_process *process, const struct driver_piece 
                                              : driver_piece_in(driver, fresh->address, end);
         if (!old)
             break;
-        note(process, NOTE_DRIVER_TWICE, old->address, "first as seq %lld, %lld bytes",
+        note(&process->account, NOTE_DRIVER_TWICE, old->address, "first as seq %lld, %lld bytes",
              (long long)old->seq, (long long)old->size);
         let_go(process, old, ns);
     } while (true);
@@ -134,8 +134,8 @@ static bool put_row(struct state_process *process, const struct driver_piece *pi
     uint32_t call = names_lookup(process, defs, event->name, ARENA_STRING);
     uint32_t library = names_lookup(process, defs, (uint32_t)(event->a >> 32), ARENA_STRING);
     uint32_t site = names_lookup(process, defs, event->site, ARENA_SITE);
-    return batch_put(process->state->batch, SCH_DRIVER_MEMORY, "iinsiinnni00n0i", piece->seq,
-                     process->id, piece->device ? piece->device->id : BATCH_NULL,
+    return batch_put(process->state->ledger.batch, SCH_DRIVER_MEMORY, "iinsiinnni00n0i", piece->seq,
+                     process->account.id, piece->device ? piece->device->id : BATCH_NULL,
                      kind_texts[piece->kind], (int64_t)piece->address, piece->size,
                      call ? (int64_t)call : BATCH_NULL, library ? (int64_t)library : BATCH_NULL,
                      piece->kind == DRIVER_ASYNC ? (int64_t)event->b : BATCH_NULL, piece->alloc_ns,
@@ -169,12 +169,12 @@ static bool link_piece(struct driver *driver, struct driver_piece *piece)
 static bool open_piece(struct state_process *process, struct driver_piece *piece,
                        const struct event *event)
 {
-    struct state_mark mark = state_mark(process->state->batch);
+    struct batch_mark mark = batch_mark(process->state->ledger.batch);
     if (!put_row(process, piece, event))
         return false;
     if (link_piece(process->driver, piece))
         return true;
-    state_back_to(process->state->batch, mark);
+    batch_back_to(process->state->ledger.batch, mark);
     return false;
 }
 
@@ -182,17 +182,17 @@ void driver_alloc(struct state_process *process, const struct event *event, int6
 {
     unsigned kind = event->a & 0xff;
     if (!kind || kind >= DRIVER_MEMORY_COUNT) {
-        note(process, NOTE_UNKNOWN_EVENT, event->addr, "memory of kind %u", kind);
+        note(&process->account, NOTE_UNKNOWN_EVENT, event->addr, "memory of kind %u", kind);
         return;
     }
     struct driver_piece *piece = mem_alloc(1, sizeof *piece);
     struct heap_device *device;
     if (!piece || !driver_of(process) || !device_of(process, event, &device)) {
         mem_free(piece);
-        note_owed(process, EVENT_DRIVER_ALLOC, 1);
+        note_owed(&process->account, EVENT_DRIVER_ALLOC, 1);
         return;
     }
-    *piece = (struct driver_piece){.seq = process->state->seq,
+    *piece = (struct driver_piece){.seq = process->state->ledger.seq,
                                    .address = event->addr,
                                    .size = heap_cut(event->size),
                                    .alloc_ns = ns,
@@ -205,7 +205,7 @@ void driver_alloc(struct state_process *process, const struct event *event, int6
         return;
     }
     mem_free(piece);
-    note_owed(process, EVENT_DRIVER_ALLOC, 1);
+    note_owed(&process->account, EVENT_DRIVER_ALLOC, 1);
 }
 
 void driver_free(struct state_process *process, const struct event *event, int64_t ns)
@@ -213,11 +213,11 @@ void driver_free(struct state_process *process, const struct event *event, int64
     struct driver *driver = driver_of(process);
     unsigned kind = event->a & 0xff;
     if (!kind || kind >= DRIVER_MEMORY_COUNT) {
-        note(process, NOTE_UNKNOWN_EVENT, event->addr, "memory of kind %u", kind);
+        note(&process->account, NOTE_UNKNOWN_EVENT, event->addr, "memory of kind %u", kind);
         return;
     }
     if (!driver) {
-        note_owed(process, EVENT_DRIVER_FREE, 1);
+        note_owed(&process->account, EVENT_DRIVER_FREE, 1);
         return;
     }
     struct driver_piece *piece = named(driver, kind, event->addr);
@@ -233,9 +233,10 @@ static bool put_mapping(struct state_process *process, const struct heap_device 
                         const struct event *event, const struct driver_piece *piece, int64_t mapped,
                         int64_t ns)
 {
-    return batch_put(process->state->batch, SCH_DRIVER_MAPPING, "iiniinii", process->state->seq,
-                     process->id, device ? device->id : BATCH_NULL, (int64_t)event->addr,
-                     heap_cut(event->size), piece ? piece->seq : BATCH_NULL, ns, mapped);
+    return batch_put(process->state->ledger.batch, SCH_DRIVER_MAPPING, "iiniinii",
+                     process->state->ledger.seq, process->account.id,
+                     device ? device->id : BATCH_NULL, (int64_t)event->addr, heap_cut(event->size),
+                     piece ? piece->seq : BATCH_NULL, ns, mapped);
 }
 
 static bool put_range(struct driver *driver, const struct driver_range *like)
@@ -275,7 +276,7 @@ static int64_t cut(struct state_process *process, struct driver_range *range, ui
     rest.address = to;
     rest.size = (int64_t)(last - to);
     if (rest.size && !put_range(driver, &rest)) {
-        note_owed(process, EVENT_DRIVER_MAP, 1);
+        note_owed(&process->account, EVENT_DRIVER_MAP, 1);
         lost += rest.size;
         to = last;
     }
@@ -310,28 +311,29 @@ void driver_map(struct state_process *process, const struct event *event, int64_
     struct driver *driver = driver_of(process);
     struct heap_device *device;
     if (!driver || !device_of(process, event, &device)) {
-        note_owed(process, EVENT_DRIVER_MAP, 1);
+        note_owed(&process->account, EVENT_DRIVER_MAP, 1);
         return;
     }
     uint64_t end = driver_end_at(event->addr, event->size);
     int64_t twice = take_out(process, event->addr, end, ns);
     if (twice)
-        note(process, NOTE_DRIVER_TWICE, event->addr, "%lld bytes were mapped", (long long)twice);
+        note(&process->account, NOTE_DRIVER_TWICE, event->addr, "%lld bytes were mapped",
+             (long long)twice);
     struct driver_piece *piece = named(driver, DRIVER_PHYSICAL, event->b);
     struct driver_range range = {.address = event->addr,
-                                 .size = state_min(end - event->addr),
-                                 .seq = process->state->seq,
+                                 .size = ledger_cut(end - event->addr),
+                                 .seq = process->state->ledger.seq,
                                  .ns = ns,
                                  .device = device,
                                  .memory = piece};
     if (piece && range.size > INT64_MAX - piece->mapped)
         range.size = INT64_MAX - piece->mapped;
     if (!put_mapping(process, device, event, piece, 1, ns))
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
     if (!range.size)
         return;
     if (!put_range(driver, &range))
-        note_owed(process, EVENT_DRIVER_MAP, 1);
+        note_owed(&process->account, EVENT_DRIVER_MAP, 1);
     else if (piece)
         piece->mapped += range.size;
 }
@@ -341,12 +343,12 @@ void driver_unmap(struct state_process *process, const struct event *event, int6
     struct driver *driver = driver_of(process);
     struct heap_device *device;
     if (!driver || !device_of(process, event, &device)) {
-        note_owed(process, EVENT_DRIVER_UNMAP, 1);
+        note_owed(&process->account, EVENT_DRIVER_UNMAP, 1);
         return;
     }
     if (!put_mapping(process, device, event, NULL, 0, ns))
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
     uint64_t end = driver_end_at(event->addr, event->size);
-    if (take_out(process, event->addr, end, ns) < state_min(event->size))
+    if (take_out(process, event->addr, end, ns) < ledger_cut(event->size))
         driver->unknown_unmaps++;
 }

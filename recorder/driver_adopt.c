@@ -43,11 +43,11 @@ void driver_put_owner(struct state_process *process, struct driver_piece *piece)
 {
     if (!piece->heap || piece->stored == piece->blocks)
         return;
-    if (batch_put(process->state->batch, SCH_DRIVER_MEMORY_OWNER, "iii", piece->seq,
-                  piece->heap->id, state_min(piece->blocks)))
+    if (batch_put(process->state->ledger.batch, SCH_DRIVER_MEMORY_OWNER, "iii", piece->seq,
+                  piece->heap->id, ledger_cut(piece->blocks)))
         piece->stored = piece->blocks;
     else
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
 }
 
 /* The row says at once whose it is; without a block, too. */
@@ -61,9 +61,9 @@ static void own(struct heap *heap, struct driver_piece *piece, uint64_t blocks)
     if (piece->blocks && !piece->stored) {
         driver_put_owner(process, piece);
     } else if (first && !piece->blocks &&
-               !batch_put(process->state->batch, SCH_DRIVER_MEMORY_OWNER, "iii", piece->seq,
+               !batch_put(process->state->ledger.batch, SCH_DRIVER_MEMORY_OWNER, "iii", piece->seq,
                           heap->id, (int64_t)0)) {
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
     }
 }
 
@@ -164,7 +164,7 @@ void driver_disown(struct driver_piece *piece, int64_t ns)
     const struct order_entry *entry = order_below(&device->segments, piece->address);
     const struct heap_segment *segment =
         entry ? (const struct heap_segment *)(uintptr_t)entry->value : NULL;
-    const struct heap_when now = {device->process->state->seq, ns};
+    const struct heap_when now = {device->process->state->ledger.seq, ns};
     const struct event event = {.addr = piece->address, .size = (uint64_t)piece->size};
     bool ours = piece->adopted && segment && segment->address == piece->address &&
                 segment->seq == piece->seq;
@@ -180,7 +180,7 @@ void driver_disown_range(const struct driver_range *range, uint64_t begin, uint6
         return;
     struct heap_device *device = range->heap->device;
     const struct event event = {.addr = begin, .size = end - begin};
-    const struct heap_when now = {device->process->state->seq, ns};
+    const struct heap_when now = {device->process->state->ledger.seq, ns};
     heap_reserved_less(range->heap, (int64_t)(end - begin), ns);
     if (range->adopted && has_pages(device, begin, end))
         mapping_remove(range->heap, &event, &now);
@@ -195,7 +195,7 @@ void driver_compare(struct heap_device *device)
     if (!device->adopts || !device->totals_known || !device->reserved_apart || device->apart_noted)
         return;
     names_print_device(&process->state->names, device->id, name, sizeof name);
-    note(process, NOTE_RESERVED_DIFFERS, NOTE_NO_ADDRESS,
+    note(&process->account, NOTE_RESERVED_DIFFERS, NOTE_NO_ADDRESS,
          "%s: the allocator's total is %lld bytes %s what its blocks lie in", name,
          (long long)(device->reserved_apart > 0 ? device->reserved_apart : -device->reserved_apart),
          device->reserved_apart > 0 ? "above" : "below");

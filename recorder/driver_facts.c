@@ -18,10 +18,10 @@ static void put_total(struct heap_device *device, int64_t total)
     struct state_process *process = device->process;
     if (total == device->total)
         return;
-    if (batch_put(process->state->batch, SCH_DEVICE_TOTAL, "ii", device->id, total))
+    if (batch_put(process->state->ledger.batch, SCH_DEVICE_TOTAL, "ii", device->id, total))
         device->total = total;
     else
-        note_owed(process, EVENT_SAMPLE, 1);
+        note_owed(&process->account, EVENT_SAMPLE, 1);
 }
 
 void driver_sample(struct state_process *process, const struct event *event, int64_t ns)
@@ -33,9 +33,9 @@ void driver_sample(struct state_process *process, const struct event *event, int
         driver_given_sample(heap->device, what, event->a);
     if (heap && strcmp(what, "device total") == 0)
         put_total(heap->device, heap_cut(event->a));
-    else if (!batch_put(process->state->batch, SCH_SAMPLE, "iinsi", ns, process->id,
+    else if (!batch_put(process->state->ledger.batch, SCH_SAMPLE, "iinsi", ns, process->account.id,
                         heap ? heap->device->id : BATCH_NULL, what, heap_cut(event->a)))
-        note_owed(process, EVENT_SAMPLE, 1);
+        note_owed(&process->account, EVENT_SAMPLE, 1);
 }
 
 /* ---- gaps ---- */
@@ -46,12 +46,12 @@ static void begin_gap(struct state_process *process, struct driver *driver, cons
     char source[64];
     const char *colon = strstr(text, ": ");
     size_t bytes = colon ? (size_t)(colon - text) : strlen(text);
-    int64_t seq = process->state->seq;
+    int64_t seq = process->state->ledger.seq;
     snprintf(source, sizeof source, "%.*s",
              (int)(bytes < sizeof source ? bytes : utf8_cut(text, sizeof source - 1)), text);
-    if (!batch_put(process->state->batch, SCH_GAP, "iis0i0s", seq, process->id, source, ns,
-                   colon ? colon + 2 : NULL)) {
-        note_owed(process, EVENT_GAP, 1);
+    if (!batch_put(process->state->ledger.batch, SCH_GAP, "iis0i0s", seq, process->account.id,
+                   source, ns, colon ? colon + 2 : NULL)) {
+        note_owed(&process->account, EVENT_GAP, 1);
         return;
     }
     if (driver->gap_count < DRIVER_GAPS)
@@ -66,12 +66,12 @@ static void end_gap(struct state_process *process, struct driver *driver, uint32
     while (at > 0 && driver->gaps[at - 1].name != id)
         at--;
     if (!at) {
-        note(process, NOTE_GAP_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", text);
+        note(&process->account, NOTE_GAP_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", text);
         return;
     }
-    if (!batch_put(process->state->batch, SCH_GAP_END, "iii", driver->gaps[at - 1].seq,
-                   process->state->seq, ns))
-        note_owed(process, EVENT_GAP, 1);
+    if (!batch_put(process->state->ledger.batch, SCH_GAP_END, "iii", driver->gaps[at - 1].seq,
+                   process->state->ledger.seq, ns))
+        note_owed(&process->account, EVENT_GAP, 1);
     driver->gap_count--;
     memmove(&driver->gaps[at - 1], &driver->gaps[at],
             (driver->gap_count - (at - 1)) * sizeof *driver->gaps);
@@ -83,7 +83,7 @@ void driver_gap(struct state_process *process, const struct event *event, int64_
     const char *text = text_of(process, event, &id);
     struct driver *driver = driver_of(process);
     if (!driver)
-        note_owed(process, EVENT_GAP, 1);
+        note_owed(&process->account, EVENT_GAP, 1);
     else if (event->a)
         begin_gap(process, driver, text, id, ns);
     else
@@ -100,16 +100,17 @@ void driver_activity(struct state_process *process, const struct event *event)
     uint32_t name = names_lookup(process, process->defs, event->name, ARENA_STRING);
     const struct heap *heap = heap_of_event(process, event);
     if (!kind || kind >= ACTIVITY_KIND_COUNT) {
-        note(process, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "activity of kind %u", kind);
+        note(&process->account, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "activity of kind %u", kind);
         return;
     }
     bool timed = event->addr != 0 && event->size <= UINT64_MAX - event->addr;
     bool moved = kind == ACTIVITY_COPY || kind == ACTIVITY_SET;
-    if (!heap || !batch_put(state->batch, SCH_ACTIVITY, "iiiiinnnn", state->seq, process->id,
-                            heap->device->id, (int64_t)(event->a >> 8), (int64_t)kind,
-                            name ? (int64_t)name : BATCH_NULL,
-                            timed ? state_run_ns(state, event->addr) : BATCH_NULL,
-                            timed ? state_run_ns(state, event->addr + event->size) : BATCH_NULL,
-                            moved ? heap_cut(event->b) : BATCH_NULL))
-        note_owed(process, EVENT_ACTIVITY, 1);
+    if (!heap ||
+        !batch_put(state->ledger.batch, SCH_ACTIVITY, "iiiiinnnn", state->ledger.seq,
+                   process->account.id, heap->device->id, (int64_t)(event->a >> 8), (int64_t)kind,
+                   name ? (int64_t)name : BATCH_NULL,
+                   timed ? ledger_ns(&state->ledger, event->addr) : BATCH_NULL,
+                   timed ? ledger_ns(&state->ledger, event->addr + event->size) : BATCH_NULL,
+                   moved ? heap_cut(event->b) : BATCH_NULL))
+        note_owed(&process->account, EVENT_ACTIVITY, 1);
 }

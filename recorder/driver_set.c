@@ -32,7 +32,7 @@ void driver_end(struct state_process *process)
         return;
     put_owners(process);
     if (driver->unknown_frees || driver->unknown_unmaps)
-        note(process, NOTE_DRIVER_UNKNOWN, NOTE_NO_ADDRESS,
+        note(&process->account, NOTE_DRIVER_UNKNOWN, NOTE_NO_ADDRESS,
              "%llu frees and %llu unmaps of what was there before it could be seen",
              (unsigned long long)driver->unknown_frees, (unsigned long long)driver->unknown_unmaps);
 }
@@ -86,9 +86,10 @@ static bool piece_is_valid(const struct state_process *process, const struct dri
     const struct driver_range *range;
     while ((range = driver_range_from(order_next(&process->driver->mapped, &cursor))))
         mapped += range->memory == piece ? range->size : 0;
-    return piece->seq <= process->state->seq && piece->size >= 0 && mapped == piece->mapped &&
-           is_of(process, piece->device) && (!piece->device || piece->device->driven) &&
-           piece->stored <= piece->blocks && (!piece->blocks || piece->heap) &&
+    return piece->seq <= process->state->ledger.seq && piece->size >= 0 &&
+           mapped == piece->mapped && is_of(process, piece->device) &&
+           (!piece->device || piece->device->driven) && piece->stored <= piece->blocks &&
+           (!piece->blocks || piece->heap) &&
            (!piece->heap || piece->heap->device == piece->device) &&
            (!piece->adopted || (piece->heap && !driver_has_handle(piece->kind)));
 }

@@ -56,9 +56,9 @@ static void allocated_curve(struct heap *heap, int64_t ns, int64_t change)
     if (!heap->allocated_curve)
         heap->allocated_curve = curve_new(heap->id, "allocated");
     if (heap->allocated_curve)
-        curve_add(heap->allocated_curve, process->state->batch, ns, before, heap->allocated);
+        curve_add(heap->allocated_curve, process->state->ledger.batch, ns, before, heap->allocated);
     else
-        note_owed(process, OWED_CURVE, 1);
+        note_owed(&process->account, OWED_CURVE, 1);
 }
 
 /* The end of a living block: its row, and all sums. The record stays; the map is the caller's. */
@@ -66,12 +66,13 @@ static void close_block(struct state_process *process, struct block *block, int6
 {
     struct state *state = process->state;
     struct heap_device *device = block->heap->device;
-    if (block->serial == state->serial) {
-        struct batch_alloc *row = &state->batch->allocs[block->index];
+    if (block->serial == state->ledger.serial) {
+        struct batch_alloc *row = &state->ledger.batch->allocs[block->index];
         row->life_ns = ns - block->alloc_ns;
-        row->free_seq = state->seq;
-    } else if (!batch_add_end(state->batch, block->seq, ns - block->alloc_ns, state->seq)) {
-        note_owed(process, EVENT_BLOCK_FREE, 1);
+        row->free_seq = state->ledger.seq;
+    } else if (!batch_add_end(state->ledger.batch, block->seq, ns - block->alloc_ns,
+                              state->ledger.seq)) {
+        note_owed(&process->account, EVENT_BLOCK_FREE, 1);
     }
     device->allocated -= block->size;
     device->frees++;
@@ -99,8 +100,8 @@ static void end_waiting(struct heap_device *device, uint64_t address, int64_t ns
     uint64_t at = map_remove(&device->waiting, address);
     const struct block *block = &state->pool.blocks[at];
     device->waiting_bytes -= block->size;
-    if (!batch_put(state->batch, SCH_IDLE, "iii", block->seq, state->seq, ns))
-        note_owed(device->process, EVENT_BLOCK_IDLE, 1);
+    if (!batch_put(state->ledger.batch, SCH_IDLE, "iii", block->seq, state->ledger.seq, ns))
+        note_owed(&device->process->account, EVENT_BLOCK_IDLE, 1);
     drop_block(device->process, (uint32_t)at);
 }
 
@@ -111,7 +112,7 @@ static void end_former(struct heap_device *device, const struct event *event, in
     uint64_t old = map_remove(&device->living, event->addr);
     if (old != MAP_NONE) {
         struct block *block = &process->state->pool.blocks[old];
-        note(process, NOTE_ADDRESS_TWICE, event->addr, "first as seq %lld, %lld bytes",
+        note(&process->account, NOTE_ADDRESS_TWICE, event->addr, "first as seq %lld, %lld bytes",
              (long long)block->seq, (long long)block->size);
         if (device->ordered)
             order_remove(&device->order, event->addr);
@@ -119,7 +120,7 @@ static void end_former(struct heap_device *device, const struct event *event, in
         drop_block(process, (uint32_t)old);
     }
     if (device->waiting.count && map_get(&device->waiting, event->addr) != MAP_NONE) {
-        note(process, NOTE_REUSED_WHILE_WAITING, event->addr, "%s", "");
+        note(&process->account, NOTE_REUSED_WHILE_WAITING, event->addr, "%s", "");
         end_waiting(device, event->addr, ns);
     }
 }
@@ -128,14 +129,14 @@ static int64_t requested_of(const struct heap_device *device, const struct event
 {
     if (!(event->flags & EVENT_F_REQUESTED))
         return BATCH_NOT_KNOWN;
-    int64_t room = heap_cut((uint64_t)(STATE_MOST - device->requested));
+    int64_t room = heap_cut((uint64_t)(LEDGER_MOST - device->requested));
     return event->a > (uint64_t)room ? room : (int64_t)event->a;
 }
 
 static struct batch_alloc *add_row(struct state_process *process, const struct block *block,
                                    const struct event *event)
 {
-    struct batch_alloc *row = batch_add_alloc(process->state->batch);
+    struct batch_alloc *row = batch_add_alloc(process->state->ledger.batch);
     if (!row)
         return NULL;
     uint32_t site = names_lookup(process, process->defs, event->site, ARENA_SITE);
@@ -162,7 +163,7 @@ static struct block *add_block(struct state_process *process, struct heap *heap,
     struct state *state = process->state;
     struct heap_device *device = heap->device;
     struct block block = {
-        .seq = state->seq,
+        .seq = state->ledger.seq,
         .size = heap_fit(process, event, device->allocated + device->waiting_bytes),
         .requested = requested_of(device, event),
         .alloc_ns = ns,
@@ -170,19 +171,19 @@ static struct block *add_block(struct state_process *process, struct heap *heap,
         .segment = device->segments.count ? segment_of(device, event->addr) : NULL,
         .tag = BATCH_NOT_KNOWN,
         .state = BLOCK_LIVING,
-        .serial = state->serial,
-        .index = (uint32_t)state->batch->alloc_count,
+        .serial = state->ledger.serial,
+        .index = (uint32_t)state->ledger.batch->alloc_count,
     };
     if (block.index == UINT32_MAX || !add_row(process, &block, event))
         return NULL;
     uint32_t at = take_record(&state->pool);
     if (at == BLOCK_END) {
-        state->batch->alloc_count--;
+        state->ledger.batch->alloc_count--;
         return NULL;
     }
     if (!map_put(&device->living, event->addr, at, NULL)) {
         give_record(&state->pool, at);
-        state->batch->alloc_count--;
+        state->ledger.batch->alloc_count--;
         return NULL;
     }
     state->pool.blocks[at] = block;
@@ -196,15 +197,16 @@ static struct block *add_block(struct state_process *process, struct heap *heap,
 static void put_phase(struct state_process *process, const struct event *event, int64_t seq)
 {
     const struct phase *phase = phase_of_thread(process, event->thread);
-    if (phase && !batch_put(process->state->batch, SCH_ALLOCATION_PHASE, "ii", seq, phase->id))
-        note_owed(process, OWED_FACT, 1);
+    if (phase &&
+        !batch_put(process->state->ledger.batch, SCH_ALLOCATION_PHASE, "ii", seq, phase->id))
+        note_owed(&process->account, OWED_FACT, 1);
 }
 
 void heap_block_alloc(struct state_process *process, const struct event *event, int64_t ns)
 {
     struct heap *heap = heap_of_event(process, event);
     if (!heap) {
-        note_owed(process, EVENT_BLOCK_ALLOC, 1);
+        note_owed(&process->account, EVENT_BLOCK_ALLOC, 1);
         return;
     }
     struct heap_device *device = heap->device;
@@ -215,7 +217,7 @@ void heap_block_alloc(struct state_process *process, const struct event *event, 
     end_former(device, event, ns);
     const struct block *block = add_block(process, heap, event, ns);
     if (!block) {
-        note_owed(process, EVENT_BLOCK_ALLOC, 1);
+        note_owed(&process->account, EVENT_BLOCK_ALLOC, 1);
         return;
     }
     if (block->segment)
@@ -240,7 +242,7 @@ static void begin_waiting(struct state_process *process, uint64_t address, uint3
     struct heap_device *device = block->heap->device;
     device->waits = true;
     if (!map_put(&device->waiting, address, at, NULL)) {
-        note_owed(process, EVENT_BLOCK_IDLE, 1);
+        note_owed(&process->account, EVENT_BLOCK_IDLE, 1);
         drop_block(process, at);
         return;
     }
@@ -251,17 +253,17 @@ static void begin_waiting(struct state_process *process, uint64_t address, uint3
 static void note_free_without_alloc(struct state_process *process, const struct event *event)
 {
     if (event->size)
-        note(process, NOTE_FREE_WITHOUT_ALLOC, event->addr, "%llu bytes",
+        note(&process->account, NOTE_FREE_WITHOUT_ALLOC, event->addr, "%llu bytes",
              (unsigned long long)event->size);
     else
-        note(process, NOTE_FREE_WITHOUT_ALLOC, event->addr, "%s", "");
+        note(&process->account, NOTE_FREE_WITHOUT_ALLOC, event->addr, "%s", "");
 }
 
 void heap_block_free(struct state_process *process, const struct event *event, int64_t ns)
 {
     struct heap *heap = heap_of_event(process, event);
     if (!heap) {
-        note_owed(process, EVENT_BLOCK_FREE, 1);
+        note_owed(&process->account, EVENT_BLOCK_FREE, 1);
         return;
     }
     struct heap_device *device = heap->device;
@@ -274,9 +276,10 @@ void heap_block_free(struct state_process *process, const struct event *event, i
         struct block *block = &process->state->pool.blocks[at];
         if (device->history)
             history_block(block->heap, event->addr, 0, block->seq);
-        if (event->size && state_min(event->size) != block->size)
-            note(process, NOTE_FREE_OF_ANOTHER_SIZE, event->addr, "%llu bytes, handed out %lld",
-                 (unsigned long long)event->size, (long long)block->size);
+        if (event->size && ledger_cut(event->size) != block->size)
+            note(&process->account, NOTE_FREE_OF_ANOTHER_SIZE, event->addr,
+                 "%llu bytes, handed out %lld", (unsigned long long)event->size,
+                 (long long)block->size);
         if (device->ordered)
             order_remove(&device->order, event->addr);
         close_block(process, block, ns);
@@ -295,5 +298,5 @@ void heap_block_idle(struct state_process *process, const struct event *event, i
     if (heap && map_get(&heap->device->waiting, event->addr) != MAP_NONE)
         end_waiting(heap->device, event->addr, ns);
     else
-        note(process, NOTE_IDLE_WITHOUT_FREE, event->addr, "%s", "");
+        note(&process->account, NOTE_IDLE_WITHOUT_FREE, event->addr, "%s", "");
 }

@@ -65,7 +65,7 @@ static int64_t cut(struct heap_range *range, uint64_t begin, uint64_t end)
     uint64_t last = end_of(range), to = last < end ? last : end;
     int64_t taken = (int64_t)(to - from);
     if (last > to && !put_range(heap, to, last)) {
-        note_owed(heap->device->process, EVENT_SEGMENT_ALLOC, 1);
+        note_owed(&heap->device->process->account, EVENT_SEGMENT_ALLOC, 1);
         count(heap, -(int64_t)(last - to));
     }
     if (from > range->address)
@@ -117,7 +117,7 @@ static uint64_t end_at(uint64_t address, int64_t size)
 static bool put_row(const struct heap *heap, uint64_t address, int64_t size,
                     const struct heap_when *when, int64_t mapped)
 {
-    return batch_put(heap->device->process->state->batch, SCH_MAPPING, "iiiiii", when->seq,
+    return batch_put(heap->device->process->state->ledger.batch, SCH_MAPPING, "iiiiii", when->seq,
                      heap->id, (int64_t)address, size, when->ns, mapped);
 }
 
@@ -128,13 +128,13 @@ void mapping_add(struct heap *heap, const struct event *event, const struct heap
     int64_t size = heap_fit(process, event, device->segment_bytes);
     uint64_t end = end_at(event->addr, size);
     if (!put_row(heap, event->addr, size, when, 1))
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
     int64_t twice = take_out(device, event->addr, end);
     if (twice)
-        note(process, NOTE_MAPPED_TWICE, event->addr, "%lld of %lld bytes", (long long)twice,
-             (long long)size);
+        note(&process->account, NOTE_MAPPED_TWICE, event->addr, "%lld of %lld bytes",
+             (long long)twice, (long long)size);
     if (end > event->addr && !put_in(heap, event->addr, end))
-        note_owed(process, EVENT_SEGMENT_ALLOC, 1);
+        note_owed(&process->account, EVENT_SEGMENT_ALLOC, 1);
 }
 
 void mapping_remove(struct heap *heap, const struct event *event, const struct heap_when *when)
@@ -146,10 +146,10 @@ void mapping_remove(struct heap *heap, const struct event *event, const struct h
     const struct heap_range *range = first_in(device, event->addr, end);
     /* Of the heap that mapped it: who gives many back at once may be in the midst of another's. */
     if (!put_row(range ? range->heap : heap, event->addr, size, when, 0))
-        note_owed(process, EVENT_SEGMENT_FREE, 1);
+        note_owed(&process->account, EVENT_SEGMENT_FREE, 1);
     int64_t taken = take_out(device, event->addr, end);
     if (taken < size || !size)
-        note(process, NOTE_UNMAPPED_WITHOUT_MAP, event->addr, "%lld of %lld bytes",
+        note(&process->account, NOTE_UNMAPPED_WITHOUT_MAP, event->addr, "%lld of %lld bytes",
              (long long)(size - taken), (long long)size);
 }
 
@@ -158,7 +158,7 @@ void mapping_clear(struct heap_device *device, const struct heap_when *when)
     struct heap_range *range;
     while ((range = first_in(device, 0, UINT64_MAX))) {
         if (!put_row(range->heap, range->address, range->size, when, 0))
-            note_owed(device->process, OWED_FACT, 1);
+            note_owed(&device->process->account, OWED_FACT, 1);
         cut(range, range->address, end_of(range));
     }
 }

@@ -20,7 +20,7 @@ int64_t heap_active(const struct heap_device *device)
 {
     if (!device->waits && !device->process->tells_waiting)
         return BATCH_NULL;
-    return state_min((uint64_t)device->allocated + (uint64_t)device->waiting_bytes);
+    return ledger_cut((uint64_t)device->allocated + (uint64_t)device->waiting_bytes);
 }
 
 static void reserved_changed(struct heap_device *device)
@@ -36,9 +36,9 @@ static void reserved_curve(struct heap *heap, int64_t ns, int64_t before, int64_
     if (!heap->reserved_curve)
         heap->reserved_curve = curve_new(heap->id, "reserved");
     if (heap->reserved_curve)
-        curve_add(heap->reserved_curve, process->state->batch, ns, before, after);
+        curve_add(heap->reserved_curve, process->state->ledger.batch, ns, before, after);
     else
-        note_owed(process, OWED_CURVE, 1);
+        note_owed(&process->account, OWED_CURVE, 1);
 }
 
 /* ---- which segment a block is in, and what it leaves free ---- */
@@ -90,10 +90,10 @@ void segment_release(struct heap_segment *segment, int64_t size)
 
 int64_t heap_fit(struct state_process *process, const struct event *event, int64_t sum)
 {
-    int64_t room = heap_cut((uint64_t)(STATE_MOST - sum));
+    int64_t room = heap_cut((uint64_t)(LEDGER_MOST - sum));
     if (event->size <= (uint64_t)room)
         return (int64_t)event->size;
-    note(process, NOTE_SIZE_TOO_LARGE, event->addr, "%llu bytes, stored as %lld",
+    note(&process->account, NOTE_SIZE_TOO_LARGE, event->addr, "%llu bytes, stored as %lld",
          (unsigned long long)event->size, (long long)room);
     return room;
 }
@@ -105,7 +105,7 @@ void heap_count_reserved(struct heap *heap, int64_t change)
     device->segment_bytes += change;
     heap->segment_bytes += change;
     if (!device->totals_known)
-        reserved_curve(heap, device->process->last_ns, before, heap->segment_bytes);
+        reserved_curve(heap, device->process->account.last_ns, before, heap->segment_bytes);
     reserved_changed(device);
 }
 
@@ -115,8 +115,8 @@ static void close_segment(struct heap_segment *segment, const struct heap_when *
     struct state_process *process = device->process;
     int64_t life = when->ns > segment->alloc_ns ? when->ns - segment->alloc_ns : 0;
     int64_t seq = when->seq > segment->seq ? when->seq : segment->seq;
-    if (!batch_put(process->state->batch, SCH_SEGMENT_END, "iii", segment->seq, life, seq))
-        note_owed(process, EVENT_SEGMENT_FREE, 1);
+    if (!batch_put(process->state->ledger.batch, SCH_SEGMENT_END, "iii", segment->seq, life, seq))
+        note_owed(&process->account, EVENT_SEGMENT_FREE, 1);
     order_remove(&device->segments, segment->address);
     if (device->last_segment == segment)
         device->last_segment = NULL;
@@ -137,14 +137,14 @@ static struct heap_segment *open_segment(struct state_process *process, struct h
         return NULL;
     uint32_t site = names_lookup(process, process->defs, event->site, ARENA_SITE);
     int64_t size = heap_fit(process, event, device->segment_bytes);
-    struct state_mark mark = state_mark(process->state->batch);
+    struct batch_mark mark = batch_mark(process->state->ledger.batch);
     *segment = (struct heap_segment){
         .seq = when->seq, .address = event->addr, .size = size, .alloc_ns = when->ns, .heap = heap};
-    if (batch_put(process->state->batch, SCH_SEGMENT, "iiiii00n", segment->seq, heap->id,
+    if (batch_put(process->state->ledger.batch, SCH_SEGMENT, "iiiii00n", segment->seq, heap->id,
                   (int64_t)event->addr, size, when->ns, site ? (int64_t)site : BATCH_NULL)) {
         if (order_put(&device->segments, event->addr, (uintptr_t)segment))
             return segment;
-        state_back_to(process->state->batch, mark);
+        batch_back_to(process->state->ledger.batch, mark);
     }
     mem_free(segment);
     return NULL;
@@ -156,13 +156,13 @@ void segment_add(struct heap *heap, const struct event *event, const struct heap
     struct state_process *process = device->process;
     const struct order_entry *old = order_below(&device->segments, event->addr);
     if (old && old->address == event->addr) {
-        note(process, NOTE_SEGMENT_TWICE, event->addr, "first as seq %lld",
+        note(&process->account, NOTE_SEGMENT_TWICE, event->addr, "first as seq %lld",
              (long long)segment_from(old)->seq);
         close_segment(segment_from(old), when);
     }
     struct heap_segment *segment = open_segment(process, heap, event, when);
     if (!segment) {
-        note_owed(process, EVENT_SEGMENT_ALLOC, 1);
+        note_owed(&process->account, EVENT_SEGMENT_ALLOC, 1);
         return;
     }
     heap_count_reserved(heap, segment->size);
@@ -174,16 +174,16 @@ void segment_remove(struct heap *heap, const struct event *event, const struct h
     if (entry && entry->address == event->addr)
         close_segment(segment_from(entry), when);
     else
-        note(heap->device->process, NOTE_SEGMENT_FREE_WITHOUT_ALLOC, event->addr, "%llu bytes",
-             (unsigned long long)event->size);
+        note(&heap->device->process->account, NOTE_SEGMENT_FREE_WITHOUT_ALLOC, event->addr,
+             "%llu bytes", (unsigned long long)event->size);
 }
 
 void heap_segment_alloc(struct state_process *process, const struct event *event, int64_t ns)
 {
-    const struct heap_when now = {process->state->seq, ns};
+    const struct heap_when now = {process->state->ledger.seq, ns};
     struct heap *heap = heap_of_event(process, event);
     if (!heap) {
-        note_owed(process, EVENT_SEGMENT_ALLOC, 1);
+        note_owed(&process->account, EVENT_SEGMENT_ALLOC, 1);
         return;
     }
     heap->device->segments_known = true;
@@ -197,10 +197,10 @@ void heap_segment_alloc(struct state_process *process, const struct event *event
 
 void heap_segment_free(struct state_process *process, const struct event *event, int64_t ns)
 {
-    const struct heap_when now = {process->state->seq, ns};
+    const struct heap_when now = {process->state->ledger.seq, ns};
     struct heap *heap = heap_of_event(process, event);
     if (!heap)
-        note_owed(process, EVENT_SEGMENT_FREE, 1);
+        note_owed(&process->account, EVENT_SEGMENT_FREE, 1);
     else if (event->flags & EVENT_F_MAP)
         mapping_remove(heap, event, &now);
     else
@@ -268,8 +268,8 @@ void heap_compare_totals(struct state_process *process)
         if (!device->source_sums || device->difference == device->difference_noted)
             continue;
         names_print_device(&process->state->names, device->id, name, sizeof name);
-        note(process, NOTE_TOTALS_DIFFER, NOTE_NO_ADDRESS, "%s: allocated %lld, our sum %lld", name,
-             (long long)device->source_allocated,
+        note(&process->account, NOTE_TOTALS_DIFFER, NOTE_NO_ADDRESS,
+             "%s: allocated %lld, our sum %lld", name, (long long)device->source_allocated,
              (long long)(device->source_allocated - device->difference));
         device->difference_noted = device->difference;
     }

@@ -33,8 +33,8 @@ static struct heap_device *get_device(struct state_process *process, int32_t kin
         for (size_t i = 0; known && i < process->device_count; i++)
             if (process->devices[i]->id == known)
                 return process->devices[i];
-        note(process, NOTE_TOO_MANY_DEVICES, NOTE_NO_ADDRESS, "device kind %d, index %d", kind,
-             index);
+        note(&process->account, NOTE_TOO_MANY_DEVICES, NOTE_NO_ADDRESS, "device kind %d, index %d",
+             kind, index);
         kind = DEVICE_OTHER;
         index = -1;
     }
@@ -50,24 +50,24 @@ static struct heap *new_heap(struct state_process *process, const struct heap *l
                              const struct heap_key *key, struct heap_device *device)
 {
     struct state *state = process->state;
-    struct state_mark mark = state_mark(state->batch);
+    struct batch_mark mark = batch_mark(state->ledger.batch);
     struct heap *heap = mem_alloc(1, sizeof *heap);
     if (!heap)
         return NULL;
     *heap = *like;
-    heap->id = state->heap_count + 1;
+    heap->id = state->ledger.heap_count + 1;
     heap->number = (uint32_t)process->heap_count + 1;
     heap->device = device;
     if (heap->id <= INT32_MAX && MEM_GROW(process->heaps, process->heap_cap, heap->number) &&
-        batch_put(state->batch, SCH_HEAP, "iiiiis", heap->id, process->id, device->id,
-                  (int64_t)heap->stream, (int64_t)heap->pool,
+        batch_put(state->ledger.batch, SCH_HEAP, "iiiiis", heap->id, process->account.id,
+                  device->id, (int64_t)heap->stream, (int64_t)heap->pool,
                   heap->name ? names_text(&state->names, heap->name) : NULL) &&
         intern_add(&process->heaps_by_values, key, sizeof *key)) {
-        state->heap_count++;
+        state->ledger.heap_count++;
         process->heaps[process->heap_count++] = heap;
         return heap;
     }
-    state_back_to(state->batch, mark);
+    batch_back_to(state->ledger.batch, mark);
     mem_free(heap);
     return NULL;
 }
@@ -88,7 +88,7 @@ static struct heap *unknown_heap(struct state_process *process)
 {
     if (!process->unknown_heap) {
         const struct heap like = {0};
-        note(process, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "events without a heap");
+        note(&process->account, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "events without a heap");
         process->unknown_heap = heap_get(process, &like, DEVICE_OTHER, -1);
     }
     return process->unknown_heap;
@@ -104,7 +104,7 @@ struct heap *heap_of_event(struct state_process *process, const struct event *ev
 
 void heap_flush_curves(struct state_process *process)
 {
-    struct batch *batch = process->state->batch;
+    struct batch *batch = process->state->ledger.batch;
     for (size_t i = 0; i < process->heap_count; i++) {
         struct curve *curves[] = {process->heaps[i]->allocated_curve,
                                   process->heaps[i]->reserved_curve};
@@ -113,7 +113,7 @@ void heap_flush_curves(struct state_process *process)
                 continue;
             curve_flush(curves[k], batch);
             if (curves[k]->rows_lost)
-                note_owed(process, OWED_CURVE, curves[k]->rows_lost);
+                note_owed(&process->account, OWED_CURVE, curves[k]->rows_lost);
             curves[k]->rows_lost = 0;
         }
     }
@@ -180,9 +180,11 @@ static bool add_up(const struct heap_device *device, const struct map *blocks,
         if (entry->value >= state->pool.count)
             return false;
         const struct block *block = &state->pool.blocks[entry->value];
-        if (block->state != wanted || block->heap->device != device || block->seq > state->seq)
+        if (block->state != wanted || block->heap->device != device ||
+            block->seq > state->ledger.seq)
             return false;
-        if (block->serial == state->serial && state->batch->allocs[block->index].seq != block->seq)
+        if (block->serial == state->ledger.serial &&
+            state->ledger.batch->allocs[block->index].seq != block->seq)
             return false;
         sums->size += block->size;
         sums->requested += block->requested == BATCH_NOT_KNOWN ? 0 : block->requested;

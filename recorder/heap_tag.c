@@ -21,10 +21,10 @@ static void tag_block(struct state_process *process, struct block *block, int32_
     if (block->tag == tag)
         return;
     block->tag = tag;
-    if (block->serial == state->serial)
-        state->batch->allocs[block->index].tag = tag;
-    else if (!batch_add_late_tag(state->batch, block->seq, tag))
-        note_owed(process, EVENT_TAG, 1);
+    if (block->serial == state->ledger.serial)
+        state->ledger.batch->allocs[block->index].tag = tag;
+    else if (!batch_add_late_tag(state->ledger.batch, block->seq, tag))
+        note_owed(&process->account, EVENT_TAG, 1);
 }
 
 bool heap_put_in_order(struct heap_device *device)
@@ -47,7 +47,7 @@ static void tag_range(struct heap_device *device, const struct event *event, int
 {
     struct state_process *process = device->process;
     if (!heap_put_in_order(device)) {
-        note_owed(process, EVENT_TAG, 1);
+        note_owed(&process->account, EVENT_TAG, 1);
         return;
     }
     struct order_cursor cursor = order_seek(&device->order, event->addr);
@@ -89,7 +89,7 @@ static void hold_place(struct state_process *process, const struct tag_place *pl
         return;
     }
     if (!heap_put_in_order(device)) {
-        note_owed(process, EVENT_TAG, 1);
+        note_owed(&process->account, EVENT_TAG, 1);
         return;
     }
     const struct order_entry *entry = order_below(&device->order, place->address);
@@ -104,7 +104,7 @@ void heap_tags_hold(struct state_process *process, const struct event *event)
 {
     const struct tag_list *list = tag_list_get(&process->tags, event->a);
     if (!list) {
-        note(process, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "list %llu of tags",
+        note(&process->account, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "list %llu of tags",
              (unsigned long long)event->a);
         return;
     }
@@ -123,9 +123,9 @@ static void set_place(struct state_process *process, const struct event *event, 
     enum tag_result result =
         at ? tag_list_set(&process->tags, number, at - 1, &place) : TAG_TOO_MANY;
     if (result == TAG_TOO_MANY)
-        note(process, NOTE_TOO_MANY_TAGS, event->addr, "list %u, place %u", number, at);
+        note(&process->account, NOTE_TOO_MANY_TAGS, event->addr, "list %u, place %u", number, at);
     if (result == TAG_NO_MEMORY)
-        note_owed(process, EVENT_TAG, 1);
+        note_owed(&process->account, EVENT_TAG, 1);
 }
 
 /* ---- one tag ---- */
@@ -148,14 +148,14 @@ void heap_tag(struct state_process *process, const struct event *event)
     struct heap *heap = heap_of_event(process, event);
     uint32_t category = (uint32_t)event->a;
     if (event->a <= CATEGORY_NONE || event->a >= CATEGORY_COUNT) {
-        note(process, NOTE_UNKNOWN_NAME, event->addr, "category %llu",
+        note(&process->account, NOTE_UNKNOWN_NAME, event->addr, "category %llu",
              (unsigned long long)event->a);
         category = CATEGORY_OTHER;
     }
     uint32_t name = names_lookup(process, process->defs, event->name, ARENA_STRING);
     uint32_t tag = names_tag(state, category, name);
     if (!heap || !tag)
-        note_owed(process, EVENT_TAG, 1);
+        note_owed(&process->account, EVENT_TAG, 1);
     else if (event->b)
         set_place(process, event, heap, (int32_t)tag);
     else
@@ -174,10 +174,10 @@ void heap_oom(struct state_process *process, const struct event *event, int64_t 
         reserved = heap_reserved(heap->device);
     }
     if (event->flags & EVENT_F_TOTALS)
-        allocated = state_min(event->a);
+        allocated = ledger_cut(event->a);
     uint32_t site = names_lookup(process, process->defs, event->site, ARENA_SITE);
-    if (!batch_put(process->state->batch, SCH_OOM, "iiniiinnn", process->state->seq, process->id,
-                   device, (int64_t)event->thread, ns, state_min(event->size), allocated, reserved,
-                   site ? (int64_t)site : BATCH_NULL))
-        note_owed(process, EVENT_OOM, 1);
+    if (!batch_put(process->state->ledger.batch, SCH_OOM, "iiniiinnn", process->state->ledger.seq,
+                   process->account.id, device, (int64_t)event->thread, ns, ledger_cut(event->size),
+                   allocated, reserved, site ? (int64_t)site : BATCH_NULL))
+        note_owed(&process->account, EVENT_OOM, 1);
 }

@@ -46,7 +46,7 @@ void history_block(struct heap *heap, uint64_t address, int64_t size, int64_t al
     *block_at(history, history->count - 1) = (struct history_block){
         .address = address,
         .size = size,
-        .seq = heap->device->process->state->seq,
+        .seq = heap->device->process->state->ledger.seq,
         .allocation = allocation,
         .heap = heap,
     };
@@ -56,7 +56,7 @@ static bool is_same(const struct history_block *block, const struct event *event
 {
     bool handed_out = event->b == HISTORY_ALLOC;
     return block->address == event->addr && (block->allocation == block->seq) == handed_out &&
-           (!handed_out || state_min(event->size) <= block->size);
+           (!handed_out || ledger_cut(event->size) <= block->size);
 }
 
 static bool match(struct history *history, const struct event *event, struct history_block *found)
@@ -82,7 +82,7 @@ static bool match(struct history *history, const struct event *event, struct his
 static void amend_row(struct state_process *process, int64_t seq, int64_t requested,
                       const struct heap_segment *segment)
 {
-    struct batch *batch = process->state->batch;
+    struct batch *batch = process->state->ledger.batch;
     struct batch_alloc *row = batch_find_alloc(batch, seq);
     if (row) {
         row->requested = requested == BATCH_NULL ? row->requested : requested;
@@ -90,7 +90,7 @@ static void amend_row(struct state_process *process, int64_t seq, int64_t reques
     } else if ((requested != BATCH_NULL || segment) &&
                !batch_put(batch, SCH_ALLOCATION_AMEND, "inn", seq, requested,
                           segment ? segment->seq : BATCH_NULL)) {
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
     }
 }
 
@@ -110,7 +110,7 @@ static void set_requested(struct heap_device *device, struct block *block, int64
         device->requested_unknown--;
     else
         device->requested -= block->requested;
-    int64_t room = STATE_MOST - device->requested;
+    int64_t room = LEDGER_MOST - device->requested;
     block->requested = requested < room ? requested : room;
     device->requested += block->requested;
 }
@@ -119,7 +119,7 @@ static void tell_alloc(struct heap_device *device, const struct history_block *o
                        const struct event *event)
 {
     struct state_process *process = device->process;
-    int64_t requested = state_min(event->size); /* not more than its size: see is_same */
+    int64_t requested = ledger_cut(event->size); /* not more than its size: see is_same */
     bool told = !device->segments_known && device->segments.count;
     struct heap_segment *segment = told ? segment_of(device, of->address) : NULL;
     uint64_t at = map_get(&device->living, of->address);
@@ -195,8 +195,8 @@ static void put_memory(struct heap *heap, const struct event *event, const struc
 static void put_idle(struct state_process *process, int64_t allocation,
                      const struct heap_when *when)
 {
-    if (!batch_put(process->state->batch, SCH_IDLE, "iii", allocation, when->seq, when->ns))
-        note_owed(process, OWED_FACT, 1);
+    if (!batch_put(process->state->ledger.batch, SCH_IDLE, "iii", allocation, when->seq, when->ns))
+        note_owed(&process->account, OWED_FACT, 1);
 }
 
 /* ---- what waits ---- */
@@ -232,11 +232,11 @@ static void wait_for_block(struct heap *heap, const struct event *event, int64_t
     if (history->waiting_count == HISTORY_WAITING)
         settle(device, NULL);
     if (!MEM_GROW(history->waiting, history->waiting_cap, history->waiting_count + 1)) {
-        note_owed(device->process, OWED_FACT, 1);
+        note_owed(&device->process->account, OWED_FACT, 1);
         return;
     }
     history->waiting[history->waiting_count++] =
-        (struct history_entry){*event, heap, device->process->state->seq, ns};
+        (struct history_entry){*event, heap, device->process->state->ledger.seq, ns};
 }
 
 /* ---- entries ---- */
@@ -245,7 +245,7 @@ static void wait_for_block(struct heap *heap, const struct event *event, int64_t
 static void restart(struct heap_device *device, int64_t ns)
 {
     struct history *history = device->history;
-    const struct heap_when now = {device->process->state->seq, ns};
+    const struct heap_when now = {device->process->state->ledger.seq, ns};
     settle(device, NULL);
     if (!device->segments_known)
         mapping_clear(device, &now);
@@ -269,7 +269,7 @@ static void block_entry(struct heap_device *device, const struct event *event)
     if (history->freed.count >= HISTORY_BLOCKS)
         map_clear(&history->freed);
     if (!map_put(&history->freed, event->addr, (uint64_t)found.allocation, NULL))
-        note_owed(device->process, OWED_FACT, 1);
+        note_owed(&device->process->account, OWED_FACT, 1);
 }
 
 /* Nearly always the next entry after the one that gave the block back: then it never waited. */
@@ -298,7 +298,7 @@ static void memory_entry(struct heap *heap, const struct event *event, int64_t n
         wait_for_block(heap, event, ns);
         return;
     }
-    const struct heap_when now = {device->process->state->seq, ns};
+    const struct heap_when now = {device->process->state->ledger.seq, ns};
     bool comes = event->b == HISTORY_SEGMENT_ALLOC || event->b == HISTORY_SEGMENT_MAP;
     const struct block *inside = comes ? first_block(device, event->addr, event->size) : NULL;
     struct heap *beside = heap_beside(heap, inside ? inside->heap : heap);
@@ -330,8 +330,8 @@ static void take_entry(struct heap *heap, const struct event *event, int64_t ns)
         break;
     case HISTORY_ACTION_COUNT:
     default:
-        note(heap->device->process, NOTE_UNKNOWN_EVENT, event->addr, "history action %llu",
-             (unsigned long long)event->b);
+        note(&heap->device->process->account, NOTE_UNKNOWN_EVENT, event->addr,
+             "history action %llu", (unsigned long long)event->b);
     }
     history->after_free = gives_back;
     history->just_freed = event->addr;
@@ -340,13 +340,13 @@ static void take_entry(struct heap *heap, const struct event *event, int64_t ns)
 void history_event(struct state_process *process, const struct event *event)
 {
     struct heap *heap = heap_of_event(process, event);
-    int64_t ns = event->a ? state_run_ns(process->state, event->a) : process->last_ns;
+    int64_t ns = event->a ? ledger_ns(&process->state->ledger, event->a) : process->account.last_ns;
     if (heap && !heap->device->history)
         history_begin(process);
     if (!heap || !heap->device->history)
-        note_owed(process, EVENT_HISTORY, 1);
+        note_owed(&process->account, EVENT_HISTORY, 1);
     else
-        take_entry(heap, event, ns < process->last_ns ? ns : process->last_ns);
+        take_entry(heap, event, ns < process->account.last_ns ? ns : process->account.last_ns);
 }
 
 /* ---- its life ---- */
@@ -382,8 +382,8 @@ void history_end(struct state_process *process)
         settle(device, NULL);
         names_print_device(&process->state->names, device->id, name, sizeof name);
         if (history->unmatched)
-            note(process, NOTE_HISTORY_WITHOUT_EVENT, NOTE_NO_ADDRESS, "%s: %llu of %llu entries",
-                 name, (unsigned long long)history->unmatched,
+            note(&process->account, NOTE_HISTORY_WITHOUT_EVENT, NOTE_NO_ADDRESS,
+                 "%s: %llu of %llu entries", name, (unsigned long long)history->unmatched,
                  (unsigned long long)history->entries);
     }
 }
@@ -403,7 +403,7 @@ void history_forget(struct heap_device *device)
 bool history_is_valid(const struct heap_device *device)
 {
     const struct history *history = device->history;
-    int64_t last = 0, top = device->process->state->seq;
+    int64_t last = 0, top = device->process->state->ledger.seq;
     if (!history)
         return true;
     for (size_t i = 0; i < history->count; i++) {

@@ -9,7 +9,7 @@ static bool put_all(struct state *state)
     for (size_t i = 0; i < state->pool.count; i++) {
         const struct block *block = &state->pool.blocks[i];
         if (block->state == BLOCK_LIVING &&
-            !batch_put(state->batch, SCH_KEYFRAME, "ii", state->seq, block->seq))
+            !batch_put(state->ledger.batch, SCH_KEYFRAME, "ii", state->ledger.seq, block->seq))
             return false;
         if (i % KEYFRAME_BEAT_ROWS == 0 && state->beat)
             state->beat(state->beat_context);
@@ -29,9 +29,9 @@ void keyframe_flush(struct state *state)
     uint64_t wanted = state->pool.living * KEYFRAME_RATIO;
     if (state->events - state->keyframe_at < (wanted > least ? wanted : least))
         return;
-    struct state_mark mark = state_mark(state->batch);
+    struct batch_mark mark = batch_mark(state->ledger.batch);
     if (put_all(state))
         state->keyframe_at = state->events;
     else
-        state_back_to(state->batch, mark);
+        batch_back_to(state->ledger.batch, mark);
 }

@@ -26,7 +26,7 @@ void late_alloc(struct state_process *process, const struct event *event)
         return;
     struct heap_device *device = heap->device;
     if (!heap_put_in_order(device)) {
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
         return;
     }
     uint64_t end = driver_end_at(event->addr, event->size);

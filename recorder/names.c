@@ -35,12 +35,12 @@ uint32_t names_string(struct state *state, const char *text)
     uint32_t id = intern_find(strings, text, strlen(text) + 1);
     if (id)
         return id;
-    struct state_mark mark = state_mark(state->batch);
-    if (!batch_put(state->batch, SCH_STRING, "is", (int64_t)strings->item_count + 1, text))
+    struct batch_mark mark = batch_mark(state->ledger.batch);
+    if (!batch_put(state->ledger.batch, SCH_STRING, "is", (int64_t)strings->item_count + 1, text))
         return 0;
     id = intern_add(strings, text, strlen(text) + 1);
     if (!id)
-        state_back_to(state->batch, mark);
+        batch_back_to(state->ledger.batch, mark);
     return id;
 }
 
@@ -50,13 +50,13 @@ static uint32_t add_frame(struct state *state, const struct names_frame *frame)
     uint32_t id = intern_find(frames, frame, sizeof *frame);
     if (id)
         return id;
-    struct state_mark mark = state_mark(state->batch);
-    if (!batch_put(state->batch, SCH_FRAME, "innn", (int64_t)frames->item_count + 1,
+    struct batch_mark mark = batch_mark(state->ledger.batch);
+    if (!batch_put(state->ledger.batch, SCH_FRAME, "innn", (int64_t)frames->item_count + 1,
                    id_or_null(frame->function), id_or_null(frame->file), id_or_null(frame->line)))
         return 0;
     id = intern_add(frames, frame, sizeof *frame);
     if (!id)
-        state_back_to(state->batch, mark);
+        batch_back_to(state->ledger.batch, mark);
     return id;
 }
 
@@ -66,15 +66,16 @@ static uint32_t add_site(struct state *state, const uint32_t *frames, size_t dep
     uint32_t id = intern_find(sites, frames, depth * sizeof *frames);
     if (id)
         return id;
-    struct state_mark mark = state_mark(state->batch);
+    struct batch_mark mark = batch_mark(state->ledger.batch);
     int64_t site = (int64_t)sites->item_count + 1;
     bool done = true;
     for (size_t i = 0; i < depth && done; i++)
-        done = batch_put(state->batch, SCH_SITE, "iii", site, (int64_t)i, (int64_t)frames[i]);
+        done =
+            batch_put(state->ledger.batch, SCH_SITE, "iii", site, (int64_t)i, (int64_t)frames[i]);
     if (done)
         id = intern_add(sites, frames, depth * sizeof *frames);
     if (!id)
-        state_back_to(state->batch, mark);
+        batch_back_to(state->ledger.batch, mark);
     return id;
 }
 
@@ -85,13 +86,13 @@ uint32_t names_tag(struct state *state, uint32_t category, uint32_t string)
     uint32_t id = intern_find(tags, &tag, sizeof tag);
     if (id)
         return id;
-    struct state_mark mark = state_mark(state->batch);
-    if (!batch_put(state->batch, SCH_TAG, "iis", (int64_t)tags->item_count + 1, (int64_t)category,
-                   string ? names_text(&state->names, string) : NULL))
+    struct batch_mark mark = batch_mark(state->ledger.batch);
+    if (!batch_put(state->ledger.batch, SCH_TAG, "iis", (int64_t)tags->item_count + 1,
+                   (int64_t)category, string ? names_text(&state->names, string) : NULL))
         return 0;
     id = intern_add(tags, &tag, sizeof tag);
     if (!id)
-        state_back_to(state->batch, mark);
+        batch_back_to(state->ledger.batch, mark);
     return id;
 }
 
@@ -108,13 +109,13 @@ uint32_t names_device(struct state *state, int32_t kind, int32_t ordinal)
     uint32_t id = intern_find(devices, &device, sizeof device);
     if (id)
         return id;
-    struct state_mark mark = state_mark(state->batch);
-    if (!batch_put(state->batch, SCH_DEVICE, "isi00", (int64_t)devices->item_count + 1,
+    struct batch_mark mark = batch_mark(state->ledger.batch);
+    if (!batch_put(state->ledger.batch, SCH_DEVICE, "isi00", (int64_t)devices->item_count + 1,
                    device_kind(kind), (int64_t)ordinal))
         return 0;
     id = intern_add(devices, &device, sizeof device);
     if (!id)
-        state_back_to(state->batch, mark);
+        batch_back_to(state->ledger.batch, mark);
     return id;
 }
 
@@ -219,7 +220,8 @@ static uint32_t define_heap(struct state_process *process, const unsigned char *
         return 0;
     memcpy(&heap, bytes, sizeof heap);
     if (heap.device_kind < DEVICE_CPU || heap.device_kind > DEVICE_OTHER) {
-        note(process, NOTE_BAD_DEFINITION, NOTE_NO_ADDRESS, "device kind %d", heap.device_kind);
+        note(&process->account, NOTE_BAD_DEFINITION, NOTE_NO_ADDRESS, "device kind %d",
+             heap.device_kind);
         heap.device_kind = DEVICE_OTHER;
     }
     struct heap like = {
@@ -251,10 +253,11 @@ static struct names_def define(struct state_process *process, uint32_t kind, uns
     else
         bad = true;
     if (bad) {
-        note(process, NOTE_BAD_DEFINITION, NOTE_NO_ADDRESS, "kind %u, %zu bytes", kind, count);
+        note(&process->account, NOTE_BAD_DEFINITION, NOTE_NO_ADDRESS, "kind %u, %zu bytes", kind,
+             count);
         def.kind = 0;
     } else if (!def.id) {
-        note_owed(process, OWED_DEFINITION, 1);
+        note_owed(&process->account, OWED_DEFINITION, 1);
     }
     return def;
 }
@@ -265,7 +268,7 @@ static void remember(struct state_process *process, struct names_def def)
     struct names_defs *defs = process->defs;
     if (defs->given > UINT32_MAX - defs->first ||
         !MEM_GROW(defs->at, defs->cap, (size_t)defs->given)) {
-        note_owed(process, OWED_DEFINITION, 1);
+        note_owed(&process->account, OWED_DEFINITION, 1);
         return;
     }
     while (defs->count < defs->given - 1)
@@ -280,8 +283,8 @@ void names_define(struct state_process *process, const struct arena_record *reco
     process->defs->given++;
     struct names_def def = {0, false, 0};
     if (record->bytes > ARENA_MAX_PAYLOAD) {
-        note(process, NOTE_BAD_DEFINITION, NOTE_NO_ADDRESS, "kind %u, %u bytes", record->kind,
-             record->bytes);
+        note(&process->account, NOTE_BAD_DEFINITION, NOTE_NO_ADDRESS, "kind %u, %u bytes",
+             record->kind, record->bytes);
     } else {
         memcpy(state->scratch, payload, record->bytes);
         def = define(process, record->kind, state->scratch, record->bytes);

@@ -58,7 +58,7 @@ static uint32_t unknown(struct state_process *process, uint32_t number, enum are
     if (process->defs->noted & bit)
         return 0;
     process->defs->noted |= bit;
-    note(process, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "%s %u", kind_names[kind], number);
+    note(&process->account, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "%s %u", kind_names[kind], number);
     return 0;
 }
 

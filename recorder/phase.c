@@ -99,8 +99,9 @@ static void give_back(struct phases *phases, struct phase *phase)
 
 static void put_stretch(struct state_process *process, int64_t begin_seq, int64_t phase)
 {
-    if (!batch_put(process->state->batch, SCH_STRETCH, "iii", process->id, begin_seq, phase))
-        note_owed(process, EVENT_PHASE_BEGIN, 1);
+    if (!batch_put(process->state->ledger.batch, SCH_STRETCH, "iii", process->account.id, begin_seq,
+                   phase))
+        note_owed(&process->account, EVENT_PHASE_BEGIN, 1);
 }
 
 static void end_phase(struct state_process *process, struct phase *phase, int64_t end_seq,
@@ -108,14 +109,14 @@ static void end_phase(struct state_process *process, struct phase *phase, int64_
 {
     bool row = phase->on_timeline || phase_put_row(process, phase, end_seq, ns, ended);
     if (!phase_put_parts(process, phase) || !row)
-        note_owed(process, EVENT_PHASE_END, 1);
+        note_owed(&process->account, EVENT_PHASE_END, 1);
 }
 
 /* ---- `other`: what is between ---- */
 
 static bool has_number(const struct state_process *process)
 {
-    return process->state->seq >= process->phases.other->begin_seq;
+    return process->state->ledger.seq >= process->phases.other->begin_seq;
 }
 
 void phase_confirm(struct state_process *process)
@@ -124,9 +125,9 @@ void phase_confirm(struct state_process *process)
     struct phase *other = phases->other;
     if (other->id || phases->timeline || !has_number(process))
         return;
-    other->id = ++process->state->phase_count;
+    other->id = ++process->state->ledger.phase_count;
     if (!ordinal_take(&phases->ordinals, other->step, other->name, &other->ordinal))
-        note_owed(process, EVENT_PHASE_BEGIN, 1);
+        note_owed(&process->account, EVENT_PHASE_BEGIN, 1);
     phase_put_row(process, other, BATCH_NULL, BATCH_NULL, NULL);
     put_stretch(process, other->begin_seq, other->id);
 }
@@ -137,7 +138,7 @@ void phase_before(struct state_process *process, int64_t ns)
     if (process->phases.timeline)
         timeline_before(process, ns);
     else if (other && !has_number(process) && ns > other->begin_ns)
-        process->state->seq++;
+        process->state->ledger.seq++;
 }
 
 /* The record of the next `other` is always at hand, so that a process is never without a phase. */
@@ -175,7 +176,7 @@ bool phase_start(struct state_process *process)
     phases->step = phases->ordinals.step = BATCH_NULL;
     struct phase *other = new_phase(process);
     if (other)
-        begin_other(process, other, process->state->seq + 1, process->start_ns);
+        begin_other(process, other, process->state->ledger.seq + 1, process->start_ns);
     return other != NULL;
 }
 
@@ -186,9 +187,10 @@ bool phase_start(struct state_process *process)
 static void leave_unstored(struct state_process *process, struct phase_stack *stack, bool too_many)
 {
     if (too_many)
-        note(process, NOTE_TOO_MANY_PHASES, NOTE_NO_ADDRESS, "more than %d", PHASE_MAX_OPEN);
+        note(&process->account, NOTE_TOO_MANY_PHASES, NOTE_NO_ADDRESS, "more than %d",
+             PHASE_MAX_OPEN);
     else
-        note_owed(process, EVENT_PHASE_BEGIN, 1);
+        note_owed(&process->account, EVENT_PHASE_BEGIN, 1);
     if (stack && stack->top)
         stack->unstored++;
     else if (stack)
@@ -209,9 +211,9 @@ static struct phase *make_phase(struct state_process *process, const struct phas
     phase->thread = what->thread;
     phase->nvtx = what->nvtx;
     phase->mark = what->mark;
-    phase->begin_seq = process->state->seq;
+    phase->begin_seq = process->state->ledger.seq;
     phase->begin_ns = ns;
-    phase->id = ++process->state->phase_count;
+    phase->id = ++process->state->ledger.phase_count;
     return phase;
 }
 
@@ -250,7 +252,7 @@ static void begin_row(struct state_process *process, struct phase *phase)
 {
     struct phases *phases = &process->phases;
     if (!ordinal_take(&phases->ordinals, phase->step, phase->name, &phase->ordinal))
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
     phase_put_row(process, phase, BATCH_NULL, BATCH_NULL, NULL);
     if (phase->scope == PHASE_PROCESS && !phases->timeline)
         put_stretch(process, phase->begin_seq, phase->id);
@@ -356,9 +358,10 @@ static void end_noting(struct state_process *process, struct phase_stack *stack,
                        const struct phase *last, int64_t ns, bool exception)
 {
     for (const struct phase *inner = stack->top; inner != last; inner = inner->below)
-        note(process, NOTE_PHASE_UNBALANCED, NOTE_NO_ADDRESS, "%.60s was open as %.60s ended",
-             phase_name(process->state, inner->name), phase_name(process->state, last->name));
-    end_down_to(process, stack, last, process->state->seq, ns, "unbalanced",
+        note(&process->account, NOTE_PHASE_UNBALANCED, NOTE_NO_ADDRESS,
+             "%.60s was open as %.60s ended", phase_name(process->state, inner->name),
+             phase_name(process->state, last->name));
+    end_down_to(process, stack, last, process->state->ledger.seq, ns, "unbalanced",
                 exception ? "exception" : "end");
 }
 
@@ -375,7 +378,8 @@ void phase_end_nvtx(struct state_process *process, uint32_t thread, uint32_t dom
     if (last)
         end_noting(process, stack, last, ns, false);
     else
-        note(process, NOTE_PHASE_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", "a range of NVTX");
+        note(&process->account, NOTE_PHASE_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s",
+             "a range of NVTX");
 }
 
 void phase_end(struct state_process *process, const struct event *event, int64_t ns)
@@ -395,7 +399,7 @@ void phase_end(struct state_process *process, const struct event *event, int64_t
     while (last && (last->mark || last->nvtx || (name && last->name != name)))
         last = last->below;
     if (!last) {
-        note(process, NOTE_PHASE_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%.120s", text);
+        note(&process->account, NOTE_PHASE_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%.120s", text);
         return;
     }
     end_noting(process, stack, last, ns, event->flags & EVENT_F_EXCEPTION);
@@ -437,11 +441,11 @@ static void end_stack(struct state_process *process, struct phase_stack *stack, 
 {
     const struct phase *bottom = stack->top;
     for (const struct phase *phase = stack->top; phase; phase = phase->below) {
-        note(process, NOTE_PHASE_LEFT_OPEN, NOTE_NO_ADDRESS, "%.120s",
+        note(&process->account, NOTE_PHASE_LEFT_OPEN, NOTE_NO_ADDRESS, "%.120s",
              phase_name(process->state, phase->name));
         bottom = phase;
     }
-    end_down_to(process, stack, bottom, process->state->seq, ns, ended, ended);
+    end_down_to(process, stack, bottom, process->state->ledger.seq, ns, ended, ended);
 }
 
 void phase_end_thread(struct state_process *process, uint32_t thread, int64_t ns)
@@ -470,14 +474,14 @@ void phase_end_all(struct state_process *process, int64_t ns)
         return;
     }
     phase_before(process, ns);
-    end_other(process, process->state->seq, ns, "process end");
+    end_other(process, process->state->ledger.seq, ns, "process end");
 }
 
 /* ---- steps ---- */
 
 void phase_lost_ends(struct state_process *process)
 {
-    process->phases.lost_ends_seq = process->state->seq;
+    process->phases.lost_ends_seq = process->state->ledger.seq;
 }
 
 /* Before the number of a STEP_BEGIN. */
@@ -494,10 +498,11 @@ static void end_what_lost_its_end(struct state_process *process, uint32_t thread
     }
     if (!last)
         return;
-    note(process, NOTE_PHASE_UNBALANCED, NOTE_NO_ADDRESS,
+    note(&process->account, NOTE_PHASE_UNBALANCED, NOTE_NO_ADDRESS,
          "the end of %.60s was lost, it seems: it was open as the next step began",
          phase_name(process->state, last->name));
-    end_down_to(process, stack, last, process->state->seq - 1, ns, "unbalanced", "unbalanced");
+    end_down_to(process, stack, last, process->state->ledger.seq - 1, ns, "unbalanced",
+                "unbalanced");
 }
 
 /* STEP_BEGIN is the first number of the new step, STEP_END the last of the old one. */
@@ -514,20 +519,20 @@ void phase_step(struct state_process *process, const struct event *event, int64_
     struct phases *phases = &process->phases;
     bool begins = event->kind == EVENT_STEP_BEGIN;
     bool last = !begins && event->a == 1;
-    int64_t seq = process->state->seq;
+    int64_t seq = process->state->ledger.seq;
     if (last && phases->step == BATCH_NULL) {
         if (phases->timeline && !phases->own_steps)
             timeline_no_more_steps(process, seq + 1, ns);
         return;
     }
     if (!begins && phases->step == BATCH_NULL) {
-        note(process, NOTE_STEP_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", "");
+        note(&process->account, NOTE_STEP_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", "");
         return;
     }
     phases->own_steps |= begins;
     phases->own_ended += phases->step != BATCH_NULL;
     if (phases->timeline) {
-        phases->step = begins ? state_min(event->a) : BATCH_NULL;
+        phases->step = begins ? ledger_cut(event->a) : BATCH_NULL;
         timeline_step(process, begins ? seq : seq + 1, ns);
         return;
     }
@@ -538,7 +543,7 @@ void phase_step(struct state_process *process, const struct event *event, int64_
         phase_fold_windows(process);
         end_other(process, begins ? seq - 1 : seq, ns, "end");
     }
-    phases->step = begins ? state_min(event->a) : BATCH_NULL;
+    phases->step = begins ? ledger_cut(event->a) : BATCH_NULL;
     if (between)
         next_other(process, begins ? seq : seq + 1, ns);
 }
@@ -552,13 +557,13 @@ bool phase_hand_over(struct state_process *process, uint32_t thread, int64_t ns)
     phase_fold_windows(process);
     bool between = phases->other != NULL;
     if (between)
-        end_other(process, process->state->seq - 1, ns, "end");
+        end_other(process, process->state->ledger.seq - 1, ns, "end");
     range_hand_over(process, &timeline->labels.steps);
     phases->timeline = timeline;
     timeline->ordinals = phases->ordinals;
     phases->ordinals = (struct phase_ordinals){.step = BATCH_NULL};
     if (between)
-        next_other(process, process->state->seq, ns);
+        next_other(process, process->state->ledger.seq, ns);
     timeline_adopt(process, ns);
     return true;
 }

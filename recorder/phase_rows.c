@@ -110,8 +110,9 @@ bool phase_put_row(struct state_process *process, const struct phase *phase, int
         [PHASE_RANGE] = "range",
     };
     bool other = phase->scope == PHASE_OTHER, nvtx = phase->nvtx || phase->scope == PHASE_RANGE;
-    return batch_put(state->batch, SCH_PHASE, "iinnissnininsss", phase->id, process->id,
-                     other ? BATCH_NULL : (int64_t)phase->thread, phase->parent, phase->ordinal,
+    return batch_put(state->ledger.batch, SCH_PHASE, "iinnissnininsss", phase->id,
+                     process->account.id, other ? BATCH_NULL : (int64_t)phase->thread,
+                     phase->parent, phase->ordinal,
                      nvtx ? kind_of_range(process, phase) : phase_kind(state, phase->name),
                      phase_name(state, phase->name), phase->step, phase->begin_seq, end_seq,
                      phase->begin_ns, end_ns, scopes[phase->scope], ended,
@@ -122,16 +123,16 @@ static bool put_part(struct state_process *process, const struct phase *phase,
                      const struct heap_device *device)
 {
     const struct phase_part *part = &phase->parts[device->index];
-    return batch_put(process->state->batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii", phase->id,
-                     device->id, part->begin_allocated, device->allocated,
+    return batch_put(process->state->ledger.batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii",
+                     phase->id, device->id, part->begin_allocated, device->allocated,
                      device->requested_unknown ? BATCH_NULL : device->requested,
                      heap_active(device), heap_reserved(device),
                      device->segments_known ? device->split : BATCH_NULL, device->max_allocated,
                      device->max_allocated_seq, device->max_reserved, part->peak.peak,
                      part->peak.seq, part->peak.ns, part->peak.reserved,
-                     state_min(device->allocs - part->begin_allocs),
-                     state_min(device->frees - part->begin_frees),
-                     state_min(device->alloc_bytes - part->begin_bytes));
+                     ledger_cut(device->allocs - part->begin_allocs),
+                     ledger_cut(device->frees - part->begin_frees),
+                     ledger_cut(device->alloc_bytes - part->begin_bytes));
 }
 
 bool phase_put_parts(struct state_process *process, const struct phase *phase)

@@ -67,8 +67,8 @@ static bool in_eval(const struct state_process *process, uint32_t thread)
 }
 
 /* Numbers of steps, as they are said and as they go on, add up without an end: not beyond this. */
-#define MOST_SAID (STATE_MOST / 4 - 1)
-#define MOST_LAST (STATE_MOST / 2 - 1)
+#define MOST_SAID (LEDGER_MOST / 4 - 1)
+#define MOST_LAST (LEDGER_MOST / 2 - 1)
 
 static bool is_step(const struct state_process *process, const struct event *event, uint32_t stem)
 {
@@ -165,12 +165,13 @@ static void begin_free(struct state_process *process, const struct event *event,
 {
     struct ranges *ranges = &process->phases.ranges;
     if (ranges->count >= RANGE_MAX_OPEN) {
-        note(process, NOTE_TOO_MANY_PHASES, NOTE_NO_ADDRESS, "more than %u ranges", RANGE_MAX_OPEN);
+        note(&process->account, NOTE_TOO_MANY_PHASES, NOTE_NO_ADDRESS, "more than %u ranges",
+             RANGE_MAX_OPEN);
         return;
     }
     struct range range = {
         .number = event->b,
-        .begin_seq = process->state->seq,
+        .begin_seq = process->state->ledger.seq,
         .begin_ns = ns,
         .name = range_name_of(process, event),
         .domain = range_domain_of(process, event),
@@ -179,14 +180,14 @@ static void begin_free(struct state_process *process, const struct event *event,
     if (map_get(&ranges->by_number, range.number) != MAP_NONE ||
         !MEM_GROW(ranges->open, ranges->cap, ranges->count + 1) ||
         !map_put(&ranges->by_number, range.number, ranges->count, NULL)) {
-        note_owed(process, EVENT_PHASE_BEGIN, 1);
+        note_owed(&process->account, EVENT_PHASE_BEGIN, 1);
         return;
     }
     ordinal_take(&ranges->ordinals, BATCH_NULL, range.name, &range.ordinal);
-    range.id = ++process->state->phase_count;
+    range.id = ++process->state->ledger.phase_count;
     ranges->open[ranges->count++] = range;
     if (!put_range(process, &range, BATCH_NULL, BATCH_NULL, NULL))
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
 }
 
 /* The last one moves into its place. Its key is taken out before it is put again, so that the map
@@ -196,7 +197,7 @@ static void end_free(struct state_process *process, uint64_t number, int64_t ns,
     struct ranges *ranges = &process->phases.ranges;
     uint64_t at = map_remove(&ranges->by_number, number);
     if (at == MAP_NONE) {
-        note(process, NOTE_PHASE_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "range %llu",
+        note(&process->account, NOTE_PHASE_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "range %llu",
              (unsigned long long)number);
         return;
     }
@@ -207,8 +208,8 @@ static void end_free(struct state_process *process, uint64_t number, int64_t ns,
         map_remove(&ranges->by_number, last->number);
         map_put(&ranges->by_number, last->number, at, NULL);
     }
-    if (!put_range(process, &range, process->state->seq, ns, ended))
-        note_owed(process, EVENT_PHASE_END, 1);
+    if (!put_range(process, &range, process->state->ledger.seq, ns, ended))
+        note_owed(&process->account, EVENT_PHASE_END, 1);
 }
 
 /* ---- events ---- */

@@ -23,18 +23,18 @@ int state_new(struct state **out, const struct state_options *options)
         state->options.keyframe_events = KEYFRAME_EVENTS;
     if (!state->options.flush_allocs)
         state->options.flush_allocs = STATE_FLUSH_ALLOCS;
-    state->serial = 1;
+    state->ledger = (struct ledger){.serial = 1, .start_ns = options->start_ns};
     state->pool.free = BLOCK_END;
     state->peak = (struct state_peak){.process = BATCH_NULL, .device = BATCH_NULL};
-    state->batch = batch_new();
-    if (state->batch)
-        state->batch->hide_paths = options->private;
+    state->ledger.batch = batch_new();
+    if (state->ledger.batch)
+        state->ledger.batch->hide_paths = options->private;
     state->scratch = mem_alloc(1, ARENA_MAX_PAYLOAD + 1);
-    if (!state->batch || !state->scratch) {
+    if (!state->ledger.batch || !state->scratch) {
         state_free(state);
         return ERR_NOMEM;
     }
-    state->batch->made_ns = options->start_ns;
+    state->ledger.batch->made_ns = options->start_ns;
     *out = state;
     return BASE_OK;
 }
@@ -48,18 +48,18 @@ void state_free(struct state *state)
     names_clear(&state->names);
     mem_free(state->pool.blocks);
     mem_free(state->scratch);
-    batch_free(state->batch);
+    batch_free(state->ledger.batch);
     mem_free(state);
 }
 
 struct batch *state_batch(struct state *state)
 {
-    return state->batch;
+    return state->ledger.batch;
 }
 
 int64_t state_seq(const struct state *state)
 {
-    return state->seq;
+    return state->ledger.seq;
 }
 
 /* ---- events ---- */
@@ -68,14 +68,14 @@ int64_t state_seq(const struct state *state)
  * began with that event. */
 static int64_t event_time(struct state_process *process, uint64_t time_ns)
 {
-    int64_t ns = state_run_ns(process->state, time_ns);
+    int64_t ns = ledger_ns(&process->state->ledger, time_ns);
     if (!process->events && ns < process->start_ns) {
-        process->start_ns = process->last_ns = ns;
+        process->start_ns = process->account.last_ns = ns;
         process->phases.other->begin_ns = ns;
     }
-    if (ns < process->last_ns)
-        ns = process->last_ns;
-    process->last_ns = ns;
+    if (ns < process->account.last_ns)
+        ns = process->account.last_ns;
+    process->account.last_ns = ns;
     return ns;
 }
 
@@ -85,7 +85,8 @@ static void put_setting(struct state_process *process, const struct event *event
     char key[64];
     const char *value = strchr(text, '=');
     if (!value || value == text || (size_t)(value - text) >= sizeof key) {
-        note(process, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "a setting without a key: %s", text);
+        note(&process->account, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "a setting without a key: %s",
+             text);
         return;
     }
     snprintf(key, sizeof key, "%.*s", (int)(value - text), text);
@@ -98,9 +99,9 @@ static void put_setting(struct state_process *process, const struct event *event
     const struct heap *heap = event->heap ? heap_of_event(process, event) : NULL;
     if (strcmp(key, "waiting") == 0 && strcmp(value, "=1") == 0)
         *(heap ? &heap->device->waits : &process->tells_waiting) = true;
-    if (!batch_put(process->state->batch, SCH_SETTING, "inss", process->id,
+    if (!batch_put(process->state->ledger.batch, SCH_SETTING, "inss", process->account.id,
                    heap ? heap->device->id : BATCH_NULL, key, value + 1))
-        note_owed(process, EVENT_MARK, 1);
+        note_owed(&process->account, EVENT_MARK, 1);
 }
 
 static void put_mark(struct state_process *process, const struct event *event, int64_t ns)
@@ -118,10 +119,10 @@ static void put_mark(struct state_process *process, const struct event *event, i
     int64_t value = (int64_t)event->a;
     if (event->site)
         value = names_lookup(process, process->defs, event->site, ARENA_SITE);
-    if (!batch_put(state->batch, SCH_MARK, "iiiisis", state->seq, process->id,
+    if (!batch_put(state->ledger.batch, SCH_MARK, "iiiisis", state->ledger.seq, process->account.id,
                    (int64_t)event->thread, ns, names_text(&state->names, name), value,
                    domain ? names_text(&state->names, domain) : NULL))
-        note_owed(process, EVENT_MARK, 1);
+        note_owed(&process->account, EVENT_MARK, 1);
 }
 
 static void of_driver(struct state_process *process, const struct event *event, int64_t ns)
@@ -207,7 +208,8 @@ static void dispatch(struct state_process *process, const struct event *event, i
     case EVENT_NONE:
     case EVENT_KIND_COUNT:
     default:
-        note(process, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "kind %u", (unsigned)event->kind);
+        note(&process->account, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "kind %u",
+             (unsigned)event->kind);
     }
 }
 
@@ -225,8 +227,8 @@ static bool only_frees(const struct event *event)
 
 static bool is_after_a_pause(const struct state_process *process, const struct event *event)
 {
-    int64_t ns = state_run_ns(process->state, event->time_ns);
-    return ns > process->last_ns && ns - process->last_ns > TIMELINE_AT_ONCE_NS;
+    int64_t ns = ledger_ns(&process->state->ledger, event->time_ns);
+    return ns > process->account.last_ns && ns - process->account.last_ns > TIMELINE_AT_ONCE_NS;
 }
 
 /* A backward begins with its first gradient, though its mark comes after it. */
@@ -246,13 +248,13 @@ int64_t state_event(struct state_process *process, const struct event *event)
     if ((event->kind == EVENT_PHASE_BEGIN && range_may_end_gap(event)) ||
         event->kind == EVENT_STEP_BEGIN || event->kind == EVENT_ENTER || prepares)
         phase_before(process, ns);
-    int64_t seq = ++state->seq;
+    int64_t seq = ++state->ledger.seq;
     if (!process->events++)
         process->first_seq = seq;
     process->last_seq = seq;
     process->changed = true;
     state->events++;
-    state->batch->event_count++;
+    state->ledger.batch->event_count++;
     if (prepares)
         timeline_prepare(process, event->thread, ns);
     dispatch(process, event, ns);
@@ -271,11 +273,12 @@ static void put_loss(struct state_process *process, const struct state_loss *los
                      unsigned owed_as, uint64_t n)
 {
     const struct state *state = process->state;
-    if (n && !batch_put(state->batch, SCH_LOST, "iiiiisi", process->id, loss->first_seq, state->seq,
-                        state_run_ns(state, loss->first_ns), state_run_ns(state, loss->last_ns),
-                        kind, state_min(n))) {
-        note_owed(process, owed_as, n);
-        process->state->lost -= n; /* counted by the caller, or not an event */
+    if (n &&
+        !batch_put(state->ledger.batch, SCH_LOST, "iiiiisi", process->account.id, loss->first_seq,
+                   state->ledger.seq, ledger_ns(&state->ledger, loss->first_ns),
+                   ledger_ns(&state->ledger, loss->last_ns), kind, ledger_cut(n))) {
+        note_owed(&process->account, owed_as, n);
+        process->state->ledger.lost -= n; /* counted by the caller, or not an event */
     }
 }
 
@@ -283,33 +286,34 @@ void state_lost(struct state_process *process, const struct state_loss *loss)
 {
     struct state *state = process->state;
     for (unsigned kind = 0; kind < sizeof loss->by_kind / sizeof *loss->by_kind; kind++) {
-        state->lost += loss->by_kind[kind];
+        state->ledger.lost += loss->by_kind[kind];
         put_loss(process, loss, event_kind_name(kind), kind < EVENT_KIND_COUNT ? kind : OWED_FACT,
                  loss->by_kind[kind]);
-        process->notes.unsure |= loss->by_kind[kind] > 0;
+        process->account.notes.unsure |= loss->by_kind[kind] > 0;
     }
     put_loss(process, loss, "late", OWED_FACT, loss->late);
     if (loss->by_kind[EVENT_PHASE_END])
         phase_lost_ends(process);
     if (process->phases.timeline && (loss->by_kind[EVENT_ENTER] || loss->by_kind[EVENT_EXIT]))
-        timeline_drop(process, 0, process->last_ns);
+        timeline_drop(process, 0, process->account.last_ns);
 }
 
 void state_torn(struct state_process *process, uint64_t ticket, uint64_t at_ns, const char *why)
 {
     struct state *state = process->state;
     state->torn++;
-    process->notes.unsure = true;
-    if (!batch_put(state->batch, SCH_TORN, "iiiis", process->id, state->seq + 1, state_min(ticket),
-                   state_run_ns(state, at_ns), why))
-        note_owed(process, OWED_FACT, 1);
+    process->account.notes.unsure = true;
+    if (!batch_put(state->ledger.batch, SCH_TORN, "iiiis", process->account.id,
+                   state->ledger.seq + 1, ledger_cut(ticket), ledger_ns(&state->ledger, at_ns),
+                   why))
+        note_owed(&process->account, OWED_FACT, 1);
 }
 
 /* ---- flushing ---- */
 
 bool state_wants_flush(const struct state *state)
 {
-    const struct batch *batch = state->batch;
+    const struct batch *batch = state->ledger.batch;
     return batch->alloc_count >= state->options.flush_allocs ||
            batch->end_count >= state->options.flush_allocs ||
            batch->cell_count * sizeof *batch->cells + batch->text_count >= STATE_FLUSH_BYTES;
@@ -326,12 +330,12 @@ struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit)
         process = next;
     }
     keyframe_flush(state);
-    struct batch *done = state->batch;
+    struct batch *done = state->ledger.batch;
     done->commit = commit;
     fresh->made_ns = now_ns;
     fresh->hide_paths = done->hide_paths;
-    state->batch = fresh;
-    state->serial++;
+    state->ledger.batch = fresh;
+    state->ledger.serial++;
     return done;
 }
 
@@ -349,7 +353,7 @@ static void take_peak(struct state_peak *peak, const struct heap_device *device)
     *peak = (struct state_peak){
         .rank = rank,
         .allocated = allocated,
-        .process = device->process->id,
+        .process = device->process->account.id,
         .device = device->id,
         .seq = device->max_allocated_seq,
         .step = device->max_step,
@@ -370,7 +374,7 @@ void state_take_given(struct state_peak *given, const struct state_process *proc
         if (device->given.highest <= given->allocated)
             continue;
         given->allocated = device->given.highest;
-        given->process = process->id;
+        given->process = process->account.id;
         given->device = device->id;
     }
 }
@@ -409,9 +413,9 @@ void state_totals(const struct state *state, struct state_totals *out)
         .allocs = state->allocs,
         .frees = state->frees,
         .living = state->allocs - state->frees,
-        .lost = state->lost,
+        .lost = state->ledger.lost,
         .torn = state->torn,
-        .anomalies = state->anomalies,
+        .anomalies = state->ledger.anomalies,
         .peak_process = BATCH_NULL,
         .peak_device = BATCH_NULL,
         .peak_seq = BATCH_NULL,

@@ -33,12 +33,12 @@ static void free_text(const char **text)
 static bool put_process(const struct state_process *process)
 {
     const struct state_hello *hello = &process->hello;
-    return batch_put(process->state->batch, SCH_PROCESS, "iinsinnnnsssssnnnni", process->id,
-                     hello->pid, hello->parent, hello->origin, process->start_ns, process->end_ns,
-                     hello->rank, hello->local_rank, hello->world_size, hello->host, hello->argv,
-                     hello->live, hello->why_not, process->end.ended, process->end.exit_code,
-                     process->end.signal, process->first_seq, process->last_seq,
-                     state_min(process->events));
+    return batch_put(process->state->ledger.batch, SCH_PROCESS, "iinsinnnnsssssnnnni",
+                     process->account.id, hello->pid, hello->parent, hello->origin,
+                     process->start_ns, process->end_ns, hello->rank, hello->local_rank,
+                     hello->world_size, hello->host, hello->argv, hello->live, hello->why_not,
+                     process->end.ended, process->end.exit_code, process->end.signal,
+                     process->first_seq, process->last_seq, ledger_cut(process->events));
 }
 
 static bool copy_hello(struct state_process *process, const struct state_hello *hello)
@@ -91,12 +91,13 @@ struct state_process *state_process_begin(struct state *state, const struct stat
     if (process->next)
         process->next->before = process;
     state->processes = process;
-    process->id = state->process_count + 1;
-    process->start_ns = process->last_ns = state_run_ns(state, hello->at_ns);
+    process->account.id = state->process_count + 1;
+    process->account.ledger = &state->ledger;
+    process->start_ns = process->account.last_ns = ledger_ns(&state->ledger, hello->at_ns);
     process->first_seq = process->last_seq = BATCH_NULL;
     process->end_ns = BATCH_NULL;
     process->end = (struct state_end){.exit_code = BATCH_NULL, .signal = BATCH_NULL};
-    process->notes.forked = hello->origin && strcmp(hello->origin, "fork") == 0;
+    process->account.notes.forked = hello->origin && strcmp(hello->origin, "fork") == 0;
     process->defs = names_new_defs();
     if (!process->defs || !copy_hello(process, hello) || !phase_start(process) ||
         !put_process(process)) {
@@ -115,7 +116,7 @@ void state_process_inherit(struct state_process *process, const struct state_pro
 
 int64_t state_process_id(const struct state_process *process)
 {
-    return process->id;
+    return process->account.id;
 }
 
 /* Without memory the old text stays: it was true when it was said. */
@@ -123,7 +124,7 @@ static void replace_text(struct state_process *process, const char **own, const 
 {
     const char *copy;
     if (!copy_text(&copy, text)) {
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
         return;
     }
     free_text(own);
@@ -177,12 +178,12 @@ void process_source(struct state_process *process, const char *text, bool live)
     size_t before = *own ? strlen(*own) : 0, gap = before ? strlen(between) : 0;
     size_t bytes = strlen(text);
     if (before + gap + bytes > SOURCES_MAX) {
-        note(process, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "too many sources");
+        note(&process->account, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "too many sources");
         return;
     }
     char *joined = mem_alloc(before + gap + bytes + 1, 1);
     if (!joined) {
-        note_owed(process, EVENT_MARK, 1);
+        note_owed(&process->account, EVENT_MARK, 1);
         return;
     }
     if (before)
@@ -208,7 +209,7 @@ static void settle_row(struct state_process *process)
 
 static bool settled(const struct state_process *process)
 {
-    return process->ended && !process->changed && !process->notes.owes;
+    return process->ended && !process->changed && !process->account.notes.owes;
 }
 
 void process_flush(struct state_process *process, bool commit)
@@ -221,17 +222,17 @@ void process_flush(struct state_process *process, bool commit)
     }
     if (commit || process->ended)
         settle_row(process);
-    note_pay(process);
+    note_pay(&process->account);
     if (settled(process))
         process_free(process);
 }
 
 static int64_t clamp_time(struct state_process *process, uint64_t at_ns)
 {
-    int64_t ns = state_run_ns(process->state, at_ns);
-    if (ns > process->last_ns)
-        process->last_ns = ns;
-    return process->last_ns;
+    int64_t ns = ledger_ns(&process->state->ledger, at_ns);
+    if (ns > process->account.last_ns)
+        process->account.last_ns = ns;
+    return process->account.last_ns;
 }
 
 void state_process_end(struct state_process *process, const struct state_end *end)
@@ -246,14 +247,14 @@ void state_process_end(struct state_process *process, const struct state_end *en
     history_end(process);
     driver_end(process);
     heap_flush_curves(process);
-    note_rest(process);
+    note_rest(&process->account);
     state_take_peaks(&process->state->peak, process);
     state_take_given(&process->state->given, process);
     forget_contents(process);
     process->ended = true;
     process->changed = true;
     settle_row(process);
-    note_pay(process);
+    note_pay(&process->account);
     if (settled(process))
         process_free(process);
 }
@@ -278,12 +279,13 @@ size_t state_open_threads(const struct state_process *process, uint32_t *threads
 
 static bool process_is_valid(const struct state_process *process)
 {
-    if (!note_is_valid(process))
+    if (!note_is_valid(&process->account))
         return false;
     if (process->ended)
         return process->device_count == 0 && process->heap_count == 0;
-    return process->last_ns >= process->start_ns && names_defs_are_valid(process->defs) &&
-           process->last_seq <= process->state->seq && intern_is_valid(&process->heaps_by_values) &&
+    return process->account.last_ns >= process->start_ns && names_defs_are_valid(process->defs) &&
+           process->last_seq <= process->state->ledger.seq &&
+           intern_is_valid(&process->heaps_by_values) &&
            process->heaps_by_values.item_count == process->heap_count && heap_is_valid(process) &&
            driver_is_valid(process) && phase_is_valid(process) &&
            tag_lists_are_valid(&process->tags);
@@ -322,7 +324,7 @@ bool state_is_valid(const struct state *state)
     for (const struct state_process *p = state->processes; p; p = p->next)
         if (p->state != state || !process_is_valid(p))
             return false;
-    return pool_is_valid(&state->pool) && batch_is_valid(state->batch, state->seq) &&
+    return pool_is_valid(&state->pool) && batch_is_valid(state->ledger.batch, state->ledger.seq) &&
            intern_is_valid(&names->strings) && intern_is_valid(&names->frames) &&
            intern_is_valid(&names->sites) && intern_is_valid(&names->tags) &&
            intern_is_valid(&names->devices);

@@ -8,16 +8,16 @@
 #include "driver.h"
 #include "heap.h"
 #include "keyframe.h"
+#include "ledger.h"
 #include "names.h"
 #include "phase.h"
 #include "state.h"
-#include "state_note.h"
 #include "tag_list.h"
 
 #define STATE_FLUSH_ALLOCS 16384
 #define STATE_FLUSH_BYTES ((size_t)32 << 20)
 
-struct state_peak { /* the highest of the processes that have ended */
+struct state_peak {     /* the highest of the processes that have ended */
     int rank;           /* of the device: schema/device_order.h; a lower one is taken first */
     uint64_t allocated; /* 0: there is none yet */
     int64_t process, device, seq, step;
@@ -26,14 +26,12 @@ struct state_peak { /* the highest of the processes that have ended */
 
 struct state {
     struct state_options options;
-    struct batch *batch;
-    uint32_t serial; /* of that batch */
-    int64_t seq;
+    struct ledger ledger;
     struct state_process *processes; /* living, and ended ones that owe a row: see state_note.h */
     struct block_pool pool;
     struct names names;
-    int64_t process_count, heap_count, phase_count; /* ids given out */
-    uint64_t events, allocs, frees, lost, torn, anomalies;
+    int64_t process_count; /* ids given out */
+    uint64_t events, allocs, frees, torn;
     uint64_t keyframe_at; /* events when the last keyframe was written */
     struct state_peak peak;
     bool has_source;             /* any process's was ever live */
@@ -47,9 +45,9 @@ struct state {
 struct state_process {
     struct state *state;
     struct state_process *next, *before;
-    int64_t id;
+    struct account account;
     struct state_hello hello; /* its texts are copies */
-    int64_t start_ns, last_ns;
+    int64_t start_ns;
     int64_t first_seq, last_seq; /* BATCH_NULL */
     uint64_t events;
     bool changed; /* the row in the database is older */
@@ -72,42 +70,6 @@ struct state_process {
     bool late;             /* the event of the driver's that is taken is told late: late.h */
     struct phases phases;
     struct tag_lists tags;
-    struct notes notes;
 };
-
-/* No number of bytes, events or steps that is stored is larger, whatever a program says: reports
- * add them up, and take one of twice that (DB_LARGEST) for damage. */
-#define STATE_MOST ((int64_t)1 << 60)
-static inline int64_t state_min(uint64_t value)
-{
-    return value > (uint64_t)STATE_MOST ? STATE_MOST : (int64_t)value;
-}
-
-/* No run is longer than a year or so: sums of the times of a few hundred phases still fit. */
-#define STATE_LONGEST_NS ((int64_t)1 << 55)
-
-/* CLOCK_MONOTONIC to nanoseconds of the run. */
-static inline int64_t state_run_ns(const struct state *state, uint64_t ns)
-{
-    uint64_t since = ns > state->options.start_ns ? ns - state->options.start_ns : 0;
-    return since > (uint64_t)STATE_LONGEST_NS ? STATE_LONGEST_NS : (int64_t)since;
-}
-
-/* Facts that belong together: put them all, or go back to the mark. */
-struct state_mark {
-    size_t facts, cells, text;
-};
-
-static inline struct state_mark state_mark(const struct batch *batch)
-{
-    return (struct state_mark){batch->fact_count, batch->cell_count, batch->text_count};
-}
-
-static inline void state_back_to(struct batch *batch, struct state_mark mark)
-{
-    batch->fact_count = mark.facts;
-    batch->cell_count = mark.cells;
-    batch->text_count = mark.text;
-}
 
 #endif

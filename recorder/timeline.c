@@ -78,7 +78,7 @@ static void after_boundary(struct state_process *process, enum label_result resu
 {
     struct timeline *timeline = process->phases.timeline;
     if (result == LABEL_NO_MEMORY)
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
     follow(process);
     if (timeline->labels.settled)
         timeline_write_settled(process, NULL);
@@ -128,18 +128,18 @@ void timeline_before(struct state_process *process, int64_t ns)
     if (!labels->count)
         return;
     const struct label_stretch *last = label_at(labels, labels->count - 1);
-    if (process->state->seq < last->begin_seq && ns > last->begin_ns)
-        process->state->seq++;
+    if (process->state->ledger.seq < last->begin_seq && ns > last->begin_ns)
+        process->state->ledger.seq++;
 }
 
 static void note_result(struct state_process *process, enum label_result result,
                         const struct event *event)
 {
     if (result == LABEL_NOT_OPEN)
-        note(process, NOTE_MARK_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "mark %llu",
+        note(&process->account, NOTE_MARK_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "mark %llu",
              (unsigned long long)event->size);
     if (result == LABEL_IGNORED && event->kind == EVENT_ENTER)
-        note(process, NOTE_TOO_MANY_PHASES, NOTE_NO_ADDRESS, "mark %llu",
+        note(&process->account, NOTE_TOO_MANY_PHASES, NOTE_NO_ADDRESS, "mark %llu",
              (unsigned long long)event->size);
 }
 
@@ -161,7 +161,7 @@ static void end_mark(struct state_process *process, const struct event *event, i
     phase_fold_windows(process);
     heap_compare_totals(process);
     reserve(process);
-    enum label_result result = label_exit(labels, &mark, process->state->seq + 1, ns);
+    enum label_result result = label_exit(labels, &mark, process->state->ledger.seq + 1, ns);
     note_result(process, result, event);
     after_boundary(process, result);
 }
@@ -173,7 +173,7 @@ void timeline_release(struct state_process *process)
     if (event.kind == EVENT_NONE)
         return;
     timeline->held.kind = EVENT_NONE;
-    end_mark(process, &event, process->last_ns);
+    end_mark(process, &event, process->account.last_ns);
 }
 
 static bool is_outermost_forward(const struct timeline *timeline, const struct event *event)
@@ -187,17 +187,17 @@ void timeline_mark(struct state_process *process, const struct event *event, int
     struct phases *phases = &process->phases;
     bool enter = event->kind == EVENT_ENTER;
     if (event->size == 0 || event->size >= MARK_KIND_COUNT) {
-        note(process, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "mark %llu",
+        note(&process->account, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "mark %llu",
              (unsigned long long)event->size);
         return;
     }
     if (!phases->timeline && !enter) {
-        note(process, NOTE_MARK_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "mark %llu",
+        note(&process->account, NOTE_MARK_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "mark %llu",
              (unsigned long long)event->size);
         return;
     }
     if (!phases->timeline && !phase_hand_over(process, event->thread, ns)) {
-        note_owed(process, event->kind, 1);
+        note_owed(&process->account, event->kind, 1);
         return;
     }
     enum timeline_turn turn = timeline_turn(process, event, ns);
@@ -217,7 +217,7 @@ void timeline_mark(struct state_process *process, const struct event *event, int
     phase_fold_windows(process);
     reserve(process);
     enum label_result result =
-        label_enter(&phases->timeline->labels, &mark, process->state->seq, ns);
+        label_enter(&phases->timeline->labels, &mark, process->state->ledger.seq, ns);
     note_result(process, result, event);
     after_boundary(process, result);
 }
@@ -229,7 +229,8 @@ void timeline_prepare(struct state_process *process, uint32_t thread, int64_t ns
         return;
     phase_fold_windows(process);
     reserve(process);
-    after_boundary(process, label_prepare(&timeline->labels, thread, process->state->seq, ns));
+    after_boundary(process,
+                   label_prepare(&timeline->labels, thread, process->state->ledger.seq, ns));
 }
 
 static struct timeline_user *new_user(struct timeline *timeline)
@@ -290,7 +291,7 @@ void timeline_user_end(struct state_process *process, const struct phase *phase,
 {
     struct timeline *timeline = process->phases.timeline;
     struct timeline_user *user = &timeline->users[phase->user - 1];
-    int64_t seq = process->state->seq;
+    int64_t seq = process->state->ledger.seq;
     user->end_seq = seq;
     user->end_ns = ns;
     user->ended = ended;
@@ -325,7 +326,7 @@ void timeline_drop(struct state_process *process, uint32_t thread, int64_t ns)
     phase_fold_windows(process);
     reserve(process);
     after_boundary(process, label_drop(&process->phases.timeline->labels, thread,
-                                       process->state->seq + 1, ns));
+                                       process->state->ledger.seq + 1, ns));
 }
 
 void timeline_leave(struct state_process *process, uint32_t thread, int64_t ns)
@@ -338,7 +339,7 @@ void timeline_leave(struct state_process *process, uint32_t thread, int64_t ns)
             continue;
         struct label_mark mark = {.kind = node->kind, .identity = node->identity, .thread = thread};
         reserve(process);
-        after_boundary(process, label_exit(labels, &mark, process->state->seq, ns));
+        after_boundary(process, label_exit(labels, &mark, process->state->ledger.seq, ns));
     }
 }
 
@@ -366,7 +367,8 @@ void timeline_flush(struct state_process *process, bool commit)
         return;
     label_settle(&timeline->labels, true);
     timeline_write_settled(process, NULL);
-    struct timeline_end now = at_present(process, process->state->seq + 1, process->last_ns);
+    struct timeline_end now =
+        at_present(process, process->state->ledger.seq + 1, process->account.last_ns);
     timeline_write_guess(process, &now);
 }
 
@@ -380,7 +382,7 @@ void timeline_stop(struct state_process *process, int64_t ns)
 
 void timeline_end(struct state_process *process, int64_t ns)
 {
-    struct timeline_end end = at_present(process, process->state->seq + 1, ns);
+    struct timeline_end end = at_present(process, process->state->ledger.seq + 1, ns);
     timeline_write_settled(process, &end);
     timeline_close_all(process, &end);
 }
@@ -396,7 +398,7 @@ struct timeline *timeline_new(struct state_process *process, uint32_t thread, in
     timeline->writer.innermost = timeline->guesser.innermost = BATCH_NULL;
     timeline->guesser.guesses = true;
     timeline->guessed.step = BATCH_NULL;
-    if (label_start(&timeline->labels, process->state->seq, ns) &&
+    if (label_start(&timeline->labels, process->state->ledger.seq, ns) &&
         MEM_GROW(timeline->stretches, timeline->cap, 1) &&
         MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, process->device_count))
         return timeline;
@@ -412,8 +414,8 @@ static void adopt_below(struct state_process *process, struct phase *phase, int6
         struct phase *next = phase;
         while (next->below != done)
             next = next->below;
-        if (!add_user(process, next, process->state->seq, ns, true))
-            note_owed(process, OWED_FACT, 1);
+        if (!add_user(process, next, process->state->ledger.seq, ns, true))
+            note_owed(&process->account, OWED_FACT, 1);
         done = next;
         follow(process);
     }
@@ -473,7 +475,7 @@ bool timeline_is_valid(const struct state_process *process)
             return false;
     for (size_t i = 0; i < timeline->writer.count; i++) {
         const struct timeline_open *open = &timeline->writer.open[i];
-        if (open->id <= 0 || open->id > process->state->phase_count)
+        if (open->id <= 0 || open->id > process->state->ledger.phase_count)
             return false;
     }
     return true;

@@ -96,13 +96,13 @@ static bool put_part(struct state_process *process, const struct timeline_open *
     static const struct timeline_part nothing;
     const struct timeline_part *now = &end->parts[device];
     const struct timeline_part *begin = device < open->part_count ? &open->parts[device] : &nothing;
-    return batch_put(process->state->batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii", open->id,
+    return batch_put(process->state->ledger.batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii", open->id,
                      process->devices[device]->id, begin->allocated, now->allocated, now->requested,
                      now->active, now->reserved, now->split, now->max_allocated,
                      now->max_allocated_seq, now->max_reserved, begin->peak.peak, begin->peak.seq,
-                     begin->peak.ns, begin->peak.reserved, state_min(now->allocs - begin->allocs),
-                     state_min(now->frees - begin->frees),
-                     state_min(now->alloc_bytes - begin->alloc_bytes));
+                     begin->peak.ns, begin->peak.reserved, ledger_cut(now->allocs - begin->allocs),
+                     ledger_cut(now->frees - begin->frees),
+                     ledger_cut(now->alloc_bytes - begin->alloc_bytes));
 }
 
 /* ---- rows ---- */
@@ -140,7 +140,7 @@ static void put_user(struct state_process *process, const struct timeline_open *
         .begin_ns = user->begin_ns,
     };
     if (!phase_put_row(process, &row, user->end_seq, user->end_ns, user->ended))
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
 }
 
 /* With `ended` NULL as it stands. Phases of the program's own have their parts from elsewhere. */
@@ -157,7 +157,7 @@ static void put_phase(struct state_process *process, const struct timeline_open 
         if (end->parts[i].allocs)
             all = put_part(process, open, end, i) && all;
     if (!all)
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
 }
 
 static void put_stretch(struct state_process *process, struct timeline_writer *writer,
@@ -168,8 +168,9 @@ static void put_stretch(struct state_process *process, struct timeline_writer *w
         return;
     writer->innermost = top->id;
     stretch->written |= writer->guesses;
-    if (!batch_put(process->state->batch, SCH_STRETCH, "iii", process->id, begin_seq, top->id))
-        note_owed(process, OWED_FACT, 1);
+    if (!batch_put(process->state->ledger.batch, SCH_STRETCH, "iii", process->account.id, begin_seq,
+                   top->id))
+        note_owed(&process->account, OWED_FACT, 1);
 }
 
 /* ---- open phases ---- */
@@ -198,7 +199,7 @@ static void close_down(struct state_process *process, struct timeline_writer *wr
         struct timeline_open *open = &writer->open[--writer->count];
         put_phase(process, open, end, open->failed ? "exception" : ended);
         if (writer->count && !fold_parts(open - 1, open->parts, open->part_count))
-            note_owed(process, OWED_FACT, 1);
+            note_owed(&process->account, OWED_FACT, 1);
         if (!open->user || writer->guesses)
             continue;
         users[open->user - 1].written = users[open->user - 1].end_seq != BATCH_NULL;
@@ -216,7 +217,7 @@ static int64_t take_ordinal(struct state_process *process, const struct timeline
                                                    name, &ordinal)
                                    : ordinal_take(&timeline->ordinals, step, name, &ordinal);
     if (!counted)
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
     return ordinal;
 }
 
@@ -270,13 +271,13 @@ static void leave_step(struct state_process *process, struct timeline_writer *wr
 static int64_t new_id(struct state_process *process, const struct timeline_writer *writer)
 {
     struct timeline *timeline = process->phases.timeline;
-    int64_t id = ++process->state->phase_count;
+    int64_t id = ++process->state->ledger.phase_count;
     if (!writer->guesses)
         return id;
     if (MEM_GROW(timeline->loose, timeline->loose_cap, timeline->loose_count + 1))
         timeline->loose[timeline->loose_count++] = id;
     else
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
     return id;
 }
 
@@ -357,7 +358,7 @@ static void place(struct state_process *process, struct timeline_writer *writer,
     close_down(process, writer, keep, &begin, "end");
     for (; keep < timeline->item_count; keep++) {
         if (!open_item(process, writer, &timeline->items[keep], stretch, label)) {
-            note_owed(process, OWED_FACT, 1);
+            note_owed(&process->account, OWED_FACT, 1);
             return;
         }
     }
@@ -401,7 +402,7 @@ static void take(struct state_process *process, struct timeline_writer *writer, 
     }
     struct timeline_open *top = writer->count ? &writer->open[writer->count - 1] : NULL;
     if (top && !fold_parts(top, stretch->parts, stretch->part_count))
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
     if (label->closed && closed->kind == LABEL_USER && !writer->guesses)
         release_user(process, (size_t)closed->user + 1);
 }
@@ -419,7 +420,7 @@ static int64_t end_of(const struct timeline *timeline, size_t index,
 static void drop_loose(struct state_process *process)
 {
     struct timeline *timeline = process->phases.timeline;
-    struct batch *batch = process->state->batch;
+    struct batch *batch = process->state->ledger.batch;
     while (timeline->loose_count) {
         int64_t id = timeline->loose[timeline->loose_count - 1];
         if (!batch_put(batch, SCH_PHASE_DROP, "i", id) ||
@@ -495,7 +496,7 @@ void timeline_write_guess(struct state_process *process, const struct timeline_e
     struct timeline_writer *guesser = &timeline->guesser;
     drop_loose(process);
     if (!copy_writer(guesser, &timeline->writer)) {
-        note_owed(process, OWED_FACT, 1);
+        note_owed(&process->account, OWED_FACT, 1);
         return;
     }
     ordinal_clear(&timeline->guessed);
@@ -507,7 +508,7 @@ void timeline_write_guess(struct state_process *process, const struct timeline_e
         struct timeline_open *open = &guesser->open[i - 1];
         put_phase(process, open, now, NULL);
         if (i > 1 && !fold_parts(open - 1, open->parts, open->part_count))
-            note_owed(process, OWED_FACT, 1);
+            note_owed(&process->account, OWED_FACT, 1);
     }
 }
 

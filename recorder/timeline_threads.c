@@ -39,8 +39,8 @@ static void set_apart(struct state_process *process, uint32_t thread, uint32_t o
     if (!MEM_GROW(timeline->apart, timeline->apart_cap, timeline->apart_count + 1))
         return;
     timeline->apart[timeline->apart_count++] = thread;
-    if (!process->notes.counted[NOTE_MARKS_OF_THREADS])
-        note(process, NOTE_MARKS_OF_THREADS, NOTE_NO_ADDRESS,
+    if (!process->account.notes.counted[NOTE_MARKS_OF_THREADS])
+        note(&process->account, NOTE_MARKS_OF_THREADS, NOTE_NO_ADDRESS,
              "thread %u beside thread %u: phases of the process and steps are those of %u", thread,
              other, other);
 }

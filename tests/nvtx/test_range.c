@@ -150,7 +150,7 @@ TEST(steps_never_go_back)
 /* What goes on from the last one has an end: no number is more than what is stored. */
 TEST(steps_go_on_as_far_as_numbers_do)
 {
-    const int64_t most = STATE_MOST / 4 - 1;
+    const int64_t most = LEDGER_MOST / 4 - 1;
     begin();
     for (int i = 0; i < 5; i++) {
         one_step("iteration ", most);

@@ -84,7 +84,7 @@ TEST(time_never_runs_backwards)
     feed.now = FEED_START;
     int64_t seqs[] = {mark_at(&feed, FEED_START + 100), mark_at(&feed, FEED_START + 90),
                       mark_at(&feed, 0), mark_at(&feed, UINT64_MAX), mark_at(&feed, 7)};
-    static const int64_t wanted[] = {100, 100, 100, STATE_LONGEST_NS, STATE_LONGEST_NS};
+    static const int64_t wanted[] = {100, 100, 100, LEDGER_LONGEST_NS, LEDGER_LONGEST_NS};
     feed_end(&feed, true);
     for (size_t i = 0; i < 5; i++) {
         const struct row *row = rows_find(&rows, SCH_MARK, 1, &seqs[i]);
@@ -93,7 +93,7 @@ TEST(time_never_runs_backwards)
         CHECK_INT(row->at[5], -1);
         CHECK_STR(row->text[4], "?");
     }
-    CHECK_INT(process_row(1)->at[PROCESS_END], STATE_LONGEST_NS);
+    CHECK_INT(process_row(1)->at[PROCESS_END], LEDGER_LONGEST_NS);
 }
 
 TEST(an_event_before_the_hello_moves_the_beginning)
@@ -426,15 +426,15 @@ TEST(is_valid_sees_what_is_broken)
     SEES(process->phases.stacks[0].thread, 1);
     SEES(process->phases.stacks[0].top->parts[0].begin_allocated, 0x1000);
     SEES(process->last_seq, 100);
-    SEES(process->last_ns, -1000000);
-    SEES(process->notes.stored[0], 1);
-    SEES(process->notes.owed[0], 1);
+    SEES(process->account.last_ns, -1000000);
+    SEES(process->account.notes.stored[0], 1);
+    SEES(process->account.notes.owed[0], 1);
     SEES(process->defs->count, 5);
     SEES(feed.state->pool.living, 1);
     SEES(feed.state->pool.blocks[1].state, 1);
     SEES(feed.state->pool.blocks[1].size, 1);
-    SEES(feed.state->batch->allocs[1].seq, 1);
-    SEES(feed.state->batch->allocs[1].life_ns, 1);
+    SEES(feed.state->ledger.batch->allocs[1].seq, 1);
+    SEES(feed.state->ledger.batch->allocs[1].life_ns, 1);
     SEES(feed.state->names.devices.items[0].count, 1);
     order_remove(&device->order, 0x1010);
     CHECK(!state_is_valid(feed.state));

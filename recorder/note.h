@@ -1,5 +1,5 @@
 /*
- * state_note.h - what went wrong: anomalies of the program, and rows that we had no memory for.
+ * note.h - what went wrong: anomalies of the program, and rows that we had no memory for.
  *
  * An anomaly is a row, up to NOTE_ROWS of one kind in a process; the rest is counted and becomes
  * one row when the process ends. Kinds that a loss of events explains are counted apart after a
@@ -9,15 +9,15 @@
  * `lost` fact at the next flush that has memory. A process that has ended is kept until its debt is
  * paid.
  */
-#ifndef TIDEMARK_RECORDER_STATE_NOTE_H
-#define TIDEMARK_RECORDER_STATE_NOTE_H
+#ifndef TIDEMARK_RECORDER_NOTE_H
+#define TIDEMARK_RECORDER_NOTE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "event.h"
 
-struct state_process;
+struct account;
 
 #define NOTE_ROWS 1000
 
@@ -68,11 +68,11 @@ struct notes {                          /* of a process */
 };
 
 #define NOTE_NO_ADDRESS UINT64_MAX
-void note(struct state_process *process, enum note_kind kind, uint64_t address, const char *format,
-          ...) __attribute__((format(printf, 4, 5)));
-void note_rest(struct state_process *process); /* the counts, as the process ends */
-void note_owed(struct state_process *process, unsigned what, uint64_t n);
-void note_pay(struct state_process *process);
-bool note_is_valid(const struct state_process *process);
+void note(struct account *account, enum note_kind kind, uint64_t address, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void note_rest(struct account *account); /* the counts, as the process ends */
+void note_owed(struct account *account, unsigned what, uint64_t n);
+void note_pay(struct account *account);
+bool note_is_valid(const struct account *account);
 
 #endif

@@ -1,11 +1,11 @@
-#include "state_note.h"
+#include "note.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "ledger.h"
 #include "utf8.h"
-#include "state_types.h"
 
 static const char *const texts[NOTE_KIND_COUNT] = {
     [NOTE_FREE_WITHOUT_ALLOC] = "free without allocation",
@@ -68,23 +68,22 @@ static bool explained(const struct notes *notes, enum note_kind kind)
     }
 }
 
-static bool put_note(struct state_process *process, enum note_kind kind, uint64_t address,
+static bool put_note(struct account *account, enum note_kind kind, uint64_t address,
                      const char *detail)
 {
-    return batch_put(process->state->batch, SCH_ANOMALY, "iiisns", process->state->seq, process->id,
-                     process->last_ns, texts[kind],
+    return batch_put(account->ledger->batch, SCH_ANOMALY, "iiisns", account->ledger->seq,
+                     account->id, account->last_ns, texts[kind],
                      address == NOTE_NO_ADDRESS ? BATCH_NULL : (int64_t)address, detail);
 }
 
-void note(struct state_process *process, enum note_kind kind, uint64_t address, const char *format,
-          ...)
+void note(struct account *account, enum note_kind kind, uint64_t address, const char *format, ...)
 {
-    struct notes *notes = &process->notes;
+    struct notes *notes = &account->notes;
     if (explained(notes, kind)) {
         notes->expected[kind]++;
         return;
     }
-    process->state->anomalies++;
+    account->ledger->anomalies++;
     notes->counted[kind]++;
     if (notes->stored[kind] == NOTE_ROWS)
         return;
@@ -94,25 +93,25 @@ void note(struct state_process *process, enum note_kind kind, uint64_t address, 
     vsnprintf(detail, sizeof detail, format, list);
     va_end(list);
     detail[utf8_cut(detail, sizeof detail - 4)] = '\0';
-    if (put_note(process, kind, address, detail[0] ? detail : NULL))
+    if (put_note(account, kind, address, detail[0] ? detail : NULL))
         notes->stored[kind]++;
 }
 
-void note_rest(struct state_process *process)
+void note_rest(struct account *account)
 {
-    struct notes *notes = &process->notes;
+    struct notes *notes = &account->notes;
     char detail[80];
     for (enum note_kind kind = 0; kind < NOTE_KIND_COUNT; kind++) {
         uint64_t more = notes->counted[kind] - notes->stored[kind];
         if (more) {
             snprintf(detail, sizeof detail, "%llu more of this kind", (unsigned long long)more);
-            put_note(process, kind, NOTE_NO_ADDRESS, detail);
+            put_note(account, kind, NOTE_NO_ADDRESS, detail);
         }
         if (notes->expected[kind]) {
             snprintf(detail, sizeof detail, "%llu after a %s",
                      (unsigned long long)notes->expected[kind],
                      notes->unsure ? "loss of events" : "fork");
-            put_note(process, kind, NOTE_NO_ADDRESS, detail);
+            put_note(account, kind, NOTE_NO_ADDRESS, detail);
         }
     }
 }
@@ -124,32 +123,32 @@ static const char *owed_name(unsigned what)
     return what == OWED_DEFINITION ? "definition" : what == OWED_CURVE ? "curve" : "fact";
 }
 
-void note_owed(struct state_process *process, unsigned what, uint64_t n)
+void note_owed(struct account *account, unsigned what, uint64_t n)
 {
-    struct notes *notes = &process->notes;
+    struct notes *notes = &account->notes;
     if (!notes->owes) {
-        notes->owed_seq = process->state->seq > 0 ? process->state->seq - 1 : 0;
-        notes->owed_ns = process->last_ns;
+        notes->owed_seq = account->ledger->seq > 0 ? account->ledger->seq - 1 : 0;
+        notes->owed_ns = account->last_ns;
     }
     notes->owes = true;
     notes->owed[what] += n;
-    process->state->lost += n;
+    account->ledger->lost += n;
     if (what < EVENT_KIND_COUNT)
         notes->unsure = true;
 }
 
-void note_pay(struct state_process *process)
+void note_pay(struct account *account)
 {
-    struct notes *notes = &process->notes;
+    struct notes *notes = &account->notes;
     if (!notes->owes)
         return;
     bool all = true;
     for (unsigned what = 0; what < OWED_COUNT; what++) {
         if (!notes->owed[what])
             continue;
-        if (batch_put(process->state->batch, SCH_LOST, "iiiiisi", process->id, notes->owed_seq,
-                      process->state->seq, notes->owed_ns, process->last_ns, owed_name(what),
-                      state_min(notes->owed[what])))
+        if (batch_put(account->ledger->batch, SCH_LOST, "iiiiisi", account->id, notes->owed_seq,
+                      account->ledger->seq, notes->owed_ns, account->last_ns, owed_name(what),
+                      ledger_cut(notes->owed[what])))
             notes->owed[what] = 0;
         else
             all = false;
@@ -157,9 +156,9 @@ void note_pay(struct state_process *process)
     notes->owes = !all;
 }
 
-bool note_is_valid(const struct state_process *process)
+bool note_is_valid(const struct account *account)
 {
-    const struct notes *notes = &process->notes;
+    const struct notes *notes = &account->notes;
     uint64_t owed = 0;
     for (unsigned what = 0; what < OWED_COUNT; what++)
         owed += notes->owed[what];
