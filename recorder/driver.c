@@ -130,10 +130,10 @@ static void end_former(struct state_process *process, const struct driver_piece 
 static bool put_row(struct state_process *process, const struct driver_piece *piece,
                     const struct event *event)
 {
-    const struct names_defs *defs = process->defs;
-    uint32_t call = names_lookup(process, defs, event->name, ARENA_STRING);
-    uint32_t library = names_lookup(process, defs, (uint32_t)(event->a >> 32), ARENA_STRING);
-    uint32_t site = names_lookup(process, defs, event->site, ARENA_SITE);
+    struct names_defs *defs = process->defs;
+    uint32_t call = names_lookup(defs, event->name, ARENA_STRING);
+    uint32_t library = names_lookup(defs, (uint32_t)(event->a >> 32), ARENA_STRING);
+    uint32_t site = names_lookup(defs, event->site, ARENA_SITE);
     return batch_put(process->state->ledger.batch, SCH_DRIVER_MEMORY, "iinsiinnni00n0i", piece->seq,
                      process->account.id, piece->device ? piece->device->id : BATCH_NULL,
                      kind_texts[piece->kind], (int64_t)piece->address, piece->size,

@@ -8,7 +8,7 @@
 
 static const char *text_of(struct state_process *process, const struct event *event, uint32_t *id)
 {
-    *id = names_lookup(process, process->defs, event->name, ARENA_STRING);
+    *id = names_lookup(process->defs, event->name, ARENA_STRING);
     return names_text(&process->state->names, *id);
 }
 
@@ -97,7 +97,7 @@ void driver_activity(struct state_process *process, const struct event *event)
 {
     const struct state *state = process->state;
     unsigned kind = event->a & 0xff;
-    uint32_t name = names_lookup(process, process->defs, event->name, ARENA_STRING);
+    uint32_t name = names_lookup(process->defs, event->name, ARENA_STRING);
     const struct heap *heap = heap_of_event(process, event);
     if (!kind || kind >= ACTIVITY_KIND_COUNT) {
         note(&process->account, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "activity of kind %u", kind);

@@ -139,7 +139,7 @@ static struct batch_alloc *add_row(struct state_process *process, const struct b
     struct batch_alloc *row = batch_add_alloc(process->state->ledger.batch);
     if (!row)
         return NULL;
-    uint32_t site = names_lookup(process, process->defs, event->site, ARENA_SITE);
+    uint32_t site = names_lookup(process->defs, event->site, ARENA_SITE);
     *row = (struct batch_alloc){
         .seq = block->seq,
         .address = event->addr,

@@ -34,6 +34,7 @@
 #include "history.h"
 #include "map.h"
 
+struct names_heap;
 struct state;
 struct state_process;
 
@@ -177,6 +178,8 @@ int64_t heap_active(const struct heap_device *device);   /* likewise */
 /* The heap with these values, made if it is new; NULL without memory. */
 struct heap *heap_get(struct state_process *process, const struct heap *like, int32_t device_kind,
                       int32_t device_index);
+/* Of a definition, by this process or by an ancestor. */
+struct heap *heap_make(struct state_process *process, const struct names_heap *defined);
 struct heap *heap_of_event(struct state_process *process, const struct event *event);
 void heap_forget(struct state_process *process); /* frees all heaps and devices */
 

@@ -135,7 +135,7 @@ static struct heap_segment *open_segment(struct state_process *process, struct h
     struct heap_segment *segment = mem_alloc(1, sizeof *segment);
     if (!segment)
         return NULL;
-    uint32_t site = names_lookup(process, process->defs, event->site, ARENA_SITE);
+    uint32_t site = names_lookup(process->defs, event->site, ARENA_SITE);
     int64_t size = heap_fit(process, event, device->segment_bytes);
     struct batch_mark mark = batch_mark(process->state->ledger.batch);
     *segment = (struct heap_segment){

@@ -38,7 +38,7 @@ static struct heap_device *get_device(struct state_process *process, int32_t kin
         kind = DEVICE_OTHER;
         index = -1;
     }
-    int64_t id = names_device(process->state, kind, index);
+    int64_t id = names_device(&process->state->names, kind, index);
     for (size_t i = 0; i < process->device_count; i++)
         if (process->devices[i]->id == id)
             return process->devices[i];
@@ -94,10 +94,37 @@ static struct heap *unknown_heap(struct state_process *process)
     return process->unknown_heap;
 }
 
+struct heap *heap_make(struct state_process *process, const struct names_heap *defined)
+{
+    const struct heap like = {
+        .stream = defined->stream, .pool = defined->pool, .name = defined->name};
+    return heap_get(process, &like, defined->device_kind, defined->device_index);
+}
+
+/* The process's own heap of what an ancestor defined; NULL: nobody did, or without memory. */
+static struct heap *inherited_heap(struct state_process *process, uint32_t number)
+{
+    const struct names_heap *defined = names_heap(process->defs, number);
+    if (!defined)
+        return NULL;
+    uint64_t known = map_get(&process->inherited_heaps, number);
+    if (known != MAP_NONE)
+        return process->heaps[known - 1];
+    struct heap *heap = heap_make(process, defined);
+    if (heap)
+        map_put(&process->inherited_heaps, number, heap->number, NULL);
+    return heap;
+}
+
 struct heap *heap_of_event(struct state_process *process, const struct event *event)
 {
-    uint32_t number = names_lookup(process, process->defs, event->heap, ARENA_HEAP);
-    return number ? process->heaps[number - 1] : unknown_heap(process);
+    uint32_t number;
+    struct heap *heap = NULL;
+    if (names_own(process->defs, event->heap, ARENA_HEAP, &number))
+        heap = number ? process->heaps[number - 1] : NULL;
+    else if (event->heap)
+        heap = inherited_heap(process, event->heap);
+    return heap ? heap : unknown_heap(process);
 }
 
 /* ---- flush, end, check ---- */

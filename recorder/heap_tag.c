@@ -152,8 +152,8 @@ void heap_tag(struct state_process *process, const struct event *event)
              (unsigned long long)event->a);
         category = CATEGORY_OTHER;
     }
-    uint32_t name = names_lookup(process, process->defs, event->name, ARENA_STRING);
-    uint32_t tag = names_tag(state, category, name);
+    uint32_t name = names_lookup(process->defs, event->name, ARENA_STRING);
+    uint32_t tag = names_tag(&state->names, category, name);
     if (!heap || !tag)
         note_owed(&process->account, EVENT_TAG, 1);
     else if (event->b)
@@ -175,7 +175,7 @@ void heap_oom(struct state_process *process, const struct event *event, int64_t 
     }
     if (event->flags & EVENT_F_TOTALS)
         allocated = ledger_cut(event->a);
-    uint32_t site = names_lookup(process, process->defs, event->site, ARENA_SITE);
+    uint32_t site = names_lookup(process->defs, event->site, ARENA_SITE);
     if (!batch_put(process->state->ledger.batch, SCH_OOM, "iiniiinnn", process->state->ledger.seq,
                    process->account.id, device, (int64_t)event->thread, ns, ledger_cut(event->size),
                    allocated, reserved, site ? (int64_t)site : BATCH_NULL))

@@ -1,6 +1,7 @@
 /* names_defs.c - the numbers of a process and of those that it was forked from: see names.h. */
+#include "ledger.h"
 #include "mem.h"
-#include "state_types.h"
+#include "names.h"
 
 static const char *const kind_names[ARENA_KIND_COUNT] = {
     [ARENA_STRING] = "string",
@@ -9,15 +10,15 @@ static const char *const kind_names[ARENA_KIND_COUNT] = {
     [ARENA_HEAP] = "heap",
 };
 
-struct names_defs *names_new_defs(void)
+struct names_defs *names_new_defs(struct names *names, struct account *account)
 {
     struct names_defs *defs = mem_alloc(1, sizeof *defs);
     if (defs)
-        defs->holders = 1;
+        *defs = (struct names_defs){.names = names, .account = account, .holders = 1};
     return defs;
 }
 
-void names_let_go(struct names_defs *defs)
+static void drop(struct names_defs *defs)
 {
     while (defs && --defs->holders == 0) {
         struct names_defs *from = defs->from;
@@ -26,6 +27,13 @@ void names_let_go(struct names_defs *defs)
         mem_free(defs);
         defs = from;
     }
+}
+
+void names_let_go(struct names_defs *defs)
+{
+    if (defs)
+        defs->account = NULL;
+    drop(defs);
 }
 
 bool names_defs_are_valid(const struct names_defs *defs)
@@ -46,20 +54,20 @@ void names_inherit(struct names_defs *defs, struct names_defs *from, uint32_t fi
         from = NULL;
     if (from)
         from->holders++;
-    names_let_go(defs->from);
+    drop(defs->from);
     defs->from = from;
     defs->depth = from ? from->depth + 1 : 0;
     defs->first = first;
 }
 
-static uint32_t unknown(struct state_process *process, uint32_t number, enum arena_kind kind)
+/* Once of each kind. */
+static void note_unknown(struct names_defs *defs, uint32_t number, enum arena_kind kind)
 {
     uint64_t bit = 1ull << kind;
-    if (process->defs->noted & bit)
-        return 0;
-    process->defs->noted |= bit;
-    note(&process->account, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "%s %u", kind_names[kind], number);
-    return 0;
+    if (defs->noted & bit)
+        return;
+    defs->noted |= bit;
+    note(defs->account, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "%s %u", kind_names[kind], number);
 }
 
 static const struct names_heap *find_heap(const struct names_defs *defs, uint32_t number)
@@ -75,31 +83,31 @@ static const struct names_heap *find_heap(const struct names_defs *defs, uint32_
     return low < defs->heap_count && defs->heaps[low].number == number ? &defs->heaps[low] : NULL;
 }
 
-/* The process's own heap of what an ancestor defined; 0 without memory. */
-static uint32_t heap_like(struct state_process *process, const struct names_heap *defined)
+/* The ancestor whose number it is, if what it defined is of that kind; else it is noted. */
+static const struct names_defs *ancestor(struct names_defs *own, uint32_t number,
+                                         enum arena_kind kind)
 {
-    uint64_t known = map_get(&process->inherited_heaps, defined->number);
-    if (known != MAP_NONE)
-        return (uint32_t)known;
-    const struct heap like = {
-        .stream = defined->stream, .pool = defined->pool, .name = defined->name};
-    struct heap *heap = heap_get(process, &like, defined->device_kind, defined->device_index);
-    if (!heap)
-        return 0;
-    map_put(&process->inherited_heaps, defined->number, heap->number, NULL);
-    return heap->number;
-}
-
-uint32_t names_look_back(struct state_process *process, uint32_t number, enum arena_kind kind)
-{
-    const struct names_defs *defs = process->defs;
+    const struct names_defs *defs = own;
     while (defs && number <= defs->first)
         defs = defs->from;
-    if (!defs || defs == process->defs || number - defs->first > defs->count ||
-        defs->at[number - defs->first - 1].kind != kind)
-        return unknown(process, number, kind);
-    if (kind != ARENA_HEAP)
-        return defs->at[number - defs->first - 1].id;
-    const struct names_heap *defined = find_heap(defs, number);
-    return defined ? heap_like(process, defined) : unknown(process, number, kind);
+    if (defs && defs != own && number - defs->first <= defs->count &&
+        defs->at[number - defs->first - 1].kind == kind)
+        return defs;
+    note_unknown(own, number, kind);
+    return NULL;
+}
+
+const struct names_heap *names_heap(struct names_defs *defs, uint32_t number)
+{
+    const struct names_defs *of = ancestor(defs, number, ARENA_HEAP);
+    const struct names_heap *defined = of ? find_heap(of, number) : NULL;
+    if (of && !defined)
+        note_unknown(defs, number, ARENA_HEAP);
+    return defined;
+}
+
+uint32_t names_look_back(struct names_defs *defs, uint32_t number, enum arena_kind kind)
+{
+    const struct names_defs *of = ancestor(defs, number, kind);
+    return of ? of->at[number - of->first - 1].id : 0;
 }

@@ -292,7 +292,7 @@ void phase_begin(struct state_process *process, const struct event *event, int64
         range_begin(process, event, ns);
         return;
     }
-    what.name = names_lookup(process, process->defs, event->name, ARENA_STRING);
+    what.name = names_lookup(process->defs, event->name, ARENA_STRING);
     phase_open(process, &what, ns);
 }
 
@@ -389,7 +389,7 @@ void phase_end(struct state_process *process, const struct event *event, int64_t
         return;
     }
     struct phase_stack *stack = find_stack(&process->phases, event->thread, 0);
-    uint32_t name = names_lookup(process, process->defs, event->name, ARENA_STRING);
+    uint32_t name = names_lookup(process->defs, event->name, ARENA_STRING);
     const char *text = name ? names_text(&process->state->names, name) : "";
     if (stack && stack->unstored) {
         stack->unstored--;

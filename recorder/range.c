@@ -14,7 +14,7 @@ uint32_t range_domain_of(struct state_process *process, const struct event *even
 {
     if (!(event->flags & EVENT_F_DOMAIN) || !event->addr || event->addr > UINT32_MAX)
         return 0;
-    return names_lookup(process, process->defs, (uint32_t)event->addr, ARENA_STRING);
+    return names_lookup(process->defs, (uint32_t)event->addr, ARENA_STRING);
 }
 
 /* What a name is without its number. */
@@ -27,13 +27,13 @@ static uint32_t bare_name(struct state_process *process, uint32_t stem)
         return stem;
     memcpy(bare, text, bytes);
     bare[bytes] = '\0';
-    uint32_t id = names_string(process->state, bare);
+    uint32_t id = names_string(&process->state->names, bare);
     return id ? id : stem;
 }
 
 uint32_t range_name_of(struct state_process *process, const struct event *event)
 {
-    uint32_t stem = names_lookup(process, process->defs, event->name, ARENA_STRING);
+    uint32_t stem = names_lookup(process->defs, event->name, ARENA_STRING);
     unsigned both = EVENT_F_DOMAIN | EVENT_F_NUMBER;
     if (!stem || (event->flags & both) != both)
         return stem;
@@ -46,7 +46,7 @@ uint32_t range_name_of(struct state_process *process, const struct event *event)
         return known;
     if (names->numbered >= RANGE_MAX_NUMBERED)
         return bare_name(process, stem);
-    uint32_t added = names_string(process->state, text);
+    uint32_t added = names_string(&process->state->names, text);
     names->numbered += added > 0;
     return added ? added : stem;
 }
@@ -226,7 +226,7 @@ void range_begin(struct state_process *process, const struct event *event, int64
         .domain = range_domain_of(process, event),
         .nvtx = true,
     };
-    uint32_t stem = names_lookup(process, process->defs, event->name, ARENA_STRING);
+    uint32_t stem = names_lookup(process->defs, event->name, ARENA_STRING);
     if (!what.domain && is_step(process, event, stem)) {
         begin_step(process, event, stem, ns);
         return;

@@ -29,8 +29,7 @@ int state_new(struct state **out, const struct state_options *options)
     state->ledger.batch = batch_new();
     if (state->ledger.batch)
         state->ledger.batch->hide_paths = options->private;
-    state->scratch = mem_alloc(1, ARENA_MAX_PAYLOAD + 1);
-    if (!state->ledger.batch || !state->scratch) {
+    if (!names_start(&state->names, &state->ledger) || !state->ledger.batch) {
         state_free(state);
         return ERR_NOMEM;
     }
@@ -47,7 +46,6 @@ void state_free(struct state *state)
         process_free(state->processes);
     names_clear(&state->names);
     mem_free(state->pool.blocks);
-    mem_free(state->scratch);
     batch_free(state->ledger.batch);
     mem_free(state);
 }
@@ -118,7 +116,7 @@ static void put_mark(struct state_process *process, const struct event *event, i
     }
     int64_t value = (int64_t)event->a;
     if (event->site)
-        value = names_lookup(process, process->defs, event->site, ARENA_SITE);
+        value = names_lookup(process->defs, event->site, ARENA_SITE);
     if (!batch_put(state->ledger.batch, SCH_MARK, "iiiisis", state->ledger.seq, process->account.id,
                    (int64_t)event->thread, ns, names_text(&state->names, name), value,
                    domain ? names_text(&state->names, domain) : NULL))
@@ -264,7 +262,11 @@ int64_t state_event(struct state_process *process, const struct event *event)
 void state_define(struct state_process *process, const struct arena_record *record,
                   const void *payload)
 {
-    names_define(process, record, payload);
+    struct names_heap defined;
+    if (!names_define(process->defs, record, payload, &defined))
+        return;
+    const struct heap *heap = heap_make(process, &defined);
+    names_heap_made(process->defs, &defined, heap ? heap->number : 0);
 }
 
 /* ---- what was lost on the way ---- */

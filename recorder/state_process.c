@@ -98,7 +98,7 @@ struct state_process *state_process_begin(struct state *state, const struct stat
     process->end_ns = BATCH_NULL;
     process->end = (struct state_end){.exit_code = BATCH_NULL, .signal = BATCH_NULL};
     process->account.notes.forked = hello->origin && strcmp(hello->origin, "fork") == 0;
-    process->defs = names_new_defs();
+    process->defs = names_new_defs(&state->names, &process->account);
     if (!process->defs || !copy_hello(process, hello) || !phase_start(process) ||
         !put_process(process)) {
         process_free(process);
@@ -320,12 +320,9 @@ static bool batch_is_valid(const struct batch *batch, int64_t seq)
 
 bool state_is_valid(const struct state *state)
 {
-    const struct names *names = &state->names;
     for (const struct state_process *p = state->processes; p; p = p->next)
         if (p->state != state || !process_is_valid(p))
             return false;
     return pool_is_valid(&state->pool) && batch_is_valid(state->ledger.batch, state->ledger.seq) &&
-           intern_is_valid(&names->strings) && intern_is_valid(&names->frames) &&
-           intern_is_valid(&names->sites) && intern_is_valid(&names->tags) &&
-           intern_is_valid(&names->devices);
+           names_are_valid(&state->names);
 }

@@ -37,7 +37,6 @@ struct state {
     bool has_source;             /* any process's was ever live */
     bool unseen;                 /* state_totals.unseen */
     struct state_peak given;     /* likewise, of what the driver gave: `allocated` is that */
-    unsigned char *scratch;      /* ARENA_MAX_PAYLOAD bytes, for the copy of a definition */
     void (*beat)(void *context); /* of long work: see keyframe.h; NULL: nobody */
     void *beat_context;
 };
