@@ -32,12 +32,32 @@
 #include <stdint.h>
 
 #include "event.h"
-#include "order.h"
+#include "heap.h"
 #include "map.h"
+#include "order.h"
 
-struct heap;
-struct heap_device;
-struct state_process;
+/* What the driver has given on a device, blocks or not: driver_given.c. In bytes, modulo 2^64. */
+struct driver_given {
+    uint64_t memory;        /* device memory, arrays, physical */
+    uint64_t parts;         /* handed out of pools */
+    uint64_t pools, graphs; /* as they were sampled last */
+    uint64_t highest;       /* of memory, graphs, and the larger of parts and pools */
+};
+
+struct driver_device {
+    bool driven;   /* the driver told of memory on it */
+    int64_t total; /* of the device, as its row has it; 0 = not known */
+    struct driver_given given;
+    bool adopts;            /* some segments or pages are the driver's */
+    bool apart_noted;       /* that reserved_apart is not 0 */
+    int64_t reserved_apart; /* the source's total less segment_bytes, as the last block came */
+};
+
+/* When it happened; if it is told late, the source's own total has it already. */
+struct driver_when {
+    int64_t ns;
+    bool late;
+};
 
 struct driver_piece {
     int64_t seq;
@@ -72,7 +92,12 @@ struct driver_gap {
     int64_t seq;
 };
 
-struct driver {
+struct driver { /* of a process; without the first four all zero */
+    struct account *account;
+    struct ledger *ledger;
+    struct names_defs *defs;
+    struct heaps *heaps;
+    struct driver_device *devices;           /* by index in heaps; NULL: nothing was told of one */
     struct order memory;                     /* address -> struct driver_piece * */
     struct map handles[DRIVER_MEMORY_COUNT]; /* handle -> likewise */
     struct order mapped;                     /* address -> struct driver_range * */
@@ -82,42 +107,52 @@ struct driver {
     size_t gap_count;
 };
 
-void driver_alloc(struct state_process *process, const struct event *event, int64_t ns);
-void driver_free(struct state_process *process, const struct event *event, int64_t ns);
-void driver_map(struct state_process *process, const struct event *event, int64_t ns);
-void driver_unmap(struct state_process *process, const struct event *event, int64_t ns);
+void driver_alloc(struct driver *driver, const struct event *event, int64_t ns);
+void driver_free(struct driver *driver, const struct event *event, int64_t ns);
+void driver_map(struct driver *driver, const struct event *event, int64_t ns);
+void driver_unmap(struct driver *driver, const struct event *event, int64_t ns);
 
 /* driver_set.c */
-void driver_end(struct state_process *process); /* what lives gets its last row */
-void driver_forget(struct state_process *process);
-bool driver_is_valid(const struct state_process *process);
+void driver_end(struct driver *driver); /* what lives gets its last row */
+void driver_forget(struct driver *driver);
+bool driver_is_valid(const struct driver *driver);
 
-/* driver_adopt.c. The driver told of memory on the heap's device. A block comes: what it lies in is
- * its heap's. */
-void driver_block(struct heap *heap, const struct event *event);
-/* A source tells of a segment, or of pages: so is what lies there. */
-void driver_segment(struct heap *heap, const struct event *event);
+/* Whether it told of memory on the device. */
+static inline bool driver_has(const struct driver *driver, const struct heap_device *device)
+{
+    return driver->devices && driver->devices[device->index].driven;
+}
+/* Made if there is none; NULL without memory. */
+struct driver_device *driver_device(struct driver *driver, const struct heap_device *device);
+
+/* driver_adopt.c. Where it has told of memory on the heap's device: a block comes, and what it lies
+ * in is its heap's; so is what lies where a source tells of a segment, or of pages. */
+void driver_block(struct driver *driver, struct heap *heap, uint64_t address, uint64_t bytes);
+void driver_segment(struct driver *driver, struct heap *heap, uint64_t address, uint64_t bytes);
+/* The block came with the source's own totals. */
+void driver_totals(struct driver *driver, const struct heap_device *device);
 /* Memory goes; before it is forgotten. */
-void driver_disown(struct driver_piece *memory, int64_t ns);
+void driver_disown(const struct driver *driver, const struct driver_piece *memory,
+                   struct driver_when when);
 /* The addresses from `begin` up to `end` are taken out of a range, which is as it was. */
-void driver_disown_range(const struct driver_range *range, uint64_t begin, uint64_t end,
-                         int64_t ns);
+void driver_disown_range(const struct driver *driver, const struct driver_range *range,
+                         uint64_t begin, uint64_t end, struct driver_when when);
 /* Notes where the source's reserved is not what the driver's segments are; once for a device. */
-void driver_compare(struct heap_device *device);
-void driver_put_owner(struct state_process *process, struct driver_piece *memory);
+void driver_compare(struct driver *driver, const struct heap_device *device);
+void driver_put_owner(struct driver *driver, struct driver_piece *memory);
 
 /* driver_given.c: memory came, or goes; a sample of what is kept. */
-void driver_given(const struct driver_piece *piece, bool comes);
-void driver_given_sample(struct heap_device *device, const char *what, uint64_t bytes);
-bool driver_given_is_valid(const struct state_process *process);
+void driver_given(struct driver *driver, const struct driver_piece *piece, bool comes);
+void driver_given_sample(struct driver *driver, const struct heap_device *device, const char *what,
+                         uint64_t bytes);
+uint64_t driver_highest(const struct driver *driver, const struct heap_device *device);
+bool driver_given_is_valid(const struct driver *driver);
 
 /* driver_facts.c: what is stored as it is told. */
-void driver_sample(struct state_process *process, const struct event *event, int64_t ns);
-void driver_gap(struct state_process *process, const struct event *event, int64_t ns);
-void driver_activity(struct state_process *process, const struct event *event);
+void driver_sample(struct driver *driver, const struct event *event, int64_t ns);
+void driver_gap(struct driver *driver, const struct event *event, int64_t ns);
+void driver_activity(struct driver *driver, const struct event *event);
 
-/* The process's, made if it has none; NULL without memory. */
-struct driver *driver_of(struct state_process *process);
 struct driver_piece *driver_piece_from(const struct order_entry *entry);
 struct driver_range *driver_range_from(const struct order_entry *entry);
 /* The first with bytes from `begin` up to `end`; NULL. */

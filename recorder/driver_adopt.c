@@ -10,7 +10,8 @@
  * in between is taken off at once, so that a phase which ends with an emptied cache says so.
  */
 #include "driver.h"
-#include "state_types.h"
+#include "heap.h"
+#include "ledger.h"
 
 /* ---- what other sources told ---- */
 
@@ -39,65 +40,67 @@ static bool is_to_adopt(const struct heap_device *device, uint64_t address, int6
 
 /* ---- taking ---- */
 
-void driver_put_owner(struct state_process *process, struct driver_piece *piece)
+void driver_put_owner(struct driver *driver, struct driver_piece *piece)
 {
     if (!piece->heap || piece->stored == piece->blocks)
         return;
-    if (batch_put(process->state->ledger.batch, SCH_DRIVER_MEMORY_OWNER, "iii", piece->seq,
+    if (batch_put(driver->ledger->batch, SCH_DRIVER_MEMORY_OWNER, "iii", piece->seq,
                   piece->heap->id, ledger_cut(piece->blocks)))
         piece->stored = piece->blocks;
     else
-        note_owed(&process->account, OWED_FACT, 1);
+        note_owed(driver->account, OWED_FACT, 1);
 }
 
 /* The row says at once whose it is; without a block, too. */
-static void own(struct heap *heap, struct driver_piece *piece, uint64_t blocks)
+static void own(struct driver *driver, struct heap *heap, struct driver_piece *piece,
+                uint64_t blocks)
 {
-    struct state_process *process = heap->device->process;
     bool first = !piece->heap;
     if (first)
         piece->heap = heap;
     piece->blocks += blocks;
     if (piece->blocks && !piece->stored) {
-        driver_put_owner(process, piece);
+        driver_put_owner(driver, piece);
     } else if (first && !piece->blocks &&
-               !batch_put(process->state->ledger.batch, SCH_DRIVER_MEMORY_OWNER, "iii", piece->seq,
+               !batch_put(driver->ledger->batch, SCH_DRIVER_MEMORY_OWNER, "iii", piece->seq,
                           heap->id, (int64_t)0)) {
-        note_owed(&process->account, OWED_FACT, 1);
+        note_owed(driver->account, OWED_FACT, 1);
     }
 }
 
-/* What is told as the driver's becomes the heap's; reserved is known from it. */
-static void adopt_piece(struct heap *heap, struct driver_piece *piece)
+static void begin_adopting(struct driver *driver, struct heap_device *device)
 {
-    struct heap_device *device = heap->device;
-    bool whole = piece->kind == DRIVER_DEVICE || piece->kind == DRIVER_MANAGED;
-    if (!whole || !is_to_adopt(device, piece->address, piece->size))
-        return;
-    const struct event event = {
-        .addr = piece->address, .size = (uint64_t)piece->size, .site = piece->site};
-    const struct heap_when when = {piece->seq, piece->alloc_ns};
-    device->segments_known = device->adopts = true;
-    piece->adopted = true;
-    segment_add(heap, &event, &when);
+    device->segments_known = true;
+    driver->devices[device->index].adopts = true;
 }
 
-static void adopt_range(struct heap *heap, struct driver_range *range)
+/* What is told as the driver's becomes the heap's; reserved is known from it. */
+static void adopt_piece(struct driver *driver, struct heap *heap, struct driver_piece *piece)
 {
-    struct heap_device *device = heap->device;
-    if (!is_to_adopt(device, range->address, range->size))
+    bool whole = piece->kind == DRIVER_DEVICE || piece->kind == DRIVER_MANAGED;
+    if (!whole || !is_to_adopt(heap->device, piece->address, piece->size))
         return;
-    const struct event event = {.addr = range->address, .size = (uint64_t)range->size};
+    const struct heap_span span = {piece->address, (uint64_t)piece->size, piece->site};
+    const struct heap_when when = {piece->seq, piece->alloc_ns};
+    begin_adopting(driver, heap->device);
+    piece->adopted = true;
+    segment_add(heap, &span, &when);
+}
+
+static void adopt_range(struct driver *driver, struct heap *heap, struct driver_range *range)
+{
+    if (!is_to_adopt(heap->device, range->address, range->size))
+        return;
+    const struct heap_span span = {range->address, (uint64_t)range->size, 0};
     const struct heap_when when = {range->seq, range->ns};
-    device->segments_known = device->adopts = true;
+    begin_adopting(driver, heap->device);
     range->adopted = true;
-    mapping_add(heap, &event, &when);
+    mapping_add(heap, &span, &when);
 }
 
 /* All ranges with bytes of the block. */
-static void take_ranges(struct heap *heap, uint64_t begin, uint64_t end)
+static void take_ranges(struct driver *driver, struct heap *heap, uint64_t begin, uint64_t end)
 {
-    const struct driver *driver = heap->device->process->driver;
     struct driver_range *range = driver_range_in(driver, begin, end);
     if (!range)
         return;
@@ -108,38 +111,41 @@ static void take_ranges(struct heap *heap, uint64_t begin, uint64_t end)
             continue;
         if (!range->heap) {
             range->heap = heap;
-            adopt_range(heap, range);
+            adopt_range(driver, heap, range);
         }
         if (range->memory && range->memory->device == heap->device)
-            own(heap, range->memory, 1);
+            own(driver, heap, range->memory, 1);
     }
 }
 
-void driver_block(struct heap *heap, const struct event *event)
+void driver_block(struct driver *driver, struct heap *heap, uint64_t address, uint64_t bytes)
 {
     struct heap_device *device = heap->device;
-    const struct driver *driver = device->process->driver;
-    struct driver_piece *piece = driver_piece_in(driver, event->addr, event->addr + 1);
+    struct driver_piece *piece = driver_piece_in(driver, address, address + 1);
     if (piece && piece->device == device) {
         if (!piece->heap)
-            adopt_piece(heap, piece);
-        own(heap, piece, 1);
+            adopt_piece(driver, heap, piece);
+        own(driver, heap, piece, 1);
     } else if (driver->mapped.count) {
-        take_ranges(heap, event->addr, driver_end_at(event->addr, event->size ? event->size : 1));
+        take_ranges(driver, heap, address, driver_end_at(address, bytes ? bytes : 1));
     }
-    if (device->adopts && event->flags & EVENT_F_TOTALS)
-        device->reserved_apart = device->source_reserved - device->segment_bytes;
 }
 
-void driver_segment(struct heap *heap, const struct event *event)
+void driver_totals(struct driver *driver, const struct heap_device *device)
+{
+    struct driver_device *own = &driver->devices[device->index];
+    if (own->adopts)
+        own->reserved_apart = device->source_reserved - device->segment_bytes;
+}
+
+void driver_segment(struct driver *driver, struct heap *heap, uint64_t address, uint64_t bytes)
 {
     const struct heap_device *device = heap->device;
-    const struct driver *driver = device->process->driver;
-    uint64_t end = driver_end_at(event->addr, event->size);
-    struct driver_piece *piece = driver_piece_in(driver, event->addr, end);
+    uint64_t end = driver_end_at(address, bytes);
+    struct driver_piece *piece = driver_piece_in(driver, address, end);
     if (piece && piece->device == device)
-        own(heap, piece, 0);
-    struct driver_range *range = driver_range_in(driver, event->addr, end);
+        own(driver, heap, piece, 0);
+    struct driver_range *range = driver_range_in(driver, address, end);
     if (!range)
         return;
     struct order_cursor cursor = order_seek(&driver->mapped, range->address);
@@ -150,54 +156,56 @@ void driver_segment(struct heap *heap, const struct event *event)
         if (!range->heap)
             range->heap = heap;
         if (range->memory && range->memory->device == device)
-            own(heap, range->memory, 0);
+            own(driver, heap, range->memory, 0);
     }
 }
 
 /* ---- letting go ---- */
 
-void driver_disown(struct driver_piece *piece, int64_t ns)
+void driver_disown(const struct driver *driver, const struct driver_piece *piece,
+                   struct driver_when when)
 {
     if (!piece->heap || piece->kind == DRIVER_PHYSICAL)
         return;
-    struct heap_device *device = piece->heap->device;
+    const struct heap_device *device = piece->heap->device;
     const struct order_entry *entry = order_below(&device->segments, piece->address);
     const struct heap_segment *segment =
         entry ? (const struct heap_segment *)(uintptr_t)entry->value : NULL;
-    const struct heap_when now = {device->process->state->ledger.seq, ns};
-    const struct event event = {.addr = piece->address, .size = (uint64_t)piece->size};
+    const struct heap_when now = {driver->ledger->seq, when.ns};
+    const struct heap_span span = {piece->address, (uint64_t)piece->size, 0};
     bool ours = piece->adopted && segment && segment->address == piece->address &&
                 segment->seq == piece->seq;
-    if (piece->kind == DRIVER_DEVICE || piece->kind == DRIVER_MANAGED)
-        heap_reserved_less(piece->heap, piece->size, ns);
+    if (!when.late && (piece->kind == DRIVER_DEVICE || piece->kind == DRIVER_MANAGED))
+        heap_reserved_less(piece->heap, piece->size, when.ns);
     if (ours)
-        segment_remove(piece->heap, &event, &now);
+        segment_remove(piece->heap, &span, &now);
 }
 
-void driver_disown_range(const struct driver_range *range, uint64_t begin, uint64_t end, int64_t ns)
+void driver_disown_range(const struct driver *driver, const struct driver_range *range,
+                         uint64_t begin, uint64_t end, struct driver_when when)
 {
     if (!range->heap || begin >= end)
         return;
-    struct heap_device *device = range->heap->device;
-    const struct event event = {.addr = begin, .size = end - begin};
-    const struct heap_when now = {device->process->state->ledger.seq, ns};
-    heap_reserved_less(range->heap, (int64_t)(end - begin), ns);
-    if (range->adopted && has_pages(device, begin, end))
-        mapping_remove(range->heap, &event, &now);
+    const struct heap_span span = {begin, end - begin, 0};
+    const struct heap_when now = {driver->ledger->seq, when.ns};
+    if (!when.late)
+        heap_reserved_less(range->heap, (int64_t)(end - begin), when.ns);
+    if (range->adopted && has_pages(range->heap->device, begin, end))
+        mapping_remove(range->heap, &span, &now);
 }
 
 /* ---- the source's total beside it ---- */
 
-void driver_compare(struct heap_device *device)
+void driver_compare(struct driver *driver, const struct heap_device *device)
 {
     char name[32];
-    struct state_process *process = device->process;
-    if (!device->adopts || !device->totals_known || !device->reserved_apart || device->apart_noted)
+    struct driver_device *own = driver->devices ? &driver->devices[device->index] : NULL;
+    if (!own || !own->adopts || !device->totals_known || !own->reserved_apart || own->apart_noted)
         return;
-    names_print_device(&process->state->names, device->id, name, sizeof name);
-    note(&process->account, NOTE_RESERVED_DIFFERS, NOTE_NO_ADDRESS,
+    names_print_device(driver->defs->names, device->id, name, sizeof name);
+    note(driver->account, NOTE_RESERVED_DIFFERS, NOTE_NO_ADDRESS,
          "%s: the allocator's total is %lld bytes %s what its blocks lie in", name,
-         (long long)(device->reserved_apart > 0 ? device->reserved_apart : -device->reserved_apart),
-         device->reserved_apart > 0 ? "above" : "below");
-    device->apart_noted = true;
+         (long long)(own->reserved_apart > 0 ? own->reserved_apart : -own->reserved_apart),
+         own->reserved_apart > 0 ? "above" : "below");
+    own->apart_noted = true;
 }

@@ -3,55 +3,55 @@
 #include <string.h>
 
 #include "driver.h"
+#include "heap.h"
+#include "ledger.h"
 #include "utf8.h"
-#include "state_types.h"
 
-static const char *text_of(struct state_process *process, const struct event *event, uint32_t *id)
+static const char *text_of(struct driver *driver, const struct event *event, uint32_t *id)
 {
-    *id = names_lookup(process->defs, event->name, ARENA_STRING);
-    return names_text(&process->state->names, *id);
+    *id = names_lookup(driver->defs, event->name, ARENA_STRING);
+    return names_text(driver->defs->names, *id);
 }
 
 /* No value that changes: the device's row has it. */
-static void put_total(struct heap_device *device, int64_t total)
+static void put_total(struct driver *driver, const struct heap_device *device, int64_t total)
 {
-    struct state_process *process = device->process;
-    if (total == device->total)
+    struct driver_device *own = driver_device(driver, device);
+    if (own && total == own->total)
         return;
-    if (batch_put(process->state->ledger.batch, SCH_DEVICE_TOTAL, "ii", device->id, total))
-        device->total = total;
+    if (own && batch_put(driver->ledger->batch, SCH_DEVICE_TOTAL, "ii", device->id, total))
+        own->total = total;
     else
-        note_owed(&process->account, EVENT_SAMPLE, 1);
+        note_owed(driver->account, EVENT_SAMPLE, 1);
 }
 
-void driver_sample(struct state_process *process, const struct event *event, int64_t ns)
+void driver_sample(struct driver *driver, const struct event *event, int64_t ns)
 {
     uint32_t id;
-    const char *what = text_of(process, event, &id);
-    const struct heap *heap = event->heap ? heap_of_event(process, event) : NULL;
+    const char *what = text_of(driver, event, &id);
+    const struct heap *heap = event->heap ? heap_of_event(driver->heaps, event) : NULL;
     if (heap)
-        driver_given_sample(heap->device, what, event->a);
+        driver_given_sample(driver, heap->device, what, event->a);
     if (heap && strcmp(what, "device total") == 0)
-        put_total(heap->device, heap_cut(event->a));
-    else if (!batch_put(process->state->ledger.batch, SCH_SAMPLE, "iinsi", ns, process->account.id,
+        put_total(driver, heap->device, heap_cut(event->a));
+    else if (!batch_put(driver->ledger->batch, SCH_SAMPLE, "iinsi", ns, driver->account->id,
                         heap ? heap->device->id : BATCH_NULL, what, heap_cut(event->a)))
-        note_owed(&process->account, EVENT_SAMPLE, 1);
+        note_owed(driver->account, EVENT_SAMPLE, 1);
 }
 
 /* ---- gaps ---- */
 
-static void begin_gap(struct state_process *process, struct driver *driver, const char *text,
-                      uint32_t id, int64_t ns)
+static void begin_gap(struct driver *driver, const char *text, uint32_t id, int64_t ns)
 {
     char source[64];
     const char *colon = strstr(text, ": ");
     size_t bytes = colon ? (size_t)(colon - text) : strlen(text);
-    int64_t seq = process->state->ledger.seq;
+    int64_t seq = driver->ledger->seq;
     snprintf(source, sizeof source, "%.*s",
              (int)(bytes < sizeof source ? bytes : utf8_cut(text, sizeof source - 1)), text);
-    if (!batch_put(process->state->ledger.batch, SCH_GAP, "iis0i0s", seq, process->account.id,
-                   source, ns, colon ? colon + 2 : NULL)) {
-        note_owed(&process->account, EVENT_GAP, 1);
+    if (!batch_put(driver->ledger->batch, SCH_GAP, "iis0i0s", seq, driver->account->id, source, ns,
+                   colon ? colon + 2 : NULL)) {
+        note_owed(driver->account, EVENT_GAP, 1);
         return;
     }
     if (driver->gap_count < DRIVER_GAPS)
@@ -59,58 +59,53 @@ static void begin_gap(struct state_process *process, struct driver *driver, cons
 }
 
 /* The last that began with this name. */
-static void end_gap(struct state_process *process, struct driver *driver, uint32_t id,
-                    const char *text, int64_t ns)
+static void end_gap(struct driver *driver, uint32_t id, const char *text, int64_t ns)
 {
     size_t at = driver->gap_count;
     while (at > 0 && driver->gaps[at - 1].name != id)
         at--;
     if (!at) {
-        note(&process->account, NOTE_GAP_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", text);
+        note(driver->account, NOTE_GAP_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", text);
         return;
     }
-    if (!batch_put(process->state->ledger.batch, SCH_GAP_END, "iii", driver->gaps[at - 1].seq,
-                   process->state->ledger.seq, ns))
-        note_owed(&process->account, EVENT_GAP, 1);
+    if (!batch_put(driver->ledger->batch, SCH_GAP_END, "iii", driver->gaps[at - 1].seq,
+                   driver->ledger->seq, ns))
+        note_owed(driver->account, EVENT_GAP, 1);
     driver->gap_count--;
     memmove(&driver->gaps[at - 1], &driver->gaps[at],
             (driver->gap_count - (at - 1)) * sizeof *driver->gaps);
 }
 
-void driver_gap(struct state_process *process, const struct event *event, int64_t ns)
+void driver_gap(struct driver *driver, const struct event *event, int64_t ns)
 {
     uint32_t id;
-    const char *text = text_of(process, event, &id);
-    struct driver *driver = driver_of(process);
-    if (!driver)
-        note_owed(&process->account, EVENT_GAP, 1);
-    else if (event->a)
-        begin_gap(process, driver, text, id, ns);
+    const char *text = text_of(driver, event, &id);
+    if (event->a)
+        begin_gap(driver, text, id, ns);
     else
-        end_gap(process, driver, id, text, ns);
+        end_gap(driver, id, text, ns);
 }
 
 /* ---- activities ---- */
 
 /* A device that was short of memory for them writes times of 0. */
-void driver_activity(struct state_process *process, const struct event *event)
+void driver_activity(struct driver *driver, const struct event *event)
 {
-    const struct state *state = process->state;
     unsigned kind = event->a & 0xff;
-    uint32_t name = names_lookup(process->defs, event->name, ARENA_STRING);
-    const struct heap *heap = heap_of_event(process, event);
+    uint32_t name = names_lookup(driver->defs, event->name, ARENA_STRING);
+    const struct heap *heap = heap_of_event(driver->heaps, event);
     if (!kind || kind >= ACTIVITY_KIND_COUNT) {
-        note(&process->account, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "activity of kind %u", kind);
+        note(driver->account, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "activity of kind %u", kind);
         return;
     }
     bool timed = event->addr != 0 && event->size <= UINT64_MAX - event->addr;
     bool moved = kind == ACTIVITY_COPY || kind == ACTIVITY_SET;
     if (!heap ||
-        !batch_put(state->ledger.batch, SCH_ACTIVITY, "iiiiinnnn", state->ledger.seq,
-                   process->account.id, heap->device->id, (int64_t)(event->a >> 8), (int64_t)kind,
+        !batch_put(driver->ledger->batch, SCH_ACTIVITY, "iiiiinnnn", driver->ledger->seq,
+                   driver->account->id, heap->device->id, (int64_t)(event->a >> 8), (int64_t)kind,
                    name ? (int64_t)name : BATCH_NULL,
-                   timed ? ledger_ns(&state->ledger, event->addr) : BATCH_NULL,
-                   timed ? ledger_ns(&state->ledger, event->addr + event->size) : BATCH_NULL,
+                   timed ? ledger_ns(driver->ledger, event->addr) : BATCH_NULL,
+                   timed ? ledger_ns(driver->ledger, event->addr + event->size) : BATCH_NULL,
                    moved ? heap_cut(event->b) : BATCH_NULL))
-        note_owed(&process->account, EVENT_ACTIVITY, 1);
+        note_owed(driver->account, EVENT_ACTIVITY, 1);
 }

@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "driver.h"
-#include "state_types.h"
+#include "heap.h"
+#include "ledger.h"
 
-static uint64_t *sum_of(struct heap_given *given, unsigned kind)
+static uint64_t *sum_of(struct driver_given *given, unsigned kind)
 {
     switch (kind) {
     case DRIVER_DEVICE:
@@ -22,37 +23,48 @@ static uint64_t *sum_of(struct heap_given *given, unsigned kind)
     }
 }
 
-static void see_highest(struct heap_given *given)
+static void see_highest(struct driver_given *given)
 {
     uint64_t pools = given->pools > given->parts ? given->pools : given->parts;
     uint64_t now = given->memory + pools + given->graphs;
     given->highest = now > given->highest ? now : given->highest;
 }
 
-void driver_given(const struct driver_piece *piece, bool comes)
+void driver_given(struct driver *driver, const struct driver_piece *piece, bool comes)
 {
-    uint64_t *sum = piece->device ? sum_of(&piece->device->given, piece->kind) : NULL;
+    struct driver_given *given =
+        piece->device ? &driver->devices[piece->device->index].given : NULL;
+    uint64_t *sum = given ? sum_of(given, piece->kind) : NULL;
     if (!sum)
         return;
     *sum += comes ? (uint64_t)piece->size : -(uint64_t)piece->size;
-    see_highest(&piece->device->given);
+    see_highest(given);
 }
 
-void driver_given_sample(struct heap_device *device, const char *what, uint64_t bytes)
+void driver_given_sample(struct driver *driver, const struct heap_device *device, const char *what,
+                         uint64_t bytes)
 {
-    if (strcmp(what, "pool reserved") == 0)
-        device->given.pools = bytes;
-    else if (strcmp(what, "graph reserved") == 0)
-        device->given.graphs = bytes;
-    else
+    bool pools = strcmp(what, "pool reserved") == 0;
+    if (!pools && strcmp(what, "graph reserved") != 0)
         return;
-    see_highest(&device->given);
+    struct driver_device *own = driver_device(driver, device);
+    if (!own) {
+        note_owed(driver->account, EVENT_SAMPLE, 1);
+        return;
+    }
+    *(pools ? &own->given.pools : &own->given.graphs) = bytes;
+    see_highest(&own->given);
+}
+
+uint64_t driver_highest(const struct driver *driver, const struct heap_device *device)
+{
+    return driver->devices ? driver->devices[device->index].given.highest : 0;
 }
 
 /* ---- the check ---- */
 
 static void add_up(const struct driver_piece *piece, const struct heap_device *device,
-                   struct heap_given *given)
+                   struct driver_given *given)
 {
     uint64_t *sum = piece->device == device ? sum_of(given, piece->kind) : NULL;
     if (sum)
@@ -62,7 +74,7 @@ static void add_up(const struct driver_piece *piece, const struct heap_device *d
 /* Physical memory that was released is there as long as it is mapped: its first range stands for
  * it. */
 static void add_released(const struct driver *driver, const struct heap_device *device,
-                         struct heap_given *given)
+                         struct driver_given *given)
 {
     struct order_cursor cursor = order_seek(&driver->mapped, 0), earlier;
     const struct driver_range *range, *other;
@@ -80,7 +92,7 @@ static void add_released(const struct driver *driver, const struct heap_device *
 
 static bool device_is_valid(const struct driver *driver, const struct heap_device *device)
 {
-    struct heap_given given = {0};
+    struct driver_given given = {0};
     struct order_cursor cursor = order_seek(&driver->memory, 0);
     const struct driver_piece *piece;
     while ((piece = driver_piece_from(order_next(&driver->memory, &cursor))))
@@ -92,13 +104,14 @@ static bool device_is_valid(const struct driver *driver, const struct heap_devic
             add_up((const struct driver_piece *)(uintptr_t)found->value, device, &given);
     }
     add_released(driver, device, &given);
-    return given.memory == device->given.memory && given.parts == device->given.parts;
+    const struct driver_given *told = &driver->devices[device->index].given;
+    return given.memory == told->memory && given.parts == told->parts;
 }
 
-bool driver_given_is_valid(const struct state_process *process)
+bool driver_given_is_valid(const struct driver *driver)
 {
-    for (size_t i = 0; i < process->device_count; i++)
-        if (!device_is_valid(process->driver, process->devices[i]))
+    for (size_t i = 0; driver->devices && i < driver->heaps->device_count; i++)
+        if (!device_is_valid(driver, driver->heaps->devices[i]))
             return false;
     return true;
 }

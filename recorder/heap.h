@@ -6,19 +6,20 @@
  * row of its own. A flush makes a new serial number and touches no block.
  *
  * Sizes. Living and waiting blocks of a device together, and its segments, never add up to more
- * than STATE_MOST: a size that would make it so is cut ('size too large').
+ * than LEDGER_MOST: a size that would make it so is cut ('size too large').
  *
- * Invariants (heap_is_valid):
- *   allocated == sum of size over living; a heap's likewise
- *   requested == sum of requested over those that have it; requested_unknown == those that do not
- *   waiting_bytes == sum of size over waiting
- *   segment_bytes == sum of size over segments + mapped_bytes; a heap's likewise
- *   of a segment: held == blocks that point at it, used == the sum of their sizes; split == sum of
- *   size - used over segments with held > 0
- *   mapped_bytes == sum of size over mapped, ranges that do not meet, and touch only where they are
- *   of two heaps
- *   ordered: `order` has exactly the addresses of living
- *   max_allocated >= window.peak >= allocated
+ * A heap knows nothing of phases and of the driver. Who calls it says first what the driver has in
+ * the same place (driver.h), and afterwards in which phase a block came (phase.h); a device that is
+ * new is announced to who listens, who may refuse it.
+ *
+ * Invariants (heap_is_valid; of the pool heap_pool_is_valid: used records + the free list ==
+ * count): allocated == sum of size over living; a heap's likewise requested == sum of requested
+ * over those that have it; requested_unknown == those that do not waiting_bytes == sum of size over
+ * waiting segment_bytes == sum of size over segments + mapped_bytes; a heap's likewise of a
+ * segment: held == blocks that point at it, used == the sum of their sizes; split == sum of size -
+ * used over segments with held > 0 mapped_bytes == sum of size over mapped, ranges that do not
+ * meet, and touch only where they are of two heaps ordered: `order` has exactly the addresses of
+ * living max_allocated >= window.peak >= allocated
  */
 #ifndef TIDEMARK_RECORDER_HEAP_H
 #define TIDEMARK_RECORDER_HEAP_H
@@ -33,10 +34,11 @@
 #include "order.h"
 #include "history.h"
 #include "map.h"
+#include "names.h"
+#include "tag_list.h"
 
-struct names_heap;
-struct state;
-struct state_process;
+struct account;
+struct ledger;
 
 #define HEAP_MAX_DEVICES 256 /* of one process; blocks of more are put on the unknown device */
 
@@ -59,12 +61,12 @@ struct block { /* one cache line */
     uint32_t index;    /* in that batch, or the next free record */
 };
 
-/* Records of blocks of all processes. Invariant: used records + the free list == count. */
-struct block_pool {
+struct block_pool { /* records of blocks of all processes */
     struct block *blocks;
     size_t count, cap;
     uint32_t free; /* first free record, BLOCK_END = none */
     uint64_t living;
+    uint64_t allocs, frees; /* of the run */
 };
 #define BLOCK_END UINT32_MAX
 
@@ -98,19 +100,11 @@ struct heap_window { /* since the last boundary of a phase */
     int64_t reserved; /* at that instant */
 };
 
-/* What the driver has given on a device, blocks or not: driver_given.c. In bytes, modulo 2^64. */
-struct heap_given {
-    uint64_t memory;        /* device memory, arrays, physical */
-    uint64_t parts;         /* handed out of pools */
-    uint64_t pools, graphs; /* as they were sampled last */
-    uint64_t highest;       /* of memory, graphs, and the larger of parts and pools */
-};
-
 /* A process on one device. */
 struct heap_device {
-    struct state_process *process;
+    struct heaps *heaps;
     int64_t id;     /* device.id */
-    uint32_t index; /* in process->devices and in the parts of a phase */
+    uint32_t index; /* in heaps->devices and in the parts of a phase */
 
     struct map living;                 /* address -> record of the pool */
     struct map waiting;                /* given back, but a stream still uses it */
@@ -131,13 +125,6 @@ struct heap_device {
     bool waits;          /* its source tells which frees wait: active is known */
     bool segments_known; /* a segment was seen as it came, or pages that were mapped */
 
-    int64_t total; /* of the device, as its row has it; 0 = not known */
-    bool driven;   /* the driver told of memory on it */
-    struct heap_given given;
-    bool adopts;            /* some are the driver's: driver.h */
-    bool apart_noted;       /* that reserved_apart is not 0 */
-    int64_t reserved_apart; /* source_reserved - segment_bytes, as the last block came */
-
     bool totals_known;        /* the source told its own sums */
     struct heap *totals_heap; /* whose curve has them */
     int64_t source_reserved;
@@ -148,7 +135,7 @@ struct heap_device {
 
     int64_t max_allocated;
     int64_t max_allocated_seq; /* when first reached, BATCH_NULL */
-    int64_t max_step;          /* where the process was then */
+    int64_t max_step;          /* where the process was then: phase.h says it */
     uint32_t max_phase;
     int64_t max_reserved; /* BATCH_NULL */
     struct heap_window window;
@@ -158,7 +145,7 @@ struct heap_device {
 /* Process x device x stream x pool. */
 struct heap {
     int64_t id;      /* heap.id */
-    uint32_t number; /* index in process->heaps + 1 */
+    uint32_t number; /* index in heaps->all + 1 */
     struct heap_device *device;
     uint64_t stream, pool;
     uint32_t name;
@@ -173,31 +160,65 @@ struct heap_key { /* no padding: compared as bytes */
     uint64_t stream, pool, name;
 };
 
+struct heaps { /* of a process */
+    struct account *account;
+    struct ledger *ledger;   /* the account's */
+    struct names_defs *defs; /* of the process */
+    struct block_pool *pool;
+    /* A device is there, at devices[device_count], and not counted yet. False: it cannot be, for
+     * want of memory. */
+    bool (*comes)(void *context, struct heap_device *device);
+    void *context;
+
+    struct heap **all;
+    size_t count, cap;
+    struct map inherited;    /* numbers of ancestors' heaps to index in `all` + 1 */
+    struct intern by_values; /* struct heap_key; id = index in `all` + 1 */
+    struct heap *unknown;    /* of events without one; NULL until needed */
+    struct heap_device *devices[HEAP_MAX_DEVICES];
+    size_t device_count;
+    bool histories;     /* of its devices: see history.h */
+    bool tells_waiting; /* its sources tell which frees wait: active is known of every device */
+    struct tag_lists tags;
+};
+
+/* Memory that an allocator asked for, or addresses with memory in them. */
+struct heap_span {
+    uint64_t address;
+    uint64_t bytes;
+    uint32_t site; /* number of the process, 0 = not known */
+};
+
 int64_t heap_reserved(const struct heap_device *device); /* BATCH_NULL if not known */
 int64_t heap_active(const struct heap_device *device);   /* likewise */
 /* The heap with these values, made if it is new; NULL without memory. */
-struct heap *heap_get(struct state_process *process, const struct heap *like, int32_t device_kind,
+struct heap *heap_get(struct heaps *heaps, const struct heap *like, int32_t device_kind,
                       int32_t device_index);
 /* Of a definition, by this process or by an ancestor. */
-struct heap *heap_make(struct state_process *process, const struct names_heap *defined);
-struct heap *heap_of_event(struct state_process *process, const struct event *event);
-void heap_forget(struct state_process *process); /* frees all heaps and devices */
+struct heap *heap_make(struct heaps *heaps, const struct names_heap *defined);
+struct heap *heap_of_event(struct heaps *heaps, const struct event *event);
+void heap_forget(struct heaps *heaps); /* frees all heaps and devices */
 
-void heap_block_alloc(struct state_process *process, const struct event *event, int64_t ns);
-void heap_block_free(struct state_process *process, const struct event *event, int64_t ns);
-void heap_block_idle(struct state_process *process, const struct event *event, int64_t ns);
-void heap_segment_alloc(struct state_process *process, const struct event *event, int64_t ns);
-void heap_segment_free(struct state_process *process, const struct event *event, int64_t ns);
-void heap_tag(struct state_process *process, const struct event *event);
+/* A block comes: what was there has ended. NULL without memory, which is owed. */
+const struct block *heap_block_alloc(struct heap *heap, const struct event *event, int64_t ns);
+/* A block on the device of the event's heap goes. Returns the seq of its allocation, and sets *heap
+ * to the one that it was of; BATCH_NULL: there was none, which is noted. */
+int64_t heap_block_free(struct heap *told, const struct event *event, int64_t ns,
+                        struct heap **heap);
+void heap_block_idle(struct heaps *heaps, const struct event *event, int64_t ns);
+void heap_segment_alloc(struct heap *heap, const struct event *event, int64_t ns);
+void heap_segment_free(struct heap *heap, const struct event *event, int64_t ns);
+void heap_tag(struct heaps *heaps, const struct event *event);
 /* Has `order` made, and kept from now on; false without memory. */
 bool heap_put_in_order(struct heap_device *device);
-void heap_tags_hold(struct state_process *process, const struct event *event);
-void heap_oom(struct state_process *process, const struct event *event, int64_t ns);
+void heap_tags_hold(struct heaps *heaps, const struct event *event);
+void heap_oom(struct heaps *heaps, const struct event *event, int64_t ns);
 
-/* Notes where the source's sum moved away from ours; at the end of each phase. */
-void heap_compare_totals(struct state_process *process);
-void heap_flush_curves(struct state_process *process);
-bool heap_is_valid(const struct state_process *process);
+/* Notes where the source's sum moved away from ours. */
+void heap_compare_totals(struct heap_device *device);
+void heap_flush_curves(struct heaps *heaps);
+bool heap_is_valid(const struct heaps *heaps);
+bool heap_pool_is_valid(const struct block_pool *pool);
 
 /* heap_segment.c */
 /* No block, segment or reserved total is larger: nobody has so many addresses. What says that it is
@@ -207,29 +228,29 @@ static inline int64_t heap_cut(uint64_t bytes)
 {
     return bytes > (uint64_t)HEAP_LARGEST ? HEAP_LARGEST : (int64_t)bytes;
 }
-/* The size of the event's block or segment, cut so that `sum` and it are STATE_MOST at most. */
-int64_t heap_fit(struct state_process *process, const struct event *event, int64_t sum);
+/* The size of a block or segment, cut so that `sum` and it are LEDGER_MOST at most. */
+int64_t heap_fit(struct heaps *heaps, uint64_t address, uint64_t bytes, int64_t sum);
+struct heap_span heap_span_of(const struct event *event);
 struct heap_segment *segment_of(struct heap_device *device, uint64_t address);
 void segment_hold(struct heap_segment *segment, int64_t size);
 void segment_release(struct heap_segment *segment, int64_t size);
 /* The source's totals in the event; `a` counts only where it is no request. */
 void heap_take_reserved(struct heap *heap, const struct event *event, int64_t ns);
-/* So much went meanwhile, unless that is told late; the next event with totals is the source's own
- * word again. */
+/* So much went meanwhile; the next event with totals is the source's own word again. */
 void heap_reserved_less(struct heap *heap, int64_t bytes, int64_t ns);
 void heap_take_allocated(struct heap_device *device, const struct event *event);
 /* What is reserved in segments and by mapping has changed, now. */
 void heap_count_reserved(struct heap *heap, int64_t change);
-/* The event's address and bytes: a segment comes or goes. */
-void segment_add(struct heap *heap, const struct event *event, const struct heap_when *when);
-void segment_remove(struct heap *heap, const struct event *event, const struct heap_when *when);
+/* A segment comes or goes. */
+void segment_add(struct heap *heap, const struct heap_span *span, const struct heap_when *when);
+void segment_remove(struct heap *heap, const struct heap_span *span, const struct heap_when *when);
 void segment_forget(struct heap_device *device);
 /* Besides, `held` blocks with `used` bytes are said to be in segments that are there. */
 bool segment_is_valid(const struct heap_device *device, uint64_t held, int64_t used);
 
-/* heap_mapping.c: the event's address and bytes are mapped, or are not any more. */
-void mapping_add(struct heap *heap, const struct event *event, const struct heap_when *when);
-void mapping_remove(struct heap *heap, const struct event *event, const struct heap_when *when);
+/* heap_mapping.c: the span is mapped, or is not any more. */
+void mapping_add(struct heap *heap, const struct heap_span *span, const struct heap_when *when);
+void mapping_remove(struct heap *heap, const struct heap_span *span, const struct heap_when *when);
 void mapping_clear(struct heap_device *device, const struct heap_when *when); /* all goes */
 void mapping_forget(struct heap_device *device);
 bool mapping_is_valid(const struct heap_device *device);

@@ -6,8 +6,9 @@
  * any part cuts every range that has bytes in it: it goes, or is shorter at one end, or is two. The
  * rows are what the source said; what counts as reserved is the set.
  */
+#include "heap.h"
+#include "ledger.h"
 #include "mem.h"
-#include "state_types.h"
 
 static struct heap_range *range_from(const struct order_entry *entry)
 {
@@ -65,7 +66,7 @@ static int64_t cut(struct heap_range *range, uint64_t begin, uint64_t end)
     uint64_t last = end_of(range), to = last < end ? last : end;
     int64_t taken = (int64_t)(to - from);
     if (last > to && !put_range(heap, to, last)) {
-        note_owed(&heap->device->process->account, EVENT_SEGMENT_ALLOC, 1);
+        note_owed(heap->device->heaps->account, EVENT_SEGMENT_ALLOC, 1);
         count(heap, -(int64_t)(last - to));
     }
     if (from > range->address)
@@ -117,39 +118,39 @@ static uint64_t end_at(uint64_t address, int64_t size)
 static bool put_row(const struct heap *heap, uint64_t address, int64_t size,
                     const struct heap_when *when, int64_t mapped)
 {
-    return batch_put(heap->device->process->state->ledger.batch, SCH_MAPPING, "iiiiii", when->seq,
-                     heap->id, (int64_t)address, size, when->ns, mapped);
+    return batch_put(heap->device->heaps->ledger->batch, SCH_MAPPING, "iiiiii", when->seq, heap->id,
+                     (int64_t)address, size, when->ns, mapped);
 }
 
-void mapping_add(struct heap *heap, const struct event *event, const struct heap_when *when)
+void mapping_add(struct heap *heap, const struct heap_span *span, const struct heap_when *when)
 {
     struct heap_device *device = heap->device;
-    struct state_process *process = device->process;
-    int64_t size = heap_fit(process, event, device->segment_bytes);
-    uint64_t end = end_at(event->addr, size);
-    if (!put_row(heap, event->addr, size, when, 1))
-        note_owed(&process->account, OWED_FACT, 1);
-    int64_t twice = take_out(device, event->addr, end);
+    struct heaps *heaps = device->heaps;
+    int64_t size = heap_fit(heaps, span->address, span->bytes, device->segment_bytes);
+    uint64_t end = end_at(span->address, size);
+    if (!put_row(heap, span->address, size, when, 1))
+        note_owed(heaps->account, OWED_FACT, 1);
+    int64_t twice = take_out(device, span->address, end);
     if (twice)
-        note(&process->account, NOTE_MAPPED_TWICE, event->addr, "%lld of %lld bytes",
+        note(heaps->account, NOTE_MAPPED_TWICE, span->address, "%lld of %lld bytes",
              (long long)twice, (long long)size);
-    if (end > event->addr && !put_in(heap, event->addr, end))
-        note_owed(&process->account, EVENT_SEGMENT_ALLOC, 1);
+    if (end > span->address && !put_in(heap, span->address, end))
+        note_owed(heaps->account, EVENT_SEGMENT_ALLOC, 1);
 }
 
-void mapping_remove(struct heap *heap, const struct event *event, const struct heap_when *when)
+void mapping_remove(struct heap *heap, const struct heap_span *span, const struct heap_when *when)
 {
     struct heap_device *device = heap->device;
-    struct state_process *process = device->process;
-    int64_t size = heap_cut(event->size);
-    uint64_t end = end_at(event->addr, size);
-    const struct heap_range *range = first_in(device, event->addr, end);
+    struct heaps *heaps = device->heaps;
+    int64_t size = heap_cut(span->bytes);
+    uint64_t end = end_at(span->address, size);
+    const struct heap_range *range = first_in(device, span->address, end);
     /* Of the heap that mapped it: who gives many back at once may be in the midst of another's. */
-    if (!put_row(range ? range->heap : heap, event->addr, size, when, 0))
-        note_owed(&process->account, EVENT_SEGMENT_FREE, 1);
-    int64_t taken = take_out(device, event->addr, end);
+    if (!put_row(range ? range->heap : heap, span->address, size, when, 0))
+        note_owed(heaps->account, EVENT_SEGMENT_FREE, 1);
+    int64_t taken = take_out(device, span->address, end);
     if (taken < size || !size)
-        note(&process->account, NOTE_UNMAPPED_WITHOUT_MAP, event->addr, "%lld of %lld bytes",
+        note(heaps->account, NOTE_UNMAPPED_WITHOUT_MAP, span->address, "%lld of %lld bytes",
              (long long)(size - taken), (long long)size);
 }
 
@@ -158,7 +159,7 @@ void mapping_clear(struct heap_device *device, const struct heap_when *when)
     struct heap_range *range;
     while ((range = first_in(device, 0, UINT64_MAX))) {
         if (!put_row(range->heap, range->address, range->size, when, 0))
-            note_owed(&device->process->account, OWED_FACT, 1);
+            note_owed(device->heaps->account, OWED_FACT, 1);
         cut(range, range->address, end_of(range));
     }
 }

@@ -1,8 +1,9 @@
 /* Segments, and the totals that a source tells of itself: what is reserved. */
 #include <assert.h>
 
+#include "heap.h"
+#include "ledger.h"
 #include "mem.h"
-#include "state_types.h"
 
 static struct heap_segment *segment_from(const struct order_entry *entry)
 {
@@ -18,7 +19,7 @@ int64_t heap_reserved(const struct heap_device *device)
 
 int64_t heap_active(const struct heap_device *device)
 {
-    if (!device->waits && !device->process->tells_waiting)
+    if (!device->waits && !device->heaps->tells_waiting)
         return BATCH_NULL;
     return ledger_cut((uint64_t)device->allocated + (uint64_t)device->waiting_bytes);
 }
@@ -32,13 +33,13 @@ static void reserved_changed(struct heap_device *device)
 
 static void reserved_curve(struct heap *heap, int64_t ns, int64_t before, int64_t after)
 {
-    struct state_process *process = heap->device->process;
+    struct heaps *heaps = heap->device->heaps;
     if (!heap->reserved_curve)
         heap->reserved_curve = curve_new(heap->id, "reserved");
     if (heap->reserved_curve)
-        curve_add(heap->reserved_curve, process->state->ledger.batch, ns, before, after);
+        curve_add(heap->reserved_curve, heaps->ledger->batch, ns, before, after);
     else
-        note_owed(&process->account, OWED_CURVE, 1);
+        note_owed(heaps->account, OWED_CURVE, 1);
 }
 
 /* ---- which segment a block is in, and what it leaves free ---- */
@@ -88,13 +89,13 @@ void segment_release(struct heap_segment *segment, int64_t size)
 
 /* ---- events ---- */
 
-int64_t heap_fit(struct state_process *process, const struct event *event, int64_t sum)
+int64_t heap_fit(struct heaps *heaps, uint64_t address, uint64_t bytes, int64_t sum)
 {
     int64_t room = heap_cut((uint64_t)(LEDGER_MOST - sum));
-    if (event->size <= (uint64_t)room)
-        return (int64_t)event->size;
-    note(&process->account, NOTE_SIZE_TOO_LARGE, event->addr, "%llu bytes, stored as %lld",
-         (unsigned long long)event->size, (long long)room);
+    if (bytes <= (uint64_t)room)
+        return (int64_t)bytes;
+    note(heaps->account, NOTE_SIZE_TOO_LARGE, address, "%llu bytes, stored as %lld",
+         (unsigned long long)bytes, (long long)room);
     return room;
 }
 
@@ -105,18 +106,18 @@ void heap_count_reserved(struct heap *heap, int64_t change)
     device->segment_bytes += change;
     heap->segment_bytes += change;
     if (!device->totals_known)
-        reserved_curve(heap, device->process->account.last_ns, before, heap->segment_bytes);
+        reserved_curve(heap, device->heaps->account->last_ns, before, heap->segment_bytes);
     reserved_changed(device);
 }
 
 static void close_segment(struct heap_segment *segment, const struct heap_when *when)
 {
     struct heap_device *device = segment->heap->device;
-    struct state_process *process = device->process;
+    struct heaps *heaps = device->heaps;
     int64_t life = when->ns > segment->alloc_ns ? when->ns - segment->alloc_ns : 0;
     int64_t seq = when->seq > segment->seq ? when->seq : segment->seq;
-    if (!batch_put(process->state->ledger.batch, SCH_SEGMENT_END, "iii", segment->seq, life, seq))
-        note_owed(&process->account, EVENT_SEGMENT_FREE, 1);
+    if (!batch_put(heaps->ledger->batch, SCH_SEGMENT_END, "iii", segment->seq, life, seq))
+        note_owed(heaps->account, EVENT_SEGMENT_FREE, 1);
     order_remove(&device->segments, segment->address);
     if (device->last_segment == segment)
         device->last_segment = NULL;
@@ -128,83 +129,83 @@ static void close_segment(struct heap_segment *segment, const struct heap_when *
 }
 
 /* All that can fail, before anything is changed. */
-static struct heap_segment *open_segment(struct state_process *process, struct heap *heap,
-                                         const struct event *event, const struct heap_when *when)
+static struct heap_segment *open_segment(struct heaps *heaps, struct heap *heap,
+                                         const struct heap_span *span, const struct heap_when *when)
 {
     struct heap_device *device = heap->device;
     struct heap_segment *segment = mem_alloc(1, sizeof *segment);
     if (!segment)
         return NULL;
-    uint32_t site = names_lookup(process->defs, event->site, ARENA_SITE);
-    int64_t size = heap_fit(process, event, device->segment_bytes);
-    struct batch_mark mark = batch_mark(process->state->ledger.batch);
-    *segment = (struct heap_segment){
-        .seq = when->seq, .address = event->addr, .size = size, .alloc_ns = when->ns, .heap = heap};
-    if (batch_put(process->state->ledger.batch, SCH_SEGMENT, "iiiii00n", segment->seq, heap->id,
-                  (int64_t)event->addr, size, when->ns, site ? (int64_t)site : BATCH_NULL)) {
-        if (order_put(&device->segments, event->addr, (uintptr_t)segment))
+    uint32_t site = names_lookup(heaps->defs, span->site, ARENA_SITE);
+    int64_t size = heap_fit(heaps, span->address, span->bytes, device->segment_bytes);
+    struct batch_mark mark = batch_mark(heaps->ledger->batch);
+    *segment = (struct heap_segment){.seq = when->seq,
+                                     .address = span->address,
+                                     .size = size,
+                                     .alloc_ns = when->ns,
+                                     .heap = heap};
+    if (batch_put(heaps->ledger->batch, SCH_SEGMENT, "iiiii00n", segment->seq, heap->id,
+                  (int64_t)span->address, size, when->ns, site ? (int64_t)site : BATCH_NULL)) {
+        if (order_put(&device->segments, span->address, (uintptr_t)segment))
             return segment;
-        batch_back_to(process->state->ledger.batch, mark);
+        batch_back_to(heaps->ledger->batch, mark);
     }
     mem_free(segment);
     return NULL;
 }
 
-void segment_add(struct heap *heap, const struct event *event, const struct heap_when *when)
+void segment_add(struct heap *heap, const struct heap_span *span, const struct heap_when *when)
 {
     struct heap_device *device = heap->device;
-    struct state_process *process = device->process;
-    const struct order_entry *old = order_below(&device->segments, event->addr);
-    if (old && old->address == event->addr) {
-        note(&process->account, NOTE_SEGMENT_TWICE, event->addr, "first as seq %lld",
+    struct heaps *heaps = device->heaps;
+    const struct order_entry *old = order_below(&device->segments, span->address);
+    if (old && old->address == span->address) {
+        note(heaps->account, NOTE_SEGMENT_TWICE, span->address, "first as seq %lld",
              (long long)segment_from(old)->seq);
         close_segment(segment_from(old), when);
     }
-    struct heap_segment *segment = open_segment(process, heap, event, when);
+    struct heap_segment *segment = open_segment(heaps, heap, span, when);
     if (!segment) {
-        note_owed(&process->account, EVENT_SEGMENT_ALLOC, 1);
+        note_owed(heaps->account, EVENT_SEGMENT_ALLOC, 1);
         return;
     }
     heap_count_reserved(heap, segment->size);
 }
 
-void segment_remove(struct heap *heap, const struct event *event, const struct heap_when *when)
+void segment_remove(struct heap *heap, const struct heap_span *span, const struct heap_when *when)
 {
-    const struct order_entry *entry = order_below(&heap->device->segments, event->addr);
-    if (entry && entry->address == event->addr)
+    const struct order_entry *entry = order_below(&heap->device->segments, span->address);
+    if (entry && entry->address == span->address)
         close_segment(segment_from(entry), when);
     else
-        note(&heap->device->process->account, NOTE_SEGMENT_FREE_WITHOUT_ALLOC, event->addr,
-             "%llu bytes", (unsigned long long)event->size);
+        note(heap->device->heaps->account, NOTE_SEGMENT_FREE_WITHOUT_ALLOC, span->address,
+             "%llu bytes", (unsigned long long)span->bytes);
 }
 
-void heap_segment_alloc(struct state_process *process, const struct event *event, int64_t ns)
+struct heap_span heap_span_of(const struct event *event)
 {
-    const struct heap_when now = {process->state->ledger.seq, ns};
-    struct heap *heap = heap_of_event(process, event);
-    if (!heap) {
-        note_owed(&process->account, EVENT_SEGMENT_ALLOC, 1);
-        return;
-    }
+    return (struct heap_span){event->addr, event->size, event->site};
+}
+
+void heap_segment_alloc(struct heap *heap, const struct event *event, int64_t ns)
+{
+    const struct heap_when now = {heap->device->heaps->ledger->seq, ns};
+    const struct heap_span span = heap_span_of(event);
     heap->device->segments_known = true;
-    if (heap->device->driven)
-        driver_segment(heap, event);
     if (event->flags & EVENT_F_MAP)
-        mapping_add(heap, event, &now);
+        mapping_add(heap, &span, &now);
     else
-        segment_add(heap, event, &now);
+        segment_add(heap, &span, &now);
 }
 
-void heap_segment_free(struct state_process *process, const struct event *event, int64_t ns)
+void heap_segment_free(struct heap *heap, const struct event *event, int64_t ns)
 {
-    const struct heap_when now = {process->state->ledger.seq, ns};
-    struct heap *heap = heap_of_event(process, event);
-    if (!heap)
-        note_owed(&process->account, EVENT_SEGMENT_FREE, 1);
-    else if (event->flags & EVENT_F_MAP)
-        mapping_remove(heap, event, &now);
+    const struct heap_when now = {heap->device->heaps->ledger->seq, ns};
+    const struct heap_span span = heap_span_of(event);
+    if (event->flags & EVENT_F_MAP)
+        mapping_remove(heap, &span, &now);
     else
-        segment_remove(heap, event, &now);
+        segment_remove(heap, &span, &now);
 }
 
 /* ---- totals of the source ---- */
@@ -214,11 +215,11 @@ void heap_segment_free(struct state_process *process, const struct event *event,
 static void begin_totals(struct heap *heap, int64_t ns)
 {
     struct heap_device *device = heap->device;
-    struct state_process *process = device->process;
+    struct heaps *heaps = device->heaps;
     device->totals_known = true;
     device->totals_heap = heap;
-    for (size_t i = 0; i < process->heap_count; i++) {
-        struct heap *other = process->heaps[i];
+    for (size_t i = 0; i < heaps->count; i++) {
+        struct heap *other = heaps->all[i];
         if (other->device == device && other->segment_bytes)
             reserved_curve(other, ns, other->segment_bytes, 0);
     }
@@ -241,7 +242,7 @@ void heap_take_reserved(struct heap *heap, const struct event *event, int64_t ns
 void heap_reserved_less(struct heap *heap, int64_t bytes, int64_t ns)
 {
     struct heap_device *device = heap->device;
-    if (!device->totals_known || device->process->late)
+    if (!device->totals_known)
         return;
     int64_t less = bytes < device->source_reserved ? bytes : device->source_reserved;
     if (less)
@@ -259,20 +260,16 @@ void heap_take_allocated(struct heap_device *device, const struct event *event)
     device->difference = device->source_allocated - device->allocated;
 }
 
-void heap_compare_totals(struct state_process *process)
+void heap_compare_totals(struct heap_device *device)
 {
     char name[32];
-    for (size_t i = 0; i < process->device_count; i++) {
-        struct heap_device *device = process->devices[i];
-        driver_compare(device);
-        if (!device->source_sums || device->difference == device->difference_noted)
-            continue;
-        names_print_device(&process->state->names, device->id, name, sizeof name);
-        note(&process->account, NOTE_TOTALS_DIFFER, NOTE_NO_ADDRESS,
-             "%s: allocated %lld, our sum %lld", name, (long long)device->source_allocated,
-             (long long)(device->source_allocated - device->difference));
-        device->difference_noted = device->difference;
-    }
+    if (!device->source_sums || device->difference == device->difference_noted)
+        return;
+    names_print_device(device->heaps->defs->names, device->id, name, sizeof name);
+    note(device->heaps->account, NOTE_TOTALS_DIFFER, NOTE_NO_ADDRESS,
+         "%s: allocated %lld, our sum %lld", name, (long long)device->source_allocated,
+         (long long)(device->source_allocated - device->difference));
+    device->difference_noted = device->difference;
 }
 
 /* ---- the end, and the check ---- */

@@ -1,177 +1,175 @@
 /* The heaps and devices of a process: how they come, what they write at a flush, how they go. */
+#include "heap.h"
+#include "ledger.h"
 #include "mem.h"
-#include "state_types.h"
 
-static struct heap_device *new_device(struct state_process *process, int64_t id)
+static struct heap_device *new_device(struct heaps *heaps, int64_t id)
 {
     struct heap_device *device = mem_alloc(1, sizeof *device);
     if (!device)
         return NULL;
-    device->process = process;
+    device->heaps = heaps;
     device->id = id;
-    device->index = (uint32_t)process->device_count;
+    device->index = (uint32_t)heaps->device_count;
     device->max_allocated_seq = BATCH_NULL;
-    device->max_step = BATCH_NULL;
     device->max_reserved = BATCH_NULL;
     device->window = (struct heap_window){0, BATCH_NULL, BATCH_NULL, BATCH_NULL};
-    process->devices[process->device_count] = device;
-    if (!phase_add_device(process)) {
+    heaps->devices[heaps->device_count] = device;
+    if (!heaps->comes(heaps->context, device)) {
         mem_free(device);
         return NULL;
     }
-    process->device_count++;
-    if (process->histories)
+    heaps->device_count++;
+    if (heaps->histories)
         history_add_device(device);
     return device;
 }
 
-static struct heap_device *get_device(struct state_process *process, int32_t kind, int32_t index)
+static struct heap_device *get_device(struct heaps *heaps, int32_t kind, int32_t index)
 {
-    if (process->device_count >= HEAP_MAX_DEVICES - 1 && (kind != DEVICE_OTHER || index != -1)) {
+    if (heaps->device_count >= HEAP_MAX_DEVICES - 1 && (kind != DEVICE_OTHER || index != -1)) {
         const struct names_device wanted = {kind, index};
-        uint32_t known = intern_find(&process->state->names.devices, &wanted, sizeof wanted);
-        for (size_t i = 0; known && i < process->device_count; i++)
-            if (process->devices[i]->id == known)
-                return process->devices[i];
-        note(&process->account, NOTE_TOO_MANY_DEVICES, NOTE_NO_ADDRESS, "device kind %d, index %d",
+        uint32_t known = intern_find(&heaps->defs->names->devices, &wanted, sizeof wanted);
+        for (size_t i = 0; known && i < heaps->device_count; i++)
+            if (heaps->devices[i]->id == known)
+                return heaps->devices[i];
+        note(heaps->account, NOTE_TOO_MANY_DEVICES, NOTE_NO_ADDRESS, "device kind %d, index %d",
              kind, index);
         kind = DEVICE_OTHER;
         index = -1;
     }
-    int64_t id = names_device(&process->state->names, kind, index);
-    for (size_t i = 0; i < process->device_count; i++)
-        if (process->devices[i]->id == id)
-            return process->devices[i];
-    return id ? new_device(process, id) : NULL;
+    int64_t id = names_device(heaps->defs->names, kind, index);
+    for (size_t i = 0; i < heaps->device_count; i++)
+        if (heaps->devices[i]->id == id)
+            return heaps->devices[i];
+    return id ? new_device(heaps, id) : NULL;
 }
 
 /* The row, the key and the place in the array: all three or none. */
-static struct heap *new_heap(struct state_process *process, const struct heap *like,
+static struct heap *new_heap(struct heaps *heaps, const struct heap *like,
                              const struct heap_key *key, struct heap_device *device)
 {
-    struct state *state = process->state;
-    struct batch_mark mark = batch_mark(state->ledger.batch);
+    struct batch_mark mark = batch_mark(heaps->ledger->batch);
     struct heap *heap = mem_alloc(1, sizeof *heap);
     if (!heap)
         return NULL;
     *heap = *like;
-    heap->id = state->ledger.heap_count + 1;
-    heap->number = (uint32_t)process->heap_count + 1;
+    heap->id = heaps->ledger->heap_count + 1;
+    heap->number = (uint32_t)heaps->count + 1;
     heap->device = device;
-    if (heap->id <= INT32_MAX && MEM_GROW(process->heaps, process->heap_cap, heap->number) &&
-        batch_put(state->ledger.batch, SCH_HEAP, "iiiiis", heap->id, process->account.id,
+    if (heap->id <= INT32_MAX && MEM_GROW(heaps->all, heaps->cap, heap->number) &&
+        batch_put(heaps->ledger->batch, SCH_HEAP, "iiiiis", heap->id, heaps->account->id,
                   device->id, (int64_t)heap->stream, (int64_t)heap->pool,
-                  heap->name ? names_text(&state->names, heap->name) : NULL) &&
-        intern_add(&process->heaps_by_values, key, sizeof *key)) {
-        state->ledger.heap_count++;
-        process->heaps[process->heap_count++] = heap;
+                  heap->name ? names_text(heaps->defs->names, heap->name) : NULL) &&
+        intern_add(&heaps->by_values, key, sizeof *key)) {
+        heaps->ledger->heap_count++;
+        heaps->all[heaps->count++] = heap;
         return heap;
     }
-    batch_back_to(state->ledger.batch, mark);
+    batch_back_to(heaps->ledger->batch, mark);
     mem_free(heap);
     return NULL;
 }
 
-struct heap *heap_get(struct state_process *process, const struct heap *like, int32_t device_kind,
+struct heap *heap_get(struct heaps *heaps, const struct heap *like, int32_t device_kind,
                       int32_t device_index)
 {
-    struct heap_device *device = get_device(process, device_kind, device_index);
+    struct heap_device *device = get_device(heaps, device_kind, device_index);
     if (!device)
         return NULL;
     struct heap_key key = {device->id, like->stream, like->pool, like->name};
-    uint32_t number = intern_find(&process->heaps_by_values, &key, sizeof key);
-    return number ? process->heaps[number - 1] : new_heap(process, like, &key, device);
+    uint32_t number = intern_find(&heaps->by_values, &key, sizeof key);
+    return number ? heaps->all[number - 1] : new_heap(heaps, like, &key, device);
 }
 
 /* What names no heap goes to one of its own, on a device that is not known: nothing is lost. */
-static struct heap *unknown_heap(struct state_process *process)
+static struct heap *unknown_heap(struct heaps *heaps)
 {
-    if (!process->unknown_heap) {
+    if (!heaps->unknown) {
         const struct heap like = {0};
-        note(&process->account, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "events without a heap");
-        process->unknown_heap = heap_get(process, &like, DEVICE_OTHER, -1);
+        note(heaps->account, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "events without a heap");
+        heaps->unknown = heap_get(heaps, &like, DEVICE_OTHER, -1);
     }
-    return process->unknown_heap;
+    return heaps->unknown;
 }
 
-struct heap *heap_make(struct state_process *process, const struct names_heap *defined)
+struct heap *heap_make(struct heaps *heaps, const struct names_heap *defined)
 {
     const struct heap like = {
         .stream = defined->stream, .pool = defined->pool, .name = defined->name};
-    return heap_get(process, &like, defined->device_kind, defined->device_index);
+    return heap_get(heaps, &like, defined->device_kind, defined->device_index);
 }
 
 /* The process's own heap of what an ancestor defined; NULL: nobody did, or without memory. */
-static struct heap *inherited_heap(struct state_process *process, uint32_t number)
+static struct heap *inherited_heap(struct heaps *heaps, uint32_t number)
 {
-    const struct names_heap *defined = names_heap(process->defs, number);
+    const struct names_heap *defined = names_heap(heaps->defs, number);
     if (!defined)
         return NULL;
-    uint64_t known = map_get(&process->inherited_heaps, number);
+    uint64_t known = map_get(&heaps->inherited, number);
     if (known != MAP_NONE)
-        return process->heaps[known - 1];
-    struct heap *heap = heap_make(process, defined);
+        return heaps->all[known - 1];
+    struct heap *heap = heap_make(heaps, defined);
     if (heap)
-        map_put(&process->inherited_heaps, number, heap->number, NULL);
+        map_put(&heaps->inherited, number, heap->number, NULL);
     return heap;
 }
 
-struct heap *heap_of_event(struct state_process *process, const struct event *event)
+struct heap *heap_of_event(struct heaps *heaps, const struct event *event)
 {
     uint32_t number;
     struct heap *heap = NULL;
-    if (names_own(process->defs, event->heap, ARENA_HEAP, &number))
-        heap = number ? process->heaps[number - 1] : NULL;
+    if (names_own(heaps->defs, event->heap, ARENA_HEAP, &number))
+        heap = number ? heaps->all[number - 1] : NULL;
     else if (event->heap)
-        heap = inherited_heap(process, event->heap);
-    return heap ? heap : unknown_heap(process);
+        heap = inherited_heap(heaps, event->heap);
+    return heap ? heap : unknown_heap(heaps);
 }
 
 /* ---- flush, end, check ---- */
 
-void heap_flush_curves(struct state_process *process)
+void heap_flush_curves(struct heaps *heaps)
 {
-    struct batch *batch = process->state->ledger.batch;
-    for (size_t i = 0; i < process->heap_count; i++) {
-        struct curve *curves[] = {process->heaps[i]->allocated_curve,
-                                  process->heaps[i]->reserved_curve};
+    struct batch *batch = heaps->ledger->batch;
+    for (size_t i = 0; i < heaps->count; i++) {
+        struct curve *curves[] = {heaps->all[i]->allocated_curve, heaps->all[i]->reserved_curve};
         for (size_t k = 0; k < 2; k++) {
             if (!curves[k])
                 continue;
             curve_flush(curves[k], batch);
             if (curves[k]->rows_lost)
-                note_owed(&process->account, OWED_CURVE, curves[k]->rows_lost);
+                note_owed(heaps->account, OWED_CURVE, curves[k]->rows_lost);
             curves[k]->rows_lost = 0;
         }
     }
 }
 
-static void forget_blocks(struct state *state, const struct map *blocks)
+static void forget_blocks(struct heaps *heaps, const struct map *blocks)
 {
     size_t at = 0;
     const struct map_entry *entry;
     while ((entry = map_next(blocks, &at))) {
-        struct block *block = &state->pool.blocks[entry->value];
+        struct block *block = &heaps->pool->blocks[entry->value];
         if (block->segment)
             segment_release(block->segment, block->size);
         if (block->state == BLOCK_LIVING)
-            state->pool.living--;
+            heaps->pool->living--;
         block->state = BLOCK_NONE;
-        block->index = state->pool.free;
-        state->pool.free = (uint32_t)entry->value;
+        block->index = heaps->pool->free;
+        heaps->pool->free = (uint32_t)entry->value;
     }
 }
 
-void heap_forget(struct state_process *process)
+void heap_forget(struct heaps *heaps)
 {
-    for (size_t i = 0; i < process->heap_count; i++) {
-        curve_free(process->heaps[i]->allocated_curve);
-        curve_free(process->heaps[i]->reserved_curve);
+    for (size_t i = 0; i < heaps->count; i++) {
+        curve_free(heaps->all[i]->allocated_curve);
+        curve_free(heaps->all[i]->reserved_curve);
     }
-    for (size_t i = 0; i < process->device_count; i++) {
-        struct heap_device *device = process->devices[i];
-        forget_blocks(process->state, &device->living);
-        forget_blocks(process->state, &device->waiting);
+    for (size_t i = 0; i < heaps->device_count; i++) {
+        struct heap_device *device = heaps->devices[i];
+        forget_blocks(heaps, &device->living);
+        forget_blocks(heaps, &device->waiting);
         map_clear(&device->living);
         map_clear(&device->waiting);
         order_clear(&device->order);
@@ -180,14 +178,15 @@ void heap_forget(struct state_process *process)
         history_forget(device);
         mem_free(device);
     }
-    for (size_t i = 0; i < process->heap_count; i++)
-        mem_free(process->heaps[i]);
-    mem_free(process->heaps);
-    intern_clear(&process->heaps_by_values);
-    map_clear(&process->inherited_heaps);
-    process->heaps = NULL;
-    process->heap_count = process->heap_cap = process->device_count = 0;
-    process->unknown_heap = NULL;
+    for (size_t i = 0; i < heaps->count; i++)
+        mem_free(heaps->all[i]);
+    mem_free(heaps->all);
+    intern_clear(&heaps->by_values);
+    map_clear(&heaps->inherited);
+    tag_lists_clear(&heaps->tags);
+    heaps->all = NULL;
+    heaps->count = heaps->cap = heaps->device_count = 0;
+    heaps->unknown = NULL;
 }
 
 struct sums {
@@ -200,18 +199,18 @@ struct sums {
 static bool add_up(const struct heap_device *device, const struct map *blocks,
                    enum block_state wanted, struct sums *sums)
 {
-    const struct state *state = device->process->state;
+    const struct heaps *heaps = device->heaps;
     size_t at = 0;
     const struct map_entry *entry;
     while ((entry = map_next(blocks, &at))) {
-        if (entry->value >= state->pool.count)
+        if (entry->value >= heaps->pool->count)
             return false;
-        const struct block *block = &state->pool.blocks[entry->value];
+        const struct block *block = &heaps->pool->blocks[entry->value];
         if (block->state != wanted || block->heap->device != device ||
-            block->seq > state->ledger.seq)
+            block->seq > heaps->ledger->seq)
             return false;
-        if (block->serial == state->ledger.serial &&
-            state->ledger.batch->allocs[block->index].seq != block->seq)
+        if (block->serial == heaps->ledger->serial &&
+            heaps->ledger->batch->allocs[block->index].seq != block->seq)
             return false;
         sums->size += block->size;
         sums->requested += block->requested == BATCH_NOT_KNOWN ? 0 : block->requested;
@@ -239,13 +238,13 @@ static bool order_fits(const struct heap_device *device)
 static bool device_is_valid(const struct heap_device *device)
 {
     struct sums living = {0}, waiting = {0};
-    int64_t heaps = 0, reserved = 0;
-    const struct state_process *process = device->process;
-    for (size_t i = 0; i < process->heap_count; i++) {
-        const struct heap *heap = process->heaps[i];
+    int64_t allocated = 0, reserved = 0;
+    const struct heaps *heaps = device->heaps;
+    for (size_t i = 0; i < heaps->count; i++) {
+        const struct heap *heap = heaps->all[i];
         if (heap->device != device)
             continue;
-        heaps += heap->allocated;
+        allocated += heap->allocated;
         reserved += heap->segment_bytes;
         if ((heap->allocated_curve && !curve_is_valid(heap->allocated_curve)) ||
             (heap->reserved_curve && !curve_is_valid(heap->reserved_curve)))
@@ -254,7 +253,7 @@ static bool device_is_valid(const struct heap_device *device)
     return add_up(device, &device->living, BLOCK_LIVING, &living) &&
            add_up(device, &device->waiting, BLOCK_WAITING, &waiting) &&
            device->allocated == living.size && device->requested == living.requested &&
-           device->requested_unknown == living.unknown && device->allocated == heaps &&
+           device->requested_unknown == living.unknown && device->allocated == allocated &&
            device->waiting_bytes == waiting.size && device->window.peak >= device->allocated &&
            device->max_allocated >= device->window.peak && order_fits(device) &&
            device->segment_bytes == reserved && mapping_is_valid(device) &&
@@ -262,10 +261,26 @@ static bool device_is_valid(const struct heap_device *device)
            segment_is_valid(device, living.held + waiting.held, living.used + waiting.used);
 }
 
-bool heap_is_valid(const struct state_process *process)
+bool heap_is_valid(const struct heaps *heaps)
 {
-    for (size_t i = 0; i < process->device_count; i++)
-        if (process->devices[i]->index != i || !device_is_valid(process->devices[i]))
+    for (size_t i = 0; i < heaps->device_count; i++)
+        if (heaps->devices[i]->index != i || !device_is_valid(heaps->devices[i]))
             return false;
-    return true;
+    return intern_is_valid(&heaps->by_values) && heaps->by_values.item_count == heaps->count &&
+           tag_lists_are_valid(&heaps->tags);
+}
+
+bool heap_pool_is_valid(const struct block_pool *pool)
+{
+    size_t spare = 0, living = 0, listed = 0;
+    for (size_t i = 0; i < pool->count; i++) {
+        spare += pool->blocks[i].state == BLOCK_NONE;
+        living += pool->blocks[i].state == BLOCK_LIVING;
+    }
+    for (uint32_t at = pool->free; at != BLOCK_END && listed <= spare; listed++) {
+        if (at >= pool->count || pool->blocks[at].state != BLOCK_NONE)
+            return false;
+        at = pool->blocks[at].index;
+    }
+    return listed == spare && living == pool->living;
 }

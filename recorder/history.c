@@ -1,8 +1,9 @@
 /* See history.h. */
 #include "history.h"
 
+#include "heap.h"
+#include "ledger.h"
 #include "mem.h"
-#include "state_types.h"
 
 /* ---- the hook's events ---- */
 
@@ -46,7 +47,7 @@ void history_block(struct heap *heap, uint64_t address, int64_t size, int64_t al
     *block_at(history, history->count - 1) = (struct history_block){
         .address = address,
         .size = size,
-        .seq = heap->device->process->state->ledger.seq,
+        .seq = heap->device->heaps->ledger->seq,
         .allocation = allocation,
         .heap = heap,
     };
@@ -79,10 +80,10 @@ static bool match(struct history *history, const struct event *event, struct his
 
 /* ---- what an entry says of a block ---- */
 
-static void amend_row(struct state_process *process, int64_t seq, int64_t requested,
+static void amend_row(struct heaps *heaps, int64_t seq, int64_t requested,
                       const struct heap_segment *segment)
 {
-    struct batch *batch = process->state->ledger.batch;
+    struct batch *batch = heaps->ledger->batch;
     struct batch_alloc *row = batch_find_alloc(batch, seq);
     if (row) {
         row->requested = requested == BATCH_NULL ? row->requested : requested;
@@ -90,7 +91,7 @@ static void amend_row(struct state_process *process, int64_t seq, int64_t reques
     } else if ((requested != BATCH_NULL || segment) &&
                !batch_put(batch, SCH_ALLOCATION_AMEND, "inn", seq, requested,
                           segment ? segment->seq : BATCH_NULL)) {
-        note_owed(&process->account, OWED_FACT, 1);
+        note_owed(heaps->account, OWED_FACT, 1);
     }
 }
 
@@ -118,17 +119,17 @@ static void set_requested(struct heap_device *device, struct block *block, int64
 static void tell_alloc(struct heap_device *device, const struct history_block *of,
                        const struct event *event)
 {
-    struct state_process *process = device->process;
+    struct heaps *heaps = device->heaps;
     int64_t requested = ledger_cut(event->size); /* not more than its size: see is_same */
     bool told = !device->segments_known && device->segments.count;
     struct heap_segment *segment = told ? segment_of(device, of->address) : NULL;
     uint64_t at = map_get(&device->living, of->address);
-    struct block *block = at == MAP_NONE ? NULL : &process->state->pool.blocks[at];
+    struct block *block = at == MAP_NONE ? NULL : &heaps->pool->blocks[at];
     if (block && block->seq == of->seq) {
         set_requested(device, block, requested);
         set_segment(block, segment);
     }
-    amend_row(process, of->seq, requested, segment);
+    amend_row(heaps, of->seq, requested, segment);
 }
 
 /* ---- segments and pages ---- */
@@ -139,11 +140,11 @@ static struct heap *heap_beside(const struct heap *told, struct heap *block)
 {
     if (!block || !told->pool || told->pool == block->pool)
         return block;
-    struct state_process *process = block->device->process;
+    struct heaps *heaps = block->device->heaps;
     const struct names_device *device =
-        intern_at(&process->state->names.devices, (uint32_t)block->device->id);
+        intern_at(&heaps->defs->names->devices, (uint32_t)block->device->id);
     const struct heap like = {.stream = block->stream, .pool = told->pool, .name = block->name};
-    return heap_get(process, &like, device->kind, device->ordinal);
+    return heap_get(heaps, &like, device->kind, device->ordinal);
 }
 
 static struct block *first_block(struct heap_device *device, uint64_t address, uint64_t size)
@@ -153,7 +154,7 @@ static struct block *first_block(struct heap_device *device, uint64_t address, u
     struct order_cursor cursor = order_seek(&device->order, address);
     const struct order_entry *entry = order_next(&device->order, &cursor);
     bool inside = entry && entry->address - address < size;
-    return inside ? &device->process->state->pool.blocks[entry->value] : NULL;
+    return inside ? &device->heaps->pool->blocks[entry->value] : NULL;
 }
 
 /* A segment that was there before the history began, and the blocks in it. */
@@ -166,37 +167,37 @@ static void hold_living(struct heap_device *device, uint64_t address)
     const struct order_entry *entry;
     while ((entry = order_next(&device->order, &cursor)) &&
            entry->address - address < (uint64_t)segment->size) {
-        struct block *block = &device->process->state->pool.blocks[entry->value];
+        struct block *block = &device->heaps->pool->blocks[entry->value];
         set_segment(block, segment);
-        amend_row(device->process, block->seq, BATCH_NULL, segment);
+        amend_row(device->heaps, block->seq, BATCH_NULL, segment);
     }
 }
 
 static void put_memory(struct heap *heap, const struct event *event, const struct heap_when *when)
 {
+    const struct heap_span span = heap_span_of(event);
     switch ((enum history_action)event->b) {
     case HISTORY_SEGMENT_ALLOC:
-        segment_add(heap, event, when);
+        segment_add(heap, &span, when);
         break;
     case HISTORY_SEGMENT_FREE:
-        segment_remove(heap, event, when);
+        segment_remove(heap, &span, when);
         break;
     case HISTORY_SEGMENT_MAP:
-        mapping_add(heap, event, when);
+        mapping_add(heap, &span, when);
         break;
     case HISTORY_SEGMENT_UNMAP:
-        mapping_remove(heap, event, when);
+        mapping_remove(heap, &span, when);
         break;
     default:
         break;
     }
 }
 
-static void put_idle(struct state_process *process, int64_t allocation,
-                     const struct heap_when *when)
+static void put_idle(struct heaps *heaps, int64_t allocation, const struct heap_when *when)
 {
-    if (!batch_put(process->state->ledger.batch, SCH_IDLE, "iii", allocation, when->seq, when->ns))
-        note_owed(&process->account, OWED_FACT, 1);
+    if (!batch_put(heaps->ledger->batch, SCH_IDLE, "iii", allocation, when->seq, when->ns))
+        note_owed(heaps->account, OWED_FACT, 1);
 }
 
 /* ---- what waits ---- */
@@ -214,7 +215,7 @@ static void settle(struct heap_device *device, const struct history_block *befor
         const struct history_entry *entry = &history->waiting[i];
         struct heap_when when = {before ? before->seq : entry->seq, entry->ns};
         if (entry->event.b == HISTORY_IDLE) {
-            put_idle(device->process, (int64_t)entry->event.addr, &when);
+            put_idle(device->heaps, (int64_t)entry->event.addr, &when);
             continue;
         }
         if (entry->event.b == HISTORY_SEGMENT_ALLOC && i != last)
@@ -232,11 +233,11 @@ static void wait_for_block(struct heap *heap, const struct event *event, int64_t
     if (history->waiting_count == HISTORY_WAITING)
         settle(device, NULL);
     if (!MEM_GROW(history->waiting, history->waiting_cap, history->waiting_count + 1)) {
-        note_owed(&device->process->account, OWED_FACT, 1);
+        note_owed(device->heaps->account, OWED_FACT, 1);
         return;
     }
     history->waiting[history->waiting_count++] =
-        (struct history_entry){*event, heap, device->process->state->ledger.seq, ns};
+        (struct history_entry){*event, heap, device->heaps->ledger->seq, ns};
 }
 
 /* ---- entries ---- */
@@ -245,7 +246,7 @@ static void wait_for_block(struct heap *heap, const struct event *event, int64_t
 static void restart(struct heap_device *device, int64_t ns)
 {
     struct history *history = device->history;
-    const struct heap_when now = {device->process->state->ledger.seq, ns};
+    const struct heap_when now = {device->heaps->ledger->seq, ns};
     settle(device, NULL);
     if (!device->segments_known)
         mapping_clear(device, &now);
@@ -269,7 +270,7 @@ static void block_entry(struct heap_device *device, const struct event *event)
     if (history->freed.count >= HISTORY_BLOCKS)
         map_clear(&history->freed);
     if (!map_put(&history->freed, event->addr, (uint64_t)found.allocation, NULL))
-        note_owed(&device->process->account, OWED_FACT, 1);
+        note_owed(device->heaps->account, OWED_FACT, 1);
 }
 
 /* Nearly always the next entry after the one that gave the block back: then it never waited. */
@@ -298,7 +299,7 @@ static void memory_entry(struct heap *heap, const struct event *event, int64_t n
         wait_for_block(heap, event, ns);
         return;
     }
-    const struct heap_when now = {device->process->state->ledger.seq, ns};
+    const struct heap_when now = {device->heaps->ledger->seq, ns};
     bool comes = event->b == HISTORY_SEGMENT_ALLOC || event->b == HISTORY_SEGMENT_MAP;
     const struct block *inside = comes ? first_block(device, event->addr, event->size) : NULL;
     struct heap *beside = heap_beside(heap, inside ? inside->heap : heap);
@@ -330,23 +331,23 @@ static void take_entry(struct heap *heap, const struct event *event, int64_t ns)
         break;
     case HISTORY_ACTION_COUNT:
     default:
-        note(&heap->device->process->account, NOTE_UNKNOWN_EVENT, event->addr,
-             "history action %llu", (unsigned long long)event->b);
+        note(heap->device->heaps->account, NOTE_UNKNOWN_EVENT, event->addr, "history action %llu",
+             (unsigned long long)event->b);
     }
     history->after_free = gives_back;
     history->just_freed = event->addr;
 }
 
-void history_event(struct state_process *process, const struct event *event)
+void history_event(struct heaps *heaps, const struct event *event)
 {
-    struct heap *heap = heap_of_event(process, event);
-    int64_t ns = event->a ? ledger_ns(&process->state->ledger, event->a) : process->account.last_ns;
+    struct heap *heap = heap_of_event(heaps, event);
+    int64_t ns = event->a ? ledger_ns(heaps->ledger, event->a) : heaps->account->last_ns;
     if (heap && !heap->device->history)
-        history_begin(process);
+        history_begin(heaps);
     if (!heap || !heap->device->history)
-        note_owed(&process->account, EVENT_HISTORY, 1);
+        note_owed(heaps->account, EVENT_HISTORY, 1);
     else
-        take_entry(heap, event, ns < process->account.last_ns ? ns : process->account.last_ns);
+        take_entry(heap, event, ns < heaps->account->last_ns ? ns : heaps->account->last_ns);
 }
 
 /* ---- its life ---- */
@@ -356,7 +357,7 @@ void history_event(struct state_process *process, const struct event *event)
 void history_add_device(struct heap_device *device)
 {
     const struct names_device *name =
-        intern_at(&device->process->state->names.devices, (uint32_t)device->id);
+        intern_at(&device->heaps->defs->names->devices, (uint32_t)device->id);
     if (device->history || name->kind == DEVICE_CPU)
         return;
     device->history = mem_alloc(1, sizeof *device->history);
@@ -364,25 +365,25 @@ void history_add_device(struct heap_device *device)
         device->history->reach = HISTORY_NEAR;
 }
 
-void history_begin(struct state_process *process)
+void history_begin(struct heaps *heaps)
 {
-    process->histories = true;
-    for (size_t i = 0; i < process->device_count; i++)
-        history_add_device(process->devices[i]);
+    heaps->histories = true;
+    for (size_t i = 0; i < heaps->device_count; i++)
+        history_add_device(heaps->devices[i]);
 }
 
-void history_end(struct state_process *process)
+void history_end(struct heaps *heaps)
 {
     char name[32];
-    for (size_t i = 0; i < process->device_count; i++) {
-        struct heap_device *device = process->devices[i];
+    for (size_t i = 0; i < heaps->device_count; i++) {
+        struct heap_device *device = heaps->devices[i];
         const struct history *history = device->history;
         if (!history)
             continue;
         settle(device, NULL);
-        names_print_device(&process->state->names, device->id, name, sizeof name);
+        names_print_device(heaps->defs->names, device->id, name, sizeof name);
         if (history->unmatched)
-            note(&process->account, NOTE_HISTORY_WITHOUT_EVENT, NOTE_NO_ADDRESS,
+            note(heaps->account, NOTE_HISTORY_WITHOUT_EVENT, NOTE_NO_ADDRESS,
                  "%s: %llu of %llu entries", name, (unsigned long long)history->unmatched,
                  (unsigned long long)history->entries);
     }
@@ -403,7 +404,7 @@ void history_forget(struct heap_device *device)
 bool history_is_valid(const struct heap_device *device)
 {
     const struct history *history = device->history;
-    int64_t last = 0, top = device->process->state->ledger.seq;
+    int64_t last = 0, top = device->heaps->ledger->seq;
     if (!history)
         return true;
     for (size_t i = 0; i < history->count; i++) {

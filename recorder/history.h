@@ -36,7 +36,7 @@
 
 struct heap;
 struct heap_device;
-struct state_process;
+struct heaps;
 
 #define HISTORY_BLOCKS ((size_t)1 << 20) /* the oldest are forgotten */
 #define HISTORY_WAITING ((size_t)1 << 16)
@@ -70,12 +70,13 @@ struct history {
     uint64_t entries, unmatched; /* of blocks */
 };
 
-void history_begin(struct state_process *process); /* of all its devices, from now on */
+void history_begin(struct heaps *heaps); /* of all its devices, from now on */
 void history_add_device(struct heap_device *device);
-/* The hook's event with the number state->seq: `allocation` as in struct history_block. */
+/* The hook's event with the number that was given out last: `allocation` as in struct
+ * history_block. */
 void history_block(struct heap *heap, uint64_t address, int64_t size, int64_t allocation);
-void history_event(struct state_process *process, const struct event *event);
-void history_end(struct state_process *process);
+void history_event(struct heaps *heaps, const struct event *event);
+void history_end(struct heaps *heaps);
 void history_forget(struct heap_device *device);
 bool history_is_valid(const struct heap_device *device);
 

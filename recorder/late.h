@@ -9,13 +9,11 @@
 #ifndef TIDEMARK_RECORDER_LATE_H
 #define TIDEMARK_RECORDER_LATE_H
 
-#include <stdbool.h>
-
 #include "event.h"
 
-struct state_process;
+struct driver;
 
 /* Behind driver_alloc of this event. */
-void late_alloc(struct state_process *process, const struct event *event);
+void late_alloc(struct driver *driver, const struct event *event);
 
 #endif

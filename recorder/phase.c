@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "state_process.h"
 #include "state_types.h"
 #include "timeline.h"
 
@@ -60,12 +61,27 @@ const struct phase *phase_top_of(const struct state_process *process, uint32_t t
 
 /* Beside a framework's marks a range that a thread has for itself says less than they do: a
  * backward's threads work for all. */
-const struct phase *phase_of_thread(const struct state_process *process, uint32_t thread)
+static const struct phase *phase_of_thread(const struct state_process *process, uint32_t thread)
 {
     const struct phase *phase = phase_top_of(process, thread, 0);
     while (phase && phase->nvtx && process->phases.timeline)
         phase = phase->below;
     return phase && phase->scope == PHASE_THREAD ? phase : NULL;
+}
+
+void phase_put_block(struct state_process *process, uint32_t thread, int64_t seq)
+{
+    const struct phase *phase = phase_of_thread(process, thread);
+    if (phase &&
+        !batch_put(process->state->ledger.batch, SCH_ALLOCATION_PHASE, "ii", seq, phase->id))
+        note_owed(&process->account, OWED_FACT, 1);
+}
+
+void phase_take_highest(const struct state_process *process, struct heap_device *device)
+{
+    const struct phase *here = phase_here(process);
+    device->max_phase = here->name;
+    device->max_step = here->step;
 }
 
 /* ---- one phase ---- */
@@ -78,7 +94,7 @@ static struct phase *new_phase(struct state_process *process)
     if (!phase && !(phase = mem_alloc(1, sizeof *phase)))
         return NULL;
     phases->spare = phase->below;
-    if (!MEM_GROW(phase->parts, phase->part_cap, process->device_count)) {
+    if (!MEM_GROW(phase->parts, phase->part_cap, process->heaps.device_count)) {
         phase->below = phases->spare;
         phases->spare = phase;
         return NULL;
@@ -86,8 +102,8 @@ static struct phase *new_phase(struct state_process *process)
     *phase = (struct phase){.parts = phase->parts, .part_cap = phase->part_cap};
     phase->parent = BATCH_NULL;
     phase->step = phases->step;
-    for (size_t i = 0; i < process->device_count; i++)
-        phase_part_begin(&phase->parts[i], process->devices[i]);
+    for (size_t i = 0; i < process->heaps.device_count; i++)
+        phase_part_begin(&phase->parts[i], process->heaps.devices[i]);
     return phase;
 }
 
@@ -337,7 +353,7 @@ static void end_down_to(struct state_process *process, struct phase_stack *stack
     struct phases *phases = &process->phases;
     const struct phase *before = phases->process_top;
     phase_fold_windows(process);
-    heap_compare_totals(process);
+    state_compare_totals(process);
     for (const struct phase *phase = NULL; phase != last;) {
         phase = stack->top;
         const char *how = phase == last ? ended : ended_above;
@@ -468,7 +484,7 @@ void phase_end_all(struct state_process *process, int64_t ns)
         end_stack(process, &phases->stacks[phases->stack_count - 1], ns, "process end");
     range_end_all(process, ns);
     phase_fold_windows(process);
-    heap_compare_totals(process);
+    state_compare_totals(process);
     if (phases->timeline) {
         timeline_end(process, ns);
         return;

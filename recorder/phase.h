@@ -44,6 +44,8 @@
 
 #define PHASE_MAX_OPEN 4096 /* of one process; what is begun beyond is noted, not stored */
 
+struct state;
+struct state_process;
 struct timeline;
 
 struct phase_part { /* a phase on one device */
@@ -131,9 +133,10 @@ void phase_end_thread(struct state_process *process, uint32_t thread, int64_t ns
 void phase_end_all(struct state_process *process, int64_t ns);
 void phase_flush(struct state_process *process); /* writes the open ones as they stand */
 
-/* The phase that a block of this thread belongs to, where that is not what `stretch` says; or NULL
- */
-const struct phase *phase_of_thread(const struct state_process *process, uint32_t thread);
+/* A block of this thread came: where its phase is not what `stretch` says, it is stored. */
+void phase_put_block(struct state_process *process, uint32_t thread, int64_t seq);
+/* The device has its highest now. */
+void phase_take_highest(const struct state_process *process, struct heap_device *device);
 /* The innermost of scope 'process': never NULL while the process lives. */
 const struct phase *phase_here(const struct state_process *process);
 /* Steps that have ended: the program's own, or updates by each of its optimizers. 0: none has, or

@@ -59,8 +59,8 @@ static void fold(struct phase_part *part, const struct heap_window *peak)
 void phase_fold_windows(struct state_process *process)
 {
     struct phases *phases = &process->phases;
-    for (size_t i = 0; i < process->device_count; i++) {
-        struct heap_device *device = process->devices[i];
+    for (size_t i = 0; i < process->heaps.device_count; i++) {
+        struct heap_device *device = process->heaps.devices[i];
         for (size_t k = 0; device->window.seq != BATCH_NULL && k < phases->stack_count; k++)
             if (phases->stacks[k].top)
                 fold(&phases->stacks[k].top->parts[i], &device->window);
@@ -76,20 +76,20 @@ void phase_fold_windows(struct state_process *process)
 void phase_fold_down(const struct state_process *process, const struct phase *from,
                      struct phase *into)
 {
-    for (size_t i = 0; i < process->device_count; i++)
+    for (size_t i = 0; i < process->heaps.device_count; i++)
         fold(&into->parts[i], &from->parts[i].peak);
 }
 
 bool phase_add_device(struct state_process *process)
 {
     struct phases *phases = &process->phases;
-    size_t index = process->device_count;
+    size_t index = process->heaps.device_count;
     for (size_t k = 0; k <= phases->stack_count; k++) {
         struct phase *phase = k < phases->stack_count ? phases->stacks[k].top : phases->other;
         for (; phase; phase = phase->below) {
             if (!MEM_GROW(phase->parts, phase->part_cap, index + 1))
                 return false;
-            phase_part_begin(&phase->parts[index], process->devices[index]);
+            phase_part_begin(&phase->parts[index], process->heaps.devices[index]);
         }
     }
     if (phases->timeline)
@@ -138,9 +138,9 @@ static bool put_part(struct state_process *process, const struct phase *phase,
 bool phase_put_parts(struct state_process *process, const struct phase *phase)
 {
     bool all = true;
-    for (size_t i = 0; i < process->device_count; i++)
-        if (process->devices[i]->allocs)
-            all = put_part(process, phase, process->devices[i]) && all;
+    for (size_t i = 0; i < process->heaps.device_count; i++)
+        if (process->heaps.devices[i]->allocs)
+            all = put_part(process, phase, process->heaps.devices[i]) && all;
     return all;
 }
 
@@ -200,13 +200,14 @@ void phase_forget(struct state_process *process)
 /* Peaks from the top down: each phase's counts for those below it. */
 static bool peaks_are_valid(const struct state_process *process, const struct phase *top)
 {
-    for (size_t i = 0; i < process->device_count; i++) {
-        int64_t peak = process->devices[i]->window.peak;
+    for (size_t i = 0; i < process->heaps.device_count; i++) {
+        int64_t peak = process->heaps.devices[i]->window.peak;
         for (const struct phase *phase = top; phase; phase = phase->below) {
             const struct phase_part *part = &phase->parts[i];
             if (part->peak.peak > peak)
                 peak = part->peak.peak;
-            if (peak < process->devices[i]->allocated || part->peak.peak < part->begin_allocated)
+            if (peak < process->heaps.devices[i]->allocated ||
+                part->peak.peak < part->begin_allocated)
                 return false;
         }
     }
@@ -227,7 +228,8 @@ static bool stack_is_valid(const struct state_process *process, size_t at, size_
         bool process_scope = phase->scope == PHASE_PROCESS;
         if (phase->scope == PHASE_OTHER || phase->thread != stack->thread ||
             phase->domain != stack->domain || (process_scope && stack->domain) ||
-            phase->part_cap < process->device_count || (process_scope && seen_thread && !apart) ||
+            phase->part_cap < process->heaps.device_count ||
+            (process_scope && seen_thread && !apart) ||
             (process_scope && !seen_process && phase != phases->process_top))
             return false;
         seen_process |= process_scope;

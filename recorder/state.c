@@ -93,10 +93,10 @@ static void put_setting(struct state_process *process, const struct event *event
     if (strcmp(key, "allocator") == 0 && strcmp(value, "=cudaMallocAsync") == 0)
         process->state->unseen = true;
     if (strcmp(key, "history") == 0 && strcmp(value, "=1") == 0)
-        history_begin(process);
-    const struct heap *heap = event->heap ? heap_of_event(process, event) : NULL;
+        history_begin(&process->heaps);
+    const struct heap *heap = event->heap ? heap_of_event(&process->heaps, event) : NULL;
     if (strcmp(key, "waiting") == 0 && strcmp(value, "=1") == 0)
-        *(heap ? &heap->device->waits : &process->tells_waiting) = true;
+        *(heap ? &heap->device->waits : &process->heaps.tells_waiting) = true;
     if (!batch_put(process->state->ledger.batch, SCH_SETTING, "inss", process->account.id,
                    heap ? heap->device->id : BATCH_NULL, key, value + 1))
         note_owed(&process->account, EVENT_MARK, 1);
@@ -123,39 +123,124 @@ static void put_mark(struct state_process *process, const struct event *event, i
         note_owed(&process->account, EVENT_MARK, 1);
 }
 
-static void of_driver(struct state_process *process, const struct event *event, int64_t ns)
+/* ---- blocks and segments: who is asked, and told, in which order ---- */
+
+/* A device that a heap saw for the first time: phases count on it, too. */
+bool state_device_comes(void *context, struct heap_device *device)
 {
-    process->late = (event->flags & EVENT_F_LATE) != 0;
-    if (event->kind == EVENT_DRIVER_ALLOC)
-        driver_alloc(process, event, ns);
-    else if (event->kind == EVENT_DRIVER_FREE)
-        driver_free(process, event, ns);
-    else if (event->kind == EVENT_DRIVER_MAP)
-        driver_map(process, event, ns);
-    else
-        driver_unmap(process, event, ns);
-    if (process->late && event->kind == EVENT_DRIVER_ALLOC)
-        late_alloc(process, event);
-    process->late = false;
+    (void)device;
+    return phase_add_device(context);
+}
+
+/* A block came with the highest that its device ever had, or in a phase that is its thread's alone.
+ */
+static void place_block(struct state_process *process, const struct event *event,
+                        const struct block *block)
+{
+    struct heap_device *device = block->heap->device;
+    if (device->max_allocated_seq == block->seq)
+        phase_take_highest(process, device);
+    if (process->phases.thread_scope_open)
+        phase_put_block(process, event->thread, block->seq);
+}
+
+/* What the driver gave there is the block's heap's before the block is in it; a history that is
+ * told later finds it, and it is in a phase, as soon as it is there. */
+static void block_alloc(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct heap *heap = heap_of_event(&process->heaps, event);
+    if (!heap) {
+        note_owed(&process->account, EVENT_BLOCK_ALLOC, 1);
+        return;
+    }
+    struct driver *driver = &process->driver;
+    bool totals = event->flags & EVENT_F_TOTALS;
+    if (totals)
+        heap_take_reserved(heap, event, ns);
+    if (driver_has(driver, heap->device)) {
+        driver_block(driver, heap, event->addr, event->size);
+        if (totals)
+            driver_totals(driver, heap->device);
+    }
+    const struct block *block = heap_block_alloc(heap, event, ns);
+    if (!block)
+        return;
+    if (heap->device->history)
+        history_block(heap, event->addr, block->size, block->seq);
+    place_block(process, event, block);
+}
+
+static void block_free(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct heap *told = heap_of_event(&process->heaps, event), *heap = NULL;
+    if (!told) {
+        note_owed(&process->account, EVENT_BLOCK_FREE, 1);
+        return;
+    }
+    if (event->flags & EVENT_F_TOTALS)
+        heap_take_reserved(told, event, ns);
+    int64_t allocation = heap_block_free(told, event, ns, &heap);
+    if (heap && heap->device->history)
+        history_block(heap, event->addr, 0, allocation);
+}
+
+static void segment_event(struct state_process *process, const struct event *event, int64_t ns)
+{
+    struct heap *heap = heap_of_event(&process->heaps, event);
+    if (!heap) {
+        note_owed(&process->account, event->kind, 1);
+    } else if (event->kind == EVENT_SEGMENT_FREE) {
+        heap_segment_free(heap, event, ns);
+    } else {
+        if (driver_has(&process->driver, heap->device))
+            driver_segment(&process->driver, heap, event->addr, event->size);
+        heap_segment_alloc(heap, event, ns);
+    }
+}
+
+/* At the end of each phase: what the source says of itself beside what we counted. */
+void state_compare_totals(struct state_process *process)
+{
+    for (size_t i = 0; i < process->heaps.device_count; i++) {
+        driver_compare(&process->driver, process->heaps.devices[i]);
+        heap_compare_totals(process->heaps.devices[i]);
+    }
+}
+
+static void driver_event(struct driver *driver, const struct event *event, int64_t ns)
+{
+    switch ((enum event_kind)event->kind) {
+    case EVENT_DRIVER_ALLOC:
+        driver_alloc(driver, event, ns);
+        if (event->flags & EVENT_F_LATE)
+            late_alloc(driver, event);
+        break;
+    case EVENT_DRIVER_FREE:
+        driver_free(driver, event, ns);
+        break;
+    case EVENT_DRIVER_MAP:
+        driver_map(driver, event, ns);
+        break;
+    default:
+        driver_unmap(driver, event, ns);
+    }
 }
 
 static void dispatch(struct state_process *process, const struct event *event, int64_t ns)
 {
     switch ((enum event_kind)event->kind) {
     case EVENT_BLOCK_ALLOC:
-        heap_block_alloc(process, event, ns);
+        block_alloc(process, event, ns);
         break;
     case EVENT_BLOCK_FREE:
-        heap_block_free(process, event, ns);
+        block_free(process, event, ns);
         break;
     case EVENT_BLOCK_IDLE:
-        heap_block_idle(process, event, ns);
+        heap_block_idle(&process->heaps, event, ns);
         break;
     case EVENT_SEGMENT_ALLOC:
-        heap_segment_alloc(process, event, ns);
-        break;
     case EVENT_SEGMENT_FREE:
-        heap_segment_free(process, event, ns);
+        segment_event(process, event, ns);
         break;
     case EVENT_PHASE_BEGIN:
         phase_begin(process, event, ns);
@@ -171,10 +256,10 @@ static void dispatch(struct state_process *process, const struct event *event, i
         put_mark(process, event, ns);
         break;
     case EVENT_TAG:
-        heap_tag(process, event);
+        heap_tag(&process->heaps, event);
         break;
     case EVENT_OOM:
-        heap_oom(process, event, ns);
+        heap_oom(&process->heaps, event, ns);
         if (process->phases.timeline)
             label_refused(&process->phases.timeline->labels);
         break;
@@ -183,25 +268,25 @@ static void dispatch(struct state_process *process, const struct event *event, i
         timeline_mark(process, event, ns);
         break;
     case EVENT_TAGS_HOLD:
-        heap_tags_hold(process, event);
+        heap_tags_hold(&process->heaps, event);
         break;
     case EVENT_HISTORY:
-        history_event(process, event);
+        history_event(&process->heaps, event);
         break;
     case EVENT_DRIVER_ALLOC:
     case EVENT_DRIVER_FREE:
     case EVENT_DRIVER_MAP:
     case EVENT_DRIVER_UNMAP:
-        of_driver(process, event, ns);
+        driver_event(&process->driver, event, ns);
         break;
     case EVENT_SAMPLE:
-        driver_sample(process, event, ns);
+        driver_sample(&process->driver, event, ns);
         break;
     case EVENT_GAP:
-        driver_gap(process, event, ns);
+        driver_gap(&process->driver, event, ns);
         break;
     case EVENT_ACTIVITY:
-        driver_activity(process, event);
+        driver_activity(&process->driver, event);
         break;
     case EVENT_NONE:
     case EVENT_KIND_COUNT:
@@ -265,7 +350,7 @@ void state_define(struct state_process *process, const struct arena_record *reco
     struct names_heap defined;
     if (!names_define(process->defs, record, payload, &defined))
         return;
-    const struct heap *heap = heap_make(process, &defined);
+    const struct heap *heap = heap_make(&process->heaps, &defined);
     names_heap_made(process->defs, &defined, heap ? heap->number : 0);
 }
 
@@ -343,10 +428,11 @@ struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit)
 
 /* ---- totals ---- */
 
-static void take_peak(struct state_peak *peak, const struct heap_device *device)
+static void take_peak(struct state_peak *peak, const struct state_process *process,
+                      const struct heap_device *device)
 {
     uint64_t allocated = (uint64_t)device->max_allocated;
-    int rank = names_device_rank(&device->process->state->names, device->id);
+    int rank = names_device_rank(&process->state->names, device->id);
     bool same = peak->allocated && peak->rank == rank;
     if (!allocated || (peak->allocated && peak->rank < rank) ||
         (same && allocated < peak->allocated) ||
@@ -355,7 +441,7 @@ static void take_peak(struct state_peak *peak, const struct heap_device *device)
     *peak = (struct state_peak){
         .rank = rank,
         .allocated = allocated,
-        .process = device->process->account.id,
+        .process = process->account.id,
         .device = device->id,
         .seq = device->max_allocated_seq,
         .step = device->max_step,
@@ -365,17 +451,18 @@ static void take_peak(struct state_peak *peak, const struct heap_device *device)
 
 void state_take_peaks(struct state_peak *peak, const struct state_process *process)
 {
-    for (size_t i = 0; i < process->device_count; i++)
-        take_peak(peak, process->devices[i]);
+    for (size_t i = 0; i < process->heaps.device_count; i++)
+        take_peak(peak, process, process->heaps.devices[i]);
 }
 
 void state_take_given(struct state_peak *given, const struct state_process *process)
 {
-    for (size_t i = 0; i < process->device_count; i++) {
-        const struct heap_device *device = process->devices[i];
-        if (device->given.highest <= given->allocated)
+    for (size_t i = 0; i < process->heaps.device_count; i++) {
+        const struct heap_device *device = process->heaps.devices[i];
+        uint64_t highest = driver_highest(&process->driver, device);
+        if (highest <= given->allocated)
             continue;
-        given->allocated = device->given.highest;
+        given->allocated = highest;
         given->process = process->account.id;
         given->device = device->id;
     }
@@ -384,8 +471,8 @@ void state_take_given(struct state_peak *given, const struct state_process *proc
 static uint64_t allocated_now(const struct state_process *process)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < process->device_count; i++) {
-        uint64_t allocated = (uint64_t)process->devices[i]->allocated;
+    for (size_t i = 0; i < process->heaps.device_count; i++) {
+        uint64_t allocated = (uint64_t)process->heaps.devices[i]->allocated;
         sum = allocated > UINT64_MAX - sum ? UINT64_MAX : sum + allocated;
     }
     return sum;
@@ -412,9 +499,9 @@ void state_totals(const struct state *state, struct state_totals *out)
     struct state_peak peak = state->peak, given = state->given;
     *out = (struct state_totals){
         .events = state->events,
-        .allocs = state->allocs,
-        .frees = state->frees,
-        .living = state->allocs - state->frees,
+        .allocs = state->pool.allocs,
+        .frees = state->pool.frees,
+        .living = state->pool.allocs - state->pool.frees,
         .lost = state->ledger.lost,
         .torn = state->torn,
         .anomalies = state->ledger.anomalies,

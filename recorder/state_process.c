@@ -56,9 +56,8 @@ static bool copy_hello(struct state_process *process, const struct state_hello *
 
 static void forget_contents(struct state_process *process)
 {
-    tag_lists_clear(&process->tags);
-    driver_forget(process);
-    heap_forget(process);
+    driver_forget(&process->driver);
+    heap_forget(&process->heaps);
     phase_forget(process);
     names_let_go(process->defs);
     process->defs = NULL;
@@ -81,6 +80,17 @@ void process_free(struct state_process *process)
     mem_free(process);
 }
 
+static void open_rooms(struct state_process *process)
+{
+    process->heaps.account = process->driver.account = &process->account;
+    process->heaps.ledger = process->driver.ledger = process->account.ledger;
+    process->heaps.defs = process->driver.defs = process->defs;
+    process->heaps.pool = &process->state->pool;
+    process->heaps.comes = state_device_comes;
+    process->heaps.context = process;
+    process->driver.heaps = &process->heaps;
+}
+
 struct state_process *state_process_begin(struct state *state, const struct state_hello *hello)
 {
     struct state_process *process = mem_alloc(1, sizeof *process);
@@ -99,6 +109,7 @@ struct state_process *state_process_begin(struct state *state, const struct stat
     process->end = (struct state_end){.exit_code = BATCH_NULL, .signal = BATCH_NULL};
     process->account.notes.forked = hello->origin && strcmp(hello->origin, "fork") == 0;
     process->defs = names_new_defs(&state->names, &process->account);
+    open_rooms(process);
     if (!process->defs || !copy_hello(process, hello) || !phase_start(process) ||
         !put_process(process)) {
         process_free(process);
@@ -218,7 +229,7 @@ void process_flush(struct state_process *process, bool commit)
         phase_flush(process);
         if (process->phases.timeline)
             timeline_flush(process, commit);
-        heap_flush_curves(process);
+        heap_flush_curves(&process->heaps);
     }
     if (commit || process->ended)
         settle_row(process);
@@ -244,9 +255,9 @@ void state_process_end(struct state_process *process, const struct state_end *en
     strncpy(process->end_text, end->ended ? end->ended : "unknown", sizeof process->end_text - 1);
     process->end.ended = process->end_text;
     phase_end_all(process, process->end_ns);
-    history_end(process);
-    driver_end(process);
-    heap_flush_curves(process);
+    history_end(&process->heaps);
+    driver_end(&process->driver);
+    heap_flush_curves(&process->heaps);
     note_rest(&process->account);
     state_take_peaks(&process->state->peak, process);
     state_take_given(&process->state->given, process);
@@ -282,28 +293,10 @@ static bool process_is_valid(const struct state_process *process)
     if (!note_is_valid(&process->account))
         return false;
     if (process->ended)
-        return process->device_count == 0 && process->heap_count == 0;
+        return process->heaps.device_count == 0 && process->heaps.count == 0;
     return process->account.last_ns >= process->start_ns && names_defs_are_valid(process->defs) &&
-           process->last_seq <= process->state->ledger.seq &&
-           intern_is_valid(&process->heaps_by_values) &&
-           process->heaps_by_values.item_count == process->heap_count && heap_is_valid(process) &&
-           driver_is_valid(process) && phase_is_valid(process) &&
-           tag_lists_are_valid(&process->tags);
-}
-
-static bool pool_is_valid(const struct block_pool *pool)
-{
-    size_t spare = 0, living = 0, listed = 0;
-    for (size_t i = 0; i < pool->count; i++) {
-        spare += pool->blocks[i].state == BLOCK_NONE;
-        living += pool->blocks[i].state == BLOCK_LIVING;
-    }
-    for (uint32_t at = pool->free; at != BLOCK_END && listed <= spare; listed++) {
-        if (at >= pool->count || pool->blocks[at].state != BLOCK_NONE)
-            return false;
-        at = pool->blocks[at].index;
-    }
-    return listed == spare && living == pool->living;
+           process->last_seq <= process->state->ledger.seq && heap_is_valid(&process->heaps) &&
+           driver_is_valid(&process->driver) && phase_is_valid(process);
 }
 
 static bool batch_is_valid(const struct batch *batch, int64_t seq)
@@ -323,6 +316,6 @@ bool state_is_valid(const struct state *state)
     for (const struct state_process *p = state->processes; p; p = p->next)
         if (p->state != state || !process_is_valid(p))
             return false;
-    return pool_is_valid(&state->pool) && batch_is_valid(state->ledger.batch, state->ledger.seq) &&
-           names_are_valid(&state->names);
+    return heap_pool_is_valid(&state->pool) &&
+           batch_is_valid(state->ledger.batch, state->ledger.seq) && names_are_valid(&state->names);
 }

@@ -31,7 +31,7 @@ struct state {
     struct block_pool pool;
     struct names names;
     int64_t process_count; /* ids given out */
-    uint64_t events, allocs, frees, torn;
+    uint64_t events, torn;
     uint64_t keyframe_at; /* events when the last keyframe was written */
     struct state_peak peak;
     bool has_source;             /* any process's was ever live */
@@ -55,20 +55,10 @@ struct state_process {
     char end_text[32];
     int64_t end_ns; /* BATCH_NULL while it lives */
 
-    struct names_defs *defs;    /* NULL when it has ended */
-    struct map inherited_heaps; /* numbers of ancestors' heaps to index in heaps + 1 */
-    struct heap **heaps;
-    size_t heap_count, heap_cap;
-    struct intern heaps_by_values; /* struct heap_key; id = index in heaps + 1 */
-    struct heap *unknown_heap;     /* of events without one; NULL until needed */
-    struct heap_device *devices[HEAP_MAX_DEVICES];
-    size_t device_count;
-    bool histories;        /* of its devices: see history.h */
-    bool tells_waiting;    /* its sources tell which frees wait: active is known of every device */
-    struct driver *driver; /* NULL: it told of nothing */
-    bool late;             /* the event of the driver's that is taken is told late: late.h */
+    struct names_defs *defs; /* NULL when it has ended */
+    struct heaps heaps;
+    struct driver driver;
     struct phases phases;
-    struct tag_lists tags;
 };
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "state_process.h"
 #include "state_types.h"
 
 /* ---- how the devices stand ---- */
@@ -27,8 +28,8 @@ static struct timeline_part part_of(const struct heap_device *device)
 
 static void take_parts(const struct state_process *process, struct timeline_part *parts)
 {
-    for (size_t i = 0; i < process->device_count; i++)
-        parts[i] = part_of(process->devices[i]);
+    for (size_t i = 0; i < process->heaps.device_count; i++)
+        parts[i] = part_of(process->heaps.devices[i]);
 }
 
 /* ---- stretches ---- */
@@ -44,7 +45,7 @@ static void reserve(struct state_process *process)
     }
     timeline->labels.no_room =
         !MEM_GROW(timeline->stretches, timeline->cap, timeline->head + timeline->count + 1) ||
-        !MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, process->device_count);
+        !MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, process->heaps.device_count);
 }
 
 /* The stretch that the labels have and we do not yet; memory was reserved. */
@@ -54,7 +55,7 @@ static void follow(struct state_process *process)
     if (timeline->count == timeline->labels.count)
         return;
     struct timeline_stretch fresh = timeline->spare;
-    fresh.part_count = process->device_count;
+    fresh.part_count = process->heaps.device_count;
     fresh.own_step = process->phases.step;
     fresh.written = false;
     timeline->spare = (struct timeline_stretch){0};
@@ -66,10 +67,10 @@ static struct timeline_end at_present(struct state_process *process, int64_t seq
 {
     struct timeline *timeline = process->phases.timeline;
     struct timeline_end end = {.seq = seq, .ns = ns};
-    if (MEM_GROW(timeline->now, timeline->now_cap, process->device_count)) {
+    if (MEM_GROW(timeline->now, timeline->now_cap, process->heaps.device_count)) {
         take_parts(process, timeline->now);
         end.parts = timeline->now;
-        end.part_count = process->device_count;
+        end.part_count = process->heaps.device_count;
     }
     return end;
 }
@@ -88,7 +89,7 @@ static void set_limit(struct state_process *process)
 {
     size_t bytes = sizeof(struct timeline_stretch) + sizeof(struct label_stretch) +
                    sizeof(struct label_node) +
-                   (process->device_count + 1) * sizeof(struct timeline_part);
+                   (process->heaps.device_count + 1) * sizeof(struct timeline_part);
     size_t limit = TIMELINE_BYTES / bytes;
     if (limit > LABEL_WINDOW)
         limit = LABEL_WINDOW;
@@ -109,12 +110,12 @@ void timeline_fold(struct timeline *timeline, size_t device, const struct heap_w
 void timeline_add_device(struct state_process *process)
 {
     struct timeline *timeline = process->phases.timeline;
-    size_t at = process->device_count;
+    size_t at = process->heaps.device_count;
     if (!timeline->count)
         return;
     struct timeline_stretch *last = &timeline->stretches[timeline->head + timeline->count - 1];
     if (last->part_count == at && MEM_GROW(last->parts, last->part_cap, at + 1)) {
-        last->parts[at] = part_of(process->devices[at]);
+        last->parts[at] = part_of(process->heaps.devices[at]);
         last->part_count = at + 1;
     }
     set_limit(process);
@@ -159,7 +160,7 @@ static void end_mark(struct state_process *process, const struct event *event, i
     struct labels *labels = &process->phases.timeline->labels;
     struct label_mark mark = mark_of(event);
     phase_fold_windows(process);
-    heap_compare_totals(process);
+    state_compare_totals(process);
     reserve(process);
     enum label_result result = label_exit(labels, &mark, process->state->ledger.seq + 1, ns);
     note_result(process, result, event);
@@ -400,7 +401,7 @@ struct timeline *timeline_new(struct state_process *process, uint32_t thread, in
     timeline->guessed.step = BATCH_NULL;
     if (label_start(&timeline->labels, process->state->ledger.seq, ns) &&
         MEM_GROW(timeline->stretches, timeline->cap, 1) &&
-        MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, process->device_count))
+        MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, process->heaps.device_count))
         return timeline;
     timeline_free(timeline);
     return NULL;
@@ -464,7 +465,7 @@ bool timeline_is_valid(const struct state_process *process)
         return false;
     for (size_t i = 0; i < timeline->count; i++) {
         const struct timeline_stretch *stretch = &timeline->stretches[timeline->head + i];
-        if (stretch->part_count > process->device_count)
+        if (stretch->part_count > process->heaps.device_count)
             return false;
         for (size_t k = 0; k < stretch->part_count; k++)
             if (stretch->parts[k].peak.peak < stretch->parts[k].allocated)

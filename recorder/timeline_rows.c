@@ -97,8 +97,8 @@ static bool put_part(struct state_process *process, const struct timeline_open *
     const struct timeline_part *now = &end->parts[device];
     const struct timeline_part *begin = device < open->part_count ? &open->parts[device] : &nothing;
     return batch_put(process->state->ledger.batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii", open->id,
-                     process->devices[device]->id, begin->allocated, now->allocated, now->requested,
-                     now->active, now->reserved, now->split, now->max_allocated,
+                     process->heaps.devices[device]->id, begin->allocated, now->allocated,
+                     now->requested, now->active, now->reserved, now->split, now->max_allocated,
                      now->max_allocated_seq, now->max_reserved, begin->peak.peak, begin->peak.seq,
                      begin->peak.ns, begin->peak.reserved, ledger_cut(now->allocs - begin->allocs),
                      ledger_cut(now->frees - begin->frees),
@@ -326,8 +326,8 @@ static void name_peaks(struct state_process *process, const struct timeline_writ
     const struct timeline_open *top = &writer->open[writer->count - 1];
     const struct timeline_user *user =
         top->user ? &process->phases.timeline->users[top->user - 1] : NULL;
-    for (size_t i = 0; i < process->device_count; i++) {
-        struct heap_device *device = process->devices[i];
+    for (size_t i = 0; i < process->heaps.device_count; i++) {
+        struct heap_device *device = process->heaps.devices[i];
         if (device->max_allocated_seq < begin_seq || device->max_allocated_seq >= end_seq)
             continue;
         device->max_phase = user ? user->name : PHASE_NAME_LABEL(top->label);

@@ -405,7 +405,7 @@ TEST(is_valid_sees_what_is_broken)
     feed_event(&feed, event);
     REQUIRE(state_is_valid(feed.state));
     struct state_process *process = feed.process;
-    struct heap_device *device = process->devices[0];
+    struct heap_device *device = process->heaps.devices[0];
     SEES(device->allocated, 1);
     SEES(device->requested, 1);
     SEES(device->requested_unknown, 1);
@@ -417,10 +417,10 @@ TEST(is_valid_sees_what_is_broken)
     SEES(device->window.peak, -0x20);
     SEES(device->max_allocated, -0x20);
     SEES(device->index, 1);
-    SEES(process->heaps[0]->allocated, 1);
-    SEES(process->heaps[0]->segment_bytes, 1);
+    SEES(process->heaps.all[0]->allocated, 1);
+    SEES(process->heaps.all[0]->segment_bytes, 1);
     SEES(device->mapped_bytes, 1);
-    SEES(process->heaps[0]->allocated_curve->levels[0].open.max, -0x100);
+    SEES(process->heaps.all[0]->allocated_curve->levels[0].open.max, -0x100);
     SEES(process->phases.open, 1);
     SEES(process->phases.thread_scope_open, 1);
     SEES(process->phases.stacks[0].thread, 1);
