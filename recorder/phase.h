@@ -44,8 +44,8 @@
 
 #define PHASE_MAX_OPEN 4096 /* of one process; what is begun beyond is noted, not stored */
 
-struct state;
-struct state_process;
+struct account;
+struct ledger;
 struct timeline;
 
 struct phase_part { /* a phase on one device */
@@ -85,7 +85,15 @@ struct phase_stack {
     uint64_t unstored; /* begun on top of it, but not stored: so many ends are to be ignored */
 };
 
-struct phases {          /* of a process */
+struct phases { /* of a process */
+    struct account *account;
+    struct ledger *ledger; /* the account's */
+    struct names *names;
+    struct names_defs *defs; /* of the process */
+    struct heaps *heaps;
+    void (*ends)(void *context); /* a phase ends: its windows are folded, its rows are not put */
+    void *context;
+
     struct phase *other; /* NULL while a phase of scope 'process' is open */
     struct phase *process_top;
     struct phase_stack *stacks; /* of threads with an open phase */
@@ -110,57 +118,57 @@ struct phase_beginning {
     uint8_t mark; /* enum mark_kind, 0 = the program's own */
 };
 
-bool phase_start(struct state_process *process); /* the first `other`; false without memory */
-void phase_forget(struct state_process *process);
-bool phase_add_device(struct state_process *process); /* a part for one more device, everywhere */
+/* With `account` to `context` set: the first `other`; false without memory. */
+bool phase_start(struct phases *phases, int64_t ns);
+void phase_start_earlier(struct phases *phases, int64_t ns); /* before the first event */
+void phase_forget(struct phases *phases);
+bool phase_add_device(struct phases *phases); /* a part for one more device, everywhere */
 
 /* Call before a PHASE_BEGIN, STEP_BEGIN or ENTER gets its number: an `other` or stretch that it
  * ends may need one. */
-void phase_before(struct state_process *process, int64_t ns);
-void phase_begin(struct state_process *process, const struct event *event, int64_t ns);
-void phase_end(struct state_process *process, const struct event *event, int64_t ns);
-void phase_open(struct state_process *process, const struct phase_beginning *what, int64_t ns);
+void phase_before(struct phases *phases, int64_t ns);
+void phase_begin(struct phases *phases, const struct event *event, int64_t ns);
+void phase_end(struct phases *phases, const struct event *event, int64_t ns);
+void phase_open(struct phases *phases, const struct phase_beginning *what, int64_t ns);
 /* Ends the innermost range of NVTX of a thread, in a domain. */
-void phase_end_nvtx(struct state_process *process, uint32_t thread, uint32_t domain, int64_t ns);
+void phase_end_nvtx(struct phases *phases, uint32_t thread, uint32_t domain, int64_t ns);
 /* The innermost phase of a thread, in a domain; NULL = none. */
-const struct phase *phase_top_of(const struct state_process *process, uint32_t thread,
-                                 uint32_t domain);
+const struct phase *phase_top_of(const struct phases *phases, uint32_t thread, uint32_t domain);
 /* ENTER or EXIT of a thread that is apart. */
-void phase_mark_apart(struct state_process *process, const struct event *event, int64_t ns);
-void phase_step(struct state_process *process, const struct event *event, int64_t ns);
-void phase_lost_ends(struct state_process *process); /* some, before now */
-void phase_end_thread(struct state_process *process, uint32_t thread, int64_t ns);
-void phase_end_all(struct state_process *process, int64_t ns);
-void phase_flush(struct state_process *process); /* writes the open ones as they stand */
+void phase_mark_apart(struct phases *phases, const struct event *event, int64_t ns);
+void phase_step(struct phases *phases, const struct event *event, int64_t ns);
+void phase_lost_ends(struct phases *phases); /* some, before now */
+void phase_end_thread(struct phases *phases, uint32_t thread, int64_t ns);
+void phase_end_all(struct phases *phases, int64_t ns);
+void phase_flush(struct phases *phases); /* writes the open ones as they stand */
 
 /* A block of this thread came: where its phase is not what `stretch` says, it is stored. */
-void phase_put_block(struct state_process *process, uint32_t thread, int64_t seq);
+void phase_put_block(struct phases *phases, uint32_t thread, int64_t seq);
 /* The device has its highest now. */
-void phase_take_highest(const struct state_process *process, struct heap_device *device);
+void phase_take_highest(const struct phases *phases, struct heap_device *device);
 /* The innermost of scope 'process': never NULL while the process lives. */
-const struct phase *phase_here(const struct state_process *process);
+const struct phase *phase_here(const struct phases *phases);
 /* Steps that have ended: the program's own, or updates by each of its optimizers. 0: none has, or
  * nothing tells. */
-uint64_t phase_steps(const struct state_process *process);
-const char *phase_name(const struct state *state, uint32_t name);
-const char *phase_kind(const struct state *state, uint32_t name);
-bool phase_is_valid(const struct state_process *process);
+uint64_t phase_steps(const struct phases *phases);
+const char *phase_name(const struct names *names, uint32_t name);
+const char *phase_kind(const struct names *names, uint32_t name);
+bool phase_is_valid(const struct phases *phases);
 
 /* An `other` that has a number is sure to stay: it gets its id, its row and its stretch. */
-void phase_confirm(struct state_process *process);
+void phase_confirm(struct phases *phases);
 
 /* The first mark, which has the number state->seq: the timeline takes over. False without memory.
  */
-bool phase_hand_over(struct state_process *process, uint32_t thread, int64_t ns);
+bool phase_hand_over(struct phases *phases, uint32_t thread, int64_t ns);
 
 /* phase_rows.c: what a phase is in the database. */
-void phase_fold_windows(struct state_process *process);
-void phase_fold_down(const struct state_process *process, const struct phase *from,
-                     struct phase *into);
+void phase_fold_windows(struct phases *phases);
+void phase_fold_down(const struct phases *phases, const struct phase *from, struct phase *into);
 void phase_part_begin(struct phase_part *part, const struct heap_device *device);
 /* False without memory. */
-bool phase_put_row(struct state_process *process, const struct phase *phase, int64_t end_seq,
+bool phase_put_row(struct phases *phases, const struct phase *phase, int64_t end_seq,
                    int64_t end_ns, const char *ended);
-bool phase_put_parts(struct state_process *process, const struct phase *phase);
+bool phase_put_parts(struct phases *phases, const struct phase *phase);
 
 #endif

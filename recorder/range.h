@@ -29,11 +29,12 @@
 
 struct event;
 struct label_steps;
-struct state_process;
+struct phases;
 
 #define RANGE_MAX_OPEN 65536u
-#define RANGE_MAX_NUMBERED 65536u /* different names with a number; the others are named without   \
-                                   */
+#define RANGE_MAX_NUMBERED                                                                         \
+    65536u /* different names with a number; the others are named without                          \
+            */
 
 struct range {
     uint64_t number; /* of the event */
@@ -61,19 +62,19 @@ struct ranges { /* of a process */
 };
 
 /* PHASE_BEGIN and PHASE_END with EVENT_F_DOMAIN. */
-void range_begin(struct state_process *process, const struct event *event, int64_t ns);
-void range_end(struct state_process *process, const struct event *event, int64_t ns);
+void range_begin(struct phases *phases, const struct event *event, int64_t ns);
+void range_end(struct phases *phases, const struct event *event, int64_t ns);
 /* The name of an event with EVENT_F_NUMBER, and any other: a string id, 0 = none. */
-uint32_t range_name_of(struct state_process *process, const struct event *event);
-uint32_t range_domain_of(struct state_process *process, const struct event *event);
+uint32_t range_name_of(struct phases *phases, const struct event *event);
+uint32_t range_domain_of(struct phases *phases, const struct event *event);
 /* Whether the event ends the time between phases of the process. */
 bool range_may_end_gap(const struct event *event);
 
 /* A framework's marks have come: the steps are theirs, counted from here on. */
-void range_hand_over(struct state_process *process, struct label_steps *steps);
-void range_end_thread(struct state_process *process, uint32_t thread, int64_t ns);
-void range_end_all(struct state_process *process, int64_t ns);
-void range_forget(struct state_process *process);
-bool range_is_valid(const struct state_process *process);
+void range_hand_over(struct phases *phases, struct label_steps *steps);
+void range_end_thread(struct phases *phases, uint32_t thread, int64_t ns);
+void range_end_all(struct phases *phases, int64_t ns);
+void range_forget(struct phases *phases);
+bool range_is_valid(const struct phases *phases);
 
 #endif

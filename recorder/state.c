@@ -69,7 +69,7 @@ static int64_t event_time(struct state_process *process, uint64_t time_ns)
     int64_t ns = ledger_ns(&process->state->ledger, time_ns);
     if (!process->events && ns < process->start_ns) {
         process->start_ns = process->account.last_ns = ns;
-        process->phases.other->begin_ns = ns;
+        phase_start_earlier(&process->phases, ns);
     }
     if (ns < process->account.last_ns)
         ns = process->account.last_ns;
@@ -105,7 +105,8 @@ static void put_setting(struct state_process *process, const struct event *event
 static void put_mark(struct state_process *process, const struct event *event, int64_t ns)
 {
     const struct state *state = process->state;
-    uint32_t name = range_name_of(process, event), domain = range_domain_of(process, event);
+    uint32_t name = range_name_of(&process->phases, event),
+             domain = range_domain_of(&process->phases, event);
     if (event->flags & EVENT_F_SOURCE) {
         process_source(process, names_text(&state->names, name), !event->a);
         return;
@@ -129,7 +130,8 @@ static void put_mark(struct state_process *process, const struct event *event, i
 bool state_device_comes(void *context, struct heap_device *device)
 {
     (void)device;
-    return phase_add_device(context);
+    struct state_process *process = context;
+    return phase_add_device(&process->phases);
 }
 
 /* A block came with the highest that its device ever had, or in a phase that is its thread's alone.
@@ -139,9 +141,9 @@ static void place_block(struct state_process *process, const struct event *event
 {
     struct heap_device *device = block->heap->device;
     if (device->max_allocated_seq == block->seq)
-        phase_take_highest(process, device);
+        phase_take_highest(&process->phases, device);
     if (process->phases.thread_scope_open)
-        phase_put_block(process, event->thread, block->seq);
+        phase_put_block(&process->phases, event->thread, block->seq);
 }
 
 /* What the driver gave there is the block's heap's before the block is in it; a history that is
@@ -199,8 +201,9 @@ static void segment_event(struct state_process *process, const struct event *eve
 }
 
 /* At the end of each phase: what the source says of itself beside what we counted. */
-void state_compare_totals(struct state_process *process)
+void state_phase_ends(void *context)
 {
+    struct state_process *process = context;
     for (size_t i = 0; i < process->heaps.device_count; i++) {
         driver_compare(&process->driver, process->heaps.devices[i]);
         heap_compare_totals(process->heaps.devices[i]);
@@ -243,14 +246,14 @@ static void dispatch(struct state_process *process, const struct event *event, i
         segment_event(process, event, ns);
         break;
     case EVENT_PHASE_BEGIN:
-        phase_begin(process, event, ns);
+        phase_begin(&process->phases, event, ns);
         break;
     case EVENT_PHASE_END:
-        phase_end(process, event, ns);
+        phase_end(&process->phases, event, ns);
         break;
     case EVENT_STEP_BEGIN:
     case EVENT_STEP_END:
-        phase_step(process, event, ns);
+        phase_step(&process->phases, event, ns);
         break;
     case EVENT_MARK:
         put_mark(process, event, ns);
@@ -265,7 +268,7 @@ static void dispatch(struct state_process *process, const struct event *event, i
         break;
     case EVENT_ENTER:
     case EVENT_EXIT:
-        timeline_mark(process, event, ns);
+        timeline_mark(&process->phases, event, ns);
         break;
     case EVENT_TAGS_HOLD:
         heap_tags_hold(&process->heaps, event);
@@ -325,12 +328,12 @@ int64_t state_event(struct state_process *process, const struct event *event)
 {
     struct state *state = process->state;
     if (process->phases.timeline && (!only_frees(event) || is_after_a_pause(process, event)))
-        timeline_release(process);
+        timeline_release(&process->phases);
     int64_t ns = event_time(process, event->time_ns);
     bool prepares = prepares_backward(process, event);
     if ((event->kind == EVENT_PHASE_BEGIN && range_may_end_gap(event)) ||
         event->kind == EVENT_STEP_BEGIN || event->kind == EVENT_ENTER || prepares)
-        phase_before(process, ns);
+        phase_before(&process->phases, ns);
     int64_t seq = ++state->ledger.seq;
     if (!process->events++)
         process->first_seq = seq;
@@ -339,7 +342,7 @@ int64_t state_event(struct state_process *process, const struct event *event)
     state->events++;
     state->ledger.batch->event_count++;
     if (prepares)
-        timeline_prepare(process, event->thread, ns);
+        timeline_prepare(&process->phases, event->thread, ns);
     dispatch(process, event, ns);
     return seq;
 }
@@ -380,9 +383,9 @@ void state_lost(struct state_process *process, const struct state_loss *loss)
     }
     put_loss(process, loss, "late", OWED_FACT, loss->late);
     if (loss->by_kind[EVENT_PHASE_END])
-        phase_lost_ends(process);
+        phase_lost_ends(&process->phases);
     if (process->phases.timeline && (loss->by_kind[EVENT_ENTER] || loss->by_kind[EVENT_EXIT]))
-        timeline_drop(process, 0, process->account.last_ns);
+        timeline_drop(&process->phases, 0, process->account.last_ns);
 }
 
 void state_torn(struct state_process *process, uint64_t ticket, uint64_t at_ns, const char *why)
@@ -484,7 +487,7 @@ static uint64_t steps_done(const struct state *state)
     uint64_t least = 0;
     int64_t ranks = 0, world = 0;
     for (const struct state_process *p = state->processes; p; p = p->next) {
-        uint64_t steps = p->ended ? 0 : phase_steps(p);
+        uint64_t steps = p->ended ? 0 : phase_steps(&p->phases);
         if (!steps)
             continue;
         least = !least || steps < least ? steps : least;
@@ -531,7 +534,7 @@ void state_totals(const struct state *state, struct state_totals *out)
     out->peak_device = peak.device;
     out->peak_seq = peak.seq;
     out->peak_step = peak.step;
-    const char *name = phase_name(state, peak.phase);
+    const char *name = phase_name(&state->names, peak.phase);
     snprintf(out->peak_phase, sizeof out->peak_phase, "%.*s",
              (int)utf8_cut(name, sizeof out->peak_phase - 1), name);
     names_print_device(&state->names, peak.device, out->peak_device_name,

@@ -58,7 +58,7 @@ static void forget_contents(struct state_process *process)
 {
     driver_forget(&process->driver);
     heap_forget(&process->heaps);
-    phase_forget(process);
+    phase_forget(&process->phases);
     names_let_go(process->defs);
     process->defs = NULL;
 }
@@ -89,6 +89,13 @@ static void open_rooms(struct state_process *process)
     process->heaps.comes = state_device_comes;
     process->heaps.context = process;
     process->driver.heaps = &process->heaps;
+    process->phases.account = &process->account;
+    process->phases.ledger = process->account.ledger;
+    process->phases.names = &process->state->names;
+    process->phases.defs = process->defs;
+    process->phases.heaps = &process->heaps;
+    process->phases.ends = state_phase_ends;
+    process->phases.context = process;
 }
 
 struct state_process *state_process_begin(struct state *state, const struct state_hello *hello)
@@ -110,8 +117,8 @@ struct state_process *state_process_begin(struct state *state, const struct stat
     process->account.notes.forked = hello->origin && strcmp(hello->origin, "fork") == 0;
     process->defs = names_new_defs(&state->names, &process->account);
     open_rooms(process);
-    if (!process->defs || !copy_hello(process, hello) || !phase_start(process) ||
-        !put_process(process)) {
+    if (!process->defs || !copy_hello(process, hello) ||
+        !phase_start(&process->phases, process->start_ns) || !put_process(process)) {
         process_free(process);
         return NULL;
     }
@@ -226,9 +233,9 @@ static bool settled(const struct state_process *process)
 void process_flush(struct state_process *process, bool commit)
 {
     if (!process->ended) {
-        phase_flush(process);
+        phase_flush(&process->phases);
         if (process->phases.timeline)
-            timeline_flush(process, commit);
+            timeline_flush(&process->phases, commit);
         heap_flush_curves(&process->heaps);
     }
     if (commit || process->ended)
@@ -249,12 +256,12 @@ static int64_t clamp_time(struct state_process *process, uint64_t at_ns)
 void state_process_end(struct state_process *process, const struct state_end *end)
 {
     if (process->phases.timeline)
-        timeline_release(process);
+        timeline_release(&process->phases);
     process->end_ns = clamp_time(process, end->at_ns);
     process->end = *end;
     strncpy(process->end_text, end->ended ? end->ended : "unknown", sizeof process->end_text - 1);
     process->end.ended = process->end_text;
-    phase_end_all(process, process->end_ns);
+    phase_end_all(&process->phases, process->end_ns);
     history_end(&process->heaps);
     driver_end(&process->driver);
     heap_flush_curves(&process->heaps);
@@ -272,7 +279,7 @@ void state_process_end(struct state_process *process, const struct state_end *en
 
 void state_thread_end(struct state_process *process, uint32_t thread, uint64_t at_ns)
 {
-    phase_end_thread(process, thread, clamp_time(process, at_ns));
+    phase_end_thread(&process->phases, thread, clamp_time(process, at_ns));
 }
 
 size_t state_open_threads(const struct state_process *process, uint32_t *threads, size_t max)
@@ -296,7 +303,7 @@ static bool process_is_valid(const struct state_process *process)
         return process->heaps.device_count == 0 && process->heaps.count == 0;
     return process->account.last_ns >= process->start_ns && names_defs_are_valid(process->defs) &&
            process->last_seq <= process->state->ledger.seq && heap_is_valid(&process->heaps) &&
-           driver_is_valid(&process->driver) && phase_is_valid(process);
+           driver_is_valid(&process->driver) && phase_is_valid(&process->phases);
 }
 
 static bool batch_is_valid(const struct batch *batch, int64_t seq)

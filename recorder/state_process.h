@@ -16,9 +16,9 @@ void process_flush(struct state_process *process, bool commit);
 void process_source(struct state_process *process, const char *text, bool live);
 /* True if the setting is a rank: of a process whose hello had none it is taken. */
 bool process_rank(struct state_process *process, const char *key, const char *value);
-/* For the heaps: the process is the context. */
+/* For the heaps and the phases: the process is the context. */
 bool state_device_comes(void *context, struct heap_device *device);
-void state_compare_totals(struct state_process *process);
+void state_phase_ends(void *context);
 void state_take_peaks(struct state_peak *peak, const struct state_process *process);
 void state_take_given(struct state_peak *given, const struct state_process *process);
 

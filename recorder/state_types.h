@@ -27,7 +27,7 @@ struct state_peak {     /* the highest of the processes that have ended */
 struct state {
     struct state_options options;
     struct ledger ledger;
-    struct state_process *processes; /* living, and ended ones that owe a row: see state_note.h */
+    struct state_process *processes; /* living, and ended ones that owe a row: see note.h */
     struct block_pool pool;
     struct names names;
     int64_t process_count; /* ids given out */

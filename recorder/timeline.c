@@ -2,9 +2,9 @@
 
 #include <string.h>
 
+#include "ledger.h"
+#include "phase.h"
 #include "mem.h"
-#include "state_process.h"
-#include "state_types.h"
 
 /* ---- how the devices stand ---- */
 
@@ -26,18 +26,18 @@ static struct timeline_part part_of(const struct heap_device *device)
     };
 }
 
-static void take_parts(const struct state_process *process, struct timeline_part *parts)
+static void take_parts(const struct phases *phases, struct timeline_part *parts)
 {
-    for (size_t i = 0; i < process->heaps.device_count; i++)
-        parts[i] = part_of(process->heaps.devices[i]);
+    for (size_t i = 0; i < phases->heaps->device_count; i++)
+        parts[i] = part_of(phases->heaps->devices[i]);
 }
 
 /* ---- stretches ---- */
 
 /* Memory for one more: then adding it cannot fail. Without it the labels make no boundary. */
-static void reserve(struct state_process *process)
+static void reserve(struct phases *phases)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     if (timeline->head && timeline->head >= timeline->count) {
         memmove(timeline->stretches, timeline->stretches + timeline->head,
                 timeline->count * sizeof *timeline->stretches);
@@ -45,56 +45,55 @@ static void reserve(struct state_process *process)
     }
     timeline->labels.no_room =
         !MEM_GROW(timeline->stretches, timeline->cap, timeline->head + timeline->count + 1) ||
-        !MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, process->heaps.device_count);
+        !MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, phases->heaps->device_count);
 }
 
 /* The stretch that the labels have and we do not yet; memory was reserved. */
-static void follow(struct state_process *process)
+static void follow(struct phases *phases)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     if (timeline->count == timeline->labels.count)
         return;
     struct timeline_stretch fresh = timeline->spare;
-    fresh.part_count = process->heaps.device_count;
-    fresh.own_step = process->phases.step;
+    fresh.part_count = phases->heaps->device_count;
+    fresh.own_step = phases->step;
     fresh.written = false;
     timeline->spare = (struct timeline_stretch){0};
-    take_parts(process, fresh.parts);
+    take_parts(phases, fresh.parts);
     timeline->stretches[timeline->head + timeline->count++] = fresh;
 }
 
-static struct timeline_end at_present(struct state_process *process, int64_t seq, int64_t ns)
+static struct timeline_end at_present(struct phases *phases, int64_t seq, int64_t ns)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     struct timeline_end end = {.seq = seq, .ns = ns};
-    if (MEM_GROW(timeline->now, timeline->now_cap, process->heaps.device_count)) {
-        take_parts(process, timeline->now);
+    if (MEM_GROW(timeline->now, timeline->now_cap, phases->heaps->device_count)) {
+        take_parts(phases, timeline->now);
         end.parts = timeline->now;
-        end.part_count = process->heaps.device_count;
+        end.part_count = phases->heaps->device_count;
     }
     return end;
 }
 
-static void after_boundary(struct state_process *process, enum label_result result)
+static void after_boundary(struct phases *phases, enum label_result result)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     if (result == LABEL_NO_MEMORY)
-        note_owed(&process->account, OWED_FACT, 1);
-    follow(process);
+        note_owed(phases->account, OWED_FACT, 1);
+    follow(phases);
     if (timeline->labels.settled)
-        timeline_write_settled(process, NULL);
+        timeline_write_settled(phases, NULL);
 }
 
-static void set_limit(struct state_process *process)
+static void set_limit(struct phases *phases)
 {
     size_t bytes = sizeof(struct timeline_stretch) + sizeof(struct label_stretch) +
                    sizeof(struct label_node) +
-                   (process->heaps.device_count + 1) * sizeof(struct timeline_part);
+                   (phases->heaps->device_count + 1) * sizeof(struct timeline_part);
     size_t limit = TIMELINE_BYTES / bytes;
     if (limit > LABEL_WINDOW)
         limit = LABEL_WINDOW;
-    process->phases.timeline->labels.limit =
-        limit < TIMELINE_MIN_WINDOW ? TIMELINE_MIN_WINDOW : limit;
+    phases->timeline->labels.limit = limit < TIMELINE_MIN_WINDOW ? TIMELINE_MIN_WINDOW : limit;
 }
 
 void timeline_fold(struct timeline *timeline, size_t device, const struct heap_window *window)
@@ -107,40 +106,39 @@ void timeline_fold(struct timeline *timeline, size_t device, const struct heap_w
 }
 
 /* The device is new: as the stretch began it had nothing. */
-void timeline_add_device(struct state_process *process)
+void timeline_add_device(struct phases *phases)
 {
-    struct timeline *timeline = process->phases.timeline;
-    size_t at = process->heaps.device_count;
+    struct timeline *timeline = phases->timeline;
+    size_t at = phases->heaps->device_count;
     if (!timeline->count)
         return;
     struct timeline_stretch *last = &timeline->stretches[timeline->head + timeline->count - 1];
     if (last->part_count == at && MEM_GROW(last->parts, last->part_cap, at + 1)) {
-        last->parts[at] = part_of(process->heaps.devices[at]);
+        last->parts[at] = part_of(phases->heaps->devices[at]);
         last->part_count = at + 1;
     }
-    set_limit(process);
+    set_limit(phases);
 }
 
 /* ---- boundaries ---- */
 
-void timeline_before(struct state_process *process, int64_t ns)
+void timeline_before(struct phases *phases, int64_t ns)
 {
-    const struct labels *labels = &process->phases.timeline->labels;
+    const struct labels *labels = &phases->timeline->labels;
     if (!labels->count)
         return;
     const struct label_stretch *last = label_at(labels, labels->count - 1);
-    if (process->state->ledger.seq < last->begin_seq && ns > last->begin_ns)
-        process->state->ledger.seq++;
+    if (phases->ledger->seq < last->begin_seq && ns > last->begin_ns)
+        phases->ledger->seq++;
 }
 
-static void note_result(struct state_process *process, enum label_result result,
-                        const struct event *event)
+static void note_result(struct phases *phases, enum label_result result, const struct event *event)
 {
     if (result == LABEL_NOT_OPEN)
-        note(&process->account, NOTE_MARK_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "mark %llu",
+        note(phases->account, NOTE_MARK_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "mark %llu",
              (unsigned long long)event->size);
     if (result == LABEL_IGNORED && event->kind == EVENT_ENTER)
-        note(&process->account, NOTE_TOO_MANY_PHASES, NOTE_NO_ADDRESS, "mark %llu",
+        note(phases->account, NOTE_TOO_MANY_PHASES, NOTE_NO_ADDRESS, "mark %llu",
              (unsigned long long)event->size);
 }
 
@@ -155,26 +153,26 @@ static struct label_mark mark_of(const struct event *event)
     };
 }
 
-static void end_mark(struct state_process *process, const struct event *event, int64_t ns)
+static void end_mark(struct phases *phases, const struct event *event, int64_t ns)
 {
-    struct labels *labels = &process->phases.timeline->labels;
+    struct labels *labels = &phases->timeline->labels;
     struct label_mark mark = mark_of(event);
-    phase_fold_windows(process);
-    state_compare_totals(process);
-    reserve(process);
-    enum label_result result = label_exit(labels, &mark, process->state->ledger.seq + 1, ns);
-    note_result(process, result, event);
-    after_boundary(process, result);
+    phase_fold_windows(phases);
+    phases->ends(phases->context);
+    reserve(phases);
+    enum label_result result = label_exit(labels, &mark, phases->ledger->seq + 1, ns);
+    note_result(phases, result, event);
+    after_boundary(phases, result);
 }
 
-void timeline_release(struct state_process *process)
+void timeline_release(struct phases *phases)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     struct event event = timeline->held;
     if (event.kind == EVENT_NONE)
         return;
     timeline->held.kind = EVENT_NONE;
-    end_mark(process, &event, process->account.last_ns);
+    end_mark(phases, &event, phases->account->last_ns);
 }
 
 static bool is_outermost_forward(const struct timeline *timeline, const struct event *event)
@@ -183,27 +181,26 @@ static bool is_outermost_forward(const struct timeline *timeline, const struct e
            timeline->labels.open_count == 1 && timeline->labels.open_marks == 1;
 }
 
-void timeline_mark(struct state_process *process, const struct event *event, int64_t ns)
+void timeline_mark(struct phases *phases, const struct event *event, int64_t ns)
 {
-    struct phases *phases = &process->phases;
     bool enter = event->kind == EVENT_ENTER;
     if (event->size == 0 || event->size >= MARK_KIND_COUNT) {
-        note(&process->account, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "mark %llu",
+        note(phases->account, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "mark %llu",
              (unsigned long long)event->size);
         return;
     }
     if (!phases->timeline && !enter) {
-        note(&process->account, NOTE_MARK_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "mark %llu",
+        note(phases->account, NOTE_MARK_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "mark %llu",
              (unsigned long long)event->size);
         return;
     }
-    if (!phases->timeline && !phase_hand_over(process, event->thread, ns)) {
-        note_owed(&process->account, event->kind, 1);
+    if (!phases->timeline && !phase_hand_over(phases, event->thread, ns)) {
+        note_owed(phases->account, event->kind, 1);
         return;
     }
-    enum timeline_turn turn = timeline_turn(process, event, ns);
+    enum timeline_turn turn = timeline_turn(phases, event, ns);
     if (turn == TIMELINE_APART)
-        phase_mark_apart(process, event, ns);
+        phase_mark_apart(phases, event, ns);
     if (turn != TIMELINE_TAKE)
         return;
     if (!enter && is_outermost_forward(phases->timeline, event)) {
@@ -211,27 +208,26 @@ void timeline_mark(struct state_process *process, const struct event *event, int
         return;
     }
     if (!enter) {
-        end_mark(process, event, ns);
+        end_mark(phases, event, ns);
         return;
     }
     struct label_mark mark = mark_of(event);
-    phase_fold_windows(process);
-    reserve(process);
+    phase_fold_windows(phases);
+    reserve(phases);
     enum label_result result =
-        label_enter(&phases->timeline->labels, &mark, process->state->ledger.seq, ns);
-    note_result(process, result, event);
-    after_boundary(process, result);
+        label_enter(&phases->timeline->labels, &mark, phases->ledger->seq, ns);
+    note_result(phases, result, event);
+    after_boundary(phases, result);
 }
 
-void timeline_prepare(struct state_process *process, uint32_t thread, int64_t ns)
+void timeline_prepare(struct phases *phases, uint32_t thread, int64_t ns)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     if (timeline->thread != thread)
         return;
-    phase_fold_windows(process);
-    reserve(process);
-    after_boundary(process,
-                   label_prepare(&timeline->labels, thread, process->state->ledger.seq, ns));
+    phase_fold_windows(phases);
+    reserve(phases);
+    after_boundary(phases, label_prepare(&timeline->labels, thread, phases->ledger->seq, ns));
 }
 
 static struct timeline_user *new_user(struct timeline *timeline)
@@ -248,14 +244,14 @@ static struct timeline_user *new_user(struct timeline *timeline)
     return &timeline->users[at];
 }
 
-static bool add_user(struct state_process *process, struct phase *phase, int64_t seq, int64_t ns,
+static bool add_user(struct phases *phases, struct phase *phase, int64_t seq, int64_t ns,
                      bool counted)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     struct timeline_user *user = new_user(timeline);
     if (!user)
         return false;
-    reserve(process);
+    reserve(phases);
     *user = (struct timeline_user){
         .used = true,
         .nvtx = phase->nvtx,
@@ -281,66 +277,66 @@ static bool add_user(struct state_process *process, struct phase *phase, int64_t
     return user->used;
 }
 
-void timeline_user_begin(struct state_process *process, struct phase *phase, int64_t ns)
+void timeline_user_begin(struct phases *phases, struct phase *phase, int64_t ns)
 {
-    bool added = add_user(process, phase, phase->begin_seq, ns, false);
-    after_boundary(process, added ? LABEL_MADE : LABEL_NO_MEMORY);
+    bool added = add_user(phases, phase, phase->begin_seq, ns, false);
+    after_boundary(phases, added ? LABEL_MADE : LABEL_NO_MEMORY);
 }
 
-void timeline_user_end(struct state_process *process, const struct phase *phase, int64_t ns,
+void timeline_user_end(struct phases *phases, const struct phase *phase, int64_t ns,
                        const char *ended)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     struct timeline_user *user = &timeline->users[phase->user - 1];
-    int64_t seq = process->state->ledger.seq;
+    int64_t seq = phases->ledger->seq;
     user->end_seq = seq;
     user->end_ns = ns;
     user->ended = ended;
     if (timeline->labels.ended)
         return;
-    reserve(process);
-    after_boundary(process, label_user_end(&timeline->labels, user->node, seq + 1, ns));
+    reserve(phases);
+    after_boundary(phases, label_user_end(&timeline->labels, user->node, seq + 1, ns));
 }
 
-void timeline_step(struct state_process *process, int64_t seq, int64_t ns)
+void timeline_step(struct phases *phases, int64_t seq, int64_t ns)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     label_own_steps(&timeline->labels);
-    phase_fold_windows(process);
-    reserve(process);
-    after_boundary(process, label_cut(&timeline->labels, seq, ns));
+    phase_fold_windows(phases);
+    reserve(phases);
+    after_boundary(phases, label_cut(&timeline->labels, seq, ns));
 }
 
-void timeline_no_more_steps(struct state_process *process, int64_t seq, int64_t ns)
+void timeline_no_more_steps(struct phases *phases, int64_t seq, int64_t ns)
 {
-    struct labels *labels = &process->phases.timeline->labels;
+    struct labels *labels = &phases->timeline->labels;
     label_no_more_steps(labels, seq);
-    phase_fold_windows(process);
-    reserve(process);
-    after_boundary(process, label_cut(labels, seq, ns));
+    phase_fold_windows(phases);
+    reserve(phases);
+    after_boundary(phases, label_cut(labels, seq, ns));
 }
 
-void timeline_drop(struct state_process *process, uint32_t thread, int64_t ns)
+void timeline_drop(struct phases *phases, uint32_t thread, int64_t ns)
 {
-    timeline_release(process);
-    timeline_forget_thread(process->phases.timeline, thread);
-    phase_fold_windows(process);
-    reserve(process);
-    after_boundary(process, label_drop(&process->phases.timeline->labels, thread,
-                                       process->state->ledger.seq + 1, ns));
+    timeline_release(phases);
+    timeline_forget_thread(phases->timeline, thread);
+    phase_fold_windows(phases);
+    reserve(phases);
+    after_boundary(phases,
+                   label_drop(&phases->timeline->labels, thread, phases->ledger->seq + 1, ns));
 }
 
-void timeline_leave(struct state_process *process, uint32_t thread, int64_t ns)
+void timeline_leave(struct phases *phases, uint32_t thread, int64_t ns)
 {
-    struct labels *labels = &process->phases.timeline->labels;
-    phase_fold_windows(process);
+    struct labels *labels = &phases->timeline->labels;
+    phase_fold_windows(phases);
     for (size_t i = labels->open_count; i > 0; i--) {
         const struct label_node *node = label_node(labels, labels->open[i - 1]);
         if (node->kind == LABEL_USER || node->thread != thread)
             continue;
         struct label_mark mark = {.kind = node->kind, .identity = node->identity, .thread = thread};
-        reserve(process);
-        after_boundary(process, label_exit(labels, &mark, process->state->ledger.seq, ns));
+        reserve(phases);
+        after_boundary(phases, label_exit(labels, &mark, phases->ledger->seq, ns));
     }
 }
 
@@ -361,36 +357,35 @@ size_t timeline_threads(const struct timeline *timeline, uint32_t *threads, size
 
 /* ---- flush and end ---- */
 
-void timeline_flush(struct state_process *process, bool commit)
+void timeline_flush(struct phases *phases, bool commit)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     if (!commit)
         return;
     label_settle(&timeline->labels, true);
-    timeline_write_settled(process, NULL);
-    struct timeline_end now =
-        at_present(process, process->state->ledger.seq + 1, process->account.last_ns);
-    timeline_write_guess(process, &now);
+    timeline_write_settled(phases, NULL);
+    struct timeline_end now = at_present(phases, phases->ledger->seq + 1, phases->account->last_ns);
+    timeline_write_guess(phases, &now);
 }
 
-void timeline_stop(struct state_process *process, int64_t ns)
+void timeline_stop(struct phases *phases, int64_t ns)
 {
-    timeline_release(process);
-    timeline_before(process, ns);
-    phase_fold_windows(process);
-    label_end(&process->phases.timeline->labels);
+    timeline_release(phases);
+    timeline_before(phases, ns);
+    phase_fold_windows(phases);
+    label_end(&phases->timeline->labels);
 }
 
-void timeline_end(struct state_process *process, int64_t ns)
+void timeline_end(struct phases *phases, int64_t ns)
 {
-    struct timeline_end end = at_present(process, process->state->ledger.seq + 1, ns);
-    timeline_write_settled(process, &end);
-    timeline_close_all(process, &end);
+    struct timeline_end end = at_present(phases, phases->ledger->seq + 1, ns);
+    timeline_write_settled(phases, &end);
+    timeline_close_all(phases, &end);
 }
 
 /* ---- begin, forget, check ---- */
 
-struct timeline *timeline_new(struct state_process *process, uint32_t thread, int64_t ns)
+struct timeline *timeline_new(struct phases *phases, uint32_t thread, int64_t ns)
 {
     struct timeline *timeline = mem_alloc(1, sizeof *timeline);
     if (!timeline)
@@ -399,40 +394,40 @@ struct timeline *timeline_new(struct state_process *process, uint32_t thread, in
     timeline->writer.innermost = timeline->guesser.innermost = BATCH_NULL;
     timeline->guesser.guesses = true;
     timeline->guessed.step = BATCH_NULL;
-    if (label_start(&timeline->labels, process->state->ledger.seq, ns) &&
+    if (label_start(&timeline->labels, phases->ledger->seq, ns) &&
         MEM_GROW(timeline->stretches, timeline->cap, 1) &&
-        MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, process->heaps.device_count))
+        MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, phases->heaps->device_count))
         return timeline;
     timeline_free(timeline);
     return NULL;
 }
 
-static void adopt_below(struct state_process *process, struct phase *phase, int64_t ns)
+static void adopt_below(struct phases *phases, struct phase *phase, int64_t ns)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     /* From the bottom of the stack up: few are open, and seldom. */
     for (struct phase *done = NULL; done != phase;) {
         struct phase *next = phase;
         while (next->below != done)
             next = next->below;
-        if (!add_user(process, next, process->state->ledger.seq, ns, true))
-            note_owed(&process->account, OWED_FACT, 1);
+        if (!add_user(phases, next, phases->ledger->seq, ns, true))
+            note_owed(phases->account, OWED_FACT, 1);
         done = next;
-        follow(process);
+        follow(phases);
     }
     if (timeline->labels.settled)
-        timeline_write_settled(process, NULL);
+        timeline_write_settled(phases, NULL);
 }
 
-void timeline_adopt(struct state_process *process, int64_t ns)
+void timeline_adopt(struct phases *phases, int64_t ns)
 {
-    struct timeline *timeline = process->phases.timeline;
-    set_limit(process);
-    if (process->phases.own_steps)
+    struct timeline *timeline = phases->timeline;
+    set_limit(phases);
+    if (phases->own_steps)
         label_own_steps(&timeline->labels);
-    follow(process);
-    if (process->phases.process_top)
-        adopt_below(process, process->phases.process_top, ns);
+    follow(phases);
+    if (phases->process_top)
+        adopt_below(phases, phases->process_top, ns);
 }
 
 void timeline_free(struct timeline *timeline)
@@ -457,15 +452,15 @@ void timeline_free(struct timeline *timeline)
     mem_free(timeline);
 }
 
-bool timeline_is_valid(const struct state_process *process)
+bool timeline_is_valid(const struct phases *phases)
 {
-    const struct timeline *timeline = process->phases.timeline;
+    const struct timeline *timeline = phases->timeline;
     const struct labels *labels = &timeline->labels;
     if (timeline->count != labels->count || !label_is_valid(labels))
         return false;
     for (size_t i = 0; i < timeline->count; i++) {
         const struct timeline_stretch *stretch = &timeline->stretches[timeline->head + i];
-        if (stretch->part_count > process->heaps.device_count)
+        if (stretch->part_count > phases->heaps->device_count)
             return false;
         for (size_t k = 0; k < stretch->part_count; k++)
             if (stretch->parts[k].peak.peak < stretch->parts[k].allocated)
@@ -476,7 +471,7 @@ bool timeline_is_valid(const struct state_process *process)
             return false;
     for (size_t i = 0; i < timeline->writer.count; i++) {
         const struct timeline_open *open = &timeline->writer.open[i];
-        if (open->id <= 0 || open->id > process->state->ledger.phase_count)
+        if (open->id <= 0 || open->id > phases->ledger->phase_count)
             return false;
     }
     return true;

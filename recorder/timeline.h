@@ -45,7 +45,7 @@
 #include "phase_ordinal.h"
 
 struct phase;
-struct state_process;
+struct phases;
 
 #define TIMELINE_BYTES ((size_t)64 << 20) /* of what waits */
 #define TIMELINE_MIN_WINDOW 64u
@@ -132,51 +132,50 @@ struct timeline {
 };
 
 /* From the number state->seq on. NULL without memory. */
-struct timeline *timeline_new(struct state_process *process, uint32_t thread, int64_t ns);
+struct timeline *timeline_new(struct phases *phases, uint32_t thread, int64_t ns);
 void timeline_free(struct timeline *timeline); /* may be NULL */
-bool timeline_is_valid(const struct state_process *process);
-void timeline_adopt(struct state_process *process, int64_t ns); /* phases that are open already */
+bool timeline_is_valid(const struct phases *phases);
+void timeline_adopt(struct phases *phases, int64_t ns); /* phases that are open already */
 
 /* A forward that has returned is not over before something else begins: what the program lets go at
  * once, by giving its variable the new result, was still the forward's. So its end is held back
  * while nothing but frees follow, each at once upon the one before. Call this before any other
  * event gets its number or its time. */
 #define TIMELINE_AT_ONCE_NS ((int64_t)100 * 1000 * 1000)
-void timeline_release(struct state_process *process);
+void timeline_release(struct phases *phases);
 
 /* Call before an event that begins something gets its number. */
-void timeline_before(struct state_process *process, int64_t ns);
-void timeline_mark(struct state_process *process, const struct event *event, int64_t ns);
+void timeline_before(struct phases *phases, int64_t ns);
+void timeline_mark(struct phases *phases, const struct event *event, int64_t ns);
 /* A block of this thread, which has its number and is not counted yet, is what PyTorch makes before
  * it starts a backward. */
-void timeline_prepare(struct state_process *process, uint32_t thread, int64_t ns);
-void timeline_user_begin(struct state_process *process, struct phase *phase, int64_t ns);
-void timeline_user_end(struct state_process *process, const struct phase *phase, int64_t ns,
+void timeline_prepare(struct phases *phases, uint32_t thread, int64_t ns);
+void timeline_user_begin(struct phases *phases, struct phase *phase, int64_t ns);
+void timeline_user_end(struct phases *phases, const struct phase *phase, int64_t ns,
                        const char *ended);
-void timeline_step(struct state_process *process, int64_t seq, int64_t ns);
+void timeline_step(struct phases *phases, int64_t seq, int64_t ns);
 /* Updates by each of the optimizers so far. */
 uint64_t timeline_steps(const struct timeline *timeline);
 /* The program is over: from the number seq on nothing belongs to a step. */
-void timeline_no_more_steps(struct state_process *process, int64_t seq, int64_t ns);
+void timeline_no_more_steps(struct phases *phases, int64_t seq, int64_t ns);
 /* Marks of a thread that is gone; or (0) of all, after a loss. */
-void timeline_drop(struct state_process *process, uint32_t thread, int64_t ns);
+void timeline_drop(struct phases *phases, uint32_t thread, int64_t ns);
 /* Ends what a thread has open, here and without a failure: it has become another's timeline. */
-void timeline_leave(struct state_process *process, uint32_t thread, int64_t ns);
+void timeline_leave(struct phases *phases, uint32_t thread, int64_t ns);
 /* The end of the process: first no mark comes any more, then, when its own phases have ended, all
  * is written. */
-void timeline_stop(struct state_process *process, int64_t ns);
-void timeline_end(struct state_process *process, int64_t ns);
+void timeline_stop(struct phases *phases, int64_t ns);
+void timeline_end(struct phases *phases, int64_t ns);
 size_t timeline_threads(const struct timeline *timeline, uint32_t *threads, size_t count,
                         size_t max);
 
 void timeline_fold(struct timeline *timeline, size_t device, const struct heap_window *window);
-void timeline_add_device(struct state_process *process); /* the one at device_count */
-void timeline_flush(struct state_process *process, bool commit);
+void timeline_add_device(struct phases *phases); /* the one at device_count */
+void timeline_flush(struct phases *phases, bool commit);
 
 /* timeline_threads.c */
 enum timeline_turn { TIMELINE_TAKE, TIMELINE_APART, TIMELINE_PASS };
-enum timeline_turn timeline_turn(struct state_process *process, const struct event *event,
-                                 int64_t ns);
+enum timeline_turn timeline_turn(struct phases *phases, const struct event *event, int64_t ns);
 bool timeline_is_apart(const struct timeline *timeline, uint32_t thread);
 void timeline_forget_thread(struct timeline *timeline, uint32_t thread);
 
@@ -186,9 +185,9 @@ struct timeline_end { /* where the last stretch that is written ends */
     const struct timeline_part *parts;
     size_t part_count;
 };
-void timeline_write_settled(struct state_process *process, const struct timeline_end *last);
-void timeline_write_guess(struct state_process *process, const struct timeline_end *now);
-void timeline_close_all(struct state_process *process, const struct timeline_end *end);
+void timeline_write_settled(struct phases *phases, const struct timeline_end *last);
+void timeline_write_guess(struct phases *phases, const struct timeline_end *now);
+void timeline_close_all(struct phases *phases, const struct timeline_end *end);
 void timeline_forget_writer(struct timeline_writer *writer);
 
 #endif

@@ -1,8 +1,9 @@
 /* Stretches into rows: the writer's open phases, and the guess of what is not settled. */
 #include <string.h>
 
+#include "ledger.h"
+#include "phase.h"
 #include "mem.h"
-#include "state_types.h"
 #include "timeline.h"
 
 /* ---- what a stretch is part of ---- */
@@ -90,14 +91,14 @@ static bool fold_parts(struct timeline_open *open, const struct timeline_part *p
     return true;
 }
 
-static bool put_part(struct state_process *process, const struct timeline_open *open,
+static bool put_part(struct phases *phases, const struct timeline_open *open,
                      const struct timeline_end *end, size_t device)
 {
     static const struct timeline_part nothing;
     const struct timeline_part *now = &end->parts[device];
     const struct timeline_part *begin = device < open->part_count ? &open->parts[device] : &nothing;
-    return batch_put(process->state->ledger.batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii", open->id,
-                     process->heaps.devices[device]->id, begin->allocated, now->allocated,
+    return batch_put(phases->ledger->batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii", open->id,
+                     phases->heaps->devices[device]->id, begin->allocated, now->allocated,
                      now->requested, now->active, now->reserved, now->split, now->max_allocated,
                      now->max_allocated_seq, now->max_reserved, begin->peak.peak, begin->peak.seq,
                      begin->peak.ns, begin->peak.reserved, ledger_cut(now->allocs - begin->allocs),
@@ -107,8 +108,8 @@ static bool put_part(struct state_process *process, const struct timeline_open *
 
 /* ---- rows ---- */
 
-static bool put_row(struct state_process *process, const struct timeline_open *open,
-                    int64_t end_seq, int64_t end_ns, const char *ended)
+static bool put_row(struct phases *phases, const struct timeline_open *open, int64_t end_seq,
+                    int64_t end_ns, const char *ended)
 {
     struct phase row = {
         .id = open->id,
@@ -121,12 +122,12 @@ static bool put_row(struct state_process *process, const struct timeline_open *o
         .begin_seq = open->begin_seq,
         .begin_ns = open->begin_ns,
     };
-    return phase_put_row(process, &row, end_seq, end_ns, ended);
+    return phase_put_row(phases, &row, end_seq, end_ns, ended);
 }
 
-static void put_user(struct state_process *process, const struct timeline_open *open)
+static void put_user(struct phases *phases, const struct timeline_open *open)
 {
-    const struct timeline_user *user = &process->phases.timeline->users[open->user - 1];
+    const struct timeline_user *user = &phases->timeline->users[open->user - 1];
     struct phase row = {
         .id = user->id,
         .parent = open->parent,
@@ -139,28 +140,28 @@ static void put_user(struct state_process *process, const struct timeline_open *
         .begin_seq = user->begin_seq,
         .begin_ns = user->begin_ns,
     };
-    if (!phase_put_row(process, &row, user->end_seq, user->end_ns, user->ended))
-        note_owed(&process->account, OWED_FACT, 1);
+    if (!phase_put_row(phases, &row, user->end_seq, user->end_ns, user->ended))
+        note_owed(phases->account, OWED_FACT, 1);
 }
 
 /* With `ended` NULL as it stands. Phases of the program's own have their parts from elsewhere. */
-static void put_phase(struct state_process *process, const struct timeline_open *open,
+static void put_phase(struct phases *phases, const struct timeline_open *open,
                       const struct timeline_end *end, const char *ended)
 {
     if (open->user) {
-        put_user(process, open);
+        put_user(phases, open);
         return;
     }
-    bool all = put_row(process, open, ended ? end->seq - 1 : BATCH_NULL,
+    bool all = put_row(phases, open, ended ? end->seq - 1 : BATCH_NULL,
                        ended ? end->ns : BATCH_NULL, ended);
     for (size_t i = 0; i < end->part_count; i++)
         if (end->parts[i].allocs)
-            all = put_part(process, open, end, i) && all;
+            all = put_part(phases, open, end, i) && all;
     if (!all)
-        note_owed(&process->account, OWED_FACT, 1);
+        note_owed(phases->account, OWED_FACT, 1);
 }
 
-static void put_stretch(struct state_process *process, struct timeline_writer *writer,
+static void put_stretch(struct phases *phases, struct timeline_writer *writer,
                         struct timeline_stretch *stretch, int64_t begin_seq)
 {
     const struct timeline_open *top = &writer->open[writer->count - 1];
@@ -168,9 +169,9 @@ static void put_stretch(struct state_process *process, struct timeline_writer *w
         return;
     writer->innermost = top->id;
     stretch->written |= writer->guesses;
-    if (!batch_put(process->state->ledger.batch, SCH_STRETCH, "iii", process->account.id, begin_seq,
+    if (!batch_put(phases->ledger->batch, SCH_STRETCH, "iii", phases->account->id, begin_seq,
                    top->id))
-        note_owed(&process->account, OWED_FACT, 1);
+        note_owed(phases->account, OWED_FACT, 1);
 }
 
 /* ---- open phases ---- */
@@ -191,47 +192,47 @@ static void free_user(struct timeline *timeline, size_t number)
         timeline->first_free = number - 1;
 }
 
-static void close_down(struct state_process *process, struct timeline_writer *writer, size_t keep,
+static void close_down(struct phases *phases, struct timeline_writer *writer, size_t keep,
                        const struct timeline_end *end, const char *ended)
 {
-    struct timeline_user *users = process->phases.timeline->users;
+    struct timeline_user *users = phases->timeline->users;
     while (writer->count > keep) {
         struct timeline_open *open = &writer->open[--writer->count];
-        put_phase(process, open, end, open->failed ? "exception" : ended);
+        put_phase(phases, open, end, open->failed ? "exception" : ended);
         if (writer->count && !fold_parts(open - 1, open->parts, open->part_count))
-            note_owed(&process->account, OWED_FACT, 1);
+            note_owed(phases->account, OWED_FACT, 1);
         if (!open->user || writer->guesses)
             continue;
         users[open->user - 1].written = users[open->user - 1].end_seq != BATCH_NULL;
         if (users[open->user - 1].over)
-            free_user(process->phases.timeline, open->user);
+            free_user(phases->timeline, open->user);
     }
 }
 
-static int64_t take_ordinal(struct state_process *process, const struct timeline_writer *writer,
+static int64_t take_ordinal(struct phases *phases, const struct timeline_writer *writer,
                             int64_t step, uint32_t name)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     int64_t ordinal;
     bool counted = writer->guesses ? ordinal_guess(&timeline->guessed, &timeline->ordinals, step,
                                                    name, &ordinal)
                                    : ordinal_take(&timeline->ordinals, step, name, &ordinal);
     if (!counted)
-        note_owed(&process->account, OWED_FACT, 1);
+        note_owed(phases->account, OWED_FACT, 1);
     return ordinal;
 }
 
 /* Where the program counts, its step was known as it began. */
-static void count_user(struct state_process *process, const struct timeline_writer *writer,
+static void count_user(struct phases *phases, const struct timeline_writer *writer,
                        struct timeline_open *open, int64_t step)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     struct timeline_user *user = &timeline->users[open->user - 1];
     open->step = timeline->labels.steps.off ? user->step : step;
     if (user->counted && open->step == BATCH_NULL)
         open->ordinal = user->ordinal;
     else
-        open->ordinal = take_ordinal(process, writer, open->step, user->name);
+        open->ordinal = take_ordinal(phases, writer, open->step, user->name);
     if (writer->guesses)
         return;
     user->parent = open->parent;
@@ -241,13 +242,13 @@ static void count_user(struct state_process *process, const struct timeline_writ
 }
 
 /* The first time that a phase of the program's own is met; it is met again if phases cross. */
-static void open_user(struct state_process *process, const struct timeline_writer *writer,
+static void open_user(struct phases *phases, const struct timeline_writer *writer,
                       struct timeline_open *open)
 {
-    const struct timeline_user *user = &process->phases.timeline->users[open->user - 1];
+    const struct timeline_user *user = &phases->timeline->users[open->user - 1];
     open->id = user->id;
     if (!user->placed) {
-        count_user(process, writer, open, open->step);
+        count_user(phases, writer, open, open->step);
         return;
     }
     open->parent = user->parent;
@@ -256,36 +257,36 @@ static void open_user(struct state_process *process, const struct timeline_write
 }
 
 /* Those that go on beyond the step in which they began; what is between marks does not tell. */
-static void leave_step(struct state_process *process, struct timeline_writer *writer,
+static void leave_step(struct phases *phases, struct timeline_writer *writer,
                        const struct label_stretch *label, int64_t step)
 {
-    if (process->phases.timeline->labels.steps.off || label->label == LABEL_OTHER)
+    if (phases->timeline->labels.steps.off || label->label == LABEL_OTHER)
         return;
     for (size_t i = 0; i < writer->count; i++) {
         struct timeline_open *open = &writer->open[i];
         if (open->user && open->step != step && open->step != BATCH_NULL)
-            count_user(process, writer, open, BATCH_NULL);
+            count_user(phases, writer, open, BATCH_NULL);
     }
 }
 
-static int64_t new_id(struct state_process *process, const struct timeline_writer *writer)
+static int64_t new_id(struct phases *phases, const struct timeline_writer *writer)
 {
-    struct timeline *timeline = process->phases.timeline;
-    int64_t id = ++process->state->ledger.phase_count;
+    struct timeline *timeline = phases->timeline;
+    int64_t id = ++phases->ledger->phase_count;
     if (!writer->guesses)
         return id;
     if (MEM_GROW(timeline->loose, timeline->loose_cap, timeline->loose_count + 1))
         timeline->loose[timeline->loose_count++] = id;
     else
-        note_owed(&process->account, OWED_FACT, 1);
+        note_owed(phases->account, OWED_FACT, 1);
     return id;
 }
 
-static bool open_item(struct state_process *process, struct timeline_writer *writer,
+static bool open_item(struct phases *phases, struct timeline_writer *writer,
                       const struct timeline_item *item, const struct timeline_stretch *stretch,
                       const struct label_stretch *label)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     struct timeline_open *open = new_open(writer);
     if (!open || !MEM_GROW(open->parts, open->part_cap, stretch->part_count))
         return false;
@@ -308,10 +309,10 @@ static bool open_item(struct state_process *process, struct timeline_writer *wri
                                                    BATCH_NULL, stretch->parts[i].reserved};
     }
     if (item->user) {
-        open_user(process, writer, open);
+        open_user(phases, writer, open);
     } else {
-        open->id = new_id(process, writer);
-        open->ordinal = take_ordinal(process, writer, open->step, PHASE_NAME_LABEL(open->label));
+        open->id = new_id(phases, writer);
+        open->ordinal = take_ordinal(phases, writer, open->step, PHASE_NAME_LABEL(open->label));
     }
     writer->count++;
     return true;
@@ -320,14 +321,13 @@ static bool open_item(struct state_process *process, struct timeline_writer *wri
 /* ---- one stretch ---- */
 
 /* Where a device was at its highest so far. */
-static void name_peaks(struct state_process *process, const struct timeline_writer *writer,
+static void name_peaks(struct phases *phases, const struct timeline_writer *writer,
                        int64_t begin_seq, int64_t end_seq)
 {
     const struct timeline_open *top = &writer->open[writer->count - 1];
-    const struct timeline_user *user =
-        top->user ? &process->phases.timeline->users[top->user - 1] : NULL;
-    for (size_t i = 0; i < process->heaps.device_count; i++) {
-        struct heap_device *device = process->heaps.devices[i];
+    const struct timeline_user *user = top->user ? &phases->timeline->users[top->user - 1] : NULL;
+    for (size_t i = 0; i < phases->heaps->device_count; i++) {
+        struct heap_device *device = phases->heaps->devices[i];
         if (device->max_allocated_seq < begin_seq || device->max_allocated_seq >= end_seq)
             continue;
         device->max_phase = user ? user->name : PHASE_NAME_LABEL(top->label);
@@ -342,10 +342,10 @@ static void note_failure(struct timeline_writer *writer, const struct label_node
             writer->open[i - 1].failed = true;
 }
 
-static void place(struct state_process *process, struct timeline_writer *writer,
+static void place(struct phases *phases, struct timeline_writer *writer,
                   struct timeline_stretch *stretch, const struct label_stretch *label)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     int64_t step = step_of(timeline, stretch, label);
     size_t keep = 0;
     while (keep < writer->count && keep < timeline->item_count &&
@@ -355,10 +355,10 @@ static void place(struct state_process *process, struct timeline_writer *writer,
     }
     struct timeline_end begin = {label->begin_seq, label->begin_ns, stretch->parts,
                                  stretch->part_count};
-    close_down(process, writer, keep, &begin, "end");
+    close_down(phases, writer, keep, &begin, "end");
     for (; keep < timeline->item_count; keep++) {
-        if (!open_item(process, writer, &timeline->items[keep], stretch, label)) {
-            note_owed(&process->account, OWED_FACT, 1);
+        if (!open_item(phases, writer, &timeline->items[keep], stretch, label)) {
+            note_owed(phases->account, OWED_FACT, 1);
             return;
         }
     }
@@ -366,9 +366,9 @@ static void place(struct state_process *process, struct timeline_writer *writer,
 
 /* No later stretch is in it. Where phases cross, none at all may have been: then it has no row that
  * says how it ended. */
-static void release_user(struct state_process *process, size_t number)
+static void release_user(struct phases *phases, size_t number)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     struct timeline_user *user = &timeline->users[number - 1];
     user->over = true;
     for (size_t i = 0; i < timeline->writer.count; i++)
@@ -376,35 +376,35 @@ static void release_user(struct state_process *process, size_t number)
             return; /* it is closed with the next stretch that has a number */
     if (!user->written) {
         struct timeline_open open = {.user = number, .parent = BATCH_NULL, .step = BATCH_NULL};
-        open_user(process, &timeline->writer, &open);
-        put_user(process, &open);
+        open_user(phases, &timeline->writer, &open);
+        put_user(phases, &open);
     }
     free_user(timeline, number);
 }
 
 /* A stretch without a number has nothing in it: time did not pass. */
-static void take(struct state_process *process, struct timeline_writer *writer, size_t index,
+static void take(struct phases *phases, struct timeline_writer *writer, size_t index,
                  int64_t end_seq)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     struct timeline_stretch *stretch = &timeline->stretches[timeline->head + index];
     const struct label_stretch *label = label_at(&timeline->labels, index);
     const struct label_node *closed = label_node(&timeline->labels, label->closed);
     if (label->closed && closed->exception)
         note_failure(writer, closed);
     if (end_seq > label->begin_seq && items_of(timeline, label)) {
-        place(process, writer, stretch, label);
-        leave_step(process, writer, label, step_of(timeline, stretch, label));
+        place(phases, writer, stretch, label);
+        leave_step(phases, writer, label, step_of(timeline, stretch, label));
         if (writer->count) {
-            put_stretch(process, writer, stretch, label->begin_seq);
-            name_peaks(process, writer, label->begin_seq, end_seq);
+            put_stretch(phases, writer, stretch, label->begin_seq);
+            name_peaks(phases, writer, label->begin_seq, end_seq);
         }
     }
     struct timeline_open *top = writer->count ? &writer->open[writer->count - 1] : NULL;
     if (top && !fold_parts(top, stretch->parts, stretch->part_count))
-        note_owed(&process->account, OWED_FACT, 1);
+        note_owed(phases->account, OWED_FACT, 1);
     if (label->closed && closed->kind == LABEL_USER && !writer->guesses)
-        release_user(process, (size_t)closed->user + 1);
+        release_user(phases, (size_t)closed->user + 1);
 }
 
 static int64_t end_of(const struct timeline *timeline, size_t index,
@@ -417,10 +417,10 @@ static int64_t end_of(const struct timeline *timeline, size_t index,
 
 /* ---- settled ---- */
 
-static void drop_loose(struct state_process *process)
+static void drop_loose(struct phases *phases)
 {
-    struct timeline *timeline = process->phases.timeline;
-    struct batch *batch = process->state->ledger.batch;
+    struct timeline *timeline = phases->timeline;
+    struct batch *batch = phases->ledger->batch;
     while (timeline->loose_count) {
         int64_t id = timeline->loose[timeline->loose_count - 1];
         if (!batch_put(batch, SCH_PHASE_DROP, "i", id) ||
@@ -443,22 +443,22 @@ static void pop(struct timeline *timeline)
     label_pop(&timeline->labels);
 }
 
-void timeline_write_settled(struct state_process *process, const struct timeline_end *last)
+void timeline_write_settled(struct phases *phases, const struct timeline_end *last)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     if (!timeline->labels.settled)
         return;
-    drop_loose(process);
+    drop_loose(phases);
     while (timeline->labels.settled) {
-        take(process, &timeline->writer, 0, end_of(timeline, 0, last));
+        take(phases, &timeline->writer, 0, end_of(timeline, 0, last));
         pop(timeline);
     }
 }
 
-void timeline_close_all(struct state_process *process, const struct timeline_end *end)
+void timeline_close_all(struct phases *phases, const struct timeline_end *end)
 {
-    struct timeline *timeline = process->phases.timeline;
-    close_down(process, &timeline->writer, 0, end, "process end");
+    struct timeline *timeline = phases->timeline;
+    close_down(phases, &timeline->writer, 0, end, "process end");
 }
 
 /* ---- a guess ---- */
@@ -490,25 +490,25 @@ static bool copy_writer(struct timeline_writer *into, const struct timeline_writ
 }
 
 /* What is not settled, and the phases that are open, as they stand. */
-void timeline_write_guess(struct state_process *process, const struct timeline_end *now)
+void timeline_write_guess(struct phases *phases, const struct timeline_end *now)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     struct timeline_writer *guesser = &timeline->guesser;
-    drop_loose(process);
+    drop_loose(phases);
     if (!copy_writer(guesser, &timeline->writer)) {
-        note_owed(&process->account, OWED_FACT, 1);
+        note_owed(phases->account, OWED_FACT, 1);
         return;
     }
     ordinal_clear(&timeline->guessed);
     timeline->guessed.step = timeline->ordinals.step;
     label_guess(&timeline->labels);
     for (size_t i = 0; i < timeline->count; i++)
-        take(process, guesser, i, end_of(timeline, i, now));
+        take(phases, guesser, i, end_of(timeline, i, now));
     for (size_t i = guesser->count; i > 0; i--) {
         struct timeline_open *open = &guesser->open[i - 1];
-        put_phase(process, open, now, NULL);
+        put_phase(phases, open, now, NULL);
         if (i > 1 && !fold_parts(open - 1, open->parts, open->part_count))
-            note_owed(&process->account, OWED_FACT, 1);
+            note_owed(phases->account, OWED_FACT, 1);
     }
 }
 

@@ -3,8 +3,9 @@
  */
 #include "timeline.h"
 
+#include "ledger.h"
+#include "phase.h"
 #include "mem.h"
-#include "state_types.h"
 
 bool timeline_is_apart(const struct timeline *timeline, uint32_t thread)
 {
@@ -33,14 +34,14 @@ static const struct label_node *innermost_of(const struct labels *labels, uint32
 }
 
 /* Without memory it comes to the same conflict again with its next mark. */
-static void set_apart(struct state_process *process, uint32_t thread, uint32_t other)
+static void set_apart(struct phases *phases, uint32_t thread, uint32_t other)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     if (!MEM_GROW(timeline->apart, timeline->apart_cap, timeline->apart_count + 1))
         return;
     timeline->apart[timeline->apart_count++] = thread;
-    if (!process->account.notes.counted[NOTE_MARKS_OF_THREADS])
-        note(&process->account, NOTE_MARKS_OF_THREADS, NOTE_NO_ADDRESS,
+    if (!phases->account->notes.counted[NOTE_MARKS_OF_THREADS])
+        note(phases->account, NOTE_MARKS_OF_THREADS, NOTE_NO_ADDRESS,
              "thread %u beside thread %u: phases of the process and steps are those of %u", thread,
              other, other);
 }
@@ -70,10 +71,10 @@ static enum timeline_turn turn_of_exit(struct timeline *timeline, const struct e
     return TIMELINE_PASS;
 }
 
-static enum timeline_turn turn_of_enter(struct state_process *process, const struct event *event,
+static enum timeline_turn turn_of_enter(struct phases *phases, const struct event *event,
                                         int64_t ns)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     uint32_t thread = event->thread, owner = timeline->thread;
     if (thread == owner)
         return TIMELINE_TAKE;
@@ -85,26 +86,25 @@ static enum timeline_turn turn_of_enter(struct state_process *process, const str
         return TIMELINE_PASS;
     }
     if (open && timeline->trainer != thread) {
-        set_apart(process, thread, owner);
+        set_apart(phases, thread, owner);
         return TIMELINE_APART;
     }
     if (open) {
-        set_apart(process, owner, thread);
-        timeline_leave(process, owner, ns);
+        set_apart(phases, owner, thread);
+        timeline_leave(phases, owner, ns);
     }
     timeline->thread = thread;
     return TIMELINE_TAKE;
 }
 
-enum timeline_turn timeline_turn(struct state_process *process, const struct event *event,
-                                 int64_t ns)
+enum timeline_turn timeline_turn(struct phases *phases, const struct event *event, int64_t ns)
 {
-    struct timeline *timeline = process->phases.timeline;
+    struct timeline *timeline = phases->timeline;
     if (event->b & MARK_F_ENGINE)
         return TIMELINE_TAKE;
     if (event->kind == EVENT_EXIT)
         return turn_of_exit(timeline, event);
-    enum timeline_turn turn = turn_of_enter(process, event, ns);
+    enum timeline_turn turn = turn_of_enter(phases, event, ns);
     if (turn == TIMELINE_TAKE && event->size != MARK_FORWARD && event->size != MARK_ZERO_GRAD)
         timeline->trainer = event->thread;
     return turn;

@@ -528,7 +528,7 @@ TEST(without_memory)
             event.thread = (7 + (uint32_t)i % 5) & 0xffffff;
             event.time_ns = feed.feed.now += 10;
             state_event(feed.feed.process, &event);
-            CHECK(range_is_valid(feed.feed.process));
+            CHECK(range_is_valid(&feed.feed.process->phases));
         }
         mem_fail_after(0);
         CHECK(state_is_valid(feed.feed.state));
