@@ -18,7 +18,6 @@
 #include "drain_mail.h"
 #include "drain_ring.h"
 #include "error.h"
-#include "keyframe.h"
 #include "mem.h"
 
 #define SLEEP_MIN_NS (1 * NS_PER_MS)
@@ -511,7 +510,7 @@ static void *run(void *argument)
 {
     struct drain *drain = argument;
     uint64_t sleep_ns = SLEEP_MAX_NS;
-    keyframe_beat(drain->options.state, beat_all, drain);
+    state_beat(drain->options.state, beat_all, drain);
     put_clocks(drain);
     for (;;) {
         sleep_ns = go_round(drain, sleep_ns);

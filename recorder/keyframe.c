@@ -1,37 +1,34 @@
 #include "keyframe.h"
 
-#include "state_types.h"
+#include "heap.h"
+#include "ledger.h"
 
 /* In the order of the pool and not of seq: sorting a million rows would keep the drain away from
  * the rings for longer than they last. */
-static bool put_all(struct state *state)
+static bool put_all(const struct keyframes *keyframes, const struct ledger *ledger,
+                    const struct block_pool *pool)
 {
-    for (size_t i = 0; i < state->pool.count; i++) {
-        const struct block *block = &state->pool.blocks[i];
+    for (size_t i = 0; i < pool->count; i++) {
+        const struct block *block = &pool->blocks[i];
         if (block->state == BLOCK_LIVING &&
-            !batch_put(state->ledger.batch, SCH_KEYFRAME, "ii", state->ledger.seq, block->seq))
+            !batch_put(ledger->batch, SCH_KEYFRAME, "ii", ledger->seq, block->seq))
             return false;
-        if (i % KEYFRAME_BEAT_ROWS == 0 && state->beat)
-            state->beat(state->beat_context);
+        if (i % KEYFRAME_BEAT_ROWS == 0 && keyframes->beat)
+            keyframes->beat(keyframes->context);
     }
     return true;
 }
 
-void keyframe_beat(struct state *state, void (*beat)(void *context), void *context)
+void keyframe_flush(struct keyframes *keyframes, const struct ledger *ledger,
+                    const struct block_pool *pool, uint64_t events)
 {
-    state->beat = beat;
-    state->beat_context = context;
-}
-
-void keyframe_flush(struct state *state)
-{
-    uint64_t least = state->options.keyframe_events;
-    uint64_t wanted = state->pool.living * KEYFRAME_RATIO;
-    if (state->events - state->keyframe_at < (wanted > least ? wanted : least))
+    uint64_t least = keyframes->events ? keyframes->events : KEYFRAME_EVENTS;
+    uint64_t wanted = pool->living * KEYFRAME_RATIO;
+    if (events - keyframes->at < (wanted > least ? wanted : least))
         return;
-    struct batch_mark mark = batch_mark(state->ledger.batch);
-    if (put_all(state))
-        state->keyframe_at = state->events;
+    struct batch_mark mark = batch_mark(ledger->batch);
+    if (put_all(keyframes, ledger, pool))
+        keyframes->at = events;
     else
-        batch_back_to(state->ledger.batch, mark);
+        batch_back_to(ledger->batch, mark);
 }

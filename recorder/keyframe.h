@@ -9,15 +9,25 @@
 #ifndef TIDEMARK_RECORDER_KEYFRAME_H
 #define TIDEMARK_RECORDER_KEYFRAME_H
 
-struct state;
+#include <stdint.h>
+
+struct block_pool;
+struct ledger;
 
 #define KEYFRAME_EVENTS 500000
 #define KEYFRAME_RATIO 16
 #define KEYFRAME_BEAT_ROWS 4096u /* well under a millisecond */
 
-void keyframe_flush(struct state *state); /* writes one if it is due: all its rows or none */
-/* A keyframe of millions takes a while: `beat` is called again and again meanwhile. NULL: nobody.
- */
-void keyframe_beat(struct state *state, void (*beat)(void *context), void *context);
+struct keyframes {   /* of a run */
+    uint64_t events; /* at least so many between two; 0 = the default */
+    uint64_t at;     /* events when the last one was written */
+    /* A keyframe of millions takes a while: called again and again meanwhile. NULL: nobody. */
+    void (*beat)(void *context);
+    void *context;
+};
+
+/* Writes one if it is due, after so many events: all its rows or none. */
+void keyframe_flush(struct keyframes *keyframes, const struct ledger *ledger,
+                    const struct block_pool *pool, uint64_t events);
 
 #endif

@@ -19,8 +19,7 @@ int state_new(struct state **out, const struct state_options *options)
     if (!state)
         return ERR_NOMEM;
     state->options = *options;
-    if (!state->options.keyframe_events)
-        state->options.keyframe_events = KEYFRAME_EVENTS;
+    state->keyframes.events = options->keyframe_events;
     if (!state->options.flush_allocs)
         state->options.flush_allocs = STATE_FLUSH_ALLOCS;
     state->ledger = (struct ledger){.serial = 1, .start_ns = options->start_ns};
@@ -401,6 +400,12 @@ void state_torn(struct state_process *process, uint64_t ticket, uint64_t at_ns, 
 
 /* ---- flushing ---- */
 
+void state_beat(struct state *state, void (*beat)(void *context), void *context)
+{
+    state->keyframes.beat = beat;
+    state->keyframes.context = context;
+}
+
 bool state_wants_flush(const struct state *state)
 {
     const struct batch *batch = state->ledger.batch;
@@ -419,7 +424,7 @@ struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit)
         process_flush(process, commit);
         process = next;
     }
-    keyframe_flush(state);
+    keyframe_flush(&state->keyframes, &state->ledger, &state->pool, state->events);
     struct batch *done = state->ledger.batch;
     done->commit = commit;
     fresh->made_ns = now_ns;

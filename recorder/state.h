@@ -111,6 +111,9 @@ bool state_wants_flush(const struct state *state); /* the batch is full */
  * the phases that are not settled; returns the batch and begins a new one. NULL without memory (the
  * old batch stays). */
 struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit);
+/* A flush with a keyframe takes a while: `beat` is called again and again meanwhile. NULL: nobody.
+ */
+void state_beat(struct state *state, void (*beat)(void *context), void *context);
 
 /* ---- totals, for the summary at the end and the progress line ---- */
 

@@ -32,13 +32,11 @@ struct state {
     struct names names;
     int64_t process_count; /* ids given out */
     uint64_t events, torn;
-    uint64_t keyframe_at; /* events when the last keyframe was written */
+    struct keyframes keyframes;
     struct state_peak peak;
-    bool has_source;             /* any process's was ever live */
-    bool unseen;                 /* state_totals.unseen */
-    struct state_peak given;     /* likewise, of what the driver gave: `allocated` is that */
-    void (*beat)(void *context); /* of long work: see keyframe.h; NULL: nobody */
-    void *beat_context;
+    bool has_source;         /* any process's was ever live */
+    bool unseen;             /* state_totals.unseen */
+    struct state_peak given; /* likewise, of what the driver gave: `allocated` is that */
 };
 
 struct state_process {

@@ -231,7 +231,7 @@ TEST(a_long_keyframe_beats)
     struct feed feed;
     int beats = 0;
     feed_begin(&feed, feed_state(100), &rows);
-    keyframe_beat(feed.state, count_beat, &beats);
+    state_beat(feed.state, count_beat, &beats);
     uint32_t heap = feed_heap(&feed, DEVICE_CPU, 0, 0);
     for (uint64_t i = 0; i < MANY; i++)
         feed_alloc(&feed, heap, 1 + i, 1);
