@@ -34,6 +34,7 @@
 #include "record_rate.h"
 #include "record_signals.h"
 #include "record_watch.h"
+#include "retention.h"
 #include "writer.h"
 
 #define PROGRESS_NS (200 * NS_PER_MS)
@@ -167,7 +168,8 @@ static int open_store(struct recording *recording)
     if (!err)
         err = queue_new(&recording->queue, (size_t)recording->options.queue_bytes);
     if (!err)
-        err = writer_start(&recording->writer, db, recording->queue, &recording->options.retention);
+        err = retention_start_writer(&recording->writer, db, recording->queue,
+                                     &recording->options.retention);
     if (err)
         db_close(db);
     return err;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "retention.h"
+#include "retention_options.h"
 #include "summary.h"
 
 enum record_wait {

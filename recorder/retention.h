@@ -43,20 +43,12 @@
 #include "batch.h"
 #include "db.h"
 #include "queue.h"
+#include "retention_options.h"
+#include "writer.h"
 
 #define RETENTION_FIRST 10
 #define RETENTION_WINDOW 64 /* units at the end that stay, where only max_bytes is given */
-#define RETENTION_LEAST 3   /* and where those are too many for it */
 #define RETENTION_UNIT_SEQS 100000
-/* Of max_bytes: some commits and their log. (tests/inject has a smaller recorder.) */
-#ifndef RETENTION_SMALLEST
-#define RETENTION_SMALLEST ((int64_t)16 << 20)
-#endif
-
-struct retention_options {
-    int64_t keep_steps; /* 0: all */
-    int64_t max_bytes;  /* of the file and its log; 0: no limit */
-};
 
 struct retention;
 
@@ -85,6 +77,9 @@ void retention_rolled_back(struct retention *retention);
 uint64_t retention_log_bytes(const struct retention *retention, uint64_t usual);
 uint64_t retention_most_bytes(const struct retention *retention); /* of the file and its log */
 size_t retention_processes(const struct retention *retention);    /* that are remembered */
+/* writer_start, with this for its keeper. */
+int retention_start_writer(struct writer **out, struct db *db, struct queue *queue,
+                           const struct retention_options *options);
 bool retention_is_valid(const struct retention *retention);
 
 #endif

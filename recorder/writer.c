@@ -51,7 +51,7 @@ struct writer {
     struct db *db;
     struct queue *queue;
     struct writer_sink *sink;
-    struct retention *retention; /* NULL: all is kept */
+    struct keeper keeper; /* of what is not to stay */
     pthread_t thread;
     atomic_bool failed;
     atomic_bool finishing;
@@ -120,10 +120,16 @@ static void free_list(struct batch *batch)
     }
 }
 
+static bool keeps_all(const struct writer *writer)
+{
+    return writer->keeper.self == NULL;
+}
+
 static void roll_back(struct writer *writer)
 {
     db_rollback(writer->db);
-    retention_rolled_back(writer->retention);
+    if (!keeps_all(writer))
+        writer->keeper.rolled_back(writer->keeper.self);
     writer_sink_back_to(writer->sink, &writer->committed);
 }
 
@@ -223,7 +229,10 @@ static int begin(struct writer *writer)
 
 static int move_log(struct writer *writer)
 {
-    uint64_t bound = writer->tight ? 0 : retention_log_bytes(writer->retention, LOG_BYTES);
+    const struct keeper *keeper = &writer->keeper;
+    uint64_t bound = keeps_all(writer) ? LOG_BYTES : keeper->log_bytes(keeper->self, LOG_BYTES);
+    if (writer->tight)
+        bound = 0;
     if (db_log_bytes(writer->db) <= bound)
         return 0;
     int err = db_checkpoint(writer->db, false);
@@ -283,11 +292,13 @@ static void give_memory_back(struct writer *writer, uint64_t now_ns)
  * gone can go later. */
 static int drop_some(struct writer *writer)
 {
+    const struct keeper *keeper = &writer->keeper;
+    if (keeps_all(writer))
+        return 0;
     uint64_t rows = rows_written(writer) - rows_committed(writer);
     uint64_t waiting = queue_bytes(writer->queue);
-    bool waits = waiting > BEHIND_BYTES && retention_can_wait(writer->retention, waiting);
-    return retention_work(writer->retention,
-                          waits ? DROP_ROWS / 10 : DROP_ROWS + 4 * (int64_t)rows);
+    bool waits = waiting > BEHIND_BYTES && keeper->can_wait(keeper->self, waiting);
+    return keeper->work(keeper->self, waits ? DROP_ROWS / 10 : DROP_ROWS + 4 * (int64_t)rows);
 }
 
 static int commit(struct writer *writer)
@@ -321,7 +332,8 @@ static int write_batch(struct writer *writer, struct batch *batch)
         err = writer_sink_write(writer->sink, batch);
     if (err < 0)
         return err;
-    retention_see(writer->retention, batch);
+    if (!keeps_all(writer))
+        writer->keeper.see(writer->keeper.self, batch);
     writer->stats.batches++;
     if (batch->made_ns && batch->made_ns < writer->oldest_made_ns)
         writer->oldest_made_ns = batch->made_ns;
@@ -361,8 +373,9 @@ static unsigned wait_ms(const struct writer *writer)
 /* What --keep does not keep goes before the end, however little of it went while batches waited. */
 static int catch_up(struct writer *writer)
 {
+    const struct keeper *keeper = &writer->keeper;
     int err = 0;
-    while (err == 0 && retention_is_behind(writer->retention)) {
+    while (err == 0 && !keeps_all(writer) && keeper->is_behind(keeper->self)) {
         err = begin(writer);
         if (err == 0)
             err = commit(writer);
@@ -410,28 +423,38 @@ static int start_thread(struct writer *writer)
     return base_err_from_errno(failed);
 }
 
-int writer_start(struct writer **out, struct db *db, struct queue *queue,
-                 const struct retention_options *retention)
+static void forget_keeper(struct writer *writer)
 {
+    if (!keeps_all(writer))
+        writer->keeper.forget(writer->keeper.self);
+    writer->keeper = (struct keeper){0};
+}
+
+int writer_start(struct writer **out, struct db *db, struct queue *queue,
+                 const struct keeper *keeper)
+{
+    static const struct keeper nobody;
+    if (!keeper)
+        keeper = &nobody;
     *out = NULL;
     struct writer *writer = mem_alloc(1, sizeof *writer);
-    if (!writer)
+    if (!writer) {
+        if (keeper->self)
+            keeper->forget(keeper->self);
         return ERR_NOMEM;
+    }
+    writer->keeper = *keeper;
     writer->db = db;
     writer->queue = queue;
     writer->open_last = &writer->open;
     pthread_mutex_init(&writer->lock, NULL);
     int err = writer_sink_new(&writer->sink, db);
-    if (err == 0)
-        err = retention_new(&writer->retention, db, retention);
     if (err == 0) {
         writer_sink_tick(writer->sink, queue);
-        retention_tick(writer->retention, queue);
-    }
-    if (err == 0)
         err = start_thread(writer);
+    }
     if (err < 0) {
-        retention_free(writer->retention);
+        forget_keeper(writer);
         writer_sink_free(writer->sink);
         mem_free(writer);
         return err;
@@ -468,9 +491,13 @@ int writer_finish(struct writer *writer, bool *single_file, struct writer_stats 
     const struct writer_rows *rows = writer_sink_rows(writer->sink);
     writer->stats.rows_inserted = rows->inserted;
     writer->stats.rows_updated = rows->updated;
-    writer->stats.most_bytes = retention_most_bytes(writer->retention);
-    bool hollow = writer->error == 0 && retention_is_hollow(writer->retention);
-    retention_free(writer->retention);
+    const struct keeper *keeper = &writer->keeper;
+    bool hollow = false;
+    if (!keeps_all(writer)) {
+        writer->stats.most_bytes = keeper->most_bytes(keeper->self);
+        hollow = writer->error == 0 && keeper->is_hollow(keeper->self);
+    }
+    forget_keeper(writer);
     writer_sink_free(writer->sink);
     *single_file = writer->stats.cut != DB_CUT_FILE && make_single_file(writer->db);
     if (*single_file && hollow)

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "db.h"
+#include "keeper.h"
 #include "queue.h"
-#include "retention.h"
 
 struct writer;
 
@@ -28,15 +28,16 @@ struct writer_stats {
     uint64_t cpu_ns;         /* of the thread */
     uint64_t longest_commit_ns;
     uint64_t behind_ns;  /* the most that a commit lagged behind the making of its batch */
-    uint64_t most_bytes; /* of the file and its log, where things go (retention.h); else 0 */
+    uint64_t most_bytes; /* of the file and its log, where things go (keeper.h); else 0 */
     bool shrunk;         /* the file was written anew at the end: it is another one (db_shrink) */
     enum db_cut cut;     /* what somebody cut short meanwhile, and the writer did not survive */
     char message[WRITER_MESSAGE_BYTES]; /* why it failed, "" if it did not */
 };
 
-/* Takes the database over (writer_finish closes it), unless it fails. The thread starts at once. */
+/* Takes the database over (writer_finish closes it), unless it fails, and the keeper in any case.
+ * The thread starts at once. */
 int writer_start(struct writer **out, struct db *db, struct queue *queue,
-                 const struct retention_options *retention); /* NULL: all is kept */
+                 const struct keeper *keeper); /* NULL: all is kept */
 bool writer_failed(const struct writer *writer);
 const char *writer_message(const struct writer *writer); /* why; "" if it did not (yet) */
 /* The figures as of the last commit, from any thread. */
