@@ -16,8 +16,8 @@ void record_signals_decide(struct watch *watch); /* those whose time has come */
 int record_signals_wait_ms(const struct watch *watch, int most);
 /* The program is stopped, or goes on: then this process is stopped, too. */
 void record_signals_follow_stops(struct watch *watch);
-/* The program has done what was wanted: it gets a SIGINT, as from a user, and SIGTERM if it is still
- * there after some seconds; its descendants then, too. To be called again and again. */
+/* The program has done what was wanted: it gets a SIGINT, as from a user, and SIGTERM if it is
+ * still there after some seconds; its descendants then, too. To be called again and again. */
 void record_signals_end_program(struct watch *watch);
 void record_signals_root_ended(struct watch *watch);
 

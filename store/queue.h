@@ -5,8 +5,8 @@
  * Invariant: bytes == sum of batch_bytes of what is queued; a push waits while bytes > limit,
  * unless the queue is empty (one batch may be larger than the limit) or closed.
  */
-#ifndef TIDEMARK_RECORDER_QUEUE_H
-#define TIDEMARK_RECORDER_QUEUE_H
+#ifndef TIDEMARK_STORE_QUEUE_H
+#define TIDEMARK_STORE_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,8 +26,8 @@ struct batch *queue_pop(struct queue *queue, unsigned timeout_ms, bool *closed);
 void queue_close(struct queue *queue); /* pushes fail from now on; pops drain it */
 size_t queue_bytes(struct queue *queue);
 
-/* The consumer's sign of life while it works on what it popped: a number that grows. A producer that
- * finds no room can tell a writer that is busy from one that hangs. */
+/* The consumer's sign of life while it works on what it popped: a number that grows. A producer
+ * that finds no room can tell a writer that is busy from one that hangs. */
 void queue_tick(struct queue *queue);
 uint64_t queue_ticks(struct queue *queue);
 bool queue_is_valid(struct queue *queue); /* the invariant above */

@@ -5,8 +5,8 @@
  * All zero keeps everything. Otherwise every function is set; all are called by the writer's
  * thread, and `forget` is called once, as the last.
  */
-#ifndef TIDEMARK_RECORDER_KEEPER_H
-#define TIDEMARK_RECORDER_KEEPER_H
+#ifndef TIDEMARK_STORE_KEEPER_H
+#define TIDEMARK_STORE_KEEPER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -15,8 +15,9 @@ int guest_path_find(char *out, size_t size);
  * folder when installed, ../profiler/libtidemark.so in a build tree. */
 int guest_path_beside(const char *exe, char *out, size_t size);
 
-/* The stand-in for CUDA's driver that `tidemark rehearse` preloads, and its folder: rehearsal/ beside
- * the guest when installed, ../rehearsal/lib/ in a build tree. ERR_NOTFOUND if there is none. */
+/* The stand-in for CUDA's driver that `tidemark rehearse` preloads, and its folder: rehearsal/
+ * beside the guest when installed, ../rehearsal/lib/ in a build tree. ERR_NOTFOUND if there is
+ * none. */
 int guest_path_rehearsal(const char *guest, char *library, char *folder, size_t size);
 
 /* The folder of the Python helper, python/ beside the library. ERR_NOTFOUND if there is none. */

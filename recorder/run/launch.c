@@ -84,7 +84,8 @@ static _Noreturn void run_child(const struct launch *launch, char **env, int rep
 int launch_start(const struct launch *launch, struct launched *launched)
 {
     int report[2], err = BASE_OK;
-    char **env = launch->words.guest || launch->words.stand_in ? launch_env(environ, &launch->words) : environ;
+    char **env = launch->words.guest || launch->words.stand_in ? launch_env(environ, &launch->words)
+                                                               : environ;
     *launched = (struct launched){.pid = -1};
     if (!env)
         return ERR_NOMEM;

@@ -11,8 +11,8 @@
  * site-packages, dist-packages or lib/pythonX.Y that part and what follows stay: reports know a
  * library by it, so they find the same lines of the program.
  */
-#ifndef TIDEMARK_RECORDER_PRIVATE_H
-#define TIDEMARK_RECORDER_PRIVATE_H
+#ifndef TIDEMARK_STORE_PRIVATE_H
+#define TIDEMARK_STORE_PRIVATE_H
 
 #include <stddef.h>
 

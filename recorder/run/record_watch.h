@@ -56,7 +56,7 @@ struct watch {
     uint64_t terms_ns;     /* SIGTERMs that were read before belong to the last of them */
     int root_stop;         /* the signal that stopped the root, while we did not follow; 0 */
     uint64_t root_stop_ns; /* when that was seen */
-    bool stop;         /* a signal said so after the root had ended, or three of them before */
+    bool stop;             /* a signal said so after the root had ended, or three of them before */
     int stop_signal;
     int epoll;
     uint64_t muted_until; /* the hello server, after it ran out of descriptors */

@@ -8,8 +8,8 @@
  * the program runs on, unrecorded. Before a full disk is taken for that, the log is moved into the
  * file to make room, and what was rolled back is written again, a batch at a time.
  */
-#ifndef TIDEMARK_RECORDER_WRITER_H
-#define TIDEMARK_RECORDER_WRITER_H
+#ifndef TIDEMARK_STORE_WRITER_H
+#define TIDEMARK_STORE_WRITER_H
 
 #include <stdbool.h>
 #include <stdint.h>

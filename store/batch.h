@@ -10,8 +10,8 @@
  * outlives the batch is inserted with DB_LIVING_NS and DB_LIVING_SEQ and completed by an `end`
  * of a later batch.
  */
-#ifndef TIDEMARK_RECORDER_BATCH_H
-#define TIDEMARK_RECORDER_BATCH_H
+#ifndef TIDEMARK_STORE_BATCH_H
+#define TIDEMARK_STORE_BATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
  * writer_sink.h - what the writer thread needs of a sink beyond writer.h.
  */
-#ifndef TIDEMARK_RECORDER_WRITER_SINK_H
-#define TIDEMARK_RECORDER_WRITER_SINK_H
+#ifndef TIDEMARK_STORE_WRITER_SINK_H
+#define TIDEMARK_STORE_WRITER_SINK_H
 
 #include "writer.h"
 

@@ -144,7 +144,7 @@ struct label_steps { /* see label_steps.c */
     struct label_unit *units; /* to be decided, in order */
     size_t unit_head, unit_count, unit_cap;
     uint64_t units_seen, units_decided;
-    uint64_t updates_seen; /* units of an optimizer that is known */
+    uint64_t updates_seen;  /* units of an optimizer that is known */
     uint64_t serial;        /* of the step being decided */
     struct label_unit last; /* decided, but not whether it ends a step */
     bool by_backward;       /* no optimizer was seen: settled */
