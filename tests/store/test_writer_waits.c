@@ -2,7 +2,10 @@
  * How much the writer lets its keeper look through at each commit: here is one that only writes
  * down what it is asked for.
  */
+#include <stdio.h>
+
 #include "keeper.h"
+#include "mem.h"
 #include "store.h"
 #include "test.h"
 
@@ -142,4 +145,37 @@ TEST(what_waits_does_not_outdo_the_limit)
         CHECK_INT(asked.seen[i].rows, 10000 + 4 * ROWS);
 }
 
-TEST_MAIN(TEST_CASE(what_waits_is_written_first), TEST_CASE(what_waits_does_not_outdo_the_limit))
+/* Whether the writer comes to be or not. */
+TEST(a_keeper_is_forgotten_once)
+{
+    int failed = 0;
+    for (long n = 1;; n++) {
+        struct asked asked = {0};
+        struct keeper keeper = keeper_of_test;
+        struct db *db = NULL;
+        struct writer *writer = NULL;
+        char name[32];
+        bool single;
+        snprintf(name, sizeof name, "run%ld.db", n);
+        keeper.self = &asked;
+        REQUIRE(db_create(&db, test_path(name)) == 0);
+        REQUIRE(queue_new(&asked.queue, STORE_LIMIT) == 0);
+        queue_close(asked.queue);
+        mem_fail_after(n);
+        int err = writer_start(&writer, db, asked.queue, &keeper);
+        mem_fail_after(0);
+        if (err == 0)
+            CHECK_INT(writer_finish(writer, &single, NULL), 0);
+        else
+            db_close(db);
+        CHECK_INT(asked.forgotten, 1);
+        queue_free(asked.queue);
+        failed += err != 0;
+        if (err == 0)
+            break;
+    }
+    CHECK(failed > 1);
+}
+
+TEST_MAIN(TEST_CASE(what_waits_is_written_first), TEST_CASE(what_waits_does_not_outdo_the_limit),
+          TEST_CASE(a_keeper_is_forgotten_once))
