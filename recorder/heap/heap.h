@@ -196,7 +196,15 @@ struct heap *heap_get(struct heaps *heaps, const struct heap *like, int32_t devi
                       int32_t device_index);
 /* Of a definition, by this process or by an ancestor. */
 struct heap *heap_make(struct heaps *heaps, const struct names_heap *defined);
-struct heap *heap_of_event(struct heaps *heaps, const struct event *event);
+/* Of a number that the process has not defined itself, or could not. */
+struct heap *heap_of_another(struct heaps *heaps, uint32_t number);
+static inline struct heap *heap_of_event(struct heaps *heaps, const struct event *event)
+{
+    uint32_t own;
+    if (names_own(heaps->defs, event->heap, ARENA_HEAP, &own) && own)
+        return heaps->all[own - 1];
+    return heap_of_another(heaps, event->heap);
+}
 void heap_forget(struct heaps *heaps); /* frees all heaps and devices */
 
 /* A block comes: what was there has ended. NULL without memory, which is owed. */

@@ -115,14 +115,11 @@ static struct heap *inherited_heap(struct heaps *heaps, uint32_t number)
     return heap;
 }
 
-struct heap *heap_of_event(struct heaps *heaps, const struct event *event)
+struct heap *heap_of_another(struct heaps *heaps, uint32_t number)
 {
-    uint32_t number;
-    struct heap *heap = NULL;
-    if (names_own(heaps->defs, event->heap, ARENA_HEAP, &number))
-        heap = number ? heaps->all[number - 1] : NULL;
-    else if (event->heap)
-        heap = inherited_heap(heaps, event->heap);
+    uint32_t own;
+    bool failed = names_own(heaps->defs, number, ARENA_HEAP, &own);
+    struct heap *heap = number && !failed ? inherited_heap(heaps, number) : NULL;
     return heap ? heap : unknown_heap(heaps);
 }
 

@@ -67,7 +67,7 @@ static const struct phase *phase_of_thread(const struct phases *phases, uint32_t
     return phase && phase->scope == PHASE_THREAD ? phase : NULL;
 }
 
-void phase_put_block(struct phases *phases, uint32_t thread, int64_t seq)
+void phase_put_of_thread(struct phases *phases, uint32_t thread, int64_t seq)
 {
     const struct phase *phase = phase_of_thread(phases, thread);
     if (phase && !batch_put(phases->ledger->batch, SCH_ALLOCATION_PHASE, "ii", seq, phase->id))
@@ -483,11 +483,6 @@ void phase_end_all(struct phases *phases, int64_t ns)
 }
 
 /* ---- steps ---- */
-
-void phase_lost_ends(struct phases *phases)
-{
-    phases->lost_ends_seq = phases->ledger->seq;
-}
 
 /* Before the number of a STEP_BEGIN. */
 static void end_what_lost_its_end(struct phases *phases, uint32_t thread, int64_t ns)

@@ -124,8 +124,13 @@ void phase_start_earlier(struct phases *phases, int64_t ns); /* before the first
 void phase_forget(struct phases *phases);
 bool phase_add_device(struct phases *phases); /* a part for one more device, everywhere */
 
-/* Call before a PHASE_BEGIN, STEP_BEGIN or ENTER gets its number: an `other` or stretch that it
- * ends may need one. */
+/* phase_event.c */
+void phase_refused(struct phases *phases);                       /* memory, just now */
+void phase_lost(struct phases *phases, const uint64_t *by_kind); /* so many events, before now */
+/* Threads with an open phase, at most max; returns how many were put. */
+size_t phase_threads(const struct phases *phases, uint32_t *threads, size_t max);
+
+/* Before what begins gets its number: an `other` or stretch that it ends may need one. */
 void phase_before(struct phases *phases, int64_t ns);
 void phase_begin(struct phases *phases, const struct event *event, int64_t ns);
 void phase_end(struct phases *phases, const struct event *event, int64_t ns);
@@ -136,14 +141,13 @@ void phase_end_nvtx(struct phases *phases, uint32_t thread, uint32_t domain, int
 const struct phase *phase_top_of(const struct phases *phases, uint32_t thread, uint32_t domain);
 /* ENTER or EXIT of a thread that is apart. */
 void phase_mark_apart(struct phases *phases, const struct event *event, int64_t ns);
+void phase_mark(struct phases *phases, const struct event *event, int64_t ns); /* ENTER, EXIT */
 void phase_step(struct phases *phases, const struct event *event, int64_t ns);
-void phase_lost_ends(struct phases *phases); /* some, before now */
 void phase_end_thread(struct phases *phases, uint32_t thread, int64_t ns);
 void phase_end_all(struct phases *phases, int64_t ns);
-void phase_flush(struct phases *phases); /* writes the open ones as they stand */
+/* Writes the open ones as they stand, and with `commit` a guess of what is not settled. */
+void phase_flush(struct phases *phases, bool commit);
 
-/* A block of this thread came: where its phase is not what `stretch` says, it is stored. */
-void phase_put_block(struct phases *phases, uint32_t thread, int64_t seq);
 /* The device has its highest now. */
 void phase_take_highest(const struct phases *phases, struct heap_device *device);
 /* The innermost of scope 'process': never NULL while the process lives. */
@@ -161,6 +165,56 @@ void phase_confirm(struct phases *phases);
 /* The first mark, which has the number state->seq: the timeline takes over. False without memory.
  */
 bool phase_hand_over(struct phases *phases, uint32_t thread, int64_t ns);
+
+/* What each event passes through is here, so that those which concern no phase pay next to nothing.
+ */
+
+/* Histories, activities, samples and what is told late are of what was before, or of what is no
+ * work of a thread. */
+static inline bool phase_only_frees(const struct event *event)
+{
+    unsigned kind = event->kind;
+    if (kind == EVENT_DRIVER_ALLOC)
+        return event->flags & EVENT_F_LATE;
+    return kind == EVENT_BLOCK_FREE || kind == EVENT_BLOCK_IDLE || kind == EVENT_SEGMENT_FREE ||
+           kind == EVENT_HISTORY || kind == EVENT_DRIVER_FREE || kind == EVENT_DRIVER_UNMAP ||
+           kind == EVENT_SAMPLE || kind == EVENT_GAP || kind == EVENT_ACTIVITY;
+}
+
+/* Call before an event gets its time: what was held back ends here, if the event does not go on
+ * with it. */
+void phase_release_all(struct phases *phases); /* if no event does */
+bool phase_is_after_pause(const struct phases *phases, uint64_t time_ns);
+static inline void phase_release(struct phases *phases, const struct event *event)
+{
+    if (phases->timeline &&
+        (!phase_only_frees(event) || phase_is_after_pause(phases, event->time_ns)))
+        phase_release_all(phases);
+}
+
+/* Call before it gets its number: what it ends may need one of its own. True: the event is a block
+ * that PyTorch makes before it starts a backward, which begins with it though its mark comes later;
+ * phase_prepare is to be called when it has its number and is not counted yet. */
+bool phase_begins_something(const struct event *event); /* of the kinds that can */
+static inline bool phase_make_way(struct phases *phases, const struct event *event, int64_t ns)
+{
+    unsigned kind = event->kind;
+    bool prepares =
+        kind == EVENT_BLOCK_ALLOC && phases->timeline && names_prepares(phases->defs, event->site);
+    bool may_begin = kind == EVENT_PHASE_BEGIN || kind == EVENT_STEP_BEGIN || kind == EVENT_ENTER;
+    if (prepares || (may_begin && phase_begins_something(event)))
+        phase_before(phases, ns);
+    return prepares;
+}
+void phase_prepare(struct phases *phases, uint32_t thread, int64_t ns);
+
+/* A block of this thread came: where its phase is not what `stretch` says, it is stored. */
+void phase_put_of_thread(struct phases *phases, uint32_t thread, int64_t seq);
+static inline void phase_put_block(struct phases *phases, uint32_t thread, int64_t seq)
+{
+    if (phases->thread_scope_open)
+        phase_put_of_thread(phases, thread, seq);
+}
 
 /* phase_rows.c: what a phase is in the database. */
 void phase_fold_windows(struct phases *phases);

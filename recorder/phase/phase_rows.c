@@ -148,7 +148,7 @@ static void put_open(struct phases *phases, const struct phase *phase)
 }
 
 /* A row that finds no memory now is written by the next flush, or when the phase ends. */
-void phase_flush(struct phases *phases)
+void phase_flush(struct phases *phases, bool commit)
 {
     phase_fold_windows(phases);
     if (phases->other && !phases->timeline) {
@@ -163,6 +163,8 @@ void phase_flush(struct phases *phases)
             put_open(phases, phase);
         }
     }
+    if (phases->timeline)
+        timeline_flush(phases, commit);
 }
 
 /* ---- end and check ---- */

@@ -165,14 +165,17 @@ static void end_mark(struct phases *phases, const struct event *event, int64_t n
     after_boundary(phases, result);
 }
 
-void timeline_release(struct phases *phases)
+static void end_held(struct phases *phases)
 {
-    struct timeline *timeline = phases->timeline;
-    struct event event = timeline->held;
-    if (event.kind == EVENT_NONE)
-        return;
-    timeline->held.kind = EVENT_NONE;
+    struct event event = phases->timeline->held;
+    phases->timeline->held.kind = EVENT_NONE;
     end_mark(phases, &event, phases->account->last_ns);
+}
+
+void phase_release_all(struct phases *phases)
+{
+    if (phases->timeline && phases->timeline->held.kind != EVENT_NONE)
+        end_held(phases);
 }
 
 static bool is_outermost_forward(const struct timeline *timeline, const struct event *event)
@@ -181,7 +184,7 @@ static bool is_outermost_forward(const struct timeline *timeline, const struct e
            timeline->labels.open_count == 1 && timeline->labels.open_marks == 1;
 }
 
-void timeline_mark(struct phases *phases, const struct event *event, int64_t ns)
+void phase_mark(struct phases *phases, const struct event *event, int64_t ns)
 {
     bool enter = event->kind == EVENT_ENTER;
     if (event->size == 0 || event->size >= MARK_KIND_COUNT) {
@@ -220,7 +223,7 @@ void timeline_mark(struct phases *phases, const struct event *event, int64_t ns)
     after_boundary(phases, result);
 }
 
-void timeline_prepare(struct phases *phases, uint32_t thread, int64_t ns)
+void phase_prepare(struct phases *phases, uint32_t thread, int64_t ns)
 {
     struct timeline *timeline = phases->timeline;
     if (timeline->thread != thread)
@@ -318,7 +321,7 @@ void timeline_no_more_steps(struct phases *phases, int64_t seq, int64_t ns)
 
 void timeline_drop(struct phases *phases, uint32_t thread, int64_t ns)
 {
-    timeline_release(phases);
+    phase_release_all(phases);
     timeline_forget_thread(phases->timeline, thread);
     phase_fold_windows(phases);
     reserve(phases);
@@ -370,7 +373,7 @@ void timeline_flush(struct phases *phases, bool commit)
 
 void timeline_stop(struct phases *phases, int64_t ns)
 {
-    timeline_release(phases);
+    phase_release_all(phases);
     timeline_before(phases, ns);
     phase_fold_windows(phases);
     label_end(&phases->timeline->labels);

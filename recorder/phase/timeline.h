@@ -22,7 +22,7 @@
  * of a thread that is apart are phases of scope 'thread', named without knowing what follows, and
  * have no step. The thread that began a backward or a step last stays on the timeline.
  *
- * The outermost forward ends behind the frees that follow its return (timeline_release).
+ * The outermost forward ends behind the frees that follow its return (phase_release).
  *
  * A phase has the step in which it began, but one of the program's own that goes beyond that step
  * has none; where the program counts the steps itself, the step in which it began.
@@ -120,7 +120,7 @@ struct timeline {
     struct phase_ordinals ordinals;
     struct timeline_writer writer, guesser;
     struct phase_ordinals guessed;
-    struct event held; /* see timeline_release; kind EVENT_NONE = none */
+    struct event held; /* see phase_release; kind EVENT_NONE = none */
     uint32_t *path;    /* of a stretch: nodes, outermost last */
     size_t path_cap;
     struct timeline_item *items; /* of a stretch, outermost first */
@@ -139,17 +139,11 @@ void timeline_adopt(struct phases *phases, int64_t ns); /* phases that are open 
 
 /* A forward that has returned is not over before something else begins: what the program lets go at
  * once, by giving its variable the new result, was still the forward's. So its end is held back
- * while nothing but frees follow, each at once upon the one before. Call this before any other
- * event gets its number or its time. */
+ * while nothing but frees follow, each at once upon the one before: phase_release. */
 #define TIMELINE_AT_ONCE_NS ((int64_t)100 * 1000 * 1000)
-void timeline_release(struct phases *phases);
 
 /* Call before an event that begins something gets its number. */
 void timeline_before(struct phases *phases, int64_t ns);
-void timeline_mark(struct phases *phases, const struct event *event, int64_t ns);
-/* A block of this thread, which has its number and is not counted yet, is what PyTorch makes before
- * it starts a backward. */
-void timeline_prepare(struct phases *phases, uint32_t thread, int64_t ns);
 void timeline_user_begin(struct phases *phases, struct phase *phase, int64_t ns);
 void timeline_user_end(struct phases *phases, const struct phase *phase, int64_t ns,
                        const char *ended);

@@ -6,7 +6,6 @@
 #include "mem.h"
 #include "utf8.h"
 #include "state_types.h"
-#include "timeline.h"
 
 #define SOURCES_MAX ((size_t)16384) /* bytes of process.live, of process.why_not */
 
@@ -233,9 +232,7 @@ static bool settled(const struct state_process *process)
 void process_flush(struct state_process *process, bool commit)
 {
     if (!process->ended) {
-        phase_flush(&process->phases);
-        if (process->phases.timeline)
-            timeline_flush(&process->phases, commit);
+        phase_flush(&process->phases, commit);
         heap_flush_curves(&process->heaps);
     }
     if (commit || process->ended)
@@ -255,8 +252,7 @@ static int64_t clamp_time(struct state_process *process, uint64_t at_ns)
 
 void state_process_end(struct state_process *process, const struct state_end *end)
 {
-    if (process->phases.timeline)
-        timeline_release(&process->phases);
+    phase_release_all(&process->phases);
     process->end_ns = clamp_time(process, end->at_ns);
     process->end = *end;
     strncpy(process->end_text, end->ended ? end->ended : "unknown", sizeof process->end_text - 1);
@@ -284,13 +280,7 @@ void state_thread_end(struct state_process *process, uint32_t thread, uint64_t a
 
 size_t state_open_threads(const struct state_process *process, uint32_t *threads, size_t max)
 {
-    const struct phases *phases = &process->phases;
-    size_t count = phases->stack_count < max ? phases->stack_count : max;
-    for (size_t i = 0; i < count; i++)
-        threads[i] = phases->stacks[i].thread;
-    if (phases->ranges.steps.owner && count < max)
-        threads[count++] = phases->ranges.steps.owner;
-    return phases->timeline ? timeline_threads(phases->timeline, threads, count, max) : count;
+    return phase_threads(&process->phases, threads, max);
 }
 
 /* ---- the check ---- */
