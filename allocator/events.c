@@ -11,6 +11,7 @@
 
 #include "engine.h"
 #include "mem.h"
+#include "search.h"
 
 /* ---- records ---- */
 
@@ -38,14 +39,8 @@ static void use_recycle(struct alloc *alloc, uint32_t number)
 /* The queue of the stream, or where it would stand. */
 static size_t queue_find(const struct alloc *alloc, uint64_t stream)
 {
-    size_t from = 0, to = alloc->queue_count;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (alloc->queues[middle].stream < stream)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from;
+    SEARCH_FIRST(from, 0, alloc->queue_count, alloc->queues[from].stream < stream);
     return from;
 }
 

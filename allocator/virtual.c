@@ -12,6 +12,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "search.h"
 
 #define EVENT_BITS 40 /* of an event, for the running number */
 
@@ -48,14 +49,9 @@ struct virtual_device {
 /* The first range that ends behind the address. */
 static size_t ranges_find(const struct ranges *ranges, uint64_t address)
 {
-    size_t from = 0, to = ranges->count;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (ranges->at[middle].address + ranges->at[middle].size <= address)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from;
+    SEARCH_FIRST(from, 0, ranges->count,
+                 ranges->at[from].address + ranges->at[from].size <= address);
     return from;
 }
 

@@ -441,10 +441,18 @@ common(process, device, level) AS (
     SELECT h.process, h.device, max(f.level)
       FROM finest f JOIN heap h ON h.id = f.heap
      GROUP BY h.process, h.device),
+-- What a heap begins with: the first total that an allocator tells of what it reserved has no
+-- change before it. Of two rows of one aggregate SQLite takes the one with the minimum.
+began(heap, quantity, bucket, base) AS (
+    SELECT c.heap, c.quantity, min(c.bucket), c.first
+      FROM finest f
+      JOIN curve c ON c.heap = f.heap AND c.quantity = f.quantity AND c.level = f.level
+     GROUP BY c.heap, c.quantity),
 per_heap(process, device, heap, quantity, level, bucket, change, highest) AS (
     SELECT h.process, h.device, c.heap, c.quantity, m.level, c.bucket >> (m.level - c.level),
-           sum(c.last - c.first), max(c.max)
+           sum(c.last - c.first + CASE WHEN c.bucket = b.bucket THEN b.base ELSE 0 END), max(c.max)
       FROM finest f
+      JOIN began b ON b.heap = f.heap AND b.quantity = f.quantity
       JOIN curve c ON c.heap = f.heap AND c.quantity = f.quantity AND c.level = f.level
       JOIN heap h ON h.id = c.heap
       JOIN common m ON m.process = h.process AND m.device = h.device

@@ -11,7 +11,8 @@
 #
 # TIDEMARK_TEST_PYTHON names another python3, TIDEMARK another command, TIDEMARK_GPU another build/gpu,
 # TIDEMARK_CUDA_HINTS folders for --prepare to look for CUDA in, TIDEMARK_PARTS the parts to run,
-# TIDEMARK_SECONDS how long all of it may take.
+# TIDEMARK_SECONDS how long all of it may take. TIDEMARK_REHEARSED=1: on a GPU that computes nothing, so
+# that memory alone can be looked at (rehearsal-check.sh).
 set -eu
 cd "$(dirname "$0")/.."
 PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}
@@ -19,6 +20,7 @@ export PATH
 root=$(pwd)
 python=${TIDEMARK_TEST_PYTHON:-python3}
 pack=${TIDEMARK_GPU:-$root/build/gpu}
+rehearsed=${TIDEMARK_REHEARSED:-}
 
 # Each part with the seconds that it may take. What is measured runs alone, like everything else.
 parts="tests:90 sample_rnn:60 sample_ddp:45 sample_train:45 vmm:20 nesting:20 graph:20 callback:20
@@ -176,6 +178,7 @@ sample()
     name=$1
     program=$pack/samples/$2
     shift 2
+    [ -z "$rehearsed" ] || set -- "$@" --memory
     [ -x "$program" ] || skip "$program was not packed: built without its part of CUDA"
     status=0
     record "$name" env \
@@ -187,7 +190,7 @@ sample()
     if [ "$status" -eq "$SKIPPED" ]; then
         skip "$(grep -m 1 'no GPU' "$out/log/$name.txt" || tail -n 1 "$out/log/$name.txt")"
     fi
-    grep -e '^checked' -e '^loss' -e ' reports' -e 'buckets at' "$out/log/$name.txt" || :
+    grep -e '^checked' -e '^loss' -e '^computed' -e ' reports' -e 'buckets at' "$out/log/$name.txt" || :
     return "$status"
 }
 
@@ -201,6 +204,7 @@ peak()
 # equal WHAT NAME NAME: both logs have the same line that begins with WHAT.
 equal()
 {
+    [ -z "$rehearsed" ] || return 0
     one=$(grep "^$1" "$out/log/$2.txt")
     other=$(grep "^$1" "$out/log/$3.txt")
     [ "$one" = "$other" ] || {
@@ -272,7 +276,8 @@ part_sample_train()
     sample cuda-train-large train_step --vocab=30000 --hidden=1000 --input=500 --batch=80 \
         --length=50 --no-check
     echo "figures: $(grep -c '^checked' "$out/log/cuda-train.txt") checks;" \
-        "$(grep '^loss' "$out/log/cuda-train-large.txt")"
+        "$(grep -e '^loss' -e '^computed' "$out/log/cuda-train-large.txt");" \
+        "peak of the large one $(peak cuda-train-large) bytes"
 }
 
 part_vmm() { verify vmm; }
@@ -387,19 +392,24 @@ part_profiler()
     "$python" tests/gpu/profiled.py compare "$out/profiler-bare.json" "$out/profiler-recorded.json"
 }
 
-# What CUPTI told, with and without kernels; the ladder at the peak has a line for each library.
+# What CUPTI told, with and without kernels; the ladder at the peak has a line for each library. In a
+# rehearsal no kernel runs.
 part_cupti()
 {
     need_torch
     record cupti "$python" tests/gpu/steps.py --device "$device" --steps 20
-    record_options=--kernels
-    record cupti-kernels "$python" tests/gpu/steps.py --device "$device" --steps 20
-    for name in cupti cupti-kernels; do
+    names=cupti
+    if [ -z "$rehearsed" ]; then
+        names="cupti cupti-kernels"
+        record_options=--kernels
+        record cupti-kernels "$python" tests/gpu/steps.py --device "$device" --steps 20
+    fi
+    for name in $names; do
         "$tidemark" info "$out/$name.db" | sed -n '/^Sources/,/^$/p'
         "$tidemark" ladder "$out/$name.db"
     done
     "$python" tests/gpu/cupti.py "$out/cupti.db"
-    "$python" tests/gpu/cupti.py "$out/cupti-kernels.db" kernels
+    [ -n "$rehearsed" ] || "$python" tests/gpu/cupti.py "$out/cupti-kernels.db" kernels
 }
 
 # A hundred steps, and ten before them: what the device lost that nobody accounts for must not grow.

@@ -14,7 +14,8 @@ root=$(pwd)
 out=${1:-$root/build/rehearsal-check}
 venvs=${TIDEMARK_VENVS:-$root/build/venvs}
 versions=${TIDEMARK_TORCH:-2.6.0 2.9.0 2.11.0 2.14.1}
-parts=${TIDEMARK_PARTS:-stats history import pluggable databases}
+parts="sample_rnn sample_ddp sample_train stats history import pluggable cupti ladder databases"
+parts=${TIDEMARK_PARTS:-$parts}
 gpu=${TIDEMARK_GPU_PROFILE:-a100-40gb}
 
 mkdir -p "$out" "$venvs"
@@ -27,10 +28,13 @@ say()
     echo "$*" | tee -a "$out/summary.txt"
 }
 
-# What the parts need: the command, the allocator as a library, and the stand-ins beside it.
-scripts/gpu-check.sh --prepare > "$out/prepare.txt" 2>&1 || { cat "$out/prepare.txt" >&2; exit 1; }
-tidemark=${TIDEMARK:-$root/build/release/viewer-cli/tidemark}
-stand_ins=$root/build/release/rehearsal/lib
+# compiler_headers FOLDER: what CUDA's own headers include, for the samples; PyTorch does not bring it.
+compiler_headers()
+{
+    cuda=$("$1/bin/python3" -c 'from importlib.metadata import version
+print(".".join(version("nvidia-cuda-runtime").split(".")[:2]))') &&
+        "$1/bin/pip" install --quiet --no-deps "nvidia-cuda-crt==$cuda.*" "nvidia-cuda-cccl==$cuda.*"
+}
 
 # venv VERSION: its folder, made if need be.
 venv()
@@ -43,9 +47,43 @@ venv()
             tail -n 3 "$out/pip-$1.txt" >&2
             return 1
         }
+        compiler_headers "$folder" >> "$out/pip-$1.txt" 2>&1 || :
     fi
     echo "$folder"
 }
+
+# The samples are built with the CUDA of the last of them, and run with it; their memory is not PyTorch's.
+last=""
+for version in $versions; do
+    venv "$version" > "$out/venv.txt" 2>&1 && last=$version
+done
+
+hints()
+{
+    [ -z "$last" ] || "$venvs/torch-$last/bin/python3" -c \
+        'import sysconfig; print(sysconfig.get_path("purelib"))'
+}
+
+# parts_of VERSION
+parts_of()
+{
+    for part in $parts; do
+        case $part in
+        sample_*) [ "$1" = "$last" ] || continue ;;
+        esac
+        printf '%s ' "$part"
+    done
+}
+
+# What the parts need: the command, the allocator as a library, the samples, and the stand-ins.
+TIDEMARK_CUDA_HINTS=${TIDEMARK_CUDA_HINTS-$(hints)} \
+    scripts/gpu-check.sh --prepare > "$out/prepare.txt" 2>&1 || {
+    cat "$out/prepare.txt" >&2
+    exit 1
+}
+grep 'CUDA samples left out' "$out/prepare.txt" || :
+tidemark=${TIDEMARK:-$root/build/release/viewer-cli/tidemark}
+stand_ins=$root/build/release/rehearsal/lib
 
 # wrappers FOLDER PYTHON: a python3 that sees the GPU also where nobody records, and a command whose
 # `record` is a rehearsal.
@@ -100,8 +138,11 @@ for version in $versions; do
     here=$out/$version
     rm -rf "$here"
     wrappers "$here/bin" "$python"
-    TIDEMARK=$here/bin/tidemark TIDEMARK_TEST_PYTHON=$here/bin/python3 TIDEMARK_PARTS=$parts \
-        TIDEMARK_SECONDS=3600 scripts/gpu-check.sh "$here" > "$here.txt" 2>&1 || failed=1
+    todo=$(parts_of "$version")
+    [ -n "$todo" ] || continue
+    TIDEMARK_REHEARSED=1 TIDEMARK=$here/bin/tidemark TIDEMARK_TEST_PYTHON=$here/bin/python3 \
+        TIDEMARK_PARTS=$todo TIDEMARK_SECONDS=3600 \
+        scripts/gpu-check.sh "$here" > "$here.txt" 2>&1 || failed=1
     grep -E '^[a-z_]+ +(PASS|FAIL|SKIP) ' "$here.txt" | sed "s/^/torch $version: /" |
         tee -a "$out/summary.txt"
     grep -qE '^[a-z_]+ +(PASS|FAIL|SKIP) ' "$here.txt" || failed=1

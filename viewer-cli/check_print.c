@@ -144,11 +144,20 @@ static int put_row(struct emit *emit, const struct check_row *row)
     return err;
 }
 
-static bool is_of(const struct check_row *row, const struct check_row *before)
+/* What is of a whole process has a heading of its own where there are several devices: under that
+ * of the last one it would seem to be that one's. */
+static bool is_of(const struct check_run *run, const struct check_row *row,
+                  const struct check_row *before)
 {
+    const struct report *report = run->report;
     if (!row->process || !before->process)
         return row->process == before->process;
-    return row->process->id == before->process->id && (!row->scope || row->scope == before->scope);
+    if (row->process->id != before->process->id)
+        return false;
+    if (row->scope || !before->scope)
+        return row->scope == before->scope;
+    size_t next = report_scopes_from(report, row->process->id) + 1;
+    return next >= report->scope_count || report->scopes[next].process.id != row->process->id;
 }
 
 static int open_table(struct emit *emit, const struct check_row *row)
@@ -171,7 +180,7 @@ int check_put_rows(struct check_run *run)
     if (!people)
         EMIT_SECTION(emit, "checks", NULL, EMIT_ROWS, columns);
     for (size_t i = 0; i < run->count && err == 0; i++) {
-        if (people && (i == 0 || !is_of(&run->rows[i], &run->rows[i - 1])))
+        if (people && (i == 0 || !is_of(run, &run->rows[i], &run->rows[i - 1])))
             err = open_table(emit, &run->rows[i]);
         if (err == 0)
             err = put_row(emit, &run->rows[i]);

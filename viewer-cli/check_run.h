@@ -36,7 +36,7 @@ struct check_run {
     size_t count, cap;
 };
 
-/* One table for each process and device; what is of a whole process goes with its last device. */
+/* One table for each process and device; what is of a whole process goes with its only device. */
 int check_put_rows(struct check_run *run);
 void check_say_verdict(const struct check_run *run);
 bool check_any_failure(const struct check_run *run); /* as exit status and JUnit say it */

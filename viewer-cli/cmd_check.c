@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/rehearsed.h"
 #include "buf.h"
 #include "check_run.h"
 #include "error.h"
@@ -128,6 +129,9 @@ static int measure(struct check_run *run, struct check_row *row, check_function 
         err = function(&where, &row->finding);
         if (err == 0)
             err = check_missing(&where, &missing);
+        if (err == 0 && function != check_lost)
+            err = check_rehearsed(&where, function == check_oom ? CHECK_BY_ALL : CHECK_BY_ALLOCATOR,
+                                  &missing);
     }
     check_judge(&row->finding, missing);
     return err;
@@ -155,6 +159,12 @@ static int add_fragmentation(struct check_run *run, const struct report_scope *s
     return measure(run, row, check_fragmentation);
 }
 
+static int what_is_missing(const struct check_scope *scope, const char **why)
+{
+    int err = check_missing(scope, why);
+    return err || *why ? err : check_rehearsed(scope, CHECK_BY_ALLOCATOR, why);
+}
+
 static int against_baseline(struct check_run *run, struct check_row *row, const char **missing)
 {
     const struct check_scope here = scope_of(run, row);
@@ -176,8 +186,8 @@ static int against_baseline(struct check_run *run, struct check_row *row, const 
     if (sides[DIFF_A].err < 0)
         run->report->at_fault = run->baseline;
     if (err == 0)
-        err = check_missing(&here, missing);
-    if (err == 0 && !*missing && (err = check_missing(&there, missing)) < 0)
+        err = what_is_missing(&here, missing);
+    if (err == 0 && !*missing && (err = what_is_missing(&there, missing)) < 0)
         run->report->at_fault = run->baseline;
     return err;
 }
@@ -277,6 +287,19 @@ static int write_junit(const char *path, const struct buf *text)
     return written ? 0 : EXIT_INTERNAL;
 }
 
+static int say_gpus(const struct check_run *run)
+{
+    struct rehearsed_gpus gpus;
+    if (!run->baseline)
+        return 0;
+    struct db *const dbs[2] = {run->baseline->db, run->report->db};
+    int err = rehearsed_compare(dbs, &gpus);
+    if (err == 0 && gpus.differ)
+        emit_warning(&run->report->emit, "the baseline is of another GPU: %s; here: %s",
+                     gpus.texts[0], gpus.texts[1]);
+    return err;
+}
+
 static int run_checks(struct report *report, struct report *baseline,
                       const struct check_options *options)
 {
@@ -285,6 +308,8 @@ static int run_checks(struct report *report, struct report *baseline,
     int err = check_all(&run);
     if (err == 0)
         err = check_put_rows(&run);
+    if (err == 0)
+        err = say_gpus(&run);
     if (err == 0)
         check_say_verdict(&run);
     if (err == 0 && options->junit)
@@ -353,7 +378,8 @@ const struct command command_check = {
         "\n"
         "What the recording cannot tell is 'not known', and that fails, too: a number under its "
         "limit where events were lost, reserved memory where the source does not say it, growth "
-        "of fewer than three steps.\n"
+        "of fewer than three steps, a number of a rehearsal that rests on sizes which it does not "
+        "compute.\n"
         "\n"
         "A file of limits has lines 'name = value', with the names of the options, flags as yes "
         "or no, and comments behind #; a baseline in it is looked for in the file's folder:\n"

@@ -270,13 +270,51 @@ static void put_blocks(struct emit *emit, const struct diff_group *group)
     emit_text(emit, text);
 }
 
+static size_t digits(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+/* The same texts but for one number, a line: "f (a.py:10 in A, 14 in B) > g (b.py:3)". */
+static bool join_lines(const char *a, const char *b, struct buf *out)
+{
+    size_t same = 0;
+    while (a[same] && a[same] == b[same])
+        same++;
+    while (same && digits(&a[same - 1]))
+        same--;
+    size_t in_a = digits(a + same), in_b = digits(b + same);
+    if (!in_a || !in_b || same == 0 || a[same - 1] != ':' ||
+        strcmp(a + same + in_a, b + same + in_b) != 0)
+        return false;
+    buf_print(out, "%.*s in A, %.*s in B%s", (int)(same + in_a), a, (int)in_b, b + same,
+              b + same + in_b);
+    return true;
+}
+
+/* With the line of each side: a group has all blocks of a function, which may be at another line in
+ * each. Where more than one line differs, without lines. */
+static void put_shown(const struct diff_part *part, const struct diff_group *group)
+{
+    const char *a = group->shown[DIFF_A], *b = group->shown[DIFF_B];
+    struct buf text = {0};
+    bool both = part->emit->format == EMIT_TABLE && a && b && group->blocks[DIFF_A] &&
+                group->blocks[DIFF_B] && !group->several[DIFF_A] && !group->several[DIFF_B];
+    if (!both || strcmp(a, b) == 0)
+        emit_text(part->emit, diff_group_shown(group));
+    else
+        emit_text(part->emit, join_lines(a, b, &text) ? buf_string(&text) : group->text);
+    part->emit->out.broken = part->emit->out.broken || text.broken;
+    buf_clear(&text);
+}
+
 static void put_group(const struct diff_part *part, const struct diff_group *group)
 {
     put_amounts(part, group);
     put_blocks(part->emit, group);
     emit_text(part->emit, group->category);
     emit_text(part->emit, group->text);
-    emit_text(part->emit, diff_group_shown(group));
+    put_shown(part, group);
     emit_known(part->emit, group->site[DIFF_A]);
     emit_known(part->emit, group->site[DIFF_B]);
     emit_text(part->emit, group->shown[DIFF_A]);

@@ -61,6 +61,8 @@ static const struct emit_column where_columns[] = {
     {"last_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"last_site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"last_site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"max_reserved", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {NULL, "most reserved", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "where", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "reached by", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "alive before", EMIT_TEXT, EMIT_PEOPLE},
@@ -125,6 +127,8 @@ static void put_where(const struct peak_part *part)
     emit_known(emit, peak->last_bytes);
     emit_text(emit, peak->last_shown);
     emit_known(emit, peak->last_site);
+    emit_known(emit, peak->max_reserved);
+    emit_known(emit, peak->max_reserved);
     put_where_text(emit, peak);
     put_last(emit, peak);
     put_held(emit, peak->before_bytes, peak->before_blocks, "older than this phase");

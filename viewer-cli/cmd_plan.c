@@ -18,7 +18,8 @@ static int exit_code(const struct plan *plan)
 {
     bool found = false, open = plan->answer_count == 0 || plan->no != NULL;
     for (size_t i = 0; i < plan->answer_count; i++) {
-        found = found || plan->answers[i].state == PLAN_FOUND;
+        found = found || (plan->answers[i].state == PLAN_FOUND &&
+                          !*plan_no_kernels(plan, plan->answers[i].card));
         open = open || plan->answers[i].state == PLAN_OPEN;
     }
     if (open)
@@ -50,6 +51,8 @@ static int cmd_plan(const struct command_call *call)
     struct plan_options options = {.gpus = 1, .steps = 3};
     char **arguments;
     int count, code;
+    if (gpu_cards_is_list(call->argc, call->argv))
+        return gpu_cards_print(call->command->name);
     if (!command_parse(call, &options, &arguments, &count, &code))
         return code;
     plan = (struct plan){.command = call->command, .options = &options, .arguments = arguments};
@@ -75,7 +78,7 @@ static const struct option option_table[] = {
      NULL, 0},
     {"memory", 'm', OPT_SIZE, AT(memory), "SIZE", "of the GPU, such as 24GiB", NULL, 0},
     {"gpu", 'g', OPT_TEXT, AT(gpu), "NAME",
-     "the GPU, as 'tidemark rehearse --gpu list' names it;\n"
+     "the GPU, as --gpu list names it; several: t4,l4,a10;\n"
      "all: each of them",
      NULL, 0},
     {"gpus", 0, OPT_INT, AT(gpus), "N", "so many of them (1), for torchrun and its like", NULL, 1},

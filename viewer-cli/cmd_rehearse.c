@@ -8,14 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit.h"
 #include "error.h"
+#include "gpu_cards.h"
 #include "guest_path.h"
 #include "human.h"
 #include "log.h"
 #include "mem.h"
 #include "profile.h"
 #include "record_call.h"
+#include "rehearse_closing.h"
 #include "rehearse_program.h"
 #include "settings.h"
 
@@ -34,42 +35,11 @@ struct rehearse_plan {
     struct record_call_plan plan;
     struct settings settings;
     struct record_rehearsal rehearsal;
+    struct rehearse_program program;
+    const char *name; /* of the GPU, as it was typed */
     char text[SETTINGS_TEXT_MAX], gpu[160];
     char library[PATH_MAX], folder[PATH_MAX];
 };
-
-/* ---- --gpu list ---- */
-
-static const struct emit_column gpu_columns[] = {
-    {"name", NULL, EMIT_TEXT, 0},
-    {"title", "the driver's name", EMIT_TEXT, 0},
-    {"capability", "cc", EMIT_TEXT, 0},
-    {"memory_bytes", "memory", EMIT_BYTES, 0},
-    {"multiprocessors", NULL, EMIT_COUNT, EMIT_PROGRAMS},
-    {"source", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-};
-
-static int list_gpus(void)
-{
-    struct emit emit;
-    struct profile gpu;
-    char capability[16];
-    emit_begin(&emit, EMIT_TABLE, false, "rehearse", NULL);
-    EMIT_SECTION(&emit, "gpus", NULL, EMIT_ROWS, gpu_columns);
-    for (size_t i = 0; profile_at(i, &gpu); i++) {
-        snprintf(capability, sizeof capability, "%d.%d", gpu.capability->major,
-                 gpu.capability->minor);
-        emit_text(&emit, gpu.name);
-        emit_text(&emit, gpu.title);
-        emit_text(&emit, capability);
-        emit_int(&emit, (int64_t)gpu.memory);
-        emit_int(&emit, gpu.sms);
-        emit_text(&emit, gpu.from);
-    }
-    emit_close(&emit);
-    emit_line(&emit, "cc: compute capability. Any other GPU: --gpu cc=8.0,memory=40GiB,sms=108");
-    return emit_finish(&emit, stdout) == 0 ? EXIT_FINE : EXIT_INTERNAL;
-}
 
 /* ---- what is to be rehearsed ---- */
 
@@ -115,21 +85,26 @@ static int plan_rehearsal(struct rehearse_plan *plan)
                                                 .settings = plan->text,
                                                 .library = plan->library,
                                                 .folder = plan->folder,
-                                                .gpu = plan->gpu};
+                                                .gpu = plan->gpu,
+                                                .memory = plan->settings.gpu.memory,
+                                                .context = plan->settings.gpu.context,
+                                                .context_from = plan->settings.gpu.context_from};
     plan->plan.record.rehearsal = &plan->rehearsal;
-    plan->plan.record.no_cupti = true; /* there is no driver that it could ask */
     return 0;
 }
 
-static bool is_list(int argc, char *const *argv)
+static void close_rehearsal(void *context, const struct record_result *result)
 {
-    for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "--gpu=list") == 0 ||
-            (strcmp(argv[i], "--gpu") == 0 && i + 1 < argc && strcmp(argv[i + 1], "list") == 0))
-            return true;
-        else if (argv[i][0] != '-' || strcmp(argv[i], "--") == 0)
-            return false;
-    return false;
+    const struct rehearse_plan *plan = context;
+    struct buf line = {0};
+    const struct rehearse_closing closing = {.path = buf_string(&result->summary.file),
+                                             .gpu = plan->name,
+                                             .profile = &plan->settings.gpu,
+                                             .no_kernels = *plan->program.no_kernels,
+                                             .failed = result->exit_code || result->signal};
+    rehearse_closing_put(&closing, &line);
+    fputs(buf_string(&line), stderr);
+    buf_clear(&line);
 }
 
 static int rehearse(const struct command_call *call, const struct rehearse_command *options,
@@ -142,8 +117,14 @@ static int rehearse(const struct command_call *call, const struct rehearse_comma
     if (!record_call_prepare(call->command, &options->call, arguments, &plan.plan))
         return EXIT_USAGE;
     code = plan_rehearsal(&plan);
-    if (!code && !rehearse_program_can(arguments[0], plan.library))
+    if (!code &&
+        !rehearse_program_can(arguments[0], plan.library, &plan.settings.gpu, &plan.program))
         code = EXIT_INPUT;
+    plan.rehearsal.targets = plan.program.targets;
+    plan.rehearsal.no_kernels = plan.program.no_kernels;
+    plan.name = options->gpu;
+    plan.plan.closing = close_rehearsal;
+    plan.plan.context = &plan;
     return code ? code : record_call_run(&options->call, &plan.plan);
 }
 
@@ -152,8 +133,8 @@ static int cmd_rehearse(const struct command_call *call)
     struct rehearse_command options = {.gpus = 1};
     char **arguments;
     int count, code;
-    if (is_list(call->argc, call->argv))
-        return list_gpus();
+    if (gpu_cards_is_list(call->argc, call->argv))
+        return gpu_cards_print(call->command->name);
     if (!command_parse(call, &options, &arguments, &count, &code))
         return code;
     code = rehearse(call, &options, arguments);
@@ -188,7 +169,15 @@ const struct command command_rehearse = {
         "Runs COMMAND as 'tidemark record' does, on stand-ins for CUDA's libraries: the program, "
         "PyTorch's CUDA build and its allocator are the real ones, device memory is address space "
         "of a GPU's size, and nothing is computed. Requests, segments and out-of-memory errors "
-        "come as on that GPU; values read from it are zero.",
+        "come as on that GPU; values read from it are zero.\n"
+        "\n"
+        "The first lines of each report say what that means for its figures. 'modelled' is the "
+        "CUDA context, which is in no block: measured on such a GPU by somebody, or computed by a "
+        "rule. A size that 'came from a value that is not computed' is 0 in the recording, and of "
+        "any size on a GPU: a mask that is counted, experts that are chosen. A library's size that "
+        "is 'not known', such as a workspace of cuDNN, is more than 0 on a GPU. A number that was "
+        "read and not computed is 0 for the program: where a test or a loop depends on it, the "
+        "program may go another way than on a GPU.",
     .examples =
         {
             {"tidemark rehearse --gpu a100-40gb -- python3 train.py", "then: tidemark peak"},

@@ -26,7 +26,14 @@ static void put_buf(struct emit *emit, struct buf *text)
 
 int64_t fit_reserve(const struct fit_part *part)
 {
-    return part->options->reserve == REPORT_ANY ? 0 : part->options->reserve;
+    int64_t reserve = part->options->reserve == REPORT_ANY ? 0 : part->options->reserve;
+    return reserve + part->options->context;
+}
+
+int64_t fit_least(const struct fit_part *part)
+{
+    int64_t smallest = part->rows[0].need.smallest, least = part->ended.at_least;
+    return part->ended.is_refused && least != FIT_NONE && least > smallest ? least : smallest;
 }
 
 /* With what is reserved. */
@@ -61,7 +68,9 @@ static const struct emit_column replay_columns[] = {
     {NULL, "peak reserved", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "reserved, no limit", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {"reserve", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-    {"smallest", "smallest memory", EMIT_BYTES, 0},
+    {"smallest", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"at_least", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {NULL, "smallest memory", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "of it set aside", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "replayed", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "settings", EMIT_TEXT, EMIT_PEOPLE},
@@ -141,6 +150,20 @@ static void put_adopted(const struct fit_part *part)
     put_buf(emit_of(part), &text);
 }
 
+/* "776 MiB"; "more than 17.8 GiB" where a request was refused. */
+static void put_smallest(const struct fit_part *part)
+{
+    char bytes[HUMAN_MAX], text[HUMAN_MAX + 16];
+    int64_t least = fit_least(part);
+    bool bound = part->ended.is_refused && least != FIT_NONE;
+    emit_known(emit_of(part), smallest_of(part, &part->rows[0].need));
+    emit_known(emit_of(part), bound ? least + fit_reserve(part) : FIT_NONE);
+    if (least != FIT_NONE)
+        snprintf(text, sizeof text, "%s%s", bound ? "more than " : "",
+                 human_bytes(bytes, least + fit_reserve(part)));
+    emit_text(emit_of(part), least == FIT_NONE ? NULL : text);
+}
+
 static void put_replay(const struct fit_part *part)
 {
     struct emit *emit = emit_of(part);
@@ -166,7 +189,7 @@ static void put_replay(const struct fit_part *part)
     emit_known(emit, trace->limit ? FIT_NONE : need->peak_reserved);
     emit_known(emit, trace->limit ? need->peak_reserved : FIT_NONE);
     emit_int(emit, fit_reserve(part));
-    emit_known(emit, smallest_of(part, need));
+    put_smallest(part);
     emit_known(emit, fit_reserve(part) ? fit_reserve(part) : FIT_NONE);
     put_replayed(part);
     buf_print(&settings, "%s%s", conf_text(part->rows[0].text), settings_source(part));
@@ -219,9 +242,11 @@ static void put_settings(const struct fit_part *part)
 static const struct emit_column memory_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "GPU", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {"memory", NULL, EMIT_BYTES, 0},
     {"reserve", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {NULL, "of it set aside", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "for the context", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {"verdict", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "verdict", EMIT_TEXT, EMIT_PEOPLE},
     {"peak_reserved", "peak reserved", EMIT_BYTES, EMIT_IF_KNOWN},
@@ -242,9 +267,11 @@ static const struct emit_column memory_columns[] = {
     {"free_bytes", "free in kept segments", EMIT_BYTES, EMIT_IF_KNOWN},
     {"largest_hole", "largest hole there", EMIT_BYTES, EMIT_IF_KNOWN},
     {"fits_below", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"gpu", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"context", NULL, EMIT_BYTES, EMIT_PROGRAMS},
 };
 
-static const char *const answer_texts[] = {NULL, "fits", "does not fit", "unknown"};
+static const char *const answer_texts[] = {NULL, "fits", "does not fit", "unknown", "no kernels"};
 
 static void put_where(const struct fit_part *part, const struct fit_refusal *refusal)
 {
@@ -294,7 +321,8 @@ enum { REFUSAL_CELLS = 14, RESULT_CELLS = 3 };
 static int64_t fits_below(const struct fit_part *part)
 {
     int64_t smallest = part->rows[0].need.smallest;
-    if (part->answer != FIT_UNKNOWN || smallest == FIT_NONE || smallest >= part->options->memory)
+    if (part->answer != FIT_UNKNOWN || part->ended.is_refused || smallest == FIT_NONE ||
+        smallest >= part->options->memory)
         return FIT_NONE;
     return part->options->memory - smallest;
 }
@@ -306,6 +334,10 @@ static void put_verdict(const struct fit_part *part)
     int64_t below = fits_below(part);
     if (part->answer != FIT_UNKNOWN)
         buf_text(&text, answer_texts[part->answer]);
+    else if (part->ended.is_refused)
+        buf_print(&text, "not known: %s",
+                  part->ended.went_on ? "a request was refused in this run"
+                                      : "the recording ended at a refusal");
     else if (below == FIT_NONE)
         buf_text(&text, "fits only if the CUDA context and libraries need nothing");
     else
@@ -323,10 +355,14 @@ static void put_memory(const struct fit_part *part)
         return;
     EMIT_SECTION(emit, "memory", "With that memory", EMIT_RECORD, memory_columns);
     put_scope(part);
+    emit_text(emit, part->options->gpu);
     emit_int(emit, part->options->memory);
-    int64_t reserve = part->answer == FIT_UNKNOWN ? FIT_NONE : fit_reserve(part);
+    bool open = part->answer == FIT_UNKNOWN && !part->ended.is_refused && !part->options->context;
+    int64_t reserve = open ? FIT_NONE : fit_reserve(part);
+    int64_t context = part->options->context ? part->options->context : FIT_NONE;
     emit_known(emit, reserve);
     emit_known(emit, reserve);
+    emit_known(emit, context);
     emit_text(emit, answer_texts[part->answer]);
     put_verdict(part);
     for (int i = 0; part->answer != FIT_FITS && i < RESULT_CELLS; i++)
@@ -341,6 +377,56 @@ static void put_memory(const struct fit_part *part)
     if (part->answer == FIT_DOES_NOT)
         put_refusal(part);
     emit_known(emit, fits_below(part));
+    emit_text(emit, part->options->gpu);
+    emit_known(emit, context);
+}
+
+/* ---- several GPUs ---- */
+
+static const struct emit_column gpu_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"gpu", "GPU", EMIT_TEXT, 0},
+    {"memory", NULL, EMIT_BYTES, 0},
+    {"context", "CUDA context", EMIT_BYTES, 0},
+    {"needs", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"at_least", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {NULL, "needs", EMIT_TEXT, EMIT_PEOPLE},
+    {"verdict", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "verdict", EMIT_TEXT, EMIT_PEOPLE},
+};
+
+/* With the context of each; a bound is one of all that came before the refusal. */
+static void put_card(const struct fit_part *part, size_t at)
+{
+    struct emit *emit = emit_of(part);
+    const struct profile *profile = &part->options->cards.list[at].profile;
+    enum fit_answer answer = part->answers[at];
+    char bytes[HUMAN_MAX], text[HUMAN_MAX + 8] = "not known";
+    int64_t least = fit_least(part);
+    bool bound = part->ended.is_refused;
+    if (least != FIT_NONE) {
+        least += (int64_t)profile->context + fit_reserve(part);
+        snprintf(text, sizeof text, "%s%s", bound ? "> " : "", human_bytes(bytes, least));
+    }
+    put_scope(part);
+    emit_text(emit, part->options->cards.list[at].gpu);
+    emit_int(emit, (int64_t)profile->memory);
+    emit_int(emit, (int64_t)profile->context);
+    emit_known(emit, bound ? FIT_NONE : least);
+    emit_known(emit, bound ? least : FIT_NONE);
+    emit_text(emit, text);
+    emit_text(emit, answer_texts[answer]);
+    emit_text(emit, answer == FIT_UNKNOWN ? "not known" : answer_texts[answer]);
+}
+
+static void put_cards(const struct fit_part *part)
+{
+    if (!part->options->cards.several)
+        return;
+    EMIT_SECTION(emit_of(part), "gpus", "On each GPU", EMIT_ROWS, gpu_columns);
+    for (size_t i = 0; i < part->options->cards.count; i++)
+        put_card(part, i);
 }
 
 static const struct emit_column pin_columns[] = {
@@ -386,6 +472,7 @@ static const struct {
     {"fit", replay_columns, sizeof replay_columns / sizeof *replay_columns, put_replay},
     {"memory", memory_columns, sizeof memory_columns / sizeof *memory_columns, put_memory},
     {"pins", pin_columns, sizeof pin_columns / sizeof *pin_columns, put_pins},
+    {"gpus", gpu_columns, sizeof gpu_columns / sizeof *gpu_columns, put_cards},
     {"settings", settings_columns, sizeof settings_columns / sizeof *settings_columns,
      put_settings},
 };

@@ -1,4 +1,5 @@
 #include "frag_picture.h"
+#include "search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,14 +32,8 @@ enum frag_cell frag_cell(const struct frag *frag, const struct frag_segment *seg
     uint64_t begin = cell_begin(segment, at, cells), end = cell_begin(segment, at + 1, cells);
     const struct frag_block *blocks = frag->blocks + segment->first;
     int64_t live = 0, waiting = 0;
-    size_t low = 0, high = segment->count;
-    while (low < high) { /* the first block that ends behind the cell's begin */
-        size_t middle = low + (high - low) / 2;
-        if (blocks[middle].address + (uint64_t)blocks[middle].size <= begin)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low; /* the first block that ends behind the cell's begin */
+    SEARCH_FIRST(low, 0, segment->count, blocks[low].address + (uint64_t)blocks[low].size <= begin);
     for (size_t i = low; i < segment->count && blocks[i].address < end; i++)
         *(blocks[i].waiting ? &waiting : &live) += within(&blocks[i], begin, end);
     if (live + waiting == 0)

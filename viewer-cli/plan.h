@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "commands.h"
+#include "gpu_cards.h"
 #include "plan_scale.h"
 #include "plan_search.h"
 #include "plan_try.h"
@@ -26,7 +27,7 @@
 #include "profile.h"
 
 #define PLAN_NONE SIZE_MAX
-#define PLAN_CARDS 128
+#define PLAN_CARDS GPU_CARDS_MOST
 #define PLAN_SITES 8 /* call sites that are shown with their laws */
 
 enum plan_way { PLAN_AUTO, PLAN_REHEARSAL, PLAN_SCALING };
@@ -42,9 +43,9 @@ struct plan_options {
 };
 
 struct plan_card {
-    struct profile profile; /* with the memory in question */
-    char gpu[64];           /* as --gpu takes it */
-    size_t model;           /* place of the card that is rehearsed in its stead, or its own */
+    struct profile profile;  /* with the memory in question */
+    char gpu[GPU_CARD_NAME]; /* as --gpu takes it */
+    size_t model;            /* place of the card that is rehearsed in its stead, or its own */
 };
 
 enum plan_state {
@@ -77,7 +78,7 @@ struct plan {
     struct plan_run run;
     struct plan_card cards[PLAN_CARDS];
     size_t card_count;
-    bool all; /* --gpu all */
+    bool several; /* --gpu all, or a list */
     struct plan_try *tries;
     size_t try_count, try_cap;
     struct plan_answer *answers;
@@ -111,6 +112,9 @@ size_t plan_place(const struct plan *plan, const struct vary_at *at);
 size_t plan_bound(const struct plan *plan, const struct vary_at *at, size_t card);
 int64_t plan_memory(const struct plan *plan, size_t card); /* without what is set aside */
 int64_t plan_room(const struct plan *plan, size_t card);   /* nor the context: the allocator's */
+
+/* Why the program would fail on that card whatever its memory, as its tries say; "". */
+const char *plan_no_kernels(const struct plan *plan, size_t card);
 
 /* ---- plan_scaled.c: by scaling ---- */
 

@@ -29,7 +29,7 @@ int64_t plan_memory(const struct plan *plan, size_t card)
 
 int64_t plan_room(const struct plan *plan, size_t card)
 {
-    return plan_memory(plan, card) - (int64_t)plan->cards[card].profile.context;
+    return gpu_card_room(&plan->cards[card].profile, plan->options->reserve);
 }
 
 size_t plan_bound(const struct plan *plan, const struct vary_at *at, size_t card)
@@ -64,6 +64,14 @@ struct plan_answer *plan_new_answer(struct plan *plan, const struct vary_at *at,
                                    .need = SEEN_NONE,
                                    .step = SEEN_NONE};
     return answer;
+}
+
+const char *plan_no_kernels(const struct plan *plan, size_t card)
+{
+    for (size_t i = 0; i < plan->try_count; i++)
+        if (plan->tries[i].card == plan->cards[card].model)
+            return plan->tries[i].seen.no_kernels;
+    return "";
 }
 
 /* ---- tries ---- */
@@ -110,7 +118,7 @@ int plan_try(struct plan *plan, const struct plan_machine *machine, const struct
 static int rehearse(struct plan *plan, const struct vary_at *at, size_t model, size_t *place)
 {
     const struct plan_card *card = &plan->cards[model];
-    const struct plan_machine machine = {card->gpu, plan_memory(plan, model), plan->all};
+    const struct plan_machine machine = {card->gpu, plan_memory(plan, model), plan->several};
     *place = find_try(plan, at, model);
     if (*place != PLAN_NONE)
         return 0;

@@ -8,18 +8,6 @@
 #include "human.h"
 #include "plan_print.h"
 
-static void put_value(struct print *print, size_t place)
-{
-    struct buf text = {0};
-    if (place == PLAN_NONE || print->plan->vary.searched == VARY_NONE) {
-        emit_null(&print->emit);
-        return;
-    }
-    vary_put_value(plan_searched(print->plan), place, &text);
-    emit_text(&print->emit, text.broken ? NULL : buf_string(&text));
-    buf_clear(&text);
-}
-
 void print_values(struct print *print, const struct vary_at *at, size_t without)
 {
     struct buf text = {0};
@@ -28,22 +16,10 @@ void print_values(struct print *print, const struct vary_at *at, size_t without)
     buf_clear(&text);
 }
 
-/* "step 1, backward" */
-static void put_where(struct print *print, int64_t step, const char *phase)
-{
-    struct buf text = {0};
-    if (step != SEEN_NONE)
-        buf_print(&text, "step %" PRId64 "%s", step, phase ? ", " : "");
-    if (phase)
-        buf_text(&text, phase);
-    emit_text(&print->emit, text.count ? buf_string(&text) : NULL);
-    buf_clear(&text);
-}
-
 void print_card(struct print *print, size_t card)
 {
     const struct plan *plan = print->plan;
-    emit_text(&print->emit, plan->all && card != PLAN_NONE ? plan->cards[card].gpu : NULL);
+    emit_text(&print->emit, plan->several && card != PLAN_NONE ? plan->cards[card].gpu : NULL);
 }
 
 /* ---- which way it went ---- */
@@ -61,7 +37,7 @@ static void say_way(struct print *print)
                   plan->try_count == 1 ? "" : "s");
     else
         buf_print(&line, "by %zu rehearsal%s", plan->try_count, plan->try_count == 1 ? "" : "s");
-    if (plan->all)
+    if (plan->several)
         buf_print(&line, ", for %zu GPUs", plan->card_count);
     else if (plan->way == PLAN_SCALING)
         buf_print(&line, ", for %s", human_bytes(memory, (int64_t)card->profile.memory));
@@ -77,94 +53,6 @@ static void say_way(struct print *print)
     else
         emit_warning(&print->emit, "%s", buf_string(&line));
     buf_clear(&line);
-}
-
-/* ---- the answers ---- */
-
-static const struct emit_column answer_columns[] = {
-    {"gpu", "GPU", EMIT_TEXT, EMIT_IF_KNOWN},
-    {"memory_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-    {"context_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-    {"values", "with", EMIT_TEXT, EMIT_IF_KNOWN},
-    {"name", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"result", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "result", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
-    {"largest", NULL, EMIT_TEXT, EMIT_IF_KNOWN | EMIT_NONE},
-    {"refused", "does not fit", EMIT_TEXT, EMIT_IF_KNOWN | EMIT_NONE},
-    {"allocated_bytes", "allocated", EMIT_BYTES, EMIT_NONE},
-    {"reserved_bytes", "reserved", EMIT_BYTES, EMIT_NONE},
-    {"needed_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-    {"step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
-    {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "peak in", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_MIDDLE},
-    {"known_by", "known by", EMIT_TEXT, EMIT_NONE},
-    {"recording", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-};
-enum { ANSWER_COLUMNS = sizeof answer_columns / sizeof *answer_columns };
-
-static const char *result_text(const struct plan_answer *answer)
-{
-    static const char *const texts[] = {"not known", "fits", "does not fit"};
-    return texts[answer->state];
-}
-
-/* Where there is a largest value, it is the result. */
-static bool says_itself(const struct print *print, const struct plan_answer *answer)
-{
-    return print->plan->vary.searched != VARY_NONE && answer->state == PLAN_FOUND;
-}
-
-/* The largest rests on its own try, or on a replay of it. */
-static const char *known_by(const struct plan *plan, const struct plan_answer *answer)
-{
-    if (answer->state == PLAN_OPEN && answer->largest == PLAN_NONE)
-        return NULL;
-    if (plan->way == PLAN_SCALING)
-        return "scaling";
-    if (answer->replayed)
-        return "replay";
-    bool own = answer->largest_try != PLAN_NONE || answer->refused_try != PLAN_NONE;
-    return own ? "rehearsal" : "smaller values";
-}
-
-static void put_answer(struct print *print, const struct plan_answer *answer)
-{
-    const struct plan *plan = print->plan;
-    const char *path =
-        answer->largest_try == PLAN_NONE ? NULL : plan->tries[answer->largest_try].path;
-    print_card(print, answer->card);
-    emit_int(&print->emit, (int64_t)plan->cards[answer->card].profile.memory);
-    emit_int(&print->emit, (int64_t)plan->cards[answer->card].profile.context);
-    print_values(print, &answer->at, plan->vary.searched);
-    emit_text(&print->emit, plan->vary.searched == VARY_NONE ? NULL : plan_searched(plan)->name);
-    emit_text(&print->emit, result_text(answer));
-    emit_text(&print->emit, says_itself(print, answer) ? NULL : result_text(answer));
-    put_value(print, answer->largest);
-    put_value(print, answer->refused);
-    emit_known(&print->emit, answer->allocated);
-    emit_known(&print->emit, answer->reserved);
-    emit_known(&print->emit, answer->need);
-    emit_known(&print->emit, answer->step);
-    emit_text(&print->emit, answer->phase);
-    put_where(print, answer->step, answer->phase);
-    emit_text(&print->emit, known_by(plan, answer));
-    emit_text(&print->emit, path);
-}
-
-/* "largest B" stands above its column. */
-static void put_answers(struct print *print)
-{
-    const struct plan *plan = print->plan;
-    memcpy(print->columns, answer_columns, sizeof answer_columns);
-    snprintf(print->largest_heading, sizeof print->largest_heading, "largest %.60s",
-             plan->vary.searched == VARY_NONE ? "" : plan_searched(plan)->name);
-    for (size_t i = 0; i < ANSWER_COLUMNS; i++)
-        if (print->columns[i].key && strcmp(print->columns[i].key, "largest") == 0)
-            print->columns[i].header = print->largest_heading;
-    emit_section(&print->emit, "plan", "What fits", EMIT_ROWS, print->columns, ANSWER_COLUMNS);
-    for (size_t i = 0; i < plan->answer_count; i++)
-        put_answer(print, &plan->answers[i]);
-    emit_close(&print->emit);
 }
 
 /* ---- laws of a scaled run ---- */
@@ -257,13 +145,41 @@ static void note_survivors(struct print *print)
     }
 }
 
+/* Once for each capability. */
+static void note_kernels(struct print *print)
+{
+    const struct plan *plan = print->plan;
+    for (size_t i = 0; i < plan->card_count; i++)
+        if (plan->cards[i].model == i && *plan_no_kernels(plan, i))
+            emit_warning(&print->emit, "%s", plan_no_kernels(plan, i));
+}
+
+/* Of the first answer that rests on such values. */
+static void note_not_computed(struct print *print)
+{
+    const struct plan *plan = print->plan;
+    for (size_t i = 0; i < plan->answer_count; i++) {
+        const struct plan_try *it = print_try_of(plan, &plan->answers[i]);
+        int64_t all = print_unknown(it);
+        if (!all)
+            continue;
+        emit_warning(&print->emit,
+                     "unknown: the answer rests on %" PRId64 " value%s that a rehearsal does "
+                     "not compute and takes as 0; tidemark peak %s says where",
+                     all, all == 1 ? "" : "s", it->path);
+        return;
+    }
+}
+
 static void note_context(struct print *print)
 {
     const struct plan *plan = print->plan;
     const struct profile *profile = &plan->cards[0].profile;
     char bytes[HUMAN_MAX];
-    if (plan->all)
-        emit_note(&print->emit, "of each GPU's memory its CUDA context is taken off");
+    if (plan->several)
+        emit_note(&print->emit,
+                  "needs: the smallest memory that the run fits in, by replay, with the CUDA "
+                  "context; >: more, for a request was refused, and what follows is not recorded");
     else
         emit_note(&print->emit, "of the memory %s are taken off for the CUDA context (%s)",
                   human_bytes(bytes, (int64_t)profile->context), profile->context_from);
@@ -277,6 +193,8 @@ static void note_all(struct print *print)
     const struct plan *plan = print->plan;
     note_failures(print);
     note_survivors(print);
+    note_kernels(print);
+    note_not_computed(print);
     if (plan->way == PLAN_SCALING && plan->answer_count)
         note_laws(print, &plan->answers[0]);
     if (plan_try_signal())
@@ -292,8 +210,9 @@ int plan_print(struct plan *plan)
     emit_begin(&print.emit, (enum emit_format)plan->options->format, plan->options->no_colour,
                plan->command->name, NULL);
     say_way(&print);
-    put_answers(&print);
-    int err = print_tries(&print);
+    int err = print_answers(&print);
+    if (err == 0)
+        err = print_tries(&print);
     if (err == 0 && plan->way == PLAN_SCALING)
         put_laws(&print);
     if (err < 0) {

@@ -71,8 +71,8 @@ void plan_progress_try(struct plan *plan, const struct plan_try *it)
     struct buf line = {0};
     char text[HUMAN_MAX];
     bool recorded = it->card == PLAN_NONE && it->result == TRY_FITS;
-    if (plan->all && it->card != PLAN_NONE)
-        buf_print(&line, "%s, ", plan->cards[it->card].gpu);
+    if (plan->several && it->card != PLAN_NONE)
+        buf_print(&line, "%s%s", plan->cards[it->card].gpu, *it->name ? ", " : "");
     emit_put_safe(&line, it->name, strlen(it->name));
     buf_print(&line, "%s%s", line.count ? " " : "",
               recorded ? "recorded" : try_result_text(it->result));

@@ -1,6 +1,7 @@
 /* plan_read.c - see plan_read.h. The figures are those of peak, check, fit and diff. */
 #include "plan_read.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/check.h"
@@ -105,6 +106,30 @@ static int read_need(struct db *db, struct plan_seen *out)
     return err;
 }
 
+/* With what it asked for last. */
+static int read_least(struct db *db, const struct oom_place *place, int64_t seq,
+                      struct plan_seen *out)
+{
+    struct fit fit;
+    struct fit_need need = {.smallest = FIT_NONE};
+    int err =
+        fit_begin_refused(db, place->process, place->device, seq, (uint64_t)place->asked, &fit);
+    if (err >= 0)
+        err = fit_measure(&fit, &fit.recorded, 0, &need);
+    if (err >= 0 && need.smallest != FIT_NONE)
+        out->at_least = need.smallest;
+    fit_clear(&fit);
+    return err;
+}
+
+static int read_kernels(struct db *db, struct plan_seen *out)
+{
+    struct rehearsed rehearsed;
+    int err = rehearsed_read(db, &rehearsed);
+    snprintf(out->no_kernels, sizeof out->no_kernels, "%s", rehearsed.no_kernels);
+    return err;
+}
+
 /* Where it was refused: the phase is that of the refusal then. */
 static int read_refusal(struct db *db, struct plan_seen *out)
 {
@@ -122,6 +147,7 @@ static int read_refusal(struct db *db, struct plan_seen *out)
         out->phase = ooms.failures[0].phase;
         ooms.failures[0].phase = NULL;
         out->step = ooms.failures[0].step;
+        err = read_least(db, &place, ooms.failures[0].seq, out);
     }
     ooms_clear(&ooms);
     return err;
@@ -133,6 +159,7 @@ int plan_read(const char *path, struct plan_seen *out)
     *out = (struct plan_seen){.allocated = SEEN_NONE,
                               .reserved = SEEN_NONE,
                               .need = SEEN_NONE,
+                              .at_least = SEEN_NONE,
                               .step = SEEN_NONE,
                               .asked = SEEN_NONE};
     int err = open_one(path, &db);
@@ -142,6 +169,10 @@ int plan_read(const char *path, struct plan_seen *out)
         err = ask_number(db, refusals_sql, &out->refusals);
     if (err >= 0)
         err = read_scopes(db, out);
+    if (err >= 0)
+        err = rehearsed_count(db, REHEARSED_ALL, out->unknown);
+    if (err >= 0)
+        err = read_kernels(db, out);
     if (err >= 0 && out->refusals)
         err = read_refusal(db, out);
     else if (err >= 0 && out->found)

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/rehearsed.h"
+
 #define SEEN_NONE INT64_MIN
 
 struct plan_seen { /* all zero: nothing is known, nothing to free */
@@ -19,11 +21,14 @@ struct plan_seen { /* all zero: nothing is known, nothing to free */
     int64_t process, device;
     int64_t allocated, reserved; /* the highest of each; SEEN_NONE */
     int64_t need;                /* the smallest memory that survives its replay; SEEN_NONE */
+    int64_t at_least;            /* likewise, up to a refused request and with it; SEEN_NONE */
     int64_t steps;               /* that have numbers */
     int64_t step;     /* of the peak or, where a request was refused, of that; SEEN_NONE */
     char *phase;      /* likewise; NULL */
     int64_t refusals; /* requests, of all processes */
     int64_t asked;    /* by the last of them; SEEN_NONE */
+    int64_t unknown[REHEARSED_KINDS]; /* values that were read and not computed */
+    char no_kernels[320];             /* why it would fail on the GPU all the same; "" */
 };
 
 /* 0 or an error; plan_seen_clear in both cases. */

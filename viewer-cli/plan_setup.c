@@ -64,31 +64,30 @@ static int read_env(struct plan *plan)
 
 /* ---- the cards ---- */
 
-static int add_card(struct plan *plan, const struct profile *profile, const char *gpu)
+static void add_card(struct plan *plan, const struct profile *profile, const char *gpu)
 {
-    if (plan->card_count == PLAN_CARDS)
-        return ERR_LIMIT;
     struct plan_card *card = &plan->cards[plan->card_count];
     *card = (struct plan_card){.profile = *profile, .model = plan->card_count++};
     snprintf(card->gpu, sizeof card->gpu, "%s", gpu);
-    return 0;
+}
+
+static int in_order(const struct plan_card *one, const struct plan_card *other)
+{
+    const struct capability *a = one->profile.capability, *b = other->profile.capability;
+    if (a != b)
+        return a->major != b->major ? a->major - b->major : a->minor - b->minor;
+    if (one->profile.memory != other->profile.memory)
+        return one->profile.memory > other->profile.memory ? -1 : 1;
+    return strcmp(one->gpu, other->gpu);
 }
 
 /* The largest of each capability comes before the others, and is their model. */
-static int add_all_cards(struct plan *plan)
+static void find_models(struct plan *plan)
 {
-    struct profile profile;
-    for (size_t i = 0; profile_at(i, &profile); i++)
-        if (add_card(plan, &profile, profile.name) < 0)
-            return EXIT_INTERNAL;
     for (size_t i = 1; i < plan->card_count; i++)
         for (size_t at = i; at; at--) {
             struct plan_card *card = &plan->cards[at], *before = card - 1, swap = *card;
-            const struct capability *one = before->profile.capability,
-                                    *other = card->profile.capability;
-            int order =
-                one->major != other->major ? one->major - other->major : one->minor - other->minor;
-            if (order < 0 || (order == 0 && before->profile.memory >= card->profile.memory))
+            if (in_order(before, card) <= 0)
                 break;
             *card = *before;
             *before = swap;
@@ -98,31 +97,29 @@ static int add_all_cards(struct plan *plan)
             i && plan->cards[i].profile.capability == plan->cards[i - 1].profile.capability;
         plan->cards[i].model = as_before ? plan->cards[i - 1].model : i;
     }
-    return 0;
 }
 
 static int read_cards(struct plan *plan)
 {
     const struct plan_options *options = plan->options;
-    struct profile profile;
+    static struct gpu_cards cards;
     char why[256], any[64];
-    plan->all = options->gpu && strcmp(options->gpu, "all") == 0;
     if (!options->gpu && !options->memory)
         return MISUSED("needs --memory SIZE or --gpu NAME; 'tidemark rehearse --gpu list' shows "
                        "the names");
-    if (plan->all && options->memory)
-        return MISUSED("--gpu all and --memory exclude each other");
-    if (plan->all)
-        return add_all_cards(plan);
     snprintf(any, sizeof any, ANY_GPU ",memory=%" PRId64, options->memory);
-    const char *gpu = options->gpu ? options->gpu : any;
-    if (profile_read(gpu, &profile, why, sizeof why) != BASE_OK)
+    if (gpu_cards_read(options->gpu ? options->gpu : any, &cards, why, sizeof why) != BASE_OK)
         return MISUSED("--gpu: %s", why);
+    if (cards.several && options->memory)
+        return MISUSED("--gpu %s and --memory exclude each other",
+                       strcmp(options->gpu, GPU_ALL) == 0 ? GPU_ALL : "with several names");
+    plan->several = cards.several;
+    for (size_t i = 0; i < cards.count; i++)
+        add_card(plan, &cards.list[i].profile, cards.list[i].gpu);
     if (options->memory)
-        profile.memory = (uint64_t)options->memory;
-    if (strlen(gpu) >= sizeof plan->cards[0].gpu)
-        return MISUSED("--gpu: the name is too long");
-    return add_card(plan, &profile, gpu) < 0 ? EXIT_INTERNAL : 0;
+        plan->cards[0].profile.memory = (uint64_t)options->memory;
+    find_models(plan);
+    return 0;
 }
 
 static int check_numbers(struct plan *plan)
@@ -183,11 +180,16 @@ int plan_make_folder(struct plan *plan)
     if (n <= 0 || (size_t)n >= sizeof plan->folder)
         return MISUSED("-o: the name is %s", n <= 0 ? "empty" : "too long");
     struct stat info;
-    if (mkdir(folder, 0777) == 0 ||
-        (errno == EEXIST && stat(folder, &info) == 0 && S_ISDIR(info.st_mode)))
+    if (mkdir(folder, 0777) == 0)
         return 0;
+    int number = errno;
+    if (number == EEXIST && stat(folder, &info) == 0 && S_ISDIR(info.st_mode)) {
+        log_say(LOG_WARNING,
+                "the folder %s exists: its files stay, new recordings come beside them", folder);
+        return 0;
+    }
     log_say(LOG_ERROR, "cannot make the folder %s: %s", folder,
-            errno == EEXIST ? "there is a file of that name" : strerror(errno));
+            number == EEXIST ? "there is a file of that name" : strerror(number));
     return EXIT_INPUT;
 }
 

@@ -82,6 +82,12 @@ static void warn(void *context, const char *text)
 
 #define STEPS "steps="
 
+static void note(void *context, const char *text)
+{
+    (void)context;
+    log_say(LOG_NOTE, "%s", text);
+}
+
 /* False after a message. */
 static bool read_retention(const struct command *command, const struct record_call *call,
                            struct retention_options *out)
@@ -128,6 +134,7 @@ bool record_call_prepare(const struct command *command, const struct record_call
         .most_steps = (uint64_t)call->steps,
         .argv = (const char *const *)arguments,
         .warn = warn,
+        .note = note,
     };
     return true;
 }
@@ -142,11 +149,13 @@ static void explain_failure(const struct record_result *result)
     buf_clear(&text);
 }
 
-static int leave(struct record_result *result)
+static int leave(const struct record_call_plan *plan, struct record_result *result)
 {
     int code = result->exit_code, number = result->signal;
     record_print_summary(result);
     explain_failure(result);
+    if (plan->closing && result->started && result->summary.file.count > 0)
+        plan->closing(plan->context, result);
     record_result_clear(result);
     if (number)
         record_die_by(number);
@@ -162,5 +171,5 @@ int record_call_run(const struct record_call *call, struct record_call_plan *pla
         plan->record.context = &progress;
     }
     record_run(&plan->record, &result); /* what went wrong is in the result, too */
-    return leave(&result);
+    return leave(plan, &result);
 }

@@ -35,9 +35,12 @@ struct record_call {
 
 extern const struct option record_call_option_table[];
 
-/* The recorder's options, and what they point to. */
+/* The recorder's options, and what they point to; and what is said behind its closing lines, where
+ * the program ran and the recording is there. */
 struct record_call_plan {
     struct record_options record;
+    void (*closing)(void *context, const struct record_result *result); /* NULL */
+    void *context;
     char guest[PATH_MAX], python[PATH_MAX];
 };
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "fatbin.h"
 #include "launch.h"
 #include "log.h"
 #include "needs.h"
@@ -113,7 +114,41 @@ static void tell_missing(const char *what, const struct needs *needs)
                 needs->missing > NEEDS_NAMED ? ", ..." : "");
 }
 
-static bool torch_can(const char *python, const char *torch, const char *stand_in)
+/* "2.14.1" of torch/version.py; "" if it does not say. */
+static void read_version(const char *torch, char version[32])
+{
+    char path[PATH_MAX + 64], line[256];
+    snprintf(path, sizeof path, "%s/version.py", torch);
+    FILE *file = fopen(path, "re");
+    *version = '\0';
+    while (file && !*version && fgets(line, sizeof line, file))
+        if (sscanf(line, "__version__ = '%31[0-9.]", version) != 1)
+            *version = '\0';
+    if (file)
+        fclose(file);
+}
+
+static void look_for_kernels(const char *path, const char *whose, const struct profile *gpu,
+                             struct rehearse_program *out)
+{
+    struct fatbin fatbin;
+    char targets[96];
+    int major = gpu->capability->major, minor = gpu->capability->minor;
+    if (fatbin_read(path, major, minor, &fatbin) != BASE_OK)
+        return;
+    fatbin_write(&fatbin, out->targets, sizeof out->targets);
+    if (!fatbin_lacks(&fatbin))
+        return;
+    fatbin_text(&fatbin, targets, sizeof targets);
+    snprintf(out->no_kernels, sizeof out->no_kernels,
+             "%.60s has no kernels for capability %d.%d: on a real %.40s this run fails at its "
+             "first kernel%s%s",
+             whose, major, minor, gpu->title, *targets ? "; it has " : "", targets);
+    log_say(LOG_WARNING, "%s", out->no_kernels);
+}
+
+static bool torch_can(const char *python, const char *torch, const char *stand_in,
+                      const struct profile *gpu, struct rehearse_program *out)
 {
     static const char *const libraries[] = {"libtorch_cuda.so", "libc10_cuda.so",
                                             "libtorch_cuda_linalg.so", "libtorch_python.so"};
@@ -131,11 +166,17 @@ static bool torch_can(const char *python, const char *torch, const char *stand_i
         if (needs_of_file(path, stand_in, &needs) == BASE_OK)
             tell_missing(libraries[i], &needs);
     }
+    char version[32], whose[48];
+    read_version(torch, version);
+    snprintf(whose, sizeof whose, "PyTorch%s%s", *version ? " " : "", version);
+    snprintf(path, sizeof path, "%s/lib/%s", torch, libraries[0]);
+    look_for_kernels(path, whose, gpu, out);
     return true;
 }
 
 /* Scripts and what is no ELF file are tried. */
-static bool binary_can(const char *program, const char *stand_in)
+static bool binary_can(const char *program, const char *stand_in, const struct profile *gpu,
+                       struct rehearse_program *out)
 {
     char path[PATH_MAX];
     struct needs needs;
@@ -150,17 +191,21 @@ static bool binary_can(const char *program, const char *stand_in)
         return false;
     }
     tell_missing(program, &needs);
+    const char *slash = strrchr(program, '/');
+    look_for_kernels(path, slash ? slash + 1 : program, gpu, out);
     return true;
 }
 
-bool rehearse_program_can(const char *program, const char *stand_in)
+bool rehearse_program_can(const char *program, const char *stand_in, const struct profile *gpu,
+                          struct rehearse_program *out)
 {
     char python[PATH_MAX], torch[PATH_MAX];
+    *out = (struct rehearse_program){.no_kernels = ""};
     if (!rehearse_program_python(program, python, sizeof python))
-        return binary_can(program, stand_in);
+        return binary_can(program, stand_in, gpu, out);
     if (!find_torch(python, torch, sizeof torch))
         return true;
-    return torch_can(python, torch, stand_in);
+    return torch_can(python, torch, stand_in, gpu, out);
 }
 
 bool rehearse_program_is_cpu(const char *program)

@@ -9,9 +9,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "profile.h"
+
+/* What is found out before the program starts. */
+struct rehearse_program {
+    char targets[96];     /* that it was built for, as fatbin_write has them; "": not known */
+    char no_kernels[320]; /* it would fail on the GPU, for it has none for its capability; "" */
+};
+
 /* False after one line that says why not and what to do. A program of which nothing is known can be
- * tried. `stand_in`: the library that it would run on; what it does not have is told. */
-bool rehearse_program_can(const char *program, const char *stand_in);
+ * tried. `stand_in`: the library that it would run on; what it does not have is told. `gpu`: the
+ * GPU that is stood in for. */
+bool rehearse_program_can(const char *program, const char *stand_in, const struct profile *gpu,
+                          struct rehearse_program *out);
 
 /* It is a Python program whose PyTorch is a CPU build: nothing of it can be rehearsed. */
 bool rehearse_program_is_cpu(const char *program);

@@ -13,6 +13,7 @@
 #include "mem.h"
 #include "newest.h"
 #include "report_parts.h"
+#include "search.h"
 
 const char *const report_formats[] = {"table", "csv", "json", NULL};
 
@@ -226,28 +227,16 @@ static int check_device(struct report *report, int *code)
 /* They stand in the order of their numbers. */
 const struct report_process *report_process_of(const struct report *report, int64_t id)
 {
-    size_t low = 0, high = report->process_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (report->processes[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    SEARCH_FIRST(low, 0, report->process_count, report->processes[low].id < id);
     return low < report->process_count && report->processes[low].id == id ? &report->processes[low]
                                                                           : NULL;
 }
 
 size_t report_scopes_from(const struct report *report, int64_t process)
 {
-    size_t low = 0, high = report->scope_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (report->scopes[middle].process.id < process)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    SEARCH_FIRST(low, 0, report->scope_count, report->scopes[low].process.id < process);
     return low;
 }
 

@@ -1,19 +1,29 @@
 /*
- * What a report says first where no GPU was there: that it was a rehearsal, and which sizes came of
- * values that nobody computed or are not known, by the marks of the stand-ins (profiler/guest/stand_in.h).
+ * What a report says first where no GPU was there: that it was a rehearsal, how much of the highest
+ * use of the GPU is a model, and which values were read that nobody computed
+ * (analysis/rehearsed.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analysis/rehearsed.h"
+#include "error.h"
+#include "human.h"
 #include "report_parts.h"
 
-#define PLACES 3 /* are named; of the others the number is told */
-
-static int read_gpu(struct report *report, struct db_stmt **stmt)
-{
-    int err = db_prepare(report->db, stmt, "SELECT value FROM meta WHERE key = 'rehearsal'");
-    return err < 0 ? err : db_step(*stmt);
-}
+/* One and many of each kind. */
+static const char *const kind_texts[REHEARSED_KINDS + 1][2] = {
+    {"size came from a value that is not computed, taken as 0",
+     "sizes came from values that are not computed, taken as 0"},
+    {"size of a library's working memory is not known, taken as 0",
+     "sizes of libraries' working memory are not known, taken as 0"},
+    {"buffer of a library, outside of the program's allocator, is not known, taken as 0",
+     "buffers of libraries, outside of the program's allocator, are not known, taken as 0"},
+    {"number that the program read is not computed, and was 0",
+     "numbers that the program read are not computed, and were 0"},
+    {"of these values was known, but 64 MiB of newer ones were kept",
+     "of these values were known, but 64 MiB of newer ones were kept"},
+};
 
 static void say(struct emit *emit, const char *text)
 {
@@ -23,79 +33,136 @@ static void say(struct emit *emit, const char *text)
         emit_warning(emit, "%s", text);
 }
 
-/* Values that were read, by what for: an operation at a place each. */
-struct unknown {
-    int64_t reads, places;
-    char text[600]; /* "nonzero (data.py:31), unique (data.py:40)" */
-};
-
-static const char unknown_sql[] =
-    "SELECT substr(m.name, length(?1) + 2), coalesce(s.text, ''), count(*) FROM mark m"
-    " LEFT JOIN site_short s ON s.site = m.value"
-    " WHERE m.domain = 'rehearsal' AND m.name >= ?1 || ' ' AND m.name < ?1 || '!'"
-    " GROUP BY 1, m.value ORDER BY 3 DESC, min(m.seq)";
-
-static int read_unknown(struct report *report, const char *kind, struct unknown *unknown)
+/* "3 sizes came from values that are not computed, taken as 0: nonzero (data.py:31), ..." */
+static void say_unknown(struct emit *emit, const char *whose, enum rehearsed_kind kind,
+                        const struct rehearsed_unknown *unknown)
 {
-    struct db_stmt *stmt = NULL;
-    size_t n = 0;
-    int err = db_prepare(report->db, &stmt, unknown_sql);
-    if (err >= 0)
-        db_bind_text(stmt, 0, kind, -1);
-    *unknown = (struct unknown){.text = ""};
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        const char *name = db_column_text(stmt, 0), *place = db_column_text(stmt, 1);
-        unknown->reads += db_column_int(stmt, 2);
-        if (unknown->places++ >= PLACES || n >= sizeof unknown->text)
-            continue;
-        n += (size_t)snprintf(unknown->text + n, sizeof unknown->text - n, "%s%.80s%s%.80s%s",
-                              n ? ", " : "", name, *place ? " (" : "", place, *place ? ")" : "");
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    char text[900], more[40] = "";
+    if (unknown->reads == 0)
+        return;
+    if (unknown->places > REHEARSED_PLACES)
+        snprintf(more, sizeof more, " and %" PRId64 " more place%s",
+                 unknown->places - REHEARSED_PLACES,
+                 unknown->places == REHEARSED_PLACES + 1 ? "" : "s");
+    snprintf(text, sizeof text, "%s%" PRId64 " %s: %s%s", whose, unknown->reads,
+             kind_texts[kind][unknown->reads != 1], unknown->text, more);
+    say(emit, text);
 }
 
-/* "3 sizes came from values that a rehearsal does not compute: nonzero (data.py:31), ..." */
-static int say_unknown(struct report *report, struct emit *emit, const char *whose,
-                       const char *kind, const char *one, const char *many)
+static int say_all_unknown(struct report *report, struct emit *emit, const char *whose,
+                           int64_t counts[REHEARSED_KINDS], bool *any)
 {
-    struct unknown unknown;
-    char text[900], more[40] = "";
-    int err = read_unknown(report, kind, &unknown);
-    if (err < 0 || unknown.reads == 0)
-        return err;
-    if (unknown.places > PLACES)
-        snprintf(more, sizeof more, " and %" PRId64 " more place%s", unknown.places - PLACES,
-                 unknown.places == PLACES + 1 ? "" : "s");
-    snprintf(text, sizeof text, "%s%" PRId64 " %s: %s%s", whose, unknown.reads,
-             unknown.reads == 1 ? one : many, unknown.text, more);
+    struct rehearsed_unknown unknown;
+    int64_t all = 0;
+    int err = 0;
+    for (int kind = 0; kind < REHEARSED_KINDS && err >= 0; kind++) {
+        err =
+            rehearsed_unknown_read(report->db, REHEARSED_ALL, (enum rehearsed_kind)kind, &unknown);
+        if (err >= 0)
+            say_unknown(emit, whose, (enum rehearsed_kind)kind, &unknown);
+        counts[kind] = unknown.reads;
+        all += unknown.reads;
+    }
+    if (err >= 0)
+        err = rehearsed_unknown_read(report->db, REHEARSED_ALL, REHEARSED_LOST, &unknown);
+    if (err >= 0)
+        say_unknown(emit, whose, REHEARSED_LOST, &unknown);
+    *any = all > 0;
+    return err;
+}
+
+/* "modelled: 418 MiB of 12.9 GiB in use (3.2 %): the CUDA context, by a rule" */
+static void say_share(struct emit *emit, const char *whose, const struct rehearsed *rehearsed,
+                      const struct rehearsed_share *share)
+{
+    char text[300], modelled[HUMAN_MAX], peak[HUMAN_MAX], part[HUMAN_MAX];
+    if (!share->found)
+        return;
+    snprintf(text, sizeof text, "%smodelled: %s of %s at the peak%s%s (%s): the CUDA context, %s",
+             whose, human_bytes(modelled, share->modelled), human_bytes(peak, share->peak),
+             share->others ? " of " : "", share->others ? share->device_text : "",
+             human_percent(part, (double)share->modelled / (double)share->peak),
+             rehearsed_is_measured(rehearsed) ? "measured" : "by a rule");
     say(emit, text);
-    return 0;
+}
+
+/* ---- for programs ---- */
+
+static const struct emit_column columns[] = {
+    {"database", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"gpu", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"memory_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"context_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"context_from", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"no_kernels", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"peak_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"modelled_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"modelled_share", NULL, EMIT_RATIO, EMIT_PROGRAMS},
+    {"sizes_not_computed", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"library_sizes_not_known", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"outside_not_known", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"numbers_not_computed", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+};
+
+static void put_share(struct emit *emit, const struct rehearsed_share *share)
+{
+    if (!share->found) {
+        for (int i = 0; i < 5; i++)
+            emit_null(emit);
+        return;
+    }
+    emit_int(emit, share->process);
+    emit_text(emit, share->device_text);
+    emit_int(emit, share->peak);
+    emit_int(emit, share->modelled);
+    emit_real(emit, (double)share->modelled / (double)share->peak);
+}
+
+/* In json only: in csv a section more would put a heading above the report's own. */
+static void put_section(struct report *report, struct emit *emit, const struct rehearsed *rehearsed,
+                        const struct rehearsed_share *share, const int64_t counts[REHEARSED_KINDS])
+{
+    if (emit->format != EMIT_JSON)
+        return;
+    EMIT_SECTION(emit, "rehearsal", NULL, EMIT_RECORD, columns);
+    emit_text(emit, report->path);
+    emit_text(emit, rehearsed->gpu);
+    emit_known(emit, rehearsed->memory);
+    emit_known(emit, rehearsed->context);
+    emit_text(emit, *rehearsed->context_from ? rehearsed->context_from : NULL);
+    emit_text(emit, *rehearsed->no_kernels ? rehearsed->no_kernels : NULL);
+    put_share(emit, share);
+    for (int kind = 0; kind < REHEARSED_KINDS; kind++)
+        emit_int(emit, counts[kind]);
 }
 
 int report_say_rehearsed(struct report *report, struct emit *emit, const char *whose)
 {
-    struct db_stmt *stmt = NULL;
+    struct rehearsed rehearsed;
+    struct rehearsed_share share;
+    int64_t counts[REHEARSED_KINDS];
     char text[400];
-    int err = read_gpu(report, &stmt);
-    bool is_one = err == DB_ROW;
-    if (is_one) {
-        snprintf(text, sizeof text, "%srehearsed without a GPU, as on %s", whose,
-                 db_column_text(stmt, 0));
+    bool any;
+    int err = rehearsed_read(report->db, &rehearsed);
+    if (err < 0 || !rehearsed.is_one)
+        return err;
+    snprintf(text, sizeof text, "%srehearsed without a GPU, as on %s", whose, rehearsed.gpu);
+    say(emit, text);
+    if (*rehearsed.no_kernels) {
+        snprintf(text, sizeof text, "%s%s", whose, rehearsed.no_kernels);
         say(emit, text);
     }
-    db_finalize(stmt);
-    if (is_one)
-        err = say_unknown(report, emit, whose, "size",
-                          "size came from a value that is not computed, taken as 0",
-                          "sizes came from values that are not computed, taken as 0");
-    if (is_one && err >= 0)
-        err = say_unknown(report, emit, whose, "library",
-                          "size of a library's working memory is not known, taken as 0",
-                          "sizes of libraries' working memory are not known, taken as 0");
-    if (is_one && err >= 0)
-        err = say_unknown(report, emit, whose, "number",
-                          "number that the program read is not computed, and was 0",
-                          "numbers that the program read are not computed, and were 0");
-    return err < 0 ? err : 0;
+    err = rehearsed_share_read(report->db, &rehearsed, &share);
+    if (err < 0)
+        return err;
+    err = say_all_unknown(report, emit, whose, counts, &any);
+    if (err < 0)
+        return err;
+    say_share(emit, whose, &rehearsed, &share);
+    if (any && !*whose)
+        say(emit, "what that means: tidemark help rehearse");
+    put_section(report, emit, &rehearsed, &share, counts);
+    return 0;
 }

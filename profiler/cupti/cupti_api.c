@@ -171,7 +171,8 @@ static bool path_in_toolkit(int index, struct path *path)
     return true;
 }
 
-enum { LOADED, GIVEN, SONAME_13, SONAME_12, IN_TOOLKITS };
+/* A stand-in for the driver brings CUPTI's functions with it; a driver has none of them. */
+enum { STAND_IN, LOADED, GIVEN, SONAME_13, SONAME_12, IN_TOOLKITS };
 
 /* The path of a candidate that is not loaded yet. */
 static bool path_of(int index, struct path *path)
@@ -192,6 +193,12 @@ static bool path_of(int index, struct path *path)
     return path_beside(&besides[index - IN_TOOLKITS - IN_TOOLKIT * TOOLKITS], path);
 }
 
+bool cupti_api_is_shared(void)
+{
+    void *library = dynlink_loaded("libcuda.so");
+    return library && dynlink_dlsym(library, "cuptiSubscribe");
+}
+
 int cupti_api_try(int index, uint32_t *version)
 {
     struct path path = {""};
@@ -199,7 +206,9 @@ int cupti_api_try(int index, uint32_t *version)
     struct cupti_api found = {0};
     if (index >= IN_TOOLKITS + IN_TOOLKIT * TOOLKITS + BESIDES)
         return -1;
-    if (index == LOADED)
+    if (index == STAND_IN)
+        library = dynlink_loaded("libcuda.so");
+    else if (index == LOADED)
         library = dynlink_loaded("libcupti.so");
     else if (path_of(index, &path))
         library = dynlink_open(path.text);

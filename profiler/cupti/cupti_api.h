@@ -1,10 +1,11 @@
 /*
  * cupti_api.h - CUPTI and the driver, found at run time.
  *
- * CUPTI is taken, in this order, from: what is loaded already (two copies in one process would be
- * in each other's way); the path in TIDEMARK_CUPTI; libcupti.so.13 and .12 by the loader's search;
- * $CUDA_HOME, $CUDA_PATH, /usr/local/cuda; the folders of NVIDIA's wheels, which stand beside a
- * loaded libcudart, or beside a loaded libtorch. The driver is never loaded by us.
+ * CUPTI is taken, in this order, from: a libcuda that has its functions, too, which is a
+ * rehearsal's; what is loaded already (two copies in one process would be in each other's way); the
+ * path in TIDEMARK_CUPTI; libcupti.so.13 and .12 by the loader's search; $CUDA_HOME, $CUDA_PATH,
+ * /usr/local/cuda; the folders of NVIDIA's wheels, which stand beside a loaded libcudart, or beside
+ * a loaded libtorch. The driver is never loaded by us.
  *
  * All of this takes the loader's lock: never in a callback.
  */
@@ -64,5 +65,7 @@ int cupti_api_try(int index, uint32_t *version);
 
 /* The driver, if it is loaded. */
 bool driver_api_find(void);
+/* The CUPTI of a rehearsal's libcuda serves several tools at once. */
+bool cupti_api_is_shared(void);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "cupti_table.h"
 #include "event.h"
+#include "search.h"
 
 /* A row: cbid, name, what it does, and further members by name. */
 #define ROW(number, text, does, ...)                                                               \
@@ -172,17 +173,9 @@ const size_t runtime_calls_count = sizeof runtime_calls / sizeof *runtime_calls;
 
 const struct call *call_find(uint32_t cbid)
 {
-    size_t low = 0, high = calls_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (calls[middle].cbid == cbid)
-            return &calls[middle];
-        if (calls[middle].cbid < cbid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    size_t at;
+    SEARCH_FIRST(at, 0, calls_count, calls[at].cbid < cbid);
+    return at < calls_count && calls[at].cbid == cbid ? &calls[at] : NULL;
 }
 
 const char *runtime_call_name(uint32_t cbid)

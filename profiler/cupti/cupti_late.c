@@ -11,6 +11,7 @@
 #include "event.h"
 #include "intern.h"
 #include "fork_lock.h"
+#include "pqueue.h"
 
 #define KEPT ((size_t)32768)
 
@@ -73,29 +74,21 @@ uint64_t late_lost(void)
 
 /* ---- order: a heap sort, for libc's may ask for memory ---- */
 
-static void sift(size_t at, size_t end)
+/* The latest first, so that it goes to the end. */
+static bool is_later(const struct late *a, const struct late *b)
 {
-    struct late value = kept[at];
-    for (size_t child = 2 * at + 1; child < end; child = 2 * at + 1) {
-        if (child + 1 < end && kept[child + 1].time > kept[child].time)
-            child++;
-        if (kept[child].time <= value.time)
-            break;
-        kept[at] = kept[child];
-        at = child;
-    }
-    kept[at] = value;
+    return a->time > b->time;
 }
 
 static void put_in_order(void)
 {
     for (size_t i = count / 2; i-- > 0;)
-        sift(i, count);
+        PQUEUE_SINK(kept, i, count, is_later);
     for (size_t end = count; end > 1;) {
         struct late last = kept[--end];
         kept[end] = kept[0];
         kept[0] = last;
-        sift(0, end);
+        PQUEUE_SINK(kept, 0, end, is_later);
     }
 }
 

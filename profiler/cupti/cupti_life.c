@@ -194,6 +194,8 @@ int InitializeInjection(void)
 
 void cupti_yield(void)
 {
+    if (cupti_api_is_shared())
+        return;
     if (guest.page)
         atomic_fetch_add(&guest.page->cupti_yields, 1);
     if (!cupti_is_here() || !guest_live())

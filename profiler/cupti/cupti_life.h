@@ -18,6 +18,9 @@
  * begins once more. A GAP from our going to our coming back, whichever way, says what was not seen.
  * What went in it is asked of the driver (cupti_ask.h).
  *
+ * The CUPTI of a rehearsal serves several tools, and nothing is let go of for torch.profiler's
+ * sake.
+ *
  * A forked child has none of this: the kernel wipes the word in the guest's page that says so, and
  * every way in asks for it. Where it failed, or was never started, one sentence says why (notes.h).
  */

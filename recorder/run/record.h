@@ -27,12 +27,16 @@ struct record_progress {
 
 #define RECORD_DEFAULT_QUEUE (64ull * 1024 * 1024)
 
-/* The program runs on stand-ins for CUDA's libraries (rehearsal/). All texts. */
+/* The program runs on stand-ins for CUDA's libraries (rehearsal/). */
 struct record_rehearsal {
     const char *variable, *settings; /* of the program's environment, for the stand-ins */
     const char *library;             /* preloaded behind the guest */
     const char *folder;              /* where those lie that are opened by name */
     const char *gpu;                 /* what they stand for, in words */
+    uint64_t memory, context;        /* bytes of each GPU, and what a context takes of them */
+    const char *context_from;        /* where the latter is known from */
+    const char *targets;             /* what the program has kernels for; "" */
+    const char *no_kernels;          /* why the program would fail on the GPU; "" */
 };
 
 struct record_options {
@@ -58,6 +62,8 @@ struct record_options {
     const char *command; /* how the user called us, for the database; NULL: argv */
     /* A warning while the program runs; NULL: they are in the summary only. */
     void (*warn)(void *context, const char *text);
+    /* What is to be known at that moment, and nothing to worry about; may be NULL. */
+    void (*note)(void *context, const char *text);
     /* Some times a second while the program runs; with NULL when it has ended. NULL: never. */
     void (*progress)(void *context, const struct record_progress *now);
     void *context;

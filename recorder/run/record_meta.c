@@ -81,6 +81,13 @@ void record_meta_begin(struct batch *batch, const struct record_meta *meta)
     if (options->rehearsal) {
         put_text(batch, "rehearsal", options->rehearsal->gpu);
         put_text(batch, "rehearsal_settings", options->rehearsal->settings);
+        put_int(batch, "rehearsal_memory", options->rehearsal->memory);
+        put_int(batch, "rehearsal_context", options->rehearsal->context);
+        put_text(batch, "rehearsal_context_from", options->rehearsal->context_from);
+        if (*options->rehearsal->targets)
+            put_text(batch, "rehearsal_targets", options->rehearsal->targets);
+        if (*options->rehearsal->no_kernels)
+            put_text(batch, "rehearsal_no_kernels", options->rehearsal->no_kernels);
     }
     put_started(batch);
     put_int(batch, "start_monotonic_ns", meta->start_ns);

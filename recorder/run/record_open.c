@@ -192,13 +192,27 @@ static void say_rate(struct recording *recording)
     buf_clear(&line);
 }
 
+/* What the program prints of the signal comes next: Python's traceback of a KeyboardInterrupt. */
+static void say_ending(const struct recording *recording)
+{
+    const struct record_options *options = &recording->options;
+    char text[96];
+    snprintf(text, sizeof text, "%llu %s done: ending the program (SIGINT), as --steps asks",
+             (unsigned long long)options->most_steps, options->most_steps == 1 ? "step" : "steps");
+    if (options->note)
+        options->note(options->context, text);
+}
+
 /* Some more steps are recorded until the program hears of it. */
 static void count_steps(struct recording *recording)
 {
     struct state_totals totals;
     drain_totals(recording->drain, &totals);
-    if (totals.steps >= recording->options.most_steps)
-        record_signals_end_program(&recording->watch);
+    if (totals.steps < recording->options.most_steps)
+        return;
+    if (recording->watch.endings == 0 && recording->watch.root)
+        say_ending(recording);
+    record_signals_end_program(&recording->watch);
 }
 
 static void tick(void *context)

@@ -42,6 +42,15 @@ const struct extent *extents_at(const struct extents *extents, uint64_t address)
     return &extents->list[at];
 }
 
+bool extents_keep(struct extents *extents, uint64_t base, void *of)
+{
+    size_t at = find(extents, base);
+    if (at == extents->count || extents->list[at].base != base)
+        return false;
+    extents->list[at].of = of;
+    return true;
+}
+
 bool extents_remove(struct extents *extents, uint64_t base, struct extent *removed)
 {
     size_t at = find(extents, base);

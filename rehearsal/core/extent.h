@@ -1,6 +1,6 @@
 /*
- * extent.h - what lies at an address that CUDA handed out: a piece of a device, pinned memory of the
- * host, or reserved addresses with nothing behind them. A program asks by any address inside.
+ * extent.h - what lies at an address that CUDA handed out: a piece of a device, pinned memory of
+ * the host, or reserved addresses with nothing behind them. A program asks by any address inside.
  *
  * Invariant: sorted by base, no two overlap, none is empty.
  */
@@ -35,6 +35,8 @@ struct extents {
 bool extents_add(struct extents *extents, const struct extent *extent);
 /* The one that holds this address. NULL: none. Valid until the next change. */
 const struct extent *extents_at(const struct extents *extents, uint64_t address);
+/* What its maker keeps, of the one that begins there. False: none does. */
+bool extents_keep(struct extents *extents, uint64_t base, void *of);
 /* Takes the one that begins at this address out. False: none begins there. */
 bool extents_remove(struct extents *extents, uint64_t base, struct extent *removed);
 void extents_clear(struct extents *extents);

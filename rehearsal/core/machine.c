@@ -1,9 +1,9 @@
 /*
  * machine.c - see machine.h.
  *
- * Three spaces of addresses: `pages` for pieces of a megabyte and more, page by page; for each device
- * `small`, cut out of single pages, which go back to `pages` once they are empty; and `reserved`,
- * from which a program reserves addresses to map memory into.
+ * Three spaces of addresses: `pages` for pieces of a megabyte and more, page by page; for each
+ * device `small`, cut out of single pages, which go back to `pages` once they are empty; and
+ * `reserved`, from which a program reserves addresses to map memory into.
  */
 #include "machine.h"
 
@@ -325,8 +325,7 @@ int machine_unreserve(uint64_t address, uint64_t bytes)
     const struct extent *found = extents_at(&machine.reservations, address);
     if (found && found->base == address && found->bytes == bytes) {
         err = ERR_BUSY;
-        if (!is_mapped(address, bytes) &&
-            extents_remove(&machine.reservations, address, &extent)) {
+        if (!is_mapped(address, bytes) && extents_remove(&machine.reservations, address, &extent)) {
             (void)!space_give(&machine.reserved, address, bytes);
             err = BASE_OK;
         }
@@ -482,6 +481,14 @@ bool machine_look(uint64_t address, struct extent *extent)
         *extent = *found;
     pthread_mutex_unlock(&machine.lock);
     return found != NULL;
+}
+
+bool machine_keep(uint64_t address, void *of)
+{
+    pthread_mutex_lock(&machine.lock);
+    bool kept = extents_keep(&machine.extents, address, of);
+    pthread_mutex_unlock(&machine.lock);
+    return kept;
 }
 
 bool machine_is_on_device(const void *at)

@@ -4,8 +4,8 @@
  * stand in for comes here in the end.
  *
  * Device memory is address space: nothing lies in it. What is known of its contents all the same is
- * kept elsewhere (values/values.h), and all else reads as zeros. Bytes are counted as the driver counts them: in pages
- * of 2 MiB, with pieces below half of one packed together.
+ * kept elsewhere (values/values.h), and all else reads as zeros. Bytes are counted as the driver
+ * counts them: in pages of 2 MiB, with pieces below half of one packed together.
  *
  * Invariants, under the lock: the used bytes of a device are its pages that are given out, whole or
  * in part, plus its physical memory, plus its context once it has one. No device uses more than it
@@ -25,8 +25,8 @@
 
 struct machine_options {
     int32_t devices;
-    uint64_t memory;  /* bytes of each device */
-    uint64_t context; /* bytes that a context takes of its device */
+    uint64_t memory;    /* bytes of each device */
+    uint64_t context;   /* bytes that a context takes of its device */
     uint64_t addresses; /* to hand out, of each kind; 0: as many as any program wants */
 };
 
@@ -69,6 +69,8 @@ int machine_unregister(uint64_t address);
 
 /* What lies at an address. False: nothing of CUDA's. */
 bool machine_look(uint64_t address, struct extent *extent);
+/* Whoever took the piece that begins there finds this in its extent. Not for mapped memory. */
+bool machine_keep(uint64_t address, void *of);
 /* Whether an address is one of those that stand for device memory, given out or not. */
 bool machine_is_on_device(const void *at);
 

@@ -5,12 +5,21 @@
 
 #include "cuda_abi.h"
 #include "machine.h"
+#include "pending.h"
 #include "read_back.h"
 #include "values.h"
 
 static uint64_t number(const void *pointer)
 {
     return (uint64_t)(uintptr_t)pointer;
+}
+
+/* Who reads waits, as on a GPU, until other ranks have brought what comes here. */
+static void read(void *to, uint64_t from, uint64_t bytes)
+{
+    pending_wait(from, bytes);
+    if (!values_get(from, to, bytes))
+        read_back(bytes, values_was_lost(from, bytes));
 }
 
 void copy_bytes(void *to, const void *from, uint64_t bytes)
@@ -21,11 +30,11 @@ void copy_bytes(void *to, const void *from, uint64_t bytes)
     if (to_device && from_device)
         values_move(number(to), number(from), bytes);
     else if (to_device)
-        values_put(number(to), from, bytes);
+        values_bring(number(to), from, bytes);
     else if (!from_device)
         memmove(to, from, bytes);
-    else if (!values_get(number(from), to, bytes))
-        read_back(bytes);
+    else
+        read(to, number(from), bytes);
 }
 
 void copy_fill(void *at, int value, uint64_t bytes)

@@ -11,10 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An entry point: visible, and declared where it is defined, for only programs call it. */
-#define API(type, name, ...)                                                                       \
-    __attribute__((visibility("default"))) type name(__VA_ARGS__);                                 \
-    type name(__VA_ARGS__)
+#include "entry.h"
 
 /* Results of the runtime and of the driver: these numbers are the same in both. */
 enum abi_cuda_result {

@@ -5,8 +5,14 @@
 #include "error.h"
 #include "machine.h"
 
+#define DEPTH 64
+
 static _Thread_local int32_t device;
 static _Thread_local int last;
+static _Thread_local struct {
+    int32_t devices[DEPTH];
+    int depth;
+} below;
 
 int32_t current_device(void)
 {
@@ -18,6 +24,23 @@ bool current_set_device(int32_t wanted)
     if (wanted < 0 || wanted >= machine_devices())
         return false;
     device = wanted;
+    return true;
+}
+
+bool current_push(int32_t wanted)
+{
+    int32_t before = device;
+    if (below.depth == DEPTH || !current_set_device(wanted))
+        return false;
+    below.devices[below.depth++] = before;
+    return true;
+}
+
+bool current_pop(void)
+{
+    if (below.depth == 0)
+        return false;
+    device = below.devices[--below.depth];
     return true;
 }
 

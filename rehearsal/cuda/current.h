@@ -10,6 +10,10 @@
 int32_t current_device(void);
 bool current_set_device(int32_t device); /* false: there is none of this number */
 
+/* Contexts that wait below the current one, of the driver's push and pop. False: too many; none. */
+bool current_push(int32_t device);
+bool current_pop(void);
+
 /* Results of the runtime: an error is kept until it is asked for. Each returns its argument. */
 int current_result(int result);
 int current_peek(void);

@@ -1,19 +1,23 @@
 /* driver.c - the driver's entry points for devices, contexts, modules and for finding others. */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "context.h"
 #include "cuda_abi.h"
 #include "current.h"
 #include "device.h"
 #include "launch_count.h"
 #include "machine.h"
+#include "mem.h"
+#include "needs.h"
 #include "result_text.h"
-
-/* A context is the place of its device in this array; nothing reads what is there. */
-static char contexts[MACHINE_DEVICES_MAX];
 
 static bool is_device(int device)
 {
@@ -23,6 +27,7 @@ static bool is_device(int device)
 API(int, cuInit, unsigned flags)
 {
     (void)flags;
+    context_start_driver();
     return device_open() ? CUDA_FINE : CUDA_NO_DEVICE;
 }
 
@@ -109,8 +114,9 @@ API(int, cuDevicePrimaryCtxRetain, void **context, int device)
 {
     if (!is_device(device))
         return CUDA_INVALID_DEVICE;
-    *context = &contexts[device];
-    return cuda_from_err(machine_touch(device));
+    int err = context_open(device);
+    *context = context_made(device);
+    return cuda_from_err(err);
 }
 
 API(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *active)
@@ -126,27 +132,29 @@ API(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *active)
 
 API(int, cuCtxGetCurrent, void **context)
 {
-    int32_t device = current_device();
-    *context = machine_is_touched(device) ? &contexts[device] : NULL;
-    return CUDA_FINE;
+    *context = context_made(current_device());
+    return context_driver_is_started() ? CUDA_FINE : CUDA_NOT_INITIALIZED;
 }
 
 API(int, cuCtxSetCurrent, void *context)
 {
-    if (context && !current_set_device((int32_t)((char *)context - contexts)))
+    if (context && !current_set_device(context_device(context)))
         return CUDA_INVALID_CONTEXT;
     return CUDA_FINE;
 }
 
 API(int, cuCtxPushCurrent_v2, void *context)
 {
-    return cuCtxSetCurrent(context);
+    return current_push(context_device(context)) ? CUDA_FINE : CUDA_INVALID_CONTEXT;
 }
 
 API(int, cuCtxPopCurrent_v2, void **context)
 {
+    void *popped = context_made(current_device());
+    if (!current_pop() && !popped) /* the last one stays: the runtime would take it again */
+        return CUDA_INVALID_CONTEXT;
     if (context)
-        *context = &contexts[current_device()];
+        *context = popped;
     return CUDA_FINE;
 }
 
@@ -190,19 +198,40 @@ API(int, cudaDeviceGetLimit, size_t *value, unsigned limit)
 
 /* ---- modules and kernels ---- */
 
-static char module, function; /* every module and every function */
+/* A module is what its image says of its kernels; without that they are all one. */
+struct module {
+    struct cubin_kernel *kernels;
+};
+static struct module module;
+static char function;
 
 API(int, cuModuleLoadData, void **out, const void *image)
 {
-    (void)image;
-    *out = &module;
+    struct cubin_kernel *kernels =
+        image && image != (const void *)&module ? cubin_read(image) : NULL;
+    struct module *made = kernels ? mem_alloc(1, sizeof *made) : NULL;
+    if (made)
+        made->kernels = kernels;
+    else
+        cubin_drop(kernels);
+    *out = made ? made : &module;
     return CUDA_FINE;
 }
 
 /* Inductor's own launcher names the file of a kernel that Triton has compiled. */
 API(int, cuModuleLoad, void **out, const char *path)
 {
-    return cuModuleLoadData(out, path);
+    struct stat status;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    void *image = MAP_FAILED;
+    if (file >= 0 && fstat(file, &status) == 0 && status.st_size >= CUBIN_BYTES_MIN)
+        image = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (file >= 0)
+        close(file);
+    int result = cuModuleLoadData(out, image == MAP_FAILED ? NULL : image);
+    if (image != MAP_FAILED)
+        munmap(image, (size_t)status.st_size);
+    return result;
 }
 
 API(int, cuModuleLoadDataEx, void **out, const void *image, unsigned count, int *options,
@@ -212,11 +241,21 @@ API(int, cuModuleLoadDataEx, void **out, const void *image, unsigned count, int 
     return cuModuleLoadData(out, image);
 }
 
+API(int, cuModuleUnload, void *of)
+{
+    struct module *unloaded = of;
+    if (!unloaded || unloaded == &module)
+        return CUDA_FINE;
+    cubin_drop(unloaded->kernels);
+    mem_free(unloaded);
+    return CUDA_FINE;
+}
+
 /* A linker's result is an image like any other: nobody looks into it. */
 API(int, cuLinkCreate_v2, unsigned count, int *options, void **values, void **state)
 {
     (void)count, (void)options, (void)values;
-    *state = &module;
+    *state = &module; /* no image */
     return CUDA_FINE;
 }
 
@@ -231,9 +270,19 @@ API(int, cuLinkComplete, void *state, void **image, size_t *bytes)
 
 API(int, cuModuleGetFunction, void **out, void *of, const char *name)
 {
-    (void)of, (void)name;
-    *out = &function;
+    struct cubin_kernel *kernel = ((struct module *)of)->kernels;
+    while (kernel && strcmp(kernel->name, name) != 0)
+        kernel = kernel->next;
+    *out = kernel ? (void *)kernel : &function;
     return CUDA_FINE;
+}
+
+/* NULL: nothing is known of it. */
+static const struct cubin_kernel *kernel_of(const void *handle)
+{
+    const struct cubin_kernel *kernel = handle;
+    bool is_one = handle && handle != &function && kernel->magic == CUBIN_MAGIC;
+    return is_one ? kernel : NULL;
 }
 
 API(int, cuFuncGetAttribute, int *value, int attribute, void *of)
@@ -263,16 +312,16 @@ API(int, cuOccupancyMaxActiveClusters, int *clusters, void *of, const struct abi
 API(int, cuLaunchKernel, void *of, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
     unsigned bz, unsigned shared, void *stream, void **arguments, void **extra)
 {
-    (void)of, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared;
-    (void)arguments, (void)extra;
-    return launch(stream);
+    (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared;
+    (void)extra;
+    return launch(kernel_of(of), arguments, stream);
 }
 
 API(int, cuLaunchKernelEx, const struct abi_driver_launch *how, void *of, void **arguments,
     void **extra)
 {
-    (void)of, (void)arguments, (void)extra;
-    return launch(how->stream);
+    (void)extra;
+    return launch(kernel_of(of), arguments, how->stream);
 }
 
 /* ---- finding entry points ---- */
@@ -281,7 +330,7 @@ static void *own_library(void)
 {
     static void *handle;
     Dl_info info;
-    if (!handle && dladdr(contexts, &info))
+    if (!handle && dladdr(&module, &info))
         handle = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     return handle;
 }
@@ -331,20 +380,31 @@ API(int, cudaGetDriverEntryPoint, const char *name, void **out, unsigned long lo
 }
 
 /* A runtime that is linked into a library asks for tables of functions that nobody documents, by
- * which it verifies the driver. There are none: what it then does not find is a GPU. */
+ * which it verifies the driver. There are none: what it then does not find is a GPU. Of NVIDIA's
+ * libraries that do so, these do without. */
+static bool is_nvidias_own(const char *file)
+{
+    static const char *const names[] = {"libcudart.so", "libcupti.so", "libnvrtc"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(file, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 API(int, cuGetExportTable, const void **table, const void *id)
 {
     static _Atomic bool told;
     Dl_info caller;
     (void)id;
     *table = NULL;
-    if (dladdr(__builtin_return_address(0), &caller) && caller.dli_fname &&
-        !strstr(caller.dli_fname, "libcudart") && !atomic_exchange(&told, true)) {
-        const char *slash = strrchr(caller.dli_fname, '/');
+    bool known = dladdr(__builtin_return_address(0), &caller) && caller.dli_fname;
+    const char *slash = known ? strrchr(caller.dli_fname, '/') : NULL;
+    const char *file = !known ? "" : slash ? slash + 1 : caller.dli_fname;
+    if (known && !is_nvidias_own(file) && needs_has_runtime(caller.dli_fname) &&
+        !atomic_exchange(&told, true))
         fprintf(stderr,
                 "tidemark: %s has CUDA's runtime inside, which finds no GPU in a rehearsal; turn "
                 "off what uses it (for transformers: attn_implementation=\"sdpa\")\n",
-                slash ? slash + 1 : caller.dli_fname);
-    }
+                file);
     return CUDA_NOT_FOUND;
 }

@@ -1,13 +1,6 @@
-/* driver_event.c - the driver's events and memory pools: those of the runtime by other
- * names. */
+/* driver_event.c - the driver's events: those of the runtime by other names. */
 #include "cuda_abi.h"
 #include "stream.h"
-
-int cudaMemPoolGetAttribute(void *pool, int attribute, void *value);
-int cudaDeviceGetDefaultMemPool(void **pool, int device);
-int cudaDeviceGetGraphMemAttribute(int device, int attribute, void *value);
-
-/* ---- events ---- */
 
 API(int, cuEventCreate, void **event, unsigned flags)
 {
@@ -48,21 +41,4 @@ API(int, cuEventElapsedTime, float *ms, void *begin, void *end)
         return CUDA_INVALID_VALUE;
     *ms = (float)((double)(int64_t)(to->at_ns - from->at_ns) / 1e6);
     return CUDA_FINE;
-}
-
-/* ---- pools ---- */
-
-API(int, cuDeviceGetDefaultMemPool, void **pool, int device)
-{
-    return cudaDeviceGetDefaultMemPool(pool, device);
-}
-
-API(int, cuMemPoolGetAttribute, void *pool, int attribute, void *value)
-{
-    return cudaMemPoolGetAttribute(pool, attribute, value);
-}
-
-API(int, cuDeviceGetGraphMemAttribute, int device, int attribute, void *value)
-{
-    return cudaDeviceGetGraphMemAttribute(device, attribute, value);
 }

@@ -1,13 +1,20 @@
 /* driver_memory.c - the driver's memory: by address, and physical memory that is mapped. */
 #include <string.h>
 
+#include "context.h"
 #include "copies.h"
 #include "cuda_abi.h"
 #include "current.h"
+#include "driver_memory.h"
 #include "error.h"
 #include "machine.h"
+#include "pool.h"
+#include "records.h"
 #include "stream.h"
+#include "tell.h"
 #include "values.h"
+
+#define PITCH 512
 
 /* What a program asks of an address, cuPointerGetAttribute. */
 enum asked {
@@ -26,41 +33,134 @@ enum asked {
 API(int, cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
 {
     uint64_t free_now, total;
-    int err = machine_touch(current_device());
+    int err = context_open(current_device());
     machine_memory(current_device(), &free_now, &total);
     *free_bytes = free_now;
     *total_bytes = total;
     return cuda_from_err(err);
 }
 
+/* ---- memory of a device ---- */
+
+static void record(enum told_operation operation, enum told_memory_kind kind, uint64_t address,
+                   uint64_t bytes)
+{
+    const struct memory_record made = {.operation = operation,
+                                       .kind = kind,
+                                       .address = address,
+                                       .bytes = bytes,
+                                       .device = current_device()};
+    records_add(&made);
+}
+
+static int take(uint64_t *address, size_t bytes)
+{
+    int err = context_open(current_device());
+    *address = 0;
+    if (!err)
+        err = machine_take(current_device(), bytes, address);
+    if (err)
+        return cuda_from_err(err);
+    values_forget(*address, bytes);
+    record(TOLD_ALLOCATION, TOLD_DEVICE, *address, bytes);
+    return CUDA_FINE;
+}
+
 API(int, cuMemAlloc_v2, uint64_t *address, size_t bytes)
 {
-    return cuda_from_err(machine_take(current_device(), bytes, address));
+    TELL(cuMemAlloc_v2, told_word(address), bytes);
+    return TOLD(take(address, bytes));
+}
+
+API(int, cuMemAllocPitch_v2, uint64_t *address, size_t *pitch, size_t width, size_t height,
+    unsigned element)
+{
+    TELL(cuMemAllocPitch_v2, told_word(address), told_word(pitch), width, height, element);
+    *pitch = (width + PITCH - 1) & ~(size_t)(PITCH - 1);
+    return TOLD(take(address, *pitch * height));
+}
+
+API(int, cuMemAllocManaged, uint64_t *address, size_t bytes, unsigned flags)
+{
+    TELL(cuMemAllocManaged, told_word(address), bytes, flags);
+    int err = context_open(current_device());
+    *address = 0;
+    if (!err)
+        err = pool_take_managed(current_device(), bytes, address);
+    if (!err)
+        record(TOLD_ALLOCATION, TOLD_MANAGED, *address, bytes);
+    return TOLD(cuda_from_err(err));
+}
+
+static int give(uint64_t address)
+{
+    struct extent extent = {0};
+    bool known = machine_look(address, &extent);
+    int err = address ? pool_give(address) : BASE_OK;
+    if (!err && known)
+        record(TOLD_RELEASE, extent.kind == EXTENT_PINNED ? TOLD_MANAGED : TOLD_DEVICE, address,
+               extent.bytes);
+    return cuda_from_err(err);
 }
 
 API(int, cuMemFree_v2, uint64_t address)
 {
-    return address ? cuda_from_err(machine_give(address)) : CUDA_FINE;
+    TELL(cuMemFree_v2, address);
+    return TOLD(give(address));
+}
+
+/* ---- the host's memory ---- */
+
+static int pin(void **pointer, size_t bytes)
+{
+    uint64_t address = 0;
+    int err = context_open(current_device());
+    if (!err)
+        err = machine_pin(current_device(), bytes, &address);
+    *pointer = (void *)(uintptr_t)address;
+    if (!err)
+        record(TOLD_ALLOCATION, TOLD_PINNED, address, bytes);
+    return cuda_from_err(err);
 }
 
 API(int, cuMemAllocHost_v2, void **pointer, size_t bytes)
 {
-    uint64_t address;
-    int err = machine_pin(current_device(), bytes, &address);
-    *pointer = (void *)(uintptr_t)address;
-    return cuda_from_err(err);
+    TELL(cuMemAllocHost_v2, told_word(pointer), bytes);
+    return TOLD(pin(pointer, bytes));
 }
 
 API(int, cuMemHostAlloc, void **pointer, size_t bytes, unsigned flags)
 {
-    (void)flags;
-    return cuMemAllocHost_v2(pointer, bytes);
+    TELL(cuMemHostAlloc, told_word(pointer), bytes, flags);
+    return TOLD(pin(pointer, bytes));
 }
 
 API(int, cuMemFreeHost, void *pointer)
 {
-    return cuda_from_err(machine_unpin((uint64_t)(uintptr_t)pointer));
+    struct extent extent = {0};
+    TELL(cuMemFreeHost, told_word(pointer));
+    (void)machine_look(told_word(pointer), &extent);
+    int err = machine_unpin(told_word(pointer));
+    if (!err)
+        record(TOLD_RELEASE, TOLD_PINNED, told_word(pointer), extent.bytes);
+    return TOLD(cuda_from_err(err));
 }
+
+API(int, cuMemHostRegister_v2, void *pointer, size_t bytes, unsigned flags)
+{
+    TELL(cuMemHostRegister_v2, told_word(pointer), bytes, flags);
+    int err = machine_register(current_device(), told_word(pointer), bytes);
+    return TOLD(cuda_from_err(err));
+}
+
+API(int, cuMemHostUnregister, void *pointer)
+{
+    TELL(cuMemHostUnregister, told_word(pointer));
+    bool done = machine_unregister(told_word(pointer)) == BASE_OK;
+    return TOLD(done ? CUDA_FINE : CUDA_NOT_REGISTERED);
+}
+
+/* ---- what lies at an address ---- */
 
 API(int, cuMemGetAddressRange_v2, uint64_t *base, size_t *bytes, uint64_t address)
 {
@@ -153,32 +253,37 @@ API(int, cuMemAddressFree, uint64_t address, size_t bytes)
 API(int, cuMemCreate, uint64_t *handle, size_t bytes, const struct abi_memory_at *where,
     unsigned long long flags)
 {
-    struct physical *made;
-    (void)flags;
+    struct physical *made = NULL;
+    TELL(cuMemCreate, told_word(handle), bytes, told_word(where), flags);
     int32_t device = where->location_type == LOCATION_DEVICE ? where->device : current_device();
-    int err = machine_create(device, bytes, &made);
-    *handle = (uint64_t)(uintptr_t)made;
-    return cuda_from_err(err);
+    int err = context_open(device);
+    if (!err)
+        err = machine_create(device, bytes, &made);
+    *handle = told_word(made);
+    return TOLD(cuda_from_err(err));
 }
 
 API(int, cuMemRelease, uint64_t handle)
 {
+    TELL(cuMemRelease, handle);
     machine_release((struct physical *)(uintptr_t)handle);
-    return CUDA_FINE;
+    return TOLD(CUDA_FINE);
 }
 
 API(int, cuMemMap, uint64_t address, size_t bytes, size_t offset, uint64_t handle,
     unsigned long long flags)
 {
-    (void)flags;
+    TELL(cuMemMap, address, bytes, offset, handle, flags);
     if (offset)
-        return CUDA_INVALID_VALUE;
-    return cuda_from_err(machine_map(address, bytes, (struct physical *)(uintptr_t)handle));
+        return TOLD(CUDA_INVALID_VALUE);
+    int err = machine_map(address, bytes, (struct physical *)(uintptr_t)handle);
+    return TOLD(cuda_from_err(err));
 }
 
 API(int, cuMemUnmap, uint64_t address, size_t bytes)
 {
-    return cuda_from_err(machine_unmap(address, bytes));
+    TELL(cuMemUnmap, address, bytes);
+    return TOLD(cuda_from_err(machine_unmap(address, bytes)));
 }
 
 /* ---- copies and fills ---- */
@@ -208,7 +313,8 @@ API(int, cuMemcpyDtoD_v2, uint64_t to, uint64_t from, size_t bytes)
 
 API(int, cuMemcpyHtoDAsync_v2, uint64_t to, const void *from, size_t bytes, void *stream)
 {
-    return stream_put(stream) ? CUDA_FINE : cuMemcpyHtoD_v2(to, from, bytes);
+    return stream_put_writing(stream, place(to), bytes) ? CUDA_FINE
+                                                        : cuMemcpyHtoD_v2(to, from, bytes);
 }
 
 API(int, cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t bytes, void *stream)
@@ -218,7 +324,8 @@ API(int, cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t bytes, void *stre
 
 API(int, cuMemcpyDtoDAsync_v2, uint64_t to, uint64_t from, size_t bytes, void *stream)
 {
-    return stream_put(stream) ? CUDA_FINE : cuMemcpyDtoD_v2(to, from, bytes);
+    return stream_put_writing(stream, place(to), bytes) ? CUDA_FINE
+                                                        : cuMemcpyDtoD_v2(to, from, bytes);
 }
 
 API(int, cuMemsetD8_v2, uint64_t address, unsigned char value, size_t count)
@@ -229,7 +336,8 @@ API(int, cuMemsetD8_v2, uint64_t address, unsigned char value, size_t count)
 
 API(int, cuMemsetD8Async, uint64_t address, unsigned char value, size_t count, void *stream)
 {
-    return stream_put(stream) ? CUDA_FINE : cuMemsetD8_v2(address, value, count);
+    return stream_put_writing(stream, place(address), count) ? CUDA_FINE
+                                                             : cuMemsetD8_v2(address, value, count);
 }
 
 /* Of words that are not one byte over and over, what lies there is not known. */
@@ -245,5 +353,7 @@ API(int, cuMemsetD32_v2, uint64_t address, unsigned value, size_t count)
 
 API(int, cuMemsetD32Async, uint64_t address, unsigned value, size_t count, void *stream)
 {
-    return stream_put(stream) ? CUDA_FINE : cuMemsetD32_v2(address, value, count);
+    return stream_put_writing(stream, place(address), count * sizeof value)
+               ? CUDA_FINE
+               : cuMemsetD32_v2(address, value, count);
 }

@@ -6,8 +6,11 @@
 
 #include <stdint.h>
 
-/* Of which it is not known what it writes: a whole graph, or a kernel without a name. CUDA_FINE. */
-int launch(void *stream);
+#include "cubin.h"
+
+/* Of the driver's: what its parameters lead to it may write. NULL: nobody knows what these are.
+ * CUDA_FINE. */
+int launch(const struct cubin_kernel *kernel, void **arguments, void *stream);
 uint64_t launch_count(void);
 
 #endif

@@ -1,22 +1,27 @@
 /* meeting.c - see meeting.h. */
 #include "meeting.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "alive.h"
+#include "mem.h"
+#include "pending.h"
 
 #define MEETINGS_MAX 256
 #define SPLITS_MAX 256
 #define NAP_NS_MOST 1000000
 #define NAPS_UNTIL_LOOK 100 /* at who is still there */
+#define NAPS_FOR_ROOM 10000
 
 struct split {
     atomic_int arrived;
@@ -33,20 +38,33 @@ struct shared {
     _Atomic uint64_t key;
     atomic_int joined;
     _Atomic int32_t pid[MEETING_RANKS_MAX];
+    _Atomic uint64_t since[MEETING_RANKS_MAX]; /* when its process began */
     _Atomic uint64_t number[MEETING_RANKS_MAX];
     struct split splits[SPLITS_MAX];
+    /* One of each rank for all; then, rank by rank, one for each rank that it may send to. */
+    struct channel channels[];
 };
 
-/* One that this process joined; never taken out, for streams and events may still name it. */
+/* What this rank has not done with, of the last numbers of a channel: how often each is held. */
+struct window {
+    uint64_t seen, done; /* the last number that is used, and up to which none is held */
+    uint8_t held[CHANNEL_ENTRIES];
+};
+
+/* One that this process joined. Its number has the place in the list and how often that was used:
+ * streams and events may still name one that was left. */
 struct meeting {
     struct shared *shared; /* NULL: left */
+    uint32_t uses;
     int size, rank, splits;
+    bool has_said;          /* that somebody is gone */
+    struct window *windows; /* of the works, then of the messages of each rank */
 };
 
 static struct {
     pthread_mutex_t lock; /* of the list and of all works */
     struct meeting list[MEETINGS_MAX];
-    atomic_uint count;
+    atomic_uint count; /* places that were ever used */
     atomic_bool works;
 } meetings = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -61,15 +79,51 @@ static void nap(unsigned naps)
 static bool is_gone(const struct shared *shared, int rank)
 {
     int32_t pid = atomic_load(&shared->pid[rank]);
-    return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+    return pid > 0 && !is_alive(pid, atomic_load(&shared->since[rank]));
+}
+
+/* The rank is gone that others wait for; they go on without what it would have brought. */
+static bool is_missed(struct meeting *meeting, int rank)
+{
+    if (!is_gone(meeting->shared, rank))
+        return false;
+    if (!meeting->has_said)
+        fprintf(stderr,
+                "tidemark: rank %d of %d has ended (process %d), and rank %d waits for it: it goes "
+                "on without; what comes from there is not known\n",
+                rank, meeting->size, (int)atomic_load(&meeting->shared->pid[rank]), meeting->rank);
+    meeting->has_said = true;
+    return true;
 }
 
 /* ---- making and joining ---- */
 
-static struct shared *map(int descriptor)
+static size_t bytes_of(int size)
 {
-    void *got =
-        mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    size_t ranks = (size_t)size;
+    return sizeof(struct shared) + ranks * (1 + ranks) * sizeof(struct channel);
+}
+
+/* Grows it to what so many ranks need; it never shrinks. */
+static bool grow(int descriptor, size_t bytes)
+{
+    struct stat now;
+    struct rlimit limit;
+    if (fstat(descriptor, &now) != 0)
+        return false;
+    if ((size_t)now.st_size >= bytes)
+        return true;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
+        return false; /* a signal would end the program */
+    return ftruncate(descriptor, (off_t)bytes) == 0;
+}
+
+static struct shared *map(int descriptor, int size)
+{
+    void *got = MAP_FAILED;
+    if (grow(descriptor, bytes_of(size)))
+        got = mmap(NULL, bytes_of(size), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                   descriptor, 0);
     return got == MAP_FAILED ? NULL : got;
 }
 
@@ -78,8 +132,8 @@ struct meeting_place meeting_make(void)
     struct meeting_place place = {.pid = (int32_t)getpid()};
     struct shared *shared = NULL;
     place.descriptor = memfd_create("tidemark meeting", MFD_CLOEXEC);
-    if (place.descriptor >= 0 && ftruncate(place.descriptor, sizeof *shared) == 0)
-        shared = map(place.descriptor);
+    if (place.descriptor >= 0)
+        shared = map(place.descriptor, 0);
     if (!shared || getrandom(&place.key, sizeof place.key, 0) != sizeof place.key || !place.key) {
         if (place.descriptor >= 0)
             close(place.descriptor);
@@ -88,20 +142,20 @@ struct meeting_place meeting_make(void)
         atomic_store(&shared->key, place.key);
     }
     if (shared)
-        munmap(shared, sizeof *shared);
+        munmap(shared, bytes_of(0));
     return place;
 }
 
 /* The maker's own descriptor is not needed once all have come; another's is opened by /proc. */
-static struct shared *find(const struct meeting_place *place)
+static struct shared *find(const struct meeting_place *place, int size)
 {
     char path[64];
     bool own = place->pid == (int32_t)getpid();
     snprintf(path, sizeof path, "/proc/%d/fd/%d", place->pid, place->descriptor);
     int descriptor = own ? place->descriptor : open(path, O_RDWR | O_CLOEXEC);
-    struct shared *shared = descriptor >= 0 ? map(descriptor) : NULL;
+    struct shared *shared = descriptor >= 0 ? map(descriptor, size) : NULL;
     if (shared && atomic_load(&shared->key) != place->key) {
-        munmap(shared, sizeof *shared);
+        munmap(shared, bytes_of(size));
         shared = NULL;
     }
     if (descriptor >= 0 && !own)
@@ -109,26 +163,49 @@ static struct shared *find(const struct meeting_place *place)
     return shared;
 }
 
-static uint32_t list(struct shared *shared, int size, int rank)
+static struct meeting *free_place(void)
 {
-    pthread_mutex_lock(&meetings.lock);
-    uint32_t at = atomic_load(&meetings.count);
-    if (at < MEETINGS_MAX) {
-        meetings.list[at] = (struct meeting){.shared = shared, .size = size, .rank = rank};
-        atomic_store(&meetings.count, ++at);
-    } else {
-        at = 0;
-    }
-    pthread_mutex_unlock(&meetings.lock);
-    return at;
+    uint32_t count = atomic_load(&meetings.count);
+    for (uint32_t i = 0; i < count; i++)
+        if (!meetings.list[i].shared)
+            return &meetings.list[i];
+    if (count == MEETINGS_MAX)
+        return NULL;
+    atomic_store(&meetings.count, count + 1);
+    return &meetings.list[count];
 }
 
-static void wait_until_all(atomic_int *number, const struct meeting *meeting)
+static uint32_t list(struct shared *shared, int size, int rank)
+{
+    struct window *windows = mem_alloc((size_t)size + 1, sizeof *windows);
+    uint32_t number = 0;
+    pthread_mutex_lock(&meetings.lock);
+    struct meeting *meeting = windows ? free_place() : NULL;
+    if (meeting) {
+        uint32_t uses = meeting->uses + 1;
+        *meeting = (struct meeting){
+            .shared = shared, .uses = uses, .size = size, .rank = rank, .windows = windows};
+        number = (uint32_t)(meeting - meetings.list) + uses * MEETINGS_MAX;
+    }
+    pthread_mutex_unlock(&meetings.lock);
+    if (!number)
+        mem_free(windows);
+    return number;
+}
+
+static struct meeting *get(uint32_t number)
+{
+    struct meeting *meeting = number ? &meetings.list[number % MEETINGS_MAX] : NULL;
+    bool is_it = meeting && meeting->shared && meeting->uses == number / MEETINGS_MAX;
+    return is_it ? meeting : NULL;
+}
+
+static void wait_until_all(atomic_int *number, struct meeting *meeting)
 {
     for (unsigned naps = 0; atomic_load(number) < meeting->size; naps++) {
         nap(naps);
         for (int i = 0; naps % NAPS_UNTIL_LOOK == NAPS_UNTIL_LOOK - 1 && i < meeting->size; i++)
-            if (is_gone(meeting->shared, i))
+            if (is_missed(meeting, i) && atomic_load(number) < meeting->size)
                 return;
     }
 }
@@ -137,34 +214,51 @@ uint32_t meeting_join(const struct meeting_place *place, int size, int rank, boo
 {
     if (!place->key || size < 2 || size > MEETING_RANKS_MAX || rank < 0 || rank >= size)
         return 0;
-    struct shared *shared = find(place);
+    struct shared *shared = find(place, size);
     uint32_t number = shared ? list(shared, size, rank) : 0;
     if (number) {
+        atomic_store(&shared->since[rank], alive_since((int32_t)getpid()));
         atomic_store(&shared->pid[rank], (int32_t)getpid());
         atomic_fetch_add(&shared->joined, 1);
         if (waits)
-            wait_until_all(&shared->joined, &meetings.list[number - 1]);
+            wait_until_all(&shared->joined, get(number));
     } else if (shared) {
-        munmap(shared, sizeof *shared);
+        munmap(shared, bytes_of(size));
     }
-    if (place->pid == (int32_t)getpid() && waits)
-        close(place->descriptor);
+    if (waits)
+        meeting_close(place);
     return number;
 }
 
-static struct meeting *get(uint32_t number)
+void meeting_close(const struct meeting_place *place)
 {
-    struct meeting *meeting = number ? &meetings.list[number - 1] : NULL;
-    return meeting && meeting->shared ? meeting : NULL;
+    if (place->key && place->pid == (int32_t)getpid())
+        close(place->descriptor);
 }
 
-/* The memory stays mapped: another thread may be looking at it. */
+/* Nobody waits for what this rank has not taken any more. */
+static void take_all(struct meeting *meeting)
+{
+    struct shared *shared = meeting->shared;
+    size_t size = (size_t)meeting->size, self = (size_t)meeting->rank;
+    for (size_t i = 0; i < size; i++) {
+        channel_take(&shared->channels[i], meeting->rank, UINT64_MAX);
+        channel_take(&shared->channels[size + i * size + self], 0, UINT64_MAX);
+    }
+}
+
+/* All who look at the memory do so under the lock, but for those who join or split: a program that
+ * leaves meanwhile is wrong. */
 void meeting_leave(uint32_t number)
 {
     pthread_mutex_lock(&meetings.lock);
     struct meeting *meeting = get(number);
     if (meeting) {
+        take_all(meeting);
         atomic_store(&meeting->shared->number[meeting->rank], UINT64_MAX);
+        munmap(meeting->shared, bytes_of(meeting->size));
+        mem_free(meeting->windows);
+        meeting->windows = NULL;
         meeting->shared = NULL;
     }
     pthread_mutex_unlock(&meetings.lock);
@@ -178,8 +272,7 @@ static bool comes_before(const struct split *split, int a, int b)
 }
 
 /* The place of the group's own meeting, which its first rank makes. */
-static struct meeting_place place_of_group(struct split *split, const struct meeting *meeting,
-                                           int first)
+static struct meeting_place place_of_group(struct split *split, struct meeting *meeting, int first)
 {
     struct meeting_place place = {.key = 0};
     if (first == meeting->rank) {
@@ -191,7 +284,7 @@ static struct meeting_place place_of_group(struct split *split, const struct mee
     }
     for (unsigned naps = 0; !(place.key = atomic_load(&split->place[first].key)); naps++) {
         nap(naps);
-        if (naps % NAPS_UNTIL_LOOK == NAPS_UNTIL_LOOK - 1 && is_gone(meeting->shared, first))
+        if (naps % NAPS_UNTIL_LOOK == NAPS_UNTIL_LOOK - 1 && is_missed(meeting, first))
             return place;
     }
     place.pid = split->place[first].pid;
@@ -229,26 +322,44 @@ bool meeting_split(uint32_t number, int color, int key, uint32_t *made, int *siz
 
 /* ---- works ---- */
 
-static bool is_done(uint32_t number, uint64_t work, bool look)
+static struct channel *channel_of(const struct meeting *meeting, int from, int to)
 {
-    const struct meeting *meeting = get(number);
+    int at = to < 0 ? from : meeting->size * (1 + from) + to;
+    return &meeting->shared->channels[at];
+}
+
+static bool is_sent(struct meeting *meeting, int from, uint64_t message, bool look)
+{
+    const struct channel *channel = channel_of(meeting, from, meeting->rank);
+    return atomic_load(&channel->posted) >= message ||
+           atomic_load(&meeting->shared->number[from]) == UINT64_MAX ||
+           (look && is_missed(meeting, from));
+}
+
+/* Without `look` nobody is asked whether a process is there. */
+static bool is_done(uint32_t number, uint32_t from, uint64_t work, bool look)
+{
+    struct meeting *meeting = get(number);
+    if (meeting && from)
+        return is_sent(meeting, (int)from - 1, work, look);
     for (int i = 0; meeting && i < meeting->size; i++)
-        if (atomic_load(&meeting->shared->number[i]) < work &&
-            !(look && is_gone(meeting->shared, i)))
+        if (atomic_load(&meeting->shared->number[i]) < work && !(look && is_missed(meeting, i)) &&
+            atomic_load(&meeting->shared->number[i]) < work)
             return false;
     return true;
 }
 
-static void add(struct works *works, uint32_t meeting, uint64_t number)
+static void add(struct works *works, uint32_t meeting, uint32_t from, uint64_t number)
 {
     int free_place = -1;
     for (int i = 0; i < WORKS_MAX; i++) {
-        if (works->list[i].meeting == meeting) {
+        if (works->list[i].meeting == meeting && works->list[i].from == from) {
             if (works->list[i].number < number)
                 works->list[i].number = number;
             return;
         }
-        if (works->list[i].meeting && is_done(works->list[i].meeting, works->list[i].number, false))
+        if (works->list[i].meeting &&
+            is_done(works->list[i].meeting, works->list[i].from, works->list[i].number, false))
             works->list[i].meeting = 0;
         if (!works->list[i].meeting)
             free_place = i;
@@ -256,20 +367,157 @@ static void add(struct works *works, uint32_t meeting, uint64_t number)
     if (free_place < 0)
         return; /* more meetings at once than anybody has: nobody waits for this one */
     works->list[free_place].meeting = meeting;
+    works->list[free_place].from = from;
     works->list[free_place].number = number;
 }
 
-void meeting_put(uint32_t number, struct works *works)
+/* ---- what is brought ---- */
+
+/* Tells the writers what this rank is done with. `from` -1: all of them. */
+static void advance(struct meeting *meeting, struct window *window, int from)
+{
+    while (window->done < window->seen && !window->held[(window->done + 1) % CHANNEL_ENTRIES])
+        window->done++;
+    if (from >= 0)
+        channel_take(channel_of(meeting, from, meeting->rank), 0, window->done);
+    for (int i = 0; from < 0 && i < meeting->size; i++)
+        channel_take(channel_of(meeting, i, -1), meeting->rank, window->done);
+}
+
+static void see(struct meeting *meeting, struct window *window, int from, uint64_t number,
+                unsigned holds)
+{
+    window->seen = number;
+    window->held[number % CHANNEL_ENTRIES] = (uint8_t)holds;
+    advance(meeting, window, from);
+}
+
+static void release(uint32_t number, int from, uint64_t work)
 {
     pthread_mutex_lock(&meetings.lock);
     struct meeting *meeting = get(number);
-    if (meeting) {
-        uint64_t work = atomic_fetch_add(&meeting->shared->number[meeting->rank], 1) + 1;
-        add(works, number, work);
-        atomic_store(&meetings.works, true);
+    struct window *window = meeting ? &meeting->windows[from + 1] : NULL;
+    if (window && window->held[work % CHANNEL_ENTRIES]) {
+        window->held[work % CHANNEL_ENTRIES]--;
+        advance(meeting, window, from);
     }
     pthread_mutex_unlock(&meetings.lock);
 }
+
+void meeting_release(uint32_t number, uint64_t work)
+{
+    release(number, -1, work);
+}
+
+void meeting_release_sent(uint32_t number, uint64_t message, int from)
+{
+    release(number, from, message);
+}
+
+/* Waits until there is room, for a while: who does not take what is brought may need this rank for
+ * something else. Under the lock afterwards; NULL: there is no meeting. */
+static struct meeting *lock_with_room(uint32_t number, int to, bool with_bytes)
+{
+    for (unsigned naps = 0;; naps++) {
+        pthread_mutex_lock(&meetings.lock);
+        struct meeting *meeting = get(number);
+        int readers = !meeting || to >= 0 ? 1 : meeting->size;
+        if (!meeting || naps == NAPS_FOR_ROOM ||
+            channel_has_room(channel_of(meeting, meeting->rank, to), readers, with_bytes))
+            return meeting;
+        bool missed = false;
+        for (int i = 0; naps % NAPS_UNTIL_LOOK == NAPS_UNTIL_LOOK - 1 && i < meeting->size; i++)
+            missed |= (to < 0 || to == i) && is_missed(meeting, i);
+        if (missed)
+            return meeting;
+        pthread_mutex_unlock(&meetings.lock);
+        nap(naps);
+        pending_look(); /* the others wait for this rank to take what they brought */
+    }
+}
+
+/* What finds no room is brought as unknown. */
+static uint64_t post(struct meeting *meeting, int to, const void *bytes, size_t count)
+{
+    struct channel *channel = channel_of(meeting, meeting->rank, to);
+    bool room = channel_has_room(channel, to < 0 ? meeting->size : 1, bytes != NULL);
+    return channel_post(channel, room ? bytes : NULL, count);
+}
+
+uint64_t meeting_put(uint32_t number, const void *bytes, size_t count, unsigned holds,
+                     struct works *works)
+{
+    uint64_t work = 0;
+    struct meeting *meeting = lock_with_room(number, -1, bytes != NULL);
+    if (meeting) {
+        work = post(meeting, -1, bytes, count);
+        atomic_store(&meeting->shared->number[meeting->rank], work);
+        see(meeting, &meeting->windows[0], -1, work, holds);
+        add(works, number, 0, work);
+        atomic_store(&meetings.works, true);
+    }
+    pthread_mutex_unlock(&meetings.lock);
+    return work;
+}
+
+void meeting_send(uint32_t number, int to, const void *bytes, size_t count)
+{
+    struct meeting *meeting = lock_with_room(number, to, bytes != NULL);
+    if (meeting && to >= 0 && to < meeting->size)
+        (void)post(meeting, to, bytes, count);
+    pthread_mutex_unlock(&meetings.lock);
+}
+
+uint64_t meeting_receive(uint32_t number, int from, unsigned holds, struct works *works)
+{
+    uint64_t message = 0;
+    pthread_mutex_lock(&meetings.lock);
+    struct meeting *meeting = get(number);
+    if (meeting && from >= 0 && from < meeting->size) {
+        struct window *window = &meeting->windows[from + 1];
+        message = window->seen + 1;
+        see(meeting, window, from, message, holds);
+        add(works, number, (uint32_t)from + 1, message);
+        atomic_store(&meetings.works, true);
+    }
+    pthread_mutex_unlock(&meetings.lock);
+    return message;
+}
+
+static enum channel_state read_channel(uint32_t number, int from, bool sent, uint64_t which,
+                                       void *bytes, size_t count)
+{
+    enum channel_state state = CHANNEL_UNKNOWN;
+    pthread_mutex_lock(&meetings.lock);
+    struct meeting *meeting = get(number);
+    if (meeting && from >= 0 && from < meeting->size) {
+        const struct channel *channel = channel_of(meeting, from, sent ? meeting->rank : -1);
+        /* Who leaves or ends may have brought it before. */
+        bool over = atomic_load(&meeting->shared->number[from]) == UINT64_MAX;
+        state = channel_read(channel, which, bytes, count);
+        if (state == CHANNEL_NOT_YET && !over && is_missed(meeting, from)) {
+            over = true;
+            state = channel_read(channel, which, bytes, count);
+        }
+        if (state == CHANNEL_NOT_YET && over)
+            state = CHANNEL_UNKNOWN;
+    }
+    pthread_mutex_unlock(&meetings.lock);
+    return state;
+}
+
+enum channel_state meeting_read(uint32_t number, uint64_t work, int rank, void *bytes, size_t count)
+{
+    return read_channel(number, rank, false, work, bytes, count);
+}
+
+enum channel_state meeting_read_sent(uint32_t number, uint64_t message, int from, void *bytes,
+                                     size_t count)
+{
+    return read_channel(number, from, true, message, bytes, count);
+}
+
+/* ---- waiting for works ---- */
 
 bool works_exist(void)
 {
@@ -281,7 +529,7 @@ void works_add(struct works *works, const struct works *more)
     pthread_mutex_lock(&meetings.lock);
     for (int i = 0; i < WORKS_MAX; i++)
         if (more->list[i].meeting)
-            add(works, more->list[i].meeting, more->list[i].number);
+            add(works, more->list[i].meeting, more->list[i].from, more->list[i].number);
     pthread_mutex_unlock(&meetings.lock);
 }
 
@@ -297,7 +545,8 @@ static bool are_done(struct works *works, bool look)
     bool done = true;
     pthread_mutex_lock(&meetings.lock);
     for (int i = 0; i < WORKS_MAX; i++) {
-        if (works->list[i].meeting && is_done(works->list[i].meeting, works->list[i].number, look))
+        if (works->list[i].meeting &&
+            is_done(works->list[i].meeting, works->list[i].from, works->list[i].number, look))
             works->list[i].meeting = 0;
         done = done && !works->list[i].meeting;
     }
@@ -321,12 +570,13 @@ void works_wait(struct works *works)
 void meeting_wait_all(void)
 {
     unsigned count = atomic_load(&meetings.count);
-    for (uint32_t number = 1; number <= count; number++) {
+    for (uint32_t i = 0; i < count; i++) {
         pthread_mutex_lock(&meetings.lock);
+        uint32_t number = i + meetings.list[i].uses * MEETINGS_MAX;
         const struct meeting *meeting = get(number);
         uint64_t work = meeting ? atomic_load(&meeting->shared->number[meeting->rank]) : 0;
         pthread_mutex_unlock(&meetings.lock);
-        struct works own = {.list = {{number, work}}};
+        struct works own = {.list = {{.meeting = number, .number = work}}};
         works_wait(&own);
     }
 }

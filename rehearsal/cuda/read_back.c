@@ -127,7 +127,7 @@ static void find_operation(char *name)
     }
 }
 
-void read_back(uint64_t bytes)
+void read_back(uint64_t bytes, bool lost)
 {
     char name[NAME_MAX_BYTES], what[NAME_MAX_BYTES + 16];
     read_fn tell = guest_of();
@@ -141,14 +141,28 @@ void read_back(uint64_t bytes)
     snprintf(what, sizeof what, "%s %s", is_number(name) || !*name ? "number" : "size",
              *name ? name : "copy");
     tell(what);
+    if (lost) {
+        snprintf(what, sizeof what, "lost %s", *name ? name : "copy");
+        tell(what);
+    }
 }
 
-void read_library(const char *function)
+static void tell_of(const char *kind, const char *name)
 {
     char what[NAME_MAX_BYTES + 16];
     read_fn tell = guest_of();
     if (!tell)
         return;
-    snprintf(what, sizeof what, "library %.*s", NAME_MAX_BYTES, function);
+    snprintf(what, sizeof what, "%s %.*s", kind, NAME_MAX_BYTES, name);
     tell(what);
+}
+
+void read_library(const char *function)
+{
+    tell_of("library", function);
+}
+
+void read_outside(const char *what)
+{
+    tell_of("outside", what);
 }

@@ -1,20 +1,25 @@
 /*
- * read_back.h - what a program was told that is not known. It read bytes of the device that were not
- * computed, and got zeros: which of PyTorch's operations read them, and for what. Or it asked a
+ * read_back.h - what a program was told that is not known. It read bytes of the device that were
+ * not computed, and got zeros: which of PyTorch's operations read them, and for what. Or it asked a
  * library how much memory that wants for itself, and was told none:
  *
  *     size NAME     the operation makes a tensor of a size that depends on them: nonzero, unique
  *     number NAME   a whole number or truth value for the program: item, equal
+ *     lost NAME     one of both besides, where the bytes were known and there was no room for them
  *     library NAME  the function that was asked
+ *     outside NAME  who takes memory by itself, beside the program's allocator: NCCL
  *
  * Of what is copied to the host without such a purpose nothing is told: losses, logs.
  */
 #ifndef TIDEMARK_REHEARSAL_READ_BACK_H
 #define TIDEMARK_REHEARSAL_READ_BACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-void read_back(uint64_t bytes);
+/* `lost`: they were known once, and gave way to others. */
+void read_back(uint64_t bytes, bool lost);
 void read_library(const char *function);
+void read_outside(const char *name);
 
 #endif

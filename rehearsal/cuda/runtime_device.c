@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "context.h"
 #include "cuda_abi.h"
 #include "current.h"
 #include "device.h"
@@ -49,11 +50,13 @@ API(int, cudaDriverGetVersion, int *version)
 
 static bool is_device(int device)
 {
+    context_start_driver();
     return device_open() && device >= 0 && device < machine_devices();
 }
 
 API(int, cudaGetDeviceCount, int *count)
 {
+    context_start_driver();
     *count = device_open() ? machine_devices() : 0;
     return current_result(*count ? CUDA_FINE : CUDA_NO_DEVICE);
 }
@@ -66,6 +69,7 @@ API(int, cudaGetDevice, int *device)
 
 API(int, cudaSetDevice, int device)
 {
+    context_start_driver();
     bool set = device_open() && current_set_device(device);
     return current_result(set ? CUDA_FINE : CUDA_INVALID_DEVICE);
 }
@@ -128,37 +132,5 @@ API(int, cudaDeviceGetStreamPriorityRange, int *least, int *greatest)
         *least = 0;
     if (greatest)
         *greatest = -5;
-    return CUDA_FINE;
-}
-
-/* ---- pools: memory that is ordered by streams comes from the same pages ---- */
-
-API(int, cudaDeviceGetDefaultMemPool, void **pool, int device)
-{
-    static char pools[MACHINE_DEVICES_MAX];
-    if (!is_device(device))
-        return current_result(CUDA_INVALID_DEVICE);
-    *pool = &pools[device];
-    return CUDA_FINE;
-}
-
-API(int, cudaDeviceGetMemPool, void **pool, int device)
-{
-    return cudaDeviceGetDefaultMemPool(pool, device);
-}
-
-API(int, cudaMemPoolGetAttribute, void *pool, int attribute, void *value)
-{
-    (void)pool;
-    (void)attribute;
-    memset(value, 0, sizeof(int));
-    return CUDA_FINE;
-}
-
-API(int, cudaDeviceGetGraphMemAttribute, int device, int attribute, void *value)
-{
-    (void)device;
-    (void)attribute;
-    memset(value, 0, sizeof(uint64_t));
     return CUDA_FINE;
 }

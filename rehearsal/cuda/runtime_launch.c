@@ -14,6 +14,7 @@
 #include "launch_count.h"
 #include "machine.h"
 #include "mem.h"
+#include "record.h"
 #include "stream.h"
 #include "values.h"
 
@@ -26,11 +27,41 @@ uint64_t launch_count(void)
     return atomic_load(&launches);
 }
 
-int launch(void *stream)
+/* What a kernel of the driver's leads to it may write. */
+static void forget(const struct cubin_kernel *kernel, void **arguments)
+{
+    if (!kernel || kernel->parameters < 0 || !arguments) {
+        values_forget_all();
+        return;
+    }
+    for (int32_t i = 0; i < kernel->parameters; i++) {
+        uint64_t word;
+        if (kernel->bytes[i] != sizeof word)
+            continue;
+        memcpy(&word, arguments[i], sizeof word);
+        if (machine_is_on_device((const void *)(uintptr_t)word))
+            values_forget_run(word);
+    }
+}
+
+/* Larger ones, passed by value, may have addresses inside. */
+static bool has_structures(const struct cubin_kernel *kernel)
+{
+    for (int32_t i = 0; kernel && i < kernel->parameters; i++)
+        if (kernel->bytes[i] > sizeof(uint64_t))
+            return true;
+    return false;
+}
+
+int launch(const struct cubin_kernel *kernel, void **arguments, void *stream)
 {
     atomic_fetch_add_explicit(&launches, 1, memory_order_relaxed);
-    if (!stream_put(stream))
-        values_forget_all();
+    bool captured = stream_put(stream);
+    if (captured)
+        record_to(&stream_capture(stream_of(stream))->graph->writes);
+    if (captured || values_any())
+        forget(has_structures(kernel) ? NULL : kernel, arguments);
+    record_to(NULL);
     return CUDA_FINE;
 }
 
@@ -49,9 +80,12 @@ API(void, __cudaRegisterFatBinaryEnd, void **handle)
     (void)handle;
 }
 
+static void unregister_variables(const void *binary);
+
 API(void, __cudaUnregisterFatBinary, void **handle)
 {
     kernels_unregister(handle);
+    unregister_variables(handle);
     mem_free(handle);
 }
 
@@ -72,7 +106,7 @@ API(void, __cudaRegisterFunction, void **handle, const char *function, char *on_
 static struct {
     pthread_mutex_t lock;
     struct variable {
-        const void *symbol;
+        const void *symbol, *binary;
         size_t bytes;
         void *memory; /* once it was asked for */
     } * list;
@@ -82,10 +116,25 @@ static struct {
 API(void, __cudaRegisterVar, void **handle, const void *symbol, const void *on_device,
     const char *name, int external, size_t bytes, int constant, int global)
 {
-    (void)handle, (void)on_device, (void)name, (void)external, (void)constant, (void)global;
+    (void)on_device, (void)name, (void)external, (void)constant, (void)global;
     pthread_mutex_lock(&variables.lock);
     if (MEM_GROW(variables.list, variables.cap, variables.count + 1))
-        variables.list[variables.count++] = (struct variable){.symbol = symbol, .bytes = bytes};
+        variables.list[variables.count++] =
+            (struct variable){.symbol = symbol, .binary = handle, .bytes = bytes};
+    pthread_mutex_unlock(&variables.lock);
+}
+
+static void unregister_variables(const void *binary)
+{
+    size_t kept = 0;
+    pthread_mutex_lock(&variables.lock);
+    for (size_t i = 0; i < variables.count; i++) {
+        if (variables.list[i].binary == binary)
+            mem_free(variables.list[i].memory);
+        else
+            variables.list[kept++] = variables.list[i];
+    }
+    variables.count = kept;
     pthread_mutex_unlock(&variables.lock);
 }
 
@@ -156,12 +205,15 @@ API(int, __cudaPopCallConfiguration, struct abi_dim *grid, struct abi_dim *block
     return CUDA_FINE;
 }
 
-/* In a graph that is being captured it does not run. */
+/* In a graph that is being captured it does not run: where it would write is kept. */
 static int run(const void *function, const struct abi_dim *grid, void **arguments, void *stream)
 {
     atomic_fetch_add_explicit(&launches, 1, memory_order_relaxed);
-    if (!stream_put(stream))
-        kernels_launch(function, grid->x * grid->y * grid->z, arguments);
+    bool captured = stream_put(stream);
+    if (captured)
+        record_to(&stream_capture(stream_of(stream))->graph->writes);
+    kernels_launch(function, (const uint32_t[]){grid->x, grid->y, grid->z}, arguments);
+    record_to(NULL);
     return CUDA_FINE;
 }
 
@@ -198,8 +250,13 @@ API(int, __cudaLaunchKernel, const void *kernel, struct abi_dim grid, struct abi
 
 API(int, cudaGraphLaunch, void *exec, void *stream)
 {
-    (void)exec;
-    return launch(stream);
+    struct graph *graph = exec;
+    atomic_fetch_add_explicit(&launches, 1, memory_order_relaxed);
+    if (stream_put(stream)) /* a graph in a graph */
+        record_copy(&stream_capture(stream_of(stream))->graph->writes, &graph->writes);
+    else
+        record_replay(&graph->writes);
+    return CUDA_FINE;
 }
 
 /* ---- what a kernel is ---- */

@@ -1,12 +1,14 @@
 /* runtime_memory.c - memory as the runtime hands it out, and copies. */
 #include <string.h>
 
+#include "context.h"
 #include "copies.h"
 #include "cuda_abi.h"
 #include "current.h"
+#include "driver_memory.h"
 #include "machine.h"
 #include "stream.h"
-#include "values.h"
+#include "tell.h"
 
 static uint64_t number(const void *pointer)
 {
@@ -18,93 +20,104 @@ static void *address(uint64_t value)
     return (void *)(uintptr_t)value;
 }
 
+/* The runtime makes the context before it calls the driver. */
+static int ready(void)
+{
+    return cuda_from_err(context_open(current_device()));
+}
+
 /* ---- device memory ---- */
 
 API(int, cudaMalloc, void **pointer, size_t bytes)
 {
     uint64_t at = 0;
-    int err = bytes ? machine_take(current_device(), bytes, &at) : machine_touch(current_device());
-    if (at)
-        values_forget(at, bytes);
+    TELL(cudaMalloc, told_word(pointer), bytes);
+    int result = ready();
+    if (!result && bytes)
+        result = cuMemAlloc_v2(&at, bytes);
     *pointer = address(at);
-    return current_result(cuda_from_err(err));
+    return current_result(TOLD(result));
 }
 
 API(int, cudaFree, void *pointer)
 {
-    int err = pointer ? machine_give(number(pointer)) : machine_touch(current_device());
-    return current_result(cuda_from_err(err));
+    TELL(cudaFree, told_word(pointer));
+    int result = ready();
+    if (!result && pointer)
+        result = cuMemFree_v2(number(pointer));
+    return current_result(TOLD(result));
 }
 
 API(int, cudaMallocPitch, void **pointer, size_t *pitch, size_t width, size_t height)
 {
-    *pitch = (width + 511) & ~(size_t)511;
-    return cudaMalloc(pointer, *pitch * height);
+    uint64_t at = 0;
+    TELL(cudaMallocPitch, told_word(pointer), told_word(pitch), width, height);
+    int result = ready();
+    if (!result)
+        result = cuMemAllocPitch_v2(&at, pitch, width, height, 4);
+    *pointer = address(at);
+    return current_result(TOLD(result));
 }
 
 API(int, cudaMallocManaged, void **pointer, size_t bytes, unsigned flags)
 {
-    uint64_t at;
-    (void)flags;
-    int err = machine_pin(current_device(), bytes, &at);
+    uint64_t at = 0;
+    TELL(cudaMallocManaged, told_word(pointer), bytes, flags);
+    int result = ready();
+    if (!result)
+        result = cuMemAllocManaged(&at, bytes, flags);
     *pointer = address(at);
-    return current_result(cuda_from_err(err));
-}
-
-API(int, cudaMallocAsync, void **pointer, size_t bytes, void *stream)
-{
-    (void)stream_put(stream);
-    return cudaMalloc(pointer, bytes);
-}
-
-API(int, cudaFreeAsync, void *pointer, void *stream)
-{
-    (void)stream_put(stream);
-    return cudaFree(pointer);
+    return current_result(TOLD(result));
 }
 
 API(int, cudaMemGetInfo, size_t *free_bytes, size_t *total_bytes)
 {
     uint64_t free_now, total;
-    int err = machine_touch(current_device());
+    int result = ready();
     machine_memory(current_device(), &free_now, &total);
     *free_bytes = free_now;
     *total_bytes = total;
-    return current_result(cuda_from_err(err));
+    return current_result(result);
 }
 
 /* ---- the host's memory ---- */
 
 API(int, cudaHostAlloc, void **pointer, size_t bytes, unsigned flags)
 {
-    uint64_t at;
-    (void)flags;
-    int err = machine_pin(current_device(), bytes, &at);
-    *pointer = address(at);
-    return current_result(cuda_from_err(err));
+    TELL(cudaHostAlloc, told_word(pointer), bytes, flags);
+    int result = ready();
+    *pointer = NULL;
+    if (!result)
+        result = cuMemHostAlloc(pointer, bytes, flags);
+    return current_result(TOLD(result));
 }
 
 API(int, cudaMallocHost, void **pointer, size_t bytes)
 {
-    return cudaHostAlloc(pointer, bytes, 0);
+    TELL(cudaMallocHost, told_word(pointer), bytes);
+    int result = ready();
+    *pointer = NULL;
+    if (!result)
+        result = cuMemAllocHost_v2(pointer, bytes);
+    return current_result(TOLD(result));
 }
 
 API(int, cudaFreeHost, void *pointer)
 {
-    return current_result(pointer ? cuda_from_err(machine_unpin(number(pointer))) : CUDA_FINE);
+    TELL(cudaFreeHost, told_word(pointer));
+    return current_result(TOLD(pointer ? cuMemFreeHost(pointer) : CUDA_FINE));
 }
 
 API(int, cudaHostRegister, void *pointer, size_t bytes, unsigned flags)
 {
-    (void)flags;
-    return current_result(
-        cuda_from_err(machine_register(current_device(), number(pointer), bytes)));
+    TELL(cudaHostRegister, told_word(pointer), bytes, flags);
+    return current_result(TOLD(cuMemHostRegister_v2(pointer, bytes, flags)));
 }
 
 API(int, cudaHostUnregister, void *pointer)
 {
-    bool done = machine_unregister(number(pointer)) == 0;
-    return current_result(done ? CUDA_FINE : CUDA_NOT_REGISTERED);
+    TELL(cudaHostUnregister, told_word(pointer));
+    return current_result(TOLD(cuMemHostUnregister(pointer)));
 }
 
 API(int, cudaHostGetDevicePointer, void **on_device, void *on_host, unsigned flags)
@@ -162,7 +175,7 @@ API(int, cudaMemcpy, void *to, const void *from, size_t bytes, int kind)
 
 API(int, cudaMemcpyAsync, void *to, const void *from, size_t bytes, int kind, void *stream)
 {
-    return stream_put(stream) ? CUDA_FINE : cudaMemcpy(to, from, bytes, kind);
+    return stream_put_writing(stream, to, bytes) ? CUDA_FINE : cudaMemcpy(to, from, bytes, kind);
 }
 
 API(int, cudaMemcpyPeer, void *to, int to_device, const void *from, int from_device, size_t bytes)
@@ -192,7 +205,7 @@ API(int, cudaMemcpy2D, void *to, size_t to_pitch, const void *from, size_t from_
 API(int, cudaMemcpy2DAsync, void *to, size_t to_pitch, const void *from, size_t from_pitch,
     size_t width, size_t height, int kind, void *stream)
 {
-    if (stream_put(stream))
+    if (stream_put_writing(stream, to, to_pitch * height))
         return CUDA_FINE;
     return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
 }
@@ -205,5 +218,5 @@ API(int, cudaMemset, void *at, int value, size_t bytes)
 
 API(int, cudaMemsetAsync, void *at, int value, size_t bytes, void *stream)
 {
-    return stream_put(stream) ? CUDA_FINE : cudaMemset(at, value, bytes);
+    return stream_put_writing(stream, at, bytes) ? CUDA_FINE : cudaMemset(at, value, bytes);
 }

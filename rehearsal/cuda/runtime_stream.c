@@ -3,8 +3,8 @@
 #include "cuda_abi.h"
 #include "current.h"
 #include "error.h"
-#include "mem.h"
 #include "stream.h"
+#include "tell.h"
 
 /* ---- streams ---- */
 
@@ -173,26 +173,25 @@ static int capture_result(int err)
 
 API(int, cudaStreamBeginCapture, void *stream, int mode)
 {
-    (void)mode;
-    return capture_result(stream_begin_capture(stream, NULL));
+    TELL(cuStreamBeginCapture_v2, told_word(stream), (uint64_t)mode);
+    return TOLD(capture_result(stream_begin_capture(stream, NULL)));
 }
 
 API(int, cudaStreamBeginCaptureToGraph, void *stream, void *graph, const void *depends,
     const void *edges, size_t count, int mode)
 {
-    (void)depends;
-    (void)edges;
-    (void)count;
-    (void)mode;
-    return capture_result(stream_begin_capture(stream, graph));
+    TELL(cuStreamBeginCaptureToGraph, told_word(stream), told_word(graph), told_word(depends),
+         told_word(edges), count, (uint64_t)mode);
+    return TOLD(capture_result(stream_begin_capture(stream, graph)));
 }
 
 API(int, cudaStreamEndCapture, void *stream, void **graph)
 {
     struct graph *made;
+    TELL(cuStreamEndCapture, told_word(stream), told_word(graph));
     int err = stream_end_capture(stream, &made);
     *graph = made;
-    return capture_result(err);
+    return TOLD(capture_result(err));
 }
 
 API(int, cudaStreamIsCapturing, void *stream, int *status)
@@ -235,8 +234,8 @@ API(int, cudaStreamGetCaptureInfo_v3, void *stream, int *status, unsigned long l
     return cudaStreamGetCaptureInfo_v2(stream, status, id, graph, depends, count);
 }
 
-API(int, cudaStreamGetCaptureInfo, void *stream, int *status, unsigned long long *id,
-    void **graph, const void *const **depends, const void **edges, size_t *count)
+API(int, cudaStreamGetCaptureInfo, void *stream, int *status, unsigned long long *id, void **graph,
+    const void *const **depends, const void **edges, size_t *count)
 {
     if (cuda_major() >= 13)
         return cudaStreamGetCaptureInfo_v3(stream, status, id, graph, depends, edges, count);
@@ -246,27 +245,28 @@ API(int, cudaStreamGetCaptureInfo, void *stream, int *status, unsigned long long
 
 /* ---- graphs ---- */
 
-static int copy_graph(void **exec, const struct graph *graph)
+static int copy_graph(void **exec, struct graph *graph)
 {
-    struct graph *copy = mem_alloc(1, sizeof *copy);
+    struct graph *copy = graph_new();
     *exec = copy;
     if (!copy)
         return current_result(CUDA_OUT_OF_MEMORY);
     copy->nodes = graph->nodes;
+    record_copy(&copy->writes, &graph->writes);
     return CUDA_FINE;
 }
 
 API(int, cudaGraphCreate, void **graph, unsigned flags)
 {
     (void)flags;
-    *graph = mem_alloc(1, sizeof(struct graph));
+    *graph = graph_new();
     return current_result(*graph ? CUDA_FINE : CUDA_OUT_OF_MEMORY);
 }
 
 API(int, cudaGraphInstantiate, void **exec, void *graph, unsigned long long flags)
 {
-    (void)flags;
-    return copy_graph(exec, graph);
+    TELL(cuGraphInstantiateWithFlags, told_word(exec), told_word(graph), flags);
+    return TOLD(copy_graph(exec, graph));
 }
 
 API(int, cudaGraphInstantiateWithFlags, void **exec, void *graph, unsigned long long flags)
@@ -288,12 +288,13 @@ API(int, cudaGraphGetNodes, void *graph, void **nodes, size_t *count)
 
 API(int, cudaGraphDestroy, void *graph)
 {
-    mem_free(graph);
-    return CUDA_FINE;
+    TELL(cuGraphDestroy, told_word(graph));
+    graph_delete(graph);
+    return TOLD(CUDA_FINE);
 }
 
 API(int, cudaGraphExecDestroy, void *exec)
 {
-    mem_free(exec);
+    graph_delete(exec);
     return CUDA_FINE;
 }

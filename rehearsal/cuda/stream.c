@@ -61,6 +61,30 @@ bool stream_put(void *handle)
     return capture != NULL;
 }
 
+bool stream_put_writing(void *handle, const void *to, uint64_t bytes)
+{
+    bool captured = stream_put(handle);
+    if (captured && bytes)
+        record_add(&stream_capture(stream_of(handle))->graph->writes, (uint64_t)(uintptr_t)to,
+                   bytes);
+    return captured;
+}
+
+struct graph *graph_new(void)
+{
+    struct graph *graph = mem_alloc(1, sizeof *graph);
+    if (graph)
+        graph->writes = RECORD_NEW;
+    return graph;
+}
+
+void graph_delete(struct graph *graph)
+{
+    if (graph)
+        record_drop(&graph->writes);
+    mem_free(graph);
+}
+
 int stream_begin_capture(void *handle, struct graph *into)
 {
     struct stream *stream = stream_of(handle);
@@ -69,7 +93,7 @@ int stream_begin_capture(void *handle, struct graph *into)
     struct capture *capture = mem_alloc(1, sizeof *capture);
     if (!capture)
         return ERR_NOMEM;
-    capture->graph = into ? into : mem_alloc(1, sizeof *into);
+    capture->graph = into ? into : graph_new();
     if (!capture->graph) {
         mem_free(capture);
         return ERR_NOMEM;

@@ -2,8 +2,8 @@
  * stream.h - streams, events and graphs. Nothing runs, so all that was put into a stream is done at
  * once; while a stream is captured it is only counted, for a graph has to have as many nodes.
  *
- * Handles are addresses of ours. A stream that a program destroyed is not touched again; one that it
- * uses after that is its own mistake, as with CUDA.
+ * Handles are addresses of ours. A stream that a program destroyed is not touched again; one that
+ * it uses after that is its own mistake, as with CUDA.
  */
 #ifndef TIDEMARK_REHEARSAL_STREAM_H
 #define TIDEMARK_REHEARSAL_STREAM_H
@@ -13,9 +13,11 @@
 #include <stdint.h>
 
 #include "meeting.h"
+#include "record.h"
 
 struct graph {
     _Atomic size_t nodes;
+    struct record writes; /* where its nodes write */
 };
 
 /* A capture begins in one stream, and others join it by waiting for an event that was recorded
@@ -51,6 +53,10 @@ void stream_delete(void *handle);
 struct capture *stream_capture(struct stream *stream);
 /* A kernel, a copy, a fill, a host function: true if it is captured, so not to be done now. */
 bool stream_put(void *handle);
+/* The same of one that writes there and nowhere else: a graph remembers where. */
+bool stream_put_writing(void *handle, const void *to, uint64_t bytes);
+struct graph *graph_new(void); /* NULL: no memory */
+void graph_delete(struct graph *graph);
 int stream_begin_capture(void *handle, struct graph *into); /* NULL: a graph of its own */
 int stream_end_capture(void *handle, struct graph **graph);
 

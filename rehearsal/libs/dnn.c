@@ -113,6 +113,15 @@ API(int, cudnnSetTensorNdDescriptor, struct dnn_descriptor *descriptor, int type
     return DNN_FINE;
 }
 
+/* Packed; format 1 has the channels last. */
+API(int, cudnnSetTensor4dDescriptor, struct dnn_descriptor *descriptor, int format, int type, int n,
+    int c, int h, int w)
+{
+    const int size[] = {n, c, h, w};
+    const int first[] = {c * h * w, h * w, w, 1}, last[] = {c * h * w, 1, w * c, c};
+    return cudnnSetTensorNdDescriptor(descriptor, type, 4, size, format == 1 ? last : first);
+}
+
 API(int, cudnnGetTensorNdDescriptor, const struct dnn_descriptor *descriptor, int wanted, int *type,
     int *dims, int *size, int *stride)
 {

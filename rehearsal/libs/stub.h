@@ -9,6 +9,8 @@
  *                          a library wants for itself, which is not known, and is told
  *     ZERO64(name, i)
  *     ZERO64_2(name, i, j) two of them
+ *     RESULT(name, i, n)   and writes n zeros where argument i points to, if that is on the host: a
+ *                          number that is not computed
  *     REFUSE(name)         returns that it is not supported; of the runtime and the driver only
  *
  * Arguments count from 0, without those of type float and double, which travel elsewhere.
@@ -23,7 +25,9 @@
 #include <string.h>
 
 #include "cuda_abi.h"
+#include "machine.h"
 #include "read_back.h"
+#include "values.h"
 
 /* What every handle of a stub points to: as much as a program may want to look at. */
 #define STUB_HANDLE_BYTES 64
@@ -49,6 +53,14 @@ static inline uint64_t stub_zero(uint64_t to, size_t bytes)
     return 0;
 }
 
+static inline uint64_t stub_result(uint64_t to, size_t bytes)
+{
+    void *host = (void *)(uintptr_t)to;
+    if (host && !machine_is_on_device(host))
+        memset(host, 0, bytes);
+    return 0;
+}
+
 static inline uint64_t stub_destroy(uint64_t handle)
 {
     free((void *)(uintptr_t)handle);
@@ -60,10 +72,12 @@ static inline uint64_t stub_destroy(uint64_t handle)
     {                                                                                              \
         return value;                                                                              \
     }
-#define SUCCEED(name) STUB(name, 0)
+/* What it computes nobody does here, and floats that were known may lie where it writes. */
+#define SUCCEED(name) STUB(name, (values_forget_reals(), 0))
 #define REFUSE(name) STUB(name, CUDA_NOT_SUPPORTED)
 #define HANDLE(name, i) STUB(name, stub_handle(a##i))
 #define DESTROY(name, i) STUB(name, stub_destroy(a##i))
+#define RESULT(name, i, bytes) STUB(name, stub_result(a##i, bytes))
 #define ZERO32(name, i) STUB(name, (read_library(#name), stub_zero(a##i, 4)))
 #define ZERO64(name, i) STUB(name, (read_library(#name), stub_zero(a##i, 8)))
 #define ZERO64_2(name, i, j)                                                                       \

@@ -75,19 +75,35 @@ static const char *text(const struct elf_file *file, const Elf64_Shdr *texts, ui
     return from + at;
 }
 
-bool elf_has_section(const struct elf_file *file, const char *name)
+static bool find_section(const struct elf_file *file, const char *name, Elf64_Shdr *out)
 {
     Elf64_Ehdr header;
-    Elf64_Shdr texts, it;
+    Elf64_Shdr texts;
     memcpy(&header, file->bytes, sizeof header);
     if (!section(file, header.e_shstrndx, &texts))
         return false;
-    for (uint32_t i = 0; section(file, i, &it); i++) {
-        const char *its = text(file, &texts, it.sh_name);
+    for (uint32_t i = 0; section(file, i, out); i++) {
+        const char *its = text(file, &texts, out->sh_name);
         if (its && strcmp(its, name) == 0)
             return true;
     }
     return false;
+}
+
+bool elf_has_section(const struct elf_file *file, const char *name)
+{
+    Elf64_Shdr found;
+    return find_section(file, name, &found);
+}
+
+const uint8_t *elf_section(const struct elf_file *file, const char *name, uint64_t *bytes)
+{
+    Elf64_Shdr found;
+    const uint8_t *at = NULL;
+    if (find_section(file, name, &found) && found.sh_type != SHT_NOBITS)
+        at = part(file, found.sh_offset, found.sh_size);
+    *bytes = at ? found.sh_size : 0;
+    return at;
 }
 
 static void symbols_of(const struct elf_file *file, const Elf64_Shdr *table, elf_symbol_fn each,

@@ -17,6 +17,8 @@ struct elf_file {
 int elf_open(struct elf_file *file, const char *path);
 void elf_close(struct elf_file *file);
 bool elf_has_section(const struct elf_file *file, const char *name);
+/* Its bytes in the file; NULL and 0: there is none, or a part of it lies outside of the file. */
+const uint8_t *elf_section(const struct elf_file *file, const char *name, uint64_t *bytes);
 
 /* Calls `each` for every dynamic symbol with a name. */
 typedef void (*elf_symbol_fn)(void *of, const char *name, bool is_defined);

@@ -10,6 +10,8 @@
 #include "error.h"
 #include "mem.h"
 
+#define REGISTRATION "__cudaRegisterFatBinary"
+
 /* Names that the stand-in defines: texts in its file, sorted. */
 struct names {
     const char **list;
@@ -66,10 +68,29 @@ static void look(void *of, const char *name, bool is_defined)
     struct search *search = of;
     if (is_defined || !needs_is_of_cuda(name))
         return;
-    search->is_registered |= strcmp(name, "__cudaRegisterFatBinary") == 0;
+    search->is_registered |= strcmp(name, REGISTRATION) == 0;
     if (!search->have->count ||
         !bsearch(&name, search->have->list, search->have->count, sizeof name, by_text))
         miss(search->needs, name);
+}
+
+static void look_for_registration(void *of, const char *name, bool is_defined)
+{
+    bool *is_registered = of;
+    *is_registered |= !is_defined && strcmp(name, REGISTRATION) == 0;
+}
+
+bool needs_has_runtime(const char *path)
+{
+    struct elf_file file;
+    bool is_registered = false;
+    if (elf_open(&file, path) != BASE_OK)
+        return false;
+    bool kernels = elf_has_section(&file, ".nv_fatbin");
+    if (kernels)
+        elf_symbols(&file, look_for_registration, &is_registered);
+    elf_close(&file);
+    return kernels && !is_registered;
 }
 
 int needs_of_file(const char *path, const char *stand_in, struct needs *needs)

@@ -21,6 +21,10 @@ struct needs {
  * ERR_CORRUPT: one of them is not a 64-bit ELF file that can be read. */
 int needs_of_file(const char *path, const char *stand_in, struct needs *needs);
 
+/* A library that carries kernels and registers them with no runtime outside of it has one inside.
+ */
+bool needs_has_runtime(const char *path);
+
 /* For tests: whether a function of this name is one of those that are stood in for. */
 bool needs_is_of_cuda(const char *name);
 

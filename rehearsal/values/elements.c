@@ -7,6 +7,7 @@
 #include "functor.h"
 #include "offsets.h"
 #include "pieces.h"
+#include "reals.h"
 #include "values.h"
 #include "walks.h"
 
@@ -14,14 +15,25 @@
 #define COUNT_MOST VALUES_MOST
 
 /* PyTorch's numbers of types that a kernel converts from and to. */
-enum { TORCH_BYTE, TORCH_CHAR, TORCH_SHORT, TORCH_INT, TORCH_LONG, TORCH_BOOL = 11 };
+enum {
+    TORCH_BYTE,
+    TORCH_CHAR,
+    TORCH_SHORT,
+    TORCH_INT,
+    TORCH_LONG,
+    TORCH_FLOAT = 6,
+    TORCH_DOUBLE = 7,
+    TORCH_BOOL = 11
+};
 
 struct walk {
     struct functor_call call;
+    struct real_call real;
+    bool is_real; /* one of its types is a float: `real` in the place of `call` */
     struct offsets offsets;
     uint64_t count;
     uint64_t at[OPERANDS];
-    char type[OPERANDS]; /* in memory; 0: no whole number */
+    char type[OPERANDS]; /* in memory; 0: no number */
 };
 
 static char type_of_torch(int8_t number)
@@ -37,6 +49,10 @@ static char type_of_torch(int8_t number)
         return 'i';
     case TORCH_LONG:
         return 'l';
+    case TORCH_FLOAT:
+        return 'f';
+    case TORCH_DOUBLE:
+        return 'd';
     case TORCH_BOOL:
         return 'b';
     default:
@@ -48,7 +64,7 @@ static char type_of_torch(int8_t number)
 
 static uint64_t range_of(const struct walk *walk, uint32_t operand)
 {
-    return offsets_last(&walk->offsets, operand) + kernel_type_bytes(walk->type[operand]);
+    return offsets_last(&walk->offsets, operand) + real_bytes(walk->type[operand]);
 }
 
 /* As the functor takes it: of another type in memory it is converted. */
@@ -62,21 +78,29 @@ static int64_t convert(char type, int64_t value)
 static void compute(const struct walk *walk, const struct piece *in, uint8_t *out)
 {
     const struct kernel *kernel = walk->call.kernel;
-    for (uint64_t i = 0; i < walk->count; i++) {
+    struct offsets_walk places;
+    offsets_begin(&walk->offsets, &places);
+    for (uint64_t i = 0; i < walk->count; i++, offsets_next(&places)) {
         int64_t values[KERNEL_INPUTS] = {(int64_t)i};
         for (uint32_t k = 0; k < kernel->inputs; k++)
             values[k] = convert(kernel->input[k],
-                                functor_load(walk->type[k + 1],
-                                             in[k].bytes + offsets_of(&walk->offsets, i, k + 1)));
+                                functor_load(walk->type[k + 1], in[k].bytes + places.at[k + 1]));
         int64_t value = convert(kernel->output, functor_apply(&walk->call, values));
-        functor_store(walk->type[0], out + offsets_of(&walk->offsets, i, 0), value);
+        functor_store(walk->type[0], out + places.at[0], value);
     }
+}
+
+static bool fetch(const struct walk *walk, uint32_t operand, struct piece *piece)
+{
+    uint64_t at = walk->at[operand], bytes = range_of(walk, operand);
+    return real_is(walk->type[operand]) ? piece_fetch_real(piece, at, bytes)
+                                        : piece_fetch(piece, at, bytes);
 }
 
 static bool fetch_inputs(const struct walk *walk, struct piece *in)
 {
     for (uint32_t k = 0; k < walk->call.kernel->inputs; k++)
-        if (!walk->type[k + 1] || !piece_fetch(&in[k], walk->at[k + 1], range_of(walk, k + 1)))
+        if (!walk->type[k + 1] || !fetch(walk, k + 1, &in[k]))
             return false;
     return true;
 }
@@ -85,28 +109,55 @@ static bool fetch_inputs(const struct walk *walk, struct piece *in)
 static bool begin_output(const struct walk *walk, struct piece *out)
 {
     uint64_t bytes = range_of(walk, 0);
-    if (bytes == walk->count * kernel_type_bytes(walk->type[0]))
+    if (bytes == walk->count * real_bytes(walk->type[0]))
         return piece_new(out, walk->at[0], bytes);
-    return piece_fetch(out, walk->at[0], bytes);
+    return fetch(walk, 0, out);
 }
 
 static void forget_output(const struct walk *walk)
 {
-    uint32_t bytes = kernel_type_bytes(walk->type[0]);
+    uint32_t bytes = real_bytes(walk->type[0]);
     values_forget(walk->at[0], offsets_last(&walk->offsets, 0) + (bytes ? bytes : 8));
+}
+
+/* A fill of a number whose bytes are all the same, which zero is, takes no step for each element.
+ * Of bytes that are many it is a library's working memory. */
+static bool fill(const struct walk *walk)
+{
+    char type = walk->type[0];
+    uint32_t width = kernel_type_bytes(type);
+    uint8_t bytes[8] = {0};
+    if (walk->call.kernel->form != FORM_FILL || !width || range_of(walk, 0) != walk->count * width)
+        return false;
+    functor_store(type, bytes, walk->call.first);
+    for (uint32_t i = 1; i < width; i++)
+        if (bytes[i] != bytes[0])
+            return false;
+    if (type == 'h' && walk->count > VALUES_PLAIN)
+        values_forget(walk->at[0], walk->count);
+    else
+        values_fill(walk->at[0], bytes[0], walk->count * width);
+    return true;
 }
 
 static void run(const struct walk *walk)
 {
+    if (fill(walk))
+        return;
     struct piece in[KERNEL_INPUTS] = {{0}}, out = {0};
     bool known = walk->call.kernel->form != FORM_NONE && walk->type[0] &&
                  walk->count <= COUNT_MOST && fetch_inputs(walk, in) && begin_output(walk, &out);
-    if (known) {
+    if (known && walk->is_real)
+        known = walk->count <= REALS_MOST &&
+                real_compute(&walk->real, &walk->offsets, walk->type, walk->count, in, out.bytes);
+    else if (known)
         compute(walk, in, out.bytes);
-        piece_put(&out);
-    } else {
+    if (!known)
         forget_output(walk);
-    }
+    else if (real_is(walk->type[0]))
+        piece_put_real(&out);
+    else
+        piece_put(&out);
     for (uint32_t k = 0; k < KERNEL_INPUTS; k++)
         piece_drop(&in[k]);
     piece_drop(&out);
@@ -122,16 +173,27 @@ static bool begin(struct walk *walk, const struct kernel *kernel, uint64_t count
     return count > 0;
 }
 
+static bool read_functor(struct walk *walk, const void *functor)
+{
+    const struct kernel *kernel = walk->call.kernel;
+    return walk->is_real ? real_read(kernel, functor, &walk->real)
+                         : functor_read(kernel, functor, &walk->call);
+}
+
 /* A form that is not known has its output first all the same: of eight bytes at most, unless it is
  * one of complex doubles. */
 static void read_flat(struct walk *walk, const void *functor, const void *addresses)
 {
     const struct kernel *kernel = walk->call.kernel;
     uint32_t bytes[OPERANDS];
-    (void)functor_read(kernel, functor, &walk->call);
+    for (uint32_t i = 0; i <= kernel->inputs; i++)
+        walk->is_real |= real_is(walk->type[i]);
+    walk->is_real |= kernel->real;
+    if (!read_functor(walk, functor))
+        walk->type[0] = 0; /* what it makes is not known */
     memcpy(walk->at, addresses, (1 + kernel->inputs) * sizeof *walk->at);
     for (uint32_t i = 0; i < OPERANDS; i++)
-        bytes[i] = kernel_type_bytes(walk->type[i]) ? kernel_type_bytes(walk->type[i]) : 8;
+        bytes[i] = real_bytes(walk->type[i]) ? real_bytes(walk->type[i]) : 8;
     offsets_flat(OPERANDS, bytes, walk->count, &walk->offsets);
 }
 
@@ -194,8 +256,9 @@ bool walk_strided(const struct kernel *kernel, void **arguments)
     }
     if (!begin(&walk, kernel, read_count(arguments[0])))
         return true;
+    walk.is_real = kernel->real;
     if (!offsets_read(at, operands, &walk.offsets) || offsets_count(&walk.offsets) != walk.count ||
-        !functor_read(kernel, at + addresses + 8 * operands, &walk.call))
+        !read_functor(&walk, at + addresses + 8 * operands))
         return false;
     memcpy(walk.at, at + addresses, operands * sizeof *walk.at);
     run(&walk);

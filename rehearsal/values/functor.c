@@ -176,6 +176,8 @@ static int64_t operate(const struct functor_call *call, int64_t x, int64_t y)
         return !x;
     case OP_NEGATE:
         return times(x, -1);
+    case OP_ABSOLUTE:
+        return x < 0 ? times(x, -1) : x;
     default:
         return 0;
     }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "kernel_shape.h"
+
 /* Where the letters of a functor's types stand: see kernels.def. */
 enum types {
     TYPES_TEMPLATE,
@@ -98,11 +100,16 @@ uint32_t kernel_type_bytes(char type)
     }
 }
 
-/* The whole numbers' letters that a text begins with. */
+static bool is_number(char letter)
+{
+    return kernel_type_bytes(letter) || letter == 'f' || letter == 'd';
+}
+
+/* The letters of numbers that a text begins with. */
 static uint32_t read_letters(const char *at, char *letters)
 {
     uint32_t count = 0;
-    while (count < LETTERS && kernel_type_bytes(at[count]))
+    while (count < LETTERS && is_number(at[count]))
         count++;
     memcpy(letters, at, count);
     return count;
@@ -169,7 +176,18 @@ static bool read_types(const char *name, const char *behind, enum types types,
         kernel->output = letters[count - 1];
     else
         kernel->output = letters[0];
+    for (uint32_t i = 0; i <= kernel->inputs; i++) {
+        char letter = i < kernel->inputs ? kernel->input[i] : kernel->output;
+        kernel->real |= letter == 'f' || letter == 'd';
+    }
     return true;
+}
+
+/* What is computed of floats; `real` is not looked at where nothing is. */
+static bool is_form_of_reals(enum kernel_form form)
+{
+    return form == FORM_COPY || form == FORM_UNARY || form == FORM_BINARY ||
+           (form >= FORM_SCALAR_LEFT && form <= FORM_COMPARE_SCALAR);
 }
 
 static enum kernel_op find_operation(const char *name)
@@ -198,8 +216,15 @@ static void of_functor(const char *name, struct kernel *kernel)
         if ((kernel->op || !takes_operation(functors[i].form)) &&
             read_types(name, at + strlen(functors[i].text), functors[i].types, kernel))
             kernel->form = functors[i].form;
+        if (kernel->real && (!is_form_of_reals(kernel->form) || kernel->walk == WALK_INDEX))
+            kernel->form = FORM_NONE;
         return;
     }
+}
+
+static bool is_op_of_reals(enum kernel_op op)
+{
+    return op == OP_SUM || op == OP_MEAN || op == OP_LARGEST || op == OP_SMALLEST;
 }
 
 /* What it reads is the first type of the template, whatever the functor takes. */
@@ -214,8 +239,13 @@ static void of_reduction(const char *name, struct kernel *kernel)
             continue;
         if (read_types(name, at + strlen(reductions[i].text), reductions[i].types, kernel))
             kernel->op = reductions[i].op;
+        kernel->input[1] = kernel->input[0]; /* what is summed up in: of 2.6's any, longs */
         kernel->input[0] = of ? of[sizeof reduced - 1] : 0;
-        if (!kernel_type_bytes(kernel->input[0]))
+        if (!kernel_type_bytes(kernel->input[0]) && !kernel->real)
+            kernel->op = OP_NONE;
+        if (kernel->real && (kernel->input[0] != kernel->output || !is_op_of_reals(kernel->op)))
+            kernel->op = OP_NONE;
+        if (!kernel->real && kernel->op == OP_MEAN)
             kernel->op = OP_NONE;
         return;
     }
@@ -237,4 +267,6 @@ void kernel_of_name(const char *name, struct kernel *kernel)
         of_functor(name, kernel);
     else if (kernel->walk == WALK_COUNT)
         kernel->input[0] = strstr(name, "NonZeroOpI")[sizeof "NonZeroOpI" - 1];
+    else
+        kernel_shape_of_name(name, kernel);
 }

@@ -12,17 +12,47 @@
 
 /* How a kernel walks over its operands. */
 enum kernel_walk {
-    WALK_UNKNOWN,  /* who knows what it writes */
-    WALK_READS,    /* writes what its first argument leads to, or memory that is new */
-    WALK_FLAT,     /* (count, functor, addresses): all of them contiguous */
-    WALK_CAST,     /* the same with offsets, and types to convert from and to */
-    WALK_STRIDED,  /* (count, {offsets, addresses, functor}) */
-    WALK_INDEX,    /* (count, functor, output): of the index alone */
-    WALK_REDUCE,   /* ({functor, sizes, offsets, addresses}) */
-    WALK_COUNT,    /* (input, output, count): CUB's number of those that are not zero */
-    WALK_SUM,      /* (input, output, count): CUB's sum of such numbers */
-    WALK_SCAN,     /* (input, output, state, tile, operation, first, count): CUB's running sum */
-    WALK_SCAN_ROWS /* (output, input, rows, length of a row, ...): PyTorch's own */
+    WALK_UNKNOWN,   /* who knows what it writes */
+    WALK_READS,     /* writes what its first argument leads to, or memory that is new */
+    WALK_FLAT,      /* (count, functor, addresses): all of them contiguous */
+    WALK_CAST,      /* the same with offsets, and types to convert from and to */
+    WALK_STRIDED,   /* (count, {offsets, addresses, functor}) */
+    WALK_INDEX,     /* (count, functor, output): of the index alone */
+    WALK_REDUCE,    /* ({functor, sizes, offsets, addresses}) */
+    WALK_COUNT,     /* (input, output, count): CUB's number of those that are not zero */
+    WALK_SUM,       /* (input, output, count): CUB's sum of such numbers */
+    WALK_SCAN,      /* (input, output, state, tile, operation, first, count): CUB's running sum */
+    WALK_SCAN_ROWS, /* (output, input, rows, length of a row, ...): PyTorch's own */
+    WALK_SCAN_COLUMNS,
+    /* picks.c */
+    WALK_INDEXED,
+    WALK_GATHERED,
+    WALK_ROWS,
+    WALK_SELECTED,
+    /* joins.c */
+    WALK_JOIN,
+    WALK_FLIP,
+    WALK_ROLL,
+    WALK_TRIANGLE,
+    /* counts.c */
+    WALK_HISTOGRAM,
+    WALK_REPEAT,
+    WALK_SEARCH,
+    WALK_FLAGGED,
+    WALK_UNRAVEL,
+    WALK_CHANGES,
+    WALK_SCATTER,
+    WALK_RUNS,
+    WALK_DISTINCT,
+    /* sorts.c */
+    WALK_SORT,
+    WALK_SORT_NETWORK,
+    WALK_SORT_RADIX,
+    WALK_RADIX_TILE,
+    WALK_RADIX_PASS,
+    WALK_ROW_INDICES,
+    WALK_TOPK,
+    WALK_COUNT_OF
 };
 
 /* What the functor holds, and what it makes of its inputs. */
@@ -64,6 +94,13 @@ enum kernel_op {
     OP_NEGATE,
     OP_BOTH,
     OP_EITHER,
+    OP_ABSOLUTE,
+    /* of floats alone */
+    OP_DIVIDE_REAL,
+    OP_UP,
+    OP_DOWN,
+    OP_NEAREST,
+    OP_TOWARDS_ZERO,
     /* reductions */
     OP_SUM,
     OP_ALL,
@@ -74,7 +111,8 @@ enum kernel_op {
     OP_SMALLEST_AT,
     OP_AT_LARGEST, /* its index alone */
     OP_AT_SMALLEST,
-    OP_RANGE_OF /* smallest and largest */
+    OP_RANGE_OF, /* smallest and largest */
+    OP_MEAN
 };
 
 #define KERNEL_INPUTS 3
@@ -87,9 +125,17 @@ struct kernel {
     uint32_t inputs;
     char input[KERNEL_INPUTS]; /* the types' letters of C++ ABI: l, i, b, ...; 0 where not known */
     char output;
+    bool real; /* one of them is a float, 'f' or 'd' (reals.h) */
+    /* Of those that bring elements (kernel_shape.h): 0 where the name does not say it. */
+    uint32_t bytes;             /* of an element */
+    uint32_t batch, dimensions; /* of a join, and elements that are moved at once */
+    uint32_t wide;
+    char index, counts; /* types of an index, and of sizes and strides */
+    bool puts, fills, strided, upper;
 };
 
-/* `name` as it was registered. Integers and truth values only: of others the form is FORM_NONE. */
+/* `name` as it was registered. Integers and truth values, and floats of 32 and
+ * 64 bits where `real` says so: of others the form is FORM_NONE. */
 void kernel_of_name(const char *name, struct kernel *kernel);
 
 /* Bytes of a whole number of this letter; 0: it is none. */

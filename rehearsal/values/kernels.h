@@ -15,6 +15,7 @@ void kernels_register(const void *binary, const void *function, const char *name
 /* What was registered with this binary goes, and its names with it. */
 void kernels_unregister(const void *binary);
 
-void kernels_launch(const void *function, uint32_t blocks, void **arguments);
+/* `grid`: blocks in three directions. */
+void kernels_launch(const void *function, const uint32_t grid[3], void **arguments);
 
 #endif

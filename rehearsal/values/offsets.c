@@ -51,6 +51,25 @@ uint64_t offsets_of(const struct offsets *offsets, uint64_t index, uint32_t oper
     return offset;
 }
 
+void offsets_begin(const struct offsets *offsets, struct offsets_walk *walk)
+{
+    *walk = (struct offsets_walk){.offsets = offsets};
+}
+
+void offsets_next(struct offsets_walk *walk)
+{
+    const struct offsets *offsets = walk->offsets;
+    for (uint32_t i = 0; i < offsets->dimensions; i++) {
+        bool wraps = ++walk->index[i] == offsets->sizes[i];
+        uint64_t back = wraps ? offsets->sizes[i] : 0;
+        for (uint32_t k = 0; k < offsets->operands; k++)
+            walk->at[k] += offsets->strides[i][k] - back * offsets->strides[i][k];
+        if (!wraps)
+            return;
+        walk->index[i] = 0;
+    }
+}
+
 uint64_t offsets_last(const struct offsets *offsets, uint32_t operand)
 {
     uint64_t offset = 0;

@@ -29,6 +29,15 @@ void offsets_flat(uint32_t operands, const uint32_t *bytes, uint64_t count,
 uint64_t offsets_count(const struct offsets *offsets);
 /* From an operand's first element to that of this index. */
 uint64_t offsets_of(const struct offsets *offsets, uint64_t index, uint32_t operand);
+/* The same one element after the other, without a division: `at` has the offsets of each operand.
+ */
+struct offsets_walk {
+    const struct offsets *offsets;
+    uint32_t index[OFFSETS_DIMENSIONS];
+    uint64_t at[OFFSETS_OPERANDS];
+};
+void offsets_begin(const struct offsets *offsets, struct offsets_walk *walk);
+void offsets_next(struct offsets_walk *walk);
 uint64_t offsets_last(const struct offsets *offsets, uint32_t operand);
 
 #endif

@@ -34,3 +34,20 @@ void piece_put(struct piece *piece)
     values_put(piece->at, piece->bytes, piece->count);
     piece_drop(piece);
 }
+
+bool piece_fetch_real(struct piece *piece, uint64_t at, uint64_t count)
+{
+    *piece = (struct piece){0};
+    if (!values_any() || !piece_new(piece, at, count))
+        return false;
+    if (values_get_real(at, piece->bytes, count))
+        return true;
+    piece_drop(piece);
+    return false;
+}
+
+void piece_put_real(struct piece *piece)
+{
+    values_put_real(piece->at, piece->bytes, piece->count);
+    piece_drop(piece);
+}

@@ -17,10 +17,13 @@ struct piece {
 
 /* False: not all of it is known. */
 bool piece_fetch(struct piece *piece, uint64_t at, uint64_t count);
+/* The same of floats that came of whole numbers. */
+bool piece_fetch_real(struct piece *piece, uint64_t at, uint64_t count);
 /* A piece to write: zeros. */
 bool piece_new(struct piece *piece, uint64_t at, uint64_t count);
 void piece_drop(struct piece *piece);
 /* Known from now on, and dropped. */
 void piece_put(struct piece *piece);
+void piece_put_real(struct piece *piece);
 
 #endif

@@ -1,12 +1,13 @@
 /*
- * reductions.c - kernels that make one element of many: PyTorch's reduce_kernel, its running sum
- * over rows, and CUB's count of what is not zero, sum and running sum.
+ * reductions.c - kernels that make one element of many: PyTorch's reduce_kernel, and CUB's count of
+ * what is not zero, and sum.
  */
 #include <string.h>
 
 #include "functor.h"
 #include "offsets.h"
 #include "pieces.h"
+#include "reals.h"
 #include "values.h"
 #include "walks.h"
 
@@ -28,6 +29,7 @@ struct reduction {
     uint64_t group, outputs; /* elements of a group, groups */
     uint64_t from, to[2];
     char type[2]; /* of the outputs; the second may be missing */
+    float factor; /* of a mean of floats */
 };
 
 /* The value that is summed up in: two numbers where an index goes with it. */
@@ -40,8 +42,11 @@ static uint32_t first_bytes(const struct kernel *kernel)
     case OP_AT_SMALLEST:
     case OP_RANGE_OF:
         return 16;
+    case OP_ALL:
+    case OP_ANY:
+        return kernel_type_bytes(kernel->input[1]);
     default:
-        return kernel_type_bytes(kernel->output);
+        return real_bytes(kernel->output);
     }
 }
 
@@ -66,6 +71,7 @@ static bool read_reduction(const struct kernel *kernel, const void *argument, st
     *it = (struct reduction){.kernel = kernel};
     if (!bytes || words[at] != bytes)
         return false;
+    memcpy(&it->factor, words, sizeof it->factor);
     it->group = words[at + 1];
     it->outputs = words[at + 2];
     at += SIZES_WORDS;
@@ -133,8 +139,10 @@ static void reduce(const struct reduction *it, const uint8_t *in)
     for (uint64_t group = 0; group < it->outputs; group++) {
         const uint8_t *from = in + offsets_of(&it->groups, group, 1);
         struct sum sum = {0};
-        for (uint64_t i = 0; i < it->group; i++)
-            add(op, &sum, functor_load(it->kernel->input[0], from + offsets_of(&it->in, i, 0)), i);
+        struct offsets_walk places;
+        offsets_begin(&it->in, &places);
+        for (uint64_t i = 0; i < it->group; i++, offsets_next(&places))
+            add(op, &sum, functor_load(it->kernel->input[0], from + places.at[0]), i);
         /* The offset is that of the first output; the second one's type is larger or the same. */
         uint64_t offset = offsets_of(&it->groups, group, 0);
         for (uint32_t k = 0; k < 2 && it->type[k]; k++) {
@@ -143,6 +151,20 @@ static void reduce(const struct reduction *it, const uint8_t *in)
             functor_store(it->type[k], bytes, result_of(op, &sum, k));
             values_put(it->to[k] + offset / kernel_type_bytes(it->type[0]) * size, bytes, size);
         }
+    }
+}
+
+static void reduce_reals(const struct reduction *it, const uint8_t *in)
+{
+    for (uint64_t group = 0; group < it->outputs; group++) {
+        uint64_t to = it->to[0] + offsets_of(&it->groups, group, 0);
+        uint8_t bytes[8] = {0};
+        uint32_t size = real_bytes(it->type[0]);
+        if (real_reduce(it->kernel->op, it->type[0], in + offsets_of(&it->groups, group, 1),
+                        &it->in, it->group, it->factor, bytes))
+            values_put_real(to, bytes, size);
+        else
+            values_forget(to, size);
     }
 }
 
@@ -160,8 +182,11 @@ bool walk_reduce(const struct kernel *kernel, void **arguments)
     if (kernel->op == OP_NONE || !read_reduction(kernel, arguments[0], &it))
         return false;
     uint64_t bytes =
-        offsets_last(&it.in, 0) + offsets_last(&it.groups, 1) + kernel_type_bytes(kernel->input[0]);
-    if (piece_fetch(&in, it.from, bytes))
+        offsets_last(&it.in, 0) + offsets_last(&it.groups, 1) + real_bytes(kernel->input[0]);
+    if (kernel->real && it.group * it.outputs <= REALS_MOST &&
+        piece_fetch_real(&in, it.from, bytes))
+        reduce_reals(&it, in.bytes);
+    else if (!kernel->real && piece_fetch(&in, it.from, bytes))
         reduce(&it, in.bytes);
     else
         forget_outputs(&it);
@@ -229,32 +254,4 @@ void walk_sum(void **arguments)
         total += (uint32_t)functor_load('i', in.bytes + i * 4);
     put_counts(to, total, 1);
     piece_drop(&in);
-}
-
-/* Rows of `length` longs, each with a sum of its own that runs along. */
-static void run_along(uint64_t from, uint64_t to, uint64_t rows, uint64_t length)
-{
-    struct piece in = {0}, out = {0};
-    uint64_t bytes = rows * length * 8;
-    if (bytes <= VALUES_MOST && piece_fetch(&in, from, bytes) && piece_new(&out, to, bytes)) {
-        for (uint64_t i = 0, sum = 0; i < rows * length; i++) {
-            sum = (i % length ? sum : 0) + (uint64_t)functor_load('l', in.bytes + i * 8);
-            functor_store('l', out.bytes + i * 8, (int64_t)sum);
-        }
-        piece_put(&out);
-    } else {
-        values_forget(to, bytes);
-    }
-    piece_drop(&in);
-}
-
-void walk_scan(void **arguments)
-{
-    run_along(read_u64(arguments[0]), read_u64(arguments[1]), 1, read_count(arguments[6]));
-}
-
-void walk_scan_rows(void **arguments)
-{
-    run_along(read_u64(arguments[1]), read_u64(arguments[0]), *(uint32_t *)arguments[2],
-              *(uint32_t *)arguments[3]);
 }

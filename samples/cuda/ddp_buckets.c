@@ -28,7 +28,7 @@ enum { RANKS_MOST = 64 };
 
 struct options {
     uint64_t layers, width, batch, steps, ranks, first_cap, cap;
-    bool bucket_view, in_place, nccl_memory, no_check, csv;
+    bool bucket_view, in_place, nccl_memory, no_check, memory, csv;
 };
 
 /* Shared by all ranks. */
@@ -54,6 +54,7 @@ struct rank {
     float *host_given, *host_wanted;
     double loss, first_loss;
     uint64_t nccl_bytes; /* of the device, gone while the ranks met */
+    bool stepped;        /* a first time */
     bool rebuilt, fine;
 };
 
@@ -241,7 +242,7 @@ static void forward(void *self)
     const struct options *options = &rank->job->options;
     int width = (int)options->width, batch = (int)options->batch;
     float one = 1, zero = 0;
-    if (rank->first_loss != 0 && !rank->rebuilt)
+    if (rank->stepped && !rank->rebuilt)
         rebuild_buckets(rank);
     new_values(rank, &rank->values[0]);
     gpu_put(rank->values[0].address, rank->host_given, rank->values[0].bytes);
@@ -399,10 +400,11 @@ static void train(struct rank *rank)
         phase(rank, "backward", backward);
         if (step == 0) {
             rank->first_loss = rank->loss;
-            if (rank->number == 0 && !options->no_check && !options->csv)
+            if (rank->number == 0 && !options->no_check && !options->memory && !options->csv)
                 rank->fine = check_gradients(rank);
         }
         phase(rank, "optimizer", optimizer);
+        rank->stepped = true;
     }
     tidemark_step_end();
     zero_grad(rank);
@@ -443,7 +445,8 @@ static void *run_rank(void *self)
     GPU_CUDA(cudaDeviceSynchronize());
     drop_all(rank);
     GPU_NCCL(ncclCommDestroy(rank->comm));
-    if (gpu_close(&rank->gpu) != EXIT_SUCCESS || !(rank->loss < rank->first_loss))
+    if (gpu_close(&rank->gpu) != EXIT_SUCCESS ||
+        (!options->memory && !(rank->loss < rank->first_loss)))
         rank->fine = false;
     return NULL;
 }
@@ -471,6 +474,7 @@ static void parse(int argc, char **argv, struct options *options)
         {"in-place", "reduce each bucket in place", &options->in_place},
         {"nccl-memory", "buckets from ncclMemAlloc", &options->nccl_memory},
         {"no-check", "do not compute it on the CPU too", &options->no_check},
+        {"memory", "look at the memory alone, not at what is computed", &options->memory},
         {"csv", "bytes, with commas between", &options->csv},
     };
     sim_options(argc, argv, "Data-parallel training with buckets of gradients, on NCCL.", numbers,
@@ -502,6 +506,10 @@ static void print_findings(const struct rank *rank)
            "device when the ranks met\n",
            rank->plan.count, (unsigned long long)buckets_total(&rank->plan), version,
            (double)rank->nccl_bytes / (1 << 20));
+    if (rank->job->options.memory) {
+        gpu_memory_alone();
+        return;
+    }
     printf("loss: %.9f in the first step, %.9f in the last%s\n", rank->first_loss, rank->loss,
            rank->loss < rank->first_loss ? "" : ": it did not fall");
 }

@@ -42,6 +42,9 @@ void gpu_open(struct gpu *gpu, const char *program, int device);
 int gpu_close(struct gpu *gpu);
 /* The heading above the rows of sim_row. */
 void gpu_title(const struct gpu *gpu);
+/* Says that what was computed is not looked at: of a device that computes nothing, the memory is
+ * right all the same. */
+void gpu_memory_alone(void);
 /* Bytes of the device that are gone, whoever took them. */
 uint64_t gpu_used(void);
 

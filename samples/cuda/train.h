@@ -14,7 +14,7 @@ extern const struct ref_adam train_adam;
 
 struct options {
     uint64_t vocabulary, hidden, input, layers, batch, length, steps;
-    bool check, no_check, csv;
+    bool check, no_check, memory, csv;
 };
 
 /* Host copies are in the order of the reference; of the recurrent layers the device has the packed

@@ -142,4 +142,9 @@ if FAKE_WRONG=1 on_fake "$sample" $wrong; then
     complain "wrong results, and nobody says so"
 fi
 grep -q 'WRONG' "$work/said" || complain "it does not say what is wrong: $(tail -n 3 "$work/said")"
+# Unless the memory alone is looked at, which is said.
+# shellcheck disable=SC2086
+FAKE_WRONG=1 on_fake "$sample" $wrong --memory || complain "--memory: exit status $?"
+grep -q '^computed: not looked at' "$work/said" || complain "--memory does not say what it leaves out"
+! grep -q -e '^checked' -e '^loss' "$work/said" || complain "--memory looks at numbers"
 exit "$failed"

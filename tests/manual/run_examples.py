@@ -36,6 +36,10 @@ VARIES = [
 TOOLS = {"unshare": ["unshare", "-rmn", "true"], "sqlite3": ["sqlite3", "--version"]}
 
 
+# Pages whose train.py is PyTorch's also where it is not the long form of the test.
+TORCH = ["record.md", "first-recording.md", "torchrun.md"]
+LONG = os.environ.get("TIDEMARK_TEST_LONG")
+
 # What reports are looked at for their headings; others with run.db alone.
 SHOWN = {
     "info": ["run.db", "ranks.db", "oom.db"],
@@ -187,6 +191,10 @@ class Fixtures:
             return self.environment
         return dict(self.environment, PYTHONPATH=self.cuda)
 
+    def use_torch(self, page):
+        """In a page's train.py."""
+        self.environment["EXAMPLES_TORCH"] = "1" if page in TORCH or LONG else ""
+
 
 class Runner:
     def __init__(self, fixtures, work):
@@ -294,6 +302,7 @@ def main():
         print("%s cannot import torch: train.py is the C sample instead" % sys.executable)
     runner = Runner(fixtures, work)
     for path in paths:
+        fixtures.use_torch(os.path.basename(path))
         if path == "help":
             runner.help(tidemark)
         elif path == "columns":

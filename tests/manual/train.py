@@ -1,8 +1,10 @@
-"""The training program of the examples: a small GRU where torch can be imported; else the C sample,
-which reports what such a model would need."""
+"""The training program of the examples: a small GRU with PyTorch, where EXAMPLES_TORCH asks for it and it
+can be imported; else the C sample, which reports what such a model would need."""
 import os
 
 try:
+    if not os.environ.get("EXAMPLES_TORCH"):
+        raise ImportError("a second of work, which one page in ten is enough for")
     import torch
 except ImportError:
     os.execvp("seq2seq", ["seq2seq", "--batch=4", "--length=8", "--vocab=1000", "--steps=6"])

@@ -14,10 +14,15 @@
  *     silent      a refusal is not reported, but printed
  *     slow        a step takes a while
  *     host        no GPU is asked for: the blocks are the CPU's
+ *     both        beside the GPU's there is a block of the CPU's
  *     odd         a block for which no polynomial is right
+ *     sizes       before the steps it reads a size from the GPU, as PyTorch's nonzero does
+ *     numbers     likewise a whole number
+ *     libraries   likewise it asks cuDNN for a workspace
  */
 #include <dlfcn.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +36,13 @@
 static struct {
     int (*take)(void **, size_t);
     int (*give)(void *);
+    int (*copy)(void *to, const void *from, size_t bytes, int kind);
+    int (*workspace)(int, int, int, int, int, int, size_t *bytes);
 } cuda;
 
 static struct {
     size_t size, length, ill;
-    bool forever, half, goes_on, silent, slow, host, odd;
+    bool forever, half, goes_on, silent, slow, host, both, odd, sizes, numbers, libraries;
 } options = {.length = 1};
 
 static tidemark_heap_t heap;
@@ -111,6 +118,40 @@ static void step(void)
     nanosleep(&pause, NULL);
 }
 
+static int64_t read_from_gpu(void)
+{
+    int64_t number = 7;
+    void *block = NULL;
+    cuda.take(&block, sizeof number);
+    cuda.copy(&number, block, sizeof number, 2);
+    cuda.give(block);
+    return number;
+}
+
+/* Of the name that PyTorch's dispatcher has for it: who reads is seen by that. */
+__attribute__((noinline, visibility("default"))) int64_t
+nonzero(void) __asm__("_ZN2at4_ops7nonzero4callERKNS_6TensorE");
+
+int64_t nonzero(void)
+{
+    int64_t number = read_from_gpu();
+    __asm__ volatile("" : "+r"(number)); /* no tail call: the frame stays */
+    return number;
+}
+
+static void read_what_is_not_computed(void)
+{
+    size_t bytes = 7;
+    find(&cuda.copy, "cudaMemcpy");
+    find(&cuda.workspace, "cudnnGetConvolutionForwardWorkspaceSize");
+    if (options.sizes)
+        printf("size %d\n", (int)nonzero());
+    if (options.numbers)
+        printf("number %d\n", (int)read_from_gpu());
+    if (options.libraries && cuda.workspace(0, 0, 0, 0, 0, 0, &bytes) == 0)
+        printf("bytes %zu\n", bytes);
+}
+
 static void read_word(const char *word)
 {
     if (strncmp(word, "ill=", 4) == 0)
@@ -121,7 +162,11 @@ static void read_word(const char *word)
     options.silent |= strcmp(word, "silent") == 0;
     options.slow |= strcmp(word, "slow") == 0;
     options.host |= strcmp(word, "host") == 0;
+    options.both |= strcmp(word, "both") == 0;
     options.odd |= strcmp(word, "odd") == 0;
+    options.sizes |= strcmp(word, "sizes") == 0;
+    options.numbers |= strcmp(word, "numbers") == 0;
+    options.libraries |= strcmp(word, "libraries") == 0;
     if (strcmp(word, "$SIZE") == 0 && getenv("SIZE"))
         options.size = (size_t)strtoul(getenv("SIZE"), NULL, 10);
 }
@@ -141,7 +186,12 @@ int main(int argc, char **argv)
         find(&cuda.take, "cudaMalloc");
         find(&cuda.give, "cudaFree");
     }
+    if (options.sizes || options.numbers || options.libraries)
+        read_what_is_not_computed();
     heap = tidemark_heap_open(options.host ? TIDEMARK_DEVICE_CPU : TIDEMARK_DEVICE_CUDA, 0, "own");
+    if (options.both)
+        tidemark_alloc_at(tidemark_heap_open(TIDEMARK_DEVICE_CPU, 0, "host"), host_address(MIB),
+                          MIB, TIDEMARK_SITE());
     void *parameters = take(100 * MIB, TIDEMARK_SITE());
     for (uint64_t i = 0; options.forever || i < 3; i++) {
         tidemark_step_begin(i);

@@ -304,6 +304,22 @@ TEST(a_table_writes_what_it_says)
     CHECK_INT(bytes, 0);
 }
 
+/* A number for the host is zero, and not what lay there; one for the device lies nowhere. */
+TEST(a_sum_for_the_host_is_zero)
+{
+    float sum[2] = {7, 7};
+    void *on_device;
+    open_with("gpu=t4");
+    REQUIRE(CALL(int, cudaMalloc, (void **, size_t), (&on_device, 100)) == 0);
+    CHECK_INT(CALL(int, cublasSdot_v2, (void *, int, void *, int, void *, int, float *),
+                   (NULL, 5, on_device, 1, on_device, 1, sum)),
+              0);
+    CHECK(sum[0] == 0 && sum[1] == 7);
+    CHECK_INT(CALL(int, cublasSnrm2_v2, (void *, int, void *, int, void *),
+                   (NULL, 5, on_device, 1, on_device)),
+              0);
+}
+
 /* CUB looks for the capability of the kernels that the program carries, which is not each GPU's. */
 static void kernels_are_for(const char *settings, int capability)
 {
@@ -335,4 +351,5 @@ TEST_MAIN(TEST_CASE(kernels_of_an_ada_are_those_of_an_ampere),
           TEST_CASE(a_capture_counts_what_is_put_in), TEST_CASE(the_driver_is_found_by_name),
           TEST_CASE(a_compiled_kernel_is_loaded), TEST_CASE(weights_of_a_network_fill_their_space),
           TEST_CASE(attributes_of_a_graph_come_back), TEST_CASE(nvml_tells_what_cuda_took),
-          TEST_CASE(nvml_knows_a_device_by_its_uuid), TEST_CASE(a_table_writes_what_it_says))
+          TEST_CASE(nvml_knows_a_device_by_its_uuid), TEST_CASE(a_table_writes_what_it_says),
+          TEST_CASE(a_sum_for_the_host_is_zero))

@@ -25,6 +25,10 @@
     AT "27unrolled_elementwise_kernelIZZZNS0_23direct_copy_kernel_cudaERNS_18TensorIteratorBaseE"  \
        "ENKUlvE1_clEvENKUlvE2_clEvEUllE_St5arrayIPcLm2EELi4E23TrivialOffsetCalculatorILi1EjESB_"   \
        "NS0_6memory12LoadWithCastILi1EEENSC_13StoreWithCastILi1EEEEEviT_T0_T2_T3_T4_T5_"
+#define COPY_FLOATS                                                                                \
+    AT "27unrolled_elementwise_kernelIZZZNS0_23direct_copy_kernel_cudaERNS_18TensorIteratorBaseE"  \
+       "ENKUlvE1_clEvENKUlvE5_clEvEUlfE_St5arrayIPcLm2EELi4E23TrivialOffsetCalculatorILi1EjESB_"   \
+       "NS0_6memory12LoadWithCastILi1EEENSC_13StoreWithCastILi1EEEEEviT_T0_T2_T3_T4_T5_"
 #define LESS_STRIDED                                                                               \
     AT "18elementwise_kernelILi128ELi4EZNS0_22gpu_kernel_impl_nocastINS0_50_GLOBAL__N__d0_17_Comp" \
        "areKernels_cu_8f1b29aa14CompareFunctorIlEEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_"
@@ -68,12 +72,12 @@ TEST(a_name_says_what_its_kernel_does)
     CHECK(it.walk == WALK_INDEX && it.form == FORM_RANGE && it.output == 'l');
 }
 
-TEST(of_floats_nothing_is_computed)
+TEST(of_floats_little_is_computed)
 {
     struct kernel it = kernel(FILL_FLOATS);
     CHECK(it.walk == WALK_FLAT && it.form == FORM_NONE);
     it = kernel(MULTIPLY_FLOATS);
-    CHECK(it.walk == WALK_FLAT && it.form == FORM_NONE);
+    CHECK(it.walk == WALK_FLAT && it.form == FORM_BINARY && it.real);
     CHECK_INT(kernel("_Z6kernelPf").walk, WALK_UNKNOWN);
     CHECK_INT(kernel("").walk, WALK_UNKNOWN);
 }
@@ -96,11 +100,12 @@ static void put_longs(uint64_t at, const int64_t *longs, size_t count)
 }
 
 static const char functions[8]; /* their addresses stand for functions */
+static const uint32_t one_block[] = {1, 1, 1};
 
 static void launch(const char *name, void **arguments)
 {
     kernels_register(functions, functions, name);
-    kernels_launch(functions, 1, arguments);
+    kernels_launch(functions, one_block, arguments);
     kernels_unregister(functions);
 }
 
@@ -179,6 +184,35 @@ TEST(types_are_converted)
     load.type = 6; /* a float: not known */
     launch(COPY_CONVERTS, arguments);
     CHECK_INT(longs_at(OUT, 0), INT64_MIN);
+}
+
+/* To floats and back: what came of whole numbers, and nothing else. */
+TEST(a_float_that_came_of_whole_numbers_is_known)
+{
+    const int64_t x[] = {3, -5, 16777217};
+    struct {
+        int8_t type;
+        uint32_t bytes;
+    } load = {4, 8}, store = {6, 4};
+    char functor = 0, none = 0;
+    int32_t count = 3;
+    uint64_t at[] = {OUT, X}, product[] = {Y, OUT, OUT};
+    void *arguments[] = {&count, &functor, at, &none, &none, &load, &store};
+    float out[3] = {0};
+    values_forget_all();
+    put_longs(X, x, 3);
+    launch(COPY_FLOATS, arguments);
+    CHECK(values_get(OUT, out, sizeof out));
+    CHECK(out[0] == 3.0F && out[1] == -5.0F && out[2] == 16777216.0F);
+    launch(MULTIPLY_FLOATS, (void *[]){&count, &functor, product});
+    CHECK(values_get(Y, out, sizeof out) && out[1] == 25.0F);
+    values_put(OUT, out, sizeof out); /* what the program brings is none of these */
+    launch(MULTIPLY_FLOATS, (void *[]){&count, &functor, product});
+    CHECK(!values_get(Y, out, sizeof out));
+    launch(COPY_FLOATS, arguments);
+    values_forget_reals();
+    CHECK(!values_get(OUT, out, 1));
+    CHECK(values_are_valid());
 }
 
 TEST(a_range_and_a_fill_need_no_input)
@@ -297,14 +331,15 @@ TEST(a_function_that_was_not_registered_forgets_everything)
 {
     values_forget_all();
     values_fill(X, 1, 64);
-    kernels_launch(functions + 1, 1, NULL);
+    kernels_launch(functions + 1, one_block, NULL);
     CHECK(!values_any());
 }
 
-TEST_MAIN(TEST_CASE(a_name_says_what_its_kernel_does), TEST_CASE(of_floats_nothing_is_computed),
+TEST_MAIN(TEST_CASE(a_name_says_what_its_kernel_does), TEST_CASE(of_floats_little_is_computed),
           TEST_CASE(equal_is_computed),
           TEST_CASE(of_an_input_that_is_not_known_the_output_is_forgotten),
           TEST_CASE(a_kernel_of_floats_forgets_what_it_writes), TEST_CASE(types_are_converted),
+          TEST_CASE(a_float_that_came_of_whole_numbers_is_known),
           TEST_CASE(a_range_and_a_fill_need_no_input), TEST_CASE(operands_with_strides_are_found),
           TEST_CASE(rows_are_summed_up), TEST_CASE(parameters_are_told_apart),
           TEST_CASE(a_kernel_that_is_not_known_forgets_all_that_it_may_write),

@@ -1,109 +1,16 @@
 /* Ranks that wait for each other: two or three processes, each with the stand-in of its own. */
-#include <dlfcn.h>
-#include <errno.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "stand_in.h"
-
-/* In a rank, too, what is not so ends the process, and its parent sees that. */
-#define SAME(got, want) REQUIRE((int64_t)(got) == (int64_t)(want))
-
-#define RANKS 3
-#define NOT_READY 600
-
-struct unique_id {
-    char bytes[128];
-};
-
-/* What a rank is told by the parent, byte by byte: it goes on when it has read one. */
-struct rank {
-    pid_t pid;
-    int tell, hear; /* the parent's ends */
-    int told, say;  /* the rank's */
-};
-
-typedef void rank_function(struct rank *self, int number, struct unique_id id);
-
-static void open_library(void)
-{
-    REQUIRE(setenv("TIDEMARK_REHEARSAL", "gpu=a100-40gb;devices=3", 1) == 0);
-    library = dlopen(getenv("TIDEMARK_STANDIN"), RTLD_NOW | RTLD_LOCAL);
-    REQUIRE(library != NULL);
-}
-
-static void say(int to, char what)
-{
-    REQUIRE(write(to, &what, 1) == 1);
-}
-
-static char hear(int from)
-{
-    char what = 0;
-    ssize_t n;
-    do
-        n = read(from, &what, 1);
-    while (n < 0 && errno == EINTR);
-    return n == 1 ? what : 0;
-}
-
-static void start(struct rank *ranks, int count, rank_function *function)
-{
-    struct unique_id id;
-    open_library();
-    SAME(CALL(int, ncclGetUniqueId, (struct unique_id *), (&id)), 0);
-    for (int i = 0; i < count; i++) {
-        int down[2], up[2];
-        REQUIRE(pipe(down) == 0 && pipe(up) == 0);
-        ranks[i] = (struct rank){.tell = down[1], .hear = up[0], .told = down[0], .say = up[1]};
-        ranks[i].pid = fork();
-        REQUIRE(ranks[i].pid >= 0);
-        if (ranks[i].pid == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL); /* a case that failed leaves nobody waiting */
-            function(&ranks[i], i, id);
-            _exit(0);
-        }
-        close(down[0]);
-        close(up[1]);
-    }
-}
-
-static void end(struct rank *ranks, int count)
-{
-    for (int i = 0; i < count; i++) {
-        int status = -1;
-        REQUIRE(waitpid(ranks[i].pid, &status, 0) == ranks[i].pid);
-        SAME(status, 0);
-    }
-}
-
-static void *join(int size, struct unique_id id, int rank)
-{
-    void *communicator;
-    SAME(CALL(int, ncclCommInitRank, (void **, int, struct unique_id, int),
-              (&communicator, size, id, rank)),
-         0);
-    return communicator;
-}
+#include "ranks.h"
 
 static void collect(void *communicator, void *stream)
 {
     SAME(CALL(int, ncclAllReduce, (const void *, void *, size_t, int, int, void *, void *),
               (NULL, NULL, 0, 7, 0, communicator, stream)),
          0);
-}
-
-static void *new_stream(void)
-{
-    void *stream;
-    REQUIRE(CALL(int, cudaStreamCreate, (void **), (&stream)) == 0);
-    return stream;
 }
 
 static int query(void *stream)
@@ -289,10 +196,43 @@ TEST(all_ranks_in_one_process)
     SAME(CALL(int, ncclCommCuDevice, (void *, int *), (communicators[2], &device)), 0);
     SAME(device, 0);
     collect(communicators[0], stream);
+    SAME(query(stream), NOT_READY);
+    collect(communicators[1], new_stream());
+    collect(communicators[2], new_stream());
     SAME(query(stream), 0);
+}
+
+/* More of them than there are places, one after the other. */
+TEST(a_place_is_used_again)
+{
+    void *communicators[2], *stream;
+    open_library();
+    stream = new_stream();
+    for (int i = 0; i < 400; i++) {
+        SAME(CALL(int, ncclCommInitAll, (void **, int, const int *), (communicators, 2, NULL)), 0);
+        collect(communicators[0], stream);
+        SAME(query(stream), NOT_READY); /* there is a meeting */
+        for (int k = 0; k < 2; k++)
+            SAME(CALL(int, ncclCommDestroy, (void *), (communicators[k])), 0);
+        SAME(query(stream), 0);
+    }
+}
+
+/* Rank 1 has ended, and its parent has not asked for its status. */
+TEST(nobody_waits_for_the_dead_that_nobody_buried)
+{
+    struct rank ranks[2];
+    int status;
+    start(ranks, 2, one_is_killed);
+    SAME(hear(ranks[0].hear), 'j');
+    SAME(hear(ranks[1].hear), 'j');
+    REQUIRE(kill(ranks[1].pid, SIGKILL) == 0);
+    end(ranks, 1);
+    REQUIRE(waitpid(ranks[1].pid, &status, 0) == ranks[1].pid);
 }
 
 TEST_MAIN(TEST_CASE(who_waits_for_a_stream_waits_for_the_others),
           TEST_CASE(nobody_waits_for_the_dead), TEST_CASE(nobody_waits_for_one_that_left),
           TEST_CASE(a_split_has_those_of_one_color), TEST_CASE(many_groups_come_and_go),
-          TEST_CASE(one_that_cannot_meet_waits_for_nobody), TEST_CASE(all_ranks_in_one_process))
+          TEST_CASE(one_that_cannot_meet_waits_for_nobody), TEST_CASE(all_ranks_in_one_process),
+          TEST_CASE(a_place_is_used_again), TEST_CASE(nobody_waits_for_the_dead_that_nobody_buried))

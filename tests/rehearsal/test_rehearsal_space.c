@@ -137,5 +137,4 @@ TEST(without_memory_nothing_changes)
 
 TEST_MAIN(TEST_CASE(takes_the_lowest_that_fits), TEST_CASE(an_alignment_leaves_both_ends_free),
           TEST_CASE(what_comes_back_is_joined), TEST_CASE(does_as_a_plain_array_does),
-          TEST_CASE(an_address_inside_finds_its_extent),
-          TEST_CASE(without_memory_nothing_changes))
+          TEST_CASE(an_address_inside_finds_its_extent), TEST_CASE(without_memory_nothing_changes))

@@ -1,5 +1,9 @@
 /* What is known of device memory: a model of it byte by byte, and what must be forgotten. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "mem.h"
 #include "test.h"
@@ -102,6 +106,89 @@ TEST(without_memory_nothing_is_known)
     values_forget_all();
 }
 
+/* ---- what is kept ---- */
+
+#define LARGE (VALUES_PLAIN + 8)
+
+TEST(of_what_is_large_whole_numbers_are_kept)
+{
+    static int64_t longs[LARGE / 8];
+    static int32_t ints[LARGE / 4];
+    static float floats[LARGE / 4];
+    static uint8_t flags[LARGE];
+    uint8_t byte;
+    for (size_t i = 0; i < LARGE; i++) {
+        longs[i % (LARGE / 8)] = (int64_t)(i % 50000) - 100;
+        ints[i % (LARGE / 4)] = (int32_t)(i % 128256) - 100;
+        floats[i % (LARGE / 4)] = 0.02F * (float)((i * 7919) % 100) - 1;
+        flags[i] = i % 3 == 0;
+    }
+    values_forget_all();
+    values_bring(BASE, longs, LARGE);
+    CHECK(values_get(BASE, &byte, 1));
+    values_bring(BASE, floats, LARGE); /* and what lay there is gone */
+    CHECK(!values_get(BASE, &byte, 1));
+    values_bring(BASE, ints, LARGE);
+    CHECK(values_get(BASE, &byte, 1));
+    values_bring(BASE, flags, LARGE);
+    CHECK(values_get(BASE + 3, &byte, 1) && byte == 1);
+    values_bring(BASE, floats, VALUES_PLAIN);
+    CHECK(values_get(BASE, &byte, 1));
+    values_forget_all();
+}
+
+TEST(the_oldest_gives_way_and_who_asks_is_told)
+{
+    uint8_t byte;
+    uint64_t all = (uint64_t)VALUES_PAGES * VALUES_PAGE;
+    values_forget_all();
+    for (uint64_t at = 0; at < all; at += VALUES_MOST)
+        values_fill(BASE + at, 1, VALUES_MOST);
+    CHECK(!values_was_lost(BASE, all));
+    values_fill(BASE, 2, 1); /* written again: the youngest */
+    values_fill(BASE + all, 1, 1);
+    CHECK(values_get(BASE, &byte, 1) && byte == 2);
+    CHECK(!values_get(BASE + VALUES_PAGE, &byte, 1));
+    CHECK(values_get(BASE + UINT64_C(2) * VALUES_PAGE, &byte, 1));
+    CHECK(values_was_lost(BASE + VALUES_PAGE, 1));
+    CHECK(!values_was_lost(BASE, VALUES_PAGE));
+    CHECK(values_are_valid());
+    values_block(BASE + VALUES_PAGE, VALUES_PAGE); /* nobody misses it */
+    CHECK(!values_was_lost(BASE + VALUES_PAGE, 1));
+    values_forget_all();
+}
+
+static _Atomic bool ends;
+
+static void *put_on(void *unused)
+{
+    for (uint64_t i = 0; !ends; i++)
+        values_fill(BASE + i % 100 * 5000, 1, 4096);
+    return unused;
+}
+
+TEST(who_forks_holds_no_lock)
+{
+    pthread_t thread;
+    uint8_t byte;
+    values_forget_all();
+    values_fill(BASE, 1, 1);
+    REQUIRE(pthread_create(&thread, NULL, put_on, NULL) == 0);
+    for (int i = 0; i < 50; i++) {
+        int status = -1;
+        pid_t child = fork();
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            (void)values_get(BASE, &byte, 1);
+            _exit(0);
+        }
+        REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    }
+    ends = true;
+    REQUIRE(pthread_join(thread, NULL) == 0);
+    values_forget_all();
+}
+
 /* ---- against a model ---- */
 
 #define SPAN 40000u
@@ -167,4 +254,7 @@ TEST_MAIN(TEST_CASE(what_is_put_is_known_and_the_rest_is_zero),
           TEST_CASE(a_piece_that_is_too_large_is_forgotten),
           TEST_CASE(a_run_ends_at_the_first_byte_that_is_not_known),
           TEST_CASE(a_range_of_a_whole_card_is_forgotten_at_once),
-          TEST_CASE(without_memory_nothing_is_known), TEST_CASE(it_is_as_the_model))
+          TEST_CASE(without_memory_nothing_is_known),
+          TEST_CASE(of_what_is_large_whole_numbers_are_kept),
+          TEST_CASE(the_oldest_gives_way_and_who_asks_is_told), TEST_CASE(who_forks_holds_no_lock),
+          TEST_CASE(it_is_as_the_model))

@@ -162,7 +162,7 @@ TEST(what_must_not_happen)
     judge(check_oom, &scope, &finding, CHECK_FAILED);
     CHECK_INT(finding.value, 1);
     CHECK_STR(finding.phase, "other");
-    CHECK_STR(finding.note, "2048 MiB was refused");
+    CHECK_STR(finding.note, "2048 MiB was refused on cuda:1");
     check_clear(&finding);
     finding = limit(0);
     judge(check_lost, &scope, &finding, CHECK_FAILED);

@@ -9,6 +9,7 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
+#include "search.h"
 
 enum verdict {
     LIBRARY_BY_FRAME,
@@ -102,14 +103,8 @@ static const char *rule_text(struct category_rules *rules, enum verdict verdict,
 
 static uint32_t phase_at(const struct category_rules *rules, int64_t seq)
 {
-    size_t low = 0, high = rules->stretch_count; /* the first that begins after seq */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rules->stretches[middle].begin_seq <= seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low; /* the first that begins after seq */
+    SEARCH_FIRST(low, 0, rules->stretch_count, rules->stretches[low].begin_seq <= seq);
     return low ? rules->stretches[low - 1].phase : CATEGORY_NO_PHASE;
 }
 
@@ -162,9 +157,8 @@ static enum verdict by_computation(const struct category_rules *rules, const str
 /* Born before the first step. */
 static enum verdict by_tags_of_others(const struct category_rules *rules, const struct question *q)
 {
-    static const enum verdict verdicts_of[] = {[COPIES_NO_TAGS] = PARAMETER,
-                                               [COPIES_NONE] = NOT_TAGGED,
-                                               [COPIES_COPY] = PARAMETER_COPY};
+    static const enum verdict verdicts_of[] = {
+        [COPIES_NO_TAGS] = PARAMETER, [COPIES_NONE] = NOT_TAGGED, [COPIES_COPY] = PARAMETER_COPY};
     if (!q->lives && !is_later(q->free_seq, rules->last_seq))
         return EARLY;
     return verdicts_of[category_copies_decide(&rules->copies, q->seq, q->size, q->tagged)];

@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "search.h"
 
 static const char *const kind_names[KIND_COUNT] = {
     "no phase", "user", "zero_grad", "forward", "loss", "backward", "optimizer", "recompute"};
@@ -137,20 +138,13 @@ static int take_phase(struct category_rules *rules, struct db_stmt *row)
 
 uint32_t category_phase_index(const struct category_rules *rules, int64_t id)
 {
-    size_t low = 0, high = rules->phase_count;
+    size_t low, count = rules->phase_count;
     /* Mostly none is missing. */
-    uint64_t guess = high ? (uint64_t)id - (uint64_t)rules->phases[0].id : 0;
-    if (guess < high && rules->phases[guess].id == id)
+    uint64_t guess = count ? (uint64_t)id - (uint64_t)rules->phases[0].id : 0;
+    if (guess < count && rules->phases[guess].id == id)
         return (uint32_t)guess;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rules->phases[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < rules->phase_count && rules->phases[low].id == id ? (uint32_t)low
-                                                                   : CATEGORY_NO_PHASE;
+    SEARCH_FIRST(low, 0, count, rules->phases[low].id < id);
+    return low < count && rules->phases[low].id == id ? (uint32_t)low : CATEGORY_NO_PHASE;
 }
 
 static int take_stretch(struct category_rules *rules, struct db_stmt *row)

@@ -281,7 +281,8 @@ int check_slope(const struct check_scope *scope, struct check_finding *out)
 /* ---- what must not have happened ---- */
 
 static const char oom_sql[] =
-    "SELECT count(*) OVER (), ph.step, ph.name, o.site, o.asked FROM oom o"
+    "SELECT count(*) OVER (), ph.step, ph.name, o.site, o.asked, t.device FROM oom o"
+    "  LEFT JOIN device_text t ON t.id = o.device"
     "  LEFT JOIN phase ph ON ph.id = (SELECT phase FROM stretch WHERE process = o.process"
     "    AND begin_seq <= o.seq ORDER BY begin_seq DESC LIMIT 1)"
     " WHERE o.process = ?1 AND (ph.step BETWEEN ?3 AND ?4"
@@ -300,8 +301,9 @@ int check_oom(const struct check_scope *scope, struct check_finding *out)
     if (err == DB_ROW) {
         found(out, db_column_int(stmt, 0));
         site = column_known(stmt, 3);
-        snprintf(out->note, sizeof out->note, "%s was refused",
-                 human_bytes(asked, db_column_int(stmt, 4)));
+        const char *device = db_column_text(stmt, 5);
+        snprintf(out->note, sizeof out->note, "%s was refused%s%.40s",
+                 human_bytes(asked, db_column_int(stmt, 4)), *device ? " on " : "", device);
         err = take_phase(stmt, out);
     }
     db_finalize(stmt);

@@ -55,7 +55,7 @@ int check_fragmentation(const struct check_scope *scope, struct check_finding *o
 int check_left(const struct check_scope *scope, struct check_finding *out);
 /* The slope of a straight line through the peaks of the complete steps after the first. */
 int check_slope(const struct check_scope *scope, struct check_finding *out);
-/* Allocations that failed; the device does not matter: not every source says it. */
+/* Allocations that failed, on whatever device: not every source says on which. */
 int check_oom(const struct check_scope *scope, struct check_finding *out);
 int check_lost(const struct check_scope *scope, struct check_finding *out);
 
@@ -71,6 +71,14 @@ int check_against(struct diff_side sides[DIFF_SIDES], const struct check_increas
 
 /* Why what is missing may matter; *why = NULL: nothing is missing. 0 or an error. */
 int check_missing(const struct check_scope *scope, const char **why);
+
+/* What of a rehearsal can move a measure: what the allocator was asked for, or also what others
+ * took of the GPU. */
+enum check_moved { CHECK_BY_ALLOCATOR, CHECK_BY_ALL };
+
+/* Why what a rehearsal did not compute may matter; *why stays as it is if it does not. 0 or an
+ * error. */
+int check_rehearsed(const struct check_scope *scope, enum check_moved moved, const char **why);
 
 /* Sets the result. `missing` as check_missing has it, NULL if that does not matter. */
 void check_judge(struct check_finding *finding, const char *missing);

@@ -14,6 +14,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "search.h"
 #include "span.h"
 
 #define PAUSE_SHARE 3  /* of the plot, 1/n, from which on pauses are cut */
@@ -34,14 +35,8 @@ struct gaps {
 
 static unsigned column_of(const int64_t *bounds, unsigned count, int64_t at)
 {
-    unsigned low = 0, high = count; /* the first column that begins behind it */
-    while (low < high) {
-        unsigned middle = low + (high - low) / 2;
-        if (bounds[middle] <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    unsigned low; /* the first column that begins behind it */
+    SEARCH_FIRST(low, 0, count, bounds[low] <= at);
     return low ? low - 1 : 0;
 }
 
@@ -195,14 +190,8 @@ static void lay_time(struct course_work *work, struct gaps *gaps)
 
 static int64_t ns_of_event(const struct course_work *work, int64_t seq)
 {
-    size_t low = 0, high = work->event_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (work->events[middle].seq < seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    SEARCH_FIRST(low, 0, work->event_count, work->events[low].seq < seq);
     return low < work->event_count ? work->events[low].ns : work->out->until_ns;
 }
 
@@ -212,14 +201,8 @@ static int64_t ns_between_phases(const struct course_work *work, int64_t seq)
     const struct course *out = work->out;
     int64_t seq0 = out->first_seq, ns0 = out->from_ns, seq1 = out->last_seq + 1,
             ns1 = out->until_ns;
-    size_t low = 0, high = work->phase_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (work->phases[middle].begin_seq <= seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    SEARCH_FIRST(low, 0, work->phase_count, work->phases[low].begin_seq <= seq);
     if (low > 0 && work->phases[low - 1].begin_seq > seq0) {
         seq0 = work->phases[low - 1].begin_seq;
         ns0 = work->phases[low - 1].begin_ns;

@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "search.h"
 #include "span.h"
 
 struct stacks {
@@ -103,14 +104,8 @@ static int choose_moments(struct stacks *stacks)
 /* The first column whose moment is not before that number. */
 static unsigned first_at(const struct stacks *stacks, int64_t seq)
 {
-    unsigned low = 0, high = stacks->work->out->count;
-    while (low < high) {
-        unsigned middle = low + (high - low) / 2;
-        if (stacks->at[middle] < seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    unsigned low;
+    SEARCH_FIRST(low, 0, stacks->work->out->count, stacks->at[low] < seq);
     return low;
 }
 

@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "search.h"
 
 /* ---- whether it is one ---- */
 
@@ -168,16 +169,10 @@ bool driven_is_valid(const struct driven *driven)
 /* How many points are at or before it. */
 static size_t count_until(const struct driven *driven, int64_t seq, int64_t ns)
 {
-    size_t low = 0, high = driven->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct driven_point *point = &driven->points[middle];
-        if (point->ns > ns || point->seq > seq)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    size_t at;
+    SEARCH_FIRST(at, 0, driven->count,
+                 driven->points[at].ns <= ns && driven->points[at].seq <= seq);
+    return at;
 }
 
 struct driven_point driven_at(const struct driven *driven, int64_t seq, int64_t ns)

@@ -10,20 +10,15 @@
 
 #include "error.h"
 #include "mem.h"
+#include "search.h"
 
 /* ---- a set of pages ---- */
 
 /* Of the first area that ends behind the address. */
 static size_t place_of(const struct areas *pages, uint64_t address)
 {
-    size_t low = 0, high = pages->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (area_end(&pages->areas[middle]) <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    SEARCH_FIRST(low, 0, pages->count, area_end(&pages->areas[low]) <= address);
     return low;
 }
 

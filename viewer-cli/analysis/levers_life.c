@@ -12,6 +12,7 @@
 #include "human.h"
 #include "levers_work.h"
 #include "mem.h"
+#include "search.h"
 
 enum { GROUPS_MOST = 16 };
 
@@ -81,8 +82,8 @@ static bool is_held(const struct levers_step *step, const struct levers_block *b
  * is not. */
 static bool saves_its_output(const char *function)
 {
-    static const char *const names[] = {"softmax", "log_softmax", "logsoftmax", "sigmoid", "tanh",
-                                        "relu",    "exp",         "sqrt"};
+    static const char *const names[] = {"softmax", "log_softmax", "logsoftmax", "sigmoid",
+                                        "tanh",    "relu",        "exp",        "sqrt"};
     static const char forward[] = ".forward";
     size_t end = strcspn(function, " "), tail = sizeof forward - 1;
     if (end > tail && strncmp(function + end - tail, forward, tail) == 0)
@@ -124,9 +125,8 @@ int levers_held(struct levers_work *work)
             .at_most = saved,
             .before = "del the variable that holds the output of ",
             .name = site == GROUP_NONE ? "calls without a stack" : NULL,
-            .after = work->step.cut_short
-                         ? " before loss.backward(), as it did in the step before"
-                         : " before loss.backward()"};
+            .after = work->step.cut_short ? " before loss.backward(), as it did in the step before"
+                                          : " before loss.backward()"};
         if (err >= 0)
             err = let_go(work, sites.groups[i].id, &edit);
         if (err >= 0)
@@ -232,14 +232,8 @@ static size_t find_new(const struct levers_step *step, struct renewal *renewal,
         at++;
     if (at == before || before != count)
         return SIZE_MAX;
-    size_t low = step->older, high = step->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (step->blocks[middle].seq < now[at].seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    SEARCH_FIRST(low, step->older, step->count, step->blocks[low].seq < now[at].seq);
     return low < step->count && step->blocks[low].end <= renewal->end ? low : SIZE_MAX;
 }
 

@@ -7,6 +7,7 @@
 #include "error.h"
 #include "living.h"
 #include "mem.h"
+#include "search.h"
 #include "span.h"
 
 /* ---- phases ---- */
@@ -188,9 +189,12 @@ enum levers_category levers_category_of(const char *name)
         const char *name;
         enum levers_category category;
     } table[] = {
-        {"parameter", LEVERS_PARAMETER},   {"gradient", LEVERS_GRADIENT},
-        {"activation", LEVERS_ACTIVATION}, {"activation, held by the program", LEVERS_HELD},
-        {"bucket", LEVERS_BUCKET},         {"workspace", LEVERS_WORKSPACE},
+        {"parameter", LEVERS_PARAMETER},
+        {"gradient", LEVERS_GRADIENT},
+        {"activation", LEVERS_ACTIVATION},
+        {"activation, held by the program", LEVERS_HELD},
+        {"bucket", LEVERS_BUCKET},
+        {"workspace", LEVERS_WORKSPACE},
         {"library workspace", LEVERS_LIBRARY},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -429,14 +433,8 @@ void levers_births_clear(struct levers_births *births)
 /* The place of the first one that is not before `wanted`. */
 static size_t lower(const struct levers_births *births, const struct levers_birth *wanted)
 {
-    size_t low = 0, high = births->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_likeness(&births->births[middle], wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    SEARCH_FIRST(low, 0, births->count, by_likeness(&births->births[low], wanted) < 0);
     return low;
 }
 

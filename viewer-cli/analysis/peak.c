@@ -37,6 +37,12 @@ static const char maximum_sql[] =
     " WHERE ph.process = ?1 ORDER BY ph.id DESC LIMIT 64)"
     " WHERE at IS NOT NULL ORDER BY most DESC, at LIMIT 1";
 
+static const char max_reserved_sql[] =
+    "SELECT max(most) FROM (SELECT pd.max_reserved AS most"
+    "  FROM phase ph CROSS JOIN phase_device pd ON pd.phase = ph.id AND pd.device = ?2"
+    " WHERE ph.process = ?1 AND (?3 = 9223372036854775807 OR ph.step <= ?3)"
+    " ORDER BY ph.id DESC LIMIT 64)";
+
 static const char around_sql[] =
     "WITH RECURSIVE around(id) AS ("
     " SELECT * FROM (SELECT phase FROM stretch WHERE process = ?1 AND begin_seq <= ?3"
@@ -354,6 +360,7 @@ static void begin(int64_t process, int64_t device, struct peak *out)
         .process = process,
         .device = device,
         .reserved = PEAK_NONE,
+        .max_reserved = PEAK_NONE,
         .device_used = PEAK_NONE,
         .phase = PEAK_NONE,
         .step = PEAK_NONE,
@@ -361,6 +368,23 @@ static void begin(int64_t process, int64_t device, struct peak *out)
         .last_bytes = PEAK_NONE,
         .last_site = PEAK_NONE,
     };
+}
+
+/* It is a running maximum: the newest phases have the highest. */
+static int read_max_reserved(struct db *db, int64_t last_step, struct peak *out)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(db, &stmt, max_reserved_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, out->process);
+    db_bind_int(stmt, 1, out->device);
+    db_bind_int(stmt, 2, last_step);
+    err = db_step(stmt);
+    if (err == DB_ROW)
+        out->max_reserved = column_known(stmt, 0);
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
 }
 
 /* What is around its seq. */
@@ -401,6 +425,8 @@ int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step
               size_t named, struct peak *out)
 {
     int err = peak_find(db, process, device, first_step, last_step, out);
+    if (err == 0 && out->found)
+        err = read_max_reserved(db, last_step, out);
     return err < 0 || !out->found ? err : read_holders(db, named, out);
 }
 
@@ -414,6 +440,8 @@ int peak_read_refusal(struct db *db, int64_t process, int64_t device, const stru
     out->reserved = moment->reserved;
     out->phase = moment->phase;
     int err = read_around(db, out);
+    if (err == 0)
+        err = read_max_reserved(db, INT64_MAX, out);
     if (err == 0)
         err = read_holders(db, named, out);
     out->allocated = moment->allocated == INSTANT_NONE ? out->bytes : moment->allocated;

@@ -24,10 +24,12 @@ struct peak {
     int64_t seq, at_ns;
     int64_t living_seq; /* what lived is what lived after this number: seq, or the one before it */
     int64_t allocated;
-    int64_t reserved;    /* at that instant; PEAK_NONE */
-    int64_t requested;   /* by what lived; PEAK_NONE when some block's is not known */
-    int64_t device_used; /* the last sample before it; PEAK_NONE */
-    int64_t phase;       /* the innermost one; PEAK_NONE */
+    int64_t reserved;     /* at that instant; PEAK_NONE */
+    int64_t max_reserved; /* the highest since the process began, until these steps ended;
+                             PEAK_NONE, also after peak_find */
+    int64_t requested;    /* by what lived; PEAK_NONE when some block's is not known */
+    int64_t device_used;  /* the last sample before it; PEAK_NONE */
+    int64_t phase;        /* the innermost one; PEAK_NONE */
     int64_t phase_begin_seq;
     int64_t rebuilt_until; /* blocks up to here were there before the record; 0 = none were */
     int64_t phase_begin_allocated;       /* when that phase began; PEAK_NONE */

@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "search.h"
 
 #define ALIGN (UINT64_C(2) << 20)
 
@@ -37,14 +38,8 @@ static uint64_t fresh(struct replay_device *device, uint64_t bytes)
 /* The first that ends above the address. */
 static size_t find_out(const struct replay_device *device, uint64_t address)
 {
-    size_t low = 0, high = device->out_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (device->out[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    SEARCH_FIRST(low, 0, device->out_count, device->out[low].end <= address);
     return low;
 }
 

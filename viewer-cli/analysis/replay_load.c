@@ -10,6 +10,8 @@
 
 #include "error.h"
 #include "mem.h"
+#include "pqueue.h"
+#include "search.h"
 #include "span.h"
 
 static const char heaps_sql[] =
@@ -45,16 +47,10 @@ int replay_ask(struct db *db, const char *sql, int64_t process, int64_t device,
 
 uint16_t replay_find_heap(const struct replay_trace *trace, int64_t id, uint16_t *last)
 {
-    size_t low = 0, high = trace->heap_count;
-    if (*last < high && trace->heaps[*last].id == id)
+    size_t low;
+    if (*last < trace->heap_count && trace->heaps[*last].id == id)
         return *last;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (trace->heaps[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_FIRST(low, 0, trace->heap_count, trace->heaps[low].id < id);
     if (low == trace->heap_count || trace->heaps[low].id != id)
         return REPLAY_NO_HEAP;
     *last = (uint16_t)low;
@@ -143,7 +139,7 @@ struct coming {
     uint32_t kind;
 };
 
-/* Invariant: items[(i - 1) / 2] is not behind items[i]. */
+/* Invariant: `items` is a heap by is_before (pqueue.h). */
 struct loader {
     struct replay_trace *trace;
     int64_t until; /* blocks from this event on are left out, and so are ends after it */
@@ -163,33 +159,19 @@ static bool is_before(const struct coming *a, const struct coming *b)
 
 static int await(struct loader *loader, int64_t seq, size_t block, enum replay_kind kind)
 {
-    struct coming item = {seq, (uint32_t)block, kind};
     if (!MEM_GROW(loader->items, loader->cap, loader->count + 1))
         return ERR_NOMEM;
-    size_t at = loader->count++;
-    while (at && is_before(&item, &loader->items[(at - 1) / 2])) {
-        loader->items[at] = loader->items[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    loader->items[at] = item;
+    loader->items[loader->count] = (struct coming){seq, (uint32_t)block, kind};
+    PQUEUE_RISE(loader->items, loader->count, is_before);
+    loader->count++;
     return 0;
 }
 
 static struct coming take_first(struct loader *loader)
 {
     struct coming first = loader->items[0];
-    const struct coming *last = &loader->items[--loader->count];
-    size_t at = 0;
-    for (size_t child = 1; child < loader->count; child = 2 * at + 1) {
-        if (child + 1 < loader->count &&
-            is_before(&loader->items[child + 1], &loader->items[child]))
-            child++;
-        if (!is_before(&loader->items[child], last))
-            break;
-        loader->items[at] = loader->items[child];
-        at = child;
-    }
-    loader->items[at] = *last;
+    loader->items[0] = loader->items[--loader->count];
+    PQUEUE_SINK(loader->items, 0, loader->count, is_before);
     return first;
 }
 

@@ -13,6 +13,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "search.h"
 
 static const char segments_sql[] =
     "SELECT s.seq, s.heap, s.address, s.size, s.free_seq FROM segment s"
@@ -81,14 +82,8 @@ int replay_load_segments(struct db *db, int64_t process, int64_t device, struct 
 
 void replay_use_segment(struct replay_trace *trace, int64_t segment, int64_t seq)
 {
-    size_t low = 0, high = trace->segment_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (trace->segments[middle].seq < segment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    SEARCH_FIRST(low, 0, trace->segment_count, trace->segments[low].seq < segment);
     if (low < trace->segment_count && trace->segments[low].seq == segment &&
         seq < trace->segments[low].first)
         trace->segments[low].first = seq;
@@ -164,14 +159,8 @@ static int find_pieces(struct replay_trace *trace)
 
 static struct replay_range *piece_at(struct replay_trace *trace, uint64_t address)
 {
-    size_t low = 0, high = trace->range_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (trace->ranges[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    SEARCH_FIRST(low, 0, trace->range_count, trace->ranges[low].end <= address);
     return low < trace->range_count && trace->ranges[low].address <= address ? &trace->ranges[low]
                                                                              : NULL;
 }
@@ -208,8 +197,8 @@ static void join_pieces(struct replay_trace *trace)
 
 /* ---- ranges while the record goes on ---- */
 
-/* Reserved is an eighth more than the device has, in whole pages; where its memory is not known, any
- * number of addresses. */
+/* Reserved is an eighth more than the device has, in whole pages; where its memory is not known,
+ * any number of addresses. */
 static bool can_reach(const struct replay_trace *trace, const struct replay_range *range,
                       uint64_t address)
 {

@@ -17,7 +17,7 @@ import compare
 from cases import CASES
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-GPU = "a100-40gb"
+GPU = "a100-80gb"
 # The models are a few MiB: what the process of a rehearsal takes of the host beside its model.
 HOST_MOST = 1 << 30
 

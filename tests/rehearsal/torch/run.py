@@ -1,4 +1,4 @@
-"""run.py values|training|unknown: a program rehearsed with the CUDA build of PyTorch in TIDEMARK_VENV_CUDA."""
+"""run.py values|idioms|training|compiled|unknown|exchange|profiler: a program rehearsed with the CUDA build of PyTorch in TIDEMARK_VENV_CUDA."""
 import os
 import subprocess
 import sys
@@ -27,6 +27,22 @@ def unknown_is_told(database):
                                     " item (<module> (unknown.py:"))
 
 
+def one(database, query):
+    done = command("sql", database, query, "--format", "csv")
+    return done.stdout.decode().splitlines()[1]
+
+
+def profile_hides_nothing(database):
+    """The recorder and torch.profiler listen beside each other."""
+    return (one(database, "SELECT count(*) FROM gap") == "0"
+            and "driver callbacks" in one(database, "SELECT live FROM process")
+            and one(database, "SELECT sum(size) >= 671088640, sum(heap IS NULL) FROM driver_memory") == "1,0"
+            and one(database, "SELECT count(*) FROM anomaly") == "0")
+
+
+CHECKS = {"unknown": unknown_is_told, "profiler": profile_hides_nothing}
+
+
 def main():
     python = os.path.join(os.environ.get("TIDEMARK_VENV_CUDA", "/nowhere"), "bin", "python3")
     if not os.path.exists(python):
@@ -34,11 +50,12 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         database = os.path.join(folder, "run.db")
-        done = command("rehearse", "--gpu", "a100-40gb", "-o", database, "--", python,
+        done = command("rehearse", "--gpu", "a100-40gb", "--gpus", "3", "-o", database, "--", python,
                        os.path.join(HERE, sys.argv[1] + ".py"))
         if done.returncode != 0:
             return 1
-        return 0 if sys.argv[1] != "unknown" or unknown_is_told(database) else 1
+        check = CHECKS.get(sys.argv[1])
+        return 0 if not check or check(database) else 1
 
 
 if __name__ == "__main__":

@@ -85,6 +85,19 @@ COMPUTED = {
     "equal": lambda x, n, b: torch.equal(x, x.clone()),
     "not equal": lambda x, n, b: torch.equal(x, x + 1),
     "item": lambda x, n, b: n[1].item(),
+    # floats that came of whole numbers
+    "a mask's sum as float": lambda x, n, b: (x == 1).float().sum().item(),
+    "a mask's rows as float": lambda x, n, b: x.float().sum(1),
+    "mean of two rows": lambda x, n, b: x.float().mean(0),
+    "longest as float": lambda x, n, b: n.float().max().item(),
+    "there and back": lambda x, n, b: n.float().long(),
+    "as double": lambda x, n, b: n.double().sum().item(),
+    "half, up": lambda x, n, b: (n.float() * 0.5).ceil().int(),
+    "half, down": lambda x, n, b: torch.floor(n / 2).long(),
+    "1 - mask": lambda x, n, b: (1.0 - x.float()).sum().item(),
+    "a share of the longest": lambda x, n, b: torch.round(n.float() / 5 * 20).int(),
+    "more than": lambda x, n, b: (n.float() > 2.5).sum().item(),
+    "absolute": lambda x, n, b: (n - 4).abs(),
     # sizes
     "nonzero": lambda x, n, b: x.nonzero().shape,
     "nonzero of many": lambda x, n, b:
@@ -99,7 +112,16 @@ COMPUTED = {
 
 # What is not computed reads as zeros, and never as what was there before.
 ZEROS = {
-    "a sum of floats": lambda x, n, b: x.float().sum().item(),
+    "a sum of floats": lambda x, n, b: torch.rand(5).to(x.device).sum().item(),
+    "a sum that has to be rounded": lambda x, n, b: (n.float() / 3).sum().item(),
+    "what a product was added to": lambda x, n, b: torch.addmm(
+        x.float(), torch.ones(2, 3, device=x.device), torch.ones(3, 4, device=x.device)).sum().item(),
+    "what a product was added to, in place": lambda x, n, b: x.float().addmm_(
+        torch.ones(2, 3, device=x.device), torch.ones(3, 4, device=x.device)).sum().item(),
+    "what a random number was added to": lambda x, n, b: x.float().add_(
+        torch.rand(2, 4, device=x.device)).sum().item(),
+    "dropout of a mask": lambda x, n, b: F.dropout(x.float(), 0.5).sum().item(),
+    "softmax of a mask": lambda x, n, b: x.float().softmax(-1).sum().item(),
     "random": lambda x, n, b: n.random_(5, 6).sum().item(),
     "random, in place": lambda x, n, b: torch.full_like(n, 9).random_(5, 6).sum().item(),
     "memory used again": lambda x, n, b: [int(torch.full((1000,), 5, device=x.device).max()),

@@ -1,6 +1,6 @@
 /* utf8.h - text that a program gave us, made fit for a database. */
-#ifndef TIDEMARK_BASE_UTF8_H
-#define TIDEMARK_BASE_UTF8_H
+#ifndef TIDEMARK_RECORDER_UTF8_H
+#define TIDEMARK_RECORDER_UTF8_H
 
 #include <stddef.h>
 
