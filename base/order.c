@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "search.h"
 
 enum { CHUNK_ENTRIES = 255 };
 
@@ -55,15 +56,9 @@ static size_t chunk_of(const struct order *order, uint64_t address)
 /* How many entries of the chunk are below the address. */
 static size_t index_in(const struct order_chunk *chunk, uint64_t address)
 {
-    size_t low = 0, high = chunk->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (chunk->entries[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    SEARCH_FIRST(at, 0, chunk->count, chunk->entries[at].address < address);
+    return at;
 }
 
 /* A new chunk at `at` that takes over the entries of the one before it, from `from` on. */

@@ -6,6 +6,7 @@
 
 #include "mem.h"
 #include "private.h"
+#include "search.h"
 
 static const unsigned char cells_of[SCH_STATEMENT_COUNT] = {
 #define STATEMENT(name, cells, sql) [SCH_##name] = (cells),
@@ -53,16 +54,10 @@ struct batch_alloc *batch_add_alloc(struct batch *batch)
 
 struct batch_alloc *batch_find_alloc(struct batch *batch, int64_t seq)
 {
-    size_t low = 0, high = batch->alloc_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (batch->allocs[middle].seq < seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool found = low < batch->alloc_count && batch->allocs[low].seq == seq;
-    return found ? &batch->allocs[low] : NULL;
+    size_t at;
+    SEARCH_FIRST(at, 0, batch->alloc_count, batch->allocs[at].seq < seq);
+    bool found = at < batch->alloc_count && batch->allocs[at].seq == seq;
+    return found ? &batch->allocs[at] : NULL;
 }
 
 bool batch_add_end(struct batch *batch, int64_t seq, int64_t life_ns, int64_t free_seq)

@@ -6,6 +6,7 @@
 #include "error.h"
 #include "keyframe.h"
 #include "mem.h"
+#include "pqueue.h"
 
 #define ROWS_A_FLUSH 8192u
 #define FLUSHES_A_COMMIT 32u
@@ -98,27 +99,16 @@ static bool push_block(struct derive *derive, const struct derive_block *block)
 {
     if (!MEM_GROW(derive->blocks, derive->block_cap, derive->block_count + 1))
         return false;
-    size_t at = derive->block_count++;
-    for (; at > 0 && dies_before(block, &derive->blocks[(at - 1) / 2]); at = (at - 1) / 2)
-        derive->blocks[at] = derive->blocks[(at - 1) / 2];
-    derive->blocks[at] = *block;
+    derive->blocks[derive->block_count++] = *block;
+    PQUEUE_RISE(derive->blocks, derive->block_count - 1, dies_before);
     return true;
 }
 
 static struct derive_block pop_block(struct derive *derive)
 {
-    struct derive_block top = derive->blocks[0], last = derive->blocks[--derive->block_count];
-    size_t at = 0, count = derive->block_count;
-    for (size_t child = 1; child < count; child = 2 * at + 1) {
-        if (child + 1 < count && dies_before(&derive->blocks[child + 1], &derive->blocks[child]))
-            child++;
-        if (!dies_before(&derive->blocks[child], &last))
-            break;
-        derive->blocks[at] = derive->blocks[child];
-        at = child;
-    }
-    if (count)
-        derive->blocks[at] = last;
+    struct derive_block top = derive->blocks[0];
+    derive->blocks[0] = derive->blocks[--derive->block_count];
+    PQUEUE_SINK(derive->blocks, 0, derive->block_count, dies_before);
     return top;
 }
 

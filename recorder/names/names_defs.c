@@ -2,6 +2,7 @@
 #include "ledger.h"
 #include "mem.h"
 #include "names.h"
+#include "search.h"
 
 static const char *const kind_names[ARENA_KIND_COUNT] = {
     [ARENA_STRING] = "string",
@@ -72,15 +73,9 @@ static void note_unknown(struct names_defs *defs, uint32_t number, enum arena_ki
 
 static const struct names_heap *find_heap(const struct names_defs *defs, uint32_t number)
 {
-    size_t low = 0, high = defs->heap_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (defs->heaps[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < defs->heap_count && defs->heaps[low].number == number ? &defs->heaps[low] : NULL;
+    size_t at;
+    SEARCH_FIRST(at, 0, defs->heap_count, defs->heaps[at].number < number);
+    return at < defs->heap_count && defs->heaps[at].number == number ? &defs->heaps[at] : NULL;
 }
 
 /* The ancestor whose number it is, if what it defined is of that kind; else it is noted. */

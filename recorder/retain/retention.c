@@ -10,6 +10,7 @@
 #include "error.h"
 #include "mem.h"
 #include "retention_types.h"
+#include "search.h"
 
 /* The parts of a limit: from half of it on things go; close to it, sooner and more. */
 #define HALF(bytes) ((bytes) / 2)
@@ -192,15 +193,9 @@ void retention_free(struct retention *retention)
 
 bool retention_meets(const struct retention_process *process, int64_t first, int64_t last)
 {
-    size_t low = 0, high = process->kept_count;
-    while (low < high) { /* the first that ends behind `first` */
-        size_t middle = low + (high - low) / 2;
-        if (process->kept[middle].end <= first)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < process->kept_count && process->kept[low].begin <= last;
+    size_t at; /* the first that ends behind `first` */
+    SEARCH_FIRST(at, 0, process->kept_count, process->kept[at].end <= first);
+    return at < process->kept_count && process->kept[at].begin <= last;
 }
 
 static bool has_peak(const struct retention_process *process, int64_t begin, int64_t end)

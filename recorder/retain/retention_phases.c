@@ -7,6 +7,7 @@
 #include "error.h"
 #include "mem.h"
 #include "retention_types.h"
+#include "search.h"
 
 struct stretch_row {
     int64_t begin, phase;
@@ -91,15 +92,9 @@ static int read_phases(struct retention *retention, struct retention_process *pr
 
 static struct phase_row *find_phase(const struct shape *shape, int64_t id)
 {
-    size_t low = 0, high = shape->phase_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (shape->phases[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < shape->phase_count && shape->phases[low].id == id ? &shape->phases[low] : NULL;
+    size_t at;
+    SEARCH_FIRST(at, 0, shape->phase_count, shape->phases[at].id < id);
+    return at < shape->phase_count && shape->phases[at].id == id ? &shape->phases[at] : NULL;
 }
 
 /* ---- what stays ---- */
@@ -114,16 +109,10 @@ static void phase_stays(struct shape *shape, int64_t id)
 /* The stretch that a seq lies in, if it began in the unit. */
 static void seq_stays(struct shape *shape, int64_t seq)
 {
-    size_t low = 0, high = shape->stretch_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (shape->stretches[middle].begin <= seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low)
-        phase_stays(shape, shape->stretches[low - 1].phase);
+    size_t at;
+    SEARCH_FIRST(at, 0, shape->stretch_count, shape->stretches[at].begin <= seq);
+    if (at)
+        phase_stays(shape, shape->stretches[at - 1].phase);
 }
 
 static int own_phases_stay(struct retention *retention, const struct retention_kept *unit,
@@ -299,15 +288,9 @@ static int drop_phases(struct retention *retention, struct retention_process *pr
 /* The place of the first that ends behind seq. */
 static size_t find_left(const struct retention_process *process, int64_t seq)
 {
-    size_t low = 0, high = process->left_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (process->left[middle].end <= seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    SEARCH_FIRST(at, 0, process->left_count, process->left[at].end <= seq);
+    return at;
 }
 
 static bool leave(struct retention_process *process, const struct retention_kept *unit,

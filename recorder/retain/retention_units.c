@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "pqueue.h"
 #include "retention_types.h"
 
 struct retention_process *retention_process_find(const struct retention *retention, int64_t id)
@@ -58,11 +59,9 @@ static bool append(struct retention_blocks *blocks, int64_t seq, int64_t free_se
     return true;
 }
 
-static void swap(struct retention_block *one, struct retention_block *other)
+static bool dies_before(const struct retention_block *one, const struct retention_block *other)
 {
-    struct retention_block held = *one;
-    *one = *other;
-    *other = held;
+    return one->free_seq < other->free_seq;
 }
 
 bool retention_late_push(struct retention_process *process, int64_t seq, int64_t free_seq)
@@ -70,9 +69,7 @@ bool retention_late_push(struct retention_process *process, int64_t seq, int64_t
     struct retention_blocks *late = &process->late;
     if (!append(late, seq, free_seq))
         return false;
-    for (size_t i = late->count - 1; i && late->at[i].free_seq < late->at[(i - 1) / 2].free_seq;
-         i = (i - 1) / 2)
-        swap(&late->at[i], &late->at[(i - 1) / 2]);
+    PQUEUE_RISE(late->at, late->count - 1, dies_before);
     return true;
 }
 
@@ -83,13 +80,7 @@ bool retention_late_pop(struct retention_process *process, int64_t end, struct r
         return false;
     *out = late->at[0];
     late->at[0] = late->at[--late->count];
-    for (size_t i = 0, child; (child = 2 * i + 1) < late->count; i = child) {
-        if (child + 1 < late->count && late->at[child + 1].free_seq < late->at[child].free_seq)
-            child++;
-        if (late->at[i].free_seq <= late->at[child].free_seq)
-            break;
-        swap(&late->at[i], &late->at[child]);
-    }
+    PQUEUE_SINK(late->at, 0, late->count, dies_before);
     return true;
 }
 
