@@ -25,7 +25,7 @@
 #define DB_LIVING_SEQ (-2147483648LL)    /* -2^31 */
 
 /* Bytes, nanoseconds, events and steps are fewer, in whatever a recorder writes: the largest that
- * it does is 2^60 (recorder/state_types.h), and 2^61 ns are 73 years. */
+ * it does is 2^60 (recorder/ledger/ledger.h), and 2^61 ns are 73 years. */
 #define DB_LARGEST ((int64_t)1 << 61)
 /* A recorder cuts the size of a block at this, which is more than anybody has addresses for. */
 #define DB_LARGEST_SIZE ((int64_t)1 << 46)

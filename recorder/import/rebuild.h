@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "heap_order.h"
+#include "order.h"
 #include "snapshot.h"
 
 struct rebuild_segment {

@@ -1,6 +1,6 @@
 /*
- * cuda_abi.h - the little of CUDA's interface that a stand-in has to know, declared by hand: numbers
- * and the layout of what is passed by pointer. Nothing of CUDA's is needed to build.
+ * cuda_abi.h - the little of CUDA's interface that a stand-in has to know, declared by hand:
+ * numbers and the layout of what is passed by pointer. Nothing of CUDA's is needed to build.
  * tests/rehearsal compares it with a toolkit's headers where there is one.
  *
  * Two majors are served by one library. What differs between them is asked of `cuda_major()`.

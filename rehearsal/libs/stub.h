@@ -5,13 +5,11 @@
  *     SUCCEED(name)        returns success
  *     HANDLE(name, i)      and writes a new handle where argument i points to
  *     DESTROY(name, i)     and takes that handle back
- *     ZERO32(name, i)      and writes a size of 0, of 4 or 8 bytes, where argument i points to: what
- *                          a library wants for itself, which is not known, and is told
- *     ZERO64(name, i)
- *     ZERO64_2(name, i, j) two of them
- *     RESULT(name, i, n)   and writes n zeros where argument i points to, if that is on the host: a
- *                          number that is not computed
- *     REFUSE(name)         returns that it is not supported; of the runtime and the driver only
+ *     ZERO32(name, i)      and writes a size of 0, of 4 or 8 bytes, where argument i points to:
+ * what a library wants for itself, which is not known, and is told ZERO64(name, i) ZERO64_2(name,
+ * i, j) two of them RESULT(name, i, n)   and writes n zeros where argument i points to, if that is
+ * on the host: a number that is not computed REFUSE(name)         returns that it is not supported;
+ * of the runtime and the driver only
  *
  * Arguments count from 0, without those of type float and double, which travel elsewhere.
  */

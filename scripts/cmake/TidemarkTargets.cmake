@@ -32,8 +32,10 @@ endfunction()
 # Tests see every folder, whatever they link. Behind all that they name themselves: samples/ has
 # headers of the same names.
 add_library(tidemark_headers INTERFACE)
+set(tidemark_rooms ledger names heap driver label phase state retain derive run)
+list(TRANSFORM tidemark_rooms PREPEND recorder/)
 foreach(folder include base ring allocator profiler/guest profiler/pystack profiler/torch profiler/cupti
-  profiler/nvtx profiler/door schema recorder viewer-cli rehearsal/core rehearsal/profile)
+  profiler/nvtx profiler/door schema store ${tidemark_rooms} viewer-cli rehearsal/core rehearsal/profile)
   target_include_directories(tidemark_headers INTERFACE ${PROJECT_SOURCE_DIR}/${folder})
 endforeach()
 

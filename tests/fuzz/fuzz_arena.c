@@ -1,8 +1,8 @@
 /*
  * A program that writes anything, at any time, into the mapping that it shares with the recorder:
- * header, slots and definitions. The recorder reads it by recorder/drain_ring.c, as the drain does;
- * nothing of that may touch memory outside of the mapping or run for ever, and what was read is fed
- * into a heap state that stays valid and whose rows can be written.
+ * header, slots and definitions. The recorder reads it by recorder/run/drain_ring.c, as the drain
+ * does; nothing of that may touch memory outside of the mapping or run for ever, and what was read
+ * is fed into a heap state that stays valid and whose rows can be written.
  *
  * The mapping is followed and led by pages that cannot be touched. The first byte says whether rows
  * are stored; then come operations.

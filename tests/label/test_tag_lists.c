@@ -160,7 +160,7 @@ TEST(large_lists)
     for (int i = 0; i < STEPS; i++)
         hold(&run, 1);
     CHECK_INT(state_batch(run.feed.state)->late_tag_count, 0);
-    CHECK(!run.feed.process->devices[0]->ordered); /* no view was there */
+    CHECK(!run.feed.process->heaps.devices[0]->ordered); /* no view was there */
     for (size_t i = 0; i < PLACES; i++)
         CHECK(run.rows.allocs[i].tag != BATCH_NOT_KNOWN);
     end(&run);

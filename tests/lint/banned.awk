@@ -10,14 +10,14 @@ function rule(folders, names, why,    list, count, i)
 }
 
 BEGIN {
-    all = "include base ring allocator profiler schema recorder viewer-cli samples"
+    all = "include base ring allocator profiler schema store recorder viewer-cli samples"
     rule(all, "strcpy strcat stpcpy sprintf vsprintf gets strtok", "writes without a bound")
     rule(all, "atoi atol atoll atof", "cannot say that the text was no number")
     rule(all, "alloca", "takes stack without a bound")
     rule(all, "system popen", "starts a shell")
-    rule("include base ring allocator profiler schema recorder",
+    rule("include base ring allocator profiler schema store recorder",
          "printf vprintf puts putchar putc perror stdout", "only viewer-cli/ writes to stdout")
-    rule("include base ring allocator profiler schema recorder",
+    rule("include base ring allocator profiler schema store recorder",
          "exit abort quick_exit", "only viewer-cli/ ends the process")
     rule("ring profiler",
          "malloc calloc realloc reallocarray free strdup strndup asprintf vasprintf getline " \

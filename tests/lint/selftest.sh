@@ -15,14 +15,14 @@ clean_tree()
 {
     rm -rf "$tree"
     mkdir -p "$tree/include" "$tree/base" "$tree/ring" "$tree/profiler/guest" "$tree/schema" \
-        "$tree/recorder" "$tree/viewer-cli" "$tree/tests"
+        "$tree/recorder/run" "$tree/viewer-cli" "$tree/tests"
     cp "$here/../../include/tidemark.h" "$tree/include/"
     echo '#include <stddef.h>' > "$tree/base/error.h"
     printf '#include "error.h"\n' > "$tree/ring/ring.h"
     printf '#include "ring.h"\n' > "$tree/profiler/guest/guest.c"
     printf '#include "error.h"\n#include <sqlite3.h>\n' > "$tree/schema/db.c"
-    printf '#include "ring.h"\nint f(void)\n{\n    return 0;\n}\n' > "$tree/recorder/drain.c"
-    echo 'void f(void);' > "$tree/recorder/drain.h"
+    printf '#include "ring.h"\nint f(void)\n{\n    return 0;\n}\n' > "$tree/recorder/run/drain.c"
+    echo 'void f(void);' > "$tree/recorder/run/drain.h"
     printf '#include "drain.h"\n#include "error.h"\n' > "$tree/viewer-cli/main.c"
     cat "$tree"/*/*.[ch] "$tree"/*/*/*.[ch] > "$tree/tests/test_all.c"
 }
@@ -66,14 +66,17 @@ allows()
 catches includes "base/ may not see" base/error.h '#include "ring.h"'
 catches includes "base/ may not see" base/error.h '#include "../ring/ring.h"'
 catches includes "viewer-cli/ may not see" viewer-cli/main.c '#include "ring.h"'
-catches includes "recorder/ may not see" recorder/import/a.c '#  include "tidemark.h"'
+catches includes "recorder/import/ may not see" recorder/import/a.c '#  include "tidemark.h"'
+catches includes "recorder/heap/ may not see" recorder/heap/a.c '#include "drain.h"'
+catches includes "recorder/state/ may not see" recorder/state/a.c '#include "../run/drain.h"'
+catches includes "in no room" recorder/a.c '#include "error.h"'
 catches includes "allocator/ may not see" allocator/alloc.c '#include "tidemark.h"'
 catches includes "wrap/ may not see" allocator/wrap/a.c '#include "ring.h"'
 catches includes "profiler/torch/ may not see" profiler/torch/a.c '#include "drain.h"'
 allows includes allocator/wrap/a.c '#include "tidemark.h"'
 catches includes "samples/ may not see" samples/a.c '#include "error.h"'
-catches includes "only schema/" recorder/drain.c '#include <sqlite3.h>'
-catches includes "only profiler/" recorder/drain.c '#include <cuda.h>'
+catches includes "only schema/" recorder/run/drain.c '#include <sqlite3.h>'
+catches includes "only profiler/" recorder/run/drain.c '#include <cuda.h>'
 allows includes tests/bench/rows.c '#include <sqlite3.h>'
 allows includes samples/cuda/a.c '#include <cuda.h>'
 
@@ -89,38 +92,38 @@ rooms "stands there twice" "base:
 base:"
 rooms "in no room" "base:"
 
-printf '%s\n' "$tree/viewer-cli" "$tree/recorder" "$tree/schema" "$tree/base" > "$work/paths"
+printf '%s\n' "$tree/viewer-cli" "$tree/recorder/run" "$tree/schema" "$tree/base" > "$work/paths"
 clean_tree
 touch "$tree/schema/db.h"
 # sees RESULT WORDS ROOMS: what viewer-cli/ may see.
 sees()
 {
-    printf 'base:\nring:\nschema:\nrecorder:\nviewer-cli: %s\n' "$3" > "$work/rooms.txt"
+    printf 'base:\nring:\nschema:\nrecorder/run:\nviewer-cli: %s\n' "$3" > "$work/rooms.txt"
     expect "$1" "$2" \
         sh "$here/sees.sh" "$tree" "$cc" viewer-cli "$work/paths" "$work/rooms.txt"
 }
-sees 0 "headers tried" "recorder schema base"
-sees 1 "can include schema/db.h" "recorder base"
-sees 1 "cannot include ring/" "recorder ring schema base"
+sees 0 "headers tried" "recorder/run schema base"
+sees 1 "can include schema/db.h" "recorder/run base"
+sees 1 "cannot include ring/" "recorder/run ring schema base"
 
 catches banned "strcpy: " viewer-cli/main.c 'void g(char *a) { strcpy(a, "x"); }'
-catches banned "sprintf: " recorder/drain.c 'void g(char *a) { sprintf(a, "%d", 1); }'
+catches banned "sprintf: " recorder/run/drain.c 'void g(char *a) { sprintf(a, "%d", 1); }'
 catches banned "system: " viewer-cli/main.c 'int g(void) { return system ("ls"); }'
 catches banned "atoi: " viewer-cli/main.c 'int g(void) { return /* a */ atoi("1"); }'
-catches banned "printf: " recorder/drain.c 'void g(void) { printf("\\\\"a\\n"); }'
+catches banned "printf: " recorder/run/drain.c 'void g(void) { printf("\\\\"a\\n"); }'
 catches banned "stdout: " base/error.h 'void g(void) { fputs("a", stdout); }'
-catches banned "exit: " recorder/drain.c 'void g(void) { exit(1); }'
+catches banned "exit: " recorder/run/drain.c 'void g(void) { exit(1); }'
 catches banned "malloc: " profiler/guest/guest.c 'void *g(void) { return malloc(1); }'
 catches banned "free: " ring/ring.h 'static void g(void *p) { free(p); }'
-allows banned recorder/drain.c 'void g(void *p) { free(p); }'
+allows banned recorder/run/drain.c 'void g(void *p) { free(p); }'
 allows banned ring/ring.h 'static void g(void) { api->free(0); }\n/* free(p)\n malloc(1) */'
-allows banned recorder/drain.c 'const char *g(void) { return "exit(1)" " printf(x)"; } // exit(1)'
+allows banned recorder/run/drain.c 'const char *g(void) { return "exit(1)" " printf(x)"; } // exit(1)'
 allows banned viewer-cli/main.c 'int g(void) { printf("%d", 1); exit(1); }'
-allows banned recorder/drain.c 'void g(void) { my_exit(1); _exit(1); }'
+allows banned recorder/run/drain.c 'void g(void) { my_exit(1); _exit(1); }'
 
 body=$(awk 'BEGIN { for (i = 0; i < 99; i++) printf "    a();\\n" }')
-catches lengths "a function of 101 lines" recorder/drain.c "void long_one(void)\n{\n$body}"
-allows lengths recorder/drain.c "void g(void)\n{\n${body#*n}}"
+catches lengths "a function of 101 lines" recorder/run/drain.c "void long_one(void)\n{\n$body}"
+allows lengths recorder/run/drain.c "void g(void)\n{\n${body#*n}}"
 file=$(awk 'BEGIN { for (i = 0; i < 1000; i++) printf "int a%d;\\n", i }')
 catches lengths "over 1000" schema/001_facts.sql "$file"
 clean_tree

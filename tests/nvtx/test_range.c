@@ -150,7 +150,7 @@ TEST(steps_never_go_back)
 /* What goes on from the last one has an end: no number is more than what is stored. */
 TEST(steps_go_on_as_far_as_numbers_do)
 {
-    const int64_t most = STATE_MOST / 4 - 1;
+    const int64_t most = LEDGER_MOST / 4 - 1;
     begin();
     for (int i = 0; i < 5; i++) {
         one_step("iteration ", most);
@@ -528,7 +528,7 @@ TEST(without_memory)
             event.thread = (7 + (uint32_t)i % 5) & 0xffffff;
             event.time_ns = feed.feed.now += 10;
             state_event(feed.feed.process, &event);
-            CHECK(range_is_valid(feed.feed.process));
+            CHECK(range_is_valid(&feed.feed.process->phases));
         }
         mem_fail_after(0);
         CHECK(state_is_valid(feed.feed.state));

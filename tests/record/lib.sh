@@ -49,7 +49,7 @@ ask() {
     sqlite3 -readonly -batch "${2:-run.db}" "$1"
 }
 
-# children PID: theirs, but for the witness of a recorder (recorder/witness.h).
+# children PID: theirs, but for the witness of a recorder (recorder/run/witness.h).
 children() {
     for child in $(cat "/proc/$1/task/$1/children"); do
         [ "$(cat "/proc/$child/comm" 2>/dev/null)" = signal-witness ] || echo "$child"

@@ -65,7 +65,7 @@ static int64_t unmap(uint64_t address, uint64_t size)
 /* As PyTorch tells of one: with what is allocated and reserved afterwards. */
 static int64_t block(uint64_t address, uint64_t size, uint64_t reserved)
 {
-    const struct heap_device *device = feed.process->devices[0];
+    const struct heap_device *device = feed.process->heaps.devices[0];
     return send((struct event){.kind = EVENT_BLOCK_ALLOC,
                                .flags = EVENT_F_TOTALS,
                                .heap = heap & 0xffffff,

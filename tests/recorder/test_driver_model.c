@@ -342,7 +342,7 @@ static void check_now(void)
 {
     CHECK(state_is_valid(feed.state));
     for (int device = 0; device < DEVICES; device++)
-        CHECK_INT(feed.process->devices[device]->segment_bytes, reserved_of(device));
+        CHECK_INT(feed.process->heaps.devices[device]->segment_bytes, reserved_of(device));
 }
 
 static void check_rows(void)
@@ -397,8 +397,8 @@ static void run(uint64_t first_seed, int events)
             feed_flush(&feed);
     }
     check_now();
-    CHECK_INT(feed.process->driver->unknown_frees, m->unknown_frees);
-    CHECK_INT(feed.process->driver->unknown_unmaps, m->unknown_unmaps);
+    CHECK_INT(feed.process->driver.unknown_frees, m->unknown_frees);
+    CHECK_INT(feed.process->driver.unknown_unmaps, m->unknown_unmaps);
     feed_end(&feed, true);
     check_rows();
     CHECK_INT(rows_anomalies(&rows, "driver memory taken twice"), m->twice);

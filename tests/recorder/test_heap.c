@@ -269,7 +269,7 @@ TEST(sums_stay_below_2_61)
     CHECK(state_is_valid(feed.state));
     feed_end(&feed, true);
     CHECK_INT(rows_alloc(&rows, last)->size, 0);
-    CHECK_INT(part(0)->at[PART_PEAK], STATE_MOST);
+    CHECK_INT(part(0)->at[PART_PEAK], LEDGER_MOST);
 }
 
 TEST(active_counts_what_waits)

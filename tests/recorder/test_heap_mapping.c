@@ -45,7 +45,7 @@ static int64_t run_ns(void)
 
 static const struct heap_device *device(void)
 {
-    return feed.process->devices[0];
+    return feed.process->heaps.devices[0];
 }
 
 /* The ranges now: as many as there are pairs of an address and a size. */
@@ -153,11 +153,11 @@ TEST(ranges_of_two_heaps_do_not_join)
     map(heap, 0x1000, 0x1000);
     map(other, 0x2000, 0x1000);
     CHECK_RANGES({0x1000, 0x1000}, {0x2000, 0x1000});
-    CHECK_INT(feed.process->heaps[0]->segment_bytes, 0x1000);
-    CHECK_INT(feed.process->heaps[1]->segment_bytes, 0x1000);
+    CHECK_INT(feed.process->heaps.all[0]->segment_bytes, 0x1000);
+    CHECK_INT(feed.process->heaps.all[1]->segment_bytes, 0x1000);
     unmap(heap, 0x1800, 0x1000); /* whoever says so */
-    CHECK_INT(feed.process->heaps[0]->segment_bytes, 0x800);
-    CHECK_INT(feed.process->heaps[1]->segment_bytes, 0x800);
+    CHECK_INT(feed.process->heaps.all[0]->segment_bytes, 0x800);
+    CHECK_INT(feed.process->heaps.all[1]->segment_bytes, 0x800);
     unmap(heap, 0x2800, 0x800);
     feed_end(&feed, true);
     CHECK_INT(rows.tables[SCH_ANOMALY].count, 0);
@@ -179,7 +179,7 @@ TEST(what_was_not_mapped_does_not_count)
     map(heap, 0x1000, 0x1000);
     map(other, 0x1800, 0x1000);
     CHECK_INT(device()->segment_bytes, 0x1800);
-    CHECK_INT(feed.process->heaps[1]->segment_bytes, 0x1000);
+    CHECK_INT(feed.process->heaps.all[1]->segment_bytes, 0x1000);
     feed_end(&feed, true);
     CHECK_INT(rows_anomalies(&rows, "unmapped without mapping"), 3);
     CHECK_INT(rows_anomalies(&rows, "mapped twice"), 1);

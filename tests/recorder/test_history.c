@@ -32,8 +32,8 @@ static void begin(void)
 static int64_t hook_alloc(uint32_t of, uint64_t address, uint64_t size)
 {
     uint64_t before = 0;
-    if (feed.process->device_count)
-        before = (uint64_t)feed.process->devices[0]->allocated;
+    if (feed.process->heaps.device_count)
+        before = (uint64_t)feed.process->heaps.devices[0]->allocated;
     return send((struct event){.kind = EVENT_BLOCK_ALLOC,
                                .flags = EVENT_F_TOTALS,
                                .addr = address,
@@ -94,7 +94,7 @@ TEST(a_request_of_a_block_wherever_it_is)
     tell(HISTORY_IDLE, 0x2000, 501);
     tell(HISTORY_ALLOC, 0x3000, 1000);
     tell(HISTORY_ALLOC, 0x4000, 1001);
-    const struct heap_device *device = feed.process->devices[0];
+    const struct heap_device *device = feed.process->heaps.devices[0];
     CHECK_INT(device->requested, 1500);
     CHECK_INT(device->requested_unknown, 1);
     feed_end(&feed, true);
@@ -355,16 +355,16 @@ TEST(other_devices_and_processes_without_a_history_keep_nothing)
     uint32_t cpu = feed_heap(&feed, DEVICE_CPU, 0, 0), other = feed_heap(&feed, DEVICE_CUDA, 1, 0);
     feed_alloc(&feed, cpu, 0x1000, 1);
     feed_alloc(&feed, other, 0x1000, 1);
-    REQUIRE(feed.process->device_count == 3);
-    CHECK_INT(feed.process->devices[0]->history->count, 0);
-    CHECK(feed.process->devices[1]->history == NULL);
-    CHECK_INT(feed.process->devices[2]->history->count, 1);
+    REQUIRE(feed.process->heaps.device_count == 3);
+    CHECK_INT(feed.process->heaps.devices[0]->history->count, 0);
+    CHECK(feed.process->heaps.devices[1]->history == NULL);
+    CHECK_INT(feed.process->heaps.devices[2]->history->count, 1);
     tell_at(HISTORY_ALLOC, cpu, 0x1000, 1, 0); /* nobody should */
     feed_end(&feed, true);
     CHECK_INT(rows_lost(&rows, "history"), 1);
     feed_begin(&feed, NULL, &rows);
     feed_alloc(&feed, feed_heap(&feed, DEVICE_CUDA, 0, 0), 0x1000, 1);
-    CHECK(feed.process->devices[0]->history == NULL);
+    CHECK(feed.process->heaps.devices[0]->history == NULL);
     state_free(feed.state);
 }
 
@@ -380,7 +380,7 @@ TEST(the_queue_has_an_end)
         if (i % 8192 == 0)
             batch_free(state_flush(feed.state, feed.now, false));
     }
-    const struct history *history = feed.process->devices[0]->history;
+    const struct history *history = feed.process->heaps.devices[0]->history;
     CHECK_INT(history->count, HISTORY_BLOCKS);
     CHECK_INT(history->cap, HISTORY_BLOCKS);
     CHECK(state_is_valid(feed.state));
@@ -393,7 +393,7 @@ TEST(is_valid_sees_a_broken_history)
     hook_alloc(heap, 0x1000, 512);
     hook_alloc(heap, 0x2000, 512);
     tell(HISTORY_SEGMENT_ALLOC, 0x1000, 0x1000);
-    struct history *history = feed.process->devices[0]->history;
+    struct history *history = feed.process->heaps.devices[0]->history;
     history->blocks[1].seq = history->blocks[0].seq;
     CHECK(!state_is_valid(feed.state));
     history->blocks[1].seq++;

@@ -47,12 +47,12 @@ static int64_t driver_gives(unsigned kind, uint64_t address, uint8_t flags)
 
 static const struct heap_device *device(void)
 {
-    return feed.process->devices[0];
+    return feed.process->heaps.devices[0];
 }
 
 static int64_t block(uint64_t address, uint64_t size, uint64_t reserved)
 {
-    uint64_t before = feed.process->device_count ? (uint64_t)device()->allocated : 0;
+    uint64_t before = feed.process->heaps.device_count ? (uint64_t)device()->allocated : 0;
     return send((struct event){.kind = EVENT_BLOCK_ALLOC,
                                .flags = EVENT_F_TOTALS,
                                .heap = heap & 0xffffff,

@@ -4,7 +4,7 @@
 #include "feed.h"
 #include "names.h"
 #include "mem.h"
-#include "names_utf8.h"
+#include "utf8.h"
 #include "test.h"
 
 static struct rows rows;
@@ -322,7 +322,7 @@ static const char *cleaned(const char *text)
     static char copy[64];
     size_t count = strlen(text);
     memcpy(copy, text, count + 1);
-    names_clean((unsigned char *)copy, count);
+    utf8_clean((unsigned char *)copy, count);
     return copy;
 }
 
@@ -344,11 +344,11 @@ TEST(bytes_that_are_no_utf8_become_question_marks)
     CHECK_STR(cleaned("\xe2(\x82"), "?(?");
     CHECK_STR(cleaned("\xe2\x82"), "??"); /* cut off */
     char nul[] = {'a', '\0', 'b'};
-    names_clean((unsigned char *)nul, sizeof nul);
+    utf8_clean((unsigned char *)nul, sizeof nul);
     CHECK(memcmp(nul, "a?b", 3) == 0);
-    CHECK_INT(names_cut("\xe2\x82\xac\xe2\x82\xac", 5), 3);
-    CHECK_INT(names_cut("\xe2\x82\xac\xe2\x82\xac", 6), 6);
-    CHECK_INT(names_cut("\xe2\x82\xac", 2), 0);
+    CHECK_INT(utf8_cut("\xe2\x82\xac\xe2\x82\xac", 5), 3);
+    CHECK_INT(utf8_cut("\xe2\x82\xac\xe2\x82\xac", 6), 6);
+    CHECK_INT(utf8_cut("\xe2\x82\xac", 2), 0);
 }
 
 TEST(a_name_with_bad_bytes_is_stored_clean)

@@ -488,7 +488,7 @@ TEST(step_numbers_of_any_size)
     feed_step(&feed, UINT64_MAX);
     feed_phase(&feed, forward);
     feed_end(&feed, true);
-    CHECK_INT(phase("forward", 0)->at[PHASE_STEP], STATE_MOST);
+    CHECK_INT(phase("forward", 0)->at[PHASE_STEP], LEDGER_MOST);
 }
 
 TEST_MAIN(TEST_CASE(kinds_go_by_name), TEST_CASE(numbers_and_times_are_divided_without_rest),

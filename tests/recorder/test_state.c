@@ -84,7 +84,7 @@ TEST(time_never_runs_backwards)
     feed.now = FEED_START;
     int64_t seqs[] = {mark_at(&feed, FEED_START + 100), mark_at(&feed, FEED_START + 90),
                       mark_at(&feed, 0), mark_at(&feed, UINT64_MAX), mark_at(&feed, 7)};
-    static const int64_t wanted[] = {100, 100, 100, STATE_LONGEST_NS, STATE_LONGEST_NS};
+    static const int64_t wanted[] = {100, 100, 100, LEDGER_LONGEST_NS, LEDGER_LONGEST_NS};
     feed_end(&feed, true);
     for (size_t i = 0; i < 5; i++) {
         const struct row *row = rows_find(&rows, SCH_MARK, 1, &seqs[i]);
@@ -93,7 +93,7 @@ TEST(time_never_runs_backwards)
         CHECK_INT(row->at[5], -1);
         CHECK_STR(row->text[4], "?");
     }
-    CHECK_INT(process_row(1)->at[PROCESS_END], STATE_LONGEST_NS);
+    CHECK_INT(process_row(1)->at[PROCESS_END], LEDGER_LONGEST_NS);
 }
 
 TEST(an_event_before_the_hello_moves_the_beginning)
@@ -231,7 +231,7 @@ TEST(a_long_keyframe_beats)
     struct feed feed;
     int beats = 0;
     feed_begin(&feed, feed_state(100), &rows);
-    keyframe_beat(feed.state, count_beat, &beats);
+    state_beat(feed.state, count_beat, &beats);
     uint32_t heap = feed_heap(&feed, DEVICE_CPU, 0, 0);
     for (uint64_t i = 0; i < MANY; i++)
         feed_alloc(&feed, heap, 1 + i, 1);
@@ -405,7 +405,7 @@ TEST(is_valid_sees_what_is_broken)
     feed_event(&feed, event);
     REQUIRE(state_is_valid(feed.state));
     struct state_process *process = feed.process;
-    struct heap_device *device = process->devices[0];
+    struct heap_device *device = process->heaps.devices[0];
     SEES(device->allocated, 1);
     SEES(device->requested, 1);
     SEES(device->requested_unknown, 1);
@@ -417,24 +417,24 @@ TEST(is_valid_sees_what_is_broken)
     SEES(device->window.peak, -0x20);
     SEES(device->max_allocated, -0x20);
     SEES(device->index, 1);
-    SEES(process->heaps[0]->allocated, 1);
-    SEES(process->heaps[0]->segment_bytes, 1);
+    SEES(process->heaps.all[0]->allocated, 1);
+    SEES(process->heaps.all[0]->segment_bytes, 1);
     SEES(device->mapped_bytes, 1);
-    SEES(process->heaps[0]->allocated_curve->levels[0].open.max, -0x100);
+    SEES(process->heaps.all[0]->allocated_curve->levels[0].open.max, -0x100);
     SEES(process->phases.open, 1);
     SEES(process->phases.thread_scope_open, 1);
     SEES(process->phases.stacks[0].thread, 1);
     SEES(process->phases.stacks[0].top->parts[0].begin_allocated, 0x1000);
     SEES(process->last_seq, 100);
-    SEES(process->last_ns, -1000000);
-    SEES(process->notes.stored[0], 1);
-    SEES(process->notes.owed[0], 1);
+    SEES(process->account.last_ns, -1000000);
+    SEES(process->account.notes.stored[0], 1);
+    SEES(process->account.notes.owed[0], 1);
     SEES(process->defs->count, 5);
     SEES(feed.state->pool.living, 1);
     SEES(feed.state->pool.blocks[1].state, 1);
     SEES(feed.state->pool.blocks[1].size, 1);
-    SEES(feed.state->batch->allocs[1].seq, 1);
-    SEES(feed.state->batch->allocs[1].life_ns, 1);
+    SEES(feed.state->ledger.batch->allocs[1].seq, 1);
+    SEES(feed.state->ledger.batch->allocs[1].life_ns, 1);
     SEES(feed.state->names.devices.items[0].count, 1);
     order_remove(&device->order, 0x1010);
     CHECK(!state_is_valid(feed.state));

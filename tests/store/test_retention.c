@@ -275,7 +275,8 @@ TEST(processes_go_each_by_itself)
 TEST(without_steps_stretches_of_events_go)
 {
     struct retention_options options = {.keep_steps = 3};
-    struct loop_options loop = {.steps = test_is_long() ? 60000 : 48000, .processes = 1, .no_steps = true};
+    struct loop_options loop = {
+        .steps = test_is_long() ? 60000 : 48000, .processes = 1, .no_steps = true};
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
     make(thin_path, &loop, &options);
@@ -396,8 +397,8 @@ TEST(what_waits_comes_first)
     loop.leak_every = 90;
     REQUIRE(chdir(test_folder()) == 0);
     make(whole_path, &loop, NULL);
-    struct store store =
-        make_as((struct store){.path = thin_path, .waiting = (uint64_t)mebibytes(1)}, &loop, &options);
+    struct store store = make_as(
+        (struct store){.path = thin_path, .waiting = (uint64_t)mebibytes(1)}, &loop, &options);
     CHECK_INT(store.err, 0);
     CHECK(store.hurried > 0);
     CHECK(store.most_bytes > (uint64_t)mebibytes(12) && store.most_bytes < (uint64_t)mebibytes(16));
@@ -445,7 +446,7 @@ TEST(the_writer_catches_up)
     loop_run(&loop, push, queue);
     CHECK(queue_bytes(queue) > (size_t)16 << 20);
     queue_close(queue);
-    REQUIRE(writer_start(&writer, db, queue, &options) == 0);
+    REQUIRE(retention_start_writer(&writer, db, queue, &options) == 0);
     CHECK_INT(writer_finish(writer, &single, NULL), 0);
     CHECK(single);
     queue_free(queue);

@@ -1,14 +1,17 @@
 /*
- * How much the writer lets retention look through at each commit: here is a retention that only
- * writes down what it is asked for.
+ * How much the writer lets its keeper look through at each commit: here is one that only writes
+ * down what it is asked for.
  */
-#include "retention.h"
+#include <stdio.h>
+
+#include "keeper.h"
+#include "mem.h"
 #include "store.h"
 #include "test.h"
 
 enum { ROUNDS = 64, ROWS = 20000 };
 
-struct retention {
+struct asked {
     struct queue *queue;
     bool can_wait;
     int rounds;
@@ -17,113 +20,118 @@ struct retention {
         size_t waiting;   /* bytes in the queue by then */
         uint64_t offered; /* bytes it was asked about; 0: it was not */
     } seen[ROUNDS];
-    uint64_t offered;
+    uint64_t *offered;
+    int forgotten;
 };
 
-static struct retention *told; /* the one that the test looks at */
-
-int retention_new(struct retention **out, struct db *db, const struct retention_options *options)
+static void see(void *self, const struct batch *batch)
 {
-    (void)db;
-    (void)options;
-    *out = told;
-    return 0;
-}
-
-void retention_free(struct retention *retention)
-{
-    (void)retention;
-}
-
-void retention_see(struct retention *retention, const struct batch *batch)
-{
-    (void)retention;
+    (void)self;
     (void)batch;
 }
 
-bool retention_can_wait(const struct retention *retention, uint64_t bytes)
+static bool can_wait(const void *self, uint64_t bytes)
 {
-    told->offered = bytes;
-    return retention->can_wait;
+    const struct asked *asked = self;
+    *asked->offered = bytes;
+    return asked->can_wait;
 }
 
-int retention_work(struct retention *retention, int64_t rows)
+static int work(void *self, int64_t rows)
 {
-    int at = retention->rounds++;
+    struct asked *asked = self;
+    int at = asked->rounds++;
     REQUIRE(at < ROUNDS);
-    retention->seen[at].rows = rows;
-    retention->seen[at].waiting = queue_bytes(retention->queue);
-    retention->seen[at].offered = retention->offered;
-    retention->offered = 0;
+    asked->seen[at].rows = rows;
+    asked->seen[at].waiting = queue_bytes(asked->queue);
+    asked->seen[at].offered = *asked->offered;
+    *asked->offered = 0;
     return 0;
 }
 
-void retention_rolled_back(struct retention *retention)
+static void rolled_back(void *self)
 {
-    (void)retention;
+    (void)self;
 }
 
-bool retention_is_behind(const struct retention *retention)
+static bool is_behind(const void *self)
 {
-    (void)retention;
+    (void)self;
     return false;
 }
 
-bool retention_is_hollow(struct retention *retention)
+static bool is_hollow(void *self)
 {
-    (void)retention;
+    (void)self;
     return false;
 }
 
-void retention_tick(struct retention *retention, struct queue *queue)
+static uint64_t most_bytes(const void *self)
 {
-    CHECK(retention->queue == queue);
+    (void)self;
+    return 0;
 }
 
-uint64_t retention_most_bytes(const struct retention *retention)
+static uint64_t log_bytes(const void *self, uint64_t usual)
 {
-    return retention->can_wait;
-}
-
-uint64_t retention_log_bytes(const struct retention *retention, uint64_t usual)
-{
-    (void)retention;
+    (void)self;
     return usual;
 }
 
+static void forget(void *self)
+{
+    struct asked *asked = self;
+    asked->forgotten++;
+}
+
+static const struct keeper keeper_of_test = {
+    .see = see,
+    .work = work,
+    .can_wait = can_wait,
+    .is_behind = is_behind,
+    .is_hollow = is_hollow,
+    .rolled_back = rolled_back,
+    .log_bytes = log_bytes,
+    .most_bytes = most_bytes,
+    .forget = forget,
+};
+
 /* 16 batches of some 2 MB each wait when the writer begins. */
-static void write_all(struct retention *retention, bool can_wait)
+static void write_all(struct asked *asked, bool waits)
 {
     struct db *db = NULL;
     struct writer *writer = NULL;
     bool single;
-    *retention = (struct retention){.can_wait = can_wait};
-    told = retention;
+    uint64_t offered = 0;
+    struct keeper keeper = keeper_of_test;
+    *asked = (struct asked){.can_wait = waits, .offered = &offered};
+    keeper.self = asked;
     REQUIRE(db_create(&db, test_path("run.db")) == 0);
-    REQUIRE(queue_new(&retention->queue, STORE_LIMIT) == 0);
+    REQUIRE(queue_new(&asked->queue, STORE_LIMIT) == 0);
     for (int i = 0; i < 16; i++)
-        REQUIRE(queue_push(retention->queue, store_batch(1 + i * ROWS, ROWS, true)));
-    queue_close(retention->queue);
-    REQUIRE(writer_start(&writer, db, retention->queue, NULL) == 0);
+        REQUIRE(queue_push(asked->queue, store_batch(1 + i * ROWS, ROWS, true)));
+    queue_close(asked->queue);
+    REQUIRE(writer_start(&writer, db, asked->queue, &keeper) == 0);
     CHECK_INT(writer_finish(writer, &single, NULL), 0);
-    CHECK_INT(retention->rounds, 16);
-    CHECK(retention->seen[0].waiting > (size_t)16 << 20);
-    CHECK_INT(retention->seen[15].waiting, 0);
-    queue_free(retention->queue);
+    CHECK_INT(asked->rounds, 16);
+    CHECK_INT(asked->forgotten, 1);
+    CHECK(asked->seen[0].waiting > (size_t)16 << 20);
+    CHECK_INT(asked->seen[15].waiting, 0);
+    queue_free(asked->queue);
 }
 
 /* Behind a queue of eight megabytes hardly anything is looked through, below it some times as much
  * as was written. */
 TEST(what_waits_is_written_first)
 {
-    struct retention retention;
+    struct asked asked;
     int hurried = 0;
-    write_all(&retention, true);
-    for (int i = 0; i < retention.rounds; i++) {
-        bool far_behind = retention.seen[i].waiting > (size_t)8 << 20;
+    write_all(&asked, true);
+    for (int i = 0; i < asked.rounds; i++) {
+        bool far_behind = asked.seen[i].waiting > (size_t)8 << 20;
         hurried += far_behind;
-        CHECK_INT(retention.seen[i].rows, far_behind ? 1000 : 10000 + 4 * ROWS);
-        CHECK_INT(retention.seen[i].offered, far_behind ? retention.seen[i].waiting : 0);
+        CHECK_INT(asked.seen[i].rows, far_behind ? 1000 : 10000 + 4 * ROWS);
+        CHECK_INT(asked.seen[i].offered, far_behind ? asked.seen[i].waiting : 0);
     }
     CHECK(hurried > 4 && hurried < 14);
 }
@@ -131,10 +139,43 @@ TEST(what_waits_is_written_first)
 /* The limit is near: what is due goes, whatever waits. */
 TEST(what_waits_does_not_outdo_the_limit)
 {
-    struct retention retention;
-    write_all(&retention, false);
-    for (int i = 0; i < retention.rounds; i++)
-        CHECK_INT(retention.seen[i].rows, 10000 + 4 * ROWS);
+    struct asked asked;
+    write_all(&asked, false);
+    for (int i = 0; i < asked.rounds; i++)
+        CHECK_INT(asked.seen[i].rows, 10000 + 4 * ROWS);
 }
 
-TEST_MAIN(TEST_CASE(what_waits_is_written_first), TEST_CASE(what_waits_does_not_outdo_the_limit))
+/* Whether the writer comes to be or not. */
+TEST(a_keeper_is_forgotten_once)
+{
+    int failed = 0;
+    for (long n = 1;; n++) {
+        struct asked asked = {0};
+        struct keeper keeper = keeper_of_test;
+        struct db *db = NULL;
+        struct writer *writer = NULL;
+        char name[32];
+        bool single;
+        snprintf(name, sizeof name, "run%ld.db", n);
+        keeper.self = &asked;
+        REQUIRE(db_create(&db, test_path(name)) == 0);
+        REQUIRE(queue_new(&asked.queue, STORE_LIMIT) == 0);
+        queue_close(asked.queue);
+        mem_fail_after(n);
+        int err = writer_start(&writer, db, asked.queue, &keeper);
+        mem_fail_after(0);
+        if (err == 0)
+            CHECK_INT(writer_finish(writer, &single, NULL), 0);
+        else
+            db_close(db);
+        CHECK_INT(asked.forgotten, 1);
+        queue_free(asked.queue);
+        failed += err != 0;
+        if (err == 0)
+            break;
+    }
+    CHECK(failed > 1);
+}
+
+TEST_MAIN(TEST_CASE(what_waits_is_written_first), TEST_CASE(what_waits_does_not_outdo_the_limit),
+          TEST_CASE(a_keeper_is_forgotten_once))

@@ -1,0 +1,111 @@
+/* What is stored as it is told: values read from outside, gaps of a source, what a device did. */
+#include <stdio.h>
+#include <string.h>
+
+#include "driver.h"
+#include "heap.h"
+#include "ledger.h"
+#include "utf8.h"
+
+static const char *text_of(struct driver *driver, const struct event *event, uint32_t *id)
+{
+    *id = names_lookup(driver->defs, event->name, ARENA_STRING);
+    return names_text(driver->defs->names, *id);
+}
+
+/* No value that changes: the device's row has it. */
+static void put_total(struct driver *driver, const struct heap_device *device, int64_t total)
+{
+    struct driver_device *own = driver_device(driver, device);
+    if (own && total == own->total)
+        return;
+    if (own && batch_put(driver->ledger->batch, SCH_DEVICE_TOTAL, "ii", device->id, total))
+        own->total = total;
+    else
+        note_owed(driver->account, EVENT_SAMPLE, 1);
+}
+
+void driver_sample(struct driver *driver, const struct event *event, int64_t ns)
+{
+    uint32_t id;
+    const char *what = text_of(driver, event, &id);
+    const struct heap *heap = event->heap ? heap_of_event(driver->heaps, event) : NULL;
+    if (heap)
+        driver_given_sample(driver, heap->device, what, event->a);
+    if (heap && strcmp(what, "device total") == 0)
+        put_total(driver, heap->device, heap_cut(event->a));
+    else if (!batch_put(driver->ledger->batch, SCH_SAMPLE, "iinsi", ns, driver->account->id,
+                        heap ? heap->device->id : BATCH_NULL, what, heap_cut(event->a)))
+        note_owed(driver->account, EVENT_SAMPLE, 1);
+}
+
+/* ---- gaps ---- */
+
+static void begin_gap(struct driver *driver, const char *text, uint32_t id, int64_t ns)
+{
+    char source[64];
+    const char *colon = strstr(text, ": ");
+    size_t bytes = colon ? (size_t)(colon - text) : strlen(text);
+    int64_t seq = driver->ledger->seq;
+    snprintf(source, sizeof source, "%.*s",
+             (int)(bytes < sizeof source ? bytes : utf8_cut(text, sizeof source - 1)), text);
+    if (!batch_put(driver->ledger->batch, SCH_GAP, "iis0i0s", seq, driver->account->id, source, ns,
+                   colon ? colon + 2 : NULL)) {
+        note_owed(driver->account, EVENT_GAP, 1);
+        return;
+    }
+    if (driver->gap_count < DRIVER_GAPS)
+        driver->gaps[driver->gap_count++] = (struct driver_gap){id, seq};
+}
+
+/* The last that began with this name. */
+static void end_gap(struct driver *driver, uint32_t id, const char *text, int64_t ns)
+{
+    size_t at = driver->gap_count;
+    while (at > 0 && driver->gaps[at - 1].name != id)
+        at--;
+    if (!at) {
+        note(driver->account, NOTE_GAP_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", text);
+        return;
+    }
+    if (!batch_put(driver->ledger->batch, SCH_GAP_END, "iii", driver->gaps[at - 1].seq,
+                   driver->ledger->seq, ns))
+        note_owed(driver->account, EVENT_GAP, 1);
+    driver->gap_count--;
+    memmove(&driver->gaps[at - 1], &driver->gaps[at],
+            (driver->gap_count - (at - 1)) * sizeof *driver->gaps);
+}
+
+void driver_gap(struct driver *driver, const struct event *event, int64_t ns)
+{
+    uint32_t id;
+    const char *text = text_of(driver, event, &id);
+    if (event->a)
+        begin_gap(driver, text, id, ns);
+    else
+        end_gap(driver, id, text, ns);
+}
+
+/* ---- activities ---- */
+
+/* A device that was short of memory for them writes times of 0. */
+void driver_activity(struct driver *driver, const struct event *event)
+{
+    unsigned kind = event->a & 0xff;
+    uint32_t name = names_lookup(driver->defs, event->name, ARENA_STRING);
+    const struct heap *heap = heap_of_event(driver->heaps, event);
+    if (!kind || kind >= ACTIVITY_KIND_COUNT) {
+        note(driver->account, NOTE_UNKNOWN_EVENT, NOTE_NO_ADDRESS, "activity of kind %u", kind);
+        return;
+    }
+    bool timed = event->addr != 0 && event->size <= UINT64_MAX - event->addr;
+    bool moved = kind == ACTIVITY_COPY || kind == ACTIVITY_SET;
+    if (!heap ||
+        !batch_put(driver->ledger->batch, SCH_ACTIVITY, "iiiiinnnn", driver->ledger->seq,
+                   driver->account->id, heap->device->id, (int64_t)(event->a >> 8), (int64_t)kind,
+                   name ? (int64_t)name : BATCH_NULL,
+                   timed ? ledger_ns(driver->ledger, event->addr) : BATCH_NULL,
+                   timed ? ledger_ns(driver->ledger, event->addr + event->size) : BATCH_NULL,
+                   moved ? heap_cut(event->b) : BATCH_NULL))
+        note_owed(driver->account, EVENT_ACTIVITY, 1);
+}

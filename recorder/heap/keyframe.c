@@ -1,0 +1,34 @@
+#include "keyframe.h"
+
+#include "heap.h"
+#include "ledger.h"
+
+/* In the order of the pool and not of seq: sorting a million rows would keep the drain away from
+ * the rings for longer than they last. */
+static bool put_all(const struct keyframes *keyframes, const struct ledger *ledger,
+                    const struct block_pool *pool)
+{
+    for (size_t i = 0; i < pool->count; i++) {
+        const struct block *block = &pool->blocks[i];
+        if (block->state == BLOCK_LIVING &&
+            !batch_put(ledger->batch, SCH_KEYFRAME, "ii", ledger->seq, block->seq))
+            return false;
+        if (i % KEYFRAME_BEAT_ROWS == 0 && keyframes->beat)
+            keyframes->beat(keyframes->context);
+    }
+    return true;
+}
+
+void keyframe_flush(struct keyframes *keyframes, const struct ledger *ledger,
+                    const struct block_pool *pool, uint64_t events)
+{
+    uint64_t least = keyframes->events ? keyframes->events : KEYFRAME_EVENTS;
+    uint64_t wanted = pool->living * KEYFRAME_RATIO;
+    if (events - keyframes->at < (wanted > least ? wanted : least))
+        return;
+    struct batch_mark mark = batch_mark(ledger->batch);
+    if (put_all(keyframes, ledger, pool))
+        keyframes->at = events;
+    else
+        batch_back_to(ledger->batch, mark);
+}

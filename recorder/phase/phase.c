@@ -1,0 +1,564 @@
+#include "phase.h"
+
+#include <string.h>
+
+#include "ledger.h"
+#include "mem.h"
+#include "timeline.h"
+
+/* ---- stacks of threads ---- */
+
+static uint64_t key_of(uint32_t thread, uint32_t domain)
+{
+    return thread | (uint64_t)domain << 32;
+}
+
+static struct phase_stack *find_stack(const struct phases *phases, uint32_t thread, uint32_t domain)
+{
+    uint64_t at = map_get(&phases->by_thread, key_of(thread, domain));
+    return at == MAP_NONE ? NULL : &phases->stacks[at];
+}
+
+static struct phase_stack *get_stack(struct phases *phases, uint32_t thread, uint32_t domain)
+{
+    struct phase_stack *stack = find_stack(phases, thread, domain);
+    if (stack)
+        return stack;
+    if (!MEM_GROW(phases->stacks, phases->stack_cap, phases->stack_count + 1) ||
+        !map_put(&phases->by_thread, key_of(thread, domain), phases->stack_count, NULL))
+        return NULL;
+    stack = &phases->stacks[phases->stack_count++];
+    *stack = (struct phase_stack){.thread = thread, .domain = domain};
+    return stack;
+}
+
+/* The last stack moves into its place. Its key is taken out before it is put again, so that the map
+ * cannot want to grow. */
+static void drop_stack(struct phases *phases, struct phase_stack *stack)
+{
+    struct phase_stack *last = &phases->stacks[--phases->stack_count];
+    map_remove(&phases->by_thread, key_of(stack->thread, stack->domain));
+    if (stack == last)
+        return;
+    uint64_t key = key_of(last->thread, last->domain);
+    map_remove(&phases->by_thread, key);
+    map_put(&phases->by_thread, key, (uint64_t)(stack - phases->stacks), NULL);
+    *stack = *last;
+}
+
+const struct phase *phase_here(const struct phases *phases)
+{
+    return phases->process_top ? phases->process_top : phases->other;
+}
+
+const struct phase *phase_top_of(const struct phases *phases, uint32_t thread, uint32_t domain)
+{
+    const struct phase_stack *stack = find_stack(phases, thread, domain);
+    return stack ? stack->top : NULL;
+}
+
+/* Beside a framework's marks a range that a thread has for itself says less than they do: a
+ * backward's threads work for all. */
+static const struct phase *phase_of_thread(const struct phases *phases, uint32_t thread)
+{
+    const struct phase *phase = phase_top_of(phases, thread, 0);
+    while (phase && phase->nvtx && phases->timeline)
+        phase = phase->below;
+    return phase && phase->scope == PHASE_THREAD ? phase : NULL;
+}
+
+void phase_put_of_thread(struct phases *phases, uint32_t thread, int64_t seq)
+{
+    const struct phase *phase = phase_of_thread(phases, thread);
+    if (phase && !batch_put(phases->ledger->batch, SCH_ALLOCATION_PHASE, "ii", seq, phase->id))
+        note_owed(phases->account, OWED_FACT, 1);
+}
+
+void phase_take_highest(const struct phases *phases, struct heap_device *device)
+{
+    const struct phase *here = phase_here(phases);
+    device->max_phase = here->name;
+    device->max_step = here->step;
+}
+
+/* ---- one phase ---- */
+
+/* A record with parts for all devices; begun now: windows must have been folded. */
+static struct phase *new_phase(struct phases *phases)
+{
+    struct phase *phase = phases->spare;
+    if (!phase && !(phase = mem_alloc(1, sizeof *phase)))
+        return NULL;
+    phases->spare = phase->below;
+    if (!MEM_GROW(phase->parts, phase->part_cap, phases->heaps->device_count)) {
+        phase->below = phases->spare;
+        phases->spare = phase;
+        return NULL;
+    }
+    *phase = (struct phase){.parts = phase->parts, .part_cap = phase->part_cap};
+    phase->parent = BATCH_NULL;
+    phase->step = phases->step;
+    for (size_t i = 0; i < phases->heaps->device_count; i++)
+        phase_part_begin(&phase->parts[i], phases->heaps->devices[i]);
+    return phase;
+}
+
+static void give_back(struct phases *phases, struct phase *phase)
+{
+    phase->below = phases->spare;
+    phases->spare = phase;
+}
+
+static void put_stretch(struct phases *phases, int64_t begin_seq, int64_t phase)
+{
+    if (!batch_put(phases->ledger->batch, SCH_STRETCH, "iii", phases->account->id, begin_seq,
+                   phase))
+        note_owed(phases->account, EVENT_PHASE_BEGIN, 1);
+}
+
+static void end_phase(struct phases *phases, struct phase *phase, int64_t end_seq, int64_t ns,
+                      const char *ended)
+{
+    bool row = phase->on_timeline || phase_put_row(phases, phase, end_seq, ns, ended);
+    if (!phase_put_parts(phases, phase) || !row)
+        note_owed(phases->account, EVENT_PHASE_END, 1);
+}
+
+/* ---- `other`: what is between ---- */
+
+static bool has_number(const struct phases *phases)
+{
+    return phases->ledger->seq >= phases->other->begin_seq;
+}
+
+void phase_confirm(struct phases *phases)
+{
+    struct phase *other = phases->other;
+    if (other->id || phases->timeline || !has_number(phases))
+        return;
+    other->id = ++phases->ledger->phase_count;
+    if (!ordinal_take(&phases->ordinals, other->step, other->name, &other->ordinal))
+        note_owed(phases->account, EVENT_PHASE_BEGIN, 1);
+    phase_put_row(phases, other, BATCH_NULL, BATCH_NULL, NULL);
+    put_stretch(phases, other->begin_seq, other->id);
+}
+
+void phase_before(struct phases *phases, int64_t ns)
+{
+    const struct phase *other = phases->other;
+    if (phases->timeline)
+        timeline_before(phases, ns);
+    else if (other && !has_number(phases) && ns > other->begin_ns)
+        phases->ledger->seq++;
+}
+
+/* The record of the next `other` is always at hand, so that a process is never without a phase. */
+static void begin_other(struct phases *phases, struct phase *other, int64_t begin_seq, int64_t ns)
+{
+    other->scope = PHASE_OTHER;
+    other->name = PHASE_NAME_OTHER;
+    other->begin_seq = begin_seq;
+    other->begin_ns = ns;
+    phases->other = other;
+}
+
+static void end_other(struct phases *phases, int64_t end_seq, int64_t ns, const char *ended)
+{
+    struct phase *other = phases->other;
+    if (end_seq >= other->begin_seq && !phases->timeline) {
+        phase_confirm(phases);
+        end_phase(phases, other, end_seq, ns, ended);
+    }
+    phases->other = NULL;
+    give_back(phases, other);
+}
+
+/* A record was given back just now, and it had parts for all devices: new_phase cannot fail. */
+static void next_other(struct phases *phases, int64_t begin_seq, int64_t ns)
+{
+    begin_other(phases, new_phase(phases), begin_seq, ns);
+}
+
+bool phase_start(struct phases *phases, int64_t ns)
+{
+    phases->step = phases->ordinals.step = BATCH_NULL;
+    struct phase *other = new_phase(phases);
+    if (other)
+        begin_other(phases, other, phases->ledger->seq + 1, ns);
+    return other != NULL;
+}
+
+void phase_start_earlier(struct phases *phases, int64_t ns)
+{
+    phases->other->begin_ns = ns;
+}
+
+/* ---- begin ---- */
+
+/* What is begun on top of a phase that is not stored is not stored either: else the ends would
+ * close the wrong ones. */
+static void leave_unstored(struct phases *phases, struct phase_stack *stack, bool too_many)
+{
+    if (too_many)
+        note(phases->account, NOTE_TOO_MANY_PHASES, NOTE_NO_ADDRESS, "more than %d",
+             PHASE_MAX_OPEN);
+    else
+        note_owed(phases->account, EVENT_PHASE_BEGIN, 1);
+    if (stack && stack->top)
+        stack->unstored++;
+    else if (stack)
+        drop_stack(phases, stack);
+}
+
+static struct phase *make_phase(struct phases *phases, const struct phase_beginning *what,
+                                int64_t ns)
+{
+    phase_fold_windows(phases);
+    struct phase *phase = new_phase(phases);
+    if (!phase)
+        return NULL;
+    phase->name = what->name;
+    phase->domain = what->domain;
+    if (phase->domain)
+        phase->step = BATCH_NULL;
+    phase->thread = what->thread;
+    phase->nvtx = what->nvtx;
+    phase->mark = what->mark;
+    phase->begin_seq = phases->ledger->seq;
+    phase->begin_ns = ns;
+    phase->id = ++phases->ledger->phase_count;
+    return phase;
+}
+
+static enum phase_scope scope_of(const struct phases *phases, const struct phase_beginning *what)
+{
+    const struct phase *owner = phases->process_top;
+    if (what->domain || (phases->timeline && timeline_is_apart(phases->timeline, what->thread)))
+        return PHASE_THREAD;
+    if (owner)
+        return owner->thread == what->thread ? PHASE_PROCESS : PHASE_THREAD;
+    return !phases->timeline || phases->timeline->thread == what->thread ? PHASE_PROCESS
+                                                                         : PHASE_THREAD;
+}
+
+static void push(struct phases *phases, struct phase_stack *stack, struct phase *phase)
+{
+    const struct phase *owner = phases->process_top;
+    const struct phase *around = stack->top;
+    if (!around && phase->domain)
+        around = phase_top_of(phases, phase->thread, 0);
+    if (around)
+        phase->parent = around->id;
+    else if (phase->scope == PHASE_THREAD && owner)
+        phase->parent = owner->id;
+    phase->below = stack->top;
+    stack->top = phase;
+    phases->open++;
+    if (phase->scope == PHASE_PROCESS)
+        phases->process_top = phase;
+    else
+        phases->thread_scope_open++;
+}
+
+static void begin_row(struct phases *phases, struct phase *phase)
+{
+    if (!ordinal_take(&phases->ordinals, phase->step, phase->name, &phase->ordinal))
+        note_owed(phases->account, OWED_FACT, 1);
+    phase_put_row(phases, phase, BATCH_NULL, BATCH_NULL, NULL);
+    if (phase->scope == PHASE_PROCESS && !phases->timeline)
+        put_stretch(phases, phase->begin_seq, phase->id);
+}
+
+void phase_open(struct phases *phases, const struct phase_beginning *what, int64_t ns)
+{
+    struct phase_stack *stack = find_stack(phases, what->thread, what->domain);
+    bool too_many = phases->open >= PHASE_MAX_OPEN;
+    if (too_many || (stack && stack->unstored)) {
+        leave_unstored(phases, stack, too_many);
+        return;
+    }
+    if (!stack)
+        stack = get_stack(phases, what->thread, what->domain);
+    struct phase *phase = stack ? make_phase(phases, what, ns) : NULL;
+    if (!phase) {
+        leave_unstored(phases, stack, false);
+        return;
+    }
+    phase->scope = scope_of(phases, what);
+    bool process_scope = phase->scope == PHASE_PROCESS;
+    if (phases->other && process_scope)
+        end_other(phases, phase->begin_seq - 1, ns, "end");
+    push(phases, stack, phase);
+    if (phases->timeline && process_scope)
+        timeline_user_begin(phases, phase, ns);
+    if (!phase->on_timeline)
+        begin_row(phases, phase);
+}
+
+void phase_begin(struct phases *phases, const struct event *event, int64_t ns)
+{
+    struct phase_beginning what = {.thread = event->thread};
+    if (event->flags & EVENT_F_DOMAIN) {
+        range_begin(phases, event, ns);
+        return;
+    }
+    what.name = names_lookup(phases->defs, event->name, ARENA_STRING);
+    phase_open(phases, &what, ns);
+}
+
+/* What is known of a mark as it begins. */
+static enum label label_of_mark(const struct event *event)
+{
+    static const enum label labels[MARK_KIND_COUNT] = {
+        [MARK_BACKWARD] = LABEL_BACKWARD,   [MARK_ZERO_GRAD] = LABEL_ZERO_GRAD,
+        [MARK_OPTIMIZER] = LABEL_OPTIMIZER, [MARK_SCALER] = LABEL_OPTIMIZER,
+        [MARK_FORWARD] = LABEL_FORWARD,
+    };
+    if (event->size != MARK_FORWARD)
+        return labels[event->size];
+    if (!(event->b & MARK_F_GRAD))
+        return LABEL_NO_GRAD;
+    return event->b & MARK_F_LOSS_CLASS ? LABEL_LOSS : LABEL_FORWARD;
+}
+
+/* ---- end ---- */
+
+static void pop(struct phases *phases, struct phase_stack *stack)
+{
+    struct phase *phase = stack->top;
+    struct phase *below = phase->below;
+    if (below)
+        phase_fold_down(phases, phase, below);
+    if (phase->scope == PHASE_PROCESS)
+        phases->process_top = below && below->scope == PHASE_PROCESS ? below : NULL;
+    else
+        phases->thread_scope_open--;
+    stack->top = below;
+    phases->open--;
+    give_back(phases, phase);
+}
+
+/* Ends the phases of a thread from the top down to `last`, now, at the number `seq`. */
+static void end_down_to(struct phases *phases, struct phase_stack *stack, const struct phase *last,
+                        int64_t seq, int64_t ns, const char *ended_above, const char *ended)
+{
+    const struct phase *before = phases->process_top;
+    phase_fold_windows(phases);
+    phases->ends(phases->context);
+    for (const struct phase *phase = NULL; phase != last;) {
+        phase = stack->top;
+        const char *how = phase == last ? ended : ended_above;
+        if (phase->user)
+            timeline_user_end(phases, phase, ns, how);
+        end_phase(phases, stack->top, seq, ns, how);
+        pop(phases, stack);
+    }
+    if (before && !phases->process_top)
+        next_other(phases, seq + 1, ns);
+    else if (phases->process_top != before && !phases->timeline)
+        put_stretch(phases, seq + 1, phases->process_top->id);
+    if (!stack->top)
+        drop_stack(phases, stack);
+}
+
+static void end_noting(struct phases *phases, struct phase_stack *stack, const struct phase *last,
+                       int64_t ns, bool exception)
+{
+    for (const struct phase *inner = stack->top; inner != last; inner = inner->below)
+        note(phases->account, NOTE_PHASE_UNBALANCED, NOTE_NO_ADDRESS,
+             "%.60s was open as %.60s ended", phase_name(phases->names, inner->name),
+             phase_name(phases->names, last->name));
+    end_down_to(phases, stack, last, phases->ledger->seq, ns, "unbalanced",
+                exception ? "exception" : "end");
+}
+
+void phase_end_nvtx(struct phases *phases, uint32_t thread, uint32_t domain, int64_t ns)
+{
+    struct phase_stack *stack = find_stack(phases, thread, domain);
+    if (stack && stack->unstored) {
+        stack->unstored--;
+        return;
+    }
+    const struct phase *last = stack ? stack->top : NULL;
+    while (last && !last->nvtx)
+        last = last->below;
+    if (last)
+        end_noting(phases, stack, last, ns, false);
+    else
+        note(phases->account, NOTE_PHASE_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s",
+             "a range of NVTX");
+}
+
+void phase_end(struct phases *phases, const struct event *event, int64_t ns)
+{
+    if (event->flags & EVENT_F_DOMAIN) {
+        range_end(phases, event, ns);
+        return;
+    }
+    struct phase_stack *stack = find_stack(phases, event->thread, 0);
+    uint32_t name = names_lookup(phases->defs, event->name, ARENA_STRING);
+    const char *text = name ? names_text(phases->names, name) : "";
+    if (stack && stack->unstored) {
+        stack->unstored--;
+        return;
+    }
+    const struct phase *last = stack ? stack->top : NULL;
+    while (last && (last->mark || last->nvtx || (name && last->name != name)))
+        last = last->below;
+    if (!last) {
+        note(phases->account, NOTE_PHASE_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%.120s", text);
+        return;
+    }
+    end_noting(phases, stack, last, ns, event->flags & EVENT_F_EXCEPTION);
+}
+
+/* One that was open when its thread was set apart is no phase of the thread's: its end is nothing.
+ */
+static void end_mark(struct phases *phases, const struct event *event, int64_t ns)
+{
+    struct phase_stack *stack = find_stack(phases, event->thread, 0);
+    if (stack && stack->unstored) {
+        stack->unstored--;
+        return;
+    }
+    const struct phase *last = stack ? stack->top : NULL;
+    while (last && last->mark != event->size)
+        last = last->below;
+    if (last)
+        end_noting(phases, stack, last, ns, event->flags & EVENT_F_EXCEPTION);
+}
+
+void phase_mark_apart(struct phases *phases, const struct event *event, int64_t ns)
+{
+    if (event->kind == EVENT_EXIT) {
+        end_mark(phases, event, ns);
+        return;
+    }
+    struct phase_beginning what = {
+        .thread = event->thread,
+        .name = PHASE_NAME_LABEL(label_of_mark(event)),
+        .mark = (uint8_t)event->size,
+    };
+    phase_open(phases, &what, ns);
+}
+
+/* All of a stack's phases, because the thread or the process is gone. */
+static void end_stack(struct phases *phases, struct phase_stack *stack, int64_t ns,
+                      const char *ended)
+{
+    const struct phase *bottom = stack->top;
+    for (const struct phase *phase = stack->top; phase; phase = phase->below) {
+        note(phases->account, NOTE_PHASE_LEFT_OPEN, NOTE_NO_ADDRESS, "%.120s",
+             phase_name(phases->names, phase->name));
+        bottom = phase;
+    }
+    end_down_to(phases, stack, bottom, phases->ledger->seq, ns, ended, ended);
+}
+
+void phase_end_thread(struct phases *phases, uint32_t thread, int64_t ns)
+{
+    for (size_t i = phases->stack_count; i > 0; i--)
+        if (phases->stacks[i - 1].thread == thread)
+            end_stack(phases, &phases->stacks[i - 1], ns, "unbalanced");
+    range_end_thread(phases, thread, ns);
+    if (phases->timeline)
+        timeline_drop(phases, thread, ns);
+}
+
+void phase_end_all(struct phases *phases, int64_t ns)
+{
+    if (phases->timeline)
+        timeline_stop(phases, ns);
+    while (phases->stack_count)
+        end_stack(phases, &phases->stacks[phases->stack_count - 1], ns, "process end");
+    range_end_all(phases, ns);
+    phase_fold_windows(phases);
+    phases->ends(phases->context);
+    if (phases->timeline) {
+        timeline_end(phases, ns);
+        return;
+    }
+    phase_before(phases, ns);
+    end_other(phases, phases->ledger->seq, ns, "process end");
+}
+
+/* ---- steps ---- */
+
+/* Before the number of a STEP_BEGIN. */
+static void end_what_lost_its_end(struct phases *phases, uint32_t thread, int64_t ns)
+{
+    struct phase_stack *stack = find_stack(phases, thread, 0);
+    const struct phase *last = NULL;
+    for (struct phase *phase = stack ? stack->top : NULL; phase; phase = phase->below) {
+        bool may_be_over = phase->begin_seq <= phases->lost_ends_seq;
+        if (may_be_over && phase->step != BATCH_NULL && !phase->across)
+            last = phase;
+        phase->across |= !may_be_over;
+    }
+    if (!last)
+        return;
+    note(phases->account, NOTE_PHASE_UNBALANCED, NOTE_NO_ADDRESS,
+         "the end of %.60s was lost, it seems: it was open as the next step began",
+         phase_name(phases->names, last->name));
+    end_down_to(phases, stack, last, phases->ledger->seq - 1, ns, "unbalanced", "unbalanced");
+}
+
+/* STEP_BEGIN is the first number of the new step, STEP_END the last of the old one. */
+uint64_t phase_steps(const struct phases *phases)
+{
+    if (phases->own_steps || !phases->timeline)
+        return phases->own_ended;
+    return timeline_steps(phases->timeline);
+}
+
+void phase_step(struct phases *phases, const struct event *event, int64_t ns)
+{
+    bool begins = event->kind == EVENT_STEP_BEGIN;
+    bool last = !begins && event->a == 1;
+    int64_t seq = phases->ledger->seq;
+    if (last && phases->step == BATCH_NULL) {
+        if (phases->timeline && !phases->own_steps)
+            timeline_no_more_steps(phases, seq + 1, ns);
+        return;
+    }
+    if (!begins && phases->step == BATCH_NULL) {
+        note(phases->account, NOTE_STEP_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", "");
+        return;
+    }
+    phases->own_steps |= begins;
+    phases->own_ended += phases->step != BATCH_NULL;
+    if (phases->timeline) {
+        phases->step = begins ? ledger_cut(event->a) : BATCH_NULL;
+        timeline_step(phases, begins ? seq : seq + 1, ns);
+        return;
+    }
+    if (begins)
+        end_what_lost_its_end(phases, event->thread, ns);
+    bool between = phases->other != NULL;
+    if (between) {
+        phase_fold_windows(phases);
+        end_other(phases, begins ? seq - 1 : seq, ns, "end");
+    }
+    phases->step = begins ? ledger_cut(event->a) : BATCH_NULL;
+    if (between)
+        next_other(phases, begins ? seq : seq + 1, ns);
+}
+
+bool phase_hand_over(struct phases *phases, uint32_t thread, int64_t ns)
+{
+    struct timeline *timeline = timeline_new(phases, thread, ns);
+    if (!timeline)
+        return false;
+    phase_fold_windows(phases);
+    bool between = phases->other != NULL;
+    if (between)
+        end_other(phases, phases->ledger->seq - 1, ns, "end");
+    range_hand_over(phases, &timeline->labels.steps);
+    phases->timeline = timeline;
+    timeline->ordinals = phases->ordinals;
+    phases->ordinals = (struct phase_ordinals){.step = BATCH_NULL};
+    if (between)
+        next_other(phases, phases->ledger->seq, ns);
+    timeline_adopt(phases, ns);
+    return true;
+}

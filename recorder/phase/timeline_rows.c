@@ -1,0 +1,521 @@
+/* Stretches into rows: the writer's open phases, and the guess of what is not settled. */
+#include <string.h>
+
+#include "ledger.h"
+#include "phase.h"
+#include "mem.h"
+#include "timeline.h"
+
+/* ---- what a stretch is part of ---- */
+
+static size_t path_of(struct timeline *timeline, const struct label_stretch *stretch)
+{
+    size_t count = 0;
+    for (uint32_t at = stretch->node; at; at = label_node(&timeline->labels, at)->parent) {
+        if (!MEM_GROW(timeline->path, timeline->path_cap, count + 1))
+            return 0;
+        timeline->path[count++] = at;
+    }
+    return count;
+}
+
+static bool add_item(struct timeline *timeline, struct timeline_item item)
+{
+    if (!MEM_GROW(timeline->items, timeline->item_cap, timeline->item_count + 1))
+        return false;
+    timeline->items[timeline->item_count++] = item;
+    return true;
+}
+
+/* The phases that the stretch is in, outermost first: marks that are something else than the mark
+ * around them, the program's own phases, and the gap if it is something. */
+static bool items_of(struct timeline *timeline, const struct label_stretch *stretch)
+{
+    const struct labels *labels = &timeline->labels;
+    size_t count = path_of(timeline, stretch);
+    enum label around = LABEL_COUNT;
+    timeline->item_count = 0;
+    if (stretch->node && !count)
+        return false;
+    while (count) {
+        const struct label_node *node = label_node(labels, timeline->path[--count]);
+        struct timeline_item item = {.node = node->id, .label = (enum label)node->label};
+        bool user = node->kind == LABEL_USER;
+        if (user)
+            item = (struct timeline_item){.user = (size_t)node->user + 1};
+        else if (item.label == around)
+            continue;
+        around = user ? LABEL_COUNT : item.label;
+        if (!add_item(timeline, item))
+            return false;
+    }
+    const struct label_node *owner = label_node(labels, stretch->owner);
+    bool gap = stretch->owner == LABEL_ROOT || label_is_step(owner);
+    bool nothing = stretch->label == label_fallback(owner) && timeline->item_count;
+    struct timeline_item last = {.label = (enum label)stretch->label};
+    return !gap || nothing || add_item(timeline, last);
+}
+
+static int64_t step_of(const struct timeline *timeline, const struct timeline_stretch *stretch,
+                       const struct label_stretch *label)
+{
+    if (timeline->labels.steps.off)
+        return stretch->own_step;
+    return label->step == LABEL_NO_STEP ? BATCH_NULL : label->step;
+}
+
+static bool continues(const struct timeline_open *open, const struct timeline_item *item,
+                      int64_t step)
+{
+    if (open->failed || open->user != item->user)
+        return false;
+    if (item->user)
+        return true;
+    bool same = item->node && open->node == item->node;
+    return open->label == item->label && (same || open->step == step);
+}
+
+/* ---- parts ---- */
+
+/* Those of a device that came later begin with nothing. */
+static bool fold_parts(struct timeline_open *open, const struct timeline_part *parts, size_t count)
+{
+    if (!MEM_GROW(open->parts, open->part_cap, count))
+        return false;
+    for (; open->part_count < count; open->part_count++)
+        open->parts[open->part_count] =
+            (struct timeline_part){.peak = parts[open->part_count].peak};
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].peak.peak > open->parts[i].peak.peak)
+            open->parts[i].peak = parts[i].peak;
+    return true;
+}
+
+static bool put_part(struct phases *phases, const struct timeline_open *open,
+                     const struct timeline_end *end, size_t device)
+{
+    static const struct timeline_part nothing;
+    const struct timeline_part *now = &end->parts[device];
+    const struct timeline_part *begin = device < open->part_count ? &open->parts[device] : &nothing;
+    return batch_put(phases->ledger->batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii", open->id,
+                     phases->heaps->devices[device]->id, begin->allocated, now->allocated,
+                     now->requested, now->active, now->reserved, now->split, now->max_allocated,
+                     now->max_allocated_seq, now->max_reserved, begin->peak.peak, begin->peak.seq,
+                     begin->peak.ns, begin->peak.reserved, ledger_cut(now->allocs - begin->allocs),
+                     ledger_cut(now->frees - begin->frees),
+                     ledger_cut(now->alloc_bytes - begin->alloc_bytes));
+}
+
+/* ---- rows ---- */
+
+static bool put_row(struct phases *phases, const struct timeline_open *open, int64_t end_seq,
+                    int64_t end_ns, const char *ended)
+{
+    struct phase row = {
+        .id = open->id,
+        .parent = open->parent,
+        .scope = open->label == LABEL_OTHER ? PHASE_OTHER : PHASE_PROCESS,
+        .name = PHASE_NAME_LABEL(open->label),
+        .thread = open->thread,
+        .ordinal = open->ordinal,
+        .step = open->step,
+        .begin_seq = open->begin_seq,
+        .begin_ns = open->begin_ns,
+    };
+    return phase_put_row(phases, &row, end_seq, end_ns, ended);
+}
+
+static void put_user(struct phases *phases, const struct timeline_open *open)
+{
+    const struct timeline_user *user = &phases->timeline->users[open->user - 1];
+    struct phase row = {
+        .id = user->id,
+        .parent = open->parent,
+        .scope = PHASE_PROCESS,
+        .name = user->name,
+        .nvtx = user->nvtx,
+        .thread = user->thread,
+        .ordinal = open->ordinal,
+        .step = open->step,
+        .begin_seq = user->begin_seq,
+        .begin_ns = user->begin_ns,
+    };
+    if (!phase_put_row(phases, &row, user->end_seq, user->end_ns, user->ended))
+        note_owed(phases->account, OWED_FACT, 1);
+}
+
+/* With `ended` NULL as it stands. Phases of the program's own have their parts from elsewhere. */
+static void put_phase(struct phases *phases, const struct timeline_open *open,
+                      const struct timeline_end *end, const char *ended)
+{
+    if (open->user) {
+        put_user(phases, open);
+        return;
+    }
+    bool all = put_row(phases, open, ended ? end->seq - 1 : BATCH_NULL,
+                       ended ? end->ns : BATCH_NULL, ended);
+    for (size_t i = 0; i < end->part_count; i++)
+        if (end->parts[i].allocs)
+            all = put_part(phases, open, end, i) && all;
+    if (!all)
+        note_owed(phases->account, OWED_FACT, 1);
+}
+
+static void put_stretch(struct phases *phases, struct timeline_writer *writer,
+                        struct timeline_stretch *stretch, int64_t begin_seq)
+{
+    const struct timeline_open *top = &writer->open[writer->count - 1];
+    if (top->id == writer->innermost && !stretch->written)
+        return;
+    writer->innermost = top->id;
+    stretch->written |= writer->guesses;
+    if (!batch_put(phases->ledger->batch, SCH_STRETCH, "iii", phases->account->id, begin_seq,
+                   top->id))
+        note_owed(phases->account, OWED_FACT, 1);
+}
+
+/* ---- open phases ---- */
+
+static struct timeline_open *new_open(struct timeline_writer *writer)
+{
+    if (!MEM_GROW(writer->open, writer->cap, writer->count + 1))
+        return NULL;
+    if (writer->records == writer->count)
+        writer->open[writer->records++] = (struct timeline_open){0};
+    return &writer->open[writer->count];
+}
+
+static void free_user(struct timeline *timeline, size_t number)
+{
+    timeline->users[number - 1].used = false;
+    if (number - 1 < timeline->first_free)
+        timeline->first_free = number - 1;
+}
+
+static void close_down(struct phases *phases, struct timeline_writer *writer, size_t keep,
+                       const struct timeline_end *end, const char *ended)
+{
+    struct timeline_user *users = phases->timeline->users;
+    while (writer->count > keep) {
+        struct timeline_open *open = &writer->open[--writer->count];
+        put_phase(phases, open, end, open->failed ? "exception" : ended);
+        if (writer->count && !fold_parts(open - 1, open->parts, open->part_count))
+            note_owed(phases->account, OWED_FACT, 1);
+        if (!open->user || writer->guesses)
+            continue;
+        users[open->user - 1].written = users[open->user - 1].end_seq != BATCH_NULL;
+        if (users[open->user - 1].over)
+            free_user(phases->timeline, open->user);
+    }
+}
+
+static int64_t take_ordinal(struct phases *phases, const struct timeline_writer *writer,
+                            int64_t step, uint32_t name)
+{
+    struct timeline *timeline = phases->timeline;
+    int64_t ordinal;
+    bool counted = writer->guesses ? ordinal_guess(&timeline->guessed, &timeline->ordinals, step,
+                                                   name, &ordinal)
+                                   : ordinal_take(&timeline->ordinals, step, name, &ordinal);
+    if (!counted)
+        note_owed(phases->account, OWED_FACT, 1);
+    return ordinal;
+}
+
+/* Where the program counts, its step was known as it began. */
+static void count_user(struct phases *phases, const struct timeline_writer *writer,
+                       struct timeline_open *open, int64_t step)
+{
+    struct timeline *timeline = phases->timeline;
+    struct timeline_user *user = &timeline->users[open->user - 1];
+    open->step = timeline->labels.steps.off ? user->step : step;
+    if (user->counted && open->step == BATCH_NULL)
+        open->ordinal = user->ordinal;
+    else
+        open->ordinal = take_ordinal(phases, writer, open->step, user->name);
+    if (writer->guesses)
+        return;
+    user->parent = open->parent;
+    user->step = open->step;
+    user->ordinal = open->ordinal;
+    user->placed = true;
+}
+
+/* The first time that a phase of the program's own is met; it is met again if phases cross. */
+static void open_user(struct phases *phases, const struct timeline_writer *writer,
+                      struct timeline_open *open)
+{
+    const struct timeline_user *user = &phases->timeline->users[open->user - 1];
+    open->id = user->id;
+    if (!user->placed) {
+        count_user(phases, writer, open, open->step);
+        return;
+    }
+    open->parent = user->parent;
+    open->step = user->step;
+    open->ordinal = user->ordinal;
+}
+
+/* Those that go on beyond the step in which they began; what is between marks does not tell. */
+static void leave_step(struct phases *phases, struct timeline_writer *writer,
+                       const struct label_stretch *label, int64_t step)
+{
+    if (phases->timeline->labels.steps.off || label->label == LABEL_OTHER)
+        return;
+    for (size_t i = 0; i < writer->count; i++) {
+        struct timeline_open *open = &writer->open[i];
+        if (open->user && open->step != step && open->step != BATCH_NULL)
+            count_user(phases, writer, open, BATCH_NULL);
+    }
+}
+
+static int64_t new_id(struct phases *phases, const struct timeline_writer *writer)
+{
+    struct timeline *timeline = phases->timeline;
+    int64_t id = ++phases->ledger->phase_count;
+    if (!writer->guesses)
+        return id;
+    if (MEM_GROW(timeline->loose, timeline->loose_cap, timeline->loose_count + 1))
+        timeline->loose[timeline->loose_count++] = id;
+    else
+        note_owed(phases->account, OWED_FACT, 1);
+    return id;
+}
+
+static bool open_item(struct phases *phases, struct timeline_writer *writer,
+                      const struct timeline_item *item, const struct timeline_stretch *stretch,
+                      const struct label_stretch *label)
+{
+    struct timeline *timeline = phases->timeline;
+    struct timeline_open *open = new_open(writer);
+    if (!open || !MEM_GROW(open->parts, open->part_cap, stretch->part_count))
+        return false;
+    *open = (struct timeline_open){
+        .node = item->node,
+        .user = item->user,
+        .label = item->label,
+        .thread = label->thread,
+        .parent = writer->count ? open[-1].id : BATCH_NULL,
+        .step = step_of(timeline, stretch, label),
+        .begin_seq = label->begin_seq,
+        .begin_ns = label->begin_ns,
+        .parts = open->parts,
+        .part_count = stretch->part_count,
+        .part_cap = open->part_cap,
+    };
+    for (size_t i = 0; i < stretch->part_count; i++) {
+        open->parts[i] = stretch->parts[i];
+        open->parts[i].peak = (struct heap_window){stretch->parts[i].allocated, BATCH_NULL,
+                                                   BATCH_NULL, stretch->parts[i].reserved};
+    }
+    if (item->user) {
+        open_user(phases, writer, open);
+    } else {
+        open->id = new_id(phases, writer);
+        open->ordinal = take_ordinal(phases, writer, open->step, PHASE_NAME_LABEL(open->label));
+    }
+    writer->count++;
+    return true;
+}
+
+/* ---- one stretch ---- */
+
+/* Where a device was at its highest so far. */
+static void name_peaks(struct phases *phases, const struct timeline_writer *writer,
+                       int64_t begin_seq, int64_t end_seq)
+{
+    const struct timeline_open *top = &writer->open[writer->count - 1];
+    const struct timeline_user *user = top->user ? &phases->timeline->users[top->user - 1] : NULL;
+    for (size_t i = 0; i < phases->heaps->device_count; i++) {
+        struct heap_device *device = phases->heaps->devices[i];
+        if (device->max_allocated_seq < begin_seq || device->max_allocated_seq >= end_seq)
+            continue;
+        device->max_phase = user ? user->name : PHASE_NAME_LABEL(top->label);
+        device->max_step = top->step;
+    }
+}
+
+static void note_failure(struct timeline_writer *writer, const struct label_node *closed)
+{
+    for (size_t i = writer->count; i > 0; i--)
+        if (writer->open[i - 1].node == closed->id && !writer->open[i - 1].user)
+            writer->open[i - 1].failed = true;
+}
+
+static void place(struct phases *phases, struct timeline_writer *writer,
+                  struct timeline_stretch *stretch, const struct label_stretch *label)
+{
+    struct timeline *timeline = phases->timeline;
+    int64_t step = step_of(timeline, stretch, label);
+    size_t keep = 0;
+    while (keep < writer->count && keep < timeline->item_count &&
+           continues(&writer->open[keep], &timeline->items[keep], step)) {
+        writer->open[keep].node = timeline->items[keep].node;
+        keep++;
+    }
+    struct timeline_end begin = {label->begin_seq, label->begin_ns, stretch->parts,
+                                 stretch->part_count};
+    close_down(phases, writer, keep, &begin, "end");
+    for (; keep < timeline->item_count; keep++) {
+        if (!open_item(phases, writer, &timeline->items[keep], stretch, label)) {
+            note_owed(phases->account, OWED_FACT, 1);
+            return;
+        }
+    }
+}
+
+/* No later stretch is in it. Where phases cross, none at all may have been: then it has no row that
+ * says how it ended. */
+static void release_user(struct phases *phases, size_t number)
+{
+    struct timeline *timeline = phases->timeline;
+    struct timeline_user *user = &timeline->users[number - 1];
+    user->over = true;
+    for (size_t i = 0; i < timeline->writer.count; i++)
+        if (timeline->writer.open[i].user == number)
+            return; /* it is closed with the next stretch that has a number */
+    if (!user->written) {
+        struct timeline_open open = {.user = number, .parent = BATCH_NULL, .step = BATCH_NULL};
+        open_user(phases, &timeline->writer, &open);
+        put_user(phases, &open);
+    }
+    free_user(timeline, number);
+}
+
+/* A stretch without a number has nothing in it: time did not pass. */
+static void take(struct phases *phases, struct timeline_writer *writer, size_t index,
+                 int64_t end_seq)
+{
+    struct timeline *timeline = phases->timeline;
+    struct timeline_stretch *stretch = &timeline->stretches[timeline->head + index];
+    const struct label_stretch *label = label_at(&timeline->labels, index);
+    const struct label_node *closed = label_node(&timeline->labels, label->closed);
+    if (label->closed && closed->exception)
+        note_failure(writer, closed);
+    if (end_seq > label->begin_seq && items_of(timeline, label)) {
+        place(phases, writer, stretch, label);
+        leave_step(phases, writer, label, step_of(timeline, stretch, label));
+        if (writer->count) {
+            put_stretch(phases, writer, stretch, label->begin_seq);
+            name_peaks(phases, writer, label->begin_seq, end_seq);
+        }
+    }
+    struct timeline_open *top = writer->count ? &writer->open[writer->count - 1] : NULL;
+    if (top && !fold_parts(top, stretch->parts, stretch->part_count))
+        note_owed(phases->account, OWED_FACT, 1);
+    if (label->closed && closed->kind == LABEL_USER && !writer->guesses)
+        release_user(phases, (size_t)closed->user + 1);
+}
+
+static int64_t end_of(const struct timeline *timeline, size_t index,
+                      const struct timeline_end *last)
+{
+    if (index + 1 < timeline->count)
+        return label_at(&timeline->labels, index + 1)->begin_seq;
+    return last->seq;
+}
+
+/* ---- settled ---- */
+
+static void drop_loose(struct phases *phases)
+{
+    struct timeline *timeline = phases->timeline;
+    struct batch *batch = phases->ledger->batch;
+    while (timeline->loose_count) {
+        int64_t id = timeline->loose[timeline->loose_count - 1];
+        if (!batch_put(batch, SCH_PHASE_DROP, "i", id) ||
+            !batch_put(batch, SCH_PHASE_DEVICE_DROP, "i", id))
+            return; /* the rest with the next */
+        timeline->loose_count--;
+    }
+}
+
+static void pop(struct timeline *timeline)
+{
+    struct timeline_stretch *gone = &timeline->stretches[timeline->head++];
+    if (gone->part_cap > timeline->spare.part_cap) {
+        mem_free(timeline->spare.parts);
+        timeline->spare = *gone;
+    } else {
+        mem_free(gone->parts);
+    }
+    timeline->count--;
+    label_pop(&timeline->labels);
+}
+
+void timeline_write_settled(struct phases *phases, const struct timeline_end *last)
+{
+    struct timeline *timeline = phases->timeline;
+    if (!timeline->labels.settled)
+        return;
+    drop_loose(phases);
+    while (timeline->labels.settled) {
+        take(phases, &timeline->writer, 0, end_of(timeline, 0, last));
+        pop(timeline);
+    }
+}
+
+void timeline_close_all(struct phases *phases, const struct timeline_end *end)
+{
+    struct timeline *timeline = phases->timeline;
+    close_down(phases, &timeline->writer, 0, end, "process end");
+}
+
+/* ---- a guess ---- */
+
+static bool copy_open(struct timeline_writer *into, const struct timeline_open *from)
+{
+    struct timeline_open *open = new_open(into);
+    if (!open || !MEM_GROW(open->parts, open->part_cap, from->part_count))
+        return false;
+    struct timeline_part *parts = open->parts;
+    size_t cap = open->part_cap;
+    *open = *from;
+    open->parts = parts;
+    open->part_cap = cap;
+    if (from->part_count)
+        memcpy(parts, from->parts, from->part_count * sizeof *parts);
+    into->count++;
+    return true;
+}
+
+static bool copy_writer(struct timeline_writer *into, const struct timeline_writer *from)
+{
+    into->count = 0;
+    into->innermost = from->innermost;
+    for (size_t i = 0; i < from->count; i++)
+        if (!copy_open(into, &from->open[i]))
+            return false;
+    return true;
+}
+
+/* What is not settled, and the phases that are open, as they stand. */
+void timeline_write_guess(struct phases *phases, const struct timeline_end *now)
+{
+    struct timeline *timeline = phases->timeline;
+    struct timeline_writer *guesser = &timeline->guesser;
+    drop_loose(phases);
+    if (!copy_writer(guesser, &timeline->writer)) {
+        note_owed(phases->account, OWED_FACT, 1);
+        return;
+    }
+    ordinal_clear(&timeline->guessed);
+    timeline->guessed.step = timeline->ordinals.step;
+    label_guess(&timeline->labels);
+    for (size_t i = 0; i < timeline->count; i++)
+        take(phases, guesser, i, end_of(timeline, i, now));
+    for (size_t i = guesser->count; i > 0; i--) {
+        struct timeline_open *open = &guesser->open[i - 1];
+        put_phase(phases, open, now, NULL);
+        if (i > 1 && !fold_parts(open - 1, open->parts, open->part_count))
+            note_owed(phases->account, OWED_FACT, 1);
+    }
+}
+
+void timeline_forget_writer(struct timeline_writer *writer)
+{
+    for (size_t i = 0; i < writer->records; i++)
+        mem_free(writer->open[i].parts);
+    mem_free(writer->open);
+    *writer = (struct timeline_writer){0};
+}
