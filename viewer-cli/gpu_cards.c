@@ -136,8 +136,9 @@ int gpu_cards_print(const char *command)
 bool gpu_cards_is_list(int argc, char *const *argv)
 {
     for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "--gpu=list") == 0 ||
-            (strcmp(argv[i], "--gpu") == 0 && i + 1 < argc && strcmp(argv[i + 1], "list") == 0))
+        if (strcmp(argv[i], "--gpu=list") == 0 || strcmp(argv[i], "-glist") == 0 ||
+            ((strcmp(argv[i], "--gpu") == 0 || strcmp(argv[i], "-g") == 0) && i + 1 < argc &&
+             strcmp(argv[i + 1], "list") == 0))
             return true;
         else if (argv[i][0] != '-' || strcmp(argv[i], "--") == 0)
             return false;

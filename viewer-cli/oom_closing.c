@@ -116,7 +116,9 @@ static void put_settings(const struct oom_fit *fit, const char *path, struct buf
     if (fit->helping)
         put_helping(fit, out);
     else if (fit->needed != OOM_NONE)
-        buf_print(out, "tidemark:   by replay, no setting lets it through; with %s it gets past\n",
+        buf_print(out,
+                  "tidemark:   by replay, no setting lets it through; with %s for the allocator it "
+                  "gets past\n",
                   human_bytes(needed, fit->needed));
 }
 

@@ -70,10 +70,10 @@ static void put_needed(struct emit *emit, const struct oom_fit *fit)
         return;
     human_bytes(needed, fit->needed);
     if (fit->exact)
-        emit_line(emit, "with %s this request goes through: %s more", needed,
+        emit_line(emit, "with %s for the allocator this request goes through: %s more", needed,
                   human_bytes(more, fit->needed - fit->high));
     else
-        emit_line(emit, "with %s this request goes through", needed);
+        emit_line(emit, "with %s for the allocator this request goes through", needed);
 }
 
 static void put_why_not(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)

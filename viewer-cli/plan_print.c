@@ -204,6 +204,25 @@ static void note_all(struct print *print)
     note_context(print);
 }
 
+/* The largest that fits is the last that was asked for: nothing says that it is the largest. */
+static void say_end_of_range(struct print *print)
+{
+    const struct plan *plan = print->plan;
+    struct buf value = {0};
+    bool any = false;
+    if (plan->vary.searched == VARY_NONE || print->emit.format != EMIT_TABLE)
+        return;
+    const struct vary_name *name = plan_searched(plan);
+    for (size_t i = 0; i < plan->answer_count && !any; i++)
+        any = plan->answers[i].largest == name->count - 1;
+    if (!any)
+        return;
+    vary_put_value(name, name->count - 1, &value);
+    emit_line(&print->emit, "%.60s=%s is the last value that was asked for: larger ones may fit",
+              name->name, buf_string(&value));
+    buf_clear(&value);
+}
+
 int plan_print(struct plan *plan)
 {
     struct print print = {.plan = plan};
@@ -211,6 +230,8 @@ int plan_print(struct plan *plan)
                plan->command->name, NULL);
     say_way(&print);
     int err = print_answers(&print);
+    if (err == 0)
+        say_end_of_range(&print);
     if (err == 0)
         err = print_tries(&print);
     if (err == 0 && plan->way == PLAN_SCALING)

@@ -40,23 +40,32 @@ static int put_refusal(struct db *db, const struct oom_place *place, struct buf 
     return err;
 }
 
-/* "peak 12.9 GiB of 39.0 GiB usable" */
+/* "peak 12.9 GiB reserved of 39.0 GiB usable" */
 static void put_peak(const struct rehearse_closing *closing, const struct rehearsed_share *share,
                      struct buf *out)
 {
     char peak[HUMAN_MAX], room[HUMAN_MAX];
-    buf_print(out, "peak %s of %s usable", human_bytes(peak, share->peak - share->modelled),
+    buf_print(out, "peak %s reserved of %s usable",
+              human_bytes(peak, share->peak - share->modelled),
               human_bytes(room, gpu_card_room(closing->profile, 0)));
 }
 
+static void put_count(int64_t count, const char *before, const char *what, struct buf *out)
+{
+    buf_print(out, "%s%" PRId64 " %s%s", before, count, what, count == 1 ? "" : "s");
+}
+
+/* What the program read, and what libraries take, are different things to worry about. */
 static void put_unknown(const int64_t unknown[REHEARSED_KINDS], struct buf *out)
 {
-    int64_t all = 0;
-    for (int kind = 0; kind < REHEARSED_KINDS; kind++)
-        all += unknown[kind];
-    if (all)
-        buf_print(out, ", with %" PRId64 " value%s not computed, taken as 0", all,
-                  all == 1 ? "" : "s");
+    int64_t values = unknown[REHEARSED_SIZE] + unknown[REHEARSED_NUMBER];
+    int64_t libraries = unknown[REHEARSED_LIBRARY] + unknown[REHEARSED_OUTSIDE];
+    if (values)
+        put_count(values, ", with ", "uncomputed value", out);
+    if (libraries)
+        put_count(libraries, values ? " and " : ", with ", "unknown library size", out);
+    if (values || libraries)
+        buf_text(out, " taken as 0");
 }
 
 static int put_verdict(struct db *db, const struct rehearse_closing *closing, struct buf *out)

@@ -96,15 +96,15 @@ last() {
     tail -1 "$1.err"
 }
 
-is "$(last plain)" "tidemark: fits: peak 320 MiB of 14.7 GiB usable on t4" "a run that fits"
-is "$(last reads)" "tidemark: fits: peak 320 MiB of 39.0 GiB usable on a100-40gb, with 3 values not \
-computed, taken as 0" "a run with unknown values"
+is "$(last plain)" "tidemark: fits: peak 320 MiB reserved of 14.7 GiB usable on t4" "a run that fits"
+is "$(last reads)" "tidemark: fits: peak 320 MiB reserved of 39.0 GiB usable on a100-40gb, with 2 uncomputed \
+values and 1 unknown library size taken as 0" "a run with unknown values"
 is "$(last full)" "tidemark: does not fit: 2000 MiB refused in step 0, forward on t4" "a refusal"
 rehearse ill --gpu t4 -- "$program" 10 ill=1
 is "$(last ill)" "tidemark: not known whether it fits: no blocks were recorded on t4" "no blocks"
 rehearse stopped --gpu t4 --steps 3 -- "$program" 10 forever
 is "$status" 0 "ended by --steps"
-is "$(last stopped)" "tidemark: fits: peak 320 MiB of 14.7 GiB usable on t4" "ended by --steps"
+is "$(last stopped)" "tidemark: fits: peak 320 MiB reserved of 14.7 GiB usable on t4" "ended by --steps"
 is "$(grep -c '^tidemark: 3 steps done: ending the program (SIGINT), as --steps asks$' stopped.err)" 1 \
     "that the end was asked for"
 # A shell's child in the background ignores SIGINT.
@@ -120,12 +120,12 @@ missing="prog_kernels has no kernels for capability 7.5: on a real Tesla T4 this
 rehearse kernels --gpu t4 -- "${program%/*}/prog_kernels" 10
 is "$status" 0 "a rehearsal needs none"
 is "$(head -1 kernels.err)" "tidemark: warning: $missing" "said before it runs"
-is "$(last kernels)" "tidemark: fails at its first kernel, for it has none: peak 320 MiB of 14.7 GiB \
+is "$(last kernels)" "tidemark: fails at its first kernel, for it has none: peak 320 MiB reserved of 14.7 GiB \
 usable on t4" "and at the end"
 run peak kernels.db
 is "$(sed -n 2p out)" "$missing" "and by each report"
 rehearse kernels8 --gpu a10 -- "${program%/*}/prog_kernels" 10
-is "$(last kernels8)" "tidemark: fits: peak 320 MiB of 21.8 GiB usable on a10" "capability 8.6"
+is "$(last kernels8)" "tidemark: fits: peak 320 MiB reserved of 21.8 GiB usable on a10" "capability 8.6"
 run plan -o kernels --gpu t4,a10 --vary B=1..10 -- "${program%/*}/prog_kernels" {B}
 is "$status" 0 "one of two has kernels"
 is "$(sed -n '/^Tried/,$d; s/^t4 .*GiB *//p' out | cut -c1-10)" "no kernels" "in the row of a plan"
