@@ -21,7 +21,9 @@
 #define SPLITS_MAX 256
 #define NAP_NS_MOST 1000000
 #define NAPS_UNTIL_LOOK 100 /* at who is still there */
+#ifndef NAPS_FOR_ROOM
 #define NAPS_FOR_ROOM 10000
+#endif
 #ifndef MEETING_COMES_MS
 #define MEETING_COMES_MS 60000 /* a rank that has not come, while no other comes either */
 #endif
@@ -515,8 +517,8 @@ static void take_for_missed(struct meeting *meeting, int to)
 
 /* Waits until there is room, for a while: a rank may be ahead by far, as on a GPU, where the host
  * waits, too; but who does not take what is brought may need this rank for something else. After
- * one wait in vain there is none until there was room again. Under the lock afterwards; NULL: there
- * is no meeting, or no such rank. */
+ * one wait in vain there is none until there was room for any piece. Under the lock afterwards;
+ * NULL: there is no meeting, or no such rank. */
 static struct meeting *lock_with_room(uint32_t number, int to, size_t count)
 {
     for (unsigned naps = 0;; naps++) {
@@ -524,11 +526,15 @@ static struct meeting *lock_with_room(uint32_t number, int to, size_t count)
         struct meeting *meeting = get(number);
         if (!meeting || to >= meeting->size)
             return NULL;
+        struct channel *channel = channel_of(meeting, meeting->rank, to);
+        int readers = readers_of(meeting, to);
         bool *has_waited = &meeting->has_waited[to + 1];
-        bool room = channel_has_room(channel_of(meeting, meeting->rank, to),
-                                     readers_of(meeting, to), count);
-        if (room || *has_waited || naps == NAPS_FOR_ROOM) {
-            *has_waited = !room;
+        if (channel_has_room(channel, readers, CHANNEL_BYTES))
+            *has_waited = false;
+        if (channel_has_room(channel, readers, count) || *has_waited)
+            return meeting;
+        if (naps == NAPS_FOR_ROOM) {
+            *has_waited = true;
             return meeting;
         }
         if (naps % NAPS_UNTIL_LOOK == NAPS_UNTIL_LOOK - 1)

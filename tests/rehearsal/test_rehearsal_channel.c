@@ -1,5 +1,5 @@
 /* What ranks share, without a stand-in around it: a channel that is full, and ranks that never
- * come. The test is built with a shorter wait for those. */
+ * come. The test is built with shorter waits. */
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -114,13 +114,94 @@ TEST(pieces_of_all_sizes_go_round)
     CHECK(taken > 10000);
 }
 
-/* ---- ranks that never come ---- */
+/* ---- ranks that are ahead, and ranks that never come ---- */
 
 static double seconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Two ranks of this process. */
+static void two(uint32_t *made)
+{
+    struct meeting_place place = meeting_make();
+    for (int i = 0; i < 2; i++)
+        REQUIRE((made[i] = meeting_join(&place, 2, i, false)) != 0);
+    meeting_close(&place);
+}
+
+static enum channel_state receive(uint32_t meeting, uint64_t *value)
+{
+    struct works works = {0};
+    uint64_t message = meeting_receive(meeting, 0, 1, &works);
+    enum channel_state state = meeting_read_sent(meeting, message, 0, value, sizeof *value);
+    meeting_release_sent(meeting, message, 0);
+    return state;
+}
+
+TEST(who_sends_too_much_waits_once_and_loses_the_rest)
+{
+    uint32_t ranks[2];
+    uint64_t value;
+    double began = seconds();
+    two(ranks);
+    for (value = 1; value <= 5000; value++)
+        meeting_send(ranks[0], 1, &value, sizeof value);
+    CHECK(seconds() - began > 0.9);
+    CHECK(seconds() - began < 8);
+    for (uint64_t i = 1; i <= 5000; i++) {
+        bool fits = i <= CHANNEL_ENTRIES;
+        REQUIRE(receive(ranks[1], &value) == (fits ? CHANNEL_HERE : CHANNEL_UNKNOWN));
+        REQUIRE(!fits || value == i);
+    }
+    value = 77;
+    meeting_send(ranks[0], 1, &value, sizeof value); /* there is room again */
+    CHECK_INT(receive(ranks[1], &value), CHANNEL_HERE);
+    CHECK_INT(value, 77);
+    for (int i = 0; i < 2; i++)
+        meeting_leave(ranks[i]);
+}
+
+/* What takes no room comes between: the next large one does not wait again. */
+TEST(what_always_has_room_begins_no_new_wait)
+{
+    static uint8_t large[CHANNEL_BYTES];
+    uint32_t ranks[2];
+    double began = seconds();
+    two(ranks);
+    for (size_t i = 0; i < PIECES + 20; i++) {
+        meeting_send(ranks[0], 1, large, sizeof large);
+        meeting_send(ranks[0], 1, NULL, sizeof large);
+    }
+    CHECK(seconds() - began < 8);
+    for (int i = 0; i < 2; i++)
+        meeting_leave(ranks[i]);
+}
+
+/* One rank puts in, with all that is held, more than a channel has entries: what the other brings
+ * later is held as well. */
+TEST(who_is_ahead_holds_all)
+{
+    uint32_t ranks[2];
+    struct works works = {0};
+    uint64_t value, wrong = 0;
+    two(ranks);
+    for (uint64_t i = 1; i <= 5000; i++)
+        REQUIRE(meeting_put(ranks[0], &i, sizeof i, 1, &works) == i);
+    CHECK(!works_are_done(&works));
+    for (uint64_t i = 1; i <= 5000; i++) {
+        REQUIRE(meeting_put(ranks[1], &i, sizeof i, 0, &works) == i);
+        wrong += meeting_read(ranks[0], i, 1, &value, sizeof value) != CHANNEL_HERE || value != i;
+        wrong += meeting_read(ranks[0], i, 0, &value, sizeof value) !=
+                 (i <= CHANNEL_ENTRIES ? CHANNEL_HERE : CHANNEL_UNKNOWN);
+        meeting_release(ranks[0], i);
+    }
+    CHECK_INT(wrong, 0);
+    CHECK(works_are_done(&works));
+    for (int i = 0; i < 2; i++)
+        meeting_leave(ranks[i]);
 }
 
 /* Rank 1 of three comes later than rank 0 and long before it is given up; rank 2 never does. */
@@ -190,5 +271,7 @@ TEST(who_is_late_for_a_split_is_left_out)
 TEST_MAIN(TEST_CASE(small_pieces_have_room_for_as_many_as_there_are_entries),
           TEST_CASE(what_finds_no_room_writes_over_nothing),
           TEST_CASE(large_pieces_share_the_bytes), TEST_CASE(pieces_of_all_sizes_go_round),
+          TEST_CASE(who_sends_too_much_waits_once_and_loses_the_rest),
+          TEST_CASE(what_always_has_room_begins_no_new_wait), TEST_CASE(who_is_ahead_holds_all),
           TEST_CASE(who_never_comes_is_not_waited_for_without_end),
           TEST_CASE(who_is_late_for_a_split_is_left_out))
