@@ -127,6 +127,26 @@ TEST(who_cannot_meet_knows_nothing_of_the_others)
     meets_nobody(join(3, 1));
 }
 
+/* As many as can meet, and one more. */
+TEST(many_ranks_meet)
+{
+    static void *communicators[65];
+    start();
+    char *to = on_device + 4096;
+    for (int size = 64; size <= 65; size++) {
+        CHECK_INT(
+            CALL(int, ncclCommInitAll, (void **, int, const int *), (communicators, size, NULL)),
+            0);
+        write_number(on_device, 3);
+        write_number(to, 5);
+        for (int i = 0; i < size; i++)
+            reduce(on_device, to, 1, INT64, SUM, communicators[i]);
+        CHECK_INT(read_number(to), size == 64 ? 3 * 64 : 0);
+        for (int i = 0; i < size; i++)
+            CHECK_INT(CALL(int, ncclCommDestroy, (void *), (communicators[i])), 0);
+    }
+}
+
 /* The last of so many have no place to meet. */
 TEST(nor_who_comes_when_all_places_are_taken)
 {
@@ -174,5 +194,5 @@ TEST(the_driver_copies_too)
 }
 
 TEST_MAIN(TEST_CASE(the_driver_copies_too), TEST_CASE(one_rank_alone_has_its_own),
-          TEST_CASE(who_cannot_meet_knows_nothing_of_the_others),
+          TEST_CASE(who_cannot_meet_knows_nothing_of_the_others), TEST_CASE(many_ranks_meet),
           TEST_CASE(nor_who_comes_when_all_places_are_taken), TEST_CASE(a_limit_is_said_again))
