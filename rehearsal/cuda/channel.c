@@ -14,29 +14,68 @@ static uint64_t taken_by_all(const struct channel *channel, int readers)
     return least;
 }
 
-bool channel_has_room(const struct channel *channel, int readers, bool with_bytes)
+/* What all have taken goes: whoever still reads it sees so by the number. */
+static void free_taken(struct channel *channel, int readers)
 {
-    uint64_t taken = taken_by_all(channel, readers);
-    uint64_t next = atomic_load(&channel->posted) + 1;
-    if (taken != UINT64_MAX && next > taken + CHANNEL_ENTRIES)
-        return false;
-    return !with_bytes || channel->piece_of[channel->pieces % CHANNEL_PIECES] <= taken;
+    uint64_t posted = atomic_load(&channel->posted), taken = taken_by_all(channel, readers);
+    while (channel->freed < posted && channel->freed < taken) {
+        uint64_t number = ++channel->freed;
+        uint32_t at = (uint32_t)(number % CHANNEL_ENTRIES);
+        if (atomic_load(&channel->entries[at].number) != number)
+            continue; /* it had found no room */
+        if (channel->entries[at].known)
+            channel->tail = channel->entries[at].at + channel->entries[at].bytes;
+        atomic_store(&channel->entries[at].number, 0);
+    }
+    if (channel->freed == posted)
+        channel->tail = channel->head = 0; /* the same pages again */
+    atomic_thread_fence(memory_order_seq_cst);
 }
 
-uint64_t channel_post(struct channel *channel, const void *bytes, size_t count)
+static bool has_entry(const struct channel *channel)
 {
-    uint64_t number = atomic_load(&channel->posted) + 1;
-    uint32_t at = (uint32_t)(number % CHANNEL_ENTRIES), piece = 0;
-    atomic_store(&channel->entries[at].number, 0); /* whoever still reads the old one sees it */
-    if (bytes && count <= CHANNEL_BYTES) {
-        uint32_t which = (uint32_t)(channel->pieces++ % CHANNEL_PIECES);
-        memcpy(channel->data[which], bytes, count);
-        channel->piece_of[which] = number;
-        piece = which + 1;
+    return atomic_load(&channel->posted) - channel->freed < CHANNEL_ENTRIES;
+}
+
+/* Where the next bytes would begin. */
+static uint64_t next_bytes(const struct channel *channel, size_t count)
+{
+    uint64_t left = CHANNEL_DATA - channel->head % CHANNEL_DATA;
+    return count <= left ? channel->head : channel->head + left;
+}
+
+static bool has_bytes(const struct channel *channel, size_t count)
+{
+    return count <= CHANNEL_BYTES &&
+           next_bytes(channel, count) + count - channel->tail <= CHANNEL_DATA;
+}
+
+bool channel_has_room(struct channel *channel, int readers, size_t count)
+{
+    free_taken(channel, readers);
+    return has_entry(channel) && (count > CHANNEL_BYTES || has_bytes(channel, count));
+}
+
+static void write_entry(struct channel *channel, uint64_t number, const void *bytes, size_t count)
+{
+    uint32_t at = (uint32_t)(number % CHANNEL_ENTRIES);
+    bool known = bytes && has_bytes(channel, count);
+    if (known) {
+        channel->entries[at].at = next_bytes(channel, count);
+        memcpy(channel->data + channel->entries[at].at % CHANNEL_DATA, bytes, count);
+        channel->head = channel->entries[at].at + count;
     }
     channel->entries[at].bytes = (uint32_t)count;
-    channel->entries[at].piece = piece;
+    channel->entries[at].known = known;
     atomic_store(&channel->entries[at].number, number);
+}
+
+uint64_t channel_post(struct channel *channel, int readers, const void *bytes, size_t count)
+{
+    uint64_t number = atomic_load(&channel->posted) + 1;
+    free_taken(channel, readers);
+    if (has_entry(channel))
+        write_entry(channel, number, bytes, count);
     atomic_store(&channel->posted, number);
     return number;
 }
@@ -49,10 +88,12 @@ enum channel_state channel_read(const struct channel *channel, uint64_t number, 
         return CHANNEL_NOT_YET;
     if (atomic_load(&channel->entries[at].number) != number)
         return CHANNEL_UNKNOWN;
-    uint32_t piece = channel->entries[at].piece;
-    if (piece == 0 || piece > CHANNEL_PIECES || channel->entries[at].bytes != count)
+    uint64_t from = channel->entries[at].at % CHANNEL_DATA;
+    if (!channel->entries[at].known || channel->entries[at].bytes != count ||
+        count > CHANNEL_DATA - from)
         return CHANNEL_UNKNOWN;
-    memcpy(bytes, channel->data[piece - 1], count);
+    memcpy(bytes, channel->data + from, count);
+    atomic_thread_fence(memory_order_seq_cst);
     bool is_it = atomic_load(&channel->entries[at].number) == number;
     return is_it ? CHANNEL_HERE : CHANNEL_UNKNOWN;
 }

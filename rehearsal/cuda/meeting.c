@@ -21,10 +21,18 @@
 #define SPLITS_MAX 256
 #define NAP_NS_MOST 1000000
 #define NAPS_UNTIL_LOOK 100 /* at who is still there */
+#ifndef NAPS_FOR_ROOM
 #define NAPS_FOR_ROOM 10000
+#endif
+#ifndef MEETING_COMES_MS
+#define MEETING_COMES_MS 60000 /* a rank that has not come, while no other comes either */
+#endif
+
+/* Whether a rank takes part in a split. Once it is not 0 it does not change: all agree. */
+enum { NOT_HERE, HERE, LEFT_OUT };
 
 struct split {
-    atomic_int arrived;
+    _Atomic int32_t here[MEETING_RANKS_MAX];
     int32_t color[MEETING_RANKS_MAX], key[MEETING_RANKS_MAX];
     /* Of the first rank of each color, in that rank's place; the key is written last. */
     struct {
@@ -48,7 +56,8 @@ struct shared {
 /* What this rank has not done with, of the last numbers of a channel: how often each is held. */
 struct window {
     uint64_t seen, done; /* the last number that is used, and up to which none is held */
-    uint8_t held[CHANNEL_ENTRIES];
+    uint8_t *held;       /* of those between, each at its number modulo `cap`, a power of two */
+    size_t cap;
 };
 
 /* One that this process joined. Its number has the place in the list and how often that was used:
@@ -57,7 +66,11 @@ struct meeting {
     struct shared *shared; /* NULL: left */
     uint32_t uses;
     int size, rank, splits;
-    bool has_said;          /* that somebody is gone */
+    bool has_said;     /* that somebody is gone */
+    int joined;        /* when it was looked last for one who has not come, */
+    uint64_t since_ms; /* and since when nobody has */
+    /* A wait for room was in vain, and there was none since: of works, of messages to each. */
+    bool has_waited[1 + MEETING_RANKS_MAX];
     struct window *windows; /* of the works, then of the messages of each rank */
 };
 
@@ -82,12 +95,39 @@ static bool is_gone(const struct shared *shared, int rank)
     return pid > 0 && !is_alive(pid, atomic_load(&shared->since[rank]));
 }
 
-/* The rank is gone that others wait for; they go on without what it would have brought. */
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* It may have ended before anybody knew its process. */
+static bool stays_away(struct meeting *meeting, int rank)
+{
+    if (atomic_load(&meeting->shared->pid[rank]) != 0)
+        return false;
+    int joined = atomic_load(&meeting->shared->joined);
+    uint64_t now = now_ms();
+    if (joined != meeting->joined)
+        meeting->since_ms = now;
+    meeting->joined = joined;
+    return now - meeting->since_ms >= MEETING_COMES_MS;
+}
+
+/* The rank is gone that others wait for, or does not come; they go on without what it would have
+ * brought. */
 static bool is_missed(struct meeting *meeting, int rank)
 {
-    if (!is_gone(meeting->shared, rank))
+    bool away = stays_away(meeting, rank);
+    if (!away && !is_gone(meeting->shared, rank))
         return false;
-    if (!meeting->has_said)
+    if (!meeting->has_said && away)
+        fprintf(stderr,
+                "tidemark: rank %d of %d has not come, and rank %d waited for it for %d s: it goes "
+                "on without; what comes from there is not known\n",
+                rank, meeting->size, meeting->rank, MEETING_COMES_MS / 1000);
+    else if (!meeting->has_said)
         fprintf(stderr,
                 "tidemark: rank %d of %d has ended (process %d), and rank %d waits for it: it goes "
                 "on without; what comes from there is not known\n",
@@ -200,13 +240,17 @@ static struct meeting *get(uint32_t number)
     return is_it ? meeting : NULL;
 }
 
-static void wait_until_all(atomic_int *number, struct meeting *meeting)
+/* `came`: of each rank, not 0 once it has. */
+static void wait_until_all(const _Atomic int32_t *came, struct meeting *meeting)
 {
-    for (unsigned naps = 0; atomic_load(number) < meeting->size; naps++) {
+    for (unsigned naps = 0, next = 0;; naps++) {
+        bool look = naps % NAPS_UNTIL_LOOK == NAPS_UNTIL_LOOK - 1;
+        while ((int)next < meeting->size &&
+               (atomic_load(&came[next]) || (look && is_missed(meeting, (int)next))))
+            next++;
+        if ((int)next == meeting->size)
+            return;
         nap(naps);
-        for (int i = 0; naps % NAPS_UNTIL_LOOK == NAPS_UNTIL_LOOK - 1 && i < meeting->size; i++)
-            if (is_missed(meeting, i) && atomic_load(number) < meeting->size)
-                return;
     }
 }
 
@@ -221,7 +265,7 @@ uint32_t meeting_join(const struct meeting_place *place, int size, int rank, boo
         atomic_store(&shared->pid[rank], (int32_t)getpid());
         atomic_fetch_add(&shared->joined, 1);
         if (waits)
-            wait_until_all(&shared->joined, get(number));
+            wait_until_all(shared->pid, get(number));
     } else if (shared) {
         munmap(shared, bytes_of(size));
     }
@@ -257,6 +301,8 @@ void meeting_leave(uint32_t number)
         take_all(meeting);
         atomic_store(&meeting->shared->number[meeting->rank], UINT64_MAX);
         munmap(meeting->shared, bytes_of(meeting->size));
+        for (int i = 0; i <= meeting->size; i++)
+            mem_free(meeting->windows[i].held);
         mem_free(meeting->windows);
         meeting->windows = NULL;
         meeting->shared = NULL;
@@ -292,6 +338,20 @@ static struct meeting_place place_of_group(struct split *split, struct meeting *
     return place;
 }
 
+/* Waits for the others, and decides with them who takes part. False: without this rank. */
+static bool gather(struct split *split, struct meeting *meeting)
+{
+    int32_t was = NOT_HERE;
+    if (!atomic_compare_exchange_strong(&split->here[meeting->rank], &was, HERE))
+        return false;
+    wait_until_all(split->here, meeting);
+    for (int i = 0; i < meeting->size; i++) {
+        was = NOT_HERE;
+        (void)atomic_compare_exchange_strong(&split->here[i], &was, LEFT_OUT);
+    }
+    return true;
+}
+
 bool meeting_split(uint32_t number, int color, int key, uint32_t *made, int *size, int *rank)
 {
     struct meeting *meeting = get(number);
@@ -301,12 +361,12 @@ bool meeting_split(uint32_t number, int color, int key, uint32_t *made, int *siz
     int self = meeting->rank, first = self;
     split->color[self] = color;
     split->key[self] = key;
-    atomic_fetch_add(&split->arrived, 1);
-    wait_until_all(&split->arrived, meeting);
+    if (!gather(split, meeting))
+        return false;
     *made = 0;
     *size = *rank = 0;
     for (int i = 0; i < meeting->size; i++) {
-        if (split->color[i] != color)
+        if (atomic_load(&split->here[i]) != HERE || split->color[i] != color)
             continue;
         *size += 1;
         *rank += comes_before(split, i, self);
@@ -373,10 +433,34 @@ static void add(struct works *works, uint32_t meeting, uint32_t from, uint64_t n
 
 /* ---- what is brought ---- */
 
+static uint8_t *held_at(const struct window *window, uint64_t number)
+{
+    return &window->held[number & (window->cap - 1)];
+}
+
+/* A place for the number, which is the next or later. */
+static bool make_place(struct window *window, uint64_t number)
+{
+    struct window grown = {.cap = window->cap};
+    if (number - window->done <= window->cap)
+        return true;
+    while (number - window->done > grown.cap)
+        grown.cap = grown.cap ? 2 * grown.cap : 64;
+    grown.held = mem_alloc(grown.cap, 1);
+    if (!grown.held)
+        return false;
+    for (uint64_t i = window->done + 1; i <= window->seen; i++)
+        *held_at(&grown, i) = *held_at(window, i);
+    mem_free(window->held);
+    window->held = grown.held;
+    window->cap = grown.cap;
+    return true;
+}
+
 /* Tells the writers what this rank is done with. `from` -1: all of them. */
 static void advance(struct meeting *meeting, struct window *window, int from)
 {
-    while (window->done < window->seen && !window->held[(window->done + 1) % CHANNEL_ENTRIES])
+    while (window->done < window->seen && !*held_at(window, window->done + 1))
         window->done++;
     if (from >= 0)
         channel_take(channel_of(meeting, from, meeting->rank), 0, window->done);
@@ -387,8 +471,11 @@ static void advance(struct meeting *meeting, struct window *window, int from)
 static void see(struct meeting *meeting, struct window *window, int from, uint64_t number,
                 unsigned holds)
 {
+    if (make_place(window, number))
+        *held_at(window, number) = (uint8_t)holds;
+    else
+        window->done = number; /* without memory nothing is held: it is unknown then */
     window->seen = number;
-    window->held[number % CHANNEL_ENTRIES] = (uint8_t)holds;
     advance(meeting, window, from);
 }
 
@@ -397,8 +484,8 @@ static void release(uint32_t number, int from, uint64_t work)
     pthread_mutex_lock(&meetings.lock);
     struct meeting *meeting = get(number);
     struct window *window = meeting ? &meeting->windows[from + 1] : NULL;
-    if (window && window->held[work % CHANNEL_ENTRIES]) {
-        window->held[work % CHANNEL_ENTRIES]--;
+    if (window && work > window->done && work <= window->seen && *held_at(window, work)) {
+        --*held_at(window, work);
         advance(meeting, window, from);
     }
     pthread_mutex_unlock(&meetings.lock);
@@ -414,22 +501,44 @@ void meeting_release_sent(uint32_t number, uint64_t message, int from)
     release(number, from, message);
 }
 
-/* Waits until there is room, for a while: who does not take what is brought may need this rank for
- * something else. Under the lock afterwards; NULL: there is no meeting. */
-static struct meeting *lock_with_room(uint32_t number, int to, bool with_bytes)
+static int readers_of(const struct meeting *meeting, int to)
+{
+    return to < 0 ? meeting->size : 1;
+}
+
+/* Who is gone takes nothing any more. */
+static void take_for_missed(struct meeting *meeting, int to)
+{
+    struct channel *channel = channel_of(meeting, meeting->rank, to);
+    for (int i = 0; i < meeting->size; i++)
+        if (i != meeting->rank && (to < 0 || to == i) && is_missed(meeting, i))
+            channel_take(channel, to < 0 ? i : 0, UINT64_MAX);
+}
+
+/* Waits until there is room, for a while: a rank may be ahead by far, as on a GPU, where the host
+ * waits, too; but who does not take what is brought may need this rank for something else. After
+ * one wait in vain there is none until there was room for any piece. Under the lock afterwards;
+ * NULL: there is no meeting, or no such rank. */
+static struct meeting *lock_with_room(uint32_t number, int to, size_t count)
 {
     for (unsigned naps = 0;; naps++) {
         pthread_mutex_lock(&meetings.lock);
         struct meeting *meeting = get(number);
-        int readers = !meeting || to >= 0 ? 1 : meeting->size;
-        if (!meeting || naps == NAPS_FOR_ROOM ||
-            channel_has_room(channel_of(meeting, meeting->rank, to), readers, with_bytes))
+        if (!meeting || to >= meeting->size)
+            return NULL;
+        struct channel *channel = channel_of(meeting, meeting->rank, to);
+        int readers = readers_of(meeting, to);
+        bool *has_waited = &meeting->has_waited[to + 1];
+        if (channel_has_room(channel, readers, CHANNEL_BYTES))
+            *has_waited = false;
+        if (channel_has_room(channel, readers, count) || *has_waited)
             return meeting;
-        bool missed = false;
-        for (int i = 0; naps % NAPS_UNTIL_LOOK == NAPS_UNTIL_LOOK - 1 && i < meeting->size; i++)
-            missed |= (to < 0 || to == i) && is_missed(meeting, i);
-        if (missed)
+        if (naps == NAPS_FOR_ROOM) {
+            *has_waited = true;
             return meeting;
+        }
+        if (naps % NAPS_UNTIL_LOOK == NAPS_UNTIL_LOOK - 1)
+            take_for_missed(meeting, to);
         pthread_mutex_unlock(&meetings.lock);
         nap(naps);
         pending_look(); /* the others wait for this rank to take what they brought */
@@ -440,15 +549,14 @@ static struct meeting *lock_with_room(uint32_t number, int to, bool with_bytes)
 static uint64_t post(struct meeting *meeting, int to, const void *bytes, size_t count)
 {
     struct channel *channel = channel_of(meeting, meeting->rank, to);
-    bool room = channel_has_room(channel, to < 0 ? meeting->size : 1, bytes != NULL);
-    return channel_post(channel, room ? bytes : NULL, count);
+    return channel_post(channel, readers_of(meeting, to), bytes, count);
 }
 
 uint64_t meeting_put(uint32_t number, const void *bytes, size_t count, unsigned holds,
                      struct works *works)
 {
     uint64_t work = 0;
-    struct meeting *meeting = lock_with_room(number, -1, bytes != NULL);
+    struct meeting *meeting = lock_with_room(number, -1, bytes ? count : 0);
     if (meeting) {
         work = post(meeting, -1, bytes, count);
         atomic_store(&meeting->shared->number[meeting->rank], work);
@@ -462,8 +570,10 @@ uint64_t meeting_put(uint32_t number, const void *bytes, size_t count, unsigned 
 
 void meeting_send(uint32_t number, int to, const void *bytes, size_t count)
 {
-    struct meeting *meeting = lock_with_room(number, to, bytes != NULL);
-    if (meeting && to >= 0 && to < meeting->size)
+    if (to < 0)
+        return;
+    struct meeting *meeting = lock_with_room(number, to, bytes ? count : 0);
+    if (meeting)
         (void)post(meeting, to, bytes, count);
     pthread_mutex_unlock(&meetings.lock);
 }

@@ -6,12 +6,13 @@
  *
  * A meeting is memory that its ranks share, with how many works each of them has put in. Invariant:
  * the number of a rank only grows, and only that rank writes it; a work is done when all numbers
- * have reached its own. For a rank that has left, or whose process is gone, nobody waits; that one
- * is gone who was waited for, a line says. Where the memory cannot be shared there is no meeting,
- * which is number 0, and everything is done at once.
+ * have reached its own. For a rank that has left, or whose process is gone, nobody waits, nor for
+ * one that did not join for a minute in which no other did; a line says who was waited for. Where
+ * the memory cannot be shared there is no meeting, which is number 0, and everything is done at
+ * once.
  *
  * To a work each rank may bring bytes, for the others to read: as long as they are held
- * (channel.h).
+ * (channel.h). Nobody waits to put them in but who is ahead by all that a channel has room for.
  */
 #ifndef TIDEMARK_REHEARSAL_MEETING_H
 #define TIDEMARK_REHEARSAL_MEETING_H

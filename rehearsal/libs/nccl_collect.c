@@ -4,8 +4,11 @@
  * only who reads it waits. What is large, or not known to one of the ranks, is not known to those
  * who would have had it.
  *
- * Where ranks cannot meet, each acts as if all ranks brought what it brings itself.
+ * Where ranks cannot meet, none knows what the others bring. Of one rank alone all is known.
  */
+#include <stdatomic.h>
+#include <stdio.h>
+
 #include "nccl.h"
 #include "nccl_reduce.h"
 #include "pending.h"
@@ -134,17 +137,29 @@ static void bring(const void *at, const void *values, size_t bytes)
         values_forget(number(at), bytes);
 }
 
-/* As if all ranks had brought the same. */
 static void act_alone(const struct call *call, const char *values)
 {
     const struct reduction *reduction = &call->reduction;
-    const char *part = values ? values + call->part_offset : NULL;
+    const char *part = values;
     char *sum = reduction->ranks && part ? malloc(call->part + 1) : NULL;
-    if (sum)
-        part = reduction_of_equals(reduction, part, sum) ? sum : NULL;
-    for (int i = 0; i < (call->parts ? call->communicator->size : 1); i++)
-        bring(offset(call->to, (size_t)i * call->part), part, call->part);
+    if (reduction->ranks)
+        part = sum && reduction_run(reduction, values, sum) ? sum : NULL;
+    bring(call->to, part, call->part);
     free(sum);
+}
+
+/* The root of a broadcast has what it brings. */
+static void act_without_others(const struct call *call, const char *values, size_t all)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    const struct communicator *communicator = call->communicator;
+    bool is_own = !call->reduction.ranks && !call->parts && call->root == communicator->rank;
+    bring(call->to, is_own && values ? values + call->part_offset : NULL, all);
+    if (!atomic_flag_test_and_set(&said))
+        fprintf(stderr,
+                "tidemark: rank %d of %d cannot meet the others: it waits for none of them, and "
+                "what they bring is not known\n",
+                communicator->rank, communicator->size);
 }
 
 static void expect_parts(const struct call *call, uint64_t work)
@@ -174,7 +189,9 @@ static int run(const struct call *call)
     bool told = own(call, values);
     bool fits = call->brought <= BYTES_MAX && call->part > 0;
     if (!communicator->meeting) {
-        if (call->to)
+        if (call->to && communicator->size > 1)
+            act_without_others(call, told ? values : NULL, all);
+        else if (call->to)
             act_alone(call, told ? values : NULL);
         return NCCL_FINE;
     }
@@ -263,7 +280,6 @@ API(int, ncclGather, const void *from, void *to, size_t count, int type, int roo
                               .parts = true});
 }
 
-/* Where ranks cannot meet, another rank than the root does not know what it gets. */
 API(int, ncclScatter, const void *from, void *to, size_t count, int type, int root,
     const struct communicator *communicator, void *stream)
 {
@@ -292,8 +308,7 @@ API(int, ncclAlltoAll, const void *from, void *to, size_t count, int type,
                               .parts = true});
 }
 
-/* The root has it already. Another one brings its own buffer, where the values will be: where ranks
- * cannot meet, what it had there itself is what the root had. */
+/* The root has it already. */
 API(int, ncclBroadcast, const void *from, void *to, size_t count, int type, int root,
     const struct communicator *communicator, void *stream)
 {
@@ -301,7 +316,7 @@ API(int, ncclBroadcast, const void *from, void *to, size_t count, int type, int 
     bool is_root = communicator->rank == root;
     return run(&(struct call){.communicator = communicator,
                               .stream = stream,
-                              .from = is_root || !communicator->meeting ? from : NULL,
+                              .from = is_root ? from : NULL,
                               .to = is_root && from == to ? NULL : to,
                               .brought = bytes,
                               .part = bytes,

@@ -127,9 +127,9 @@ static bool reduce_float(const struct reduction *it, const char *first, size_t a
 
 /* ---- all elements ---- */
 
-static bool run(const struct reduction *it, const char *parts, size_t apart, char *result)
+bool reduction_run(const struct reduction *it, const char *parts, char *result)
 {
-    size_t width = reduction_width(it->type);
+    size_t width = reduction_width(it->type), apart = it->count * width;
     bool is_float = it->type == FLOAT32 || it->type == FLOAT64;
     if ((!is_whole(it->type) && !is_float) || it->operation < SUM || it->operation > AVERAGE ||
         it->ranks < 1)
@@ -141,14 +141,4 @@ static bool run(const struct reduction *it, const char *parts, size_t apart, cha
             return false;
     }
     return true;
-}
-
-bool reduction_run(const struct reduction *reduction, const char *parts, char *result)
-{
-    return run(reduction, parts, reduction->count * reduction_width(reduction->type), result);
-}
-
-bool reduction_of_equals(const struct reduction *reduction, const char *part, char *result)
-{
-    return run(reduction, part, 0, result);
 }

@@ -18,7 +18,5 @@ struct reduction {
 size_t reduction_width(int type);
 /* `parts`: one of each rank, behind each other. False: what it makes is not known. */
 bool reduction_run(const struct reduction *reduction, const char *parts, char *result);
-/* All ranks have this part. */
-bool reduction_of_equals(const struct reduction *reduction, const char *part, char *result);
 
 #endif

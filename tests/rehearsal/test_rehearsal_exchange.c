@@ -1,5 +1,6 @@
 /* What ranks bring each other: two or three processes, each with numbers of its own. */
 #include <string.h>
+#include <time.h>
 
 #include "ranks.h"
 
@@ -241,9 +242,88 @@ TEST(who_is_ahead_loses_nothing)
     end(ranks, 2);
 }
 
+#define UNDER_WAY 300
+#define ON_STREAM (const void *, size_t, int, int, void *, void *)
+
+static void send_number(void *communicator, size_t i, int64_t value, int to)
+{
+    write_number(i, value);
+    SAME(CALL(int, ncclSend, ON_STREAM, (PLACE(i), 1, INT64, to, communicator, NULL)), 0);
+}
+
+static void receive_numbers(void *communicator, int64_t first, int from)
+{
+    for (size_t i = 0; i < UNDER_WAY; i++)
+        SAME(CALL(int, ncclRecv, (void *, size_t, int, int, void *, void *),
+                  (PLACE(1000 + i), 1, INT64, from, communicator, NULL)),
+             0);
+    for (size_t i = 0; i < UNDER_WAY; i++)
+        SAME(read_number(1000 + i), first + (int64_t)i);
+}
+
+/* Both send all before they take any: neither waits for the other, and nothing is lost. */
+static void two_send_first(struct rank *self, int number, struct unique_id id)
+{
+    void *communicator = begin(2, id, number);
+    for (size_t i = 0; i < UNDER_WAY; i++)
+        send_number(communicator, i, 1000 * number + (int64_t)i + 1, 1 - number);
+    say(self->say, 's');
+    REQUIRE(hear(self->told) == 'g');
+    receive_numbers(communicator, 1000 * (1 - number) + 1, 1 - number);
+}
+
+/* Rank 0 collects while rank 1 stands still. */
+static void one_stands_still(struct rank *self, int number, struct unique_id id)
+{
+    void *communicator = begin(2, id, number);
+    if (number == 1)
+        REQUIRE(hear(self->told) == 'g');
+    for (size_t i = 0; i < UNDER_WAY; i++) {
+        write_number(i, number + (int64_t)i);
+        SAME(CALL(int, ncclAllReduce, TYPES_REDUCE,
+                  (PLACE(i), PLACE(1000 + i), 1, INT64, SUM, communicator, NULL)),
+             0);
+    }
+    say(self->say, 's');
+    for (size_t i = 0; i < UNDER_WAY; i++)
+        SAME(read_number(1000 + i), 1 + 2 * (int64_t)i);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+TEST(nobody_waits_for_room)
+{
+    struct rank ranks[2];
+    double began = seconds();
+    start(ranks, 2, two_send_first);
+    for (int i = 0; i < 2; i++)
+        SAME(hear(ranks[i].hear), 's');
+    REQUIRE(seconds() - began < 9);
+    for (int i = 0; i < 2; i++)
+        say(ranks[i].tell, 'g');
+    end(ranks, 2);
+}
+
+TEST(nobody_waits_for_one_that_stands_still)
+{
+    struct rank ranks[2];
+    double began = seconds();
+    start(ranks, 2, one_stands_still);
+    SAME(hear(ranks[0].hear), 's');
+    REQUIRE(seconds() - began < 9);
+    say(ranks[1].tell, 'g');
+    end(ranks, 2);
+}
+
 TEST_MAIN(TEST_CASE(each_rank_brings_a_number_of_its_own),
           TEST_CASE(what_a_rank_has_comes_to_the_others), TEST_CASE(messages_come_in_their_order),
           TEST_CASE(what_one_does_not_know_nobody_knows),
           TEST_CASE(what_is_written_over_does_not_come),
           TEST_CASE(what_the_dead_would_have_brought_is_not_known),
-          TEST_CASE(who_is_ahead_loses_nothing))
+          TEST_CASE(who_is_ahead_loses_nothing), TEST_CASE(nobody_waits_for_room),
+          TEST_CASE(nobody_waits_for_one_that_stands_still))

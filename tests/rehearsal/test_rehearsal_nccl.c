@@ -68,9 +68,9 @@ static void reduce(void *from, void *to, size_t count, int type, int operation, 
               0);
 }
 
-TEST(all_ranks_bring_the_same)
+TEST(one_rank_alone_has_its_own)
 {
-    void *communicator = join(3, 1);
+    void *communicator = join(1, 0);
     char *to = on_device + 4096;
     double half = 0.5;
     write_number(on_device, 6);
@@ -78,55 +78,85 @@ TEST(all_ranks_bring_the_same)
     CHECK_INT(CALL(int, ncclAllGather, (const void *, void *, size_t, int, void *, void *),
                    (on_device, to, 2, INT64, communicator, NULL)),
               0);
-    for (int i = 0; i < 3; i++) {
-        CHECK_INT(read_number(to + 16 * i), 6);
-        CHECK_INT(read_number(to + 16 * i + 8), 7);
-    }
-    reduce(on_device, to, 2, INT64, SUM, communicator);
-    CHECK_INT(read_number(to), 18);
-    CHECK_INT(read_number(to + 8), 21);
-    reduce(on_device, to, 2, INT64, PRODUCT, communicator);
-    CHECK_INT(read_number(to + 8), 343);
-    reduce(on_device, to, 2, INT64, MAX, communicator);
     CHECK_INT(read_number(to), 6);
+    CHECK_INT(read_number(to + 8), 7);
+    reduce(on_device, to, 2, INT64, SUM, communicator);
+    CHECK_INT(read_number(to), 6);
+    CHECK_INT(read_number(to + 8), 7);
     copy(on_device, &half, sizeof half);
     reduce(on_device, on_device, 1, FLOAT64, SUM, communicator);
     copy(&half, on_device, sizeof half);
-    CHECK(half == 1.5);
+    CHECK(half == 0.5);
     reduce(on_device, to, 4, BFLOAT16, SUM, communicator); /* not added up here: unknown */
     CHECK_INT(read_number(to), 0);
 }
 
-TEST(a_rank_has_its_part)
+/* What the others would bring is not what this rank brings. */
+static void meets_nobody(void *communicator)
 {
-    void *communicator = join(2, 1);
     char *to = on_device + 4096;
     write_number(on_device, 6);
     write_number(on_device + 8, 7);
-    CHECK_INT(CALL(int, ncclReduceScatter, (const void *, void *, size_t, int, int, void *, void *),
-                   (on_device, to, 1, INT64, SUM, communicator, NULL)),
-              0);
-    CHECK_INT(read_number(to), 14);
-    CHECK_INT(CALL(int, ncclAlltoAll, (const void *, void *, size_t, int, void *, void *),
+    write_number(to, 5);
+    reduce(on_device, to, 1, INT64, MAX, communicator);
+    CHECK_INT(read_number(to), 0);
+    write_number(to, 5);
+    write_number(to + 8, 5);
+    CHECK_INT(CALL(int, ncclAllGather, (const void *, void *, size_t, int, void *, void *),
                    (on_device, to, 1, INT64, communicator, NULL)),
               0);
-    CHECK_INT(read_number(to), 7);
-    CHECK_INT(read_number(to + 8), 7);
-}
-
-TEST(from_another_rank_alone_is_unknown)
-{
-    void *communicator = join(2, 1);
-    char *to = on_device + 4096;
+    CHECK_INT(read_number(to), 0);
+    CHECK_INT(read_number(to + 8), 0);
     write_number(to, 5);
     CHECK_INT(CALL(int, ncclBroadcast, (const void *, void *, size_t, int, int, void *, void *),
                    (to, to, 1, INT64, 0, communicator, NULL)),
               0);
-    CHECK_INT(read_number(to), 5); /* what the root would have, too */
+    CHECK_INT(read_number(to), 0);
+    CHECK_INT(CALL(int, ncclBroadcast, (const void *, void *, size_t, int, int, void *, void *),
+                   (on_device, to, 1, INT64, 1, communicator, NULL)),
+              0);
+    CHECK_INT(read_number(to), 6); /* this rank's own */
     CHECK_INT(CALL(int, ncclRecv, (void *, size_t, int, int, void *, void *),
                    (to, 1, INT64, 0, communicator, NULL)),
               0);
     CHECK_INT(read_number(to), 0);
+}
+
+TEST(who_cannot_meet_knows_nothing_of_the_others)
+{
+    meets_nobody(join(3, 1));
+}
+
+/* As many as can meet, and one more. */
+TEST(many_ranks_meet)
+{
+    static void *communicators[65];
+    start();
+    char *to = on_device + 4096;
+    for (int size = 64; size <= 65; size++) {
+        CHECK_INT(
+            CALL(int, ncclCommInitAll, (void **, int, const int *), (communicators, size, NULL)),
+            0);
+        write_number(on_device, 3);
+        write_number(to, 5);
+        for (int i = 0; i < size; i++)
+            reduce(on_device, to, 1, INT64, SUM, communicators[i]);
+        CHECK_INT(read_number(to), size == 64 ? 3 * 64 : 0);
+        for (int i = 0; i < size; i++)
+            CHECK_INT(CALL(int, ncclCommDestroy, (void *), (communicators[i])), 0);
+    }
+}
+
+/* The last of so many have no place to meet. */
+TEST(nor_who_comes_when_all_places_are_taken)
+{
+    void *communicators[300][2];
+    start();
+    for (int i = 0; i < 300; i++)
+        CHECK_INT(
+            CALL(int, ncclCommInitAll, (void **, int, const int *), (communicators[i], 2, NULL)),
+            0);
+    meets_nobody(communicators[299][1]);
 }
 
 /* ---- limits of a context, as Triton's module sets them ---- */
@@ -163,6 +193,6 @@ TEST(the_driver_copies_too)
     CHECK_INT(read_number(on_device), 0);
 }
 
-TEST_MAIN(TEST_CASE(the_driver_copies_too), TEST_CASE(all_ranks_bring_the_same),
-          TEST_CASE(a_rank_has_its_part), TEST_CASE(from_another_rank_alone_is_unknown),
-          TEST_CASE(a_limit_is_said_again))
+TEST_MAIN(TEST_CASE(the_driver_copies_too), TEST_CASE(one_rank_alone_has_its_own),
+          TEST_CASE(who_cannot_meet_knows_nothing_of_the_others), TEST_CASE(many_ranks_meet),
+          TEST_CASE(nor_who_comes_when_all_places_are_taken), TEST_CASE(a_limit_is_said_again))

@@ -2,6 +2,7 @@
 each has afterwards is the same. Run inside of `tidemark rehearse --gpus 3`."""
 import os
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -87,8 +88,31 @@ def shape_first(rank, size, device, group):
     return it
 
 
+def many_at_once(rank, size, device, group):
+    """All are sent, and to be received, before anybody waits for one."""
+    sent = [torch.full((4,), 100 * rank + i, device=device) for i in range(40)]
+    got = [torch.zeros(4, dtype=torch.long, device=device) for _ in sent]
+    works = dist.batch_isend_irecv(
+        [dist.P2POp(dist.isend, it, (rank + 1) % size, group=group) for it in sent]
+        + [dist.P2POp(dist.irecv, it, (rank - 1) % size, group=group) for it in got])
+    for work in works:
+        work.wait()
+    return torch.stack(got)
+
+
+def many_under_way(rank, size, device, group):
+    """One rank comes late; the others have put all of theirs in by then."""
+    counts = [torch.full((2,), rank + i, device=device) for i in range(40)]
+    if rank == 1:
+        time.sleep(2)
+    works = [dist.all_reduce(it, group=group, async_op=True) for it in counts]
+    for work in works:
+        work.wait()
+    return torch.stack(counts)
+
+
 CASES = [all_reduce, mean_of_counts, longest, gathered, gathered_flat, padded, broadcast, objects,
-         around, shape_first]
+         around, shape_first, many_at_once, many_under_way]
 NCCL_ONLY = {  # Gloo has none of these; what they make is written down
     "reduce_scatter": (lambda rank, size, device: reduce_scatter(rank, device, size),
                        lambda rank, size: [sum(range(size)) * (rank + 1)]),
