@@ -25,7 +25,9 @@
 #define NAPS_FOR_ROOM 10000
 #endif
 #ifndef MEETING_COMES_MS
-#define MEETING_COMES_MS 60000 /* a rank that has not come, while no other comes either */
+#define MEETING_COMES_MS                                                                           \
+    600000 /* a rank that has not come, while no other comes either: as long as                    \
+            * PyTorch waits */
 #endif
 
 /* Whether a rank takes part in a split. Once it is not 0 it does not change: all agree. */
