@@ -91,7 +91,7 @@ int rehearsed_compare(struct db *const dbs[2], struct rehearsed_gpus *out)
     }
     bool rehearsed = *names[0].rehearsed && *names[1].rehearsed;
     for (int i = 0; i < 2; i++)
-        snprintf(out->texts[i], sizeof out->texts[i], "%s",
+        snprintf(out->texts[i], sizeof out->texts[i], "%.199s",
                  rehearsed ? names[i].rehearsed : names[i].device);
     out->differ = *out->texts[0] && *out->texts[1] && strcmp(out->texts[0], out->texts[1]) != 0;
     return 0;
