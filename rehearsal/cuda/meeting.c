@@ -24,10 +24,9 @@
 #ifndef NAPS_FOR_ROOM
 #define NAPS_FOR_ROOM 10000
 #endif
+/* A rank that has not come, while no other comes either: as long as PyTorch waits. */
 #ifndef MEETING_COMES_MS
-#define MEETING_COMES_MS                                                                           \
-    600000 /* a rank that has not come, while no other comes either: as long as                    \
-            * PyTorch waits */
+#define MEETING_COMES_MS 600000
 #endif
 
 /* Whether a rank takes part in a split. Once it is not 0 it does not change: all agree. */
