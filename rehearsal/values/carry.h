@@ -15,8 +15,6 @@
 #define CARRY_MOST (UINT64_C(1) << 18) /* elements; of more, none is computed */
 #define CARRY_BYTES 16u                /* of the largest element */
 
-enum carry_way { CARRY_SET, CARRY_ADD };
-
 struct carry {
     uint64_t to, from; /* addresses of one element; `from` 0: `value` is brought */
     uint8_t value[CARRY_BYTES];

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "argument.h"
 #include "carry.h"
 #include "functor.h"
 #include "mem.h"
@@ -13,20 +14,6 @@
 #include "tensor_info.h"
 #include "values.h"
 #include "walks.h"
-
-static uint64_t word(const void *at)
-{
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static uint64_t small_count(const void *at)
-{
-    int32_t count;
-    memcpy(&count, at, sizeof count);
-    return count > 0 ? (uint64_t)count : 0;
-}
 
 static int64_t number(const struct piece *piece, char type, uint64_t index)
 {
@@ -69,9 +56,9 @@ bool walk_histogram(const struct kernel *kernel, void **arguments)
 {
     struct tensor_info parts;
     struct binned it = {.type = kernel->input[0],
-                        .bins = (int64_t)word(arguments[3]),
-                        .low = (int64_t)word(arguments[4]),
-                        .high = (int64_t)word(arguments[5])};
+                        .bins = (int64_t)argument_word(arguments[3]),
+                        .low = (int64_t)argument_word(arguments[4]),
+                        .high = (int64_t)argument_word(arguments[5])};
     if (!kernel_type_bytes(it.type) || kernel->output != 'l' || it.high <= it.low ||
         it.high - it.low > INT32_MAX || it.bins > INT32_MAX ||
         !tensor_info_read(arguments[0], 'l', &it.out) ||
@@ -79,7 +66,7 @@ bool walk_histogram(const struct kernel *kernel, void **arguments)
         !tensor_info_read(arguments[2], 'l', &it.in))
         return false;
     values_forget_run(parts.at);
-    carry_add(binned, &it, word(arguments[6]), 'l', it.out.at);
+    carry_add(binned, &it, argument_word(arguments[6]), 'l', it.out.at);
     return true;
 }
 
@@ -89,12 +76,12 @@ bool walk_histogram(const struct kernel *kernel, void **arguments)
 bool walk_repeat(const struct kernel *kernel, void **arguments)
 {
     char type = kernel->index;
-    uint64_t width = kernel_type_bytes(type), count = word(arguments[3]);
-    uint64_t length = word(arguments[4]), to = word(arguments[2]);
+    uint64_t width = kernel_type_bytes(type), count = argument_word(arguments[3]);
+    uint64_t length = argument_word(arguments[4]), to = argument_word(arguments[2]);
     struct piece times = {0}, sums = {0}, out = {0};
     bool known = width && length <= VALUES_MOST && count <= VALUES_MOST &&
-                 piece_fetch(&times, word(arguments[0]), count * width) &&
-                 piece_fetch(&sums, word(arguments[1]), count * 8) &&
+                 piece_fetch(&times, argument_word(arguments[0]), count * width) &&
+                 piece_fetch(&sums, argument_word(arguments[1]), count * 8) &&
                  piece_new(&out, to, length * width);
     for (uint64_t i = 0; known && i < count; i++) {
         int64_t end = number(&sums, 'l', i), begin = end - number(&times, type, i);
@@ -129,16 +116,17 @@ static uint64_t search(const struct piece *bounds, char type, uint64_t from, uin
 bool walk_search(const struct kernel *kernel, void **arguments)
 {
     char type = kernel->input[0], made = kernel->output;
-    uint64_t to = word(arguments[0]), row = word(arguments[4]), bounds = word(arguments[5]);
-    uint64_t count = word(arguments[6]);
+    uint64_t to = argument_word(arguments[0]), row = argument_word(arguments[4]),
+             bounds = argument_word(arguments[5]);
+    uint64_t count = argument_word(arguments[6]);
     bool right = *(const bool *)arguments[7], single = *(const bool *)arguments[8];
     uint64_t rows = single || row == 0 ? 1 : count / row;
     struct piece in = {0}, at = {0}, out = {0};
-    if (!kernel_type_bytes(type) || word(arguments[3]))
+    if (!kernel_type_bytes(type) || argument_word(arguments[3]))
         return false;
     if (count <= CARRY_MOST && bounds <= CARRY_MOST &&
-        piece_fetch(&in, word(arguments[1]), count * kernel_type_bytes(type)) &&
-        piece_fetch(&at, word(arguments[2]), rows * bounds * kernel_type_bytes(type)) &&
+        piece_fetch(&in, argument_word(arguments[1]), count * kernel_type_bytes(type)) &&
+        piece_fetch(&at, argument_word(arguments[2]), rows * bounds * kernel_type_bytes(type)) &&
         piece_new(&out, to, count * kernel_type_bytes(made))) {
         for (uint64_t i = 0; i < count; i++) {
             uint64_t from = single || row == 0 ? 0 : i / row * bounds;
@@ -162,14 +150,14 @@ bool walk_search(const struct kernel *kernel, void **arguments)
  * so that in its word lies whatever lay there before. */
 static bool fetch_iterator(const void *at, uint64_t bytes, struct piece *piece)
 {
-    return piece_fetch(piece, word(at), bytes) ||
-           piece_fetch(piece, word((const char *)at + 8), bytes);
+    return piece_fetch(piece, argument_word(at), bytes) ||
+           piece_fetch(piece, argument_word((const char *)at + 8), bytes);
 }
 
 bool walk_flagged(const struct kernel *kernel, void **arguments)
 {
-    uint64_t out = word(arguments[2]), number_at = word(arguments[3]);
-    uint64_t count = small_count(arguments[7]), width = kernel_type_bytes(kernel->input[0]);
+    uint64_t out = argument_word(arguments[2]), number_at = argument_word(arguments[3]);
+    uint64_t count = argument_count(arguments[7]), width = kernel_type_bytes(kernel->input[0]);
     struct piece in = {0};
     int32_t total = 0;
     if (!width || count > VALUES_MOST || !fetch_iterator(arguments[1], count * width, &in)) {
@@ -178,7 +166,7 @@ bool walk_flagged(const struct kernel *kernel, void **arguments)
         return true;
     }
     for (uint64_t i = 0; i < count; i++) {
-        int64_t index = (int64_t)(word(arguments[0]) + i);
+        int64_t index = (int64_t)(argument_word(arguments[0]) + i);
         if (number(&in, kernel->input[0], i))
             values_put(out + 8 * (uint64_t)total++, &index, sizeof index);
     }
@@ -191,8 +179,8 @@ bool walk_flagged(const struct kernel *kernel, void **arguments)
 
 bool walk_unravel(void **arguments)
 {
-    uint64_t at = word(arguments[0]), count = word(arguments[3]);
-    uint64_t dimensions = small_count(arguments[2]);
+    uint64_t at = argument_word(arguments[0]), count = argument_word(arguments[3]);
+    uint64_t dimensions = argument_count(arguments[2]);
     const char *sizes = arguments[1];
     struct piece flat = {0}, out = {0};
     if (dimensions == 0 || dimensions > NONZERO_DIMENSIONS)
@@ -206,7 +194,7 @@ bool walk_unravel(void **arguments)
     for (uint64_t i = 0; i < count; i++) {
         uint64_t left = (uint64_t)number(&flat, 'l', i);
         for (uint64_t k = dimensions; k > 0; k--) {
-            uint64_t size = word(sizes + 8 * (k - 1));
+            uint64_t size = argument_word(sizes + 8 * (k - 1));
             set(&out, 'l', i + (k - 1) * count, (int64_t)(size ? left % size : 0));
             left = size ? left / size : 0;
         }
@@ -223,12 +211,12 @@ bool walk_unravel(void **arguments)
 bool walk_changes(const struct kernel *kernel, void **arguments)
 {
     char type = kernel->input[0];
-    uint64_t count = word(arguments[0]), to = word(arguments[2]);
+    uint64_t count = argument_word(arguments[0]), to = argument_word(arguments[2]);
     struct piece in = {0}, out = {0};
     if (!kernel_type_bytes(type))
         return false;
     if (count <= VALUES_MOST &&
-        piece_fetch(&in, word(arguments[1]), count * kernel_type_bytes(type)) &&
+        piece_fetch(&in, argument_word(arguments[1]), count * kernel_type_bytes(type)) &&
         piece_new(&out, to, 4 * count)) {
         for (uint64_t i = 1; i < count; i++)
             set(&out, 'i', i, number(&in, type, i) != number(&in, type, i - 1));
@@ -257,8 +245,9 @@ static bool scattered(const void *how, uint64_t i, struct carry *place)
 /* (count, input, indices, output) */
 bool walk_scatter(void **arguments)
 {
-    struct scattered it = {word(arguments[1]), word(arguments[2]), word(arguments[3])};
-    carry_all(scattered, &it, word(arguments[0]), 8, it.out);
+    struct scattered it = {argument_word(arguments[1]), argument_word(arguments[2]),
+                           argument_word(arguments[3])};
+    carry_all(scattered, &it, argument_word(arguments[0]), 8, it.out);
     return true;
 }
 
@@ -295,8 +284,9 @@ bool walk_runs(const struct kernel *kernel, void **arguments)
 {
     if (!kernel_type_bytes(kernel->input[0]))
         return false;
-    distinct(kernel->input[0], word(arguments[0]), word(arguments[1]), word(arguments[3]),
-             word(arguments[4]), small_count(arguments[9]));
+    distinct(kernel->input[0], argument_word(arguments[0]), argument_word(arguments[1]),
+             argument_word(arguments[3]), argument_word(arguments[4]),
+             argument_count(arguments[9]));
     return true;
 }
 
@@ -304,7 +294,7 @@ bool walk_distinct(const struct kernel *kernel, void **arguments)
 {
     if (!kernel_type_bytes(kernel->input[0]))
         return false;
-    distinct(kernel->input[0], word(arguments[0]), word(arguments[2]), 0, word(arguments[3]),
-             small_count(arguments[7]));
+    distinct(kernel->input[0], argument_word(arguments[0]), argument_word(arguments[2]), 0,
+             argument_word(arguments[3]), argument_count(arguments[7]));
     return true;
 }

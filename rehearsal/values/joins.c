@@ -4,18 +4,12 @@
  */
 #include <string.h>
 
+#include "argument.h"
 #include "carry.h"
 #include "offsets.h"
 #include "tensor_info.h"
 #include "values.h"
 #include "walks.h"
-
-static uint64_t word(const void *at)
-{
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
 
 static uint32_t number(const void *at)
 {
@@ -77,8 +71,8 @@ static void join_one(const struct kernel *kernel, void **arguments, uint32_t i)
     const uint32_t *os = arguments[2];
     uint32_t stride = number(arguments[4]), unit = kernel->wide ? kernel->wide : 1;
     uint64_t count = number(elements + 4 * (size_t)i) / unit;
-    struct joined it = {.from = word(inputs + 8 * (size_t)i),
-                        .out = word(arguments[0]),
+    struct joined it = {.from = argument_word(inputs + 8 * (size_t)i),
+                        .out = argument_word(arguments[0]),
                         .bytes = kernel->bytes * unit,
                         .dimensions = kernel->dimensions,
                         .dimension = number(arguments[3]),
@@ -142,8 +136,8 @@ bool walk_flip(const struct kernel *kernel, void **arguments)
     if (!kernel->bytes || !offsets_read(closure, 2, &it.offsets) ||
         offsets_count(&it.offsets) != count)
         return false;
-    it.out = word(closure + at);
-    it.in = word(closure + at + 8);
+    it.out = argument_word(closure + at);
+    it.in = argument_word(closure + at + 8);
     carry_all(flipped, &it, count, kernel->bytes, it.out);
     return true;
 }
@@ -167,15 +161,15 @@ static bool rolled(const void *how, uint64_t i, struct carry *place)
 
 bool walk_roll(const struct kernel *kernel, void **arguments)
 {
-    struct rolled it = {.in = word(arguments[0]),
-                        .out = word(arguments[1]),
-                        .start = word(arguments[4]),
-                        .size = word(arguments[5]),
-                        .stride = word(arguments[6]),
+    struct rolled it = {.in = argument_word(arguments[0]),
+                        .out = argument_word(arguments[1]),
+                        .start = argument_word(arguments[4]),
+                        .size = argument_word(arguments[5]),
+                        .stride = argument_word(arguments[6]),
                         .bytes = kernel->bytes};
     if (!it.bytes || !it.size || !it.stride)
         return false;
-    carry_all(rolled, &it, word(arguments[2]), it.bytes, it.out);
+    carry_all(rolled, &it, argument_word(arguments[2]), it.bytes, it.out);
     return true;
 }
 
@@ -203,7 +197,7 @@ static bool cut(const void *how, uint64_t i, struct carry *place)
 
 bool walk_triangle(const struct kernel *kernel, void **arguments)
 {
-    struct triangle it = {.kernel = kernel, .diagonal = (int64_t)word(arguments[2])};
+    struct triangle it = {.kernel = kernel, .diagonal = (int64_t)argument_word(arguments[2])};
     if (!kernel->bytes || !tensor_info_read(arguments[0], kernel->counts, &it.out) ||
         !tensor_info_read(arguments[1], kernel->counts, &it.in) || it.out.dimensions < 2)
         return false;

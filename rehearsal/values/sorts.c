@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argument.h"
 #include "carry.h"
 #include "functor.h"
 #include "mem.h"
@@ -23,13 +24,6 @@ struct item {
     uint8_t value[CARRY_BYTES];
     bool is_valid;
 };
-
-static uint64_t word(const void *at)
-{
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
 
 static uint64_t count_of(const void *at, char counts)
 {
@@ -248,7 +242,7 @@ static bool run_pass(const struct pass *it)
     return true;
 }
 
-static uint64_t small_count(const void *at)
+static uint64_t unsigned_count(const void *at)
 {
     uint32_t count;
     memcpy(&count, at, sizeof count);
@@ -263,15 +257,15 @@ static bool makes_sense(const struct pass *it)
 /* (keys, sorted, values, sorted, count, first bit, last bit, ...) */
 bool walk_radix_tile(const struct kernel *kernel, void **arguments)
 {
-    uint32_t first = (uint32_t)small_count(arguments[5]),
-             last = (uint32_t)small_count(arguments[6]);
+    uint32_t first = (uint32_t)unsigned_count(arguments[5]),
+             last = (uint32_t)unsigned_count(arguments[6]);
     struct pass it = {.type = kernel->input[0],
                       .bytes = kernel->bytes,
-                      .keys_in = word(arguments[0]),
-                      .keys_out = word(arguments[1]),
-                      .values_in = word(arguments[2]),
-                      .values_out = word(arguments[3]),
-                      .count = small_count(arguments[4]),
+                      .keys_in = argument_word(arguments[0]),
+                      .keys_out = argument_word(arguments[1]),
+                      .values_in = argument_word(arguments[2]),
+                      .values_out = argument_word(arguments[3]),
+                      .count = unsigned_count(arguments[4]),
                       .bit = first,
                       .bits = last - first,
                       .falls = kernel->upper};
@@ -285,13 +279,13 @@ bool walk_radix_pass(const struct kernel *kernel, void **arguments)
 {
     struct pass it = {.type = kernel->input[0],
                       .bytes = kernel->bytes,
-                      .keys_in = word(arguments[5]),
-                      .keys_out = word(arguments[4]),
-                      .values_in = word(arguments[7]),
-                      .values_out = word(arguments[6]),
-                      .count = small_count(arguments[8]),
-                      .bit = (uint32_t)small_count(arguments[9]),
-                      .bits = (uint32_t)small_count(arguments[10]),
+                      .keys_in = argument_word(arguments[5]),
+                      .keys_out = argument_word(arguments[4]),
+                      .values_in = argument_word(arguments[7]),
+                      .values_out = argument_word(arguments[6]),
+                      .count = unsigned_count(arguments[8]),
+                      .bit = (uint32_t)unsigned_count(arguments[9]),
+                      .bits = (uint32_t)unsigned_count(arguments[10]),
                       .falls = kernel->upper};
     return makes_sense(&it) && run_pass(&it);
 }
@@ -299,8 +293,8 @@ bool walk_radix_pass(const struct kernel *kernel, void **arguments)
 /* (output, count, {length of a row, ...}): the place of each element in its row. */
 bool walk_row_indices(void **arguments)
 {
-    uint64_t to = word(arguments[0]), count = small_count(arguments[1]);
-    uint64_t row = small_count(arguments[2]);
+    uint64_t to = argument_word(arguments[0]), count = unsigned_count(arguments[1]);
+    uint64_t row = unsigned_count(arguments[2]);
     if (row == 0 || count > CARRY_MOST)
         return false;
     for (uint64_t i = 0; i < count; i++) {
