@@ -66,7 +66,8 @@ static void put_pin(const struct frag_site *site, struct buf *out)
     buf_text(out, "tidemark:   pinned first of all by ");
     put_name(out, site->shown ? site->shown : "a call that is not known");
     buf_print(out, ": %s block%s, %s, %s\n", human_count(count, site->blocks),
-              site->blocks == 1 ? "" : "s", human_bytes(bytes, site->bytes), site->category);
+              site->blocks == 1 ? "" : "s", human_bytes(bytes, site->bytes),
+              purpose_name(site->purpose));
 }
 
 /* What pins is of interest where there was enough, but in pieces. */

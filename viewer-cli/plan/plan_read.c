@@ -200,9 +200,9 @@ static int copy_largest(const struct diff *diff, struct plan_growth *out)
         return 0;
     const char *shown = diff_group_shown(largest);
     out->bytes = diff_change(largest);
-    out->category = mem_copy(largest->category, strlen(largest->category));
+    out->category = diff_category(largest);
     out->site = shown ? mem_copy(shown, strlen(shown)) : NULL;
-    return out->category && (out->site || !shown) ? 0 : ERR_NOMEM;
+    return out->site || !shown ? 0 : ERR_NOMEM;
 }
 
 int plan_read_growth(const char *less, const struct plan_seen *less_seen, const char *more,
@@ -234,7 +234,6 @@ int plan_read_growth(const char *less, const struct plan_seen *less_seen, const 
 
 void plan_growth_clear(struct plan_growth *growth)
 {
-    mem_free(growth->category);
     mem_free(growth->site);
     *growth = (struct plan_growth){0};
 }

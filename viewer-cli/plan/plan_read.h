@@ -36,8 +36,9 @@ int plan_read(const char *path, struct plan_seen *out);
 void plan_seen_clear(struct plan_seen *seen);
 
 struct plan_growth {
-    int64_t bytes;         /* of the group that grew most; 0: none did */
-    char *category, *site; /* to be freed by plan_growth_clear; site NULL: not known */
+    int64_t bytes;        /* of the group that grew most; 0: none did */
+    const char *category; /* NULL: nothing grew */
+    char *site;           /* to be freed by plan_growth_clear; NULL: not known */
 };
 int plan_read_growth(const char *less, const struct plan_seen *less_seen, const char *more,
                      const struct plan_seen *more_seen, struct plan_growth *out);

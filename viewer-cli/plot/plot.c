@@ -16,17 +16,13 @@ const struct plot_ink plot_kind_inks[COURSE_KINDS] = {
     [COURSE_RECOMPUTE] = {"r", CANVAS_MAGENTA},
 };
 
-const struct plot_ink plot_category_inks[COURSE_CATEGORIES] = {
-    [COURSE_PARAMETER] = {"P", CANVAS_BLUE},
-    [COURSE_GRADIENT] = {"G", CANVAS_RED},
-    [COURSE_OPTIMIZER_STATE] = {"S", CANVAS_GREEN},
-    [COURSE_BUCKET] = {"B", CANVAS_CYAN},
-    [COURSE_HELD] = {"H", CANVAS_MAGENTA},
-    [COURSE_ACTIVATION] = {"A", CANVAS_YELLOW},
-    [COURSE_INPUT] = {"I", CANVAS_CYAN},
-    [COURSE_WORKSPACE] = {"w", CANVAS_GREY},
-    [COURSE_LIBRARY] = {"L", CANVAS_GREY},
-    [COURSE_OTHER_BLOCKS] = {"x", CANVAS_WHITE},
+const struct plot_ink plot_category_inks[PURPOSES] = {
+    [PURPOSE_PARAMETER] = {"P", CANVAS_BLUE},    [PURPOSE_COPY] = {"C", CANVAS_CYAN},
+    [PURPOSE_GRADIENT] = {"G", CANVAS_RED},      [PURPOSE_OPTIMIZER_STATE] = {"S", CANVAS_GREEN},
+    [PURPOSE_BUCKET] = {"B", CANVAS_CYAN},       [PURPOSE_HELD] = {"H", CANVAS_MAGENTA},
+    [PURPOSE_ACTIVATION] = {"A", CANVAS_YELLOW}, [PURPOSE_INPUT] = {"I", CANVAS_CYAN},
+    [PURPOSE_WORKSPACE] = {"w", CANVAS_GREY},    [PURPOSE_LIBRARY] = {"L", CANVAS_GREY},
+    [PURPOSE_OTHER] = {"x", CANVAS_WHITE},
 };
 
 /* Beside the plot: heading, peak, axis, phases, steps, times, two lines of legend, notes, prompt.
@@ -142,10 +138,10 @@ void plot_legend(const struct course *course, const struct plot_style *style, st
 {
     struct legend legend = {.out = out, .style = style};
     bool many = course->steps > course->count / 4;
-    for (unsigned i = 0; course->categories && i < COURSE_CATEGORIES; i++)
+    for (unsigned i = 0; course->categories && i < PURPOSES; i++)
         if (has_category(course, i))
             put_entry(&legend, sign_of(style, &plot_category_inks[i]), plot_category_inks[i].colour,
-                      course_category_name((enum course_category)i));
+                      purpose_name((enum purpose)i));
     if (course->categories && legend.used > 0) {
         buf_text(out, "\n");
         legend.used = 0;

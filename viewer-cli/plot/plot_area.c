@@ -67,17 +67,17 @@ static void put_column(struct plot *plot, unsigned column)
 
 /* ---- many colours: categories, the first one lowest ---- */
 
-/* Which category is at that height of the stack; COURSE_CATEGORIES above it. */
+/* Which category is at that height of the stack; PURPOSES above it. */
 static unsigned category_at(const struct plot *plot, const struct course_column *column,
                             unsigned height)
 {
     int64_t sum = 0;
-    for (unsigned i = 0; i < COURSE_CATEGORIES; i++) {
+    for (unsigned i = 0; i < PURPOSES; i++) {
         sum += column->bytes[i];
         if (column->bytes[i] > 0 && height < height_of(plot, sum))
             return i;
     }
-    return COURSE_CATEGORIES;
+    return PURPOSES;
 }
 
 /* A row shows two categories: what its lowest eighth is, and what is above that. */
@@ -86,16 +86,16 @@ static void put_stack(struct plot *plot, unsigned column)
     const struct course_column *at = &plot->course->columns[column];
     for (unsigned row = 0; row < plot->style->rows; row++) {
         unsigned low = category_at(plot, at, row * EIGHTHS), n = 1;
-        if (low == COURSE_CATEGORIES)
+        if (low == PURPOSES)
             break;
         while (n < EIGHTHS && category_at(plot, at, row * EIGHTHS + n) == low)
             n++;
         unsigned high = n < EIGHTHS ? category_at(plot, at, row * EIGHTHS + n) : low;
         struct canvas_pen pen = {plot_category_inks[low].colour, CANVAS_PLAIN, false};
-        if (high != COURSE_CATEGORIES && high != low)
+        if (high != PURPOSES && high != low)
             pen.ground = plot_category_inks[high].colour;
         const char *glyph = blocks[n];
-        unsigned most = n >= EIGHTHS / 2 || high == COURSE_CATEGORIES ? low : high;
+        unsigned most = n >= EIGHTHS / 2 || high == PURPOSES ? low : high;
         if (!plot->style->utf8 || !plot->style->colour)
             glyph = plot_category_inks[most].letter;
         if (!plot->style->utf8)

@@ -24,7 +24,7 @@ struct plot_ink { /* how a kind or a category looks */
     enum canvas_colour colour;
 };
 extern const struct plot_ink plot_kind_inks[COURSE_KINDS];
-extern const struct plot_ink plot_category_inks[COURSE_CATEGORIES];
+extern const struct plot_ink plot_category_inks[PURPOSES];
 
 void plot_areas(struct plot *plot); /* what is above the axis, without labels */
 void plot_scale(struct plot *plot); /* labels of bytes */

@@ -255,7 +255,7 @@ static void put_categories(const struct diff_part *part)
     EMIT_SECTION(part->emit, "by_category", "What for", EMIT_ROWS, category_columns);
     for (size_t i = 0; i < count; i++) {
         put_amounts(part, &diff->categories[i]);
-        emit_text(part->emit, diff->categories[i].category);
+        emit_text(part->emit, diff_category(&diff->categories[i]));
     }
 }
 
@@ -312,7 +312,7 @@ static void put_group(const struct diff_part *part, const struct diff_group *gro
 {
     put_amounts(part, group);
     put_blocks(part->emit, group);
-    emit_text(part->emit, group->category);
+    emit_text(part->emit, diff_category(group));
     emit_text(part->emit, group->text);
     put_shown(part, group);
     emit_known(part->emit, group->site[DIFF_A]);

@@ -52,7 +52,7 @@ static void put_site(struct emit *emit, const struct report_scope *scope, const 
     emit_int(emit, leaks->window);
     emit_text(emit, steps);
     emit_text(emit, leak_sure_text(site->sure));
-    emit_text(emit, site->category);
+    emit_text(emit, purpose_name(site->purpose));
     emit_int(emit, site->first_step);
     emit_int(emit, site->last_step);
     emit_text(emit, site->name);

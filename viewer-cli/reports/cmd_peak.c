@@ -202,12 +202,17 @@ static const struct emit_column site_columns[] = {
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
 
-static void put_amount(const struct peak_part *part, const struct group *group)
+static double share_of(const struct peak_part *part, int64_t bytes)
+{
+    return part->peak->bytes ? (double)bytes / (double)part->peak->bytes : 0;
+}
+
+static void put_amount(const struct peak_part *part, int64_t bytes, int64_t blocks)
 {
     put_scope(part);
-    emit_int(part->emit, group->bytes);
-    emit_real(part->emit, part->peak->bytes ? (double)group->bytes / (double)part->peak->bytes : 0);
-    emit_int(part->emit, group->blocks);
+    emit_int(part->emit, bytes);
+    emit_real(part->emit, share_of(part, bytes));
+    emit_int(part->emit, blocks);
 }
 
 /* How many rows are shown; says what the others hold. */
@@ -230,59 +235,53 @@ static void put_rest(const struct peak_part *part, const struct groups *groups, 
 }
 
 /* On a terminal only, and not on a narrow one. */
-static void put_bar(const struct peak_part *part, const struct group *group)
+static void put_bar(const struct peak_part *part, int64_t bytes)
 {
     struct buf bar = {0};
     if (part->emit->width < BAR_ROOM || !part->peak->bytes) {
         emit_null(part->emit);
         return;
     }
-    double share = (double)group->bytes / (double)part->peak->bytes;
-    for (int i = 0; i < (int)(share * BAR + 0.5); i++)
+    for (int i = 0; i < (int)(share_of(part, bytes) * BAR + 0.5); i++)
         buf_text(&bar, "#");
     put_buf(part->emit, &bar);
 }
 
-static const char copies[] = "copy of parameters (EMA or frozen)";
-
-static const char *category_text(const struct group *group)
+static const char *category_text(const struct peak_category *category)
 {
-    if (group->rule && strcmp(group->rule, "tag") == 0)
+    if (category->by == RULE_TAG)
         return "named so by the program or its framework";
-    if (strcmp(group->name, "workspace") == 0)
+    if (category->purpose == PURPOSE_WORKSPACE)
         return "asked for and freed inside one phase, such as gradients on their way";
-    if (strcmp(group->name, "other") == 0 || strcmp(group->name, "library workspace") == 0 ||
-        strcmp(group->name, copies) == 0)
-        return group->rule;
-    return "made in forward or loss, and alive when backward is over";
+    if (category->purpose == PURPOSE_HELD)
+        return "made in forward or loss, and alive when backward is over";
+    return category->rule;
 }
 
 /* Those whose names do not say it, where they matter; of several rules that which decided most. */
-static void explain_category(const struct peak_part *part, const char *name)
+static void explain_categories(const struct peak_part *part)
 {
-    const struct groups *groups = &part->peak->categories;
-    for (size_t i = 0; i < groups->count; i++) {
-        const struct group *group = &groups->groups[i];
-        if (strcmp(group->name, name) == 0 && group->bytes >= part->peak->bytes / 20)
-            emit_line(part->emit, "%s: %s", name, category_text(group));
+    static const enum purpose explained[] = {PURPOSE_WORKSPACE, PURPOSE_COPY, PURPOSE_LIBRARY,
+                                             PURPOSE_HELD, PURPOSE_OTHER};
+    for (size_t i = 0; i < sizeof explained / sizeof *explained; i++) {
+        struct peak_category category = peak_category(part->peak, explained[i]);
+        if (category.blocks && category.bytes >= part->peak->bytes / 20)
+            emit_line(part->emit, "%s: %s", purpose_name(category.purpose),
+                      category_text(&category));
     }
 }
 
 static void put_categories(const struct peak_part *part)
 {
-    const struct groups *groups = &part->peak->categories;
     EMIT_SECTION(part->emit, "by_category", "What for", EMIT_ROWS, category_columns);
-    for (size_t i = 0; i < groups->count; i++) {
-        put_amount(part, &groups->groups[i]);
-        emit_text(part->emit, groups->groups[i].name);
-        emit_text(part->emit, groups->groups[i].rule);
-        put_bar(part, &groups->groups[i]);
+    for (size_t i = 0; i < part->peak->category_count; i++) {
+        const struct peak_category *category = &part->peak->categories[i];
+        put_amount(part, category->bytes, category->blocks);
+        emit_text(part->emit, purpose_name(category->purpose));
+        emit_text(part->emit, category->rule);
+        put_bar(part, category->bytes);
     }
-    explain_category(part, "workspace");
-    explain_category(part, copies);
-    explain_category(part, "library workspace");
-    explain_category(part, "activation, held by the program");
-    explain_category(part, "other");
+    explain_categories(part);
 }
 
 static const char *birth_text(const struct group *group)
@@ -317,7 +316,7 @@ static void put_births(const struct peak_part *part)
     EMIT_SECTION(part->emit, "by_phase", "Born in", EMIT_ROWS, birth_columns);
     for (size_t i = 0; i < shown(part, groups); i++) {
         const struct group *group = &groups->groups[i];
-        put_amount(part, group);
+        put_amount(part, group->bytes, group->blocks);
         emit_known(part->emit, group->step);
         emit_text(part->emit, group->name);
         put_birth(part, groups, i);
@@ -340,7 +339,7 @@ static void put_sites(const struct peak_part *part)
     EMIT_SECTION(part->emit, "by_site", "Asked for by", EMIT_ROWS, site_columns);
     for (size_t i = 0; i < shown(part, groups); i++) {
         const struct group *group = &groups->groups[i];
-        put_amount(part, group);
+        put_amount(part, group->bytes, group->blocks);
         emit_text(part->emit, group->name);
         emit_text(part->emit, group->shown);
         emit_known(part->emit, group->id);

@@ -238,14 +238,14 @@ static const struct emit_column category_columns[] = {
 static void list_column(struct emit *emit, const struct report_scope *scope,
                         const struct course_column *column)
 {
-    for (unsigned i = 0; i < COURSE_CATEGORIES; i++) {
+    for (unsigned i = 0; i < PURPOSES; i++) {
         if (column->bytes[i] == 0)
             continue;
         emit_int(emit, scope->process.id);
         emit_text(emit, scope->device_text);
         emit_int(emit, column->until_ns);
         emit_int(emit, column->from_ns);
-        emit_text(emit, course_category_name((enum course_category)i));
+        emit_text(emit, purpose_name((enum purpose)i));
         emit_int(emit, column->bytes[i]);
         emit_int(emit, column->max);
     }

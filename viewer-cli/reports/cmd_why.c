@@ -140,7 +140,7 @@ static void put_categories(const struct why_part *part)
         if (part->emit->format == EMIT_TABLE && !is_shown(why, &why->categories[i]))
             continue;
         put_amounts(part, &why->categories[i]);
-        emit_text(part->emit, why->categories[i].name);
+        emit_text(part->emit, purpose_name(why->categories[i].purpose));
     }
 }
 
@@ -181,7 +181,7 @@ static void put_groups(const struct why_part *part)
         rest -= why_change(group);
         put_amounts(part, group);
         put_blocks(part->emit, group);
-        emit_text(part->emit, why->categories[group->category].name);
+        emit_text(part->emit, purpose_name(group->purpose));
         emit_text(part->emit, group->name);
         emit_text(part->emit, group->shown);
         emit_known(part->emit, group->site);

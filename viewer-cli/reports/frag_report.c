@@ -253,7 +253,7 @@ static void put_pin(const struct frag_part *part, const struct frag_pin *pin)
                                                                  : "segment");
     emit_int(emit, block->size);
     emit_int(emit, frag->segments[block->segment].area.size);
-    emit_text(emit, block->category);
+    emit_text(emit, purpose_name(block->purpose));
     emit_known(emit, aged ? frag->step - pin->step : FRAG_NONE);
     emit_known(emit, pin->step);
     emit_text(emit, pin->phase);
@@ -310,7 +310,7 @@ void frag_put_sites(const struct frag_part *part, const char *title)
         emit_int(emit, site->beside);
         emit_int(emit, site->blocks);
         emit_int(emit, site->bytes);
-        emit_text(emit, site->category);
+        emit_text(emit, purpose_name(site->purpose));
         emit_text(emit, site->name);
         emit_text(emit, site->shown);
         emit_known(emit, site->site);

@@ -233,7 +233,7 @@ static void put_sites(const struct oom_part *part, const struct oom *oom)
         emit_int(emit, site->beside);
         emit_int(emit, site->blocks);
         emit_int(emit, site->bytes);
-        emit_text(emit, site->category);
+        emit_text(emit, purpose_name(site->purpose));
         emit_text(emit, site->name);
         emit_known(emit, site->site);
         emit_text(emit, site->shown);

@@ -129,7 +129,7 @@ static void put_group(const struct peak_part *part, const struct why_group *grou
     put_blocks(emit, group);
     emit_int(emit, group->before_blocks);
     emit_int(emit, group->after_blocks);
-    emit_text(emit, part->change.categories[group->category].name);
+    emit_text(emit, purpose_name(group->purpose));
     emit_text(emit, group->name);
     emit_text(emit, group->shown);
     emit_known(emit, group->site);

@@ -16,15 +16,6 @@ const struct emit_column peak_finding_columns[PEAK_FINDING_COLUMNS] = {
     {"text", "what", EMIT_TEXT, EMIT_WRAP},
 };
 
-static int64_t of_category(const struct peak *peak, const char *name)
-{
-    const struct groups *groups = &peak->categories;
-    for (size_t i = 0; i < groups->count; i++)
-        if (strcmp(groups->groups[i].name, name) == 0)
-            return groups->groups[i].bytes;
-    return 0;
-}
-
 static const struct lever *lever_of(const struct levers *levers, enum lever_kind kind)
 {
     for (size_t i = 0; i < levers->count; i++)
@@ -58,12 +49,13 @@ static void put_buckets(const struct peak_part *part)
 {
     const struct peak *peak = part->peak;
     struct buf text = {0};
-    int64_t buckets = of_category(peak, "bucket"), gradients = of_category(peak, "gradient");
+    int64_t buckets = peak_category(peak, PURPOSE_BUCKET).bytes,
+            gradients = peak_category(peak, PURPOSE_GRADIENT).bytes;
     bool early = peak->step == PEAK_NONE || part->step_before == PEAK_NONE;
     if (!buckets || buckets < peak->allocated / 20 || (!alike(gradients, buckets) && !early))
         return;
     buf_text(&text, "in buckets of DistributedDataParallel");
-    if (alike(buckets, of_category(peak, "parameter")))
+    if (alike(buckets, peak_category(peak, PURPOSE_PARAMETER).bytes))
         buf_text(&text, ", as much as all parameters: wrapped in it, the model takes twice its "
                         "memory");
     if (alike(gradients, buckets))
@@ -139,12 +131,12 @@ static bool put_changed(const struct peak_part *part, struct buf *text)
         if ((change < 0 ? -change : change) < part->peak->allocated / 100)
             continue;
         buf_text(text, any ? ", " : ": ");
-        put_name(text, category->name);
+        put_name(text, purpose_name(category->purpose));
         buf_print(text, " %s", human_delta(bytes, change));
         any = true;
-        settled = settled && !category->before_bytes &&
-                  (strcmp(category->name, "gradient") == 0 ||
-                   strcmp(category->name, "optimizer state") == 0);
+        settled =
+            settled && !category->before_bytes &&
+            (category->purpose == PURPOSE_GRADIENT || category->purpose == PURPOSE_OPTIMIZER_STATE);
     }
     return any && settled;
 }

@@ -11,66 +11,51 @@
 #include "mem.h"
 #include "search.h"
 
-enum verdict {
-    LIBRARY_BY_FRAME,
-    LIBRARY_BY_SITE,
-    LIBRARY_BY_SIZE,
-    NO_STEP_SEEN,
-    PARAMETER,
-    PARAMETER_COPY,
-    NOT_TAGGED,
-    EARLY,
-    WORKSPACE,
-    GRADIENT_FREED,
-    CUT_SHORT,
-    CUT_OFF,
-    GRADIENT,
-    OPTIMIZER_STATE,
-    ACTIVATION,
-    ACTIVATION_CUT_SHORT,
-    ACTIVATION_CUT_OFF,
-    HELD,
-    OTHER_LIVING,
-    OTHER_FREED
-};
-
 /* %1 and %2 are the roles of the phases of birth and end. */
 static const struct {
-    const char *category;
-    const char *rule[3]; /* what stands before, between and after the roles */
-} verdicts[] = {
-    [LIBRARY_BY_FRAME] = {"library workspace", {"allocated inside cuBLAS' wrapper, kept"}},
-    [LIBRARY_BY_SITE] = {"library workspace",
-                         {"as large as cuBLAS' workspace, allocated in a matrix multiplication, "
-                          "kept"}},
-    [LIBRARY_BY_SIZE] = {"library workspace",
-                         {"as large as cuBLAS' workspace, without a tag, kept"}},
-    [NO_STEP_SEEN] = {"other", {"no step was seen"}},
-    [PARAMETER] = {"parameter", {"alive before the first step and to the end"}},
-    [PARAMETER_COPY] = {"copy of parameters (EMA or frozen)",
-                        {"as large as a parameter, made after it and before the first step, alive "
-                         "to the end"}},
-    [NOT_TAGGED] = {"other",
-                    {"alive before the first step and to the end, but not tagged as a parameter"}},
-    [EARLY] = {"other", {"born before the first step, freed before the end"}},
-    [WORKSPACE] = {"workspace", {"born and freed inside one phase"}},
-    [GRADIENT_FREED] = {"gradient", {"born in backward, freed by zero_grad"}},
-    [CUT_SHORT] = {"other", {"born in backward, alive when the step was cut short"}},
-    [CUT_OFF] = {"other", {"born in backward, alive when the recording ended inside the step"}},
-    [GRADIENT] = {"gradient", {"born in backward, alive at the end of the step"}},
-    [OPTIMIZER_STATE] = {"optimizer state", {"born in the first optimizer phase, alive on"}},
-    [ACTIVATION] = {"activation", {"born in ", ", freed in ", ""}},
-    [ACTIVATION_CUT_SHORT] = {"activation", {"born in ", ", alive when the step was cut short"}},
-    [ACTIVATION_CUT_OFF] = {"activation", {"born in ", ", alive when the recording ended"}},
-    [HELD] = {"activation, held by the program", {"born in ", ", alive after backward"}},
-    [OTHER_LIVING] = {"other", {"born in ", ", alive at the end"}},
-    [OTHER_FREED] = {"other", {"born in ", ", freed in ", ""}},
+    enum purpose purpose;
+    const char *text[3]; /* what stands before, between and after the roles */
+} rules_of[] = {
+    [RULE_TAG] = {PURPOSE_OTHER, {"tag"}}, /* of that purpose which the tag names */
+    [RULE_LIBRARY_BY_FRAME] = {PURPOSE_LIBRARY, {"allocated inside cuBLAS' wrapper, kept"}},
+    [RULE_LIBRARY_BY_SITE] =
+        {PURPOSE_LIBRARY,
+         {"as large as cuBLAS' workspace, allocated in a matrix multiplication, "
+          "kept"}},
+    [RULE_LIBRARY_BY_SIZE] = {PURPOSE_LIBRARY,
+                              {"as large as cuBLAS' workspace, without a tag, kept"}},
+    [RULE_NO_STEP_SEEN] = {PURPOSE_OTHER, {"no step was seen"}},
+    [RULE_PARAMETER] = {PURPOSE_PARAMETER, {"alive before the first step and to the end"}},
+    [RULE_PARAMETER_COPY] =
+        {PURPOSE_COPY,
+         {"as large as a parameter, made after it and before the first step, alive "
+          "to the end"}},
+    [RULE_NOT_TAGGED] =
+        {PURPOSE_OTHER,
+         {"alive before the first step and to the end, but not tagged as a parameter"}},
+    [RULE_EARLY] = {PURPOSE_OTHER, {"born before the first step, freed before the end"}},
+    [RULE_WORKSPACE] = {PURPOSE_WORKSPACE, {"born and freed inside one phase"}},
+    [RULE_GRADIENT_FREED] = {PURPOSE_GRADIENT, {"born in backward, freed by zero_grad"}},
+    [RULE_CUT_SHORT] = {PURPOSE_OTHER, {"born in backward, alive when the step was cut short"}},
+    [RULE_CUT_OFF] = {PURPOSE_OTHER,
+                      {"born in backward, alive when the recording ended inside the step"}},
+    [RULE_GRADIENT] = {PURPOSE_GRADIENT, {"born in backward, alive at the end of the step"}},
+    [RULE_OPTIMIZER_STATE] = {PURPOSE_OPTIMIZER_STATE,
+                              {"born in the first optimizer phase, alive on"}},
+    [RULE_ACTIVATION] = {PURPOSE_ACTIVATION, {"born in ", ", freed in ", ""}},
+    [RULE_ACTIVATION_CUT_SHORT] = {PURPOSE_ACTIVATION,
+                                   {"born in ", ", alive when the step was cut short"}},
+    [RULE_ACTIVATION_CUT_OFF] = {PURPOSE_ACTIVATION,
+                                 {"born in ", ", alive when the recording ended"}},
+    [RULE_HELD] = {PURPOSE_HELD, {"born in ", ", alive after backward"}},
+    [RULE_OTHER_LIVING] = {PURPOSE_OTHER, {"born in ", ", alive at the end"}},
+    [RULE_OTHER_FREED] = {PURPOSE_OTHER, {"born in ", ", freed in ", ""}},
 };
 
-static const char *make_rule(struct category_rules *rules, enum verdict verdict, uint16_t role,
+static const char *make_rule(struct category_rules *rules, enum category_rule by, uint16_t role,
                              uint16_t freed_role)
 {
-    const char *const *parts = verdicts[verdict].rule;
+    const char *const *parts = rules_of[by].text;
     struct buf text = {0};
     if (!MEM_GROW(rules->texts, rules->text_cap, rules->text_count + 1))
         return NULL;
@@ -83,20 +68,19 @@ static const char *make_rule(struct category_rules *rules, enum verdict verdict,
     return made;
 }
 
-static const char *rule_text(struct category_rules *rules, enum verdict verdict, uint16_t role,
+static const char *rule_text(struct category_rules *rules, enum category_rule by, uint16_t role,
                              uint16_t freed_role)
 {
-    if (!verdicts[verdict].rule[1])
-        return verdicts[verdict].rule[0];
-    if (!verdicts[verdict].rule[2])
+    if (!rules_of[by].text[1])
+        return rules_of[by].text[0];
+    if (!rules_of[by].text[2])
         freed_role = KIND_NONE;
-    uint64_t key = (uint64_t)verdict << 32 | (uint64_t)role << 16 | freed_role;
+    uint64_t key = (uint64_t)by << 32 | (uint64_t)role << 16 | freed_role;
     uint64_t place = map_get(&rules->text_index, key);
     if (place != MAP_NONE)
         return rules->texts[place];
     place = rules->text_count;
-    if (!make_rule(rules, verdict, role, freed_role) ||
-        !map_put(&rules->text_index, key, place, NULL))
+    if (!make_rule(rules, by, role, freed_role) || !map_put(&rules->text_index, key, place, NULL))
         return NULL;
     return rules->texts[place];
 }
@@ -137,54 +121,57 @@ static bool is_cut_short(const struct question *q)
            (q->lives || q->free_seq > q->cut);
 }
 
-static enum verdict by_computation(const struct category_rules *rules, const struct question *q)
+static enum category_rule by_computation(const struct category_rules *rules,
+                                         const struct question *q)
 {
     if (is_computed(q->role)) {
         if (q->freed_role == KIND_BACKWARD || q->freed_role == KIND_RECOMPUTE)
-            return ACTIVATION;
+            return RULE_ACTIVATION;
         if (is_cut_short(q))
-            return ACTIVATION_CUT_SHORT;
+            return RULE_ACTIVATION_CUT_SHORT;
         if (q->lives && q->backward_end == CATEGORY_UNKNOWN && q->step != CATEGORY_UNKNOWN &&
             q->step == rules->last_step)
-            return ACTIVATION_CUT_OFF;
+            return RULE_ACTIVATION_CUT_OFF;
         if (q->backward_end != CATEGORY_UNKNOWN && q->seq < q->backward_end &&
             (q->lives || q->free_seq > q->backward_end))
-            return HELD;
+            return RULE_HELD;
     }
-    return q->lives ? OTHER_LIVING : OTHER_FREED;
+    return q->lives ? RULE_OTHER_LIVING : RULE_OTHER_FREED;
 }
 
 /* Born before the first step. */
-static enum verdict by_tags_of_others(const struct category_rules *rules, const struct question *q)
+static enum category_rule by_tags_of_others(const struct category_rules *rules,
+                                            const struct question *q)
 {
-    static const enum verdict verdicts_of[] = {
-        [COPIES_NO_TAGS] = PARAMETER, [COPIES_NONE] = NOT_TAGGED, [COPIES_COPY] = PARAMETER_COPY};
+    static const enum category_rule rules_by[] = {[COPIES_NO_TAGS] = RULE_PARAMETER,
+                                                  [COPIES_NONE] = RULE_NOT_TAGGED,
+                                                  [COPIES_COPY] = RULE_PARAMETER_COPY};
     if (!q->lives && !is_later(q->free_seq, rules->last_seq))
-        return EARLY;
-    return verdicts_of[category_copies_decide(&rules->copies, q->seq, q->size, q->tagged)];
+        return RULE_EARLY;
+    return rules_by[category_copies_decide(&rules->copies, q->seq, q->size, q->tagged)];
 }
 
 /* The rules in the order of the view: the first that is true decides. */
-static enum verdict judge(const struct category_rules *rules, const struct question *q)
+static enum category_rule judge(const struct category_rules *rules, const struct question *q)
 {
     bool outlives_step = q->lives || is_later(q->free_seq, q->end_seq);
     if (!rules->step_count)
-        return NO_STEP_SEEN;
+        return RULE_NO_STEP_SEEN;
     if (q->seq < rules->first_seq)
         return by_tags_of_others(rules, q);
     if (q->born != CATEGORY_NO_PHASE && q->born == q->freed)
-        return WORKSPACE;
+        return RULE_WORKSPACE;
     if (q->role == KIND_BACKWARD && !q->lives && q->freed_kind == KIND_ZERO_GRAD)
-        return GRADIENT_FREED;
+        return RULE_GRADIENT_FREED;
     if (q->role == KIND_BACKWARD && is_cut_short(q))
-        return CUT_SHORT;
+        return RULE_CUT_SHORT;
     if (q->role == KIND_BACKWARD && q->end_seq == CATEGORY_UNKNOWN && q->lives)
-        return CUT_OFF;
+        return RULE_CUT_OFF;
     if (q->role == KIND_BACKWARD && outlives_step)
-        return GRADIENT;
+        return RULE_GRADIENT;
     if (q->role == KIND_OPTIMIZER && q->step != CATEGORY_UNKNOWN &&
         q->step == rules->optimizer_step && outlives_step)
-        return OPTIMIZER_STATE;
+        return RULE_OPTIMIZER_STATE;
     return by_computation(rules, q);
 }
 
@@ -236,34 +223,34 @@ static int find_tag(struct category_rules *rules, int64_t tag, uint64_t *categor
     return err < 0 ? err : 0;
 }
 
-/* *out is NULL if no tag says it. */
-static int tag_category(struct category_rules *rules, int64_t tag, uint16_t role, const char **out)
+/* *out is PURPOSES if no tag says it. */
+static int tag_purpose(struct category_rules *rules, int64_t tag, uint16_t role, enum purpose *out)
 {
-    static const char *const names[] = {
-        [TAG_NONE] = NULL,
-        [TAG_PARAMETER] = "parameter",
-        [TAG_GRADIENT] = "gradient",
-        [TAG_OPTIMIZER_STATE] = "optimizer state",
-        [TAG_ACTIVATION] = "activation",
-        [TAG_INPUT] = "input",
-        [TAG_BUCKET] = "bucket",
-        [TAG_WORKSPACE] = "workspace",
-        [TAG_OTHER] = "other",
+    static const enum purpose purposes[] = {
+        [TAG_NONE] = PURPOSES,
+        [TAG_PARAMETER] = PURPOSE_PARAMETER,
+        [TAG_GRADIENT] = PURPOSE_GRADIENT,
+        [TAG_OPTIMIZER_STATE] = PURPOSE_OPTIMIZER_STATE,
+        [TAG_ACTIVATION] = PURPOSE_ACTIVATION,
+        [TAG_INPUT] = PURPOSE_INPUT,
+        [TAG_BUCKET] = PURPOSE_BUCKET,
+        [TAG_WORKSPACE] = PURPOSE_WORKSPACE,
+        [TAG_OTHER] = PURPOSE_OTHER,
     };
     uint64_t category = TAG_NONE;
     int err = tag == CATEGORY_UNKNOWN ? 0 : find_tag(rules, tag, &category);
     bool computed = is_computed(role) || role == KIND_BACKWARD;
-    *out = err < 0 || (category == TAG_INPUT && computed) ? NULL : names[category];
+    *out = err < 0 || (category == TAG_INPUT && computed) ? PURPOSES : purposes[category];
     return err;
 }
 
 /* Before all other rules: what a library keeps lives like a parameter, or like what is held. */
 static int by_library(struct category_rules *rules, const struct category_block *block,
-                      const struct question *q, enum verdict *verdict, bool *found)
+                      const struct question *q, enum category_rule *by, bool *found)
 {
-    static const enum verdict verdicts_of[] = {[LIBRARY_FRAME] = LIBRARY_BY_FRAME,
-                                               [LIBRARY_MULTIPLY] = LIBRARY_BY_SITE,
-                                               [LIBRARY_NO_TAG] = LIBRARY_BY_SIZE};
+    static const enum category_rule rules_by[] = {[LIBRARY_FRAME] = RULE_LIBRARY_BY_FRAME,
+                                                  [LIBRARY_MULTIPLY] = RULE_LIBRARY_BY_SITE,
+                                                  [LIBRARY_NO_TAG] = RULE_LIBRARY_BY_SIZE};
     const struct library_birth birth = {
         .backward = q->role == KIND_BACKWARD,
         .proves = rules->step_count && rules->last_step > rules->first_step &&
@@ -275,7 +262,20 @@ static int by_library(struct category_rules *rules, const struct category_block 
         (q->lives || (rules->step_count && is_later(q->free_seq, rules->last_seq))))
         err = category_library_decide(&rules->library, q->seq, block->size, &birth, &proof);
     *found = proof != LIBRARY_NONE;
-    *verdict = verdicts_of[proof];
+    *by = rules_by[proof];
+    return err;
+}
+
+/* What no tag says. */
+static int decide_by_life(struct category_rules *rules, const struct category_block *block,
+                          const struct question *q, struct category_verdict *out)
+{
+    bool found;
+    int err = by_library(rules, block, q, &out->by, &found);
+    if (err >= 0 && !found)
+        out->by = judge(rules, q);
+    if (err >= 0)
+        out->purpose = rules_of[out->by].purpose;
     return err;
 }
 
@@ -287,18 +287,11 @@ int category_decide(struct category_rules *rules, const struct category_block *b
     out->born = q.born == CATEGORY_NO_PHASE ? CATEGORY_UNKNOWN : rules->phases[q.born].id;
     out->freed = q.freed == CATEGORY_NO_PHASE ? CATEGORY_UNKNOWN : rules->phases[q.freed].id;
     out->step = q.step;
-    out->rule = "tag";
-    int err = tag_category(rules, block->tag, q.role, &out->category);
-    if (err < 0 || out->category)
-        return err;
-    enum verdict verdict;
-    bool found;
-    err = by_library(rules, block, &q, &verdict, &found);
-    if (err < 0)
-        return err;
-    if (!found)
-        verdict = judge(rules, &q);
-    out->category = verdicts[verdict].category;
-    out->rule = rule_text(rules, verdict, q.role, q.freed_role);
-    return out->rule ? 0 : ERR_NOMEM;
+    out->by = RULE_TAG;
+    int err = tag_purpose(rules, block->tag, q.role, &out->purpose);
+    if (err >= 0 && out->purpose == PURPOSES)
+        err = decide_by_life(rules, block, &q, out);
+    if (err >= 0)
+        out->rule = rule_text(rules, out->by, q.role, q.freed_role);
+    return err < 0 ? err : out->rule ? 0 : ERR_NOMEM;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "db.h"
+#include "purpose.h"
 
 #define CATEGORY_UNKNOWN INT64_MIN
 
@@ -27,10 +28,37 @@ struct category_block {
     int64_t size;
 };
 
+/* Which rule decided, in the order of the view. */
+enum category_rule {
+    RULE_TAG,
+    RULE_LIBRARY_BY_FRAME,
+    RULE_LIBRARY_BY_SITE,
+    RULE_LIBRARY_BY_SIZE,
+    RULE_NO_STEP_SEEN,
+    RULE_PARAMETER,
+    RULE_PARAMETER_COPY,
+    RULE_NOT_TAGGED,
+    RULE_EARLY,
+    RULE_WORKSPACE,
+    RULE_GRADIENT_FREED,
+    RULE_CUT_SHORT, /* an exception or the end of the process ended the step */
+    RULE_CUT_OFF,   /* the recording ended inside of it */
+    RULE_GRADIENT,
+    RULE_OPTIMIZER_STATE,
+    RULE_ACTIVATION,
+    RULE_ACTIVATION_CUT_SHORT,
+    RULE_ACTIVATION_CUT_OFF,
+    RULE_HELD,
+    RULE_OTHER_LIVING,
+    RULE_OTHER_FREED
+};
+
 struct category_verdict {
-    const char *category, *rule; /* as long as the rules */
-    int64_t born, freed;         /* phase.id, CATEGORY_UNKNOWN */
-    int64_t step;                /* of its birth, CATEGORY_UNKNOWN */
+    enum purpose purpose;
+    enum category_rule by;
+    const char *rule;    /* the rule in words, one text for each; as long as the rules */
+    int64_t born, freed; /* phase.id, CATEGORY_UNKNOWN */
+    int64_t step;        /* of its birth, CATEGORY_UNKNOWN */
 };
 
 /* 0 or an error; then *out is NULL. All phases of the process are read, once for each transaction:

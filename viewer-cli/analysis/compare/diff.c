@@ -16,6 +16,11 @@
 #include "mem.h"
 #include "peak.h"
 
+const char *diff_category(const struct diff_group *group)
+{
+    return group->purpose == DIFF_UNATTRIBUTED ? "unattributed" : purpose_name(group->purpose);
+}
+
 int64_t diff_change(const struct diff_group *group)
 {
     return group->bytes[DIFF_B] - group->bytes[DIFF_A];
@@ -67,8 +72,8 @@ int diff_find_moment(struct diff_side *side, const struct diff_moment *moment, s
 
 /* ---- the blocks of one side ---- */
 
-struct piece { /* of one category and site */
-    size_t category;
+struct piece { /* of one purpose and site */
+    enum purpose purpose;
     int64_t site;
     int side;
     int64_t bytes, blocks;
@@ -83,32 +88,18 @@ struct gather {
     size_t count, cap;
 };
 
-/* The place of a category's name. */
-static bool name_of(struct diff *diff, const char *name, size_t *place)
-{
-    for (*place = 0; *place < diff->name_count; ++*place)
-        if (strcmp(diff->names[*place], name) == 0)
-            return true;
-    if (!MEM_GROW(diff->names, diff->name_cap, diff->name_count + 1))
-        return false;
-    char *copy = mem_copy(name, strlen(name));
-    if (copy)
-        diff->names[diff->name_count++] = copy;
-    return copy != NULL;
-}
-
 /* Sites are numbers of 32 bits; the absent one is 0, which none has. */
-static uint64_t key_of(size_t category, int64_t site)
+static uint64_t key_of(enum purpose purpose, int64_t site)
 {
-    return (uint64_t)category << 40 | (site == GROUP_NONE ? 0 : (uint64_t)site + 1);
+    return (uint64_t)purpose << 40 | (site == GROUP_NONE ? 0 : (uint64_t)site + 1);
 }
 
-static struct piece *new_piece(struct gather *gather, size_t category, int64_t site)
+static struct piece *new_piece(struct gather *gather, enum purpose purpose, int64_t site)
 {
     if (!MEM_GROW(gather->pieces, gather->cap, gather->count + 1))
         return NULL;
     struct piece *piece = &gather->pieces[gather->count++];
-    *piece = (struct piece){.category = category, .site = site, .side = gather->side};
+    *piece = (struct piece){.purpose = purpose, .site = site, .side = gather->side};
     return piece;
 }
 
@@ -116,14 +107,11 @@ static bool add_block(void *self, const struct living_block *block)
 {
     struct gather *gather = self;
     struct piece *piece;
-    size_t category;
-    if (!name_of(gather->diff, block->category, &category))
-        return false;
-    uint64_t key = key_of(category, block->site), place = map_get(&gather->index, key);
+    uint64_t key = key_of(block->purpose, block->site), place = map_get(&gather->index, key);
     if (place != MAP_NONE)
         piece = &gather->pieces[place];
     else if (!map_put(&gather->index, key, gather->count, NULL) ||
-             !(piece = new_piece(gather, category, block->site)))
+             !(piece = new_piece(gather, block->purpose, block->site)))
         return false;
     piece->bytes += block->size;
     piece->blocks++;
@@ -167,12 +155,9 @@ static bool add_unattributed(struct gather *gather)
 {
     struct diff *diff = gather->diff;
     int64_t rest = diff->allocated[gather->side] - diff->living[gather->side];
-    size_t category;
     if (rest == 0)
         return true;
-    if (!name_of(diff, DIFF_UNATTRIBUTED, &category))
-        return false;
-    struct piece *piece = new_piece(gather, category, GROUP_NONE);
+    struct piece *piece = new_piece(gather, DIFF_UNATTRIBUTED, GROUP_NONE);
     if (piece)
         piece->bytes = rest;
     return piece != NULL;
@@ -206,8 +191,8 @@ static int compare_texts(const char *a, const char *b)
 static int by_text(const void *one, const void *other)
 {
     const struct piece *a = one, *b = other;
-    if (a->category != b->category)
-        return a->category < b->category ? -1 : 1;
+    if (a->purpose != b->purpose)
+        return a->purpose < b->purpose ? -1 : 1;
     int order = compare_texts(a->text, b->text);
     if (order)
         return order;
@@ -231,17 +216,17 @@ static int by_change(const void *one, const void *other)
         return first < second ? 1 : -1;
     if (a->bytes[DIFF_B] != b->bytes[DIFF_B])
         return a->bytes[DIFF_B] < b->bytes[DIFF_B] ? 1 : -1;
-    int order = strcmp(a->category, b->category);
+    int order = strcmp(diff_category(a), diff_category(b));
     return order ? order : compare_texts(a->text, b->text);
 }
 
 static struct diff_group *new_group(struct diff_group **groups, size_t *count, size_t *cap,
-                                    const char *category)
+                                    enum purpose purpose)
 {
     if (!MEM_GROW(*groups, *cap, *count + 1))
         return NULL;
     struct diff_group *group = &(*groups)[(*count)++];
-    *group = (struct diff_group){.category = category, .site = {GROUP_NONE, GROUP_NONE}};
+    *group = (struct diff_group){.purpose = purpose, .site = {GROUP_NONE, GROUP_NONE}};
     return group;
 }
 
@@ -274,13 +259,13 @@ static int make_groups(struct diff *diff, struct piece *pieces, size_t count)
 {
     struct diff_group *group = NULL, *category = NULL;
     for (size_t i = 0; i < count; i++) {
-        const char *name = diff->names[pieces[i].category];
-        bool new_category = !category || category->category != name;
+        enum purpose purpose = pieces[i].purpose;
+        bool new_category = !category || category->purpose != purpose;
         if (new_category && !(category = new_group(&diff->categories, &diff->category_count,
-                                                   &diff->category_cap, name)))
+                                                   &diff->category_cap, purpose)))
             return ERR_NOMEM;
         if (new_category || compare_texts(group->text, pieces[i].text) != 0)
-            group = new_group(&diff->groups, &diff->group_count, &diff->group_cap, name);
+            group = new_group(&diff->groups, &diff->group_count, &diff->group_cap, purpose);
         if (!group)
             return ERR_NOMEM;
         add_piece(category, &pieces[i]);
@@ -330,9 +315,6 @@ void diff_clear(struct diff *diff)
 {
     clear_groups(diff->groups, diff->group_count);
     clear_groups(diff->categories, diff->category_count);
-    for (size_t i = 0; i < diff->name_count; i++)
-        mem_free(diff->names[i]);
-    mem_free(diff->names);
     *diff = (struct diff){0};
 }
 

@@ -22,8 +22,9 @@
 #include "db.h"
 #include "group.h"
 #include "instant.h"
+#include "purpose.h"
 
-#define DIFF_UNATTRIBUTED "unattributed"
+#define DIFF_UNATTRIBUTED PURPOSES /* a group that no purpose explains */
 
 enum { DIFF_A, DIFF_B, DIFF_SIDES };
 
@@ -39,7 +40,7 @@ struct diff_moment {  /* which moment of each run; all zero but the steps: the h
 };
 
 struct diff_group {
-    const char *category;     /* belongs to the diff */
+    enum purpose purpose;     /* DIFF_UNATTRIBUTED */
     char *text;               /* the frames without lines; NULL = no stack, or this is a category */
     char *shown[DIFF_SIDES];  /* as view site_short, of its largest site there; NULL = none */
     int64_t site[DIFF_SIDES]; /* that site, GROUP_NONE */
@@ -54,8 +55,6 @@ struct diff {
     int64_t allocated[DIFF_SIDES]; /* as it was noted at that moment, else `living` */
     struct diff_group *groups, *categories;
     size_t group_count, group_cap, category_count, category_cap;
-    char **names; /* of categories */
-    size_t name_count, name_cap;
 };
 
 /* 0; ERR_NOTFOUND: this side has no such moment, and *out has a label for it; or another error. */
@@ -67,7 +66,8 @@ int diff_read(struct diff_side sides[DIFF_SIDES], const struct instant moments[D
 void diff_clear(struct diff *diff);
 bool diff_is_valid(const struct diff *diff);
 
-int64_t diff_change(const struct diff_group *group); /* B less A */
+const char *diff_category(const struct diff_group *group); /* its name */
+int64_t diff_change(const struct diff_group *group);       /* B less A */
 /* What to call a group: with the line if there is only one, B's before A's; NULL = not known. */
 const char *diff_group_shown(const struct diff_group *group);
 

@@ -4,9 +4,7 @@
  */
 #include "leaks.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "error.h"
 #include "living.h"
@@ -116,7 +114,7 @@ static bool add_block(void *self, const struct living_block *block)
     site->last_step = step > site->last_step ? step : site->last_step;
     if (block->size > site->largest) {
         site->largest = block->size;
-        snprintf(site->category, sizeof site->category, "%s", block->category);
+        site->purpose = block->purpose;
     }
     return true;
 }
@@ -189,7 +187,7 @@ int leaks_tell_apart(struct db *db, struct leaks *leaks, size_t most)
     struct site_row *rows = mem_alloc(count + 1, sizeof *rows);
     for (size_t i = 0; i < count && rows; i++) {
         struct leak_site *site = &leaks->sites[i];
-        rows[i] = (struct site_row){site->site, site->category, &site->shown};
+        rows[i] = (struct site_row){site->site, (int)site->purpose, &site->shown};
     }
     int err = rows ? sites_tell_apart(db, rows, count) : ERR_NOMEM;
     mem_free(rows);

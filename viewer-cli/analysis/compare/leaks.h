@@ -23,13 +23,14 @@
 #include "db.h"
 #include "group.h"
 #include "map.h"
+#include "purpose.h"
 
 enum leak_sure { LEAK_SURE, LEAK_LIKELY, LEAK_PERHAPS };
 
 struct leak_site {
-    int64_t site;       /* GROUP_NONE */
-    char *name, *shown; /* NULL = not known */
-    char category[40];  /* of its largest block */
+    int64_t site;         /* GROUP_NONE */
+    char *name, *shown;   /* NULL = not known */
+    enum purpose purpose; /* of its largest block */
     int64_t largest;
     int64_t bytes, blocks; /* left, over all steps that count */
     int64_t steps;         /* that left something */

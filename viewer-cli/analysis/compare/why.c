@@ -1,7 +1,6 @@
 #include "why.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "error.h"
 #include "group.h"
@@ -14,6 +13,14 @@ int64_t why_change(const struct why_group *group)
     return group->after_bytes - group->before_bytes;
 }
 
+int64_t why_change_of(const struct why *why, enum purpose purpose)
+{
+    for (size_t i = 0; i < why->category_count; i++)
+        if (why->categories[i].purpose == purpose)
+            return why_change(&why->categories[i]);
+    return 0;
+}
+
 /* ---- the blocks ---- */
 
 struct gather {
@@ -21,38 +28,22 @@ struct gather {
     bool after;
 };
 
-static struct why_group *category_of(struct why *why, const char *name)
-{
-    for (size_t i = 0; i < why->category_count; i++)
-        if (strcmp(why->categories[i].name, name) == 0)
-            return &why->categories[i];
-    if (!MEM_GROW(why->categories, why->category_cap, why->category_count + 1))
-        return NULL;
-    char *copy = mem_copy(name, strlen(name));
-    if (!copy)
-        return NULL;
-    struct why_group *category = &why->categories[why->category_count];
-    *category =
-        (struct why_group){.name = copy, .site = GROUP_NONE, .category = why->category_count++};
-    return category;
-}
-
 /* Sites are numbers of 32 bits; the absent one is 0, which none has. */
-static uint64_t key_of(size_t category, int64_t site)
+static uint64_t key_of(enum purpose purpose, int64_t site)
 {
-    return (uint64_t)category << 40 | (site == GROUP_NONE ? 0 : (uint64_t)site + 1);
+    return (uint64_t)purpose << 40 | (site == GROUP_NONE ? 0 : (uint64_t)site + 1);
 }
 
-static struct why_group *group_of(struct why *why, size_t category, int64_t site)
+static struct why_group *group_of(struct why *why, enum purpose purpose, int64_t site)
 {
-    uint64_t key = key_of(category, site), place = map_get(&why->index, key);
+    uint64_t key = key_of(purpose, site), place = map_get(&why->index, key);
     if (place != MAP_NONE)
         return &why->groups[place];
     if (!MEM_GROW(why->groups, why->group_cap, why->group_count + 1) ||
         !map_put(&why->index, key, why->group_count, NULL))
         return NULL;
     struct why_group *group = &why->groups[why->group_count++];
-    *group = (struct why_group){.site = site, .category = category};
+    *group = (struct why_group){.purpose = purpose, .site = site};
     return group;
 }
 
@@ -66,14 +57,11 @@ static bool add_block(void *self, const struct living_block *block)
 {
     const struct gather *gather = self;
     struct why *why = gather->why;
-    struct why_group *category = category_of(why, block->category);
-    if (!category)
-        return false;
-    add(category, gather->after, block->size);
-    struct why_group *group = group_of(why, category->category, block->site);
+    struct why_group *group = group_of(why, block->purpose, block->site);
     if (!group)
         return false;
     add(group, gather->after, block->size);
+    add(&why->categories[block->purpose], gather->after, block->size);
     *(gather->after ? &why->after_bytes : &why->before_bytes) += block->size;
     return true;
 }
@@ -92,30 +80,26 @@ static int by_change(const void *one, const void *other)
         return first < second ? 1 : -1;
     if (a->after_bytes != b->after_bytes)
         return a->after_bytes < b->after_bytes ? 1 : -1;
-    if (a->category != b->category)
-        return a->category < b->category ? -1 : 1;
+    if (a->purpose != b->purpose)
+        return a->purpose < b->purpose ? -1 : 1;
     return a->site < b->site ? -1 : a->site > b->site;
 }
 
-/* The categories' places stay what the groups know them by. */
-static int sort_groups(struct why *why)
+/* While blocks are added, a category's place is its number. */
+static void begin_categories(struct why *why)
 {
-    size_t count = why->category_count, *place;
+    for (int i = 0; i < PURPOSES; i++)
+        why->categories[i] = (struct why_group){.purpose = (enum purpose)i, .site = GROUP_NONE};
+}
+
+static void sort_groups(struct why *why)
+{
+    for (size_t i = 0; i < PURPOSES; i++)
+        if (why->categories[i].before_blocks || why->categories[i].after_blocks)
+            why->categories[why->category_count++] = why->categories[i];
+    qsort(why->categories, why->category_count, sizeof *why->categories, by_change);
     if (why->group_count)
         qsort(why->groups, why->group_count, sizeof *why->groups, by_change);
-    if (!count)
-        return 0;
-    if (!(place = mem_alloc(count, sizeof *place)))
-        return ERR_NOMEM;
-    qsort(why->categories, count, sizeof *why->categories, by_change);
-    for (size_t i = 0; i < count; i++)
-        place[why->categories[i].category] = i;
-    for (size_t i = 0; i < count; i++)
-        why->categories[i].category = i;
-    for (size_t i = 0; i < why->group_count; i++)
-        why->groups[i].category = place[why->groups[i].category];
-    mem_free(place);
-    return 0;
 }
 
 static int name_groups(struct db *db, struct why *why, size_t named)
@@ -177,12 +161,12 @@ int why_read(struct db *db, int64_t process, int64_t device, const struct instan
 {
     *out = (struct why){.before = *before, .after = *after};
     struct gather first = {out, false}, second = {out, true};
+    begin_categories(out);
     int err = living_read(db, process, device, before->seq, add_block, &first);
     if (err == 0)
         err = living_read(db, process, device, after->seq, add_block, &second);
     map_clear(&out->index);
-    if (err == 0)
-        err = sort_groups(out);
+    sort_groups(out);
     if (err == 0)
         err = name_groups(db, out, named);
     if (err == 0)
@@ -196,8 +180,7 @@ int why_tell_apart(struct db *db, struct why *why, size_t most)
     struct site_row *rows = mem_alloc(count + 1, sizeof *rows);
     for (size_t i = 0; i < count && rows; i++) {
         struct why_group *group = &why->groups[i];
-        rows[i] = (struct site_row){group->site, why->categories[group->category].name,
-                                    &group->shown};
+        rows[i] = (struct site_row){group->site, (int)group->purpose, &group->shown};
     }
     int err = rows ? sites_tell_apart(db, rows, count) : ERR_NOMEM;
     mem_free(rows);
@@ -210,10 +193,7 @@ void why_clear(struct why *why)
         mem_free(why->groups[i].name);
         mem_free(why->groups[i].shown);
     }
-    for (size_t i = 0; i < why->category_count; i++)
-        mem_free(why->categories[i].name);
     mem_free(why->groups);
-    mem_free(why->categories);
     mem_free(why->segments);
     map_clear(&why->index);
     *why = (struct why){0};
@@ -225,8 +205,6 @@ static bool add_up(const struct why_group *groups, size_t count, const struct wh
     for (size_t i = 0; i < count; i++) {
         before += groups[i].before_bytes;
         after += groups[i].after_bytes;
-        if (groups[i].category >= why->category_count)
-            return false;
         if (i && magnitude(why_change(&groups[i])) > magnitude(why_change(&groups[i - 1])))
             return false;
     }

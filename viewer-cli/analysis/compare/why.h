@@ -20,12 +20,13 @@
 #include "db.h"
 #include "instant.h"
 #include "map.h"
+#include "purpose.h"
 
 struct why_group {
-    int64_t site;    /* GROUP_NONE; of a category: unused */
-    size_t category; /* place in categories, as they were found */
-    char *name;      /* of a category; of a site: its innermost frame; NULL = not known */
-    char *shown;     /* of a site, as view site_short */
+    enum purpose purpose;
+    int64_t site; /* GROUP_NONE; of a category: unused */
+    char *name;   /* of the site: its innermost frame; NULL = not known */
+    char *shown;  /* of the site, as view site_short */
     int64_t before_bytes, after_bytes;
     int64_t before_blocks, after_blocks;
 };
@@ -40,8 +41,8 @@ struct why {
     int64_t before_bytes, after_bytes; /* of the blocks that lived */
     struct why_group *groups;
     size_t group_count, group_cap;
-    struct why_group *categories;
-    size_t category_count, category_cap;
+    struct why_group categories[PURPOSES]; /* those that there are */
+    size_t category_count;
     bool segments_known;
     int64_t before_reserved, after_reserved; /* of the segments; only if they are known */
     struct why_segments *segments; /* largest change of bytes first; unchanged ones are left out */
@@ -58,5 +59,6 @@ void why_clear(struct why *why);
 bool why_is_valid(const struct why *why);
 
 int64_t why_change(const struct why_group *group);
+int64_t why_change_of(const struct why *why, enum purpose purpose);
 
 #endif

@@ -4,8 +4,6 @@
  */
 #include "course_parts.h"
 
-#include <string.h>
-
 #include "error.h"
 #include "mem.h"
 #include "peak.h"
@@ -28,32 +26,6 @@ const char *course_kind_name(enum course_kind kind)
         [COURSE_RECOMPUTE] = "recompute",
     };
     return names[kind];
-}
-
-static const char *const category_names[] = {
-    [COURSE_PARAMETER] = "parameter",
-    [COURSE_GRADIENT] = "gradient",
-    [COURSE_OPTIMIZER_STATE] = "optimizer state",
-    [COURSE_BUCKET] = "bucket",
-    [COURSE_HELD] = "activation, held by the program",
-    [COURSE_ACTIVATION] = "activation",
-    [COURSE_INPUT] = "input",
-    [COURSE_WORKSPACE] = "workspace",
-    [COURSE_LIBRARY] = "library workspace",
-    [COURSE_OTHER_BLOCKS] = "other",
-};
-
-const char *course_category_name(enum course_category category)
-{
-    return category_names[category];
-}
-
-enum course_category course_category_of(const char *name)
-{
-    for (unsigned i = 0; i < COURSE_CATEGORIES; i++)
-        if (strcmp(category_names[i], name) == 0)
-            return (enum course_category)i;
-    return COURSE_OTHER_BLOCKS;
 }
 
 /* ---- the range ---- */
@@ -375,7 +347,7 @@ void course_clear(struct course *course)
 static bool column_is_valid(const struct course *course, const struct course_column *column)
 {
     int64_t sum = 0;
-    for (unsigned i = 0; i < COURSE_CATEGORIES; i++)
+    for (unsigned i = 0; i < PURPOSES; i++)
         sum += column->bytes[i];
     if (column->min > column->first || column->min > column->last || column->max < column->first ||
         column->max < column->last)

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "db.h"
+#include "purpose.h"
 
 #define COURSE_NONE INT64_MIN /* not known, or there is none */
 #define COURSE_COLUMNS_MAX 1000u
@@ -45,26 +46,12 @@ enum course_kind {
     COURSE_KINDS
 };
 
-enum course_category {
-    COURSE_PARAMETER,
-    COURSE_GRADIENT,
-    COURSE_OPTIMIZER_STATE,
-    COURSE_BUCKET,
-    COURSE_HELD, /* activation, held by the program */
-    COURSE_ACTIVATION,
-    COURSE_INPUT,
-    COURSE_WORKSPACE,
-    COURSE_LIBRARY, /* library workspace */
-    COURSE_OTHER_BLOCKS,
-    COURSE_CATEGORIES
-};
-
 struct course_column {
     int64_t from_ns, until_ns;
     int64_t first, min, max, last;      /* allocated; driven: from the driver */
     int64_t reserved_min, reserved_max; /* COURSE_NONE */
     int64_t step;                       /* the first one that begins in it, COURSE_NONE */
-    int64_t bytes[COURSE_CATEGORIES];   /* at its highest moment; not before categories are asked */
+    int64_t bytes[PURPOSES];            /* at its highest moment; not before categories are asked */
     enum course_kind kind;              /* what most of it is, or what would not be seen else */
     bool mixed;                         /* no kind has half of it */
     bool pause;
@@ -109,6 +96,5 @@ void course_clear(struct course *course);
 bool course_is_valid(const struct course *course);
 
 const char *course_kind_name(enum course_kind kind);
-const char *course_category_name(enum course_category category);
 
 #endif

@@ -34,10 +34,10 @@ int course_driven_events(struct course_work *work)
         struct course_event event = {.seq = point->seq,
                                      .ns = point->ns,
                                      .change = point->bytes - before,
-                                     .category = COURSE_OTHER_BLOCKS};
+                                     .purpose = PURPOSE_OTHER};
         before = point->bytes;
         if (point->ns < out->from_ns) {
-            work->base[COURSE_OTHER_BLOCKS] += event.change;
+            work->base[PURPOSE_OTHER] += event.change;
             continue;
         }
         if (point->ns > out->until_ns)

@@ -39,7 +39,7 @@ static int add_life(struct course_work *work, const struct course_block *life)
     else if (event.reserved)
         work->base_reserved += event.change;
     else
-        work->base[event.category] += event.change;
+        work->base[event.purpose] += event.change;
     if (err < 0 || life->free_seq < 0 || life->free_seq > out->last_seq)
         return err;
     event.seq = life->free_seq;
@@ -59,7 +59,7 @@ static int read_block(struct reading *reading, struct db_stmt *row)
     struct course_block block = {.birth = {.seq = db_column_int(row, 0),
                                            .change = db_column_size(row, 1),
                                            .ns = db_column_int(row, 2),
-                                           .category = COURSE_OTHER_BLOCKS},
+                                           .purpose = PURPOSE_OTHER},
                                  .free_seq = db_column_int(row, 4)};
     block.free_ns = block.birth.ns + db_column_int(row, 3);
     if (reading->rules) {
@@ -68,7 +68,7 @@ static int read_block(struct reading *reading, struct db_stmt *row)
         int err = category_decide(reading->rules, &asked, &verdict);
         if (err < 0)
             return err;
-        block.birth.category = (uint8_t)course_category_of(verdict.category);
+        block.birth.purpose = (uint8_t)verdict.purpose;
     }
     return reading->see(reading->self, &block);
 }
@@ -185,7 +185,7 @@ int course_read_events(struct course_work *work)
 /* ---- laying ---- */
 
 struct sums {
-    int64_t bytes[COURSE_CATEGORIES];
+    int64_t bytes[PURPOSES];
     int64_t allocated, reserved;
 };
 
@@ -193,7 +193,7 @@ static void begin_column(const struct course_work *work, struct course_column *c
                          const struct sums *sums)
 {
     column->first = column->min = column->max = column->last = sums->allocated;
-    for (unsigned i = 0; i < COURSE_CATEGORIES; i++)
+    for (unsigned i = 0; i < PURPOSES; i++)
         column->bytes[i] = sums->bytes[i];
     if (work->out->reserved_known)
         column->reserved_min = column->reserved_max = sums->reserved;
@@ -214,7 +214,7 @@ static void see(struct course_column *column, const struct sums *sums, bool rese
     if (sums->allocated <= column->max)
         return;
     column->max = sums->allocated;
-    for (unsigned i = 0; i < COURSE_CATEGORIES; i++)
+    for (unsigned i = 0; i < PURPOSES; i++)
         column->bytes[i] = sums->bytes[i];
 }
 
@@ -232,7 +232,7 @@ void course_lay_events(struct course_work *work)
     struct course *out = work->out;
     struct sums sums = {.reserved = work->base_reserved};
     unsigned at = 0;
-    for (unsigned i = 0; i < COURSE_CATEGORIES; i++) {
+    for (unsigned i = 0; i < PURPOSES; i++) {
         sums.bytes[i] = work->base[i];
         sums.allocated += work->base[i];
     }
@@ -245,7 +245,7 @@ void course_lay_events(struct course_work *work)
             sums.reserved += event->change;
         } else {
             sums.allocated += event->change;
-            sums.bytes[event->category] += event->change;
+            sums.bytes[event->purpose] += event->change;
         }
         see(&out->columns[at], &sums, event->reserved);
     }

@@ -12,7 +12,7 @@
 struct course_event {
     int64_t seq, ns;
     int64_t change;
-    uint8_t category;
+    uint8_t purpose;
     bool reserved; /* of segments */
 };
 
@@ -43,7 +43,7 @@ struct course_work {
     struct course_bucket *buckets;
     size_t bucket_count, bucket_cap;
     uint32_t heap_count;
-    int64_t base[COURSE_CATEGORIES]; /* as the range begins */
+    int64_t base[PURPOSES]; /* as the range begins */
     int64_t base_reserved;
     /* Columns: boundaries, one more than columns. */
     int64_t bound_ns[COURSE_COLUMNS_MAX + 1];
@@ -85,7 +85,5 @@ int course_lay_axis(struct course_work *work);
 /* Which column a moment is in. */
 unsigned course_column_at(const struct course_work *work, int64_t seq, int64_t ns);
 unsigned course_column_of_ns(const struct course_work *work, int64_t ns);
-
-enum course_category course_category_of(const char *name);
 
 #endif

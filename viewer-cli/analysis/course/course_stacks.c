@@ -16,7 +16,7 @@ struct stacks {
     struct course_work *work;
     int64_t at[COURSE_COLUMNS_MAX];      /* what lives after the event of this number; ascending */
     int64_t highest[COURSE_COLUMNS_MAX]; /* of the phases' peaks in the column */
-    int64_t change[COURSE_COLUMNS_MAX + 1][COURSE_CATEGORIES];
+    int64_t change[COURSE_COLUMNS_MAX + 1][PURPOSES];
 };
 
 static const char peaks_sql[] =
@@ -117,15 +117,15 @@ static int add_block(void *self, const struct course_block *block)
         block->free_seq < 0 ? stacks->work->out->count : first_at(stacks, block->free_seq);
     if (from >= until)
         return 0;
-    stacks->change[from][block->birth.category] += block->birth.change;
-    stacks->change[until][block->birth.category] -= block->birth.change;
+    stacks->change[from][block->birth.purpose] += block->birth.change;
+    stacks->change[until][block->birth.purpose] -= block->birth.change;
     return 0;
 }
 
 int course_read_stacks(struct course_work *work)
 {
     struct stacks *stacks = mem_alloc(1, sizeof *stacks);
-    int64_t sums[COURSE_CATEGORIES] = {0};
+    int64_t sums[PURPOSES] = {0};
     if (!stacks)
         return ERR_NOMEM;
     stacks->work = work;
@@ -133,7 +133,7 @@ int course_read_stacks(struct course_work *work)
     if (err == 0)
         err = course_each_block(work, add_block, stacks);
     for (unsigned i = 0; i < work->out->count && err == 0; i++)
-        for (unsigned k = 0; k < COURSE_CATEGORIES; k++)
+        for (unsigned k = 0; k < PURPOSES; k++)
             work->out->columns[i].bytes[k] = sums[k] += stacks->change[i][k];
     mem_free(stacks);
     return err;

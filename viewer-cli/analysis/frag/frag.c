@@ -315,9 +315,6 @@ void frag_clear(struct frag *frag)
         mem_free(frag->pins[i].shown);
         mem_free(frag->pins[i].phase);
     }
-    for (size_t i = 0; i < frag->category_count; i++)
-        mem_free(frag->categories[i]);
-    mem_free(frag->categories);
     mem_free(frag->segments);
     mem_free(frag->blocks);
     mem_free(frag->sizes);

@@ -30,6 +30,7 @@
 #include "group.h"
 #include "instant.h"
 #include "map.h"
+#include "purpose.h"
 
 #define FRAG_NONE GROUP_NONE
 
@@ -51,7 +52,7 @@ struct frag_block {
     int64_t requested, site, phase;
     int64_t seq;
     size_t segment;       /* place in segments */
-    const char *category; /* of a living block */
+    enum purpose purpose; /* of a living block */
     bool waiting;
     bool sole;             /* the only block of its segment */
     int64_t before, after; /* holes beside it */
@@ -82,7 +83,7 @@ struct frag_heap { /* blocks of one stream and pool find room only in its own se
 struct frag_site {
     int64_t site; /* FRAG_NONE */
     char *name, *shown;
-    const char *category; /* of its largest block */
+    enum purpose purpose; /* of its largest block */
     int64_t biggest;
     int64_t blocks, bytes;
     int64_t returns; /* bytes of segments that hold nothing but blocks of this site, and holes */
@@ -117,8 +118,6 @@ struct frag {
     size_t site_count, site_cap;
     struct frag_pin *pins;
     size_t pin_count;
-    char **categories;
-    size_t category_count, category_cap;
     struct map index; /* site to place, while they are collected */
 };
 

@@ -8,7 +8,6 @@
 #include "frag_block.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "error.h"
 #include "living.h"
@@ -16,19 +15,6 @@
 #include "span.h"
 
 /* ---- what lives ---- */
-
-static const char *category_of(struct frag *frag, const char *name)
-{
-    for (size_t i = 0; i < frag->category_count; i++)
-        if (strcmp(frag->categories[i], name) == 0)
-            return frag->categories[i];
-    if (!MEM_GROW(frag->categories, frag->category_cap, frag->category_count + 1))
-        return NULL;
-    char *copy = mem_copy(name, strlen(name));
-    if (copy)
-        frag->categories[frag->category_count++] = copy;
-    return copy;
-}
 
 static bool put_block(struct frag *frag, const struct frag_block *block)
 {
@@ -48,9 +34,9 @@ static bool add_living(void *self, const struct living_block *living)
         .site = living->site,
         .phase = living->phase,
         .seq = living->seq,
-        .category = category_of(frag, living->category),
+        .purpose = living->purpose,
     };
-    return block.category && put_block(frag, &block);
+    return put_block(frag, &block);
 }
 
 /* ---- what waits ---- */

@@ -44,7 +44,7 @@ static bool add_block(struct frag *frag, const struct frag_block *block, bool fi
     site->bytes += block->size;
     if (block->size > site->biggest) {
         site->biggest = block->size;
-        site->category = block->category;
+        site->purpose = block->purpose;
     }
     site->beside += block->after + (first_at_hole ? block->before : 0);
     return true;
@@ -156,11 +156,10 @@ int frag_tell_apart(struct db *db, struct frag *frag, size_t most)
     size_t pins = frag->pin_count < most ? frag->pin_count : most;
     struct site_row *rows = mem_alloc(sites + pins + 1, sizeof *rows);
     for (size_t i = 0; i < sites && rows; i++)
-        rows[i] = (struct site_row){frag->sites[i].site, frag->sites[i].category,
+        rows[i] = (struct site_row){frag->sites[i].site, (int)frag->sites[i].purpose,
                                     &frag->sites[i].shown};
     for (size_t i = 0; i < pins && rows; i++)
-        rows[sites + i] =
-            (struct site_row){frag->pins[i].block->site, NULL, &frag->pins[i].shown};
+        rows[sites + i] = (struct site_row){frag->pins[i].block->site, 0, &frag->pins[i].shown};
     int err = rows ? sites_tell_apart(db, rows, sites) : ERR_NOMEM;
     if (err == 0)
         err = sites_tell_apart(db, rows + sites, pins);

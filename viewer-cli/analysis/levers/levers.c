@@ -82,7 +82,7 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
     int64_t alive = 0;
     for (size_t i = 0; i < edit->count; i++) {
         const struct levers_block *block = &work->step.blocks[edit->changes[i].block];
-        alive += block->category && !edit->changes[i].longer ? block->size : 0;
+        alive += block->purpose != LEVERS_NOT_AT_PEAK && !edit->changes[i].longer ? block->size : 0;
     }
     work->kept[work->kept_count++] = (struct levers_kept){work->out->count, *edit};
     *edit = (struct levers_edit){0};
@@ -186,7 +186,7 @@ static int tell_apart(struct db *db, struct levers *out)
     int err = rows && names ? 0 : ERR_NOMEM;
     for (size_t i = 0; i < out->count && err == 0; i++) {
         const struct lever *lever = &out->levers[i];
-        rows[i] = (struct site_row){LEVERS_NONE, lever_name(lever->kind), &names[i]};
+        rows[i] = (struct site_row){LEVERS_NONE, (int)lever->kind, &names[i]};
         if (!lever->name_at)
             continue;
         rows[i].site = lever->site;

@@ -14,7 +14,7 @@ enum { SHOWN = 3, LIKE_MOST = 4 };
 
 static bool was_added(const struct levers_block *block, const struct levers_phase *backward)
 {
-    return block->category && block->category != LEVERS_LIBRARY &&
+    return block->purpose != LEVERS_NOT_AT_PEAK && block->purpose != PURPOSE_LIBRARY &&
            block->seq >= backward->begin;
 }
 

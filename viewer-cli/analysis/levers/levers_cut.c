@@ -66,7 +66,7 @@ static int take(struct category_rules *rules, struct db_stmt *row, struct held *
     int err = category_decide(rules, &block, &verdict);
     if (err < 0)
         return err;
-    if (levers_category_of(verdict.category) != LEVERS_HELD)
+    if (verdict.purpose != PURPOSE_HELD)
         return 0;
     if (!MEM_GROW(held->likes, held->cap, held->count + 1))
         return ERR_NOMEM;
@@ -107,9 +107,9 @@ int levers_hold_as_before(struct db *db, const struct peak *peak, struct levers_
     for (size_t i = 0; i < step->count && err == 0 && held.count; i++) {
         struct levers_block *block = &step->blocks[i];
         const struct like like = {block->site, block->asked};
-        if (block->category == LEVERS_ACTIVATION && !block->tagged &&
+        if (block->purpose == PURPOSE_ACTIVATION && !block->tagged &&
             bsearch(&like, held.likes, held.count, sizeof like, by_site))
-            block->category = LEVERS_HELD;
+            block->purpose = PURPOSE_HELD;
     }
     mem_free(held.likes);
     return err == ERR_NOTFOUND ? 0 : err;

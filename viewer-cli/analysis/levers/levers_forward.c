@@ -54,7 +54,7 @@ static const struct levers_phase *forward_of(const struct levers_step *step,
 
 static bool is_activation(const struct levers_step *step, const struct levers_block *block)
 {
-    return block->category == LEVERS_ACTIVATION && forward_of(step, block);
+    return block->purpose == PURPOSE_ACTIVATION && forward_of(step, block);
 }
 
 /* The user's phase right inside the forward that the block was born in. */
@@ -306,7 +306,7 @@ static bool as_weights(const struct levers_step *step, const struct groups *weig
     for (size_t i = 0; i < weights->count && !yes; i++)
         yes = about(size, weights->groups[i].bytes);
     for (size_t i = 0; i < step->older && yes; i++)
-        yes = step->blocks[i].category != LEVERS_PARAMETER || !about(size, step->blocks[i].size);
+        yes = step->blocks[i].purpose != PURPOSE_PARAMETER || !about(size, step->blocks[i].size);
     return yes;
 }
 
@@ -315,7 +315,7 @@ static int weigh(const struct levers_step *step, struct groups *weights, int64_t
     *all = 0;
     for (size_t i = 0; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
-        if (block->category != LEVERS_PARAMETER)
+        if (block->purpose != PURPOSE_PARAMETER)
             continue;
         struct group *group = groups_of(weights, block->site);
         if (!group)
@@ -331,8 +331,8 @@ static bool could_be_packed(const struct levers_step *step, const struct levers_
                             int64_t least)
 {
     const struct levers_phase *backward;
-    if (block->size < least || !block->category || block->category == LEVERS_HELD ||
-        !levers_phase_around(step, "forward", block->seq))
+    if (block->size < least || block->purpose == LEVERS_NOT_AT_PEAK ||
+        block->purpose == PURPOSE_HELD || !levers_phase_around(step, "forward", block->seq))
         return false;
     backward = levers_phase_after(step, "backward", block->seq);
     return !backward || (block->end > backward->begin && block->end <= backward->end);

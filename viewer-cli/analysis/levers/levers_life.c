@@ -38,11 +38,11 @@ static int group_sites(const struct levers_work *work,
     return 0;
 }
 
-static int64_t bytes_of(const struct levers_step *step, enum levers_category category)
+static int64_t bytes_of(const struct levers_step *step, enum purpose purpose)
 {
     int64_t bytes = 0;
     for (size_t i = 0; i < step->count; i++)
-        bytes += step->blocks[i].category == category ? step->blocks[i].size : 0;
+        bytes += step->blocks[i].purpose == purpose ? step->blocks[i].size : 0;
     return bytes;
 }
 
@@ -56,7 +56,7 @@ static int let_go(struct levers_work *work, int64_t site, struct levers_edit *ed
     for (size_t i = 0; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         if (block->site != site ||
-            (block->category != LEVERS_NOT_AT_PEAK && block->category != LEVERS_HELD))
+            (block->purpose != LEVERS_NOT_AT_PEAK && block->purpose != PURPOSE_HELD))
             continue;
         int64_t from = step->begin;
         if (i >= step->older) {
@@ -74,7 +74,7 @@ static int let_go(struct levers_work *work, int64_t site, struct levers_edit *ed
 static bool is_held(const struct levers_step *step, const struct levers_block *block)
 {
     (void)step;
-    return block->category == LEVERS_HELD;
+    return block->purpose == PURPOSE_HELD;
 }
 
 /* Of some operations backward needs the output: to drop the variable frees nothing before that. Of
@@ -243,7 +243,7 @@ static int renew(struct levers_work *work, struct renewal *renewal, struct lever
     int err = 0;
     for (size_t i = 0; i < step->older && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
-        if (block->category != LEVERS_GRADIENT || block->seq >= renewal->gone)
+        if (block->purpose != PURPOSE_GRADIENT || block->seq >= renewal->gone)
             continue;
         err = load_then(work, renewal, block->seq);
         size_t fresh = err >= 0 ? find_new(step, renewal, block) : SIZE_MAX;
@@ -314,8 +314,8 @@ int levers_gradients_to_none(struct levers_work *work)
 static bool is_gradient(const struct levers_step *step, size_t at)
 {
     const struct levers_block *block = &step->blocks[at];
-    if (block->category != LEVERS_NOT_AT_PEAK)
-        return block->category == LEVERS_GRADIENT;
+    if (block->purpose != LEVERS_NOT_AT_PEAK)
+        return block->purpose == PURPOSE_GRADIENT;
     if (at < step->older)
         return block->end != LEVERS_NEVER && levers_phase_around(step, "zero_grad", block->end);
     const struct levers_phase *backward = levers_phase_around(step, "backward", block->seq);
@@ -335,7 +335,7 @@ static int64_t end_of_copy(const struct levers_step *step, size_t at)
 int levers_bucket_view(struct levers_work *work)
 {
     const struct levers_step *step = &work->step;
-    int64_t gradients = bytes_of(step, LEVERS_GRADIENT), buckets = bytes_of(step, LEVERS_BUCKET);
+    int64_t gradients = bytes_of(step, PURPOSE_GRADIENT), buckets = bytes_of(step, PURPOSE_BUCKET);
     char bytes[HUMAN_MAX], text[HUMAN_MAX + 128];
     snprintf(text, sizeof text,
              "DistributedDataParallel(..., gradient_as_bucket_view=True): the buckets (%s) are a "
@@ -366,7 +366,7 @@ int levers_bucket_view(struct levers_work *work)
  * way: they are no smaller for another algorithm. */
 static bool is_workspace(const struct levers_step *step, const struct levers_block *block)
 {
-    return block->category == LEVERS_WORKSPACE &&
+    return block->purpose == PURPOSE_WORKSPACE &&
            (block->tagged || !levers_phase_around(step, "backward", block->seq));
 }
 
@@ -422,7 +422,7 @@ int levers_library_workspace(struct levers_work *work)
     struct levers_edit edit = {0};
     int err = 0;
     for (size_t i = 0; i < step->count && err >= 0; i++)
-        if (step->blocks[i].category == LEVERS_LIBRARY &&
+        if (step->blocks[i].purpose == PURPOSE_LIBRARY &&
             !levers_cut(&edit, i, INT64_MIN, LEVERS_NEVER))
             err = ERR_NOMEM;
     if (err >= 0 && edit.count)

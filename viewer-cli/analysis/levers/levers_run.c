@@ -54,7 +54,7 @@ static size_t most_of(const struct why *why)
     int64_t bytes = 0;
     for (size_t i = 0; i < why->group_count; i++) {
         int64_t change = why_change(&why->groups[i]);
-        int64_t whole = why_change(&why->categories[why->groups[i].category]);
+        int64_t whole = why_change_of(why, why->groups[i].purpose);
         change = change < whole ? change : whole;
         if (change > bytes) {
             bytes = change;

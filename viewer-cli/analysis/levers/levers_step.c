@@ -147,6 +147,7 @@ static int take_block(struct db_stmt *row, struct levers_step *out)
         .end = db_column_int(row, 2),
         .site = column_known(row, 3),
         .asked = column_known(row, 4),
+        .purpose = LEVERS_NOT_AT_PEAK,
     };
     block->asked = block->asked == GROUP_NONE ? block->size : block->asked;
     if (block->end < 0)
@@ -183,34 +184,15 @@ static struct levers_block *find_block(const struct levers_step *step, int64_t s
     return step->count ? bsearch(&wanted, step->blocks, step->count, sizeof wanted, by_seq) : NULL;
 }
 
-enum levers_category levers_category_of(const char *name)
-{
-    static const struct {
-        const char *name;
-        enum levers_category category;
-    } table[] = {
-        {"parameter", LEVERS_PARAMETER},
-        {"gradient", LEVERS_GRADIENT},
-        {"activation", LEVERS_ACTIVATION},
-        {"activation, held by the program", LEVERS_HELD},
-        {"bucket", LEVERS_BUCKET},
-        {"workspace", LEVERS_WORKSPACE},
-        {"library workspace", LEVERS_LIBRARY},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (strcmp(table[i].name, name) == 0)
-            return table[i].category;
-    return LEVERS_OTHER;
-}
-
 static bool see_living(void *self, const struct living_block *living)
 {
     struct levers_step *step = self;
     struct levers_block *block = find_block(step, living->seq);
-    step->cut_short = step->cut_short || strstr(living->rule, "cut short");
+    step->cut_short =
+        step->cut_short || living->by == RULE_CUT_SHORT || living->by == RULE_ACTIVATION_CUT_SHORT;
     if (block) {
-        block->category = (uint8_t)levers_category_of(living->category);
-        block->tagged = strcmp(living->rule, "tag") == 0;
+        block->purpose = living->purpose;
+        block->tagged = living->by == RULE_TAG;
     }
     return true;
 }

@@ -5,8 +5,8 @@
  * A step is what lived when it began, then births and ends in the order of their events. A change
  * takes a block away for a while (from an event on, until another), or lets it live on. The level
  * that results is the recorded one and the sum of all changes so far: two ordered lists are walked
- * side by side, however many blocks there are. Where a request was refused, the level of that moment
- * is what a change has to lower, and stands for the highest.
+ * side by side, however many blocks there are. Where a request was refused, the level of that
+ * moment is what a change has to lower, and stands for the highest.
  *
  * Invariants (levers_step_is_valid): blocks by seq, each once; those before `older` were born
  * before `begin` and alive then; events by seq; the events lead from `base` to what lives at the
@@ -21,29 +21,19 @@
 
 #include "db.h"
 #include "peak.h"
+#include "purpose.h"
 
 #define LEVERS_NEVER INT64_MAX
+#define LEVERS_NOT_AT_PEAK PURPOSES
 #define LEVERS_MOST 1000000 /* blocks of a step; of larger ones nothing is said */
-
-enum levers_category { /* of what lives at the peak; of everything else it is not looked up */
-                       LEVERS_NOT_AT_PEAK,
-                       LEVERS_PARAMETER,
-                       LEVERS_GRADIENT,
-                       LEVERS_ACTIVATION,
-                       LEVERS_HELD,
-                       LEVERS_BUCKET,
-                       LEVERS_WORKSPACE,
-                       LEVERS_LIBRARY,
-                       LEVERS_OTHER
-};
 
 struct levers_block {
     int64_t seq, end; /* LEVERS_NEVER */
     int64_t size;
-    int64_t asked; /* as requested; where that is not known, the size */
-    int64_t site;  /* GROUP_NONE */
-    uint8_t category;
-    bool tagged; /* its category is a tag */
+    int64_t asked;        /* as requested; where that is not known, the size */
+    int64_t site;         /* GROUP_NONE */
+    enum purpose purpose; /* of what lives at the peak; else LEVERS_NOT_AT_PEAK, not looked up */
+    bool tagged;          /* a tag says it */
 };
 
 struct levers_phase {
@@ -70,7 +60,6 @@ struct levers_step {
     bool cut_short; /* an exception or the end of the process ended it */
 };
 
-enum levers_category levers_category_of(const char *name);
 /* Of a step that was cut short: activations whose like was held in the last whole step count as
  * held. 0 or an error. */
 int levers_hold_as_before(struct db *db, const struct peak *peak, struct levers_step *step);

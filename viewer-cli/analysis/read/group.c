@@ -1,7 +1,6 @@
 #include "group.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "buf.h"
 #include "error.h"
@@ -49,21 +48,6 @@ struct group *groups_of(struct groups *groups, int64_t id)
     if (!map_put(&groups->index, (uint64_t)id, groups->count, NULL))
         return NULL;
     return new_group(groups, id);
-}
-
-struct group *groups_named(struct groups *groups, const char *name)
-{
-    for (size_t i = 0; i < groups->count; i++)
-        if (strcmp(groups->groups[i].name, name) == 0)
-            return &groups->groups[i];
-    char *copy = mem_copy(name, strlen(name));
-    struct group *group = copy ? new_group(groups, GROUP_NONE) : NULL;
-    if (!group) {
-        mem_free(copy);
-        return NULL;
-    }
-    group->name = copy;
-    return group;
 }
 
 static int by_size(const void *one, const void *other)
@@ -142,7 +126,7 @@ int groups_tell_apart(struct db *db, struct groups *groups, size_t most)
     size_t count = groups->count < most ? groups->count : most;
     struct site_row *rows = mem_alloc(count + 1, sizeof *rows);
     for (size_t i = 0; i < count && rows; i++)
-        rows[i] = (struct site_row){groups->groups[i].id, NULL, &groups->groups[i].shown};
+        rows[i] = (struct site_row){groups->groups[i].id, 0, &groups->groups[i].shown};
     int err = rows ? sites_tell_apart(db, rows, count) : ERR_NOMEM;
     mem_free(rows);
     return err;
@@ -153,7 +137,6 @@ void groups_clear(struct groups *groups)
     for (size_t i = 0; i < groups->count; i++) {
         mem_free(groups->groups[i].name);
         mem_free(groups->groups[i].kind);
-        mem_free(groups->groups[i].rule);
         mem_free(groups->groups[i].shown);
     }
     mem_free(groups->groups);

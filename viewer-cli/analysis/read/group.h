@@ -1,12 +1,12 @@
 /*
- * group.h - bytes and blocks gathered by something: a call site, the phase of their birth, what
- * they are for. Reports show the largest and say what the others come to.
+ * group.h - bytes and blocks gathered by something: a call site, the phase of their birth. Reports
+ * show the largest and say what the others come to.
  *
  * Groups are collected in any order, sorted once, and only then named: a recording can have more
  * sites than anybody wants to read, and a name costs a walk over the frames of a stack.
  *
- * Invariants (groups_is_valid): no two groups have one id (or, for those without an id, one name);
- * once sorted, a group that is not smaller comes first.
+ * Invariants (groups_is_valid): no two groups have one id; once sorted, a group that is not smaller
+ * comes first.
  */
 #ifndef TIDEMARK_ANALYSIS_GROUP_H
 #define TIDEMARK_ANALYSIS_GROUP_H
@@ -25,7 +25,6 @@ struct group {
     char *name;   /* NULL = not known */
     char *kind;   /* of a phase */
     char *shown;  /* of a phase: with the phases around it; of a site: as view site_short; NULL */
-    char *rule;   /* of a category: what decided most of its bytes; NULL */
     int64_t step; /* of a phase, GROUP_NONE */
     int64_t ordinal; /* of a phase: the how many-th of its name in its step, from 0 */
     int64_t bytes;
@@ -41,8 +40,6 @@ struct groups { /* all zero is empty */
 
 /* The group, made if it is new; NULL without memory. */
 struct group *groups_of(struct groups *groups, int64_t id);
-/* Likewise by name, for a handful of groups. */
-struct group *groups_named(struct groups *groups, const char *name);
 
 void groups_sort(struct groups *groups); /* by bytes, largest first */
 /* Names of the first `most`; 0 or an error. */

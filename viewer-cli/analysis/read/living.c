@@ -1,6 +1,5 @@
 #include "living.h"
 
-#include "category.h"
 #include "error.h"
 #include "group.h"
 #include "span.h"
@@ -54,7 +53,8 @@ static int read_row(struct reading *reading, struct db_stmt *row)
         return err;
     block.free_seq = block.free_seq < 0 ? LIVING_NONE : block.free_seq;
     block.phase = verdict.born;
-    block.category = verdict.category;
+    block.purpose = verdict.purpose;
+    block.by = verdict.by;
     block.rule = verdict.rule;
     return reading->see(reading->self, &block) ? 0 : ERR_NOMEM;
 }

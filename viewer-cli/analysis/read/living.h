@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "category.h"
 #include "db.h"
 
 #define LIVING_NONE INT64_MIN
@@ -25,8 +26,9 @@ struct living_block {
     int64_t address;
     int64_t heap;         /* heap.id */
     int64_t segment;      /* segment.seq, LIVING_NONE */
-    const char *category; /* as view allocation_category; valid during the call */
-    const char *rule;     /* which rule decided that */
+    enum purpose purpose; /* as view allocation_category says */
+    enum category_rule by;
+    const char *rule; /* that in words; valid during the call */
 };
 
 /* Calls `see` for each block that lives after the event `seq`, in no order. False from it: no

@@ -262,11 +262,10 @@ static bool add_to(struct group *group, int64_t size)
     return true;
 }
 
-/* A category and a rule that decided so. There are a handful of such pairs. */
+/* What one rule decided of one purpose. There are a handful. */
 struct decided {
-    size_t category; /* place in categories, until they are sorted */
-    char *rule;
-    int64_t bytes;
+    struct peak_category part;
+    const char *told; /* the rule's text as it came, one for each rule */
 };
 
 struct gather {
@@ -275,50 +274,83 @@ struct gather {
     size_t count, cap;
 };
 
-static bool add_rule(struct gather *gather, size_t category, const struct living_block *block)
+static struct decided *decided_of(struct gather *gather, const struct living_block *block)
 {
-    for (size_t i = 0; i < gather->count; i++) {
-        struct decided *decided = &gather->decided[i];
-        if (decided->category == category && strcmp(decided->rule, block->rule) == 0) {
-            decided->bytes += block->size;
-            return true;
-        }
-    }
+    for (size_t i = 0; i < gather->count; i++)
+        if (gather->decided[i].told == block->rule &&
+            gather->decided[i].part.purpose == block->purpose)
+            return &gather->decided[i];
     char *rule = mem_copy(block->rule, strlen(block->rule));
     if (!rule || !MEM_GROW(gather->decided, gather->cap, gather->count + 1)) {
         mem_free(rule);
-        return false;
+        return NULL;
     }
-    gather->decided[gather->count++] = (struct decided){category, rule, block->size};
+    struct decided *decided = &gather->decided[gather->count++];
+    *decided = (struct decided){{block->purpose, block->by, rule, 0, 0}, block->rule};
+    return decided;
+}
+
+static bool add_rule(struct gather *gather, const struct living_block *block)
+{
+    struct decided *decided = decided_of(gather, block);
+    if (!decided)
+        return false;
+    decided->part.bytes += block->size;
+    decided->part.blocks++;
     return true;
 }
 
-static bool add_category(struct gather *gather, const struct living_block *block)
+/* The category of that purpose, made if it is new. */
+static struct peak_category *category_of(struct peak *out, enum purpose purpose)
 {
-    struct groups *categories = &gather->out->categories;
-    struct group *group = groups_named(categories, block->category);
-    return add_to(group, block->size) &&
-           add_rule(gather, (size_t)(group - categories->groups), block);
+    size_t i = 0;
+    while (i < out->category_count && out->categories[i].purpose != purpose)
+        i++;
+    out->category_count += i == out->category_count;
+    out->categories[i].purpose = purpose;
+    return &out->categories[i];
+}
+
+/* The largest first, and of equals the one that was found first. */
+static void sort_categories(struct peak *out)
+{
+    for (size_t i = 1; i < out->category_count; i++) {
+        struct peak_category moved = out->categories[i];
+        size_t at = i;
+        for (; at && out->categories[at - 1].bytes < moved.bytes; at--)
+            out->categories[at] = out->categories[at - 1];
+        out->categories[at] = moved;
+    }
 }
 
 /* Each category keeps the rule that decided most of it. */
 static void end_gather(struct gather *gather)
 {
-    struct groups *categories = &gather->out->categories;
-    for (size_t at = 0; at < categories->count; at++) {
-        struct decided *most = NULL;
-        for (size_t i = 0; i < gather->count; i++)
-            if (gather->decided[i].category == at &&
-                (!most || gather->decided[i].bytes > most->bytes))
-                most = &gather->decided[i];
-        if (most) {
-            categories->groups[at].rule = most->rule;
-            most->rule = NULL;
+    int64_t most[PURPOSES] = {0};
+    for (size_t i = 0; i < gather->count; i++) {
+        struct peak_category *part = &gather->decided[i].part;
+        struct peak_category *whole = category_of(gather->out, part->purpose);
+        whole->bytes += part->bytes;
+        whole->blocks += part->blocks;
+        if (!whole->rule || part->bytes > most[part->purpose]) {
+            mem_free(whole->rule);
+            whole->rule = part->rule;
+            whole->by = part->by;
+            most[part->purpose] = part->bytes;
+        } else {
+            mem_free(part->rule);
         }
     }
-    for (size_t i = 0; i < gather->count; i++)
-        mem_free(gather->decided[i].rule);
+    sort_categories(gather->out);
     mem_free(gather->decided);
+}
+
+struct peak_category peak_category(const struct peak *peak, enum purpose purpose)
+{
+    for (size_t i = 0; i < peak->category_count; i++)
+        if (peak->categories[i].purpose == purpose)
+            return peak->categories[i];
+    return (struct peak_category){0};
 }
 
 static bool add_block(void *self, const struct living_block *block)
@@ -337,8 +369,7 @@ static bool add_block(void *self, const struct living_block *block)
     else if (out->requested != PEAK_NONE)
         out->requested += block->requested;
     return add_to(groups_of(&out->sites, block->site), block->size) &&
-           add_to(groups_of(&out->births, block->phase), block->size) &&
-           add_category(gather, block);
+           add_to(groups_of(&out->births, block->phase), block->size) && add_rule(gather, block);
 }
 
 static int read_living(struct db *db, struct peak *out)
@@ -350,7 +381,6 @@ static int read_living(struct db *db, struct peak *out)
         out->requested = PEAK_NONE;
     groups_sort(&out->sites);
     groups_sort(&out->births);
-    groups_sort(&out->categories);
     return err;
 }
 
@@ -462,7 +492,8 @@ void peak_clear(struct peak *peak)
     mem_free(peak->last_shown);
     groups_clear(&peak->sites);
     groups_clear(&peak->births);
-    groups_clear(&peak->categories);
+    for (size_t i = 0; i < peak->category_count; i++)
+        mem_free(peak->categories[i].rule);
     *peak = (struct peak){0};
 }
 
@@ -476,9 +507,21 @@ static bool add_up(const struct groups *groups, const struct peak *peak)
     return bytes == peak->bytes && blocks == peak->blocks && groups_is_valid(groups);
 }
 
+static bool categories_add_up(const struct peak *peak)
+{
+    int64_t bytes = 0, blocks = 0;
+    for (size_t i = 0; i < peak->category_count; i++) {
+        bytes += peak->categories[i].bytes;
+        blocks += peak->categories[i].blocks;
+        if (i && peak->categories[i].bytes > peak->categories[i - 1].bytes)
+            return false;
+    }
+    return bytes == peak->bytes && blocks == peak->blocks;
+}
+
 bool peak_is_valid(const struct peak *peak)
 {
     return peak->before_bytes + peak->added_bytes == peak->bytes &&
            peak->before_blocks + peak->added_blocks == peak->blocks && add_up(&peak->sites, peak) &&
-           add_up(&peak->births, peak) && add_up(&peak->categories, peak);
+           add_up(&peak->births, peak) && categories_add_up(peak);
 }

@@ -12,10 +12,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "category.h"
 #include "db.h"
 #include "group.h"
 
 #define PEAK_NONE GROUP_NONE /* not known, or there is none */
+
+struct peak_category {
+    enum purpose purpose;
+    enum category_rule by; /* what decided most of its bytes */
+    char *rule;            /* that in words */
+    int64_t bytes, blocks;
+};
 
 struct peak {
     bool found;   /* false: no phase of these steps had memory here */
@@ -41,7 +49,9 @@ struct peak {
     char *last_shown;                    /* its site, as view site_short; NULL */
     int64_t before_bytes, before_blocks; /* born before the phase */
     int64_t added_bytes, added_blocks;   /* born in it */
-    struct groups sites, births, categories;
+    struct groups sites, births;
+    struct peak_category categories[PURPOSES]; /* those that there are, largest first */
+    size_t category_count;
 };
 
 /* Where it was, without who held it: all up to phase_path. As peak_read otherwise. */
@@ -57,6 +67,8 @@ struct instant;
 int peak_read_refusal(struct db *db, int64_t process, int64_t device, const struct instant *moment,
                       size_t named, struct peak *out);
 void peak_clear(struct peak *peak);
+/* All zero if there is none of it. */
+struct peak_category peak_category(const struct peak *peak, enum purpose purpose);
 /* To be said behind its phase: that 'other' is between phases; "". */
 const char *peak_remark(const struct peak *peak);
 bool peak_is_valid(const struct peak *peak);

@@ -30,7 +30,7 @@ static bool is_same(const char *one, const char *other)
 static bool is_alike(const struct site_row *a, const struct site_row *b)
 {
     return a->site != GROUP_NONE && b->site != GROUP_NONE && *a->shown && *b->shown &&
-           strcmp(*a->shown, *b->shown) == 0 && is_same(a->beside, b->beside);
+           strcmp(*a->shown, *b->shown) == 0 && a->beside == b->beside;
 }
 
 /* ---- the stacks ---- */
@@ -132,7 +132,7 @@ static int rename_row(const struct way *way)
 {
     struct buf name = {0};
     for (size_t depth = way->count; depth-- > 0;) {
-        int which = way->marked[depth] ? way->marked[depth]
+        int which = way->marked[depth]                ? way->marked[depth]
                     : depth == 0 || depth == way->own ? SHORT
                                                       : 0;
         if (which)

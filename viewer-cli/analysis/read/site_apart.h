@@ -15,9 +15,9 @@
 #include "db.h"
 
 struct site_row {
-    int64_t site;       /* GROUP_NONE */
-    const char *beside; /* what else is in the row: rows that differ in it are apart; NULL */
-    char **shown;       /* as view site_short; NULL where it has no name. Replaced where it is alike */
+    int64_t site; /* GROUP_NONE */
+    int beside;   /* what else is in the row: rows that differ in it are apart */
+    char **shown; /* as view site_short; NULL where it has no name. Replaced where it is alike */
 };
 
 /* Several rows may have one site: they stay alike. 0 or an error. */
