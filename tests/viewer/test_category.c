@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/category.h"
+#include "category.h"
 #include "buf.h"
 #include "db.h"
 #include "error.h"

@@ -2,7 +2,7 @@
  * The columns of a timeline beside a pass over all events: random recordings, with the curve that a
  * scan makes of them, read one by one and from the curve.
  */
-#include "analysis/course.h"
+#include "course.h"
 
 #include <inttypes.h>
 #include <stdio.h>

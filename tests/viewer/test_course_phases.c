@@ -2,7 +2,7 @@
  * Phases and steps below a timeline, beside a scan of each column, and what a recording of several
  * processes, threads and devices must not mix up. Memory that runs out is said, and nothing stays.
  */
-#include "analysis/course.h"
+#include "course.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/diff.h"
-#include "analysis/diff_phases.h"
+#include "diff.h"
+#include "diff_phases.h"
 #include "commands.h"
 #include "db.h"
 #include "error.h"

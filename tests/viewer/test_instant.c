@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/group.h"
-#include "analysis/instant.h"
-#include "analysis/living.h"
+#include "group.h"
+#include "instant.h"
+#include "living.h"
 #include "db.h"
 #include "error.h"
 #include "recording.h"

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/instant.h"
-#include "analysis/levers.h"
+#include "instant.h"
+#include "levers.h"
 #include "db.h"
 #include "error.h"
 #include "mem.h"

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "analysis/living.h"
+#include "living.h"
 #include "buf.h"
 #include "db.h"
 #include "error.h"

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/loss.h"
-#include "analysis/peak.h"
+#include "loss.h"
+#include "peak.h"
 #include "db.h"
 #include "error.h"
 #include "mem.h"

@@ -1,13 +1,13 @@
 /*
  * Call sites that are alike in short: what tells them apart stands in their names.
  */
-#include "analysis/site_apart.h"
+#include "site_apart.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/group.h"
+#include "group.h"
 #include "buf.h"
 #include "mem.h"
 #include "test.h"

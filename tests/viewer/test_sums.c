@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/frag.h"
-#include "analysis/ladder.h"
-#include "analysis/peak.h"
-#include "analysis/why.h"
+#include "frag.h"
+#include "ladder.h"
+#include "peak.h"
+#include "why.h"
 #include "buf.h"
 #include "db.h"
 #include "frag_model.h"

@@ -1,7 +1,7 @@
 /* While the driver was not heard. */
 #include "test.h"
 
-#include "analysis/unheard.h"
+#include "unheard.h"
 #include "db.h"
 #include "error.h"
 #include "recording.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/why.h"
+#include "why.h"
 #include "db.h"
 #include "error.h"
 #include "recording.h"
