@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "drain_mail.h"
 #include "drain_ring.h"
+#include "ensure.h"
 #include "error.h"
 #include "mem.h"
 
@@ -356,6 +357,7 @@ static uint64_t read_ring(struct drain *drain, struct client *client)
         uint64_t had = ring->events;
         bool more = drain_ring_step(ring, drain->buffer, dead, clock_now_ns());
         count_read(drain, ring->events - had);
+        ENSURE_WHOLE(state_is_valid(drain->options.state));
         drain_ring_see_full(ring, state_batch(drain->options.state), client->id);
         if (state_wants_flush(drain->options.state))
             flush(drain, clock_now_ns());
