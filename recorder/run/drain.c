@@ -327,9 +327,13 @@ static void flush(struct drain *drain, uint64_t now_ns)
 static void put_clocks(struct drain *drain)
 {
     uint64_t now = clock_now_ns();
-    batch_put(state_batch(drain->options.state), SCH_CLOCK, "iiii",
-              (int64_t)(now - drain->options.start_ns), (int64_t)now,
-              (int64_t)clock_read_ns(CLOCK_REALTIME), (int64_t)clock_read_ns(CLOCK_BOOTTIME));
+    struct row_clock row = {
+        .run_ns = (int64_t)(now - drain->options.start_ns),
+        .monotonic_ns = (int64_t)now,
+        .real_ns = (int64_t)clock_read_ns(CLOCK_REALTIME),
+        .boot_ns = (int64_t)clock_read_ns(CLOCK_BOOTTIME),
+    };
+    batch_put_clock(state_batch(drain->options.state), &row);
     drain->clock_ns = now;
     drain->dirty = true;
 }
