@@ -398,7 +398,7 @@ static void forget_id(struct drain *drain, uint64_t key)
 /* It may have died before it could use its ring. SIGSYS is a sandbox that forbids to map it. */
 static bool is_killed(const struct client *client)
 {
-    return strcmp(client->end.ended, "signal") == 0 && client->end.signal != SIGSYS;
+    return client->end.signal != PROCESS_NOT_KNOWN && client->end.signal != SIGSYS;
 }
 
 /* A program asks for its ring when it has an event. One that lives on may still be slow. */

@@ -19,12 +19,6 @@ static bool has_driver(const struct report *report, int64_t process)
     return false;
 }
 
-/* Another reason than a tool is a fatal error, and says so by itself. */
-static bool is_tool(const char *why)
-{
-    return strstr(why, "error") == NULL;
-}
-
 static int warn(struct report *report, int64_t process, const struct unheard *unheard)
 {
     struct buf text = {0};
@@ -35,8 +29,8 @@ static int warn(struct report *report, int64_t process, const struct unheard *un
         buf_print(&text, "in %" PRId64 " stretches ", unheard->count);
     buf_print(&text, "from %s to %s", human_ns(from, unheard->begin_ns),
               open ? "the end" : human_ns(to, unheard->end_ns));
-    if (unheard->why[0])
-        buf_print(&text, ": %s%s", unheard->why, is_tool(unheard->why) ? " had CUPTI" : "");
+    if (unheard->why != UNHEARD_NOT_KNOWN)
+        buf_print(&text, ": %s%s", unheard->name, unheard->why == UNHEARD_TOOL ? " had CUPTI" : "");
     emit_warning(&report->emit, "%s", buf_string(&text));
     int err = text.broken ? ERR_NOMEM : 0;
     buf_clear(&text);
