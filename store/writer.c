@@ -148,8 +148,8 @@ static void store_reason(struct writer *writer)
         memcpy(reason, writer->message, bytes);
         if (writer->hide_paths)
             bytes = private_shorten(reason, bytes);
-        db_bind_text(stmt, 0, "stopped", -1);
-        db_bind_text(stmt, 1, reason, (int)bytes);
+        db_bind_text(stmt, SCH_AT(meta, key), "stopped", -1);
+        db_bind_text(stmt, SCH_AT(meta, value), reason, (int)bytes);
         err = db_run(stmt);
     }
     db_finalize(stmt);

@@ -70,7 +70,10 @@ static const struct phase *phase_of_thread(const struct phases *phases, uint32_t
 void phase_put_of_thread(struct phases *phases, uint32_t thread, int64_t seq)
 {
     const struct phase *phase = phase_of_thread(phases, thread);
-    if (phase && !batch_put(phases->ledger->batch, SCH_ALLOCATION_PHASE, "ii", seq, phase->id))
+    if (!phase)
+        return;
+    struct row_allocation_phase row = {.allocation = seq, .phase = phase->id};
+    if (!batch_put_allocation_phase(phases->ledger->batch, &row))
         note_owed(phases->account, OWED_FACT, 1);
 }
 
@@ -111,8 +114,9 @@ static void give_back(struct phases *phases, struct phase *phase)
 
 static void put_stretch(struct phases *phases, int64_t begin_seq, int64_t phase)
 {
-    if (!batch_put(phases->ledger->batch, SCH_STRETCH, "iii", phases->account->id, begin_seq,
-                   phase))
+    struct row_stretch row = {
+        .process = phases->account->id, .begin_seq = begin_seq, .phase = phase};
+    if (!batch_put_stretch(phases->ledger->batch, &row))
         note_owed(phases->account, EVENT_PHASE_BEGIN, 1);
 }
 
