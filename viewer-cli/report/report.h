@@ -23,6 +23,7 @@
 #include "db.h"
 #include "emit.h"
 #include "options.h"
+#include "report_warning.h"
 
 #define REPORT_ANY (-1)
 
@@ -93,11 +94,10 @@ struct report {
     struct report *beside;   /* a second database, opened by report_begin_beside; NULL */
     bool following;          /* that it is not finished goes without saying */
     struct report *at_fault; /* whose query failed, if not this one's */
-    bool thinned;            /* at a moment that the report looks at */
-    size_t missed;           /* moments that report_misses found thinned out */
-    const char *needs;       /* all of them, as command.thinned: where only an option needs them */
-    int64_t unheard;         /* the gap that it has told of last: gap.first_seq */
-    bool absent;             /* report_absent */
+    struct report_warnings warnings;
+    size_t first_notes; /* bytes of notes that stand before all else: that it is a rehearsal */
+    const char *needs;  /* all of them, as command.thinned: where only an option needs them */
+    bool absent;        /* report_absent */
 };
 
 /* Opens the database, the newest one here if none is named, and resolves --process, --rank and
@@ -135,12 +135,12 @@ void report_note_driven(struct report *report);
 void report_absent(struct report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* To be called for each scope that does not have the moment: if it was thinned out there, warns so,
- * and says what is kept around it. `whose` is the report with the scope, this one or the one beside
- * it. 0 or an error. */
-struct instant;
-int report_misses(struct report *report, const struct report *whose,
-                  const struct report_scope *scope, const struct instant *missing);
+/* To be called for each scope that does not have the moment, with the report that has the scope: if
+ * it was thinned out there, notes a warning that says so, and what is kept around it. */
+void report_misses(struct report *report, const struct report_scope *scope,
+                   const struct instant *missing);
+/* It did, of this recording or of the one beside it. */
+bool report_has_missed(const struct report *report);
 /* Behind that, where no scope has the moment: report_absent, unless report_misses said why. */
 void report_no_moment(struct report *report, const struct instant *missing);
 
