@@ -40,6 +40,7 @@ struct report_warning {
             struct option_range kept; /* the steps around it, where the moment is a step */
             int64_t process;
             char device[32]; /* "": there is but one */
+            int number;      /* from 1 on */
         } missed;
         struct { /* UNHEARD */
             struct unheard gaps;
@@ -70,8 +71,8 @@ struct report_warnings { /* all zero is empty */
 
 struct report;
 void report_notice(struct report *report, const struct report_warning *warning);
-/* How many there are, and the last of them; NULL: there is none. */
-size_t report_noticed(const struct report *report, enum report_warning_kind kind,
-                      const struct report_warning **last);
+/* The last of that kind; NULL: there is none. */
+const struct report_warning *report_noticed(const struct report *report,
+                                            enum report_warning_kind kind);
 
 #endif
