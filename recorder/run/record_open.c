@@ -208,7 +208,7 @@ static void count_steps(struct recording *recording)
 {
     struct state_totals totals;
     drain_totals(recording->drain, &totals);
-    if (totals.steps < recording->options.most_steps)
+    if (totals.steps < (uint64_t)recording->options.most_steps)
         return;
     if (recording->watch.endings == 0 && recording->watch.root)
         say_ending(recording);

@@ -16,12 +16,12 @@
 #include "search.h"
 
 const char *const report_formats[] = {"table", "csv", "json", NULL};
+const char *const report_devices[] = {"cpu", "cuda:0", NULL};
 
 static const struct option option_table[] = {
     REPORT_OPTION_PROCESS,
     REPORT_OPTION_RANK,
-    {"device", 'd', OPT_TEXT, REPORT_AT(device), "NAME", "only this device, such as cpu or cuda:0",
-     NULL, 0},
+    REPORT_OPTION_DEVICE,
     {"steps", 's', OPT_RANGE, REPORT_AT(steps), "A..B", "only these steps; A.., ..B and A work too",
      NULL, 0},
     REPORT_OPTION_FORMAT,

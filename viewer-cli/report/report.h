@@ -43,7 +43,7 @@ struct report_options {
 
 /* For reports that take all of them; others list those that mean something to them. */
 extern const struct command_shared report_shared;
-extern const char *const report_formats[];
+extern const char *const report_formats[], *const report_devices[];
 
 #define REPORT_AT(member) offsetof(struct report_options, member)
 #define REPORT_OPTION_PROCESS                                                                      \
@@ -56,16 +56,22 @@ extern const char *const report_formats[];
         "rank", 'r', OPT_INT, REPORT_AT(rank), "R",                                                \
             "only the process of this rank of torch.distributed", NULL, 0                          \
     }
-#define REPORT_OPTION_FORMAT                                                                       \
+#define REPORT_OPTION_DEVICE                                                                       \
     {                                                                                              \
-        "format", 'f', OPT_CHOICE, REPORT_AT(format), "FORMAT",                                    \
+        "device", 'd', OPT_TEXT, REPORT_AT(device), "NAME",                                        \
+            "only this device, such as cpu or cuda:0", report_devices, 0                           \
+    }
+#define REPORT_OPTION_FORMAT REPORT_OPTION_FORMAT_TO(REPORT_AT(format))
+#define REPORT_OPTION_FORMAT_TO(at)                                                                \
+    {                                                                                              \
+        "format", 'f', OPT_CHOICE, at, "FORMAT",                                                   \
             "table, csv or json; the last two are exact:\nbytes and nanoseconds", report_formats,  \
             0                                                                                      \
     }
-#define REPORT_OPTION_NO_COLOR                                                                     \
+#define REPORT_OPTION_NO_COLOR REPORT_OPTION_NO_COLOR_TO(REPORT_AT(no_colour))
+#define REPORT_OPTION_NO_COLOR_TO(at)                                                              \
     {                                                                                              \
-        "no-color", 0, OPT_FLAG, REPORT_AT(no_colour), NULL,                                       \
-            "never any colour; NO_COLOR does the same", NULL, 0                                    \
+        "no-color", 0, OPT_FLAG, at, NULL, "never any colour; NO_COLOR does the same", NULL, 0     \
     }
 
 struct report_process {

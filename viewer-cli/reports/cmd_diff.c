@@ -543,6 +543,7 @@ const struct command command_diff = {
     .thinned = "phases",
     .summary = "which phase's peak moved between two runs, and who moved it",
     .arguments = "A B",
+    .takes = TAKES_DATABASES,
     .options = option_table,
     .shared = &report_shared,
     .least = 2,
