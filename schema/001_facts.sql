@@ -1,6 +1,10 @@
 -- Facts: what was seen. Rows are appended while a program runs and never rewritten, but for the
 -- columns that a later event completes (marked "completed"). Nothing here is derived.
 --
+-- What a stretch of time was is known some time later. Until then it stands in `phase` with `settled`
+-- NULL, in `phase_device` and in `stretch`, as it would be if the program ended there. That is no fact
+-- yet: each commit replaces all of it.
+--
 -- Units: bytes are integers. Times are integer nanoseconds since the run began (CLOCK_MONOTONIC);
 -- table clock ties them to the calendar. `seq` is the recorder's own running number of events in the
 -- run; inside one process it grows with the order of that process's events. NULL means "not known
@@ -101,8 +105,13 @@ CREATE TABLE phase(
                                   -- 'range': it need not nest, is nobody's, has no step and no
                                   -- row in phase_device
   ended     TEXT,                 -- completed: 'end', 'exception', 'unbalanced', 'process end'
-  domain    TEXT                  -- of a library that names its own by NVTX: no block is in it;
+  domain    TEXT,                 -- of a library that names its own by NVTX: no block is in it;
                                   -- NULL = the program's
+  settled   INTEGER               -- completed: 1, 2, ... in the order in which phases were settled;
+                                  -- from then on the row stays, and so do its rows in other tables,
+                                  -- if they are not thinned. NULL = it is open, or what it was may
+                                  -- change: the next commit replaces it, and those with an id from
+                                  -- 2^40 on are taken out
 );
 
 -- What a phase did on each device that had blocks before or during it.

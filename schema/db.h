@@ -5,9 +5,10 @@
  * a base_err; db_message() has the text for a person. A statement belongs to its database and is
  * finalized before it.
  *
- * A recording file: application_id DB_APPLICATION_ID, user_version DB_VERSION. Anything else is
- * refused with ERR_NOTOURS (db_message says what it seems to be), ERR_NEWER (a later version),
- * ERR_CORRUPT. Schema text is compiled in from schema/ *.sql, in the order of its numbers.
+ * A recording file: application_id DB_APPLICATION_ID, user_version up to DB_VERSION (older.h).
+ * Anything else is refused with ERR_NOTOURS (db_message says what it seems to be), ERR_NEWER (a
+ * later version), ERR_CORRUPT. Schema text is compiled in from schema/ *.sql, in the order of its
+ * numbers.
  */
 #ifndef TIDEMARK_SCHEMA_DB_H
 #define TIDEMARK_SCHEMA_DB_H
@@ -17,12 +18,15 @@
 #include <stdint.h>
 
 #define DB_APPLICATION_ID 0x54494445 /* "TIDE" */
-#define DB_VERSION 3
+#define DB_VERSION 4
 /* What life_ns and free_seq of a living block hold: as wide in a row as what will replace it, six
  * bytes and four, so that completing the row moves nothing. (Wider ends, after 39 hours or 2^31
  * events, fit all the same, at the price of a move.) */
 #define DB_LIVING_NS (-70368744177664LL) /* -2^46 */
 #define DB_LIVING_SEQ (-2147483648LL)    /* -2^31 */
+
+/* Ids of phases from here on are of what is not settled: they go with the next commit. */
+#define DB_LOOSE_PHASE ((int64_t)1 << 40)
 
 /* Bytes, nanoseconds, events and steps are fewer, in whatever a recorder writes: the largest that
  * it does is 2^60 (recorder/ledger/ledger.h), and 2^61 ns are 73 years. */

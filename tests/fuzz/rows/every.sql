@@ -15,7 +15,8 @@ INSERT INTO frame VALUES(1,1,2,20), (2,6,2,NULL), (3,NULL,NULL,NULL);
 INSERT INTO site VALUES(1,0,2), (1,1,1), (2,0,3);
 INSERT INTO tag VALUES(1,1,'layer.weight'), (2,4,NULL);
 INSERT INTO setting VALUES(1,1,'expandable_segments','True'), (1,NULL,'torch','2.6.0');
-INSERT INTO phase VALUES
+INSERT INTO phase(id, process, thread, parent, ordinal, kind, name, step, begin_seq, end_seq, begin_ns, end_ns, scope,
+  ended, domain) VALUES
   (1,1,NULL,NULL,0,'other','other',NULL,1,9,1000000,9000000,'process','end',NULL),
   (2,1,800,NULL,0,'forward','forward',0,10,19,10000000,19000000,'process','end',NULL),
   (3,1,800,NULL,0,'backward','backward',0,20,24,20000000,24000000,'process','exception',NULL),
