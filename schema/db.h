@@ -17,32 +17,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "statements.h"
+
 #define DB_APPLICATION_ID 0x54494445 /* "TIDE" */
 #define DB_VERSION 4
-/* What life_ns and free_seq of a living block hold: as wide in a row as what will replace it, six
- * bytes and four, so that completing the row moves nothing. (Wider ends, after 39 hours or 2^31
- * events, fit all the same, at the price of a move.) */
-#define DB_LIVING_NS (-70368744177664LL) /* -2^46 */
-#define DB_LIVING_SEQ (-2147483648LL)    /* -2^31 */
-
-/* Ids of phases from here on are of what is not settled: they go with the next commit. */
-#define DB_LOOSE_PHASE ((int64_t)1 << 40)
-
 /* Bytes, nanoseconds, events and steps are fewer, in whatever a recorder writes: the largest that
  * it does is 2^60 (recorder/ledger/ledger.h), and 2^61 ns are 73 years. */
 #define DB_LARGEST ((int64_t)1 << 61)
 /* A recorder cuts the size of a block at this, which is more than anybody has addresses for. */
 #define DB_LARGEST_SIZE ((int64_t)1 << 46)
-
-enum sch_statement {
-#define STATEMENT(name, cells, sql) SCH_##name,
-#include "statements.def"
-#undef STATEMENT
-    SCH_STATEMENT_COUNT
-};
-
-unsigned sch_statement_cells(enum sch_statement which);
-const char *sch_statement_sql(enum sch_statement which);
 
 struct db;
 struct db_stmt;
@@ -87,6 +70,7 @@ void db_finalize(struct db_stmt *stmt);
 void db_bind_int(struct db_stmt *stmt, int at, int64_t value);
 void db_bind_null(struct db_stmt *stmt, int at);
 void db_bind_text(struct db_stmt *stmt, int at, const char *text, int n);
+int db_params(struct db_stmt *stmt);                  /* how many */
 int db_param(struct db_stmt *stmt, const char *name); /* ":name" to its index, -1 if none */
 
 enum db_row { DB_DONE = 0, DB_ROW = 1 }; /* or a negative base_err */

@@ -21,6 +21,11 @@
 #include "older.h"
 #include "schema_text.h"
 
+const char *sch_text(void)
+{
+    return schema_text;
+}
+
 /* ",meta,process,...,": the tables of this build's schema. */
 static void list_tables(struct buf *list)
 {

@@ -32,6 +32,7 @@ struct writer_stats {
     bool shrunk;         /* the file was written anew at the end: it is another one (db_shrink) */
     enum db_cut cut;     /* what somebody cut short meanwhile, and the writer did not survive */
     char message[WRITER_MESSAGE_BYTES]; /* why it failed, "" if it did not */
+    size_t reason_bytes;                /* of the message: the reason alone, with which it begins */
 };
 
 /* Takes the database over (writer_finish closes it), unless it fails, and the keeper in any case.

@@ -13,6 +13,7 @@
 #include "error.h"
 #include "help.h"
 #include "log.h"
+#include "version.h"
 
 /* Has whoever read our output gone away? Asked of the pipe itself, because the errno of a write
  * that failed inside stdio may be long gone. */
@@ -49,7 +50,7 @@ static int help(int argc, char **argv)
 {
     const char *near;
     if (argc == 0) {
-        help_overview(stdout);
+        help_overview(stdout, commands);
         return EXIT_FINE;
     }
     const struct command *command = command_find(argv[0], &near);
@@ -69,13 +70,13 @@ static int dispatch(int argc, char **argv)
     const char *near;
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     if (argc < 2) {
-        help_overview(stderr);
+        help_overview(stderr, commands);
         return EXIT_USAGE;
     }
     if (is_one_of(argv[1], "help", "--help", "-h"))
         return help(argc - 2, argv + 2);
     if (is_one_of(argv[1], "--version", "-V", NULL)) {
-        help_version(stdout);
+        version_print(stdout);
         return EXIT_FINE;
     }
     if (argv[1][0] == '-') {

@@ -65,7 +65,10 @@ static const struct phase *phase_of_thread(const struct phases *phases, uint32_t
 void phase_put_of_thread(struct phases *phases, uint32_t thread, int64_t seq)
 {
     const struct phase *phase = phase_of_thread(phases, thread);
-    if (phase && !batch_put(phases->ledger->batch, SCH_ALLOCATION_PHASE, "ii", seq, phase->id))
+    if (!phase)
+        return;
+    struct row_allocation_phase row = {.allocation = seq, .phase = phase->id};
+    if (!batch_put_allocation_phase(phases->ledger->batch, &row))
         note_owed(phases->account, OWED_FACT, 1);
 }
 

@@ -100,14 +100,25 @@ bool phase_put_row(struct phases *phases, const struct phase *phase, const struc
     };
     bool other = phase->scope == PHASE_OTHER;
     struct ledger *ledger = phases->ledger;
-    bool done =
-        batch_put(ledger->batch, SCH_PHASE, "iinnissnininsssn", phase->id, phases->account->id,
-                  other ? BATCH_NULL : (int64_t)phase->thread, phase->parent, phase->ordinal,
-                  phase->kind ? phase->kind : phase_kind_of(phases, phase),
-                  phase_name(phases->names, phase->name), phase->step, phase->begin_seq, end->seq,
-                  phase->begin_ns, end->ns, scopes[phase->scope], end->ended,
-                  phase->domain ? names_text(phases->names, phase->domain) : NULL,
-                  end->settled ? ledger->settled_count + 1 : BATCH_NULL);
+    struct row_phase row = {
+        .id = phase->id,
+        .process = phases->account->id,
+        .thread = row_opt_if(!other, phase->thread),
+        .parent = row_opt(phase->parent),
+        .ordinal = phase->ordinal,
+        .kind = phase->kind ? phase->kind : phase_kind_of(phases, phase),
+        .name = phase_name(phases->names, phase->name),
+        .step = row_opt(phase->step),
+        .begin_seq = phase->begin_seq,
+        .end_seq = row_opt(end->seq),
+        .begin_ns = phase->begin_ns,
+        .end_ns = row_opt(end->ns),
+        .scope = scopes[phase->scope],
+        .ended = end->ended,
+        .domain = phase->domain ? names_text(phases->names, phase->domain) : NULL,
+        .settled = row_opt_if(end->settled, ledger->settled_count + 1),
+    };
+    bool done = batch_put_phase(ledger->batch, &row);
     ledger->settled_count += done && end->settled;
     return done;
 }
@@ -116,16 +127,27 @@ static bool put_part(struct phases *phases, const struct phase *phase,
                      const struct heap_device *device)
 {
     const struct phase_part *part = &phase->parts[device->index];
-    return batch_put(phases->ledger->batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii", phase->id,
-                     device->id, part->begin_allocated, device->allocated,
-                     device->requested_unknown ? BATCH_NULL : device->requested,
-                     heap_active(device), heap_reserved(device),
-                     device->segments_known ? device->split : BATCH_NULL, device->max_allocated,
-                     device->max_allocated_seq, device->max_reserved, part->peak.peak,
-                     part->peak.seq, part->peak.ns, part->peak.reserved,
-                     ledger_cut(device->allocs - part->begin_allocs),
-                     ledger_cut(device->frees - part->begin_frees),
-                     ledger_cut(device->alloc_bytes - part->begin_bytes));
+    struct row_phase_device row = {
+        .phase = phase->id,
+        .device = device->id,
+        .begin_allocated = part->begin_allocated,
+        .allocated = device->allocated,
+        .requested = row_opt_if(!device->requested_unknown, device->requested),
+        .active = row_opt(heap_active(device)),
+        .reserved = row_opt(heap_reserved(device)),
+        .inactive_split = row_opt_if(device->segments_known, device->split),
+        .max_allocated = device->max_allocated,
+        .max_allocated_seq = row_opt(device->max_allocated_seq),
+        .max_reserved = row_opt(device->max_reserved),
+        .peak_allocated = part->peak.peak,
+        .peak_seq = row_opt(part->peak.seq),
+        .peak_ns = row_opt(part->peak.ns),
+        .peak_reserved = row_opt(part->peak.reserved),
+        .allocs = ledger_cut(device->allocs - part->begin_allocs),
+        .frees = ledger_cut(device->frees - part->begin_frees),
+        .alloc_bytes = ledger_cut(device->alloc_bytes - part->begin_bytes),
+    };
+    return batch_put_phase_device(phases->ledger->batch, &row);
 }
 
 bool phase_put_parts(struct phases *phases, const struct phase *phase)

@@ -107,9 +107,9 @@ struct timeline_writer {
     bool guesses;
 };
 
-struct timeline_loose {  /* rows of the last commit that are to be taken out; 0 = none */
-    int64_t first, last; /* phase.id */
-    int64_t stretch;     /* stretch.begin_seq of the first */
+struct timeline_loose { /* rows of the last commit that are to be taken out */
+    int64_t first, end; /* of phases: first <= phase.id < end */
+    int64_t stretch;    /* stretch.begin_seq of the first, 0 = none */
 };
 
 struct timeline {

@@ -97,13 +97,27 @@ static bool put_part(struct phases *phases, const struct timeline_open *open,
     static const struct timeline_part nothing;
     const struct timeline_part *now = &end->parts[device];
     const struct timeline_part *begin = device < open->part_count ? &open->parts[device] : &nothing;
-    return batch_put(phases->ledger->batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii", open->id,
-                     phases->heaps->devices[device]->id, begin->allocated, now->allocated,
-                     now->requested, now->active, now->reserved, now->split, now->max_allocated,
-                     now->max_allocated_seq, now->max_reserved, begin->peak.peak, begin->peak.seq,
-                     begin->peak.ns, begin->peak.reserved, ledger_cut(now->allocs - begin->allocs),
-                     ledger_cut(now->frees - begin->frees),
-                     ledger_cut(now->alloc_bytes - begin->alloc_bytes));
+    struct row_phase_device row = {
+        .phase = open->id,
+        .device = phases->heaps->devices[device]->id,
+        .begin_allocated = begin->allocated,
+        .allocated = now->allocated,
+        .requested = row_opt(now->requested),
+        .active = row_opt(now->active),
+        .reserved = row_opt(now->reserved),
+        .inactive_split = row_opt(now->split),
+        .max_allocated = now->max_allocated,
+        .max_allocated_seq = row_opt(now->max_allocated_seq),
+        .max_reserved = row_opt(now->max_reserved),
+        .peak_allocated = begin->peak.peak,
+        .peak_seq = row_opt(begin->peak.seq),
+        .peak_ns = row_opt(begin->peak.ns),
+        .peak_reserved = row_opt(begin->peak.reserved),
+        .allocs = ledger_cut(now->allocs - begin->allocs),
+        .frees = ledger_cut(now->frees - begin->frees),
+        .alloc_bytes = ledger_cut(now->alloc_bytes - begin->alloc_bytes),
+    };
+    return batch_put_phase_device(phases->ledger->batch, &row);
 }
 
 /* ---- rows ---- */
@@ -159,8 +173,9 @@ static void put_stretch(struct phases *phases, struct timeline_writer *writer, i
     writer->innermost = top->id;
     if (writer->guesses && !loose->stretch)
         loose->stretch = begin_seq;
-    if (!batch_put(phases->ledger->batch, SCH_STRETCH, "iii", phases->account->id, begin_seq,
-                   top->id))
+    struct row_stretch row = {
+        .process = phases->account->id, .begin_seq = begin_seq, .phase = top->id};
+    if (!batch_put_stretch(phases->ledger->batch, &row))
         note_owed(phases->account, OWED_FACT, 1);
 }
 
@@ -260,10 +275,11 @@ static int64_t new_id(struct phases *phases, const struct timeline_writer *write
     struct timeline_loose *loose = &phases->timeline.loose;
     if (!writer->guesses)
         return ++phases->ledger->phase_count;
-    loose->last = DB_LOOSE_PHASE + phases->ledger->loose_count++;
-    if (!loose->first)
-        loose->first = loose->last;
-    return loose->last;
+    int64_t id = DB_LOOSE_PHASE + phases->ledger->loose_count++;
+    if (loose->first == loose->end)
+        loose->first = id;
+    loose->end = id + 1;
+    return id;
 }
 
 static bool open_item(struct phases *phases, struct timeline_writer *writer,
@@ -434,13 +450,17 @@ static void drop_loose(struct phases *phases)
 {
     struct timeline_loose *loose = &phases->timeline.loose;
     struct batch *batch = phases->ledger->batch;
-    if (loose->stretch &&
-        !batch_put(batch, SCH_STRETCH_DROP, "ii", phases->account->id, loose->stretch))
+    struct row_stretch_drop stretches = {.process = phases->account->id,
+                                         .begin_seq = loose->stretch};
+    if (loose->stretch && !batch_put_stretch_drop(batch, &stretches))
         note_owed(phases->account, OWED_FACT, 1);
     loose->stretch = 0;
-    if (loose->first && batch_put(batch, SCH_PHASE_DROP, "ii", loose->first, loose->last) &&
-        batch_put(batch, SCH_PHASE_DEVICE_DROP, "ii", loose->first, loose->last))
-        loose->first = 0;
+    for (; loose->first < loose->end; loose->first++) {
+        int64_t id = loose->first;
+        if (!batch_put_phase_drop(batch, &(struct row_phase_drop){.id = id}) ||
+            !batch_put_phase_device_drop(batch, &(struct row_phase_device_drop){.phase = id}))
+            return;
+    }
 }
 
 static void pop(struct timeline *timeline)

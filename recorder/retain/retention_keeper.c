@@ -1,15 +1,19 @@
 /* retention_keeper.c - retention as the writer sees it. */
+#include "ensure.h"
 #include "error.h"
 #include "retention.h"
 
 static void see(void *self, const struct batch *batch)
 {
     retention_see(self, batch);
+    ENSURE_WHOLE(retention_is_valid(self));
 }
 
 static int work(void *self, int64_t rows)
 {
-    return retention_work(self, rows);
+    int err = retention_work(self, rows);
+    ENSURE_WHOLE(retention_is_valid(self));
+    return err;
 }
 
 static bool can_wait(const void *self, uint64_t bytes)

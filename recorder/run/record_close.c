@@ -47,9 +47,7 @@ static bool put_end(struct recording *recording, const struct drain_stats *drain
 /* The reason alone: what the message adds, the summary says with figures. */
 static void say_stopped(struct summary *summary, const struct writer_stats *stats)
 {
-    const char *end = strstr(stats->message, ": recording stopped");
-    buf_add(&summary->stopped, stats->message,
-            end ? (size_t)(end - stats->message) : strlen(stats->message));
+    buf_add(&summary->stopped, stats->message, stats->reason_bytes);
     summary->stored_events = stats->events;
     summary->stored_blocks = stats->blocks;
 }

@@ -62,10 +62,16 @@ static void put_loss(struct state_process *process, const struct state_loss *los
                      unsigned owed_as, uint64_t n)
 {
     const struct state *state = process->state;
-    if (n &&
-        !batch_put(state->ledger.batch, SCH_LOST, "iiiiisi", process->account.id, loss->first_seq,
-                   state->ledger.seq, ledger_ns(&state->ledger, loss->first_ns),
-                   ledger_ns(&state->ledger, loss->last_ns), kind, ledger_cut(n))) {
+    struct row_lost row = {
+        .process = process->account.id,
+        .first_seq = loss->first_seq,
+        .last_seq = state->ledger.seq,
+        .first_ns = ledger_ns(&state->ledger, loss->first_ns),
+        .last_ns = ledger_ns(&state->ledger, loss->last_ns),
+        .kind = kind,
+        .n = ledger_cut(n),
+    };
+    if (n && !batch_put_lost(state->ledger.batch, &row)) {
         note_owed(&process->account, owed_as, n);
         process->state->ledger.lost -= n; /* counted by the caller, or not an event */
     }
@@ -89,9 +95,14 @@ void state_torn(struct state_process *process, uint64_t ticket, uint64_t at_ns, 
     struct state *state = process->state;
     state->torn++;
     process->account.notes.unsure = true;
-    if (!batch_put(state->ledger.batch, SCH_TORN, "iiiis", process->account.id,
-                   state->ledger.seq + 1, ledger_cut(ticket), ledger_ns(&state->ledger, at_ns),
-                   why))
+    struct row_torn row = {
+        .process = process->account.id,
+        .seq = state->ledger.seq + 1,
+        .ticket = ledger_cut(ticket),
+        .at_ns = ledger_ns(&state->ledger, at_ns),
+        .why = why,
+    };
+    if (!batch_put_torn(state->ledger.batch, &row))
         note_owed(&process->account, OWED_FACT, 1);
 }
 

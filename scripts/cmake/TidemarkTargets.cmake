@@ -1,7 +1,7 @@
 # One static library for each folder. It sees its own headers and those of the folders that it names
 # in DEPS, and no others: a forbidden include fails to compile. DEPS are private for that: who links
 # a library links what is below it too, but sees of it the one folder only. What a folder may see is
-# written down in tests/lint/CMakeLists.txt, and tried there.
+# written down in tests/lint/rooms.txt, and tried by its neighbours.
 
 set(TIDEMARK_WARNINGS
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
@@ -18,15 +18,20 @@ if(TIDEMARK_SANITIZE)
 endif()
 if(TIDEMARK_FUZZ)
   target_compile_options(tidemark_options INTERFACE -fsanitize=fuzzer-no-link)
+  target_compile_definitions(tidemark_options INTERFACE TIDEMARK_ENSURE_ALWAYS)
 endif()
 
-# tidemark_library(NAME SOURCES ... DEPS ...): target NAME from the current folder.
+# tidemark_library(NAME SOURCES ... DEPS ... [LINKS ...]): target NAME from the current folder. LINKS
+# are linked and not seen.
 function(tidemark_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LINKS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE tidemark_options ${ARG_DEPS})
+  foreach(link IN LISTS ARG_LINKS)
+    set_property(TARGET ${name} APPEND PROPERTY INTERFACE_LINK_LIBRARIES $<LINK_ONLY:${link}>)
+  endforeach()
 endfunction()
 
 # Tests see every folder, whatever they link. Behind all that they name themselves: samples/ has
@@ -34,8 +39,14 @@ endfunction()
 add_library(tidemark_headers INTERFACE)
 set(tidemark_rooms ledger names heap driver label phase state retain derive run)
 list(TRANSFORM tidemark_rooms PREPEND recorder/)
+set(tidemark_viewer_rooms frame emit plot live report launch reports plan)
+foreach(room category read driver frag ladder replay oom compare levers course scale)
+  list(APPEND tidemark_viewer_rooms analysis/${room})
+endforeach()
+list(TRANSFORM tidemark_viewer_rooms PREPEND viewer-cli/)
 foreach(folder include base ring allocator profiler/guest profiler/pystack profiler/torch profiler/cupti
-  profiler/nvtx profiler/door schema store ${tidemark_rooms} viewer-cli rehearsal/core rehearsal/profile)
+  profiler/nvtx profiler/door schema store ${tidemark_rooms} viewer-cli
+  ${tidemark_viewer_rooms} rehearsal/core rehearsal/profile)
   target_include_directories(tidemark_headers INTERFACE ${PROJECT_SOURCE_DIR}/${folder})
 endforeach()
 

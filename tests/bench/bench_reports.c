@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analysis/replay.h"
+#include "replay.h"
 #include "bench.h"
 #include "clock.h"
 #include "db.h"

@@ -313,7 +313,8 @@ static void open_run(struct run *run, size_t living)
 static void close_run(struct run *run)
 {
     struct state_end end = {run->now_ns, "exit", 0, BATCH_NULL};
-    batch_put(state_batch(run->state), SCH_META, "si", "finished", (int64_t)1);
+    batch_put_meta(state_batch(run->state),
+                   &(struct row_meta){.key = "finished", .value.number = row_opt(1)});
     state_process_end(run->process, &end);
     flush(run, true);
     queue_close(run->queue);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/fit.h"
+#include "fit.h"
 #include "error.h"
 #include "mem.h"
 #include "program.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/fit.h"
+#include "fit.h"
 #include "buf.h"
 #include "error.h"
 #include "mem.h"

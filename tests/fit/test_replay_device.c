@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "analysis/replay_device.h"
+#include "replay_device.h"
 #include "error.h"
 #include "mem.h"
 #include "test.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/replay.h"
+#include "replay.h"
 #include "error.h"
 #include "mem.h"
 #include "program.h"

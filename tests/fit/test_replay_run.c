@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "analysis/replay.h"
+#include "replay.h"
 #include "error.h"
 #include "mem.h"
 #include "test.h"

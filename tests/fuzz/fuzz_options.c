@@ -3,8 +3,8 @@
  * the tables of the real command. Each word is also read as every kind of value, and all behind the
  * first line as a file of limits.
  */
-#include "analysis/check_limits.h"
-#include "analysis/instant.h"
+#include "check_limits.h"
+#include "instant.h"
 #include "commands.h"
 #include "error.h"
 #include "fuzz.h"

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/levers.h"
-#include "analysis/levers_work.h"
+#include "levers.h"
+#include "levers_work.h"
 #include "mem.h"
 #include "program.h"
 

@@ -1,5 +1,6 @@
 /* Pages and completions of commands that are made up here, with what real ones have not. */
 #include "page.h"
+#include "report.h"
 
 #include <string.h>
 
@@ -95,7 +96,7 @@ TEST(reports_have_the_common_options)
 {
     struct buf out = {0};
     struct command command = made_up;
-    command.report = true;
+    command.shared = &report_shared;
     command.options = NULL;
     page(&out, &command, NULL);
     CHECK(strstr(buf_string(&out), ".SS Options of every report\n.TP\n\\fB\\-p\\fR, "

@@ -52,7 +52,9 @@ TEST(more_than_there_is)
     CHECK(
         strstr(text, "of 40.0 MiB: 8.0 MiB allocated, 12.0 MiB in holes, 20.0 MiB not reserved\n"));
     CHECK(strstr(text, "so 4.0 MiB too few, however it is arranged\n") != NULL);
-    CHECK(strstr(text, "by replay, no setting lets it through; with 56.0 MiB for the allocator it gets past\n"));
+    CHECK(strstr(
+        text,
+        "by replay, no setting lets it through; with 56.0 MiB for the allocator it gets past\n"));
     CHECK(strstr(text, "pinned") == NULL);
     CHECK(strstr(text, "why, and what would lower it: tidemark peak ") != NULL);
     CHECK_INT(lines_of(text), 5);
@@ -146,7 +148,7 @@ TEST(names_that_a_terminal_would_obey)
 {
     static char evil[] = "a\033[2J\ntidemark: all is well\x7f\xc2\x9b";
     struct oom_place place = {.processes = 1, .device_text = "cuda\033c\n"};
-    struct frag_site site = {.shown = evil, .category = "activation"};
+    struct frag_site site = {.shown = evil, .purpose = PURPOSE_ACTIVATION};
     struct oom oom = {.asked = MIB, .step = OOM_NONE, .phase = evil, .shown = evil};
     struct oom_setting setting = {.text = evil, .through = OOM_PERHAPS};
     struct oom_fit fit = {.short_by = OOM_NONE, .state = OOM_FIT_DONE, .helping = 1, .count = 1};

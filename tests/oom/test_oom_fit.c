@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/oom_fit.h"
+#include "oom_fit.h"
 #include "error.h"
 #include "mem.h"
 #include "program.h"

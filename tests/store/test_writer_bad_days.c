@@ -170,8 +170,8 @@ TEST(a_statement_that_cannot_succeed_stops_the_recording_and_keeps_the_rest)
     bool single;
     CHECK(queue_push(queue, store_batch(1, ROWS, true)));
     struct batch *twice = store_batch(1 + ROWS, 1, true);
-    REQUIRE(batch_put(twice, SCH_STRING, "is", (int64_t)1, "a"));
-    REQUIRE(batch_put(twice, SCH_STRING, "is", (int64_t)1, "b"));
+    REQUIRE(batch_put_string(twice, &(struct row_string){.id = 1, .text = "a"}));
+    REQUIRE(batch_put_string(twice, &(struct row_string){.id = 1, .text = "b"}));
     CHECK(queue_push(queue, twice));
     while (!writer_failed(writer))
         sched_yield();

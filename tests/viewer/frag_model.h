@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/frag.h"
+#include "frag.h"
 #include "db.h"
 
 enum { MODEL_CELLS = 1024, MODEL_PAGES = 640, MODEL_CELL = 512, MODEL_MOST = 2000 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/category.h"
+#include "category.h"
 #include "buf.h"
 #include "db.h"
 #include "error.h"
@@ -67,7 +67,7 @@ static int64_t compare(struct db *db, int64_t process)
                                        known(row, 3), db_column_int(row, 9)};
         struct category_verdict verdict;
         REQUIRE(category_decide(rules, &block, &verdict) == 0);
-        CHECK_STR(verdict.category, db_column_text(row, 4));
+        CHECK_STR(purpose_name(verdict.purpose), db_column_text(row, 4));
         CHECK_STR(verdict.rule, db_column_text(row, 5));
         CHECK_INT(verdict.born, known(row, 6));
         CHECK_INT(verdict.freed, known(row, 7));
@@ -116,7 +116,7 @@ TEST(a_process_without_phases)
     REQUIRE(category_load(db, 99, &rules) == 0);
     struct category_block block = {7, DB_LIVING_SEQ, CATEGORY_UNKNOWN, CATEGORY_UNKNOWN, 512};
     REQUIRE(category_decide(rules, &block, &verdict) == 0);
-    CHECK_STR(verdict.category, "other");
+    CHECK_STR(purpose_name(verdict.purpose), "other");
     CHECK_STR(verdict.rule, "no step was seen");
     CHECK_INT(verdict.born, CATEGORY_UNKNOWN);
     category_free(rules);
@@ -208,15 +208,16 @@ static void random_run(uint64_t number)
     struct buf sql = {0};
     struct db *db;
     seed = number + 1;
-    buf_text(&sql, "BEGIN;\n"
-                   "INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 1, 'root', 0),"
-                   " (2, 2, 'fork', 0);\n"
-                   "INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL), (2, 'cuda', 0, NULL, NULL);\n"
-                   "INSERT INTO string VALUES(1, 'einsum'), (2, 'at::cuda::getNewWorkspace()');\n"
-                   "INSERT INTO frame VALUES(1, 1, NULL, 1), (2, 2, NULL, 1);\n"
-                   "INSERT INTO site VALUES(1, 0, 1), (2, 0, 2);\n"
-                   "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL), (2, 1, 2, 1, 0, NULL),"
-                   " (3, 2, 1, 0, 0, NULL);\n");
+    buf_text(&sql,
+             "BEGIN;\n"
+             "INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 1, 'root', 0),"
+             " (2, 2, 'fork', 0);\n"
+             "INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL), (2, 'cuda', 0, NULL, NULL);\n"
+             "INSERT INTO string VALUES(1, 'einsum'), (2, 'at::cuda::getNewWorkspace()');\n"
+             "INSERT INTO frame VALUES(1, 1, NULL, 1), (2, 2, NULL, 1);\n"
+             "INSERT INTO site VALUES(1, 0, 1), (2, 0, 2);\n"
+             "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL), (2, 1, 2, 1, 0, NULL),"
+             " (3, 2, 1, 0, 0, NULL);\n");
     random_phases(&sql, number % 3 == 0 ? 0 : number % 3 == 1 ? 30 : 4);
     random_blocks(&sql);
     buf_text(&sql, "COMMIT;\n");
@@ -291,22 +292,22 @@ static const struct kept {
     char proof;                                /* f frame, m multiplication, t no tag, - none */
 } kept[] = {
     {101, 2, 33554432, 33554432, 1, 0, 0, 'f'},
-    {102, 2, 1048576, 0, 1, 0, 0, 'f'},        /* the stack is proof enough */
+    {102, 2, 1048576, 0, 1, 0, 0, 'f'},         /* the stack is proof enough */
     {103, 1, 33554432, 33554432, 1, 0, 0, '-'}, /* never on the host */
     {104, 2, 33554432, 33554432, 1, 1, 0, '-'}, /* it has a tag */
     {105, 2, 33554432, 33554432, 1, 0, 170, '-'},
     {106, 2, 33554432, 33554432, 2, 0, 0, 'm'},
-    {107, 2, 33554432, 0, 5, 0, 300, 'm'},           /* after the last step is late enough */
-    {108, 2, 34000000, 0, 2, 0, 0, 'm'},             /* the allocator's slack */
-    {109, 2, 34000000, 34000000, 2, 0, 0, '-'},      /* that was asked for */
-    {110, 2, 33554432, 33554432, 3, 0, 0, '-'},      /* any tensor can have that size */
-    {111, 2, 33554432, 33554432, 4, 0, 0, '-'},      /* a weight */
-    {112, 2, 8519680, 8519680, 3, 0, 0, 't'},        /* tensors have tags, and hardly that size */
+    {107, 2, 33554432, 0, 5, 0, 300, 'm'},      /* after the last step is late enough */
+    {108, 2, 34000000, 0, 2, 0, 0, 'm'},        /* the allocator's slack */
+    {109, 2, 34000000, 34000000, 2, 0, 0, '-'}, /* that was asked for */
+    {110, 2, 33554432, 33554432, 3, 0, 0, '-'}, /* any tensor can have that size */
+    {111, 2, 33554432, 33554432, 4, 0, 0, '-'}, /* a weight */
+    {112, 2, 8519680, 8519680, 3, 0, 0, 't'},   /* tensors have tags, and hardly that size */
     {113, 2, 8519680, 0, 2, 0, 0, 'm'},
     {114, 2, 20971520, 20971520, 2, 0, 0, '-'},
-    {160, 2, 33554432, 33554432, 0, 0, 0, 't'},      /* in backward, without a stack */
+    {160, 2, 33554432, 33554432, 0, 0, 0, 't'}, /* in backward, without a stack */
     {161, 2, 33554432, 33554432, 3, 0, 0, '-'},
-    {210, 2, 33554432, 33554432, 2, 0, 0, '-'},      /* the second step's: it may be held */
+    {210, 2, 33554432, 33554432, 2, 0, 0, '-'}, /* the second step's: it may be held */
     {211, 2, 8519680, 8519680, 2, 0, 0, 'm'},
     {260, 2, 33554432, 33554432, 0, 0, 0, '-'},
     {50, 2, 33554432, 33554432, 2, 0, 0, 'm'}, /* before the first step */
@@ -315,9 +316,10 @@ static const struct kept {
 
 static const char *rule_of(char proof)
 {
-    return proof == 'f'   ? "library workspace|allocated inside cuBLAS' wrapper, kept"
-           : proof == 'm' ? "library workspace|as large as cuBLAS' workspace, allocated in a matrix "
-                            "multiplication, kept"
+    return proof == 'f' ? "library workspace|allocated inside cuBLAS' wrapper, kept"
+           : proof == 'm'
+               ? "library workspace|as large as cuBLAS' workspace, allocated in a matrix "
+                 "multiplication, kept"
            : proof == 't' ? "library workspace|as large as cuBLAS' workspace, without a tag, kept"
                           : "";
 }
@@ -340,8 +342,8 @@ static struct db *make_library(const char *more)
         snprintf(sql, sizeof sql,
                  "INSERT INTO allocation VALUES(%d, %d, 4096, %d, %s, 0, 0, %d, %s, %s, NULL)",
                  k->seq, k->heap, k->size, or_null(asked, sizeof asked, k->requested),
-                 k->free_seq ? k->free_seq : (int)DB_LIVING_SEQ, or_null(site, sizeof site, k->site),
-                 or_null(tag, sizeof tag, k->tag));
+                 k->free_seq ? k->free_seq : (int)DB_LIVING_SEQ,
+                 or_null(site, sizeof site, k->site), or_null(tag, sizeof tag, k->tag));
         REQUIRE(db_exec(db, sql) == 0);
     }
     REQUIRE(db_exec(db, more) == 0);
@@ -374,7 +376,8 @@ TEST(workspaces_of_cublas)
     db_close(db);
 }
 
-/* Without tags, blocks of no call stack may be tensors; with a setting, it is its size that counts. */
+/* Without tags, blocks of no call stack may be tensors; with a setting, it is its size that counts.
+ */
 TEST(workspaces_where_less_is_known)
 {
     struct db *db = make_library("INSERT INTO tag VALUES(1, 8, 'w');"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/check.h"
-#include "analysis/check_limits.h"
+#include "check.h"
+#include "check_limits.h"
 #include "buf.h"
 #include "commands.h"
 #include "db.h"

@@ -105,7 +105,7 @@ TEST(every_help_fits_into_80_columns)
 {
     FILE *file = tmpfile();
     REQUIRE(file != NULL);
-    help_overview(file);
+    help_overview(file, commands);
     check_width(file, "the overview");
     for (const struct command *const *at = commands; *at; at++) {
         file = tmpfile();

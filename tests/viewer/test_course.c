@@ -2,7 +2,7 @@
  * The columns of a timeline beside a pass over all events: random recordings, with the curve that a
  * scan makes of them, read one by one and from the curve.
  */
-#include "analysis/course.h"
+#include "course.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -391,7 +391,7 @@ TEST(stacks_of_a_long_run_lie_within_the_column)
     REQUIRE(course_read(db, &request, &course) == 0);
     for (unsigned i = 0; i < course.count; i++) {
         int64_t sum = 0;
-        for (unsigned k = 0; k < COURSE_CATEGORIES; k++) {
+        for (unsigned k = 0; k < PURPOSES; k++) {
             CHECK(course.columns[i].bytes[k] >= 0);
             sum += course.columns[i].bytes[k];
         }
@@ -401,6 +401,45 @@ TEST(stacks_of_a_long_run_lie_within_the_column)
     }
     course_clear(&course);
     end_recording(&model, db);
+}
+
+static int64_t ask(struct db *db, const char *sql)
+{
+    struct db_stmt *row;
+    REQUIRE(db_prepare(db, &row, sql) == 0);
+    REQUIRE(db_step(row) == DB_ROW);
+    int64_t value = db_column_int(row, 0);
+    db_finalize(row);
+    return value;
+}
+
+/* Each category is what the view says, a copy of the parameters too: only the first parameter keeps
+ * its tag here, so that what is as large and came after it is a copy. */
+TEST(categories_at_the_peak_are_those_of_the_view)
+{
+    struct db *db = recording("train");
+    const struct course_request request = {.process = 1,
+                                           .device = 1,
+                                           .first_step = INT64_MIN,
+                                           .last_step = INT64_MAX,
+                                           .columns = 100,
+                                           .categories = true};
+    struct course course;
+    char sql[200];
+    REQUIRE(db_exec(db, "UPDATE allocation SET tag = NULL WHERE seq > (SELECT min(allocation)"
+                        "  FROM allocation_category WHERE category = 'parameter')") == 0);
+    REQUIRE(course_read(db, &request, &course) == 0);
+    REQUIRE(course.exact);
+    for (int i = 0; i < PURPOSES; i++) {
+        snprintf(sql, sizeof sql,
+                 "SELECT coalesce(sum(bytes), 0) FROM peak_by_category WHERE process = 1"
+                 "   AND category = '%s'",
+                 purpose_name((enum purpose)i));
+        CHECK_INT(course.columns[course.peak_at].bytes[i], ask(db, sql));
+    }
+    CHECK(course.columns[course.peak_at].bytes[PURPOSE_COPY] > 0);
+    course_clear(&course);
+    db_close(db);
 }
 
 TEST(long_pauses_do_not_squash_the_steps)
@@ -510,6 +549,7 @@ TEST(nothing_is_nothing)
 TEST_MAIN(TEST_CASE(exact_columns_are_those_of_a_scan),
           TEST_CASE(steps_begin_with_what_lived_before), TEST_CASE(the_curve_bounds_a_scan),
           TEST_CASE(stacks_of_a_long_run_lie_within_the_column),
+          TEST_CASE(categories_at_the_peak_are_those_of_the_view),
           TEST_CASE(long_pauses_do_not_squash_the_steps),
           TEST_CASE(times_of_a_damaged_file_stay_on_the_plot), TEST_CASE(each_phase_is_seen),
           TEST_CASE(nothing_is_nothing))

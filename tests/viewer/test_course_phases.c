@@ -2,7 +2,7 @@
  * Phases and steps below a timeline, beside a scan of each column, and what a recording of several
  * processes, threads and devices must not mix up. Memory that runs out is said, and nothing stays.
  */
-#include "analysis/course.h"
+#include "course.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -263,10 +263,9 @@ TEST(names_are_there_and_differ)
         for (unsigned k = 0; k < i; k++)
             CHECK(strcmp(course_kind_name((enum course_kind)i),
                          course_kind_name((enum course_kind)k)) != 0);
-    for (unsigned i = 0; i < COURSE_CATEGORIES; i++)
+    for (unsigned i = 0; i < PURPOSES; i++)
         for (unsigned k = 0; k < i; k++)
-            CHECK(strcmp(course_category_name((enum course_category)i),
-                         course_category_name((enum course_category)k)) != 0);
+            CHECK(strcmp(purpose_name((enum purpose)i), purpose_name((enum purpose)k)) != 0);
 }
 
 /* ---- no memory ---- */

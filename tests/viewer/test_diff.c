@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/diff.h"
-#include "analysis/diff_phases.h"
+#include "diff.h"
+#include "diff_phases.h"
 #include "commands.h"
 #include "db.h"
 #include "error.h"
@@ -39,12 +39,12 @@ static void compare(struct diff_side sides[DIFF_SIDES], const struct diff_moment
     CHECK(diff_is_valid(diff));
 }
 
-static const struct diff_group *find_group(const struct diff *diff, const char *category,
+static const struct diff_group *find_group(const struct diff *diff, enum purpose purpose,
                                            const char *text)
 {
     for (size_t i = 0; i < diff->group_count; i++) {
         const struct diff_group *group = &diff->groups[i];
-        if (strcmp(group->category, category) == 0 &&
+        if (group->purpose == purpose &&
             (text ? group->text && strcmp(group->text, text) == 0 : !group->text))
             return group;
     }
@@ -69,14 +69,14 @@ TEST(an_edited_program_still_matches)
     CHECK_STR(diff.moments[DIFF_B].label, "peak of step 1, forward > metrics");
     CHECK_INT(diff.allocated[DIFF_B] - diff.allocated[DIFF_A], MIB(35));
     const struct diff_group *group =
-        find_group(&diff, "activation", "decode (train.py) > linear (functional.py)");
+        find_group(&diff, PURPOSE_ACTIVATION, "decode (train.py) > linear (functional.py)");
     REQUIRE(group != NULL);
     CHECK(group == &diff.groups[0]);
     CHECK_INT(diff_change(group), MIB(32));
     CHECK_STR(group->shown[DIFF_A], "decode (train.py:55) > linear (functional.py:1848)");
     CHECK_STR(diff_group_shown(group), "decode (train.py:61) > linear (functional.py:1916)");
     /* Two lines of one function on one side are one group, without a line. */
-    group = find_group(&diff, "gradient", "backward (train.py)");
+    group = find_group(&diff, PURPOSE_GRADIENT, "backward (train.py)");
     REQUIRE(group != NULL);
     CHECK_INT(diff_change(group), 0);
     CHECK_INT(group->blocks[DIFF_A], 1);
@@ -85,11 +85,11 @@ TEST(an_edited_program_still_matches)
     CHECK_INT(group->site[DIFF_B], 4); /* the larger one */
     CHECK_STR(diff_group_shown(group), "backward (train.py)");
     /* Only in one, and without a stack. */
-    group = find_group(&diff, "workspace", "accuracy (train.py)");
+    group = find_group(&diff, PURPOSE_WORKSPACE, "accuracy (train.py)");
     REQUIRE(group != NULL);
     CHECK_INT(group->bytes[DIFF_A], 0);
     CHECK(group->shown[DIFF_A] == NULL && group->site[DIFF_A] == GROUP_NONE);
-    group = find_group(&diff, "workspace", NULL);
+    group = find_group(&diff, PURPOSE_WORKSPACE, NULL);
     REQUIRE(group != NULL);
     CHECK_INT(diff_change(group), -MIB(1));
     CHECK(diff_group_shown(group) == NULL);
@@ -221,7 +221,7 @@ TEST(backwards_is_the_opposite)
     CHECK_INT(there.group_count, back.group_count);
     for (size_t i = 0; i < there.group_count; i++) {
         const struct diff_group *group = &there.groups[i];
-        const struct diff_group *same = find_group(&back, group->category, group->text);
+        const struct diff_group *same = find_group(&back, group->purpose, group->text);
         CHECK(same && diff_change(same) == -diff_change(group));
     }
     diff_clear(&there);
@@ -290,7 +290,7 @@ static int64_t of_function(const struct diff *diff, const char *text, int side)
     int64_t bytes = 0;
     for (size_t i = 0; i < diff->group_count; i++) {
         const struct diff_group *group = &diff->groups[i];
-        if (strcmp(group->category, DIFF_UNATTRIBUTED) != 0 &&
+        if (group->purpose != DIFF_UNATTRIBUTED &&
             (text ? group->text && strcmp(group->text, text) == 0 : !group->text))
             bytes += group->bytes[side];
     }

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/course.h"
-#include "analysis/driven.h"
+#include "course.h"
+#include "driven.h"
 #include "db.h"
 #include "error.h"
 #include "recording.h"

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frag.h"
+#include "frag.h"
 #include "db.h"
 #include "error.h"
 #include "frag_model.h"
 #include "frag_picture.h"
 #include "mem.h"
 #include "recording.h"
+#include "screen.h"
 
 #define MIB(n) ((int64_t)(n)*1048576)
 
@@ -332,17 +333,17 @@ TEST(how_wide_the_picture_is)
 TEST(what_the_terminal_can_show)
 {
     setenv("LC_ALL", "C.UTF-8", 1);
-    CHECK(frag_picture_utf8());
+    CHECK(screen_says_utf8());
     setenv("LC_ALL", "C", 1);
-    CHECK(!frag_picture_utf8());
+    CHECK(!screen_says_utf8());
     unsetenv("LC_ALL");
     setenv("LC_CTYPE", "de_DE.utf8", 1);
     setenv("LANG", "C", 1);
-    CHECK(frag_picture_utf8());
+    CHECK(screen_says_utf8());
     unsetenv("LC_CTYPE");
-    CHECK(!frag_picture_utf8());
+    CHECK(!screen_says_utf8());
     unsetenv("LANG");
-    CHECK(!frag_picture_utf8());
+    CHECK(!screen_says_utf8());
 }
 
 /* ---- random recordings beside the bitmap ---- */

@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #include "alloc.h"
-#include "analysis/frag.h"
-#include "analysis/ladder.h"
-#include "analysis/oom.h"
+#include "frag.h"
+#include "ladder.h"
+#include "oom.h"
 #include "buf.h"
 #include "db.h"
 #include "error.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "analysis/frag_area.h"
+#include "frag_area.h"
 #include "db.h"
 #include "error.h"
 #include "mem.h"

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/group.h"
-#include "analysis/instant.h"
-#include "analysis/living.h"
+#include "group.h"
+#include "instant.h"
+#include "living.h"
 #include "db.h"
 #include "error.h"
 #include "recording.h"
@@ -168,7 +168,7 @@ TEST(the_last_two_steps)
     db_close(db);
 }
 
-TEST(groups_of_ids_and_of_names)
+TEST(groups_of_ids)
 {
     struct groups groups = {0};
     struct db *db = recording("train");
@@ -187,12 +187,9 @@ TEST(groups_of_ids_and_of_names)
     groups.groups[3].bytes = 1000;
     CHECK(!groups_is_valid(&groups));
     groups_clear(&groups);
-    CHECK(groups_named(&groups, "one") == groups_named(&groups, "one"));
-    CHECK(groups_named(&groups, "two") != NULL && groups.count == 2);
-    groups_clear(&groups);
     db_close(db);
 }
 
 TEST_MAIN(TEST_CASE(moments_by_name), TEST_CASE(moments_that_are_not_there),
           TEST_CASE(moments_by_time), TEST_CASE(times_that_were_thinned_out), TEST_CASE(pairs),
-          TEST_CASE(the_last_two_steps), TEST_CASE(groups_of_ids_and_of_names))
+          TEST_CASE(the_last_two_steps), TEST_CASE(groups_of_ids))

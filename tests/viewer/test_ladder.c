@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/ladder.h"
-#include "analysis/peak.h"
+#include "ladder.h"
+#include "peak.h"
 #include "db.h"
 #include "error.h"
 #include "frag_model.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/leaks.h"
+#include "leaks.h"
 #include "db.h"
 #include "recording.h"
 

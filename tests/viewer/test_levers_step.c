@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "analysis/levers_step.h"
+#include "levers_step.h"
 #include "db.h"
 #include "script.h"
 

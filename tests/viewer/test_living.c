@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "analysis/living.h"
+#include "living.h"
 #include "buf.h"
 #include "db.h"
 #include "error.h"
@@ -70,7 +70,7 @@ static bool add(void *self, const struct living_block *block)
     sums->born += block->phase == LIVING_NONE ? 0 : block->phase;
     CHECK_INT(block->requested, LIVING_NONE);
     CHECK_INT(block->alloc_ns, block->seq * 10);
-    CHECK(block->category && block->rule);
+    CHECK(block->purpose < PURPOSES && block->rule);
     return true;
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/ladder.h"
+#include "ladder.h"
 #include "db.h"
 #include "emit.h"
 #include "error.h"

@@ -5,6 +5,7 @@
 
 #include "db.h"
 #include "error.h"
+#include "commands.h"
 #include "moment.h"
 #include "recording.h"
 

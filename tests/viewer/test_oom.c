@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "analysis/oom.h"
+#include "oom.h"
 #include "db.h"
 #include "error.h"
 #include "frag_model.h"

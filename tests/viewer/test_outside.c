@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/ladder.h"
-#include "analysis/running.h"
+#include "ladder.h"
+#include "running.h"
 #include "buf.h"
 #include "db.h"
 #include "error.h"

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/loss.h"
-#include "analysis/peak.h"
+#include "loss.h"
+#include "peak.h"
 #include "db.h"
 #include "error.h"
 #include "mem.h"
@@ -32,6 +32,14 @@ static const struct group *find(const struct groups *groups, const char *name)
     return NULL;
 }
 
+static const struct peak_category *called(const struct peak *peak, const char *name)
+{
+    for (size_t i = 0; i < peak->category_count; i++)
+        if (strcmp(purpose_name(peak->categories[i].purpose), name) == 0)
+            return &peak->categories[i];
+    return NULL;
+}
+
 TEST(the_peak_of_a_training_run)
 {
     struct db *db = recording("train");
@@ -48,17 +56,16 @@ TEST(the_peak_of_a_training_run)
     CHECK_INT(peak.added_bytes, MIB(916));   /* two gradients of the size of the logits */
     CHECK_INT(peak.added_blocks, 2);
     CHECK_INT(peak.requested, ask(db, "SELECT sum(requested) FROM live_at_peak"));
-    CHECK_INT(find(&peak.categories, "gradient")->bytes, MIB(280));
-    CHECK_INT(find(&peak.categories, "optimizer state")->bytes, MIB(560));
-    CHECK_INT(find(&peak.categories, "activation, held by the program")->bytes, MIB(458));
+    CHECK_INT(peak_category(&peak, PURPOSE_GRADIENT).bytes, MIB(280));
+    CHECK_INT(peak_category(&peak, PURPOSE_OPTIMIZER_STATE).bytes, MIB(560));
+    CHECK_INT(peak_category(&peak, PURPOSE_HELD).bytes, MIB(458));
     CHECK_STR(peak.sites.groups[0].name,
               "backward (/usr/lib/python3/dist-packages/torch/_tensor.py:487)");
     CHECK_STR(peak.sites.groups[0].shown, "main (train.py:80) > backward (_tensor.py:487)");
     CHECK_INT(peak.last_bytes, MIB(458));
     CHECK_STR(peak.last_shown, peak.sites.groups[0].shown);
-    CHECK_STR(find(&peak.categories, "activation, held by the program")->rule,
-              "born in forward, alive after backward");
-    CHECK_STR(find(&peak.categories, "workspace")->rule, "born and freed inside one phase");
+    CHECK_STR(peak_category(&peak, PURPOSE_HELD).rule, "born in forward, alive after backward");
+    CHECK_STR(peak_category(&peak, PURPOSE_WORKSPACE).rule, "born and freed inside one phase");
     peak_clear(&peak);
     db_close(db);
 }
@@ -214,13 +221,13 @@ TEST(groups_agree_with_the_views)
     CHECK_INT(peak.blocks, ask(db, "SELECT count(*) FROM live_at_peak"));
     CHECK_INT(db_prepare(db, &stmt, "SELECT category, bytes, blocks FROM peak_by_category"), 0);
     for (; db_step(stmt) == DB_ROW; rows++) {
-        const struct group *group = find(&peak.categories, db_column_text(stmt, 0));
-        REQUIRE(group != NULL);
-        CHECK_INT(group->bytes, db_column_int(stmt, 1));
-        CHECK_INT(group->blocks, db_column_int(stmt, 2));
+        const struct peak_category *category = called(&peak, db_column_text(stmt, 0));
+        REQUIRE(category != NULL);
+        CHECK_INT(category->bytes, db_column_int(stmt, 1));
+        CHECK_INT(category->blocks, db_column_int(stmt, 2));
     }
     db_finalize(stmt);
-    CHECK_INT(rows, peak.categories.count);
+    CHECK_INT(rows, peak.category_count);
     peak_clear(&peak);
     db_close(db);
 }
@@ -233,7 +240,7 @@ TEST(steps_narrow_the_search)
     CHECK_INT(peak.step, 0);
     CHECK_INT(peak.allocated, MIB(3482));
     CHECK(peak_is_valid(&peak));
-    CHECK(find(&peak.categories, "optimizer state") == NULL); /* there is none yet */
+    CHECK(peak_category(&peak, PURPOSE_OPTIMIZER_STATE).blocks == 0); /* there is none yet */
     peak_clear(&peak);
     CHECK_INT(peak_read(db, 1, 1, 7, 9, SIZE_MAX, &peak), 0);
     CHECK(!peak.found);

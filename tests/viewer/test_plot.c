@@ -45,8 +45,8 @@ static void fill_column(struct course *course, unsigned i, int64_t most)
         column->step = (int64_t)course->steps++;
     if (course->reserved_known)
         column->reserved_min = column->reserved_max = column->max + any((uint64_t)most / 4 + 1);
-    for (int64_t left = column->max, k = 0; k < COURSE_CATEGORIES && course->categories; k++) {
-        column->bytes[k] = k + 1 == COURSE_CATEGORIES ? left : any((uint64_t)left + 1);
+    for (int64_t left = column->max, k = 0; k < PURPOSES && course->categories; k++) {
+        column->bytes[k] = k + 1 == PURPOSES ? left : any((uint64_t)left + 1);
         left -= column->bytes[k];
     }
 }

@@ -1,13 +1,13 @@
 /*
  * Call sites that are alike in short: what tells them apart stands in their names.
  */
-#include "analysis/site_apart.h"
+#include "site_apart.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/group.h"
+#include "group.h"
 #include "buf.h"
 #include "mem.h"
 #include "test.h"
@@ -45,7 +45,7 @@ static struct db *new_db(void)
 /* The names of sites 1.., as they stand in one table. */
 struct table {
     int64_t sites[MOST];
-    const char *beside[MOST];
+    int beside[MOST];
     char *names[MOST];
     size_t count;
 };
@@ -72,15 +72,29 @@ static void clear(struct table *table)
 }
 
 #define LIB "/usr/lib/python3/dist-packages/torch/nn/"
-#define CONV {"conv2d", LIB "functional.py", "45"}
-#define BLOCK {"Block.forward", "/srv/a/net.py", "4"}
+#define CONV                                                                                       \
+    {                                                                                              \
+        "conv2d", LIB "functional.py", "45"                                                        \
+    }
+#define BLOCK                                                                                      \
+    {                                                                                              \
+        "Block.forward", "/srv/a/net.py", "4"                                                      \
+    }
 
 TEST(the_next_caller_that_differs)
 {
     static const char *const ways[][6][3] = {
         {CONV, BLOCK, {"Net.forward", "/srv/a/net.py", "9"}, {"main", "/srv/a/train.py", "1"}, {0}},
-        {CONV, BLOCK, {"Net.forward", "/srv/a/net.py", "10"}, {"main", "/srv/a/train.py", "1"}, {0}},
-        {CONV, BLOCK, {"Net.forward", "/srv/a/net.py", "10"}, {"main", "/srv/a/train.py", "2"}, {0}},
+        {CONV,
+         BLOCK,
+         {"Net.forward", "/srv/a/net.py", "10"},
+         {"main", "/srv/a/train.py", "1"},
+         {0}},
+        {CONV,
+         BLOCK,
+         {"Net.forward", "/srv/a/net.py", "10"},
+         {"main", "/srv/a/train.py", "2"},
+         {0}},
         {CONV, BLOCK, {0}},
         {CONV, {"Head.forward", "/srv/a/net.py", "7"}, {"main", "/srv/a/train.py", "1"}, {0}},
     };
@@ -89,11 +103,14 @@ TEST(the_next_caller_that_differs)
     for (int i = 0; i < 5; i++)
         add_site(db, i + 1, ways[i]);
     CHECK_INT(fill(db, &table), 0);
-    CHECK_STR(table.names[0], "Net.forward (net.py:9) > Block.forward (net.py:4) > conv2d (functional.py:45)");
-    CHECK_STR(table.names[1], "main (train.py:1) > Net.forward (net.py:10) > Block.forward (net.py:4) > "
-                              "conv2d (functional.py:45)");
-    CHECK_STR(table.names[2], "main (train.py:2) > Net.forward (net.py:10) > Block.forward (net.py:4) > "
-                              "conv2d (functional.py:45)");
+    CHECK_STR(table.names[0],
+              "Net.forward (net.py:9) > Block.forward (net.py:4) > conv2d (functional.py:45)");
+    CHECK_STR(table.names[1],
+              "main (train.py:1) > Net.forward (net.py:10) > Block.forward (net.py:4) > "
+              "conv2d (functional.py:45)");
+    CHECK_STR(table.names[2],
+              "main (train.py:2) > Net.forward (net.py:10) > Block.forward (net.py:4) > "
+              "conv2d (functional.py:45)");
     CHECK_STR(table.names[3], "Block.forward (net.py:4) > conv2d (functional.py:45)");
     CHECK_STR(table.names[4], "Head.forward (net.py:7) > conv2d (functional.py:45)");
     CHECK(table.names[5] == NULL);
@@ -116,11 +133,12 @@ TEST(a_library_frame_can_be_what_differs)
     CHECK_INT(fill(db, &table), 0);
     CHECK_STR(table.names[0],
               "<module> (train.py:12) > Mlp.forward (llama.py:150) > conv2d (functional.py:45)");
-    CHECK_STR(table.names[1],
-              "<module> (train.py:12) > Attention.forward (llama.py:90) > conv2d (functional.py:45)");
+    CHECK_STR(
+        table.names[1],
+        "<module> (train.py:12) > Attention.forward (llama.py:90) > conv2d (functional.py:45)");
     clear(&table);
     /* Another column tells them apart already. */
-    struct table apart = {.sites = {1, 2}, .beside = {"gradient", "activation"}, .count = 2};
+    struct table apart = {.sites = {1, 2}, .beside = {1, 2}, .count = 2};
     CHECK_INT(fill(db, &apart), 0);
     CHECK_STR(apart.names[0], "<module> (train.py:12) > conv2d (functional.py:45)");
     CHECK_STR(apart.names[1], apart.names[0]);

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "analysis/thinned.h"
+#include "thinned.h"
 #include "db.h"
 
 #define NONE THINNED_NONE

@@ -4,20 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/why.h"
+#include "why.h"
 #include "db.h"
 #include "error.h"
 #include "recording.h"
 
 #define MIB(n) ((int64_t)(n)*1048576)
-
-static const struct why_group *category(const struct why *why, const char *name)
-{
-    for (size_t i = 0; i < why->category_count; i++)
-        if (strcmp(why->categories[i].name, name) == 0)
-            return &why->categories[i];
-    return NULL;
-}
 
 static void between(struct db *db, const char *first, const char *second, struct why *why)
 {
@@ -34,11 +26,11 @@ TEST(the_second_step_is_higher_by_what_the_first_left)
     struct why why;
     between(db, "0", "1", &why);
     CHECK_INT(why.after_bytes - why.before_bytes, MIB(840));
-    CHECK_INT(why_change(category(&why, "gradient")), MIB(280));
-    CHECK_INT(why_change(category(&why, "optimizer state")), MIB(560));
-    CHECK_INT(why_change(category(&why, "activation")), 0);
+    CHECK_INT(why_change_of(&why, PURPOSE_GRADIENT), MIB(280));
+    CHECK_INT(why_change_of(&why, PURPOSE_OPTIMIZER_STATE), MIB(560));
+    CHECK_INT(why_change_of(&why, PURPOSE_ACTIVATION), 0);
     CHECK_STR(why.groups[0].shown, "step (optim.py:101)");
-    CHECK_STR(why.categories[why.groups[0].category].name, "optimizer state");
+    CHECK_INT(why.groups[0].purpose, PURPOSE_OPTIMIZER_STATE);
     CHECK_INT(why.groups[0].before_blocks, 0);
     CHECK_INT(why.groups[0].after_blocks, 8);
     CHECK(why.segments_known);
@@ -55,8 +47,8 @@ TEST(backwards_is_the_opposite)
     between(db, "1/backward", "0/forward", &back);
     CHECK_INT(there.group_count, back.group_count);
     for (size_t i = 0; i < there.category_count; i++) {
-        const struct why_group *same = category(&back, there.categories[i].name);
-        CHECK(same && why_change(same) == -why_change(&there.categories[i]));
+        const struct why_group *one = &there.categories[i];
+        CHECK_INT(why_change_of(&back, one->purpose), -why_change(one));
     }
     CHECK_INT(there.after_reserved - there.before_reserved,
               back.before_reserved - back.after_reserved);

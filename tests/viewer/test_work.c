@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "../store/loop.h"
-#include "analysis/category_rules.h"
-#include "analysis/peak.h"
+#include "category_rules.h"
+#include "peak.h"
 #include "commands.h"
 #include "error.h"
 #include "db.h"

@@ -83,9 +83,9 @@ static void put_all_options(struct buf *out, const struct command *command)
     put_heading(out, "options");
     put_options(out, command->options);
     buf_text(out, ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nprint this in short\n");
-    if (command_shared_options(command)) {
-        buf_print(out, ".SS %s\n", help_shared_title(command));
-        put_options(out, command_shared_options(command));
+    if (command->shared) {
+        buf_print(out, ".SS %s\n", command->shared->title);
+        put_options(out, command->shared->options);
     }
 }
 

@@ -1,0 +1,221 @@
+/*
+ * One reading of what lives as the last complete step ends: a keyframe and what came since,
+ * whatever the length of the run. The phase of a block's birth tells its step.
+ */
+#include "leaks.h"
+
+#include <stdlib.h>
+
+#include "error.h"
+#include "living.h"
+#include "mem.h"
+#include "site_apart.h"
+
+/* Complete: another step has begun, or the process has ended in good order. */
+static const char steps_sql[] =
+    "SELECT r.first_step, b.step, b.end_seq FROM run_bounds r"
+    "  JOIN step_bounds b ON b.process = r.process"
+    " WHERE r.process = ?1 AND b.end_seq IS NOT NULL ORDER BY b.step DESC LIMIT 1";
+
+static int read_window(struct db *db, int64_t process, const struct leak_options *options,
+                       struct leaks *out)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(db, &stmt, steps_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, process);
+    err = db_step(stmt);
+    if (err == DB_ROW && db_column_int(stmt, 1) > db_column_int(stmt, 0)) {
+        out->steps_known = true;
+        out->first_step = db_column_int(stmt, 0) + options->warm_up;
+        out->last_step = db_column_int(stmt, 1) - options->keep;
+        out->seq = db_column_int(stmt, 2);
+    }
+    db_finalize(stmt);
+    if (out->first_step < options->first_step)
+        out->first_step = options->first_step;
+    if (out->last_step > options->last_step)
+        out->last_step = options->last_step;
+    if (out->last_step >= out->first_step)
+        out->window = out->last_step - out->first_step + 1;
+    return err < 0 ? err : 0;
+}
+
+/* ---- what was left ---- */
+
+struct gather {
+    struct leaks *leaks;
+    struct db_stmt *step;
+    struct map steps; /* phase.id to its step + 1, 0 = none: blocks of one phase are many */
+    struct map seen;  /* place of a site and step: living blocks come in no order */
+    int err;
+};
+
+/* False: no step, or an error that stands in gather->err. */
+static bool step_of(struct gather *gather, int64_t phase, int64_t *step)
+{
+    uint64_t known = map_get(&gather->steps, (uint64_t)phase);
+    if (known == MAP_NONE) {
+        db_bind_int(gather->step, 0, phase);
+        int err = db_step(gather->step);
+        known = err == DB_ROW && db_column_type(gather->step, 0) != DB_NULL
+                    ? (uint64_t)db_column_int(gather->step, 0) + 1
+                    : 0;
+        db_reset(gather->step);
+        if (err < 0 || !map_put(&gather->steps, (uint64_t)phase, known, NULL))
+            gather->err = err < 0 ? err : ERR_NOMEM;
+    }
+    *step = (int64_t)known - 1;
+    return known != 0 && gather->err == 0;
+}
+
+static struct leak_site *site_of(struct leaks *leaks, int64_t site)
+{
+    uint64_t place = map_get(&leaks->index, (uint64_t)site);
+    if (place != MAP_NONE)
+        return &leaks->sites[place];
+    if (!MEM_GROW(leaks->sites, leaks->cap, leaks->count + 1) ||
+        !map_put(&leaks->index, (uint64_t)site, leaks->count, NULL))
+        return NULL;
+    struct leak_site *made = &leaks->sites[leaks->count++];
+    *made = (struct leak_site){.site = site, .first_step = INT64_MAX, .last_step = INT64_MIN};
+    return made;
+}
+
+static bool count_step(struct gather *gather, struct leak_site *site, int64_t step)
+{
+    const struct leaks *leaks = gather->leaks;
+    uint64_t place = (uint64_t)(site - leaks->sites);
+    uint64_t key = place << 36 | (uint64_t)(step - leaks->first_step), old = MAP_NONE;
+    if (!map_put(&gather->seen, key, 1, &old))
+        return false;
+    site->steps += old == MAP_NONE;
+    return true;
+}
+
+static bool add_block(void *self, const struct living_block *block)
+{
+    struct gather *gather = self;
+    struct leaks *leaks = gather->leaks;
+    int64_t step;
+    if (block->phase == LIVING_NONE || !step_of(gather, block->phase, &step))
+        return gather->err == 0;
+    if (step < leaks->first_step || step > leaks->last_step)
+        return true;
+    struct leak_site *site = site_of(leaks, block->site);
+    if (!site || !count_step(gather, site, step))
+        return false;
+    leaks->bytes += block->size;
+    leaks->blocks++;
+    site->bytes += block->size;
+    site->blocks++;
+    site->first_step = step < site->first_step ? step : site->first_step;
+    site->last_step = step > site->last_step ? step : site->last_step;
+    if (block->size > site->largest) {
+        site->largest = block->size;
+        site->purpose = block->purpose;
+    }
+    return true;
+}
+
+/* ---- what it means ---- */
+
+static enum leak_sure how_sure(const struct leaks *leaks, const struct leak_site *site)
+{
+    double share = (double)site->steps / (double)leaks->window;
+    if (leaks->window >= 5 && share >= 0.9)
+        return LEAK_SURE;
+    return site->steps >= 3 && share >= 0.5 ? LEAK_LIKELY : LEAK_PERHAPS;
+}
+
+const char *leak_sure_text(enum leak_sure sure)
+{
+    static const char *const texts[] = {"sure", "likely", "perhaps"};
+    return texts[sure];
+}
+
+static int by_weight(const void *one, const void *other)
+{
+    const struct leak_site *a = one, *b = other;
+    if (a->sure != b->sure)
+        return a->sure < b->sure ? -1 : 1;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? 1 : -1;
+    return a->site < b->site ? -1 : a->site > b->site;
+}
+
+static int name_sites(struct db *db, struct leaks *leaks, size_t named)
+{
+    struct db_stmt *stmt = NULL;
+    int err = site_names_prepare(db, &stmt);
+    for (size_t i = 0; i < leaks->count && i < named && err == 0; i++)
+        err = site_names(stmt, leaks->sites[i].site, &leaks->sites[i].name, &leaks->sites[i].shown);
+    db_finalize(stmt);
+    return err;
+}
+
+int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak_options *options,
+               struct leaks *out)
+{
+    *out = (struct leaks){.last_step = -1};
+    struct gather gather = {.leaks = out};
+    int err = read_window(db, process, options, out);
+    if (err < 0 || !out->window)
+        return err;
+    err = db_prepare(db, &gather.step, "SELECT step FROM phase WHERE id = ?");
+    if (err == 0)
+        err = living_read(db, process, device, out->seq, add_block, &gather);
+    if (gather.err)
+        err = gather.err;
+    db_finalize(gather.step);
+    map_clear(&gather.steps);
+    map_clear(&gather.seen);
+    map_clear(&out->index);
+    for (size_t i = 0; i < out->count; i++) {
+        out->sites[i].slope = (double)out->sites[i].bytes / (double)out->window;
+        out->sites[i].sure = how_sure(out, &out->sites[i]);
+    }
+    if (out->count)
+        qsort(out->sites, out->count, sizeof *out->sites, by_weight);
+    return err < 0 ? err : name_sites(db, out, options->named);
+}
+
+int leaks_tell_apart(struct db *db, struct leaks *leaks, size_t most)
+{
+    size_t count = leaks->count < most ? leaks->count : most;
+    struct site_row *rows = mem_alloc(count + 1, sizeof *rows);
+    for (size_t i = 0; i < count && rows; i++) {
+        struct leak_site *site = &leaks->sites[i];
+        rows[i] = (struct site_row){site->site, (int)site->purpose, &site->shown};
+    }
+    int err = rows ? sites_tell_apart(db, rows, count) : ERR_NOMEM;
+    mem_free(rows);
+    return err;
+}
+
+void leaks_clear(struct leaks *leaks)
+{
+    for (size_t i = 0; i < leaks->count; i++) {
+        mem_free(leaks->sites[i].name);
+        mem_free(leaks->sites[i].shown);
+    }
+    mem_free(leaks->sites);
+    map_clear(&leaks->index);
+    *leaks = (struct leaks){0};
+}
+
+bool leaks_is_valid(const struct leaks *leaks)
+{
+    int64_t bytes = 0, blocks = 0;
+    for (size_t i = 0; i < leaks->count; i++) {
+        const struct leak_site *site = &leaks->sites[i];
+        bytes += site->bytes;
+        blocks += site->blocks;
+        if (site->steps < 1 || site->steps > leaks->window ||
+            site->first_step < leaks->first_step || site->last_step > leaks->last_step ||
+            (i && by_weight(site, site - 1) <= 0))
+            return false;
+    }
+    return bytes == leaks->bytes && blocks == leaks->blocks;
+}

@@ -1,0 +1,69 @@
+/*
+ * leaks.h - what steps leave behind: blocks born in one step and alive some steps later, by the
+ * call that asked for them.
+ *
+ * The look is taken as the last complete step ends, so what a program frees while it shuts down
+ * counts as left. Steps that are too young to have left anything `keep` steps later do not count,
+ * and neither do the first `warm_up` ones, in which gradients, optimizer states and caches are made
+ * once.
+ *
+ * How sure: of the steps that count, in how many the site left something. What is left in every
+ * step is a leak; what is left in one of twenty may be a list of losses that somebody keeps.
+ *
+ * Invariants (leaks_is_valid): sites come by how sure it is, then by bytes, largest first; 1 <=
+ * steps <= window of a site; bytes and blocks of the sites add up to the totals.
+ */
+#ifndef TIDEMARK_ANALYSIS_LEAKS_H
+#define TIDEMARK_ANALYSIS_LEAKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "db.h"
+#include "group.h"
+#include "map.h"
+#include "purpose.h"
+
+enum leak_sure { LEAK_SURE, LEAK_LIKELY, LEAK_PERHAPS };
+
+struct leak_site {
+    int64_t site;         /* GROUP_NONE */
+    char *name, *shown;   /* NULL = not known */
+    enum purpose purpose; /* of its largest block */
+    int64_t largest;
+    int64_t bytes, blocks; /* left, over all steps that count */
+    int64_t steps;         /* that left something */
+    int64_t first_step, last_step;
+    double slope; /* bytes a step that counts */
+    enum leak_sure sure;
+};
+
+struct leaks {
+    bool steps_known;              /* false: no two steps are complete */
+    int64_t first_step, last_step; /* that count; last < first: the run is too short */
+    int64_t window;                /* how many steps count */
+    int64_t seq;                   /* the look: what lives after this event */
+    int64_t bytes, blocks;
+    struct leak_site *sites;
+    size_t count, cap;
+    struct map index; /* site to place, while they are collected */
+};
+
+struct leak_options {
+    int64_t first_step, last_step; /* only births of these; INT64_MIN, INT64_MAX = all */
+    int64_t keep;                  /* steps that a block must live on to count; >= 1 */
+    int64_t warm_up;               /* steps at the beginning that do not count */
+    size_t named;                  /* sites that get their names */
+};
+
+/* 0 or an error; leaks_clear in both cases. */
+int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak_options *options,
+               struct leaks *out);
+/* Sites that are alike in their names, of the first `most`, are told apart. 0 or an error. */
+int leaks_tell_apart(struct db *db, struct leaks *leaks, size_t most);
+void leaks_clear(struct leaks *leaks);
+bool leaks_is_valid(const struct leaks *leaks);
+const char *leak_sure_text(enum leak_sure sure);
+
+#endif

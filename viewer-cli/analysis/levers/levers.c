@@ -1,0 +1,258 @@
+#include "levers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "buf.h"
+#include "category_rules.h"
+#include "error.h"
+#include "levers_work.h"
+#include "mem.h"
+#include "site_apart.h"
+
+const char *lever_name(enum lever_kind kind)
+{
+    static const char *const names[LEVER_KINDS] = {
+        [LEVER_HELD] = "drop_held",
+        [LEVER_GRADIENTS_TO_NONE] = "gradients_to_none",
+        [LEVER_BUCKET_VIEW] = "gradient_as_bucket_view",
+        [LEVER_FLATTEN_PARAMETERS] = "flatten_parameters",
+        [LEVER_CHECKPOINT] = "checkpoint",
+        [LEVER_NO_GRAD] = "no_grad",
+        [LEVER_FIRST_STEP] = "first_step",
+        [LEVER_WORKSPACE] = "smaller_workspace",
+        [LEVER_LIBRARY_WORKSPACE] = "cublas_workspace",
+        [LEVER_EXPANDABLE_SEGMENTS] = "expandable_segments",
+        [LEVER_MAX_SPLIT_SIZE] = "max_split_size_mb",
+    };
+    return names[kind];
+}
+
+/* ---- one lever ---- */
+
+static int64_t least(int64_t whole)
+{
+    return whole / 100 > 1 ? whole / 100 : 1;
+}
+
+int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
+               const struct levers_words *words)
+{
+    struct levers *out = work->out;
+    struct buf text = {0};
+    if (!MEM_GROW(out->levers, out->cap, out->count + 1))
+        return ERR_NOMEM;
+    struct lever *lever = &out->levers[out->count++];
+    *lever = (struct lever){.kind = words->kind,
+                            .at_most = words->at_most,
+                            .bytes = bytes,
+                            .reserved = reserved,
+                            .site = words->site};
+    char *name = NULL;
+    int err = site_names(work->names, words->site, &name, &lever->site_text);
+    mem_free(name);
+    buf_text(&text, words->before);
+    lever->name_at = !words->name && lever->site_text ? text.count : 0;
+    if (words->name || lever->site_text)
+        buf_text(&text, words->name ? words->name : lever->site_text);
+    buf_text(&text, words->after ? words->after : "");
+    if (err == 0 && text.broken)
+        err = ERR_NOMEM;
+    if (err == 0 && !(lever->text = mem_copy(buf_string(&text), text.count)))
+        err = ERR_NOMEM;
+    buf_clear(&text);
+    return err;
+}
+
+int levers_try(struct levers_work *work, struct levers_edit *edit, const struct levers_words *words)
+{
+    int64_t highest, bytes;
+    work->out->tried += edit->count > 0;
+    int err = levers_highest(&work->step, edit, &highest);
+    if (err < 0)
+        return err;
+    /* What the source counts and never showed is there with the lever too. */
+    int64_t unseen = work->peak->allocated - work->step.highest;
+    highest = highest + unseen < work->out->floor ? work->out->floor - unseen : highest;
+    bytes = work->step.highest - highest;
+    if (bytes < least(work->out->peak))
+        return 0;
+    if (!MEM_GROW(work->kept, work->kept_cap, work->kept_count + 1))
+        return ERR_NOMEM;
+    int64_t alive = 0;
+    for (size_t i = 0; i < edit->count; i++) {
+        const struct levers_block *block = &work->step.blocks[edit->changes[i].block];
+        alive += block->purpose != LEVERS_NOT_AT_PEAK && !edit->changes[i].longer ? block->size : 0;
+    }
+    work->kept[work->kept_count++] = (struct levers_kept){work->out->count, *edit};
+    *edit = (struct levers_edit){0};
+    err = levers_add(work, bytes, LEVERS_NONE, words);
+    if (err >= 0)
+        work->out->levers[work->out->count - 1].alive = alive;
+    return err;
+}
+
+/* ---- all of them ---- */
+
+/* The highest before the first step. */
+static int read_floor(struct levers_work *work)
+{
+    struct category_rules *rules;
+    struct db_stmt *stmt = NULL;
+    int err = category_load(work->db, work->peak->process, &rules);
+    if (err == 0 && rules->step_count)
+        err = db_prepare(work->db, &stmt,
+                         "SELECT max(pd.peak_allocated) FROM phase ph"
+                         "  JOIN phase_device pd ON pd.phase = ph.id"
+                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
+                         "   AND ph.begin_seq < ?3 AND ph.id <= ?4");
+    if (err < 0 || !stmt) {
+        category_free(rules);
+        return err;
+    }
+    db_bind_int(stmt, 0, work->peak->process);
+    db_bind_int(stmt, 1, work->peak->device);
+    db_bind_int(stmt, 2, rules->first_seq);
+    db_bind_int(stmt, 3, rules->early_id);
+    category_free(rules);
+    if ((err = db_step(stmt)) == DB_ROW && db_column_type(stmt, 0) != DB_NULL)
+        work->out->floor = db_column_int(stmt, 0);
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+static int read_step(struct levers_work *work)
+{
+    if (work->peak->step == PEAK_NONE) {
+        work->out->state = LEVERS_NO_STEP;
+        return 0;
+    }
+    int err = levers_step_read(work->db, work->peak, &work->step);
+    if (err == ERR_LIMIT) {
+        levers_step_clear(&work->step);
+        work->out->state = LEVERS_TOO_LARGE;
+        return 0;
+    }
+    return err;
+}
+
+static int by_bytes(const void *one, const void *other)
+{
+    const struct lever *a = one, *b = other;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? 1 : -1;
+    if (a->reserved != b->reserved)
+        return a->reserved < b->reserved ? 1 : -1;
+    return a->kind < b->kind ? -1 : a->kind > b->kind;
+}
+
+static int find_all(struct levers_work *work)
+{
+    int (*const of_lives[])(struct levers_work *) = {
+        levers_find_added, levers_held,       levers_gradients_to_none, levers_bucket_view,
+        levers_flatten,    levers_checkpoint, levers_workspace,         levers_library_workspace,
+    };
+    int err = 0;
+    for (size_t i = 0; i < sizeof of_lives / sizeof *of_lives && err >= 0; i++)
+        if (work->out->state == LEVERS_READY)
+            err = of_lives[i](work);
+    if (err >= 0)
+        err = levers_first_step(work);
+    if (err >= 0)
+        err = levers_replay(work);
+    return err;
+}
+
+static int rename_site(struct lever *lever, const char *name)
+{
+    struct buf text = {0};
+    buf_add(&text, lever->text, lever->name_at);
+    buf_text(&text, name);
+    buf_text(&text, lever->text + lever->name_at + strlen(lever->site_text));
+    char *copy = text.broken ? NULL : mem_copy(buf_string(&text), text.count);
+    buf_clear(&text);
+    if (!copy)
+        return ERR_NOMEM;
+    mem_free(lever->text);
+    lever->text = copy;
+    return 0;
+}
+
+/* Two levers of a kind on sites with one name are told apart in their texts. */
+static int tell_apart(struct db *db, struct levers *out)
+{
+    struct site_row *rows = mem_alloc(out->count + 1, sizeof *rows);
+    char **names = mem_alloc(out->count + 1, sizeof *names);
+    int err = rows && names ? 0 : ERR_NOMEM;
+    for (size_t i = 0; i < out->count && err == 0; i++) {
+        const struct lever *lever = &out->levers[i];
+        rows[i] = (struct site_row){LEVERS_NONE, (int)lever->kind, &names[i]};
+        if (!lever->name_at)
+            continue;
+        rows[i].site = lever->site;
+        names[i] = mem_copy(lever->site_text, strlen(lever->site_text));
+        err = names[i] ? 0 : ERR_NOMEM;
+    }
+    if (err == 0)
+        err = sites_tell_apart(db, rows, out->count);
+    for (size_t i = 0; i < out->count && names; i++) {
+        if (err == 0 && names[i] && strcmp(names[i], out->levers[i].site_text) != 0)
+            err = rename_site(&out->levers[i], names[i]);
+        mem_free(names[i]);
+    }
+    mem_free(rows);
+    mem_free(names);
+    return err;
+}
+
+int levers_read(struct db *db, const struct peak *peak, bool bounded, struct levers *out)
+{
+    struct levers_work work = {.db = db, .peak = peak, .out = out};
+    *out = (struct levers){.peak = peak->allocated};
+    if (!peak->found)
+        return 0;
+    int err = site_names_prepare(db, &work.names);
+    if (err == 0 && !bounded)
+        err = read_floor(&work);
+    if (err == 0)
+        err = read_step(&work);
+    if (err == 0)
+        err = find_all(&work);
+    if (err >= 0 && out->count)
+        qsort(out->levers, out->count, sizeof *out->levers, by_bytes);
+    if (err >= 0)
+        err = tell_apart(db, out);
+    for (size_t i = 0; i < work.kept_count; i++)
+        levers_edit_clear(&work.kept[i].edit);
+    mem_free(work.kept);
+    levers_step_clear(&work.step);
+    db_finalize(work.names);
+    return err < 0 ? err : 0;
+}
+
+void levers_clear(struct levers *levers)
+{
+    for (size_t i = 0; i < levers->count; i++) {
+        mem_free(levers->levers[i].site_text);
+        mem_free(levers->levers[i].text);
+    }
+    for (size_t i = 0; i < levers->added_count; i++)
+        mem_free(levers->added[i].like);
+    mem_free(levers->added);
+    mem_free(levers->levers);
+    *levers = (struct levers){0};
+}
+
+bool levers_is_valid(const struct levers *levers)
+{
+    for (size_t i = 0; i < levers->count; i++) {
+        const struct lever *lever = &levers->levers[i];
+        if (i && by_bytes(&levers->levers[i - 1], lever) > 0)
+            return false;
+        if (!lever->text || lever->bytes > levers->peak || lever->bytes < 0)
+            return false;
+        if (lever->bytes < least(levers->peak) && lever->reserved <= 0)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,229 @@
+/*
+ * Levers of a whole run: a first step that needs more than the others, and settings of the
+ * allocator, tried by replay.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "category_rules.h"
+#include "error.h"
+#include "fit.h"
+#include "levers_work.h"
+#include "mem.h"
+#include "span.h"
+#include "why.h"
+
+/* ---- a first step that others do not need ---- */
+
+/* The highest of the later steps that have ended; *found needs one with a step behind it, or the
+ * program's end: half a step says nothing. */
+static int read_later(struct levers_work *work, int64_t *first, struct peak *later)
+{
+    const struct peak *peak = work->peak;
+    struct category_rules *rules;
+    int64_t last = INT64_MIN;
+    int err = category_load(work->db, peak->process, &rules);
+    *first = LEVERS_NONE;
+    for (size_t i = 0; err == 0 && i < rules->step_count; i++) {
+        const struct category_bounds *step = &rules->steps[i];
+        if (step->end_seq == CATEGORY_UNKNOWN || step->backward_end_seq == CATEGORY_UNKNOWN)
+            continue;
+        *first = rules->first_step;
+        last = step->step > last ? step->step : last;
+    }
+    category_free(rules);
+    if (err < 0 || *first == LEVERS_NONE || last <= *first)
+        return err;
+    if (peak->step != PEAK_NONE && peak->step != *first)
+        return 0; /* it is one of the later steps' own */
+    return peak_find(work->db, work->peak->process, work->peak->device, *first + 1, last, later);
+}
+
+static bool is_before_later(const struct levers_work *work, int64_t first, const struct peak *later)
+{
+    const struct peak *peak = work->peak;
+    return later->found && peak->seq < later->seq &&
+           (peak->step == PEAK_NONE || peak->step == first);
+}
+
+/* The group that most of it came with. What only moved, as when buckets are made anew by another
+ * call, is not more of its category, so a group counts for no more than its category grew. */
+static size_t most_of(const struct why *why)
+{
+    size_t most = SIZE_MAX;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < why->group_count; i++) {
+        int64_t change = why_change(&why->groups[i]);
+        int64_t whole = why_change_of(why, why->groups[i].purpose);
+        change = change < whole ? change : whole;
+        if (change > bytes) {
+            bytes = change;
+            most = i;
+        }
+    }
+    return most;
+}
+
+int levers_first_step(struct levers_work *work)
+{
+    struct peak later = {0};
+    struct why why = {0};
+    int64_t first;
+    int err = read_later(work, &first, &later);
+    int64_t bytes = work->peak->allocated - later.allocated;
+    if (err < 0 || !is_before_later(work, first, &later) || bytes < work->peak->allocated / 100) {
+        peak_clear(&later);
+        return err;
+    }
+    const struct instant one = {.seq = later.living_seq}, other = {.seq = work->peak->living_seq};
+    err = why_read(work->db, work->peak->process, work->peak->device, &one, &other, 0, &why);
+    size_t at = most_of(&why);
+    struct levers_words words = {.kind = LEVER_FIRST_STEP,
+                                 .site = at != SIZE_MAX ? why.groups[at].site : LEVERS_NONE,
+                                 .before =
+                                     "later steps need so much less; most of it came only once: "};
+    if (work->peak->step == PEAK_NONE)
+        words.before = "the steps need so much less; most of it came before them: ";
+    words.name = words.site == GROUP_NONE ? "blocks without a call stack" : NULL;
+    if (err >= 0)
+        err = levers_add(work, bytes, LEVERS_NONE, &words);
+    why_clear(&why);
+    peak_clear(&later);
+    return err;
+}
+
+/* ---- settings of the allocator ---- */
+
+enum { EVENTS_MOST = 1000000 };
+
+/* How many events there were while it lived. Each of the two by its own key: asked together they
+ * would cost a scan. */
+static int is_small(struct levers_work *work, bool *small)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(work->db, &stmt,
+                         "SELECT coalesce(min((SELECT max(seq) FROM allocation), " SPAN_LAST ")"
+                         " - max((SELECT min(seq) FROM allocation), " SPAN_FIRST "), 0)");
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, work->peak->process);
+    if ((err = db_step(stmt)) == DB_ROW)
+        *small = db_column_int(stmt, 0) <= EVENTS_MOST;
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+static int reserved_with(struct levers_work *work, struct fit *fit,
+                         const struct alloc_config *config, int64_t *out)
+{
+    struct replay_outcome outcome;
+    const struct replay_setup setup = fit_setup(fit, config, 0);
+    work->out->tried += config != &fit->recorded;
+    int err = replay_run(&fit->trace, &setup, &fit->scratch, NULL, &outcome);
+    *out = err >= 0 && outcome.survived ? outcome.peak_reserved : INT64_MAX;
+    return err;
+}
+
+static int try_expandable(struct levers_work *work, struct fit *fit, int64_t now)
+{
+    struct alloc_config config = fit->recorded;
+    const struct levers_words words = {
+        .kind = LEVER_EXPANDABLE_SEGMENTS,
+        .site = LEVERS_NONE,
+        .before = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, by replay"};
+    int64_t then;
+    if (config.expandable_segments)
+        return 0;
+    config.expandable_segments = true;
+    int err = reserved_with(work, fit, &config, &then);
+    if (err < 0 || now - then < now / 100)
+        return err;
+    return levers_add(work, 0, now - then, &words);
+}
+
+static int try_max_split(struct levers_work *work, struct fit *fit, int64_t now)
+{
+    static const struct {
+        uint64_t mib;
+        const char *text;
+    } sizes[] = {
+        {128, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128, by replay"},
+        {512, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512, by replay"},
+    };
+    struct levers_words words = {.kind = LEVER_MAX_SPLIT_SIZE, .site = LEVERS_NONE};
+    int64_t best = now;
+    int err = 0;
+    if (fit->recorded.max_split_size != UINT64_MAX)
+        return 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && err >= 0; i++) {
+        struct alloc_config config = fit->recorded;
+        int64_t then;
+        config.max_split_size = sizes[i].mib << 20;
+        err = reserved_with(work, fit, &config, &then);
+        if (err >= 0 && then < best) {
+            best = then;
+            words.before = sizes[i].text;
+        }
+    }
+    if (err < 0 || !words.before || now - best < now / 100)
+        return err;
+    return levers_add(work, 0, now - best, &words);
+}
+
+/* Where a twentieth of what is reserved is not allocated. */
+int levers_settings(struct levers_work *work, struct fit *fit)
+{
+    const struct peak *peak = work->peak;
+    int64_t now;
+    if (peak->reserved - peak->allocated < peak->reserved / 20)
+        return 0;
+    int err = reserved_with(work, fit, &fit->recorded, &now);
+    if (err < 0 || now == INT64_MAX)
+        return err;
+    err = try_expandable(work, fit, now);
+    return err < 0 ? err : try_max_split(work, fit, now);
+}
+
+/*
+ * A replay that did not come out as the recording says nothing of what else could be. Where another
+ * policy than PyTorch's gave the addresses, as much reserved as was recorded, within a hundredth,
+ * is what it goes by.
+ */
+static int is_licensed(struct levers_work *work, struct fit *fit, bool *licensed)
+{
+    int64_t recorded = work->peak->reserved, now;
+    *licensed = fit->compared && fit_address_match(fit) >= 0.9;
+    if (fit->compared)
+        return 0;
+    int err = reserved_with(work, fit, &fit->recorded, &now);
+    if (err < 0 || now == INT64_MAX)
+        return err;
+    int64_t apart = now < recorded ? recorded - now : now - recorded;
+    *licensed = apart <= recorded / 100;
+    work->out->simulated = *licensed ? now : 0;
+    return 0;
+}
+
+int levers_replay(struct levers_work *work)
+{
+    const struct peak *peak = work->peak;
+    struct fit fit = {0};
+    bool small = false;
+    if (peak->reserved == PEAK_NONE)
+        return 0;
+    int err = is_small(work, &small);
+    if (err < 0 || !small)
+        return err;
+    bool licensed = false;
+    err = fit_begin(work->db, peak->process, peak->device, &fit);
+    if (err >= 0)
+        err = is_licensed(work, &fit, &licensed);
+    work->out->unsettled = !licensed;
+    if (err >= 0 && licensed)
+        err = levers_reserved(work, &fit);
+    /* Settings are PyTorch's, and nothing to a heap with a policy of its own. */
+    if (err >= 0 && licensed && fit.compared)
+        err = levers_settings(work, &fit);
+    fit_clear(&fit);
+    return err;
+}

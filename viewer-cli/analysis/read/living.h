@@ -1,0 +1,39 @@
+/*
+ * living.h - the blocks of one process on one device that lived at an instant.
+ *
+ * The last keyframe before the instant, and what was born since, less what was freed meanwhile:
+ * some thousand rows by their keys, whatever the length of the run.
+ */
+#ifndef TIDEMARK_ANALYSIS_LIVING_H
+#define TIDEMARK_ANALYSIS_LIVING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "category.h"
+#include "db.h"
+
+#define LIVING_NONE INT64_MIN
+
+struct living_block {
+    int64_t seq, size;
+    int64_t requested; /* LIVING_NONE */
+    int64_t site;      /* LIVING_NONE */
+    int64_t phase;     /* of its birth; LIVING_NONE */
+    int64_t tag;       /* tag.id, LIVING_NONE */
+    int64_t alloc_ns;
+    int64_t free_seq; /* LIVING_NONE: it lives to the end */
+    int64_t address;
+    int64_t heap;         /* heap.id */
+    int64_t segment;      /* segment.seq, LIVING_NONE */
+    enum purpose purpose; /* as view allocation_category says */
+    enum category_rule by;
+    const char *rule; /* that in words; valid during the call */
+};
+
+/* Calls `see` for each block that lives after the event `seq`, in no order. False from it: no
+ * memory. 0 or an error. */
+int living_read(struct db *db, int64_t process, int64_t device, int64_t seq,
+                bool (*see)(void *self, const struct living_block *block), void *self);
+
+#endif

@@ -1,0 +1,532 @@
+/*
+ * The emitter's format for people.
+ *
+ * Rows are kept until the section ends or SETTLE_ROWS of them are there; then the widths of the
+ * columns are settled and rows go out as they come. On a terminal spare columns give way first, the
+ * last one first, as long as some text would be cut below READABLE_TEXT, or READABLE_SITE; then the
+ * widest texts, never below LEAST_TEXT; numbers are never cut. A wrapped last column takes what is
+ * left.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "emit_parts.h"
+#include "human.h"
+#include "mem.h"
+
+enum {
+    SETTLE_ROWS = 2000,
+    LEAST_TEXT = 8,
+    READABLE_TEXT = 18,
+    READABLE_SITE = 30,
+    LEAST_WRAP = 24,
+    GAP = 2
+};
+
+static const char *header_of(const struct emit_column *column)
+{
+    return column->header ? column->header : column->key;
+}
+
+static unsigned header_width(const struct emit_column *column)
+{
+    return emit_columns_of(header_of(column), strlen(header_of(column)));
+}
+
+void emit_table_open(struct emit *emit, const char *title)
+{
+    if (title) {
+        const struct emit_column *columns = emit->columns;
+        emit->columns = NULL;
+        emit_heading(emit, "%s", title);
+        emit->columns = columns;
+    } else if (emit->more && !emit->headed) {
+        buf_text(&emit->out, "\n");
+    }
+    emit->fixed = false;
+    if (!MEM_GROW(emit->layout, emit->layout_cap, emit->column_count)) {
+        emit->out.broken = true;
+        return;
+    }
+    for (size_t i = 0; i < emit->column_count; i++) {
+        const struct emit_column *column = &emit->columns[i];
+        emit->layout[i] = (struct emit_layout){
+            .width = header_width(column),
+            .numbers = column->kind != EMIT_TEXT,
+        };
+    }
+}
+
+/* ---- one cell ---- */
+
+static void put_int(struct buf *out, enum emit_kind kind, int64_t value)
+{
+    char text[HUMAN_MAX];
+    switch (kind) {
+    case EMIT_BYTES:
+        buf_text(out, human_bytes(text, value));
+        return;
+    case EMIT_DELTA:
+        buf_text(out, human_delta(text, value));
+        return;
+    case EMIT_COUNT:
+        buf_text(out, human_count(text, value));
+        return;
+    case EMIT_NS:
+        buf_text(out, human_ns(text, value));
+        return;
+    case EMIT_RATIO:
+        buf_text(out, human_percent(text, (double)value));
+        return;
+    case EMIT_TEXT:
+    case EMIT_PLAIN:
+    case EMIT_ANY:
+        break;
+    }
+    buf_print(out, "%" PRId64, value);
+}
+
+static void put_real(struct buf *out, enum emit_kind kind, double value)
+{
+    char text[HUMAN_MAX];
+    if (kind == EMIT_RATIO)
+        buf_text(out, human_percent(text, value));
+    else
+        emit_put_real(out, value);
+}
+
+static const char *null_text(struct emit *emit, const struct emit_column *column)
+{
+    if (column->kind == EMIT_ANY)
+        return "NULL";
+    if (column->flags & (EMIT_NONE | EMIT_PROGRAMS))
+        return "";
+    if (column->flags & EMIT_IF_KNOWN && emit->style == EMIT_RECORD)
+        return "";
+    return "-";
+}
+
+void emit_table_value(struct emit *emit, const struct emit_value *value)
+{
+    const struct emit_column *column = &emit->columns[emit->at];
+    if (emit->out.broken || !MEM_GROW(emit->cells, emit->cell_cap, emit->cell_count + 1)) {
+        emit->out.broken = true;
+        return;
+    }
+    struct emit_layout *layout = &emit->layout[emit->at];
+    struct emit_cell *cell = &emit->cells[emit->cell_count++];
+    *cell = (struct emit_cell){.text = emit->text.count, .null = value->kind == VALUE_NULL};
+    if (value->kind == VALUE_TEXT)
+        cell->width = emit_put_safe(&emit->text, value->text, value->bytes);
+    else if (value->kind == VALUE_INT)
+        put_int(&emit->text, column->kind, value->integer);
+    else if (value->kind == VALUE_REAL)
+        put_real(&emit->text, column->kind, value->real);
+    else
+        buf_text(&emit->text, null_text(emit, column));
+    cell->bytes = (uint32_t)(emit->text.count - cell->text);
+    if (value->kind != VALUE_TEXT)
+        cell->width = cell->bytes;
+    layout->known = layout->known || !cell->null;
+    layout->numbers = layout->numbers && value->kind != VALUE_TEXT;
+    if (!emit->fixed && cell->width > layout->width)
+        layout->width = cell->width;
+}
+
+/* ---- widths ---- */
+
+static bool gives_way(const struct emit *emit, size_t i)
+{
+    const struct emit_layout *layout = &emit->layout[i];
+    return layout->shown && !layout->numbers && layout->width > LEAST_TEXT &&
+           layout->width > header_width(&emit->columns[i]);
+}
+
+/* A text of this many columns can still be read. */
+static unsigned readable(const struct emit *emit, size_t i)
+{
+    return emit->columns[i].flags & EMIT_ROOMY ? READABLE_SITE : READABLE_TEXT;
+}
+
+static int slack(const struct emit *emit, size_t i)
+{
+    return (int)emit->layout[i].width - (int)readable(emit, i);
+}
+
+static void shrink(struct emit *emit, unsigned excess, size_t last)
+{
+    struct emit_layout *tail = &emit->layout[last];
+    if (emit->columns[last].flags & EMIT_WRAP && tail->width > LEAST_WRAP) {
+        unsigned most = tail->width - LEAST_WRAP;
+        unsigned take = most < excess ? most : excess;
+        tail->width -= take;
+        excess -= take;
+    }
+    while (excess > 0) {
+        size_t widest = emit->column_count;
+        for (size_t i = 0; i < emit->column_count; i++) {
+            if (!gives_way(emit, i))
+                continue;
+            if (widest == emit->column_count || slack(emit, i) > slack(emit, widest))
+                widest = i;
+        }
+        if (widest == emit->column_count)
+            return;
+        emit->layout[widest].width--;
+        excess--;
+    }
+}
+
+/* Width of the line; with `least`, when texts are as short as they can be and still be read. */
+static unsigned total_width(const struct emit *emit, bool least)
+{
+    unsigned total = 0;
+    for (size_t i = 0; i < emit->column_count; i++) {
+        const struct emit_layout *layout = &emit->layout[i];
+        bool shorter = least && gives_way(emit, i) && layout->width > readable(emit, i);
+        if (layout->shown)
+            total += (shorter ? readable(emit, i) : layout->width) + (total ? GAP : 0);
+    }
+    return total;
+}
+
+static void spare(struct emit *emit, size_t i)
+{
+    char line[64];
+    snprintf(line, sizeof line, "\n%.60s\n", header_of(&emit->columns[i]));
+    emit->layout[i].shown = false;
+    if (!strstr(buf_string(&emit->spared), line))
+        buf_text(&emit->spared, line);
+}
+
+/* Cut in the middle, a call keeps its function and its line number. */
+static void put_cut(struct buf *out, const char *text, size_t bytes, unsigned width, bool middle)
+{
+    unsigned room = width - 3, whole = emit_columns_of(text, bytes);
+    unsigned end = middle ? room * 3 / 5 : 0;
+    buf_add(out, text, emit_fit(text, bytes, room - end));
+    buf_text(out, "...");
+    size_t skip = emit_fit(text, bytes, whole - end);
+    buf_add(out, text + skip, bytes - skip);
+}
+
+/* A call site, "A (a.py:1) > B (b.py:2)": the library's file goes first, then its function, and the
+ * program's own line is the last to be touched. False if the text is none. */
+static bool put_cut_site(struct buf *out, const char *text, size_t bytes, unsigned width)
+{
+    static const char inner[] = " > ", more[] = " > ...";
+    const char *end = bytes && text[bytes - 1] == ')' ? memmem(text, bytes, inner, 3) : NULL;
+    if (!end)
+        return false;
+    size_t head = (size_t)(end - text), called = bytes;
+    while (called > head && memcmp(text + called - 1, " (", 2) != 0)
+        called--;
+    if (called > head + 3 && emit_columns_of(text, called - 1) <= width) {
+        buf_add(out, text, called - 1);
+        return true;
+    }
+    unsigned columns = emit_columns_of(text, head);
+    if (columns <= width)
+        buf_add(out, text, head);
+    else
+        put_cut(out, text, head, width, true);
+    if (columns + sizeof more - 1 <= width)
+        buf_text(out, more);
+    return true;
+}
+
+static void put_shorter(struct buf *out, const char *text, size_t bytes, unsigned width,
+                        unsigned flags)
+{
+    if (!(flags & EMIT_MIDDLE) || !put_cut_site(out, text, bytes, width))
+        put_cut(out, text, bytes, width, flags & EMIT_MIDDLE);
+}
+
+enum { COMPARED_MOST = 200 }; /* rows: people look at a dozen */
+
+/* Names of the last column that are not the same, and would be once they are cut: these are not
+ * cut, but go on below themselves. */
+static void keep_apart(struct emit *emit, size_t i)
+{
+    struct emit_layout *layout = &emit->layout[i];
+    size_t count = emit->cell_count / emit->column_count;
+    struct buf cut[2] = {{0}, {0}};
+    layout->wraps = false;
+    if (!(emit->columns[i].flags & EMIT_MIDDLE) || !emit->width || count > COMPARED_MOST)
+        return;
+    for (size_t a = 0; a < count && !layout->wraps; a++) {
+        const struct emit_cell *one = &emit->cells[a * emit->column_count + i];
+        const char *text = buf_string(&emit->text) + one->text;
+        if (one->width <= layout->width)
+            continue;
+        cut[0].count = 0;
+        put_shorter(&cut[0], text, one->bytes, layout->width, emit->columns[i].flags);
+        for (size_t b = 0; b < count && !layout->wraps; b++) {
+            const struct emit_cell *other = &emit->cells[b * emit->column_count + i];
+            const char *beside = buf_string(&emit->text) + other->text;
+            if (other->width <= layout->width ||
+                (other->bytes == one->bytes && memcmp(text, beside, one->bytes) == 0))
+                continue;
+            cut[1].count = 0;
+            put_shorter(&cut[1], beside, other->bytes, layout->width, emit->columns[i].flags);
+            layout->wraps =
+                cut[0].count == cut[1].count && memcmp(cut[0].data, cut[1].data, cut[0].count) == 0;
+        }
+    }
+    emit->out.broken = emit->out.broken || cut[0].broken || cut[1].broken;
+    buf_clear(&cut[0]);
+    buf_clear(&cut[1]);
+}
+
+static void settle(struct emit *emit)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < emit->column_count; i++) {
+        struct emit_layout *layout = &emit->layout[i];
+        unsigned flags = emit->columns[i].flags;
+        layout->shown = !(flags & EMIT_PROGRAMS) && (layout->known || !(flags & EMIT_IF_KNOWN));
+        last = layout->shown ? i : last;
+    }
+    if (!emit->width)
+        return;
+    for (size_t i = emit->column_count; i-- > 0 && total_width(emit, true) > emit->width;)
+        if (emit->layout[i].shown && emit->columns[i].flags & EMIT_SPARE) {
+            spare(emit, i);
+            if (i > 0 && emit->columns[i - 1].flags & EMIT_PAIR)
+                spare(emit, --i);
+        }
+    unsigned total = total_width(emit, false);
+    if (total > emit->width)
+        shrink(emit, total - emit->width, last);
+    if (total > emit->width && emit->style == EMIT_ROWS && !emit->out.broken)
+        keep_apart(emit, last);
+}
+
+/* ---- lines ---- */
+
+static void pad(struct buf *out, unsigned n)
+{
+    static const char blanks[] = "                                ";
+    for (; n > 0; n -= n < 32 ? n : 32)
+        buf_add(out, blanks, n < 32 ? n : 32);
+}
+
+/* A number and its unit stay on one line. */
+static bool is_before_unit(const char *text, size_t bytes, size_t at)
+{
+    size_t left = bytes - at - 1;
+    const char *unit = text + at + 1;
+    if (!at || text[at - 1] < '0' || text[at - 1] > '9' || !left)
+        return false;
+    return *unit == 'B' || (left > 1 && strchr("KMGT", *unit) && unit[1] == 'i');
+}
+
+/* The longest beginning that ends at a blank and fits, or what fits. */
+static size_t wrap_at(const char *text, size_t bytes, unsigned width)
+{
+    size_t fits = emit_fit(text, bytes, width);
+    if (fits == bytes)
+        return bytes;
+    for (size_t at = fits; at > 0; at--)
+        if (text[at] == ' ' && !is_before_unit(text, bytes, at))
+            return at;
+    return fits ? fits : 1;
+}
+
+void emit_put_wrapped(struct buf *out, const char *text, size_t bytes, unsigned width,
+                      unsigned indent)
+{
+    for (;;) {
+        size_t n = width ? wrap_at(text, bytes, width) : bytes;
+        buf_add(out, text, n);
+        text += n;
+        bytes -= n;
+        while (bytes && *text == ' ') {
+            text++;
+            bytes--;
+        }
+        if (!bytes)
+            return;
+        buf_text(out, "\n");
+        pad(out, indent);
+    }
+}
+
+void emit_put_cut(struct buf *out, const char *text, unsigned width)
+{
+    struct buf safe = {0};
+    unsigned whole = emit_put_safe(&safe, text, strlen(text));
+    width = width && width < LEAST_TEXT ? LEAST_TEXT : width;
+    if (!width || whole <= width)
+        buf_add(out, buf_string(&safe), safe.count);
+    else
+        put_cut(out, buf_string(&safe), safe.count, width, true);
+    out->broken = out->broken || safe.broken;
+    buf_clear(&safe);
+}
+
+/* What a line has still to pad before its next column: nothing stands at the end of a line. */
+struct line {
+    unsigned column; /* where the next cell begins */
+    unsigned blanks;
+};
+
+static void put_cell(struct emit *emit, struct line *line, size_t i, const char *text, size_t bytes,
+                     unsigned width)
+{
+    const struct emit_layout *layout = &emit->layout[i];
+    unsigned flags = emit->columns[i].flags;
+    if (line->column)
+        line->blanks += GAP, line->column += GAP;
+    unsigned room = layout->width > width ? layout->width - width : 0;
+    if (bytes) {
+        pad(&emit->out, line->blanks + (layout->numbers ? room : 0));
+        line->blanks = layout->numbers ? 0 : room;
+        if (width <= layout->width || !emit->width || layout->numbers)
+            buf_add(&emit->out, text, bytes);
+        else if (flags & EMIT_WRAP || layout->wraps)
+            emit_put_wrapped(&emit->out, text, bytes, layout->width, line->column);
+        else
+            put_shorter(&emit->out, text, bytes, layout->width, flags);
+    } else {
+        line->blanks += layout->width;
+    }
+    line->column += layout->width;
+}
+
+static void put_header(struct emit *emit)
+{
+    struct line line = {0};
+    buf_text(&emit->out, emit->colour ? "\033[4m" : "");
+    for (size_t i = 0; i < emit->column_count; i++) {
+        const char *header = header_of(&emit->columns[i]);
+        if (emit->layout[i].shown)
+            put_cell(emit, &line, i, header, strlen(header), header_width(&emit->columns[i]));
+    }
+    buf_text(&emit->out, emit->colour ? "\033[0m\n" : "\n");
+}
+
+static void note_unknown(struct emit *emit, const struct emit_cell *cell, size_t i)
+{
+    if (cell->null && cell->bytes == 1 && emit->layout[i].shown)
+        emit->unknown = true;
+}
+
+static void put_row(struct emit *emit, const struct emit_cell *cells)
+{
+    struct line line = {0};
+    for (size_t i = 0; i < emit->column_count; i++) {
+        if (!emit->layout[i].shown)
+            continue;
+        note_unknown(emit, &cells[i], i);
+        put_cell(emit, &line, i, buf_string(&emit->text) + cells[i].text, cells[i].bytes,
+                 cells[i].width);
+    }
+    buf_text(&emit->out, "\n");
+}
+
+static void put_record(struct emit *emit, const struct emit_cell *cells)
+{
+    unsigned label = 0;
+    for (size_t i = 0; i < emit->column_count; i++)
+        if (cells[i].bytes && header_width(&emit->columns[i]) > label)
+            label = header_width(&emit->columns[i]);
+    for (size_t i = 0; i < emit->column_count; i++) {
+        const char *header = header_of(&emit->columns[i]);
+        if (!cells[i].bytes || emit->columns[i].flags & EMIT_PROGRAMS)
+            continue;
+        note_unknown(emit, &cells[i], i);
+        buf_text(&emit->out, header);
+        pad(&emit->out, label - header_width(&emit->columns[i]) + GAP);
+        unsigned room = emit->width > label + GAP + LEAST_TEXT ? emit->width - label - GAP : 0;
+        emit_put_wrapped(&emit->out, buf_string(&emit->text) + cells[i].text, cells[i].bytes, room,
+                         label + GAP);
+        buf_text(&emit->out, "\n");
+    }
+}
+
+static void put_rows(struct emit *emit)
+{
+    for (size_t at = 0; at + emit->column_count <= emit->cell_count; at += emit->column_count) {
+        if (emit->style == EMIT_RECORD) {
+            if (at)
+                buf_text(&emit->out, "\n");
+            put_record(emit, emit->cells + at);
+        } else {
+            put_row(emit, emit->cells + at);
+        }
+    }
+    emit->cell_count = 0;
+    emit->text.count = 0;
+}
+
+static void fix(struct emit *emit)
+{
+    settle(emit);
+    if (emit->style == EMIT_ROWS)
+        put_header(emit);
+    emit->fixed = true;
+}
+
+void emit_table_row(struct emit *emit)
+{
+    if (emit->out.broken)
+        return;
+    if (!emit->fixed && emit->rows >= SETTLE_ROWS)
+        fix(emit);
+    if (emit->fixed)
+        put_rows(emit);
+}
+
+void emit_table_flush(struct emit *emit)
+{
+    if (emit->out.broken)
+        return;
+    if (!emit->fixed)
+        fix(emit);
+    put_rows(emit);
+}
+
+void emit_table_close(struct emit *emit)
+{
+    if (emit->out.broken)
+        return;
+    emit_table_flush(emit);
+    emit->more = true;
+    emit->headed = false;
+}
+
+static void put_spared(struct emit *emit)
+{
+    const char *at = buf_string(&emit->spared);
+    for (const char *join = "no room here for: "; *at; join = ", ") {
+        size_t n = strcspn(++at, "\n");
+        buf_text(&emit->out, join);
+        buf_add(&emit->out, at, n);
+        at += n + 1;
+    }
+    if (emit->spared.count)
+        buf_text(&emit->out, "\n");
+    emit->out.broken = emit->out.broken || emit->spared.broken;
+}
+
+void emit_table_end(struct emit *emit)
+{
+    const char *at = buf_string(&emit->notes);
+    if ((emit->unknown || emit->spared.count || *at) && emit->more)
+        buf_text(&emit->out, "\n");
+    put_spared(emit);
+    if (emit->unknown)
+        buf_text(&emit->out, "- = not known from this source\n");
+    /* Warnings last: they are the last word on the numbers above. */
+    for (const char *kinds = "nw"; *kinds; kinds++) {
+        for (const char *note = at; *note; note += strcspn(note, "\n") + 1) {
+            if (*note != *kinds)
+                continue;
+            size_t n = strcspn(note + 1, "\n");
+            emit_put_wrapped(&emit->out, note + 1, n, emit->width, 0);
+            buf_text(&emit->out, "\n");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+/* record_call.c - see record_call.h. All the work is the recorder's. */
+#include "record_call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "guest_path.h"
+#include "log.h"
+#include "mem.h"
+#include "oom_closing.h"
+#include "safe.h"
+
+static const char *const phase_choices[] = {"auto", "off", NULL};
+static const char *const waits[] = {"grace", "all", "root", NULL};
+static const enum record_wait wait_of[] = {RECORD_WAIT_GRACE, RECORD_WAIT_ALL, RECORD_WAIT_ROOT};
+
+const struct option record_call_option_table[] = {
+    {"output", 'o', OPT_TEXT, offsetof(struct record_call, output), "FILE",
+     "the database to make (tidemark.DATE-TIME-PID.db)", NULL, 0},
+    {"wait", 'w', OPT_CHOICE, offsetof(struct record_call, wait), "WHOM",
+     "whom to wait for when the program has ended:\n"
+     "grace: its descendants, for two seconds (the default);\n"
+     "all: every descendant; root: none",
+     waits, 0},
+    {"no-stacks", 0, OPT_FLAG, offsetof(struct record_call, no_stacks), NULL,
+     "do not record the Python call stack of each block", NULL, 0},
+    {"phases", 0, OPT_CHOICE, offsetof(struct record_call, phases), "HOW",
+     "auto: find those of PyTorch, such as forward, loss\n"
+     "and backward (the default);\n"
+     "off: only the phases that the program reports itself",
+     phase_choices, 0},
+    {"history", 0, OPT_FLAG, offsetof(struct record_call, history), NULL,
+     "turn on the history that PyTorch's CUDA allocator keeps\n"
+     "of itself, and add what it tells: the bytes asked for,\n"
+     "segments, blocks that waited for a stream",
+     NULL, 0},
+    {"keep", 0, OPT_TEXT, offsetof(struct record_call, keep), "WHAT",
+     "all (the default), or steps=N: blocks in full of the\n"
+     "first 10 steps, the last N, and those with a new peak\n"
+     "or an out-of-memory event; of the others sums",
+     NULL, 0},
+    {"max-size", 0, OPT_SIZE, offsetof(struct record_call, max_size), "SIZE",
+     "keep the file below this, 16MiB or more: as it fills,\n"
+     "steps in the middle go, phases too, to sums",
+     NULL, 0},
+    {"private", 0, OPT_FLAG, offsetof(struct record_call, private), NULL,
+     "to give the file away: no command lines, no host or\n"
+     "folder names; of paths only the last part,\n"
+     "of Python's libraries from site-packages on",
+     NULL, 0},
+    {"steps", 's', OPT_INT, offsetof(struct record_call, steps), "N",
+     "end the program after N steps: SIGINT, SIGTERM if it is\n"
+     "still there ten seconds later; 3 show most of a training",
+     NULL, 1},
+    {"no-nvtx", 0, OPT_FLAG, offsetof(struct record_call, no_nvtx), NULL,
+     "do not record the ranges and marks of NVTX", NULL, 0},
+    {"progress", 0, OPT_CHOICE, offsetof(struct record_call, progress), "WHEN",
+     "a line on stderr while the program runs, where that is\n"
+     "a terminal: events, blocks, allocated, peak, lost;\n"
+     "auto (the default): where stdout is there, too, in ever\n"
+     "longer silences of the program;\n"
+     "always: in each silence, and every ten seconds; never",
+     progress_choices, 0},
+    {"no-cupti", 0, OPT_FLAG, offsetof(struct record_call, no_cupti), NULL,
+     "do not ask CUDA's driver what it gives and takes; for\n"
+     "programs that use CUPTI themselves: it serves one tool",
+     NULL, 0},
+    {"kernels", 0, OPT_FLAG, offsetof(struct record_call, kernels), NULL,
+     "record kernels and copies of the GPU, too", NULL, 0},
+    {0},
+};
+const struct command_shared record_call_shared = {"Options of every recording",
+                                                  record_call_option_table};
+
+static void warn(void *context, const char *text)
+{
+    struct buf safe = {0};
+    (void)context;
+    safe_put(&safe, text, strlen(text));
+    log_say(LOG_WARNING, "%s", safe.broken ? text : buf_string(&safe));
+    buf_clear(&safe);
+}
+
+#define STEPS "steps="
+
+static void note(void *context, const char *text)
+{
+    (void)context;
+    log_say(LOG_NOTE, "%s", text);
+}
+
+/* False after a message. */
+static bool read_retention(const struct command *command, const struct record_call *call,
+                           struct retention_options *out)
+{
+    const char *keep = call->keep ? call->keep : "all";
+    *out = (struct retention_options){.max_bytes = call->max_size};
+    if (call->max_size && call->max_size < RETENTION_SMALLEST) {
+        command_misused(command, "--max-size is at least 16MiB");
+        return false;
+    }
+    if (strcmp(keep, "all") == 0)
+        return true;
+    if (strncmp(keep, STEPS, strlen(STEPS)) == 0 &&
+        option_read_int(keep + strlen(STEPS), &out->keep_steps) &&
+        out->keep_steps >= RETENTION_LEAST)
+        return true;
+    command_misused(command, "--keep is all, or steps=N with an N from %d on, not '%.60s'",
+                    RETENTION_LEAST, keep);
+    return false;
+}
+
+bool record_call_prepare(const struct command *command, const struct record_call *call,
+                         char *const *arguments, struct record_call_plan *plan)
+{
+    struct retention_options retention;
+    if (!read_retention(command, call, &retention))
+        return false;
+    /* Without the library the program runs all the same, and the recording says why it is empty. */
+    bool found = guest_path_find(plan->guest, sizeof plan->guest) == 0;
+    bool helper = found && guest_path_python(plan->guest, plan->python, sizeof plan->python) == 0;
+    plan->record = (struct record_options){
+        .output = call->output,
+        .wait = wait_of[call->wait],
+        .guest = found ? plan->guest : NULL,
+        .python = helper ? plan->python : NULL,
+        .no_stacks = call->no_stacks,
+        .no_phases = call->phases == 1,
+        .history = call->history,
+        .retention = retention,
+        .private = call->private,
+        .no_nvtx = call->no_nvtx,
+        .no_cupti = call->no_cupti,
+        .kernels = call->kernels,
+        .most_steps = (uint64_t)call->steps,
+        .argv = (const char *const *)arguments,
+        .warn = warn,
+        .note = note,
+    };
+    return true;
+}
+
+/* Nothing that goes wrong here changes how the recording ends. */
+static void explain_failure(const struct record_result *result)
+{
+    struct buf text = {0};
+    if (result->started && result->summary.file.count > 0)
+        oom_closing_text(buf_string(&result->summary.file), &text);
+    fputs(buf_string(&text), stderr);
+    buf_clear(&text);
+}
+
+static int leave(const struct record_call_plan *plan, struct record_result *result)
+{
+    int code = result->exit_code, number = result->signal;
+    record_print_summary(result);
+    explain_failure(result);
+    if (plan->closing && result->started && result->summary.file.count > 0)
+        plan->closing(plan->context, result);
+    record_result_clear(result);
+    if (number)
+        record_die_by(number);
+    return code;
+}
+
+int record_call_run(const struct record_call *call, struct record_call_plan *plan)
+{
+    struct record_result result = {0};
+    struct progress progress;
+    if (progress_begin(&progress, (enum progress_when)call->progress)) {
+        plan->record.progress = progress_show;
+        plan->record.context = &progress;
+    }
+    record_run(&plan->record, &result); /* what went wrong is in the result, too */
+    return leave(plan, &result);
+}

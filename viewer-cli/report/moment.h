@@ -1,0 +1,23 @@
+/*
+ * moment.h - the arguments and the default of reports on one moment: [DATABASE] [MOMENT].
+ */
+#ifndef TIDEMARK_VIEWER_MOMENT_H
+#define TIDEMARK_VIEWER_MOMENT_H
+
+#include "instant.h"
+#include "command.h"
+#include "report.h"
+
+struct moment_request { /* both point into the arguments; NULL: was not given */
+    const char *database;
+    const char *moment;
+};
+
+/* Which of the arguments is which. 0, or the exit code after the message was printed. */
+int moment_arguments(const struct command_call *call, char **arguments, int count,
+                     struct moment_request *out);
+/* As instant_find; without a name the highest point of --steps. */
+int moment_find(const struct report *report, const struct report_scope *scope, const char *name,
+                struct instant *out);
+
+#endif

@@ -1,0 +1,492 @@
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "loss.h"
+#include "device_order.h"
+#include "error.h"
+#include "follow.h"
+#include "human.h"
+#include "log.h"
+#include "mem.h"
+#include "newest.h"
+#include "report_parts.h"
+#include "search.h"
+
+const char *const report_formats[] = {"table", "csv", "json", NULL};
+
+static const struct option option_table[] = {
+    REPORT_OPTION_PROCESS,
+    REPORT_OPTION_RANK,
+    {"device", 'd', OPT_TEXT, REPORT_AT(device), "NAME", "only this device, such as cpu or cuda:0",
+     NULL, 0},
+    {"steps", 's', OPT_RANGE, REPORT_AT(steps), "A..B", "only these steps; A.., ..B and A work too",
+     NULL, 0},
+    REPORT_OPTION_FORMAT,
+    REPORT_OPTION_NO_COLOR,
+    {0},
+};
+const struct command_shared report_shared = {"Options of every report", option_table};
+
+bool report_has_steps(const struct report_options *options)
+{
+    return options->steps.first != INT64_MIN || options->steps.last != INT64_MAX;
+}
+
+/* ---- opening ---- */
+
+static int exit_for(int err)
+{
+    switch (err) {
+    case ERR_NOMEM:
+    case ERR_INTERNAL:
+    case ERR_ARG: /* a query of ours that SQLite does not take */
+        return EXIT_INTERNAL;
+    default:
+        return EXIT_INPUT;
+    }
+}
+
+int report_failed(const char *path, int err, const char *message)
+{
+    if (err == ERR_NOMEM || !message || !*message)
+        message = base_err_text(err); /* SQLite knows nothing of our own troubles */
+    if (err == ERR_CORRUPT)
+        log_say(LOG_ERROR, "%s is damaged: %s", path, message);
+    else
+        log_say(LOG_ERROR, "%s: %s", path, message);
+    return exit_for(err);
+}
+
+static int find_newest(char **path)
+{
+    int err = newest_recording(".", path);
+    if (err == ERR_NOTFOUND) {
+        log_say(LOG_ERROR, "no tidemark.*.db in this folder");
+        log_say(LOG_NOTE, "name a database, or make one: tidemark record -- COMMAND");
+        return EXIT_INPUT;
+    }
+    if (err < 0)
+        return report_failed("this folder", err, NULL);
+    log_say(LOG_NOTE, "reading %s", *path);
+    return 0;
+}
+
+int report_open_database(struct db **db, char **path, const char *named,
+                         int (*open)(struct db **, const char *))
+{
+    int code = 0;
+    *db = NULL;
+    *path = NULL;
+    if (!named)
+        code = find_newest(path);
+    else if (!(*path = mem_copy(named, strlen(named))))
+        code = report_failed(named, ERR_NOMEM, NULL);
+    if (code)
+        return code;
+    if (!**path) {
+        log_say(LOG_ERROR, "the name of the database is empty");
+        log_say(LOG_NOTE, "leave it out for the newest tidemark.*.db in this folder");
+        mem_free(*path);
+        *path = NULL;
+        return EXIT_USAGE;
+    }
+    int err = open(db, *path);
+    if (err == 0)
+        return 0;
+    log_say(LOG_ERROR, "%s", db_open_message());
+    mem_free(*path);
+    *path = NULL;
+    return exit_for(err);
+}
+
+/* With --follow, a process or a device that is not there is no mistake before the end. */
+static bool may_come(const struct report *report)
+{
+    bool finished = false;
+    int64_t last_ns;
+    return report->options->follow && loss_read_finished(report->db, &finished, &last_ns) >= 0 &&
+           !finished;
+}
+
+/* ---- which processes ---- */
+
+static bool is_wanted(const struct report_options *options, const struct report_process *process,
+                      bool by_id)
+{
+    if (options->rank != REPORT_ANY && options->rank != process->rank)
+        return false;
+    if (options->process == REPORT_ANY)
+        return true;
+    return options->process == (by_id ? process->id : process->pid);
+}
+
+static int read_processes(struct report *report)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(report->db, &stmt, "SELECT id, pid, rank FROM process ORDER BY id");
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        if (!MEM_GROW(report->processes, report->process_cap, report->process_count + 1)) {
+            err = ERR_NOMEM;
+            break;
+        }
+        report->processes[report->process_count++] = (struct report_process){
+            .id = db_column_int(stmt, 0),
+            .pid = db_column_int(stmt, 1),
+            .rank = db_column_type(stmt, 2) == DB_NULL ? REPORT_ANY : db_column_int(stmt, 2),
+        };
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* Where there are two, a message says which. */
+static const char *called(const struct report *report)
+{
+    return report->beside || report->command->least > 1 ? report->path : "this recording";
+}
+
+static int no_such_process(const struct report *report)
+{
+    const struct report_options *options = report->options;
+    char list[256] = "", what[64] = "";
+    size_t used = 0;
+    bool has_rank = false;
+    for (size_t i = 0; i < report->process_count; i++)
+        has_rank |= report->processes[i].rank != REPORT_ANY;
+    for (size_t i = 0; i < report->process_count && used < sizeof list - 64; i++) {
+        const struct report_process *at = &report->processes[i];
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%" PRId64 " (pid %" PRId64,
+                                 i ? ", " : "", at->id, at->pid);
+        if (at->rank != REPORT_ANY)
+            used += (size_t)snprintf(list + used, sizeof list - used, ", rank %" PRId64, at->rank);
+        used += (size_t)snprintf(list + used, sizeof list - used, ")");
+    }
+    if (used >= sizeof list - 64)
+        snprintf(list + used, sizeof list - used, ", ...");
+    if (options->process != REPORT_ANY)
+        snprintf(what, sizeof what, "--process %" PRId64, options->process);
+    if (options->rank != REPORT_ANY)
+        snprintf(what + strlen(what), sizeof what - strlen(what), "%s--rank %" PRId64,
+                 *what ? " " : "", options->rank);
+    if (options->rank != REPORT_ANY && *list && !has_rank)
+        return command_misused(report->command, "%s: no process of %.80s has a rank; it has %s",
+                               what, called(report), list);
+    return command_misused(report->command, "%s: there is no such process; %.80s has %s", what,
+                           called(report), *list ? list : "none");
+}
+
+/* A process number wins over a pid: a pid that small belongs to the system. */
+static int select_processes(struct report *report)
+{
+    for (int by_id = 1; by_id >= 0; by_id--) {
+        size_t kept = 0, count = report->process_count;
+        for (size_t i = 0; i < count; i++)
+            kept += is_wanted(report->options, &report->processes[i], by_id);
+        if (kept == 0)
+            continue;
+        kept = 0;
+        for (size_t i = 0; i < count; i++)
+            if (is_wanted(report->options, &report->processes[i], by_id))
+                report->processes[kept++] = report->processes[i];
+        report->process_count = kept;
+        return 0;
+    }
+    bool asked = report->options->process != REPORT_ANY || report->options->rank != REPORT_ANY;
+    if (!asked || !may_come(report))
+        return asked ? no_such_process(report) : 0;
+    report->process_count = 0;
+    return 0;
+}
+
+/* ---- which devices ---- */
+
+static int check_device(struct report *report, int *code)
+{
+    struct db_stmt *stmt = NULL;
+    char list[256] = "";
+    size_t used = 0;
+    bool found = report->options->device == NULL;
+    int err = db_prepare(report->db, &stmt,
+                         "WITH " DEVICE_PLACES_OF_ALL " SELECT t.device FROM device_text t"
+                         "  JOIN device_places p ON p.device = t.id ORDER BY p.place");
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        const char *text = db_column_text(stmt, 0);
+        found = found || strcmp(text, report->options->device) == 0;
+        int n = snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", text);
+        used += n > 0 && (size_t)n < sizeof list - used ? (size_t)n : 0;
+    }
+    db_finalize(stmt);
+    if (err >= 0 && !found && !may_come(report))
+        *code = command_misused(report->command, "--device %.60s: %.80s has %s",
+                                report->options->device, called(report), *list ? list : "none");
+    return err < 0 ? err : 0;
+}
+
+/* They stand in the order of their numbers. */
+const struct report_process *report_process_of(const struct report *report, int64_t id)
+{
+    size_t low;
+    SEARCH_FIRST(low, 0, report->process_count, report->processes[low].id < id);
+    return low < report->process_count && report->processes[low].id == id ? &report->processes[low]
+                                                                          : NULL;
+}
+
+size_t report_scopes_from(const struct report *report, int64_t process)
+{
+    size_t low;
+    SEARCH_FIRST(low, 0, report->scope_count, report->scopes[low].process.id < process);
+    return low;
+}
+
+const struct report_scope *report_scope_of(const struct report *report, int64_t process,
+                                           int64_t device)
+{
+    for (size_t i = report_scopes_from(report, process);
+         i < report->scope_count && report->scopes[i].process.id == process; i++)
+        if (report->scopes[i].device == device)
+            return &report->scopes[i];
+    return NULL;
+}
+
+const struct report_scope *report_scope_called(const struct report *report, int64_t process,
+                                               const char *device)
+{
+    for (size_t i = report_scopes_from(report, process);
+         i < report->scope_count && report->scopes[i].process.id == process; i++)
+        if (strcmp(report->scopes[i].device_text, device) == 0)
+            return &report->scopes[i];
+    return NULL;
+}
+
+static int read_scopes(struct report *report)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(report->db, &stmt,
+                         "WITH " DEVICE_PLACES " SELECT p.process, t.id, t.device"
+                         "  FROM device_places p JOIN device_text t ON t.id = p.device"
+                         " ORDER BY p.process, p.place");
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        const struct report_process *process = report_process_of(report, db_column_int(stmt, 0));
+        const char *device = db_column_text(stmt, 2);
+        if (!process || (report->options->device && strcmp(device, report->options->device) != 0))
+            continue;
+        if (!MEM_GROW(report->scopes, report->scope_cap, report->scope_count + 1)) {
+            err = ERR_NOMEM;
+            break;
+        }
+        struct report_scope *scope = &report->scopes[report->scope_count++];
+        *scope = (struct report_scope){.process = *process, .device = db_column_int(stmt, 1)};
+        snprintf(scope->device_text, sizeof scope->device_text, "%.31s", device);
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* ---- the frame of a report ---- */
+
+static void let_go(struct report *report)
+{
+    db_close(report->db);
+    mem_free(report->path);
+    mem_free(report->processes);
+    mem_free(report->scopes);
+    report->db = NULL;
+}
+
+static int begin_reading(struct report *report, const char *named)
+{
+    int code = report_open_database(&report->db, &report->path, named, db_open);
+    if (code)
+        return code;
+    int err = db_exec(report->db, "BEGIN");
+    if (err == 0)
+        err = read_processes(report);
+    if (err == 0)
+        code = select_processes(report);
+    if (err == 0 && !code)
+        err = check_device(report, &code);
+    if (err == 0 && !code)
+        err = read_scopes(report);
+    if (err < 0)
+        code = report_failed(report->path, err, db_message(report->db));
+    if (code)
+        let_go(report);
+    return code;
+}
+
+/* On failure nothing is left open. */
+static int say_rehearsed(struct report *report, struct report *whose, const char *name)
+{
+    struct buf lead = {0};
+    if (*name)
+        buf_print(&lead, "%s: ", name);
+    int err =
+        lead.broken ? ERR_NOMEM : report_say_rehearsed(whose, &report->emit, buf_string(&lead));
+    buf_clear(&lead);
+    if (err == 0)
+        return 0;
+    int code = report_failed(whose->path, err, db_message(whose->db));
+    emit_drop(&report->emit);
+    if (whose != report)
+        let_go(whose);
+    let_go(report);
+    return code;
+}
+
+int report_begin(struct report *report, const struct command *command,
+                 const struct report_options *options, const char *named)
+{
+    *report = (struct report){.command = command, .options = options};
+    int code = begin_reading(report, named);
+    if (code)
+        return code;
+    emit_begin(&report->emit, (enum emit_format)options->format, options->no_colour, command->name,
+               report->path);
+    return say_rehearsed(report, report, "");
+}
+
+bool report_start(struct report *report, const struct command_call *call, void *options,
+                  int *exit_code)
+{
+    char **arguments;
+    int count;
+    if (!command_parse(call, options, &arguments, &count, exit_code))
+        return false;
+    const struct report_options *common = options;
+    const char *named = count ? arguments[0] : NULL;
+    bool go_on = !common->follow || follow_await(named);
+    *exit_code = go_on ? report_begin(report, call->command, common, named) : EXIT_FINE;
+    mem_free(arguments);
+    return go_on && *exit_code == 0;
+}
+
+int report_begin_beside(struct report *other, struct report *report, const char *named)
+{
+    *other =
+        (struct report){.command = report->command, .options = report->options, .beside = report};
+    int code = begin_reading(other, named);
+    if (code) {
+        emit_drop(&report->emit);
+        let_go(report);
+        return code;
+    }
+    report->beside = other;
+    return say_rehearsed(report, other, other->path);
+}
+
+static int end_reading(struct report *report, struct emit *emit)
+{
+    struct buf whose = {0};
+    if (report->beside)
+        buf_print(&whose, "%s: ", report->path);
+    int err = whose.broken ? ERR_NOMEM : report_warn(report, emit, buf_string(&whose));
+    if (err >= 0)
+        err = db_exec(report->db, "COMMIT");
+    buf_clear(&whose);
+    return err;
+}
+
+int report_pause(struct report *report)
+{
+    int err = db_exec(report->db, "COMMIT");
+    if (err < 0) {
+        int code = report_failed(report->path, err, db_message(report->db));
+        emit_drop(&report->emit);
+        let_go(report);
+        return code;
+    }
+    db_close(report->db);
+    report->db = NULL;
+    mem_free(report->processes);
+    mem_free(report->scopes);
+    report->processes = NULL;
+    report->scopes = NULL;
+    report->process_count = report->process_cap = 0;
+    report->scope_count = report->scope_cap = 0;
+    emit_flush(&report->emit, stdout);
+    return 0;
+}
+
+int report_resume(struct report *report)
+{
+    char *path = report->path;
+    report->path = NULL;
+    int code = begin_reading(report, path);
+    if (code)
+        emit_drop(&report->emit);
+    else
+        report->emit.database = report->path;
+    mem_free(path);
+    return code;
+}
+
+int report_end(struct report *report, int err)
+{
+    struct report *beside = report->beside, *at_fault = report->at_fault;
+    int code = EXIT_FINE;
+    if (err >= 0)
+        err = end_reading(report, &report->emit);
+    if (err >= 0 && beside && (err = end_reading(beside, &report->emit)) < 0)
+        at_fault = beside;
+    if (err < 0) {
+        at_fault = at_fault ? at_fault : report;
+        code = report_failed(at_fault->path, err, db_message(at_fault->db));
+        emit_drop(&report->emit);
+    } else {
+        db_close(report->db);
+        report->db = NULL;
+        if (beside)
+            let_go(beside);
+        beside = NULL;
+        if (report->absent) {
+            emit_drop(&report->emit);
+            code = EXIT_USAGE;
+        } else if (emit_finish(&report->emit, stdout) < 0)
+            code = report_failed(report->path, ERR_NOMEM, NULL);
+    }
+    if (beside)
+        let_go(beside);
+    let_go(report);
+    return code;
+}
+
+/* ---- small things ---- */
+
+void report_cells(struct emit *emit, struct db_stmt *row, int first, int count)
+{
+    for (int at = first; at < first + count; at++) {
+        switch (db_column_type(row, at)) {
+        case DB_NULL:
+            emit_null(emit);
+            break;
+        case DB_INT:
+            emit_int(emit, db_column_any(row, at));
+            break;
+        case DB_REAL:
+            emit_real(emit, db_column_real(row, at));
+            break;
+        case DB_TEXT: {
+            const char *text = db_column_text(row, at);
+            emit_text_n(emit, text, (size_t)db_column_bytes(row, at));
+            break;
+        }
+        case DB_BLOB: {
+            const char *bytes = db_column_text(row, at);
+            emit_blob(emit, bytes, (size_t)db_column_bytes(row, at));
+            break;
+        }
+        }
+    }
+}
+
+void report_heading(struct report *report, const char *what, const struct report_scope *scope)
+{
+    char rank[32] = "";
+    if (scope->process.rank != REPORT_ANY)
+        snprintf(rank, sizeof rank, ", rank %" PRId64, scope->process.rank);
+    emit_heading(&report->emit, "%s of process %" PRId64 " (pid %" PRId64 "%s) on %s", what,
+                 scope->process.id, scope->process.pid, rank, scope->device_text);
+}

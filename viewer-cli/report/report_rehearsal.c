@@ -1,0 +1,168 @@
+/*
+ * What a report says first where no GPU was there: that it was a rehearsal, how much of the highest
+ * use of the GPU is a model, and which values were read that nobody computed
+ * (analysis/rehearsed.h).
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "rehearsed.h"
+#include "error.h"
+#include "human.h"
+#include "report_parts.h"
+
+/* One and many of each kind. */
+static const char *const kind_texts[REHEARSED_KINDS + 1][2] = {
+    {"size came from a value that is not computed, taken as 0",
+     "sizes came from values that are not computed, taken as 0"},
+    {"size of a library's working memory is not known, taken as 0",
+     "sizes of libraries' working memory are not known, taken as 0"},
+    {"buffer of a library, outside of the program's allocator, is not known, taken as 0",
+     "buffers of libraries, outside of the program's allocator, are not known, taken as 0"},
+    {"number that the program read is not computed, and was 0",
+     "numbers that the program read are not computed, and were 0"},
+    {"of these values was known, but 64 MiB of newer ones were kept",
+     "of these values were known, but 64 MiB of newer ones were kept"},
+};
+
+static void say(struct emit *emit, const char *text)
+{
+    if (emit->format == EMIT_TABLE)
+        emit_line(emit, "%s", text);
+    else
+        emit_warning(emit, "%s", text);
+}
+
+/* "3 sizes came from values that are not computed, taken as 0: nonzero (data.py:31), ..." */
+static void say_unknown(struct emit *emit, const char *whose, enum rehearsed_kind kind,
+                        const struct rehearsed_unknown *unknown)
+{
+    char text[900], more[40] = "";
+    if (unknown->reads == 0)
+        return;
+    if (unknown->places > REHEARSED_PLACES)
+        snprintf(more, sizeof more, " and %" PRId64 " more place%s",
+                 unknown->places - REHEARSED_PLACES,
+                 unknown->places == REHEARSED_PLACES + 1 ? "" : "s");
+    snprintf(text, sizeof text, "%s%" PRId64 " %s: %s%s", whose, unknown->reads,
+             kind_texts[kind][unknown->reads != 1], unknown->text, more);
+    say(emit, text);
+}
+
+static int say_all_unknown(struct report *report, struct emit *emit, const char *whose,
+                           int64_t counts[REHEARSED_KINDS], bool *any)
+{
+    struct rehearsed_unknown unknown;
+    int64_t all = 0;
+    int err = 0;
+    for (int kind = 0; kind < REHEARSED_KINDS && err >= 0; kind++) {
+        err =
+            rehearsed_unknown_read(report->db, REHEARSED_ALL, (enum rehearsed_kind)kind, &unknown);
+        if (err >= 0)
+            say_unknown(emit, whose, (enum rehearsed_kind)kind, &unknown);
+        counts[kind] = unknown.reads;
+        all += unknown.reads;
+    }
+    if (err >= 0)
+        err = rehearsed_unknown_read(report->db, REHEARSED_ALL, REHEARSED_LOST, &unknown);
+    if (err >= 0)
+        say_unknown(emit, whose, REHEARSED_LOST, &unknown);
+    *any = all > 0;
+    return err;
+}
+
+/* "modelled: 418 MiB of 12.9 GiB in use (3.2 %): the CUDA context, by a rule" */
+static void say_share(struct emit *emit, const char *whose, const struct rehearsed *rehearsed,
+                      const struct rehearsed_share *share)
+{
+    char text[300], modelled[HUMAN_MAX], peak[HUMAN_MAX], part[HUMAN_MAX];
+    if (!share->found)
+        return;
+    snprintf(text, sizeof text, "%smodelled: %s of %s at the peak%s%s (%s): the CUDA context, %s",
+             whose, human_bytes(modelled, share->modelled), human_bytes(peak, share->peak),
+             share->others ? " of " : "", share->others ? share->device_text : "",
+             human_percent(part, (double)share->modelled / (double)share->peak),
+             rehearsed_is_measured(rehearsed) ? "measured" : "by a rule");
+    say(emit, text);
+}
+
+/* ---- for programs ---- */
+
+static const struct emit_column columns[] = {
+    {"database", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"gpu", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"memory_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"context_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"context_from", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"no_kernels", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"peak_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"modelled_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"modelled_share", NULL, EMIT_RATIO, EMIT_PROGRAMS},
+    {"sizes_not_computed", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"library_sizes_not_known", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"outside_not_known", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"numbers_not_computed", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+};
+
+static void put_share(struct emit *emit, const struct rehearsed_share *share)
+{
+    if (!share->found) {
+        for (int i = 0; i < 5; i++)
+            emit_null(emit);
+        return;
+    }
+    emit_int(emit, share->process);
+    emit_text(emit, share->device_text);
+    emit_int(emit, share->peak);
+    emit_int(emit, share->modelled);
+    emit_real(emit, (double)share->modelled / (double)share->peak);
+}
+
+/* In json only: in csv a section more would put a heading above the report's own. */
+static void put_section(struct report *report, struct emit *emit, const struct rehearsed *rehearsed,
+                        const struct rehearsed_share *share, const int64_t counts[REHEARSED_KINDS])
+{
+    if (emit->format != EMIT_JSON)
+        return;
+    EMIT_SECTION(emit, "rehearsal", NULL, EMIT_RECORD, columns);
+    emit_text(emit, report->path);
+    emit_text(emit, rehearsed->gpu);
+    emit_known(emit, rehearsed->memory);
+    emit_known(emit, rehearsed->context);
+    emit_text(emit, *rehearsed->context_from ? rehearsed->context_from : NULL);
+    emit_text(emit, *rehearsed->no_kernels ? rehearsed->no_kernels : NULL);
+    put_share(emit, share);
+    for (int kind = 0; kind < REHEARSED_KINDS; kind++)
+        emit_int(emit, counts[kind]);
+}
+
+int report_say_rehearsed(struct report *report, struct emit *emit, const char *whose)
+{
+    struct rehearsed rehearsed;
+    struct rehearsed_share share;
+    int64_t counts[REHEARSED_KINDS];
+    char text[400];
+    bool any;
+    int err = rehearsed_read(report->db, &rehearsed);
+    if (err < 0 || !rehearsed.is_one)
+        return err;
+    snprintf(text, sizeof text, "%srehearsed without a GPU, as on %s", whose, rehearsed.gpu);
+    say(emit, text);
+    if (*rehearsed.no_kernels) {
+        snprintf(text, sizeof text, "%s%s", whose, rehearsed.no_kernels);
+        say(emit, text);
+    }
+    err = rehearsed_share_read(report->db, &rehearsed, &share);
+    if (err < 0)
+        return err;
+    err = say_all_unknown(report, emit, whose, counts, &any);
+    if (err < 0)
+        return err;
+    say_share(emit, whose, &rehearsed, &share);
+    if (any && !*whose)
+        say(emit, "what that means: tidemark help rehearse");
+    put_section(report, emit, &rehearsed, &share, counts);
+    return 0;
+}

@@ -1,0 +1,195 @@
+/*
+ * tidemark import: a snapshot of PyTorch's allocator becomes a recording. All the work is
+ * recorder/import's; here are the options, the output file and what is said of it.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "error.h"
+#include "human.h"
+#include "import.h"
+#include "log.h"
+#include "mem.h"
+#include "record_output.h"
+
+struct import_command {
+    const char *output;
+    bool all_frames;
+};
+
+/* ---- what is said ---- */
+
+static void put_count(struct buf *out, uint64_t count, const char *one, const char *many)
+{
+    char text[HUMAN_MAX];
+    buf_print(out, "%s %s", human_count(text, (int64_t)count), count == 1 ? one : many);
+}
+
+static void say_buf(enum log_level level, struct buf *text)
+{
+    log_say(level, "%s", buf_string(text));
+    buf_clear(text);
+}
+
+static void say_found(const struct import_result *result)
+{
+    struct buf text = {0};
+    put_count(&text, result->events, "event", "events");
+    buf_text(&text, " of ");
+    put_count(&text, result->devices, "device", "devices");
+    buf_text(&text, ": ");
+    put_count(&text, result->blocks, "block", "blocks");
+    buf_text(&text, " handed out, ");
+    put_count(&text, result->segments, "segment", "segments");
+    buf_text(&text, " taken");
+    if (result->ooms) {
+        buf_text(&text, ", ");
+        put_count(&text, result->ooms, "request failed", "requests failed");
+    }
+    say_buf(LOG_NOTE, &text);
+    if (!result->blocks_before && !result->segments_before)
+        return;
+    put_count(&text, result->blocks_before, "block", "blocks");
+    buf_text(&text, " in ");
+    put_count(&text, result->segments_before, "segment", "segments");
+    buf_text(&text, " lived when the trace began; who asked for them is known only of those that "
+                    "live at the end");
+    say_buf(LOG_NOTE, &text);
+}
+
+static void say_count(uint64_t count, const char *one, const char *many, const char *what)
+{
+    struct buf text = {0};
+    if (!count)
+        return;
+    put_count(&text, count, one, many);
+    buf_print(&text, " %s", what);
+    say_buf(LOG_WARNING, &text);
+}
+
+static void say_trouble(const struct import_result *result)
+{
+    if (!result->blocks && !result->blocks_before)
+        log_say(LOG_WARNING, "no blocks are in it: was _record_memory_history on?");
+    else if (!result->events)
+        log_say(LOG_WARNING, "it has no history, only the end: was _record_memory_history on?");
+    say_count(result->frees_lost, "block is", "blocks are",
+              "gone at the end, and the trace does not say when");
+    say_count(result->frees_unmatched, "free was", "frees were",
+              "left out: the block lives on, as the end or a later free of it says");
+    say_count(result->segments_unmatched, "segment", "segments",
+              "of the trace do not fit to those at the end");
+    say_count(result->misplaced, "block was", "blocks were",
+              "handed out where no free memory is known");
+    say_count(result->sizes_differ, "block is", "blocks are",
+              "not as large as the allocator's rules make it: the size at the end was taken");
+    say_count(result->odd_blocks, "block", "blocks", "at the end could not be placed");
+    say_count(result->unknown_actions, "event", "events", "of a kind not known were left out");
+    say_count(result->annotations_skipped, "annotation", "annotations",
+              "ended without a beginning, or began too deep");
+    say_count(result->odd_values, "value was", "values were", "not of the kind expected");
+    say_count(result->cut_strings, "text was", "texts were", "cut: longer than 32 KiB");
+}
+
+static void say_done(const struct import_result *result, const char *path)
+{
+    char peak[HUMAN_MAX];
+    say_found(result);
+    say_trouble(result);
+    log_say(LOG_NOTE, "wrote %s; peak of allocated %s", path,
+            human_bytes(peak, (int64_t)result->peak_allocated));
+    log_say(LOG_NOTE, "ask it: tidemark peak %s", path);
+}
+
+/* ---- the command ---- */
+
+static int exit_of(int err)
+{
+    return err == ERR_NOMEM || err == ERR_INTERNAL ? EXIT_INTERNAL : EXIT_INPUT;
+}
+
+static int failed(const char *path, const struct record_output *output, int err,
+                  const struct import_result *result)
+{
+    log_say(LOG_ERROR, "%s: %s", result->wrote ? output->wanted : path, result->message);
+    record_output_discard(output);
+    return exit_of(err);
+}
+
+static int import(const char *path, const struct import_command *command)
+{
+    struct record_output output;
+    struct import_result result;
+    struct buf why = {0};
+    const char *slash = strrchr(path, '/');
+    int err = record_output_choose(&output, command->output, false, &why);
+    if (err) {
+        say_buf(LOG_ERROR, &why);
+        return exit_of(err);
+    }
+    struct import_options options = {.output = output.work,
+                                     .source = slash ? slash + 1 : path,
+                                     .all_frames = command->all_frames};
+    err = import_snapshot(path, &options, &result);
+    if (err)
+        return failed(path, &output, err, &result);
+    err = record_output_move(&output, &why);
+    if (err) {
+        say_buf(LOG_ERROR, &why);
+        return exit_of(err);
+    }
+    say_done(&result, output.wanted);
+    return EXIT_FINE;
+}
+
+static int cmd_import(const struct command_call *call)
+{
+    struct import_command options = {0};
+    char **arguments;
+    int count, code;
+    if (!command_parse(call, &options, &arguments, &count, &code))
+        return code;
+    code = import(arguments[0], &options);
+    mem_free(arguments);
+    return code;
+}
+
+static const struct option option_table[] = {
+    {"output", 'o', OPT_TEXT, offsetof(struct import_command, output), "FILE",
+     "the database to make (tidemark.DATE-TIME-PID.db)", NULL, 0},
+    {"all-frames", 0, OPT_FLAG, offsetof(struct import_command, all_frames), NULL,
+     "keep the frames of C and C++ in call stacks that have\nframes of Python", NULL, 0},
+    {0},
+};
+
+const struct command command_import = {
+    .name = "import",
+    .group = COMMAND_RECORD,
+    .run = cmd_import,
+    .summary = "make a recording of a PyTorch memory snapshot",
+    .arguments = "SNAPSHOT.pickle",
+    .options = option_table,
+    .least = 1,
+    .most = 1,
+    .description =
+        "Reads what torch.cuda.memory._dump_snapshot() wrote and makes a database of it, as if it "
+        "had been recorded. Nothing in the pickle is executed: an opcode that could do so is "
+        "refused by its name.\n"
+        "\n"
+        "A snapshot tells how the heap is at its end, and the last events that led there. What "
+        "was there before them is rebuilt by undoing them; of a block that was born then, the "
+        "call stack is known only if it still lives. The sizes of blocks follow from the "
+        "allocator's rules and are checked against the blocks at the end. Annotations become "
+        "steps and phases.\n"
+        "\n"
+        "It takes at most 8 times the snapshot's size and 16 MiB of memory, usually less than that "
+        "size, but 2.7 times it was seen where call stacks share no frames; more than 4,096 "
+        "pairs of a stream and a pool are refused.",
+    .examples =
+        {
+            {"tidemark import snapshot.pickle -o run.db", "then: tidemark peak run.db"},
+        },
+};

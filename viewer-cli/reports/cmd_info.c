@@ -1,0 +1,597 @@
+/*
+ * tidemark info: what a recording is, what is in it, and what is missing.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "loss.h"
+#include "buf.h"
+#include "device_order.h"
+#include "error.h"
+#include "human.h"
+#include "report.h"
+
+/* ---- words ---- */
+
+static const char *signal_name(int64_t number)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {
+        {SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},
+        {SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},   {SIGFPE, "FPE"},
+        {SIGKILL, "KILL"}, {SIGUSR1, "USR1"}, {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"},
+        {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].number == number)
+            return names[i].name;
+    return NULL;
+}
+
+/* From the columns ended, exit_code, signal at `at`. */
+static void put_ended(struct buf *out, struct db_stmt *row, int at)
+{
+    const char *ended = db_column_text(row, at);
+    int64_t code = db_column_int(row, at + 1), number = db_column_int(row, at + 2);
+    if (db_column_type(row, at) == DB_NULL)
+        buf_text(out, "not seen");
+    else if (strcmp(ended, "exit") == 0 && db_column_type(row, at + 1) != DB_NULL)
+        buf_print(out, "exit %" PRId64, code);
+    else if (strcmp(ended, "signal") == 0 && signal_name(number))
+        buf_print(out, "SIG%s", signal_name(number));
+    else if (strcmp(ended, "signal") == 0)
+        buf_print(out, "signal %" PRId64, number);
+    else
+        buf_text(out, ended);
+}
+
+static void emit_buf(struct emit *emit, struct buf *text)
+{
+    emit_text(emit, buf_string(text));
+    emit->out.broken = emit->out.broken || text->broken;
+    buf_clear(text);
+}
+
+/* ---- the recording as a whole ---- */
+
+static const struct emit_column recording_columns[] = {
+    {"file", NULL, EMIT_TEXT, 0},
+    {"bytes", "size", EMIT_BYTES, 0},
+    {"program", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
+    {"host", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
+    {"started", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "began", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {"duration_ns", "lasted", EMIT_NS, EMIT_IF_KNOWN},
+    {"ended", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
+    {"finished", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {NULL, "complete", EMIT_TEXT, EMIT_PEOPLE},
+    {"not_loaded", "not loaded", EMIT_TEXT, EMIT_IF_KNOWN},
+    {"private", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
+    {"rehearsal", "rehearsed", EMIT_TEXT, EMIT_PROGRAMS},
+};
+
+static const char recording_sql[] =
+    "SELECT coalesce(p.argv, (SELECT value FROM meta WHERE key = 'command')),"
+    "  coalesce(p.host, (SELECT value FROM meta WHERE key = 'host')),"
+    "  (SELECT real_ns - run_ns FROM clock ORDER BY run_ns LIMIT 1),"
+    "  coalesce((SELECT value FROM meta WHERE key = 'run_ns'), (SELECT max(end_ns) FROM process)),"
+    "  p.ended, p.exit_code, p.signal, (SELECT coalesce(sum(n), 0) FROM lost"
+    "    WHERE kind <> '" LOSS_DAMAGED "'),"
+    "  (SELECT value FROM meta WHERE key = 'guest' AND value <> 'loaded'),"
+    "  (SELECT value FROM meta WHERE key = 'stopped'),"
+    "  (SELECT 'yes' FROM meta WHERE key = 'private' AND value = 1),"
+    "  EXISTS (SELECT 1 FROM lost WHERE kind = '" LOSS_DAMAGED "'),"
+    "  (SELECT value FROM meta WHERE key = 'rehearsal')"
+    " FROM (SELECT 1) LEFT JOIN process p ON p.id = (SELECT min(id) FROM process)";
+
+static int64_t file_bytes(const char *path)
+{
+    struct statx info;
+    if (statx(AT_FDCWD, path, 0, STATX_SIZE, &info) < 0)
+        return 0;
+    return (int64_t)info.stx_size;
+}
+
+/* From the columns lost, stopped and damaged at `at`, `at` + 2 and `at` + 4. */
+static void put_complete(const struct db *db, struct buf *out, bool finished, struct db_stmt *row,
+                         int at)
+{
+    if (db_column_type(row, at + 2) != DB_NULL)
+        buf_print(out, "no: recording stopped before the end: %s", db_column_text(row, at + 2));
+    else if (!finished)
+        loss_unfinished(db, out);
+    else if (db_column_int(row, at + 4))
+        buf_print(out, "no: blocks are missing (damaged pages)%s",
+                  db_column_int(row, at) > 0 ? ", and events were lost" : "");
+    else
+        buf_text(out, db_column_int(row, at) > 0 ? "no: events were lost" : "yes");
+}
+
+static void put_times(struct emit *emit, struct db_stmt *row, bool finished, int64_t last_ns)
+{
+    char text[HUMAN_MAX];
+    bool known = db_column_type(row, 2) != DB_NULL;
+    emit_text(emit, known ? human_calendar(text, db_column_int(row, 2), true) : NULL);
+    emit_text(emit, known ? human_calendar(text, db_column_int(row, 2), false) : NULL);
+    if (!finished)
+        emit_int(emit, last_ns);
+    else
+        report_cells(emit, row, 3, 1);
+}
+
+static int put_recording(struct report *report, bool finished, int64_t last_ns)
+{
+    struct emit *emit = &report->emit;
+    struct db_stmt *stmt = NULL;
+    struct buf ended = {0}, complete = {0};
+    int err = db_prepare(report->db, &stmt, recording_sql);
+    if (err == 0)
+        err = db_step(stmt);
+    if (err == DB_ROW) {
+        EMIT_SECTION(emit, "recording", NULL, EMIT_RECORD, recording_columns);
+        emit_text(emit, report->path);
+        emit_int(emit, file_bytes(report->path));
+        report_cells(emit, stmt, 0, 2);
+        put_times(emit, stmt, finished, last_ns);
+        put_ended(&ended, stmt, 4);
+        emit_buf(emit, &ended);
+        emit_int(emit, finished);
+        put_complete(report->db, &complete, finished, stmt, 7);
+        emit_buf(emit, &complete);
+        report_cells(emit, stmt, 8, 1);
+        report_cells(emit, stmt, 10, 1);
+        report_cells(emit, stmt, 12, 1);
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* ---- processes ---- */
+
+static const struct emit_column process_columns[] = {
+    {"process", "id", EMIT_PLAIN, EMIT_NONE},
+    {"pid", NULL, EMIT_PLAIN, EMIT_NONE},
+    {"parent", NULL, EMIT_PLAIN, EMIT_NONE | EMIT_IF_KNOWN},
+    {"rank", NULL, EMIT_PLAIN, EMIT_NONE | EMIT_IF_KNOWN},
+    {"events", NULL, EMIT_COUNT, 0},
+    {NULL, "ended", EMIT_TEXT, EMIT_PEOPLE},
+    {"argv", "program", EMIT_TEXT, EMIT_WRAP},
+    {"origin", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"local_rank", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"world_size", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"host", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"start_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
+    {"end_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
+    {"live", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"why_not", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"ended", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"exit_code", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"signal", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+};
+
+static const char process_sql[] =
+    "SELECT id, pid, parent, rank, events, argv, origin, local_rank, world_size, host, start_ns,"
+    "  end_ns, live, why_not, ended, exit_code, signal FROM process ORDER BY id";
+
+static bool is_selected(const struct report *report, int64_t id)
+{
+    for (size_t i = 0; i < report->process_count; i++)
+        if (report->processes[i].id == id)
+            return true;
+    return false;
+}
+
+/* Workers of a DataLoader are many, and differ in nothing but their pid: people see the first. */
+static bool is_folded(const struct report *report)
+{
+    return report->emit.format == EMIT_TABLE && report->options->process == REPORT_ANY &&
+           report->options->rank == REPORT_ANY;
+}
+
+struct fold {
+    struct buf like; /* what those that are alike have in common, of the last one shown */
+    int64_t more, events;
+};
+
+/* True if this row is like the one before it, and was counted instead. */
+static bool fold_row(struct fold *fold, struct db_stmt *row)
+{
+    struct buf like = {0};
+    bool same = false;
+    if (db_column_type(row, 2) != DB_NULL && db_column_type(row, 3) == DB_NULL) {
+        buf_print(&like, "%" PRId64 " %s ", db_column_int(row, 2), db_column_text(row, 5));
+        put_ended(&like, row, 14);
+        same = strcmp(buf_string(&like), buf_string(&fold->like)) == 0;
+    }
+    buf_clear(&fold->like);
+    fold->like = like;
+    fold->more += same;
+    fold->events += same ? db_column_int(row, 4) : 0;
+    return same;
+}
+
+static void put_folded(struct emit *emit, struct fold *fold)
+{
+    struct buf text = {0};
+    if (!fold->more)
+        return;
+    for (int i = 0; i < 4; i++)
+        emit_null(emit);
+    emit_int(emit, fold->events);
+    emit_text(emit, "");
+    buf_print(&text, "%" PRId64 " more like it", fold->more);
+    emit_buf(emit, &text);
+    for (int i = 6; i < 17; i++)
+        emit_null(emit);
+    fold->more = fold->events = 0;
+}
+
+static int put_processes(struct report *report)
+{
+    struct emit *emit = &report->emit;
+    struct db_stmt *stmt = NULL;
+    struct fold fold = {0};
+    EMIT_SECTION(emit, "processes", "Processes", EMIT_ROWS, process_columns);
+    int err = db_prepare(report->db, &stmt, process_sql);
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        struct buf ended = {0};
+        if (!is_selected(report, db_column_int(stmt, 0)))
+            continue;
+        if (is_folded(report) && fold_row(&fold, stmt))
+            continue;
+        put_folded(emit, &fold);
+        report_cells(emit, stmt, 0, 5);
+        put_ended(&ended, stmt, 14);
+        emit_buf(emit, &ended);
+        report_cells(emit, stmt, 5, 12);
+    }
+    put_folded(emit, &fold);
+    buf_clear(&fold.like);
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* ---- plain tables: a query, its columns, a section ---- */
+
+struct plain {
+    const char *key;
+    const char *title;
+    const char *empty;      /* what people are told instead; NULL = the section is left out */
+    const char *unfinished; /* instead of `empty`, of a recording that is not finished */
+    const char *sql;
+    const struct emit_column *columns;
+    size_t count;
+    int process; /* the column with a process to be selected by, -1 = none */
+    const char
+        *folded; /* for people who ask for no process: rows that are alike once; NULL = sql */
+};
+
+static const struct emit_column source_columns[] = {
+    {"process", "id", EMIT_PLAIN, 0},
+    {"live", NULL, EMIT_TEXT, EMIT_NONE},
+    {"why_not", "why others are not", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
+};
+static const struct emit_column device_columns[] = {
+    {"device", NULL, EMIT_TEXT, 0},
+    {"name", NULL, EMIT_TEXT, EMIT_NONE | EMIT_IF_KNOWN},
+    {"total_bytes", "memory", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"heaps", NULL, EMIT_COUNT, 0},
+};
+static const struct emit_column setting_columns[] = {
+    {"process", "id", EMIT_PLAIN, 0},
+    {"device", NULL, EMIT_TEXT, EMIT_NONE | EMIT_IF_KNOWN},
+    {"key", "setting", EMIT_TEXT, 0},
+    {"value", NULL, EMIT_TEXT, EMIT_WRAP},
+};
+static const struct emit_column row_columns[] = {
+    {"table", NULL, EMIT_TEXT, 0},
+    {"rows", NULL, EMIT_COUNT, 0},
+};
+static const struct emit_column lost_columns[] = {
+    {"process", "id", EMIT_PLAIN, EMIT_NONE},
+    {"kind", NULL, EMIT_TEXT, 0},
+    {"n", "events", EMIT_COUNT, 0},
+    {"first_seq", "from seq", EMIT_PLAIN, 0},
+    {"last_seq", "to seq", EMIT_PLAIN, EMIT_NONE},
+    {"first_ns", "from", EMIT_NS, 0},
+    {"last_ns", "to", EMIT_NS, 0},
+};
+static const struct emit_column gap_columns[] = {
+    {"process", "id", EMIT_PLAIN, 0},
+    {"source", NULL, EMIT_TEXT, 0},
+    {"begin_ns", "from", EMIT_NS, 0},
+    {"end_ns", "to", EMIT_NS, EMIT_NONE},
+    {"why", NULL, EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
+};
+static const struct emit_column sample_columns[] = {
+    {"process", "id", EMIT_PLAIN, EMIT_NONE},
+    {"device", NULL, EMIT_TEXT, EMIT_NONE},
+    {"what", NULL, EMIT_TEXT, 0},
+    {"n", "times", EMIT_COUNT, 0},
+    {"first", NULL, EMIT_BYTES, 0},
+    {"highest", NULL, EMIT_BYTES, 0},
+    {"last", NULL, EMIT_BYTES, 0},
+};
+static const struct emit_column trouble_columns[] = {
+    {"process", "id", EMIT_PLAIN, EMIT_NONE},
+    {"kind", NULL, EMIT_TEXT, 0},
+    {"n", "times", EMIT_COUNT, 0},
+    {"first_seq", "first seq", EMIT_PLAIN, 0},
+    {"detail", "detail", EMIT_TEXT, EMIT_NONE | EMIT_WRAP | EMIT_IF_KNOWN},
+};
+static const struct emit_column thinned_columns[] = {
+    {"process", "id", EMIT_PLAIN, EMIT_NONE},
+    {"what", NULL, EMIT_TEXT, 0},
+    {"n", "left out", EMIT_COUNT, 0},
+    {"first_seq", "from seq", EMIT_PLAIN, 0},
+    {"last_seq", "to seq", EMIT_PLAIN, 0},
+    {"first_step", "from step", EMIT_PLAIN, EMIT_NONE | EMIT_IF_KNOWN},
+    {"last_step", "to step", EMIT_PLAIN, EMIT_NONE | EMIT_IF_KNOWN},
+};
+static const struct emit_column overhead_columns[] = {
+    {"process", "id", EMIT_PLAIN, EMIT_PROGRAMS},
+    {NULL, "of", EMIT_TEXT, EMIT_PEOPLE},
+    {"what", NULL, EMIT_TEXT, 0},
+    {"value", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"unit", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "value", EMIT_TEXT, EMIT_PEOPLE},
+};
+static const struct emit_column meta_columns[] = {
+    {"key", NULL, EMIT_TEXT, 0},
+    {"value", NULL, EMIT_ANY, EMIT_WRAP},
+};
+
+static const char rows_sql[] = "SELECT 'allocation', count(*) FROM allocation UNION ALL"
+                               " SELECT 'segment', count(*) FROM segment UNION ALL"
+                               " SELECT 'phase', count(*) FROM phase UNION ALL"
+                               " SELECT 'site', count(DISTINCT site) FROM site UNION ALL"
+                               " SELECT 'tag', count(*) FROM tag UNION ALL"
+                               " SELECT 'mark', count(*) FROM mark UNION ALL"
+                               " SELECT 'oom', count(*) FROM oom UNION ALL"
+                               " SELECT 'sample', count(*) FROM sample UNION ALL"
+                               " SELECT 'driver_memory', count(*) FROM driver_memory UNION ALL"
+                               " SELECT 'activity', count(*) FROM activity";
+
+/* Of many samples of one thing, where it began, how high it came, where it ended. */
+static const char sample_sql[] =
+    "WITH " DEVICE_PLACES_OF_ALL
+    " SELECT s.process, t.device, s.what, s.n, first.value, s.highest, last.value"
+    " FROM (SELECT process, device, what, count(*) AS n, max(value) AS highest,"
+    "   min(rowid) AS first, max(rowid) AS last FROM sample GROUP BY process, device, what) s"
+    " JOIN sample first ON first.rowid = s.first JOIN sample last ON last.rowid = s.last"
+    " LEFT JOIN device_text t ON t.id = s.device LEFT JOIN device_places p ON p.device = s.device"
+    " ORDER BY s.process, p.place, s.what";
+
+static const char trouble_sql[] =
+    "SELECT process, kind, count(*), min(seq), CASE kind WHEN 'definitions full' THEN"
+    "   (SELECT detail FROM anomaly l WHERE l.process = a.process AND l.kind = a.kind"
+    "     ORDER BY rowid DESC LIMIT 1) ELSE detail END"
+    " FROM anomaly a GROUP BY process, kind"
+    " UNION ALL SELECT process, 'torn: its thread ' ||"
+    "   CASE why WHEN 'dead' THEN 'died' ELSE 'stood' END, count(*), min(seq), NULL"
+    "   FROM torn GROUP BY process, why"
+    " ORDER BY 1, 2";
+
+/* The steps between the kept ones on both sides. */
+static const char thinned_sql[] =
+    "SELECT t.process, t.what, t.n, t.first_seq, t.last_seq,"
+    "  (SELECT max(step) + 1 FROM phase p WHERE p.process = t.process"
+    "    AND p.begin_seq < t.first_seq),"
+    "  coalesce((SELECT min(step) - 1 FROM phase p WHERE p.process = t.process"
+    "             AND p.begin_seq > t.last_seq),"
+    "           (SELECT max(step) FROM phase p WHERE p.process = t.process))"
+    " FROM (SELECT process, what, sum(n) AS n, min(first_seq) AS first_seq,"
+    "         max(last_seq) AS last_seq FROM thinned GROUP BY process, what) t ORDER BY 1, 2";
+
+#define COLUMNS(of) of, sizeof(of) / sizeof *(of)
+
+static const struct plain plains[] = {
+    {"sources", "Sources", NULL, NULL,
+     "SELECT id, live, why_not FROM process"
+     " WHERE coalesce(live, '') <> '' OR coalesce(why_not, '') <> '' ORDER BY id",
+     COLUMNS(source_columns), 0,
+     "SELECT CASE WHEN count(*) = 1 THEN id WHEN max(id) - min(id) + 1 = count(*)"
+     " THEN min(id) || ' to ' || max(id) ELSE group_concat(id, ', ') END, live, why_not"
+     " FROM (SELECT * FROM process ORDER BY id)"
+     " WHERE coalesce(live, '') <> '' OR coalesce(why_not, '') <> ''"
+     " GROUP BY live, why_not ORDER BY min(id)"},
+    {"devices", "Devices", NULL, NULL,
+     "WITH " DEVICE_PLACES_OF_ALL " SELECT t.device, d.name, d.total_bytes,"
+     " (SELECT count(*) FROM heap h WHERE h.device = d.id)"
+     " FROM device d JOIN device_text t ON t.id = d.id JOIN device_places p ON p.device = d.id"
+     " ORDER BY p.place",
+     COLUMNS(device_columns), -1, NULL},
+    {"settings", "Settings", NULL, NULL,
+     "WITH " DEVICE_PLACES_OF_ALL " SELECT s.process, t.device, s.key, s.value"
+     " FROM setting s LEFT JOIN device_text t ON t.id = s.device"
+     " LEFT JOIN device_places p ON p.device = s.device"
+     " ORDER BY s.process, p.place, s.key, s.rowid",
+     COLUMNS(setting_columns), 0, NULL},
+    {"rows", "Rows", NULL, NULL, rows_sql, COLUMNS(row_columns), -1, NULL},
+    {"samples", "Samples", NULL, NULL, sample_sql, COLUMNS(sample_columns), 0, NULL},
+    {"gaps", "Gaps", NULL, NULL,
+     "SELECT process, source, begin_ns, end_ns, why FROM gap ORDER BY process, begin_ns",
+     COLUMNS(gap_columns), 0, NULL},
+    {"lost", "Lost", "Nothing was lost.", "Losses are not known: the recording is not finished.",
+     "SELECT nullif(process, 0), kind, CASE WHEN kind <> '" LOSS_DAMAGED
+     "' THEN sum(n) END, min(first_seq),"
+     " nullif(max(last_seq), 9223372036854775807), min(first_ns), max(last_ns)"
+     " FROM lost GROUP BY process, kind ORDER BY process, sum(n) DESC",
+     COLUMNS(lost_columns), 0, NULL},
+    {"thinned", "Thinned", NULL, NULL, thinned_sql, COLUMNS(thinned_columns), 0, NULL},
+    {"trouble", "Trouble", NULL, NULL, trouble_sql, COLUMNS(trouble_columns), 0, NULL},
+};
+
+static const struct plain meta_plain = {
+    "meta", NULL, NULL, NULL, "SELECT key, value FROM meta ORDER BY key", COLUMNS(meta_columns),
+    -1,     NULL};
+
+/* Processes that could not be recorded, as the recorder counted them. */
+static int read_missing(struct db *db, int64_t *missing)
+{
+    struct db_stmt *stmt = NULL;
+    *missing = 0;
+    int err = db_prepare(db, &stmt,
+                         "SELECT coalesce(max(value), 0) FROM overhead"
+                         " WHERE what = 'processes not recorded'");
+    if (err >= 0 && (err = db_step(stmt)) == DB_ROW)
+        *missing = db_column_int(stmt, 0);
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* What stands in the place of a section without rows. */
+static int put_empty(struct report *report, const struct plain *plain, bool finished)
+{
+    int64_t missing;
+    int err = read_missing(report->db, &missing);
+    if (err < 0)
+        return err;
+    if (missing > 0 && plain->columns == lost_columns)
+        emit_heading(&report->emit, "%" PRId64 " process%s could not be recorded.", missing,
+                     missing == 1 ? "" : "es");
+    else
+        emit_heading(&report->emit, "%s", finished ? plain->empty : plain->unfinished);
+    return 0;
+}
+
+/* People do not get a section without rows, nor rows of zeros. */
+static int put_plain(struct report *report, const struct plain *plain, bool finished)
+{
+    struct emit *emit = &report->emit;
+    struct db_stmt *stmt = NULL;
+    bool people = emit->format == EMIT_TABLE, open = !people;
+    if (open)
+        emit_section(emit, plain->key, plain->title, EMIT_ROWS, plain->columns, plain->count);
+    bool folded = plain->folded && is_folded(report);
+    int err = db_prepare(report->db, &stmt, folded ? plain->folded : plain->sql);
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        bool known = folded || plain->process < 0 ||
+                     db_column_type(stmt, plain->process) == DB_NULL ||
+                     is_selected(report, db_column_int(stmt, plain->process));
+        bool zero = plain->columns == row_columns && db_column_int(stmt, 1) == 0;
+        if (!known || (people && zero))
+            continue;
+        if (!open)
+            emit_section(emit, plain->key, plain->title, EMIT_ROWS, plain->columns, plain->count);
+        open = true;
+        report_cells(emit, stmt, 0, (int)plain->count);
+    }
+    db_finalize(stmt);
+    if (err >= 0 && !open && plain->empty)
+        err = put_empty(report, plain, finished);
+    return err < 0 ? err : 0;
+}
+
+/* ---- our own cost ---- */
+
+static void put_value(struct emit *emit, int64_t value, const char *unit)
+{
+    char text[HUMAN_MAX];
+    if (strcmp(unit, "ns") == 0)
+        emit_text(emit, human_ns(text, value));
+    else if (strcmp(unit, "bytes") == 0)
+        emit_text(emit, human_bytes(text, value));
+    else
+        emit_text(emit, human_count(text, value));
+}
+
+static int put_overhead(struct report *report)
+{
+    struct emit *emit = &report->emit;
+    struct db_stmt *stmt = NULL;
+    bool open = false;
+    static const char each[] = "SELECT process, what, value, unit, 1 FROM overhead"
+                               " ORDER BY process IS NOT NULL, process, rowid";
+    static const char folded[] =
+        "SELECT process, what, max(value), unit, count(*) FROM overhead"
+        " GROUP BY process IS NULL, what, unit ORDER BY process IS NOT NULL, min(rowid)";
+    int err = db_prepare(report->db, &stmt, is_folded(report) ? folded : each);
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        bool recorder = db_column_type(stmt, 0) == DB_NULL;
+        char of[32] = "the recorder";
+        if (!recorder && !is_selected(report, db_column_int(stmt, 0)))
+            continue;
+        if (!recorder && db_column_int(stmt, 4) > 1)
+            snprintf(of, sizeof of, "the largest process");
+        else if (!recorder)
+            snprintf(of, sizeof of, "process %" PRId64, db_column_int(stmt, 0));
+        if (!open)
+            EMIT_SECTION(emit, "overhead", "Our own cost", EMIT_ROWS, overhead_columns);
+        open = true;
+        report_cells(emit, stmt, 0, 1);
+        emit_text(emit, of);
+        report_cells(emit, stmt, 1, 3);
+        put_value(emit, db_column_any(stmt, 2), db_column_text(stmt, 3));
+    }
+    db_finalize(stmt);
+    if (err >= 0 && !open && emit->format != EMIT_TABLE)
+        EMIT_SECTION(emit, "overhead", NULL, EMIT_ROWS, overhead_columns);
+    return err < 0 ? err : 0;
+}
+
+/* ---- the command ---- */
+
+static int put_all(struct report *report)
+{
+    bool finished;
+    int64_t last_ns;
+    int err = loss_read_finished(report->db, &finished, &last_ns);
+    if (err >= 0)
+        err = put_recording(report, finished, last_ns);
+    if (err >= 0)
+        err = put_processes(report);
+    for (size_t i = 0; i < sizeof plains / sizeof *plains && err >= 0; i++)
+        err = put_plain(report, &plains[i], finished);
+    if (err >= 0)
+        err = put_overhead(report);
+    if (err >= 0 && report->emit.format != EMIT_TABLE)
+        err = put_plain(report, &meta_plain, finished);
+    return err;
+}
+
+static int cmd_info(const struct command_call *call)
+{
+    struct report_options options = REPORT_OPTIONS;
+    struct report report;
+    int code;
+
+    if (!report_start(&report, call, &options, &code))
+        return code;
+    return report_end(&report, put_all(&report));
+}
+
+static const struct option option_table[] = {
+    REPORT_OPTION_PROCESS, REPORT_OPTION_RANK, REPORT_OPTION_FORMAT, REPORT_OPTION_NO_COLOR, {0},
+};
+
+const struct command command_info = {
+    .name = "info",
+    .group = COMMAND_LOOK,
+    .run = cmd_info,
+    .summary = "what a recording is, what is in it, and what is missing",
+    .arguments = "[DATABASE]",
+    .options = option_table,
+    .most = 1,
+    .description =
+        "Prints the file, the program, when it ran and how it ended; its processes and which "
+        "sources were live in them; devices; settings of its allocators; how many rows there are; "
+        "values that were sampled; when a source saw nothing; what was lost, thinned out, torn or "
+        "cannot be right; and what the recording itself cost. It is about the whole file, so there "
+        "is no --device and no --steps.\n"
+        "\n"
+        "In csv and json these are the sections recording, processes, sources, devices, "
+        "settings, rows, samples, gaps, lost, thinned, trouble, overhead and meta.",
+    .examples =
+        {
+            {"tidemark info", "the newest recording in this folder"},
+            {"tidemark info run.db --format json", "for a program"},
+        },
+};

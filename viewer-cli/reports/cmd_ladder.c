@@ -1,0 +1,157 @@
+/*
+ * tidemark ladder: from what was asked for to what the device says is gone.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "driven_report.h"
+#include "error.h"
+#include "human.h"
+#include "ladder_report.h"
+#include "mem.h"
+#include "moment.h"
+#include "report.h"
+#include "workers.h"
+
+struct ladder_options {
+    struct report_options common;
+};
+
+static void put_people(struct report *report, const struct report_scope *scope,
+                       const struct instant *instant, const struct ladder *ladder)
+{
+    char time[HUMAN_MAX];
+    report_heading(report, "The ladder", scope);
+    emit_line(&report->emit, "%s (seq %" PRId64 ", %s)", instant->label, instant->seq,
+              human_ns(time, instant->at_ns));
+    ladder_put(&report->emit, scope, ladder, NULL, true);
+}
+
+/* A sample is older than the moment: memory of which nobody told in between is in its gap. */
+static void note_sample(struct emit *emit, const struct report_scope *scope,
+                        const struct instant *instant, const struct ladder_facts *facts)
+{
+    char age[HUMAN_MAX];
+    if (facts->sampled_ns != LADDER_NONE && facts->sampled_ns < instant->at_ns)
+        emit_note(emit, "process %" PRId64 " on %s: device used was read %s before that moment%s",
+                  scope->process.id, scope->device_text,
+                  human_ns(age, instant->at_ns - facts->sampled_ns),
+                  facts->outside.told ? "; what the driver gave and took since is in it" : "");
+}
+
+/* Where allocated is the lowest rung, no gap of the ladder has what no block explains. */
+static void note_unseen(struct emit *emit, const struct report_scope *scope,
+                        const struct ladder_facts *facts)
+{
+    char seen[HUMAN_MAX], all[HUMAN_MAX];
+    int64_t allocated = facts->bytes[LADDER_ALLOCATED];
+    if (facts->bytes[LADDER_REQUESTED] == LADDER_NONE && facts->living != LADDER_NONE &&
+        allocated != LADDER_NONE && allocated != facts->living)
+        emit_note(emit, "process %" PRId64 " on %s: the blocks that were seen hold %s of the %s",
+                  scope->process.id, scope->device_text, human_bytes(seen, facts->living),
+                  human_bytes(all, allocated));
+}
+
+static int put_scope(struct report *report, const struct report_scope *scope,
+                     const struct instant *instant)
+{
+    struct ladder_facts facts;
+    struct ladder ladder;
+    int err = ladder_read(report->db, scope->process.id, scope->device, instant, &facts);
+    if (err < 0)
+        return err;
+    ladder_make(&facts, &ladder);
+    if (report->emit.format == EMIT_TABLE)
+        put_people(report, scope, instant, &ladder);
+    else
+        ladder_put(&report->emit, scope, &ladder, NULL, true);
+    note_unseen(&report->emit, scope, &facts);
+    note_sample(&report->emit, scope, instant, &facts);
+    return 0;
+}
+
+static int put_all(struct report *report, const char *moment)
+{
+    struct instant instant = {0};
+    bool any = false;
+    int err = 0;
+    if (!moment)
+        report_needs_steps(report);
+    if (report->emit.format != EMIT_TABLE)
+        EMIT_SECTION(&report->emit, "ladder", NULL, EMIT_ROWS, ladder_columns);
+    for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
+        err = driven_moment_find(report, &report->scopes[i], moment, &instant);
+        if (err == ERR_NOTFOUND) {
+            err = report_misses(report, report, &report->scopes[i], &instant);
+            continue;
+        }
+        if (err == 0)
+            err = report_sees(report, report->scopes[i].process.id, instant.seq);
+        if (err == 0)
+            err = put_scope(report, &report->scopes[i], &instant);
+        any = true;
+    }
+    if (err >= 0 && !any && report->scope_count && moment)
+        report_no_moment(report, &instant);
+    else if (err >= 0 && !any)
+        report_nothing(report);
+    return err;
+}
+
+static int cmd_ladder(const struct command_call *call)
+{
+    struct ladder_options options = {.common = REPORT_OPTIONS};
+    struct moment_request request;
+    struct report report;
+    char **arguments;
+    int count, code;
+
+    if (!command_parse(call, &options, &arguments, &count, &code))
+        return code;
+    code = moment_arguments(call, arguments, count, &request);
+    if (!code)
+        code = report_begin(&report, call->command, &options.common, request.database);
+    if (!code) {
+        int err = workers_fold(&report);
+        code = report_end(&report, err < 0 ? err : put_all(&report, request.moment));
+    }
+    mem_free(arguments);
+    return code;
+}
+
+const struct command command_ladder = {
+    .name = "ladder",
+    .group = COMMAND_LOOK,
+    .run = cmd_ladder,
+    .summary = "from what was asked for to what the device says is gone",
+    .arguments = "[DATABASE] [MOMENT]",
+    .shared = &report_shared,
+    .most = 2,
+    .description =
+        "At one moment, for each process and device: what the program requested; allocated, the "
+        "bytes of the blocks handed out; active, with blocks that were given back but that a "
+        "stream still used; reserved, what the allocator had taken from the device; what the "
+        "process used there in all; and what the device says is used. Each is shown with what it "
+        "is above the one before, and with the names of that gap. What is not known from this "
+        "source is said, and the gap over it has several names. The line 'unattributed' is what "
+        "the source counts as allocated without ever having shown a block of it; with it, the "
+        "gaps add up.\n"
+        "\n"
+        "Where the driver's memory was recorded, what each library took for itself stands above "
+        "reserved in a line of its own, and what was there when the device was first looked at: "
+        "the "
+        "context and, unless the process is asked apart, other processes. 'unattributed' is then "
+        "what the device has beyond all of these. Where no framework's block was ever seen, only "
+        "these "
+        "lines are there: what the driver gave, by the library that asked for it.\n"
+        "\n"
+        "A moment is a step (its highest point), a step and a phase (7/backward: the end of that "
+        "phase), a time (@1.5s), 'peak' or 'end'. Without one: the peak, of --steps where those "
+        "are given.",
+    .examples =
+        {
+            {"tidemark ladder", "at the peak of the newest recording in this folder"},
+            {"tidemark ladder run.db end", "at the end of the run"},
+            {"tidemark ladder run.db 2/backward", "as backward of step 2 ended"},
+        },
+};

@@ -1,0 +1,587 @@
+/*
+ * tidemark phases: memory after each phase, and the highest inside it.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "peak.h"
+#include "buf.h"
+#include "driven_report.h"
+#include "error.h"
+#include "follow.h"
+#include "human.h"
+#include "live_look.h"
+#include "map.h"
+#include "mem.h"
+#include "report.h"
+#include "screen.h"
+#include "workers.h"
+
+struct phases_options {
+    struct report_options common;
+    bool all;
+    const char *domain;
+};
+
+/* The columns of phase_table, which are a promise, and in tables what can be made of them. */
+static const struct emit_column columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"step", NULL, EMIT_PLAIN, EMIT_NONE},
+    {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {"allocated", NULL, EMIT_BYTES, 0},
+    {"max_allocated", "max alloc", EMIT_BYTES, EMIT_SPARE},
+    {"reserved", NULL, EMIT_BYTES, EMIT_IF_KNOWN},
+    {"max_reserved", "max resvd", EMIT_BYTES, EMIT_IF_KNOWN | EMIT_SPARE},
+    {"fragmentation", NULL, EMIT_RATIO, EMIT_PROGRAMS},
+    {"phase_peak", "its peak", EMIT_BYTES, 0},
+    {"begin_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
+    {"end_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
+    {NULL, "time", EMIT_NS, EMIT_PEOPLE | EMIT_NONE},
+    {NULL, "ended", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_IF_KNOWN},
+    {"kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"ordinal", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"phase_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"parent_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"depth", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"allocs", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"frees", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"alloc_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"ended", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"domain", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+};
+
+enum {
+    AT_PROCESS,
+    AT_DEVICE,
+    AT_STEP,
+    AT_PHASE,
+    AT_ALLOCATED,
+    AT_BEGIN = 10,
+    AT_END,
+    AT_KIND,
+    AT_ORDINAL,
+    AT_ID,
+    AT_PARENT,
+    AT_ALLOCS,
+    AT_FREES,
+    AT_BYTES,
+    AT_ENDED,
+    AT_DOMAIN,
+    AT_SETTLED
+};
+
+/* Which are asked for. */
+#define ASKED                                                                                      \
+    " ph.process = ?1"                                                                             \
+    "   AND (?3 IS NULL OR ph.step BETWEEN ?3 AND ?4 OR (ph.domain IS NOT NULL AND ph.begin_seq"   \
+    "    BETWEEN (SELECT min(begin_seq) FROM phase WHERE process = ?1 AND step BETWEEN ?3 AND ?4)" \
+    "        AND (SELECT max(coalesce(end_seq, begin_seq)) FROM phase"                             \
+    "              WHERE process = ?1 AND step BETWEEN ?3 AND ?4)))"                               \
+    "   AND CASE WHEN ?5 IS NOT NULL THEN ph.domain = ?5 ELSE ?6 OR ph.domain IS NULL END"
+
+#define COLUMNS                                                                                    \
+    "SELECT t.process, t.device, t.step, t.phase, t.allocated, t.max_allocated, t.reserved,"       \
+    "       t.max_reserved, t.fragmentation, t.phase_peak, t.begin_ns, t.end_ns, t.kind,"          \
+    "       t.ordinal, t.phase_id, ph.parent, t.allocs, t.frees, t.alloc_bytes, t.ended,"          \
+    "       ph.domain, ph.settled"
+#define OF_SCOPE(more)                                                                             \
+    "  JOIN phase_table t ON t.phase_id = ph.id"                                                   \
+    " WHERE" ASKED " AND t.device = ?2" more " ORDER BY ph.begin_seq, ph.id"
+
+static const char sql[] = COLUMNS " FROM phase ph" OF_SCOPE(" AND ph.id > ?7");
+
+/* What was settled since; and as the recording has ended, what was not. */
+static const char settled_sql[] = COLUMNS " FROM (SELECT id FROM phase WHERE settled > ?7) new"
+                                          " CROSS JOIN phase ph ON ph.id = new.id" OF_SCOPE("");
+static const char rest_sql[] =
+    COLUMNS " FROM (SELECT id FROM phase WHERE settled > ?7 OR settled IS NULL) new"
+            " CROSS JOIN phase ph ON ph.id = new.id" OF_SCOPE("");
+
+/* From the newest on, by their numbers: a phase that is inside of another has a higher one. */
+static const char newest_sql[] =
+    "SELECT ph.id FROM phase ph CROSS JOIN phase_device pd ON pd.phase = ph.id"
+    " WHERE" ASKED " AND pd.device = ?2"
+    "   AND (?6 OR ph.kind <> 'other' OR pd.allocs > 0 OR pd.frees > 0)"
+    " ORDER BY ph.id DESC LIMIT ?7";
+
+/* One phase, if it is asked for. */
+static const char parent_sql[] =
+    "SELECT ph.parent FROM phase ph CROSS JOIN phase_device pd ON pd.phase = ph.id"
+    " WHERE" ASKED " AND pd.device = ?2 AND ph.id = ?7";
+
+struct listing {
+    struct report *report;
+    const struct report_scope *scope;
+    const char *domain; /* only its ranges; NULL: the program's phases */
+    bool all;           /* and those of libraries, and time without any traffic */
+    struct tale *tale;  /* NULL: not of --follow with rows */
+    int64_t skip;       /* rows that can be seen and are not: a screen has room for the last ones */
+    int64_t floor;      /* phases up to this number are not read, but for what is around others */
+    struct map depths;  /* phase.id to how many phases are around it */
+    int64_t rows, hidden;
+    bool open;   /* the section is */
+    bool broken; /* without memory */
+};
+
+/*
+ * Rows of a recording that goes on: each phase is told once, when it is settled, for then its row
+ * stays as it is; what is not settled as the recording ends, in the last look.
+ */
+struct tale {
+    bool over;    /* the recording */
+    int64_t told; /* phases up to this number in `settled` were */
+};
+
+static void bind_asked(const struct listing *list, struct db_stmt *stmt);
+
+/* Of a phase that is not in the list: one more than what is around it has; none if it is not asked
+ * for. Nothing is around itself, but in a damaged file. */
+static int depth_below(struct listing *list, int64_t id, uint64_t *depth)
+{
+    enum { MOST = 4096 };
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(list->report->db, &stmt, parent_sql);
+    *depth = MAP_NONE;
+    if (err < 0)
+        return err;
+    bind_asked(list, stmt);
+    db_bind_int(stmt, 1, list->scope->device);
+    for (bool up = true; up && err >= 0 && (*depth == MAP_NONE || *depth < MOST);) {
+        db_bind_int(stmt, 6, id);
+        err = db_step(stmt);
+        *depth += err == DB_ROW; /* the first makes it 0 */
+        up = err == DB_ROW && db_column_type(stmt, 0) != DB_NULL;
+        id = up ? db_column_int(stmt, 0) : id;
+        db_reset(stmt);
+    }
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+/* Negative: an error. */
+static int64_t depth_of(struct listing *list, struct db_stmt *row)
+{
+    uint64_t around = MAP_NONE;
+    if (db_column_type(row, AT_PARENT) != DB_NULL) {
+        int64_t parent = db_column_int(row, AT_PARENT);
+        around = map_get(&list->depths, (uint64_t)parent);
+        bool elsewhere = around == MAP_NONE && (list->tale || list->floor >= parent);
+        int err = elsewhere ? depth_below(list, parent, &around) : 0;
+        if (err < 0)
+            return err;
+    }
+    uint64_t depth = around == MAP_NONE ? 0 : around + 1;
+    if (!map_put(&list->depths, (uint64_t)db_column_int(row, AT_ID), depth, NULL))
+        return ERR_NOMEM;
+    return (int64_t)depth;
+}
+
+static void put_name(struct listing *list, struct db_stmt *row, int64_t depth)
+{
+    struct buf name = {0};
+    for (int64_t i = 0; i < depth && i < 20; i++)
+        buf_text(&name, "  ");
+    if (db_column_type(row, AT_DOMAIN) != DB_NULL && !list->domain)
+        buf_print(&name, "%s: ", db_column_text(row, AT_DOMAIN));
+    buf_text(&name, db_column_text(row, AT_PHASE));
+    list->broken = list->broken || name.broken;
+    emit_text(&list->report->emit, buf_string(&name));
+    buf_clear(&name);
+}
+
+/* How it ended, if that was not the usual way. What comes after the last phase always ends with the
+ * process. */
+static void put_ending(struct listing *list, struct db_stmt *row)
+{
+    const char *ended = db_column_text(row, AT_ENDED);
+    bool gap = strcmp(db_column_text(row, AT_KIND), "other") == 0;
+    if (db_column_type(row, AT_END) == DB_NULL)
+        ended = "still open";
+    else if (list->report->following && db_column_type(row, AT_SETTLED) == DB_NULL)
+        ended = "may change";
+    bool usual = !*ended || strcmp(ended, "end") == 0 || (gap && strcmp(ended, "process end") == 0);
+    emit_text(&list->report->emit, usual ? NULL : ended);
+}
+
+static bool is_empty_gap(struct db_stmt *row)
+{
+    return strcmp(db_column_text(row, AT_KIND), "other") == 0 &&
+           db_column_int(row, AT_ALLOCS) == 0 && db_column_int(row, AT_FREES) == 0;
+}
+
+static int put_row(struct listing *list, struct db_stmt *row)
+{
+    struct emit *emit = &list->report->emit;
+    int64_t depth = depth_of(list, row);
+    if (depth < 0)
+        return (int)depth;
+    list->rows++;
+    if (!list->all && emit->format == EMIT_TABLE && is_empty_gap(row)) {
+        list->hidden++;
+        return 0;
+    }
+    if (list->skip > 0) {
+        list->skip--;
+        return 0;
+    }
+    if (!list->open && !list->tale) {
+        report_heading(list->report, "Phases", list->scope);
+        EMIT_SECTION(emit, "phases", NULL, EMIT_ROWS, columns);
+        list->open = true;
+    }
+    report_cells(emit, row, AT_PROCESS, 4);
+    put_name(list, row, depth);
+    report_cells(emit, row, AT_ALLOCATED, 8);
+    if (db_column_type(row, AT_END) == DB_NULL)
+        emit_null(emit);
+    else
+        emit_int(emit, db_column_int(row, AT_END) - db_column_int(row, AT_BEGIN));
+    put_ending(list, row);
+    report_cells(emit, row, AT_KIND, 4);
+    emit_int(emit, depth);
+    report_cells(emit, row, AT_ALLOCS, 5);
+    return 0;
+}
+
+static void bind_asked(const struct listing *list, struct db_stmt *stmt)
+{
+    const struct option_range *steps = &list->report->options->steps;
+    db_bind_int(stmt, 0, list->scope->process.id);
+    if (report_has_steps(list->report->options)) {
+        db_bind_int(stmt, 2, steps->first);
+        db_bind_int(stmt, 3, steps->last);
+    } else {
+        db_bind_null(stmt, 2);
+    }
+    if (list->domain)
+        db_bind_text(stmt, 4, list->domain, -1);
+    else
+        db_bind_null(stmt, 4);
+    db_bind_int(stmt, 5, list->all);
+}
+
+static int query(const struct listing *list, struct db_stmt **stmt)
+{
+    const struct tale *tale = list->tale;
+    int err = db_prepare(list->report->db, stmt, !tale ? sql : tale->over ? rest_sql : settled_sql);
+    if (err < 0)
+        return err;
+    bind_asked(list, *stmt);
+    db_bind_text(*stmt, 1, list->scope->device_text, -1);
+    db_bind_int(*stmt, 6, tale ? tale->told : list->floor);
+    return 0;
+}
+
+/* The same instant as in `tidemark peak`, called the same. */
+static int put_highest(struct listing *list)
+{
+    const struct option_range *steps = &list->report->options->steps;
+    struct emit *emit = &list->report->emit;
+    struct buf line = {0};
+    struct peak peak;
+    char text[HUMAN_MAX];
+    int err = peak_find(list->report->db, list->scope->process.id, list->scope->device,
+                        steps->first, steps->last, &peak);
+    if (err == 0 && peak.found) {
+        buf_print(&line, "highest: %s in ", human_bytes(text, peak.allocated));
+        if (peak.step != PEAK_NONE)
+            buf_print(&line, "step %" PRId64 ", ", peak.step);
+        unsigned used = (unsigned)line.count;
+        emit_put_cut(&line, peak.phase_path ? peak.phase_path : "no phase",
+                     emit->width > used ? emit->width - used : emit->width);
+        buf_text(&line, peak_remark(&peak));
+        emit_line(emit, "%s", buf_string(&line));
+        err = line.broken ? ERR_NOMEM : 0;
+    }
+    buf_clear(&line);
+    peak_clear(&peak);
+    return err;
+}
+
+static int put_summary(struct listing *list)
+{
+    struct emit *emit = &list->report->emit;
+    char text[HUMAN_MAX];
+    if (emit->format != EMIT_TABLE)
+        return 0;
+    if (!list->open)
+        report_heading(list->report, "Phases", list->scope);
+    int err = put_highest(list);
+    if (list->hidden)
+        emit_line(emit, "%s stretch%s between phases without memory traffic: --all shows %s",
+                  human_count(text, list->hidden), list->hidden == 1 ? "" : "es",
+                  list->hidden == 1 ? "it" : "them");
+    return err;
+}
+
+/* Nearly all phases have a higher number than those that began before: so many more are read. */
+enum { NEWEST_MORE = 64 };
+
+/* The floor under the last rows, as many as a screen has room for: they are found from the newest
+ * on, so that a look costs the same however long the run is. */
+static int find_floor(struct listing *list, int64_t room)
+{
+    struct db_stmt *stmt = NULL;
+    int64_t count = 0;
+    int err = db_prepare(list->report->db, &stmt, newest_sql);
+    if (err < 0)
+        return err;
+    bind_asked(list, stmt);
+    db_bind_int(stmt, 1, list->scope->device);
+    db_bind_int(stmt, 6, room + NEWEST_MORE);
+    for (; (err = db_step(stmt)) == DB_ROW; count++)
+        list->floor = db_column_int(stmt, 0) - 1;
+    db_finalize(stmt);
+    list->floor = count < room + NEWEST_MORE ? -1 : list->floor;
+    return err < 0 ? err : 0;
+}
+
+/* How many rows a screen cannot show. */
+static int count_skipped(struct listing *list, int64_t room)
+{
+    struct db_stmt *stmt = NULL;
+    int64_t count = 0;
+    int err = find_floor(list, room);
+    if (err >= 0)
+        err = query(list, &stmt);
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW)
+        count += list->all || !is_empty_gap(stmt);
+    db_finalize(stmt);
+    list->skip = count > room ? count - room : 0;
+    return err < 0 ? err : 0;
+}
+
+struct look { /* how one look at the database goes */
+    struct report *report;
+    const struct phases_options *options;
+    struct tale *tale;
+    int64_t room; /* rows of each scope; 0 = any number */
+    bool any;
+    struct live_look live; /* where there is a number */
+};
+
+static int put_scope(struct look *look, const struct report_scope *scope)
+{
+    struct listing list = {.report = look->report,
+                           .scope = scope,
+                           .domain = look->options->domain,
+                           .all = look->options->all,
+                           .tale = look->tale,
+                           .floor = -1};
+    struct db_stmt *stmt = NULL;
+    int err = look->room ? count_skipped(&list, look->room) : 0;
+    if (err >= 0)
+        err = query(&list, &stmt);
+    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+        err = put_row(&list, stmt);
+        if (err < 0)
+            break;
+    }
+    db_finalize(stmt);
+    if (look->room)
+        list.hidden = 0; /* those before are not counted */
+    if (err >= 0 && list.rows > 0 && !look->tale)
+        err = put_summary(&list);
+    look->any = look->any || list.rows > 0;
+    if (list.broken)
+        err = ERR_NOMEM;
+    map_clear(&list.depths);
+    return err < 0 ? err : 0;
+}
+
+/* One section for all processes and devices, so a table names them, too. */
+static void open_tale(struct emit *emit)
+{
+    static struct emit_column told[sizeof columns / sizeof *columns];
+    if (emit->columns)
+        return;
+    memcpy(told, columns, sizeof columns);
+    told[AT_PROCESS].flags &= ~(unsigned)EMIT_PROGRAMS;
+    told[AT_DEVICE].flags &= ~(unsigned)EMIT_PROGRAMS;
+    EMIT_SECTION(emit, "phases", NULL, EMIT_ROWS, told);
+}
+
+static int put_scopes(struct look *look)
+{
+    struct report *report = look->report;
+    int err = 0;
+    if (look->tale)
+        open_tale(&report->emit);
+    else if (report->emit.format != EMIT_TABLE)
+        EMIT_SECTION(&report->emit, "phases", NULL, EMIT_ROWS, columns);
+    for (size_t i = 0; i < report->scope_count && err >= 0; i++)
+        err = put_scope(look, &report->scopes[i]);
+    bool driven = (!look->tale || look->tale->over) && !look->options->domain;
+    for (size_t i = 0; driven && i < report->scope_count && err >= 0; i++)
+        err = driven_list_phases(report, &report->scopes[i], look->options->all, &look->any);
+    return err;
+}
+
+/* ---- --follow ---- */
+
+/* The scopes for which a screen of that height has room. */
+static int put_screen(struct look *look, unsigned height)
+{
+    enum { AROUND = 6, LEAST = 2 }; /* lines of a scope that are no rows, and rows of it */
+    struct report *report = look->report;
+    struct live_look *live = &look->live;
+    int err = live_begin(live, report, height, AROUND + LEAST);
+    unsigned lines = live_lines(live);
+    look->room = lines > AROUND + LEAST ? lines - AROUND : LEAST;
+    for (size_t i = 0; i < report->scope_count && err >= 0 && !live->full; i++) {
+        live_scope_begin(live);
+        err = put_scope(look, &report->scopes[i]);
+        if (err >= 0 && !look->options->domain)
+            err = driven_list_phases(report, &report->scopes[i], look->options->all, &look->any);
+        live_scope_end(live);
+    }
+    live_end(live);
+    return err;
+}
+
+/* A new screen each time. */
+static int follow_drawn(struct look *look)
+{
+    struct report *report = look->report;
+    char *path = mem_copy(report->path, strlen(report->path));
+    int code = path ? 0 : report_end(report, ERR_NOMEM);
+    while (code == 0) {
+        bool over = false;
+        look->any = false;
+        int err = follow_is_over(report->db, &over);
+        report->following = !over;
+        err = err < 0 ? err : put_screen(look, screen_look().height);
+        if (err >= 0 && !look->any)
+            over ? report_nothing(report) : report_nothing_yet(report);
+        follow_home();
+        code = report_end(report, err);
+        if (code || over || !follow_wait())
+            break;
+        code = report_begin(report, report->command, report->options, path);
+    }
+    mem_free(path);
+    return code;
+}
+
+/* After a look, in its transaction. */
+static int read_told(struct look *look)
+{
+    struct tale *tale = look->tale;
+    struct db_stmt *stmt = NULL;
+    int err =
+        db_prepare(look->report->db, &stmt, "SELECT max(settled) FROM phase WHERE settled > ?1");
+    if (err == 0) {
+        db_bind_int(stmt, 0, tale->told);
+        err = db_step(stmt);
+    }
+    if (err == DB_ROW && db_column_type(stmt, 0) != DB_NULL)
+        tale->told = db_column_int(stmt, 0);
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
+}
+
+static int tell(struct look *look)
+{
+    struct tale *tale = look->tale;
+    int err = follow_is_over(look->report->db, &tale->over);
+    look->report->following = !tale->over;
+    if (err >= 0)
+        err = put_scopes(look);
+    return err < 0 ? err : read_told(look);
+}
+
+/* Each phase once. */
+static int follow_told(struct look *look)
+{
+    struct report *report = look->report;
+    struct tale tale = {0};
+    int err = 0, code = 0;
+    look->tale = &tale;
+    for (bool go_on = true; go_on;) {
+        err = tell(look);
+        if (err < 0 || tale.over)
+            break;
+        code = report_pause(report);
+        go_on = code == 0 && follow_wait();
+        if (code == 0)
+            code = report_resume(report);
+        go_on = go_on && code == 0;
+    }
+    if (code)
+        return code;
+    if (err >= 0 && !look->any)
+        report_nothing(report);
+    return report_end(report, err);
+}
+
+static int run(struct look *look)
+{
+    if (look->options->common.follow) {
+        bool drawn = screen_look().terminal && look->report->emit.format == EMIT_TABLE;
+        return drawn ? follow_drawn(look) : follow_told(look);
+    }
+    int err = workers_fold(look->report);
+    if (err >= 0)
+        err = put_scopes(look);
+    if (err >= 0 && !look->any)
+        report_nothing(look->report);
+    if (err >= 0)
+        err = report_hears_steps(look->report);
+    return report_end(look->report, err);
+}
+
+static int cmd_phases(const struct command_call *call)
+{
+    struct phases_options options = {.common = REPORT_OPTIONS};
+    struct report report;
+    int code;
+
+    if (!report_start(&report, call, &options, &code))
+        return code;
+    struct look look = {.report = &report, .options = &options};
+    return run(&look);
+}
+
+static const struct option option_table[] = {
+    {"all", 'a', OPT_FLAG, offsetof(struct phases_options, all), NULL,
+     "also the time between phases without any\nallocation or free, and the ranges of libraries",
+     NULL, 0},
+    {"domain", 0, OPT_TEXT, offsetof(struct phases_options, domain), "NAME",
+     "only the ranges of one library, as it names\nitself to NVTX: NCCL", NULL, 0},
+    {"follow", 'F', OPT_FLAG, REPORT_AT(follow), NULL,
+     "while the program runs: the last phases, again and\nagain; piped, each phase when it has "
+     "ended.\nCtrl-C ends it",
+     NULL, 0},
+    {0},
+};
+
+const struct command command_phases = {
+    .name = "phases",
+    .group = COMMAND_LOOK,
+    .run = cmd_phases,
+    .summary = "memory after each phase of each step, and the highest inside it",
+    .arguments = "[DATABASE]",
+    .options = option_table,
+    .shared = &report_shared,
+    .thinned = "phases",
+    .most = 1,
+    .description =
+        "Prints one line for each phase: what was allocated when it ended, the highest since the "
+        "process began (max alloc), the same for reserved memory where the source knows it, the "
+        "highest inside the phase (its peak), and how long it took. A phase inside another is "
+        "indented. The "
+        "time between phases is called 'other'. Ranges that libraries name by NVTX lie across the "
+        "phases and are left out. On a device that no framework had a block on, a list of its own "
+        "(driver_phases in csv and json) has what CUDA's driver had given.",
+    .examples =
+        {
+            {"tidemark phases", "the newest recording in this folder"},
+            {"tidemark phases run.db --steps 0..2", "the first three steps"},
+            {"tidemark phases run.db --rank 1 --format csv", "one rank, for a spreadsheet"},
+            {"tidemark phases --follow", "while the program still runs"},
+        },
+};

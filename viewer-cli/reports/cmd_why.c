@@ -1,0 +1,498 @@
+/*
+ * tidemark why: what changed between two moments.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "why.h"
+#include "driven_report.h"
+#include "error.h"
+#include "human.h"
+#include "log.h"
+#include "mem.h"
+#include "report.h"
+#include "workers.h"
+
+struct why_options {
+    struct report_options common;
+    int64_t top;
+};
+
+struct why_request { /* what the arguments say; NULL = left out */
+    const char *database;
+    char *first, *second;
+};
+
+struct why_part {
+    struct emit *emit;
+    const struct report_scope *scope;
+    const struct why *why;
+    int64_t top;
+};
+
+static void put_scope(const struct why_part *part)
+{
+    emit_int(part->emit, part->scope->process.id);
+    emit_text(part->emit, part->scope->device_text);
+}
+
+/* ---- the two moments ---- */
+
+static const struct emit_column change_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"quantity", "", EMIT_TEXT, 0},
+    {"before", NULL, EMIT_BYTES, 0},
+    {"after", NULL, EMIT_BYTES, 0},
+    {"change", NULL, EMIT_DELTA, 0},
+    {"before_moment", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"after_moment", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"before_seq", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"after_seq", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+};
+
+static void put_quantity(const struct why_part *part, const char *name, int64_t before,
+                         int64_t after)
+{
+    const struct why *why = part->why;
+    bool known = before != INSTANT_NONE && after != INSTANT_NONE;
+    put_scope(part);
+    emit_text(part->emit, name);
+    emit_known(part->emit, before);
+    emit_known(part->emit, after);
+    emit_known(part->emit, known ? after - before : INSTANT_NONE);
+    emit_text(part->emit, why->before.label);
+    emit_text(part->emit, why->after.label);
+    emit_int(part->emit, why->before.seq);
+    emit_int(part->emit, why->after.seq);
+}
+
+static int64_t either(int64_t noted, bool known, int64_t summed)
+{
+    return noted != INSTANT_NONE || !known ? noted : summed;
+}
+
+static void put_change(const struct why_part *part)
+{
+    const struct why *why = part->why;
+    emit_line(part->emit, "from %s (seq %" PRId64 ")", why->before.label, why->before.seq);
+    emit_line(part->emit, "to   %s (seq %" PRId64 ")", why->after.label, why->after.seq);
+    EMIT_SECTION(part->emit, "change", NULL, EMIT_ROWS, change_columns);
+    put_quantity(part, "allocated", either(why->before.allocated, true, why->before_bytes),
+                 either(why->after.allocated, true, why->after_bytes));
+    put_quantity(part, "reserved",
+                 either(why->before.reserved, why->segments_known, why->before_reserved),
+                 either(why->after.reserved, why->segments_known, why->after_reserved));
+}
+
+/* ---- its groups ---- */
+
+#define AMOUNTS                                                                                    \
+    {"change", NULL, EMIT_DELTA, 0}, {"before", NULL, EMIT_BYTES, EMIT_SPARE | EMIT_PAIR},         \
+        {"after", NULL, EMIT_BYTES, EMIT_SPARE},                                                   \
+        {"before_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},                                        \
+    {                                                                                              \
+        "after_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS                                            \
+    }
+
+static const struct emit_column category_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    AMOUNTS,
+    {"category", NULL, EMIT_TEXT, 0},
+};
+
+static const struct emit_column group_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    AMOUNTS,
+    {NULL, "blocks", EMIT_TEXT, EMIT_PEOPLE},
+    {"category", NULL, EMIT_TEXT, 0},
+    {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN | EMIT_ROOMY},
+    {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+};
+
+static void put_amounts(const struct why_part *part, const struct why_group *group)
+{
+    put_scope(part);
+    emit_int(part->emit, why_change(group));
+    emit_int(part->emit, group->before_bytes);
+    emit_int(part->emit, group->after_bytes);
+    emit_int(part->emit, group->before_blocks);
+    emit_int(part->emit, group->after_blocks);
+}
+
+/* People see what stayed the same, too, if it is a hundredth: the rows say what memory was for. */
+static bool is_shown(const struct why *why, const struct why_group *category)
+{
+    return why_change(category) || category->after_bytes >= why->after_bytes / 100;
+}
+
+static void put_categories(const struct why_part *part)
+{
+    const struct why *why = part->why;
+    EMIT_SECTION(part->emit, "by_category", "What for", EMIT_ROWS, category_columns);
+    for (size_t i = 0; i < why->category_count; i++) {
+        if (part->emit->format == EMIT_TABLE && !is_shown(why, &why->categories[i]))
+            continue;
+        put_amounts(part, &why->categories[i]);
+        emit_text(part->emit, purpose_name(why->categories[i].purpose));
+    }
+}
+
+static void put_blocks(struct emit *emit, const struct why_group *group)
+{
+    char text[64];
+    if (group->before_blocks == group->after_blocks)
+        snprintf(text, sizeof text, "%" PRId64, group->after_blocks);
+    else
+        snprintf(text, sizeof text, "%" PRId64 " to %" PRId64, group->before_blocks,
+                 group->after_blocks);
+    emit_text(emit, text);
+}
+
+/* Groups that did not change come last; people are not shown them. */
+static size_t changed(const struct why *why)
+{
+    size_t count = 0;
+    while (count < why->group_count && why_change(&why->groups[count]))
+        count++;
+    return count;
+}
+
+static void put_groups(const struct why_part *part)
+{
+    const struct why *why = part->why;
+    size_t count = changed(why), shown = count < (size_t)part->top ? count : (size_t)part->top;
+    char bytes[HUMAN_MAX], more[HUMAN_MAX];
+    int64_t rest = why->after_bytes - why->before_bytes;
+    if (part->emit->format == EMIT_TABLE && !count) {
+        emit_heading(part->emit, "Which of them, and who asked");
+        emit_line(part->emit, "the same call sites hold the same bytes at both moments");
+        return;
+    }
+    EMIT_SECTION(part->emit, "groups", "Which of them, and who asked", EMIT_ROWS, group_columns);
+    for (size_t i = 0; i < shown; i++) {
+        const struct why_group *group = &why->groups[i];
+        rest -= why_change(group);
+        put_amounts(part, group);
+        put_blocks(part->emit, group);
+        emit_text(part->emit, purpose_name(group->purpose));
+        emit_text(part->emit, group->name);
+        emit_text(part->emit, group->shown);
+        emit_known(part->emit, group->site);
+        emit_text(part->emit, group->shown);
+    }
+    if (shown < count)
+        emit_line(part->emit, "and %s in %s more group%s: --top shows them",
+                  human_delta(bytes, rest), human_count(more, (int64_t)(count - shown)),
+                  count - shown == 1 ? "" : "s");
+}
+
+static const struct emit_column segment_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"change", NULL, EMIT_DELTA, 0},
+    {"size", "segments of", EMIT_BYTES, 0},
+    {"before", NULL, EMIT_COUNT, 0},
+    {"after", NULL, EMIT_COUNT, 0},
+};
+
+static void put_segments(const struct why_part *part)
+{
+    const struct why *why = part->why;
+    if (part->emit->format == EMIT_TABLE && !why->segment_count)
+        return;
+    EMIT_SECTION(part->emit, "segments", "Reserved", EMIT_ROWS, segment_columns);
+    for (size_t i = 0; i < why->segment_count; i++) {
+        const struct why_segments *segments = &why->segments[i];
+        put_scope(part);
+        emit_int(part->emit, segments->size * (segments->after - segments->before));
+        emit_int(part->emit, segments->size);
+        emit_int(part->emit, segments->before);
+        emit_int(part->emit, segments->after);
+    }
+}
+
+static const struct {
+    const char *key;
+    const struct emit_column *columns;
+    size_t count;
+    void (*put)(const struct why_part *part);
+} parts[] = {
+    {"change", change_columns, sizeof change_columns / sizeof *change_columns, put_change},
+    {"by_category", category_columns, sizeof category_columns / sizeof *category_columns,
+     put_categories},
+    {"groups", group_columns, sizeof group_columns / sizeof *group_columns, put_groups},
+    {"segments", segment_columns, sizeof segment_columns / sizeof *segment_columns, put_segments},
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+/* ---- the command ---- */
+
+/* Blocks that no birth is known of, or whose events were lost. */
+static void note_difference(struct emit *emit, const struct why *why)
+{
+    char noted[HUMAN_MAX], seen[HUMAN_MAX];
+    if (why->before.allocated == INSTANT_NONE || why->after.allocated == INSTANT_NONE)
+        return;
+    int64_t change = why->after.allocated - why->before.allocated;
+    if (change != why->after_bytes - why->before_bytes)
+        emit_note(emit, "the blocks known to live at the two moments explain %s of the %s",
+                  human_delta(seen, why->after_bytes - why->before_bytes),
+                  human_delta(noted, change));
+}
+
+/* The moments of one process on one device. A moment that is not there is nobody's mistake when
+ * another process has it: *found stays false. */
+static int find_moments(const struct report *report, const struct report_scope *scope,
+                        const char *first, const char *second, struct instant *before,
+                        struct instant *after)
+{
+    const struct option_range *steps = &report->options->steps;
+    if (!first)
+        return instant_last_steps(report->db, scope->process.id, scope->device, steps->first,
+                                  steps->last, before, after);
+    int err = instant_find(report->db, scope->process.id, scope->device, first, before);
+    if (err == ERR_NOTFOUND)
+        *after = *before;
+    return err ? err : instant_find(report->db, scope->process.id, scope->device, second, after);
+}
+
+static void put_for_people(struct report *report, struct why_part *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        report_heading(report, "Change", all[i].scope);
+        for (size_t p = 0; p < PARTS; p++)
+            parts[p].put(&all[i]);
+    }
+}
+
+static void put_for_programs(struct report *report, struct why_part *all, size_t count)
+{
+    for (size_t p = 0; p < PARTS; p++) {
+        emit_section(&report->emit, parts[p].key, NULL, EMIT_ROWS, parts[p].columns,
+                     parts[p].count);
+        for (size_t i = 0; i < count; i++)
+            parts[p].put(&all[i]);
+    }
+}
+
+struct looks { /* all that is compared */
+    struct why *whys;
+    struct why_part *parts;
+    size_t count;
+    struct driven_part *driven; /* of scopes without a block */
+    size_t driven_count;
+    struct instant missing; /* the last moment that was not there */
+};
+
+/* Where blocks never were, what the driver gave is compared. */
+static int look_at_driven(struct report *report, const struct report_scope *scope,
+                          const char *first, const char *second, struct looks *looks)
+{
+    struct driven_part *part = &looks->driven[looks->driven_count++];
+    int err = driven_part_change(report, scope, first, second, part);
+    if (err == ERR_NOTFOUND && part->instant.label[0])
+        looks->missing = part->instant;
+    return err == ERR_NOTFOUND ? 0 : err;
+}
+
+static int look_at(struct report *report, const struct report_scope *scope, int64_t top,
+                   const char *first, const char *second, struct looks *looks)
+{
+    struct instant before, after;
+    bool driven = false;
+    int err = driven_is(report->db, scope->process.id, scope->device, &driven);
+    if (err == 0 && driven)
+        return look_at_driven(report, scope, first, second, looks);
+    if (err == 0)
+        err = find_moments(report, scope, first, second, &before, &after);
+    if (err == ERR_NOTFOUND) {
+        looks->missing = after;
+        return first ? report_misses(report, report, scope, &after) : 0;
+    }
+    if (err == 0)
+        err = report_sees(report, scope->process.id, before.seq);
+    if (err == 0)
+        err = report_sees(report, scope->process.id, after.seq);
+    if (err < 0)
+        return err;
+    struct why *why = &looks->whys[looks->count];
+    looks->parts[looks->count++] = (struct why_part){&report->emit, scope, why, top};
+    err = why_read(report->db, scope->process.id, scope->device, &before, &after, (size_t)top, why);
+    if (err >= 0 && report->emit.format == EMIT_TABLE)
+        err = why_tell_apart(report->db, why, (size_t)top);
+    return err;
+}
+
+static void put_driven(struct report *report, const struct looks *looks, int64_t top)
+{
+    bool people = report->emit.format == EMIT_TABLE;
+    for (size_t i = 0; i < looks->driven_count; i++) {
+        const struct driven_part *part = &looks->driven[i];
+        if (people && part->shown)
+            report_heading(report, "Change", part->scope);
+        driven_put_change(report, part);
+        if (people)
+            driven_put_groups(report, part, top);
+    }
+    for (size_t i = 0; !people && i < looks->driven_count; i++)
+        driven_put_groups(report, &looks->driven[i], top);
+}
+
+static void say_nothing(struct report *report, const struct looks *looks, const char *first)
+{
+    for (size_t i = 0; i < looks->driven_count; i++)
+        if (looks->driven[i].shown)
+            return;
+    if (looks->count)
+        return;
+    if (report->scope_count && first)
+        report_no_moment(report, &looks->missing);
+    else if (report->scope_count) {
+        emit_note(&report->emit, "there are no two steps to compare: name two moments, A..B");
+        report_note_steps(report);
+    } else
+        report_nothing(report);
+}
+
+static void put_looks(struct report *report, const struct looks *looks, int64_t top,
+                      const char *first)
+{
+    say_nothing(report, looks, first);
+    if (report->emit.format == EMIT_TABLE)
+        put_for_people(report, looks->parts, looks->count);
+    else
+        put_for_programs(report, looks->parts, looks->count);
+    put_driven(report, looks, top);
+    for (size_t i = 0; i < looks->count; i++)
+        note_difference(&report->emit, &looks->whys[i]);
+}
+
+static int put_all(struct report *report, int64_t top, const char *first, const char *second)
+{
+    struct looks looks = {
+        .whys = mem_alloc(report->scope_count, sizeof *looks.whys),
+        .parts = mem_alloc(report->scope_count, sizeof *looks.parts),
+        .driven = mem_alloc(report->scope_count, sizeof *looks.driven),
+    };
+    int err = looks.whys && looks.parts && looks.driven ? workers_fold(report) : ERR_NOMEM;
+    for (size_t i = 0; i < report->scope_count && err >= 0; i++)
+        err = look_at(report, &report->scopes[i], top, first, second, &looks);
+    if (!first)
+        report_needs_steps(report);
+    if (err >= 0)
+        put_looks(report, &looks, top, first);
+    for (size_t i = 0; i < looks.count; i++)
+        why_clear(&looks.whys[i]);
+    for (size_t i = 0; i < looks.driven_count; i++)
+        driven_part_clear(&looks.driven[i]);
+    mem_free(looks.whys);
+    mem_free(looks.parts);
+    mem_free(looks.driven);
+    return err;
+}
+
+/* The argument that names two moments, in one piece of memory: the first, then *second. NULL
+ * without memory. */
+static char *split_pair(const char *text, char **second)
+{
+    size_t size = strlen(text) + 1;
+    char *first = mem_alloc(2, size);
+    *second = first ? first + size : NULL;
+    if (first && !instant_pair(text, first, *second))
+        *first = **second = '\0';
+    return first;
+}
+
+/* Which of the arguments is the database, and which names the moments. Both may be left out. An
+ * argument that is no pair of moments is a database: `../run.db` has two dots, too. */
+static int read_arguments(const struct command_call *call, char **arguments, int count,
+                          struct why_request *out)
+{
+    *out = (struct why_request){0};
+    for (int i = 0; i < count; i++) {
+        char *second, *first = split_pair(arguments[i], &second);
+        if (!first) {
+            log_say(LOG_ERROR, "%s", base_err_text(ERR_NOMEM));
+            return EXIT_INTERNAL;
+        }
+        if (!out->first && instant_is_name(first) && instant_is_name(second)) {
+            out->first = first;
+            out->second = second;
+            continue;
+        }
+        bool half = instant_is_name(first) || instant_is_name(second);
+        mem_free(first);
+        if (half || out->database)
+            return command_misused(call->command, "'%s' is no pair of moments A..B", arguments[i]);
+        out->database = arguments[i];
+    }
+    return 0;
+}
+
+static int cmd_why(const struct command_call *call)
+{
+    struct why_options options = {.common = REPORT_OPTIONS, .top = 12};
+    struct why_request request;
+    struct report report;
+    char **arguments;
+    int count, code;
+
+    if (!command_parse(call, &options, &arguments, &count, &code))
+        return code;
+    code = read_arguments(call, arguments, count, &request);
+    if (!code)
+        code = report_begin(&report, call->command, &options.common, request.database);
+    mem_free(arguments);
+    if (!code)
+        code = report_end(&report, put_all(&report, options.top, request.first, request.second));
+    mem_free(request.first);
+    return code;
+}
+
+static const struct option option_table[] = {
+    {"top", 'n', OPT_INT, offsetof(struct why_options, top), "N", "so many groups (12)", NULL, 1},
+    {0},
+};
+
+const struct command command_why = {
+    .name = "why",
+    .group = COMMAND_LOOK,
+    .run = cmd_why,
+    .summary = "what changed between two moments, and who asked for it",
+    .arguments = "[DATABASE] [A..B]",
+    .options = option_table,
+    .shared = &report_shared,
+    .most = 2,
+    .description =
+        "Takes what lived at two moments apart into groups, by what the blocks are for and who "
+        "asked for them, and shows how much each group grew or shrank, largest first. The changes "
+        "add up to the change of allocated, whatever was freed and asked for again in between. "
+        "Where segments are known, they explain the change of reserved.\n"
+        "\n"
+        "A moment is a step (its highest point), a step and a phase (7/backward: the end of that "
+        "phase; 7/backward#0: of the first of that name), a time (@1.5s), 'peak' or 'end'. "
+        "Without A..B: the highest points of the last two steps; of the first and the last of "
+        "--steps, "
+        "where that is given.\n"
+        "\n"
+        "On a device that no framework had a block on, what CUDA's driver gave is compared, by "
+        "library "
+        "and call.\n"
+        "\n"
+        "In csv and json these are the sections change, by_category, groups and segments, and "
+        "driver_change and driver_groups where there is such a device.",
+    .examples =
+        {
+            {"tidemark why", "why the last step's peak is not that of the one before"},
+            {"tidemark why run.db 0..1", "why step 1 is higher than step 0"},
+            {"tidemark why 0/forward..0/backward", "what backward left behind"},
+            {"tidemark why @2s..end --top 30", "what grew since"},
+        },
+};

@@ -1,0 +1,263 @@
+#include "oom_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "phase_text.h"
+#include "frag_report.h"
+#include "human.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* ---- for people ---- */
+
+static const struct emit_column people_columns[] = {
+    {NULL, "asked", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "at", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "allocated", EMIT_BYTES, EMIT_PEOPLE},
+    {NULL, "reserved", EMIT_BYTES, EMIT_PEOPLE},
+    {NULL, "free", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "device", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "limit", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "why", EMIT_TEXT, EMIT_PEOPLE},
+};
+
+static void put_place(struct emit *emit, const struct oom *oom)
+{
+    char text[300], time[HUMAN_MAX], step[40] = "";
+    const char *place = oom->between ? PHASE_BETWEEN : oom->phase ? oom->phase : "no phase";
+    if (oom->step != OOM_NONE)
+        snprintf(step, sizeof step, "step %" PRId64 ", ", oom->step);
+    snprintf(text, sizeof text, "%s%.160s, %s after the start (seq %" PRId64 ")", step, place,
+             human_ns(time, oom->at_ns), oom->seq);
+    emit_text(emit, text);
+}
+
+static void put_free(struct emit *emit, const struct oom *oom)
+{
+    char text[160], bytes[HUMAN_MAX], hole[HUMAN_MAX];
+    if (oom->frag.known)
+        snprintf(text, sizeof text, "%s in holes, the largest %s",
+                 human_bytes(bytes, oom->frag.free_bytes), human_bytes(hole, oom->frag.largest));
+    emit_text(emit, oom->frag.known ? text : NULL);
+}
+
+static void put_device(struct emit *emit, const struct oom *oom)
+{
+    char text[160], total[HUMAN_MAX], rest[HUMAN_MAX];
+    bool known = oom->total != OOM_NONE && oom->reserved != OOM_NONE;
+    if (known)
+        snprintf(text, sizeof text, "%s in all, %s of it not reserved by this process",
+                 human_bytes(total, oom->total), human_bytes(rest, oom->total - oom->reserved));
+    emit_text(emit, known ? text : NULL);
+}
+
+static void put_limit(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
+{
+    char text[160], limit[HUMAN_MAX], rest[HUMAN_MAX];
+    bool known = fit && fit->exact && oom->reserved != OOM_NONE;
+    if (known)
+        snprintf(text, sizeof text, "%s, %s of it not reserved", human_bytes(limit, fit->high),
+                 human_bytes(rest, fit->high - oom->reserved));
+    emit_text(emit, known ? text : NULL);
+}
+
+/* Where the limit is known, more is: what is not reserved counts, too. */
+static void put_so(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
+{
+    char text[160], bytes[HUMAN_MAX];
+    const char *verdict = oom_verdict_text(oom->verdict);
+    bool known = fit && fit->short_by != OOM_NONE;
+    if (fit && fit->state == OOM_FIT_CPU)
+        snprintf(text, sizeof text,
+                 "the host refused it: no free RAM, or a limit of address space (ulimit -v) or of "
+                 "a cgroup");
+    else if (known && fit->short_by > 0)
+        snprintf(text, sizeof text, "%s too few, however it is arranged",
+                 human_bytes(bytes, fit->short_by));
+    else if (known && oom->verdict == OOM_FULL)
+        snprintf(text, sizeof text, "enough is free, but not in one piece");
+    else
+        snprintf(text, sizeof text, "%s", verdict);
+    emit_text(emit, text);
+}
+
+static const struct oom_fit *fit_of(const struct oom_part *part, const struct oom *oom)
+{
+    return oom == &part->ooms->failures[part->ooms->shown - 1] ? part->fit : NULL;
+}
+
+static void put_failure(const struct oom_part *part, const struct oom *oom, const char *title)
+{
+    struct emit *emit = part->emit;
+    char asked[HUMAN_MAX];
+    EMIT_SECTION(emit, "oom", title, EMIT_RECORD, people_columns);
+    emit_text(emit, human_bytes(asked, oom->asked));
+    emit_text(emit, oom->shown);
+    put_place(emit, oom);
+    emit_known(emit, oom->allocated);
+    emit_known(emit, oom->reserved);
+    put_free(emit, oom);
+    put_device(emit, oom);
+    put_limit(emit, oom, fit_of(part, oom));
+    put_so(emit, oom, fit_of(part, oom));
+}
+
+static const struct emit_column heap_columns[] = {
+    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"seq", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"stream", NULL, EMIT_PLAIN, 0},
+    {"pool", NULL, EMIT_PLAIN, 0},
+    {"reserved", NULL, EMIT_BYTES, 0},
+    {"free", NULL, EMIT_BYTES, 0},
+    {"largest_hole", "largest hole", EMIT_BYTES, 0},
+};
+
+static void put_heaps(const struct oom_part *part, const struct oom *oom)
+{
+    struct emit *emit = part->emit;
+    for (size_t i = 0; i < oom->frag.heap_count; i++) {
+        const struct frag_heap *heap = &oom->frag.heaps[i];
+        emit_int(emit, part->scope->process.id);
+        emit_text(emit, part->scope->device_text);
+        emit_int(emit, oom->seq);
+        emit_int(emit, heap->stream);
+        emit_int(emit, heap->pool);
+        emit_int(emit, heap->reserved);
+        emit_int(emit, heap->free);
+        emit_int(emit, heap->largest);
+    }
+}
+
+static void put_holes(const struct oom_part *part, const struct oom *oom, int64_t top)
+{
+    const struct frag_part sites = {
+        .emit = part->emit, .scope = part->scope, .frag = &oom->frag, .top = top};
+    if (oom->frag.heap_count > 1) {
+        EMIT_SECTION(part->emit, "oom_heaps", "Which stream asked is not known; the holes of each",
+                     EMIT_ROWS, heap_columns);
+        put_heaps(part, oom);
+    }
+    frag_put_sites(&sites, "Pinned by");
+}
+
+void oom_put_people(const struct oom_part *part)
+{
+    char number[HUMAN_MAX];
+    for (size_t i = 0; i < part->ooms->shown; i++) {
+        const struct oom *oom = &part->ooms->failures[i];
+        put_failure(part, oom, NULL);
+        put_holes(part, oom, part->top);
+        if (fit_of(part, oom))
+            oom_fit_put_people(part, oom);
+    }
+    if (part->ooms->count > (int64_t)part->ooms->shown)
+        emit_line(part->emit, "and %s more failed later: --top shows them",
+                  human_count(number, part->ooms->count - (int64_t)part->ooms->shown));
+}
+
+void oom_put_brief(const struct oom_part *part, const char *title)
+{
+    enum { PINS = 3 };
+    const struct oom *oom = &part->ooms->failures[0];
+    const struct oom_fit *fit = fit_of(part, oom);
+    char number[HUMAN_MAX];
+    bool full = fit && fit->short_by != OOM_NONE ? fit->short_by > 0 : oom->verdict == OOM_FULL;
+    put_failure(part, oom, title);
+    if (!full)
+        put_holes(part, oom, part->top < PINS ? part->top : PINS);
+    if (fit)
+        oom_fit_put_people(part, oom);
+    if (part->ooms->count > 1)
+        emit_line(part->emit, "%s more failed before it: tidemark frag --oom",
+                  human_count(number, part->ooms->count - 1));
+}
+
+/* ---- for programs ---- */
+
+static const struct emit_column columns[] = {
+    {"process", NULL, EMIT_PLAIN, 0},      {"device", NULL, EMIT_TEXT, 0},
+    {"seq", NULL, EMIT_PLAIN, 0},          {"at_ns", NULL, EMIT_NS, 0},
+    {"step", NULL, EMIT_PLAIN, 0},         {"phase", NULL, EMIT_TEXT, 0},
+    {"asked", NULL, EMIT_BYTES, 0},        {"allocated", NULL, EMIT_BYTES, 0},
+    {"reserved", NULL, EMIT_BYTES, 0},     {"free", NULL, EMIT_BYTES, 0},
+    {"largest_hole", NULL, EMIT_BYTES, 0}, {"inactive_split", NULL, EMIT_BYTES, 0},
+    {"device_total", NULL, EMIT_BYTES, 0}, {"verdict", NULL, EMIT_TEXT, 0},
+    {"site", NULL, EMIT_TEXT, 0},          {"site_id", NULL, EMIT_PLAIN, 0},
+    {"site_short", NULL, EMIT_TEXT, 0},
+};
+
+static void put_row(const struct oom_part *part, const struct oom *oom)
+{
+    struct emit *emit = part->emit;
+    const struct frag *frag = &oom->frag;
+    emit_int(emit, part->scope->process.id);
+    emit_text(emit, part->scope->device_text);
+    emit_int(emit, oom->seq);
+    emit_int(emit, oom->at_ns);
+    emit_known(emit, oom->step);
+    emit_text(emit, oom->phase);
+    emit_int(emit, oom->asked);
+    emit_known(emit, oom->allocated);
+    emit_known(emit, oom->reserved);
+    emit_known(emit, frag->known ? frag->free_bytes : OOM_NONE);
+    emit_known(emit, frag->known ? frag->largest : OOM_NONE);
+    emit_known(emit, frag->known ? frag->causes[FRAG_SPLIT] : OOM_NONE);
+    emit_known(emit, oom->total);
+    emit_text(emit, oom_verdict_text(oom->verdict));
+    emit_text(emit, oom->name);
+    emit_known(emit, oom->site);
+    emit_text(emit, oom->shown);
+}
+
+static const struct emit_column site_columns[] = {
+    {"process", NULL, EMIT_PLAIN, 0},   {"device", NULL, EMIT_TEXT, 0},
+    {"seq", NULL, EMIT_PLAIN, 0},       {"returns", NULL, EMIT_BYTES, 0},
+    {"beside", NULL, EMIT_BYTES, 0},    {"blocks", NULL, EMIT_COUNT, 0},
+    {"bytes", NULL, EMIT_BYTES, 0},     {"category", NULL, EMIT_TEXT, 0},
+    {"site", NULL, EMIT_TEXT, 0},       {"site_id", NULL, EMIT_PLAIN, 0},
+    {"site_short", NULL, EMIT_TEXT, 0},
+};
+
+static void put_sites(const struct oom_part *part, const struct oom *oom)
+{
+    struct emit *emit = part->emit;
+    for (size_t i = 0; i < oom->frag.site_count && (int64_t)i < part->top; i++) {
+        const struct frag_site *site = &oom->frag.sites[i];
+        emit_int(emit, part->scope->process.id);
+        emit_text(emit, part->scope->device_text);
+        emit_int(emit, oom->seq);
+        emit_int(emit, site->returns);
+        emit_int(emit, site->beside);
+        emit_int(emit, site->blocks);
+        emit_int(emit, site->bytes);
+        emit_text(emit, purpose_name(site->purpose));
+        emit_text(emit, site->name);
+        emit_known(emit, site->site);
+        emit_text(emit, site->shown);
+    }
+}
+
+void oom_put_programs(struct emit *emit, const struct oom_part *parts, size_t count)
+{
+    static const struct {
+        const char *key;
+        const struct emit_column *columns;
+        size_t count;
+        void (*put)(const struct oom_part *part, const struct oom *oom);
+    } sections[] = {
+        {"oom", columns, COUNT(columns), put_row},
+        {"oom_heaps", heap_columns, COUNT(heap_columns), put_heaps},
+        {"oom_sites", site_columns, COUNT(site_columns), put_sites},
+    };
+    for (size_t s = 0; s < COUNT(sections); s++) {
+        emit_section(emit, sections[s].key, NULL, EMIT_ROWS, sections[s].columns,
+                     sections[s].count);
+        for (size_t p = 0; p < count; p++)
+            for (size_t i = 0; i < parts[p].ooms->shown; i++)
+                sections[s].put(&parts[p], &parts[p].ooms->failures[i]);
+    }
+    oom_fit_put_programs(emit, parts, count);
+}

@@ -1,0 +1,80 @@
+/*
+ * peak_parts.h - the parts of `tidemark peak` that have files of their own: the request that was
+ * refused, what it comes to, what backward added, what changed since the step before, and what
+ * would lower the peak.
+ */
+#ifndef TIDEMARK_VIEWER_PEAK_PARTS_H
+#define TIDEMARK_VIEWER_PEAK_PARTS_H
+
+#include "ladder.h"
+#include "levers.h"
+#include "oom_fit.h"
+#include "peak.h"
+#include "running.h"
+#include "why.h"
+#include "driven_report.h"
+#include "emit.h"
+#include "report.h"
+
+/* One process on one device. */
+struct peak_part {
+    struct emit *emit;
+    const struct report_scope *scope;
+    const struct peak *peak;
+    struct ladder ladder;
+    int64_t top;       /* rows of a grouping */
+    struct why change; /* since the peak of the step before */
+    bool changed;      /* there is such a step */
+    int64_t step_before;
+    char *phase_before; /* of that step's peak, if it is not that of this one; NULL */
+    struct levers levers;
+    struct ooms ooms; /* the newest one, if any */
+    struct oom_fit oom_fit;
+    bool went_on;        /* after it */
+    struct peak highest; /* of the run, where `peak` is a refusal that ended it */
+
+    struct running running;
+    struct driven_part driven; /* where no block ever was */
+};
+
+void peak_put_scope(const struct peak_part *part);
+
+enum { PEAK_CHANGES = 4 }; /* groups that a peak has more or less of than the step before: shown */
+
+enum {
+    PEAK_CHANGE_COLUMNS = 14,
+    PEAK_LEVER_COLUMNS = 12,
+    PEAK_ADDED_COLUMNS = 6,
+    PEAK_FINDING_COLUMNS = 5
+};
+
+extern const struct emit_column peak_finding_columns[PEAK_FINDING_COLUMNS];
+void peak_put_findings(const struct peak_part *part);
+
+/* 0 or an error; peak_oom_clear in both cases. */
+int peak_oom_read(struct report *report, struct peak_part *part);
+/* What lived when the request was refused that ended the run, in place of the highest point; it is
+ * not found where nothing ever lived. */
+int peak_oom_read_moment(struct report *report, struct peak_part *part, struct peak *out);
+void peak_oom_clear(struct peak_part *part);
+void peak_put_oom(const struct peak_part *part); /* for people */
+int peak_put_oom_programs(struct report *report, const struct peak_part *all);
+
+extern const struct emit_column peak_change_columns[PEAK_CHANGE_COLUMNS];
+/* 0 or an error; peak_change_clear in both cases. */
+int peak_change_read(struct db *db, struct peak_part *part);
+void peak_change_clear(struct peak_part *part);
+void peak_put_change(const struct peak_part *part);
+
+extern const struct emit_column peak_added_columns[PEAK_ADDED_COLUMNS];
+void peak_put_added(const struct peak_part *part);
+
+extern const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS];
+void peak_put_levers(const struct peak_part *part);
+
+/* What ran on the device then: nothing at all where it was not recorded. 0 or an error;
+ * running_clear in both cases. */
+int peak_running_read(struct db *db, struct peak_part *part);
+void peak_put_running(const struct peak_part *part);
+
+#endif
