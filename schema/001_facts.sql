@@ -84,6 +84,10 @@ CREATE TABLE tag(
 );
 
 -- A named stretch of a process. The time between is of kind 'other', so that time and bytes add up.
+-- settled: 1, 2, ... in the order in which it became known what phases were. From then on the row
+-- stays, and so do its rows in other tables, but for what is thinned; `ended` is not NULL. Before that
+-- the next commit replaces it, under the same id, or takes it out if the id is 2^40 or more: those
+-- ids say nothing.
 CREATE TABLE phase(
   id        INTEGER PRIMARY KEY,
   process   INTEGER NOT NULL,     -- process.id
@@ -107,11 +111,7 @@ CREATE TABLE phase(
   ended     TEXT,                 -- completed: 'end', 'exception', 'unbalanced', 'process end'
   domain    TEXT,                 -- of a library that names its own by NVTX: no block is in it;
                                   -- NULL = the program's
-  settled   INTEGER               -- completed: 1, 2, ... in the order in which phases were settled;
-                                  -- from then on the row stays, and so do its rows in other tables,
-                                  -- if they are not thinned. NULL = it is open, or what it was may
-                                  -- change: the next commit replaces it, and those with an id from
-                                  -- 2^40 on are taken out
+  settled   INTEGER               -- completed; NULL = the row may change
 );
 
 -- What a phase did on each device that had blocks before or during it.

@@ -340,25 +340,25 @@ static const struct row *find_text(const struct row_table *table, size_t column,
     return NULL;
 }
 
-static bool began_before(const struct row *a, const struct row *b)
+static int by_begin(const void *a, const void *b)
 {
-    int64_t x = a->at[PHASE_BEGIN_SEQ], y = b->at[PHASE_BEGIN_SEQ];
-    return x < y || (x == y && a->at[0] < b->at[0]);
+    const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;
+    int64_t seq = x->at[PHASE_BEGIN_SEQ] - y->at[PHASE_BEGIN_SEQ], id = x->at[0] - y->at[0];
+    return seq ? (seq > 0) - (seq < 0) : (id > 0) - (id < 0);
 }
 
 const struct row *rows_phase(const struct rows *rows, const char *name, size_t nth)
 {
     const struct row_table *table = &rows->tables[SCH_PHASE];
-    const struct row *found = NULL, *row;
-    for (nth++; nth > 0; nth--) {
-        const struct row *before = found;
-        found = NULL;
-        for (size_t i = 0; (row = find_text(table, PHASE_NAME, name, i)); i++)
-            if ((!before || began_before(before, row)) && (!found || began_before(row, found)))
-                found = row;
-        if (!found)
-            return NULL;
-    }
+    const struct row **named = calloc(table->count + 1, sizeof *named);
+    size_t count = 0;
+    REQUIRE(named != NULL);
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->rows[i].text[PHASE_NAME], name) == 0)
+            named[count++] = &table->rows[i];
+    qsort(named, count, sizeof *named, by_begin);
+    const struct row *found = nth < count ? named[nth] : NULL;
+    free(named);
     return found;
 }
 
