@@ -31,8 +31,8 @@
  * commit the phases that it has open, and all that is not settled, are written as they would be if
  * the run ended there, with NULL in `settled`. Of these rows those that the writer has not opened
  * are loose: their ids are of a range of their own, DB_LOOSE_PHASE, and they are taken out, with
- * their stretches, before anything behind them is written. So what is settled is the same whenever
- * there were commits.
+ * their stretches, before anything behind them is written. So nothing that is settled depends on
+ * when there were commits, but which ids it has where phases of the program's own are among marks.
  *
  * Invariants (timeline_is_valid): one record for each stretch of `labels`, in order; only the first
  * can have been entered; numbers and times never run backwards; the writer's open phases have ids

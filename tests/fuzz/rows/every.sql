@@ -26,6 +26,7 @@ INSERT INTO phase(id, process, thread, parent, ordinal, kind, name, step, begin_
   (7,1,800,NULL,0,'user','request 7',NULL,13,61,13000000,61000000,'range','process end',NULL),
   (20,1,800,NULL,0,'forward','forward',4,60,69,60000000,69000000,'process','end',NULL),
   (21,1,800,NULL,0,'optimizer','optimizer',4,70,79,70000000,79000000,'process','process end',NULL);
+UPDATE phase SET settled = id WHERE end_seq IS NOT NULL;
 INSERT INTO stretch VALUES(1,1,1), (1,10,2), (1,20,3), (1,22,4), (1,24,3), (1,60,20), (1,70,21);
 INSERT INTO phase_device VALUES
   (1,1,0,2097152,2000000,2097152,20971520,18874368,2097152,2,20971520,2097152,2,2000000,20971520,
