@@ -7,4 +7,5 @@ CREATE INDEX mapping_of_heap ON mapping(heap);
 CREATE INDEX driver_memory_of_process ON driver_memory(process);
 CREATE INDEX sample_of_process ON sample(process);
 CREATE INDEX setting_of_process ON setting(process);
+CREATE INDEX module_of_path ON module(path);
 CREATE INDEX thinned_of_process ON thinned(process);
