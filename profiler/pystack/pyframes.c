@@ -123,7 +123,7 @@ static __attribute__((noinline)) bool try_carefully(const void *state)
     return true;
 }
 
-static enum pyframes_found capture(uint64_t *site)
+static enum pyframes_found capture(struct pyframes_here *here)
 {
     struct pyframes_stack stack;
     const void *state = pyframes.python.this_state();
@@ -134,12 +134,13 @@ static enum pyframes_found capture(uint64_t *site)
     pyframes_walk(&pyframes.python.layout, state, &stack);
     if (stack.depth == 0)
         return PYFRAMES_NONE;
-    if (__builtin_expect(pyframes_table_find(&stack, site), 1))
-        return found(*site);
+    here->module = pymodules_look(&pyframes.python, state);
+    if (__builtin_expect(pyframes_table_find(&stack, &here->site), 1))
+        return found(here->site);
     int saved = errno;
     pyframes_ask_for_call();
     enum pyframes_found result =
-        pyframes_is_guarded() ? name_stack(&stack, state, site) : PYFRAMES_UNREAD;
+        pyframes_is_guarded() ? name_stack(&stack, state, &here->site) : PYFRAMES_UNREAD;
     errno = saved;
     return result;
 }
@@ -158,8 +159,9 @@ static enum pyframes_found no_capture(void)
     return pyframes_why_not() ? PYFRAMES_UNREAD : PYFRAMES_NONE;
 }
 
-enum pyframes_found pyframes_look(uint64_t *site)
+enum pyframes_found pyframes_look(struct pyframes_here *here)
 {
+    here->module = (struct pymodules_found){0, false};
     if (atomic_load_explicit(&pyframes.state, memory_order_relaxed) != PYFRAMES_READY &&
         !pyframes_start())
         return no_capture();
@@ -167,13 +169,27 @@ enum pyframes_found pyframes_look(uint64_t *site)
         return PYFRAMES_UNREAD;
     if (!pyframes_enter())
         return no_capture();
-    enum pyframes_found result = capture(site);
+    enum pyframes_found result = capture(here);
     pyframes_leave();
     return result;
 }
 
 uint32_t pyframes_site(void)
 {
-    uint64_t site;
-    return pyframes_look(&site) == PYFRAMES_FOUND ? (uint32_t)site : 0;
+    struct pyframes_here here;
+    return pyframes_look(&here) == PYFRAMES_FOUND ? (uint32_t)here.site : 0;
+}
+
+/* Not before a stack was read with care: the same interpreter's frames. */
+struct pymodules_found pyframes_module(void)
+{
+    struct pymodules_found found = {0, false};
+    if (atomic_load_explicit(&pyframes.state, memory_order_relaxed) != PYFRAMES_READY ||
+        !pyframes_enter())
+        return found;
+    const void *state = pyframes.python.this_state();
+    if (state)
+        found = pymodules_look(&pyframes.python, state);
+    pyframes_leave();
+    return found;
 }
