@@ -185,6 +185,19 @@ static const void *code_of(const struct pyframes_python *python, const char *fra
     return code && pyframes_pointer(code, PY_TYPE_OF) == python->code_type ? code : NULL;
 }
 
+bool pymodules_may_stand(const struct pyframes_python *python, const void *state)
+{
+    bool may = !atomic_load_explicit(&begun, memory_order_acquire);
+    const char *frame = pyframes_innermost(&python->layout, state);
+    for (uint32_t depth = 0; frame && depth < ARENA_MAX_DEPTH && !may; depth++) {
+        const void *code = code_of(python, frame);
+        const void *name = code ? pyframes_pointer(code, python->layout.name) : NULL;
+        may = code && (code == marks.engine || name == marks.forward || name == marks.call);
+        frame = pyframes_pointer(frame, python->layout.previous);
+    }
+    return may;
+}
+
 struct pymodules_found pymodules_look(const struct pyframes_python *python, const void *state)
 {
     const struct pyframes_layout *layout = &python->layout;

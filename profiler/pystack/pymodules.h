@@ -40,6 +40,8 @@ void pymodules_drop(uint64_t object);
 /* Calls that were seen of modules that the helper has not told: grows, for the helper to read. */
 _Atomic uint32_t *pymodules_unknown(void);
 
+/* False: in a stack of these code objects there never is a module, nor the engine. */
+bool pymodules_may_stand(const struct pyframes_python *python, const void *state);
 /* Of the thread that `state` is of: within the brackets of a capture. */
 struct pymodules_found pymodules_look(const struct pyframes_python *python, const void *state);
 
