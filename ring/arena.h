@@ -26,6 +26,7 @@
  *   FRAME   struct arena_frame
  *   SITE    uint32_t frame numbers, innermost first
  *   HEAP    struct arena_heap
+ *   MODULE  struct arena_module
  * When there is no room, the number is 0 and arena_full in the ring's header counts it.
  */
 #ifndef TIDEMARK_RING_ARENA_H
@@ -36,7 +37,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum arena_kind { ARENA_STRING = 1, ARENA_FRAME, ARENA_SITE, ARENA_HEAP, ARENA_KIND_COUNT };
+enum arena_kind {
+    ARENA_STRING = 1,
+    ARENA_FRAME,
+    ARENA_SITE,
+    ARENA_HEAP,
+    ARENA_MODULE,
+    ARENA_KIND_COUNT
+};
 
 #define ARENA_MAX_PAYLOAD 65528u
 #define ARENA_MAX_DEPTH 256u /* frames of one site */
@@ -63,6 +71,11 @@ struct arena_heap {
     uint64_t pool;        /* 0 = the shared pools */
     uint32_t name;        /* string number, 0 = none */
     uint32_t unused;
+};
+
+struct arena_module { /* string numbers */
+    uint32_t path;    /* "model.layers.3.mlp"; the empty string for the outermost one */
+    uint32_t class_name;
 };
 
 struct ring_shared;

@@ -20,12 +20,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EVENT_FORMAT 4u
+#define EVENT_FORMAT 5u
 #define EVENT_MAX_HEAP ((1u << 24) - 1)
 
 /*
  * kind            addr       size      a                 b               name      site   heap
- * BLOCK_ALLOC     block      bytes     requested*        total reserved*  -         yes    yes
+ * BLOCK_ALLOC     block      bytes     requested*        total reserved*  module    yes    yes
  *                                      or total alloc'd*
  * BLOCK_FREE      block      bytes, 0  total alloc'd*    total reserved*  -         yes    yes
  *                            if unknown
@@ -52,6 +52,9 @@
  * GAP             -          -         1: it begins      -               source -      -
  * ACTIVITY        begin, ns  ns        kind | stream     bytes*          name   -      yes
  * (* only with the flag that says so)
+ *
+ * `module` is the definition of the module of the framework that was running (arena.h), 0 = none,
+ * or not known.
  *
  * ENTER and EXIT are raw marks of what a framework does (enum mark_kind), which the recorder turns
  * into phases when later marks settle what they were. `identity` is the module's or optimizer's
@@ -229,7 +232,7 @@ struct event {
     uint64_t heap : 24;   /* definition number of the heap, 0 = none */
     uint64_t thread : 24; /* kernel thread id: the kernel never goes beyond 2^22 */
     uint32_t site;        /* definition number of the call stack, 0 = not known */
-    uint32_t name;        /* definition number of a string, 0 = none */
+    uint32_t name;        /* definition number of a string, or of a module; 0 = none */
     uint64_t addr;
     uint64_t size; /* bytes */
     uint64_t a;

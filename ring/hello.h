@@ -45,10 +45,10 @@ struct hello {
     int32_t rank; /* RANK, LOCAL_RANK, WORLD_SIZE; HELLO_UNKNOWN if not set or not a number */
     int32_t local_rank;
     int32_t world_size;
-    uint32_t argv_bytes;         /* bytes of text used: arguments, each ended by NUL */
-    uint64_t argv_total;         /* bytes that the whole argv would have needed */
-    uint64_t from_key;           /* FETCH: ring_shared.key of the ring before the fork, 0 = none */
-    uint32_t from_count;         /* and its definitions */
+    uint32_t argv_bytes; /* bytes of text used: arguments, each ended by NUL */
+    uint64_t argv_total; /* bytes that the whole argv would have needed */
+    uint64_t from_key;   /* FETCH: ring_shared.key of the ring before the fork, 0 = none */
+    uint32_t from_count; /* and its definitions */
     uint32_t unused;
     char text[HELLO_TEXT_BYTES]; /* cut at its end if argv_total is larger */
 };

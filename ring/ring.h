@@ -70,8 +70,8 @@ struct ring_shared {
     uint64_t arena_offset;
     uint64_t arena_bytes;
     uint64_t map_bytes;
-    uint64_t key;         /* by which forked children name this ring; 0 = they cannot */
-    uint32_t arena_first; /* numbers up to this one are those of `arena_from`: see arena.h */
+    uint64_t key;              /* by which forked children name this ring; 0 = they cannot */
+    uint32_t arena_first;      /* numbers up to this one are those of `arena_from`: see arena.h */
     _Atomic uint32_t attached; /* by the program: it has mapped the ring, and goes on to use it */
 
     /* Producers. */

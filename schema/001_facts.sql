@@ -157,7 +157,9 @@ CREATE TABLE allocation(
   free_seq  INTEGER NOT NULL,     -- completed; -2147483648 (-2^31) = it lives
   site      INTEGER,              -- site.site
   tag       INTEGER,              -- tag.id, completed
-  segment   INTEGER               -- segment.seq
+  segment   INTEGER,              -- segment.seq
+  module    INTEGER               -- module.id: the innermost one that ran in its thread; in a backward
+                                  -- the one whose forward made the node; NULL = none, or not known
 );
 
 -- Blocks of a thread that was in a phase of its own, where that is not what `stretch` says.
@@ -382,4 +384,11 @@ CREATE TABLE anomaly(
                                   -- 'phase end without begin', 'phase left open', 'unknown name', ...
   address INTEGER,
   detail  TEXT
+);
+
+-- Modules of a framework, one row for each place in a model and class that stood there.
+CREATE TABLE module(
+  id    INTEGER PRIMARY KEY,
+  path  TEXT NOT NULL,            -- 'model.layers.3.mlp'; '' = the outermost one
+  class TEXT NOT NULL
 );

@@ -1,6 +1,6 @@
 -- Views: what people and reports ask. The names and the leading columns of phase_table, peak,
--- live_at_peak, allocations, timeline, peak_by_category, peak_by_site, fragmentation and leak are
--- promises; columns may be added at their ends. The other views are parts of these and may change.
+-- live_at_peak, allocations, timeline, peak_by_category, peak_by_site, fragmentation, leak and
+-- module_memory are promises; columns may be added at their ends. The other views are parts of these and may change.
 -- All of them run on SQLite 3.26, look rows up by key, and show NULL for what is not known.
 --
 -- `process` is process.id; `device` is text ('cpu', 'cuda:0'); bytes, nanoseconds and seq are as in
@@ -77,6 +77,23 @@ SELECT id,
                      WHEN 7 THEN 'workspace' ELSE 'other' END,
        name
   FROM tag;
+
+-- A module is called by its path, or by its class where it is the outermost one.
+CREATE VIEW module_text(id, module, class) AS
+SELECT id, CASE path WHEN '' THEN class ELSE path END, class FROM module;
+
+-- The module that a tag's tensor is of: 'exp_avg of model.layers.3.mlp.weight' is of model.layers.3.mlp.
+-- Of a name that stands for two modules, one after the other in one place, the later.
+CREATE VIEW tag_module(tag, module_id) AS
+SELECT id,
+       (SELECT max(m.id) FROM module m
+         WHERE m.path = rtrim(rtrim(tensor, replace(tensor, '.', '')), '.'))
+  FROM (SELECT id, category,
+               CASE WHEN category = 3 AND instr(name, ' of ')
+                    THEN substr(name, instr(name, ' of ') + 4) ELSE name END AS tensor
+          FROM tag
+         WHERE category IN (1, 2, 3, 8))
+ WHERE category <> 8 OR instr(tensor, '.');
 
 -- ---- phases ----
 
@@ -156,16 +173,22 @@ SELECT process, min(begin_seq),
 
 -- Every block: what is not known is NULL; life_ns, free_ns, free_seq are NULL while it lives. The
 -- phases are those of its birth and of its end: the one of its own thread if that had one, else the
--- innermost one of the process.
+-- innermost one of the process. The module is that of the tensor, if the tag names one, else the one
+-- that ran.
 CREATE VIEW allocations(process, device, allocation, size, requested, step, phase, freed_step,
                         freed_phase, site, tag, alloc_ns, life_ns, free_ns, free_seq, address,
-                        stream, pool, heap, segment, site_id, tag_id, phase_id, freed_phase_id) AS
+                        stream, pool, heap, segment, site_id, tag_id, phase_id, freed_phase_id,
+                        module, module_id) AS
 SELECT h.process, d.device, a.seq, a.size, a.requested, born.step, born.name, freed.step,
        freed.name, (SELECT s.text FROM site_text s WHERE s.site = a.site), t.name, a.alloc_ns,
        CASE WHEN a.free_seq >= 0 THEN a.life_ns END,
        CASE WHEN a.free_seq >= 0 THEN a.alloc_ns + a.life_ns END,
        CASE WHEN a.free_seq >= 0 THEN a.free_seq END,
-       a.address, h.stream, h.pool, a.heap, a.segment, a.site, a.tag, born.id, freed.id
+       a.address, h.stream, h.pool, a.heap, a.segment, a.site, a.tag, born.id, freed.id,
+       (SELECT mt.module FROM module_text mt
+         WHERE mt.id = coalesce((SELECT tm.module_id FROM tag_module tm WHERE tm.tag = a.tag),
+                                a.module)),
+       coalesce((SELECT tm.module_id FROM tag_module tm WHERE tm.tag = a.tag), a.module)
   FROM allocation a
   JOIN heap h ON h.id = a.heap
   JOIN device_text d ON d.id = h.device
@@ -391,14 +414,32 @@ SELECT p.process, p.device, a.seq
 CREATE VIEW live_at_peak(process, device, allocation, size, category, step, phase, site, rule,
                          requested, tag, freed_step, freed_phase, alloc_ns, life_ns, free_seq,
                          address, stream, pool, heap, segment, site_id, tag_id, phase_id,
-                         freed_phase_id) AS
+                         freed_phase_id, module, module_id) AS
 SELECT a.process, a.device, a.allocation, a.size, c.category, a.step, a.phase, a.site, c.rule,
        a.requested, a.tag, a.freed_step, a.freed_phase, a.alloc_ns, a.life_ns, a.free_seq,
        a.address, a.stream, a.pool, a.heap, a.segment, a.site_id, a.tag_id, a.phase_id,
-       a.freed_phase_id
+       a.freed_phase_id, a.module, a.module_id
   FROM peak_block p
  CROSS JOIN allocations a ON a.allocation = p.allocation
  CROSS JOIN allocation_category c ON c.allocation = p.allocation;
+
+-- What each module has at the peak, without those inside it. module NULL: of none, or not known.
+CREATE VIEW module_memory(process, device, module, class, parameters, gradients, optimizer_state,
+                          activations, workspace, other, bytes, blocks, module_id) AS
+SELECT l.process, l.device, l.module, m.class,
+       sum(CASE WHEN l.category = 'parameter' THEN l.size ELSE 0 END),
+       sum(CASE WHEN l.category = 'gradient' THEN l.size ELSE 0 END),
+       sum(CASE WHEN l.category = 'optimizer state' THEN l.size ELSE 0 END),
+       sum(CASE WHEN l.category LIKE 'activation%' THEN l.size ELSE 0 END),
+       sum(CASE WHEN l.category LIKE '%workspace' THEN l.size ELSE 0 END),
+       sum(CASE WHEN l.category IN ('parameter', 'gradient', 'optimizer state')
+                  OR l.category LIKE 'activation%' OR l.category LIKE '%workspace'
+                THEN 0 ELSE l.size END),
+       sum(l.size), count(*), l.module_id
+  FROM live_at_peak l
+  LEFT JOIN module m ON m.id = l.module_id
+ GROUP BY l.process, l.device, l.module_id
+ ORDER BY l.process, l.device, sum(l.size) DESC;
 
 CREATE VIEW peak_by_category(process, device, category, bytes, blocks, share) AS
 SELECT l.process, l.device, l.category, sum(l.size), count(*), sum(l.size) * 1.0 / p.allocated

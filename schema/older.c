@@ -11,7 +11,16 @@ static const struct added {
     unsigned since; /* version */
     const char *table, *column;
 } added[] = {
+    {4, "allocation", "module"},
     {4, "phase", "settled"},
+};
+
+/* Tables that such a file has none of: empty ones. */
+static const struct whole {
+    unsigned since;
+    const char *view;
+} wholes[] = {
+    {4, "CREATE TEMP VIEW module AS SELECT NULL AS id, NULL AS path, NULL AS class WHERE 0;"},
 };
 
 #define ADDED (sizeof added / sizeof *added)
@@ -40,6 +49,9 @@ int older_open(struct db *db, unsigned version)
         return 0;
     for (size_t at = 0; at < ADDED;)
         at = put_view(&sql, at, version);
+    for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++)
+        if (wholes[i].since > version)
+            buf_text(&sql, wholes[i].view);
     int err = sql.broken ? ERR_NOMEM : db_exec(db, buf_string(&sql));
     buf_clear(&sql);
     return err;

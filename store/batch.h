@@ -19,7 +19,7 @@
 
 #include "statements.h"
 
-#define BATCH_NOT_KNOWN (-1) /* requested, tag, site, segment: stored as NULL */
+#define BATCH_NOT_KNOWN (-1) /* requested, tag, site, segment, module: stored as NULL */
 
 /* One row of table allocation. */
 struct batch_alloc {
@@ -34,7 +34,7 @@ struct batch_alloc {
     int32_t heap;
     int32_t site;
     int32_t tag;
-    int32_t unused;
+    int32_t module;
 };
 
 struct batch_end { /* of an allocation or a segment stored earlier */

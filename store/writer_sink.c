@@ -119,7 +119,8 @@ static int write_allocs(struct writer_sink *sink, const struct batch *batch)
                                .requested = INT64_MIN,
                                .site = INT32_MIN,
                                .tag = INT32_MIN,
-                               .segment = INT64_MIN};
+                               .segment = INT64_MIN,
+                               .module = INT32_MIN};
     for (const struct batch_alloc *last = &none; err == 0 && row < end; last = row++) {
         db_bind_int(stmt, SCH_AT(allocation, seq), row->seq);
         bind_known(stmt, SCH_AT(allocation, heap), row->heap, last->heap);
@@ -132,6 +133,7 @@ static int write_allocs(struct writer_sink *sink, const struct batch *batch)
         bind_known(stmt, SCH_AT(allocation, site), row->site, last->site);
         bind_known(stmt, SCH_AT(allocation, tag), row->tag, last->tag);
         bind_known(stmt, SCH_AT(allocation, segment), row->segment, last->segment);
+        bind_known(stmt, SCH_AT(allocation, module), row->module, last->module);
         err = run(sink, stmt);
     }
     sink->rows.inserted += batch->alloc_count;

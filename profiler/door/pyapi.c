@@ -16,12 +16,13 @@
 #include "pyboot.h"
 #include "pycall.h"
 #include "pyframes.h"
+#include "pymodules.h"
 #include "torch_hook.h"
 #include "torch_site.h"
 #include "torch_thread.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define PYAPI_VERSION 1u
+#define PYAPI_VERSION 2u
 
 /* A place of a list, as class List of _lists.py has it; without an address nothing is there. */
 struct place {
@@ -39,6 +40,11 @@ EXPORT int tidemark_py_is_engine(void);
 EXPORT uint32_t *tidemark_py_inner(void);
 EXPORT int tidemark_py_shorten(void *wrapper, void *original, pycall_function *plain,
                                pycall_set *set);
+EXPORT int tidemark_py_modules(const void *forward, const void *call, const void *engine,
+                               const void *first_local);
+EXPORT uint32_t tidemark_py_module(uint64_t object, const char *path, const char *class_name);
+EXPORT void tidemark_py_module_gone(uint64_t object);
+EXPORT _Atomic uint32_t *tidemark_py_modules_unknown(void);
 EXPORT void tidemark_py_tag(uint64_t place, uint64_t addr, uint64_t bytes, uint32_t heap,
                             uint32_t category, uint32_t name);
 EXPORT void tidemark_py_places(uint32_t list, const struct place *now, const struct place *sent,
@@ -148,6 +154,36 @@ uint32_t *tidemark_py_inner(void)
 int tidemark_py_shorten(void *wrapper, void *original, pycall_function *plain, pycall_set *set)
 {
     return pycall_shorten(wrapper, original, plain, set);
+}
+
+/* Of modules from here on; called by a function whose first argument is `first_local`, which it
+ * also has in a cell, or not. 0: they cannot be found in this interpreter. */
+int tidemark_py_modules(const void *forward, const void *call, const void *engine,
+                        const void *first_local)
+{
+    struct pymodules_marks marks = {forward, call, engine};
+    return here_stacks && live() && pyframes_start() && pymodules_begin(&marks, first_local);
+}
+
+/* What the module at an address is called; 0: it could not be stored. */
+uint32_t tidemark_py_module(uint64_t object, const char *path, const char *class_name)
+{
+    if (!live())
+        return 0;
+    struct arena_module module = {intern_string(path), intern_string(class_name)};
+    uint32_t number =
+        module.path && module.class_name ? intern(ARENA_MODULE, &module, sizeof module) : 0;
+    return number && pymodules_put(object, number) ? number : 0;
+}
+
+void tidemark_py_module_gone(uint64_t object)
+{
+    pymodules_drop(object);
+}
+
+_Atomic uint32_t *tidemark_py_modules_unknown(void)
+{
+    return pymodules_unknown();
 }
 
 /* `place`: list << 32 | place + 1, or 0 for a tag that holds at once. */

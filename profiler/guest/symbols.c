@@ -20,6 +20,7 @@ struct object {
 struct search {
     struct symbol *symbols;
     size_t count;
+    bool others;
 };
 
 /* The loader relocates these entries in place, except in the kernel's own object. */
@@ -77,12 +78,23 @@ static const ElfW(Sym) * lookup(const struct object *object, const char *name)
     return NULL;
 }
 
+static bool is_ours(const struct dl_phdr_info *info)
+{
+    uintptr_t here = (uintptr_t)&symbols_find;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && here - (info->dlpi_addr + part->p_vaddr) < part->p_memsz)
+            return true;
+    }
+    return false;
+}
+
 static int look_into(struct dl_phdr_info *info, size_t size, void *argument)
 {
     struct search *search = argument;
     struct object object;
     (void)size;
-    if (!read_object(info, &object))
+    if ((search->others && is_ours(info)) || !read_object(info, &object))
         return 0;
     for (size_t i = 0; i < search->count; i++) {
         struct symbol *wanted = &search->symbols[i];
@@ -97,6 +109,12 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *argument)
 
 void symbols_find(struct symbol *symbols, size_t count)
 {
-    struct search search = {symbols, count};
+    struct search search = {symbols, count, false};
+    dl_iterate_phdr(look_into, &search);
+}
+
+void symbols_find_others(struct symbol *symbols, size_t count)
+{
+    struct search search = {symbols, count, true};
     dl_iterate_phdr(look_into, &search);
 }

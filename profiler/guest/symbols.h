@@ -16,5 +16,8 @@ struct symbol {
 };
 
 void symbols_find(struct symbol *symbols, size_t count);
+/* The same without the object that this code is in: what it defines itself, in the place of others.
+ */
+void symbols_find_others(struct symbol *symbols, size_t count);
 
 #endif

@@ -74,6 +74,8 @@ static uint64_t intern_stack(const struct pyframes_frame *frames, int count, boo
 
 /* What the table has of a stack for which the arena had no room. */
 #define PYFRAMES_NO_ROOM UINT64_MAX
+/* Added to a site of which it has no frame that a module is known by: places are below 2^31. */
+#define PYFRAMES_NO_MODULE (1ull << 63)
 
 /* A stack may have no frame that is shown. */
 static enum pyframes_found found(uint64_t site)
@@ -103,8 +105,9 @@ static __attribute__((noinline)) enum pyframes_found name_stack(const struct pyf
     for (int i = 0; i < count; i++)
         codes[i] = frames[i].code;
     *site = intern_stack(frames, count, &known);
+    uint64_t mark = pymodules_may_stand(&pyframes.python, state) ? 0 : PYFRAMES_NO_MODULE;
     if (known || arena_is_full())
-        pyframes_table_add(stack, codes, known ? *site : PYFRAMES_NO_ROOM);
+        pyframes_table_add(stack, codes, known ? *site | mark : PYFRAMES_NO_ROOM);
     return known ? found(*site) : PYFRAMES_UNREAD;
 }
 
@@ -123,7 +126,7 @@ static __attribute__((noinline)) bool try_carefully(const void *state)
     return true;
 }
 
-static enum pyframes_found capture(uint64_t *site)
+static enum pyframes_found capture(struct pyframes_here *here)
 {
     struct pyframes_stack stack;
     const void *state = pyframes.python.this_state();
@@ -134,12 +137,18 @@ static enum pyframes_found capture(uint64_t *site)
     pyframes_walk(&pyframes.python.layout, state, &stack);
     if (stack.depth == 0)
         return PYFRAMES_NONE;
-    if (__builtin_expect(pyframes_table_find(&stack, site), 1))
-        return found(*site);
+    if (__builtin_expect(pyframes_table_find(&stack, &here->site), 1)) {
+        if (!(here->site & PYFRAMES_NO_MODULE) || here->site == PYFRAMES_NO_ROOM)
+            here->module = pymodules_look(&pyframes.python, state);
+        if (here->site != PYFRAMES_NO_ROOM)
+            here->site &= ~PYFRAMES_NO_MODULE;
+        return found(here->site);
+    }
+    here->module = pymodules_look(&pyframes.python, state);
     int saved = errno;
     pyframes_ask_for_call();
     enum pyframes_found result =
-        pyframes_is_guarded() ? name_stack(&stack, state, site) : PYFRAMES_UNREAD;
+        pyframes_is_guarded() ? name_stack(&stack, state, &here->site) : PYFRAMES_UNREAD;
     errno = saved;
     return result;
 }
@@ -158,8 +167,9 @@ static enum pyframes_found no_capture(void)
     return pyframes_why_not() ? PYFRAMES_UNREAD : PYFRAMES_NONE;
 }
 
-enum pyframes_found pyframes_look(uint64_t *site)
+enum pyframes_found pyframes_look(struct pyframes_here *here)
 {
+    here->module = (struct pymodules_found){0, false};
     if (atomic_load_explicit(&pyframes.state, memory_order_relaxed) != PYFRAMES_READY &&
         !pyframes_start())
         return no_capture();
@@ -167,13 +177,27 @@ enum pyframes_found pyframes_look(uint64_t *site)
         return PYFRAMES_UNREAD;
     if (!pyframes_enter())
         return no_capture();
-    enum pyframes_found result = capture(site);
+    enum pyframes_found result = capture(here);
     pyframes_leave();
     return result;
 }
 
 uint32_t pyframes_site(void)
 {
-    uint64_t site;
-    return pyframes_look(&site) == PYFRAMES_FOUND ? (uint32_t)site : 0;
+    struct pyframes_here here;
+    return pyframes_look(&here) == PYFRAMES_FOUND ? (uint32_t)here.site : 0;
+}
+
+/* Not before a stack was read with care: the same interpreter's frames. */
+struct pymodules_found pyframes_module(void)
+{
+    struct pymodules_found found = {0, false};
+    if (atomic_load_explicit(&pyframes.state, memory_order_relaxed) != PYFRAMES_READY ||
+        !pyframes_enter())
+        return found;
+    const void *state = pyframes.python.this_state();
+    if (state)
+        found = pymodules_look(&pyframes.python, state);
+    pyframes_leave();
+    return found;
 }

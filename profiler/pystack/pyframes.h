@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pymodules.h"
+
 /* Number of the ARENA_SITE, innermost frame first; 0 if the thread has no Python frames or they
  * cannot be read. At most ARENA_MAX_DEPTH frames: of a deeper stack the innermost ones. Only while
  * guest_live(). */
@@ -25,8 +27,14 @@ enum pyframes_found {
     PYFRAMES_NONE,   /* the thread has no Python frames */
     PYFRAMES_FOUND
 };
-/* The same, with *site as intern_place gives it. */
-enum pyframes_found pyframes_look(uint64_t *site);
+struct pyframes_here {
+    uint64_t site; /* as intern_place gives it; only if it was found */
+    struct pymodules_found module;
+};
+/* The same, with the module that runs. */
+enum pyframes_found pyframes_look(struct pyframes_here *here);
+/* The module alone. */
+struct pymodules_found pyframes_module(void);
 
 /* Looks for the interpreter; pyframes_site does it by itself. True: stacks can be read. */
 bool pyframes_start(void);

@@ -12,6 +12,7 @@ enum wanted {
     THIS_STATE,
     IS_INITIALIZED,
     CODE_TYPE,
+    CELL_TYPE,
     RUNTIME,
     ADD_PENDING_CALL,
     EVAL_FRAME,
@@ -33,6 +34,7 @@ static const char *const names[SYMBOLS] = {
     [THIS_STATE] = "PyGILState_GetThisThreadState",
     [IS_INITIALIZED] = "Py_IsInitialized",
     [CODE_TYPE] = "PyCode_Type",
+    [CELL_TYPE] = "PyCell_Type",
     [RUNTIME] = "_PyRuntime",
     [ADD_PENDING_CALL] = "Py_AddPendingCall",
     [EVAL_FRAME] = "PyEval_GetFrame",
@@ -61,6 +63,7 @@ bool pyframes_api_find(struct pyframes_api *api)
     TAKE(this_state, THIS_STATE);
     TAKE(is_initialized, IS_INITIALIZED);
     TAKE(code_type, CODE_TYPE);
+    TAKE(cell_type, CELL_TYPE);
     TAKE(runtime, RUNTIME);
     TAKE(add_pending_call, ADD_PENDING_CALL);
     TAKE(eval_frame, EVAL_FRAME);

@@ -12,7 +12,8 @@ struct pyframes_api {
     void *(*this_state)(void);
     int (*is_initialized)(void);
     void *code_type;
-    void *runtime; /* may be missing before 3.13 */
+    void *cell_type; /* may be missing */
+    void *runtime;   /* may be missing before 3.13 */
     /* May be missing: */
     int (*add_pending_call)(int (*function)(void *), void *argument);
     void *(*eval_frame)(void);

@@ -13,6 +13,11 @@
 
 static const struct pyframes_layout rows[] = {
     {.minor = 9,
+     .locals = 360,
+     .arguments = 16,
+     .local_count = 28,
+     .cell_names = 88,
+     .cell_arguments = 96,
      .lines = LINES_LNOTAB,
      .shim = NO_OWNER,
      .generator = NO_OWNER,
@@ -30,6 +35,11 @@ static const struct pyframes_layout rows[] = {
      .ascii_data = 48,
      .compact_data = 72},
     {.minor = 10,
+     .locals = 352,
+     .arguments = 16,
+     .local_count = 28,
+     .cell_names = 88,
+     .cell_arguments = 96,
      .lines = LINES_RANGES,
      .shim = NO_OWNER,
      .generator = NO_OWNER,
@@ -47,6 +57,8 @@ static const struct pyframes_layout rows[] = {
      .ascii_data = 48,
      .compact_data = 72},
     {.minor = 11,
+     .locals = 72,
+     .arguments = 56,
      .lines = LINES_LOCATIONS,
      .shim = NO_OWNER,
      .generator = 1,
@@ -69,6 +81,8 @@ static const struct pyframes_layout rows[] = {
      .ascii_data = 48,
      .compact_data = 72},
     {.minor = 12,
+     .locals = 72,
+     .arguments = 52,
      .lines = LINES_LOCATIONS,
      .shim = 3,
      .generator = 1,
@@ -91,6 +105,8 @@ static const struct pyframes_layout rows[] = {
      .ascii_data = 40,
      .compact_data = 56},
     {.minor = 13,
+     .locals = 72,
+     .arguments = 52,
      .lines = LINES_LOCATIONS,
      .shim = 3,
      .generator = 1,
@@ -111,6 +127,8 @@ static const struct pyframes_layout rows[] = {
      .ascii_data = 40,
      .compact_data = 56},
     {.minor = 14,
+     .locals = 80,
+     .arguments = 52,
      .lines = LINES_LOCATIONS,
      .shim = 3,
      .generator = 1,
@@ -177,6 +195,13 @@ static bool members_agree(const struct pyframes_layout *layout, const void *type
            (!layout->qualified || member_offset(type, "co_qualname") == layout->qualified);
 }
 
+/* Where arguments are is a matter of modules alone: without them stacks are as good. */
+static void take_arguments(struct pyframes_layout *layout, const void *type)
+{
+    if (member_offset(type, "co_argcount") != layout->arguments)
+        layout->locals = 0;
+}
+
 static bool size_agrees(const struct pyframes_layout *layout, const void *type)
 {
     if (!layout->instructions)
@@ -199,6 +224,7 @@ static const struct published published[] = {
     {31, 34, FIELD(position)},   {33, 36, FIELD(owner)},        {35, 40, FIELD(file)},
     {36, 41, FIELD(name)},       {37, 42, FIELD(qualified)},    {38, 43, FIELD(line_table)},
     {39, 44, FIELD(first_line)}, {43, 48, FIELD(instructions)}, {70, 80, FIELD(ascii_data)},
+    {32, 35, FIELD(locals)},
 };
 enum { WORD_VERSION = 1, WORD_FREE_THREADED = 2, LARGEST_OFFSET = 4096 };
 
@@ -230,5 +256,6 @@ const char *pyframes_layout_check(struct pyframes_layout *layout, const void *co
         return wrong;
     if (!members_agree(layout, code_type) || !size_agrees(layout, code_type))
         return "this build of Python keeps its code objects in another form";
+    take_arguments(layout, code_type);
     return NULL;
 }

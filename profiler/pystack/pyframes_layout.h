@@ -29,6 +29,11 @@ struct pyframes_layout {
     uint16_t bytecode; /* the bytes object of 3.9 and 3.10, where instructions are not within */
     /* str */
     uint16_t ascii_data, compact_data;
+    /* frame: its first local, 0 = not known; code object: how many of the locals are arguments */
+    uint16_t locals, arguments;
+    /* code object of 3.9 and 3.10: how many locals, the names of its cells, and which argument each
+     * of these is; 0 since 3.11, where the cell stands in the place of the argument */
+    uint16_t local_count, cell_names, cell_arguments;
 };
 
 /* The row of "3.11.2 (main, ...)"; NULL for a version that is not known. */
@@ -71,7 +76,8 @@ enum {
     PY_TYPE_OF = 8,     /* of any object */
     PY_SIZE_OF = 16,    /* of an object of variable size; a str's length */
     PY_BYTES_DATA = 32, /* of a bytes object */
-    PY_STR_STATE = 32,  /* of a str */
+    PY_CELL_CONTENT = 16,
+    PY_STR_STATE = 32, /* of a str */
     PY_TYPE_BASIC_SIZE = 32,
     PY_TYPE_ITEM_SIZE = 40,
     PY_TYPE_DEALLOC = 48,

@@ -200,6 +200,7 @@ static const char *check(struct pyframes_python *python)
         return "free-threaded builds of Python are not supported";
     python->layout = *row;
     python->code_type = api.code_type;
+    python->cell_type = api.cell_type;
     python->this_state = api.this_state;
     python->is_initialized = api.is_initialized;
     return pyframes_layout_check(&python->layout, api.code_type, api.runtime);

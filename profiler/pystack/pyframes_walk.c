@@ -18,14 +18,6 @@
 
 /* ---- walking ---- */
 
-static inline const char *first_frame(const struct pyframes_layout *layout, const void *state)
-{
-    const void *first = pyframes_pointer(state, layout->first);
-    if (layout->via_cframe && first)
-        first = pyframes_pointer(first, layout->cframe_current);
-    return first;
-}
-
 static inline uint64_t mix(uint64_t hash, uint64_t word)
 {
     return hash * 0x9e3779b97f4a7c15ull + word;
@@ -81,7 +73,7 @@ static void walk_frames(const struct pyframes_layout *layout, const char *frame,
 void pyframes_walk(const struct pyframes_layout *layout, const void *state,
                    struct pyframes_stack *stack)
 {
-    const char *frame = first_frame(layout, state);
+    const char *frame = pyframes_innermost(layout, state);
     if (layout->position_is_pointer)
         walk_frames(layout, frame, stack);
     else
@@ -242,7 +234,7 @@ int pyframes_read(const struct pyframes_python *python, const void *state,
         (layout->via_cframe &&
          !can_read(&reader, pyframes_pointer(state, layout->first), layout->cframe_current + 8u)))
         goto wrong;
-    const char *frame = first_frame(layout, state);
+    const char *frame = pyframes_innermost(layout, state);
     while (frame && depth < ARENA_MAX_DEPTH) {
         reader.wrong = "the chain of frames is not what it should be";
         if (!can_read(&reader, frame, frame_bytes(layout)) || steps++ > 4 * ARENA_MAX_DEPTH)

@@ -15,6 +15,7 @@
 struct pyframes_python {
     struct pyframes_layout layout;
     const void *code_type;
+    const void *cell_type;     /* NULL = not known */
     void *(*this_state)(void); /* PyGILState_GetThisThreadState */
     int (*is_initialized)(void);
 };
@@ -24,6 +25,15 @@ struct pyframes_frame {
     uint32_t line; /* 0 = not known */
     bool hidden;   /* no frame for Python itself: not begun yet, or the interpreter's own */
 };
+
+static inline const char *pyframes_innermost(const struct pyframes_layout *layout,
+                                             const void *state)
+{
+    const void *first = pyframes_pointer(state, layout->first);
+    if (layout->via_cframe && first)
+        first = pyframes_pointer(first, layout->cframe_current);
+    return first;
+}
 
 /* The stack of a thread state as words, innermost frame first. The hot part. */
 void pyframes_walk(const struct pyframes_layout *layout, const void *state,

@@ -56,9 +56,10 @@ static bool recording(void)
     return guest.page && guest_live();
 }
 
-static uint32_t site_of_block(void)
+static uint32_t site_of_block(uint32_t *module)
 {
-    return here_stacks ? torch_site() : 0;
+    *module = 0;
+    return here_stacks ? torch_site_and_module(module) : 0;
 }
 
 /* What else is to be tried at the first reports. */
@@ -129,11 +130,13 @@ struct report {
 
 static void emit_alloc(const struct report *report, uint32_t flags)
 {
+    uint32_t module, site = site_of_block(&module);
     struct event event = {
         .kind = EVENT_BLOCK_ALLOC,
         .flags = flags & 0xff,
         .heap = heap_of(&heap_of_alloc, report->device, stream_of(report->device)) & EVENT_MAX_HEAP,
-        .site = site_of_block(),
+        .site = site,
+        .name = module,
         .addr = (uint64_t)(uintptr_t)report->ptr,
         .size = (uint64_t)report->size,
         .a = report->allocated,
@@ -182,6 +185,7 @@ static void take(struct report report)
 
 static void take_oom(const struct report *report)
 {
+    uint32_t module;
     bool totals = report->device.type != C10_CPU;
     if (!recording())
         return;
@@ -189,7 +193,7 @@ static void take_oom(const struct report *report)
         .kind = EVENT_OOM,
         .flags = totals ? EVENT_F_TOTALS : 0,
         .heap = heap_of(&heap_of_alloc, report->device, stream_of(report->device)) & EVENT_MAX_HEAP,
-        .site = site_of_block(),
+        .site = site_of_block(&module),
         .size = (uint64_t)report->size,
         .a = totals ? report->allocated : 0,
         .b = totals ? report->reserved : 0,

@@ -16,6 +16,7 @@
 #include "arena.h"
 #include "intern.h"
 #include "pyframes.h"
+#include "torch_node.h"
 #include "torch_thread.h"
 
 struct call {
@@ -138,18 +139,31 @@ static __attribute__((noinline)) uint64_t unusual(enum pyframes_found found, uin
     return found == PYFRAMES_FOUND ? own : torch_thread_site();
 }
 
-static uint64_t site_here(void)
+static uint64_t site_here(struct pymodules_found *module)
 {
-    uint64_t own = 0;
-    enum pyframes_found found = pyframes_look(&own);
+    struct pyframes_here here = {0};
+    enum pyframes_found found = pyframes_look(&here);
+    *module = here.module;
     if (__builtin_expect(found == PYFRAMES_FOUND && torch_thread_mine == TORCH_THREAD_ANY, 1))
-        return own;
-    return unusual(found, found == PYFRAMES_FOUND ? own : 0);
+        return here.site;
+    return unusual(found, found == PYFRAMES_FOUND ? here.site : 0);
 }
 
 uint32_t torch_site(void)
 {
-    return (uint32_t)site_here();
+    struct pymodules_found module;
+    return (uint32_t)site_here(&module);
+}
+
+/* Where no frame of a module stands, a backward is of the module whose forward made its node. */
+uint32_t torch_site_and_module(uint32_t *module)
+{
+    struct pymodules_found found;
+    uint32_t site = (uint32_t)site_here(&found);
+    *module = found.module;
+    if (!found.module && (found.in_engine || torch_thread_mine == TORCH_THREAD_ENGINE))
+        *module = torch_node_module();
+    return site;
 }
 
 /* ---- the helper's calls ---- */
@@ -157,6 +171,8 @@ uint32_t torch_site(void)
 void torch_backward_begin(void)
 {
     struct caller *mine = my_record();
+    if (!mine && torch_thread_mine != TORCH_THREAD_ENGINE)
+        torch_node_forget(); /* one that was left by an exception */
     if (!mine)
         mine = new_record();
     if (!mine || mine->depth++ >= TORCH_NESTED)
@@ -164,7 +180,8 @@ void torch_backward_begin(void)
     if (mine->depth > 1)
         mine->outer[mine->depth - 2] =
             (struct call){atomic_load(&mine->order), atomic_load(&mine->site)};
-    uint64_t site = site_here();
+    struct pymodules_found module;
+    uint64_t site = site_here(&module);
     show(mine, (struct call){atomic_fetch_add(&last_order, 1) + 1, site});
 }
 

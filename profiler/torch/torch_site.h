@@ -25,6 +25,8 @@
 /* From any thread, also under an allocator's mutex: takes no lock but that of the arena for a stack
  * that is new. Only while guest_live(). */
 uint32_t torch_site(void);
+/* The same, with the number of the module that the block belongs to; 0 = of none, or not known. */
+uint32_t torch_site_and_module(uint32_t *module);
 
 /* The calling thread begins a backward call, and ends its innermost one. Only while guest_live().
  */

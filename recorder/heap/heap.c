@@ -137,6 +137,7 @@ static struct batch_alloc *add_row(struct heaps *heaps, const struct block *bloc
     if (!row)
         return NULL;
     uint32_t site = names_lookup(heaps->defs, event->site, ARENA_SITE);
+    uint32_t module = names_lookup(heaps->defs, event->name, ARENA_MODULE);
     *row = (struct batch_alloc){
         .seq = block->seq,
         .address = event->addr,
@@ -149,6 +150,7 @@ static struct batch_alloc *add_row(struct heaps *heaps, const struct block *bloc
         .heap = (int32_t)block->heap->id,
         .site = site ? (int32_t)site : BATCH_NOT_KNOWN,
         .tag = BATCH_NOT_KNOWN,
+        .module = module ? (int32_t)module : BATCH_NOT_KNOWN,
     };
     return row;
 }

@@ -24,13 +24,14 @@ void names_clear(struct names *names)
     intern_clear(&names->sites);
     intern_clear(&names->tags);
     intern_clear(&names->devices);
+    intern_clear(&names->modules);
 }
 
 bool names_are_valid(const struct names *names)
 {
     return intern_is_valid(&names->strings) && intern_is_valid(&names->frames) &&
            intern_is_valid(&names->sites) && intern_is_valid(&names->tags) &&
-           intern_is_valid(&names->devices);
+           intern_is_valid(&names->devices) && intern_is_valid(&names->modules);
 }
 
 const char *names_text(const struct names *names, uint32_t string)
@@ -117,6 +118,25 @@ uint32_t names_tag(struct names *names, uint32_t category, uint32_t string)
     return id;
 }
 
+static uint32_t add_module(struct names *names, const struct names_module *module)
+{
+    struct intern *modules = &names->modules;
+    uint32_t id = intern_find(modules, module, sizeof *module);
+    if (id)
+        return id;
+    struct batch *batch = names->ledger->batch;
+    struct batch_mark mark = batch_mark(batch);
+    struct row_module row = {.id = (int64_t)modules->item_count + 1,
+                             .path = names_text(names, module->path),
+                             .class = names_text(names, module->class_name)};
+    if (!batch_put_module(batch, &row))
+        return 0;
+    id = intern_add(modules, module, sizeof *module);
+    if (!id)
+        batch_back_to(batch, mark);
+    return id;
+}
+
 static const char *device_kind(int32_t kind)
 {
     static const char *const texts[] = {"cpu", "cuda", "virtual", "other"};
@@ -183,6 +203,21 @@ static uint32_t define_frame(struct names_defs *defs, const unsigned char *bytes
         .line = frame.line,
     };
     return add_frame(defs->names, &it);
+}
+
+static uint32_t define_module(struct names_defs *defs, const unsigned char *bytes, size_t count,
+                              bool *bad)
+{
+    struct arena_module module;
+    *bad = count != sizeof module;
+    if (*bad)
+        return 0;
+    memcpy(&module, bytes, sizeof module);
+    struct names_module it = {
+        .path = names_lookup(defs, module.path, ARENA_STRING),
+        .class_name = names_lookup(defs, module.class_name, ARENA_STRING),
+    };
+    return add_module(defs->names, &it);
 }
 
 /* torch.autograd's backward() and grad() make the first gradients in this function, right before
@@ -271,6 +306,8 @@ static void define(struct names_defs *defs, uint32_t kind, unsigned char *bytes,
         def.id = define_frame(defs, bytes, count, &bad);
     else if (kind == ARENA_SITE)
         def.id = define_site(defs, bytes, count, &def.prepares, &bad);
+    else if (kind == ARENA_MODULE)
+        def.id = define_module(defs, bytes, count, &bad);
     else
         bad = true;
     if (bad) {

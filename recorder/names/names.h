@@ -55,12 +55,17 @@ struct names { /* of a run */
     struct intern sites;    /* ids of frames, uint32_t */
     struct intern tags;     /* struct names_tag */
     struct intern devices;  /* struct names_device */
+    struct intern modules;  /* struct names_module */
     uint32_t numbered;      /* strings that were put together: see range.h */
 };
 
 struct names_frame {
     uint32_t function, file; /* string ids, 0 = unknown */
     uint32_t line;
+};
+
+struct names_module { /* string ids */
+    uint32_t path, class_name;
 };
 
 struct names_tag {

@@ -5,10 +5,8 @@
 #include "search.h"
 
 static const char *const kind_names[ARENA_KIND_COUNT] = {
-    [ARENA_STRING] = "string",
-    [ARENA_FRAME] = "frame",
-    [ARENA_SITE] = "site",
-    [ARENA_HEAP] = "heap",
+    [ARENA_STRING] = "string", [ARENA_FRAME] = "frame",   [ARENA_SITE] = "site",
+    [ARENA_HEAP] = "heap",     [ARENA_MODULE] = "module",
 };
 
 struct names_defs *names_new_defs(struct names *names, struct account *account)

@@ -28,7 +28,7 @@ INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_
  UNION ALL SELECT id + 2,process,process,NULL,0,'optimizer','optimizer',step,base + 71,base + 95,
         base * 1000 + 71000,base * 1000 + 95000,'process','end' FROM round;
 INSERT INTO stretch SELECT process, begin_seq, id FROM phase;
-INSERT INTO allocation
+INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment)
  SELECT 10 * rank + 5,id,4194304 * (rank + 1),67108864,NULL,500,-70368744177664,-2147483648,1,NULL,NULL FROM process
  UNION ALL SELECT base + 10,process,(base + 10) * 4194304,16777216,NULL,(base + 10) * 1000,50000,base + 60,2,NULL,NULL FROM round
  UNION ALL SELECT base + 20,process,(base + 20) * 4194304,33554432 + 2097152 * rank,NULL,(base + 20) * 1000,35000,base + 55,3,NULL,NULL FROM round

@@ -19,7 +19,7 @@ INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_
   100 * step + 100,1000000 * step + 500000,1000000 * step + 990000,'process','end' FROM n;
 INSERT INTO stretch SELECT 1, begin_seq, id FROM phase;
 WITH RECURSIVE n(step) AS (SELECT 0 UNION ALL SELECT step + 1 FROM n WHERE step < 11)
-INSERT INTO allocation
+INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment)
  SELECT 100 * step + 10,1,4096 * step,1048576,NULL,1000000 * step + 90000,
   -70368744177664,-2147483648,1,NULL,NULL FROM n
  UNION ALL SELECT 100 * step + 20,1,900000 + step,4194304,NULL,1000000 * step + 190000,

@@ -27,6 +27,6 @@ WITH RECURSIVE l(level) AS (SELECT 22 UNION ALL SELECT level + 1 FROM l WHERE le
 b(level, bucket) AS (SELECT level, 0 FROM l UNION ALL
   SELECT level, bucket + 1 FROM b WHERE ((bucket + 1) << level) < 7000000000)
 SELECT 1, 'allocated', level, bucket, 0, 0, 8388608, 0 FROM b;
-INSERT INTO allocation
+INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment)
 SELECT n * 10 + 2, 1, 4096, 8388608, NULL, n * 10000000 + 1000000, 6000000, n * 10 + 8, NULL, NULL, NULL
   FROM kept;

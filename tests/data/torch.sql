@@ -62,7 +62,7 @@ SELECT column1, 1, column2 << 20, column3 << 20, NULL, NULL, 1000 << 20, NULL, c
   (13,450,650,950,950,43,2,1,500));
 INSERT INTO stretch VALUES(1,1,1),(1,4,2),(1,5,3),(1,9,2),(1,13,4),(1,16,5),(1,17,6),(1,20,5),
   (1,26,7),(1,29,8),(1,31,9),(1,36,10),(1,40,11),(1,41,12),(1,42,13),(1,44,12);
-INSERT INTO allocation
+INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment)
 SELECT column1, 1, column1 * 1073741824, column2 << 20, column2 << 20, column1 * 1000000,
        coalesce((column3 - column1) * 1000000, -70368744177664), coalesce(column3, -2147483648),
        column4, NULL, NULL

@@ -30,7 +30,7 @@ INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_
   (14,4,NULL,NULL,0,'other','other',NULL,104,304,100,8000000,'process','end'),
   (15,5,NULL,NULL,0,'other','other',NULL,105,305,100,8000000,'process','end');
 INSERT INTO stretch SELECT process, begin_seq, id FROM phase;
-INSERT INTO allocation VALUES
+INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment) VALUES
   (5,1,4096,8388608,NULL,1500,-70368744177664,-2147483648,1,NULL,NULL),
   (15,1,16777216,4194304,NULL,2500,1000,25,3,NULL,NULL),
   (45,1,16777216,4194304,NULL,5500,1000,55,3,NULL,NULL),

@@ -209,7 +209,7 @@ static void put_block(struct record *record, int64_t seq, uint64_t address, uint
     put(record, SCH_ALLOCATION,
         (int64_t[]){seq, heap_of(stream), (int64_t)address, (int64_t)size,
                     record->no_requests ? INT64_MIN : (int64_t)requested, seq * 1000, DB_LIVING_NS,
-                    DB_LIVING_SEQ, INT64_MIN, INT64_MIN, INT64_MIN});
+                    DB_LIVING_SEQ, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN});
     CHECK(map_put(&record->living, address, (uint64_t)seq, NULL));
 }
 

@@ -157,7 +157,9 @@ TEST(a_full_device_waits_for_its_streams)
     struct fit fit;
     struct fit_need need;
     struct db *db = program_database("rows.db", "cuda");
-    REQUIRE(db_exec(db, "INSERT INTO allocation VALUES"
+    REQUIRE(db_exec(db, "INSERT INTO "
+                        "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,"
+                        "tag,segment) VALUES"
                         "(2,1,0,18874368,18874368,100,9,4,NULL,NULL,NULL),"
                         "(6,1,0,18874368,18874368,200,9,7,NULL,NULL,NULL),"
                         "(8,1,0,18874368,18874368,300,9,12,NULL,NULL,NULL);"
@@ -230,20 +232,22 @@ TEST(addresses_of_others_are_not_compared)
 
 /* Three blocks of 6 MiB in one segment of 20; the first and the last are given back, and 18 MiB are
  * asked for. What is in the middle keeps all of it. */
-static const char pinned_rows[] = "INSERT INTO string VALUES(1,'early'),(2,'train.py'),(3,'late');"
-                                  "INSERT INTO frame VALUES(1,1,2,10),(2,3,2,20);"
-                                  "INSERT INTO site VALUES(1,0,1),(2,0,2);"
-                                  "INSERT INTO "
-                                  "phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,"
-                                  "end_seq,begin_ns,end_ns,scope,ended) VALUES"
-                                  "(1,1,1,NULL,0,'forward','forward',3,1,5,0,0,'process','end'),"
-                                  "(2,1,1,NULL,0,'backward','backward',3,6,9,0,0,'process','end');"
-                                  "INSERT INTO stretch VALUES(1,1,1),(1,6,2);"
-                                  "INSERT INTO allocation VALUES"
-                                  "(2,1,0,6291456,6291456,100,9,6,NULL,NULL,NULL),"
-                                  "(3,1,0,6291456,6291456,200," LIVES ",1,NULL,NULL),"
-                                  "(4,1,0,6291456,6291456,300,9,7,NULL,NULL,NULL),"
-                                  "(8,1,0,18874368,18874368,400," LIVES ",2,NULL,NULL)";
+static const char pinned_rows[] =
+    "INSERT INTO string VALUES(1,'early'),(2,'train.py'),(3,'late');"
+    "INSERT INTO frame VALUES(1,1,2,10),(2,3,2,20);"
+    "INSERT INTO site VALUES(1,0,1),(2,0,2);"
+    "INSERT INTO "
+    "phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,"
+    "end_seq,begin_ns,end_ns,scope,ended) VALUES"
+    "(1,1,1,NULL,0,'forward','forward',3,1,5,0,0,'process','end'),"
+    "(2,1,1,NULL,0,'backward','backward',3,6,9,0,0,'process','end');"
+    "INSERT INTO stretch VALUES(1,1,1),(1,6,2);"
+    "INSERT INTO "
+    "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment) VALUES"
+    "(2,1,0,6291456,6291456,100,9,6,NULL,NULL,NULL),"
+    "(3,1,0,6291456,6291456,200," LIVES ",1,NULL,NULL),"
+    "(4,1,0,6291456,6291456,300,9,7,NULL,NULL,NULL),"
+    "(8,1,0,18874368,18874368,400," LIVES ",2,NULL,NULL)";
 
 TEST(where_it_is_refused_and_what_is_in_the_way)
 {

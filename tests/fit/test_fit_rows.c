@@ -79,7 +79,9 @@ static void put_block(struct rows *rows)
     if (below(rows, 2))
         snprintf(segment, sizeof segment, "%lld", (long long)some_seq(rows));
     buf_print(&rows->sql,
-              "INSERT OR IGNORE INTO allocation VALUES(%lld,%d,%lld,%lld,%s,0,%lld,%lld,NULL,NULL,"
+              "INSERT OR IGNORE INTO "
+              "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+              "segment) VALUES(%lld,%d,%lld,%lld,%s,0,%lld,%lld,NULL,NULL,"
               "%s);",
               (long long)++rows->seq, (int)below(rows, 5), (long long)some_address(rows),
               (long long)size, asked, lives ? DB_LIVING_NS : 5LL,

@@ -60,7 +60,9 @@ static void check_ops(const char *sql, const char *wanted)
 
 TEST(allocations_and_frees_in_the_order_of_the_record)
 {
-    check_ops("INSERT INTO allocation VALUES"
+    check_ops("INSERT INTO "
+              "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+              "segment) VALUES"
               "(1,1,4096,512,100,0,9,6,NULL,NULL,NULL),"
               "(2,1,8192,1024,1000,0,9,3,NULL,NULL,NULL),"
               "(4,1,8192,512,NULL," LIVES "),"
@@ -78,7 +80,9 @@ TEST(other_processes_and_devices_are_not_in_it)
     struct replay_trace trace;
     struct db *db = make("cuda", "INSERT INTO device VALUES(2,'cpu',0,NULL,NULL);"
                                  "INSERT INTO heap VALUES(7,2,1,0,0,NULL),(8,1,2,0,0,NULL);"
-                                 "INSERT INTO allocation VALUES"
+                                 "INSERT INTO "
+                                 "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_"
+                                 "seq,site,tag,segment) VALUES"
                                  "(1,7,0,512,1," LIVES "),(2,8,0,512,2," LIVES "),"
                                  "(3,2,0,512,3," LIVES "),(4,99,0,512,4," LIVES ")");
     CHECK_INT(replay_load(db, 1, 1, &trace), 0);
@@ -115,7 +119,9 @@ TEST(a_private_pool_is_a_stream_of_its_own)
 
 TEST(blocks_that_wait)
 {
-    check_ops("INSERT INTO allocation VALUES"
+    check_ops("INSERT INTO "
+              "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+              "segment) VALUES"
               "(1,1,4096,512,100,0,9,2,NULL,NULL,NULL)," /* idle at 5 */
               "(3,1,8192,512,200,0,9,4,NULL,NULL,NULL)," /* idle, it is not known when */
               "(5,1,4096,512,300,0,9,7,NULL,NULL,NULL)," /* idle before its free: nonsense */
@@ -129,7 +135,9 @@ TEST(an_emptied_cache)
     check_ops("INSERT INTO segment VALUES"
               "(1,1,4096,2097152,0,9,5,NULL),(2,1,99999744,20971520,0,9,6,NULL),"
               "(9,1,4096,2097152,0,NULL,NULL,NULL);"
-              "INSERT INTO allocation VALUES"
+              "INSERT INTO "
+              "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+              "segment) VALUES"
               "(3,1,4096,512,100,0,9,4,NULL,NULL,NULL),"
               "(10,1,4096,512,300," LIVES ")",
               "A0:100 F0 E A1:300");
@@ -140,7 +148,9 @@ TEST(a_device_that_was_full)
 {
     check_ops("INSERT INTO segment VALUES"
               "(1,1,4096,12884901888,0,9,5,NULL),(6,1,4096,12884901888,0,NULL,NULL,NULL);"
-              "INSERT INTO allocation VALUES"
+              "INSERT INTO "
+              "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+              "segment) VALUES"
               "(2,1,4096,12884901888,12884901888,0,9,4,NULL,NULL,NULL),"
               "(7,1,4096,12884901888,12884901888," LIVES ")",
               "A0:12884901888 F0 S A1:12884901888");
@@ -152,7 +162,9 @@ TEST(a_limit_that_was_reached)
     check_ops("INSERT INTO setting VALUES(1,1,'limit','22000000');"
               "INSERT INTO segment VALUES"
               "(1,1,4096,20971520,0,9,5,NULL),(6,1,4096,2097152,0,NULL,NULL,NULL);"
-              "INSERT INTO allocation VALUES"
+              "INSERT INTO "
+              "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+              "segment) VALUES"
               "(2,1,4096,2097152,2097152,0,9,4,NULL,NULL,NULL),"
               "(7,1,4096,512,512," LIVES ")",
               "A0:2097152 F0 A1:512");
@@ -163,7 +175,9 @@ TEST(what_a_history_told)
 {
     check_ops("INSERT INTO segment VALUES"
               "(2,1,4096,2097152,0,9,6,NULL),(7,1,8192,2097152,0,NULL,NULL,NULL);"
-              "INSERT INTO allocation VALUES"
+              "INSERT INTO "
+              "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+              "segment) VALUES"
               "(2,1,4096,512,100,0,9,4,NULL,NULL,2),"
               "(6,1,8192,512,300,0,9,8,NULL,NULL,7);"
               "INSERT INTO idle VALUES(2,6,0)",
@@ -178,7 +192,9 @@ TEST(segments_in_the_order_of_their_use)
                                  "(4,1,40960000,2097152,0,NULL,NULL,NULL),"
                                  "(8,1,80960000,2097152,0,NULL,NULL,NULL),"
                                  "(9,1,90960000,2097152,0,NULL,NULL,NULL);"
-                                 "INSERT INTO allocation VALUES"
+                                 "INSERT INTO "
+                                 "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_"
+                                 "seq,site,tag,segment) VALUES"
                                  "(1,1,90960000,512,100,0,9,2,NULL,NULL,9),"
                                  "(3,1,90960512,512,300,0,9,7,NULL,NULL,9),"
                                  "(5,1,90960000,512,300,0,9,6,NULL,NULL,77)");
@@ -198,7 +214,9 @@ TEST(garbage_collection_under_a_limit_comes_by_itself)
               "(1,1,'alloc_conf','garbage_collection_threshold:0.5');"
               "INSERT INTO segment VALUES"
               "(1,1,4096,20971520,0,9,5,NULL),(6,1,4096,2097152,0,NULL,NULL,NULL);"
-              "INSERT INTO allocation VALUES"
+              "INSERT INTO "
+              "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+              "segment) VALUES"
               "(2,1,4096,2097152,2097152,0,9,4,NULL,NULL,NULL),"
               "(7,1,4096,512,512," LIVES ")",
               "A0:2097152 F0 A1:512");
@@ -211,7 +229,9 @@ TEST(a_request_that_was_refused)
         make("cuda", "INSERT INTO segment VALUES(1,1,4096,20971520,0,9,5,NULL);"
                      "INSERT INTO oom VALUES(6,1,1,1,0,99,0,0,NULL),(7,1,1,1,0,99,0,0,NULL),"
                      "(8,1,2,1,0,99,0,0,NULL),(10,1,1,1,0,99,0,0,NULL);"
-                     "INSERT INTO allocation VALUES(2,1,4096,2097152,2097152,0,9,4,NULL,NULL,NULL),"
+                     "INSERT INTO "
+                     "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,"
+                     "tag,segment) VALUES(2,1,4096,2097152,2097152,0,9,4,NULL,NULL,NULL),"
                      "(9,1,4096,512,512," LIVES ")");
     CHECK_INT(replay_load(db, 1, 1, &trace), 0);
     CHECK_STR(ops_text(&trace), "A0:2097152 F0 O A1:512 O");
@@ -270,7 +290,9 @@ TEST(what_lived_before_the_record)
         make("cuda", "INSERT INTO setting VALUES(1,1,'rebuilt_until','9');"
                      "INSERT INTO segment VALUES(1,1,4096,2097152,0,NULL,NULL,NULL),"
                      "(2,1,99999744,20971520,0,9,3,NULL),(11,1,8388608,2097152,0,NULL,NULL,NULL);"
-                     "INSERT INTO allocation VALUES"
+                     "INSERT INTO "
+                     "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,"
+                     "tag,segment) VALUES"
                      "(4,1,4096,512,100," LIVES "),"
                      "(5,1,4608,512,100,0,9,10,NULL,NULL,NULL),"
                      "(6,1,5120,512,100,0,9,8,NULL,NULL,NULL),"  /* waits as the record begins */
@@ -306,7 +328,9 @@ TEST(ranges_of_expandable_segments)
                                  "(13,1,5000000000,20971520,0,1)," /* and back */
                                  "(14,3,9000000000,20971520,0,1)," /* a new one */
                                  "(15,3,9020971520,20971520,0,1);"
-                                 "INSERT INTO allocation VALUES(5,2,7000000000,512,1," LIVES ")");
+                                 "INSERT INTO "
+                                 "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_"
+                                 "seq,site,tag,segment) VALUES(5,2,7000000000,512,1," LIVES ")");
     CHECK_INT(replay_load(db, 1, 1, &trace), 0);
     REQUIRE(trace.range_count == 4);
     CHECK(trace.ranges[0].small && trace.ranges[0].adopted);
@@ -331,8 +355,9 @@ TEST(sizes_are_requests_or_blocks_or_both)
             struct replay_trace trace;
             char sql[512];
             snprintf(sql, sizeof sql,
-                     "INSERT INTO allocation VALUES(1,1,0,512,%s," LIVES "),(2,1,0,512,%s," LIVES
-                     ")",
+                     "INSERT INTO "
+                     "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,"
+                     "tag,segment) VALUES(1,1,0,512,%s," LIVES "),(2,1,0,512,%s," LIVES ")",
                      values[i], values[j]);
             struct db *db = make("cuda", sql);
             CHECK_INT(replay_load(db, 1, 1, &trace), 0);
@@ -358,7 +383,9 @@ TEST(rows_that_cannot_be)
                      "(4,1,0,-1,0,NULL,NULL,NULL),(17,1,0,0,0,NULL,3,NULL);"
                      "INSERT INTO mapping VALUES(1,1,-4096,8192,0,1),(19,1,0,-4096,0,1),"
                      "(20,2,0,0,0,0);"
-                     "INSERT INTO allocation VALUES"
+                     "INSERT INTO "
+                     "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,"
+                     "tag,segment) VALUES"
                      "(5,1,4096,-512,1," LIVES "),(6,1,-4096,8192,1," LIVES "),"
                      "(7,1,8192,512,-9,0,0,7,NULL,NULL,NULL),"
                      "(8,1,8192,512,9,0,0,2,NULL,NULL,NULL),"
@@ -389,7 +416,9 @@ TEST(a_database_without_the_tables)
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         char sql[64];
         snprintf(sql, sizeof sql, "DROP TABLE %s", tables[i]);
-        struct db *db = make("cuda", "INSERT INTO allocation VALUES(1,1,0,512,7," LIVES ")");
+        struct db *db = make("cuda", "INSERT INTO "
+                                     "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,"
+                                     "free_seq,site,tag,segment) VALUES(1,1,0,512,7," LIVES ")");
         REQUIRE(db_exec(db, sql) == 0);
         CHECK(replay_load(db, 1, 1, &trace) < 0);
         replay_trace_clear(&trace);
@@ -406,7 +435,9 @@ TEST(without_memory)
                                  "INSERT INTO segment VALUES(1,1,4096,2097152,0,9,5,NULL);"
                                  "INSERT INTO mapping VALUES(2,1,1000000000,2097152,0,1),"
                                  "(4,1,2000000000,2097152,0,1);"
-                                 "INSERT INTO allocation VALUES(3,1,4096,512,7," LIVES "),"
+                                 "INSERT INTO "
+                                 "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_"
+                                 "seq,site,tag,segment) VALUES(3,1,4096,512,7," LIVES "),"
                                  "(6,1,4608,512,7,0,9,8,NULL,NULL,NULL);"
                                  "INSERT INTO idle VALUES(6,9,0)");
     long n = 1;
@@ -423,11 +454,11 @@ TEST(without_memory)
     db_close(db);
 }
 
-/* In a table of two rows, the number of the second: a byte before the length of its header, 12, and
+/* In a table of two rows, the number of the second: a byte before the length of its header, 13, and
  * the first column, which stands in that number. */
 static void renumber(const char *path, unsigned char from, unsigned char to)
 {
-    const unsigned char row[] = {from, 12, 0};
+    const unsigned char row[] = {from, 13, 0};
     static unsigned char bytes[1 << 20];
     FILE *file = fopen(path, "r+b");
     REQUIRE(file);
@@ -441,7 +472,9 @@ static void renumber(const char *path, unsigned char from, unsigned char to)
 TEST(rows_out_of_order_are_damage)
 {
     struct replay_trace trace;
-    struct db *db = make("cuda", "INSERT INTO allocation VALUES(100,1,4096,512,7," LIVES "),"
+    struct db *db = make("cuda", "INSERT INTO "
+                                 "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_"
+                                 "seq,site,tag,segment) VALUES(100,1,4096,512,7," LIVES "),"
                                  "(101,1,8192,512,7," LIVES ")");
     REQUIRE(db_checkpoint(db, true) == 0 && db_single_file(db) == 0);
     db_close(db);

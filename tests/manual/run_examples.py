@@ -13,10 +13,12 @@ of --help.
 "columns" as a page: the headings of every report's tables, and of their columns, stand in its
 manual, or in that of tidemark, which has the common words.
 """
+import contextlib
 import importlib.util
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -52,6 +54,7 @@ SHOWN = {
     "frag": ["run.db", "shrink.db", "shrink.db --over-time", "oom.db --oom"],
     "ladder": ["run.db", "ranks.db", "rnn.db"],
     "leaks": ["leaky.db"],
+    "modules": ["model.db"],
     "plan": ["--memory 4GiB --vary B=1..64 --vary T=10,50 -o GRID -- "
              "seq2seq --batch={B} --length={T}", "--gpu all -o EACH -- seq2seq"],
     "fit": ["run.db --table", "rnn.db --memory 700MiB", "rnn.db --memory 1GiB --reserve 1MiB"],
@@ -175,6 +178,7 @@ class Fixtures:
                              stdin=subprocess.DEVNULL)
             if done.returncode:
                 sys.exit("cannot make what the examples need: %s\n%s" % (line, done.stdout))
+        self.make_model()
         # What `tidemark rehearse` takes for CUDA's build of PyTorch; the program is the C sample.
         self.cuda = os.path.join(os.path.dirname(self.folder), "cuda")
         os.makedirs(os.path.join(self.cuda, "torch", "lib"))
@@ -184,6 +188,17 @@ class Fixtures:
         self.write("ci/limits.txt", "max-peak = 5GiB\nno-oom = yes\n")
         self.write("own.py", 'import tidemark\nwith tidemark.phase("augmentation"):\n    pass\n')
         self.write("question.sql", "SELECT process, device, allocated FROM peak;\n")
+
+    def make_model(self):
+        """A recording with modules, which take PyTorch: run.db with the facts of a made-up one."""
+        path = os.path.join(self.folder, "model.db")
+        shutil.copy(os.path.join(self.folder, "run.db"), path)
+        facts = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../cli/modules/gpt.sql")
+        with contextlib.closing(sqlite3.connect(path)) as made, open(facts) as sql:
+            tables = made.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            for table, in tables:
+                made.execute("DELETE FROM " + table)
+            made.executescript(sql.read())
 
     def copy(self, folder):
         shutil.copytree(self.folder, folder)

@@ -22,7 +22,9 @@ static const char *closing(int64_t asked, const char *more)
     struct db *db = program_database("closing.db", "cuda");
     snprintf(sql, sizeof sql,
              "INSERT INTO segment VALUES(1,1,33554432,20971520,100,NULL,NULL,NULL);"
-             "INSERT INTO allocation VALUES(2,1,33554432,8388608,8388608,100,-70368744177664,"
+             "INSERT INTO "
+             "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+             "segment) VALUES(2,1,33554432,8388608,8388608,100,-70368744177664,"
              "-2147483648,NULL,NULL,1);"
              "INSERT INTO setting VALUES(1,1,'limit','41943040');"
              "INSERT INTO oom VALUES(3,1,1,9,200,%lld,8388608,20971520,NULL);%s",

@@ -154,7 +154,9 @@ static struct db *one_block(const char *kind, const char *failure, const char *m
     char sql[1024];
     snprintf(sql, sizeof sql,
              "INSERT INTO segment VALUES(1,1,33554432,18874368,100,NULL,NULL,NULL);"
-             "INSERT INTO allocation VALUES(2,1,33554432,18874368,18874368,100,-70368744177664,"
+             "INSERT INTO "
+             "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+             "segment) VALUES(2,1,33554432,18874368,18874368,100,-70368744177664,"
              "-2147483648,NULL,NULL,1);"
              "INSERT INTO oom VALUES%s;%s",
              failure, more);

@@ -32,7 +32,7 @@ static struct made *make(const struct pyframes_layout *row)
     static struct made made;
     const char *table = row->minor < 10 ? "co_lnotab" : "co_linetable";
     memset(&made, 0, sizeof made);
-    struct member members[MEMBERS] = {{"co_argcount", 0, 16, {0, 0}},
+    struct member members[MEMBERS] = {{"co_argcount", 0, row->arguments, {0, 0}},
                                       {"co_flags", 0, row->flags, {0, 0}},
                                       {"co_filename", 0, row->file, {0, 0}},
                                       {"co_name", 0, row->name, {0, 0}},
@@ -56,9 +56,10 @@ static void fill_runtime(struct made *made, const struct pyframes_layout *row)
     const uint64_t values[] = {row->first,      row->previous,     row->code,
                                row->position,   row->owner,        row->file,
                                row->name,       row->qualified,    row->line_table,
-                               row->first_line, row->instructions, row->ascii_data};
-    static const int in_13[] = {23, 29, 30, 31, 33, 35, 36, 37, 38, 39, 43, 70};
-    static const int in_14[] = {26, 32, 33, 34, 36, 40, 41, 42, 43, 44, 48, 80};
+                               row->first_line, row->instructions, row->ascii_data,
+                               row->locals};
+    static const int in_13[] = {23, 29, 30, 31, 33, 35, 36, 37, 38, 39, 43, 70, 32};
+    static const int in_14[] = {26, 32, 33, 34, 36, 40, 41, 42, 43, 44, 48, 80, 35};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         made->runtime[row->minor == 13 ? in_13[i] : in_14[i]] = values[i];
 }

@@ -34,14 +34,16 @@ struct logged {
 static struct logged make_logged(void)
 {
     struct logged logged;
-    char path[512], log[544], sql[256];
+    char path[512], log[544], sql[400];
     snprintf(path, sizeof path, "%s", test_path("live.db"));
     struct db *db = NULL;
     REQUIRE(db_create(&db, path) == 0);
     for (int i = 0; i < 12; i++) {
         snprintf(sql, sizeof sql,
                  "WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
-                 " INSERT INTO allocation SELECT i, 1, i * 64, 512, NULL, i, -70368744177664,"
+                 " INSERT INTO "
+                 "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+                 "segment) SELECT i, 1, i * 64, 512, NULL, i, -70368744177664,"
                  " -2147483648, NULL, NULL, NULL FROM n",
                  1 + i * 60, i * 60 + 60);
         fixture_exec(db, "BEGIN");

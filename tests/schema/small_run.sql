@@ -127,7 +127,7 @@ INSERT INTO segment VALUES
   (70, 1, 140010000000000, 1000 << 20, 70000000, NULL, NULL, 4);
 
 -- seq, heap, address, size, requested, alloc_ns, life_ns, free_seq, site, tag, segment
-INSERT INTO allocation
+INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment)
 SELECT column1, column2, 140000000000000 + (column1 << 30), column3 << 20, column4,
        column1 * 1000000,
        CASE WHEN column5 IS NULL THEN -70368744177664 ELSE (column5 - column1) * 1000000 END,

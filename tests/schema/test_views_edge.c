@@ -91,8 +91,10 @@ static void add_block(struct db *db, int seq, const char *free_seq)
 {
     char sql[256];
     snprintf(sql, sizeof sql,
-             "INSERT INTO allocation VALUES(%d,1,4096,512,NULL,%d,%s,%s,NULL,NULL,NULL)", seq, seq,
-             strcmp(free_seq, LIVING) == 0 ? LIVING_NS : "1", free_seq);
+             "INSERT INTO "
+             "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+             "segment) VALUES(%d,1,4096,512,NULL,%d,%s,%s,NULL,NULL,NULL)",
+             seq, seq, strcmp(free_seq, LIVING) == 0 ? LIVING_NS : "1", free_seq);
     fixture_exec(db, sql);
 }
 

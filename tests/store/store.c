@@ -26,6 +26,7 @@ struct batch *store_batch(int64_t first, int64_t count, bool commit)
             .heap = 1,
             .site = BATCH_NOT_KNOWN,
             .tag = BATCH_NOT_KNOWN,
+            .module = BATCH_NOT_KNOWN,
         };
     }
     batch->commit = commit;
@@ -39,7 +40,7 @@ struct writer *store_start(const char *path, struct queue **queue)
     struct writer *writer = NULL;
     REQUIRE(db_create(&db, path) == 0);
     REQUIRE(queue_new(queue, STORE_LIMIT) == 0);
-    REQUIRE(writer_start(&writer, db, *queue, NULL, false) == 0);
+    REQUIRE(writer_start(&writer, db, *queue, NULL) == 0);
     return writer;
 }
 

@@ -140,11 +140,12 @@ TEST(blocks_that_end_in_a_later_batch)
     first->allocs[2].site = 3;
     first->allocs[2].tag = 4;
     first->allocs[2].segment = 5;
+    first->allocs[2].module = 6;
     sink(db, first);
     CHECK_STR(fixture_query(db, "SELECT * FROM allocation", false),
-              "1|1|139637976728064|513||1000|500|2|||\n"
-              "2|1|139637976728576|514||2000|-70368744177664|-2147483648|||\n"
-              "3|1|139637976729088|515|500|3000|-70368744177664|-2147483648|3|4|5\n");
+              "1|1|139637976728064|513||1000|500|2||||\n"
+              "2|1|139637976728576|514||2000|-70368744177664|-2147483648||||\n"
+              "3|1|139637976729088|515|500|3000|-70368744177664|-2147483648|3|4|5|6\n");
     struct batch *second = batch_new();
     REQUIRE(batch_add_end(second, 2, 7000, 9));
     REQUIRE(batch_add_late_tag(second, 3, 6));
@@ -216,7 +217,7 @@ TEST(many_batches_share_a_transaction)
     for (int i = 0; i < 200; i++)
         REQUIRE(queue_push(queue, store_batch(1 + i * 10, 10, false)));
     queue_close(queue);
-    REQUIRE(writer_start(&writer, db, queue, NULL, false) == 0);
+    REQUIRE(writer_start(&writer, db, queue, NULL) == 0);
     CHECK_INT(writer_finish(writer, &single, &stats), 0);
     CHECK_INT(stats.batches, 200);
     CHECK_INT(stats.rows_inserted, 2000);

@@ -179,8 +179,11 @@ static void store_blocks(const struct model *model, struct buf *sql)
     for (int i = 0; i < model->blocks; i++) {
         const struct model_block *at = &model->block[i];
         bool lives = at->free == INT64_MAX;
-        buf_print(sql, "INSERT INTO allocation VALUES(%" PRId64 ",%d,%" PRId64 ",%d", at->seq,
-                  i % 2 + 1, address_of(at->first), at->cells * MODEL_CELL);
+        buf_print(sql,
+                  "INSERT INTO "
+                  "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+                  "segment) VALUES(%" PRId64 ",%d,%" PRId64 ",%d",
+                  at->seq, i % 2 + 1, address_of(at->first), at->cells * MODEL_CELL);
         put(sql, at->requested, at->requested != FRAG_NONE);
         buf_print(sql, ",%" PRId64 ",%" PRId64 ",%" PRId64, at->seq * 10,
                   lives ? (int64_t)DB_LIVING_NS : (at->free - at->seq) * 10,

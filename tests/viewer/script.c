@@ -83,8 +83,10 @@ static void put_block(struct buf *sql, const struct script_block *block)
 {
     bool lives = block->end == SCRIPT_LIVES;
     buf_print(sql,
-              "INSERT INTO allocation VALUES(%" PRId64 ",1,%" PRId64 ",%" PRId64 ",NULL,%" PRId64
-              ",%" PRId64 ",%" PRId64 ",nullif(%d,0),nullif(%d,0),NULL);",
+              "INSERT INTO "
+              "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+              "segment) VALUES(%" PRId64 ",1,%" PRId64 ",%" PRId64 ",NULL,%" PRId64 ",%" PRId64
+              ",%" PRId64 ",nullif(%d,0),nullif(%d,0),NULL);",
               block->seq, block->seq * 4096, block->size, block->seq * 1000,
               lives ? -(INT64_C(1) << 46) : (block->end - block->seq) * 1000,
               lives ? -(INT64_C(1) << 31) : block->end, block->site, block->tag);

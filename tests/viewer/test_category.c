@@ -193,7 +193,9 @@ static void random_blocks(struct buf *sql)
         int seq = 1 + below(LAST + 100), heap = 1 + seq % 3; /* the same if it comes again */
         bool lives = below(4) == 0;
         buf_print(sql,
-                  "INSERT OR IGNORE INTO allocation VALUES(%d, %d, 0, %d, NULL, 0, 0, %d, %s, %s,"
+                  "INSERT OR IGNORE INTO "
+                  "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+                  "segment) VALUES(%d, %d, 0, %d, NULL, 0, 0, %d, %s, %s,"
                   " NULL);\n",
                   seq, heap, sizes[below(8)], lives ? (int)DB_LIVING_SEQ : seq + 1 + below(400),
                   sites[below(4)], below(6) ? "NULL" : maybe(tag, sizeof tag, 1 + below(14), 0));
@@ -340,7 +342,9 @@ static struct db *make_library(const char *more)
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         const struct kept *k = &kept[i];
         snprintf(sql, sizeof sql,
-                 "INSERT INTO allocation VALUES(%d, %d, 4096, %d, %s, 0, 0, %d, %s, %s, NULL)",
+                 "INSERT INTO "
+                 "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+                 "segment) VALUES(%d, %d, 4096, %d, %s, 0, 0, %d, %s, %s, NULL)",
                  k->seq, k->heap, k->size, or_null(asked, sizeof asked, k->requested),
                  k->free_seq ? k->free_seq : (int)DB_LIVING_SEQ,
                  or_null(site, sizeof site, k->site), or_null(tag, sizeof tag, k->tag));

@@ -53,7 +53,10 @@ static void add_row(struct model *model, int born, int freed)
                       freed + 1);
         return;
     }
-    buf_print(&model->sql, "INSERT INTO allocation VALUES(%d,%d,%d,%" PRId64 ",NULL,%" PRId64,
+    buf_print(&model->sql,
+              "INSERT INTO "
+              "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+              "segment) VALUES(%d,%d,%d,%" PRId64 ",NULL,%" PRId64,
               born + 1, at->heap + 1, born * 4096, at->change, at->ns);
     buf_print(&model->sql, ",%" PRId64 ",%" PRId64 ",NULL,NULL,NULL);\n",
               lives ? (int64_t)DB_LIVING_NS : model->list[freed].ns - at->ns,
@@ -470,9 +473,11 @@ TEST(long_pauses_do_not_squash_the_steps)
 
 static void add_block(struct db *db, int seq, int ms)
 {
-    char row[160];
+    char row[320];
     snprintf(row, sizeof row,
-             "INSERT INTO allocation VALUES(%d, 1, %d, 512, NULL, %d000000, %" PRId64 ", %" PRId64
+             "INSERT INTO "
+             "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+             "segment) VALUES(%d, 1, %d, 512, NULL, %d000000, %" PRId64 ", %" PRId64
              ", NULL, NULL, NULL)",
              seq, seq * 512, ms, (int64_t)DB_LIVING_NS, (int64_t)DB_LIVING_SEQ);
     REQUIRE(db_exec(db, row) == 0);

@@ -31,17 +31,18 @@ static struct db *record(const struct stretch *phases, int count, int64_t last)
 {
     struct db *db;
     struct buf sql = {0};
-    buf_print(
-        &sql,
-        "BEGIN; INSERT INTO meta VALUES('finished',1);"
-        "INSERT INTO device VALUES(1,'cuda',0,NULL,NULL);"
-        "INSERT INTO heap VALUES(1,1,1,0,0,NULL);"
-        "INSERT INTO process VALUES(1,9,NULL,'root',0,%" PRId64 ",NULL,NULL,NULL,NULL,NULL,"
-        "NULL,NULL,'exit',0,NULL,1,%" PRId64 ",%" PRId64 ");"
-        "INSERT INTO allocation WITH RECURSIVE t(i) AS (SELECT 1 UNION ALL SELECT i + 2 FROM t"
-        " WHERE i + 2 < %" PRId64 ") SELECT i,1,4096*i,1000+i,NULL,i*1000,1000,i+1,NULL,NULL,"
-        "NULL FROM t;",
-        last * 1000, last, last, last);
+    buf_print(&sql,
+              "BEGIN; INSERT INTO meta VALUES('finished',1);"
+              "INSERT INTO device VALUES(1,'cuda',0,NULL,NULL);"
+              "INSERT INTO heap VALUES(1,1,1,0,0,NULL);"
+              "INSERT INTO process VALUES(1,9,NULL,'root',0,%" PRId64 ",NULL,NULL,NULL,NULL,NULL,"
+              "NULL,NULL,'exit',0,NULL,1,%" PRId64 ",%" PRId64 ");"
+              "INSERT INTO "
+              "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+              "segment) WITH RECURSIVE t(i) AS (SELECT 1 UNION ALL SELECT i + 2 FROM t"
+              " WHERE i + 2 < %" PRId64 ") SELECT i,1,4096*i,1000+i,NULL,i*1000,1000,i+1,NULL,NULL,"
+              "NULL FROM t;",
+              last * 1000, last, last, last);
     for (int i = 0; i < count; i++) {
         const struct stretch *at = &phases[i];
         char parent[16] = "NULL", step[16] = "NULL";
@@ -234,7 +235,9 @@ TEST(other_processes_and_devices_are_not_in_it)
                       "INSERT INTO heap VALUES(2,1,2,0,0,NULL),(3,2,1,0,0,NULL);"
                       "INSERT INTO process VALUES(2,10,1,'fork',0,NULL,NULL,NULL,NULL,NULL,NULL,"
                       "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);"
-                      "INSERT INTO allocation SELECT seq + 1, 2 + seq / 2 % 2, 1, 1 << 40, NULL,"
+                      "INSERT INTO "
+                      "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,"
+                      "tag,segment) SELECT seq + 1, 2 + seq / 2 % 2, 1, 1 << 40, NULL,"
                       " alloc_ns, -70368744177664, -2147483648, NULL, NULL, NULL"
                       " FROM allocation;"
                       "INSERT INTO segment VALUES(2, 3, 0, 1 << 41, 2000, NULL, NULL, NULL);"

@@ -255,8 +255,9 @@ static struct db *random_recording(uint64_t *seed, int64_t hidden)
         if (site)
             snprintf(text, sizeof text, "%d", site);
         snprintf(sql, sizeof sql,
-                 "INSERT INTO allocation VALUES(%d,1,%d,%d,NULL,%d,%" PRId64 ",%" PRId64
-                 ",%s,NULL,NULL)",
+                 "INSERT INTO "
+                 "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+                 "segment) VALUES(%d,1,%d,%d,NULL,%d,%" PRId64 ",%" PRId64 ",%s,NULL,NULL)",
                  i, i * 4096, (int)(test_random(seed) % 100000), i * 10,
                  lives ? -(INT64_C(1) << 46) : (end - i) * 10, lives ? -(INT64_C(1) << 31) : end,
                  text);

@@ -205,7 +205,9 @@ TEST(blocks_that_do_not_fit)
     struct db *db = recording("frag");
     const struct instant instant = at(60);
     struct frag frag;
-    REQUIRE(db_exec(db, "INSERT INTO allocation SELECT seq, 1, address, size, size, 0,"
+    REQUIRE(db_exec(db, "INSERT INTO "
+                        "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,"
+                        "tag,segment) SELECT seq, 1, address, size, size, 0,"
                         " -70368744177664, -2147483648, NULL, NULL, NULL FROM ("
                         "SELECT 51 AS seq, 0x7f0000000000 + 46 * 1048576 AS address,"
                         "  10 * 1048576 AS size UNION ALL " /* 6 of them in its segment */
@@ -227,7 +229,9 @@ TEST(an_address_handed_out_before_its_block_was_idle)
     struct db *db = recording("frag");
     const struct instant instant = at(40);
     struct frag frag;
-    REQUIRE(db_exec(db, "INSERT INTO allocation VALUES(34,2,0x7f0000000000 + 160 * 1048576,"
+    REQUIRE(db_exec(db, "INSERT INTO "
+                        "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,"
+                        "tag,segment) VALUES(34,2,0x7f0000000000 + 160 * 1048576,"
                         "1048576,1048576,0,-70368744177664,-2147483648,NULL,NULL,NULL)") == 0);
     CHECK_INT(frag_read(db, 1, 1, &instant, 9, &frag), 0);
     CHECK(frag_is_valid(&frag));

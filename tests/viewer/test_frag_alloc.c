@@ -64,7 +64,9 @@ static void put_block_event(struct run *run, const struct alloc_event *event)
     if (event->kind == ALLOC_EVENT_ALLOC) {
         REQUIRE(map_put(&run->born, event->address, (uint64_t)run->seq, NULL));
         buf_print(sql,
-                  "INSERT INTO allocation VALUES(%" PRId64 ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64
+                  "INSERT INTO "
+                  "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+                  "segment) VALUES(%" PRId64 ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64
                   ",0,%lld,%lld,NULL,NULL,NULL);",
                   run->seq, heap_of(event), event->address, event->size, event->requested,
                   DB_LIVING_NS, DB_LIVING_SEQ);

@@ -39,7 +39,9 @@ static struct db *random_blocks(uint64_t number, const char *keyframes)
     for (int i = 0; i < BLOCKS; i++) {
         int seq = 1 + below(LAST);
         buf_print(&sql,
-                  "INSERT OR IGNORE INTO allocation VALUES(%d,%d,%d,%d,NULL,%d,0,%d,%s,NULL,NULL);",
+                  "INSERT OR IGNORE INTO "
+                  "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+                  "segment) VALUES(%d,%d,%d,%d,NULL,%d,0,%d,%s,NULL,NULL);",
                   seq, 1 + seq % 4, 4096 * i, 1 + below(5000), seq * 10,
                   below(5) ? seq + 1 + below(300) : (int)DB_LIVING_SEQ, below(3) ? "NULL" : "5");
     }

@@ -72,8 +72,9 @@ static struct db *random_recording(uint64_t seed, int blocks)
         bool lives = test_random(&seed) % 4 == 0;
         int64_t end = i + 1 + (int64_t)(test_random(&seed) % 60);
         snprintf(sql, sizeof sql,
-                 "INSERT INTO allocation VALUES(%d,1,%d,%d,NULL,%d,%" PRId64 ",%" PRId64
-                 ",%d,NULL,NULL)",
+                 "INSERT INTO "
+                 "allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,"
+                 "segment) VALUES(%d,1,%d,%d,NULL,%d,%" PRId64 ",%" PRId64 ",%d,NULL,NULL)",
                  i, i * 4096, (int)(test_random(&seed) % 100000), i * 10,
                  lives ? -(INT64_C(1) << 46) : (end - i) * 10, lives ? -(INT64_C(1) << 31) : end,
                  (int)(test_random(&seed) % 9 + 1));

@@ -4,7 +4,6 @@
  * card that a profile describes, and compute nothing.
  */
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +72,8 @@ static void describe(const struct settings *settings, char *text, size_t room)
 
 static int plan_rehearsal(struct rehearse_plan *plan, struct record_call *call)
 {
-    if (!call->record.guest || guest_path_rehearsal(call->record.guest, plan->library, plan->folder,
-                                                    PATH_MAX) != BASE_OK) {
+    if (!call->record.guest ||
+        guest_path_rehearsal(call->guest, plan->library, plan->folder, PATH_MAX) != BASE_OK) {
         log_say(LOG_ERROR, "this installation has no libraries for a rehearsal");
         return EXIT_INPUT;
     }

@@ -1,6 +1,5 @@
 #include "record_call.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -115,15 +114,14 @@ static bool read_keep(const struct command *command, const char *keep,
 bool record_call_prepare(const struct command *command, struct record_call *call,
                          char *const *arguments)
 {
-    static char guest[PATH_MAX], python[PATH_MAX];
     struct record_options *record = &call->record;
     if (!read_keep(command, call->keep, &record->retention))
         return false;
     /* Without the library the program runs all the same, and the recording says why it is empty. */
-    if (guest_path_find(guest, sizeof guest) == 0)
-        record->guest = guest;
-    if (record->guest && guest_path_python(guest, python, sizeof python) == 0)
-        record->python = python;
+    if (guest_path_find(call->guest, sizeof call->guest) == 0)
+        record->guest = call->guest;
+    if (record->guest && guest_path_python(call->guest, call->python, sizeof call->python) == 0)
+        record->python = call->python;
     record->no_phases = call->phases == 1;
     record->argv = (const char *const *)arguments;
     record->warn = warn;

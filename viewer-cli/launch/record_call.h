@@ -7,6 +7,7 @@
 #ifndef TIDEMARK_VIEWER_RECORD_CALL_H
 #define TIDEMARK_VIEWER_RECORD_CALL_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,12 +23,14 @@ struct record_call {
     /* Said behind the closing lines, where the program ran and the recording is there; NULL. */
     void (*closing)(void *context, const struct record_result *result);
     void *context;
+    char guest[PATH_MAX], python[PATH_MAX];
 };
 
 extern const struct option record_call_option_table[];
 extern const struct command_shared record_call_shared; /* the same, beside a command's own */
 
-/* What the options leave to be said. False after a message. Once in a process, as record_run. */
+/* What the options leave to be said. False after a message. The call stays where it is: its
+ * options point into it. */
 bool record_call_prepare(const struct command *command, struct record_call *call,
                          char *const *arguments);
 /* Runs, says how it went, and returns the exit code; or ends this process as the program ended. */

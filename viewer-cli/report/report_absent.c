@@ -101,27 +101,26 @@ enum { MISSES_SHOWN = 8 };
 
 bool report_has_missed(const struct report *report)
 {
-    return report_noticed(report, WARNING_MISSED) ||
-           (report->beside && report_noticed(report->beside, WARNING_MISSED));
+    const struct report_warning *last;
+    return report_noticed(report, WARNING_MISSED, &last) > 0 ||
+           (report->beside && report_noticed(report->beside, WARNING_MISSED, &last) > 0);
 }
 
 void report_misses(struct report *report, const struct report_scope *scope,
                    const struct instant *missing)
 {
     struct report_warning warning = {.kind = WARNING_MISSED, .missed.moment = *missing};
-    const struct report_warning *last = report_noticed(report, WARNING_MISSED);
-    if (!missing->thinned.is &&
-        (missing->step == INSTANT_NONE ||
-         !kept_around(report, scope->process.id, missing->step, &warning.missed.kept)))
+    const struct report_warning *last;
+    bool step = !missing->thinned.is && missing->step != INSTANT_NONE &&
+                kept_around(report, scope->process.id, missing->step, &warning.missed.kept);
+    if ((!step && !missing->thinned.is) || report_noticed(report, WARNING_MISSED_MORE, &last))
         return;
-    warning.missed.number = last ? last->missed.number + 1 : 1;
+    if (report_noticed(report, WARNING_MISSED, &last) == MISSES_SHOWN)
+        warning.kind = WARNING_MISSED_MORE;
     warning.missed.process = scope->process.id;
     if (report->scope_count > 1)
         memcpy(warning.missed.device, scope->device_text, sizeof warning.missed.device);
-    if (warning.missed.number > MISSES_SHOWN)
-        warning.kind = WARNING_MISSED_MORE;
-    if (!report_noticed(report, WARNING_MISSED_MORE))
-        report_notice(report, &warning);
+    report_notice(report, &warning);
 }
 
 void report_no_moment(struct report *report, const struct instant *missing)

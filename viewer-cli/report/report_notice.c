@@ -146,10 +146,10 @@ void report_needs_steps(struct report *report)
 
 int report_sees_blocks(struct report *report, int64_t process, int64_t seq)
 {
-    const struct report_warning warning = {.kind = WARNING_THINNED_HERE};
+    const struct report_warning warning = {.kind = WARNING_THINNED_HERE}, *last;
     struct thinned thinned;
     int err = thinned_read(report->db, "blocks", process, seq, seq, &thinned);
-    if (err == 0 && thinned.count && !report_noticed(report, WARNING_THINNED_HERE))
+    if (err == 0 && thinned.count && !report_noticed(report, WARNING_THINNED_HERE, &last))
         report_notice(report, &warning);
     return err < 0 ? err : 0;
 }
@@ -174,12 +174,14 @@ static bool has_driver(const struct report *report, int64_t process)
 int report_hears(struct report *report, int64_t process, int64_t first_seq, int64_t last_seq)
 {
     struct report_warning warning = {.kind = WARNING_UNHEARD, .unheard.process = process};
-    const struct report_warning *last = report_noticed(report, WARNING_UNHEARD);
+    const struct report_warning *last;
     struct unheard *gaps = &warning.unheard.gaps;
     if (!has_driver(report, process))
         return 0;
     int err = unheard_read(report->db, process, first_seq, last_seq, gaps);
-    if (err >= 0 && gaps->count && (!last || last->unheard.gaps.first_seq != gaps->first_seq))
+    if (err >= 0 && gaps->count &&
+        (!report_noticed(report, WARNING_UNHEARD, &last) ||
+         last->unheard.gaps.first_seq != gaps->first_seq))
         report_notice(report, &warning);
     return err;
 }

@@ -40,7 +40,6 @@ struct report_warning {
             struct option_range kept; /* the steps around it, where the moment is a step */
             int64_t process;
             char device[32]; /* "": there is but one */
-            int number;      /* from 1 on */
         } missed;
         struct { /* UNHEARD */
             struct unheard gaps;
@@ -71,8 +70,8 @@ struct report_warnings { /* all zero is empty */
 
 struct report;
 void report_notice(struct report *report, const struct report_warning *warning);
-/* The last of that kind; NULL: there is none. */
-const struct report_warning *report_noticed(const struct report *report,
-                                            enum report_warning_kind kind);
+/* How many there are, and the last of them; NULL: there is none. */
+size_t report_noticed(const struct report *report, enum report_warning_kind kind,
+                      const struct report_warning **last);
 
 #endif

@@ -19,16 +19,28 @@ void report_notice(struct report *report, const struct report_warning *warning)
         all->broken = true;
 }
 
-const struct report_warning *report_noticed(const struct report *report,
-                                            enum report_warning_kind kind)
+size_t report_noticed(const struct report *report, enum report_warning_kind kind,
+                      const struct report_warning **last)
 {
-    for (size_t i = report->warnings.count; i-- > 0;)
-        if (report->warnings.list[i].kind == kind)
-            return &report->warnings.list[i];
-    return NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < report->warnings.count; i++) {
+        if (report->warnings.list[i].kind != kind)
+            continue;
+        *last = &report->warnings.list[i];
+        count++;
+    }
+    return count;
 }
 
 /* ---- texts ---- */
+
+static void put_missed_step(struct buf *text, const struct report_warning *warning)
+{
+    buf_print(text,
+              "step %" PRId64 " was thinned out (record --keep, --max-size): only its sums are "
+              "there; the nearest steps that are kept are %" PRId64 " and %" PRId64,
+              warning->missed.moment.step, warning->missed.kept.first, warning->missed.kept.last);
+}
 
 static void put_missed_time(struct buf *text, const struct instant *moment)
 {
@@ -47,17 +59,19 @@ static void put_missed_time(struct buf *text, const struct instant *moment)
 
 static void put_missed(struct buf *text, const struct report_warning *warning)
 {
-    const struct instant *moment = &warning->missed.moment;
     if (*warning->missed.device)
         buf_print(text, "process %" PRId64 " on %s: ", warning->missed.process,
                   warning->missed.device);
-    if (moment->thinned.is)
-        put_missed_time(text, moment);
+    if (warning->missed.moment.thinned.is)
+        put_missed_time(text, &warning->missed.moment);
     else
-        buf_print(text,
-                  "step %" PRId64 " was thinned out (record --keep, --max-size): only its sums are "
-                  "there; the nearest steps that are kept are %" PRId64 " and %" PRId64,
-                  moment->step, warning->missed.kept.first, warning->missed.kept.last);
+        put_missed_step(text, warning);
+}
+
+static void put_missed_more(struct buf *text, const struct report_warning *warning)
+{
+    (void)warning;
+    buf_text(text, "so it is in more processes");
 }
 
 static void put_unheard(struct buf *text, const struct report_warning *warning)
@@ -117,6 +131,13 @@ static void put_lost(struct buf *text, const struct report_warning *warning)
     buf_text(text, ")");
 }
 
+static void put_thinned_here(struct buf *text, const struct report_warning *warning)
+{
+    (void)warning;
+    buf_text(text, "this moment was thinned out (record --keep, --max-size): blocks that soon died "
+                   "are not in it");
+}
+
 static void put_thinned(struct buf *text, const struct report_warning *warning)
 {
     char number[HUMAN_MAX];
@@ -128,21 +149,13 @@ static void put_thinned(struct buf *text, const struct report_warning *warning)
     buf_text(text, " were thinned out (record --keep, --max-size): only their sums are there");
 }
 
-static const struct {
-    const char *text; /* NULL: by its data */
-    void (*put)(struct buf *text, const struct report_warning *warning);
-} texts[WARNING_KINDS] = {
-    [WARNING_MISSED] = {NULL, put_missed},
-    [WARNING_MISSED_MORE] = {"so it is in more processes", NULL},
-    [WARNING_UNHEARD] = {NULL, put_unheard},
-    [WARNING_UNFINISHED] = {NULL, put_unfinished},
-    [WARNING_UNSEEN] = {NULL, put_unseen},
-    [WARNING_DAMAGED] = {NULL, put_damaged},
-    [WARNING_LOST] = {NULL, put_lost},
-    [WARNING_THINNED_HERE] = {"this moment was thinned out (record --keep, --max-size): blocks "
-                              "that soon died are not in it",
-                              NULL},
-    [WARNING_THINNED] = {NULL, put_thinned},
+static void (*const put_text[WARNING_KINDS])(struct buf *text,
+                                             const struct report_warning *warning) = {
+    [WARNING_MISSED] = put_missed,   [WARNING_MISSED_MORE] = put_missed_more,
+    [WARNING_UNHEARD] = put_unheard, [WARNING_UNFINISHED] = put_unfinished,
+    [WARNING_UNSEEN] = put_unseen,   [WARNING_DAMAGED] = put_damaged,
+    [WARNING_LOST] = put_lost,       [WARNING_THINNED_HERE] = put_thinned_here,
+    [WARNING_THINNED] = put_thinned,
 };
 
 /* ---- the list ---- */
@@ -152,10 +165,7 @@ static int put(const struct report *report, const struct report_warning *warning
     struct buf text = {0};
     if (report->beside)
         buf_print(&text, "%s: ", report->path);
-    if (texts[warning->kind].text)
-        buf_text(&text, texts[warning->kind].text);
-    else
-        texts[warning->kind].put(&text, warning);
+    put_text[warning->kind](&text, warning);
     emit_warning(emit, "%s", buf_string(&text));
     int err = text.broken ? ERR_NOMEM : 0;
     buf_clear(&text);

@@ -174,13 +174,14 @@ class Installer(object):
     made = []  # the one of this process
 
     def __init__(self, torch, library):
-        from tidemark import _tags
+        from tidemark import _modules, _tags
 
         self.made.append(self)
         self.torch = torch
         self.library = library
         self.marks = Marks(library)
         self.tags = _tags.Tags(torch, library)
+        self.modules = _modules.Modules(library, self.tags.names)
         self.compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
         if self.compiling is None:
             self.compiling = _never
@@ -230,6 +231,8 @@ class Installer(object):
         tagged = (parameters or grad) and not self.marks.forwards
         self.marks.identify(mark, module)
         self.marks.push(mark, flags, type(module).__name__)
+        if not self.marks.here.engine:
+            self.modules.called(module, parameters)
         if tagged:
             self.tag_call(module if parameters else None, args, kwargs, grad)
 
@@ -303,6 +306,7 @@ class Installer(object):
                         pop(mark, 0, failed)
 
         self.wrapper_made(Engine.run_backward)
+        self.engine_code = Engine.run_backward.__code__
         variable._execution_engine = Engine()
 
     def begin_backward(self, mark, kwargs):
@@ -446,6 +450,12 @@ class Installer(object):
             while modes:
                 low._push_on_torch_function_stack(modes.pop())
 
+    def find_modules(self):
+        call = self.torch.nn.Module._call_impl.__code__
+        forward = self.torch.nn.Linear.forward.__code__
+        if not self.modules.begin(call, forward, self.engine_code):
+            self.library.note(b"modules: they are not found in this interpreter's frames", 1)
+
     def forked(self):
         self.marks.clear()
         self.tags.clear()
@@ -455,6 +465,7 @@ class Installer(object):
         torch = self.torch
         self.module_call()
         self.engine()
+        self.guarded(self.find_modules)()
         self.plain_method(torch.nn.Module, "zero_grad", ZERO_GRAD)
         self.optimizers()
         self.plain_method(scaler_class(torch), "step", SCALER)

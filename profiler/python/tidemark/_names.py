@@ -12,6 +12,7 @@ class Names(object):
         self.names = Table()
         self.taken = {}  # name -> weak reference
         self.version = 0
+        self.prefixes = Table()  # of a root, where _modules.py chose one
 
     def of(self, tensor):
         return self.names.get(tensor) or ""
@@ -22,8 +23,8 @@ class Names(object):
         if not pairs:
             return
         self.version += 1
-        prefix = ""
-        if any(self.is_taken(name, tensor) for name, tensor in pairs):
+        prefix = self.prefixes.get(unwrapped(module)) or ""
+        if not prefix and any(self.is_taken(name, tensor) for name, tensor in pairs):
             prefix = "%s#%d." % (type(module).__name__, self.version)
         for name, tensor in pairs:
             self.names.put(tensor, prefix + name)

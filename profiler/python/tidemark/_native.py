@@ -3,7 +3,7 @@ import ctypes
 import sys
 import types
 
-VERSION = 1
+VERSION = 2
 WATCH_MAX = 128
 
 
@@ -27,6 +27,10 @@ class Library(object):
         self.is_engine = self.bind("is_engine", [], int32)
         self.inner = self.bind("inner", [], ctypes.c_void_p)
         self.tag = self.bind("tag", [uint64, uint64, uint64, uint32, uint32, uint32])
+        self.module = self.bind("module", [uint64, ctypes.c_char_p, ctypes.c_char_p], uint32)
+        self.module_gone = self.bind("module_gone", [uint64])
+        self.modules = self.bind("modules", [ctypes.c_void_p] * 4, int32)
+        self.unknown = self.bind("modules_unknown", [], ctypes.c_void_p)
         self.places = self.bind("places", [uint32, ctypes.c_void_p, ctypes.c_void_p, uint32])
         self.hold = self.bind("hold", [uint32])
         self.phase = self.bind("phase", [int32, uint32, int32])
@@ -51,6 +55,10 @@ class Library(object):
     def inner_here(self):
         """Of the calling thread: the kind of its innermost mark, for libtidemark.so to read."""
         return memoryview(ctypes.c_uint32.from_address(self.inner())).cast("B").cast("I")
+
+    def unknown_here(self):
+        """How many calls were seen of modules that nobody told of, for us to read."""
+        return memoryview(ctypes.c_uint32.from_address(self.unknown())).cast("B").cast("I")
 
     def shorten(self, wrapper, original):
         """Calls of wrapper inside a forward become calls of original, without a frame; both are

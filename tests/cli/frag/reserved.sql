@@ -17,5 +17,5 @@ SELECT id, 1, 4194304, 4194304, 4194304, 4194304, 20971520, (step + 1) * 1048576
        20971520, 4194304, NULL, NULL, 20971520, 0, 0, 0
   FROM phase;
 INSERT INTO segment VALUES(1, 1, 4096, 20971520, 0, NULL, NULL, NULL);
-INSERT INTO allocation
+INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment)
 VALUES(2, 1, 4096, 4194304, 4194304, 1000000, -70368744177664, -2147483648, NULL, NULL, 1);

@@ -17,6 +17,6 @@ INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_
 INSERT INTO phase_device VALUES
   (1,1,0,4096,4096,NULL,NULL,NULL,4096,5,NULL,4096,5,2000000,NULL,1,0,4096);
 INSERT INTO stretch VALUES(1,1,1);
-INSERT INTO allocation VALUES
+INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment) VALUES
   (5,1,4096,4096,4096,2000000,-70368744177664,-2147483648,NULL,NULL,NULL);
 INSERT INTO driver_memory VALUES(6,1,2,'pool',7,0,NULL,NULL,NULL,3000000,NULL,NULL,NULL,NULL,0);

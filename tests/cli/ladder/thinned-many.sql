@@ -19,7 +19,7 @@ INSERT INTO phase_device
 SELECT id, 1, 0, 0, NULL, NULL, NULL, NULL, 4194304, NULL, NULL, 4194304, begin_seq + 1,
        begin_ns + 1000000, NULL, 1, 1, 4194304
   FROM phase;
-INSERT INTO allocation
+INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment)
 SELECT begin_seq + 1, process, 4096, 4194304, NULL, begin_ns + 1000000, 6000000, begin_seq + 8, NULL,
        NULL, NULL
   FROM phase;

@@ -13,5 +13,5 @@ INSERT INTO phase(id, process, ordinal, kind, name, begin_seq, end_seq, begin_ns
 INSERT INTO stretch SELECT process, begin_seq, id FROM phase;
 INSERT INTO phase_device SELECT i, 1, 0, bytes, NULL, NULL, NULL, NULL, bytes, 10 * i, NULL, bytes,
   10 * i, 500, NULL, 1, 0, bytes FROM one;
-INSERT INTO allocation SELECT 10 * i, i, 4096, bytes, NULL, 500, -70368744177664, -2147483648, NULL,
+INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment) SELECT 10 * i, i, 4096, bytes, NULL, 500, -70368744177664, -2147483648, NULL,
   NULL, NULL FROM one;

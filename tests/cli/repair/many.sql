@@ -11,6 +11,6 @@ INSERT INTO phase(id, process, thread, parent, ordinal, kind, name, step, begin_
 INSERT INTO stretch VALUES(1,1,1);
 INSERT INTO phase_device VALUES
   (1,1,0,0,NULL,NULL,NULL,NULL,1024,1,NULL,1024,1,2000,NULL,3000,3000,3072000);
-INSERT INTO allocation
+INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment)
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
 SELECT 2 * i - 1, 1, 4096 * i, 1024, NULL, 2000 * i, 1000, 2 * i, NULL, NULL, NULL FROM n;

@@ -8,7 +8,7 @@ INSERT INTO process VALUES(1,4711,NULL,'root',0,17000000000,NULL,NULL,NULL,'node
   'torch','','exit',0,NULL,1,6100,6000);
 INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL);
 INSERT INTO thinned VALUES(1, 1, 6000, 'allocations', 5990);
-INSERT INTO allocation VALUES(1, 1, 4096, 10485760, NULL, 500000000, -70368744177664, -2147483648,
+INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment) VALUES(1, 1, 4096, 10485760, NULL, 500000000, -70368744177664, -2147483648,
   NULL, NULL, NULL);
 INSERT INTO phase(id,process,thread,parent,ordinal,kind,name,step,begin_seq,end_seq,begin_ns,end_ns,scope,ended)
 WITH RECURSIVE s(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n < 59),

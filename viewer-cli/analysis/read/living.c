@@ -9,7 +9,7 @@
  * handful. */
 #define COLUMNS                                                                                    \
     "SELECT a.seq, a.size, a.requested, a.site, a.tag, a.alloc_ns, a.free_seq, a.address, a.heap," \
-    "  a.segment, ap.phase"
+    "  a.segment, ap.phase, a.module"
 #define LIVES                                                                                      \
     "  LEFT JOIN allocation_phase ap ON ap.allocation = a.seq"                                     \
     " WHERE (a.free_seq < 0 OR a.free_seq > ?3)"                                                   \
@@ -45,6 +45,7 @@ static int read_row(struct reading *reading, struct db_stmt *row)
         .address = db_column_any(row, 7),
         .heap = db_column_int(row, 8),
         .segment = column_known(row, 9),
+        .module = column_known(row, 11),
     };
     struct category_block asked = {block.seq, block.free_seq, block.tag, column_known(row, 10),
                                    block.size};

@@ -26,6 +26,7 @@ struct living_block {
     int64_t address;
     int64_t heap;         /* heap.id */
     int64_t segment;      /* segment.seq, LIVING_NONE */
+    int64_t module;       /* module.id, LIVING_NONE */
     enum purpose purpose; /* as view allocation_category says */
     enum category_rule by;
     const char *rule; /* that in words; valid during the call */

@@ -1,0 +1,52 @@
+/*
+ * pymodules.h - which module of the framework runs in the calling thread, without the GIL.
+ *
+ * A module's call stands on the stack as frames of `forward` and of Module's own call, and the
+ * first local of such a frame is the module. The helper tells us the modules by their address, with
+ * a number for each, and takes each back before its memory is free for another: so an address that
+ * is used again never has an old one's number.
+ *
+ * Invariants of the table: whoever changes it holds the GIL; a key is stored before its number may
+ * be read through it (release), and a thread asks only for objects that its own frames keep alive,
+ * so a number is never read while its key changes. Tables that were outgrown stay mapped: all
+ * together they are smaller than the present one.
+ */
+#ifndef TIDEMARK_PROFILER_PYMODULES_H
+#define TIDEMARK_PROFILER_PYMODULES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pyframes_walk.h"
+
+/* What the frames of modules are known by; the helper keeps these objects for good. */
+struct pymodules_marks {
+    const void *forward,
+        *call;          /* names: interned strings, so the same object wherever they stand */
+    const void *engine; /* the code object of the helper's way into autograd's engine */
+};
+
+struct pymodules_found {
+    uint32_t module; /* 0 = none that the helper told */
+    bool in_engine;  /* a backward call stands above all modules */
+};
+
+/* With the GIL. False: first locals are not where they should be, and no module is ever found. */
+bool pymodules_begin(const struct pymodules_marks *marks, const void *first_local);
+/* False without memory. */
+bool pymodules_put(uint64_t object, uint32_t number);
+void pymodules_drop(uint64_t object);
+/* Calls that were seen of modules that the helper has not told: grows, for the helper to read. */
+_Atomic uint32_t *pymodules_unknown(void);
+
+/* False: in a stack of these code objects there never is a module, nor the engine. */
+bool pymodules_may_stand(const struct pyframes_python *python, const void *state);
+/* Of the thread that `state` is of: within the brackets of a capture. */
+struct pymodules_found pymodules_look(const struct pyframes_python *python, const void *state);
+
+/* For tests. */
+uint32_t pymodules_find(uint64_t object);
+uint32_t pymodules_count(void);
+
+#endif

@@ -1,0 +1,136 @@
+"""Which objects are modules, and what each is called, for libtidemark.so: it finds the one that runs
+by the frames of the thread, and a module that autograd goes back through by its nodes.
+
+A root is a module that was called from outside of any other. It is walked once, and again when a call
+was seen of a module that nobody told of; after walks that found nothing new, more and more seldom. No
+module is kept alive, and each is taken back before its address can be another's.
+"""
+import weakref
+
+from tidemark._lists import Table
+from tidemark._names import named_tensors, unwrapped
+
+MOST_PATIENCE = 64
+
+
+class Known(object):
+    __slots__ = ("identity", "path", "root")
+
+    def __init__(self, identity, path, root):
+        self.identity = identity
+        self.path = path
+        self.root = root  # number of the root that it was found below
+
+
+class Modules(object):
+    def __init__(self, library, names):
+        self.library = library
+        self.names = names
+        self.known = Table(lambda known: library.module_gone(known.identity))
+        self.roots = Table()  # root -> (its number, what its paths begin with)
+        self.living = []  # weak references to the roots
+        self.numbered = 0
+        self.taken = {}  # path -> weak reference
+        self.unknown = None
+        self.seen = 0
+        self.patience = self.waits = 0
+
+    def begin(self, call, forward, engine):
+        """The codes of the functions by which a module, and the engine, are called."""
+        names = call.co_name, forward.co_name, engine
+        self.kept = names
+        works = self.tell(self) and self.tell_captured(self)
+        if works:
+            self.unknown = self.library.unknown_here()
+        return works
+
+    def tell(self, *unused):
+        call, forward, engine = self.kept
+        return self.library.modules(id(forward), id(call), id(engine), id(self))
+
+    def tell_captured(self, *unused):
+        """The same, with the first argument in a cell."""
+        call, forward, engine = self.kept
+        return self.library.modules(id(forward), id(call), id(engine), (lambda: id(self))())
+
+    def called(self, root, parameters):
+        """An outermost call."""
+        if self.unknown is None:
+            return
+        if self.roots.get(root) is None:
+            self.add_root(root, parameters)
+        elif self.unknown[0] != self.seen:
+            self.look_again()
+
+    def look_again(self):
+        self.waits += 1
+        if self.waits <= self.patience:
+            return
+        self.seen, self.waits = self.unknown[0], 0
+        roots = [root for root in [reference() for reference in self.living] if root is not None]
+        found = [self.walk(root) for root in roots]
+        self.patience = 0 if any(found) else min(2 * self.patience + 1, MOST_PATIENCE)
+
+    def add_root(self, root, parameters):
+        self.living = [one for one in self.living if one() is not None]
+        self.numbered += 1
+        self.roots.put(root, (self.numbered, self.prefix_of(root, parameters)))
+        if self.known.get(root) is None:
+            self.living.append(weakref.ref(root))
+            self.walk(root)
+
+    def prefix_of(self, root, parameters):
+        """What keeps the names of this root apart from those of others; without a dot."""
+        inner = unwrapped(root)
+        name = type(inner).__name__
+        if self.known.get(inner) is not None:
+            return ""
+        taken = any(path and self.is_taken(path, one) for path, one in inner.named_modules())
+        if taken or any(self.names.is_taken(*pair) for pair in named_tensors(inner)):
+            prefix = "%s#%d" % (name, self.names.version + 1)
+            self.names.prefixes.put(inner, prefix + ".")
+            return prefix
+        if parameters and not self.is_taken("", inner):
+            return ""
+        return "" if parameters else self.free_name(name, inner)
+
+    def free_name(self, name, module):
+        number, path = 1, name
+        while self.is_taken(path, module):
+            number += 1
+            path = "%s#%d" % (name, number)
+        return path
+
+    def is_taken(self, path, module):
+        owner = self.taken.get(path)
+        owner = owner() if owner is not None else None
+        return owner is not None and owner is not module
+
+    def walk(self, root):
+        """True: something new was there."""
+        number, prefix = self.roots.get(root)
+        inner = unwrapped(root)
+        found = [self.learn(number, self.path(prefix, path, one), one)
+                 for path, one in inner.named_modules()]
+        while root is not inner:  # what is around it has its place
+            found.append(self.learn(number, prefix, root))
+            children = root._modules
+            root = children["_orig_mod" if "_orig_mod" in children else "module"]
+        return any(found)
+
+    def path(self, prefix, path, module):
+        if not path and not prefix and self.is_taken("", module):
+            return self.free_name(type(module).__name__, module)
+        return prefix + "." + path if prefix and path else prefix or path
+
+    def learn(self, number, path, module):
+        known = self.known.get(module)
+        if known is not None and (known.path == path or known.root != number):
+            return False
+        text = path.encode("utf-8", "replace")
+        name = type(module).__name__.encode("utf-8", "replace")
+        if not self.library.module(id(module), text, name):
+            return False
+        self.known.put(module, Known(id(module), path, number))
+        self.taken[path] = weakref.ref(module)
+        return True

@@ -1,0 +1,135 @@
+/*
+ * torch_node.c - see torch_node.h.
+ *
+ * Where a node keeps its number is found in the node itself. It begins with the pointer of its
+ * class and what counts its owners: two pointers (up to 2.12), or one word; then come the number,
+ * three words with its height in the graph and its flags, and the thread. Of the two places only
+ * one has a thread behind it that has made nodes, and a number that it has given out; a node that
+ * adds up gradients has all bits set instead, and belongs to nobody.
+ */
+#include "torch_node.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "guest.h"
+#include "here.h"
+#include "pyframes.h"
+#include "symbols.h"
+#include "torch_made.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define MANGLED(name) __asm__(name) EXPORT
+#define NUMBERING "_ZN2at15sequence_number17get_and_incrementEv"
+#define EVALUATING                                                                                 \
+    "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4Node"      \
+    "ERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
+#define THREAD "_ZN2at14RecordFunction15currentThreadIdEv"
+
+uint64_t number_node(void) MANGLED(NUMBERING);
+void evaluate_node(void *engine, void *task, const char *node, void *inputs, void *queue)
+    MANGLED(EVALUATING);
+
+typedef uint64_t (*number_fn)(void);
+typedef void (*evaluate_fn)(void *engine, void *task, const char *node, void *inputs, void *queue);
+
+enum original { ORIGINAL_NUMBER, ORIGINAL_EVALUATE, ORIGINAL_THREAD, ORIGINALS };
+static _Atomic uintptr_t originals[ORIGINALS];
+
+/* The node that is evaluated; thread 0: none. */
+struct node {
+    uint64_t thread, number;
+};
+static __thread struct node mine;
+
+/* The libraries that call us are loaded, so what they would call else is. */
+static __attribute__((noinline)) void bind(void)
+{
+    struct symbol found[ORIGINALS] = {{.name = NUMBERING}, {.name = EVALUATING}, {.name = THREAD}};
+    symbols_find_others(found, ORIGINALS);
+    for (int i = 0; i < ORIGINALS; i++)
+        atomic_store(&originals[i], (uintptr_t)found[i].address);
+}
+
+static uintptr_t original(enum original which)
+{
+    uintptr_t address = atomic_load_explicit(&originals[which], memory_order_acquire);
+    if (__builtin_expect(!address, 0)) {
+        bind();
+        address = atomic_load(&originals[which]);
+    }
+    return address;
+}
+
+/* ---- a node is made ---- */
+
+/* Counts as libtorch_cpu does, should there be none. */
+static uint64_t number_here(void)
+{
+    static __thread uint64_t next;
+    return next++;
+}
+
+static void remember(uint64_t number)
+{
+    uintptr_t thread = original(ORIGINAL_THREAD);
+    if (thread && here_stacks && guest.page && guest_live())
+        torch_made(((number_fn)thread)(), number, pyframes_module().module);
+}
+
+uint64_t number_node(void)
+{
+    uintptr_t next = original(ORIGINAL_NUMBER);
+    uint64_t number = next ? ((number_fn)next)() : number_here();
+    if (pymodules_count())
+        remember(number);
+    return number;
+}
+
+/* ---- a node is evaluated ---- */
+
+enum { NUMBER_AT = 16, NUMBER_AT_OLD = 24, THREAD_BEHIND = 24 };
+
+static uint64_t word_at(const char *node, size_t offset)
+{
+    uint64_t word;
+    memcpy(&word, node + offset, sizeof word);
+    return word;
+}
+
+static bool is_node_at(const char *node, size_t offset, struct node *found)
+{
+    *found = (struct node){word_at(node, offset + THREAD_BEHIND), word_at(node, offset)};
+    return torch_has_made(found->thread, found->number);
+}
+
+static struct node read_node(const char *node)
+{
+    struct node found;
+    if (is_node_at(node, NUMBER_AT, &found) || is_node_at(node, NUMBER_AT_OLD, &found))
+        return found;
+    return (struct node){0, 0};
+}
+
+/* An exception of the program's passes through here, and leaves the node behind: the next backward
+ * call forgets it. */
+void evaluate_node(void *engine, void *task, const char *node, void *inputs, void *queue)
+{
+    struct node before = mine;
+    evaluate_fn next = (evaluate_fn)original(ORIGINAL_EVALUATE);
+    mine = pymodules_count() ? read_node(node) : (struct node){0, 0};
+    next(engine, task, node, inputs, queue);
+    mine = before;
+}
+
+uint32_t torch_node_module(void)
+{
+    return mine.thread ? torch_made_by(mine.thread, mine.number) : 0;
+}
+
+void torch_node_forget(void)
+{
+    mine = (struct node){0, 0};
+}

@@ -1,0 +1,1 @@
+tidemark modules train.db; tidemark modules empty.db

@@ -1,0 +1,1 @@
+tidemark modules gpt.db

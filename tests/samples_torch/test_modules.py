@@ -1,0 +1,67 @@
+"""Blocks of forward and backward carry the module that they are of, by a count of the test's own:
+programs/modules.py, programs/module_truth.py."""
+import os
+
+import module_check
+import recording
+from recording import expect, once
+
+PROGRAM = os.path.join(recording.PROGRAMS, "modules.py")
+REPLACED = 4  # the step in whose forward a module was called for the first time that replaced one
+
+runs = {words: once(lambda words=words: recording.record(PROGRAM, *words))
+        for words in ((), ("reentrant",))}
+
+
+def every_block_has_its_module():
+    for words, run in runs.items():
+        rows = module_check.compare(run())
+        settled = [row for row in rows if row[0] != REPLACED]
+        expect(len(settled) > 1000, True, len(settled))
+        whole, wrong, which = module_check.wrong_bytes(settled)
+        expect(wrong, 0, which)
+
+
+def backward_has_its_share():
+    """Not only what frames tell."""
+    for words, run in runs.items():
+        got = dict(run().rows(
+            "SELECT m.path, count(*) FROM allocations v JOIN allocation a ON a.seq = v.allocation "
+            "JOIN module m ON m.id = a.module JOIN phase p ON p.id = v.phase_id "
+            "WHERE p.kind = 'backward' GROUP BY m.path"))
+        for path in ("embed", "blocks.0.mlp.1", "blocks.1.attention", "blocks.2.norm", "head"):
+            expect(got.get(path, 0) > 0, True, (path, got))
+
+
+def a_new_module_is_the_one_around_it_at_first():
+    rows = [row for row in module_check.compare(runs[()]()) if row[0] == REPLACED]
+    new = [row for row in rows if (row[2] or "").startswith("blocks.2.mlp")]
+    expect(len(new) > 0, True)
+    for step, size, want, path, name, site in new:
+        expect(path, "blocks.2", (want, name, site))
+    expect(module_check.wrong_bytes([row for row in rows if row not in new])[1], 0)
+
+
+def modules_have_their_classes():
+    got = runs[()]().rows("SELECT class FROM module WHERE path LIKE 'blocks.2.mlp.1' ORDER BY id")
+    expect(got, [("ReLU",), ("GELU",)])
+    expect(runs[()]().rows("SELECT path FROM module WHERE class = 'Second'"), [("Second#2",)])
+    expect(runs[()]().rows("SELECT count(*) FROM module WHERE class = 'Softplus'"), [(0,)])
+
+
+def parameters_are_named_as_their_modules():
+    got = runs[()]().rows("SELECT DISTINCT name FROM tag WHERE category = 1 AND name LIKE '%head%' "
+                          "ORDER BY name")
+    expect(got, [("Second#2.head.bias",), ("Second#2.head.weight",), ("head.bias",),
+                 ("head.weight",)])
+
+
+def without_stacks_nothing_is_known():
+    run = recording.record(PROGRAM, options=["--no-stacks"])
+    expect(run.rows("SELECT count(*) FROM allocation WHERE module IS NOT NULL"), [(0,)])
+
+
+if __name__ == "__main__":
+    recording.main(every_block_has_its_module, backward_has_its_share,
+                   a_new_module_is_the_one_around_it_at_first, modules_have_their_classes,
+                   parameters_are_named_as_their_modules, without_stacks_nothing_is_known)

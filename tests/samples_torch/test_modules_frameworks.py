@@ -1,0 +1,46 @@
+"""The modules of forward and backward in programs written with the frameworks, against a count of the
+test's own: at least 99 % of the bytes. A program whose framework is not installed is left out, and that
+is said. See programs/module_frameworks.py.
+
+The second count is by hooks, and a layer that Transformers runs again in a backward calls none of its
+own: its blocks count as wrong there, although the frame that asked for them is that layer's."""
+import os
+import subprocess
+import sys
+
+import module_check
+import recording
+from recording import expect
+
+PROGRAM = os.path.join(recording.PROGRAMS, "module_frameworks.py")
+LEAST = 0.99
+CASES = [("nanogpt", "torch"), ("gpt2", "transformers"), ("gpt2 checkpoint", "transformers"),
+         ("llama", "transformers"), ("llama checkpoint", "transformers"),
+         ("lightning", "lightning"), ("fsdp2", "torch.distributed.fsdp._fully_shard")]
+
+
+def is_installed(module):
+    done = subprocess.run([recording.PYTHON, "-c", "import " + module], capture_output=True)
+    return done.returncode == 0
+
+
+def check(words):
+    def run():
+        rows = module_check.compare(recording.record(PROGRAM, *words.split()))
+        whole, wrong, which = module_check.wrong_bytes(rows)
+        print("%-18s %11d bytes, %.3f %% right" % (words, whole, 100 - 100.0 * wrong / whole))
+        expect(whole > 10 << 20, True, whole)
+        expect(wrong <= (1 - LEAST) * whole, True, which)
+
+    run.__name__ = words.replace(" ", "_")
+    return run
+
+
+if __name__ == "__main__":
+    found = [words for words, module in CASES if is_installed(module)]
+    for words, module in CASES:
+        if words not in found:
+            print("left out, %s cannot be imported: %s" % (module, words))
+    if not found:
+        sys.exit(77)
+    recording.main(*[check(words) for words in found])

@@ -1,0 +1,353 @@
+/* modules.c - see modules.h. */
+#include "modules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "group.h"
+#include "living.h"
+#include "map.h"
+#include "mem.h"
+#include "module_fold.h"
+
+struct row { /* of table module */
+    int64_t id;
+    char *path, *class_name;
+    char *folded;
+    size_t node;
+};
+
+struct reading {
+    struct db *db;
+    struct row *rows; /* by their ids */
+    size_t count, cap;
+    struct map tags; /* tag.id -> module.id */
+    struct modules *out;
+};
+
+/* ---- rows ---- */
+
+static int read_modules(struct reading *reading)
+{
+    struct db_stmt *row = NULL;
+    int err = db_prepare(reading->db, &row, "SELECT id, path, class FROM module ORDER BY id");
+    if (err < 0)
+        return err;
+    while ((err = db_step(row)) == DB_ROW) {
+        struct row one = {.id = db_column_int(row, 0)};
+        if (!MEM_GROW(reading->rows, reading->cap, reading->count + 1) ||
+            !column_given(row, 1, &one.path) || !column_given(row, 2, &one.class_name)) {
+            mem_free(one.path);
+            err = ERR_NOMEM;
+            break;
+        }
+        reading->rows[reading->count++] = one;
+    }
+    db_finalize(row);
+    return err < 0 ? err : 0;
+}
+
+static int read_tags(struct reading *reading)
+{
+    struct db_stmt *row = NULL;
+    int err = db_prepare(reading->db, &row,
+                         "SELECT tag, module_id FROM tag_module WHERE module_id IS NOT NULL");
+    if (err < 0)
+        return err;
+    while ((err = db_step(row)) == DB_ROW)
+        if (!map_put(&reading->tags, (uint64_t)db_column_int(row, 0),
+                     (uint64_t)db_column_int(row, 1), NULL)) {
+            err = ERR_NOMEM;
+            break;
+        }
+    db_finalize(row);
+    return err < 0 ? err : 0;
+}
+
+static int fold(struct reading *reading)
+{
+    size_t count = reading->count;
+    struct module_name *names = mem_alloc(count + 1, sizeof *names);
+    char **folded = mem_alloc(count + 1, sizeof *folded);
+    int err = names && folded ? 0 : ERR_NOMEM;
+    for (size_t i = 0; err == 0 && i < count; i++)
+        names[i] = (struct module_name){reading->rows[i].path, reading->rows[i].class_name};
+    if (err == 0)
+        err = module_fold(names, count, folded);
+    for (size_t i = 0; err == 0 && i < count; i++)
+        reading->rows[i].folded = folded[i];
+    mem_free(names);
+    mem_free(folded);
+    return err;
+}
+
+/* ---- nodes ---- */
+
+/* A root of several is called by its class, with a number where that is taken. */
+static bool is_root(const struct row *row)
+{
+    size_t bytes = strlen(row->class_name);
+    if (!row->path[0])
+        return true;
+    return !strchr(row->path, '.') && strncmp(row->path, row->class_name, bytes) == 0 &&
+           (row->path[bytes] == '\0' || row->path[bytes] == '#');
+}
+
+static int by_folded(const void *a, const void *b)
+{
+    const struct row *const *x = a, *const *y = b;
+    int order = strcmp((*x)->folded, (*y)->folded);
+    return order ? order : ((*x)->id > (*y)->id) - ((*x)->id < (*y)->id);
+}
+
+static int by_raw_path(const void *a, const void *b)
+{
+    const struct row *const *x = a, *const *y = b;
+    return strcmp((*x)->path, (*y)->path);
+}
+
+/* Gives each row its number among different folded paths, from 0; how many, or SIZE_MAX. */
+static size_t number_paths(struct reading *reading)
+{
+    size_t count = reading->count, different = 0;
+    struct row **order = mem_alloc(count + 1, sizeof *order);
+    if (!order)
+        return SIZE_MAX;
+    for (size_t i = 0; i < count; i++)
+        order[i] = &reading->rows[i];
+    qsort(order, count, sizeof *order, by_folded);
+    for (size_t i = 0; i < count; i++) {
+        bool same = i && strcmp(order[i]->folded, order[i - 1]->folded) == 0;
+        order[i]->node = same ? different - 1 : different++;
+    }
+    mem_free(order);
+    return different;
+}
+
+struct tree {
+    size_t *parent, *child, *next, *place; /* of paths; place: the node's */
+};
+
+/* The path around a row's, among the rows in order of their paths. */
+static size_t parent_of(struct row *const *order, size_t count, const struct row *row)
+{
+    const char *dot = strrchr(row->path, '.');
+    char *around = is_root(row) ? NULL : mem_copy(row->path, dot ? (size_t)(dot - row->path) : 0);
+    struct row wanted = {.path = around};
+    const struct row *key = &wanted;
+    struct row *const *found =
+        around ? bsearch(&key, order, count, sizeof *order, by_raw_path) : NULL;
+    mem_free(around);
+    return found ? (*found)->node : MODULE_ROOT;
+}
+
+static bool find_parents(struct reading *reading, struct tree *tree, size_t different)
+{
+    size_t count = reading->count;
+    struct row **order = mem_alloc(count + 1, sizeof *order);
+    if (!order)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        order[i] = &reading->rows[i];
+    qsort(order, count, sizeof *order, by_raw_path);
+    for (size_t i = 0; i < different; i++)
+        tree->parent[i] = tree->child[i] = tree->next[i] = MODULE_ROOT;
+    for (size_t i = 0; i < count; i++)
+        tree->parent[reading->rows[i].node] = parent_of(order, count, &reading->rows[i]);
+    mem_free(order);
+    return true;
+}
+
+/* Children in the order of their first rows, which is that of the model. Place `different` stands
+ * for what is around the roots. */
+static void link_children(struct reading *reading, struct tree *tree, size_t different)
+{
+    bool *linked = (bool *)(void *)tree->place; /* not in use yet, and large enough */
+    memset(linked, 0, different * sizeof *linked);
+    size_t *last = mem_alloc(different + 1, sizeof *last);
+    tree->child[different] = MODULE_ROOT;
+    for (size_t i = 0; last && i <= different; i++)
+        last[i] = MODULE_ROOT;
+    for (size_t i = 0; last && i < reading->count; i++) {
+        size_t path = reading->rows[i].node;
+        size_t around = tree->parent[path] == MODULE_ROOT ? different : tree->parent[path];
+        if (linked[path])
+            continue;
+        linked[path] = true;
+        *(last[around] == MODULE_ROOT ? &tree->child[around] : &tree->next[last[around]]) = path;
+        last[around] = path;
+    }
+    mem_free(last);
+}
+
+/* Nodes in the order of the tree, behind the one for what is of no module. */
+static void place_nodes(struct tree *tree, size_t around, size_t node, size_t depth,
+                        struct modules *out)
+{
+    for (size_t path = tree->child[around]; path != MODULE_ROOT; path = tree->next[path]) {
+        size_t at = out->count++;
+        tree->place[path] = at;
+        out->nodes[at] = (struct module_node){.parent = node, .depth = depth};
+        place_nodes(tree, path, at, depth + 1, out);
+    }
+}
+
+static bool name_nodes(struct reading *reading, const struct tree *tree)
+{
+    for (size_t i = 0; i < reading->count; i++) {
+        struct row *row = &reading->rows[i];
+        row->node = tree->place[row->node];
+        struct module_node *node = &reading->out->nodes[row->node];
+        node->instances++;
+        if (node->path)
+            continue;
+        node->path = mem_copy(row->folded, strlen(row->folded));
+        node->class_name = mem_copy(row->class_name, strlen(row->class_name));
+        if (!node->path || !node->class_name)
+            return false;
+    }
+    return true;
+}
+
+static int make_nodes(struct reading *reading)
+{
+    size_t different = number_paths(reading);
+    if (different == SIZE_MAX)
+        return ERR_NOMEM;
+    struct modules *out = reading->out;
+    size_t *cells = mem_alloc(different + 1, 4 * sizeof *cells);
+    out->nodes = mem_alloc(different + 1, sizeof *out->nodes);
+    struct tree tree = {cells, cells + different + 1, cells + 2 * (different + 1),
+                        cells + 3 * (different + 1)};
+    bool full = cells && out->nodes && find_parents(reading, &tree, different);
+    if (full) {
+        out->nodes[out->count++] = (struct module_node){.parent = MODULE_ROOT};
+        link_children(reading, &tree, different);
+        place_nodes(&tree, different, MODULE_ROOT, 0, out);
+        full = out->count == different + 1 && name_nodes(reading, &tree);
+        out->known = different;
+    }
+    mem_free(cells);
+    return full ? 0 : ERR_NOMEM;
+}
+
+/* ---- blocks ---- */
+
+static enum module_kind kind_of(enum purpose purpose)
+{
+    switch (purpose) {
+    case PURPOSE_PARAMETER:
+        return MODULE_PARAMETERS;
+    case PURPOSE_GRADIENT:
+        return MODULE_GRADIENTS;
+    case PURPOSE_OPTIMIZER_STATE:
+        return MODULE_STATE;
+    case PURPOSE_ACTIVATION:
+    case PURPOSE_HELD:
+        return MODULE_ACTIVATIONS;
+    case PURPOSE_WORKSPACE:
+    case PURPOSE_LIBRARY:
+        return MODULE_WORKSPACE;
+    default:
+        return MODULE_OTHER;
+    }
+}
+
+static int by_id(const void *key, const void *row)
+{
+    const int64_t *id = key;
+    const struct row *at = row;
+    return (*id > at->id) - (*id < at->id);
+}
+
+static bool add_block(void *self, const struct living_block *block)
+{
+    struct reading *reading = self;
+    uint64_t tagged =
+        block->tag == LIVING_NONE ? MAP_NONE : map_get(&reading->tags, (uint64_t)block->tag);
+    int64_t id = tagged == MAP_NONE ? block->module : (int64_t)tagged;
+    const struct row *row =
+        bsearch(&id, reading->rows, reading->count, sizeof *reading->rows, by_id);
+    struct module_node *node = &reading->out->nodes[row ? row->node : 0];
+    node->own[kind_of(block->purpose)] += block->size;
+    node->blocks++;
+    return true;
+}
+
+/* A child stands behind its parent. */
+static void add_up(struct modules *out)
+{
+    for (size_t i = 0; i < out->count; i++)
+        memcpy(out->nodes[i].held, out->nodes[i].own, sizeof out->nodes[i].own);
+    for (size_t i = out->count; i-- > 0;)
+        for (int kind = 0; out->nodes[i].parent != MODULE_ROOT && kind < MODULE_KINDS; kind++)
+            out->nodes[out->nodes[i].parent].held[kind] += out->nodes[i].held[kind];
+}
+
+int modules_read(struct db *db, int64_t process, int64_t device, int64_t seq, struct modules *out)
+{
+    struct reading reading = {.db = db, .out = out};
+    *out = (struct modules){0};
+    int err = read_modules(&reading);
+    if (err == 0)
+        err = read_tags(&reading);
+    if (err == 0)
+        err = fold(&reading);
+    if (err == 0)
+        err = make_nodes(&reading);
+    if (err == 0)
+        err = living_read(db, process, device, seq, add_block, &reading);
+    if (err == 0)
+        add_up(out);
+    for (size_t i = 0; i < reading.count; i++) {
+        mem_free(reading.rows[i].path);
+        mem_free(reading.rows[i].class_name);
+        mem_free(reading.rows[i].folded);
+    }
+    mem_free(reading.rows);
+    map_clear(&reading.tags);
+    return err;
+}
+
+void modules_clear(struct modules *modules)
+{
+    for (size_t i = 0; i < modules->count; i++) {
+        mem_free(modules->nodes[i].path);
+        mem_free(modules->nodes[i].class_name);
+    }
+    mem_free(modules->nodes);
+    *modules = (struct modules){0};
+}
+
+static int64_t sum(const int64_t *bytes)
+{
+    int64_t all = 0;
+    for (int kind = 0; kind < MODULE_KINDS; kind++)
+        all += bytes[kind];
+    return all;
+}
+
+int64_t module_own(const struct module_node *node)
+{
+    return sum(node->own);
+}
+
+int64_t module_held(const struct module_node *node)
+{
+    return sum(node->held);
+}
+
+bool modules_are_valid(const struct modules *modules)
+{
+    for (size_t i = 0; i < modules->count; i++) {
+        int64_t held = module_own(&modules->nodes[i]);
+        for (size_t child = i + 1; child < modules->count; child++)
+            held += modules->nodes[child].parent == i ? module_held(&modules->nodes[child]) : 0;
+        size_t parent = modules->nodes[i].parent;
+        if (held != module_held(&modules->nodes[i]) || (parent != MODULE_ROOT && parent >= i) ||
+            (i == 0) != (modules->nodes[i].path == NULL))
+            return false;
+    }
+    return modules->known + (modules->count > 0) == modules->count;
+}
