@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "loss.h"
+#include "query.h"
 #include "thinned.h"
 #include "buf.h"
 #include "error.h"
@@ -158,7 +159,7 @@ static int warn_of_thinning(struct report *report, struct emit *emit, const char
  * said, or where it said nothing, by the settings that it was given. `driver`: CUPTI saw memory. */
 static const char unseen_sql[] =
     "SELECT s.process, EXISTS (SELECT 1 FROM driver_memory m WHERE m.process = s.process"
-    "                             AND m.device IS NOT NULL)"
+    "                             AND m.device IS NOT NULL) AS drives"
     "  FROM (SELECT process, max(CASE key WHEN 'allocator' THEN value END) AS allocator,"
     "               max(CASE key WHEN 'alloc_conf' THEN replace(value, ' ', '') END) AS conf"
     "          FROM setting GROUP BY process) s"
@@ -174,20 +175,22 @@ static bool asks_for_gpu(const struct report *report)
 
 static int warn_of_unseen(struct report *report, struct emit *emit, const char *whose)
 {
-    struct db_stmt *row = NULL;
-    int64_t first = 0, count = 0;
-    bool driver = false;
+    int64_t process, first = 0, count = 0;
+    bool drives, driver = false;
     char others[48] = "";
-    int err = asks_for_gpu(report) ? db_prepare(report->db, &row, unseen_sql) : 0;
-    while (row && err >= 0 && (err = db_step(row)) == DB_ROW) {
-        if (!report_process_of(report, db_column_int(row, 0)))
+    if (!asks_for_gpu(report))
+        return 0;
+    struct query query =
+        query_ask(report->db, unseen_sql, Q_NOTHING, Q_OUT(Q_INT(process), Q_INT(drives)));
+    while (query_next(&query)) {
+        if (!report_process_of(report, process))
             continue;
-        first = count++ ? first : db_column_int(row, 0);
-        driver = driver || db_column_int(row, 1);
+        first = count++ ? first : process;
+        driver = driver || drives;
     }
-    db_finalize(row);
+    int err = query_end(&query);
     if (err < 0 || !count)
-        return err < 0 ? err : 0;
+        return err;
     if (count > 1)
         snprintf(others, sizeof others, " and %" PRId64 " more", count - 1);
     emit_warning(emit,
