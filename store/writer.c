@@ -67,7 +67,7 @@ struct writer {
     } moved;
     struct batch *open, **open_last; /* of the open transaction, oldest first */
     bool tight;                      /* the disk was full once */
-    bool hide_paths;                 /* as the batches said */
+    bool hide_paths;
     struct writer_stats stats;
     pthread_mutex_t lock; /* of `seen` */
     struct writer_stats seen;
@@ -324,7 +324,6 @@ static int commit(struct writer *writer)
 static int write_batch(struct writer *writer, struct batch *batch)
 {
     keep(writer, batch);
-    writer->hide_paths = batch->hide_paths;
     int err = db_in_transaction(writer->db) ? 0 : begin(writer);
     if (err == 0)
         err = writer_sink_write(writer->sink, batch);
@@ -429,7 +428,7 @@ static void forget_keeper(struct writer *writer)
 }
 
 int writer_start(struct writer **out, struct db *db, struct queue *queue,
-                 const struct keeper *keeper)
+                 const struct keeper *keeper, bool hide_paths)
 {
     static const struct keeper nobody;
     if (!keeper)
@@ -444,6 +443,7 @@ int writer_start(struct writer **out, struct db *db, struct queue *queue,
     writer->keeper = *keeper;
     writer->db = db;
     writer->queue = queue;
+    writer->hide_paths = hide_paths;
     writer->open_last = &writer->open;
     pthread_mutex_init(&writer->lock, NULL);
     int err = writer_sink_new(&writer->sink, db);

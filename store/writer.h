@@ -38,7 +38,8 @@ struct writer_stats {
 /* Takes the database over (writer_finish closes it), unless it fails, and the keeper in any case.
  * The thread starts at once. */
 int writer_start(struct writer **out, struct db *db, struct queue *queue,
-                 const struct keeper *keeper); /* NULL: all is kept */
+                 const struct keeper *keeper, /* NULL: all is kept */
+                 bool hide_paths); /* why it failed is stored without folders: private.h */
 bool writer_failed(const struct writer *writer);
 const char *writer_message(const struct writer *writer); /* why; "" if it did not (yet) */
 /* The figures as of the last commit, from any thread. */

@@ -52,7 +52,7 @@ static void forget(void *self)
 }
 
 int retention_start_writer(struct writer **out, struct db *db, struct queue *queue,
-                           const struct retention_options *options)
+                           const struct retention_options *options, bool hide_paths)
 {
     struct keeper keeper = {
         .see = see,
@@ -72,5 +72,5 @@ int retention_start_writer(struct writer **out, struct db *db, struct queue *que
         return err;
     retention_tick(retention, queue);
     keeper.self = retention;
-    return writer_start(out, db, queue, &keeper);
+    return writer_start(out, db, queue, &keeper, hide_paths);
 }

@@ -142,9 +142,9 @@ static void place_file(struct recording *recording)
 /* By us, as --steps asked: the status that it ended with is our doing, and not passed on. */
 static void say_ended(struct recording *recording)
 {
-    uint64_t steps = recording->options.most_steps;
+    int64_t steps = recording->options.most_steps;
     summary_hint(&recording->result->summary,
-                 "the program was ended after %llu %s, as --steps asks", (unsigned long long)steps,
+                 "the program was ended after %lld %s, as --steps asks", (long long)steps,
                  steps == 1 ? "step" : "steps");
 }
 

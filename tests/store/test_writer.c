@@ -216,7 +216,7 @@ TEST(many_batches_share_a_transaction)
     for (int i = 0; i < 200; i++)
         REQUIRE(queue_push(queue, store_batch(1 + i * 10, 10, false)));
     queue_close(queue);
-    REQUIRE(writer_start(&writer, db, queue, NULL) == 0);
+    REQUIRE(writer_start(&writer, db, queue, NULL, false) == 0);
     CHECK_INT(writer_finish(writer, &single, &stats), 0);
     CHECK_INT(stats.batches, 200);
     CHECK_INT(stats.rows_inserted, 2000);
