@@ -5,9 +5,10 @@
  * a base_err; db_message() has the text for a person. A statement belongs to its database and is
  * finalized before it.
  *
- * A recording file: application_id DB_APPLICATION_ID, user_version DB_VERSION. Anything else is
- * refused with ERR_NOTOURS (db_message says what it seems to be), ERR_NEWER (a later version),
- * ERR_CORRUPT. Schema text is compiled in from schema/ *.sql, in the order of its numbers.
+ * A recording file: application_id DB_APPLICATION_ID, user_version up to DB_VERSION (older.h).
+ * Anything else is refused with ERR_NOTOURS (db_message says what it seems to be), ERR_NEWER (a
+ * later version), ERR_CORRUPT. Schema text is compiled in from schema/ *.sql, in the order of its
+ * numbers.
  */
 #ifndef TIDEMARK_SCHEMA_DB_H
 #define TIDEMARK_SCHEMA_DB_H
@@ -19,7 +20,7 @@
 #include "statements.h"
 
 #define DB_APPLICATION_ID 0x54494445 /* "TIDE" */
-#define DB_VERSION 3
+#define DB_VERSION 4
 /* Bytes, nanoseconds, events and steps are fewer, in whatever a recorder writes: the largest that
  * it does is 2^60 (recorder/ledger/ledger.h), and 2^61 ns are 73 years. */
 #define DB_LARGEST ((int64_t)1 << 61)

@@ -43,6 +43,9 @@ static inline struct row_opt row_opt(int64_t value)
 #define DB_LIVING_NS (-70368744177664LL) /* -2^46 */
 #define DB_LIVING_SEQ (-2147483648LL)    /* -2^31 */
 
+/* Ids of phases from here on are of what is not settled: they go with the next commit. */
+#define DB_LOOSE_PHASE ((int64_t)1 << 40)
+
 /* Of a name, a site: 0 is none. */
 static inline struct row_opt row_id(uint32_t id)
 {

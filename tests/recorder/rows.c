@@ -93,13 +93,23 @@ static void drop_curve(struct rows *rows, const struct row *what)
         remember(rows, SCH_CURVE, i);
 }
 
-/* All rows of a table whose first cell is this. */
-static void drop_rows(struct rows *rows, enum sch_statement which, int64_t key)
+/* Whether the row is one of those that the statement takes out. What is settled never is. */
+static bool goes(const struct row *row, enum sch_statement drop, const struct row *what)
+{
+    if (drop == SCH_STRETCH_DROP)
+        return row->at[0] == what->at[0] && row->at[1] >= what->at[1];
+    bool it_is = row->at[0] == what->at[0];
+    CHECK(!it_is || drop != SCH_PHASE_DROP || row->at[PHASE_SETTLED] == ROW_NULL);
+    return it_is;
+}
+
+static void drop_rows(struct rows *rows, enum sch_statement which, enum sch_statement drop,
+                      const struct row *what)
 {
     struct row_table *table = &rows->tables[which];
     size_t kept = 0, before = table->count;
     for (size_t i = 0; i < before; i++) {
-        if (table->rows[i].at[0] == key)
+        if (goes(&table->rows[i], drop, what))
             free_row(&table->rows[i]);
         else
             table->rows[kept++] = table->rows[i];
@@ -179,6 +189,19 @@ static void amend(struct rows *rows, const struct row *what)
         alloc->segment = what->at[2];
 }
 
+/* What is settled comes with a number of its own, is whole, and is not written once more. */
+static void check_phase(struct rows *rows, const struct row *row)
+{
+    const struct row *old = look_up(rows, SCH_PHASE, row->at, NULL);
+    CHECK(!old || old->at[PHASE_SETTLED] == ROW_NULL);
+    if (row->at[PHASE_SETTLED] == ROW_NULL)
+        return;
+    CHECK_INT(row->at[PHASE_SETTLED], ++rows->settled);
+    CHECK(row->at[0] < DB_LOOSE_PHASE);
+    CHECK(row->text[PHASE_ENDED] && row->at[PHASE_END_SEQ] != ROW_NULL);
+    CHECK(row->at[PHASE_PARENT] < DB_LOOSE_PHASE);
+}
+
 static void put(struct rows *rows, enum sch_statement which, struct row *row)
 {
     struct row_table *table = &rows->tables[which];
@@ -187,11 +210,17 @@ static void put(struct rows *rows, enum sch_statement which, struct row *row)
         free_row(row);
         return;
     }
-    if (which == SCH_PHASE_DROP || which == SCH_PHASE_DEVICE_DROP) {
-        drop_rows(rows, which == SCH_PHASE_DROP ? SCH_PHASE : SCH_PHASE_DEVICE, row->at[0]);
+    if (which == SCH_PHASE_DROP || which == SCH_PHASE_DEVICE_DROP || which == SCH_STRETCH_DROP) {
+        drop_rows(rows,
+                  which == SCH_PHASE_DROP          ? SCH_PHASE
+                  : which == SCH_PHASE_DEVICE_DROP ? SCH_PHASE_DEVICE
+                                                   : SCH_STRETCH,
+                  which, row);
         free_row(row);
         return;
     }
+    if (which == SCH_PHASE)
+        check_phase(rows, row);
     if (which == SCH_CURVE_DROP || which == SCH_SEGMENT_END) {
         if (which == SCH_CURVE_DROP)
             drop_curve(rows, row);
@@ -311,9 +340,26 @@ static const struct row *find_text(const struct row_table *table, size_t column,
     return NULL;
 }
 
+static int by_begin(const void *a, const void *b)
+{
+    const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;
+    int64_t seq = x->at[PHASE_BEGIN_SEQ] - y->at[PHASE_BEGIN_SEQ], id = x->at[0] - y->at[0];
+    return seq ? (seq > 0) - (seq < 0) : (id > 0) - (id < 0);
+}
+
 const struct row *rows_phase(const struct rows *rows, const char *name, size_t nth)
 {
-    return find_text(&rows->tables[SCH_PHASE], PHASE_NAME, name, nth);
+    const struct row_table *table = &rows->tables[SCH_PHASE];
+    const struct row **named = calloc(table->count + 1, sizeof *named);
+    size_t count = 0;
+    REQUIRE(named != NULL);
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->rows[i].text[PHASE_NAME], name) == 0)
+            named[count++] = &table->rows[i];
+    qsort(named, count, sizeof *named, by_begin);
+    const struct row *found = nth < count ? named[nth] : NULL;
+    free(named);
+    return found;
 }
 
 const struct row *rows_phase_device(const struct rows *rows, int64_t phase, int64_t device)

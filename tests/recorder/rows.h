@@ -30,6 +30,7 @@ struct rows {
     struct row_table tables[SCH_STATEMENT_COUNT];
     struct batch_alloc *allocs; /* by seq */
     size_t alloc_count, alloc_cap;
+    int64_t settled; /* phases so far */
 };
 
 void rows_apply(struct rows *rows, const struct batch *batch);
@@ -39,6 +40,7 @@ const struct batch_alloc *rows_alloc(const struct rows *rows, int64_t seq);
 /* The row whose first cells are these; `count` of them. */
 const struct row *rows_find(const struct rows *rows, enum sch_statement table, size_t count,
                             const int64_t *keys);
+/* In the order in which they began. */
 const struct row *rows_phase(const struct rows *rows, const char *name, size_t nth);
 const struct row *rows_phase_device(const struct rows *rows, int64_t phase, int64_t device);
 size_t rows_anomalies(const struct rows *rows, const char *kind);
@@ -68,6 +70,7 @@ enum {
     PHASE_SCOPE = SCH_AT(phase, scope),
     PHASE_ENDED = SCH_AT(phase, ended),
     PHASE_DOMAIN = SCH_AT(phase, domain),
+    PHASE_SETTLED = SCH_AT(phase, settled),
     PART_BEGIN_ALLOCATED = SCH_AT(phase_device, begin_allocated),
     PART_ALLOCATED = SCH_AT(phase_device, allocated),
     PART_REQUESTED = SCH_AT(phase_device, requested),

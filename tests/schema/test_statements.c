@@ -74,6 +74,7 @@ static void check_other(struct db *db, enum sch_statement which)
         if (strncmp(end - strlen(coalesce), coalesce, strlen(coalesce)) == 0)
             end -= strlen(coalesce);
         REQUIRE(*--end == '=');
+        end -= end[-1] == '>';
         const char *begin = end;
         while (strchr(" ,", begin[-1]) == NULL)
             begin--;

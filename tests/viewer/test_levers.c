@@ -456,17 +456,18 @@ TEST(an_output_that_autograd_saves_is_at_most)
     static const struct {
         const char *function;
         bool at_most;
-    } cases[] = {{"log_softmax", true}, {"LogSoftmax.forward", true}, {"op_tanh", true},
-                 {"ReLU.forward", true}, {"gelu", false},             {"expand", false},
-                 {"linear", false},      {"decode", false}};
+    } cases[] = {{"log_softmax", true}, {"LogSoftmax.forward", true},
+                 {"op_tanh", true},     {"ReLU.forward", true},
+                 {"gelu", false},       {"expand", false},
+                 {"linear", false},     {"decode", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct script script = {0};
         struct peak peak;
         char sql[160];
         train(&script, &(struct model){0});
         struct db *db = script_record(&script);
-        snprintf(sql, sizeof sql,
-                 "UPDATE string SET text = '%s' WHERE text LIKE 'decode%%'", cases[i].function);
+        snprintf(sql, sizeof sql, "UPDATE string SET text = '%s' WHERE text LIKE 'decode%%'",
+                 cases[i].function);
         CHECK_INT(db_exec(db, sql), 0);
         struct levers levers = read_levers(db, &peak);
         const struct lever *lever = find(&levers, LEVER_HELD);

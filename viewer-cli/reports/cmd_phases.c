@@ -66,7 +66,7 @@ enum {
 struct row {
     struct db_stmt *cells; /* all of it */
     const char *phase, *kind, *ended, *domain;
-    int64_t phase_id, parent, begin_ns, end_ns, allocs, frees;
+    int64_t phase_id, parent, begin_ns, end_ns, allocs, frees, settled;
 };
 
 /* Which are asked for, and the seven values that this takes. */
@@ -83,14 +83,23 @@ struct row {
     "              WHERE process = ?1 AND step BETWEEN ?3 AND ?4)))"                               \
     "   AND CASE WHEN ?5 IS NOT NULL THEN ph.domain = ?5 ELSE ?6 OR ph.domain IS NULL END"
 
-static const char sql[] =
-    "SELECT t.process, t.device, t.step, t.phase, t.allocated, t.max_allocated, t.reserved,"
-    "       t.max_reserved, t.fragmentation, t.phase_peak, t.begin_ns, t.end_ns, t.kind,"
-    "       t.ordinal, t.phase_id, ph.parent, t.allocs, t.frees, t.alloc_bytes, t.ended,"
-    "       ph.domain"
-    "  FROM phase ph JOIN phase_table t ON t.phase_id = ph.id"
-    " WHERE" ASKED " AND t.device = ?2 AND ph.id > ?7"
-    " ORDER BY ph.begin_seq, ph.id";
+#define COLUMNS                                                                                    \
+    "SELECT t.process, t.device, t.step, t.phase, t.allocated, t.max_allocated, t.reserved,"       \
+    "       t.max_reserved, t.fragmentation, t.phase_peak, t.begin_ns, t.end_ns, t.kind,"          \
+    "       t.ordinal, t.phase_id, ph.parent, t.allocs, t.frees, t.alloc_bytes, t.ended,"          \
+    "       ph.domain, ph.settled"
+#define OF_SCOPE(more)                                                                             \
+    "  JOIN phase_table t ON t.phase_id = ph.id"                                                   \
+    " WHERE" ASKED " AND t.device = ?2" more " ORDER BY ph.begin_seq, ph.id"
+
+static const char sql[] = COLUMNS " FROM phase ph" OF_SCOPE(" AND ph.id > ?7");
+
+/* What was settled since; and as the recording has ended, what was not. */
+static const char settled_sql[] = COLUMNS " FROM (SELECT id FROM phase WHERE settled > ?7) new"
+                                          " CROSS JOIN phase ph ON ph.id = new.id" OF_SCOPE("");
+static const char rest_sql[] =
+    COLUMNS " FROM (SELECT id FROM phase WHERE settled > ?7 OR settled IS NULL) new"
+            " CROSS JOIN phase ph ON ph.id = new.id" OF_SCOPE("");
 
 /* From the newest on, by their numbers: a phase that is inside of another has a higher one. */
 static const char newest_sql[] =
@@ -119,37 +128,28 @@ struct listing {
 };
 
 /*
- * Rows of a recording that goes on: each phase is told once, when it has ended and will not be
- * written anew. The recorder writes what it has not settled yet as it would be if the run ended,
- * takes these rows out with its next commit, and gives the new ones new numbers. So a phase that is
- * still there, and has ended, after a commit that came later than the first look at it is settled.
+ * Rows of a recording that goes on: each phase is told once, when it is settled, for then its row
+ * stays as it is; what is not settled as the recording ends, in the last look.
  */
-#define TALE_FLOORS 8
-
 struct tale {
-    bool over;          /* the recording: all is settled */
-    struct map highest; /* process to the highest phase.id of it */
-    struct map seen;    /* phase.id to that of its process when it was seen to have ended */
-    struct map told;    /* phase and device */
-    /* Numbers up to here are done with. Only what was so some looks ago is believed. */
-    int64_t floors[TALE_FLOORS];
-    unsigned at;
-    int64_t open, last; /* of this look: the lowest number not told, the highest of all */
+    bool over;    /* the recording */
+    int64_t told; /* phases up to this number in `settled` were */
 };
 
-/* Of a phase below the floor: one more than what is around it has; none if it is not asked for. */
+/* Of a phase that is not in the list: one more than what is around it has; none if it is not asked
+ * for. Nothing is around itself, but in a damaged file. */
 static int depth_below(struct listing *list, int64_t id, uint64_t *depth)
 {
+    enum { MOST = 4096 };
     int64_t parent;
     *depth = MAP_NONE;
     struct query query = query_ask(list->report->db, parent_sql,
                                    ASKED_IN(list, list->scope->device, id), Q_OUT(Q_OPT(parent)));
     while (query_next(&query)) {
         *depth += 1; /* the first makes it 0 */
-        if (parent == QUERY_NONE || parent >= id)
+        if (parent == QUERY_NONE || *depth >= MOST)
             break;
-        id = parent;
-        query_again(&query, ASKED_IN(list, list->scope->device, id));
+        query_again(&query, ASKED_IN(list, list->scope->device, parent));
     }
     return query_end(&query);
 }
@@ -160,9 +160,8 @@ static int64_t depth_of(struct listing *list, const struct row *row)
     uint64_t around = MAP_NONE;
     if (row->parent != QUERY_NONE) {
         around = map_get(&list->depths, (uint64_t)row->parent);
-        int err = around == MAP_NONE && list->floor >= row->parent
-                      ? depth_below(list, row->parent, &around)
-                      : 0;
+        bool elsewhere = around == MAP_NONE && (list->tale || list->floor >= row->parent);
+        int err = elsewhere ? depth_below(list, row->parent, &around) : 0;
         if (err < 0)
             return err;
     }
@@ -193,6 +192,8 @@ static void put_ending(struct listing *list, const struct row *row)
     bool gap = strcmp(row->kind, "other") == 0;
     if (row->end_ns == QUERY_NONE)
         ended = "still open";
+    else if (list->report->following && row->settled == QUERY_NONE)
+        ended = "may change";
     bool usual = !*ended || strcmp(ended, "end") == 0 || (gap && strcmp(ended, "process end") == 0);
     emit_text(&list->report->emit, usual ? NULL : ended);
 }
@@ -202,35 +203,12 @@ static bool is_empty_gap(const struct row *row)
     return strcmp(row->kind, "other") == 0 && row->allocs == 0 && row->frees == 0;
 }
 
-/* 1: it is to be told now; 0: not; or an error. */
-static int is_due(struct listing *list, const struct row *row)
-{
-    struct tale *tale = list->tale;
-    uint64_t id = (uint64_t)row->phase_id;
-    uint64_t key = id << 12 | (uint64_t)(list->scope->device & 0xfff);
-    uint64_t highest = map_get(&tale->highest, (uint64_t)list->scope->process.id);
-    tale->last = (int64_t)id > tale->last ? (int64_t)id : tale->last;
-    if (map_get(&tale->told, key) != MAP_NONE)
-        return 0;
-    bool ended = row->ended != NULL;
-    uint64_t seen = map_get(&tale->seen, key);
-    if (ended && (tale->over || (seen != MAP_NONE && highest > seen))) {
-        map_remove(&tale->seen, key);
-        return map_put(&tale->told, key, 1, NULL) ? 1 : ERR_NOMEM;
-    }
-    tale->open = (int64_t)id < tale->open ? (int64_t)id : tale->open;
-    if (ended && seen == MAP_NONE && !map_put(&tale->seen, key, highest, NULL))
-        return ERR_NOMEM;
-    return 0;
-}
-
 static int put_row(struct listing *list, const struct row *row)
 {
     struct emit *emit = &list->report->emit;
     int64_t depth = depth_of(list, row);
-    int due = depth < 0 ? (int)depth : list->tale ? is_due(list, row) : 1;
-    if (due <= 0)
-        return due;
+    if (depth < 0)
+        return (int)depth;
     list->rows++;
     if (!list->all && emit->format == EMIT_TABLE && is_empty_gap(row)) {
         list->hidden++;
@@ -262,9 +240,12 @@ static int put_row(struct listing *list, const struct row *row)
 static struct query ask(const struct listing *list, struct row *row, const struct query_place *out)
 {
     const struct tale *tale = list->tale;
-    int64_t floor = tale ? tale->floors[tale->at % TALE_FLOORS] : list->floor;
     struct query query =
-        query_ask(list->report->db, sql, ASKED_IN(list, list->scope->device_text, floor), out);
+        query_ask(list->report->db,
+                  !tale        ? sql
+                  : tale->over ? rest_sql
+                               : settled_sql,
+                  ASKED_IN(list, list->scope->device_text, tale ? tale->told : list->floor), out);
     row->cells = query.stmt;
     return query;
 }
@@ -272,7 +253,7 @@ static struct query ask(const struct listing *list, struct row *row, const struc
 #define ROW_OUT(row)                                                                               \
     Q_OUT(Q_TEXT((row).phase), Q_INT((row).begin_ns), Q_OPT((row).end_ns), Q_TEXT((row).kind),     \
           Q_INT((row).phase_id), Q_OPT((row).parent), Q_INT((row).allocs), Q_INT((row).frees),     \
-          Q_NTEXT((row).ended), Q_NTEXT((row).domain), Q_REST)
+          Q_NTEXT((row).ended), Q_NTEXT((row).domain), Q_OPT((row).settled), Q_REST)
 
 /* The same instant as in `tidemark peak`, called the same. */
 static int put_highest(struct listing *list)
@@ -457,20 +438,13 @@ static int follow_drawn(struct look *look)
     return code;
 }
 
-static int read_highest(struct look *look)
+/* After a look, in its transaction. */
+static int read_told(struct look *look)
 {
-    struct tale *tale = look->tale;
-    int64_t process, highest;
-    struct query query = query_ask(
-        look->report->db,
-        "SELECT process, max(id) AS highest FROM phase WHERE id > ?1 GROUP BY process",
-        Q_IN(tale->floors[tale->at % TALE_FLOORS]), Q_OUT(Q_INT(process), Q_INT(highest)));
-    while (query_next(&query))
-        if (!map_put(&tale->highest, (uint64_t)process, (uint64_t)highest, NULL))
-            query_fail(&query, ERR_NOMEM);
-    tale->open = INT64_MAX;
-    tale->last = tale->floors[tale->at % TALE_FLOORS];
-    return query_end(&query);
+    int64_t *told = &look->tale->told;
+    return query_read(look->report->db,
+                      "SELECT coalesce(max(settled), ?1) AS told FROM phase WHERE settled > ?1",
+                      Q_IN(*told), Q_OUT(Q_INT(*told)));
 }
 
 static int tell(struct look *look)
@@ -479,15 +453,11 @@ static int tell(struct look *look)
     int err = follow_is_over(look->report->db, &tale->over);
     look->report->following = !tale->over;
     if (err >= 0)
-        err = read_highest(look);
-    if (err >= 0)
         err = put_scopes(look);
-    tale->floors[tale->at % TALE_FLOORS] = tale->open == INT64_MAX ? tale->last : tale->open - 1;
-    tale->at++;
-    return err;
+    return err < 0 ? err : read_told(look);
 }
 
-/* Each phase once, as it ends. */
+/* Each phase once. */
 static int follow_told(struct look *look)
 {
     struct report *report = look->report;
@@ -504,9 +474,6 @@ static int follow_told(struct look *look)
             code = report_resume(report);
         go_on = go_on && code == 0;
     }
-    map_clear(&tale.highest);
-    map_clear(&tale.seen);
-    map_clear(&tale.told);
     if (code)
         return code;
     if (err >= 0 && !look->any)
