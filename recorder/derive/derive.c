@@ -7,6 +7,7 @@
 #include "keyframe.h"
 #include "mem.h"
 #include "pqueue.h"
+#include "query.h"
 
 #define ROWS_A_FLUSH 8192u
 #define FLUSHES_A_COMMIT 32u
@@ -75,15 +76,8 @@ struct derive_heap *derive_heap(struct derive *derive, int64_t id)
 
 int derive_drop(struct derive *derive, int64_t heap, const char *quantity)
 {
-    struct db_stmt *stmt = NULL;
-    int err =
-        db_prepare(derive->options->out, &stmt, "DELETE FROM curve WHERE heap=?1 AND quantity=?2");
-    if (err == 0) {
-        db_bind_int(stmt, 0, heap);
-        db_bind_text(stmt, 1, quantity, -1);
-        err = db_run(stmt);
-    }
-    db_finalize(stmt);
+    int err = query_run(derive->options->out, "DELETE FROM curve WHERE heap=?1 AND quantity=?2",
+                        Q_IN(heap, quantity));
     derive->from_out |= err < 0;
     return err;
 }
@@ -202,19 +196,19 @@ static int deaths_until(struct derive *derive, int64_t last, int64_t *seq)
     return err;
 }
 
-enum { ROW_SEQ, ROW_HEAP, ROW_SIZE, ROW_ALLOC_NS, ROW_LIFE_NS, ROW_FREE_SEQ };
+struct birth {
+    int64_t seq, heap, size, alloc_ns, life_ns, free_seq;
+};
 
-static int one_birth(struct derive *derive, struct db_stmt *row, int64_t *seq)
+static int one_birth(struct derive *derive, const struct birth *birth, int64_t *seq)
 {
-    struct derive_heap *heap = derive_heap(derive, db_column_int(row, ROW_HEAP));
-    struct derive_block block = {.seq = db_column_int(row, ROW_SEQ),
-                                 .size = db_column_int(row, ROW_SIZE),
-                                 .free_seq = db_column_int(row, ROW_FREE_SEQ)};
-    int64_t born_ns = db_column_int(row, ROW_ALLOC_NS), life_ns = db_column_int(row, ROW_LIFE_NS);
+    struct derive_heap *heap = derive_heap(derive, birth->heap);
+    struct derive_block block = {
+        .seq = birth->seq, .size = birth->size, .free_seq = birth->free_seq};
     if (!heap) /* its row is lost, and with it what the block belongs to */
         return 0;
     block.heap = (uint32_t)(heap - derive->heaps);
-    block.end_ns = add_up(born_ns, life_ns > 0 ? life_ns : 0);
+    block.end_ns = add_up(birth->alloc_ns, birth->life_ns > 0 ? birth->life_ns : 0);
     if (block.free_seq < 0)
         block.free_seq = INT64_MAX;
     int err = deaths_until(derive, block.seq, seq);
@@ -222,7 +216,7 @@ static int one_birth(struct derive *derive, struct db_stmt *row, int64_t *seq)
         err = frames_before(derive, *seq, block.seq);
     *seq = block.seq;
     if (err == 0 && heap->feeds)
-        err = derive_feed(derive, heap, "allocated", born_ns, block.size);
+        err = derive_feed(derive, heap, "allocated", birth->alloc_ns, block.size);
     if (err == 0 && !push_block(derive, &block))
         err = ERR_NOMEM;
     derive->result->blocks++;
@@ -231,17 +225,21 @@ static int one_birth(struct derive *derive, struct db_stmt *row, int64_t *seq)
 
 static int read_blocks(struct derive *derive)
 {
-    struct db_stmt *row = NULL;
+    struct birth birth;
     int64_t seq = 0;
     int err = derive->options->frames_as_told ? next_frame(derive, INT64_MIN) : 0;
-    if (err == 0)
-        err = db_prepare(derive->options->facts, &row,
-                         "SELECT seq, heap, size, alloc_ns, life_ns, free_seq FROM allocation"
-                         " ORDER BY seq");
-    while (err >= 0 && (err = db_step(row)) == DB_ROW)
-        if ((err = one_birth(derive, row, &seq)) < 0)
-            break;
-    db_finalize(row);
+    if (err < 0)
+        return err;
+    struct query query =
+        query_ask(derive->options->facts,
+                  "SELECT seq, heap, size, alloc_ns, life_ns, free_seq"
+                  " FROM allocation ORDER BY seq",
+                  Q_NOTHING,
+                  Q_OUT(Q_INT(birth.seq), Q_INT(birth.heap), Q_INT(birth.size),
+                        Q_INT(birth.alloc_ns), Q_INT(birth.life_ns), Q_INT(birth.free_seq)));
+    while (query_next(&query))
+        query_fail(&query, one_birth(derive, &birth, &seq));
+    err = query_end(&query);
     if (err >= 0)
         err = deaths_until(derive, INT64_MAX - 1, &seq);
     if (err == 0 && derive->options->frames_as_told)
@@ -280,35 +278,32 @@ static int derive_allocated(struct derive *derive)
 
 /* ---- the whole ---- */
 
-static int add_heap(struct derive *derive, struct db_stmt *row)
+static int add_heap(struct derive *derive, const struct derive_heap *heap)
 {
     if (!MEM_GROW(derive->heaps, derive->heap_cap, derive->heap_count + 1) ||
-        !map_put(&derive->heap_of, (uint64_t)db_column_int(row, 0), derive->heap_count, NULL))
+        !map_put(&derive->heap_of, (uint64_t)heap->id, derive->heap_count, NULL))
         return ERR_NOMEM;
-    derive->heaps[derive->heap_count++] = (struct derive_heap){
-        .id = db_column_int(row, 0),
-        .process = db_column_int(row, 1),
-        .device = db_column_int(row, 2),
-        .last_seq = db_column_type(row, 3) == DB_NULL ? INT64_MAX : db_column_int(row, 3),
-        .thinned = db_column_int(row, 4) != 0,
-    };
+    derive->heaps[derive->heap_count++] = *heap;
     return 0;
 }
 
 static int read_heaps(struct derive *derive)
 {
-    struct db_stmt *row = NULL;
-    int err = db_prepare(
-        derive->options->facts, &row,
-        "SELECT h.id, h.process, h.device, CASE WHEN p.end_ns IS NULL THEN NULL ELSE p.last_seq "
-        "END,"
+    struct derive_heap heap = {0};
+    struct query query = query_ask(
+        derive->options->facts,
+        "SELECT h.id, h.process, h.device,"
+        " coalesce(CASE WHEN p.end_ns IS NOT NULL THEN p.last_seq END, 9223372036854775807)"
+        "   AS last_seq,"
         " EXISTS(SELECT 1 FROM thinned t WHERE t.what = 'blocks' AND t.process = h.process)"
-        " FROM heap h LEFT JOIN process p ON p.id = h.process ORDER BY h.id");
-    while (err >= 0 && (err = db_step(row)) == DB_ROW)
-        if ((err = add_heap(derive, row)) < 0)
-            break;
-    db_finalize(row);
-    return err < 0 ? err : 0;
+        "   AS thinned"
+        " FROM heap h LEFT JOIN process p ON p.id = h.process ORDER BY h.id",
+        Q_NOTHING,
+        Q_OUT(Q_INT(heap.id), Q_INT(heap.process), Q_INT(heap.device), Q_ANY(heap.last_seq),
+              Q_INT(heap.thinned)));
+    while (query_next(&query))
+        query_fail(&query, add_heap(derive, &heap));
+    return query_end(&query);
 }
 
 static void clear(struct derive *derive)

@@ -12,6 +12,7 @@
 #include "derive_types.h"
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 
 struct row {
     int64_t bucket, first, min, max, last;
@@ -24,30 +25,15 @@ struct rows {
     bool whole;
 };
 
-static int prepare(struct derive *derive, struct db_stmt **stmt, const char *sql,
-                   const struct derive_heap *heap, const char *quantity)
-{
-    int err = db_prepare(derive->options->facts, stmt, sql);
-    if (err < 0)
-        return err;
-    db_bind_int(*stmt, 0, heap->id);
-    db_bind_text(*stmt, 1, quantity, -1);
-    return 0;
-}
-
 int derive_old_last(struct derive *derive, const struct derive_heap *heap, const char *quantity,
                     bool *found, int64_t *last)
 {
-    struct db_stmt *stmt = NULL;
-    int err = prepare(derive, &stmt,
-                      "SELECT last FROM curve WHERE heap=?1 AND quantity=?2"
-                      " ORDER BY level DESC, bucket DESC LIMIT 1",
-                      heap, quantity);
-    if (err == 0)
-        err = db_step(stmt);
+    *last = 0;
+    int err = query_first(derive->options->facts,
+                          "SELECT last FROM curve WHERE heap=?1 AND quantity=?2"
+                          " ORDER BY level DESC, bucket DESC LIMIT 1",
+                          Q_IN(heap->id, quantity), Q_OUT(Q_INT(*last)));
     *found = err == DB_ROW;
-    *last = *found ? db_column_int(stmt, 0) : 0;
-    db_finalize(stmt);
     return err < 0 ? err : 0;
 }
 
@@ -56,11 +42,13 @@ static int next_level(struct derive *derive, const struct derive_heap *heap, con
                       int64_t after, int64_t *level)
 {
     struct db_stmt *stmt = NULL;
-    int err = prepare(derive, &stmt,
-                      "SELECT min(level) FROM curve WHERE heap=?1 AND quantity=?2 AND level > ?3",
-                      heap, quantity);
+    int err =
+        db_prepare(derive->options->facts, &stmt,
+                   "SELECT min(level) FROM curve WHERE heap=?1 AND quantity=?2 AND level > ?3");
     *level = -1;
     if (err == 0) {
+        db_bind_int(stmt, 0, heap->id);
+        db_bind_text(stmt, 1, quantity, -1);
         db_bind_int(stmt, 2, after);
         err = db_step_behind(stmt, after, level);
     }
@@ -71,25 +59,22 @@ static int next_level(struct derive *derive, const struct derive_heap *heap, con
 static int read_level(struct derive *derive, const struct derive_heap *heap, const char *quantity,
                       struct rows *rows)
 {
-    struct db_stmt *stmt = NULL;
-    int err = prepare(derive, &stmt,
-                      "SELECT bucket, first, min, max, last FROM curve"
-                      " WHERE heap=?1 AND quantity=?2 AND level=?3 AND bucket >= 0 ORDER BY bucket",
-                      heap, quantity);
+    struct row row;
+    struct query query =
+        query_ask(derive->options->facts,
+                  "SELECT bucket, first, min, max, last FROM curve"
+                  " WHERE heap=?1 AND quantity=?2 AND level=?3 AND bucket >= 0 ORDER BY bucket",
+                  Q_IN(heap->id, quantity, rows->level),
+                  Q_OUT(Q_INT(row.bucket), Q_INT(row.first), Q_INT(row.min), Q_INT(row.max),
+                        Q_INT(row.last)));
     rows->count = 0;
-    if (err == 0)
-        db_bind_int(stmt, 2, rows->level);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        if (!MEM_GROW(rows->at, rows->cap, rows->count + 1)) {
-            err = ERR_NOMEM;
-            break;
-        }
-        rows->at[rows->count++] =
-            (struct row){db_column_int(stmt, 0), db_column_int(stmt, 1), db_column_int(stmt, 2),
-                         db_column_int(stmt, 3), db_column_int(stmt, 4)};
+    while (query_next(&query)) {
+        if (MEM_GROW(rows->at, rows->cap, rows->count + 1))
+            rows->at[rows->count++] = row;
+        else
+            query_fail(&query, ERR_NOMEM);
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 /* A source's own sum begins as high as it stood when it was first told. */

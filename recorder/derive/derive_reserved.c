@@ -9,6 +9,7 @@
 #include "derive_types.h"
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 
 struct group { /* process x device */
     int64_t process, device;
@@ -53,7 +54,7 @@ static int make_groups(struct derive *derive, struct groups *groups)
 
 /* In the order of the run; by one event memory goes before it comes. */
 static const char changes_sql[] =
-    "SELECT seq, heap, alloc_ns, size, 1 FROM segment UNION ALL"
+    "SELECT seq, heap, alloc_ns AS at_ns, size, 1 AS mapped FROM segment UNION ALL"
     " SELECT free_seq, heap, alloc_ns + life_ns, -size, 0 FROM segment"
     "  WHERE free_seq IS NOT NULL UNION ALL"
     " SELECT seq, heap, at_ns, CASE WHEN mapped THEN size ELSE -size END, mapped FROM mapping"
@@ -63,52 +64,61 @@ static const char told_sql[] =
     " FROM phase_device d JOIN phase p ON p.id = d.phase"
     " WHERE p.end_seq IS NOT NULL AND d.reserved IS NOT NULL ORDER BY p.end_seq";
 
-static void compare_told(struct groups *groups, struct db_stmt *told)
+struct told { /* phases in the order of their ends, each looked at once */
+    struct query query;
+    bool there; /* what is below is of the next */
+    int64_t end_seq, process, device, reserved;
+};
+
+static void compare_told(struct groups *groups, const struct told *told)
 {
-    struct group *group = find_group(groups, db_column_int(told, 1), db_column_int(told, 2));
+    struct group *group = find_group(groups, told->process, told->device);
     if (!group)
         return;
     group->told = true;
-    group->differs |= group->sum != db_column_int(told, 3);
+    group->differs |= group->sum != told->reserved;
 }
 
-/* Phases that ended before `seq`. *row: what db_step said of `told` last. */
-static int told_before(struct groups *groups, struct db_stmt *told, int *row, int64_t seq)
+/* Phases that ended before `seq`. */
+static int told_before(struct groups *groups, struct told *told, int64_t seq)
 {
-    while (*row == DB_ROW && db_column_int(told, 0) < seq) {
+    for (; told->there && told->end_seq < seq; told->there = query_next(&told->query))
         compare_told(groups, told);
-        *row = db_step(told);
-    }
-    return *row < 0 ? *row : 0;
+    return told->query.err < 0 ? told->query.err : 0;
 }
 
-static int add_changes(struct derive *derive, struct groups *groups, struct db_stmt *change,
-                       struct db_stmt *told)
+struct change {
+    int64_t seq, heap, at_ns, size;
+};
+
+#define CHANGE(change)                                                                             \
+    Q_OUT(Q_INT((change).seq), Q_INT((change).heap), Q_INT((change).at_ns), Q_INT((change).size),  \
+          Q_REST)
+
+static int add_changes(struct derive *derive, struct groups *groups, struct told *told)
 {
-    int err, row = db_step(told);
-    while ((err = db_step(change)) == DB_ROW) {
-        const struct derive_heap *heap = derive_heap(derive, db_column_int(change, 1));
-        err = told_before(groups, told, &row, db_column_int(change, 0));
-        if (err < 0)
-            return err;
+    struct change change;
+    struct query query = query_ask(derive->options->facts, changes_sql, Q_NOTHING, CHANGE(change));
+    told->there = query_next(&told->query);
+    while (query_next(&query)) {
+        const struct derive_heap *heap = derive_heap(derive, change.heap);
+        query_fail(&query, told_before(groups, told, change.seq));
         struct group *group = heap ? find_group(groups, heap->process, heap->device) : NULL;
-        if (!group || __builtin_add_overflow(group->sum, db_column_int(change, 3), &group->sum))
-            continue;
-        group->changes = true;
+        if (group && !__builtin_add_overflow(group->sum, change.size, &group->sum))
+            group->changes = true;
     }
-    return err < 0 ? err : told_before(groups, told, &row, INT64_MAX);
+    int err = query_end(&query);
+    return err < 0 ? err : told_before(groups, told, INT64_MAX);
 }
 
 static int read_facts(struct derive *derive, struct groups *groups)
 {
-    struct db_stmt *change = NULL, *told = NULL;
-    int err = db_prepare(derive->options->facts, &change, changes_sql);
-    if (err == 0)
-        err = db_prepare(derive->options->facts, &told, told_sql);
-    if (err == 0)
-        err = add_changes(derive, groups, change, told);
-    db_finalize(change);
-    db_finalize(told);
+    struct told told = {.there = false};
+    told.query = query_ask(
+        derive->options->facts, told_sql, Q_NOTHING,
+        Q_OUT(Q_INT(told.end_seq), Q_INT(told.process), Q_INT(told.device), Q_INT(told.reserved)));
+    int err = add_changes(derive, groups, &told);
+    query_end(&told.query);
     return err;
 }
 
@@ -198,21 +208,17 @@ static int settle(struct derive *derive, struct groups *groups)
 
 static int feed_changes(struct derive *derive, struct groups *groups)
 {
-    struct db_stmt *change = NULL;
-    int err = db_prepare(derive->options->facts, &change, changes_sql);
-    while (err >= 0 && (err = db_step(change)) == DB_ROW) {
-        struct derive_heap *heap = derive_heap(derive, db_column_int(change, 1));
+    struct change change;
+    struct query query = query_ask(derive->options->facts, changes_sql, Q_NOTHING, CHANGE(change));
+    while (query_next(&query)) {
+        struct derive_heap *heap = derive_heap(derive, change.heap);
         const struct group *group = heap ? find_group(groups, heap->process, heap->device) : NULL;
         if (!group || !group->feeds)
             continue;
-        err = derive_feed(derive, heap, "reserved", db_column_int(change, 2),
-                          db_column_int(change, 3));
-        if (err == 0)
-            err = derive_flush(derive, false);
-        if (err < 0)
-            break;
+        int err = derive_feed(derive, heap, "reserved", change.at_ns, change.size);
+        query_fail(&query, err < 0 ? err : derive_flush(derive, false));
     }
-    db_finalize(change);
+    int err = query_end(&query);
     return err < 0 ? err : derive_end_curves(derive);
 }
 

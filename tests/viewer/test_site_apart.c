@@ -52,16 +52,14 @@ struct table {
 
 static int fill(struct db *db, struct table *table)
 {
-    struct db_stmt *stmt = NULL;
     struct site_row rows[MOST];
-    int err = site_names_prepare(db, &stmt);
+    int err = 0;
     for (size_t i = 0; i < table->count && err == 0; i++) {
         char *name = NULL;
-        err = site_names(stmt, table->sites[i], &name, &table->names[i]);
+        err = site_names(db, table->sites[i], &name, &table->names[i]);
         rows[i] = (struct site_row){table->sites[i], table->beside[i], &table->names[i]};
         mem_free(name);
     }
-    db_finalize(stmt);
     return err ? err : sites_tell_apart(db, rows, table->count);
 }
 

@@ -14,6 +14,7 @@
 #include "log.h"
 #include "mem.h"
 #include "newest.h"
+#include "query.h"
 
 #define ROUND_NS 500000000 /* the recorder commits each second */
 #define REST 4             /* times what a look took: at most a fifth of a core goes into looking */
@@ -123,21 +124,19 @@ static bool is_gone(const char *host, int64_t pid)
 
 int follow_is_over(struct db *db, bool *over)
 {
-    struct db_stmt *stmt = NULL;
-    int64_t last_ns;
+    int64_t last_ns, pid;
+    char host[256];
     int err = loss_read_finished(db, over, &last_ns);
     if (err < 0 || *over)
         return err;
-    err = db_prepare(db, &stmt,
-                     "SELECT p.value, h.value FROM meta p LEFT JOIN meta h ON h.key = 'host'"
-                     " WHERE p.key = 'recorder_pid'");
-    if (err == 0)
-        err = db_step(stmt);
+    err = query_first(db,
+                      "SELECT p.value AS pid, h.value AS host FROM meta p"
+                      " LEFT JOIN meta h ON h.key = 'host' WHERE p.key = 'recorder_pid'",
+                      Q_NOTHING, Q_OUT(Q_INT(pid), Q_CHARS(host)));
     /* Nobody writes what names no recorder; but the name comes with the first commit. */
     if (err == DB_DONE)
         *over = ++nameless >= NAMELESS_ROUNDS;
     else
-        *over = err == DB_ROW && is_gone(db_column_text(stmt, 1), db_column_int(stmt, 0));
-    db_finalize(stmt);
+        *over = err == DB_ROW && is_gone(host, pid);
     return err < 0 ? err : 0;
 }

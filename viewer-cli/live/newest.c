@@ -12,6 +12,7 @@
 #include "db.h"
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 
 static const char prefix[] = "tidemark.", suffix[] = ".db";
 
@@ -26,16 +27,11 @@ static bool has_our_name(const char *name)
 static int read_start(const char *path, int64_t *real_ns)
 {
     struct db *db = NULL;
-    struct db_stmt *stmt = NULL;
     int err = db_open(&db, path);
     if (err < 0)
         return err;
-    err = db_prepare(db, &stmt, "SELECT real_ns - run_ns FROM clock ORDER BY run_ns LIMIT 1");
-    if (err == 0)
-        err = db_step(stmt);
-    if (err == DB_ROW)
-        *real_ns = db_column_int(stmt, 0);
-    db_finalize(stmt);
+    err = query_first(db, "SELECT real_ns - run_ns AS real_ns FROM clock ORDER BY run_ns LIMIT 1",
+                      Q_NOTHING, Q_OUT(Q_INT(*real_ns)));
     db_close(db);
     return err == DB_DONE ? ERR_NOTFOUND : err;
 }

@@ -11,32 +11,22 @@
 #include "peak.h"
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 
 #define ALL_STEPS INT64_MIN, INT64_MAX
 
 /* Those of CUDA first, the host's own memory last. */
 static const char scopes_sql[] =
-    "SELECT DISTINCT h.process, h.device, d.kind = 'cuda', d.kind = 'cpu'"
+    "SELECT DISTINCT h.process, h.device, d.kind = 'cuda' AS is_cuda, d.kind = 'cpu' AS is_cpu"
     "  FROM heap h JOIN device d ON d.id = h.device ORDER BY 3 DESC, 4, 1, 2";
-static const char steps_sql[] = "SELECT count(DISTINCT step) FROM phase WHERE step IS NOT NULL";
-static const char refusals_sql[] = "SELECT count(*) FROM oom";
+static const char steps_sql[] =
+    "SELECT count(DISTINCT step) AS steps FROM phase WHERE step IS NOT NULL";
+static const char refusals_sql[] = "SELECT count(*) AS refusals FROM oom";
 
 static int open_one(const char *path, struct db **db)
 {
     int err = db_open(db, path);
     return err < 0 ? err : db_exec(*db, "BEGIN");
-}
-
-static int ask_number(struct db *db, const char *sql, int64_t *out)
-{
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, sql);
-    if (err >= 0)
-        err = db_step(stmt);
-    if (err == DB_ROW)
-        *out = db_column_int(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
 }
 
 /* ---- how much it was ---- */
@@ -77,20 +67,20 @@ static int read_scope(struct db *db, int64_t process, int64_t device, struct pla
 /* Of the best kind of device that there is. */
 static int read_scopes(struct db *db, struct plan_seen *out)
 {
-    struct db_stmt *stmt = NULL;
-    bool cuda = false, cpu = false;
-    int err = db_prepare(db, &stmt, scopes_sql);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        bool is_cuda = db_column_int(stmt, 2) != 0, is_cpu = db_column_int(stmt, 3) != 0;
+    int64_t process, device;
+    bool is_cuda, is_cpu, cuda = false, cpu = false;
+    struct query query =
+        query_ask(db, scopes_sql, Q_NOTHING,
+                  Q_OUT(Q_INT(process), Q_INT(device), Q_INT(is_cuda), Q_INT(is_cpu)));
+    while (query_next(&query)) {
         if (out->found && (is_cuda != cuda || is_cpu != cpu))
             break;
         cuda = is_cuda;
         cpu = is_cpu;
-        err = read_scope(db, db_column_int(stmt, 0), db_column_int(stmt, 1), out);
+        query_fail(&query, read_scope(db, process, device, out));
         out->cuda = out->found && cuda;
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 static int read_need(struct db *db, struct plan_seen *out)
@@ -164,9 +154,9 @@ int plan_read(const char *path, struct plan_seen *out)
                               .asked = SEEN_NONE};
     int err = open_one(path, &db);
     if (err >= 0)
-        err = ask_number(db, steps_sql, &out->steps);
+        err = query_read(db, steps_sql, Q_NOTHING, Q_OUT(Q_INT(out->steps)));
     if (err >= 0)
-        err = ask_number(db, refusals_sql, &out->refusals);
+        err = query_read(db, refusals_sql, Q_NOTHING, Q_OUT(Q_INT(out->refusals)));
     if (err >= 0)
         err = read_scopes(db, out);
     if (err >= 0)

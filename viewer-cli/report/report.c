@@ -12,6 +12,7 @@
 #include "log.h"
 #include "mem.h"
 #include "newest.h"
+#include "query.h"
 #include "report_parts.h"
 #include "search.h"
 
@@ -125,21 +126,17 @@ static bool is_wanted(const struct report_options *options, const struct report_
 
 static int read_processes(struct report *report)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(report->db, &stmt, "SELECT id, pid, rank FROM process ORDER BY id");
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        if (!MEM_GROW(report->processes, report->process_cap, report->process_count + 1)) {
-            err = ERR_NOMEM;
-            break;
-        }
-        report->processes[report->process_count++] = (struct report_process){
-            .id = db_column_int(stmt, 0),
-            .pid = db_column_int(stmt, 1),
-            .rank = db_column_type(stmt, 2) == DB_NULL ? REPORT_ANY : db_column_int(stmt, 2),
-        };
+    struct report_process process; /* its rank: REPORT_ANY */
+    struct query query =
+        query_ask(report->db, "SELECT id, pid, coalesce(rank, -1) AS rank FROM process ORDER BY id",
+                  Q_NOTHING, Q_OUT(Q_INT(process.id), Q_INT(process.pid), Q_INT(process.rank)));
+    while (query_next(&query)) {
+        if (MEM_GROW(report->processes, report->process_cap, report->process_count + 1))
+            report->processes[report->process_count++] = process;
+        else
+            query_fail(&query, ERR_NOMEM);
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 /* Where there are two, a message says which. */
@@ -205,24 +202,25 @@ static int select_processes(struct report *report)
 
 static int check_device(struct report *report, int *code)
 {
-    struct db_stmt *stmt = NULL;
+    const char *text;
     char list[256] = "";
     size_t used = 0;
     bool found = report->options->device == NULL;
-    int err = db_prepare(report->db, &stmt,
-                         "WITH " DEVICE_PLACES_OF_ALL " SELECT t.device FROM device_text t"
-                         "  JOIN device_places p ON p.device = t.id ORDER BY p.place");
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        const char *text = db_column_text(stmt, 0);
+    struct query query =
+        query_ask(report->db,
+                  "WITH " DEVICE_PLACES_OF_ALL " SELECT t.device AS text FROM device_text t"
+                  "  JOIN device_places p ON p.device = t.id ORDER BY p.place",
+                  Q_NOTHING, Q_OUT(Q_TEXT(text)));
+    while (query_next(&query)) {
         found = found || strcmp(text, report->options->device) == 0;
         int n = snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", text);
         used += n > 0 && (size_t)n < sizeof list - used ? (size_t)n : 0;
     }
-    db_finalize(stmt);
+    int err = query_end(&query);
     if (err >= 0 && !found && !may_come(report))
         *code = command_misused(report->command, "--device %.60s: %.80s has %s",
                                 report->options->device, called(report), *list ? list : "none");
-    return err < 0 ? err : 0;
+    return err;
 }
 
 /* They stand in the order of their numbers. */
@@ -263,26 +261,26 @@ const struct report_scope *report_scope_called(const struct report *report, int6
 
 static int read_scopes(struct report *report)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(report->db, &stmt,
-                         "WITH " DEVICE_PLACES " SELECT p.process, t.id, t.device"
-                         "  FROM device_places p JOIN device_text t ON t.id = p.device"
-                         " ORDER BY p.process, p.place");
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        const struct report_process *process = report_process_of(report, db_column_int(stmt, 0));
-        const char *device = db_column_text(stmt, 2);
-        if (!process || (report->options->device && strcmp(device, report->options->device) != 0))
+    int64_t process, id;
+    const char *device;
+    struct query query = query_ask(report->db,
+                                   "WITH " DEVICE_PLACES " SELECT p.process, t.id, t.device"
+                                   "  FROM device_places p JOIN device_text t ON t.id = p.device"
+                                   " ORDER BY p.process, p.place",
+                                   Q_NOTHING, Q_OUT(Q_INT(process), Q_INT(id), Q_TEXT(device)));
+    while (query_next(&query)) {
+        const struct report_process *of = report_process_of(report, process);
+        if (!of || (report->options->device && strcmp(device, report->options->device) != 0))
             continue;
         if (!MEM_GROW(report->scopes, report->scope_cap, report->scope_count + 1)) {
-            err = ERR_NOMEM;
+            query_fail(&query, ERR_NOMEM);
             break;
         }
         struct report_scope *scope = &report->scopes[report->scope_count++];
-        *scope = (struct report_scope){.process = *process, .device = db_column_int(stmt, 1)};
+        *scope = (struct report_scope){.process = *of, .device = id};
         snprintf(scope->device_text, sizeof scope->device_text, "%.31s", device);
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 /* ---- the frame of a report ---- */

@@ -6,6 +6,7 @@
 
 #include "driven.h"
 #include "instant.h"
+#include "query.h"
 #include "thinned.h"
 #include "buf.h"
 #include "error.h"
@@ -22,26 +23,24 @@ static bool is_narrowed(const struct report_options *options)
 /* Those that there are; false: none. */
 static bool read_steps(const struct report *report, struct option_range *steps)
 {
-    struct db_stmt *stmt = NULL;
-    bool any = db_prepare(report->db, &stmt, "SELECT min(step), max(step) FROM phase") == 0 &&
-               db_step(stmt) == DB_ROW && db_column_type(stmt, 0) != DB_NULL;
-    if (any)
-        *steps = (struct option_range){db_column_int(stmt, 0), db_column_int(stmt, 1)};
-    db_finalize(stmt);
-    return any;
+    int64_t first = QUERY_NONE, last;
+    int err = query_read(report->db, "SELECT min(step) AS first, max(step) AS last FROM phase",
+                         Q_NOTHING, Q_OUT(Q_OPT(first), Q_INT(last)));
+    if (err < 0 || first == QUERY_NONE)
+        return false;
+    *steps = (struct option_range){first, last};
+    return true;
 }
 
 /* Where to look instead. */
 static void say_range(const struct report *report)
 {
-    struct db_stmt *stmt = NULL;
+    int64_t alloc_ns;
     struct option_range steps;
     char text[HUMAN_MAX] = "", has[96] = "no steps";
-    if (db_prepare(report->db, &stmt, "SELECT alloc_ns FROM allocation ORDER BY seq LIMIT 1") ==
-            0 &&
-        db_step(stmt) == DB_ROW)
-        human_ns(text, db_column_int(stmt, 0));
-    db_finalize(stmt);
+    if (query_first(report->db, "SELECT alloc_ns FROM allocation ORDER BY seq LIMIT 1", Q_NOTHING,
+                    Q_OUT(Q_INT(alloc_ns))) == DB_ROW)
+        human_ns(text, alloc_ns);
     if (read_steps(report, &steps))
         snprintf(has, sizeof has, "steps %" PRId64 " to %" PRId64, steps.first, steps.last);
     if (*text)
@@ -70,22 +69,21 @@ static bool kept_around(const struct report *report, int64_t process, int64_t st
                         struct option_range *kept)
 {
     static const char sql[] =
-        "SELECT max(step) FILTER (WHERE step < ?2 AND NOT rest),"
-        "       min(step) FILTER (WHERE step > ?2 AND NOT rest), count(*) FILTER (WHERE step = ?2)"
+        "SELECT max(step) FILTER (WHERE step < ?2 AND NOT rest) AS before,"
+        "       min(step) FILTER (WHERE step > ?2 AND NOT rest) AS behind,"
+        "       count(*) FILTER (WHERE step = ?2) AS there"
         "  FROM (SELECT step, " THINNED_REST("ph") " AS rest FROM phase ph WHERE process = ?1)";
-    struct db_stmt *stmt = NULL;
+    int64_t before, behind;
+    bool there;
     struct thinned thinned;
-    if (thinned_read(report->db, "phases", process, 0, INT64_MAX, &thinned) < 0 || !thinned.count ||
-        db_prepare(report->db, &stmt, sql) < 0)
+    if (thinned_read(report->db, "phases", process, 0, INT64_MAX, &thinned) < 0 || !thinned.count)
         return false;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, step);
-    bool found = db_step(stmt) == DB_ROW && db_column_type(stmt, 0) != DB_NULL &&
-                 db_column_type(stmt, 1) != DB_NULL && db_column_int(stmt, 2) == 0;
-    if (found)
-        *kept = (struct option_range){db_column_int(stmt, 0), db_column_int(stmt, 1)};
-    db_finalize(stmt);
-    return found;
+    int err = query_first(report->db, sql, Q_IN(process, step),
+                          Q_OUT(Q_OPT(before), Q_OPT(behind), Q_INT(there)));
+    if (err != DB_ROW || before == QUERY_NONE || behind == QUERY_NONE || there)
+        return false;
+    *kept = (struct option_range){before, behind};
+    return true;
 }
 
 /* Of any process. */
@@ -146,21 +144,16 @@ static void note_steps(struct report *report)
 /* Whether of the steps asked for more was there than is now: some of their phases stay. */
 static bool is_thinned_in_part(const struct report *report, int64_t process)
 {
-    static const char sql[] = "SELECT min(begin_seq), max(end_seq) FROM phase"
+    static const char sql[] = "SELECT min(begin_seq) AS first, max(end_seq) AS last FROM phase"
                               " WHERE process = ?1 AND step BETWEEN ?2 AND ?3";
-    struct db_stmt *stmt = NULL;
+    const struct option_range *steps = &report->options->steps;
+    int64_t first = QUERY_NONE, last;
     struct thinned thinned = {0};
-    if (db_prepare(report->db, &stmt, sql) < 0)
-        return false;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, report->options->steps.first);
-    db_bind_int(stmt, 2, report->options->steps.last);
-    bool found = db_step(stmt) == DB_ROW && db_column_type(stmt, 0) != DB_NULL &&
-                 thinned_read(report->db, "blocks", process, db_column_int(stmt, 0),
-                              db_column_int(stmt, 1), &thinned) == 0 &&
-                 thinned.count > 0;
-    db_finalize(stmt);
-    return found;
+    int err = query_read(report->db, sql, Q_IN(process, steps->first, steps->last),
+                         Q_OUT(Q_OPT(first), Q_INT(last)));
+    return err == 0 && first != QUERY_NONE &&
+           thinned_read(report->db, "blocks", process, first, last, &thinned) == 0 &&
+           thinned.count > 0;
 }
 
 /* The steps asked for may be among those of which sums are left. */
@@ -218,19 +211,19 @@ void report_nothing_yet(struct report *report)
 
 void report_nothing(struct report *report)
 {
-    struct db_stmt *stmt = NULL;
-    int row = DB_DONE;
+    int64_t id;
+    const char *why_not;
     emit_note(&report->emit, "no memory was reported%s",
               is_narrowed(report->options) ? " in what these options ask for" : "");
     report_note_steps(report);
     report_note_driven(report);
     if (report->scope_count > 0)
         return;
-    if (db_prepare(report->db, &stmt, "SELECT id, why_not FROM process WHERE why_not <> ''") == 0)
-        row = db_step(stmt);
-    for (; row == DB_ROW; row = db_step(stmt))
-        if (report_process_of(report, db_column_int(stmt, 0)))
-            emit_note(&report->emit, "process %" PRId64 ": %s", db_column_int(stmt, 0),
-                      db_column_text(stmt, 1));
-    db_finalize(stmt);
+    struct query query =
+        query_ask(report->db, "SELECT id, why_not FROM process WHERE why_not <> ''", Q_NOTHING,
+                  Q_OUT(Q_INT(id), Q_TEXT(why_not)));
+    while (query_next(&query))
+        if (report_process_of(report, id))
+            emit_note(&report->emit, "process %" PRId64 ": %s", id, why_not);
+    query_end(&query);
 }

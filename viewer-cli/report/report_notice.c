@@ -4,6 +4,7 @@
 #include "error.h"
 #include "loss.h"
 #include "mem.h"
+#include "query.h"
 #include "report_parts.h"
 #include "thinned.h"
 #include "unheard.h"
@@ -53,7 +54,7 @@ static int notice_end(struct report *report)
  * said, or where it said nothing, by the settings that it was given. `driver`: CUPTI saw memory. */
 static const char unseen_sql[] =
     "SELECT s.process, EXISTS (SELECT 1 FROM driver_memory m WHERE m.process = s.process"
-    "                             AND m.device IS NOT NULL)"
+    "                             AND m.device IS NOT NULL) AS drives"
     "  FROM (SELECT process, max(CASE key WHEN 'allocator' THEN value END) AS allocator,"
     "               max(CASE key WHEN 'alloc_conf' THEN replace(value, ' ', '') END) AS conf"
     "          FROM setting GROUP BY process) s"
@@ -70,19 +71,23 @@ static bool asks_for_gpu(const struct report *report)
 static int notice_unseen(struct report *report)
 {
     struct report_warning warning = {.kind = WARNING_UNSEEN};
-    struct db_stmt *row = NULL;
-    int err = asks_for_gpu(report) ? db_prepare(report->db, &row, unseen_sql) : 0;
-    while (row && err >= 0 && (err = db_step(row)) == DB_ROW) {
-        if (!report_process_of(report, db_column_int(row, 0)))
+    int64_t process;
+    bool drives;
+    if (!asks_for_gpu(report))
+        return 0;
+    struct query query =
+        query_ask(report->db, unseen_sql, Q_NOTHING, Q_OUT(Q_INT(process), Q_INT(drives)));
+    while (query_next(&query)) {
+        if (!report_process_of(report, process))
             continue;
         if (!warning.unseen.count++)
-            warning.unseen.first = db_column_int(row, 0);
-        warning.unseen.driver = warning.unseen.driver || db_column_int(row, 1);
+            warning.unseen.first = process;
+        warning.unseen.driver = warning.unseen.driver || drives;
     }
-    db_finalize(row);
+    int err = query_end(&query);
     if (err >= 0 && warning.unseen.count)
         report_notice(report, &warning);
-    return err < 0 ? err : 0;
+    return err;
 }
 
 /* What was thinned of all that the report asks for. A stretch may reach beyond that. */

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "human.h"
 #include "mem.h"
+#include "query.h"
 
 #define MOST_SHOWN 24 /* scopes, of processes nobody asked for by name */
 
@@ -29,39 +30,39 @@ static struct share *share_of(const struct report *report, struct share *shares,
 /* Devices without a block: what the driver gave there. */
 static int read_given(const struct report *report, struct share *shares)
 {
-    struct db_stmt *stmt = NULL;
+    int64_t process, device;
     struct driven driven;
-    int err = db_prepare(report->db, &stmt,
-                         "SELECT DISTINCT process, device FROM driver_memory"
-                         " WHERE device IS NOT NULL");
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        int64_t process = db_column_int(stmt, 0), device = db_column_int(stmt, 1);
+    struct query query = query_ask(report->db,
+                                   "SELECT DISTINCT process, device FROM driver_memory"
+                                   " WHERE device IS NOT NULL",
+                                   Q_NOTHING, Q_OUT(Q_INT(process), Q_INT(device)));
+    while (query_next(&query)) {
         struct share *share = share_of(report, shares, process, device);
         if (!share || share->seen)
             continue;
-        err = driven_read(report->db, process, device, &driven);
+        query_fail(&query, driven_read(report->db, process, device, &driven));
         share->peak = driven_highest(&driven, -1, 0, INT64_MAX, INT64_MAX).bytes;
         driven_clear(&driven);
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 static int read_shares(const struct report *report, struct share *shares)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(report->db, &stmt,
-                         "SELECT ph.process, pd.device, max(pd.peak_allocated),"
-                         "       max(ph.step IS NOT NULL)"
-                         "  FROM phase_device pd JOIN phase ph ON ph.id = pd.phase GROUP BY 1, 2");
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        struct share *share =
-            share_of(report, shares, db_column_int(stmt, 0), db_column_int(stmt, 1));
+    int64_t process, device;
+    struct share told = {.seen = true};
+    struct query query = query_ask(
+        report->db,
+        "SELECT ph.process, pd.device, max(pd.peak_allocated) AS peak,"
+        "       max(ph.step IS NOT NULL) AS steps"
+        "  FROM phase_device pd JOIN phase ph ON ph.id = pd.phase GROUP BY 1, 2",
+        Q_NOTHING, Q_OUT(Q_INT(process), Q_INT(device), Q_INT(told.peak), Q_INT(told.steps)));
+    while (query_next(&query)) {
+        struct share *share = share_of(report, shares, process, device);
         if (share)
-            *share = (struct share){
-                .seen = true, .peak = db_column_int(stmt, 2), .steps = db_column_int(stmt, 3) != 0};
+            *share = told;
     }
-    db_finalize(stmt);
+    int err = query_end(&query);
     return err < 0 ? err : read_given(report, shares);
 }
 

@@ -11,6 +11,7 @@
 #include "mem.h"
 #include "moment.h"
 #include "oom_report.h"
+#include "query.h"
 #include "report.h"
 #include "workers.h"
 
@@ -153,40 +154,35 @@ static const struct emit_column time_columns[] = {
     {"phase_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
 };
 enum { TIME_COLUMNS = sizeof time_columns / sizeof *time_columns };
-enum { TIME_PHASE = 3, TIME_FIRST = 5, TIME_VALUES = 5 }; /* allocated to cached */
 
 static const char time_sql[] =
     "SELECT f.* FROM fragmentation f WHERE f.process = ?1 AND f.device = ?2"
     "   AND (?3 IS NULL OR f.step BETWEEN ?3 AND ?4)";
 
 /* Time between phases in which nothing changed: people are not shown it. */
-static bool is_quiet(struct db_stmt *row, int64_t last[TIME_VALUES])
+struct time_row {
+    const char *phase;
+    struct time_values { /* of all the same size: they are compared as one */
+        int64_t allocated, active, reserved, inactive_split, cached;
+    } now, last;
+};
+
+static bool is_quiet(struct time_row *row)
 {
-    bool same = strcmp(db_column_text(row, TIME_PHASE), "other") == 0;
-    for (int i = 0; i < TIME_VALUES; i++) {
-        int64_t value = column_known(row, TIME_FIRST + i);
-        same = same && value == last[i];
-        last[i] = value;
-    }
-    return same;
+    bool same = memcmp(&row->now, &row->last, sizeof row->now) == 0;
+    row->last = row->now;
+    return same && strcmp(row->phase, "other") == 0;
 }
 
 /* Of some other step. */
 static int is_known(struct report *report, const struct report_scope *scope, bool *known)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(report->db, &stmt,
-                         "SELECT 1 FROM phase_device pd JOIN phase ph ON ph.id = pd.phase"
-                         " WHERE ph.process = ?1 AND pd.device = ?2 AND pd.reserved IS NOT NULL"
-                         " LIMIT 1");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, scope->process.id);
-    db_bind_int(stmt, 1, scope->device);
-    err = db_step(stmt);
-    *known = err == DB_ROW;
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(
+        report->db,
+        "SELECT EXISTS (SELECT 1 FROM phase_device pd JOIN phase ph ON ph.id = pd.phase"
+        " WHERE ph.process = ?1 AND pd.device = ?2 AND pd.reserved IS NOT NULL)"
+        " AS known",
+        Q_IN(scope->process.id, scope->device), Q_OUT(Q_INT(*known)));
 }
 
 /* *missed: it has memory, but in other steps. */
@@ -194,20 +190,16 @@ static int put_time(struct report *report, const struct report_scope *scope, boo
                     bool *missed)
 {
     const struct option_range *steps = &report->options->steps;
-    struct db_stmt *stmt = NULL;
+    struct time_row row = {0};
     bool first = true;
-    int64_t last[TIME_VALUES] = {0};
-    int err = db_prepare(report->db, &stmt, time_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, scope->process.id);
-    db_bind_text(stmt, 1, scope->device_text, -1);
-    db_bind_int(stmt, 3, steps->last);
-    if (report_has_steps(report->options))
-        db_bind_int(stmt, 2, steps->first);
-    else
-        db_bind_null(stmt, 2);
-    while ((err = db_step(stmt)) == DB_ROW) {
+    struct query query =
+        query_ask(report->db, time_sql,
+                  Q_IN(scope->process.id, scope->device_text,
+                       query_if(report_has_steps(report->options), steps->first), steps->last),
+                  Q_OUT(Q_TEXT(row.phase), Q_OPT(row.now.allocated), Q_OPT(row.now.active),
+                        Q_OPT(row.now.reserved), Q_OPT(row.now.inactive_split),
+                        Q_OPT(row.now.cached), Q_REST));
+    while (query_next(&query)) {
         if (first && report->emit.format == EMIT_TABLE) {
             report_heading(report, "Fragmentation at the end of each phase", scope);
             emit_line(&report->emit, "inactive split / reserved");
@@ -215,11 +207,11 @@ static int put_time(struct report *report, const struct report_scope *scope, boo
         }
         first = false;
         *any = true;
-        if (report->emit.format == EMIT_TABLE && is_quiet(stmt, last))
+        if (report->emit.format == EMIT_TABLE && is_quiet(&row))
             continue;
-        report_cells(&report->emit, stmt, 0, TIME_COLUMNS);
+        report_cells(&report->emit, query.stmt, 0, TIME_COLUMNS);
     }
-    db_finalize(stmt);
+    int err = query_end(&query);
     bool known = false;
     if (err >= 0 && first && report_has_steps(report->options))
         err = is_known(report, scope, &known);

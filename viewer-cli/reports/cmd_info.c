@@ -14,6 +14,7 @@
 #include "device_order.h"
 #include "error.h"
 #include "human.h"
+#include "query.h"
 #include "report.h"
 
 /* ---- words ---- */
@@ -35,21 +36,24 @@ static const char *signal_name(int64_t number)
     return NULL;
 }
 
-/* From the columns ended, exit_code, signal at `at`. */
-static void put_ended(struct buf *out, struct db_stmt *row, int at)
+struct ending { /* of a process */
+    const char *ended;
+    int64_t exit_code, signal;
+};
+
+static void put_ended(struct buf *out, const struct ending *ending)
 {
-    const char *ended = db_column_text(row, at);
-    int64_t code = db_column_int(row, at + 1), number = db_column_int(row, at + 2);
-    if (db_column_type(row, at) == DB_NULL)
+    int64_t number = ending->signal == QUERY_NONE ? 0 : ending->signal;
+    if (!ending->ended)
         buf_text(out, "not seen");
-    else if (strcmp(ended, "exit") == 0 && db_column_type(row, at + 1) != DB_NULL)
-        buf_print(out, "exit %" PRId64, code);
-    else if (strcmp(ended, "signal") == 0 && signal_name(number))
+    else if (strcmp(ending->ended, "exit") == 0 && ending->exit_code != QUERY_NONE)
+        buf_print(out, "exit %" PRId64, ending->exit_code);
+    else if (strcmp(ending->ended, "signal") == 0 && signal_name(number))
         buf_print(out, "SIG%s", signal_name(number));
-    else if (strcmp(ended, "signal") == 0)
+    else if (strcmp(ending->ended, "signal") == 0)
         buf_print(out, "signal %" PRId64, number);
     else
-        buf_text(out, ended);
+        buf_text(out, ending->ended);
 }
 
 static void emit_buf(struct emit *emit, struct buf *text)
@@ -80,14 +84,14 @@ static const struct emit_column recording_columns[] = {
 static const char recording_sql[] =
     "SELECT coalesce(p.argv, (SELECT value FROM meta WHERE key = 'command')),"
     "  coalesce(p.host, (SELECT value FROM meta WHERE key = 'host')),"
-    "  (SELECT real_ns - run_ns FROM clock ORDER BY run_ns LIMIT 1),"
+    "  (SELECT real_ns - run_ns FROM clock ORDER BY run_ns LIMIT 1) AS real_ns,"
     "  coalesce((SELECT value FROM meta WHERE key = 'run_ns'), (SELECT max(end_ns) FROM process)),"
     "  p.ended, p.exit_code, p.signal, (SELECT coalesce(sum(n), 0) FROM lost"
-    "    WHERE kind <> '" LOSS_DAMAGED "'),"
+    "    WHERE kind <> '" LOSS_DAMAGED "') AS lost,"
     "  (SELECT value FROM meta WHERE key = 'guest' AND value <> 'loaded'),"
-    "  (SELECT value FROM meta WHERE key = 'stopped'),"
+    "  (SELECT value FROM meta WHERE key = 'stopped') AS stopped,"
     "  (SELECT 'yes' FROM meta WHERE key = 'private' AND value = 1),"
-    "  EXISTS (SELECT 1 FROM lost WHERE kind = '" LOSS_DAMAGED "'),"
+    "  EXISTS (SELECT 1 FROM lost WHERE kind = '" LOSS_DAMAGED "') AS damaged,"
     "  (SELECT value FROM meta WHERE key = 'rehearsal')"
     " FROM (SELECT 1) LEFT JOIN process p ON p.id = (SELECT min(id) FROM process)";
 
@@ -100,57 +104,65 @@ static int64_t file_bytes(const char *path)
 }
 
 /* From the columns lost, stopped and damaged at `at`, `at` + 2 and `at` + 4. */
-static void put_complete(const struct db *db, struct buf *out, bool finished, struct db_stmt *row,
-                         int at)
+struct recording { /* of its columns what is not printed as it is */
+    int64_t real_ns, lost;
+    const char *stopped;
+    bool damaged;
+    struct ending end;
+};
+
+static void put_complete(const struct db *db, struct buf *out, bool finished,
+                         const struct recording *row)
 {
-    if (db_column_type(row, at + 2) != DB_NULL)
-        buf_print(out, "no: recording stopped before the end: %s", db_column_text(row, at + 2));
+    if (row->stopped)
+        buf_print(out, "no: recording stopped before the end: %s", row->stopped);
     else if (!finished)
         loss_unfinished(db, out);
-    else if (db_column_int(row, at + 4))
+    else if (row->damaged)
         buf_print(out, "no: blocks are missing (damaged pages)%s",
-                  db_column_int(row, at) > 0 ? ", and events were lost" : "");
+                  row->lost > 0 ? ", and events were lost" : "");
     else
-        buf_text(out, db_column_int(row, at) > 0 ? "no: events were lost" : "yes");
+        buf_text(out, row->lost > 0 ? "no: events were lost" : "yes");
 }
 
-static void put_times(struct emit *emit, struct db_stmt *row, bool finished, int64_t last_ns)
+static void put_times(struct emit *emit, int64_t real_ns)
 {
     char text[HUMAN_MAX];
-    bool known = db_column_type(row, 2) != DB_NULL;
-    emit_text(emit, known ? human_calendar(text, db_column_int(row, 2), true) : NULL);
-    emit_text(emit, known ? human_calendar(text, db_column_int(row, 2), false) : NULL);
-    if (!finished)
-        emit_int(emit, last_ns);
-    else
-        report_cells(emit, row, 3, 1);
+    bool known = real_ns != QUERY_NONE;
+    emit_text(emit, known ? human_calendar(text, real_ns, true) : NULL);
+    emit_text(emit, known ? human_calendar(text, real_ns, false) : NULL);
 }
 
 static int put_recording(struct report *report, bool finished, int64_t last_ns)
 {
     struct emit *emit = &report->emit;
-    struct db_stmt *stmt = NULL;
+    struct recording row;
     struct buf ended = {0}, complete = {0};
-    int err = db_prepare(report->db, &stmt, recording_sql);
-    if (err == 0)
-        err = db_step(stmt);
-    if (err == DB_ROW) {
+    struct query query =
+        query_ask(report->db, recording_sql, Q_NOTHING,
+                  Q_OUT(Q_OPT(row.real_ns), Q_NTEXT(row.end.ended), Q_OPT(row.end.exit_code),
+                        Q_OPT(row.end.signal), Q_INT(row.lost), Q_NTEXT(row.stopped),
+                        Q_INT(row.damaged), Q_REST));
+    if (query_next(&query)) {
         EMIT_SECTION(emit, "recording", NULL, EMIT_RECORD, recording_columns);
         emit_text(emit, report->path);
         emit_int(emit, file_bytes(report->path));
-        report_cells(emit, stmt, 0, 2);
-        put_times(emit, stmt, finished, last_ns);
-        put_ended(&ended, stmt, 4);
+        report_cells(emit, query.stmt, 0, 2);
+        put_times(emit, row.real_ns);
+        if (finished)
+            report_cells(emit, query.stmt, 3, 1);
+        else
+            emit_int(emit, last_ns);
+        put_ended(&ended, &row.end);
         emit_buf(emit, &ended);
         emit_int(emit, finished);
-        put_complete(report->db, &complete, finished, stmt, 7);
+        put_complete(report->db, &complete, finished, &row);
         emit_buf(emit, &complete);
-        report_cells(emit, stmt, 8, 1);
-        report_cells(emit, stmt, 10, 1);
-        report_cells(emit, stmt, 12, 1);
+        report_cells(emit, query.stmt, 8, 1);
+        report_cells(emit, query.stmt, 10, 1);
+        report_cells(emit, query.stmt, 12, 1);
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 /* ---- processes ---- */
@@ -201,19 +213,25 @@ struct fold {
 };
 
 /* True if this row is like the one before it, and was counted instead. */
-static bool fold_row(struct fold *fold, struct db_stmt *row)
+struct process_row {
+    int64_t id, parent, rank, events;
+    const char *argv;
+    struct ending end;
+};
+
+static bool fold_row(struct fold *fold, const struct process_row *row)
 {
     struct buf like = {0};
     bool same = false;
-    if (db_column_type(row, 2) != DB_NULL && db_column_type(row, 3) == DB_NULL) {
-        buf_print(&like, "%" PRId64 " %s ", db_column_int(row, 2), db_column_text(row, 5));
-        put_ended(&like, row, 14);
+    if (row->parent != QUERY_NONE && row->rank == QUERY_NONE) {
+        buf_print(&like, "%" PRId64 " %s ", row->parent, row->argv);
+        put_ended(&like, &row->end);
         same = strcmp(buf_string(&like), buf_string(&fold->like)) == 0;
     }
     buf_clear(&fold->like);
     fold->like = like;
     fold->more += same;
-    fold->events += same ? db_column_int(row, 4) : 0;
+    fold->events += same ? row->events : 0;
     return same;
 }
 
@@ -236,26 +254,29 @@ static void put_folded(struct emit *emit, struct fold *fold)
 static int put_processes(struct report *report)
 {
     struct emit *emit = &report->emit;
-    struct db_stmt *stmt = NULL;
+    struct process_row row;
     struct fold fold = {0};
     EMIT_SECTION(emit, "processes", "Processes", EMIT_ROWS, process_columns);
-    int err = db_prepare(report->db, &stmt, process_sql);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
+    struct query query =
+        query_ask(report->db, process_sql, Q_NOTHING,
+                  Q_OUT(Q_INT(row.id), Q_OPT(row.parent), Q_OPT(row.rank), Q_INT(row.events),
+                        Q_TEXT(row.argv), Q_NTEXT(row.end.ended), Q_OPT(row.end.exit_code),
+                        Q_OPT(row.end.signal), Q_REST));
+    while (query_next(&query)) {
         struct buf ended = {0};
-        if (!is_selected(report, db_column_int(stmt, 0)))
+        if (!is_selected(report, row.id))
             continue;
-        if (is_folded(report) && fold_row(&fold, stmt))
+        if (is_folded(report) && fold_row(&fold, &row))
             continue;
         put_folded(emit, &fold);
-        report_cells(emit, stmt, 0, 5);
-        put_ended(&ended, stmt, 14);
+        report_cells(emit, query.stmt, 0, 5);
+        put_ended(&ended, &row.end);
         emit_buf(emit, &ended);
-        report_cells(emit, stmt, 5, 12);
+        report_cells(emit, query.stmt, 5, 12);
     }
     put_folded(emit, &fold);
     buf_clear(&fold.like);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 /* ---- plain tables: a query, its columns, a section ---- */
@@ -268,7 +289,7 @@ struct plain {
     const char *sql;
     const struct emit_column *columns;
     size_t count;
-    int process; /* the column with a process to be selected by, -1 = none */
+    bool process; /* a column of that name says which are selected */
     const char
         *folded; /* for people who ask for no process: rows that are alike once; NULL = sql */
 };
@@ -348,7 +369,7 @@ static const struct emit_column meta_columns[] = {
     {"value", NULL, EMIT_ANY, EMIT_WRAP},
 };
 
-static const char rows_sql[] = "SELECT 'allocation', count(*) FROM allocation UNION ALL"
+static const char rows_sql[] = "SELECT 'allocation', count(*) AS n FROM allocation UNION ALL"
                                " SELECT 'segment', count(*) FROM segment UNION ALL"
                                " SELECT 'phase', count(*) FROM phase UNION ALL"
                                " SELECT 'site', count(DISTINCT site) FROM site UNION ALL"
@@ -394,9 +415,9 @@ static const char thinned_sql[] =
 
 static const struct plain plains[] = {
     {"sources", "Sources", NULL, NULL,
-     "SELECT id, live, why_not FROM process"
+     "SELECT id AS process, live, why_not FROM process"
      " WHERE coalesce(live, '') <> '' OR coalesce(why_not, '') <> '' ORDER BY id",
-     COLUMNS(source_columns), 0,
+     COLUMNS(source_columns), true,
      "SELECT CASE WHEN count(*) = 1 THEN id WHEN max(id) - min(id) + 1 = count(*)"
      " THEN min(id) || ' to ' || max(id) ELSE group_concat(id, ', ') END, live, why_not"
      " FROM (SELECT * FROM process ORDER BY id)"
@@ -407,44 +428,40 @@ static const struct plain plains[] = {
      " (SELECT count(*) FROM heap h WHERE h.device = d.id)"
      " FROM device d JOIN device_text t ON t.id = d.id JOIN device_places p ON p.device = d.id"
      " ORDER BY p.place",
-     COLUMNS(device_columns), -1, NULL},
+     COLUMNS(device_columns), false, NULL},
     {"settings", "Settings", NULL, NULL,
      "WITH " DEVICE_PLACES_OF_ALL " SELECT s.process, t.device, s.key, s.value"
      " FROM setting s LEFT JOIN device_text t ON t.id = s.device"
      " LEFT JOIN device_places p ON p.device = s.device"
      " ORDER BY s.process, p.place, s.key, s.rowid",
-     COLUMNS(setting_columns), 0, NULL},
-    {"rows", "Rows", NULL, NULL, rows_sql, COLUMNS(row_columns), -1, NULL},
-    {"samples", "Samples", NULL, NULL, sample_sql, COLUMNS(sample_columns), 0, NULL},
+     COLUMNS(setting_columns), true, NULL},
+    {"rows", "Rows", NULL, NULL, rows_sql, COLUMNS(row_columns), false, NULL},
+    {"samples", "Samples", NULL, NULL, sample_sql, COLUMNS(sample_columns), true, NULL},
     {"gaps", "Gaps", NULL, NULL,
      "SELECT process, source, begin_ns, end_ns, why FROM gap ORDER BY process, begin_ns",
-     COLUMNS(gap_columns), 0, NULL},
+     COLUMNS(gap_columns), true, NULL},
     {"lost", "Lost", "Nothing was lost.", "Losses are not known: the recording is not finished.",
-     "SELECT nullif(process, 0), kind, CASE WHEN kind <> '" LOSS_DAMAGED
+     "SELECT nullif(process, 0) AS process, kind, CASE WHEN kind <> '" LOSS_DAMAGED
      "' THEN sum(n) END, min(first_seq),"
      " nullif(max(last_seq), 9223372036854775807), min(first_ns), max(last_ns)"
      " FROM lost GROUP BY process, kind ORDER BY process, sum(n) DESC",
-     COLUMNS(lost_columns), 0, NULL},
-    {"thinned", "Thinned", NULL, NULL, thinned_sql, COLUMNS(thinned_columns), 0, NULL},
-    {"trouble", "Trouble", NULL, NULL, trouble_sql, COLUMNS(trouble_columns), 0, NULL},
+     COLUMNS(lost_columns), true, NULL},
+    {"thinned", "Thinned", NULL, NULL, thinned_sql, COLUMNS(thinned_columns), true, NULL},
+    {"trouble", "Trouble", NULL, NULL, trouble_sql, COLUMNS(trouble_columns), true, NULL},
 };
 
 static const struct plain meta_plain = {
     "meta", NULL, NULL, NULL, "SELECT key, value FROM meta ORDER BY key", COLUMNS(meta_columns),
-    -1,     NULL};
+    false,  NULL};
 
 /* Processes that could not be recorded, as the recorder counted them. */
 static int read_missing(struct db *db, int64_t *missing)
 {
-    struct db_stmt *stmt = NULL;
     *missing = 0;
-    int err = db_prepare(db, &stmt,
-                         "SELECT coalesce(max(value), 0) FROM overhead"
-                         " WHERE what = 'processes not recorded'");
-    if (err >= 0 && (err = db_step(stmt)) == DB_ROW)
-        *missing = db_column_int(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(db,
+                      "SELECT coalesce(max(value), 0) AS missing FROM overhead"
+                      " WHERE what = 'processes not recorded'",
+                      Q_NOTHING, Q_OUT(Q_INT(*missing)));
 }
 
 /* What stands in the place of a section without rows. */
@@ -466,28 +483,26 @@ static int put_empty(struct report *report, const struct plain *plain, bool fini
 static int put_plain(struct report *report, const struct plain *plain, bool finished)
 {
     struct emit *emit = &report->emit;
-    struct db_stmt *stmt = NULL;
+    int64_t process = QUERY_NONE, n = 1;
     bool people = emit->format == EMIT_TABLE, open = !people;
     if (open)
         emit_section(emit, plain->key, plain->title, EMIT_ROWS, plain->columns, plain->count);
     bool folded = plain->folded && is_folded(report);
-    int err = db_prepare(report->db, &stmt, folded ? plain->folded : plain->sql);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        bool known = folded || plain->process < 0 ||
-                     db_column_type(stmt, plain->process) == DB_NULL ||
-                     is_selected(report, db_column_int(stmt, plain->process));
-        bool zero = plain->columns == row_columns && db_column_int(stmt, 1) == 0;
-        if (!known || (people && zero))
+    const struct query_place *out = !folded && plain->process       ? Q_OUT(Q_OPT(process), Q_REST)
+                                    : plain->columns == row_columns ? Q_OUT(Q_INT(n), Q_REST)
+                                                                    : Q_OUT(Q_REST);
+    struct query query = query_ask(report->db, folded ? plain->folded : plain->sql, Q_NOTHING, out);
+    while (query_next(&query)) {
+        bool known = process == QUERY_NONE || is_selected(report, process);
+        if (!known || (people && n == 0))
             continue;
         if (!open)
             emit_section(emit, plain->key, plain->title, EMIT_ROWS, plain->columns, plain->count);
         open = true;
-        report_cells(emit, stmt, 0, (int)plain->count);
+        report_cells(emit, query.stmt, 0, (int)plain->count);
     }
-    db_finalize(stmt);
-    if (err >= 0 && !open && plain->empty)
-        err = put_empty(report, plain, finished);
-    return err < 0 ? err : 0;
+    int err = query_end(&query);
+    return err < 0 || open || !plain->empty ? err : put_empty(report, plain, finished);
 }
 
 /* ---- our own cost ---- */
@@ -506,35 +521,38 @@ static void put_value(struct emit *emit, int64_t value, const char *unit)
 static int put_overhead(struct report *report)
 {
     struct emit *emit = &report->emit;
-    struct db_stmt *stmt = NULL;
+    int64_t process, value, n;
+    const char *unit;
     bool open = false;
-    static const char each[] = "SELECT process, what, value, unit, 1 FROM overhead"
+    static const char each[] = "SELECT process, what, value, unit, 1 AS n FROM overhead"
                                " ORDER BY process IS NOT NULL, process, rowid";
     static const char folded[] =
-        "SELECT process, what, max(value), unit, count(*) FROM overhead"
+        "SELECT process, what, max(value) AS value, unit, count(*) AS n FROM overhead"
         " GROUP BY process IS NULL, what, unit ORDER BY process IS NOT NULL, min(rowid)";
-    int err = db_prepare(report->db, &stmt, is_folded(report) ? folded : each);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        bool recorder = db_column_type(stmt, 0) == DB_NULL;
+    struct query query =
+        query_ask(report->db, is_folded(report) ? folded : each, Q_NOTHING,
+                  Q_OUT(Q_OPT(process), Q_ANY(value), Q_TEXT(unit), Q_INT(n), Q_REST));
+    while (query_next(&query)) {
+        bool recorder = process == QUERY_NONE;
         char of[32] = "the recorder";
-        if (!recorder && !is_selected(report, db_column_int(stmt, 0)))
+        if (!recorder && !is_selected(report, process))
             continue;
-        if (!recorder && db_column_int(stmt, 4) > 1)
+        if (!recorder && n > 1)
             snprintf(of, sizeof of, "the largest process");
         else if (!recorder)
-            snprintf(of, sizeof of, "process %" PRId64, db_column_int(stmt, 0));
+            snprintf(of, sizeof of, "process %" PRId64, process);
         if (!open)
             EMIT_SECTION(emit, "overhead", "Our own cost", EMIT_ROWS, overhead_columns);
         open = true;
-        report_cells(emit, stmt, 0, 1);
+        report_cells(emit, query.stmt, 0, 1);
         emit_text(emit, of);
-        report_cells(emit, stmt, 1, 3);
-        put_value(emit, db_column_any(stmt, 2), db_column_text(stmt, 3));
+        report_cells(emit, query.stmt, 1, 3);
+        put_value(emit, value, unit);
     }
-    db_finalize(stmt);
+    int err = query_end(&query);
     if (err >= 0 && !open && emit->format != EMIT_TABLE)
         EMIT_SECTION(emit, "overhead", NULL, EMIT_ROWS, overhead_columns);
-    return err < 0 ? err : 0;
+    return err;
 }
 
 /* ---- the command ---- */

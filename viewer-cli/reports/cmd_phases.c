@@ -15,6 +15,7 @@
 #include "live_look.h"
 #include "map.h"
 #include "mem.h"
+#include "query.h"
 #include "report.h"
 #include "screen.h"
 #include "workers.h"
@@ -57,24 +58,23 @@ static const struct emit_column columns[] = {
 enum {
     AT_PROCESS,
     AT_DEVICE,
-    AT_STEP,
-    AT_PHASE,
-    AT_ALLOCATED,
-    AT_BEGIN = 10,
-    AT_END,
-    AT_KIND,
-    AT_ORDINAL,
-    AT_ID,
-    AT_PARENT,
-    AT_ALLOCS,
-    AT_FREES,
-    AT_BYTES,
-    AT_ENDED,
-    AT_DOMAIN,
-    AT_SETTLED
+    AT_ALLOCATED = 4,
+    AT_KIND = 12,
+    AT_ALLOCS = 16,
 };
 
-/* Which are asked for. */
+struct row {
+    struct db_stmt *cells; /* all of it */
+    const char *phase, *kind, *ended, *domain;
+    int64_t phase_id, parent, begin_ns, end_ns, allocs, frees, settled;
+};
+
+/* Which are asked for, and the seven values that this takes. */
+#define ASKED_IN(list, device, seventh)                                                            \
+    Q_IN(                                                                                          \
+        (list)->scope->process.id, device,                                                         \
+        query_if(report_has_steps((list)->report->options), (list)->report->options->steps.first), \
+        (list)->report->options->steps.last, (list)->domain, (list)->all, seventh)
 #define ASKED                                                                                      \
     " ph.process = ?1"                                                                             \
     "   AND (?3 IS NULL OR ph.step BETWEEN ?3 AND ?4 OR (ph.domain IS NOT NULL AND ph.begin_seq"   \
@@ -136,58 +136,49 @@ struct tale {
     int64_t told; /* phases up to this number in `settled` were */
 };
 
-static void bind_asked(const struct listing *list, struct db_stmt *stmt);
-
 /* Of a phase that is not in the list: one more than what is around it has; none if it is not asked
  * for. Nothing is around itself, but in a damaged file. */
 static int depth_below(struct listing *list, int64_t id, uint64_t *depth)
 {
     enum { MOST = 4096 };
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(list->report->db, &stmt, parent_sql);
+    int64_t parent;
     *depth = MAP_NONE;
-    if (err < 0)
-        return err;
-    bind_asked(list, stmt);
-    db_bind_int(stmt, 1, list->scope->device);
-    for (bool up = true; up && err >= 0 && (*depth == MAP_NONE || *depth < MOST);) {
-        db_bind_int(stmt, 6, id);
-        err = db_step(stmt);
-        *depth += err == DB_ROW; /* the first makes it 0 */
-        up = err == DB_ROW && db_column_type(stmt, 0) != DB_NULL;
-        id = up ? db_column_int(stmt, 0) : id;
-        db_reset(stmt);
+    struct query query = query_ask(list->report->db, parent_sql,
+                                   ASKED_IN(list, list->scope->device, id), Q_OUT(Q_OPT(parent)));
+    while (query_next(&query)) {
+        *depth += 1; /* the first makes it 0 */
+        if (parent == QUERY_NONE || *depth >= MOST)
+            break;
+        query_again(&query, ASKED_IN(list, list->scope->device, parent));
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 /* Negative: an error. */
-static int64_t depth_of(struct listing *list, struct db_stmt *row)
+static int64_t depth_of(struct listing *list, const struct row *row)
 {
     uint64_t around = MAP_NONE;
-    if (db_column_type(row, AT_PARENT) != DB_NULL) {
-        int64_t parent = db_column_int(row, AT_PARENT);
-        around = map_get(&list->depths, (uint64_t)parent);
-        bool elsewhere = around == MAP_NONE && (list->tale || list->floor >= parent);
-        int err = elsewhere ? depth_below(list, parent, &around) : 0;
+    if (row->parent != QUERY_NONE) {
+        around = map_get(&list->depths, (uint64_t)row->parent);
+        bool elsewhere = around == MAP_NONE && (list->tale || list->floor >= row->parent);
+        int err = elsewhere ? depth_below(list, row->parent, &around) : 0;
         if (err < 0)
             return err;
     }
     uint64_t depth = around == MAP_NONE ? 0 : around + 1;
-    if (!map_put(&list->depths, (uint64_t)db_column_int(row, AT_ID), depth, NULL))
+    if (!map_put(&list->depths, (uint64_t)row->phase_id, depth, NULL))
         return ERR_NOMEM;
     return (int64_t)depth;
 }
 
-static void put_name(struct listing *list, struct db_stmt *row, int64_t depth)
+static void put_name(struct listing *list, const struct row *row, int64_t depth)
 {
     struct buf name = {0};
     for (int64_t i = 0; i < depth && i < 20; i++)
         buf_text(&name, "  ");
-    if (db_column_type(row, AT_DOMAIN) != DB_NULL && !list->domain)
-        buf_print(&name, "%s: ", db_column_text(row, AT_DOMAIN));
-    buf_text(&name, db_column_text(row, AT_PHASE));
+    if (row->domain && !list->domain)
+        buf_print(&name, "%s: ", row->domain);
+    buf_text(&name, row->phase);
     list->broken = list->broken || name.broken;
     emit_text(&list->report->emit, buf_string(&name));
     buf_clear(&name);
@@ -195,25 +186,24 @@ static void put_name(struct listing *list, struct db_stmt *row, int64_t depth)
 
 /* How it ended, if that was not the usual way. What comes after the last phase always ends with the
  * process. */
-static void put_ending(struct listing *list, struct db_stmt *row)
+static void put_ending(struct listing *list, const struct row *row)
 {
-    const char *ended = db_column_text(row, AT_ENDED);
-    bool gap = strcmp(db_column_text(row, AT_KIND), "other") == 0;
-    if (db_column_type(row, AT_END) == DB_NULL)
+    const char *ended = row->ended ? row->ended : "";
+    bool gap = strcmp(row->kind, "other") == 0;
+    if (row->end_ns == QUERY_NONE)
         ended = "still open";
-    else if (list->report->following && db_column_type(row, AT_SETTLED) == DB_NULL)
+    else if (list->report->following && row->settled == QUERY_NONE)
         ended = "may change";
     bool usual = !*ended || strcmp(ended, "end") == 0 || (gap && strcmp(ended, "process end") == 0);
     emit_text(&list->report->emit, usual ? NULL : ended);
 }
 
-static bool is_empty_gap(struct db_stmt *row)
+static bool is_empty_gap(const struct row *row)
 {
-    return strcmp(db_column_text(row, AT_KIND), "other") == 0 &&
-           db_column_int(row, AT_ALLOCS) == 0 && db_column_int(row, AT_FREES) == 0;
+    return strcmp(row->kind, "other") == 0 && row->allocs == 0 && row->frees == 0;
 }
 
-static int put_row(struct listing *list, struct db_stmt *row)
+static int put_row(struct listing *list, const struct row *row)
 {
     struct emit *emit = &list->report->emit;
     int64_t depth = depth_of(list, row);
@@ -233,48 +223,37 @@ static int put_row(struct listing *list, struct db_stmt *row)
         EMIT_SECTION(emit, "phases", NULL, EMIT_ROWS, columns);
         list->open = true;
     }
-    report_cells(emit, row, AT_PROCESS, 4);
+    report_cells(emit, row->cells, AT_PROCESS, 4);
     put_name(list, row, depth);
-    report_cells(emit, row, AT_ALLOCATED, 8);
-    if (db_column_type(row, AT_END) == DB_NULL)
+    report_cells(emit, row->cells, AT_ALLOCATED, 8);
+    if (row->end_ns == QUERY_NONE)
         emit_null(emit);
     else
-        emit_int(emit, db_column_int(row, AT_END) - db_column_int(row, AT_BEGIN));
+        emit_int(emit, row->end_ns - row->begin_ns);
     put_ending(list, row);
-    report_cells(emit, row, AT_KIND, 4);
+    report_cells(emit, row->cells, AT_KIND, 4);
     emit_int(emit, depth);
-    report_cells(emit, row, AT_ALLOCS, 5);
+    report_cells(emit, row->cells, AT_ALLOCS, 5);
     return 0;
 }
 
-static void bind_asked(const struct listing *list, struct db_stmt *stmt)
-{
-    const struct option_range *steps = &list->report->options->steps;
-    db_bind_int(stmt, 0, list->scope->process.id);
-    if (report_has_steps(list->report->options)) {
-        db_bind_int(stmt, 2, steps->first);
-        db_bind_int(stmt, 3, steps->last);
-    } else {
-        db_bind_null(stmt, 2);
-    }
-    if (list->domain)
-        db_bind_text(stmt, 4, list->domain, -1);
-    else
-        db_bind_null(stmt, 4);
-    db_bind_int(stmt, 5, list->all);
-}
-
-static int query(const struct listing *list, struct db_stmt **stmt)
+static struct query ask(const struct listing *list, struct row *row, const struct query_place *out)
 {
     const struct tale *tale = list->tale;
-    int err = db_prepare(list->report->db, stmt, !tale ? sql : tale->over ? rest_sql : settled_sql);
-    if (err < 0)
-        return err;
-    bind_asked(list, *stmt);
-    db_bind_text(*stmt, 1, list->scope->device_text, -1);
-    db_bind_int(*stmt, 6, tale ? tale->told : list->floor);
-    return 0;
+    struct query query =
+        query_ask(list->report->db,
+                  !tale        ? sql
+                  : tale->over ? rest_sql
+                               : settled_sql,
+                  ASKED_IN(list, list->scope->device_text, tale ? tale->told : list->floor), out);
+    row->cells = query.stmt;
+    return query;
 }
+
+#define ROW_OUT(row)                                                                               \
+    Q_OUT(Q_TEXT((row).phase), Q_INT((row).begin_ns), Q_OPT((row).end_ns), Q_TEXT((row).kind),     \
+          Q_INT((row).phase_id), Q_OPT((row).parent), Q_INT((row).allocs), Q_INT((row).frees),     \
+          Q_NTEXT((row).ended), Q_NTEXT((row).domain), Q_OPT((row).settled), Q_REST)
 
 /* The same instant as in `tidemark peak`, called the same. */
 static int put_highest(struct listing *list)
@@ -325,34 +304,29 @@ enum { NEWEST_MORE = 64 };
  * on, so that a look costs the same however long the run is. */
 static int find_floor(struct listing *list, int64_t room)
 {
-    struct db_stmt *stmt = NULL;
-    int64_t count = 0;
-    int err = db_prepare(list->report->db, &stmt, newest_sql);
-    if (err < 0)
-        return err;
-    bind_asked(list, stmt);
-    db_bind_int(stmt, 1, list->scope->device);
-    db_bind_int(stmt, 6, room + NEWEST_MORE);
-    for (; (err = db_step(stmt)) == DB_ROW; count++)
-        list->floor = db_column_int(stmt, 0) - 1;
-    db_finalize(stmt);
+    int64_t id, count = 0;
+    struct query query =
+        query_ask(list->report->db, newest_sql,
+                  ASKED_IN(list, list->scope->device, room + NEWEST_MORE), Q_OUT(Q_INT(id)));
+    for (; query_next(&query); count++)
+        list->floor = id - 1;
     list->floor = count < room + NEWEST_MORE ? -1 : list->floor;
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 /* How many rows a screen cannot show. */
 static int count_skipped(struct listing *list, int64_t room)
 {
-    struct db_stmt *stmt = NULL;
+    struct row row;
     int64_t count = 0;
     int err = find_floor(list, room);
-    if (err >= 0)
-        err = query(list, &stmt);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW)
-        count += list->all || !is_empty_gap(stmt);
-    db_finalize(stmt);
+    if (err < 0)
+        return err;
+    struct query query = ask(list, &row, ROW_OUT(row));
+    while (query_next(&query))
+        count += list->all || !is_empty_gap(&row);
     list->skip = count > room ? count - room : 0;
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 struct look { /* how one look at the database goes */
@@ -372,16 +346,13 @@ static int put_scope(struct look *look, const struct report_scope *scope)
                            .all = look->options->all,
                            .tale = look->tale,
                            .floor = -1};
-    struct db_stmt *stmt = NULL;
-    int err = look->room ? count_skipped(&list, look->room) : 0;
-    if (err >= 0)
-        err = query(&list, &stmt);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        err = put_row(&list, stmt);
-        if (err < 0)
-            break;
-    }
-    db_finalize(stmt);
+    struct row row;
+    struct query query = {.err = look->room ? count_skipped(&list, look->room) : 0};
+    if (query.err >= 0)
+        query = ask(&list, &row, ROW_OUT(row));
+    while (query_next(&query))
+        query_fail(&query, put_row(&list, &row));
+    int err = query_end(&query);
     if (look->room)
         list.hidden = 0; /* those before are not counted */
     if (err >= 0 && list.rows > 0 && !look->tale)
@@ -470,18 +441,10 @@ static int follow_drawn(struct look *look)
 /* After a look, in its transaction. */
 static int read_told(struct look *look)
 {
-    struct tale *tale = look->tale;
-    struct db_stmt *stmt = NULL;
-    int err =
-        db_prepare(look->report->db, &stmt, "SELECT max(settled) FROM phase WHERE settled > ?1");
-    if (err == 0) {
-        db_bind_int(stmt, 0, tale->told);
-        err = db_step(stmt);
-    }
-    if (err == DB_ROW && db_column_type(stmt, 0) != DB_NULL)
-        tale->told = db_column_int(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    int64_t *told = &look->tale->told;
+    return query_read(look->report->db,
+                      "SELECT coalesce(max(settled), ?1) AS told FROM phase WHERE settled > ?1",
+                      Q_IN(*told), Q_OUT(Q_INT(*told)));
 }
 
 static int tell(struct look *look)

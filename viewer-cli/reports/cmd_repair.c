@@ -224,13 +224,13 @@ static int note_repair(struct db *db, const char *path, struct repair_findings *
     if (err == 0)
         err = db_prepare_known(db, &stmt, SCH_META);
     if (err == 0) {
-        db_bind_text(stmt, 0, "repaired_from", -1);
-        db_bind_text(stmt, 1, slash ? slash + 1 : path, -1);
+        db_bind_text(stmt, SCH_AT(meta, key), "repaired_from", -1);
+        db_bind_text(stmt, SCH_AT(meta, value), slash ? slash + 1 : path, -1);
         err = db_run(stmt);
     }
     if (err == 0) {
-        db_bind_text(stmt, 0, "repaired_whole", -1);
-        db_bind_int(stmt, 1, !findings->missing && !findings->no_log);
+        db_bind_text(stmt, SCH_AT(meta, key), "repaired_whole", -1);
+        db_bind_int(stmt, SCH_AT(meta, value), !findings->missing && !findings->no_log);
         err = db_run(stmt);
     }
     db_finalize(stmt);

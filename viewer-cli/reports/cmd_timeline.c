@@ -16,6 +16,7 @@
 #include "map.h"
 #include "mem.h"
 #include "plot.h"
+#include "query.h"
 #include "report.h"
 #include "screen.h"
 #include "workers.h"
@@ -157,7 +158,7 @@ static const char view_sql[] =
     "  WHERE step BETWEEN ?1 AND ?2 GROUP BY process)"
     "SELECT t.process, t.device, t.at_ns, t.allocated, t.reserved, t.from_ns, t.max_allocated,"
     "       t.max_reserved, row_number() OVER (PARTITION BY t.process, t.device"
-    "                                          ORDER BY t.at_ns DESC)"
+    "                                          ORDER BY t.at_ns DESC) AS behind"
     "  FROM timeline t LEFT JOIN asked a ON a.process = t.process"
     "  LEFT JOIN (SELECT p.process, p.place, d.device FROM device_places p"
     "              JOIN device_text d ON d.id = p.device) o"
@@ -172,16 +173,17 @@ static void open_list(struct emit *emit)
 }
 
 /* Rows are told once. The last one of a run that goes on can still change. */
-static int list_row(struct drawing *drawing, const struct report_scope *scope, struct db_stmt *row)
+static int list_row(struct drawing *drawing, const struct report_scope *scope,
+                    struct db_stmt *cells, int64_t at_ns, int64_t behind)
 {
     uint64_t key = (uint64_t)scope->process.id << 16 | (uint64_t)scope->device;
-    uint64_t told = map_get(&drawing->told, key), at = (uint64_t)db_column_int(row, 2);
+    uint64_t told = map_get(&drawing->told, key), at = (uint64_t)at_ns;
     if (drawing->options->common.follow && told != MAP_NONE && at <= told)
         return 0;
-    if (drawing->options->common.follow && !drawing->over && db_column_int(row, 8) == 1)
+    if (drawing->options->common.follow && !drawing->over && behind == 1)
         return 0;
     open_list(&drawing->report->emit);
-    report_cells(&drawing->report->emit, row, 0, 8);
+    report_cells(&drawing->report->emit, cells, 0, 8);
     drawing->any = true;
     if (drawing->options->common.follow && !map_put(&drawing->told, key, at, NULL))
         return ERR_NOMEM;
@@ -192,21 +194,18 @@ static int list_curves(struct drawing *drawing)
 {
     struct report *report = drawing->report;
     const struct option_range *steps = &report->options->steps;
-    struct db_stmt *row = NULL;
-    int err = db_prepare(report->db, &row, view_sql);
-    if (err < 0)
-        return err;
-    if (report_has_steps(report->options)) {
-        db_bind_int(row, 0, steps->first);
-        db_bind_int(row, 1, steps->last);
+    int64_t process, at_ns, behind;
+    const char *device;
+    struct query query =
+        query_ask(report->db, view_sql,
+                  Q_IN(query_if(report_has_steps(report->options), steps->first), steps->last),
+                  Q_OUT(Q_INT(process), Q_TEXT(device), Q_INT(at_ns), Q_INT(behind), Q_REST));
+    while (query_next(&query)) {
+        const struct report_scope *scope = report_scope_called(report, process, device);
+        if (scope)
+            query_fail(&query, list_row(drawing, scope, query.stmt, at_ns, behind));
     }
-    while (err >= 0 && (err = db_step(row)) == DB_ROW) {
-        const struct report_scope *scope =
-            report_scope_called(report, db_column_int(row, 0), db_column_text(row, 1));
-        err = scope ? list_row(drawing, scope, row) : 0;
-    }
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 static int list_all(struct drawing *drawing)

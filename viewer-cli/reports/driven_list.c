@@ -9,6 +9,7 @@
 #include "human.h"
 #include "map.h"
 #include "mem.h"
+#include "query.h"
 
 /* ---- phases ---- */
 
@@ -36,18 +37,12 @@ static const char phases_sql[] =
     "  FROM phase WHERE process = ?1 AND domain IS NULL AND scope <> 'range'"
     "   AND (?2 IS NULL OR step BETWEEN ?2 AND ?3)"
     " ORDER BY begin_seq, id";
-enum {
-    AT_STEP,
-    AT_NAME,
-    AT_BEGIN,
-    AT_END,
-    AT_KIND,
-    AT_ORDINAL,
-    AT_ID,
-    AT_PARENT,
-    AT_ENDED,
-    AT_BEGIN_SEQ,
-    AT_END_SEQ
+enum { AT_STEP, AT_BEGIN = 2, AT_KIND = 4, AT_ENDED = 8 };
+
+struct row {
+    struct db_stmt *cells; /* all of it */
+    const char *name, *kind;
+    int64_t id, parent, begin_ns, end_ns, begin_seq, end_seq;
 };
 
 struct phase_list {
@@ -60,56 +55,52 @@ struct phase_list {
     int64_t rows, hidden;
 };
 
-static int64_t depth_of(struct phase_list *list, struct db_stmt *row)
+static int64_t depth_of(struct phase_list *list, const struct row *row)
 {
     uint64_t around = MAP_NONE;
-    if (db_column_type(row, AT_PARENT) != DB_NULL)
-        around = map_get(&list->depths, (uint64_t)db_column_int(row, AT_PARENT));
+    if (row->parent != QUERY_NONE)
+        around = map_get(&list->depths, (uint64_t)row->parent);
     uint64_t depth = around == MAP_NONE ? 0 : around + 1;
-    return map_put(&list->depths, (uint64_t)db_column_int(row, AT_ID), depth, NULL) ? (int64_t)depth
-                                                                                    : -1;
+    return map_put(&list->depths, (uint64_t)row->id, depth, NULL) ? (int64_t)depth : -1;
 }
 
-static int64_t or_end(struct db_stmt *row, int at)
+static int64_t or_end(int64_t at)
 {
-    return db_column_type(row, at) == DB_NULL ? INT64_MAX : db_column_int(row, at);
+    return at == QUERY_NONE ? INT64_MAX : at;
 }
 
-static void put_name(struct emit *emit, struct db_stmt *row, int64_t depth)
+static void put_name(struct emit *emit, const struct row *row, int64_t depth)
 {
     struct buf name = {0};
     for (int64_t i = 0; i < depth && i < 20; i++)
         buf_text(&name, "  ");
-    buf_text(&name, db_column_text(row, AT_NAME));
+    buf_text(&name, row->name);
     emit_text(emit, buf_string(&name));
     emit->out.broken = emit->out.broken || name.broken;
     buf_clear(&name);
 }
 
-static void put_time(struct emit *emit, struct db_stmt *row)
+static void put_time(struct emit *emit, const struct row *row)
 {
-    if (db_column_type(row, AT_END) == DB_NULL)
+    if (row->end_ns == QUERY_NONE)
         emit_null(emit);
     else
-        emit_int(emit, db_column_int(row, AT_END) - db_column_int(row, AT_BEGIN));
+        emit_int(emit, row->end_ns - row->begin_ns);
 }
 
 /* Time between phases in which the driver gave and took nothing is not shown to people. */
-static bool is_idle(const struct driven *driven, struct db_stmt *row)
+static bool is_idle(const struct driven *driven, const struct row *row)
 {
-    int64_t end_seq = or_end(row, AT_END_SEQ), end_ns = or_end(row, AT_END);
-    struct driven_point begin =
-        driven_at(driven, db_column_int(row, AT_BEGIN_SEQ) - 1, db_column_int(row, AT_BEGIN));
-    struct driven_point end = driven_at(driven, end_seq, end_ns);
-    return strcmp(db_column_text(row, AT_KIND), "other") == 0 && begin.seq == end.seq &&
-           begin.ns == end.ns;
+    struct driven_point begin = driven_at(driven, row->begin_seq - 1, row->begin_ns);
+    struct driven_point end = driven_at(driven, or_end(row->end_seq), or_end(row->end_ns));
+    return strcmp(row->kind, "other") == 0 && begin.seq == end.seq && begin.ns == end.ns;
 }
 
-static int put_phase(struct phase_list *list, struct db_stmt *row)
+static int put_phase(struct phase_list *list, const struct row *row)
 {
     struct emit *emit = &list->report->emit;
     const struct driven *driven = &list->driven;
-    int64_t end_seq = or_end(row, AT_END_SEQ), end_ns = or_end(row, AT_END);
+    int64_t end_seq = or_end(row->end_seq), end_ns = or_end(row->end_ns);
     int64_t depth = depth_of(list, row);
     if (depth < 0)
         return ERR_NOMEM;
@@ -118,8 +109,8 @@ static int put_phase(struct phase_list *list, struct db_stmt *row)
         list->hidden++;
         return 0;
     }
-    struct driven_point highest = driven_highest(driven, db_column_int(row, AT_BEGIN_SEQ) - 1,
-                                                 db_column_int(row, AT_BEGIN), end_seq, end_ns);
+    struct driven_point highest =
+        driven_highest(driven, row->begin_seq - 1, row->begin_ns, end_seq, end_ns);
     if (!list->open) {
         report_heading(list->report, "Phases", list->scope);
         EMIT_SECTION(emit, "driver_phases", NULL, EMIT_ROWS, phase_columns);
@@ -127,15 +118,15 @@ static int put_phase(struct phase_list *list, struct db_stmt *row)
     }
     emit_int(emit, list->scope->process.id);
     emit_text(emit, list->scope->device_text);
-    report_cells(emit, row, AT_STEP, 2);
+    report_cells(emit, row->cells, AT_STEP, 2);
     put_name(emit, row, depth);
     emit_int(emit, driven_at(driven, end_seq, end_ns).bytes);
     emit_int(emit, highest.bytes);
-    report_cells(emit, row, AT_BEGIN, 2);
+    report_cells(emit, row->cells, AT_BEGIN, 2);
     put_time(emit, row);
-    report_cells(emit, row, AT_KIND, 4);
+    report_cells(emit, row->cells, AT_KIND, 4);
     emit_int(emit, depth);
-    report_cells(emit, row, AT_ENDED, 1);
+    report_cells(emit, row->cells, AT_ENDED, 1);
     return 0;
 }
 
@@ -161,21 +152,17 @@ static int put_highest(struct phase_list *list)
 static int put_phases(struct phase_list *list)
 {
     const struct option_range *steps = &list->report->options->steps;
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(list->report->db, &stmt, phases_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, list->scope->process.id);
-    if (report_has_steps(list->report->options)) {
-        db_bind_int(stmt, 1, steps->first);
-        db_bind_int(stmt, 2, steps->last);
-    } else {
-        db_bind_null(stmt, 1);
-    }
-    while ((err = db_step(stmt)) == DB_ROW)
-        if ((err = put_phase(list, stmt)) < 0)
-            break;
-    db_finalize(stmt);
+    struct row row;
+    struct query query = query_ask(
+        list->report->db, phases_sql,
+        Q_IN(list->scope->process.id,
+             query_if(report_has_steps(list->report->options), steps->first), steps->last),
+        Q_OUT(Q_TEXT(row.name), Q_INT(row.begin_ns), Q_OPT(row.end_ns), Q_TEXT(row.kind),
+              Q_INT(row.id), Q_OPT(row.parent), Q_INT(row.begin_seq), Q_OPT(row.end_seq), Q_REST));
+    row.cells = query.stmt;
+    while (query_next(&query))
+        query_fail(&query, put_phase(list, &row));
+    int err = query_end(&query);
     return err < 0 || !list->open ? err : put_highest(list);
 }
 
@@ -206,25 +193,17 @@ static const struct emit_column timeline_columns[] = {
 static int read_range(struct report *report, int64_t process, int64_t *from, int64_t *until)
 {
     const struct option_range *steps = &report->options->steps;
-    struct db_stmt *stmt = NULL;
-    *from = INT64_MIN;
-    *until = INT64_MAX;
-    if (!report_has_steps(report->options))
+    bool some = report_has_steps(report->options);
+    *from = some ? INT64_MAX : INT64_MIN;
+    *until = some ? INT64_MIN : INT64_MAX;
+    if (!some)
         return 0;
-    int err = db_prepare(report->db, &stmt,
-                         "SELECT min(begin_ns), max(coalesce(end_ns, 9223372036854775807))"
-                         "  FROM phase WHERE process = ?1 AND step BETWEEN ?2 AND ?3"
-                         " HAVING count(*) > 0");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, steps->first);
-    db_bind_int(stmt, 2, steps->last);
-    err = db_step(stmt);
-    *from = err == DB_ROW ? db_column_int(stmt, 0) : INT64_MAX;
-    *until = err == DB_ROW ? db_column_any(stmt, 1) : INT64_MIN;
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(report->db,
+                      "SELECT min(begin_ns) AS \"from\","
+                      " max(coalesce(end_ns, 9223372036854775807)) AS until"
+                      "  FROM phase WHERE process = ?1 AND step BETWEEN ?2 AND ?3"
+                      " HAVING count(*) > 0",
+                      Q_IN(process, steps->first, steps->last), Q_OUT(Q_INT(*from), Q_ANY(*until)));
 }
 
 int driven_list_timeline(struct report *report, const struct report_scope *scope, bool *any)

@@ -10,6 +10,7 @@
 #include "human.h"
 #include "mem.h"
 #include "moment.h"
+#include "query.h"
 
 /* ---- moments ---- */
 
@@ -74,22 +75,18 @@ int driven_part_read(const struct report *report, const struct report_scope *sco
 static int two_steps(const struct report *report, int64_t process, int64_t *early, int64_t *late)
 {
     const struct option_range *steps = &report->options->steps;
-    struct db_stmt *stmt = NULL;
     bool bounded = report_has_steps(report->options);
+    int64_t step;
     int count = 0;
-    int err = db_prepare(report->db, &stmt,
-                         "SELECT DISTINCT step FROM phase WHERE process = ?1"
-                         " AND step BETWEEN ?2 AND ?3 ORDER BY step DESC");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, steps->first);
-    db_bind_int(stmt, 2, steps->last);
-    while ((err = db_step(stmt)) == DB_ROW && (bounded || count < 2)) {
-        *early = db_column_int(stmt, 0);
-        *late = count++ ? *late : *early;
+    struct query query = query_ask(report->db,
+                                   "SELECT DISTINCT step FROM phase WHERE process = ?1"
+                                   " AND step BETWEEN ?2 AND ?3 ORDER BY step DESC",
+                                   Q_IN(process, steps->first, steps->last), Q_OUT(Q_INT(step)));
+    for (; (bounded || count < 2) && query_next(&query); count++) {
+        *early = step;
+        *late = count ? *late : step;
     }
-    db_finalize(stmt);
+    int err = query_end(&query);
     return err < 0 ? err : count < 2 ? ERR_NOTFOUND : 0;
 }
 

@@ -11,6 +11,7 @@
 #include "human.h"
 #include "mem.h"
 #include "peak_parts.h"
+#include "query.h"
 
 const struct emit_column peak_change_columns[PEAK_CHANGE_COLUMNS] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -49,29 +50,20 @@ static bool keep_phase(const struct peak *peak, const struct peak *before, char 
 /* The last step before that one which had memory here; GROUP_NONE. */
 static int find_step_before(struct db *db, const struct peak *peak, int64_t *step)
 {
-    struct db_stmt *stmt = NULL;
     const struct category_rules *rules = category_kept(db, peak->process);
     const struct category_bounds *next = rules ? category_step(rules, peak->step - 1) : NULL;
-    int err =
-        db_prepare(db, &stmt,
-                   "SELECT max(ph.step) FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
-                   " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step < ?3"
-                   "   AND ph.id BETWEEN ?4 AND ?5");
+    int err = 0;
     *step = GROUP_NONE;
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, peak->process);
-    db_bind_int(stmt, 1, peak->device);
-    db_bind_int(stmt, 2, peak->step);
-    for (int all = !next; all < 2 && err >= 0 && *step != peak->step - 1; all++) {
-        db_bind_int(stmt, 3, all ? INT64_MIN : next->first_id);
-        db_bind_int(stmt, 4, all ? INT64_MAX : next->last_id);
-        if ((err = db_step(stmt)) == DB_ROW)
-            *step = column_known(stmt, 0);
-        db_reset(stmt);
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    for (int all = !next; all < 2 && err == 0 && *step != peak->step - 1; all++)
+        err = query_read(db,
+                         "SELECT max(ph.step) AS step FROM phase ph"
+                         "  JOIN phase_device pd ON pd.phase = ph.id"
+                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step < ?3"
+                         "   AND ph.id BETWEEN ?4 AND ?5",
+                         Q_IN(peak->process, peak->device, peak->step,
+                              all ? INT64_MIN : next->first_id, all ? INT64_MAX : next->last_id),
+                         Q_OUT(Q_OPT(*step)));
+    return err;
 }
 
 int peak_change_read(struct db *db, struct peak_part *part)

@@ -9,6 +9,7 @@
 #include "human.h"
 #include "log.h"
 #include "pages.h"
+#include "query.h"
 
 /* ---- what is missing ---- */
 
@@ -31,22 +32,15 @@ void repair_look(struct repair_findings *findings)
 /* The time of the last block that is there before the gap; of the first one behind it, or of the
  * last one of all. */
 static const char time_before[] =
-    "SELECT alloc_ns FROM allocation WHERE seq <= ?1 ORDER BY seq DESC LIMIT 1";
+    "SELECT alloc_ns AS ns FROM allocation WHERE seq <= ?1 ORDER BY seq DESC LIMIT 1";
 static const char time_behind[] =
     "SELECT coalesce((SELECT alloc_ns FROM allocation WHERE seq > ?1 ORDER BY seq LIMIT 1),"
-    " (SELECT alloc_ns FROM allocation ORDER BY seq DESC LIMIT 1))";
+    " (SELECT alloc_ns FROM allocation ORDER BY seq DESC LIMIT 1)) AS ns";
 
 static int time_of(struct db *db, const char *sql, int64_t seq, int64_t *ns)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, sql);
-    if (err == 0) {
-        db_bind_int(stmt, 0, seq);
-        err = db_step(stmt);
-    }
-    *ns = err == DB_ROW ? db_column_int(stmt, 0) : 0;
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    *ns = 0;
+    return query_read(db, sql, Q_IN(seq), Q_OUT(Q_INT(*ns)));
 }
 
 static int note_gap(struct db *db, struct db_stmt *lost, int64_t after, int64_t last)
@@ -57,13 +51,14 @@ static int note_gap(struct db *db, struct db_stmt *lost, int64_t after, int64_t 
         err = time_of(db, time_behind, last, &last_ns);
     if (err < 0)
         return err;
-    db_bind_int(lost, 0, 0); /* of no process: it is not known whose they were */
-    db_bind_int(lost, 1, after);
-    db_bind_int(lost, 2, last);
-    db_bind_int(lost, 3, first_ns);
-    db_bind_int(lost, 4, last_ns);
-    db_bind_text(lost, 5, LOSS_DAMAGED, -1);
-    db_bind_int(lost, 6, 0); /* how many is not known */
+    db_bind_int(lost, SCH_AT(lost, process),
+                0); /* of no process: it is not known whose they were */
+    db_bind_int(lost, SCH_AT(lost, first_seq), after);
+    db_bind_int(lost, SCH_AT(lost, last_seq), last);
+    db_bind_int(lost, SCH_AT(lost, first_ns), first_ns);
+    db_bind_int(lost, SCH_AT(lost, last_ns), last_ns);
+    db_bind_text(lost, SCH_AT(lost, kind), LOSS_DAMAGED, -1);
+    db_bind_int(lost, SCH_AT(lost, n), 0); /* how many is not known */
     return db_run(lost);
 }
 

@@ -9,6 +9,7 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 #include "search.h"
 
 /* %1 and %2 are the roles of the phases of birth and end. */
@@ -212,12 +213,11 @@ static int find_tag(struct category_rules *rules, int64_t tag, uint64_t *categor
     *category = map_get(&rules->tags, (uint64_t)tag);
     if (*category != MAP_NONE)
         return 0;
-    db_bind_int(rules->tag, 0, tag);
-    int err = db_step(rules->tag);
-    int64_t found = err == DB_ROW ? db_column_int(rules->tag, 0) : TAG_NONE;
+    int64_t found = TAG_NONE;
+    int err = query_first(rules->db, "SELECT category AS found FROM tag WHERE id = ?", Q_IN(tag),
+                          Q_OUT(Q_INT(found)));
     bool known = found > TAG_NONE && found < TAG_OTHER;
     *category = err == DB_ROW && !known ? TAG_OTHER : (uint64_t)found;
-    db_reset(rules->tag);
     if (err >= 0 && !map_put(&rules->tags, (uint64_t)tag, *category, NULL))
         err = ERR_NOMEM;
     return err < 0 ? err : 0;
@@ -260,7 +260,8 @@ static int by_library(struct category_rules *rules, const struct category_block 
     int err = 0;
     if (block->tag == CATEGORY_UNKNOWN &&
         (q->lives || (rules->step_count && is_later(q->free_seq, rules->last_seq))))
-        err = category_library_decide(&rules->library, q->seq, block->size, &birth, &proof);
+        err = category_library_decide(rules->db, &rules->library, q->seq, block->size, &birth,
+                                      &proof);
     *found = proof != LIBRARY_NONE;
     *by = rules_by[proof];
     return err;

@@ -2,10 +2,12 @@
 
 #include "category.h"
 #include "error.h"
+#include "query.h"
 
 /* By size: how many are parameters, how many have no tag, the first that is a parameter. */
 static const char sizes_sql[] =
-    "SELECT a.size, count(t.id), sum(a.tag IS NULL), min(CASE WHEN t.id IS NOT NULL THEN a.seq END)"
+    "SELECT a.size, count(t.id) AS known, sum(a.tag IS NULL) AS untagged,"
+    "       min(CASE WHEN t.id IS NOT NULL THEN a.seq END) AS first"
     "  FROM allocation a CROSS JOIN heap h ON h.id = a.heap AND h.process = ?1"
     "  LEFT JOIN tag t ON t.id = a.tag AND t.category = 1"
     " WHERE a.seq < ?2"
@@ -16,29 +18,18 @@ static const char sizes_sql[] =
 int category_copies_read(struct db *db, int64_t process, int64_t first_seq, int64_t last_seq,
                          struct category_copies *out)
 {
-    struct db_stmt *row = NULL;
-    int64_t parameters = 0, matched = 0;
-    int err = db_prepare(db, &row, sizes_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(row, 0, process);
-    db_bind_int(row, 1, first_seq);
-    if (last_seq != CATEGORY_UNKNOWN)
-        db_bind_int(row, 2, last_seq);
-    while ((err = db_step(row)) == DB_ROW) {
-        int64_t known = db_column_int(row, 1), untagged = db_column_int(row, 2);
-        int64_t first = db_column_int(row, 3);
+    int64_t parameters = 0, matched = 0, size, known, untagged, first;
+    struct query query = query_ask(db, sizes_sql, Q_IN(process, first_seq, query_opt(last_seq)),
+                                   Q_OUT(Q_INT(size), Q_INT(known), Q_INT(untagged), Q_INT(first)));
+    while (query_next(&query)) {
         parameters += known;
         matched += untagged < known ? untagged : known;
         if (first >= 0 && /* else it is damage */
-            !map_put(&out->sizes, (uint64_t)db_column_int(row, 0), (uint64_t)first, NULL)) {
-            err = ERR_NOMEM;
-            break;
-        }
+            !map_put(&out->sizes, (uint64_t)size, (uint64_t)first, NULL))
+            query_fail(&query, ERR_NOMEM);
     }
-    db_finalize(row);
     out->copied = matched > parameters / 2;
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 void category_copies_clear(struct category_copies *copies)

@@ -1,6 +1,7 @@
 #include "category_library.h"
 
 #include "error.h"
+#include "query.h"
 
 /* The smallest block that is looked at, and what the allocator may add to what was asked for. */
 #define LEAST (INT64_C(1) << 20)
@@ -8,7 +9,8 @@
 
 /* As the recording says, or else what PyTorch takes below capability 9.0, and from there on. */
 static const char sizes_sql[] =
-    "SELECT CAST(value AS INTEGER) FROM setting WHERE process = ?1 AND key = 'cublas_workspace'"
+    "SELECT CAST(value AS INTEGER) AS size FROM setting WHERE process = ?1 AND key = "
+    "'cublas_workspace'"
     " UNION SELECT bytes FROM (SELECT 8519680 AS bytes UNION ALL SELECT 33554432)"
     "        WHERE NOT EXISTS (SELECT 1 FROM setting WHERE process = ?1"
     "                             AND key = 'cublas_workspace') LIMIT 8";
@@ -17,46 +19,34 @@ static const char sizes_sql[] =
     "(n.text LIKE '%cuda::getNewWorkspace%' OR n.text LIKE '%cuda::getCurrentCUDABlas%'"           \
     " OR n.text LIKE '%cuda::getCUDABlasLtWorkspace%')"
 
-static const char frames_sql[] = "SELECT EXISTS (SELECT 1 FROM string n WHERE " IS_WRAPPER ")";
+static const char frames_sql[] =
+    "SELECT EXISTS (SELECT 1 FROM string n WHERE " IS_WRAPPER ") AS frames";
 
 static const char facts_sql[] =
-    "SELECT a.requested, a.site IS NULL,"
+    "SELECT a.requested, a.site IS NULL AS no_site,"
     "       EXISTS (SELECT 1 FROM site s JOIN frame f ON f.id = s.frame"
     "                 JOIN string n ON n.id = f.function"
-    "                WHERE s.site = a.site AND " IS_WRAPPER "),"
+    "                WHERE s.site = a.site AND " IS_WRAPPER ") AS wrapped,"
     "       EXISTS (SELECT 1 FROM site s JOIN frame f ON f.id = s.frame"
     "                 JOIN string n ON n.id = f.function LEFT JOIN string l ON l.id = f.file"
     "                WHERE s.site = a.site AND s.depth = 0"
     "                  AND (n.text IN ('linear', 'matmul', 'mm', 'bmm', 'addmm', 'baddbmm',"
     "                                  'einsum', 'multi_head_attention_forward')"
-    "                       OR (n.text LIKE '%forward' AND l.text LIKE '%nn/modules/linear.py'))),"
-    "       EXISTS (SELECT 1 FROM tag WHERE category <= 3)"
+    "                       OR (n.text LIKE '%forward' AND l.text LIKE '%nn/modules/linear.py'))) "
+    "AS multiplies,"
+    "       EXISTS (SELECT 1 FROM tag WHERE category <= 3) AS tags"
     "  FROM allocation a JOIN heap h ON h.id = a.heap JOIN device d ON d.id = h.device"
     " WHERE a.seq = ?1 AND d.kind = 'cuda'";
 
 int category_library_read(struct db *db, int64_t process, struct category_library *out)
 {
-    struct db_stmt *row = NULL;
-    int err = db_prepare(db, &row, sizes_sql);
-    if (err == 0)
-        db_bind_int(row, 0, process);
-    while (err >= 0 && (err = db_step(row)) == DB_ROW)
+    int64_t size;
+    struct query query = query_ask(db, sizes_sql, Q_IN(process), Q_OUT(Q_INT(size)));
+    while (query_next(&query))
         if (out->size_count < CATEGORY_SIZES)
-            out->sizes[out->size_count++] = db_column_int(row, 0);
-    db_finalize(row);
-    row = NULL;
-    if (err >= 0)
-        err = db_prepare(db, &row, frames_sql);
-    if (err >= 0 && (err = db_step(row)) == DB_ROW)
-        out->frames = db_column_int(row, 0) != 0;
-    db_finalize(row);
-    return err < 0 ? err : db_prepare(db, &out->facts, facts_sql);
-}
-
-void category_library_clear(struct category_library *library)
-{
-    db_finalize(library->facts);
-    library->facts = NULL;
+            out->sizes[out->size_count++] = size;
+    int err = query_end(&query);
+    return err < 0 ? err : query_read(db, frames_sql, Q_NOTHING, Q_OUT(Q_INT(out->frames)));
 }
 
 /* *odd: a size that tensors hardly have. */
@@ -74,33 +64,39 @@ static bool has_size(const struct category_library *library, int64_t size, int64
     return found;
 }
 
-static enum library_proof judge(const struct category_library *library, struct db_stmt *row,
+struct facts { /* about one block */
+    int64_t requested;
+    bool no_site, wrapped, multiplies, tags;
+};
+
+static enum library_proof judge(const struct category_library *library, const struct facts *facts,
                                 int64_t size, const struct library_birth *birth)
 {
-    bool asked = db_column_type(row, 0) != DB_NULL, odd;
-    bool no_site = db_column_int(row, 1) != 0, multiplies = db_column_int(row, 3) != 0;
-    if (db_column_int(row, 2))
+    bool asked = facts->requested != QUERY_NONE, odd;
+    if (facts->wrapped)
         return LIBRARY_FRAME;
-    if (!has_size(library, asked ? db_column_int(row, 0) : size, asked ? 0 : SLACK, &odd))
+    if (!has_size(library, asked ? facts->requested : size, asked ? 0 : SLACK, &odd))
         return LIBRARY_NONE;
-    if (multiplies && (odd || birth->proves))
+    if (facts->multiplies && (odd || birth->proves))
         return LIBRARY_MULTIPLY;
-    if (db_column_int(row, 4) && (odd || (birth->proves && birth->backward && no_site)))
+    if (facts->tags && (odd || (birth->proves && birth->backward && facts->no_site)))
         return LIBRARY_NO_TAG;
     return LIBRARY_NONE;
 }
 
-int category_library_decide(struct category_library *library, int64_t seq, int64_t size,
-                            const struct library_birth *birth, enum library_proof *out)
+int category_library_decide(struct db *db, const struct category_library *library, int64_t seq,
+                            int64_t size, const struct library_birth *birth,
+                            enum library_proof *out)
 {
+    struct facts facts;
     bool odd;
     *out = LIBRARY_NONE;
     if (size < LEAST || (!library->frames && !has_size(library, size, SLACK, &odd)))
         return 0;
-    db_bind_int(library->facts, 0, seq);
-    int err = db_step(library->facts);
+    int err = query_first(db, facts_sql, Q_IN(seq),
+                          Q_OUT(Q_OPT(facts.requested), Q_INT(facts.no_site), Q_INT(facts.wrapped),
+                                Q_INT(facts.multiplies), Q_INT(facts.tags)));
     if (err == DB_ROW)
-        *out = judge(library, library->facts, size, birth);
-    db_reset(library->facts);
+        *out = judge(library, &facts, size, birth);
     return err < 0 ? err : 0;
 }

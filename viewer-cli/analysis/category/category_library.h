@@ -28,8 +28,7 @@ enum library_proof {
 struct category_library {
     int64_t sizes[CATEGORY_SIZES]; /* of workspaces, bytes */
     size_t size_count;
-    bool frames;           /* some stack has a frame of the wrapper */
-    struct db_stmt *facts; /* about one block */
+    bool frames; /* some stack has a frame of the wrapper */
 };
 
 struct library_birth {
@@ -37,11 +36,11 @@ struct library_birth {
     bool proves;   /* in the first of several steps, or before: to have stayed says something */
 };
 
-/* 0 or an error; category_library_clear in both cases. */
+/* 0 or an error. */
 int category_library_read(struct db *db, int64_t process, struct category_library *out);
-void category_library_clear(struct category_library *library);
 /* Of a block without a tag that is there after the last step. 0 or an error. */
-int category_library_decide(struct category_library *library, int64_t seq, int64_t size,
-                            const struct library_birth *birth, enum library_proof *out);
+int category_library_decide(struct db *db, const struct category_library *library, int64_t seq,
+                            int64_t size, const struct library_birth *birth,
+                            enum library_proof *out);
 
 #endif

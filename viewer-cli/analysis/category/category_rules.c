@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 #include "search.h"
 
 static const char *const kind_names[KIND_COUNT] = {
@@ -97,43 +98,53 @@ static void count_phase(struct category_rules *rules, struct category_bounds *bo
         rules->optimizer_step = bounds->step;
 }
 
-static int64_t known(struct db_stmt *row, int at)
-{
-    return db_column_type(row, at) == DB_NULL ? CATEGORY_UNKNOWN : db_column_int(row, at);
-}
+struct phase_row {
+    struct category_phase phase;
+    const char *kind, *ended;
+    int64_t step, begin_seq, end_seq;
+};
 
-static bool is_cut(struct db_stmt *row, int at)
+static bool is_cut(const char *ended)
 {
-    if (db_column_type(row, at) == DB_NULL)
-        return false;
-    const char *ended = db_column_text(row, at);
     return strcmp(ended, "exception") == 0 || strcmp(ended, "process end") == 0;
 }
 
-static int take_phase(struct category_rules *rules, struct db_stmt *row)
+static int take_phase(struct category_rules *rules, const struct phase_row *row)
 {
     if (rules->phase_count >= CATEGORY_NO_PHASE)
         return ERR_LIMIT;
     if (!MEM_GROW(rules->phases, rules->phase_cap, rules->phase_count + 1))
         return ERR_NOMEM;
-    struct category_phase phase = {.id = db_column_int(row, 0),
-                                   .parent = known(row, 1),
-                                   .step = CATEGORY_NO_STEP,
-                                   .role = KIND_NONE};
-    if (!number_of_kind(rules, db_column_text(row, 2), &phase.kind))
+    struct category_phase phase = row->phase;
+    phase.step = CATEGORY_NO_STEP;
+    phase.role = KIND_NONE;
+    if (!number_of_kind(rules, row->kind, &phase.kind))
         return ERR_NOMEM;
-    if (db_column_type(row, 3) != DB_NULL) {
-        struct category_bounds *bounds =
-            bounds_of(rules, db_column_int(row, 3), phase.id, &phase.step);
+    if (row->step != QUERY_NONE) {
+        struct category_bounds *bounds = bounds_of(rules, row->step, phase.id, &phase.step);
         if (!bounds)
             return ERR_NOMEM;
-        count_phase(rules, bounds, phase.kind, db_column_int(row, 4), known(row, 5),
-                    is_cut(row, 6));
-    } else if (db_column_int(row, 4) < rules->first_seq) {
+        count_phase(rules, bounds, phase.kind, row->begin_seq, row->end_seq, is_cut(row->ended));
+    } else if (row->begin_seq < rules->first_seq) {
         rules->early_id = phase.id;
     }
     rules->phases[rules->phase_count++] = phase;
     return 0;
+}
+
+static int read_phases(struct category_rules *rules)
+{
+    struct phase_row row = {.kind = ""};
+    struct query query = query_ask(rules->db,
+                                   "SELECT id, parent, kind, step, begin_seq, end_seq, ended"
+                                   " FROM phase WHERE process = ? ORDER BY id",
+                                   Q_IN(rules->process),
+                                   Q_OUT(Q_INT(row.phase.id), Q_OPT(row.phase.parent),
+                                         Q_TEXT(row.kind), Q_OPT(row.step), Q_INT(row.begin_seq),
+                                         Q_OPT(row.end_seq), Q_TEXT(row.ended)));
+    while (query_next(&query))
+        query_fail(&query, take_phase(rules, &row));
+    return query_end(&query);
 }
 
 uint32_t category_phase_index(const struct category_rules *rules, int64_t id)
@@ -147,28 +158,20 @@ uint32_t category_phase_index(const struct category_rules *rules, int64_t id)
     return low < count && rules->phases[low].id == id ? (uint32_t)low : CATEGORY_NO_PHASE;
 }
 
-static int take_stretch(struct category_rules *rules, struct db_stmt *row)
+static int read_stretches(struct category_rules *rules)
 {
-    if (!MEM_GROW(rules->stretches, rules->stretch_cap, rules->stretch_count + 1))
-        return ERR_NOMEM;
-    rules->stretches[rules->stretch_count++] =
-        (struct category_stretch){.begin_seq = db_column_int(row, 0),
-                                  .phase = category_phase_index(rules, db_column_int(row, 1))};
-    return 0;
-}
-
-static int each(struct db *db, const char *sql, int64_t process, struct category_rules *rules,
-                int (*take)(struct category_rules *rules, struct db_stmt *row))
-{
-    struct db_stmt *row = NULL;
-    int err = db_prepare(db, &row, sql);
-    if (err < 0)
-        return err;
-    db_bind_int(row, 0, process);
-    while ((err = db_step(row)) == DB_ROW && (err = take(rules, row)) >= 0)
-        ;
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    int64_t begin_seq, phase;
+    struct query query = query_ask(
+        rules->db, "SELECT begin_seq, phase FROM stretch WHERE process = ? ORDER BY begin_seq",
+        Q_IN(rules->process), Q_OUT(Q_INT(begin_seq), Q_INT(phase)));
+    while (query_next(&query)) {
+        if (MEM_GROW(rules->stretches, rules->stretch_cap, rules->stretch_count + 1))
+            rules->stretches[rules->stretch_count++] =
+                (struct category_stretch){begin_seq, category_phase_index(rules, phase)};
+        else
+            query_fail(&query, ERR_NOMEM);
+    }
+    return query_end(&query);
 }
 
 /* The role of a phase needs that of its parent, which mostly has the lower id: then one pass does.
@@ -209,18 +212,13 @@ static void close_bounds(struct category_rules *rules)
 
 static int read_rules(struct db *db, int64_t process, struct category_rules *rules)
 {
+    rules->db = db;
     rules->process = process;
     rules->first_seq = rules->optimizer_step = rules->first_step = INT64_MAX;
     rules->last_seq = rules->last_step = rules->early_id = CATEGORY_UNKNOWN;
-    int err = each(db,
-                   "SELECT id, parent, kind, step, begin_seq, end_seq, ended FROM phase"
-                   " WHERE process = ? ORDER BY id",
-                   process, rules, take_phase);
+    int err = read_phases(rules);
     if (err == 0)
-        err = each(db, "SELECT begin_seq, phase FROM stretch WHERE process = ? ORDER BY begin_seq",
-                   process, rules, take_stretch);
-    if (err == 0)
-        err = db_prepare(db, &rules->tag, "SELECT category FROM tag WHERE id = ?");
+        err = read_stretches(rules);
     if (err == 0)
         err = category_library_read(db, process, &rules->library);
     close_bounds(rules);
@@ -243,8 +241,6 @@ static void drop(void *thing)
     mem_free(rules->phases);
     mem_free(rules->stretches);
     mem_free(rules->steps);
-    db_finalize(rules->tag);
-    category_library_clear(&rules->library);
     category_copies_clear(&rules->copies);
     map_clear(&rules->step_index);
     map_clear(&rules->tags);

@@ -71,6 +71,7 @@ struct category_bounds {
  * two of the phases.
  */
 struct category_rules {
+    struct db *db;
     int64_t process;
     bool kept; /* by the connection */
     struct category_phase *phases;
@@ -81,7 +82,6 @@ struct category_rules {
     size_t step_count, step_cap;
     struct map step_index; /* step to index */
     struct map tags;       /* tag.id to tag.category, of those that were asked for */
-    struct db_stmt *tag;   /* asks for one */
     char **kinds;          /* names of those >= KIND_COUNT */
     size_t kind_count, kind_cap;
     char **texts; /* rules that came up */

@@ -11,6 +11,7 @@
 #include "loss.h"
 #include "mem.h"
 #include "peak.h"
+#include "query.h"
 
 static int unknown(struct check_finding *out, const char *why)
 {
@@ -82,41 +83,28 @@ int check_missing(const struct check_scope *scope, const char **why)
 
 static int site_shown(struct db *db, int64_t site, char **out)
 {
-    struct db_stmt *stmt = NULL;
     char *name = NULL;
-    int err = site_names_prepare(db, &stmt);
-    if (err == 0)
-        err = site_names(stmt, site, &name, out);
+    int err = site_names(db, site, &name, out);
     mem_free(name);
-    db_finalize(stmt);
     return err;
 }
 
 /* The first row of a query with the process, the device and the steps. */
-static int open_row(const struct check_scope *scope, const char *sql, struct db_stmt **out)
+/* The first row of what is asked of the scope, as query_first. */
+static int first_row(const struct check_scope *scope, const char *sql,
+                     const struct query_place *out)
 {
-    int err = db_prepare(scope->db, out, sql);
-    if (err < 0)
-        return err;
-    db_bind_int(*out, 0, scope->process);
-    db_bind_int(*out, 1, scope->device);
-    db_bind_int(*out, 2, scope->first_step);
-    db_bind_int(*out, 3, scope->last_step);
-    return db_step(*out);
+    return query_first(scope->db, sql,
+                       Q_IN(scope->process, scope->device, scope->first_step, scope->last_step),
+                       out);
 }
 
 /* Who asked for the block that made the peak. */
 static int peak_site(struct db *db, int64_t seq, char **out)
 {
-    struct db_stmt *stmt = NULL;
     int64_t site = GROUP_NONE;
-    int err = db_prepare(db, &stmt, "SELECT site FROM allocation WHERE seq = ?");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, seq);
-    if ((err = db_step(stmt)) == DB_ROW)
-        site = column_known(stmt, 0);
-    db_finalize(stmt);
+    int err =
+        query_read(db, "SELECT site FROM allocation WHERE seq = ?", Q_IN(seq), Q_OUT(Q_OPT(site)));
     return err < 0 ? err : site_shown(db, site, out);
 }
 
@@ -143,7 +131,7 @@ int check_peak(const struct check_scope *scope, struct check_finding *out)
 
 /* A running maximum, and the phase that ended first with it. */
 static const char reserved_sql[] =
-    "SELECT pd.max_reserved, ph.step, ph.name FROM phase ph"
+    "SELECT pd.max_reserved, ph.step, ph.name AS phase FROM phase ph"
     "  JOIN phase_device pd ON pd.phase = ph.id"
     " WHERE ph.process = ?1 AND pd.device = ?2 AND pd.max_reserved IS NOT NULL"
     "   AND (ph.step BETWEEN ?3 AND ?4"
@@ -152,46 +140,33 @@ static const char reserved_sql[] =
     " LIMIT 1";
 
 static const char fragmentation_sql[] =
-    "SELECT pd.inactive_split * 1.0 / pd.reserved, ph.step, ph.name FROM phase ph"
+    "SELECT pd.inactive_split * 1.0 / pd.reserved AS ratio, ph.step, ph.name AS phase FROM phase ph"
     "  JOIN phase_device pd ON pd.phase = ph.id"
     " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step BETWEEN ?3 AND ?4"
     "   AND ph.step > (SELECT min(step) FROM phase WHERE process = ?1)"
     "   AND ph.end_seq IS NOT NULL AND pd.reserved > 0 AND pd.inactive_split IS NOT NULL"
     " ORDER BY 1 DESC, ph.end_seq LIMIT 1";
 
-static int take_phase(struct db_stmt *row, struct check_finding *out)
-{
-    out->step = column_known(row, 1);
-    return column_copy(row, 2, &out->phase) ? 0 : ERR_NOMEM;
-}
-
 int check_reserved(const struct check_scope *scope, struct check_finding *out)
 {
-    struct db_stmt *stmt = NULL;
+    int64_t max_reserved;
     out->step = GROUP_NONE;
     unknown(out, "reserved is not known from this source");
-    int err = open_row(scope, reserved_sql, &stmt);
-    if (err == DB_ROW) {
-        found(out, db_column_int(stmt, 0));
-        err = take_phase(stmt, out);
-    }
-    db_finalize(stmt);
+    int err = first_row(scope, reserved_sql,
+                        Q_OUT(Q_INT(max_reserved), Q_OPT(out->step), Q_COPY(out->phase)));
+    if (err == DB_ROW)
+        found(out, max_reserved);
     return err < 0 ? err : 0;
 }
 
 int check_fragmentation(const struct check_scope *scope, struct check_finding *out)
 {
-    struct db_stmt *stmt = NULL;
     out->step = GROUP_NONE;
     out->unit = CHECK_RATIO;
     unknown(out, "not known from this source after the first step");
-    int err = open_row(scope, fragmentation_sql, &stmt);
-    if (err == DB_ROW) {
-        out->known = true;
-        out->ratio = db_column_real(stmt, 0);
-        err = take_phase(stmt, out);
-    }
-    db_finalize(stmt);
+    int err = first_row(scope, fragmentation_sql,
+                        Q_OUT(Q_REAL(out->ratio), Q_OPT(out->step), Q_COPY(out->phase)));
+    out->known = out->known || err == DB_ROW;
     return err < 0 ? err : 0;
 }
 
@@ -225,7 +200,7 @@ int check_left(const struct check_scope *scope, struct check_finding *out)
 
 /* Of complete steps. */
 static const char peaks_sql[] =
-    "SELECT ph.step, max(pd.peak_allocated) FROM phase ph"
+    "SELECT ph.step, max(pd.peak_allocated) AS peak FROM phase ph"
     "  JOIN phase_device pd ON pd.phase = ph.id"
     " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step BETWEEN ?3 AND ?4"
     "   AND ph.step > (SELECT min(step) FROM phase WHERE process = ?1)"
@@ -259,14 +234,17 @@ static double slope_of(const struct line *line)
 
 int check_slope(const struct check_scope *scope, struct check_finding *out)
 {
-    struct db_stmt *stmt = NULL;
+    int64_t step, peak;
     struct line line = {0};
     char first[HUMAN_MAX], last[HUMAN_MAX];
     out->step = GROUP_NONE;
-    int err = open_row(scope, peaks_sql, &stmt);
-    for (; err == DB_ROW; err = db_step(stmt))
-        add_point(&line, db_column_int(stmt, 0), db_column_int(stmt, 1));
-    db_finalize(stmt);
+    struct query query =
+        query_ask(scope->db, peaks_sql,
+                  Q_IN(scope->process, scope->device, scope->first_step, scope->last_step),
+                  Q_OUT(Q_INT(step), Q_INT(peak)));
+    while (query_next(&query))
+        add_point(&line, step, peak);
+    int err = query_end(&query);
     if (err < 0)
         return err;
     if (line.n < FEWEST_STEPS)
@@ -281,7 +259,8 @@ int check_slope(const struct check_scope *scope, struct check_finding *out)
 /* ---- what must not have happened ---- */
 
 static const char oom_sql[] =
-    "SELECT count(*) OVER (), ph.step, ph.name, o.site, o.asked, t.device FROM oom o"
+    "SELECT count(*) OVER () AS count, ph.step, ph.name AS phase, o.site, o.asked,"
+    "       coalesce(t.device, '') AS device FROM oom o"
     "  LEFT JOIN device_text t ON t.id = o.device"
     "  LEFT JOIN phase ph ON ph.id = (SELECT phase FROM stretch WHERE process = o.process"
     "    AND begin_seq <= o.seq ORDER BY begin_seq DESC LIMIT 1)"
@@ -291,22 +270,19 @@ static const char oom_sql[] =
 
 int check_oom(const struct check_scope *scope, struct check_finding *out)
 {
-    struct db_stmt *stmt = NULL;
-    int64_t site = GROUP_NONE;
-    char asked[HUMAN_MAX];
+    int64_t count, site = GROUP_NONE, asked;
+    char text[HUMAN_MAX], device[64];
     out->step = GROUP_NONE;
     out->unit = CHECK_COUNT;
     found(out, 0);
-    int err = open_row(scope, oom_sql, &stmt);
+    int err = first_row(scope, oom_sql,
+                        Q_OUT(Q_INT(count), Q_OPT(out->step), Q_COPY(out->phase), Q_OPT(site),
+                              Q_INT(asked), Q_CHARS(device)));
     if (err == DB_ROW) {
-        found(out, db_column_int(stmt, 0));
-        site = column_known(stmt, 3);
-        const char *device = db_column_text(stmt, 5);
-        snprintf(out->note, sizeof out->note, "%s was refused%s%.40s",
-                 human_bytes(asked, db_column_int(stmt, 4)), *device ? " on " : "", device);
-        err = take_phase(stmt, out);
+        found(out, count);
+        snprintf(out->note, sizeof out->note, "%s was refused%s%.40s", human_bytes(text, asked),
+                 *device ? " on " : "", device);
     }
-    db_finalize(stmt);
     return err < 0 ? err : site_shown(scope->db, site, &out->site);
 }
 

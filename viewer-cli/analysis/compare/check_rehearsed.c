@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "query.h"
 #include "rehearsed.h"
 
 static const char *const reasons[REHEARSED_KINDS] = {
@@ -28,15 +29,11 @@ static bool can_move(enum rehearsed_kind kind, enum check_moved moved, bool host
 
 static int is_host(const struct check_scope *scope, bool *out)
 {
-    struct db_stmt *row = NULL;
-    int err = db_prepare(scope->db, &row, "SELECT kind = 'cpu' FROM device WHERE id = ?1");
-    if (err < 0)
-        return err;
-    db_bind_int(row, 0, scope->device);
-    err = db_step(row);
-    *out = err == DB_ROW && db_column_int(row, 0) != 0;
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    bool host = false;
+    int err = query_read(scope->db, "SELECT kind = 'cpu' AS host FROM device WHERE id = ?1",
+                         Q_IN(scope->device), Q_OUT(Q_INT(host)));
+    *out = host;
+    return err;
 }
 
 int check_rehearsed(const struct check_scope *scope, enum check_moved moved, const char **why)

@@ -15,6 +15,7 @@
 #include "map.h"
 #include "mem.h"
 #include "peak.h"
+#include "query.h"
 
 const char *diff_category(const struct diff_group *group)
 {
@@ -128,26 +129,18 @@ static bool add_block(void *self, const struct living_block *block)
     "   LEFT JOIN string fi ON fi.id = f.file WHERE s.site = sh.site AND s.depth = " depth ")"
 
 /* As view site_short, and the same without lines. */
-static const char text_sql[] = "SELECT sh.text, CASE WHEN sh.own_depth > 0 THEN" PLAIN_AT(
-    "sh.own_depth") " || ' > ' ELSE '' END ||" PLAIN_AT("0") " FROM site_short sh"
-                                                             " WHERE sh.site = ?1";
+static const char text_sql[] = "SELECT sh.text AS shown, CASE WHEN sh.own_depth > 0 THEN" PLAIN_AT(
+    "sh.own_depth") " || ' > ' ELSE '' END ||" PLAIN_AT("0") " AS text FROM site_short sh WHERE "
+                                                             "sh.site = ?1";
 
 static int read_texts(struct db *db, struct piece *pieces, size_t count)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, text_sql);
-    for (size_t i = 0; i < count && err >= 0; i++) {
-        if (pieces[i].site == GROUP_NONE)
-            continue;
-        db_bind_int(stmt, 0, pieces[i].site);
-        err = db_step(stmt);
-        if (err == DB_ROW &&
-            (!column_copy(stmt, 0, &pieces[i].shown) || !column_copy(stmt, 1, &pieces[i].text)))
-            err = ERR_NOMEM;
-        db_reset(stmt);
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    int err = 0;
+    for (size_t i = 0; i < count && err == 0; i++)
+        if (pieces[i].site != GROUP_NONE)
+            err = query_read(db, text_sql, Q_IN(pieces[i].site),
+                             Q_OUT(Q_COPY(pieces[i].shown), Q_COPY(pieces[i].text)));
+    return err;
 }
 
 /* What the total counts and no block explains. */

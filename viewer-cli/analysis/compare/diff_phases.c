@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 
 /* ---- the steps of both ---- */
 
@@ -17,17 +18,10 @@ static const char steps_sql[] = "SELECT DISTINCT ph.step FROM phase ph"
                                 " WHERE ph.process = ?1 AND pd.device = ?2"
                                 "   AND ph.step BETWEEN ?3 AND ?4 ORDER BY ph.step";
 
-static int open_rows(struct diff_side *side, const char *sql, int64_t first_step, int64_t last_step,
-                     struct db_stmt **out)
+static struct query ask(const struct diff_side *side, const char *sql, int64_t first_step,
+                        int64_t last_step, const struct query_place *out)
 {
-    side->err = db_prepare(side->db, out, sql);
-    if (side->err < 0)
-        return side->err;
-    db_bind_int(*out, 0, side->process);
-    db_bind_int(*out, 1, side->device);
-    db_bind_int(*out, 2, first_step);
-    db_bind_int(*out, 3, last_step);
-    return 0;
+    return query_ask(side->db, sql, Q_IN(side->process, side->device, first_step, last_step), out);
 }
 
 static bool add_step(struct diff_phases *out, int64_t step, const bool has[DIFF_SIDES])
@@ -48,18 +42,19 @@ static bool add_step(struct diff_phases *out, int64_t step, const bool has[DIFF_
 static int read_steps(struct diff_side *sides, int64_t first_step, int64_t last_step,
                       struct diff_phases *out)
 {
-    struct db_stmt *stmts[DIFF_SIDES] = {NULL, NULL};
-    int64_t at[DIFF_SIDES];
+    int64_t at[DIFF_SIDES], step;
     bool has[DIFF_SIDES] = {true, true};
     int err = 0;
-    for (int i = 0; i < DIFF_SIDES && err == 0; i++)
-        err = open_rows(&sides[i], steps_sql, first_step, last_step, &stmts[i]);
+    struct query queries[DIFF_SIDES] = {
+        ask(&sides[DIFF_A], steps_sql, first_step, last_step, Q_OUT(Q_INT(step))),
+        ask(&sides[DIFF_B], steps_sql, first_step, last_step, Q_OUT(Q_INT(step))),
+    };
     while (err == 0) { /* has: this side's step was used, the next one is wanted */
         for (int i = 0; i < DIFF_SIDES && err == 0; i++) {
             if (!has[i])
                 continue;
-            sides[i].err = db_step(stmts[i]);
-            at[i] = sides[i].err == DB_ROW ? db_column_int(stmts[i], 0) : INT64_MAX;
+            at[i] = query_next(&queries[i]) ? step : INT64_MAX;
+            sides[i].err = queries[i].err;
             err = sides[i].err < 0 ? sides[i].err : 0;
         }
         if (err || (at[DIFF_A] == INT64_MAX && at[DIFF_B] == INT64_MAX))
@@ -69,8 +64,8 @@ static int read_steps(struct diff_side *sides, int64_t first_step, int64_t last_
         if (!add_step(out, has[DIFF_A] ? at[DIFF_A] : at[DIFF_B], has))
             err = ERR_NOMEM;
     }
-    db_finalize(stmts[DIFF_A]);
-    db_finalize(stmts[DIFF_B]);
+    query_end(&queries[DIFF_A]);
+    query_end(&queries[DIFF_B]);
     return err;
 }
 
@@ -91,9 +86,9 @@ static bool is_common(const struct diff_phases *phases, int64_t step)
 
 /* Outside of any step only if no steps are asked for. */
 static const char phases_sql[] =
-    "SELECT ph.name, ph.ordinal, ph.step, pd.peak_allocated,"
-    "       row_number() OVER (PARTITION BY ph.step ORDER BY ph.begin_seq, ph.id),"
-    "       ph.kind = 'other' AND pd.allocs + pd.frees = 0"
+    "SELECT ph.name, ph.ordinal, ph.step, pd.peak_allocated AS peak,"
+    "       row_number() OVER (PARTITION BY ph.step ORDER BY ph.begin_seq, ph.id) AS place,"
+    "       ph.kind = 'other' AND pd.allocs + pd.frees = 0 AS quiet"
     "  FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
     " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.domain IS NULL"
     "   AND (ph.step BETWEEN ?3 AND ?4"
@@ -102,37 +97,30 @@ static const char phases_sql[] =
 
 struct reader { /* the phases of one side that are in a common step */
     struct diff_side *side;
-    struct db_stmt *stmt;
-    bool there;            /* the row below is one */
-    struct diff_phase row; /* its name is borrowed from the statement */
+    struct query query;
+    bool there;       /* what is below is of a row */
+    const char *name; /* borrowed from it */
+    struct diff_phase row;
     int64_t peak;
 };
 
+#define PLACES(reader)                                                                             \
+    Q_OUT(Q_TEXT((reader).name), Q_INT((reader).row.ordinal), Q_OPT((reader).row.step),            \
+          Q_INT((reader).peak), Q_INT((reader).row.place), Q_INT((reader).row.quiet))
+
 static int read_next(struct reader *reader, const struct diff_phases *phases)
 {
-    while ((reader->side->err = db_step(reader->stmt)) == DB_ROW) {
-        int64_t step = column_known(reader->stmt, 2);
-        if (!is_common(phases, step))
-            continue;
-        reader->there = true;
-        reader->peak = db_column_int(reader->stmt, 3);
-        reader->row = (struct diff_phase){
-            .ordinal = db_column_int(reader->stmt, 1),
-            .step = step,
-            .place = db_column_int(reader->stmt, 4),
-            .quiet = db_column_int(reader->stmt, 5) != 0,
-        };
-        return 0;
-    }
-    reader->there = false;
-    return reader->side->err;
+    do
+        reader->there = query_next(&reader->query);
+    while (reader->there && !is_common(phases, reader->row.step));
+    return reader->side->err = reader->query.err < 0 ? reader->query.err : 0;
 }
 
 static int compare_rows(const struct reader *a, const struct reader *b)
 {
     if (!a->there || !b->there)
         return !a->there - !b->there;
-    int order = strcmp(db_column_text(a->stmt, 0), db_column_text(b->stmt, 0));
+    int order = strcmp(a->name, b->name);
     if (order)
         return order;
     if (a->row.ordinal != b->row.ordinal)
@@ -208,7 +196,7 @@ static int merge_next(struct reader readers[DIFF_SIDES], struct diff_phases *out
         if (has[i] && readers[i].row.place > row.place)
             row.place = readers[i].row.place; /* behind what only the other has before it */
     }
-    int err = out->folded && row.quiet ? 0 : add_row(out, &row, db_column_text(from->stmt, 0));
+    int err = out->folded && row.quiet ? 0 : add_row(out, &row, from->name);
     for (int i = 0; i < DIFF_SIDES && err == 0; i++)
         if (has[i])
             err = read_next(&readers[i], out);
@@ -243,15 +231,15 @@ int diff_phases_read(struct diff_side sides[DIFF_SIDES], int64_t first_step, int
     struct reader readers[DIFF_SIDES] = {{.side = &sides[DIFF_A]}, {.side = &sides[DIFF_B]}};
     *out = (struct diff_phases){.folded = fold};
     int err = read_steps(sides, first_step, last_step, out);
+    const struct query_place *places[] = {PLACES(readers[DIFF_A]), PLACES(readers[DIFF_B])};
     for (int i = 0; i < DIFF_SIDES && err == 0; i++) {
-        err = open_rows(&sides[i], phases_sql, first_step, last_step, &readers[i].stmt);
-        if (err == 0)
-            err = read_next(&readers[i], out);
+        readers[i].query = ask(&sides[i], phases_sql, first_step, last_step, places[i]);
+        err = read_next(&readers[i], out);
     }
     while (err == 0 && (readers[DIFF_A].there || readers[DIFF_B].there))
         err = merge_next(readers, out);
-    db_finalize(readers[DIFF_A].stmt);
-    db_finalize(readers[DIFF_B].stmt);
+    query_end(&readers[DIFF_A].query);
+    query_end(&readers[DIFF_B].query);
     if (out->count)
         qsort(out->rows, out->count, sizeof *out->rows, fold ? by_weight : by_time);
     return err;

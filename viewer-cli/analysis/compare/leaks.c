@@ -9,30 +9,27 @@
 #include "error.h"
 #include "living.h"
 #include "mem.h"
+#include "query.h"
 #include "site_apart.h"
 
 /* Complete: another step has begun, or the process has ended in good order. */
 static const char steps_sql[] =
-    "SELECT r.first_step, b.step, b.end_seq FROM run_bounds r"
+    "SELECT r.first_step, b.step AS last_step, b.end_seq AS seq FROM run_bounds r"
     "  JOIN step_bounds b ON b.process = r.process"
     " WHERE r.process = ?1 AND b.end_seq IS NOT NULL ORDER BY b.step DESC LIMIT 1";
 
 static int read_window(struct db *db, int64_t process, const struct leak_options *options,
                        struct leaks *out)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, steps_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    err = db_step(stmt);
-    if (err == DB_ROW && db_column_int(stmt, 1) > db_column_int(stmt, 0)) {
+    int64_t first_step = 0, last_step = 0, seq;
+    int err = query_first(db, steps_sql, Q_IN(process),
+                          Q_OUT(Q_INT(first_step), Q_INT(last_step), Q_INT(seq)));
+    if (err == DB_ROW && last_step > first_step) {
         out->steps_known = true;
-        out->first_step = db_column_int(stmt, 0) + options->warm_up;
-        out->last_step = db_column_int(stmt, 1) - options->keep;
-        out->seq = db_column_int(stmt, 2);
+        out->first_step = first_step + options->warm_up;
+        out->last_step = last_step - options->keep;
+        out->seq = seq;
     }
-    db_finalize(stmt);
     if (out->first_step < options->first_step)
         out->first_step = options->first_step;
     if (out->last_step > options->last_step)
@@ -46,7 +43,7 @@ static int read_window(struct db *db, int64_t process, const struct leak_options
 
 struct gather {
     struct leaks *leaks;
-    struct db_stmt *step;
+    struct db *db;
     struct map steps; /* phase.id to its step + 1, 0 = none: blocks of one phase are many */
     struct map seen;  /* place of a site and step: living blocks come in no order */
     int err;
@@ -57,12 +54,10 @@ static bool step_of(struct gather *gather, int64_t phase, int64_t *step)
 {
     uint64_t known = map_get(&gather->steps, (uint64_t)phase);
     if (known == MAP_NONE) {
-        db_bind_int(gather->step, 0, phase);
-        int err = db_step(gather->step);
-        known = err == DB_ROW && db_column_type(gather->step, 0) != DB_NULL
-                    ? (uint64_t)db_column_int(gather->step, 0) + 1
-                    : 0;
-        db_reset(gather->step);
+        int64_t step_known = QUERY_NONE;
+        int err = query_read(gather->db, "SELECT step AS step_known FROM phase WHERE id = ?",
+                             Q_IN(phase), Q_OUT(Q_OPT(step_known)));
+        known = step_known == QUERY_NONE ? 0 : (uint64_t)step_known + 1;
         if (err < 0 || !map_put(&gather->steps, (uint64_t)phase, known, NULL))
             gather->err = err < 0 ? err : ERR_NOMEM;
     }
@@ -147,11 +142,9 @@ static int by_weight(const void *one, const void *other)
 
 static int name_sites(struct db *db, struct leaks *leaks, size_t named)
 {
-    struct db_stmt *stmt = NULL;
-    int err = site_names_prepare(db, &stmt);
+    int err = 0;
     for (size_t i = 0; i < leaks->count && i < named && err == 0; i++)
-        err = site_names(stmt, leaks->sites[i].site, &leaks->sites[i].name, &leaks->sites[i].shown);
-    db_finalize(stmt);
+        err = site_names(db, leaks->sites[i].site, &leaks->sites[i].name, &leaks->sites[i].shown);
     return err;
 }
 
@@ -159,16 +152,13 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
                struct leaks *out)
 {
     *out = (struct leaks){.last_step = -1};
-    struct gather gather = {.leaks = out};
+    struct gather gather = {.leaks = out, .db = db};
     int err = read_window(db, process, options, out);
     if (err < 0 || !out->window)
         return err;
-    err = db_prepare(db, &gather.step, "SELECT step FROM phase WHERE id = ?");
-    if (err == 0)
-        err = living_read(db, process, device, out->seq, add_block, &gather);
+    err = living_read(db, process, device, out->seq, add_block, &gather);
     if (gather.err)
         err = gather.err;
-    db_finalize(gather.step);
     map_clear(&gather.steps);
     map_clear(&gather.seen);
     map_clear(&out->index);

@@ -6,6 +6,7 @@
 #include "group.h"
 #include "living.h"
 #include "mem.h"
+#include "query.h"
 #include "site_apart.h"
 
 int64_t why_change(const struct why_group *group)
@@ -104,11 +105,9 @@ static void sort_groups(struct why *why)
 
 static int name_groups(struct db *db, struct why *why, size_t named)
 {
-    struct db_stmt *stmt = NULL;
-    int err = site_names_prepare(db, &stmt);
+    int err = 0;
     for (size_t i = 0; i < why->group_count && i < named && err == 0; i++)
-        err = site_names(stmt, why->groups[i].site, &why->groups[i].name, &why->groups[i].shown);
-    db_finalize(stmt);
+        err = site_names(db, why->groups[i].site, &why->groups[i].name, &why->groups[i].shown);
     return err;
 }
 
@@ -125,35 +124,30 @@ static const char segments_sql[] =
     "  UNION ALL"
     "  SELECT size, (seq <= ?3) * (2 * mapped - 1), (seq <= ?4) * (2 * mapped - 1)"
     "    FROM mapping WHERE heap IN mine)"
-    "SELECT size, sum(before), sum(after), sum(size * before), sum(size * after) FROM parts"
-    " GROUP BY size ORDER BY abs(size * (sum(after) - sum(before))) DESC, size DESC";
+    "SELECT size, sum(before) AS before, sum(after) AS after,"
+    "  sum(size * before) AS before_bytes, sum(size * after) AS after_bytes FROM parts p"
+    " GROUP BY size ORDER BY abs(size * (sum(p.after) - sum(p.before))) DESC, size DESC";
 
 static int read_segments(struct db *db, int64_t process, int64_t device, struct why *out)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, segments_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, device);
-    db_bind_int(stmt, 2, out->before.seq);
-    db_bind_int(stmt, 3, out->after.seq);
-    while ((err = db_step(stmt)) == DB_ROW) {
-        struct why_segments part = {db_column_int(stmt, 0), db_column_int(stmt, 1),
-                                    db_column_int(stmt, 2)};
+    struct why_segments part;
+    int64_t before_bytes, after_bytes;
+    struct query query =
+        query_ask(db, segments_sql, Q_IN(process, device, out->before.seq, out->after.seq),
+                  Q_OUT(Q_INT(part.size), Q_INT(part.before), Q_INT(part.after),
+                        Q_INT(before_bytes), Q_INT(after_bytes)));
+    while (query_next(&query)) {
         out->segments_known = true;
-        out->before_reserved += db_column_int(stmt, 3);
-        out->after_reserved += db_column_int(stmt, 4);
+        out->before_reserved += before_bytes;
+        out->after_reserved += after_bytes;
         if (part.before == part.after)
             continue;
-        if (!MEM_GROW(out->segments, out->segment_cap, out->segment_count + 1)) {
-            err = ERR_NOMEM;
-            break;
-        }
-        out->segments[out->segment_count++] = part;
+        if (MEM_GROW(out->segments, out->segment_cap, out->segment_count + 1))
+            out->segments[out->segment_count++] = part;
+        else
+            query_fail(&query, ERR_NOMEM);
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 int why_read(struct db *db, int64_t process, int64_t device, const struct instant *before,

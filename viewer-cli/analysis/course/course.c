@@ -8,6 +8,7 @@
 #include "mem.h"
 #include "peak.h"
 #include "phase_text.h"
+#include "query.h"
 #include "span.h"
 
 /* As many numbers of events are read one by one; more, where the curve has less than one bucket for
@@ -36,12 +37,14 @@ static bool has_steps(const struct course_request *request)
 }
 
 static const char steps_sql[] =
-    "SELECT min(begin_seq), min(begin_ns), max(coalesce(end_seq, begin_seq)),"
-    "       max(coalesce(end_ns, begin_ns)), sum(end_seq IS NULL)"
+    "SELECT min(begin_seq) AS first_seq, min(begin_ns) AS from_ns,"
+    "       max(coalesce(end_seq, begin_seq)) AS last_seq,"
+    "       max(coalesce(end_ns, begin_ns)) AS until_ns, sum(end_seq IS NULL) AS open"
     "  FROM phase WHERE process = ?1 AND step BETWEEN ?3 AND ?4 HAVING count(*) > 0";
 
 /* From the first block to the last thing that is known of the process. The phases that ended last
  * are the newest, by their numbers, and those around them; a step may have been over for long. */
+#define HEAPS "(SELECT id FROM heap WHERE process = ?1 AND device = ?2)"
 #define NEWEST                                                                                     \
     "WITH RECURSIVE newest(id, parent, end_seq, end_ns) AS ("                                      \
     " SELECT * FROM (SELECT id, parent, end_seq, CASE WHEN step IS NOT NULL THEN end_ns END"       \
@@ -49,51 +52,46 @@ static const char steps_sql[] =
     " UNION SELECT ph.id, ph.parent, ph.end_seq,"                                                  \
     "              CASE WHEN ph.step IS NOT NULL THEN ph.end_ns END"                               \
     "         FROM newest n CROSS JOIN phase ph ON ph.id = n.parent) "
+#define LAST_BIRTH(column)                                                                         \
+    "coalesce((SELECT " column " FROM allocation WHERE heap IN " HEAPS                             \
+    " AND" SPAN_HAS("seq") "          ORDER BY seq DESC LIMIT 1), 0)"
 static const char all_sql[] = NEWEST
-    "SELECT a.seq, a.alloc_ns,"
+    "SELECT a.seq AS first_seq, a.alloc_ns AS from_ns,"
     "  max(coalesce((SELECT max(end_seq) FROM newest), 0),"
-    "      coalesce((SELECT last_seq FROM process WHERE id = ?1), 0),"
-    "      coalesce((SELECT seq FROM allocation WHERE heap IN (SELECT id FROM heap"
-    "        WHERE process = ?1 AND device = ?2) AND" SPAN_HAS(
-        "seq") "        ORDER BY seq DESC LIMIT 1), 0)),"
+    "      coalesce((SELECT last_seq FROM process WHERE id = ?1), 0), " LAST_BIRTH(
+        "seq") ") AS last_seq,"
                "  max(coalesce((SELECT max(end_ns) FROM newest),"
                "        (SELECT max(end_ns) FROM phase WHERE process = ?1 AND step IS NOT NULL), "
-               "0),"
-               "      coalesce((SELECT alloc_ns FROM allocation WHERE heap IN (SELECT id FROM heap"
-               "        WHERE process = ?1 AND device = ?2) AND" SPAN_HAS(
-                   "seq") "        ORDER BY seq DESC LIMIT 1), 0)), 0"
-                          "  FROM allocation a"
-                          " WHERE a.heap IN (SELECT id FROM heap WHERE process = ?1 AND device = "
-                          "?2)"
-                          "   AND" SPAN_HAS("a.seq") " ORDER BY a.seq LIMIT 1";
+               "0), " LAST_BIRTH("alloc_ns") ") AS until_ns, 0 AS open"
+                                             "  FROM allocation a WHERE a.heap IN " HEAPS
+                                             " AND" SPAN_HAS("a.seq") " ORDER BY a.seq LIMIT 1";
 
-static void bind_range(struct db_stmt *stmt, const struct course_request *request)
+struct range {
+    int64_t first_seq, from_ns, last_seq, until_ns, open;
+};
+
+static int ask_range(struct course_work *work, bool steps, struct range *range)
 {
-    db_bind_int(stmt, 0, request->process);
-    db_bind_int(stmt, 1, request->device);
-    if (!has_steps(request))
-        return;
-    db_bind_int(stmt, 2, request->first_step);
-    db_bind_int(stmt, 3, request->last_step);
+    const struct course_request *request = work->request;
+    const struct query_value *in =
+        steps ? Q_IN(request->process, request->device, request->first_step, request->last_step)
+              : Q_IN(request->process, request->device);
+    return query_first(work->db, steps ? steps_sql : all_sql, in,
+                       Q_OUT(Q_INT(range->first_seq), Q_INT(range->from_ns), Q_INT(range->last_seq),
+                             Q_INT(range->until_ns), Q_INT(range->open)));
 }
 
 /* Steps that are not over: to the end of what is known. */
 static int read_open_end(struct course_work *work)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(work->db, &stmt, all_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, work->request->process);
-    db_bind_int(stmt, 1, work->request->device);
-    err = db_step(stmt);
+    struct range all;
+    int err = ask_range(work, false, &all);
     if (err == DB_ROW) {
-        if (db_column_int(stmt, 2) > work->out->last_seq)
-            work->out->last_seq = db_column_int(stmt, 2);
-        if (db_column_int(stmt, 3) > work->out->until_ns)
-            work->out->until_ns = db_column_int(stmt, 3);
+        if (all.last_seq > work->out->last_seq)
+            work->out->last_seq = all.last_seq;
+        if (all.until_ns > work->out->until_ns)
+            work->out->until_ns = all.until_ns;
     }
-    db_finalize(stmt);
     return err < 0 ? err : 0;
 }
 
@@ -101,55 +99,32 @@ static int read_open_end(struct course_work *work)
 static int read_range(struct course_work *work)
 {
     struct course *out = work->out;
-    struct db_stmt *stmt = NULL;
-    bool open = false;
-    int err = db_prepare(work->db, &stmt, has_steps(work->request) ? steps_sql : all_sql);
-    if (err < 0)
+    struct range range;
+    bool steps = has_steps(work->request);
+    int err = ask_range(work, steps, &range);
+    if (err != DB_ROW)
         return err;
-    bind_range(stmt, work->request);
-    err = db_step(stmt);
-    if (err == DB_ROW) {
-        out->first_seq = db_column_int(stmt, 0);
-        out->from_ns = db_column_int(stmt, 1);
-        out->last_seq = db_column_int(stmt, 2);
-        out->until_ns = db_column_int(stmt, 3);
-        open = has_steps(work->request) && db_column_int(stmt, 4) > 0 &&
-               work->request->last_step == INT64_MAX;
-    }
-    db_finalize(stmt);
-    if (err == DB_ROW && open) {
-        int failed = read_open_end(work);
-        err = failed < 0 ? failed : err;
-    }
-    return err;
+    out->first_seq = range.first_seq;
+    out->from_ns = range.from_ns;
+    out->last_seq = range.last_seq;
+    out->until_ns = range.until_ns;
+    if (!steps || range.open <= 0 || work->request->last_step != INT64_MAX)
+        return DB_ROW;
+    err = read_open_end(work);
+    return err < 0 ? err : DB_ROW;
 }
 
 /* ---- which source ---- */
 
 /* The statement has the first `count` of the parameters. */
-static int read_one(struct course_work *work, const char *sql, int count, int64_t *value)
-{
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(work->db, &stmt, sql);
-    if (err < 0)
-        return err;
-    const int64_t values[] = {work->request->process, work->request->device, work->out->first_seq,
-                              work->out->last_seq,    work->out->from_ns,    work->out->until_ns};
-    for (int i = 0; i < count; i++)
-        db_bind_int(stmt, i, values[i]);
-    err = db_step(stmt);
-    *value = err == DB_ROW ? db_column_int(stmt, 0) : 0;
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
-}
 
 static const char thinned_sql[] =
-    "SELECT count(*) FROM thinned WHERE coalesce(process, ?1) = ?1 AND n > 0"
+    "SELECT count(*) AS thinned FROM thinned WHERE coalesce(process, ?1) = ?1 AND n > 0"
     "   AND first_seq <= ?4 AND last_seq >= ?3";
 
 /* Of the finest level. */
 static const char buckets_sql[] =
-    "SELECT max(n) FROM (SELECT count(*) AS n FROM curve c JOIN heap h ON h.id = c.heap"
+    "SELECT max(n) AS buckets FROM (SELECT count(*) AS n FROM curve c JOIN heap h ON h.id = c.heap"
     " WHERE h.process = ?1 AND h.device = ?2 AND c.quantity = 'allocated'"
     "   AND c.level = (SELECT min(level) FROM curve f"
     "                   WHERE f.heap = c.heap AND f.quantity = 'allocated')"
@@ -158,10 +133,16 @@ static const char buckets_sql[] =
 static int choose_source(struct course_work *work)
 {
     struct course *out = work->out;
-    int64_t thinned, buckets, seqs = out->last_seq - out->first_seq;
-    int err = read_one(work, thinned_sql, 4, &thinned);
+    const struct course_request *request = work->request;
+    int64_t thinned = 0, buckets = 0, seqs = out->last_seq - out->first_seq;
+    int err = query_read(work->db, thinned_sql,
+                         Q_IN(request->process, request->device, out->first_seq, out->last_seq),
+                         Q_OUT(Q_INT(thinned)));
     if (err == 0)
-        err = read_one(work, buckets_sql, 6, &buckets);
+        err = query_read(work->db, buckets_sql,
+                         Q_IN(request->process, request->device, out->first_seq, out->last_seq,
+                              out->from_ns, out->until_ns),
+                         Q_OUT(Q_INT(buckets)));
     if (err < 0)
         return err;
     bool fine = buckets >= (int64_t)work->request->columns;

@@ -14,6 +14,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 #include "search.h"
 #include "span.h"
 
@@ -216,22 +217,25 @@ static int64_t ns_between_phases(const struct course_work *work, int64_t seq)
     return ns0 + (int64_t)((double)(ns1 - ns0) * (double)(seq - seq0) / (double)(seq1 - seq0));
 }
 
-static int ns_of_seq(struct course_work *work, struct db_stmt *stmt, int64_t seq, int64_t *ns)
+static const char birth_sql[] = "SELECT alloc_ns FROM allocation WHERE seq >= ?3 AND heap IN"
+                                " (SELECT id FROM heap WHERE process = ?1 AND device = ?2)"
+                                " AND seq <= " SPAN_LAST " ORDER BY seq LIMIT 1";
+
+static int ns_of_seq(struct course_work *work, int64_t seq, int64_t *ns)
 {
-    if (work->phase_count >= work->out->count) {
-        *ns = ns_between_phases(work, seq);
-        return 0;
-    }
-    db_bind_int(stmt, 0, work->request->process);
-    db_bind_int(stmt, 1, work->request->device);
-    db_bind_int(stmt, 2, seq);
-    int err = db_step(stmt);
-    *ns = err == DB_ROW ? db_column_int(stmt, 0) : work->out->until_ns;
-    db_reset(stmt);
-    return err < 0 ? err : 0;
+    int64_t alloc_ns = work->out->until_ns;
+    int err = 0;
+    if (work->phase_count >= work->out->count)
+        alloc_ns = ns_between_phases(work, seq);
+    else
+        err = query_read(work->db, birth_sql,
+                         Q_IN(work->request->process, work->request->device, seq),
+                         Q_OUT(Q_INT(alloc_ns)));
+    *ns = alloc_ns;
+    return err;
 }
 
-static int place_bound(struct course_work *work, struct db_stmt *stmt, unsigned i)
+static int place_bound(struct course_work *work, unsigned i)
 {
     struct course *out = work->out;
     int64_t seqs = out->last_seq - out->first_seq + 1, ns = out->until_ns;
@@ -242,7 +246,7 @@ static int place_bound(struct course_work *work, struct db_stmt *stmt, unsigned 
     else if (i < out->count && out->exact)
         ns = ns_of_event(work, seq);
     else if (i < out->count)
-        err = ns_of_seq(work, stmt, seq, &ns);
+        err = ns_of_seq(work, seq, &ns);
     if (i > 0 && ns < work->bound_ns[i - 1])
         ns = work->bound_ns[i - 1];
     work->bound_ns[i] = ns > out->until_ns ? out->until_ns : ns;
@@ -252,15 +256,10 @@ static int place_bound(struct course_work *work, struct db_stmt *stmt, unsigned 
 
 static int lay_events_axis(struct course_work *work)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(work->db, &stmt,
-                         "SELECT alloc_ns FROM allocation WHERE seq >= ?3 AND heap IN"
-                         " (SELECT id FROM heap WHERE process = ?1 AND device = ?2)"
-                         " AND seq <= " SPAN_LAST " ORDER BY seq LIMIT 1");
-    for (unsigned i = 0; i <= work->out->count && err >= 0; i++)
-        err = place_bound(work, stmt, i);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    int err = 0;
+    for (unsigned i = 0; i <= work->out->count && err == 0; i++)
+        err = place_bound(work, i);
+    return err;
 }
 
 int course_lay_axis(struct course_work *work)

@@ -12,6 +12,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 
 /* The finest level, which has a few thousand buckets. Where heaps are many, the coarsest one with
  * four buckets or more for each column. */
@@ -40,13 +41,18 @@ struct heaps {
     bool reserved, any;
 };
 
-static int add_bucket(struct course_work *work, struct db_stmt *row, struct heaps *now)
+struct row {
+    int64_t heap, level, bucket, first, min, max, last;
+    const char *quantity;
+};
+
+static int add_bucket(struct course_work *work, const struct row *row, struct heaps *now)
 {
-    bool reserved = strcmp(db_column_text(row, 1), "reserved") == 0;
-    int64_t level = db_column_int(row, 2), bucket = db_column_int(row, 3);
-    if (!now->any || now->heap != db_column_int(row, 0) || now->reserved != reserved)
+    bool reserved = strcmp(row->quantity, "reserved") == 0;
+    int64_t level = row->level, bucket = row->bucket;
+    if (!now->any || now->heap != row->heap || now->reserved != reserved)
         work->heap_count++;
-    *now = (struct heaps){db_column_int(row, 0), reserved, true};
+    *now = (struct heaps){row->heap, reserved, true};
     if (level < 0 || level > 62 || bucket < 0 || bucket > INT64_MAX >> level)
         return ERR_CORRUPT;
     if (!MEM_GROW(work->buckets, work->bucket_cap, work->bucket_count + 1))
@@ -55,10 +61,10 @@ static int add_bucket(struct course_work *work, struct db_stmt *row, struct heap
     work->buckets[work->bucket_count++] = (struct course_bucket){
         .from_ns = bucket << level,
         .until_ns = end,
-        .first = db_column_int(row, 4),
-        .min = db_column_int(row, 5),
-        .max = db_column_int(row, 6),
-        .last = db_column_int(row, 7),
+        .first = row->first,
+        .min = row->min,
+        .max = row->max,
+        .last = row->last,
         .heap = work->heap_count - 1,
         .reserved = reserved,
     };
@@ -80,23 +86,22 @@ static void fit_range(struct course_work *work)
 
 int course_read_buckets(struct course_work *work, int64_t column_ns)
 {
+    const struct course_request *request = work->request;
+    bool all = request->first_step == INT64_MIN && request->last_step == INT64_MAX;
     struct heaps now = {0};
-    struct db_stmt *row = NULL;
-    int err = db_prepare(work->db, &row, buckets_sql);
-    if (err < 0)
-        return err;
-    bool all = work->request->first_step == INT64_MIN && work->request->last_step == INT64_MAX;
-    db_bind_int(row, 0, work->request->process);
-    db_bind_int(row, 1, work->request->device);
-    db_bind_int(row, 2, work->out->from_ns);
-    db_bind_int(row, 3, all ? INT64_MAX : work->out->until_ns);
-    db_bind_int(row, 4, level_for(column_ns));
-    while ((err = db_step(row)) == DB_ROW && (err = add_bucket(work, row, &now)) == 0)
-        ;
-    db_finalize(row);
+    struct row row;
+    struct query query =
+        query_ask(work->db, buckets_sql,
+                  Q_IN(request->process, request->device, work->out->from_ns,
+                       all ? INT64_MAX : work->out->until_ns, level_for(column_ns)),
+                  Q_OUT(Q_INT(row.heap), Q_TEXT(row.quantity), Q_INT(row.level), Q_INT(row.bucket),
+                        Q_INT(row.first), Q_INT(row.min), Q_INT(row.max), Q_INT(row.last)));
+    while (query_next(&query))
+        query_fail(&query, add_bucket(work, &row, &now));
+    int err = query_end(&query);
     if (err == 0 && work->bucket_count > 0)
         fit_range(work);
-    return err < 0 ? err : 0;
+    return err;
 }
 
 /* ---- laying ---- */

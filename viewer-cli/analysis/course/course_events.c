@@ -10,6 +10,7 @@
 #include "error.h"
 #include "group.h"
 #include "mem.h"
+#include "query.h"
 #include "span.h"
 
 struct reading {
@@ -53,18 +54,28 @@ static int add_block(void *self, const struct course_block *block)
     return add_life(self, block);
 }
 
-static int read_block(struct reading *reading, struct db_stmt *row)
+struct row {
+    int64_t seq, size, alloc_ns, life_ns, free_seq, tag, phase;
+};
+
+static struct course_block life_of(const struct row *row)
+{
+    return (struct course_block){
+        .birth = {.seq = row->seq,
+                  .change = row->size,
+                  .ns = row->alloc_ns,
+                  .purpose = PURPOSE_OTHER},
+        .free_seq = row->free_seq,
+        .free_ns = row->alloc_ns + row->life_ns,
+    };
+}
+
+static int read_block(struct reading *reading, const struct row *row)
 {
     struct category_verdict verdict;
-    struct course_block block = {.birth = {.seq = db_column_int(row, 0),
-                                           .change = db_column_size(row, 1),
-                                           .ns = db_column_int(row, 2),
-                                           .purpose = PURPOSE_OTHER},
-                                 .free_seq = db_column_int(row, 4)};
-    block.free_ns = block.birth.ns + db_column_int(row, 3);
+    struct course_block block = life_of(row);
     if (reading->rules) {
-        struct category_block asked = {block.birth.seq, block.free_seq, column_known(row, 5),
-                                       column_known(row, 6), block.birth.change};
+        struct category_block asked = {row->seq, row->free_seq, row->tag, row->phase, row->size};
         int err = category_decide(reading->rules, &asked, &verdict);
         if (err < 0)
             return err;
@@ -73,35 +84,20 @@ static int read_block(struct reading *reading, struct db_stmt *row)
     return reading->see(reading->self, &block);
 }
 
-static int read_segment(struct reading *reading, struct db_stmt *row)
-{
-    struct course_block segment = {.birth = {.seq = db_column_int(row, 0),
-                                             .change = db_column_size(row, 1),
-                                             .ns = db_column_int(row, 2),
-                                             .reserved = true},
-                                   .free_seq = column_known(row, 4)};
-    segment.free_ns = segment.birth.ns + db_column_int(row, 3);
-    reading->work->out->reserved_known = true;
-    return add_life(reading->work, &segment);
-}
-
 /* The statement has the first `count` of the parameters. */
-static int read_rows(struct reading *reading, const char *sql, int count,
-                     int (*add)(struct reading *, struct db_stmt *))
+static int read_blocks(struct reading *reading, const char *sql)
 {
     const struct course_work *work = reading->work;
-    struct db_stmt *row = NULL;
-    int err = db_prepare(work->db, &row, sql);
-    if (err < 0)
-        return err;
-    const int64_t values[] = {work->request->process, work->request->device, work->out->first_seq,
-                              work->out->last_seq, reading->frame};
-    for (int i = 0; i < count; i++)
-        db_bind_int(row, i, values[i]);
-    while ((err = db_step(row)) == DB_ROW && (err = add(reading, row)) >= 0)
-        ;
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    struct row row;
+    struct query query =
+        query_ask(work->db, sql,
+                  Q_IN(work->request->process, work->request->device, work->out->first_seq,
+                       work->out->last_seq, reading->frame),
+                  Q_OUT(Q_INT(row.seq), Q_SIZE(row.size), Q_INT(row.alloc_ns), Q_INT(row.life_ns),
+                        Q_INT(row.free_seq), Q_OPT(row.tag), Q_OPT(row.phase)));
+    while (query_next(&query))
+        query_fail(&query, read_block(reading, &row));
+    return query_end(&query);
 }
 
 #define HEAPS "(SELECT id FROM heap WHERE process = ?1 AND device = ?2)"
@@ -109,7 +105,8 @@ static int read_rows(struct reading *reading, const char *sql, int count,
 #define PHASE "  LEFT JOIN allocation_phase ap ON ap.allocation = a.seq"
 #define TOUCHES "(a.free_seq < 0 OR a.free_seq >= ?3)"
 
-static const char frame_sql[] = "SELECT max(seq) FROM keyframe WHERE seq < ?3";
+static const char frame_sql[] =
+    "SELECT coalesce(max(seq), -1) AS frame FROM keyframe WHERE seq < ?1";
 
 static const char kept_sql[] = BLOCK
     " FROM keyframe k CROSS JOIN allocation a ON a.seq = k.allocation" PHASE
@@ -127,10 +124,22 @@ static const char segments_sql[] =
     "SELECT m.seq, CASE WHEN m.mapped THEN m.size ELSE -m.size END, m.at_ns, NULL, NULL"
     "  FROM mapping m WHERE m.seq <= ?4 AND m.heap IN " HEAPS;
 
-static int keep_frame(struct reading *reading, struct db_stmt *row)
+static int read_segments(struct course_work *work)
 {
-    reading->frame = db_column_type(row, 0) == DB_NULL ? -1 : db_column_int(row, 0);
-    return 0;
+    struct row row;
+    struct query query = query_ask(work->db, segments_sql,
+                                   Q_IN(work->request->process, work->request->device,
+                                        work->out->first_seq, work->out->last_seq),
+                                   Q_OUT(Q_INT(row.seq), Q_SIZE(row.size), Q_INT(row.alloc_ns),
+                                         Q_INT(row.life_ns), Q_OPT(row.free_seq)));
+    while (query_next(&query)) {
+        struct course_block segment = life_of(&row);
+        segment.birth.purpose = 0;
+        segment.birth.reserved = true;
+        work->out->reserved_known = true;
+        query_fail(&query, add_life(work, &segment));
+    }
+    return query_end(&query);
 }
 
 /* Ends before births at the same number: where an allocator's history told of segments later, a
@@ -158,23 +167,23 @@ int course_each_block(struct course_work *work,
                       int (*see)(void *self, const struct course_block *block), void *self)
 {
     struct reading reading = {.work = work, .frame = -1, .see = see, .self = self};
-    int err = read_rows(&reading, frame_sql, 3, keep_frame);
+    int err =
+        query_read(work->db, frame_sql, Q_IN(work->out->first_seq), Q_OUT(Q_INT(reading.frame)));
     if (err == 0 && work->request->categories)
         err = category_load(work->db, work->request->process, &reading.rules);
     if (err == 0)
-        err = read_rows(&reading, kept_sql, 5, read_block);
+        err = read_blocks(&reading, kept_sql);
     if (err == 0)
-        err = read_rows(&reading, since_sql, 5, read_block);
+        err = read_blocks(&reading, since_sql);
     category_free(reading.rules);
     return err;
 }
 
 int course_read_events(struct course_work *work)
 {
-    struct reading reading = {.work = work};
     int err = course_each_block(work, add_block, work);
     if (err == 0)
-        err = read_rows(&reading, segments_sql, 4, read_segment);
+        err = read_segments(work);
     if (err < 0 || work->event_count == 0)
         return err;
     qsort(work->events, work->event_count, sizeof *work->events, compare);

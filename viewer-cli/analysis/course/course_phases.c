@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 #include "thinned.h"
 
 static enum course_kind kind_of(const char *kind)
@@ -41,6 +42,7 @@ static enum course_kind kind_of(const char *kind)
 /* Phases as they are read, in the order of their numbers, which is nearly that of their begins. */
 struct row {
     int64_t id, parent; /* COURSE_NONE */
+    const char *kind;   /* while it is read */
     struct course_phase phase;
 };
 
@@ -60,26 +62,16 @@ static int by_begin(const void *one, const void *other)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static int64_t known(struct db_stmt *row, int at)
+static int take_row(const struct course *out, struct rows *rows, const struct row *row)
 {
-    return db_column_type(row, at) == DB_NULL ? COURSE_NONE : db_column_int(row, at);
-}
-
-static int take_row(const struct course *out, struct rows *rows, struct db_stmt *row)
-{
-    bool open = db_column_type(row, 7) == DB_NULL;
     if (!MEM_GROW(rows->rows, rows->cap, rows->count + 1))
         return ERR_NOMEM;
-    const struct row taken = {
-        .id = db_column_int(row, 0),
-        .parent = known(row, 1),
-        .phase = {.step = known(row, 3),
-                  .begin_seq = db_column_int(row, 4),
-                  .end_seq = open ? out->last_seq : db_column_int(row, 5),
-                  .begin_ns = db_column_int(row, 6),
-                  .end_ns = open ? out->until_ns : db_column_int(row, 7),
-                  .kind = (uint8_t)kind_of(db_column_text(row, 2))},
-    };
+    struct row taken = *row;
+    taken.phase.kind = (uint8_t)kind_of(row->kind);
+    if (taken.phase.end_ns == QUERY_NONE) {
+        taken.phase.end_seq = out->last_seq;
+        taken.phase.end_ns = out->until_ns;
+    }
     size_t at = rows->count++, from = at > LATE_MOST ? at - LATE_MOST : 0;
     for (; at > from && by_begin(&rows->rows[at - 1], &taken) > 0; at--)
         rows->rows[at] = rows->rows[at - 1];
@@ -138,17 +130,15 @@ static const char phases_sql[] =
 
 static int read_rows(struct course_work *work, struct rows *rows)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(work->db, &stmt, phases_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, work->request->process);
-    db_bind_int(stmt, 1, work->out->from_ns);
-    db_bind_int(stmt, 2, work->out->until_ns);
-    while ((err = db_step(stmt)) == DB_ROW && (err = take_row(work->out, rows, stmt)) == 0)
-        ;
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    struct row row = {0};
+    struct query query = query_ask(
+        work->db, phases_sql, Q_IN(work->request->process, work->out->from_ns, work->out->until_ns),
+        Q_OUT(Q_INT(row.id), Q_OPT(row.parent), Q_TEXT(row.kind), Q_OPT(row.phase.step),
+              Q_INT(row.phase.begin_seq), Q_INT(row.phase.end_seq), Q_INT(row.phase.begin_ns),
+              Q_OPT(row.phase.end_ns)));
+    while (query_next(&query))
+        query_fail(&query, take_row(work->out, rows, &row));
+    return query_end(&query);
 }
 
 /* SQLite would sort all of a long run at each look, and they are nearly sorted. */
@@ -299,35 +289,24 @@ static bool has_steps(const struct course_request *request)
     return request->first_step != INT64_MIN || request->last_step != INT64_MAX;
 }
 
-static const char count_sql[] = "SELECT max(min(step), ?2), min(max(step), ?3),"
-                                "       count(DISTINCT iif(step BETWEEN ?2 AND ?3 AND" THINNED_REST(
-                                    "ph") ", step, NULL))"
-                                          "  FROM phase ph WHERE process = ?1";
+static const char count_sql[] =
+    "SELECT coalesce(max(min(step), ?2), ?2) AS first, coalesce(min(max(step), ?3), ?3) AS last,"
+    "       count(DISTINCT iif(step BETWEEN ?2 AND ?3 AND" THINNED_REST(
+        "ph") ", step, NULL)) AS rest"
+              "  FROM phase ph WHERE process = ?1";
 
 /* Of the steps from `first` to `last`: how many there were, and of how many some phases are left.
  */
 static int count_steps(struct course_work *work, int64_t first, int64_t last)
 {
     struct course *out = work->out;
-    struct db_stmt *stmt = NULL;
     int64_t rest = 0;
-    int err = db_prepare(work->db, &stmt, count_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, work->request->process);
-    db_bind_int(stmt, 1, first);
-    db_bind_int(stmt, 2, last);
-    err = db_step(stmt);
-    if (err == DB_ROW && db_column_type(stmt, 0) != DB_NULL) {
-        first = db_column_int(stmt, 0);
-        last = db_column_int(stmt, 1);
-        rest = db_column_int(stmt, 2);
-    }
-    db_finalize(stmt);
+    int err = query_read(work->db, count_sql, Q_IN(work->request->process, first, last),
+                         Q_OUT(Q_ANY(first), Q_ANY(last), Q_INT(rest)));
     uint64_t all = last >= first ? (uint64_t)last - (uint64_t)first + 1 : 0;
     out->all_steps = all > out->steps ? all : out->steps;
     out->full_steps = out->steps - ((uint64_t)rest < out->steps ? (uint64_t)rest : out->steps);
-    return err < 0 ? err : 0;
+    return err;
 }
 
 /* What was thinned of what is asked for, which may reach beyond what is left of that. */

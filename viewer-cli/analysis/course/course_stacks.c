@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 #include "search.h"
 #include "span.h"
 
@@ -29,75 +30,59 @@ static const char next_sql[] =
     " (SELECT id FROM heap WHERE process = ?1 AND device = ?2) AND seq <= " SPAN_LAST
     " ORDER BY seq LIMIT 1";
 
-static int ask(struct course_work *work, struct db_stmt **stmt, const char *sql)
-{
-    int err = db_prepare(work->db, stmt, sql);
-    if (err < 0)
-        return err;
-    db_bind_int(*stmt, 0, work->request->process);
-    db_bind_int(*stmt, 1, work->request->device);
-    return 0;
-}
-
 static int read_peaks(struct stacks *stacks)
 {
-    struct course_work *work = stacks->work;
-    struct db_stmt *row = NULL;
-    int err = ask(work, &row, peaks_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(row, 2, work->out->first_seq);
-    db_bind_int(row, 3, work->out->last_seq);
-    while ((err = db_step(row)) == DB_ROW) {
-        unsigned at = course_column_at(work, db_column_int(row, 0), db_column_int(row, 1));
-        if (db_column_int(row, 2) <= stacks->highest[at])
+    const struct course_work *work = stacks->work;
+    int64_t peak_seq, peak_ns, peak_allocated;
+    struct query query = query_ask(work->db, peaks_sql,
+                                   Q_IN(work->request->process, work->request->device,
+                                        work->out->first_seq, work->out->last_seq),
+                                   Q_OUT(Q_INT(peak_seq), Q_INT(peak_ns), Q_INT(peak_allocated)));
+    while (query_next(&query)) {
+        unsigned at = course_column_at(work, peak_seq, peak_ns);
+        if (peak_allocated <= stacks->highest[at])
             continue;
-        stacks->highest[at] = db_column_int(row, 2);
-        stacks->at[at] = db_column_int(row, 0);
+        stacks->highest[at] = peak_allocated;
+        stacks->at[at] = peak_seq;
     }
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 /* The number before the first block that was born at that time or later: births never run backwards
  * in time. */
-static int seq_before(struct stacks *stacks, struct db_stmt *row, int64_t ns, int64_t *seq)
+static int seq_before(struct stacks *stacks, int64_t ns, int64_t *seq)
 {
-    int64_t low = stacks->work->out->first_seq, high = stacks->work->out->last_seq + 1;
-    int err = 0;
-    while (low < high && err >= 0) {
+    const struct course_work *work = stacks->work;
+    int64_t low = work->out->first_seq, high = work->out->last_seq + 1, alloc_ns;
+    struct query query =
+        query_ask(work->db, next_sql, Q_IN(work->request->process, work->request->device, low),
+                  Q_OUT(Q_INT(alloc_ns)));
+    while (low < high && query.err >= 0) {
         int64_t middle = low + (high - low) / 2;
-        db_bind_int(row, 2, middle);
-        err = db_step(row);
-        bool earlier = err == DB_ROW && db_column_int(row, 0) < ns;
-        db_reset(row);
-        if (earlier)
+        query_again(&query, Q_IN(work->request->process, work->request->device, middle));
+        if (query_next(&query) && alloc_ns < ns)
             low = middle + 1;
         else
             high = middle;
     }
     *seq = low - 1;
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 static int choose_moments(struct stacks *stacks)
 {
     struct course_work *work = stacks->work;
-    struct db_stmt *row = NULL;
     for (unsigned i = 0; i < work->out->count; i++)
         stacks->at[i] = stacks->highest[i] = COURSE_NONE;
     int err = read_peaks(stacks);
-    if (err == 0)
-        err = ask(work, &row, next_sql);
     for (unsigned i = 0; i < work->out->count && err >= 0; i++) {
         if (stacks->at[i] == COURSE_NONE && work->request->by_events)
             stacks->at[i] = work->bound_seq[i + 1] - 1;
         else if (stacks->at[i] == COURSE_NONE)
-            err = seq_before(stacks, row, work->bound_ns[i + 1], &stacks->at[i]);
+            err = seq_before(stacks, work->bound_ns[i + 1], &stacks->at[i]);
         if (i > 0 && stacks->at[i] < stacks->at[i - 1])
             stacks->at[i] = stacks->at[i - 1];
     }
-    db_finalize(row);
     return err < 0 ? err : 0;
 }
 

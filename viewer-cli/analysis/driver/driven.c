@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 #include "search.h"
 
 /* ---- whether it is one ---- */
@@ -19,21 +20,12 @@ static const char is_sql[] =
     "SELECT NOT EXISTS (SELECT 1 FROM phase ph JOIN phase_device pd"
     "  ON pd.phase = ph.id AND pd.device = ?2 WHERE ph.process = ?1)"
     " AND NOT EXISTS (SELECT 1 FROM phase_sum WHERE process = ?1 AND device = ?2)"
-    " AND EXISTS (SELECT 1 FROM driver_memory WHERE process = ?1 AND device = ?2)";
+    " AND EXISTS (SELECT 1 FROM driver_memory WHERE process = ?1 AND device = ?2) AS \"is\"";
 
 int driven_is(struct db *db, int64_t process, int64_t device, bool *is)
 {
-    struct db_stmt *stmt = NULL;
     *is = false;
-    int err = db_prepare(db, &stmt, is_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, device);
-    err = db_step(stmt);
-    *is = err == DB_ROW && db_column_int(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(db, is_sql, Q_IN(process, device), Q_OUT(Q_INT(*is)));
 }
 
 /* ---- reading ---- */
@@ -116,22 +108,16 @@ static bool add_point(struct driven *out, const struct sums *sums, int64_t ns, i
 static int read_changes(struct db *db, struct driven *out)
 {
     struct sums sums = {.pools = DRIVEN_NONE, .graphs = DRIVEN_NONE};
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, changes_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, out->process);
-    db_bind_int(stmt, 1, out->device);
-    while ((err = db_step(stmt)) == DB_ROW) {
-        bool counts = add_up(&sums, (enum what)db_column_int(stmt, 2), db_column_int(stmt, 3));
+    int64_t ns, seq, what, value;
+    struct query query = query_ask(db, changes_sql, Q_IN(out->process, out->device),
+                                   Q_OUT(Q_INT(ns), Q_OPT(seq), Q_INT(what), Q_INT(value)));
+    while (query_next(&query)) {
+        bool counts = add_up(&sums, (enum what)what, value);
         out->managed = sums.managed > out->managed ? sums.managed : out->managed;
-        if (counts && !add_point(out, &sums, db_column_int(stmt, 0), column_known(stmt, 1))) {
-            err = ERR_NOMEM;
-            break;
-        }
+        if (counts && !add_point(out, &sums, ns, seq))
+            query_fail(&query, ERR_NOMEM);
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 int driven_read(struct db *db, int64_t process, int64_t device, struct driven *out)
@@ -206,11 +192,11 @@ struct driven_point driven_highest(const struct driven *driven, int64_t from_seq
 
 /* The innermost phase: by the numbers of events, or by time where a sample made the point. */
 static const char phase_by_seq_sql[] =
-    "SELECT ph.id, ph.step FROM phase ph WHERE ph.id ="
+    "SELECT ph.id AS phase, ph.step FROM phase ph WHERE ph.id ="
     "  (SELECT phase FROM stretch WHERE process = ?1 AND begin_seq <= ?2"
     "    ORDER BY begin_seq DESC LIMIT 1)";
 static const char phase_by_ns_sql[] =
-    "SELECT id, step FROM phase"
+    "SELECT id AS phase, step FROM phase"
     " WHERE process = ?1 AND scope = 'process' AND domain IS NULL AND begin_ns <= ?2"
     "   AND (end_ns IS NULL OR end_ns >= ?2)"
     " ORDER BY begin_ns DESC, id DESC LIMIT 1";
@@ -218,19 +204,9 @@ static const char phase_by_ns_sql[] =
 static int find_phase(struct db *db, int64_t process, const struct driven_point *point,
                       struct instant *out)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, point->sampled ? phase_by_ns_sql : phase_by_seq_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, point->sampled ? point->ns : point->seq);
-    err = db_step(stmt);
-    if (err == DB_ROW) {
-        out->phase = db_column_int(stmt, 0);
-        out->step = column_known(stmt, 1);
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(db, point->sampled ? phase_by_ns_sql : phase_by_seq_sql,
+                      Q_IN(process, point->sampled ? point->ns : point->seq),
+                      Q_OUT(Q_INT(out->phase), Q_OPT(out->step)));
 }
 
 static int label_highest(struct db *db, struct instant *out)
@@ -248,39 +224,35 @@ static int label_highest(struct db *db, struct instant *out)
 
 /* From where to where. A step that is not over reaches to the end of what is known. */
 static const char steps_sql[] =
-    "SELECT min(begin_seq) - 1, min(begin_ns),"
-    "  CASE WHEN count(*) = count(end_seq) THEN max(end_seq) END,"
-    "  CASE WHEN count(*) = count(end_ns) THEN max(end_ns) END"
+    "SELECT min(begin_seq) - 1 AS from_seq, min(begin_ns) AS from_ns,"
+    "  CASE WHEN count(*) = count(end_seq) THEN max(end_seq) END AS until_seq,"
+    "  CASE WHEN count(*) = count(end_ns) THEN max(end_ns) END AS until_ns"
     " FROM phase WHERE process = ?1 AND step BETWEEN ?2 AND ?3 HAVING count(*) > 0";
 
 struct range {
     int64_t from_seq, from_ns, until_seq, until_ns;
 };
 
-static int64_t or_end(struct db_stmt *row, int at)
+/* Of a row that was looked for. */
+static int or_end(int err, int64_t *seq, int64_t *ns)
 {
-    return db_column_type(row, at) == DB_NULL ? INT64_MAX : db_column_int(row, at);
+    if (err != DB_ROW)
+        return err < 0 ? err : ERR_NOTFOUND;
+    *seq = *seq == QUERY_NONE ? INT64_MAX : *seq;
+    *ns = *ns == QUERY_NONE ? INT64_MAX : *ns;
+    return 0;
 }
 
 static int find_range(struct db *db, int64_t process, int64_t first_step, int64_t last_step,
                       struct range *out)
 {
-    struct db_stmt *stmt = NULL;
     *out = (struct range){-1, 0, INT64_MAX, INT64_MAX};
     if (first_step == INT64_MIN && last_step == INT64_MAX)
         return 0;
-    int err = db_prepare(db, &stmt, steps_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, first_step);
-    db_bind_int(stmt, 2, last_step);
-    err = db_step(stmt);
-    if (err == DB_ROW)
-        *out = (struct range){db_column_int(stmt, 0), db_column_int(stmt, 1), or_end(stmt, 2),
-                              or_end(stmt, 3)};
-    db_finalize(stmt);
-    return err < 0 ? err : err == DB_ROW ? 0 : ERR_NOTFOUND;
+    int err = query_first(db, steps_sql, Q_IN(process, first_step, last_step),
+                          Q_OUT(Q_INT(out->from_seq), Q_INT(out->from_ns), Q_OPT(out->until_seq),
+                                Q_OPT(out->until_ns)));
+    return or_end(err, &out->until_seq, &out->until_ns);
 }
 
 static int find_highest(struct db *db, const struct driven *driven, int64_t first_step,
@@ -300,57 +272,37 @@ static int find_highest(struct db *db, const struct driven *driven, int64_t firs
     return err < 0 ? err : label_highest(db, out);
 }
 
-static const char phase_end_sql[] =
-    "SELECT coalesce(end_seq, (SELECT last_seq FROM process WHERE id = ?1)), end_ns, id FROM phase"
-    " WHERE process = ?1 AND step = ?2 AND (name = ?3 OR kind = ?3)"
-    "   AND (?4 IS NULL OR ordinal = ?4)"
-    " ORDER BY name = ?3 DESC, begin_seq DESC LIMIT 1";
+static const char phase_end_sql[] = "SELECT coalesce(end_seq, (SELECT last_seq FROM process WHERE "
+                                    "id = ?1)) AS seq, end_ns AS at_ns,"
+                                    "       id AS phase FROM phase"
+                                    " WHERE process = ?1 AND step = ?2 AND (name = ?3 OR kind = ?3)"
+                                    "   AND (?4 IS NULL OR ordinal = ?4)"
+                                    " ORDER BY name = ?3 DESC, begin_seq DESC LIMIT 1";
 
 static int find_phase_end(struct db *db, const struct driven *driven,
                           const struct instant_wish *wish, struct instant *out)
 {
-    struct db_stmt *stmt = NULL;
     bool one = wish->ordinal != INSTANT_NONE;
     size_t used = (size_t)snprintf(out->label, sizeof out->label, "step %" PRId64 ", end of %.*s",
                                    wish->number, (int)wish->phase_bytes, wish->phase);
     if (one && used < sizeof out->label)
         snprintf(out->label + used, sizeof out->label - used, " #%" PRId64, wish->ordinal);
-    int err = db_prepare(db, &stmt, phase_end_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, driven->process);
-    db_bind_int(stmt, 1, wish->number);
-    db_bind_text(stmt, 2, wish->phase, (int)wish->phase_bytes);
-    if (one)
-        db_bind_int(stmt, 3, wish->ordinal);
-    else
-        db_bind_null(stmt, 3);
-    err = db_step(stmt);
-    if (err == DB_ROW) {
-        out->seq = or_end(stmt, 0);
-        out->at_ns = or_end(stmt, 1);
-        out->phase = db_column_int(stmt, 2);
+    int err =
+        query_first(db, phase_end_sql,
+                    Q_IN(driven->process, wish->number, query_part(wish->phase, wish->phase_bytes),
+                         query_opt(wish->ordinal)),
+                    Q_OUT(Q_OPT(out->seq), Q_OPT(out->at_ns), Q_INT(out->phase)));
+    if (err == DB_ROW)
         out->step = wish->number;
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : err == DB_ROW ? 0 : ERR_NOTFOUND;
+    return or_end(err, &out->seq, &out->at_ns);
 }
 
 static int find_end(struct db *db, const struct driven *driven, struct instant *out)
 {
-    struct db_stmt *stmt = NULL;
     snprintf(out->label, sizeof out->label, "the end");
-    int err = db_prepare(db, &stmt, "SELECT last_seq, end_ns FROM process WHERE id = ?");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, driven->process);
-    err = db_step(stmt);
-    if (err == DB_ROW) {
-        out->seq = or_end(stmt, 0);
-        out->at_ns = or_end(stmt, 1);
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : err == DB_ROW ? 0 : ERR_NOTFOUND;
+    int err = query_first(db, "SELECT last_seq AS seq, end_ns AS at_ns FROM process WHERE id = ?",
+                          Q_IN(driven->process), Q_OUT(Q_OPT(out->seq), Q_OPT(out->at_ns)));
+    return or_end(err, &out->seq, &out->at_ns);
 }
 
 static int find_time(const struct driven *driven, int64_t ns, const char *text, struct instant *out)

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "library.h"
 #include "mem.h"
+#include "query.h"
 
 int64_t driven_change(const struct driven_group *group)
 {
@@ -20,19 +21,29 @@ int64_t driven_change(const struct driven_group *group)
 
 /* ?3: the moment before, -1 if there is none; ?4: the moment. */
 static const char pieces_sql[] =
-    "SELECT m.kind, l.text, c.text, m.site, t.text,"
-    "  coalesce(sum(CASE WHEN " LIVES("?3") " THEN m.size END), 0), sum(" LIVES(
-        "?3") "),"
-              "  coalesce(sum(CASE WHEN " LIVES("?4") " THEN m.size END), 0), sum(" LIVES(
-                  "?4") ")"
-                        " FROM driver_memory m LEFT JOIN string l ON l.id = m.library"
-                        "  LEFT JOIN string c ON c.id = m.call LEFT JOIN site_short t ON t.site = "
-                        "m.site"
-                        " WHERE m.process = ?1 AND m.device = ?2"
-                        "  AND m.kind IN ('device', 'array', 'physical', 'async')"
-                        "  AND (" LIVES("?3") " OR " LIVES(
-                            "?4") ")"
-                                  " GROUP BY m.kind, m.library, m.call, m.site";
+    "SELECT m.kind, l.text AS library, c.text AS call, m.site, t.text AS shown,"
+    "  coalesce(sum(CASE WHEN " LIVES(
+        "?3") " THEN m.size END), 0) AS before,"
+              "  sum(" LIVES(
+                  "?3") ") AS before_pieces,"
+                        "  coalesce(sum(CASE WHEN " LIVES(
+                            "?4") " THEN m.size END), 0) AS now,"
+                                  "  sum(" LIVES(
+                                      "?4") ") AS pieces"
+                                            " FROM driver_memory m LEFT JOIN string l ON l.id = "
+                                            "m.library"
+                                            "  LEFT JOIN string c ON c.id = m.call LEFT JOIN "
+                                            "site_short t ON t.site = m.site"
+                                            " WHERE m.process = ?1 AND m.device = ?2 AND m.kind IN "
+                                            "('device', 'array', 'physical', 'async')"
+                                            "  AND (" LIVES("?3") " OR " LIVES(
+                                                "?4") ")"
+                                                      " GROUP BY m.kind, m.library, m.call, m.site";
+
+struct row {
+    const char *kind, *library, *call, *shown;
+    int64_t site, before, before_pieces, now, pieces;
+};
 
 /* ---- groups ---- */
 
@@ -83,26 +94,19 @@ struct parts { /* handed out of pools, at both moments */
     int64_t before, now;
 };
 
-static int add_row(struct db_stmt *row, struct driven_held *held, struct parts *parts)
+static int add_row(const struct row *row, struct driven_held *held, struct parts *parts)
 {
     char own[LIBRARY_TEXT];
-    const char *text[5];
-    const int texts[5] = {0, 1, 2, -1, 4};
-    for (int i = 0; i < 5; i++) {
-        bool known = texts[i] >= 0 && db_column_type(row, texts[i]) != DB_NULL;
-        text[i] = known ? db_column_text(row, texts[i]) : NULL;
-    }
-    struct driven_group *group =
-        group_of(held, text[0], library_name(text[1], own), text[2], column_known(row, 3), text[4]);
+    struct driven_group *group = group_of(held, row->kind, library_name(row->library, own),
+                                          row->call, row->site, row->shown);
     if (!group)
         return ERR_NOMEM;
-    int64_t before = db_column_int(row, 5), now = db_column_int(row, 7);
-    count_in(held, group, before, now);
-    group->before_pieces += db_column_int(row, 6);
-    group->pieces += db_column_int(row, 8);
+    count_in(held, group, row->before, row->now);
+    group->before_pieces += row->before_pieces;
+    group->pieces += row->pieces;
     if (strcmp(group->kind, "async") == 0) {
-        parts->before += before;
-        parts->now += now;
+        parts->before += row->before;
+        parts->now += row->now;
     }
     return 0;
 }
@@ -110,19 +114,15 @@ static int add_row(struct db_stmt *row, struct driven_held *held, struct parts *
 static int read_pieces(struct db *db, const struct driven *driven, int64_t before, int64_t now,
                        struct driven_held *held, struct parts *parts)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, pieces_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, driven->process);
-    db_bind_int(stmt, 1, driven->device);
-    db_bind_int(stmt, 2, before);
-    db_bind_int(stmt, 3, now);
-    while ((err = db_step(stmt)) == DB_ROW)
-        if ((err = add_row(stmt, held, parts)) < 0)
-            break;
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    struct row row;
+    struct query query =
+        query_ask(db, pieces_sql, Q_IN(driven->process, driven->device, before, now),
+                  Q_OUT(Q_NTEXT(row.kind), Q_NTEXT(row.library), Q_NTEXT(row.call), Q_OPT(row.site),
+                        Q_NTEXT(row.shown), Q_INT(row.before), Q_INT(row.before_pieces),
+                        Q_INT(row.now), Q_INT(row.pieces)));
+    while (query_next(&query))
+        query_fail(&query, add_row(&row, held, parts));
+    return query_end(&query);
 }
 
 static int add_kept(struct driven_held *held, const char *kind, int64_t before, int64_t now)

@@ -10,13 +10,15 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 
 #define PHYSICAL_KINDS "'device', 'array', 'physical'"
 
 static const char told_sql[] =
-    "SELECT EXISTS (SELECT 1 FROM driver_memory WHERE process = ?1 AND device = ?2)";
+    "SELECT EXISTS (SELECT 1 FROM driver_memory WHERE process = ?1 AND device = ?2) AS told";
 
-static const char parts_sql[] = "SELECT l.text, sum(m.size), count(*) FROM driver_memory m"
+static const char parts_sql[] = "SELECT l.text AS library, sum(m.size) AS bytes, count(*) AS pieces"
+                                "  FROM driver_memory m"
                                 "  LEFT JOIN string l ON l.id = m.library"
                                 " WHERE m.process = ?1 AND m.device = ?2 AND m.seq <= ?3"
                                 "   AND (m.free_seq IS NULL OR m.free_seq > ?3)"
@@ -24,12 +26,12 @@ static const char parts_sql[] = "SELECT l.text, sum(m.size), count(*) FROM drive
                                 " GROUP BY m.library HAVING sum(m.size) > 0";
 
 static const char managed_sql[] =
-    "SELECT coalesce(sum(size), 0) FROM driver_memory"
+    "SELECT coalesce(sum(size), 0) AS managed FROM driver_memory"
     " WHERE process = ?1 AND device = ?2 AND seq <= ?3 AND (free_seq IS NULL OR free_seq > ?3)"
     "   AND kind = 'managed'";
 
 static const char blind_sql[] =
-    "SELECT coalesce(sum(min(coalesce(end_ns, ?4), ?4) - begin_ns), 0) FROM gap"
+    "SELECT coalesce(sum(min(coalesce(end_ns, ?4), ?4) - begin_ns), 0) AS blind_ns FROM gap"
     " WHERE process = ?1 AND lower(source) = 'cupti' AND begin_ns < ?4";
 
 /* The sample of what is kept (?5) that was taken with the device's own at or before ?4: the last
@@ -49,14 +51,15 @@ static const char blind_sql[] =
 #define LIVES_BEHIND "m.seq <= ?3 AND (m.free_seq IS NULL OR m.free_seq > ?3)"
 #define LIVES_AT "m.alloc_ns <= ?4 AND (m.life_ns IS NULL OR m.alloc_ns + m.life_ns > ?4)"
 
-static const char kept_sql[] = "SELECT " KEPT ", " HANDED_OUT(LIVES_BEHIND) ", " HANDED_OUT(
-    LIVES_AT) ","
-              " EXISTS (SELECT 1 FROM driver_memory WHERE process = ?1 AND device = ?2 AND kind = "
-              "?6"
-              "         AND heap IS NOT NULL),"
-              " (SELECT coalesce(sum(m.size), 0) FROM driver_memory m WHERE m.process = ?1 AND "
-              "m.device = ?2"
-              "   AND m.heap IS NOT NULL AND m.kind IN (" PHYSICAL_KINDS ") AND " LIVES_BEHIND ")";
+static const char kept_sql[] =
+    "SELECT " KEPT " AS sampled, " HANDED_OUT(LIVES_BEHIND) " AS out, " HANDED_OUT(
+        LIVES_AT) " AS was_out,"
+                  " EXISTS (SELECT 1 FROM driver_memory WHERE process = ?1 AND device = ?2 AND "
+                  "kind = ?6"
+                  "         AND heap IS NOT NULL) AS owned,"
+                  " (SELECT coalesce(sum(m.size), 0) FROM driver_memory m"
+                  "   WHERE m.process = ?1 AND m.device = ?2 AND m.heap IS NOT NULL"
+                  "     AND m.kind IN (" PHYSICAL_KINDS ") AND " LIVES_BEHIND ") AS owned_apart";
 
 /* The first sample, less the memory of all owners that was told of at that time. Samples of a
  * device are the process's own, or nobody's: another process may call another device by this
@@ -65,7 +68,7 @@ static const char base_sql[] =
     "SELECT s.at_ns, s.value"
     "  - coalesce((SELECT sum(m.size) FROM driver_memory m WHERE m.process = ?1 AND m.device = ?2"
     "      AND m.kind IN (" PHYSICAL_KINDS ") AND m.alloc_ns <= s.at_ns"
-    "      AND (m.life_ns IS NULL OR m.alloc_ns + m.life_ns > s.at_ns)), 0)"
+    "      AND (m.life_ns IS NULL OR m.alloc_ns + m.life_ns > s.at_ns)), 0) AS bytes"
     "  FROM sample s"
     " WHERE s.what = ?5 AND (s.process = ?1 OR s.process IS NULL AND ?5 = 'device used')"
     "   AND s.device = ?2 AND s.at_ns <= ?4"
@@ -74,36 +77,14 @@ static const char base_sql[] =
 /* Memory of all owners after the event, less what of it was there at the time ?4. */
 static const char since_sql[] =
     "SELECT coalesce(sum(((seq <= ?3 AND (free_seq IS NULL OR free_seq > ?3))"
-    "  - (alloc_ns <= ?4 AND (life_ns IS NULL OR alloc_ns + life_ns > ?4))) * size), 0)"
+    "  - (alloc_ns <= ?4 AND (life_ns IS NULL OR alloc_ns + life_ns > ?4))) * size), 0) AS bytes"
     " FROM driver_memory WHERE process = ?1 AND device = ?2 AND kind IN (" PHYSICAL_KINDS ")";
 
 struct place { /* the parameters, in their order */
     int64_t process, device, seq, at_ns;
 };
 
-static int prepare(struct db *db, struct db_stmt **stmt, const char *sql, const struct place *place,
-                   int count)
-{
-    const int64_t numbers[] = {place->process, place->device, place->seq, place->at_ns};
-    int err = db_prepare(db, stmt, sql);
-    for (int i = 0; i < count && err >= 0; i++)
-        db_bind_int(*stmt, i, numbers[i]);
-    return err;
-}
-
 /* One row with one number. */
-static int read_number(struct db *db, const char *sql, const struct place *place, int count,
-                       int64_t *value)
-{
-    struct db_stmt *stmt = NULL;
-    int err = prepare(db, &stmt, sql, place, count);
-    if (err < 0)
-        return err;
-    err = db_step(stmt);
-    *value = err == DB_ROW ? db_column_int(stmt, 0) : 0;
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
-}
 
 /* ---- what is kept ---- */
 
@@ -127,18 +108,11 @@ struct kept {
 static int read_kept(struct db *db, const struct place *place, const struct kept_kind *kind,
                      struct kept *out)
 {
-    struct db_stmt *stmt = NULL;
-    int err = prepare(db, &stmt, kept_sql, place, 4);
-    if (err < 0)
-        return err;
-    db_bind_text(stmt, 4, kind->sample, -1);
-    db_bind_text(stmt, 5, kind->kind, -1);
-    err = db_step(stmt);
-    if (err == DB_ROW)
-        *out = (struct kept){column_known(stmt, 0), db_column_int(stmt, 1), db_column_int(stmt, 2),
-                             db_column_int(stmt, 3) != 0, db_column_int(stmt, 4)};
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(
+        db, kept_sql,
+        Q_IN(place->process, place->device, place->seq, place->at_ns, kind->sample, kind->kind),
+        Q_OUT(Q_OPT(out->sampled), Q_INT(out->out), Q_INT(out->was_out), Q_INT(out->owned),
+              Q_INT(out->owned_apart)));
 }
 
 /* As the sample has it, and behind the event. */
@@ -170,17 +144,11 @@ static int read_all_kept(struct db *db, const struct place *place, int64_t *byte
 static int read_base(struct db *db, const struct place *place, const char *what,
                      struct outside_base *base)
 {
-    struct db_stmt *stmt = NULL;
     int64_t kept = 0;
     *base = (struct outside_base){OUTSIDE_NONE, OUTSIDE_NONE};
-    int err = prepare(db, &stmt, base_sql, place, 4);
-    if (err < 0)
-        return err;
-    db_bind_text(stmt, 4, what, -1);
-    err = db_step(stmt);
-    if (err == DB_ROW)
-        *base = (struct outside_base){db_column_int(stmt, 1), db_column_int(stmt, 0)};
-    db_finalize(stmt);
+    int err = query_first(db, base_sql,
+                          Q_IN(place->process, place->device, place->seq, place->at_ns, what),
+                          Q_OUT(Q_INT(base->at_ns), Q_INT(base->bytes)));
     if (err != DB_ROW)
         return err < 0 ? err : 0;
     const struct place first = {place->process, place->device, place->seq, base->at_ns};
@@ -216,16 +184,14 @@ static bool add_part(struct parts *parts, const char *name, int64_t bytes, int64
 static int read_libraries(struct db *db, const struct place *place, struct parts *parts)
 {
     char own[LIBRARY_TEXT];
-    struct db_stmt *stmt = NULL;
-    int err = prepare(db, &stmt, parts_sql, place, 3);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        bool known = db_column_type(stmt, 0) != DB_NULL;
-        const char *name = library_name(known ? db_column_text(stmt, 0) : NULL, own);
-        if (!add_part(parts, name, db_column_int(stmt, 1), db_column_int(stmt, 2)))
-            err = ERR_NOMEM;
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    const char *library;
+    int64_t bytes, pieces;
+    struct query query = query_ask(db, parts_sql, Q_IN(place->process, place->device, place->seq),
+                                   Q_OUT(Q_NTEXT(library), Q_INT(bytes), Q_INT(pieces)));
+    while (query_next(&query))
+        if (!add_part(parts, library_name(library, own), bytes, pieces))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
 }
 
 /* Nothing where blocks lie in it: then the allocator's reserved has it. */
@@ -269,20 +235,19 @@ int outside_read(struct db *db, int64_t process, int64_t device, int64_t seq, in
 {
     const struct place place = {process, device, seq, at_ns};
     struct parts parts = {0};
-    int64_t told = 0;
     *out = (struct outside){.process = {OUTSIDE_NONE, OUTSIDE_NONE},
                             .device = {OUTSIDE_NONE, OUTSIDE_NONE}};
-    int err = read_number(db, told_sql, &place, 2, &told);
-    if (err < 0 || !told)
+    int err = query_read(db, told_sql, Q_IN(process, device), Q_OUT(Q_INT(out->told)));
+    if (err < 0 || !out->told)
         return err;
-    out->told = true;
     err = read_libraries(db, &place, &parts);
     for (size_t i = 0; i < KEPT_KINDS && err == 0; i++)
         err = add_kept(db, &place, &kept_kinds[i], &parts);
     if (err == 0)
-        err = read_number(db, managed_sql, &place, 3, &out->managed);
+        err = query_read(db, managed_sql, Q_IN(process, device, seq), Q_OUT(Q_INT(out->managed)));
     if (err == 0)
-        err = read_number(db, blind_sql, &place, 4, &out->blind_ns);
+        err = query_read(db, blind_sql, Q_IN(process, device, seq, at_ns),
+                         Q_OUT(Q_INT(out->blind_ns)));
     if (err == 0)
         err = read_base(db, &place, "process used", &out->process);
     if (err == 0)
@@ -306,7 +271,8 @@ int outside_since(struct db *db, int64_t process, int64_t device, int64_t seq, i
                   int64_t reserved, int64_t *bytes)
 {
     const struct place place = {process, device, seq, from_ns};
-    int err = read_number(db, since_sql, &place, 4, bytes);
+    *bytes = 0;
+    int err = query_read(db, since_sql, Q_IN(process, device, seq, from_ns), Q_OUT(Q_INT(*bytes)));
     for (size_t i = 0; i < KEPT_KINDS && err == 0; i++) {
         struct kept kept = {0};
         err = read_kept(db, &place, &kept_kinds[i], &kept);

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "frag_block.h"
 #include "mem.h"
+#include "query.h"
 
 const char *frag_cause_text(enum frag_cause cause)
 {
@@ -235,19 +236,13 @@ static int by_hole(const void *one, const void *other)
 
 static int read_heaps(struct db *db, struct frag *frag)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, "SELECT stream, pool FROM heap WHERE id = ?");
-    for (size_t i = 0; i < frag->heap_count && err >= 0; i++) {
-        db_bind_int(stmt, 0, frag->heaps[i].heap);
-        err = db_step(stmt);
-        if (err == DB_ROW) {
-            frag->heaps[i].stream = db_column_any(stmt, 0);
-            frag->heaps[i].pool = db_column_any(stmt, 1);
-        }
-        db_reset(stmt);
+    int err = 0;
+    for (size_t i = 0; i < frag->heap_count && err == 0; i++) {
+        struct frag_heap *heap = &frag->heaps[i];
+        err = query_read(db, "SELECT stream, pool FROM heap WHERE id = ?", Q_IN(heap->heap),
+                         Q_OUT(Q_ANY(heap->stream), Q_ANY(heap->pool)));
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return err;
 }
 
 static int add_up(struct db *db, struct frag *frag)

@@ -10,6 +10,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 #include "search.h"
 
 /* ---- a set of pages ---- */
@@ -106,10 +107,10 @@ bool areas_map(struct areas *pages, const struct area *part)
 static const char known_sql[] =
     "WITH mine(id) AS (SELECT id FROM heap WHERE process = ?1 AND device = ?2)"
     "SELECT EXISTS (SELECT 1 FROM segment WHERE heap IN mine)"
-    "    OR EXISTS (SELECT 1 FROM mapping WHERE heap IN mine)";
+    "    OR EXISTS (SELECT 1 FROM mapping WHERE heap IN mine) AS known";
 
 static const char segments_sql[] =
-    "SELECT seq, heap, address, size, 1 FROM segment"
+    "SELECT seq, heap, address, size, 1 AS mapped FROM segment"
     " WHERE heap IN (SELECT id FROM heap WHERE process = ?1 AND device = ?2)"
     "   AND seq <= ?3 AND (free_seq IS NULL OR free_seq > ?3) AND size > 0";
 
@@ -134,38 +135,18 @@ static bool take_pages(struct areas *pages, const struct area *area, bool mapped
 static int read_rows(struct db *db, const char *sql, const int64_t place[3], struct areas *into,
                      bool (*take)(struct areas *into, const struct area *area, bool mapped))
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, sql);
-    for (int i = 0; i < 3 && err == 0; i++)
-        db_bind_int(stmt, i, place[i]);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        struct area area = {
-            .seq = db_column_int(stmt, 0),
-            .heap = db_column_int(stmt, 1),
-            .address = (uint64_t)db_column_any(stmt, 2),
-            .size = db_column_size(stmt, 3),
-        };
+    struct area area = {0};
+    bool mapped;
+    struct query query = query_ask(db, sql, Q_IN(place[0], place[1], place[2]),
+                                   Q_OUT(Q_INT(area.seq), Q_INT(area.heap), Q_ANY(area.address),
+                                         Q_SIZE(area.size), Q_INT(mapped)));
+    while (query_next(&query)) {
         if ((uint64_t)area.size > UINT64_MAX - area.address) /* nothing ends behind the last byte */
             area.size = (int64_t)(UINT64_MAX - area.address);
-        if (area.size > 0 && !take(into, &area, db_column_int(stmt, 4) != 0))
-            err = ERR_NOMEM;
+        if (area.size > 0 && !take(into, &area, mapped))
+            query_fail(&query, ERR_NOMEM);
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
-}
-
-static int read_known(struct db *db, const int64_t place[3], bool *known)
-{
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, known_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, place[0]);
-    db_bind_int(stmt, 1, place[1]);
-    err = db_step(stmt);
-    *known = err == DB_ROW && db_column_int(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 static int by_address(const void *one, const void *other)
@@ -181,7 +162,7 @@ int areas_read(struct db *db, int64_t process, int64_t device, int64_t seq, stru
     const int64_t place[3] = {process, device, seq};
     struct areas pages = {0};
     *out = (struct areas){0};
-    int err = read_known(db, place, &out->known);
+    int err = query_read(db, known_sql, Q_IN(process, device), Q_OUT(Q_INT(out->known)));
     if (err == 0 && out->known)
         err = read_rows(db, segments_sql, place, out, take_segment);
     if (err == 0 && out->known)

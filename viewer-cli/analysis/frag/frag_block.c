@@ -12,6 +12,7 @@
 #include "error.h"
 #include "living.h"
 #include "mem.h"
+#include "query.h"
 #include "span.h"
 
 /* ---- what lives ---- */
@@ -51,30 +52,14 @@ static const char waiting_sql[] =
 
 static int read_waiting(struct db *db, int64_t process, int64_t device, struct frag *frag)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, waiting_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, device);
-    db_bind_int(stmt, 2, frag->seq);
-    while ((err = db_step(stmt)) == DB_ROW) {
-        struct frag_block block = {
-            .seq = db_column_int(stmt, 0),
-            .address = (uint64_t)db_column_any(stmt, 1),
-            .size = db_column_size(stmt, 2),
-            .requested = column_known(stmt, 3),
-            .site = column_known(stmt, 4),
-            .phase = FRAG_NONE,
-            .waiting = true,
-        };
-        if (!put_block(frag, &block)) {
-            err = ERR_NOMEM;
-            break;
-        }
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    struct frag_block block = {.phase = FRAG_NONE, .waiting = true};
+    struct query query = query_ask(db, waiting_sql, Q_IN(process, device, frag->seq),
+                                   Q_OUT(Q_INT(block.seq), Q_ANY(block.address), Q_SIZE(block.size),
+                                         Q_OPT(block.requested), Q_OPT(block.site)));
+    while (query_next(&query))
+        if (!put_block(frag, &block))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
 }
 
 static int by_address(const void *one, const void *other)
@@ -129,21 +114,13 @@ int frag_read_blocks(struct db *db, int64_t process, int64_t device, struct frag
 /* The step that the instant is in, else the last one that had begun. */
 int frag_read_step(struct db *db, int64_t process, int64_t seq, int64_t *step)
 {
-    struct db_stmt *stmt = NULL;
     *step = FRAG_NONE;
-    int err = db_prepare(db, &stmt,
-                         "SELECT coalesce((SELECT ph.step FROM stretch st"
-                         "   JOIN phase ph ON ph.id = st.phase"
-                         "  WHERE st.process = ?1 AND st.begin_seq <= ?2"
-                         "  ORDER BY st.begin_seq DESC LIMIT 1),"
-                         " (SELECT max(step) FROM phase WHERE process = ?1 AND begin_seq <= ?2))");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, seq);
-    err = db_step(stmt);
-    if (err == DB_ROW)
-        *step = column_known(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(db,
+                      "SELECT coalesce((SELECT ph.step FROM stretch st"
+                      "   JOIN phase ph ON ph.id = st.phase"
+                      "  WHERE st.process = ?1 AND st.begin_seq <= ?2"
+                      "  ORDER BY st.begin_seq DESC LIMIT 1),"
+                      " (SELECT max(step) FROM phase WHERE process = ?1 AND begin_seq <= ?2))"
+                      " AS step",
+                      Q_IN(process, seq), Q_OUT(Q_OPT(*step)));
 }

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "frag_block.h"
 #include "mem.h"
+#include "query.h"
 #include "site_apart.h"
 
 /* ---- sites ---- */
@@ -120,33 +121,24 @@ int frag_find_pins(struct frag *frag)
 
 /* ---- names ---- */
 
-static int name_pin(struct db *db, struct db_stmt *site, struct db_stmt *step, struct frag_pin *pin)
+static int name_pin(struct db *db, struct frag_pin *pin)
 {
-    int err = site_names(site, pin->block->site, &pin->name, &pin->shown);
-    if (err < 0 || pin->block->phase == FRAG_NONE)
+    int64_t phase = pin->block->phase;
+    int err = site_names(db, pin->block->site, &pin->name, &pin->shown);
+    if (err < 0 || phase == FRAG_NONE)
         return err;
-    db_bind_int(step, 0, pin->block->phase);
-    err = db_step(step);
-    if (err == DB_ROW) {
-        pin->step = column_known(step, 0);
-        pin->between = db_column_int(step, 1) != 0;
-    }
-    db_reset(step);
-    return err < 0 ? err : phase_path(db, pin->block->phase, &pin->phase);
+    err = query_read(db, "SELECT step, kind = 'other' AS \"between\" FROM phase WHERE id = ?",
+                     Q_IN(phase), Q_OUT(Q_OPT(pin->step), Q_INT(pin->between)));
+    return err < 0 ? err : phase_path(db, phase, &pin->phase);
 }
 
 int frag_name(struct db *db, struct frag *frag, size_t named)
 {
-    struct db_stmt *site = NULL, *step = NULL;
-    int err = site_names_prepare(db, &site);
-    if (err == 0)
-        err = db_prepare(db, &step, "SELECT step, kind = 'other' FROM phase WHERE id = ?");
+    int err = 0;
     for (size_t i = 0; i < frag->site_count && i < named && err == 0; i++)
-        err = site_names(site, frag->sites[i].site, &frag->sites[i].name, &frag->sites[i].shown);
+        err = site_names(db, frag->sites[i].site, &frag->sites[i].name, &frag->sites[i].shown);
     for (size_t i = 0; i < frag->pin_count && i < named && err == 0; i++)
-        err = name_pin(db, site, step, &frag->pins[i]);
-    db_finalize(site);
-    db_finalize(step);
+        err = name_pin(db, &frag->pins[i]);
     return err;
 }
 

@@ -6,6 +6,7 @@
 #include "error.h"
 #include "frag_area.h"
 #include "living.h"
+#include "query.h"
 #include "span.h"
 
 const char *ladder_step_text(enum ladder_step step)
@@ -192,26 +193,25 @@ bool ladder_is_valid(const struct ladder *ladder)
 
 /* NULL unless the source tells of waits: a phase says what was active, or a block became idle. A
  * source that told once tells on, so the newest phases know. */
+#define IDLES                                                                                      \
+    " FROM idle i CROSS JOIN allocation a ON a.seq = i.allocation"                                 \
+    " CROSS JOIN heap h ON h.id = a.heap WHERE h.process = ?1 AND h.device = ?2"
 static const char waiting_sql[] =
     "SELECT CASE WHEN EXISTS"
     "  (SELECT 1 FROM (SELECT pd.active AS active"
     "    FROM phase ph CROSS JOIN phase_device pd ON pd.phase = ph.id AND pd.device = ?2"
     "    WHERE ph.process = ?1 ORDER BY ph.id DESC LIMIT 64) WHERE active IS NOT NULL)"
-    " OR EXISTS"
-    "  (SELECT 1 FROM idle i CROSS JOIN allocation a ON a.seq = i.allocation"
-    "    CROSS JOIN heap h ON h.id = a.heap WHERE" SPAN_HAS(
-        "i.allocation") "     AND h.process = ?1 AND h.device = ?2)"
-                        " THEN (SELECT coalesce(sum(a.size), 0)"
-                        "  FROM idle i CROSS JOIN allocation a ON a.seq = i.allocation"
-                        "  CROSS JOIN heap h ON h.id = a.heap"
-                        "  WHERE i.allocation BETWEEN " SPAN_FIRST
-                        " AND ?3 AND i.seq > ?3 AND a.free_seq >= 0 AND a.free_seq <= ?3"
-                        "    AND h.process = ?1 AND h.device = ?2) END";
+    " OR EXISTS (SELECT 1" IDLES
+    " AND" SPAN_HAS("i.allocation") ")"
+                                    " THEN (SELECT coalesce(sum(a.size), 0)" IDLES
+                                    " AND i.allocation BETWEEN " SPAN_FIRST
+                                    " AND ?3 AND i.seq > ?3 AND a.free_seq >= 0 AND a.free_seq <= "
+                                    "?3) END AS waiting";
 
 /* ?5: a sample of the whole device may be nobody's. It is never another process's: that may call
  * another device by this number. */
 static const char sample_sql[] =
-    "SELECT value, at_ns FROM sample"
+    "SELECT value, at_ns AS ns FROM sample"
     " WHERE what = ?4 AND (process = ?1 OR (?5 AND process IS NULL)) AND device = ?2"
     "   AND at_ns <= ?3"
     " ORDER BY at_ns DESC LIMIT 1";
@@ -219,39 +219,20 @@ static const char sample_sql[] =
 static int read_waiting(struct db *db, int64_t process, int64_t device, int64_t seq,
                         struct ladder_facts *facts)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, waiting_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, device);
-    db_bind_int(stmt, 2, seq);
-    err = db_step(stmt);
-    if (err == DB_ROW && db_column_type(stmt, 0) != DB_NULL)
-        facts->bytes[LADDER_ACTIVE] = facts->bytes[LADDER_ALLOCATED] + db_column_int(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    int64_t waiting = QUERY_NONE;
+    int err = query_read(db, waiting_sql, Q_IN(process, device, seq), Q_OUT(Q_OPT(waiting)));
+    if (waiting != QUERY_NONE)
+        facts->bytes[LADDER_ACTIVE] = facts->bytes[LADDER_ALLOCATED] + waiting;
+    return err;
 }
 
 static int read_sample(struct db *db, int64_t process, int64_t device, int64_t at_ns,
                        enum ladder_step step, int64_t *value, int64_t *ns)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, sample_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, device);
-    db_bind_int(stmt, 2, at_ns);
-    db_bind_text(stmt, 3, step == LADDER_DEVICE ? "device used" : "process used", -1);
-    db_bind_int(stmt, 4, step == LADDER_DEVICE);
-    err = db_step(stmt);
-    if (err == DB_ROW) {
-        *value = db_column_int(stmt, 0);
-        *ns = db_column_int(stmt, 1);
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    bool all = step == LADDER_DEVICE;
+    return query_read(db, sample_sql,
+                      Q_IN(process, device, at_ns, all ? "device used" : "process used", all),
+                      Q_OUT(Q_INT(*value), Q_INT(*ns)));
 }
 
 /* A sample is older than the instant: what the driver is known to have given since is used, too. */

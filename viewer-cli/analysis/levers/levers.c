@@ -8,6 +8,7 @@
 #include "error.h"
 #include "levers_work.h"
 #include "mem.h"
+#include "query.h"
 #include "site_apart.h"
 
 const char *lever_name(enum lever_kind kind)
@@ -49,7 +50,7 @@ int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
                             .reserved = reserved,
                             .site = words->site};
     char *name = NULL;
-    int err = site_names(work->names, words->site, &name, &lever->site_text);
+    int err = site_names(work->db, words->site, &name, &lever->site_text);
     mem_free(name);
     buf_text(&text, words->before);
     lever->name_at = !words->name && lever->site_text ? text.count : 0;
@@ -95,30 +96,24 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
 /* ---- all of them ---- */
 
 /* The highest before the first step. */
+static const char floor_sql[] = "SELECT coalesce(max(pd.peak_allocated), ?5) AS floor FROM phase ph"
+                                "  JOIN phase_device pd ON pd.phase = ph.id"
+                                " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
+                                "   AND ph.begin_seq < ?3 AND ph.id <= ?4";
+
 static int read_floor(struct levers_work *work)
 {
+    const struct peak *peak = work->peak;
     struct category_rules *rules;
-    struct db_stmt *stmt = NULL;
-    int err = category_load(work->db, work->peak->process, &rules);
+    int64_t *floor = &work->out->floor;
+    int err = category_load(work->db, peak->process, &rules);
     if (err == 0 && rules->step_count)
-        err = db_prepare(work->db, &stmt,
-                         "SELECT max(pd.peak_allocated) FROM phase ph"
-                         "  JOIN phase_device pd ON pd.phase = ph.id"
-                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
-                         "   AND ph.begin_seq < ?3 AND ph.id <= ?4");
-    if (err < 0 || !stmt) {
-        category_free(rules);
-        return err;
-    }
-    db_bind_int(stmt, 0, work->peak->process);
-    db_bind_int(stmt, 1, work->peak->device);
-    db_bind_int(stmt, 2, rules->first_seq);
-    db_bind_int(stmt, 3, rules->early_id);
+        err =
+            query_read(work->db, floor_sql,
+                       Q_IN(peak->process, peak->device, rules->first_seq, rules->early_id, *floor),
+                       Q_OUT(Q_INT(*floor)));
     category_free(rules);
-    if ((err = db_step(stmt)) == DB_ROW && db_column_type(stmt, 0) != DB_NULL)
-        work->out->floor = db_column_int(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return err;
 }
 
 static int read_step(struct levers_work *work)
@@ -211,9 +206,7 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
     *out = (struct levers){.peak = peak->allocated};
     if (!peak->found)
         return 0;
-    int err = site_names_prepare(db, &work.names);
-    if (err == 0 && !bounded)
-        err = read_floor(&work);
+    int err = bounded ? 0 : read_floor(&work);
     if (err == 0)
         err = read_step(&work);
     if (err == 0)
@@ -226,7 +219,6 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
         levers_edit_clear(&work.kept[i].edit);
     mem_free(work.kept);
     levers_step_clear(&work.step);
-    db_finalize(work.names);
     return err < 0 ? err : 0;
 }
 

@@ -67,7 +67,7 @@ static int gather(struct levers_work *work, const struct levers_phase *backward)
 static int add_like(struct levers_work *work, int64_t site, struct buf *text)
 {
     char *name = NULL, *shown = NULL;
-    int err = site_names(work->names, site, &name, &shown);
+    int err = site_names(work->db, site, &name, &shown);
     if (shown)
         buf_print(text, "%s%s", text->count ? "; " : "", shown);
     mem_free(name);

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "levers_step.h"
 #include "mem.h"
+#include "query.h"
 
 struct like {
     int64_t site, asked;
@@ -29,7 +30,8 @@ static int by_site(const void *one, const void *other)
 }
 
 static const char blocks_sql[] =
-    "SELECT a.seq, a.free_seq, a.tag, ap.phase, a.site, coalesce(a.requested, a.size), a.size"
+    "SELECT a.seq, a.free_seq, a.tag, ap.phase, a.site, coalesce(a.requested, a.size) AS asked,"
+    "  a.size"
     "  FROM allocation a JOIN heap h ON h.id = a.heap"
     "  LEFT JOIN allocation_phase ap ON ap.allocation = a.seq"
     " WHERE a.seq BETWEEN ?3 AND ?4 AND (a.free_seq < 0 OR a.free_seq > ?4)"
@@ -53,47 +55,39 @@ static int find_before(const struct category_rules *rules, const struct peak *pe
     return 0;
 }
 
-static int64_t known(struct db_stmt *row, int at)
+static int take(struct category_rules *rules, const struct category_block *block,
+                const struct like *like, struct held *held)
 {
-    return db_column_type(row, at) == DB_NULL ? CATEGORY_UNKNOWN : db_column_int(row, at);
-}
-
-static int take(struct category_rules *rules, struct db_stmt *row, struct held *held)
-{
-    const struct category_block block = {db_column_int(row, 0), db_column_int(row, 1),
-                                         known(row, 2), known(row, 3), db_column_int(row, 6)};
     struct category_verdict verdict;
-    int err = category_decide(rules, &block, &verdict);
+    int err = category_decide(rules, block, &verdict);
     if (err < 0)
         return err;
     if (verdict.purpose != PURPOSE_HELD)
         return 0;
     if (!MEM_GROW(held->likes, held->cap, held->count + 1))
         return ERR_NOMEM;
-    held->likes[held->count++] = (struct like){column_known(row, 4), db_column_int(row, 5)};
+    held->likes[held->count++] = *like;
     return 0;
 }
 
 static int read_held(struct db *db, const struct peak *peak, struct category_rules *rules,
                      struct held *held)
 {
-    struct db_stmt *row = NULL;
+    struct category_block block;
+    struct like like;
     int64_t begin = 0, end = 0;
     int err = find_before(rules, peak, &begin, &end);
-    if (err >= 0)
-        err = db_prepare(db, &row, blocks_sql);
-    if (err >= 0) {
-        db_bind_int(row, 0, peak->process);
-        db_bind_int(row, 1, peak->device);
-        db_bind_int(row, 2, begin);
-        db_bind_int(row, 3, end);
-    }
-    while (err >= 0 && (err = db_step(row)) == DB_ROW && (err = take(rules, row, held)) >= 0)
-        ;
-    db_finalize(row);
+    if (err < 0)
+        return err;
+    struct query query = query_ask(db, blocks_sql, Q_IN(peak->process, peak->device, begin, end),
+                                   Q_OUT(Q_INT(block.seq), Q_INT(block.free_seq), Q_OPT(block.tag),
+                                         Q_OPT(block.phase), Q_OPT(like.site), Q_INT(like.asked),
+                                         Q_INT(block.size)));
+    while (query_next(&query))
+        query_fail(&query, take(rules, &block, &like, held));
     if (held->count)
         qsort(held->likes, held->count, sizeof *held->likes, by_site);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 int levers_hold_as_before(struct db *db, const struct peak *peak, struct levers_step *step)

@@ -6,6 +6,7 @@
 #include "error.h"
 #include "levers_work.h"
 #include "mem.h"
+#include "query.h"
 
 /* ---- checkpointing ---- */
 
@@ -76,7 +77,7 @@ static struct part *part_of_site(struct levers_work *work, struct parts *parts, 
 {
     char *name = NULL, *shown = NULL;
     struct part *part = NULL;
-    *err = site_names(work->names, site, &name, &shown);
+    *err = site_names(work->db, site, &name, &shown);
     if (*err >= 0 && shown)
         part = part_named(parts, shown, strcspn(shown, " "), err);
     mem_free(name);
@@ -198,28 +199,18 @@ static size_t next_part(struct parts *parts)
  * one. */
 static const char habits_sql[] =
     "SELECT coalesce(max(kind = 'backward'), 0) OR count(DISTINCT CASE WHEN kind = 'forward'"
-    "   AND end_seq IS NOT NULL AND coalesce(ended, 'end') = 'end' THEN step END) < 2,"
-    "  coalesce(max(kind = 'recompute'), 0) FROM phase"
+    "   AND end_seq IS NOT NULL AND coalesce(ended, 'end') = 'end' THEN step END) < 2 AS backward,"
+    "  coalesce(max(kind = 'recompute'), 0) AS recompute FROM phase"
     " WHERE process = ?1 AND id BETWEEN ?2 AND ?3";
 
 static int read_habits(struct levers_work *work, bool *backward, bool *recompute)
 {
     const struct levers_step *step = &work->step;
     int64_t first = step->phase_count ? step->phases[0].id : 0;
-    struct db_stmt *stmt = NULL;
     *backward = *recompute = false;
-    int err = db_prepare(work->db, &stmt, habits_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, work->peak->process);
-    db_bind_int(stmt, 1, first - HABITS);
-    db_bind_int(stmt, 2, first + HABITS);
-    if ((err = db_step(stmt)) == DB_ROW) {
-        *backward = db_column_int(stmt, 0) != 0;
-        *recompute = db_column_int(stmt, 1) != 0;
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(work->db, habits_sql,
+                      Q_IN(work->peak->process, first - HABITS, first + HABITS),
+                      Q_OUT(Q_INT(*backward), Q_INT(*recompute)));
 }
 
 /* No backward follows: of forward's blocks those have to be kept which its own code refers to, and
@@ -270,25 +261,17 @@ int levers_checkpoint(struct levers_work *work)
 
 /* A frame of an RNN in the stack: other things have the size of the weights by accident. */
 static const char rnn_sql[] =
-    "SELECT 1 FROM site s JOIN frame f ON f.id = s.frame"
+    "SELECT EXISTS (SELECT 1 FROM site s JOIN frame f ON f.id = s.frame"
     "  JOIN string n ON n.id IN (f.function, f.file)"
-    " WHERE s.site = ?1 AND (n.text LIKE '%rnn%' OR n.text LIKE '%lstm%' OR n.text LIKE '%gru%')"
-    " LIMIT 1";
+    " WHERE s.site = ?1 AND (n.text LIKE '%rnn%' OR n.text LIKE '%lstm%' OR n.text LIKE '%gru%'))"
+    " AS yes";
 
 static int comes_from_rnn(struct levers_work *work, int64_t site, bool *yes)
 {
-    struct db_stmt *stmt = NULL;
     *yes = false;
     if (site == GROUP_NONE)
         return 0;
-    int err = db_prepare(work->db, &stmt, rnn_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, site);
-    err = db_step(stmt);
-    *yes = err == DB_ROW;
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(work->db, rnn_sql, Q_IN(site), Q_OUT(Q_INT(*yes)));
 }
 
 /* All of them are in it, and little else; blocks of their own may be rounded more. What cuDNN keeps

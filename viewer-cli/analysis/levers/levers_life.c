@@ -12,6 +12,7 @@
 #include "human.h"
 #include "levers_work.h"
 #include "mem.h"
+#include "query.h"
 #include "search.h"
 
 enum { GROUPS_MOST = 16 };
@@ -103,7 +104,7 @@ static bool saves_its_output(const char *function)
 static int is_saved(struct levers_work *work, int64_t site, bool *saved)
 {
     char *name = NULL, *shown = NULL;
-    int err = site_names(work->names, site, &name, &shown);
+    int err = site_names(work->db, site, &name, &shown);
     *saved = err >= 0 && name && saves_its_output(name);
     mem_free(name);
     mem_free(shown);
@@ -140,8 +141,8 @@ int levers_held(struct levers_work *work)
 /* ---- gradients to None ---- */
 
 static const char before_sql[] =
-    "SELECT coalesce(max(CASE WHEN kind = 'zero_grad' THEN begin_seq END), -1),"
-    "       coalesce(max(CASE WHEN kind = 'backward' THEN begin_seq END), -1)"
+    "SELECT coalesce(max(CASE WHEN kind = 'zero_grad' THEN begin_seq END), -1) AS zeroed,"
+    "       coalesce(max(CASE WHEN kind = 'backward' THEN begin_seq END), -1) AS backward"
     "  FROM phase WHERE process = ?1 AND begin_seq < ?2 AND kind IN ('zero_grad', 'backward')"
     "   AND id >= ?3";
 
@@ -151,45 +152,22 @@ static int read_before(struct levers_work *work, int64_t *zeroed, int64_t *backw
 {
     const int64_t first = work->step.phase_count ? work->step.phases[0].id : 0;
     const int64_t from[] = {first - 1000, INT64_MIN};
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(work->db, &stmt, before_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, work->peak->process);
-    db_bind_int(stmt, 1, work->step.begin);
-    for (int i = 0; i < 2 && err >= 0 && (*zeroed < 0 || *backward < 0); i++) {
-        db_bind_int(stmt, 2, from[i]);
-        err = db_step(stmt);
-        if (err == DB_ROW) {
-            *zeroed = db_column_int(stmt, 0);
-            *backward = db_column_int(stmt, 1);
-        }
-        db_reset(stmt);
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    int err = 0;
+    for (int i = 0; i < 2 && err == 0 && (*zeroed < 0 || *backward < 0); i++)
+        err = query_read(work->db, before_sql, Q_IN(work->peak->process, work->step.begin, from[i]),
+                         Q_OUT(Q_INT(*zeroed), Q_INT(*backward)));
+    return err;
 }
 
 /* The backward that a block was born in, of whatever step. */
 static int read_backward_of(struct levers_work *work, int64_t seq, int64_t *begin, int64_t *end)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(work->db, &stmt,
-                         "SELECT begin_seq, coalesce(end_seq, begin_seq) FROM phase"
-                         " WHERE process = ?1 AND kind = 'backward' AND begin_seq <= ?2"
-                         " ORDER BY begin_seq DESC LIMIT 1");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, work->peak->process);
-    db_bind_int(stmt, 1, seq);
     *begin = *end = -1;
-    err = db_step(stmt);
-    if (err == DB_ROW) {
-        *begin = db_column_int(stmt, 0);
-        *end = db_column_int(stmt, 1);
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(work->db,
+                      "SELECT begin_seq AS \"begin\", coalesce(end_seq, begin_seq) AS \"end\""
+                      " FROM phase WHERE process = ?1 AND kind = 'backward' AND begin_seq <= ?2"
+                      " ORDER BY begin_seq DESC LIMIT 1",
+                      Q_IN(work->peak->process, seq), Q_OUT(Q_INT(*begin), Q_INT(*end)));
 }
 
 /*

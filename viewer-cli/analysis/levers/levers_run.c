@@ -10,6 +10,7 @@
 #include "fit.h"
 #include "levers_work.h"
 #include "mem.h"
+#include "query.h"
 #include "span.h"
 #include "why.h"
 
@@ -100,17 +101,13 @@ enum { EVENTS_MOST = 1000000 };
  * would cost a scan. */
 static int is_small(struct levers_work *work, bool *small)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(work->db, &stmt,
+    int64_t events = INT64_MAX;
+    int err = query_read(work->db,
                          "SELECT coalesce(min((SELECT max(seq) FROM allocation), " SPAN_LAST ")"
-                         " - max((SELECT min(seq) FROM allocation), " SPAN_FIRST "), 0)");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, work->peak->process);
-    if ((err = db_step(stmt)) == DB_ROW)
-        *small = db_column_int(stmt, 0) <= EVENTS_MOST;
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+                         " - max((SELECT min(seq) FROM allocation), " SPAN_FIRST "), 0) AS events",
+                         Q_IN(work->peak->process), Q_OUT(Q_INT(events)));
+    *small = err == 0 && events <= EVENTS_MOST;
+    return err;
 }
 
 static int reserved_with(struct levers_work *work, struct fit *fit,

@@ -7,85 +7,75 @@
 #include "error.h"
 #include "living.h"
 #include "mem.h"
+#include "query.h"
 #include "search.h"
 #include "span.h"
 
 /* ---- phases ---- */
 
 static const char bounds_sql[] =
-    "SELECT min(begin_seq), max(coalesce(end_seq, (SELECT last_seq FROM process WHERE id = ?1),"
-    "                                    begin_seq))"
+    "SELECT min(begin_seq) AS \"begin\","
+    "  max(coalesce(end_seq, (SELECT last_seq FROM process WHERE id = ?1), begin_seq)) AS \"end\""
     "  FROM phase WHERE process = ?1 AND step = ?2 AND id BETWEEN ?3 AND ?4";
 
 static const char phases_sql[] =
-    "SELECT id, parent, begin_seq, end_seq, kind, name FROM phase"
+    "SELECT id, parent, begin_seq AS \"begin\", end_seq AS \"end\", coalesce(kind, '?') AS kind,"
+    "  coalesce(name, '?') AS name FROM phase"
     " WHERE process = ?1 AND step = ?2 AND id BETWEEN ?3 AND ?4 AND scope = 'process'"
     " ORDER BY begin_seq, id";
 
 /* A question after the phases of the step. */
-static int ask_step(struct db *db, const struct peak *peak, const char *sql, struct db_stmt **stmt)
+/* The numbers of its phases: none, where the step has none. */
+static int read_ids(struct db *db, const struct peak *peak, int64_t *first, int64_t *last)
 {
     struct category_rules *rules;
     int err = category_load(db, peak->process, &rules);
-    if (err == 0)
-        err = db_prepare(db, stmt, sql);
-    if (err == 0) {
-        const struct category_bounds *step = category_step(rules, peak->step);
-        db_bind_int(*stmt, 0, peak->process);
-        db_bind_int(*stmt, 1, peak->step);
-        db_bind_int(*stmt, 2, step ? step->first_id : 0);
-        db_bind_int(*stmt, 3, step ? step->last_id : -1);
-    }
+    const struct category_bounds *step = err == 0 ? category_step(rules, peak->step) : NULL;
+    *first = step ? step->first_id : 0;
+    *last = step ? step->last_id : -1;
     category_free(rules);
     return err;
 }
 
 static int read_bounds(struct db *db, const struct peak *peak, struct levers_step *out)
 {
-    struct db_stmt *stmt = NULL;
-    int err = ask_step(db, peak, bounds_sql, &stmt);
-    if (err < 0)
-        return err;
-    err = db_step(stmt);
-    if (err == DB_ROW) {
-        out->begin = db_column_int(stmt, 0);
-        out->end = db_column_int(stmt, 1);
+    int64_t first, last;
+    int err = read_ids(db, peak, &first, &last);
+    if (err == 0)
+        err = query_first(db, bounds_sql, Q_IN(peak->process, peak->step, first, last),
+                          Q_OUT(Q_INT(out->begin), Q_INT(out->end)));
+    if (err == DB_ROW)
         out->end = out->end < peak->seq ? peak->seq : out->end;
-    }
-    db_finalize(stmt);
     return err < 0 ? err : 0;
 }
 
-static bool take_phase(struct db_stmt *row, struct levers_step *out)
+static int take_phase(const struct levers_phase *phase, struct levers_step *out)
 {
-    if (!MEM_GROW(out->phases, out->phase_cap, out->phase_count + 1))
-        return false;
-    struct levers_phase *phase = &out->phases[out->phase_count++];
-    *phase = (struct levers_phase){
-        .id = db_column_int(row, 0),
-        .parent = column_known(row, 1),
-        .begin = db_column_int(row, 2),
-        .end = column_known(row, 3),
-    };
+    if (!MEM_GROW(out->phases, out->phase_cap, out->phase_count + 1)) {
+        mem_free(phase->kind);
+        mem_free(phase->name);
+        return ERR_NOMEM;
+    }
+    out->phases[out->phase_count] = *phase;
     if (phase->end == GROUP_NONE)
-        phase->end = LEVERS_NEVER;
-    return column_given(row, 4, &phase->kind) && column_given(row, 5, &phase->name);
+        out->phases[out->phase_count].end = LEVERS_NEVER;
+    out->phase_count++;
+    return 0;
 }
 
 static int read_phases(struct db *db, const struct peak *peak, struct levers_step *out)
 {
-    struct db_stmt *stmt = NULL;
-    int err = ask_step(db, peak, phases_sql, &stmt);
+    struct levers_phase phase;
+    int64_t first, last;
+    int err = read_ids(db, peak, &first, &last);
     if (err < 0)
         return err;
-    while ((err = db_step(stmt)) == DB_ROW) {
-        if (!take_phase(stmt, out)) {
-            err = ERR_NOMEM;
-            break;
-        }
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    struct query query = query_ask(db, phases_sql, Q_IN(peak->process, peak->step, first, last),
+                                   Q_OUT(Q_INT(phase.id), Q_OPT(phase.parent), Q_INT(phase.begin),
+                                         Q_OPT(phase.end), Q_COPY(phase.kind), Q_COPY(phase.name)));
+    while (query_next(&query))
+        query_fail(&query, take_phase(&phase, out));
+    return query_end(&query);
 }
 
 const struct levers_phase *levers_phase_after(const struct levers_step *step, const char *kind,
@@ -116,8 +106,8 @@ const struct levers_phase *levers_phase_around(const struct levers_step *step, c
 /* From the last keyframe before the step to its end, in one pass. */
 static const char blocks_sql[] =
     "WITH base(seq) AS (SELECT coalesce((SELECT max(seq) FROM keyframe WHERE seq < ?3), -1))"
-    "SELECT a.seq, a.size, a.free_seq, a.site, a.requested FROM base CROSS JOIN keyframe k ON "
-    "k.seq = base.seq"
+    "SELECT a.seq, a.size, a.free_seq AS \"end\", a.site, a.requested AS asked FROM base"
+    "  CROSS JOIN keyframe k ON k.seq = base.seq"
     "  CROSS JOIN allocation a ON a.seq = k.allocation CROSS JOIN heap h ON h.id = a.heap"
     "  WHERE k.allocation >= " SPAN_FIRST
     "   AND (a.free_seq < 0 OR a.free_seq >= ?3) AND h.process = ?1 AND h.device = ?2"
@@ -134,48 +124,35 @@ static int by_seq(const void *one, const void *other)
     return a->seq < b->seq ? -1 : a->seq > b->seq;
 }
 
-static int take_block(struct db_stmt *row, struct levers_step *out)
+static int take_block(const struct levers_block *told, struct levers_step *out)
 {
     if (out->count == LEVERS_MOST)
         return ERR_LIMIT;
     if (!MEM_GROW(out->blocks, out->cap, out->count + 1))
         return ERR_NOMEM;
     struct levers_block *block = &out->blocks[out->count++];
-    *block = (struct levers_block){
-        .seq = db_column_int(row, 0),
-        .size = db_column_size(row, 1),
-        .end = db_column_int(row, 2),
-        .site = column_known(row, 3),
-        .asked = column_known(row, 4),
-        .purpose = LEVERS_NOT_AT_PEAK,
-    };
+    *block = *told;
     block->asked = block->asked == GROUP_NONE ? block->size : block->asked;
     if (block->end < 0)
         block->end = LEVERS_NEVER;
     out->older += block->seq < out->begin;
     out->base += block->seq < out->begin ? block->size : 0;
-    return DB_ROW;
+    return 0;
 }
 
 static int read_blocks(struct db *db, const struct peak *peak, struct levers_step *out)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, blocks_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, peak->process);
-    db_bind_int(stmt, 1, peak->device);
-    db_bind_int(stmt, 2, out->begin);
-    db_bind_int(stmt, 3, out->end);
-    while ((err = db_step(stmt)) == DB_ROW) {
-        err = take_block(stmt, out);
-        if (err < 0)
-            break;
-    }
-    db_finalize(stmt);
-    if (err == DB_DONE && out->count)
+    struct levers_block block = {.purpose = LEVERS_NOT_AT_PEAK};
+    struct query query =
+        query_ask(db, blocks_sql, Q_IN(peak->process, peak->device, out->begin, out->end),
+                  Q_OUT(Q_INT(block.seq), Q_SIZE(block.size), Q_INT(block.end), Q_OPT(block.site),
+                        Q_OPT(block.asked)));
+    while (query_next(&query))
+        query_fail(&query, take_block(&block, out));
+    int err = query_end(&query);
+    if (err == 0 && out->count)
         qsort(out->blocks, out->count, sizeof *out->blocks, by_seq);
-    return err < 0 ? err : 0;
+    return err;
 }
 
 static struct levers_block *find_block(const struct levers_step *step, int64_t seq)
@@ -379,31 +356,27 @@ static int by_likeness(const void *one, const void *other)
 int levers_births_read(struct db *db, const struct peak *peak, int64_t begin, int64_t end,
                        struct levers_births *out)
 {
-    struct db_stmt *stmt = NULL;
+    struct levers_birth birth;
     *out = (struct levers_births){0};
-    int err = db_prepare(db, &stmt,
-                         "SELECT a.seq, coalesce(a.requested, a.size), a.site FROM allocation a"
-                         " CROSS JOIN heap h ON h.id = a.heap"
-                         " WHERE a.seq BETWEEN ?3 AND ?4 AND h.process = ?1 AND h.device = ?2");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, peak->process);
-    db_bind_int(stmt, 1, peak->device);
-    db_bind_int(stmt, 2, begin);
-    db_bind_int(stmt, 3, end);
-    while ((err = db_step(stmt)) == DB_ROW) {
-        err = out->count == LEVERS_MOST                          ? ERR_LIMIT
-              : !MEM_GROW(out->births, out->cap, out->count + 1) ? ERR_NOMEM
-                                                                 : DB_ROW;
-        if (err < 0)
-            break;
-        out->births[out->count++] = (struct levers_birth){
-            db_column_int(stmt, 0), db_column_int(stmt, 1), column_known(stmt, 2)};
+    struct query query =
+        query_ask(db,
+                  "SELECT a.seq, coalesce(a.requested, a.size) AS asked, a.site FROM allocation a"
+                  " CROSS JOIN heap h ON h.id = a.heap"
+                  " WHERE a.seq BETWEEN ?3 AND ?4 AND h.process = ?1 AND h.device = ?2",
+                  Q_IN(peak->process, peak->device, begin, end),
+                  Q_OUT(Q_INT(birth.seq), Q_INT(birth.asked), Q_OPT(birth.site)));
+    while (query_next(&query)) {
+        if (out->count == LEVERS_MOST)
+            query_fail(&query, ERR_LIMIT);
+        else if (!MEM_GROW(out->births, out->cap, out->count + 1))
+            query_fail(&query, ERR_NOMEM);
+        else
+            out->births[out->count++] = birth;
     }
-    db_finalize(stmt);
-    if (err == DB_DONE && out->count)
+    int err = query_end(&query);
+    if (err == 0 && out->count)
         qsort(out->births, out->count, sizeof *out->births, by_likeness);
-    return err < 0 ? err : 0;
+    return err;
 }
 
 void levers_births_clear(struct levers_births *births)

@@ -18,7 +18,6 @@ struct levers_work {
     const struct peak *peak;
     struct levers *out;
     struct levers_step step; /* empty unless out->state is LEVERS_READY */
-    struct db_stmt *names;   /* of sites */
     struct levers_kept *kept;
     size_t kept_count, kept_cap;
 };

@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 #include "span.h"
 
 const char *oom_verdict_text(enum oom_verdict verdict)
@@ -33,8 +34,9 @@ const char *oom_verdict_text(enum oom_verdict verdict)
     "  (SELECT st.phase FROM stretch st WHERE st.process = o.process AND st.begin_seq <= o.seq"    \
     "    ORDER BY st.begin_seq DESC LIMIT 1) AS phase"                                             \
     "  FROM oom o WHERE o.process = ?1 AND " PLACE " = ?2)"                                        \
-    "SELECT m.seq, m.at_ns, m.asked, m.allocated, m.reserved, m.site, m.phase, ph.step,"           \
-    "  (SELECT total_bytes FROM device WHERE id = ?2), ph.kind = 'other'"                          \
+    "SELECT m.seq, m.at_ns, m.asked, m.allocated, m.reserved, m.site, m.phase AS phase_id,"        \
+    "  ph.step, (SELECT total_bytes FROM device WHERE id = ?2) AS total,"                          \
+    "  ph.kind = 'other' AS \"between\""                                                           \
     "  FROM mine m LEFT JOIN phase ph ON ph.id = m.phase"                                          \
     " WHERE ?3 IS NULL OR ph.step BETWEEN ?3 AND ?4 ORDER BY m.seq"
 
@@ -44,26 +46,18 @@ static const char newest_sql[] = FAILURES " DESC";
 static const char last_sql[] =
     "WITH placed AS (SELECT o.seq, o.process, o.asked, " PLACE " AS place FROM oom o"
     "                 ORDER BY o.seq DESC LIMIT 1)"
-    "SELECT p.process, p.place, t.device, p.asked, (SELECT count(*) FROM oom),"
-    "  (SELECT count(*) FROM process)"
+    "SELECT p.process, CASE WHEN t.device IS NOT NULL THEN p.place END AS device,"
+    "  coalesce(t.device, 'a device that is not known') AS device_text, p.asked,"
+    "  (SELECT count(*) FROM oom) AS failures, (SELECT count(*) FROM process) AS processes"
     "  FROM placed p LEFT JOIN device_text t ON t.id = p.place";
 
 static const char unplaced_sql[] =
-    "SELECT count(*) FROM oom o WHERE o.process = ?1 AND " PLACE " IS NULL";
+    "SELECT count(*) AS count FROM oom o WHERE o.process = ?1 AND " PLACE " IS NULL";
 
 int oom_count_unplaced(struct db *db, int64_t process, int64_t *count)
 {
-    struct db_stmt *stmt = NULL;
     *count = 0;
-    int err = db_prepare(db, &stmt, unplaced_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    err = db_step(stmt);
-    if (err == DB_ROW)
-        *count = db_column_int(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(db, unplaced_sql, Q_IN(process), Q_OUT(Q_INT(*count)));
 }
 
 static enum oom_verdict judge(const struct oom *oom)
@@ -79,23 +73,22 @@ struct reading {
     struct db *db;
     int64_t process, device;
     size_t named;
-    struct db_stmt *site;
 };
 
 /* What is set comes from the failure's own row. */
-static int explain(const struct reading *reading, int64_t phase, struct oom *oom)
+static int explain(const struct reading *reading, struct oom *oom)
 {
     const struct instant instant = {
         .seq = oom->seq,
         .at_ns = oom->at_ns,
         .allocated = oom->allocated,
         .reserved = oom->reserved,
-        .phase = phase,
+        .phase = oom->phase_id,
         .step = oom->step,
     };
-    int err = site_names(reading->site, oom->site, &oom->name, &oom->shown);
-    if (err == 0 && phase != OOM_NONE)
-        err = phase_path(reading->db, phase, &oom->phase);
+    int err = site_names(reading->db, oom->site, &oom->name, &oom->shown);
+    if (err == 0 && oom->phase_id != OOM_NONE)
+        err = phase_path(reading->db, oom->phase_id, &oom->phase);
     if (err == 0)
         err = frag_read(reading->db, reading->process, reading->device, &instant, reading->named,
                         &oom->frag);
@@ -103,24 +96,13 @@ static int explain(const struct reading *reading, int64_t phase, struct oom *oom
     return err;
 }
 
-static int take_row(const struct reading *reading, struct db_stmt *row, struct ooms *out)
+static int take_row(const struct reading *reading, const struct oom *row, struct ooms *out)
 {
     if (!MEM_GROW(out->failures, out->cap, out->shown + 1))
         return ERR_NOMEM;
     struct oom *oom = &out->failures[out->shown++];
-    *oom = (struct oom){
-        .seq = db_column_int(row, 0),
-        .at_ns = db_column_int(row, 1),
-        .asked = db_column_int(row, 2),
-        .allocated = column_known(row, 3),
-        .reserved = column_known(row, 4),
-        .site = column_known(row, 5),
-        .phase_id = column_known(row, 6),
-        .step = column_known(row, 7),
-        .total = column_known(row, 8),
-        .between = db_column_int(row, 9) != 0,
-    };
-    return explain(reading, column_known(row, 6), oom);
+    *oom = *row;
+    return explain(reading, oom);
 }
 
 struct request { /* what is asked of the database */
@@ -129,34 +111,23 @@ struct request { /* what is asked of the database */
     size_t most;
 };
 
-static void bind(struct db_stmt *stmt, const struct reading *reading, const struct request *request)
+static int read_failures(const struct reading *reading, const struct request *request,
+                         struct ooms *out)
 {
-    db_bind_int(stmt, 0, reading->process);
-    db_bind_int(stmt, 1, reading->device);
-    db_bind_int(stmt, 3, request->last_step);
-    if (request->first_step == INT64_MIN && request->last_step == INT64_MAX)
-        db_bind_null(stmt, 2);
-    else
-        db_bind_int(stmt, 2, request->first_step);
-}
-
-static int read_failures(struct reading *reading, const struct request *request, struct ooms *out)
-{
-    struct db_stmt *stmt = NULL;
+    bool whole = request->first_step == INT64_MIN && request->last_step == INT64_MAX;
+    struct oom row = {0};
     *out = (struct ooms){0};
-    int err = site_names_prepare(reading->db, &reading->site);
-    if (err == 0)
-        err = db_prepare(reading->db, &stmt, request->sql);
-    if (err == 0)
-        bind(stmt, reading, request);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        out->count++;
-        if (out->shown < request->most && (err = take_row(reading, stmt, out)) < 0)
-            break;
-    }
-    db_finalize(stmt);
-    db_finalize(reading->site);
-    return err < 0 ? err : 0;
+    struct query query =
+        query_ask(reading->db, request->sql,
+                  Q_IN(reading->process, reading->device, query_if(!whole, request->first_step),
+                       request->last_step),
+                  Q_OUT(Q_INT(row.seq), Q_INT(row.at_ns), Q_INT(row.asked), Q_OPT(row.allocated),
+                        Q_OPT(row.reserved), Q_OPT(row.site), Q_OPT(row.phase_id), Q_OPT(row.step),
+                        Q_OPT(row.total), Q_INT(row.between)));
+    for (; query_next(&query); out->count++)
+        if (out->shown < request->most)
+            query_fail(&query, take_row(reading, &row, out));
+    return query_end(&query);
 }
 
 int oom_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
@@ -177,49 +148,22 @@ int oom_read_newest(struct db *db, int64_t process, int64_t device, int64_t firs
 
 int oom_find_last(struct db *db, struct oom_place *out)
 {
-    struct db_stmt *stmt = NULL;
     *out = (struct oom_place){0};
-    int err = db_prepare(db, &stmt, last_sql);
-    if (err < 0)
-        return err;
-    err = db_step(stmt);
-    if (err == DB_ROW) {
-        out->process = db_column_int(stmt, 0);
-        out->device = column_known(stmt, 1);
-        out->asked = db_column_int(stmt, 3);
-        out->failures = db_column_int(stmt, 4);
-        out->processes = db_column_int(stmt, 5);
-        bool known = db_column_type(stmt, 2) != DB_NULL;
-        snprintf(out->device_text, sizeof out->device_text, "%.31s",
-                 known ? db_column_text(stmt, 2) : "a device that is not known");
-        out->device = known ? out->device : OOM_NONE;
-    }
-    db_finalize(stmt);
-    if (err < 0)
-        return err;
-    return err == DB_ROW ? 0 : ERR_NOTFOUND;
+    int err = query_first(db, last_sql, Q_NOTHING,
+                          Q_OUT(Q_INT(out->process), Q_OPT(out->device), Q_CHARS(out->device_text),
+                                Q_INT(out->asked), Q_INT(out->failures), Q_INT(out->processes)));
+    return err < 0 ? err : err == DB_ROW ? 0 : ERR_NOTFOUND;
 }
 
 static const char went_on_sql[] =
     "SELECT EXISTS(SELECT 1 FROM allocation a JOIN heap h ON"
     " h.id = a.heap WHERE a.seq > ?2 AND a.seq <= " SPAN_LAST " AND h.process = ?1"
-    "  AND h.device = ?3)";
+    "  AND h.device = ?3) AS went_on";
 
 int oom_went_on(struct db *db, int64_t process, int64_t device, int64_t seq, bool *went_on)
 {
-    struct db_stmt *stmt = NULL;
     *went_on = false;
-    int err = db_prepare(db, &stmt, went_on_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, seq);
-    db_bind_int(stmt, 2, device);
-    err = db_step(stmt);
-    if (err == DB_ROW)
-        *went_on = db_column_int(stmt, 0) != 0;
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(db, went_on_sql, Q_IN(process, seq, device), Q_OUT(Q_INT(*went_on)));
 }
 
 void ooms_clear(struct ooms *ooms)

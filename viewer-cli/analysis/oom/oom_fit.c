@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 
 enum { CONF = 256 };
 
@@ -17,13 +18,13 @@ const char *oom_through_text(enum oom_through through)
 /* ---- how much memory there was ---- */
 
 static const char limit_sql[] =
-    "SELECT d.kind = 'cpu', d.total_bytes,"
+    "SELECT d.kind = 'cpu' AS cpu, d.total_bytes AS total,"
     "  (SELECT CAST(s.value AS INTEGER) FROM setting s WHERE s.process = ?1 AND s.key = 'limit'"
     "    AND (s.device = ?2 OR s.device IS NULL) ORDER BY s.device IS NULL, s.rowid DESC LIMIT 1)"
-    " FROM device d WHERE d.id = ?2";
+    "   AS \"limit\" FROM device d WHERE d.id = ?2";
 
 static const char most_reserved_sql[] =
-    "SELECT max(x.max_reserved) FROM phase p JOIN phase_device x ON x.phase = p.id"
+    "SELECT max(x.max_reserved) AS most FROM phase p JOIN phase_device x ON x.phase = p.id"
     " WHERE p.process = ?1 AND x.device = ?2 AND p.begin_seq <= ?3";
 
 struct device_facts {
@@ -34,44 +35,23 @@ struct device_facts {
 static int read_limit(struct db *db, int64_t process, int64_t device, struct oom_fit *out,
                       struct device_facts *facts)
 {
-    struct db_stmt *row = NULL;
-    int err = db_prepare(db, &row, limit_sql);
+    int64_t limit = OOM_NONE;
     *facts = (struct device_facts){.total = OOM_NONE};
-    if (err < 0)
-        return err;
-    db_bind_int(row, 0, process);
-    db_bind_int(row, 1, device);
-    err = db_step(row);
-    if (err == DB_ROW) {
-        int64_t limit = column_known(row, 2);
-        facts->cpu = db_column_int(row, 0) != 0;
-        facts->total = column_known(row, 1);
-        out->exact = limit != OOM_NONE && limit > 0;
-        if (out->exact && facts->total != OOM_NONE && facts->total < limit)
-            limit = facts->total;
-        if (out->exact)
-            out->low = out->high = limit;
-    }
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    int err = query_read(db, limit_sql, Q_IN(process, device),
+                         Q_OUT(Q_INT(facts->cpu), Q_OPT(facts->total), Q_OPT(limit)));
+    out->exact = limit != OOM_NONE && limit > 0;
+    if (out->exact && facts->total != OOM_NONE && facts->total < limit)
+        limit = facts->total;
+    if (out->exact)
+        out->low = out->high = limit;
+    return err;
 }
 
 /* What was reserved at any time, the device gave once. */
 static int read_most_reserved(struct db *db, int64_t process, int64_t device, int64_t seq,
-                              int64_t *out)
+                              int64_t *most)
 {
-    struct db_stmt *row = NULL;
-    int err = db_prepare(db, &row, most_reserved_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(row, 0, process);
-    db_bind_int(row, 1, device);
-    db_bind_int(row, 2, seq);
-    err = db_step(row);
-    if (err == DB_ROW)
-        *out = column_known(row, 0);
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    return query_read(db, most_reserved_sql, Q_IN(process, device, seq), Q_OUT(Q_OPT(*most)));
 }
 
 static int64_t segment_for(int64_t asked, const struct alloc_config *config)

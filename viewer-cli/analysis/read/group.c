@@ -5,31 +5,8 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 #include "site_apart.h"
-
-int64_t column_known(struct db_stmt *row, int at)
-{
-    return db_column_type(row, at) == DB_NULL ? GROUP_NONE : db_column_int(row, at);
-}
-
-bool column_copy(struct db_stmt *row, int at, char **out)
-{
-    *out = NULL;
-    if (db_column_type(row, at) == DB_NULL)
-        return true;
-    const char *text = db_column_text(row, at);
-    *out = mem_copy(text, (size_t)db_column_bytes(row, at));
-    return *out != NULL;
-}
-
-bool column_given(struct db_stmt *row, int at, char **out)
-{
-    if (!column_copy(row, at, out))
-        return false;
-    if (!*out)
-        *out = mem_copy("?", 1);
-    return *out != NULL;
-}
 
 static struct group *new_group(struct groups *groups, int64_t id)
 {
@@ -66,59 +43,44 @@ void groups_sort(struct groups *groups)
         qsort(groups->groups, groups->count, sizeof *groups->groups, by_size);
 }
 
-int site_names_prepare(struct db *db, struct db_stmt **out)
-{
-    return db_prepare(db, out,
-                      "SELECT t.text, s.text FROM site_text t"
-                      " JOIN site_short s ON s.site = t.site WHERE t.site = ?");
-}
-
-int site_names(struct db_stmt *stmt, int64_t site, char **name, char **shown)
+int site_names(struct db *db, int64_t site, char **name, char **shown)
 {
     *name = *shown = NULL;
     if (site == GROUP_NONE)
         return 0;
-    db_bind_int(stmt, 0, site);
-    int err = db_step(stmt);
-    if (err == DB_ROW && (!column_copy(stmt, 0, name) || !column_copy(stmt, 1, shown)))
-        err = ERR_NOMEM;
-    db_reset(stmt);
-    return err < 0 ? err : 0;
+    return query_read(db,
+                      "SELECT t.text AS name, s.text AS shown FROM site_text t"
+                      " JOIN site_short s ON s.site = t.site WHERE t.site = ?",
+                      Q_IN(site), Q_OUT(Q_COPY(*name), Q_COPY(*shown)));
 }
 
 int groups_name_sites(struct db *db, struct groups *groups, size_t most)
 {
-    struct db_stmt *stmt = NULL;
-    int err = site_names_prepare(db, &stmt);
+    int err = 0;
     for (size_t i = 0; i < groups->count && i < most && err == 0; i++)
-        err = site_names(stmt, groups->groups[i].id, &groups->groups[i].name,
-                         &groups->groups[i].shown);
-    db_finalize(stmt);
+        err =
+            site_names(db, groups->groups[i].id, &groups->groups[i].name, &groups->groups[i].shown);
     return err;
+}
+
+static int name_phase(struct db *db, struct group *group)
+{
+    int err = query_read(
+        db,
+        "SELECT coalesce(name, '?') AS name, step, coalesce(kind, '?') AS kind,"
+        " ordinal FROM phase WHERE id = ?",
+        Q_IN(group->id),
+        Q_OUT(Q_COPY(group->name), Q_OPT(group->step), Q_COPY(group->kind), Q_OPT(group->ordinal)));
+    return err < 0 ? err : phase_path(db, group->id, &group->shown);
 }
 
 int groups_name_phases(struct db *db, struct groups *groups, size_t most)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, "SELECT name, step, kind, ordinal FROM phase WHERE id = ?");
-    for (size_t i = 0; i < groups->count && i < most && err >= 0; i++) {
-        struct group *group = &groups->groups[i];
-        if (group->id == GROUP_NONE)
-            continue;
-        db_bind_int(stmt, 0, group->id);
-        err = db_step(stmt);
-        if (err == DB_ROW) {
-            group->step = column_known(stmt, 1);
-            group->ordinal = column_known(stmt, 3);
-            if (!column_given(stmt, 0, &group->name) || !column_given(stmt, 2, &group->kind))
-                err = ERR_NOMEM;
-        }
-        db_reset(stmt);
-        if (err >= 0)
-            err = phase_path(db, group->id, &group->shown);
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    int err = 0;
+    for (size_t i = 0; i < groups->count && i < most && err == 0; i++)
+        if (groups->groups[i].id != GROUP_NONE)
+            err = name_phase(db, &groups->groups[i]);
+    return err;
 }
 
 int groups_tell_apart(struct db *db, struct groups *groups, size_t most)
@@ -162,29 +124,26 @@ enum { DEEPEST = 64 };
 /* From the inside out; a phase that is deeper than anybody nests shows its inner names. */
 int phase_path(struct db *db, int64_t phase, char **out)
 {
-    struct db_stmt *stmt = NULL;
     struct buf path = {0};
-    int err = db_prepare(db, &stmt, "SELECT name, parent FROM phase WHERE id = ?");
-    for (int depth = 0; err >= 0 && phase != GROUP_NONE && depth < DEEPEST; depth++) {
+    const char *name;
+    int64_t parent = phase;
+    struct query query = query_ask(db, "SELECT name, parent FROM phase WHERE id = ?", Q_IN(phase),
+                                   Q_OUT(Q_TEXT(name), Q_OPT(parent)));
+    for (int depth = 0; parent != QUERY_NONE && depth < DEEPEST && query_next(&query); depth++) {
         struct buf longer = {0};
-        db_bind_int(stmt, 0, phase);
-        err = db_step(stmt);
-        if (err != DB_ROW)
-            break;
-        buf_text(&longer, db_column_text(stmt, 0));
+        buf_text(&longer, name);
         if (depth)
             buf_print(&longer, " > %s", buf_string(&path));
-        phase = column_known(stmt, 1);
-        db_reset(stmt);
         longer.broken = longer.broken || path.broken;
         buf_clear(&path);
         path = longer;
+        query_again(&query, Q_IN(parent));
     }
-    db_finalize(stmt);
+    int err = query_end(&query);
     if (path.broken) {
         buf_clear(&path);
         return ERR_NOMEM;
     }
     *out = path.data;
-    return err < 0 ? err : 0;
+    return err;
 }

@@ -52,21 +52,12 @@ int groups_tell_apart(struct db *db, struct groups *groups, size_t most);
 void groups_clear(struct groups *groups);
 bool groups_is_valid(const struct groups *groups);
 
-/* For those who keep sites in records of their own: a statement, then the names of each site, to be
- * freed by the caller; NULL for GROUP_NONE and for what is not there. */
-int site_names_prepare(struct db *db, struct db_stmt **out);
-int site_names(struct db_stmt *stmt, int64_t site, char **name, char **shown);
+/* For those who keep sites in records of their own: the names of a site, to be freed by the caller;
+ * NULL for GROUP_NONE and for what is not there. */
+int site_names(struct db *db, int64_t site, char **name, char **shown);
 
 /* The phase's name with those around it, "forward > encoder"; NULL if there is no such phase. To be
  * freed by the caller. */
 int phase_path(struct db *db, int64_t phase, char **out);
-
-/* A column's number, or GROUP_NONE for NULL. */
-int64_t column_known(struct db_stmt *row, int at);
-/* A column's text, to be freed; NULL for NULL. False without memory. */
-bool column_copy(struct db_stmt *row, int at, char **out);
-/* The same of a column that is never NULL: one that is, in a file that was damaged or changed, has
- * the text "?", so that whoever compares it need not ask. */
-bool column_given(struct db_stmt *row, int at, char **out);
 
 #endif

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "mem.h"
 #include "peak.h"
+#include "query.h"
 #include "span.h"
 
 struct place { /* whose moments they are */
@@ -63,8 +64,8 @@ static int highest(const struct place *place, int64_t first_step, int64_t last_s
  * recording does. */
 static const char phase_end_sql[] =
     "SELECT coalesce(ph.end_seq, (SELECT last_seq FROM process WHERE id = ph.process),"
-    "                ph.begin_seq), coalesce(ph.end_ns, ph.begin_ns),"
-    "       pd.allocated, pd.reserved, ph.id"
+    "                ph.begin_seq) AS seq, coalesce(ph.end_ns, ph.begin_ns) AS at_ns,"
+    "       pd.allocated, pd.reserved, ph.id AS phase"
     "  FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
     " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step = ?3"
     "   AND (ph.name = ?4 OR ph.kind = ?4) AND (?5 IS NULL OR ph.ordinal = ?5)"
@@ -73,99 +74,59 @@ static const char phase_end_sql[] =
 static int phase_end(const struct place *place, int64_t step, const char *name, int64_t ordinal,
                      struct instant *out)
 {
-    struct db_stmt *stmt = NULL;
     nothing(out);
     if (ordinal == INSTANT_NONE)
         snprintf(out->label, sizeof out->label, "step %" PRId64 ", end of %s", step, name);
     else
         snprintf(out->label, sizeof out->label, "step %" PRId64 ", end of %s #%" PRId64, step, name,
                  ordinal);
-    int err = db_prepare(place->db, &stmt, phase_end_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, place->process);
-    db_bind_int(stmt, 1, place->device);
-    db_bind_int(stmt, 2, step);
-    db_bind_text(stmt, 3, name, (int)strlen(name));
-    if (ordinal == INSTANT_NONE)
-        db_bind_null(stmt, 4);
-    else
-        db_bind_int(stmt, 4, ordinal);
-    err = db_step(stmt);
     out->step = step;
-    if (err == DB_ROW) {
-        out->seq = db_column_int(stmt, 0);
-        out->at_ns = db_column_int(stmt, 1);
-        out->allocated = db_column_int(stmt, 2);
-        out->reserved = column_known(stmt, 3);
-        out->phase = db_column_int(stmt, 4);
-    }
-    db_finalize(stmt);
+    int err = query_first(place->db, phase_end_sql,
+                          Q_IN(place->process, place->device, step, name, query_opt(ordinal)),
+                          Q_OUT(Q_INT(out->seq), Q_INT(out->at_ns), Q_INT(out->allocated),
+                                Q_OPT(out->reserved), Q_INT(out->phase)));
     return err < 0 ? err : err == DB_ROW ? 0 : ERR_NOTFOUND;
 }
 
 /* ---- any time ---- */
 
-static int birth_at(struct db_stmt *stmt, int64_t from, int64_t *seq, int64_t *ns)
-{
-    db_bind_int(stmt, 1, from);
-    int err = db_step(stmt);
-    if (err == DB_ROW) {
-        *seq = db_column_int(stmt, 0);
-        *ns = db_column_int(stmt, 1);
-    }
-    db_reset(stmt);
-    return err < 0 ? err : err == DB_ROW ? 0 : ERR_NOTFOUND;
-}
+static const char bounds_sql[] =
+    "SELECT min(coalesce((SELECT max(seq) FROM allocation), 0), " SPAN_LAST ") AS high, " SPAN_FIRST
+    " AS low";
+
+static const char birth_sql[] =
+    "SELECT a.seq, a.alloc_ns FROM allocation a JOIN heap h ON h.id = a.heap"
+    " WHERE a.seq >= ?2 AND a.seq <= " SPAN_LAST " AND h.process = ?1 AND h.device = ?3"
+    " ORDER BY a.seq LIMIT 1";
 
 /* Births of one device have times that never run backwards, so halving finds the last one at or
  * before the time, and the next; table allocation has no index on times. */
 static int births_around(const struct place *place, int64_t at_ns, struct thinned_births *out)
 {
-    struct db_stmt *stmt = NULL;
-    int64_t low = 0, high = 0, seq = 0, ns = 0;
+    int64_t low = 0, high = 0, seq = 0, alloc_ns = 0;
     *out = (struct thinned_births){THINNED_NONE, THINNED_NONE, THINNED_NONE, THINNED_NONE};
-    int err = db_prepare(place->db, &stmt,
-                         "SELECT min(coalesce((SELECT max(seq) FROM allocation), 0), " SPAN_LAST
-                         "), " SPAN_FIRST);
-    if (err == 0) {
-        db_bind_int(stmt, 0, place->process);
-        err = db_step(stmt);
-    }
-    if (err == DB_ROW) {
-        high = db_column_int(stmt, 0);
-        low = db_column_int(stmt, 1);
-    }
-    db_finalize(stmt);
-    stmt = NULL;
-    if (err >= 0)
-        err = db_prepare(place->db, &stmt,
-                         "SELECT a.seq, a.alloc_ns FROM allocation a JOIN heap h ON h.id = a.heap"
-                         " WHERE a.seq >= ?2 AND a.seq <= " SPAN_LAST
-                         " AND h.process = ?1 AND h.device = ?3"
-                         " ORDER BY a.seq LIMIT 1");
+    int err =
+        query_read(place->db, bounds_sql, Q_IN(place->process), Q_OUT(Q_INT(high), Q_INT(low)));
     if (err < 0)
         return err;
-    db_bind_int(stmt, 0, place->process);
-    db_bind_int(stmt, 2, place->device);
-    while (low <= high && err >= 0) {
+    struct query birth = query_ask(place->db, birth_sql, Q_IN(place->process, low, place->device),
+                                   Q_OUT(Q_INT(seq), Q_INT(alloc_ns)));
+    while (low <= high && birth.err >= 0) {
         int64_t middle = low + (high - low) / 2;
-        err = birth_at(stmt, middle, &seq, &ns);
-        if (err == ERR_NOTFOUND) {
+        query_again(&birth, Q_IN(place->process, middle, place->device));
+        if (!query_next(&birth)) {
             high = middle - 1;
-            err = 0;
-        } else if (err == 0 && ns > at_ns) {
+        } else if (alloc_ns > at_ns) {
             high = middle - 1;
             out->next_seq = seq;
-            out->next_ns = ns;
-        } else if (err == 0) {
+            out->next_ns = alloc_ns;
+        } else {
             low = seq + 1;
             out->seq = seq;
-            out->ns = ns;
+            out->ns = alloc_ns;
         }
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&birth);
 }
 
 /* The births that are there; beside them, what was thinned out. */
@@ -195,24 +156,19 @@ static int at_time(const struct place *place, int64_t at_ns, const char *text, s
 
 static int at_end(const struct place *place, struct instant *out)
 {
-    struct db_stmt *stmt = NULL;
+    int64_t seq = INSTANT_NONE;
     nothing(out);
     snprintf(out->label, sizeof out->label, "the end");
-    int err = db_prepare(place->db, &stmt,
-                         "SELECT coalesce(last_seq, (SELECT max(seq) FROM allocation)), end_ns"
-                         "  FROM process WHERE id = ?");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, place->process);
-    err = db_step(stmt);
-    if (err == DB_ROW && db_column_type(stmt, 0) != DB_NULL) {
-        out->seq = db_column_int(stmt, 0);
-        out->at_ns = db_column_type(stmt, 1) == DB_NULL ? 0 : db_column_int(stmt, 1);
-    } else if (err >= 0) {
-        err = ERR_NOTFOUND;
+    int err = query_read(place->db,
+                         "SELECT coalesce(last_seq, (SELECT max(seq) FROM allocation)) AS seq,"
+                         " end_ns AS at_ns FROM process WHERE id = ?",
+                         Q_IN(place->process), Q_OUT(Q_OPT(seq), Q_INT(out->at_ns)));
+    if (err == 0 && seq == INSTANT_NONE) {
+        out->at_ns = 0;
+        return ERR_NOTFOUND;
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    out->seq = err == 0 ? seq : 0;
+    return err;
 }
 
 /* ---- their names ---- */
@@ -344,29 +300,23 @@ int instant_last_steps(struct db *db, int64_t process, int64_t device, int64_t f
                        int64_t last_step, struct instant *before, struct instant *after)
 {
     struct place place = {db, process, device};
-    struct db_stmt *stmt = NULL;
     bool bounded = first_step != INT64_MIN || last_step != INT64_MAX;
-    int64_t early = 0, late = 0;
+    int64_t step, early = 0, late = 0;
     int count = 0;
     nothing(before);
     nothing(after);
-    int err = db_prepare(db, &stmt,
-                         "SELECT DISTINCT ph.step FROM phase ph"
-                         "  JOIN phase_device pd ON pd.phase = ph.id"
-                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step BETWEEN ?3 AND ?4"
-                         " ORDER BY ph.step DESC");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, device);
-    db_bind_int(stmt, 2, first_step);
-    db_bind_int(stmt, 3, last_step);
-    while ((err = db_step(stmt)) == DB_ROW && (bounded || count < 2)) {
-        early = db_column_int(stmt, 0);
-        if (count++ == 0)
-            late = early;
+    struct query query =
+        query_ask(db,
+                  "SELECT DISTINCT ph.step FROM phase ph"
+                  "  JOIN phase_device pd ON pd.phase = ph.id"
+                  " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step BETWEEN ?3 AND ?4"
+                  " ORDER BY ph.step DESC",
+                  Q_IN(process, device, first_step, last_step), Q_OUT(Q_INT(step)));
+    for (; (bounded || count < 2) && query_next(&query); count++) {
+        early = step;
+        late = count ? late : step;
     }
-    db_finalize(stmt);
+    int err = query_end(&query);
     if (err < 0)
         return err;
     if (count < 2)

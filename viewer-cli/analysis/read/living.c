@@ -2,6 +2,7 @@
 
 #include "error.h"
 #include "group.h"
+#include "query.h"
 #include "span.h"
 
 /* Two questions, asked one after the other: what the last keyframe names, row by row in the order
@@ -9,7 +10,7 @@
  * handful. */
 #define COLUMNS                                                                                    \
     "SELECT a.seq, a.size, a.requested, a.site, a.tag, a.alloc_ns, a.free_seq, a.address, a.heap," \
-    "  a.segment, ap.phase, a.module"
+    "  a.segment, a.module, ap.phase AS born"
 #define LIVES                                                                                      \
     "  LEFT JOIN allocation_phase ap ON ap.allocation = a.seq"                                     \
     " WHERE (a.free_seq < 0 OR a.free_seq > ?3)"                                                   \
@@ -31,24 +32,12 @@ struct reading {
     void *self;
 };
 
-static int read_row(struct reading *reading, struct db_stmt *row)
+/* As the columns tell it; `born`: of a thread that was in a phase of its own. */
+static int read_row(struct reading *reading, const struct living_block *told, int64_t born)
 {
     struct category_verdict verdict;
-    struct living_block block = {
-        .seq = db_column_int(row, 0),
-        .size = db_column_size(row, 1),
-        .requested = column_known(row, 2),
-        .site = column_known(row, 3),
-        .tag = column_known(row, 4),
-        .alloc_ns = db_column_int(row, 5),
-        .free_seq = db_column_int(row, 6),
-        .address = db_column_any(row, 7),
-        .heap = db_column_int(row, 8),
-        .segment = column_known(row, 9),
-        .module = column_known(row, 11),
-    };
-    struct category_block asked = {block.seq, block.free_seq, block.tag, column_known(row, 10),
-                                   block.size};
+    struct living_block block = *told;
+    struct category_block asked = {block.seq, block.free_seq, block.tag, born, block.size};
     int err = category_decide(reading->rules, &asked, &verdict);
     if (err < 0)
         return err;
@@ -62,32 +51,25 @@ static int read_row(struct reading *reading, struct db_stmt *row)
 
 static int read_rows(struct reading *reading, const char *sql)
 {
-    struct db_stmt *row = NULL;
-    int err = db_prepare(reading->db, &row, sql);
-    if (err < 0)
-        return err;
-    db_bind_int(row, 0, reading->process);
-    db_bind_int(row, 1, reading->device);
-    db_bind_int(row, 2, reading->seq);
-    db_bind_int(row, 3, reading->frame);
-    while ((err = db_step(row)) == DB_ROW && (err = read_row(reading, row)) >= 0)
-        ;
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    struct living_block block = {0};
+    int64_t born;
+    struct query query = query_ask(
+        reading->db, sql, Q_IN(reading->process, reading->device, reading->seq, reading->frame),
+        Q_OUT(Q_INT(block.seq), Q_SIZE(block.size), Q_OPT(block.requested), Q_OPT(block.site),
+              Q_OPT(block.tag), Q_INT(block.alloc_ns), Q_INT(block.free_seq), Q_ANY(block.address),
+              Q_INT(block.heap), Q_OPT(block.segment), Q_OPT(block.module), Q_OPT(born)));
+    while (query_next(&query))
+        query_fail(&query, read_row(reading, &block, born));
+    return query_end(&query);
 }
 
 static int find_frame(struct reading *reading)
 {
-    struct db_stmt *row = NULL;
-    int err = db_prepare(reading->db, &row, "SELECT max(seq) FROM keyframe WHERE seq <= ?");
-    if (err < 0)
-        return err;
-    db_bind_int(row, 0, reading->seq);
-    err = db_step(row);
-    reading->frame =
-        err == DB_ROW && db_column_type(row, 0) != DB_NULL ? db_column_int(row, 0) : -1;
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    int64_t frame = QUERY_NONE;
+    int err = query_read(reading->db, "SELECT max(seq) AS frame FROM keyframe WHERE seq <= ?",
+                         Q_IN(reading->seq), Q_OUT(Q_OPT(frame)));
+    reading->frame = frame == QUERY_NONE ? -1 : frame;
+    return err;
 }
 
 int living_read(struct db *db, int64_t process, int64_t device, int64_t seq,

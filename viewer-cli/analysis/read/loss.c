@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "query.h"
+
 /* What is lost happened after first_seq. */
 static bool is_asked_for(int64_t process, int64_t first_seq, const struct loss_span *spans,
                          size_t count)
@@ -72,93 +74,69 @@ static void add_gap(struct loss *loss, int64_t first_seq, int64_t last_seq, int6
 
 int loss_read(struct db *db, const struct loss_span *spans, size_t count, struct loss *out)
 {
-    struct db_stmt *stmt = NULL;
+    int64_t process, first_seq, first_ns, n, last_seq;
+    const char *kind;
     *out = (struct loss){0};
-    int err =
-        db_prepare(db, &stmt,
-                   "SELECT process, first_seq, first_ns, kind, n, last_seq FROM lost"
-                   " WHERE n > 0 OR kind = '" LOSS_DAMAGED "' ORDER BY first_seq, first_ns, kind");
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        if (!is_asked_for(db_column_int(stmt, 0), db_column_int(stmt, 1), spans, count))
+    struct query query =
+        query_ask(db,
+                  "SELECT process, first_seq, first_ns, kind, n, last_seq FROM lost"
+                  " WHERE n > 0 OR kind = '" LOSS_DAMAGED "' ORDER BY first_seq, first_ns, kind",
+                  Q_NOTHING,
+                  Q_OUT(Q_INT(process), Q_INT(first_seq), Q_INT(first_ns), Q_TEXT(kind), Q_INT(n),
+                        Q_ANY(last_seq)));
+    while (query_next(&query)) {
+        if (!is_asked_for(process, first_seq, spans, count))
             continue;
-        if (strcmp(db_column_text(stmt, 3), LOSS_DAMAGED) == 0) {
-            add_gap(out, db_column_int(stmt, 1), db_column_any(stmt, 5), db_column_int(stmt, 2));
+        if (strcmp(kind, LOSS_DAMAGED) == 0) {
+            add_gap(out, first_seq, last_seq, first_ns);
             continue;
         }
         if (out->events == 0) {
-            out->first_seq = db_column_int(stmt, 1);
-            out->first_ns = db_column_int(stmt, 2);
+            out->first_seq = first_seq;
+            out->first_ns = first_ns;
         }
-        out->events += db_column_int(stmt, 4);
-        add_kind(out, db_column_text(stmt, 3), db_column_int(stmt, 4));
+        out->events += n;
+        add_kind(out, kind, n);
     }
-    db_finalize(stmt);
     sort_kinds(out);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 int loss_begin_of_step(struct db *db, int64_t process, int64_t first_step, int64_t *seq)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt,
-                         "SELECT coalesce(min(begin_seq), 0) FROM phase"
-                         " WHERE process = ?1 AND step >= ?2");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process);
-    db_bind_int(stmt, 1, first_step);
-    err = db_step(stmt);
-    *seq = err == DB_ROW ? db_column_int(stmt, 0) : 0;
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    *seq = 0;
+    return query_read(db,
+                      "SELECT coalesce(min(begin_seq), 0) AS seq FROM phase"
+                      " WHERE process = ?1 AND step >= ?2",
+                      Q_IN(process, first_step), Q_OUT(Q_INT(*seq)));
 }
 
 int loss_end_of_steps(struct db *db, int64_t first_step, int64_t last_step, struct loss_span *span)
 {
-    struct db_stmt *stmt = NULL;
     span->last_seq = INT64_MAX;
-    int err = db_prepare(db, &stmt,
-                         "SELECT max(end_seq) FROM phase WHERE process = ?1 AND step BETWEEN ?2"
-                         " AND ?3 HAVING count(*) = count(end_seq) AND count(*) > 0");
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, span->process);
-    db_bind_int(stmt, 1, first_step);
-    db_bind_int(stmt, 2, last_step);
-    err = db_step(stmt);
-    if (err == DB_ROW)
-        span->last_seq = db_column_int(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
-}
-
-static int read_one(struct db *db, const char *sql, int64_t *value)
-{
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, sql);
-    if (err == 0)
-        err = db_step(stmt);
-    if (err == DB_ROW)
-        *value = db_column_int(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(db,
+                      "SELECT max(end_seq) AS last_seq FROM phase"
+                      " WHERE process = ?1 AND step BETWEEN ?2 AND ?3"
+                      " HAVING count(*) = count(end_seq) AND count(*) > 0",
+                      Q_IN(span->process, first_step, last_step), Q_OUT(Q_INT(span->last_seq)));
 }
 
 int loss_read_finished(struct db *db, bool *finished, int64_t *last_ns)
 {
-    int64_t value = 0;
+    *finished = false;
     *last_ns = 0;
-    int err = read_one(db, "SELECT value <> 0 FROM meta WHERE key = 'finished'", &value);
-    *finished = value != 0;
+    int err = query_read(db, "SELECT value <> 0 AS finished FROM meta WHERE key = 'finished'",
+                         Q_NOTHING, Q_OUT(Q_INT(*finished)));
     if (err < 0 || *finished)
         return err;
     /* The newest of what the last commit brought: it has the highest numbers. */
-    return read_one(db,
-                    "SELECT max(coalesce((SELECT max(start_ns) FROM process), 0),"
-                    " coalesce((SELECT max(coalesce(end_ns, begin_ns)) FROM"
-                    "   (SELECT end_ns, begin_ns FROM phase ORDER BY id DESC LIMIT 1000)), 0),"
-                    " coalesce((SELECT alloc_ns FROM allocation ORDER BY seq DESC LIMIT 1), 0))",
-                    last_ns);
+    return query_read(
+        db,
+        "SELECT max(coalesce((SELECT max(start_ns) FROM process), 0),"
+        " coalesce((SELECT max(coalesce(end_ns, begin_ns)) FROM"
+        "   (SELECT end_ns, begin_ns FROM phase ORDER BY id DESC LIMIT 1000)), 0),"
+        " coalesce((SELECT alloc_ns FROM allocation ORDER BY seq DESC LIMIT 1), 0)) AS last_ns",
+        Q_NOTHING, Q_OUT(Q_INT(*last_ns)));
 }
 
 void loss_unfinished(const struct db *db, struct buf *out)

@@ -10,6 +10,7 @@
 #include "map.h"
 #include "mem.h"
 #include "module_fold.h"
+#include "query.h"
 
 struct row { /* of table module */
     int64_t id;
@@ -30,39 +31,32 @@ struct reading {
 
 static int read_modules(struct reading *reading)
 {
-    struct db_stmt *row = NULL;
-    int err = db_prepare(reading->db, &row, "SELECT id, path, class FROM module ORDER BY id");
-    if (err < 0)
-        return err;
-    while ((err = db_step(row)) == DB_ROW) {
-        struct row one = {.id = db_column_int(row, 0)};
-        if (!MEM_GROW(reading->rows, reading->cap, reading->count + 1) ||
-            !column_given(row, 1, &one.path) || !column_given(row, 2, &one.class_name)) {
-            mem_free(one.path);
-            err = ERR_NOMEM;
-            break;
+    struct row row = {0};
+    struct query query =
+        query_ask(reading->db, "SELECT id, path, class AS class_name FROM module ORDER BY id", NULL,
+                  Q_OUT(Q_INT(row.id), Q_COPY(row.path), Q_COPY(row.class_name)));
+    while (query_next(&query)) {
+        if (MEM_GROW(reading->rows, reading->cap, reading->count + 1)) {
+            reading->rows[reading->count++] = row;
+            continue;
         }
-        reading->rows[reading->count++] = one;
+        mem_free(row.path);
+        mem_free(row.class_name);
+        query_fail(&query, ERR_NOMEM);
     }
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 static int read_tags(struct reading *reading)
 {
-    struct db_stmt *row = NULL;
-    int err = db_prepare(reading->db, &row,
-                         "SELECT tag, module_id FROM tag_module WHERE module_id IS NOT NULL");
-    if (err < 0)
-        return err;
-    while ((err = db_step(row)) == DB_ROW)
-        if (!map_put(&reading->tags, (uint64_t)db_column_int(row, 0),
-                     (uint64_t)db_column_int(row, 1), NULL)) {
-            err = ERR_NOMEM;
-            break;
-        }
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    int64_t tag, module_id;
+    struct query query =
+        query_ask(reading->db, "SELECT tag, module_id FROM tag_module WHERE module_id IS NOT NULL",
+                  NULL, Q_OUT(Q_INT(tag), Q_INT(module_id)));
+    while (query_next(&query))
+        if (!map_put(&reading->tags, (uint64_t)tag, (uint64_t)module_id, NULL))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
 }
 
 static int fold(struct reading *reading)

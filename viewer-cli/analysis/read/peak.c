@@ -14,14 +14,17 @@
 #include "living.h"
 #include "mem.h"
 #include "phase_text.h"
+#include "query.h"
 
 /* ---- the instant ---- */
 
 /* A phase that only went down had its highest value as it began: before its first number, for that
  * of what is between phases can be a free. */
 #define HIGHEST_COLUMNS                                                                            \
-    "SELECT coalesce(pd.peak_seq, ph.begin_seq), coalesce(pd.peak_ns, ph.begin_ns),"               \
-    "       pd.peak_allocated, pd.peak_reserved, ph.id, coalesce(pd.peak_seq, ph.begin_seq - 1)"
+    "SELECT coalesce(pd.peak_seq, ph.begin_seq) AS seq, coalesce(pd.peak_ns, ph.begin_ns) AS "     \
+    "at_ns,"                                                                                       \
+    "       pd.peak_allocated AS allocated, pd.peak_reserved AS reserved, ph.id AS phase,"         \
+    "       coalesce(pd.peak_seq, ph.begin_seq - 1) AS living_seq"
 #define HIGHEST_FIRST " ORDER BY pd.peak_allocated DESC, 1, ph.begin_seq DESC, ph.id DESC LIMIT 1"
 
 /* Inside of an index the rows of a process are in the order of their numbers. */
@@ -38,7 +41,7 @@ static const char maximum_sql[] =
     " WHERE at IS NOT NULL ORDER BY most DESC, at LIMIT 1";
 
 static const char max_reserved_sql[] =
-    "SELECT max(most) FROM (SELECT pd.max_reserved AS most"
+    "SELECT max(most) AS max_reserved FROM (SELECT pd.max_reserved AS most"
     "  FROM phase ph CROSS JOIN phase_device pd ON pd.phase = ph.id AND pd.device = ?2"
     " WHERE ph.process = ?1 AND (?3 = 9223372036854775807 OR ph.step <= ?3)"
     " ORDER BY ph.id DESC LIMIT 64)";
@@ -56,7 +59,9 @@ static const char around_sql[] =
 
 /* The innermost phase at that event, or else the one that the maximum came from. */
 static const char phase_sql[] =
-    "SELECT ph.id, ph.name, ph.kind, ph.step, ph.begin_seq, pd.begin_allocated FROM phase ph"
+    "SELECT ph.id AS phase, ph.name AS phase_name, ph.kind AS phase_kind, ph.step,"
+    "       ph.begin_seq AS phase_begin_seq, pd.begin_allocated AS phase_begin_allocated"
+    "  FROM phase ph"
     "  LEFT JOIN phase_device pd ON pd.phase = ph.id AND pd.device = ?4"
     " WHERE ph.id = coalesce("
     "  (SELECT phase FROM allocation_phase WHERE allocation = ?1),"
@@ -66,46 +71,31 @@ static const char phase_sql[] =
 /* What an import rebuilt of the time before its first event: its births are not in the phase in
  * whose midst they were written. */
 static const char rebuilt_sql[] =
-    "SELECT max(CAST(value AS INTEGER)) FROM setting"
+    "SELECT max(CAST(value AS INTEGER)) AS rebuilt_until FROM setting"
     " WHERE process = ?1 AND key = 'rebuilt_until' AND (device IS NULL OR device = ?2)";
 
 /* The process's own, or nobody's: another process may call another device by this number. */
 static const char device_used_sql[] =
-    "SELECT value FROM sample WHERE what = 'device used' AND device = ?1 AND at_ns <= ?2"
+    "SELECT value AS device_used FROM sample WHERE what = 'device used' AND device = ?1 AND at_ns "
+    "<= ?2"
     "   AND (process = ?3 OR process IS NULL) ORDER BY at_ns DESC LIMIT 1";
 
 /* Takes the first row of one of the questions after the highest. DB_ROW, DB_DONE or an error. */
-static int take_highest(struct db_stmt *stmt, struct peak *out)
+static int read_first(struct db *db, const char *sql, const struct query_value *in,
+                      struct peak *out)
 {
-    int err = db_step(stmt);
-    if (err == DB_ROW) {
-        out->found = true;
-        out->seq = db_column_int(stmt, 0);
-        out->at_ns = db_column_int(stmt, 1);
-        out->allocated = db_column_int(stmt, 2);
-        out->reserved = column_known(stmt, 3);
-        out->phase = db_column_int(stmt, 4);
-        out->living_seq = db_column_int(stmt, 5);
-    }
+    int err = query_first(db, sql, in,
+                          Q_OUT(Q_INT(out->seq), Q_INT(out->at_ns), Q_INT(out->allocated),
+                                Q_OPT(out->reserved), Q_INT(out->phase), Q_INT(out->living_seq)));
+    out->found = out->found || err == DB_ROW;
     return err;
 }
 
 /* The highest since the process began, as the newest of its phases knows it. */
-static int read_maximum(struct db *db, const struct peak *asked, int64_t *bytes, int64_t *seq)
+static int read_maximum(struct db *db, const struct peak *asked, int64_t *most, int64_t *at)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, maximum_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, asked->process);
-    db_bind_int(stmt, 1, asked->device);
-    err = db_step(stmt);
-    if (err == DB_ROW) {
-        *bytes = db_column_int(stmt, 0);
-        *seq = db_column_int(stmt, 1);
-    }
-    db_finalize(stmt);
-    return err;
+    return query_first(db, maximum_sql, Q_IN(asked->process, asked->device),
+                       Q_OUT(Q_INT(*most), Q_INT(*at)));
 }
 
 /*
@@ -115,140 +105,76 @@ static int read_maximum(struct db *db, const struct peak *asked, int64_t *bytes,
  */
 static int find_by_maximum(struct db *db, struct peak *out)
 {
-    struct db_stmt *stmt = NULL;
     struct peak found = *out;
     int64_t bytes = 0, seq = 0;
     int err = read_maximum(db, out, &bytes, &seq);
-    if (err != DB_ROW)
-        return err < 0 ? err : 0;
-    err = db_prepare(db, &stmt, around_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, out->process);
-    db_bind_int(stmt, 1, out->device);
-    db_bind_int(stmt, 2, seq);
-    err = take_highest(stmt, &found);
-    db_finalize(stmt);
+    if (err == DB_ROW)
+        err = read_first(db, around_sql, Q_IN(out->process, out->device, seq), &found);
     if (err == DB_ROW && found.allocated == bytes && found.seq == seq)
         *out = found;
     return err < 0 ? err : 0;
 }
 
 /* Where the rules of the process were read, they know between which numbers its steps lie. */
-static void bind_ids(struct db *db, struct db_stmt *stmt, int64_t process, int64_t first_step,
-                     int64_t last_step)
+static const struct category_bounds *ids_of(struct db *db, int64_t process, int64_t first_step,
+                                            int64_t last_step)
 {
+    static const struct category_bounds all = {.first_id = INT64_MIN, .last_id = INT64_MAX};
     const struct category_rules *rules = category_kept(db, process);
     const struct category_bounds *step =
         rules && first_step == last_step ? category_step(rules, first_step) : NULL;
-    db_bind_int(stmt, 4, step ? step->first_id : INT64_MIN);
-    db_bind_int(stmt, 5, step ? step->last_id : INT64_MAX);
+    return step ? step : &all;
 }
 
 static int read_highest(struct db *db, int64_t first_step, int64_t last_step, struct peak *out)
 {
-    struct db_stmt *stmt = NULL;
     bool whole = first_step == INT64_MIN && last_step == INT64_MAX;
     int err = whole ? find_by_maximum(db, out) : 0;
     if (err < 0 || out->found)
         return err;
-    err = db_prepare(db, &stmt, highest_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, out->process);
-    db_bind_int(stmt, 1, out->device);
-    db_bind_int(stmt, 2, first_step);
-    db_bind_int(stmt, 3, last_step);
-    if (whole)
-        db_bind_null(stmt, 2);
-    bind_ids(db, stmt, out->process, first_step, last_step);
-    err = take_highest(stmt, out);
-    db_finalize(stmt);
+    const struct category_bounds *ids = ids_of(db, out->process, first_step, last_step);
+    err = read_first(db, highest_sql,
+                     Q_IN(out->process, out->device, query_if(!whole, first_step), last_step,
+                          ids->first_id, ids->last_id),
+                     out);
     return err < 0 ? err : 0;
 }
 
 static int read_phase(struct db *db, struct peak *out)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, phase_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, out->seq);
-    db_bind_int(stmt, 1, out->process);
-    db_bind_int(stmt, 2, out->phase);
-    db_bind_int(stmt, 3, out->device);
-    err = db_step(stmt);
-    if (err == DB_ROW) {
-        out->phase = db_column_int(stmt, 0);
-        out->step = column_known(stmt, 3);
-        out->phase_begin_seq = db_column_int(stmt, 4);
-        out->phase_begin_allocated = column_known(stmt, 5);
-        if (!column_copy(stmt, 1, &out->phase_name) || !column_copy(stmt, 2, &out->phase_kind))
-            err = ERR_NOMEM;
-    }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(db, phase_sql, Q_IN(out->seq, out->process, out->phase, out->device),
+                      Q_OUT(Q_INT(out->phase), Q_COPY(out->phase_name), Q_COPY(out->phase_kind),
+                            Q_OPT(out->step), Q_INT(out->phase_begin_seq),
+                            Q_OPT(out->phase_begin_allocated)));
 }
 
 static int read_rebuilt(struct db *db, struct peak *out)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, rebuilt_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, out->process);
-    db_bind_int(stmt, 1, out->device);
-    err = db_step(stmt);
-    if (err == DB_ROW)
-        out->rebuilt_until = db_column_int(stmt, 0); /* NULL: 0 */
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(db, rebuilt_sql, Q_IN(out->process, out->device),
+                      Q_OUT(Q_INT(out->rebuilt_until)));
 }
 
 /* None where the highest point is that from which a phase only went down. */
-static const char last_sql[] =
-    "SELECT a.size, a.site FROM allocation a JOIN heap h ON h.id = a.heap"
-    " WHERE a.seq = ?1 AND h.process = ?2 AND h.device = ?3";
+static const char last_sql[] = "SELECT a.size AS last_bytes, a.site AS last_site FROM allocation a "
+                               "JOIN heap h ON h.id = a.heap"
+                               " WHERE a.seq = ?1 AND h.process = ?2 AND h.device = ?3";
 
 static int read_last(struct db *db, struct peak *out)
 {
-    struct db_stmt *stmt = NULL;
     char *name = NULL;
-    int err = db_prepare(db, &stmt, last_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, out->living_seq);
-    db_bind_int(stmt, 1, out->process);
-    db_bind_int(stmt, 2, out->device);
-    if ((err = db_step(stmt)) == DB_ROW) {
-        out->last_bytes = db_column_int(stmt, 0);
-        out->last_site = column_known(stmt, 1);
-    }
-    db_finalize(stmt);
+    int err = query_read(db, last_sql, Q_IN(out->living_seq, out->process, out->device),
+                         Q_OUT(Q_INT(out->last_bytes), Q_OPT(out->last_site)));
     if (err < 0 || out->last_site == PEAK_NONE)
-        return err < 0 ? err : 0;
-    err = site_names_prepare(db, &stmt);
-    if (err == 0)
-        err = site_names(stmt, out->last_site, &name, &out->last_shown);
+        return err;
+    err = site_names(db, out->last_site, &name, &out->last_shown);
     mem_free(name);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return err;
 }
 
 static int read_device_used(struct db *db, struct peak *out)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, device_used_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, out->device);
-    db_bind_int(stmt, 1, out->at_ns);
-    db_bind_int(stmt, 2, out->process);
-    err = db_step(stmt);
-    if (err == DB_ROW)
-        out->device_used = db_column_int(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(db, device_used_sql, Q_IN(out->device, out->at_ns, out->process),
+                      Q_OUT(Q_INT(out->device_used)));
 }
 
 /* ---- what lived ---- */
@@ -403,18 +329,8 @@ static void begin(int64_t process, int64_t device, struct peak *out)
 /* It is a running maximum: the newest phases have the highest. */
 static int read_max_reserved(struct db *db, int64_t last_step, struct peak *out)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, max_reserved_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, out->process);
-    db_bind_int(stmt, 1, out->device);
-    db_bind_int(stmt, 2, last_step);
-    err = db_step(stmt);
-    if (err == DB_ROW)
-        out->max_reserved = column_known(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(db, max_reserved_sql, Q_IN(out->process, out->device, last_step),
+                      Q_OUT(Q_OPT(out->max_reserved)));
 }
 
 /* What is around its seq. */

@@ -2,14 +2,15 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 #include "span.h"
 
 static const char told_sql[] =
     "SELECT EXISTS (SELECT 1 FROM activity WHERE" SPAN_HAS("seq") " AND process = ?1"
-                                                                  "   AND device = ?2)";
+                                                                  "   AND device = ?2) AS told";
 
 static const char items_sql[] =
-    "SELECT n.text, a.kind, a.stream, a.begin_ns, a.end_ns, a.bytes FROM activity a"
+    "SELECT n.text AS name, a.kind, a.stream, a.begin_ns, a.end_ns, a.bytes FROM activity a"
     "  LEFT JOIN string n ON n.id = a.name"
     " WHERE" SPAN_HAS(
         "a.seq") " AND a.process = ?1 AND a.device = ?2 AND a.begin_ns <= ?3 AND a.end_ns > ?3"
@@ -21,44 +22,33 @@ static const char *kind_text(int64_t kind)
     return texts[kind > 0 && kind < 5 ? kind : 0];
 }
 
-static int add_item(struct running *out, struct db_stmt *row)
+static int add_item(struct running *out, const struct running_item *item)
 {
-    if (!MEM_GROW(out->items, out->cap, out->count + 1))
+    if (!MEM_GROW(out->items, out->cap, out->count + 1)) {
+        mem_free(item->name);
         return ERR_NOMEM;
-    struct running_item *item = &out->items[out->count++];
-    *item = (struct running_item){
-        .kind = kind_text(db_column_int(row, 1)),
-        .stream = db_column_any(row, 2),
-        .begin_ns = db_column_int(row, 3),
-        .end_ns = db_column_int(row, 4),
-        .bytes = column_known(row, 5),
-    };
-    return column_copy(row, 0, &item->name) ? 0 : ERR_NOMEM;
+    }
+    out->items[out->count++] = *item;
+    return 0;
 }
 
 int running_read(struct db *db, int64_t process, int64_t device, int64_t at_ns, struct running *out)
 {
-    const int64_t numbers[] = {process, device, at_ns};
-    struct db_stmt *stmt = NULL;
+    struct running_item item = {0};
+    int64_t kind;
     *out = (struct running){.at_ns = at_ns};
-    int err = db_prepare(db, &stmt, told_sql);
-    for (int i = 0; i < 2 && err >= 0; i++)
-        db_bind_int(stmt, i, numbers[i]);
-    if (err >= 0)
-        err = db_step(stmt);
-    out->told = err == DB_ROW && db_column_int(stmt, 0);
-    db_finalize(stmt);
+    int err = query_read(db, told_sql, Q_IN(process, device), Q_OUT(Q_INT(out->told)));
     if (err < 0 || !out->told)
-        return err < 0 ? err : 0;
-    err = db_prepare(db, &stmt, items_sql);
-    if (err < 0)
         return err;
-    for (int i = 0; i < 3; i++)
-        db_bind_int(stmt, i, numbers[i]);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW)
-        err = add_item(out, stmt);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    struct query query =
+        query_ask(db, items_sql, Q_IN(process, device, at_ns),
+                  Q_OUT(Q_COPY(item.name), Q_INT(kind), Q_ANY(item.stream), Q_INT(item.begin_ns),
+                        Q_INT(item.end_ns), Q_OPT(item.bytes)));
+    while (query_next(&query)) {
+        item.kind = kind_text(kind);
+        query_fail(&query, add_item(out, &item));
+    }
+    return query_end(&query);
 }
 
 void running_clear(struct running *running)

@@ -7,6 +7,7 @@
 #include "error.h"
 #include "group.h"
 #include "mem.h"
+#include "query.h"
 
 struct frame {
     char *text, *full; /* as views frame_short and frame_text */
@@ -36,26 +37,28 @@ static bool is_alike(const struct site_row *a, const struct site_row *b)
 /* ---- the stacks ---- */
 
 static const char stack_sql[] =
-    "SELECT s.depth, f.text, t.text, o.own_depth FROM site s JOIN frame_short f ON f.id = s.frame"
+    "SELECT f.text, t.text AS full, o.own_depth FROM site s JOIN frame_short f ON f.id = s.frame"
     "  JOIN frame_text t ON t.id = s.frame JOIN site_short o ON o.site = s.site"
     " WHERE s.site = ?1 ORDER BY s.depth";
 
-static int read_way(struct db_stmt *stmt, struct way *way)
+static int read_way(struct db *db, struct way *way)
 {
-    int err = 0;
-    db_bind_int(stmt, 0, way->row->site);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        if (!MEM_GROW(way->frames, way->cap, way->count + 1))
-            return ERR_NOMEM;
-        struct frame *frame = &way->frames[way->count++];
-        *frame = (struct frame){0};
-        int64_t own = column_known(stmt, 3);
-        way->own = own == GROUP_NONE || own < 0 ? 0 : (size_t)own;
-        if (!column_copy(stmt, 1, &frame->text) || !column_copy(stmt, 2, &frame->full))
-            err = ERR_NOMEM;
+    struct frame frame;
+    int64_t own_depth;
+    struct query query = query_ask(db, stack_sql, Q_IN(way->row->site),
+                                   Q_OUT(Q_COPY(frame.text), Q_COPY(frame.full), Q_OPT(own_depth)));
+    while (query_next(&query)) {
+        if (!MEM_GROW(way->frames, way->cap, way->count + 1)) {
+            mem_free(frame.text);
+            mem_free(frame.full);
+            query_fail(&query, ERR_NOMEM);
+            break;
+        }
+        way->frames[way->count++] = frame;
+        way->own = own_depth < 0 ? 0 : (size_t)own_depth;
     }
-    db_reset(stmt);
     way->marked = mem_alloc(way->count + 1, 1);
+    int err = query_end(&query);
     return err < 0 ? err : way->marked ? 0 : ERR_NOMEM;
 }
 
@@ -166,11 +169,10 @@ static int tell(struct way *ways, size_t count, struct way **set)
 
 int sites_tell_apart(struct db *db, const struct site_row *rows, size_t count)
 {
-    struct db_stmt *stmt = NULL;
     struct way *ways = mem_alloc(count + 1, sizeof *ways);
     struct way **set = mem_alloc(count + 1, sizeof *set);
     size_t found = 0;
-    int err = ways && set ? db_prepare(db, &stmt, stack_sql) : ERR_NOMEM;
+    int err = ways && set ? 0 : ERR_NOMEM;
     for (size_t i = 0; i < count && err == 0; i++) {
         bool alike = false;
         for (size_t k = 0; k < count && !alike; k++)
@@ -178,9 +180,8 @@ int sites_tell_apart(struct db *db, const struct site_row *rows, size_t count)
         if (!alike)
             continue;
         ways[found].row = &rows[i];
-        err = read_way(stmt, &ways[found++]);
+        err = read_way(db, &ways[found++]);
     }
-    db_finalize(stmt);
     if (err == 0 && found)
         err = tell(ways, found, set);
     clear_ways(ways, ways ? found : 0);

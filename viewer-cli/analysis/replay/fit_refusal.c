@@ -12,6 +12,7 @@
 #include "error.h"
 #include "map.h"
 #include "mem.h"
+#include "query.h"
 
 enum { HOLES = 8 };
 
@@ -170,55 +171,57 @@ static int look_at(void *self, const struct replay_trace *trace, struct alloc *a
 /* ---- names ---- */
 
 static const char born_sql[] = "SELECT v.step, v.phase, v.site_id, v.phase_id, v.alloc_ns,"
-                               "       (SELECT text FROM site_short WHERE site = v.site_id)"
+                               "  (SELECT text FROM site_short WHERE site = v.site_id) AS site"
                                "  FROM allocations v WHERE v.allocation = ?1";
 
-static int64_t int_or_none(struct db_stmt *row, int at)
+struct born { /* texts are the reader's to free */
+    int64_t step, site_id, phase_id, alloc_ns;
+    char *phase, *site;
+};
+
+static int read_born(struct db *db, int64_t allocation, struct born *out)
 {
-    return db_column_type(row, at) == DB_NULL ? FIT_NONE : db_column_int(row, at);
+    *out = (struct born){0};
+    return query_first(db, born_sql, Q_IN(allocation),
+                       Q_OUT(Q_OPT(out->step), Q_COPY(out->phase), Q_OPT(out->site_id),
+                             Q_OPT(out->phase_id), Q_INT(out->alloc_ns), Q_COPY(out->site)));
 }
 
-static int copy_text(struct db_stmt *row, int at, char **out)
-{
-    *out = NULL;
-    if (db_column_type(row, at) == DB_NULL)
-        return 0;
-    *out = mem_copy(db_column_text(row, at), (size_t)db_column_bytes(row, at));
-    return *out ? 0 : ERR_NOMEM;
-}
-
-static int name_refusal(struct db_stmt *row, const struct replay_trace *trace, uint32_t block,
+static int name_refusal(struct db *db, const struct replay_trace *trace, uint32_t block,
                         struct fit_refusal *out)
 {
+    struct born born;
     out->allocation = trace->blocks[block].seq;
-    db_bind_int(row, 0, out->allocation);
-    int err = db_step(row);
+    int err = read_born(db, out->allocation, &born);
     if (err == DB_ROW) {
-        out->step = int_or_none(row, 0);
-        out->at_ns = db_column_int(row, 4);
-        err = copy_text(row, 1, &out->phase);
-        if (err >= 0)
-            err = copy_text(row, 5, &out->site);
+        out->step = born.step;
+        out->at_ns = born.alloc_ns;
+        out->phase = born.phase;
+        out->site = born.site;
     }
-    db_reset(row);
     return err < 0 ? err : 0;
 }
 
 /* The group of the row; without a site, the phase says who it was. */
-static int find_pin(struct fit_refusal *out, struct db_stmt *row, struct fit_pin **pin)
+/* Takes the texts of `born` for a new one. */
+static struct fit_pin *find_pin(struct fit_refusal *out, struct born *born)
 {
-    int64_t site = int_or_none(row, 2), phase = int_or_none(row, 3);
     for (size_t i = 0; i < out->pin_count; i++) {
-        *pin = &out->pins[i];
-        if ((*pin)->site_id == site && (site != FIT_NONE || (*pin)->phase_id == phase))
-            return 0;
+        struct fit_pin *pin = &out->pins[i];
+        if (pin->site_id == born->site_id &&
+            (pin->site_id != FIT_NONE || pin->phase_id == born->phase_id))
+            return pin;
     }
     if (!MEM_GROW(out->pins, out->pin_cap, out->pin_count + 1))
-        return ERR_NOMEM;
-    *pin = &out->pins[out->pin_count++];
-    **pin = (struct fit_pin){.site_id = site, .phase_id = phase, .step = int_or_none(row, 0)};
-    int err = copy_text(row, 1, &(*pin)->phase);
-    return err < 0 ? err : copy_text(row, 5, &(*pin)->site);
+        return NULL;
+    struct fit_pin *pin = &out->pins[out->pin_count++];
+    *pin = (struct fit_pin){.site_id = born->site_id,
+                            .phase_id = born->phase_id,
+                            .step = born->step,
+                            .phase = born->phase,
+                            .site = born->site};
+    born->phase = born->site = NULL;
+    return pin;
 }
 
 static int by_free_bytes(const void *a, const void *b)
@@ -244,21 +247,24 @@ static void count_pinned(struct fit_pin *pin, const struct pinned *pinned, bool 
     pin->free_bytes += (int64_t)pinned->free_bytes;
 }
 
-static int name_pins(struct db_stmt *row, const struct look *look, const struct replay_trace *trace,
+static int name_pins(struct db *db, const struct look *look, const struct replay_trace *trace,
                      struct fit_refusal *out)
 {
     int err = 0;
     for (size_t i = 0; i < look->pinned_count && err >= 0; i++) {
-        struct fit_pin *pin;
+        struct born born;
         const struct pinned *pinned = &look->pinned[i];
         int64_t number = look->pinned[pinned->same].number;
         if (number < 0)
             continue;
-        db_bind_int(row, 0, trace->blocks[number].seq);
-        err = db_step(row);
-        if (err == DB_ROW && (err = find_pin(out, row, &pin)) >= 0)
+        err = read_born(db, trace->blocks[number].seq, &born);
+        struct fit_pin *pin = err == DB_ROW ? find_pin(out, &born) : NULL;
+        if (pin)
             count_pinned(pin, pinned, pinned->same != i);
-        db_reset(row);
+        else if (err == DB_ROW)
+            err = ERR_NOMEM;
+        mem_free(born.phase);
+        mem_free(born.site);
     }
     if (out->pin_count)
         qsort(out->pins, out->pin_count, sizeof *out->pins, by_free_bytes);
@@ -269,19 +275,13 @@ static int explain(struct db *db, const struct replay_trace *trace,
                    const struct replay_outcome *outcome, const struct look *look,
                    struct fit_refusal *out)
 {
-    struct db_stmt *row = NULL;
     out->why = outcome->refusal;
     out->before = outcome->refused == UINT32_MAX;
     out->free_bytes = (int64_t)look->free_bytes;
     out->largest_hole = (int64_t)look->largest;
     out->allocation = out->step = out->at_ns = FIT_NONE;
-    int err = db_prepare(db, &row, born_sql);
-    if (err >= 0 && !out->before)
-        err = name_refusal(row, trace, outcome->refused, out);
-    if (err >= 0)
-        err = name_pins(row, look, trace, out);
-    db_finalize(row);
-    return err;
+    int err = out->before ? 0 : name_refusal(db, trace, outcome->refused, out);
+    return err < 0 ? err : name_pins(db, look, trace, out);
 }
 
 /* ---- trying ---- */

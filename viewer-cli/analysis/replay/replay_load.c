@@ -11,6 +11,7 @@
 #include "error.h"
 #include "mem.h"
 #include "pqueue.h"
+#include "query.h"
 #include "search.h"
 #include "span.h"
 
@@ -18,32 +19,21 @@ static const char heaps_sql[] =
     "SELECT id, stream, pool FROM heap WHERE process = ?1 AND device = ?2 ORDER BY id";
 
 static const char settings_sql[] =
-    "SELECT key, value, value <> lag(value, 1, value) OVER (PARTITION BY key, device ORDER BY "
-    "rowid)"
+    "SELECT key, value, "
+    "  value <> lag(value, 1, value) OVER (PARTITION BY key, device ORDER BY rowid) AS changed"
     " FROM setting WHERE process = ?1 AND (device = ?2 OR device IS NULL)"
     " ORDER BY device IS NULL DESC, rowid";
 
 static const char device_sql[] =
-    "SELECT kind, total_bytes FROM device WHERE ?1 IS NOT NULL AND id = ?2";
+    "SELECT kind = 'cpu' AS cpu, total_bytes AS total FROM device WHERE id = ?1";
 
 static const char blocks_sql[] =
     "SELECT seq, heap, address, size, requested, free_seq, segment FROM allocation"
-    " WHERE" SPAN_HAS("seq") " AND ?2 IS NOT NULL ORDER BY seq";
+    " WHERE" SPAN_HAS("seq") " ORDER BY seq";
 
 static const char idle_sql[] =
-    "SELECT allocation, seq FROM idle WHERE" SPAN_HAS("allocation") " AND ?2 IS NOT NULL"
-                                                                    " ORDER BY allocation";
-
-int replay_ask(struct db *db, const char *sql, int64_t process, int64_t device,
-               struct db_stmt **out)
-{
-    int err = db_prepare(db, out, sql);
-    if (err < 0)
-        return err;
-    db_bind_int(*out, 0, process);
-    db_bind_int(*out, 1, device);
-    return 0;
-}
+    "SELECT allocation AS idle_allocation, seq AS idle_seq FROM idle WHERE" SPAN_HAS(
+        "allocation") " ORDER BY allocation";
 
 uint16_t replay_find_heap(const struct replay_trace *trace, int64_t id, uint16_t *last)
 {
@@ -67,68 +57,61 @@ bool replay_cannot_be(uint64_t address, uint64_t size)
 
 static int load_heaps(struct db *db, int64_t process, int64_t device, struct replay_trace *trace)
 {
-    struct db_stmt *row = NULL;
-    int err = replay_ask(db, heaps_sql, process, device, &row);
-    while (err >= 0 && (err = db_step(row)) == DB_ROW) {
-        if (trace->heap_count == REPLAY_NO_HEAP)
-            err = ERR_LIMIT;
-        else if (!MEM_GROW(trace->heaps, trace->heap_cap, trace->heap_count + 1))
-            err = ERR_NOMEM;
-        if (err < 0)
-            break;
-        struct replay_heap heap = {.id = db_column_int(row, 0),
-                                   .stream = (uint64_t)db_column_any(row, 1),
-                                   .pool = (uint64_t)db_column_any(row, 2)};
+    struct replay_heap heap = {0};
+    struct query query = query_ask(db, heaps_sql, Q_IN(process, device),
+                                   Q_OUT(Q_INT(heap.id), Q_ANY(heap.stream), Q_ANY(heap.pool)));
+    while (query_next(&query)) {
         heap.name = heap.pool ? UINT64_MAX - trace->heap_count : heap.stream;
-        trace->heaps[trace->heap_count++] = heap;
+        if (trace->heap_count == REPLAY_NO_HEAP)
+            query_fail(&query, ERR_LIMIT);
+        else if (!MEM_GROW(trace->heaps, trace->heap_cap, trace->heap_count + 1))
+            query_fail(&query, ERR_NOMEM);
+        else
+            trace->heaps[trace->heap_count++] = heap;
     }
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
-static bool keep_text(char **out, struct db_stmt *row, int at)
+static int keep_text(char **out, const char *text)
 {
     mem_free(*out);
-    *out = mem_copy(db_column_text(row, at), (size_t)db_column_bytes(row, at));
-    return *out != NULL;
+    *out = mem_copy(text, strlen(text));
+    return *out ? 0 : ERR_NOMEM;
 }
 
-static int take_setting(struct replay_trace *trace, struct db_stmt *row)
+static int take_setting(struct replay_trace *trace, const char *key, const char *value,
+                        bool changed)
 {
-    const char *key = db_column_text(row, 0);
     bool is_conf = strcmp(key, "alloc_conf") == 0, is_limit = strcmp(key, "limit") == 0;
-    if ((is_conf || is_limit) && db_column_int(row, 2))
+    if ((is_conf || is_limit) && changed)
         trace->settings_changed = true;
     if (is_conf)
-        return keep_text(&trace->conf, row, 1) ? 0 : ERR_NOMEM;
+        return keep_text(&trace->conf, value);
     if (strcmp(key, "allocator") == 0)
-        return keep_text(&trace->allocator, row, 1) ? 0 : ERR_NOMEM;
+        return keep_text(&trace->allocator, value);
     if (is_limit) {
-        long long limit = strtoll(db_column_text(row, 1), NULL, 10);
+        long long limit = strtoll(value, NULL, 10);
         trace->limit = limit > 0 ? (uint64_t)limit : 0;
     }
     if (strcmp(key, "rebuilt_until") == 0)
-        trace->rebuilt_until = strtoll(db_column_text(row, 1), NULL, 10);
+        trace->rebuilt_until = strtoll(value, NULL, 10);
     return 0;
 }
 
 static int load_settings(struct db *db, int64_t process, int64_t device, struct replay_trace *trace)
 {
-    struct db_stmt *row = NULL;
-    int err = replay_ask(db, settings_sql, process, device, &row);
-    while (err >= 0 && (err = db_step(row)) == DB_ROW && (err = take_setting(trace, row)) >= 0)
-        ;
-    db_finalize(row);
-    row = NULL;
-    if (err >= 0)
-        err = replay_ask(db, device_sql, process, device, &row);
-    if (err >= 0 && (err = db_step(row)) == DB_ROW) {
-        trace->cpu = strcmp(db_column_text(row, 0), "cpu") == 0;
-        uint64_t total = (uint64_t)db_column_int(row, 1);
-        trace->total = total <= REPLAY_MOST ? total : 0;
-    }
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    const char *key, *value;
+    bool changed;
+    uint64_t total = 0;
+    struct query query = query_ask(db, settings_sql, Q_IN(process, device),
+                                   Q_OUT(Q_TEXT(key), Q_TEXT(value), Q_INT(changed)));
+    while (query_next(&query))
+        query_fail(&query, take_setting(trace, key, value, changed));
+    int err = query_end(&query);
+    if (err == 0)
+        err = query_read(db, device_sql, Q_IN(device), Q_OUT(Q_INT(trace->cpu), Q_INT(total)));
+    trace->total = total <= REPLAY_MOST ? total : 0;
+    return err;
 }
 
 /* ---- operations to come ---- */
@@ -145,7 +128,9 @@ struct loader {
     int64_t until; /* blocks from this event on are left out, and so are ends after it */
     struct coming *items;
     size_t count, cap;
-    struct db_stmt *idle; /* on its next row, or NULL at the end */
+    struct query idle;
+    bool idles; /* below is its next row */
+    int64_t idle_allocation, idle_seq;
     struct replay_returns returns;
     uint16_t last_heap;
 };
@@ -212,21 +197,17 @@ static int put_coming(struct loader *loader, int64_t seq)
 /* ---- blocks ---- */
 
 /* The seq of the block's IDLE, or -1. */
-static int64_t idle_of(struct loader *loader, int64_t seq, int *err)
+static int64_t idle_of(struct loader *loader, int64_t seq)
 {
-    while (loader->idle && db_column_int(loader->idle, 0) < seq) {
-        *err = db_step(loader->idle);
-        if (*err == DB_ROW)
-            continue;
-        db_finalize(loader->idle);
-        loader->idle = NULL;
-        if (*err < 0)
-            return -1;
-    }
-    if (!loader->idle || db_column_int(loader->idle, 0) != seq)
-        return -1;
-    return db_column_int(loader->idle, 1);
+    while (loader->idles && loader->idle_allocation < seq)
+        loader->idles = query_next(&loader->idle);
+    return loader->idles && loader->idle_allocation == seq ? loader->idle_seq : -1;
 }
+
+struct row {
+    int64_t seq, heap, requested, free_seq, segment;
+    uint64_t address, size;
+};
 
 /* Its end, which may have come before the record; returns how the record found it. */
 static int put_end(struct loader *loader, size_t block, int64_t seq, int64_t free_seq,
@@ -234,11 +215,11 @@ static int put_end(struct loader *loader, size_t block, int64_t seq, int64_t fre
 {
     int err = 0;
     int64_t until = loader->trace->rebuilt_until;
-    int64_t idle = idle_of(loader, seq, &err);
+    int64_t idle = idle_of(loader, seq);
     bool waits = idle > free_seq && free_seq >= 0;
     *state = REPLAY_LIVING;
-    if (err < 0 || free_seq <= seq) /* lives, or cannot be */
-        return err;
+    if (free_seq <= seq) /* lives, or cannot be */
+        return 0;
     if (free_seq > until)
         err = await(loader, free_seq, block, waits ? REPLAY_GIVE : REPLAY_FREE);
     else
@@ -260,24 +241,22 @@ static int put_adopted(struct replay_trace *trace, uint64_t size, uint64_t asked
     return 0;
 }
 
-static int put_block(struct loader *loader, struct db_stmt *row)
+static int put_block(struct loader *loader, const struct row *row)
 {
     struct replay_trace *trace = loader->trace;
-    uint16_t heap = replay_find_heap(trace, db_column_int(row, 1), &loader->last_heap);
+    uint16_t heap = replay_find_heap(trace, row->heap, &loader->last_heap);
     if (heap == REPLAY_NO_HEAP)
         return 0;
-    int64_t seq = db_column_int(row, 0);
-    uint64_t size = (uint64_t)db_column_size(row, 3);
-    bool known = db_column_type(row, 4) != DB_NULL;
-    uint64_t asked = known ? (uint64_t)db_column_int(row, 4) : size;
+    bool known = row->requested != QUERY_NONE;
+    uint64_t asked = known ? (uint64_t)row->requested : row->size;
     size_t block = trace->block_count;
     enum replay_state state;
 
-    if (replay_cannot_be(0, size) || replay_cannot_be(0, asked))
+    if (replay_cannot_be(0, row->size) || replay_cannot_be(0, asked))
         return 0;
-    int err = put_coming(loader, seq);
+    int err = put_coming(loader, row->seq);
     if (err >= 0)
-        err = put_returns(loader, seq);
+        err = put_returns(loader, row->seq);
     if (err >= 0 && block == UINT32_MAX)
         err = ERR_LIMIT;
     if (err >= 0 && !MEM_GROW(trace->blocks, trace->block_cap, block + 1))
@@ -285,13 +264,13 @@ static int put_block(struct loader *loader, struct db_stmt *row)
     if (err < 0)
         return err;
     trace->without_request += !known;
-    if (db_column_type(row, 6) != DB_NULL)
-        replay_use_segment(trace, db_column_int(row, 6), seq);
+    if (row->segment != QUERY_NONE)
+        replay_use_segment(trace, row->segment, row->seq);
     trace->blocks[trace->block_count++] =
-        (struct replay_block){.seq = seq, .address = (uint64_t)db_column_any(row, 2)};
-    err = put_end(loader, block, seq, db_column_int(row, 5), &state);
-    if (err >= 0 && seq <= trace->rebuilt_until)
-        return put_adopted(trace, size, asked, heap, state);
+        (struct replay_block){.seq = row->seq, .address = row->address};
+    err = put_end(loader, block, row->seq, row->free_seq, &state);
+    if (err >= 0 && row->seq <= trace->rebuilt_until)
+        return put_adopted(trace, row->size, asked, heap, state);
     if (err >= 0)
         err = put_op(loader, (struct replay_op){.size = asked,
                                                 .block = (uint32_t)block,
@@ -300,26 +279,28 @@ static int put_block(struct loader *loader, struct db_stmt *row)
     return err;
 }
 
-static int load_blocks(struct loader *loader, struct db *db, int64_t process, int64_t device)
+static int load_blocks(struct loader *loader, struct db *db, int64_t process)
 {
-    struct db_stmt *row = NULL;
-    int err = replay_ask(db, idle_sql, process, device, &loader->idle);
-    if (err >= 0 && (err = db_step(loader->idle)) != DB_ROW) {
-        db_finalize(loader->idle);
-        loader->idle = NULL;
+    struct row row;
+    loader->idle = query_ask(db, idle_sql, Q_IN(process),
+                             Q_OUT(Q_INT(loader->idle_allocation), Q_INT(loader->idle_seq)));
+    loader->idles = query_next(&loader->idle);
+    struct query query =
+        query_ask(db, blocks_sql, Q_IN(process),
+                  Q_OUT(Q_INT(row.seq), Q_INT(row.heap), Q_ANY(row.address), Q_SIZE(row.size),
+                        Q_OPT(row.requested), Q_INT(row.free_seq), Q_OPT(row.segment)));
+    query_fail(&query, loader->idle.err);
+    while (query_next(&query) && row.seq < loader->until) {
+        query_fail(&query, put_block(loader, &row));
+        query_fail(&query, loader->idle.err);
     }
-    if (err >= 0)
-        err = replay_ask(db, blocks_sql, process, device, &row);
-    while (err >= 0 && (err = db_step(row)) == DB_ROW && db_column_int(row, 0) < loader->until &&
-           (err = put_block(loader, row)) >= 0)
-        ;
+    query_end(&loader->idle);
+    int err = query_end(&query);
     if (err >= 0)
         err = put_coming(loader, loader->until);
     if (err >= 0 && loader->until == INT64_MAX)
         err = put_returns(loader, INT64_MAX);
-    db_finalize(row);
-    db_finalize(loader->idle);
-    return err < 0 ? err : 0;
+    return err;
 }
 
 /* The request that was refused: of the heap that was asked last, for its own is not recorded. */
@@ -357,7 +338,7 @@ static int load(struct loader *loader, struct db *db, int64_t process, int64_t d
     if (err >= 0)
         err = replay_returns_load(db, process, device, out, &loader->returns);
     if (err >= 0)
-        err = load_blocks(loader, db, process, device);
+        err = load_blocks(loader, db, process);
     replay_sort_segments(out);
     if (err >= 0)
         err = replay_find_ranges(out);

@@ -8,10 +8,6 @@
 
 #define REPLAY_NO_HEAP UINT16_MAX
 
-/* Prepared with the process and the device bound to ?1 and ?2; NULL in *out on error. */
-int replay_ask(struct db *db, const char *sql, int64_t process, int64_t device,
-               struct db_stmt **out);
-
 /* Index of heap.id, or REPLAY_NO_HEAP. *last is where the one before was found. */
 uint16_t replay_find_heap(const struct replay_trace *trace, int64_t id, uint16_t *last);
 

@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 
 static const char refused_sql[] = "SELECT seq FROM oom WHERE process = ?1 AND device = ?2";
 
@@ -46,13 +47,11 @@ static int put_segments(const struct replay_trace *trace, struct replay_returns 
 static int put_refused(struct db *db, int64_t process, int64_t device,
                        struct replay_returns *returns)
 {
-    struct db_stmt *row = NULL;
-    int err = replay_ask(db, refused_sql, process, device, &row);
-    while (err >= 0 && (err = db_step(row)) == DB_ROW &&
-           (err = put_item(returns, db_column_int(row, 0), 0, RETURN_REFUSED)) >= 0)
-        returns->refused++;
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    int64_t seq;
+    struct query query = query_ask(db, refused_sql, Q_IN(process, device), Q_OUT(Q_INT(seq)));
+    for (; query_next(&query); returns->refused++)
+        query_fail(&query, put_item(returns, seq, 0, RETURN_REFUSED));
+    return query_end(&query);
 }
 
 static void pass(struct replay_returns *returns)

@@ -13,61 +13,64 @@
 
 #include "error.h"
 #include "mem.h"
+#include "query.h"
 #include "search.h"
 
 static const char segments_sql[] =
-    "SELECT s.seq, s.heap, s.address, s.size, s.free_seq FROM segment s"
+    "SELECT s.seq, s.heap, s.address, s.size, s.free_seq, 1 AS mapped FROM segment s"
     "  JOIN heap h ON h.id = s.heap WHERE h.process = ?1 AND h.device = ?2 ORDER BY s.seq";
 
 static const char mappings_sql[] =
-    "SELECT m.seq, m.heap, m.address, m.size, m.mapped FROM mapping m"
+    "SELECT m.seq, m.heap, m.address, m.size, NULL AS free_seq, m.mapped FROM mapping m"
     "  JOIN heap h ON h.id = m.heap WHERE h.process = ?1 AND h.device = ?2 ORDER BY m.seq, m.rowid";
 
-static int put_segment(struct replay_trace *trace, struct db_stmt *row, uint16_t heap)
+struct row {
+    int64_t seq, heap, free_seq;
+    uint64_t address, size;
+    bool mapped;
+};
+
+static int put_segment(struct replay_trace *trace, const struct row *row, uint16_t heap)
 {
     if (!MEM_GROW(trace->segments, trace->segment_cap, trace->segment_count + 1))
         return ERR_NOMEM;
-    bool gone = db_column_type(row, 4) != DB_NULL;
     trace->segments[trace->segment_count++] =
-        (struct replay_segment){.seq = db_column_int(row, 0),
-                                .first = db_column_int(row, 0),
-                                .free_seq = gone ? db_column_int(row, 4) : INT64_MAX,
-                                .address = (uint64_t)db_column_any(row, 2),
-                                .size = (uint64_t)db_column_size(row, 3),
+        (struct replay_segment){.seq = row->seq,
+                                .first = row->seq,
+                                .free_seq = row->free_seq == QUERY_NONE ? INT64_MAX : row->free_seq,
+                                .address = row->address,
+                                .size = row->size,
                                 .heap = heap};
     return 0;
 }
 
-static int put_mapping(struct replay_trace *trace, struct db_stmt *row, uint16_t heap)
+static int put_mapping(struct replay_trace *trace, const struct row *row, uint16_t heap)
 {
     if (!MEM_GROW(trace->mappings, trace->mapping_cap, trace->mapping_count + 1))
         return ERR_NOMEM;
-    trace->mappings[trace->mapping_count++] =
-        (struct replay_mapping){.seq = db_column_int(row, 0),
-                                .address = (uint64_t)db_column_any(row, 2),
-                                .size = (uint64_t)db_column_size(row, 3),
-                                .heap = heap,
-                                .mapped = db_column_int(row, 4) != 0};
+    trace->mappings[trace->mapping_count++] = (struct replay_mapping){.seq = row->seq,
+                                                                      .address = row->address,
+                                                                      .size = row->size,
+                                                                      .heap = heap,
+                                                                      .mapped = row->mapped};
     return 0;
 }
 
 static int load(struct db *db, const char *sql, int64_t process, int64_t device,
                 struct replay_trace *trace,
-                int (*put)(struct replay_trace *trace, struct db_stmt *row, uint16_t heap))
+                int (*put)(struct replay_trace *trace, const struct row *row, uint16_t heap))
 {
-    struct db_stmt *row = NULL;
+    struct row row;
     uint16_t last = 0;
-    int err = replay_ask(db, sql, process, device, &row);
-    while (err >= 0 && (err = db_step(row)) == DB_ROW) {
-        uint16_t heap = replay_find_heap(trace, db_column_int(row, 1), &last);
-        uint64_t address = (uint64_t)db_column_any(row, 2), size = (uint64_t)db_column_size(row, 3);
-        if (heap != REPLAY_NO_HEAP && size && !replay_cannot_be(address, size))
-            err = put(trace, row, heap);
-        if (err < 0)
-            break;
+    struct query query = query_ask(db, sql, Q_IN(process, device),
+                                   Q_OUT(Q_INT(row.seq), Q_INT(row.heap), Q_ANY(row.address),
+                                         Q_SIZE(row.size), Q_OPT(row.free_seq), Q_INT(row.mapped)));
+    while (query_next(&query)) {
+        uint16_t heap = replay_find_heap(trace, row.heap, &last);
+        if (heap != REPLAY_NO_HEAP && row.size && !replay_cannot_be(row.address, row.size))
+            query_fail(&query, put(trace, &row, heap));
     }
-    db_finalize(row);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 int replay_load_segments(struct db *db, int64_t process, int64_t device, struct replay_trace *trace)

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "map.h"
 #include "mem.h"
+#include "query.h"
 
 /* ---- the call stacks of a recording ---- */
 
@@ -18,11 +19,12 @@ static const char sites_sql[] =
     " WHERE h.process = ?1 AND h.device = ?2 ORDER BY a.seq";
 /* Steps that came to their end. */
 static const char whole_sql[] =
-    "SELECT count(*) FROM (SELECT step FROM phase WHERE process = ?1 AND step IS NOT NULL"
+    "SELECT count(*) AS whole FROM (SELECT step FROM phase WHERE process = ?1 AND step IS NOT NULL"
     " GROUP BY step HAVING count(*) = count(end_seq)"
     "   AND sum(ended IN ('exception', 'unbalanced', 'process end')) = 0)";
 static const char end_sql[] =
-    "SELECT max(coalesce(end_seq, 9223372036854775807)) FROM phase WHERE process = ?1 AND step <"
+    "SELECT coalesce(max(coalesce(end_seq, 9223372036854775807)), 9223372036854775807) AS \"end\""
+    " FROM phase WHERE process = ?1 AND step <"
     " (SELECT min(step) FROM phase WHERE process = ?1 AND step IS NOT NULL) + ?2";
 
 #define HASH_FIRST UINT64_C(14695981039346656037)
@@ -37,16 +39,16 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 
 static int read_stacks(struct db *db, struct map *stacks)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, stacks_sql);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW) {
-        uint64_t site = (uint64_t)db_column_int(stmt, 0), hash = map_get(stacks, site);
-        hash = hash_text(hash == MAP_NONE ? HASH_FIRST : hash, db_column_text(stmt, 1));
-        if (!map_put(stacks, site, hash == MAP_NONE ? 0 : hash, NULL))
-            err = ERR_NOMEM;
+    int64_t site;
+    const char *frame;
+    struct query query = query_ask(db, stacks_sql, Q_NOTHING, Q_OUT(Q_INT(site), Q_TEXT(frame)));
+    while (query_next(&query)) {
+        uint64_t hash = map_get(stacks, (uint64_t)site);
+        hash = hash_text(hash == MAP_NONE ? HASH_FIRST : hash, frame);
+        if (!map_put(stacks, (uint64_t)site, hash == MAP_NONE ? 0 : hash, NULL))
+            query_fail(&query, ERR_NOMEM);
     }
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 /* ---- one recording ---- */
@@ -88,32 +90,8 @@ static void cut(struct replay_trace *trace, int64_t end_seq)
 
 static int read_end(struct db *db, const struct scale_source *source, int64_t steps, int64_t *end)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, end_sql);
     *end = INT64_MAX;
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, source->process);
-    db_bind_int(stmt, 1, steps);
-    err = db_step(stmt);
-    if (err == DB_ROW && db_column_type(stmt, 0) != DB_NULL)
-        *end = db_column_any(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
-}
-
-static int read_whole_steps(struct db *db, const struct scale_source *source, int64_t *out)
-{
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, whole_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, source->process);
-    err = db_step(stmt);
-    if (err == DB_ROW)
-        *out = db_column_int(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    return query_read(db, end_sql, Q_IN(source->process, steps), Q_OUT(Q_ANY(*end)));
 }
 
 /* So many all of them have: a program that is ended has come as far as it came. */
@@ -125,7 +103,7 @@ static int read_steps(const struct scale_source *sources, size_t count, int64_t 
         int64_t whole = 0;
         err = db_open(&db, sources[i].path);
         if (err >= 0)
-            err = read_whole_steps(db, &sources[i], &whole);
+            err = query_read(db, whole_sql, Q_IN(sources[i].process), Q_OUT(Q_INT(whole)));
         *steps = whole < *steps ? whole : *steps;
         if (db)
             db_close(db);
@@ -137,21 +115,18 @@ static int read_steps(const struct scale_source *sources, size_t count, int64_t 
 static int read_sites(const struct scale_source *source, struct loaded *out, struct map *stacks)
 {
     const struct replay_trace *trace = &out->fit.trace;
-    struct db_stmt *stmt = NULL;
+    int64_t seq, site;
     size_t at = 0;
-    int err = db_prepare(out->db, &stmt, sites_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, source->process);
-    db_bind_int(stmt, 1, source->device);
-    while (at < trace->block_count && (err = db_step(stmt)) == DB_ROW) {
-        if (db_column_int(stmt, 0) != trace->blocks[at].seq)
+    struct query query = query_ask(out->db, sites_sql, Q_IN(source->process, source->device),
+                                   Q_OUT(Q_INT(seq), Q_OPT(site)));
+    while (at < trace->block_count && query_next(&query)) {
+        if (seq != trace->blocks[at].seq)
             continue;
-        out->sites[at] = column_known(stmt, 1);
+        out->sites[at] = site;
         uint64_t hash = map_get(stacks, (uint64_t)out->sites[at]);
         out->stacks[at++] = hash == MAP_NONE ? 0 : hash;
     }
-    db_finalize(stmt);
+    int err = query_end(&query);
     return err < 0 ? err : at < trace->block_count ? ERR_CORRUPT : 0;
 }
 

@@ -6,11 +6,12 @@
 #include "error.h"
 #include "mem.h"
 #include "plan_scale.h"
+#include "query.h"
 
 static const char phase_sql[] =
     "SELECT coalesce((SELECT phase FROM allocation_phase WHERE allocation = ?2),"
     " (SELECT phase FROM stretch WHERE process = ?1 AND begin_seq <= ?2"
-    "   ORDER BY begin_seq DESC LIMIT 1))";
+    "   ORDER BY begin_seq DESC LIMIT 1)) AS phase";
 static const char step_sql[] = "SELECT step FROM phase WHERE id = ?1";
 
 /* Which block lives how long; the op after which most is there. */
@@ -105,39 +106,18 @@ static int gather(const struct scale *scale, size_t ops, int64_t number, struct 
 
 /* ---- where it is ---- */
 
-static int read_step(struct db *db, int64_t phase, int64_t *step)
-{
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(db, &stmt, step_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, phase);
-    err = db_step(stmt);
-    if (err == DB_ROW)
-        *step = column_known(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
-}
-
 static int read_phase(const struct scale *scale, size_t ops, struct scale_peak *out)
 {
     const struct replay_trace *trace = &scale->fit.trace;
-    struct db_stmt *stmt = NULL;
     int64_t phase = GROUP_NONE;
     if (ops == 0 || trace->ops[ops - 1].kind != REPLAY_ALLOC)
         return 0;
-    int err = db_prepare(scale->db, &stmt, phase_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, scale->process);
-    db_bind_int(stmt, 1, trace->blocks[trace->ops[ops - 1].block].seq);
-    err = db_step(stmt);
-    if (err == DB_ROW)
-        phase = column_known(stmt, 0);
-    db_finalize(stmt);
+    int err = query_read(scale->db, phase_sql,
+                         Q_IN(scale->process, trace->blocks[trace->ops[ops - 1].block].seq),
+                         Q_OUT(Q_OPT(phase)));
     if (err < 0 || phase == GROUP_NONE)
-        return err < 0 ? err : 0;
-    err = read_step(scale->db, phase, &out->step);
+        return err;
+    err = query_read(scale->db, step_sql, Q_IN(phase), Q_OUT(Q_OPT(out->step)));
     return err < 0 ? err : phase_path(scale->db, phase, &out->phase);
 }
 
