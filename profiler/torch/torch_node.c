@@ -119,7 +119,7 @@ void evaluate_node(void *engine, void *task, const char *node, void *inputs, voi
 {
     struct node before = mine;
     evaluate_fn next = (evaluate_fn)original(ORIGINAL_EVALUATE);
-    mine = pymodules_count() ? read_node(node) : (struct node){0, 0};
+    mine = node && pymodules_count() ? read_node(node) : (struct node){0, 0};
     next(engine, task, node, inputs, queue);
     mine = before;
 }
