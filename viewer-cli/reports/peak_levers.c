@@ -18,12 +18,22 @@ const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS] = {
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"text", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"estimated", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"next_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"next_phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "off the peak", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
     {NULL, "off reserved", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
+    {NULL, "then the peak is in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
     {NULL, "by", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
 };
 
-static void put_amount(struct emit *emit, int64_t bytes, bool at_most)
+/* "at most ", "about ", "" */
+static const char *grade_of(const struct lever *lever)
+{
+    return lever->at_most ? "at most " : lever->estimated ? "about " : "";
+}
+
+static void put_amount(struct emit *emit, int64_t bytes, const char *grade)
 {
     char text[HUMAN_MAX], amount[HUMAN_MAX + 16];
     if (bytes == LEVERS_NONE) {
@@ -33,27 +43,37 @@ static void put_amount(struct emit *emit, int64_t bytes, bool at_most)
     if (bytes < 0)
         snprintf(amount, sizeof amount, "%s more", human_bytes(text, -bytes));
     else
-        snprintf(amount, sizeof amount, "%s%s", at_most && bytes ? "at most " : "",
-                 human_bytes(text, bytes));
+        snprintf(amount, sizeof amount, "%s%s", bytes ? grade : "", human_bytes(text, bytes));
     emit_text(emit, amount);
 }
 
 /* It holds more than it takes off: then another moment of the step is the highest. */
 static bool is_outdone(const struct lever *lever)
 {
-    return !lever->at_most && lever->bytes < lever->alive / 10 * 9;
+    return !lever->at_most && !lever->estimated && lever->bytes < lever->alive / 10 * 9;
 }
 
 static void put_off_peak(struct emit *emit, const struct lever *lever)
 {
     char text[2 * HUMAN_MAX + 8], bytes[HUMAN_MAX], alive[HUMAN_MAX];
     if (!is_outdone(lever)) {
-        put_amount(emit, lever->bytes, lever->at_most);
+        put_amount(emit, lever->bytes, grade_of(lever));
         return;
     }
     snprintf(text, sizeof text, "%s of %s", human_bytes(bytes, lever->bytes),
              human_bytes(alive, lever->alive));
     emit_text(emit, text);
+}
+
+static void put_next(struct emit *emit, const struct lever *lever)
+{
+    struct buf text = {0};
+    if (lever->next_step != LEVERS_NONE)
+        buf_print(&text, "step %" PRId64 ", %s", lever->next_step,
+                  lever->next_phase ? lever->next_phase : "?");
+    emit_text(emit, text.count ? buf_string(&text) : NULL);
+    emit->out.broken = emit->out.broken || text.broken;
+    buf_clear(&text);
 }
 
 static void put_lever(const struct peak_part *part, const struct lever *lever)
@@ -67,8 +87,12 @@ static void put_lever(const struct peak_part *part, const struct lever *lever)
     emit_text(emit, lever->site_text);
     emit_known(emit, lever->site);
     emit_text(emit, lever->text);
+    emit_int(emit, lever->estimated);
+    emit_known(emit, lever->next_step);
+    emit_text(emit, lever->next_phase);
     put_off_peak(emit, lever);
-    put_amount(emit, lever->reserved, lever->at_most);
+    put_amount(emit, lever->reserved, grade_of(lever));
+    put_next(emit, lever);
     emit_text(emit, lever->text);
 }
 

@@ -15,11 +15,13 @@ const char *lever_name(enum lever_kind kind)
     static const char *const names[LEVER_KINDS] = {
         [LEVER_HELD] = "drop_held",
         [LEVER_GRADIENTS_TO_NONE] = "gradients_to_none",
+        [LEVER_ZERO_GRAD_EARLIER] = "zero_grad_earlier",
         [LEVER_BUCKET_VIEW] = "gradient_as_bucket_view",
         [LEVER_FLATTEN_PARAMETERS] = "flatten_parameters",
         [LEVER_CHECKPOINT] = "checkpoint",
         [LEVER_NO_GRAD] = "no_grad",
         [LEVER_FIRST_STEP] = "first_step",
+        [LEVER_FUSED_OPTIMIZER] = "fused_optimizer",
         [LEVER_WORKSPACE] = "smaller_workspace",
         [LEVER_LIBRARY_WORKSPACE] = "cublas_workspace",
         [LEVER_EXPANDABLE_SEGMENTS] = "expandable_segments",
@@ -45,6 +47,8 @@ int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
     struct lever *lever = &out->levers[out->count++];
     *lever = (struct lever){.kind = words->kind,
                             .at_most = words->at_most,
+                            .estimated = words->estimated,
+                            .next_step = LEVERS_NONE,
                             .bytes = bytes,
                             .reserved = reserved,
                             .site = words->site};
@@ -64,11 +68,32 @@ int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
     return err;
 }
 
+static int64_t alive_at_peak(const struct levers_step *step, const struct levers_edit *edit)
+{
+    int64_t alive = 0;
+    for (size_t i = 0; i < edit->count; i++)
+        if (edit->changes[i].how == LEVERS_CUT &&
+            levers_at_peak(step, &step->blocks[edit->changes[i].block]))
+            alive += step->blocks[edit->changes[i].block].size;
+    return alive;
+}
+
+/* Step and phase of the highest point that is left; of a refusal there is none. */
+static int find_next(const struct levers_work *work, int64_t at, struct lever *lever)
+{
+    const struct levers_phase *phase = levers_phase_at(&work->step.phases, at);
+    if (!phase || work->step.moment != LEVERS_NEVER)
+        return 0;
+    lever->next_step = phase->step;
+    lever->next_phase = mem_copy(phase->name, strlen(phase->name));
+    return lever->next_phase ? 0 : ERR_NOMEM;
+}
+
 int levers_try(struct levers_work *work, struct levers_edit *edit, const struct levers_words *words)
 {
-    int64_t highest, bytes;
+    int64_t highest, bytes, at;
     work->out->tried += edit->count > 0;
-    int err = levers_highest(&work->step, edit, &highest);
+    int err = levers_highest(&work->step, edit, &highest, &at);
     if (err < 0)
         return err;
     /* What the source counts and never showed is there with the lever too. */
@@ -79,17 +104,14 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
         return 0;
     if (!MEM_GROW(work->kept, work->kept_cap, work->kept_count + 1))
         return ERR_NOMEM;
-    int64_t alive = 0;
-    for (size_t i = 0; i < edit->count; i++) {
-        const struct levers_block *block = &work->step.blocks[edit->changes[i].block];
-        alive += block->purpose != LEVERS_NOT_AT_PEAK && !edit->changes[i].longer ? block->size : 0;
-    }
+    int64_t alive = alive_at_peak(&work->step, edit);
     work->kept[work->kept_count++] = (struct levers_kept){work->out->count, *edit};
     *edit = (struct levers_edit){0};
     err = levers_add(work, bytes, LEVERS_NONE, words);
-    if (err >= 0)
-        work->out->levers[work->out->count - 1].alive = alive;
-    return err;
+    if (err < 0)
+        return err;
+    work->out->levers[work->out->count - 1].alive = alive;
+    return find_next(work, at, &work->out->levers[work->out->count - 1]);
 }
 
 /* ---- all of them ---- */
@@ -128,12 +150,30 @@ static int read_step(struct levers_work *work)
         return 0;
     }
     int err = levers_step_read(work->db, work->peak, &work->step);
+    if (err == ERR_NOTFOUND) {
+        levers_step_clear(&work->step);
+        work->out->state = LEVERS_NO_STEP;
+        return 0;
+    }
     if (err == ERR_LIMIT) {
         levers_step_clear(&work->step);
         work->out->state = LEVERS_TOO_LARGE;
         return 0;
     }
     return err;
+}
+
+static int read_device(struct levers_work *work)
+{
+    struct db_stmt *stmt = NULL;
+    int err = db_prepare(work->db, &stmt, "SELECT kind = 'cpu' FROM device WHERE id = ?1");
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, work->peak->device);
+    if ((err = db_step(stmt)) == DB_ROW)
+        work->on_host = db_column_int(stmt, 0) != 0;
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
 }
 
 static int by_bytes(const void *one, const void *other)
@@ -149,8 +189,10 @@ static int by_bytes(const void *one, const void *other)
 static int find_all(struct levers_work *work)
 {
     int (*const of_lives[])(struct levers_work *) = {
-        levers_find_added, levers_held,       levers_gradients_to_none, levers_bucket_view,
-        levers_flatten,    levers_checkpoint, levers_workspace,         levers_library_workspace,
+        levers_find_added,        levers_held,        levers_gradients_to_none,
+        levers_zero_grad_earlier, levers_bucket_view, levers_flatten,
+        levers_checkpoint,        levers_workspace,   levers_fused_optimizer,
+        levers_library_workspace,
     };
     int err = 0;
     for (size_t i = 0; i < sizeof of_lives / sizeof *of_lives && err >= 0; i++)
@@ -212,6 +254,8 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
     if (!peak->found)
         return 0;
     int err = site_names_prepare(db, &work.names);
+    if (err == 0)
+        err = read_device(&work);
     if (err == 0 && !bounded)
         err = read_floor(&work);
     if (err == 0)
@@ -235,6 +279,7 @@ void levers_clear(struct levers *levers)
     for (size_t i = 0; i < levers->count; i++) {
         mem_free(levers->levers[i].site_text);
         mem_free(levers->levers[i].text);
+        mem_free(levers->levers[i].next_phase);
     }
     for (size_t i = 0; i < levers->added_count; i++)
         mem_free(levers->added[i].like);
