@@ -69,11 +69,20 @@ class Decoder(nn.Module):
 
 
 def main():
-    options = parse(["checkpoint", "drop_held", "fused_optimizer"],
+    options = parse(["checkpoint", "drop_held", "fused_optimizer", "half_batch", "no_states", "bf16",
+                     "together"],
                     accumulation=1, steps=4, batch=8, length=64, width=128, layers=4, words=1000)
+    if options.together:
+        options.checkpoint = options.drop_held = options.fused_optimizer = True
+    if options.half_batch:
+        options.batch, options.accumulation = options.batch // 2, options.accumulation * 2
     torch.manual_seed(0)
     model = Decoder(options)
+    if options.bf16:
+        model.to(torch.bfloat16)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=options.fused_optimizer)
+    if options.no_states:
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     for step in range(options.steps):
         for _ in range(options.accumulation):
             text = torch.randint(0, options.words, (options.batch, options.length + 1))

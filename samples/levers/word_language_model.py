@@ -24,12 +24,12 @@ class Model(nn.Module):
 
 
 def main():
-    options = parse(["drop_held", "zero_grad_earlier", "plain_sgd"],
+    options = parse(["drop_held", "zero_grad_earlier", "no_states"],
                     steps=4, batch=10, length=35, width=128, layers=2, words=2000)
     torch.manual_seed(0)
     model = Model(options.words, options.width, options.layers)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0,
-                                momentum=0.0 if options.plain_sgd else 0.9)
+                                momentum=0.0 if options.no_states else 0.9)
     zero = torch.zeros(options.layers, options.batch, options.width)
     state = (zero, zero.clone())
     text = torch.randint(0, options.words, (options.steps * options.length + 1, options.batch))

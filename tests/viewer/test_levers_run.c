@@ -159,6 +159,116 @@ TEST(gradients_go_before_forward)
     CHECK(!lever.at_most && !lever.estimated);
 }
 
+/* ---- optimizers ---- */
+
+static const char fused_sql[] =
+    "UPDATE string SET text = '_single_tensor_adamw' WHERE text LIKE 'adam%'";
+
+TEST(a_fused_optimizer_makes_no_temporaries)
+{
+    struct script script = {0};
+    train(&script, 2, 1);
+    for (int i = 0; i < 4; i++) /* of two parameters, two lines each */
+        script_block(&script, at(1, 910 + i), at(1, 920 + i), MIB(50), i % 2 ? ADAM : OTHER);
+    CHECK_INT(lever_of(&script, "", LEVER_FUSED_OPTIMIZER).bytes, 0);
+    CHECK_INT(lever_of(&script, fused_sql, LEVER_FUSED_OPTIMIZER).bytes, MIB(250 - 150));
+    struct lever lever = lever_of(&script, fused_sql, LEVER_FUSED_OPTIMIZER);
+    CHECK(!lever.at_most && !lever.estimated);
+}
+
+TEST(states_of_eight_bits_are_estimated)
+{
+    struct script script = {0};
+    train(&script, 2, 1);
+    script_block(&script, at(0, 910), SCRIPT_LIVES, MIB(80), ADAM);
+    struct lever lever = lever_of(&script, "", LEVER_EIGHT_BIT_STATES);
+    CHECK(lever.bytes > MIB(59) && lever.bytes < MIB(60));
+    CHECK(lever.estimated);
+    CHECK_INT(lever_of(&script, "", LEVER_NO_STATES).bytes, MIB(80));
+    CHECK_INT(lever_of(&script, "", LEVER_SHARD_STATES).bytes, MIB(40));
+}
+
+/* ---- batches ---- */
+
+/* Activations are half as large, and the gradients of the first half are there in the second. */
+TEST(half_a_batch_keeps_its_gradients)
+{
+    struct script script = {0};
+    train(&script, 2, 1);
+    for (int step = 0; step < 2; step++)
+        script_block(&script, at(step, 120), at(step, 960), MIB(10), BACKWARD_40);
+    CHECK_INT(lever_of(&script, "", LEVER_HALF_BATCH).bytes, MIB(50 - 10));
+    script = (struct script){0};
+    train(&script, 2, 2); /* these are added up already */
+    for (int step = 0; step < 2; step++)
+        script_block(&script, at(step, 120), at(step, 960), MIB(10), BACKWARD_40);
+    CHECK_INT(lever_of(&script, "", LEVER_HALF_BATCH).bytes, MIB(50));
+}
+
+TEST(a_loss_in_chunks_has_an_eighth_of_its_logits)
+{
+    static const char names[] = "UPDATE string SET text = 'cross_entropy' WHERE text LIKE 'other%'";
+    struct script script = {0};
+    train(&script, 2, 1);
+    for (int step = 0; step < 2; step++) {
+        script_block(&script, at(step, 20), at(step, 130), MIB(40), DECODE);
+        script_block(&script, at(step, 21), at(step, 131), MIB(40), OTHER);
+        script_block(&script, at(step, 110), at(step, 120), MIB(40), BACKWARD_40);
+    }
+    CHECK_INT(lever_of(&script, names, LEVER_CHUNKED_LOSS).bytes, MIB(3 * 35));
+    CHECK_INT(lever_of(&script, "", LEVER_CHUNKED_LOSS).bytes, 0);
+}
+
+/* ---- steps that leave something ---- */
+
+TEST(a_graph_that_every_step_leaves)
+{
+    struct script script = {0};
+    train(&script, 5, 1);
+    for (int step = 0; step < 5; step++)
+        script_block(&script, at(step, 20), SCRIPT_LIVES, MIB(30), OTHER);
+    struct lever lever = lever_of(&script, "", LEVER_DETACH);
+    CHECK_INT(lever.bytes, MIB(4 * 30));
+    CHECK_INT(lever_of(&script, "", LEVER_HELD).bytes, 0); /* no del in one step reaches it */
+}
+
+TEST(what_one_step_leaves_to_the_next_is_no_leak)
+{
+    struct script script = {0};
+    train(&script, 5, 1);
+    for (int step = 0; step < 5; step++)
+        script_block(&script, at(step, 20), at(step + 1, 30), MIB(30), OTHER);
+    CHECK_INT(lever_of(&script, "", LEVER_DETACH).bytes, 0);
+}
+
+/* ---- together ---- */
+
+TEST(all_together_are_worth_more_than_each)
+{
+    static const char names[] = "UPDATE string SET text = 'linear' WHERE text LIKE 'decode%';"
+                                "UPDATE string SET text = 'relu' WHERE text LIKE 'other%';"
+                                "UPDATE string SET text = '_single_tensor_adamw' WHERE text LIKE "
+                                "'adam%'";
+    struct script script = {0};
+    train(&script, 2, 1);
+    for (int step = 0; step < 2; step++) {
+        script_block(&script, at(step, 20), at(step, 970), MIB(60), DECODE);
+        script_block(&script, at(step, 21), at(step, 22), MIB(60), OTHER);
+        script_block(&script, at(step, 110), at(step, 120), MIB(90), BACKWARD_40);
+        script_block(&script, at(step, 910), at(step, 920), MIB(170), ADAM);
+    }
+    /* 300 in backward, 280 in the optimizer; without the variable 270 in forward, 240 and 220 */
+    CHECK_INT(lever_of(&script, names, LEVER_HELD).bytes, MIB(30));
+    CHECK_INT(lever_of(&script, names, LEVER_FUSED_OPTIMIZER).bytes, 0);
+    script_block(&script, at(1, 911), at(1, 921), MIB(60), ADAM);
+    /* 340 in the optimizer, of which the variable has 60 */
+    CHECK_INT(lever_of(&script, names, LEVER_FUSED_OPTIMIZER).bytes, MIB(40));
+    CHECK_INT(lever_of(&script, names, LEVER_HELD).bytes, MIB(60));
+    struct lever lever = lever_of(&script, names, LEVER_TOGETHER);
+    CHECK_INT(lever.bytes, MIB(340 - 270));
+    CHECK(!lever.at_most && !lever.estimated);
+}
+
 /* ---- modules ---- */
 
 /* Blocks of sites 2 and 3 come from Block.forward, called by Model.forward in line 5; those of site
@@ -218,6 +328,12 @@ TEST_MAIN(TEST_CASE(each_micro_batch_of_a_step_is_checkpointed),
           TEST_CASE(another_step_can_be_the_next_peak),
           TEST_CASE(steps_that_were_not_asked_about_bound_nothing),
           TEST_CASE(what_is_held_from_one_micro_batch_to_the_next),
-          TEST_CASE(gradients_go_before_forward),
+          TEST_CASE(gradients_go_before_forward), TEST_CASE(a_fused_optimizer_makes_no_temporaries),
+          TEST_CASE(states_of_eight_bits_are_estimated),
+          TEST_CASE(half_a_batch_keeps_its_gradients),
+          TEST_CASE(a_loss_in_chunks_has_an_eighth_of_its_logits),
+          TEST_CASE(a_graph_that_every_step_leaves),
+          TEST_CASE(what_one_step_leaves_to_the_next_is_no_leak),
+          TEST_CASE(all_together_are_worth_more_than_each),
           TEST_CASE(a_module_is_computed_again_call_by_call),
           TEST_CASE(a_module_that_is_computed_again_is_no_lever))

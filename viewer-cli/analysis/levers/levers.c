@@ -19,13 +19,21 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_BUCKET_VIEW] = "gradient_as_bucket_view",
         [LEVER_FLATTEN_PARAMETERS] = "flatten_parameters",
         [LEVER_CHECKPOINT] = "checkpoint",
+        [LEVER_DETACH] = "detach",
         [LEVER_NO_GRAD] = "no_grad",
         [LEVER_FIRST_STEP] = "first_step",
         [LEVER_FUSED_OPTIMIZER] = "fused_optimizer",
         [LEVER_WORKSPACE] = "smaller_workspace",
         [LEVER_LIBRARY_WORKSPACE] = "cublas_workspace",
+        [LEVER_EIGHT_BIT_STATES] = "eight_bit_states",
+        [LEVER_NO_STATES] = "no_states",
+        [LEVER_SHARD_STATES] = "shard_states",
+        [LEVER_CHUNKED_LOSS] = "chunked_loss",
+        [LEVER_HALF_BATCH] = "half_batch",
+        [LEVER_BF16] = "bf16",
         [LEVER_EXPANDABLE_SEGMENTS] = "expandable_segments",
         [LEVER_MAX_SPLIT_SIZE] = "max_split_size_mb",
+        [LEVER_TOGETHER] = "together",
     };
     return names[kind];
 }
@@ -176,9 +184,27 @@ static int read_device(struct levers_work *work)
     return err < 0 ? err : 0;
 }
 
+/* Those that compute something else, or elsewhere, come behind the others. */
+static int place_of(enum lever_kind kind)
+{
+    switch (kind) {
+    case LEVER_EIGHT_BIT_STATES:
+    case LEVER_NO_STATES:
+    case LEVER_SHARD_STATES:
+    case LEVER_BF16:
+        return 1;
+    case LEVER_TOGETHER:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
 static int by_bytes(const void *one, const void *other)
 {
     const struct lever *a = one, *b = other;
+    if (place_of(a->kind) != place_of(b->kind))
+        return place_of(a->kind) < place_of(b->kind) ? -1 : 1;
     if (a->bytes != b->bytes)
         return a->bytes < b->bytes ? 1 : -1;
     if (a->reserved != b->reserved)
@@ -189,10 +215,23 @@ static int by_bytes(const void *one, const void *other)
 static int find_all(struct levers_work *work)
 {
     int (*const of_lives[])(struct levers_work *) = {
-        levers_find_added,        levers_held,        levers_gradients_to_none,
-        levers_zero_grad_earlier, levers_bucket_view, levers_flatten,
-        levers_checkpoint,        levers_workspace,   levers_fused_optimizer,
+        levers_find_added,
+        levers_leak,
+        levers_held,
+        levers_gradients_to_none,
+        levers_bucket_view,
+        levers_flatten,
+        levers_zero_grad_earlier,
+        levers_checkpoint,
+        levers_fused_optimizer,
+        levers_workspace,
         levers_library_workspace,
+        levers_together,
+        levers_chunked_loss,
+        levers_half_batch,
+        levers_states,
+        levers_two_bytes,
+        levers_ranks,
     };
     int err = 0;
     for (size_t i = 0; i < sizeof of_lives / sizeof *of_lives && err >= 0; i++)
@@ -270,6 +309,8 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
         levers_edit_clear(&work.kept[i].edit);
     mem_free(work.kept);
     levers_step_clear(&work.step);
+    map_clear(&work.parameters);
+    map_clear(&work.leaking);
     db_finalize(work.names);
     return err < 0 ? err : 0;
 }

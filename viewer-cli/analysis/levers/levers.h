@@ -10,8 +10,9 @@
  *
  * What makes a lever apply is told at each function.
  *
- * Invariants (levers_is_valid): levers by bytes, then by reserved bytes, largest first; every one
- * takes at least a hundredth off the peak, or off reserved; none takes more than the peak has.
+ * Invariants (levers_is_valid): first those that leave the training as it is, then those that make
+ * it another, then all together; in each, by bytes, then by reserved bytes, largest first; every
+ * one takes at least a hundredth off the peak, or off reserved; none takes more than the peak has.
  */
 #ifndef TIDEMARK_ANALYSIS_LEVERS_H
 #define TIDEMARK_ANALYSIS_LEVERS_H
@@ -32,13 +33,21 @@ enum lever_kind {
     LEVER_BUCKET_VIEW,
     LEVER_FLATTEN_PARAMETERS,
     LEVER_CHECKPOINT,
+    LEVER_DETACH,
     LEVER_NO_GRAD,
     LEVER_FIRST_STEP,
     LEVER_FUSED_OPTIMIZER,
     LEVER_WORKSPACE,
     LEVER_LIBRARY_WORKSPACE,
+    LEVER_EIGHT_BIT_STATES,
+    LEVER_NO_STATES,
+    LEVER_SHARD_STATES,
+    LEVER_CHUNKED_LOSS,
+    LEVER_HALF_BATCH,
+    LEVER_BF16,
     LEVER_EXPANDABLE_SEGMENTS,
     LEVER_MAX_SPLIT_SIZE,
+    LEVER_TOGETHER, /* the last row, whatever its bytes */
     LEVER_KINDS
 };
 

@@ -63,7 +63,7 @@ struct trial { /* units that are checkpointed together */
     const struct levers_unit *units[UNITED];
     size_t count;
     int64_t highest; /* with it */
-    bool sure;       /* no other timing in the program changes that */
+    int64_t least;   /* if blocks went at once, and computing again took nothing */
 };
 
 static int by_highest(const void *one, const void *other)
@@ -97,11 +97,9 @@ static int highest_of(const struct levers_work *work, const struct trial *trial,
 
 static int look_at(struct levers_work *work, struct trial *trial)
 {
-    int64_t least = 0;
     int err = highest_of(work, trial, false, &trial->highest);
     if (err >= 0)
-        err = highest_of(work, trial, true, &least);
-    trial->sure = trial->highest - least <= (work->step.highest - trial->highest) / 200;
+        err = highest_of(work, trial, true, &trial->least);
     work->out->tried++;
     return err;
 }
@@ -194,8 +192,9 @@ static int add_trial(struct levers_work *work, const struct trial *trial)
     struct levers_edit edit = {0};
     struct buf text = {0};
     int err = put_words(trial, &text) ? 0 : ERR_NOMEM;
+    const int64_t off = work->step.highest - trial->highest;
     const struct levers_words words = {.kind = LEVER_CHECKPOINT,
-                                       .estimated = !trial->sure,
+                                       .estimated = trial->highest - trial->least > off / 200,
                                        .site = LEVERS_NONE,
                                        .before = buf_string(&text)};
     if (err >= 0)

@@ -76,7 +76,7 @@ static bool is_held(const struct levers_step *step, const struct levers_block *b
 
 /* ---- what backward needs ---- */
 
-static bool is_one_of(const char *function, const char *const *names, size_t count)
+bool levers_is_one_of(const char *function, const char *const *names, size_t count)
 {
     static const char forward[] = ".forward";
     size_t end = strcspn(function, " "), tail = sizeof forward - 1;
@@ -99,7 +99,7 @@ static bool saves_output(const char *function)
 {
     static const char *const names[] = {"softmax", "log_softmax", "logsoftmax", "sigmoid",
                                         "tanh",    "relu",        "exp",        "sqrt"};
-    return is_one_of(function, names, sizeof names / sizeof *names);
+    return levers_is_one_of(function, names, sizeof names / sizeof *names);
 }
 
 /* And of these it does not save the input. */
@@ -107,7 +107,7 @@ static bool spares_input(const char *function)
 {
     static const char *const names[] = {"softmax",       "log_softmax",      "logsoftmax", "relu",
                                         "cross_entropy", "crossentropyloss", "sigmoid",    "tanh"};
-    return is_one_of(function, names, sizeof names / sizeof *names);
+    return levers_is_one_of(function, names, sizeof names / sizeof *names);
 }
 
 /* What was made next of that size, before backward. */
@@ -207,7 +207,7 @@ int levers_held(struct levers_work *work)
         err = find_need(work, site, &need);
         if (need == NEED_SURE)
             words.after = " after loss.backward()";
-        if (err >= 0 && comes_again(&work->step, site))
+        if (err >= 0 && comes_again(&work->step, site) && !levers_leaks(work, site))
             err = try_held(work, site, need, &words);
     }
     groups_clear(&sites);

@@ -256,7 +256,7 @@ static int find_calls(struct reading *reading, size_t unit)
         if (!forward || block->site == GROUP_NONE)
             continue;
         const struct ways *ways = ways_of(reading, block->site, &err);
-        if (ways)
+        if (ways && ways->count) /* what another thread makes meanwhile is in no module */
             err = put_block(reading, unit, i, forward, place_in(ways, unit), &row);
     }
     if (err >= 0)

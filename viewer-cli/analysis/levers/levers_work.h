@@ -8,6 +8,7 @@
 #include "group.h"
 #include "levers.h"
 #include "levers_step.h"
+#include "map.h"
 
 struct levers_kept { /* of a lever that was added: what it changes */
     size_t lever;
@@ -21,6 +22,8 @@ struct levers_work {
     struct levers_step step; /* empty unless out->state is LEVERS_READY */
     struct db_stmt *names;   /* of sites */
     bool on_host;            /* the device is the CPU */
+    struct map parameters;   /* bytes that one of them asked for */
+    struct map leaking;      /* sites, to how many steps' blocks live at the peak */
     struct levers_kept *kept;
     size_t kept_count, kept_cap;
 };
@@ -50,6 +53,9 @@ int levers_group_sites(const struct levers_work *work,
 /* What lives at the peak. */
 int64_t levers_bytes_of(const struct levers_step *step, enum purpose purpose);
 
+/* The function's last name, without "op_" before or ".forward" behind, is one of these. */
+bool levers_is_one_of(const char *function, const char *const *names, size_t count);
+
 int levers_find_added(struct levers_work *work);
 /* Of lives, in a step. */
 int levers_held(struct levers_work *work);
@@ -63,6 +69,17 @@ int levers_checkpoint(struct levers_work *work);
 int levers_checkpoint_parts(struct levers_work *work);
 int levers_workspace(struct levers_work *work);
 int levers_library_workspace(struct levers_work *work);
+int levers_leak(struct levers_work *work);
+/* Once that was looked for: blocks of many steps live, so no variable of one step holds them. */
+bool levers_leaks(const struct levers_work *work, int64_t site);
+/* Of those so far. */
+int levers_together(struct levers_work *work);
+/* Estimates. */
+int levers_states(struct levers_work *work);
+int levers_half_batch(struct levers_work *work);
+int levers_chunked_loss(struct levers_work *work);
+int levers_two_bytes(struct levers_work *work);
+int levers_ranks(struct levers_work *work);
 /* Of the run. */
 int levers_first_step(struct levers_work *work);
 
