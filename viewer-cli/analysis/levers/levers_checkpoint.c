@@ -187,18 +187,31 @@ static bool put_words(const struct trial *trial, struct buf *text)
     return !text->broken;
 }
 
+/* It is called more than once in a forward, as a layer is. */
+static bool is_repeated(const struct trial *trial)
+{
+    const struct levers_unit *unit = trial->units[0];
+    for (size_t i = 1; i < unit->count; i++)
+        if (unit->calls[i].forward == unit->calls[i - 1].forward)
+            return true;
+    return false;
+}
+
+/* Where it hangs on what computing again meets in backward, the most that it can be. */
 static int add_trial(struct levers_work *work, const struct trial *trial)
 {
     struct levers_edit edit = {0};
     struct buf text = {0};
     int err = put_words(trial, &text) ? 0 : ERR_NOMEM;
     const int64_t off = work->step.highest - trial->highest;
+    const bool most = off < work->out->peak / 100 && is_repeated(trial);
     const struct levers_words words = {.kind = LEVER_CHECKPOINT,
+                                       .at_most = most,
                                        .estimated = trial->highest - trial->least > off / 200,
                                        .site = LEVERS_NONE,
                                        .before = buf_string(&text)};
     if (err >= 0)
-        err = make_edit(work, trial, false, &edit);
+        err = make_edit(work, trial, most, &edit);
     if (err >= 0 && edit.count)
         err = levers_try(work, &edit, &words);
     levers_edit_clear(&edit);

@@ -61,15 +61,10 @@ static bool is_own(const struct levers_step *step, const struct again *again, si
 /* Beside a tensor, the numbers that a norm keeps of each of its rows are small. */
 enum { ROWS = 64 };
 
-/* The last tensor of [first, last] that lives behind `seq`, of the size of `like` if there is one;
- * SIZE_MAX. */
-static size_t last_living(const struct levers_step *step, size_t first, size_t last, int64_t seq,
-                          const struct levers_block *like)
+/* The last tensor of [first, last] that lives behind `seq`; SIZE_MAX. */
+static size_t last_living(const struct levers_step *step, size_t first, size_t last, int64_t seq)
 {
     int64_t largest = 0;
-    for (size_t i = last + 1; i-- > first && like;)
-        if (step->blocks[i].end > seq && step->blocks[i].asked == like->asked)
-            return i;
     for (size_t i = first; i <= last; i++)
         if (step->blocks[i].end > seq && step->blocks[i].size > largest)
             largest = step->blocks[i].size;
@@ -146,20 +141,22 @@ static int spike_of(const struct levers_step *step, const struct again *again, i
     return 0;
 }
 
-/* The input of a call is kept until backward is through with it: mostly it is saved anyway. */
+/* The input of a call is kept until backward is through with it. Mostly it is saved anyway; where
+ * it is not, it is the last one before the call that is as large as what the call leaves. */
 static bool keep_input(const struct levers_step *step, const struct again *again,
                        struct levers_edit *edit)
 {
     size_t from = levers_first_from(step, again->call->forward->begin);
     size_t first = again->call->first;
-    int64_t seq = step->blocks[first].seq;
-    if (!again->has_own || again->first_end == LEVERS_NEVER || first <= from)
+    if (!again->has_own || again->first_end == LEVERS_NEVER || again->output == SIZE_MAX)
         return true;
-    const struct levers_block *like =
-        again->output == SIZE_MAX ? NULL : &step->blocks[again->output];
-    size_t input = last_living(step, from, first - 1, seq, like);
-    return input == SIZE_MAX || step->blocks[input].end >= again->first_end ||
-           levers_lengthen(edit, input, again->last_end);
+    for (size_t i = first; i-- > from;) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->end > step->blocks[first].seq &&
+            block->asked == step->blocks[again->output].asked)
+            return block->end >= again->first_end || levers_lengthen(edit, i, again->last_end);
+    }
+    return true;
 }
 
 /* Backward computes again as it comes to the first node of the call that needs something: behind
@@ -232,7 +229,7 @@ static int cut_forward(const struct levers_step *step, const struct levers_call 
         again[i] =
             (struct again){.call = &calls[i], .backward = backward, .cut_short = step->cut_short};
         again[i].output =
-            last_living(step, calls[i].first, calls[i].last, step->blocks[calls[i].last].seq, NULL);
+            last_living(step, calls[i].first, calls[i].last, step->blocks[calls[i].last].seq);
         find_again(step, i + 1 < count ? &again[i + 1] : NULL, &again[i]);
         err = cut_call(step, &again[i], &ends, kept, least, edit);
     }
