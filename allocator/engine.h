@@ -26,6 +26,7 @@
 #include "blockmap.h"
 #include "blocktree.h"
 #include "counters.h"
+#include "ensure.h"
 #include "error.h"
 #include "freeset.h"
 #include "lock.h"
@@ -253,6 +254,7 @@ static inline void engine_lock(struct alloc *alloc)
 
 static inline void engine_unlock(struct alloc *alloc)
 {
+    ENSURE_WHOLE(engine_is_valid(alloc));
     if (!(alloc->flags & ALLOC_ONE_THREAD))
         lock_give(&alloc->lock);
 }

@@ -1,6 +1,10 @@
 -- Facts: what was seen. Rows are appended while a program runs and never rewritten, but for the
 -- columns that a later event completes (marked "completed"). Nothing here is derived.
 --
+-- What a stretch of time was is known some time later. Until then it stands in `phase` with `settled`
+-- NULL, in `phase_device` and in `stretch`, as it would be if the program ended there. That is no fact
+-- yet: each commit replaces all of it.
+--
 -- Units: bytes are integers. Times are integer nanoseconds since the run began (CLOCK_MONOTONIC);
 -- table clock ties them to the calendar. `seq` is the recorder's own running number of events in the
 -- run; inside one process it grows with the order of that process's events. NULL means "not known
@@ -80,6 +84,10 @@ CREATE TABLE tag(
 );
 
 -- A named stretch of a process. The time between is of kind 'other', so that time and bytes add up.
+-- settled: 1, 2, ... in the order in which it became known what phases were. From then on the row
+-- stays, and so do its rows in other tables, but for what is thinned; `ended` is not NULL. Before that
+-- the next commit replaces it, under the same id, or takes it out if the id is 2^40 or more: those
+-- ids say nothing.
 CREATE TABLE phase(
   id        INTEGER PRIMARY KEY,
   process   INTEGER NOT NULL,     -- process.id
@@ -101,8 +109,9 @@ CREATE TABLE phase(
                                   -- 'range': it need not nest, is nobody's, has no step and no
                                   -- row in phase_device
   ended     TEXT,                 -- completed: 'end', 'exception', 'unbalanced', 'process end'
-  domain    TEXT                  -- of a library that names its own by NVTX: no block is in it;
+  domain    TEXT,                 -- of a library that names its own by NVTX: no block is in it;
                                   -- NULL = the program's
+  settled   INTEGER               -- completed; NULL = the row may change
 );
 
 -- What a phase did on each device that had blocks before or during it.

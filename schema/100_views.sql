@@ -82,16 +82,19 @@ SELECT id,
 
 -- Values at the phase's end, in the order in which the phases began. max_*: running maxima since
 -- the process began; phase_peak: the highest inside the phase. fragmentation = inactive_split /
--- reserved at the phase's end. domain: of a library's ranges, which lie across the phases.
+-- reserved at the phase's end. domain: of a library's ranges, which lie across the phases. settled:
+-- NULL while the row may change, in a recording that goes on or was killed.
 CREATE VIEW phase_table(process, device, step, phase, allocated, max_allocated, reserved,
                         max_reserved, fragmentation, phase_peak, begin_ns, end_ns,
                         kind, ordinal, phase_id, begin_allocated, requested, active,
-                        inactive_split, peak_ns, allocs, frees, alloc_bytes, ended, domain) AS
+                        inactive_split, peak_ns, allocs, frees, alloc_bytes, ended, domain,
+                        settled) AS
 SELECT ph.process, d.device, ph.step, ph.name, pd.allocated, pd.max_allocated, pd.reserved,
        pd.max_reserved, pd.inactive_split * 1.0 / nullif(pd.reserved, 0), pd.peak_allocated,
        ph.begin_ns, ph.end_ns,
        ph.kind, ph.ordinal, ph.id, pd.begin_allocated, pd.requested, pd.active,
-       pd.inactive_split, pd.peak_ns, pd.allocs, pd.frees, pd.alloc_bytes, ph.ended, ph.domain
+       pd.inactive_split, pd.peak_ns, pd.allocs, pd.frees, pd.alloc_bytes, ph.ended, ph.domain,
+       ph.settled
   FROM phase ph
   JOIN phase_device pd ON pd.phase = ph.id
   JOIN device_text d ON d.id = pd.device

@@ -175,9 +175,10 @@ int db_prepare(struct db *db, struct db_stmt **out, const char *sql)
 
 int db_prepare_known(struct db *db, struct db_stmt **out, enum sch_statement which)
 {
-    int err = db_prepare(db, out, sch_statement_sql(which));
-    assert(err < 0 ||
-           sqlite3_bind_parameter_count((*out)->handle) == (int)sch_statement_cells(which));
+    char sql[SCH_TEXT_BYTES];
+    sch_statement_text(which, sql);
+    int err = db_prepare(db, out, sql);
+    assert(err < 0 || db_params(*out) == (int)sch_statement_cells(which));
     return err;
 }
 
@@ -218,6 +219,11 @@ void db_bind_null(struct db_stmt *stmt, int at)
 void db_bind_text(struct db_stmt *stmt, int at, const char *text, int n)
 {
     note_bind(stmt, sqlite3_bind_text(stmt->handle, at + 1, text, n, SQLITE_TRANSIENT));
+}
+
+int db_params(struct db_stmt *stmt)
+{
+    return sqlite3_bind_parameter_count(stmt->handle);
 }
 
 int db_param(struct db_stmt *stmt, const char *name)

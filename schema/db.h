@@ -5,9 +5,10 @@
  * a base_err; db_message() has the text for a person. A statement belongs to its database and is
  * finalized before it.
  *
- * A recording file: application_id DB_APPLICATION_ID, user_version DB_VERSION. Anything else is
- * refused with ERR_NOTOURS (db_message says what it seems to be), ERR_NEWER (a later version),
- * ERR_CORRUPT. Schema text is compiled in from schema/ *.sql, in the order of its numbers.
+ * A recording file: application_id DB_APPLICATION_ID, user_version up to DB_VERSION (older.h).
+ * Anything else is refused with ERR_NOTOURS (db_message says what it seems to be), ERR_NEWER (a
+ * later version), ERR_CORRUPT. Schema text is compiled in from schema/ *.sql, in the order of its
+ * numbers.
  */
 #ifndef TIDEMARK_SCHEMA_DB_H
 #define TIDEMARK_SCHEMA_DB_H
@@ -16,29 +17,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DB_APPLICATION_ID 0x54494445 /* "TIDE" */
-#define DB_VERSION 3
-/* What life_ns and free_seq of a living block hold: as wide in a row as what will replace it, six
- * bytes and four, so that completing the row moves nothing. (Wider ends, after 39 hours or 2^31
- * events, fit all the same, at the price of a move.) */
-#define DB_LIVING_NS (-70368744177664LL) /* -2^46 */
-#define DB_LIVING_SEQ (-2147483648LL)    /* -2^31 */
+#include "statements.h"
 
+#define DB_APPLICATION_ID 0x54494445 /* "TIDE" */
+#define DB_VERSION 4
 /* Bytes, nanoseconds, events and steps are fewer, in whatever a recorder writes: the largest that
  * it does is 2^60 (recorder/ledger/ledger.h), and 2^61 ns are 73 years. */
 #define DB_LARGEST ((int64_t)1 << 61)
 /* A recorder cuts the size of a block at this, which is more than anybody has addresses for. */
 #define DB_LARGEST_SIZE ((int64_t)1 << 46)
-
-enum sch_statement {
-#define STATEMENT(name, cells, sql) SCH_##name,
-#include "statements.def"
-#undef STATEMENT
-    SCH_STATEMENT_COUNT
-};
-
-unsigned sch_statement_cells(enum sch_statement which);
-const char *sch_statement_sql(enum sch_statement which);
 
 struct db;
 struct db_stmt;
@@ -83,6 +70,7 @@ void db_finalize(struct db_stmt *stmt);
 void db_bind_int(struct db_stmt *stmt, int at, int64_t value);
 void db_bind_null(struct db_stmt *stmt, int at);
 void db_bind_text(struct db_stmt *stmt, int at, const char *text, int n);
+int db_params(struct db_stmt *stmt);                  /* how many */
 int db_param(struct db_stmt *stmt, const char *name); /* ":name" to its index, -1 if none */
 
 enum db_row { DB_DONE = 0, DB_ROW = 1 }; /* or a negative base_err */

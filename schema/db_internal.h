@@ -17,16 +17,17 @@ struct sqlite3_stmt;
 struct db {
     struct sqlite3 *handle;
     char *path;
-    char *log_name; /* opened for reading, and its header says that it has a log; or NULL */
+    unsigned version; /* of the file; 0 = this connection created it */
+    char *log_name;   /* opened for reading, and its header says that it has a log; or NULL */
     struct db_stmt *statements; /* those not yet finalized */
     struct db_stmt *idle;       /* those that were, and may be asked for again; newest first */
     size_t idle_count, idle_most;
-    uint64_t log_bytes;  /* in the log after the last commit of this connection */
-    unsigned page_bytes; /* 0 = opened for reading */
+    uint64_t log_bytes;    /* in the log after the last commit of this connection */
+    unsigned page_bytes;   /* 0 = opened for reading */
     struct db_files files; /* of the file that this connection created */
-    bool own;            /* asked by us alone, through views of this build (db_own.c) */
-    bool odd;            /* a number was read that cannot be: told by what is asked next */
-    void *kept;          /* by db_keep, read in the transaction that is open; NULL = nothing */
+    bool own;              /* asked by us alone, through views of this build (db_own.c) */
+    bool odd;              /* a number was read that cannot be: told by what is asked next */
+    void *kept;            /* by db_keep, read in the transaction that is open; NULL = nothing */
     void (*drop_kept)(void *thing);
     char denied[80]; /* what db_guard refused last */
     char message[512];

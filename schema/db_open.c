@@ -31,6 +31,7 @@
 #include "error.h"
 #include "foreign.h"
 #include "mem.h"
+#include "older.h"
 #include "pages.h"
 
 #define IDLE_MOST 160 /* statements of a reader that are kept: all that a report has */
@@ -398,11 +399,12 @@ static int check_head(struct db *db)
                       version, DB_VERSION);
     if (version == 0)
         return refuse(db->path, ERR_CORRUPT, " is damaged: it has no format version");
-    if (version < DB_VERSION)
+    if (version < OLDER_FIRST)
         return refuse(db->path, ERR_NEWER,
                       " was made by a Tidemark before its first release: its format is %" PRIu32
-                      ", this command reads %d",
-                      version, DB_VERSION);
+                      ", this command reads formats from %d on",
+                      version, OLDER_FIRST);
+    db->version = version;
     int err = keep_log_name(db, head);
     if (err < 0)
         return refuse(db->path, err, ": %s", base_err_text(err));

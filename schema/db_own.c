@@ -3,8 +3,9 @@
  *
  * A file may have been made by anybody: a view of it may never end, or say what no recorder wrote.
  * So the views that reports ask are made anew as temporary ones, whose names SQLite finds before
- * the file's. Tables have no temporary twin: their names inside of these views, and in the
- * statements of reports, are the file's. Those must be tables, then, and nothing that computes what
+ * the file's. Tables have no temporary twin, but for what a file of an earlier version lacks
+ * (older.h): their names inside of these views, and in the statements of reports, are the file's.
+ * Those must be tables, then, and nothing that computes what
  * it is asked for: no view under a table's name, no virtual table, no generated column.
  *
  * What statements come to is bounded by the rows of the file then: the only recursion in the views
@@ -17,7 +18,13 @@
 
 #include "buf.h"
 #include "error.h"
+#include "older.h"
 #include "schema_text.h"
+
+const char *sch_text(void)
+{
+    return schema_text;
+}
 
 /* ",meta,process,...,": the tables of this build's schema. */
 static void list_tables(struct buf *list)
@@ -80,6 +87,8 @@ int db_own(struct db *db)
     int err = check_ordinary(db);
     if (err == 0)
         err = db_exec(db, "BEGIN");
+    if (err == 0)
+        err = older_open(db, db->version);
     if (err == 0)
         err = make_views(db);
     if (err == 0)

@@ -1,18 +1,11 @@
 #include "batch.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "mem.h"
 #include "private.h"
 #include "search.h"
-
-static const unsigned char cells_of[SCH_STATEMENT_COUNT] = {
-#define STATEMENT(name, cells, sql) [SCH_##name] = (cells),
-#include "statements.def"
-#undef STATEMENT
-};
 
 struct batch *batch_new(void)
 {
@@ -91,45 +84,78 @@ static bool put_text(struct batch *batch, struct batch_cell *cell, const char *t
     return true;
 }
 
-static bool put_cell(struct batch *batch, struct batch_cell *cell, char letter, va_list *list)
+/* A fact while its cells are put: the counts move only when every cell is in place. */
+struct fact {
+    struct batch *batch;
+    struct batch_cell *cell; /* the next */
+    size_t text_before;
+    bool done;
+};
+
+static bool begin_fact(struct fact *fact, struct batch *batch, size_t cells)
 {
-    *cell = (struct batch_cell){CELL_NULL, 0, 0};
-    if (letter == 's') {
-        const char *text = va_arg(*list, const char *);
-        return !text || put_text(batch, cell, text);
-    }
-    if (letter == '0')
-        return true;
-    assert(letter == 'i' || letter == 'n');
-    int64_t value = va_arg(*list, int64_t);
-    if (letter == 'i' || value != BATCH_NULL)
-        *cell = (struct batch_cell){CELL_INT, 0, value};
+    if (batch->cell_count + cells > UINT32_MAX ||
+        !MEM_GROW(batch->facts, batch->fact_cap, batch->fact_count + 1) ||
+        !MEM_GROW(batch->cells, batch->cell_cap, batch->cell_count + cells))
+        return false;
+    *fact = (struct fact){batch, batch->cells + batch->cell_count, batch->text_count, true};
     return true;
 }
 
-/* All or nothing: the counts move only when every cell is in place. */
-bool batch_put(struct batch *batch, enum sch_statement statement, const char *letters, ...)
+static bool end_fact(const struct fact *fact, enum sch_statement which)
 {
-    size_t count = strlen(letters);
-    bool fits = count == cells_of[statement];
-    assert(fits);
-    if (!fits || batch->cell_count + count > UINT32_MAX ||
-        !MEM_GROW(batch->facts, batch->fact_cap, batch->fact_count + 1) ||
-        !MEM_GROW(batch->cells, batch->cell_cap, batch->cell_count + count))
-        return false;
-    size_t text_before = batch->text_count;
-    bool done = true;
-    va_list list;
-    va_start(list, letters);
-    for (size_t i = 0; i < count && done; i++)
-        done = put_cell(batch, &batch->cells[batch->cell_count + i], letters[i], &list);
-    va_end(list);
-    if (!done) {
-        batch->text_count = text_before;
+    struct batch *batch = fact->batch;
+    if (!fact->done) {
+        batch->text_count = fact->text_before;
         return false;
     }
     batch->facts[batch->fact_count++] =
-        (struct batch_fact){(uint32_t)statement, (uint32_t)batch->cell_count};
-    batch->cell_count += count;
+        (struct batch_fact){(uint32_t)which, (uint32_t)batch->cell_count};
+    batch->cell_count = (size_t)(fact->cell - batch->cells);
     return true;
 }
+
+static inline void put_INT(struct fact *fact, int64_t value)
+{
+    *fact->cell++ = (struct batch_cell){CELL_INT, 0, value};
+}
+
+static inline void put_OPT(struct fact *fact, struct row_opt number)
+{
+    *fact->cell++ = (struct batch_cell){number.known ? CELL_INT : CELL_NULL, 0, number.value};
+}
+
+static void put_NTEXT(struct fact *fact, const char *text)
+{
+    *fact->cell = (struct batch_cell){CELL_NULL, 0, 0};
+    if (text)
+        fact->done = fact->done && put_text(fact->batch, fact->cell, text);
+    fact->cell++;
+}
+
+static void put_TEXT(struct fact *fact, const char *text)
+{
+    assert(text);
+    put_NTEXT(fact, text);
+}
+
+static void put_ANY(struct fact *fact, struct row_any any)
+{
+    if (any.text)
+        put_TEXT(fact, any.text);
+    else
+        put_OPT(fact, any.number);
+}
+
+#define COLUMN(type, name) put_##type(&fact, row->name);
+#define STATEMENT(NAME, name, sql, columns)                                                        \
+    bool batch_put_##name(struct batch *batch, const struct row_##name *row)                       \
+    {                                                                                              \
+        struct fact fact;                                                                          \
+        if (!begin_fact(&fact, batch, SCH_CELLS(name)))                                            \
+            return false;                                                                          \
+        columns return end_fact(&fact, SCH_##NAME);                                                \
+    }
+#include "statements.def"
+#undef STATEMENT
+#undef COLUMN

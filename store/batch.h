@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "db.h"
+#include "statements.h"
 
 #define BATCH_NOT_KNOWN (-1) /* requested, tag, site, segment: stored as NULL */
 
@@ -90,11 +90,13 @@ struct batch_alloc *batch_find_alloc(struct batch *batch, int64_t seq); /* NULL:
 bool batch_add_end(struct batch *batch, int64_t seq, int64_t life_ns, int64_t free_seq);
 bool batch_add_late_tag(struct batch *batch, int64_t seq, int64_t tag);
 
-/* One fact, by printf-like letters for its cells: i = int64_t, n = int64_t where INT64_MIN means
- * NULL, s = const char * (NULL = NULL), 0 = NULL. The letters must be as many as the statement's
- * cells. Example: batch_put(b, SCH_FRAME, "innn", id, function, file, line). */
-#define BATCH_NULL INT64_MIN
-bool batch_put(struct batch *batch, enum sch_statement statement, const char *letters, ...);
+/* One fact: batch_put_frame(batch, &(struct row_frame){.id = id, .line = row_opt(line)}). */
+#define STATEMENT(NAME, name, sql, columns)                                                        \
+    bool batch_put_##name(struct batch *batch, const struct row_##name *row);
+#include "statements.def"
+#undef STATEMENT
+
+#define BATCH_NULL ROW_UNKNOWN
 
 /* Facts that belong together: put them all, or go back to the mark. */
 struct batch_mark {

@@ -67,7 +67,7 @@ struct writer {
     } moved;
     struct batch *open, **open_last; /* of the open transaction, oldest first */
     bool tight;                      /* the disk was full once */
-    bool hide_paths;                 /* as the batches said */
+    bool hide_paths;
     struct writer_stats stats;
     pthread_mutex_t lock; /* of `seen` */
     struct writer_stats seen;
@@ -136,8 +136,9 @@ static void roll_back(struct writer *writer)
 /* ---- failing ---- */
 
 /* A row of some bytes, into a log that is empty again if that was possible. */
-static void store_reason(struct writer *writer, size_t bytes)
+static void store_reason(struct writer *writer)
 {
+    size_t bytes = writer->stats.reason_bytes;
     struct db_stmt *stmt = NULL;
     if (db_begin(writer->db) != 0)
         return;
@@ -147,8 +148,8 @@ static void store_reason(struct writer *writer, size_t bytes)
         memcpy(reason, writer->message, bytes);
         if (writer->hide_paths)
             bytes = private_shorten(reason, bytes);
-        db_bind_text(stmt, 0, "stopped", -1);
-        db_bind_text(stmt, 1, reason, (int)bytes);
+        db_bind_text(stmt, SCH_AT(meta, key), "stopped", -1);
+        db_bind_text(stmt, SCH_AT(meta, value), reason, (int)bytes);
         err = db_run(stmt);
     }
     db_finalize(stmt);
@@ -173,12 +174,11 @@ static void go_back_to_moved(struct writer *writer)
     writer->stats.blocks = writer->moved.blocks;
 }
 
-/* Returns how much of the message is the reason. */
-static size_t say_why(struct writer *writer, int err)
+static void say_why(struct writer *writer, int err)
 {
     const char *why =
         err == ERR_LIMIT ? "what has to be kept is as large as --max-size" : db_message(writer->db);
-    size_t reason = strlen(why);
+    writer->stats.reason_bytes = strnlen(why, sizeof writer->message - 1);
     if (writer->stats.cut == DB_CUT_FILE)
         snprintf(writer->message, sizeof writer->message,
                  "%s: recording stopped; what is left of it can be read by tidemark repair", why);
@@ -186,7 +186,6 @@ static size_t say_why(struct writer *writer, int err)
         snprintf(writer->message, sizeof writer->message,
                  "%s: recording stopped after %llu rows; what was stored before can be read", why,
                  (unsigned long long)rows_committed(writer));
-    return reason;
 }
 
 /* The queue is closed after `failed` is set: whoever finds it closed asks for the reason at once.
@@ -199,7 +198,7 @@ static void fail(struct writer *writer, int err)
         writer->moved.events = writer->moved.blocks = 0;
     if (is_cut(cut))
         go_back_to_moved(writer);
-    size_t reason = say_why(writer, err);
+    say_why(writer, err);
     writer->error = err;
     roll_back(writer);
     free_list(take_kept(writer));
@@ -209,8 +208,7 @@ static void fail(struct writer *writer, int err)
         return;
     db_salvage_log(writer->db);
     db_checkpoint(writer->db, false);
-    if (reason < sizeof writer->message)
-        store_reason(writer, reason);
+    store_reason(writer);
 }
 
 /* Readers never block this; another writer does (somebody with a shell). */
@@ -326,7 +324,6 @@ static int commit(struct writer *writer)
 static int write_batch(struct writer *writer, struct batch *batch)
 {
     keep(writer, batch);
-    writer->hide_paths = batch->hide_paths;
     int err = db_in_transaction(writer->db) ? 0 : begin(writer);
     if (err == 0)
         err = writer_sink_write(writer->sink, batch);
@@ -431,7 +428,7 @@ static void forget_keeper(struct writer *writer)
 }
 
 int writer_start(struct writer **out, struct db *db, struct queue *queue,
-                 const struct keeper *keeper)
+                 const struct keeper *keeper, bool hide_paths)
 {
     static const struct keeper nobody;
     if (!keeper)
@@ -446,6 +443,7 @@ int writer_start(struct writer **out, struct db *db, struct queue *queue,
     writer->keeper = *keeper;
     writer->db = db;
     writer->queue = queue;
+    writer->hide_paths = hide_paths;
     writer->open_last = &writer->open;
     pthread_mutex_init(&writer->lock, NULL);
     int err = writer_sink_new(&writer->sink, db);

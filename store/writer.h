@@ -32,12 +32,14 @@ struct writer_stats {
     bool shrunk;         /* the file was written anew at the end: it is another one (db_shrink) */
     enum db_cut cut;     /* what somebody cut short meanwhile, and the writer did not survive */
     char message[WRITER_MESSAGE_BYTES]; /* why it failed, "" if it did not */
+    size_t reason_bytes;                /* of the message: the reason alone, with which it begins */
 };
 
 /* Takes the database over (writer_finish closes it), unless it fails, and the keeper in any case.
  * The thread starts at once. */
 int writer_start(struct writer **out, struct db *db, struct queue *queue,
-                 const struct keeper *keeper); /* NULL: all is kept */
+                 const struct keeper *keeper, /* NULL: all is kept */
+                 bool hide_paths); /* why it failed is stored without folders: private.h */
 bool writer_failed(const struct writer *writer);
 const char *writer_message(const struct writer *writer); /* why; "" if it did not (yet) */
 /* The figures as of the last commit, from any thread. */

@@ -121,17 +121,17 @@ static int write_allocs(struct writer_sink *sink, const struct batch *batch)
                                .tag = INT32_MIN,
                                .segment = INT64_MIN};
     for (const struct batch_alloc *last = &none; err == 0 && row < end; last = row++) {
-        db_bind_int(stmt, 0, row->seq);
-        bind_known(stmt, 1, row->heap, last->heap);
-        db_bind_int(stmt, 2, (int64_t)row->address);
-        db_bind_int(stmt, 3, row->size);
-        bind_known(stmt, 4, row->requested, last->requested);
-        db_bind_int(stmt, 5, row->alloc_ns);
-        db_bind_int(stmt, 6, row->life_ns);
-        db_bind_int(stmt, 7, row->free_seq);
-        bind_known(stmt, 8, row->site, last->site);
-        bind_known(stmt, 9, row->tag, last->tag);
-        bind_known(stmt, 10, row->segment, last->segment);
+        db_bind_int(stmt, SCH_AT(allocation, seq), row->seq);
+        bind_known(stmt, SCH_AT(allocation, heap), row->heap, last->heap);
+        db_bind_int(stmt, SCH_AT(allocation, address), (int64_t)row->address);
+        db_bind_int(stmt, SCH_AT(allocation, size), row->size);
+        bind_known(stmt, SCH_AT(allocation, requested), row->requested, last->requested);
+        db_bind_int(stmt, SCH_AT(allocation, alloc_ns), row->alloc_ns);
+        db_bind_int(stmt, SCH_AT(allocation, life_ns), row->life_ns);
+        db_bind_int(stmt, SCH_AT(allocation, free_seq), row->free_seq);
+        bind_known(stmt, SCH_AT(allocation, site), row->site, last->site);
+        bind_known(stmt, SCH_AT(allocation, tag), row->tag, last->tag);
+        bind_known(stmt, SCH_AT(allocation, segment), row->segment, last->segment);
         err = run(sink, stmt);
     }
     sink->rows.inserted += batch->alloc_count;
@@ -144,9 +144,9 @@ static int write_ends(struct writer_sink *sink, const struct batch *batch)
     struct db_stmt *stmt = prepared(sink, SCH_ALLOCATION_END, &err);
     const struct batch_end *row = batch->ends, *end = row + batch->end_count;
     for (; err == 0 && row < end; row++) {
-        db_bind_int(stmt, 0, row->seq);
-        db_bind_int(stmt, 1, row->life_ns);
-        db_bind_int(stmt, 2, row->free_seq);
+        db_bind_int(stmt, SCH_AT(allocation_end, seq), row->seq);
+        db_bind_int(stmt, SCH_AT(allocation_end, life_ns), row->life_ns);
+        db_bind_int(stmt, SCH_AT(allocation_end, free_seq), row->free_seq);
         err = run(sink, stmt);
     }
     sink->rows.updated += batch->end_count;
@@ -159,8 +159,8 @@ static int write_late_tags(struct writer_sink *sink, const struct batch *batch)
     struct db_stmt *stmt = prepared(sink, SCH_ALLOCATION_TAG, &err);
     const struct batch_tag *row = batch->late_tags, *end = row + batch->late_tag_count;
     for (; err == 0 && row < end; row++) {
-        db_bind_int(stmt, 0, row->seq);
-        db_bind_int(stmt, 1, row->tag);
+        db_bind_int(stmt, SCH_AT(allocation_tag, seq), row->seq);
+        db_bind_int(stmt, SCH_AT(allocation_tag, tag), row->tag);
         err = run(sink, stmt);
     }
     sink->rows.updated += batch->late_tag_count;

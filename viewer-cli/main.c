@@ -89,7 +89,7 @@ static int dispatch(int argc, char **argv)
     if (!command)
         return unknown_command(argv[1], near);
     /* A recorded program must begin with signals as they are; all else here sees EPIPE instead. */
-    if (command->runs_program)
+    if (command->takes == TAKES_PROGRAM)
         signal(SIGPIPE, before);
     return command->run(&(struct command_call){command, argc - 2, argv + 2});
 }

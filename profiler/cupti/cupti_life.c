@@ -19,11 +19,12 @@
 #include "guest.h"
 #include "intern.h"
 #include "fork_lock.h"
+#include "gap.h"
 #include "notes.h"
 #include "occasion.h"
 
-#define GAP_YIELDED "cupti: torch.profiler"
-#define GAP_FATAL "cupti: a fatal error of CUDA's"
+#define NAME_YIELDED "cupti: torch.profiler"
+#define NAME_FATAL "cupti: " GAP_FATAL
 #define RETRY_NS (20 * NS_PER_MS)
 #define RETRY_MOST_NS (5 * NS_PER_S)
 #define PATIENCE 3 /* refusals in a row: CUPTI is kept */
@@ -144,7 +145,7 @@ static void emit_gap(const char *name, bool begins)
 /* Under at_work, or where nobody has it: CUPTI is let go of. */
 static void let_go(void)
 {
-    emit_gap(GAP_YIELDED, true);
+    emit_gap(NAME_YIELDED, true);
     start_end();
     live_forget_pools();
     atomic_store(&life, CUPTI_YIELDED);
@@ -175,7 +176,7 @@ int InitializeInjection(void)
         atexit(at_exit);
         atexit(cupti_say_why_not); /* while the driver can still be asked */
         if (yields()) {            /* torch.profiler is what starts CUDA */
-            emit_gap(GAP_YIELDED, true);
+            emit_gap(NAME_YIELDED, true);
             atomic_store(&life, CUPTI_YIELDED);
             cupti_listen(true);
         } else {
@@ -231,7 +232,7 @@ static void arrive(enum start_result result)
 {
     live_settle();
     ask_soon();
-    emit_gap(GAP_YIELDED, false);
+    emit_gap(NAME_YIELDED, false);
     settle(result);
     find_context();
     sample_soon();
@@ -381,7 +382,7 @@ void cupti_fatal(void)
 {
     if (atomic_exchange(&fatal, true))
         return;
-    emit_gap(GAP_FATAL, true); /* it never ends */
+    emit_gap(NAME_FATAL, true); /* it never ends */
     atomic_store(&life, CUPTI_OFF);
     cupti_listen(false);
     notes_why_not_here("cupti: ended by a fatal error of CUDA's");

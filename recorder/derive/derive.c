@@ -145,7 +145,8 @@ static int put_frame(struct derive *derive, int64_t seq)
         const struct derive_block *block = &derive->blocks[i];
         if (seq > derive->heaps[block->heap].last_seq)
             continue;
-        if (!batch_put(derive->batch, SCH_KEYFRAME, "ii", seq, block->seq))
+        struct row_keyframe row = {.seq = seq, .allocation = block->seq};
+        if (!batch_put_keyframe(derive->batch, &row))
             return ERR_NOMEM;
         derive->result->keyframe_rows++;
         err = derive_flush(derive, false);

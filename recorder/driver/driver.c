@@ -94,8 +94,12 @@ static void end_piece(struct driver *driver, struct driver_piece *piece, struct 
     driver_disown(driver, piece, when);
     driver_put_owner(driver, piece);
     driver_given(driver, piece, false);
-    if (!batch_put(driver->ledger->batch, SCH_DRIVER_MEMORY_END, "iii", piece->seq,
-                   when.ns - piece->alloc_ns, driver->ledger->seq))
+    struct row_driver_memory_end row = {
+        .seq = piece->seq,
+        .life_ns = when.ns - piece->alloc_ns,
+        .free_seq = driver->ledger->seq,
+    };
+    if (!batch_put_driver_memory_end(driver->ledger->batch, &row))
         note_owed(driver->account, EVENT_DRIVER_FREE, 1);
     mem_free(piece);
 }
@@ -128,19 +132,30 @@ static void end_former(struct driver *driver, const struct driver_piece *fresh,
         map_remove(&driver->again, fresh->address);
 }
 
+static struct row_opt device_id(const struct heap_device *device)
+{
+    return row_opt(device ? device->id : ROW_UNKNOWN);
+}
+
 static bool put_row(struct driver *driver, const struct driver_piece *piece,
                     const struct event *event)
 {
     struct names_defs *defs = driver->defs;
-    uint32_t call = names_lookup(defs, event->name, ARENA_STRING);
-    uint32_t library = names_lookup(defs, (uint32_t)(event->a >> 32), ARENA_STRING);
-    uint32_t site = names_lookup(defs, event->site, ARENA_SITE);
-    return batch_put(driver->ledger->batch, SCH_DRIVER_MEMORY, "iinsiinnni00n0i", piece->seq,
-                     driver->account->id, piece->device ? piece->device->id : BATCH_NULL,
-                     kind_texts[piece->kind], (int64_t)piece->address, piece->size,
-                     call ? (int64_t)call : BATCH_NULL, library ? (int64_t)library : BATCH_NULL,
-                     piece->kind == DRIVER_ASYNC ? (int64_t)event->b : BATCH_NULL, piece->alloc_ns,
-                     site ? (int64_t)site : BATCH_NULL, (int64_t)0);
+    struct row_driver_memory row = {
+        .seq = piece->seq,
+        .process = driver->account->id,
+        .device = device_id(piece->device),
+        .kind = kind_texts[piece->kind],
+        .address = (int64_t)piece->address,
+        .size = piece->size,
+        .call = row_id(names_lookup(defs, event->name, ARENA_STRING)),
+        .library = row_id(names_lookup(defs, (uint32_t)(event->a >> 32), ARENA_STRING)),
+        .stream = row_opt_if(piece->kind == DRIVER_ASYNC, (int64_t)event->b),
+        .alloc_ns = piece->alloc_ns,
+        .site = row_id(names_lookup(defs, event->site, ARENA_SITE)),
+        .blocks = 0,
+    };
+    return batch_put_driver_memory(driver->ledger->batch, &row);
 }
 
 /* Heap 0 is the host's memory; without memory for the device the event is owed. */
@@ -235,9 +250,17 @@ static bool put_mapping(struct driver *driver, const struct heap_device *device,
                         const struct event *event, const struct driver_piece *piece, int64_t mapped,
                         int64_t ns)
 {
-    return batch_put(driver->ledger->batch, SCH_DRIVER_MAPPING, "iiniinii", driver->ledger->seq,
-                     driver->account->id, device ? device->id : BATCH_NULL, (int64_t)event->addr,
-                     heap_cut(event->size), piece ? piece->seq : BATCH_NULL, ns, mapped);
+    struct row_driver_mapping row = {
+        .seq = driver->ledger->seq,
+        .process = driver->account->id,
+        .device = device_id(device),
+        .address = (int64_t)event->addr,
+        .size = heap_cut(event->size),
+        .memory = row_opt(piece ? piece->seq : ROW_UNKNOWN),
+        .at_ns = ns,
+        .mapped = mapped,
+    };
+    return batch_put_driver_mapping(driver->ledger->batch, &row);
 }
 
 static bool put_range(struct driver *driver, const struct driver_range *like)

@@ -40,12 +40,21 @@ static bool is_to_adopt(const struct heap_device *device, uint64_t address, int6
 
 /* ---- taking ---- */
 
+static bool put_owner(const struct driver *driver, const struct driver_piece *piece)
+{
+    struct row_driver_memory_owner row = {
+        .seq = piece->seq,
+        .heap = piece->heap->id,
+        .blocks = ledger_cut(piece->blocks),
+    };
+    return batch_put_driver_memory_owner(driver->ledger->batch, &row);
+}
+
 void driver_put_owner(struct driver *driver, struct driver_piece *piece)
 {
     if (!piece->heap || piece->stored == piece->blocks)
         return;
-    if (batch_put(driver->ledger->batch, SCH_DRIVER_MEMORY_OWNER, "iii", piece->seq,
-                  piece->heap->id, ledger_cut(piece->blocks)))
+    if (put_owner(driver, piece))
         piece->stored = piece->blocks;
     else
         note_owed(driver->account, OWED_FACT, 1);
@@ -61,9 +70,7 @@ static void own(struct driver *driver, struct heap *heap, struct driver_piece *p
     piece->blocks += blocks;
     if (piece->blocks && !piece->stored) {
         driver_put_owner(driver, piece);
-    } else if (first && !piece->blocks &&
-               !batch_put(driver->ledger->batch, SCH_DRIVER_MEMORY_OWNER, "iii", piece->seq,
-                          heap->id, (int64_t)0)) {
+    } else if (first && !piece->blocks && !put_owner(driver, piece)) {
         note_owed(driver->account, OWED_FACT, 1);
     }
 }

@@ -19,7 +19,8 @@ static void put_total(struct driver *driver, const struct heap_device *device, i
     struct driver_device *own = driver_device(driver, device);
     if (own && total == own->total)
         return;
-    if (own && batch_put(driver->ledger->batch, SCH_DEVICE_TOTAL, "ii", device->id, total))
+    struct row_device_total row = {.id = device->id, .total_bytes = total};
+    if (own && batch_put_device_total(driver->ledger->batch, &row))
         own->total = total;
     else
         note_owed(driver->account, EVENT_SAMPLE, 1);
@@ -30,12 +31,18 @@ void driver_sample(struct driver *driver, const struct event *event, int64_t ns)
     uint32_t id;
     const char *what = text_of(driver, event, &id);
     const struct heap *heap = event->heap ? heap_of_event(driver->heaps, event) : NULL;
+    struct row_sample row = {
+        .at_ns = ns,
+        .process = row_opt(driver->account->id),
+        .device = row_opt(heap ? heap->device->id : ROW_UNKNOWN),
+        .what = what,
+        .value = heap_cut(event->a),
+    };
     if (heap)
         driver_given_sample(driver, heap->device, what, event->a);
     if (heap && strcmp(what, "device total") == 0)
         put_total(driver, heap->device, heap_cut(event->a));
-    else if (!batch_put(driver->ledger->batch, SCH_SAMPLE, "iinsi", ns, driver->account->id,
-                        heap ? heap->device->id : BATCH_NULL, what, heap_cut(event->a)))
+    else if (!batch_put_sample(driver->ledger->batch, &row))
         note_owed(driver->account, EVENT_SAMPLE, 1);
 }
 
@@ -49,8 +56,12 @@ static void begin_gap(struct driver *driver, const char *text, uint32_t id, int6
     int64_t seq = driver->ledger->seq;
     snprintf(source, sizeof source, "%.*s",
              (int)(bytes < sizeof source ? bytes : utf8_cut(text, sizeof source - 1)), text);
-    if (!batch_put(driver->ledger->batch, SCH_GAP, "iis0i0s", seq, driver->account->id, source, ns,
-                   colon ? colon + 2 : NULL)) {
+    struct row_gap row = {.first_seq = seq,
+                          .process = driver->account->id,
+                          .source = source,
+                          .begin_ns = ns,
+                          .why = colon ? colon + 2 : NULL};
+    if (!batch_put_gap(driver->ledger->batch, &row)) {
         note_owed(driver->account, EVENT_GAP, 1);
         return;
     }
@@ -68,8 +79,9 @@ static void end_gap(struct driver *driver, uint32_t id, const char *text, int64_
         note(driver->account, NOTE_GAP_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", text);
         return;
     }
-    if (!batch_put(driver->ledger->batch, SCH_GAP_END, "iii", driver->gaps[at - 1].seq,
-                   driver->ledger->seq, ns))
+    struct row_gap_end row = {
+        .first_seq = driver->gaps[at - 1].seq, .last_seq = driver->ledger->seq, .end_ns = ns};
+    if (!batch_put_gap_end(driver->ledger->batch, &row))
         note_owed(driver->account, EVENT_GAP, 1);
     driver->gap_count--;
     memmove(&driver->gaps[at - 1], &driver->gaps[at],
@@ -100,12 +112,17 @@ void driver_activity(struct driver *driver, const struct event *event)
     }
     bool timed = event->addr != 0 && event->size <= UINT64_MAX - event->addr;
     bool moved = kind == ACTIVITY_COPY || kind == ACTIVITY_SET;
-    if (!heap ||
-        !batch_put(driver->ledger->batch, SCH_ACTIVITY, "iiiiinnnn", driver->ledger->seq,
-                   driver->account->id, heap->device->id, (int64_t)(event->a >> 8), (int64_t)kind,
-                   name ? (int64_t)name : BATCH_NULL,
-                   timed ? ledger_ns(driver->ledger, event->addr) : BATCH_NULL,
-                   timed ? ledger_ns(driver->ledger, event->addr + event->size) : BATCH_NULL,
-                   moved ? heap_cut(event->b) : BATCH_NULL))
+    struct row_activity row = {
+        .seq = driver->ledger->seq,
+        .process = driver->account->id,
+        .device = heap ? heap->device->id : 0,
+        .stream = (int64_t)(event->a >> 8),
+        .kind = kind,
+        .name = row_id(name),
+        .begin_ns = row_opt_if(timed, ledger_ns(driver->ledger, event->addr)),
+        .end_ns = row_opt_if(timed, ledger_ns(driver->ledger, event->addr + event->size)),
+        .bytes = row_opt_if(moved, heap_cut(event->b)),
+    };
+    if (!heap || !batch_put_activity(driver->ledger->batch, &row))
         note_owed(driver->account, EVENT_ACTIVITY, 1);
 }

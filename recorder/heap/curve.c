@@ -44,9 +44,17 @@ bool curve_is_valid(const struct curve *curve)
 static void put_row(struct curve *curve, struct batch *batch, unsigned index,
                     const struct curve_bucket *bucket)
 {
-    if (!batch_put(batch, SCH_CURVE, "iiiiiiis", curve->heap, (int64_t)(index + CURVE_FIRST_LEVEL),
-                   bucket->number, bucket->first, bucket->min, bucket->max, bucket->last,
-                   curve->quantity))
+    struct row_curve row = {
+        .heap = curve->heap,
+        .quantity = curve->quantity,
+        .level = index + CURVE_FIRST_LEVEL,
+        .bucket = bucket->number,
+        .first = bucket->first,
+        .min = bucket->min,
+        .max = bucket->max,
+        .last = bucket->last,
+    };
+    if (!batch_put_curve(batch, &row))
         curve->rows_lost++;
 }
 
@@ -88,8 +96,12 @@ static void roll(struct curve *curve, struct batch *batch, int64_t ns)
 
 static void drop_base(struct curve *curve, struct batch *batch)
 {
-    if (!batch_put(batch, SCH_CURVE_DROP, "isi", curve->heap, curve->quantity,
-                   (int64_t)(curve->base + CURVE_FIRST_LEVEL)))
+    struct row_curve_drop row = {
+        .heap = curve->heap,
+        .quantity = curve->quantity,
+        .level = curve->base + CURVE_FIRST_LEVEL,
+    };
+    if (!batch_put_curve_drop(batch, &row))
         curve->rows_lost++;
     curve->base++;
 }

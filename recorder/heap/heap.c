@@ -96,7 +96,8 @@ static void end_waiting(struct heap_device *device, uint64_t address, int64_t ns
     uint64_t at = map_remove(&device->waiting, address);
     const struct block *block = &heaps->pool->blocks[at];
     device->waiting_bytes -= block->size;
-    if (!batch_put(heaps->ledger->batch, SCH_IDLE, "iii", block->seq, heaps->ledger->seq, ns))
+    struct row_idle row = {.allocation = block->seq, .seq = heaps->ledger->seq, .at_ns = ns};
+    if (!batch_put_idle(heaps->ledger->batch, &row))
         note_owed(heaps->account, EVENT_BLOCK_IDLE, 1);
     drop_block(heaps, (uint32_t)at);
 }

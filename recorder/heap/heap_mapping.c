@@ -118,8 +118,15 @@ static uint64_t end_at(uint64_t address, int64_t size)
 static bool put_row(const struct heap *heap, uint64_t address, int64_t size,
                     const struct heap_when *when, int64_t mapped)
 {
-    return batch_put(heap->device->heaps->ledger->batch, SCH_MAPPING, "iiiiii", when->seq, heap->id,
-                     (int64_t)address, size, when->ns, mapped);
+    struct row_mapping row = {
+        .seq = when->seq,
+        .heap = heap->id,
+        .address = (int64_t)address,
+        .size = size,
+        .at_ns = when->ns,
+        .mapped = mapped,
+    };
+    return batch_put_mapping(heap->device->heaps->ledger->batch, &row);
 }
 
 void mapping_add(struct heap *heap, const struct heap_span *span, const struct heap_when *when)

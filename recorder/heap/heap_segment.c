@@ -114,9 +114,12 @@ static void close_segment(struct heap_segment *segment, const struct heap_when *
 {
     struct heap_device *device = segment->heap->device;
     struct heaps *heaps = device->heaps;
-    int64_t life = when->ns > segment->alloc_ns ? when->ns - segment->alloc_ns : 0;
-    int64_t seq = when->seq > segment->seq ? when->seq : segment->seq;
-    if (!batch_put(heaps->ledger->batch, SCH_SEGMENT_END, "iii", segment->seq, life, seq))
+    struct row_segment_end row = {
+        .seq = segment->seq,
+        .life_ns = when->ns > segment->alloc_ns ? when->ns - segment->alloc_ns : 0,
+        .free_seq = when->seq > segment->seq ? when->seq : segment->seq,
+    };
+    if (!batch_put_segment_end(heaps->ledger->batch, &row))
         note_owed(heaps->account, EVENT_SEGMENT_FREE, 1);
     order_remove(&device->segments, segment->address);
     if (device->last_segment == segment)
@@ -144,8 +147,15 @@ static struct heap_segment *open_segment(struct heaps *heaps, struct heap *heap,
                                      .size = size,
                                      .alloc_ns = when->ns,
                                      .heap = heap};
-    if (batch_put(heaps->ledger->batch, SCH_SEGMENT, "iiiii00n", segment->seq, heap->id,
-                  (int64_t)span->address, size, when->ns, site ? (int64_t)site : BATCH_NULL)) {
+    struct row_segment row = {
+        .seq = segment->seq,
+        .heap = heap->id,
+        .address = (int64_t)span->address,
+        .size = size,
+        .alloc_ns = when->ns,
+        .site = row_id(site),
+    };
+    if (batch_put_segment(heaps->ledger->batch, &row)) {
         if (order_put(&device->segments, span->address, (uintptr_t)segment))
             return segment;
         batch_back_to(heaps->ledger->batch, mark);

@@ -57,10 +57,16 @@ static struct heap *new_heap(struct heaps *heaps, const struct heap *like,
     heap->id = heaps->ledger->heap_count + 1;
     heap->number = (uint32_t)heaps->count + 1;
     heap->device = device;
+    struct row_heap row = {
+        .id = heap->id,
+        .process = heaps->account->id,
+        .device = device->id,
+        .stream = (int64_t)heap->stream,
+        .pool = (int64_t)heap->pool,
+        .name = heap->name ? names_text(heaps->defs->names, heap->name) : NULL,
+    };
     if (heap->id <= INT32_MAX && MEM_GROW(heaps->all, heaps->cap, heap->number) &&
-        batch_put(heaps->ledger->batch, SCH_HEAP, "iiiiis", heap->id, heaps->account->id,
-                  device->id, (int64_t)heap->stream, (int64_t)heap->pool,
-                  heap->name ? names_text(heaps->defs->names, heap->name) : NULL) &&
+        batch_put_heap(heaps->ledger->batch, &row) &&
         intern_add(&heaps->by_values, key, sizeof *key)) {
         heaps->ledger->heap_count++;
         heaps->all[heaps->count++] = heap;

@@ -170,8 +170,17 @@ void heap_oom(struct heaps *heaps, const struct event *event, int64_t ns)
     if (event->flags & EVENT_F_TOTALS)
         allocated = ledger_cut(event->a);
     uint32_t site = names_lookup(heaps->defs, event->site, ARENA_SITE);
-    if (!batch_put(heaps->ledger->batch, SCH_OOM, "iiniiinnn", heaps->ledger->seq,
-                   heaps->account->id, device, (int64_t)event->thread, ns, ledger_cut(event->size),
-                   allocated, reserved, site ? (int64_t)site : BATCH_NULL))
+    struct row_oom row = {
+        .seq = heaps->ledger->seq,
+        .process = heaps->account->id,
+        .device = row_opt(device),
+        .thread = event->thread,
+        .at_ns = ns,
+        .asked = ledger_cut(event->size),
+        .allocated = row_opt(allocated),
+        .reserved = row_opt(reserved),
+        .site = row_id(site),
+    };
+    if (!batch_put_oom(heaps->ledger->batch, &row))
         note_owed(heaps->account, EVENT_OOM, 1);
 }

@@ -85,12 +85,15 @@ static void amend_row(struct heaps *heaps, int64_t seq, int64_t requested,
 {
     struct batch *batch = heaps->ledger->batch;
     struct batch_alloc *row = batch_find_alloc(batch, seq);
+    struct row_allocation_amend amend = {
+        .seq = seq,
+        .requested = row_opt(requested),
+        .segment = row_opt(segment ? segment->seq : ROW_UNKNOWN),
+    };
     if (row) {
         row->requested = requested == BATCH_NULL ? row->requested : requested;
         row->segment = segment ? segment->seq : row->segment;
-    } else if ((requested != BATCH_NULL || segment) &&
-               !batch_put(batch, SCH_ALLOCATION_AMEND, "inn", seq, requested,
-                          segment ? segment->seq : BATCH_NULL)) {
+    } else if ((amend.requested.known || segment) && !batch_put_allocation_amend(batch, &amend)) {
         note_owed(heaps->account, OWED_FACT, 1);
     }
 }
@@ -196,7 +199,8 @@ static void put_memory(struct heap *heap, const struct event *event, const struc
 
 static void put_idle(struct heaps *heaps, int64_t allocation, const struct heap_when *when)
 {
-    if (!batch_put(heaps->ledger->batch, SCH_IDLE, "iii", allocation, when->seq, when->ns))
+    struct row_idle row = {.allocation = allocation, .seq = when->seq, .at_ns = when->ns};
+    if (!batch_put_idle(heaps->ledger->batch, &row))
         note_owed(heaps->account, OWED_FACT, 1);
 }
 

@@ -10,8 +10,8 @@ static bool put_all(const struct keyframes *keyframes, const struct ledger *ledg
 {
     for (size_t i = 0; i < pool->count; i++) {
         const struct block *block = &pool->blocks[i];
-        if (block->state == BLOCK_LIVING &&
-            !batch_put(ledger->batch, SCH_KEYFRAME, "ii", ledger->seq, block->seq))
+        struct row_keyframe row = {.seq = ledger->seq, .allocation = block->seq};
+        if (block->state == BLOCK_LIVING && !batch_put_keyframe(ledger->batch, &row))
             return false;
         if (i % KEYFRAME_BEAT_ROWS == 0 && keyframes->beat)
             keyframes->beat(keyframes->context);

@@ -63,6 +63,16 @@ static int flush_rows(void *self)
     return flush(self, 0, false);
 }
 
+static bool put_text(struct batch *batch, const char *key, const char *text)
+{
+    return batch_put_meta(batch, &(struct row_meta){.key = key, .value.text = text});
+}
+
+static bool put_number(struct batch *batch, const char *key, int64_t number)
+{
+    return batch_put_meta(batch, &(struct row_meta){.key = key, .value.number = row_opt(number)});
+}
+
 static bool put_times(struct batch *batch, int64_t base_us)
 {
     char text[64];
@@ -72,16 +82,16 @@ static bool put_times(struct batch *batch, int64_t base_us)
         return true;
     size_t n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
     snprintf(text + n, sizeof text - n, ".%06dZ", (int)(base_us % 1000000));
-    return batch_put(batch, SCH_META, "ss", "started", text) &&
-           batch_put(batch, SCH_CLOCK, "iiii", INT64_C(0), INT64_C(0), base_us * 1000, INT64_C(0));
+    struct row_clock clock = {
+        .run_ns = 0, .monotonic_ns = 0, .real_ns = base_us * 1000, .boot_ns = 0};
+    return put_text(batch, "started", text) && batch_put_clock(batch, &clock);
 }
 
 static bool put_meta(struct import *import)
 {
     struct batch *batch = state_batch(import->state);
-    return batch_put(batch, SCH_META, "ss", "tidemark_version", TIDEMARK_VERSION) &&
-           batch_put(batch, SCH_META, "si", "event_format", (int64_t)EVENT_FORMAT) &&
-           batch_put(batch, SCH_META, "si", "finished", INT64_C(0)) &&
+    return put_text(batch, "tidemark_version", TIDEMARK_VERSION) &&
+           put_number(batch, "event_format", EVENT_FORMAT) && put_number(batch, "finished", 0) &&
            put_times(batch, feed_base_us(&import->snapshot));
 }
 
@@ -104,9 +114,9 @@ static int finish(struct import *import, int64_t last_us)
 {
     struct batch *batch = state_batch(import->state);
     int64_t base_us = feed_base_us(&import->snapshot);
-    bool put = batch_put(batch, SCH_META, "ss", "ended", "the snapshot was taken") &&
-               batch_put(batch, SCH_META, "si", "run_ns", (last_us - base_us) * 1000) &&
-               batch_put(batch, SCH_META, "si", "finished", INT64_C(1));
+    bool put = put_text(batch, "ended", "the snapshot was taken") &&
+               put_number(batch, "run_ns", (last_us - base_us) * 1000) &&
+               put_number(batch, "finished", 1);
     int err = put ? flush(import, 0, true) : say(import, ERR_NOMEM, base_err_text(ERR_NOMEM));
     if (err)
         return err;

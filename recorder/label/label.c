@@ -108,7 +108,7 @@ static bool make_room(struct labels *labels)
                 labels->count * sizeof *labels->stretches);
         labels->head = 0;
     }
-    return !labels->no_room &&
+    return (!labels->room || labels->room(labels->context)) &&
            MEM_GROW(labels->stretches, labels->cap, labels->head + labels->count + 1);
 }
 
@@ -256,6 +256,7 @@ enum label_result label_enter(struct labels *labels, const struct label_mark *ma
         labels->unstored++;
         return LABEL_NO_MEMORY;
     }
+    labels->marked = true;
     link_child(labels, at);
     labels->open_marks++;
     if (mark->kind == MARK_FORWARD)
@@ -475,8 +476,25 @@ static void settle_by_force(struct labels *labels, size_t until)
     }
 }
 
+/* Before the first mark: what a stretch is known to be as it is made. */
+static void settle_plain(struct labels *labels)
+{
+    for (; labels->settled < labels->count; labels->settled++)
+        labels->stretches[labels->head + labels->settled].known = true;
+}
+
+void label_marks_begin(struct labels *labels, bool own_steps)
+{
+    labels->marked = true;
+    labels->steps.off = own_steps;
+}
+
 void label_settle(struct labels *labels, bool now)
 {
+    if (!labels->marked) {
+        settle_plain(labels);
+        return;
+    }
     size_t waiting = labels->count - labels->settled;
     bool full = waiting >= labels->limit;
     if (!now && !full && waiting < labels->next_pass)
@@ -517,6 +535,7 @@ bool label_start(struct labels *labels, int64_t seq, int64_t ns)
         (struct label_node){.open = true, .known = true, .gone = {.forward = LABEL_COUNT}};
     labels->node_count = 1;
     add_stretch(labels, seq, ns, LABEL_NONE, 0);
+    label_settle(labels, false);
     return true;
 }
 
@@ -575,11 +594,14 @@ static bool stretches_are_valid(const struct labels *labels, uint32_t *refs)
            labels->count - labels->settled <= labels->limit + LABEL_MAX_OPEN;
 }
 
+/* Without memory it cannot be said. */
 bool label_is_valid(const struct labels *labels)
 {
     uint32_t *refs = mem_alloc(labels->node_count, sizeof *refs);
     size_t linked = 0, marks = 0, open = 0;
-    bool valid = refs && stretches_are_valid(labels, refs);
+    if (!refs)
+        return true;
+    bool valid = stretches_are_valid(labels, refs);
     for (uint32_t i = 0; valid && i < labels->node_count; i++) {
         const struct label_node *node = &labels->nodes[i];
         if (i && !node->id)

@@ -8,6 +8,9 @@
  * Several rules need what comes later, so the last stretches wait in a window until later marks
  * settle them; a stretch is given out when it and all before it are settled.
  *
+ * Before the first mark there is nothing to find out: each stretch is LABEL_OTHER, belongs to no
+ * step, and is given out as it begins.
+ *
  * Bounds. The window has at most `limit` stretches. When it is full its older half is settled with
  * what is known by then, as if the run ended here; what was decided so is kept to:
  *   - a module that ran without gradients in evaluation mode and was not seen with gradients: its
@@ -26,6 +29,7 @@
  *   stretches follow each other without a gap: begin_seq and begin_ns never go back
  *   refs of a node == 1 if open + nodes whose parent it is + nodes whose owner it is +
  *   stretches that name it (the root stays and is not counted)
+ *   the last stretch is settled only if no mark came; what it was then stays
  *   a node is in its owner's list of children if and only if it is a mark
  *   the open nodes are in `open`, in the order of their beginning
  */
@@ -169,7 +173,10 @@ struct labels {
     size_t open_marks;
     uint64_t unstored; /* marks beyond LABEL_MAX_OPEN */
     bool ended;
-    bool no_room; /* the caller has none for another stretch: as without memory */
+    bool marked;                 /* a mark came: label_marks_begin */
+    bool (*room)(void *context); /* asks the caller for room for what it keeps of one more stretch;
+                                  * false: as without memory. NULL: it keeps nothing */
+    void *context;
     struct map modules_by_identity;
     struct label_module *modules;
     size_t module_count, module_cap;
@@ -214,7 +221,9 @@ enum label_result label_cut(struct labels *labels, int64_t seq, int64_t ns);
 /* Closes open marks, of a thread that is gone or (0) of all, because exits were lost. Makes a
  * boundary if there were any. */
 enum label_result label_drop(struct labels *labels, uint32_t thread, int64_t seq, int64_t ns);
-/* The program counts its own steps from now on. */
+/* Marks come from now on, and where the program does not count its steps they do. */
+void label_marks_begin(struct labels *labels, bool own_steps);
+/* Marks count no steps from now on: the program does, or who else tells of it before they came. */
 void label_own_steps(struct labels *labels);
 /* From the number seq on, where a stretch is to begin, nothing belongs to a step. */
 void label_no_more_steps(struct labels *labels, int64_t seq);

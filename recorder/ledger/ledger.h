@@ -18,10 +18,11 @@
 
 struct ledger {
     struct batch *batch;
-    uint32_t serial;                 /* of that batch */
-    int64_t seq;                     /* the last one given out, 0 = none */
-    uint64_t start_ns;               /* CLOCK_MONOTONIC when the run began: 0 in the database */
-    int64_t heap_count, phase_count; /* ids given out */
+    uint32_t serial;                    /* of that batch */
+    int64_t seq;                        /* the last one given out, 0 = none */
+    uint64_t start_ns;                  /* CLOCK_MONOTONIC when the run began: 0 in the database */
+    int64_t heap_count, phase_count;    /* ids given out */
+    int64_t loose_count, settled_count; /* of phases: see phase/timeline.h */
     uint64_t lost, anomalies;
 };
 

@@ -71,9 +71,15 @@ static bool explained(const struct notes *notes, enum note_kind kind)
 static bool put_note(struct account *account, enum note_kind kind, uint64_t address,
                      const char *detail)
 {
-    return batch_put(account->ledger->batch, SCH_ANOMALY, "iiisns", account->ledger->seq,
-                     account->id, account->last_ns, texts[kind],
-                     address == NOTE_NO_ADDRESS ? BATCH_NULL : (int64_t)address, detail);
+    struct row_anomaly row = {
+        .seq = account->ledger->seq,
+        .process = account->id,
+        .at_ns = account->last_ns,
+        .kind = texts[kind],
+        .address = row_opt_if(address != NOTE_NO_ADDRESS, (int64_t)address),
+        .detail = detail,
+    };
+    return batch_put_anomaly(account->ledger->batch, &row);
 }
 
 void note(struct account *account, enum note_kind kind, uint64_t address, const char *format, ...)
@@ -146,9 +152,16 @@ void note_pay(struct account *account)
     for (unsigned what = 0; what < OWED_COUNT; what++) {
         if (!notes->owed[what])
             continue;
-        if (batch_put(account->ledger->batch, SCH_LOST, "iiiiisi", account->id, notes->owed_seq,
-                      account->ledger->seq, notes->owed_ns, account->last_ns, owed_name(what),
-                      ledger_cut(notes->owed[what])))
+        struct row_lost row = {
+            .process = account->id,
+            .first_seq = notes->owed_seq,
+            .last_seq = account->ledger->seq,
+            .first_ns = notes->owed_ns,
+            .last_ns = account->last_ns,
+            .kind = owed_name(what),
+            .n = ledger_cut(notes->owed[what]),
+        };
+        if (batch_put_lost(account->ledger->batch, &row))
             notes->owed[what] = 0;
         else
             all = false;

@@ -38,11 +38,6 @@ const char *names_text(const struct names *names, uint32_t string)
     return string ? intern_at(&names->strings, string) : "?";
 }
 
-static int64_t id_or_null(uint32_t id)
-{
-    return id ? (int64_t)id : BATCH_NULL;
-}
-
 /* ---- one row, one interned item: both or none; 0 without memory ---- */
 
 uint32_t names_string(struct names *names, const char *text)
@@ -53,7 +48,8 @@ uint32_t names_string(struct names *names, const char *text)
         return id;
     struct batch *batch = names->ledger->batch;
     struct batch_mark mark = batch_mark(batch);
-    if (!batch_put(batch, SCH_STRING, "is", (int64_t)strings->item_count + 1, text))
+    if (!batch_put_string(
+            batch, &(struct row_string){.id = (int64_t)strings->item_count + 1, .text = text}))
         return 0;
     id = intern_add(strings, text, strlen(text) + 1);
     if (!id)
@@ -69,8 +65,11 @@ static uint32_t add_frame(struct names *names, const struct names_frame *frame)
         return id;
     struct batch *batch = names->ledger->batch;
     struct batch_mark mark = batch_mark(batch);
-    if (!batch_put(batch, SCH_FRAME, "innn", (int64_t)frames->item_count + 1,
-                   id_or_null(frame->function), id_or_null(frame->file), id_or_null(frame->line)))
+    struct row_frame row = {.id = (int64_t)frames->item_count + 1,
+                            .function = row_id(frame->function),
+                            .file = row_id(frame->file),
+                            .line = row_id(frame->line)};
+    if (!batch_put_frame(batch, &row))
         return 0;
     id = intern_add(frames, frame, sizeof *frame);
     if (!id)
@@ -89,7 +88,8 @@ static uint32_t add_site(struct names *names, const uint32_t *frames, size_t dep
     int64_t site = (int64_t)sites->item_count + 1;
     bool done = true;
     for (size_t i = 0; i < depth && done; i++)
-        done = batch_put(batch, SCH_SITE, "iii", site, (int64_t)i, (int64_t)frames[i]);
+        done = batch_put_site(
+            batch, &(struct row_site){.site = site, .depth = (int64_t)i, .frame = frames[i]});
     if (done)
         id = intern_add(sites, frames, depth * sizeof *frames);
     if (!id)
@@ -106,8 +106,10 @@ uint32_t names_tag(struct names *names, uint32_t category, uint32_t string)
         return id;
     struct batch *batch = names->ledger->batch;
     struct batch_mark mark = batch_mark(batch);
-    if (!batch_put(batch, SCH_TAG, "iis", (int64_t)tags->item_count + 1, (int64_t)category,
-                   string ? names_text(names, string) : NULL))
+    struct row_tag row = {.id = (int64_t)tags->item_count + 1,
+                          .category = category,
+                          .name = string ? names_text(names, string) : NULL};
+    if (!batch_put_tag(batch, &row))
         return 0;
     id = intern_add(tags, &tag, sizeof tag);
     if (!id)
@@ -130,8 +132,9 @@ uint32_t names_device(struct names *names, int32_t kind, int32_t ordinal)
         return id;
     struct batch *batch = names->ledger->batch;
     struct batch_mark mark = batch_mark(batch);
-    if (!batch_put(batch, SCH_DEVICE, "isi00", (int64_t)devices->item_count + 1, device_kind(kind),
-                   (int64_t)ordinal))
+    struct row_device row = {
+        .id = (int64_t)devices->item_count + 1, .kind = device_kind(kind), .ordinal = ordinal};
+    if (!batch_put_device(batch, &row))
         return 0;
     id = intern_add(devices, &device, sizeof device);
     if (!id)

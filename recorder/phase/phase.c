@@ -46,11 +46,6 @@ static void drop_stack(struct phases *phases, struct phase_stack *stack)
     *stack = *last;
 }
 
-const struct phase *phase_here(const struct phases *phases)
-{
-    return phases->process_top ? phases->process_top : phases->other;
-}
-
 const struct phase *phase_top_of(const struct phases *phases, uint32_t thread, uint32_t domain)
 {
     const struct phase_stack *stack = find_stack(phases, thread, domain);
@@ -62,7 +57,7 @@ const struct phase *phase_top_of(const struct phases *phases, uint32_t thread, u
 static const struct phase *phase_of_thread(const struct phases *phases, uint32_t thread)
 {
     const struct phase *phase = phase_top_of(phases, thread, 0);
-    while (phase && phase->nvtx && phases->timeline)
+    while (phase && phase->nvtx && timeline_is_marked(&phases->timeline))
         phase = phase->below;
     return phase && phase->scope == PHASE_THREAD ? phase : NULL;
 }
@@ -70,15 +65,18 @@ static const struct phase *phase_of_thread(const struct phases *phases, uint32_t
 void phase_put_of_thread(struct phases *phases, uint32_t thread, int64_t seq)
 {
     const struct phase *phase = phase_of_thread(phases, thread);
-    if (phase && !batch_put(phases->ledger->batch, SCH_ALLOCATION_PHASE, "ii", seq, phase->id))
+    if (!phase)
+        return;
+    struct row_allocation_phase row = {.allocation = seq, .phase = phase->id};
+    if (!batch_put_allocation_phase(phases->ledger->batch, &row))
         note_owed(phases->account, OWED_FACT, 1);
 }
 
 void phase_take_highest(const struct phases *phases, struct heap_device *device)
 {
-    const struct phase *here = phase_here(phases);
-    device->max_phase = here->name;
-    device->max_step = here->step;
+    const struct phase *here = phases->process_top;
+    device->max_phase = here ? here->name : PHASE_NAME_OTHER;
+    device->max_step = here ? here->step : phases->step;
 }
 
 /* ---- one phase ---- */
@@ -109,88 +107,21 @@ static void give_back(struct phases *phases, struct phase *phase)
     phases->spare = phase;
 }
 
-static void put_stretch(struct phases *phases, int64_t begin_seq, int64_t phase)
-{
-    if (!batch_put(phases->ledger->batch, SCH_STRETCH, "iii", phases->account->id, begin_seq,
-                   phase))
-        note_owed(phases->account, EVENT_PHASE_BEGIN, 1);
-}
-
-static void end_phase(struct phases *phases, struct phase *phase, int64_t end_seq, int64_t ns,
+static void end_phase(struct phases *phases, const struct phase *phase, int64_t end_seq, int64_t ns,
                       const char *ended)
 {
-    bool row = phase->on_timeline || phase_put_row(phases, phase, end_seq, ns, ended);
+    struct phase_end end = {end_seq, ns, ended, true};
+    if (phase->user)
+        timeline_user_end(phases, phase, end_seq, ns, ended);
+    bool row = phase->user || phase_put_row(phases, phase, &end);
     if (!phase_put_parts(phases, phase) || !row)
         note_owed(phases->account, EVENT_PHASE_END, 1);
 }
 
-/* ---- `other`: what is between ---- */
-
-static bool has_number(const struct phases *phases)
-{
-    return phases->ledger->seq >= phases->other->begin_seq;
-}
-
-void phase_confirm(struct phases *phases)
-{
-    struct phase *other = phases->other;
-    if (other->id || phases->timeline || !has_number(phases))
-        return;
-    other->id = ++phases->ledger->phase_count;
-    if (!ordinal_take(&phases->ordinals, other->step, other->name, &other->ordinal))
-        note_owed(phases->account, EVENT_PHASE_BEGIN, 1);
-    phase_put_row(phases, other, BATCH_NULL, BATCH_NULL, NULL);
-    put_stretch(phases, other->begin_seq, other->id);
-}
-
-void phase_before(struct phases *phases, int64_t ns)
-{
-    const struct phase *other = phases->other;
-    if (phases->timeline)
-        timeline_before(phases, ns);
-    else if (other && !has_number(phases) && ns > other->begin_ns)
-        phases->ledger->seq++;
-}
-
-/* The record of the next `other` is always at hand, so that a process is never without a phase. */
-static void begin_other(struct phases *phases, struct phase *other, int64_t begin_seq, int64_t ns)
-{
-    other->scope = PHASE_OTHER;
-    other->name = PHASE_NAME_OTHER;
-    other->begin_seq = begin_seq;
-    other->begin_ns = ns;
-    phases->other = other;
-}
-
-static void end_other(struct phases *phases, int64_t end_seq, int64_t ns, const char *ended)
-{
-    struct phase *other = phases->other;
-    if (end_seq >= other->begin_seq && !phases->timeline) {
-        phase_confirm(phases);
-        end_phase(phases, other, end_seq, ns, ended);
-    }
-    phases->other = NULL;
-    give_back(phases, other);
-}
-
-/* A record was given back just now, and it had parts for all devices: new_phase cannot fail. */
-static void next_other(struct phases *phases, int64_t begin_seq, int64_t ns)
-{
-    begin_other(phases, new_phase(phases), begin_seq, ns);
-}
-
 bool phase_start(struct phases *phases, int64_t ns)
 {
-    phases->step = phases->ordinals.step = BATCH_NULL;
-    struct phase *other = new_phase(phases);
-    if (other)
-        begin_other(phases, other, phases->ledger->seq + 1, ns);
-    return other != NULL;
-}
-
-void phase_start_earlier(struct phases *phases, int64_t ns)
-{
-    phases->other->begin_ns = ns;
+    phases->step = phases->ordinals.step = phases->beside.step = BATCH_NULL;
+    return timeline_start(phases, ns);
 }
 
 /* ---- begin ---- */
@@ -233,12 +164,10 @@ static struct phase *make_phase(struct phases *phases, const struct phase_beginn
 static enum phase_scope scope_of(const struct phases *phases, const struct phase_beginning *what)
 {
     const struct phase *owner = phases->process_top;
-    if (what->domain || (phases->timeline && timeline_is_apart(phases->timeline, what->thread)))
+    uint32_t thread = owner ? owner->thread : phases->timeline.thread;
+    if (what->domain || timeline_is_apart(&phases->timeline, what->thread))
         return PHASE_THREAD;
-    if (owner)
-        return owner->thread == what->thread ? PHASE_PROCESS : PHASE_THREAD;
-    return !phases->timeline || phases->timeline->thread == what->thread ? PHASE_PROCESS
-                                                                         : PHASE_THREAD;
+    return !thread || thread == what->thread ? PHASE_PROCESS : PHASE_THREAD;
 }
 
 static void push(struct phases *phases, struct phase_stack *stack, struct phase *phase)
@@ -262,11 +191,11 @@ static void push(struct phases *phases, struct phase_stack *stack, struct phase 
 
 static void begin_row(struct phases *phases, struct phase *phase)
 {
-    if (!ordinal_take(&phases->ordinals, phase->step, phase->name, &phase->ordinal))
+    bool marked = timeline_is_marked(&phases->timeline);
+    if (!ordinal_take(marked ? &phases->beside : &phases->ordinals, phase->step, phase->name,
+                      &phase->ordinal))
         note_owed(phases->account, OWED_FACT, 1);
-    phase_put_row(phases, phase, BATCH_NULL, BATCH_NULL, NULL);
-    if (phase->scope == PHASE_PROCESS && !phases->timeline)
-        put_stretch(phases, phase->begin_seq, phase->id);
+    phase_put_row(phases, phase, &(struct phase_end){BATCH_NULL, BATCH_NULL, NULL, false});
 }
 
 void phase_open(struct phases *phases, const struct phase_beginning *what, int64_t ns)
@@ -279,19 +208,17 @@ void phase_open(struct phases *phases, const struct phase_beginning *what, int64
     }
     if (!stack)
         stack = get_stack(phases, what->thread, what->domain);
+    timeline_reach(phases, phases->ledger->seq);
     struct phase *phase = stack ? make_phase(phases, what, ns) : NULL;
     if (!phase) {
         leave_unstored(phases, stack, false);
         return;
     }
     phase->scope = scope_of(phases, what);
-    bool process_scope = phase->scope == PHASE_PROCESS;
-    if (phases->other && process_scope)
-        end_other(phases, phase->begin_seq - 1, ns, "end");
     push(phases, stack, phase);
-    if (phases->timeline && process_scope)
+    if (phase->scope == PHASE_PROCESS)
         timeline_user_begin(phases, phase, ns);
-    if (!phase->on_timeline)
+    if (!phase->user)
         begin_row(phases, phase);
 }
 
@@ -342,21 +269,13 @@ static void pop(struct phases *phases, struct phase_stack *stack)
 static void end_down_to(struct phases *phases, struct phase_stack *stack, const struct phase *last,
                         int64_t seq, int64_t ns, const char *ended_above, const char *ended)
 {
-    const struct phase *before = phases->process_top;
     phase_fold_windows(phases);
     phases->ends(phases->context);
     for (const struct phase *phase = NULL; phase != last;) {
         phase = stack->top;
-        const char *how = phase == last ? ended : ended_above;
-        if (phase->user)
-            timeline_user_end(phases, phase, ns, how);
-        end_phase(phases, stack->top, seq, ns, how);
+        end_phase(phases, phase, seq, ns, phase == last ? ended : ended_above);
         pop(phases, stack);
     }
-    if (before && !phases->process_top)
-        next_other(phases, seq + 1, ns);
-    else if (phases->process_top != before && !phases->timeline)
-        put_stretch(phases, seq + 1, phases->process_top->id);
     if (!stack->top)
         drop_stack(phases, stack);
 }
@@ -461,25 +380,18 @@ void phase_end_thread(struct phases *phases, uint32_t thread, int64_t ns)
         if (phases->stacks[i - 1].thread == thread)
             end_stack(phases, &phases->stacks[i - 1], ns, "unbalanced");
     range_end_thread(phases, thread, ns);
-    if (phases->timeline)
-        timeline_drop(phases, thread, ns);
+    timeline_drop(phases, thread, ns);
 }
 
 void phase_end_all(struct phases *phases, int64_t ns)
 {
-    if (phases->timeline)
-        timeline_stop(phases, ns);
+    timeline_stop(phases, ns);
     while (phases->stack_count)
         end_stack(phases, &phases->stacks[phases->stack_count - 1], ns, "process end");
     range_end_all(phases, ns);
     phase_fold_windows(phases);
     phases->ends(phases->context);
-    if (phases->timeline) {
-        timeline_end(phases, ns);
-        return;
-    }
-    phase_before(phases, ns);
-    end_other(phases, phases->ledger->seq, ns, "process end");
+    timeline_end(phases, ns);
 }
 
 /* ---- steps ---- */
@@ -506,9 +418,9 @@ static void end_what_lost_its_end(struct phases *phases, uint32_t thread, int64_
 /* STEP_BEGIN is the first number of the new step, STEP_END the last of the old one. */
 uint64_t phase_steps(const struct phases *phases)
 {
-    if (phases->own_steps || !phases->timeline)
+    if (phases->own_steps || !timeline_is_marked(&phases->timeline))
         return phases->own_ended;
-    return timeline_steps(phases->timeline);
+    return timeline_steps(&phases->timeline);
 }
 
 void phase_step(struct phases *phases, const struct event *event, int64_t ns)
@@ -517,7 +429,7 @@ void phase_step(struct phases *phases, const struct event *event, int64_t ns)
     bool last = !begins && event->a == 1;
     int64_t seq = phases->ledger->seq;
     if (last && phases->step == BATCH_NULL) {
-        if (phases->timeline && !phases->own_steps)
+        if (!phases->own_steps)
             timeline_no_more_steps(phases, seq + 1, ns);
         return;
     }
@@ -525,40 +437,10 @@ void phase_step(struct phases *phases, const struct event *event, int64_t ns)
         note(phases->account, NOTE_STEP_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", "");
         return;
     }
-    phases->own_steps |= begins;
-    phases->own_ended += phases->step != BATCH_NULL;
-    if (phases->timeline) {
-        phases->step = begins ? ledger_cut(event->a) : BATCH_NULL;
-        timeline_step(phases, begins ? seq : seq + 1, ns);
-        return;
-    }
     if (begins)
         end_what_lost_its_end(phases, event->thread, ns);
-    bool between = phases->other != NULL;
-    if (between) {
-        phase_fold_windows(phases);
-        end_other(phases, begins ? seq - 1 : seq, ns, "end");
-    }
+    phases->own_steps |= begins;
+    phases->own_ended += phases->step != BATCH_NULL;
     phases->step = begins ? ledger_cut(event->a) : BATCH_NULL;
-    if (between)
-        next_other(phases, begins ? seq : seq + 1, ns);
-}
-
-bool phase_hand_over(struct phases *phases, uint32_t thread, int64_t ns)
-{
-    struct timeline *timeline = timeline_new(phases, thread, ns);
-    if (!timeline)
-        return false;
-    phase_fold_windows(phases);
-    bool between = phases->other != NULL;
-    if (between)
-        end_other(phases, phases->ledger->seq - 1, ns, "end");
-    range_hand_over(phases, &timeline->labels.steps);
-    phases->timeline = timeline;
-    timeline->ordinals = phases->ordinals;
-    phases->ordinals = (struct phase_ordinals){.step = BATCH_NULL};
-    if (between)
-        next_other(phases, phases->ledger->seq, ns);
-    timeline_adopt(phases, ns);
-    return true;
+    timeline_step(phases, begins ? seq : seq + 1, ns);
 }

@@ -1,21 +1,19 @@
 /*
  * phase.h - the open phases of a process and what happened inside them.
  *
- * Each thread has a stack of open phases. At any instant exactly one phase of scope 'process' is
- * innermost: the top of the owner's stack, or, when no phase of scope 'process' is open, one of
- * kind `other`. So the process's time and events are divided among them without rest.
+ * Each thread has a stack of open phases. Those of scope 'process' are on the process's timeline
+ * (timeline.h), which divides its time and events without rest: among them, what a framework's
+ * marks are, and what is between, of kind `other`. The timeline writes their rows; those of phases
+ * of scope 'thread' are written here. The thread whose marks came has the phases of scope
+ * 'process'; while none came, the one whose phase is open. Marks of threads that are apart are
+ * phases of these threads.
  *
  * Sequence numbers. A phase has the events from its PHASE_BEGIN to its PHASE_END, both included;
  * what is around it goes on after the end. An `other` has what is between: from the number after
  * the end (or after STEP_END, or from STEP_BEGIN itself on) to the number before the next begin. If
  * that range would be empty although time passed, the `other` gets a number of its own which no
  * event has: so begin_seq <= end_seq always, and each number belongs to one innermost phase. An
- * `other` with neither is dropped: it gets an id only when it is sure to stay ("confirmed").
- *
- * Marks. From a process's first mark on its timeline (timeline.h) divides the time, and writes the
- * rows of phases of scope 'process', of what is between them and of what the marks are; the `other`
- * here is then no more than a record. The thread whose marks these are has the phases of scope
- * 'process'. Marks of threads that are apart are phases of these threads.
+ * `other` with neither is dropped.
  *
  * Losses. Where ends of phases were lost, what they should have ended would be around all that
  * follows. So the next step of a thread ends what was open in it by then and had begun inside of
@@ -25,9 +23,9 @@
  * into the top of each stack; a phase that ends folds its peak into the one below it. So an event
  * costs the same however many phases are open.
  *
- * Invariants (phase_is_valid): `other` is there if and only if process_top is NULL; the phases of
- * scope 'process' are the uppermost of one stack, but for those of a thread that is apart; peak of
- * a phase, with all above it and the window >= allocated.
+ * Invariants (phase_is_valid): the phases of scope 'process' are the uppermost of one stack, but
+ * for those of a thread that is apart; peak of a phase, with all above it and the window >=
+ * allocated.
  */
 #ifndef TIDEMARK_RECORDER_PHASE_H
 #define TIDEMARK_RECORDER_PHASE_H
@@ -41,12 +39,12 @@
 #include "label.h"
 #include "phase_ordinal.h"
 #include "range.h"
+#include "timeline.h"
 
 #define PHASE_MAX_OPEN 4096 /* of one process; what is begun beyond is noted, not stored */
 
 struct account;
 struct ledger;
-struct timeline;
 
 struct phase_part { /* a phase on one device */
     int64_t begin_allocated;
@@ -61,7 +59,7 @@ struct phase_part { /* a phase on one device */
 enum phase_scope { PHASE_OTHER, PHASE_PROCESS, PHASE_THREAD, PHASE_RANGE };
 
 struct phase {
-    int64_t id;          /* 0 = an `other` that is not confirmed */
+    int64_t id;
     struct phase *below; /* the one around it in its thread; or the next spare record */
     int64_t parent;      /* phase.id, BATCH_NULL */
     enum phase_scope scope;
@@ -70,9 +68,9 @@ struct phase {
     uint32_t thread;
     bool nvtx;    /* see range.h */
     uint8_t mark; /* enum mark_kind of a thread that is apart: timeline.h; 0 = the program's own */
+    const char *kind; /* of its row; NULL = what its name says now */
     int64_t ordinal, step, begin_seq, begin_ns;
-    size_t user;              /* its number on the timeline + 1, 0 = it is not there */
-    bool on_timeline;         /* its row is written there */
+    size_t user;              /* its number on the timeline + 1, 0 = its row is written here */
     bool across;              /* it was open as a step began: no part of one step */
     struct phase_part *parts; /* one for each device of the process */
     size_t part_cap;
@@ -94,21 +92,27 @@ struct phases { /* of a process */
     void (*ends)(void *context); /* a phase ends: its windows are folded, its rows are not put */
     void *context;
 
-    struct phase *other; /* NULL while a phase of scope 'process' is open */
-    struct phase *process_top;
+    struct phase *process_top;  /* NULL = no phase of scope 'process' is open */
     struct phase_stack *stacks; /* of threads with an open phase */
     size_t stack_count, stack_cap;
     struct map by_thread; /* thread, and domain << 32 -> index in stacks */
     size_t open;          /* on all stacks */
     size_t thread_scope_open;
     struct phase *spare;
-    int64_t step;          /* the program's own, BATCH_NULL = outside of any */
-    bool own_steps;        /* it has begun one */
-    uint64_t own_ended;    /* so many have ended */
-    int64_t lost_ends_seq; /* up to here an end was lost; 0 = none was */
-    struct phase_ordinals ordinals;
-    struct timeline *timeline; /* NULL = no mark was seen */
+    int64_t step;                   /* the program's own, BATCH_NULL = outside of any */
+    bool own_steps;                 /* it has begun one */
+    uint64_t own_ended;             /* so many have ended */
+    int64_t lost_ends_seq;          /* up to here an end was lost; 0 = none was */
+    struct phase_ordinals ordinals; /* of the timeline; until the first mark, of threads as well */
+    struct phase_ordinals beside;   /* of threads from then on */
+    struct timeline timeline;
     struct ranges ranges;
+};
+
+struct phase_end {   /* what the row of a phase says of it */
+    int64_t seq, ns; /* BATCH_NULL while it is open */
+    const char *ended;
+    bool settled; /* the row stays as it is */
 };
 
 /* What begins: a phase of the program's own, a range, or a mark of a thread that is apart. */
@@ -118,9 +122,12 @@ struct phase_beginning {
     uint8_t mark; /* enum mark_kind, 0 = the program's own */
 };
 
-/* With `account` to `context` set: the first `other`; false without memory. */
+/* With `account` to `context` set; false without memory. */
 bool phase_start(struct phases *phases, int64_t ns);
-void phase_start_earlier(struct phases *phases, int64_t ns); /* before the first event */
+static inline void phase_start_earlier(struct phases *phases, int64_t ns)
+{
+    timeline_start_earlier(&phases->timeline, ns);
+}
 void phase_forget(struct phases *phases);
 bool phase_add_device(struct phases *phases); /* a part for one more device, everywhere */
 
@@ -130,8 +137,6 @@ void phase_lost(struct phases *phases, const uint64_t *by_kind); /* so many even
 /* Threads with an open phase, at most max; returns how many were put. */
 size_t phase_threads(const struct phases *phases, uint32_t *threads, size_t max);
 
-/* Before what begins gets its number: an `other` or stretch that it ends may need one. */
-void phase_before(struct phases *phases, int64_t ns);
 void phase_begin(struct phases *phases, const struct event *event, int64_t ns);
 void phase_end(struct phases *phases, const struct event *event, int64_t ns);
 void phase_open(struct phases *phases, const struct phase_beginning *what, int64_t ns);
@@ -145,26 +150,17 @@ void phase_mark(struct phases *phases, const struct event *event, int64_t ns); /
 void phase_step(struct phases *phases, const struct event *event, int64_t ns);
 void phase_end_thread(struct phases *phases, uint32_t thread, int64_t ns);
 void phase_end_all(struct phases *phases, int64_t ns);
-/* Writes the open ones as they stand, and with `commit` a guess of what is not settled. */
+/* With `commit`: writes the open ones as they stand, and a guess of what is not settled. */
 void phase_flush(struct phases *phases, bool commit);
 
 /* The device has its highest now. */
 void phase_take_highest(const struct phases *phases, struct heap_device *device);
-/* The innermost of scope 'process': never NULL while the process lives. */
-const struct phase *phase_here(const struct phases *phases);
 /* Steps that have ended: the program's own, or updates by each of its optimizers. 0: none has, or
  * nothing tells. */
 uint64_t phase_steps(const struct phases *phases);
 const char *phase_name(const struct names *names, uint32_t name);
-const char *phase_kind(const struct names *names, uint32_t name);
+const char *phase_kind_of(const struct phases *phases, const struct phase *phase); /* by its name */
 bool phase_is_valid(const struct phases *phases);
-
-/* An `other` that has a number is sure to stay: it gets its id, its row and its stretch. */
-void phase_confirm(struct phases *phases);
-
-/* The first mark, which has the number state->seq: the timeline takes over. False without memory.
- */
-bool phase_hand_over(struct phases *phases, uint32_t thread, int64_t ns);
 
 /* What each event passes through is here, so that those which concern no phase pay next to nothing.
  */
@@ -187,7 +183,7 @@ void phase_release_all(struct phases *phases); /* if no event does */
 bool phase_is_after_pause(const struct phases *phases, uint64_t time_ns);
 static inline void phase_release(struct phases *phases, const struct event *event)
 {
-    if (phases->timeline &&
+    if (phases->timeline.held.kind != EVENT_NONE &&
         (!phase_only_frees(event) || phase_is_after_pause(phases, event->time_ns)))
         phase_release_all(phases);
 }
@@ -199,11 +195,11 @@ bool phase_begins_something(const struct event *event); /* of the kinds that can
 static inline bool phase_make_way(struct phases *phases, const struct event *event, int64_t ns)
 {
     unsigned kind = event->kind;
-    bool prepares =
-        kind == EVENT_BLOCK_ALLOC && phases->timeline && names_prepares(phases->defs, event->site);
+    bool prepares = kind == EVENT_BLOCK_ALLOC && timeline_is_marked(&phases->timeline) &&
+                    names_prepares(phases->defs, event->site);
     bool may_begin = kind == EVENT_PHASE_BEGIN || kind == EVENT_STEP_BEGIN || kind == EVENT_ENTER;
     if (prepares || (may_begin && phase_begins_something(event)))
-        phase_before(phases, ns);
+        timeline_before(phases, ns);
     return prepares;
 }
 void phase_prepare(struct phases *phases, uint32_t thread, int64_t ns);
@@ -221,8 +217,7 @@ void phase_fold_windows(struct phases *phases);
 void phase_fold_down(const struct phases *phases, const struct phase *from, struct phase *into);
 void phase_part_begin(struct phase_part *part, const struct heap_device *device);
 /* False without memory. */
-bool phase_put_row(struct phases *phases, const struct phase *phase, int64_t end_seq,
-                   int64_t end_ns, const char *ended);
+bool phase_put_row(struct phases *phases, const struct phase *phase, const struct phase_end *end);
 bool phase_put_parts(struct phases *phases, const struct phase *phase);
 
 #endif

@@ -17,15 +17,14 @@ bool phase_begins_something(const struct event *event)
 
 void phase_refused(struct phases *phases)
 {
-    if (phases->timeline)
-        label_refused(&phases->timeline->labels);
+    label_refused(&phases->timeline.labels);
 }
 
 void phase_lost(struct phases *phases, const uint64_t *by_kind)
 {
     if (by_kind[EVENT_PHASE_END])
         phases->lost_ends_seq = phases->ledger->seq;
-    if (phases->timeline && (by_kind[EVENT_ENTER] || by_kind[EVENT_EXIT]))
+    if (by_kind[EVENT_ENTER] || by_kind[EVENT_EXIT])
         timeline_drop(phases, 0, phases->account->last_ns);
 }
 
@@ -36,5 +35,5 @@ size_t phase_threads(const struct phases *phases, uint32_t *threads, size_t max)
         threads[i] = phases->stacks[i].thread;
     if (phases->ranges.steps.owner && count < max)
         threads[count++] = phases->ranges.steps.owner;
-    return phases->timeline ? timeline_threads(phases->timeline, threads, count, max) : count;
+    return timeline_threads(&phases->timeline, threads, count, max);
 }

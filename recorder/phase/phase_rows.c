@@ -17,24 +17,22 @@ const char *phase_name(const struct names *names, uint32_t name)
     return is_label(name) ? label_name((enum label)(UINT32_MAX - name)) : names_text(names, name);
 }
 
-static const char *kind_of_range(const struct phases *phases, const struct phase *phase)
+/* A program that names its own phases so means the same; one whose framework sends marks does not
+ * mean it of its ranges. */
+const char *phase_kind_of(const struct phases *phases, const struct phase *phase)
 {
+    bool ours =
+        phase->scope != PHASE_RANGE && !phase->domain && !timeline_is_marked(&phases->timeline);
     enum label label = LABEL_OTHER;
-    if (phase->scope != PHASE_RANGE && !phase->domain && !phases->timeline)
-        label = range_name_label(phase_name(phases->names, phase->name));
-    return label == LABEL_OTHER ? "user" : label_kind(label);
-}
-
-/* A program that names its own phases so means the same. */
-const char *phase_kind(const struct names *names, uint32_t name)
-{
-    if (is_label(name))
-        return label_kind((enum label)(UINT32_MAX - name));
-    const char *text = phase_name(names, name);
-    for (enum label label = LABEL_OTHER + 1; label < LABEL_COUNT; label++)
-        if (strcmp(text, label_kind(label)) == 0)
-            return label_kind(label);
-    return "user";
+    if (is_label(phase->name))
+        return label_kind((enum label)(UINT32_MAX - phase->name));
+    const char *text = phase_name(phases->names, phase->name);
+    if (phase->nvtx || phase->scope == PHASE_RANGE)
+        label = ours ? range_name_label(text) : LABEL_OTHER;
+    else
+        for (label = LABEL_OTHER + 1; label < LABEL_COUNT && strcmp(text, label_kind(label)) != 0;)
+            label++;
+    return label == LABEL_OTHER || label == LABEL_COUNT ? "user" : label_kind(label);
 }
 
 /* ---- peaks ---- */
@@ -63,10 +61,8 @@ void phase_fold_windows(struct phases *phases)
         for (size_t k = 0; device->window.seq != BATCH_NULL && k < phases->stack_count; k++)
             if (phases->stacks[k].top)
                 fold(&phases->stacks[k].top->parts[i], &device->window);
-        if (phases->other)
-            fold(&phases->other->parts[i], &device->window);
-        if (phases->timeline && device->window.seq != BATCH_NULL)
-            timeline_fold(phases->timeline, i, &device->window);
+        if (device->window.seq != BATCH_NULL)
+            timeline_fold(&phases->timeline, i, &device->window);
         device->window =
             (struct heap_window){device->allocated, BATCH_NULL, BATCH_NULL, heap_reserved(device)};
     }
@@ -81,23 +77,20 @@ void phase_fold_down(const struct phases *phases, const struct phase *from, stru
 bool phase_add_device(struct phases *phases)
 {
     size_t index = phases->heaps->device_count;
-    for (size_t k = 0; k <= phases->stack_count; k++) {
-        struct phase *phase = k < phases->stack_count ? phases->stacks[k].top : phases->other;
-        for (; phase; phase = phase->below) {
+    for (size_t k = 0; k < phases->stack_count; k++) {
+        for (struct phase *phase = phases->stacks[k].top; phase; phase = phase->below) {
             if (!MEM_GROW(phase->parts, phase->part_cap, index + 1))
                 return false;
             phase_part_begin(&phase->parts[index], phases->heaps->devices[index]);
         }
     }
-    if (phases->timeline)
-        timeline_add_device(phases);
+    timeline_add_device(phases);
     return true;
 }
 
 /* ---- rows ---- */
 
-bool phase_put_row(struct phases *phases, const struct phase *phase, int64_t end_seq,
-                   int64_t end_ns, const char *ended)
+bool phase_put_row(struct phases *phases, const struct phase *phase, const struct phase_end *end)
 {
     static const char *const scopes[] = {
         [PHASE_OTHER] = "process",
@@ -105,30 +98,56 @@ bool phase_put_row(struct phases *phases, const struct phase *phase, int64_t end
         [PHASE_THREAD] = "thread",
         [PHASE_RANGE] = "range",
     };
-    bool other = phase->scope == PHASE_OTHER, nvtx = phase->nvtx || phase->scope == PHASE_RANGE;
-    return batch_put(phases->ledger->batch, SCH_PHASE, "iinnissnininsss", phase->id,
-                     phases->account->id, other ? BATCH_NULL : (int64_t)phase->thread,
-                     phase->parent, phase->ordinal,
-                     nvtx ? kind_of_range(phases, phase) : phase_kind(phases->names, phase->name),
-                     phase_name(phases->names, phase->name), phase->step, phase->begin_seq, end_seq,
-                     phase->begin_ns, end_ns, scopes[phase->scope], ended,
-                     phase->domain ? names_text(phases->names, phase->domain) : NULL);
+    bool other = phase->scope == PHASE_OTHER;
+    struct ledger *ledger = phases->ledger;
+    struct row_phase row = {
+        .id = phase->id,
+        .process = phases->account->id,
+        .thread = row_opt_if(!other, phase->thread),
+        .parent = row_opt(phase->parent),
+        .ordinal = phase->ordinal,
+        .kind = phase->kind ? phase->kind : phase_kind_of(phases, phase),
+        .name = phase_name(phases->names, phase->name),
+        .step = row_opt(phase->step),
+        .begin_seq = phase->begin_seq,
+        .end_seq = row_opt(end->seq),
+        .begin_ns = phase->begin_ns,
+        .end_ns = row_opt(end->ns),
+        .scope = scopes[phase->scope],
+        .ended = end->ended,
+        .domain = phase->domain ? names_text(phases->names, phase->domain) : NULL,
+        .settled = row_opt_if(end->settled, ledger->settled_count + 1),
+    };
+    bool done = batch_put_phase(ledger->batch, &row);
+    ledger->settled_count += done && end->settled;
+    return done;
 }
 
 static bool put_part(struct phases *phases, const struct phase *phase,
                      const struct heap_device *device)
 {
     const struct phase_part *part = &phase->parts[device->index];
-    return batch_put(phases->ledger->batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii", phase->id,
-                     device->id, part->begin_allocated, device->allocated,
-                     device->requested_unknown ? BATCH_NULL : device->requested,
-                     heap_active(device), heap_reserved(device),
-                     device->segments_known ? device->split : BATCH_NULL, device->max_allocated,
-                     device->max_allocated_seq, device->max_reserved, part->peak.peak,
-                     part->peak.seq, part->peak.ns, part->peak.reserved,
-                     ledger_cut(device->allocs - part->begin_allocs),
-                     ledger_cut(device->frees - part->begin_frees),
-                     ledger_cut(device->alloc_bytes - part->begin_bytes));
+    struct row_phase_device row = {
+        .phase = phase->id,
+        .device = device->id,
+        .begin_allocated = part->begin_allocated,
+        .allocated = device->allocated,
+        .requested = row_opt_if(!device->requested_unknown, device->requested),
+        .active = row_opt(heap_active(device)),
+        .reserved = row_opt(heap_reserved(device)),
+        .inactive_split = row_opt_if(device->segments_known, device->split),
+        .max_allocated = device->max_allocated,
+        .max_allocated_seq = row_opt(device->max_allocated_seq),
+        .max_reserved = row_opt(device->max_reserved),
+        .peak_allocated = part->peak.peak,
+        .peak_seq = row_opt(part->peak.seq),
+        .peak_ns = row_opt(part->peak.ns),
+        .peak_reserved = row_opt(part->peak.reserved),
+        .allocs = ledger_cut(device->allocs - part->begin_allocs),
+        .frees = ledger_cut(device->frees - part->begin_frees),
+        .alloc_bytes = ledger_cut(device->alloc_bytes - part->begin_bytes),
+    };
+    return batch_put_phase_device(phases->ledger->batch, &row);
 }
 
 bool phase_put_parts(struct phases *phases, const struct phase *phase)
@@ -142,20 +161,18 @@ bool phase_put_parts(struct phases *phases, const struct phase *phase)
 
 static void put_open(struct phases *phases, const struct phase *phase)
 {
-    if (!phase->on_timeline)
-        phase_put_row(phases, phase, BATCH_NULL, BATCH_NULL, NULL);
+    if (!phase->user)
+        phase_put_row(phases, phase, &(struct phase_end){BATCH_NULL, BATCH_NULL, NULL, false});
     phase_put_parts(phases, phase);
 }
 
 /* A row that finds no memory now is written by the next flush, or when the phase ends. */
 void phase_flush(struct phases *phases, bool commit)
 {
+    if (!commit)
+        return;
     phase_fold_windows(phases);
-    if (phases->other && !phases->timeline) {
-        phase_confirm(phases);
-        if (phases->other->id)
-            put_open(phases, phases->other);
-    }
+    timeline_flush(phases);
     for (size_t k = 0; k < phases->stack_count; k++) {
         for (struct phase *phase = phases->stacks[k].top; phase; phase = phase->below) {
             if (phase->below)
@@ -163,8 +180,6 @@ void phase_flush(struct phases *phases, bool commit)
             put_open(phases, phase);
         }
     }
-    if (phases->timeline)
-        timeline_flush(phases, commit);
 }
 
 /* ---- end and check ---- */
@@ -183,13 +198,13 @@ void phase_forget(struct phases *phases)
 {
     for (size_t k = 0; k < phases->stack_count; k++)
         free_phases(phases->stacks[k].top);
-    free_phases(phases->other);
     free_phases(phases->spare);
     mem_free(phases->stacks);
     map_clear(&phases->by_thread);
     ordinal_clear(&phases->ordinals);
     range_forget(phases);
-    timeline_free(phases->timeline);
+    ordinal_clear(&phases->beside);
+    timeline_forget(&phases->timeline);
     *phases = (struct phases){0};
 }
 
@@ -213,7 +228,7 @@ static bool peaks_are_valid(const struct phases *phases, const struct phase *top
 static bool stack_is_valid(const struct phases *phases, size_t at, size_t *open, size_t *of_thread)
 {
     const struct phase_stack *stack = &phases->stacks[at];
-    bool apart = phases->timeline && timeline_is_apart(phases->timeline, stack->thread);
+    bool apart = timeline_is_apart(&phases->timeline, stack->thread);
     bool seen_process = false, seen_thread = false;
     if (!stack->top ||
         map_get(&phases->by_thread, stack->thread | (uint64_t)stack->domain << 32) != at)
@@ -237,13 +252,11 @@ static bool stack_is_valid(const struct phases *phases, size_t at, size_t *open,
 bool phase_is_valid(const struct phases *phases)
 {
     size_t open = 0, of_thread = 0;
-    if ((phases->other == NULL) == (phases->process_top == NULL) ||
-        phases->by_thread.count != phases->stack_count)
+    if (phases->by_thread.count != phases->stack_count)
         return false;
     for (size_t k = 0; k < phases->stack_count; k++)
         if (!stack_is_valid(phases, k, &open, &of_thread))
             return false;
     return open == phases->open && of_thread == phases->thread_scope_open &&
-           (!phases->other || peaks_are_valid(phases, phases->other)) &&
-           (!phases->timeline || timeline_is_valid(phases)) && range_is_valid(phases);
+           timeline_is_valid(phases) && range_is_valid(phases);
 }

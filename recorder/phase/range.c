@@ -98,7 +98,7 @@ static void begin_step(struct phases *phases, const struct event *event, uint32_
     steps->owner = event->thread;
     steps->inside = 0;
     steps->phase = false;
-    steps->counts = !phases->own_steps && !phases->timeline;
+    steps->counts = !phases->own_steps && !timeline_is_marked(&phases->timeline);
     if (!steps->counts)
         return;
     int64_t number = (int64_t)event->size + steps->offset;
@@ -140,8 +140,7 @@ void range_hand_over(struct phases *phases, struct label_steps *steps)
 
 /* ---- ranges that need not nest ---- */
 
-static bool put_range(struct phases *phases, const struct range *range, int64_t end_seq,
-                      int64_t end_ns, const char *ended)
+static bool put_range(struct phases *phases, const struct range *range, const struct phase_end *end)
 {
     struct phase row = {
         .id = range->id,
@@ -155,7 +154,7 @@ static bool put_range(struct phases *phases, const struct range *range, int64_t 
         .begin_seq = range->begin_seq,
         .begin_ns = range->begin_ns,
     };
-    return phase_put_row(phases, &row, end_seq, end_ns, ended);
+    return phase_put_row(phases, &row, end);
 }
 
 static void begin_free(struct phases *phases, const struct event *event, int64_t ns)
@@ -183,7 +182,7 @@ static void begin_free(struct phases *phases, const struct event *event, int64_t
     ordinal_take(&ranges->ordinals, BATCH_NULL, range.name, &range.ordinal);
     range.id = ++phases->ledger->phase_count;
     ranges->open[ranges->count++] = range;
-    if (!put_range(phases, &range, BATCH_NULL, BATCH_NULL, NULL))
+    if (!put_range(phases, &range, &(struct phase_end){BATCH_NULL, BATCH_NULL, NULL, false}))
         note_owed(phases->account, OWED_FACT, 1);
 }
 
@@ -205,7 +204,7 @@ static void end_free(struct phases *phases, uint64_t number, int64_t ns, const c
         map_remove(&ranges->by_number, last->number);
         map_put(&ranges->by_number, last->number, at, NULL);
     }
-    if (!put_range(phases, &range, phases->ledger->seq, ns, ended))
+    if (!put_range(phases, &range, &(struct phase_end){phases->ledger->seq, ns, ended, true}))
         note_owed(phases->account, EVENT_PHASE_END, 1);
 }
 

@@ -34,30 +34,30 @@ static void take_parts(const struct phases *phases, struct timeline_part *parts)
 
 /* ---- stretches ---- */
 
-/* Memory for one more: then adding it cannot fail. Without it the labels make no boundary. */
-static void reserve(struct phases *phases)
+/* For one more: then adding it cannot fail. Without it the labels make no boundary. */
+static bool make_room(void *context)
 {
-    struct timeline *timeline = phases->timeline;
+    struct phases *phases = context;
+    struct timeline *timeline = &phases->timeline;
     if (timeline->head && timeline->head >= timeline->count) {
         memmove(timeline->stretches, timeline->stretches + timeline->head,
                 timeline->count * sizeof *timeline->stretches);
         timeline->head = 0;
     }
-    timeline->labels.no_room =
-        !MEM_GROW(timeline->stretches, timeline->cap, timeline->head + timeline->count + 1) ||
-        !MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, phases->heaps->device_count);
+    return MEM_GROW(timeline->stretches, timeline->cap, timeline->head + timeline->count + 1) &&
+           MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, phases->heaps->device_count);
 }
 
-/* The stretch that the labels have and we do not yet; memory was reserved. */
+/* The stretch that the labels have and we do not yet. */
 static void follow(struct phases *phases)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     if (timeline->count == timeline->labels.count)
         return;
     struct timeline_stretch fresh = timeline->spare;
     fresh.part_count = phases->heaps->device_count;
     fresh.own_step = phases->step;
-    fresh.written = false;
+    fresh.entered = false;
     timeline->spare = (struct timeline_stretch){0};
     take_parts(phases, fresh.parts);
     timeline->stretches[timeline->head + timeline->count++] = fresh;
@@ -65,7 +65,7 @@ static void follow(struct phases *phases)
 
 static struct timeline_end at_present(struct phases *phases, int64_t seq, int64_t ns)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     struct timeline_end end = {.seq = seq, .ns = ns};
     if (MEM_GROW(timeline->now, timeline->now_cap, phases->heaps->device_count)) {
         take_parts(phases, timeline->now);
@@ -77,12 +77,11 @@ static struct timeline_end at_present(struct phases *phases, int64_t seq, int64_
 
 static void after_boundary(struct phases *phases, enum label_result result)
 {
-    struct timeline *timeline = phases->timeline;
     if (result == LABEL_NO_MEMORY)
         note_owed(phases->account, OWED_FACT, 1);
     follow(phases);
-    if (timeline->labels.settled)
-        timeline_write_settled(phases, NULL);
+    timeline_write_settled(phases, NULL);
+    timeline_reach(phases, phases->ledger->seq + 1);
 }
 
 static void set_limit(struct phases *phases)
@@ -93,7 +92,7 @@ static void set_limit(struct phases *phases)
     size_t limit = TIMELINE_BYTES / bytes;
     if (limit > LABEL_WINDOW)
         limit = LABEL_WINDOW;
-    phases->timeline->labels.limit = limit < TIMELINE_MIN_WINDOW ? TIMELINE_MIN_WINDOW : limit;
+    phases->timeline.labels.limit = limit < TIMELINE_MIN_WINDOW ? TIMELINE_MIN_WINDOW : limit;
 }
 
 void timeline_fold(struct timeline *timeline, size_t device, const struct heap_window *window)
@@ -108,7 +107,7 @@ void timeline_fold(struct timeline *timeline, size_t device, const struct heap_w
 /* The device is new: as the stretch began it had nothing. */
 void timeline_add_device(struct phases *phases)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     size_t at = phases->heaps->device_count;
     if (!timeline->count)
         return;
@@ -124,9 +123,7 @@ void timeline_add_device(struct phases *phases)
 
 void timeline_before(struct phases *phases, int64_t ns)
 {
-    const struct labels *labels = &phases->timeline->labels;
-    if (!labels->count)
-        return;
+    const struct labels *labels = &phases->timeline.labels;
     const struct label_stretch *last = label_at(labels, labels->count - 1);
     if (phases->ledger->seq < last->begin_seq && ns > last->begin_ns)
         phases->ledger->seq++;
@@ -155,11 +152,10 @@ static struct label_mark mark_of(const struct event *event)
 
 static void end_mark(struct phases *phases, const struct event *event, int64_t ns)
 {
-    struct labels *labels = &phases->timeline->labels;
+    struct labels *labels = &phases->timeline.labels;
     struct label_mark mark = mark_of(event);
     phase_fold_windows(phases);
     phases->ends(phases->context);
-    reserve(phases);
     enum label_result result = label_exit(labels, &mark, phases->ledger->seq + 1, ns);
     note_result(phases, result, event);
     after_boundary(phases, result);
@@ -167,14 +163,14 @@ static void end_mark(struct phases *phases, const struct event *event, int64_t n
 
 static void end_held(struct phases *phases)
 {
-    struct event event = phases->timeline->held;
-    phases->timeline->held.kind = EVENT_NONE;
+    struct event event = phases->timeline.held;
+    phases->timeline.held.kind = EVENT_NONE;
     end_mark(phases, &event, phases->account->last_ns);
 }
 
 void phase_release_all(struct phases *phases)
 {
-    if (phases->timeline && phases->timeline->held.kind != EVENT_NONE)
+    if (phases->timeline.held.kind != EVENT_NONE)
         end_held(phases);
 }
 
@@ -182,6 +178,27 @@ static bool is_outermost_forward(const struct timeline *timeline, const struct e
 {
     return event->size == MARK_FORWARD && !(event->flags & EVENT_F_EXCEPTION) &&
            timeline->labels.open_count == 1 && timeline->labels.open_marks == 1;
+}
+
+/* Marks divide the time from now on, and count the steps where nobody else does. */
+static void begin_marks(struct phases *phases, uint32_t thread)
+{
+    struct timeline *timeline = &phases->timeline;
+    timeline->thread = thread;
+    for (size_t i = 0; i < timeline->user_count && !phases->own_steps; i++)
+        timeline->users[i].placed = false;
+    range_hand_over(phases, &timeline->labels.steps);
+    label_marks_begin(&timeline->labels, phases->own_steps);
+}
+
+static void enter_mark(struct phases *phases, const struct event *event, int64_t ns)
+{
+    struct label_mark mark = mark_of(event);
+    phase_fold_windows(phases);
+    enum label_result result =
+        label_enter(&phases->timeline.labels, &mark, phases->ledger->seq, ns);
+    note_result(phases, result, event);
+    after_boundary(phases, result);
 }
 
 void phase_mark(struct phases *phases, const struct event *event, int64_t ns)
@@ -192,44 +209,29 @@ void phase_mark(struct phases *phases, const struct event *event, int64_t ns)
              (unsigned long long)event->size);
         return;
     }
-    if (!phases->timeline && !enter) {
-        note(phases->account, NOTE_MARK_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "mark %llu",
-             (unsigned long long)event->size);
-        return;
-    }
-    if (!phases->timeline && !phase_hand_over(phases, event->thread, ns)) {
-        note_owed(phases->account, event->kind, 1);
-        return;
+    if (enter && !timeline_is_marked(&phases->timeline)) {
+        timeline_reach(phases, phases->ledger->seq);
+        begin_marks(phases, event->thread);
     }
     enum timeline_turn turn = timeline_turn(phases, event, ns);
     if (turn == TIMELINE_APART)
         phase_mark_apart(phases, event, ns);
     if (turn != TIMELINE_TAKE)
         return;
-    if (!enter && is_outermost_forward(phases->timeline, event)) {
-        phases->timeline->held = *event;
-        return;
-    }
-    if (!enter) {
+    if (enter)
+        enter_mark(phases, event, ns);
+    else if (is_outermost_forward(&phases->timeline, event))
+        phases->timeline.held = *event;
+    else
         end_mark(phases, event, ns);
-        return;
-    }
-    struct label_mark mark = mark_of(event);
-    phase_fold_windows(phases);
-    reserve(phases);
-    enum label_result result =
-        label_enter(&phases->timeline->labels, &mark, phases->ledger->seq, ns);
-    note_result(phases, result, event);
-    after_boundary(phases, result);
 }
 
 void phase_prepare(struct phases *phases, uint32_t thread, int64_t ns)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     if (timeline->thread != thread)
         return;
     phase_fold_windows(phases);
-    reserve(phases);
     after_boundary(phases, label_prepare(&timeline->labels, thread, phases->ledger->seq, ns));
 }
 
@@ -247,98 +249,86 @@ static struct timeline_user *new_user(struct timeline *timeline)
     return &timeline->users[at];
 }
 
-static bool add_user(struct phases *phases, struct phase *phase, int64_t seq, int64_t ns,
-                     bool counted)
+static enum label_result add_user(struct phases *phases, struct phase *phase, int64_t ns)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     struct timeline_user *user = new_user(timeline);
     if (!user)
-        return false;
-    reserve(phases);
+        return LABEL_NO_MEMORY;
     *user = (struct timeline_user){
         .used = true,
         .nvtx = phase->nvtx,
-        .counted = counted,
         .name = phase->name,
         .thread = phase->thread,
         .id = phase->id,
-        .parent = BATCH_NULL,
+        .parent = phase->below && !phase->below->user ? phase->below->id : BATCH_NULL,
         .step = phase->step,
-        .ordinal = phase->ordinal,
         .begin_seq = phase->begin_seq,
         .begin_ns = phase->begin_ns,
         .end_seq = BATCH_NULL,
         .end_ns = BATCH_NULL,
     };
     size_t number = (size_t)(user - timeline->users);
-    enum label_result result =
-        label_user_begin(&timeline->labels, number, phase->thread, seq, ns, &user->node);
+    enum label_result result = label_user_begin(&timeline->labels, number, phase->thread,
+                                                phase->begin_seq, ns, &user->node);
     user->used = result == LABEL_MADE;
-    phase->on_timeline = user->used;
-    if (user->used)
-        phase->user = number + 1;
-    return user->used;
+    phase->user = user->used ? number + 1 : 0;
+    return result;
 }
 
 void timeline_user_begin(struct phases *phases, struct phase *phase, int64_t ns)
 {
-    bool added = add_user(phases, phase, phase->begin_seq, ns, false);
-    after_boundary(phases, added ? LABEL_MADE : LABEL_NO_MEMORY);
+    after_boundary(phases, add_user(phases, phase, ns));
 }
 
-void timeline_user_end(struct phases *phases, const struct phase *phase, int64_t ns,
+void timeline_user_end(struct phases *phases, const struct phase *phase, int64_t seq, int64_t ns,
                        const char *ended)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     struct timeline_user *user = &timeline->users[phase->user - 1];
-    int64_t seq = phases->ledger->seq;
     user->end_seq = seq;
     user->end_ns = ns;
     user->ended = ended;
+    user->kind = phase_kind_of(phases, phase);
     if (timeline->labels.ended)
         return;
-    reserve(phases);
     after_boundary(phases, label_user_end(&timeline->labels, user->node, seq + 1, ns));
 }
 
 void timeline_step(struct phases *phases, int64_t seq, int64_t ns)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     label_own_steps(&timeline->labels);
     phase_fold_windows(phases);
-    reserve(phases);
     after_boundary(phases, label_cut(&timeline->labels, seq, ns));
 }
 
 void timeline_no_more_steps(struct phases *phases, int64_t seq, int64_t ns)
 {
-    struct labels *labels = &phases->timeline->labels;
+    struct labels *labels = &phases->timeline.labels;
     label_no_more_steps(labels, seq);
     phase_fold_windows(phases);
-    reserve(phases);
     after_boundary(phases, label_cut(labels, seq, ns));
 }
 
 void timeline_drop(struct phases *phases, uint32_t thread, int64_t ns)
 {
     phase_release_all(phases);
-    timeline_forget_thread(phases->timeline, thread);
+    timeline_forget_thread(&phases->timeline, thread);
     phase_fold_windows(phases);
-    reserve(phases);
     after_boundary(phases,
-                   label_drop(&phases->timeline->labels, thread, phases->ledger->seq + 1, ns));
+                   label_drop(&phases->timeline.labels, thread, phases->ledger->seq + 1, ns));
 }
 
 void timeline_leave(struct phases *phases, uint32_t thread, int64_t ns)
 {
-    struct labels *labels = &phases->timeline->labels;
+    struct labels *labels = &phases->timeline.labels;
     phase_fold_windows(phases);
     for (size_t i = labels->open_count; i > 0; i--) {
         const struct label_node *node = label_node(labels, labels->open[i - 1]);
         if (node->kind == LABEL_USER || node->thread != thread)
             continue;
         struct label_mark mark = {.kind = node->kind, .identity = node->identity, .thread = thread};
-        reserve(phases);
         after_boundary(phases, label_exit(labels, &mark, phases->ledger->seq, ns));
     }
 }
@@ -360,13 +350,12 @@ size_t timeline_threads(const struct timeline *timeline, uint32_t *threads, size
 
 /* ---- flush and end ---- */
 
-void timeline_flush(struct phases *phases, bool commit)
+void timeline_flush(struct phases *phases)
 {
-    struct timeline *timeline = phases->timeline;
-    if (!commit)
-        return;
+    struct timeline *timeline = &phases->timeline;
     label_settle(&timeline->labels, true);
     timeline_write_settled(phases, NULL);
+    timeline_reach(phases, phases->ledger->seq + 1);
     struct timeline_end now = at_present(phases, phases->ledger->seq + 1, phases->account->last_ns);
     timeline_write_guess(phases, &now);
 }
@@ -376,7 +365,7 @@ void timeline_stop(struct phases *phases, int64_t ns)
     phase_release_all(phases);
     timeline_before(phases, ns);
     phase_fold_windows(phases);
-    label_end(&phases->timeline->labels);
+    label_end(&phases->timeline.labels);
 }
 
 void timeline_end(struct phases *phases, int64_t ns)
@@ -388,55 +377,31 @@ void timeline_end(struct phases *phases, int64_t ns)
 
 /* ---- begin, forget, check ---- */
 
-struct timeline *timeline_new(struct phases *phases, uint32_t thread, int64_t ns)
+bool timeline_start(struct phases *phases, int64_t ns)
 {
-    struct timeline *timeline = mem_alloc(1, sizeof *timeline);
-    if (!timeline)
-        return NULL;
-    timeline->thread = thread;
+    struct timeline *timeline = &phases->timeline;
+    *timeline = (struct timeline){.guesser = {.guesses = true}};
     timeline->writer.innermost = timeline->guesser.innermost = BATCH_NULL;
-    timeline->guesser.guesses = true;
-    timeline->guessed.step = BATCH_NULL;
-    if (label_start(&timeline->labels, phases->ledger->seq, ns) &&
-        MEM_GROW(timeline->stretches, timeline->cap, 1) &&
-        MEM_GROW(timeline->spare.parts, timeline->spare.part_cap, phases->heaps->device_count))
-        return timeline;
-    timeline_free(timeline);
-    return NULL;
-}
-
-static void adopt_below(struct phases *phases, struct phase *phase, int64_t ns)
-{
-    struct timeline *timeline = phases->timeline;
-    /* From the bottom of the stack up: few are open, and seldom. */
-    for (struct phase *done = NULL; done != phase;) {
-        struct phase *next = phase;
-        while (next->below != done)
-            next = next->below;
-        if (!add_user(phases, next, phases->ledger->seq, ns, true))
-            note_owed(phases->account, OWED_FACT, 1);
-        done = next;
-        follow(phases);
+    if (!label_start(&timeline->labels, phases->ledger->seq + 1, ns) || !make_room(phases)) {
+        timeline_forget(timeline);
+        return false;
     }
-    if (timeline->labels.settled)
-        timeline_write_settled(phases, NULL);
-}
-
-void timeline_adopt(struct phases *phases, int64_t ns)
-{
-    struct timeline *timeline = phases->timeline;
+    timeline->labels.room = make_room;
+    timeline->labels.context = phases;
     set_limit(phases);
-    if (phases->own_steps)
-        label_own_steps(&timeline->labels);
     follow(phases);
-    if (phases->process_top)
-        adopt_below(phases, phases->process_top, ns);
+    return true;
 }
 
-void timeline_free(struct timeline *timeline)
+void timeline_start_earlier(struct timeline *timeline, int64_t ns)
 {
-    if (!timeline)
-        return;
+    timeline->labels.stretches[timeline->labels.head].begin_ns = ns;
+    for (size_t i = 0; i < timeline->writer.count; i++)
+        timeline->writer.open[i].begin_ns = ns;
+}
+
+void timeline_forget(struct timeline *timeline)
+{
     for (size_t i = 0; i < timeline->count; i++)
         mem_free(timeline->stretches[timeline->head + i].parts);
     mem_free(timeline->stretches);
@@ -445,25 +410,23 @@ void timeline_free(struct timeline *timeline)
     mem_free(timeline->path);
     mem_free(timeline->items);
     mem_free(timeline->now);
-    mem_free(timeline->loose);
     mem_free(timeline->apart);
     timeline_forget_writer(&timeline->writer);
     timeline_forget_writer(&timeline->guesser);
-    ordinal_clear(&timeline->ordinals);
     ordinal_clear(&timeline->guessed);
     label_clear(&timeline->labels);
-    mem_free(timeline);
+    *timeline = (struct timeline){0};
 }
 
 bool timeline_is_valid(const struct phases *phases)
 {
-    const struct timeline *timeline = phases->timeline;
+    const struct timeline *timeline = &phases->timeline;
     const struct labels *labels = &timeline->labels;
     if (timeline->count != labels->count || !label_is_valid(labels))
         return false;
     for (size_t i = 0; i < timeline->count; i++) {
         const struct timeline_stretch *stretch = &timeline->stretches[timeline->head + i];
-        if (stretch->part_count > phases->heaps->device_count)
+        if (stretch->part_count > phases->heaps->device_count || (i && stretch->entered))
             return false;
         for (size_t k = 0; k < stretch->part_count; k++)
             if (stretch->parts[k].peak.peak < stretch->parts[k].allocated)
@@ -474,7 +437,7 @@ bool timeline_is_valid(const struct phases *phases)
             return false;
     for (size_t i = 0; i < timeline->writer.count; i++) {
         const struct timeline_open *open = &timeline->writer.open[i];
-        if (open->id <= 0 || open->id > phases->ledger->phase_count)
+        if (open->id <= 0 || open->id > phases->ledger->phase_count || open->id >= DB_LOOSE_PHASE)
             return false;
     }
     return true;

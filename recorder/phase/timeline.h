@@ -1,11 +1,11 @@
 /*
- * timeline.h - the phases of a process that sends marks: what they did, while it is not yet known
- * what they were.
+ * timeline.h - the phases of a process: what they did, while it is not yet known what they were.
  *
  * Each boundary (a mark, a phase of the program's own, a step) begins a stretch, which keeps how
  * the devices stood then and their peaks inside it. label.h says, later, what the stretch was. A
  * settled stretch goes to the writer (timeline_rows.c): it has a stack of open phases; a stretch
- * that is part of the same continues them, else it closes some and opens others. So
+ * that is part of the same continues them, else it closes some and opens others. Without a mark
+ * each stretch is settled as it begins, so a phase of the program's own is open there at once. So
  *   - adjacent stretches with one label in one step are one phase;
  *   - a mark's phase has the whole mark, what was different inside it is a phase in that phase;
  *     what was the same is part of it;
@@ -27,11 +27,16 @@
  * A phase has the step in which it began, but one of the program's own that goes beyond that step
  * has none; where the program counts the steps itself, the step in which it began.
  *
- * With each commit all that is not settled is written as it would be if the run ended there: these
- * rows are `loose`, and taken out again before the next time.
+ * Rows. What the writer closes is settled: its row has a number in `settled`, and stays. With each
+ * commit the phases that it has open, and all that is not settled, are written as they would be if
+ * the run ended there, with NULL in `settled`. Of these rows those that the writer has not opened
+ * are loose: their ids are of a range of their own, DB_LOOSE_PHASE, and they are taken out, with
+ * their stretches, before anything behind them is written. So nothing that is settled depends on
+ * when there were commits, but which ids it has where phases of the program's own are among marks.
  *
- * Invariants (timeline_is_valid): one record for each stretch of `labels`, in order; numbers and
- * times never run backwards; the writer's open phases have ids that grow.
+ * Invariants (timeline_is_valid): one record for each stretch of `labels`, in order; only the first
+ * can have been entered; numbers and times never run backwards; the writer's open phases have ids
+ * below DB_LOOSE_PHASE; an id that was settled is put no more.
  */
 #ifndef TIDEMARK_RECORDER_TIMELINE_H
 #define TIDEMARK_RECORDER_TIMELINE_H
@@ -61,22 +66,20 @@ struct timeline_stretch {
     struct timeline_part *parts; /* of the devices that were there */
     size_t part_count, part_cap;
     int64_t own_step; /* the program's own, BATCH_NULL */
-    bool written;     /* table stretch has a row for its begin */
+    bool entered;     /* the writer has its phases open */
 };
 
 struct timeline_user { /* a phase of the program's own */
     bool used;
     bool over;     /* the writer has met its end */
     bool nvtx;     /* see range.h */
-    bool counted;  /* it began before the timeline: `ordinal` counts it outside of steps */
     uint64_t node; /* its id among the labels */
     uint32_t name, thread;
     int64_t id, parent, ordinal, step;
     int64_t begin_seq, begin_ns;
     int64_t end_seq, end_ns; /* BATCH_NULL while it is open */
-    const char *ended;
-    bool written; /* its row says how it ended */
-    bool placed;  /* parent, ordinal and step were given */
+    const char *ended, *kind;
+    bool placed; /* parent, ordinal and step were given */
 };
 
 struct timeline_item { /* a phase that a stretch is in */
@@ -104,6 +107,11 @@ struct timeline_writer {
     bool guesses;
 };
 
+struct timeline_loose { /* rows of the last commit that are to be taken out */
+    int64_t first, end; /* of phases: first <= phase.id < end */
+    int64_t stretch;    /* stretch.begin_seq of the first, 0 = none */
+};
+
 struct timeline {
     struct labels labels;
     struct timeline_stretch *stretches; /* [head, head + count), as in `labels` */
@@ -112,12 +120,11 @@ struct timeline {
     struct timeline_user *users;
     size_t user_count, user_cap;
     size_t first_free; /* of `users`: those before it are used */
-    uint32_t thread;   /* whose marks make it */
+    uint32_t thread;   /* whose marks make it; 0 = none came, and it is whose phase is open */
     uint32_t trainer;  /* that began a backward or a step last; 0 = none did */
     uint64_t passed;   /* marks that were passed over and have not ended */
     uint32_t *apart;   /* threads, in no order */
     size_t apart_count, apart_cap;
-    struct phase_ordinals ordinals;
     struct timeline_writer writer, guesser;
     struct phase_ordinals guessed;
     struct event held; /* see phase_release; kind EVENT_NONE = none */
@@ -127,15 +134,22 @@ struct timeline {
     size_t item_count, item_cap;
     struct timeline_part *now; /* as things stand */
     size_t now_cap;
-    int64_t *loose; /* ids */
-    size_t loose_count, loose_cap;
+    struct timeline_loose loose;
 };
 
-/* From the number state->seq on. NULL without memory. */
-struct timeline *timeline_new(struct phases *phases, uint32_t thread, int64_t ns);
-void timeline_free(struct timeline *timeline); /* may be NULL */
+/* From the next number on. False without memory. */
+bool timeline_start(struct phases *phases, int64_t ns);
+void timeline_start_earlier(struct timeline *timeline, int64_t ns); /* before the first event */
+void timeline_forget(struct timeline *timeline);
 bool timeline_is_valid(const struct phases *phases);
-void timeline_adopt(struct phases *phases, int64_t ns); /* phases that are open already */
+/* A mark came: the program is one of a framework's. */
+static inline bool timeline_is_marked(const struct timeline *timeline)
+{
+    return timeline->labels.marked;
+}
+/* What ends before the number seq is over: what is there by then has its phases opened, so that
+ * they have lower ids than what begins at seq. */
+void timeline_reach(struct phases *phases, int64_t seq);
 
 /* A forward that has returned is not over before something else begins: what the program lets go at
  * once, by giving its variable the new result, was still the forward's. So its end is held back
@@ -145,7 +159,8 @@ void timeline_adopt(struct phases *phases, int64_t ns); /* phases that are open 
 /* Call before an event that begins something gets its number. */
 void timeline_before(struct phases *phases, int64_t ns);
 void timeline_user_begin(struct phases *phases, struct phase *phase, int64_t ns);
-void timeline_user_end(struct phases *phases, const struct phase *phase, int64_t ns,
+/* `seq` is its last number. */
+void timeline_user_end(struct phases *phases, const struct phase *phase, int64_t seq, int64_t ns,
                        const char *ended);
 void timeline_step(struct phases *phases, int64_t seq, int64_t ns);
 /* Updates by each of the optimizers so far. */
@@ -165,7 +180,7 @@ size_t timeline_threads(const struct timeline *timeline, uint32_t *threads, size
 
 void timeline_fold(struct timeline *timeline, size_t device, const struct heap_window *window);
 void timeline_add_device(struct phases *phases); /* the one at device_count */
-void timeline_flush(struct phases *phases, bool commit);
+void timeline_flush(struct phases *phases);
 
 /* timeline_threads.c */
 enum timeline_turn { TIMELINE_TAKE, TIMELINE_APART, TIMELINE_PASS };
@@ -179,6 +194,7 @@ struct timeline_end { /* where the last stretch that is written ends */
     const struct timeline_part *parts;
     size_t part_count;
 };
+/* Without `last` the last stretch has no end yet. */
 void timeline_write_settled(struct phases *phases, const struct timeline_end *last);
 void timeline_write_guess(struct phases *phases, const struct timeline_end *now);
 void timeline_close_all(struct phases *phases, const struct timeline_end *end);

@@ -97,80 +97,85 @@ static bool put_part(struct phases *phases, const struct timeline_open *open,
     static const struct timeline_part nothing;
     const struct timeline_part *now = &end->parts[device];
     const struct timeline_part *begin = device < open->part_count ? &open->parts[device] : &nothing;
-    return batch_put(phases->ledger->batch, SCH_PHASE_DEVICE, "iiiinnnninninnniii", open->id,
-                     phases->heaps->devices[device]->id, begin->allocated, now->allocated,
-                     now->requested, now->active, now->reserved, now->split, now->max_allocated,
-                     now->max_allocated_seq, now->max_reserved, begin->peak.peak, begin->peak.seq,
-                     begin->peak.ns, begin->peak.reserved, ledger_cut(now->allocs - begin->allocs),
-                     ledger_cut(now->frees - begin->frees),
-                     ledger_cut(now->alloc_bytes - begin->alloc_bytes));
+    struct row_phase_device row = {
+        .phase = open->id,
+        .device = phases->heaps->devices[device]->id,
+        .begin_allocated = begin->allocated,
+        .allocated = now->allocated,
+        .requested = row_opt(now->requested),
+        .active = row_opt(now->active),
+        .reserved = row_opt(now->reserved),
+        .inactive_split = row_opt(now->split),
+        .max_allocated = now->max_allocated,
+        .max_allocated_seq = row_opt(now->max_allocated_seq),
+        .max_reserved = row_opt(now->max_reserved),
+        .peak_allocated = begin->peak.peak,
+        .peak_seq = row_opt(begin->peak.seq),
+        .peak_ns = row_opt(begin->peak.ns),
+        .peak_reserved = row_opt(begin->peak.reserved),
+        .allocs = ledger_cut(now->allocs - begin->allocs),
+        .frees = ledger_cut(now->frees - begin->frees),
+        .alloc_bytes = ledger_cut(now->alloc_bytes - begin->alloc_bytes),
+    };
+    return batch_put_phase_device(phases->ledger->batch, &row);
 }
 
 /* ---- rows ---- */
 
-static bool put_row(struct phases *phases, const struct timeline_open *open, int64_t end_seq,
-                    int64_t end_ns, const char *ended)
+/* The row of a phase of the program's own says how that ended, as soon as it did. */
+static struct phase row_of(const struct timeline *timeline, const struct timeline_open *open)
 {
-    struct phase row = {
+    const struct timeline_user *user = open->user ? &timeline->users[open->user - 1] : NULL;
+    bool other = !user && open->label == LABEL_OTHER;
+    return (struct phase){
         .id = open->id,
         .parent = open->parent,
-        .scope = open->label == LABEL_OTHER ? PHASE_OTHER : PHASE_PROCESS,
-        .name = PHASE_NAME_LABEL(open->label),
-        .thread = open->thread,
+        .scope = other ? PHASE_OTHER : PHASE_PROCESS,
+        .name = user ? user->name : PHASE_NAME_LABEL(open->label),
+        .nvtx = user && user->nvtx,
+        .kind = user ? user->kind : NULL,
+        .thread = user ? user->thread : open->thread,
         .ordinal = open->ordinal,
         .step = open->step,
-        .begin_seq = open->begin_seq,
-        .begin_ns = open->begin_ns,
+        .begin_seq = user ? user->begin_seq : open->begin_seq,
+        .begin_ns = user ? user->begin_ns : open->begin_ns,
     };
-    return phase_put_row(phases, &row, end_seq, end_ns, ended);
 }
 
-static void put_user(struct phases *phases, const struct timeline_open *open)
+/* With `ended` NULL as it stands. Phases of the program's own have their parts from elsewhere, and
+ * are settled once the writer has met their end: where phases cross they are closed before. */
+static void put_phase(struct phases *phases, const struct timeline_writer *writer,
+                      const struct timeline_open *open, const struct timeline_end *end,
+                      const char *ended)
 {
-    const struct timeline_user *user = &phases->timeline->users[open->user - 1];
-    struct phase row = {
-        .id = user->id,
-        .parent = open->parent,
-        .scope = PHASE_PROCESS,
-        .name = user->name,
-        .nvtx = user->nvtx,
-        .thread = user->thread,
-        .ordinal = open->ordinal,
-        .step = open->step,
-        .begin_seq = user->begin_seq,
-        .begin_ns = user->begin_ns,
-    };
-    if (!phase_put_row(phases, &row, user->end_seq, user->end_ns, user->ended))
-        note_owed(phases->account, OWED_FACT, 1);
-}
-
-/* With `ended` NULL as it stands. Phases of the program's own have their parts from elsewhere. */
-static void put_phase(struct phases *phases, const struct timeline_open *open,
-                      const struct timeline_end *end, const char *ended)
-{
-    if (open->user) {
-        put_user(phases, open);
-        return;
-    }
-    bool all = put_row(phases, open, ended ? end->seq - 1 : BATCH_NULL,
-                       ended ? end->ns : BATCH_NULL, ended);
-    for (size_t i = 0; i < end->part_count; i++)
+    const struct timeline_user *user = open->user ? &phases->timeline.users[open->user - 1] : NULL;
+    struct phase row = row_of(&phases->timeline, open);
+    struct phase_end how = {BATCH_NULL, BATCH_NULL, NULL, false};
+    if (user)
+        how = (struct phase_end){user->end_seq, user->end_ns, user->ended, user->over};
+    else if (ended)
+        how = (struct phase_end){end->seq - 1, end->ns, ended, true};
+    how.settled = how.settled && !writer->guesses;
+    bool all = phase_put_row(phases, &row, &how);
+    for (size_t i = 0; !user && i < end->part_count; i++)
         if (end->parts[i].allocs)
             all = put_part(phases, open, end, i) && all;
     if (!all)
         note_owed(phases->account, OWED_FACT, 1);
 }
 
-static void put_stretch(struct phases *phases, struct timeline_writer *writer,
-                        struct timeline_stretch *stretch, int64_t begin_seq)
+static void put_stretch(struct phases *phases, struct timeline_writer *writer, int64_t begin_seq)
 {
+    struct timeline_loose *loose = &phases->timeline.loose;
     const struct timeline_open *top = &writer->open[writer->count - 1];
-    if (top->id == writer->innermost && !stretch->written)
+    if (top->id == writer->innermost)
         return;
     writer->innermost = top->id;
-    stretch->written |= writer->guesses;
-    if (!batch_put(phases->ledger->batch, SCH_STRETCH, "iii", phases->account->id, begin_seq,
-                   top->id))
+    if (writer->guesses && !loose->stretch)
+        loose->stretch = begin_seq;
+    struct row_stretch row = {
+        .process = phases->account->id, .begin_seq = begin_seq, .phase = top->id};
+    if (!batch_put_stretch(phases->ledger->batch, &row))
         note_owed(phases->account, OWED_FACT, 1);
 }
 
@@ -195,28 +200,25 @@ static void free_user(struct timeline *timeline, size_t number)
 static void close_down(struct phases *phases, struct timeline_writer *writer, size_t keep,
                        const struct timeline_end *end, const char *ended)
 {
-    struct timeline_user *users = phases->timeline->users;
+    struct timeline *timeline = &phases->timeline;
     while (writer->count > keep) {
         struct timeline_open *open = &writer->open[--writer->count];
-        put_phase(phases, open, end, open->failed ? "exception" : ended);
+        put_phase(phases, writer, open, end, open->failed ? "exception" : ended);
         if (writer->count && !fold_parts(open - 1, open->parts, open->part_count))
             note_owed(phases->account, OWED_FACT, 1);
-        if (!open->user || writer->guesses)
-            continue;
-        users[open->user - 1].written = users[open->user - 1].end_seq != BATCH_NULL;
-        if (users[open->user - 1].over)
-            free_user(phases->timeline, open->user);
+        if (open->user && !writer->guesses && timeline->users[open->user - 1].over)
+            free_user(timeline, open->user);
     }
 }
 
 static int64_t take_ordinal(struct phases *phases, const struct timeline_writer *writer,
                             int64_t step, uint32_t name)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     int64_t ordinal;
-    bool counted = writer->guesses ? ordinal_guess(&timeline->guessed, &timeline->ordinals, step,
-                                                   name, &ordinal)
-                                   : ordinal_take(&timeline->ordinals, step, name, &ordinal);
+    bool counted = writer->guesses
+                       ? ordinal_guess(&timeline->guessed, &phases->ordinals, step, name, &ordinal)
+                       : ordinal_take(&phases->ordinals, step, name, &ordinal);
     if (!counted)
         note_owed(phases->account, OWED_FACT, 1);
     return ordinal;
@@ -226,13 +228,10 @@ static int64_t take_ordinal(struct phases *phases, const struct timeline_writer 
 static void count_user(struct phases *phases, const struct timeline_writer *writer,
                        struct timeline_open *open, int64_t step)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     struct timeline_user *user = &timeline->users[open->user - 1];
     open->step = timeline->labels.steps.off ? user->step : step;
-    if (user->counted && open->step == BATCH_NULL)
-        open->ordinal = user->ordinal;
-    else
-        open->ordinal = take_ordinal(phases, writer, open->step, user->name);
+    open->ordinal = take_ordinal(phases, writer, open->step, user->name);
     if (writer->guesses)
         return;
     user->parent = open->parent;
@@ -245,9 +244,11 @@ static void count_user(struct phases *phases, const struct timeline_writer *writ
 static void open_user(struct phases *phases, const struct timeline_writer *writer,
                       struct timeline_open *open)
 {
-    const struct timeline_user *user = &phases->timeline->users[open->user - 1];
+    const struct timeline_user *user = &phases->timeline.users[open->user - 1];
     open->id = user->id;
     if (!user->placed) {
+        if (open->parent == BATCH_NULL)
+            open->parent = user->parent;
         count_user(phases, writer, open, open->step);
         return;
     }
@@ -260,7 +261,7 @@ static void open_user(struct phases *phases, const struct timeline_writer *write
 static void leave_step(struct phases *phases, struct timeline_writer *writer,
                        const struct label_stretch *label, int64_t step)
 {
-    if (phases->timeline->labels.steps.off || label->label == LABEL_OTHER)
+    if (phases->timeline.labels.steps.off || label->label == LABEL_OTHER)
         return;
     for (size_t i = 0; i < writer->count; i++) {
         struct timeline_open *open = &writer->open[i];
@@ -271,14 +272,13 @@ static void leave_step(struct phases *phases, struct timeline_writer *writer,
 
 static int64_t new_id(struct phases *phases, const struct timeline_writer *writer)
 {
-    struct timeline *timeline = phases->timeline;
-    int64_t id = ++phases->ledger->phase_count;
+    struct timeline_loose *loose = &phases->timeline.loose;
     if (!writer->guesses)
-        return id;
-    if (MEM_GROW(timeline->loose, timeline->loose_cap, timeline->loose_count + 1))
-        timeline->loose[timeline->loose_count++] = id;
-    else
-        note_owed(phases->account, OWED_FACT, 1);
+        return ++phases->ledger->phase_count;
+    int64_t id = DB_LOOSE_PHASE + phases->ledger->loose_count++;
+    if (loose->first == loose->end)
+        loose->first = id;
+    loose->end = id + 1;
     return id;
 }
 
@@ -286,7 +286,7 @@ static bool open_item(struct phases *phases, struct timeline_writer *writer,
                       const struct timeline_item *item, const struct timeline_stretch *stretch,
                       const struct label_stretch *label)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     struct timeline_open *open = new_open(writer);
     if (!open || !MEM_GROW(open->parts, open->part_cap, stretch->part_count))
         return false;
@@ -325,7 +325,7 @@ static void name_peaks(struct phases *phases, const struct timeline_writer *writ
                        int64_t begin_seq, int64_t end_seq)
 {
     const struct timeline_open *top = &writer->open[writer->count - 1];
-    const struct timeline_user *user = top->user ? &phases->timeline->users[top->user - 1] : NULL;
+    const struct timeline_user *user = top->user ? &phases->timeline.users[top->user - 1] : NULL;
     for (size_t i = 0; i < phases->heaps->device_count; i++) {
         struct heap_device *device = phases->heaps->devices[i];
         if (device->max_allocated_seq < begin_seq || device->max_allocated_seq >= end_seq)
@@ -342,15 +342,30 @@ static void note_failure(struct timeline_writer *writer, const struct label_node
             writer->open[i - 1].failed = true;
 }
 
+/* One that was open as the first mark came is in the step of what came then. */
+static void place_again(struct phases *phases, const struct timeline_writer *writer,
+                        struct timeline_open *open, int64_t step)
+{
+    struct timeline_user *user = &phases->timeline.users[open->user - 1];
+    if (user->placed)
+        return;
+    if (open->step != step)
+        count_user(phases, writer, open, step);
+    user->placed |= !writer->guesses;
+}
+
 static void place(struct phases *phases, struct timeline_writer *writer,
                   struct timeline_stretch *stretch, const struct label_stretch *label)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     int64_t step = step_of(timeline, stretch, label);
     size_t keep = 0;
     while (keep < writer->count && keep < timeline->item_count &&
            continues(&writer->open[keep], &timeline->items[keep], step)) {
-        writer->open[keep].node = timeline->items[keep].node;
+        struct timeline_open *open = &writer->open[keep];
+        open->node = timeline->items[keep].node;
+        if (open->user)
+            place_again(phases, writer, open, step);
         keep++;
     }
     struct timeline_end begin = {label->begin_seq, label->begin_ns, stretch->parts,
@@ -364,47 +379,59 @@ static void place(struct phases *phases, struct timeline_writer *writer,
     }
 }
 
-/* No later stretch is in it. Where phases cross, none at all may have been: then it has no row that
- * says how it ended. */
+/* No later stretch is in it. Where phases cross, none may be now, or may ever have been. */
 static void release_user(struct phases *phases, size_t number)
 {
-    struct timeline *timeline = phases->timeline;
-    struct timeline_user *user = &timeline->users[number - 1];
-    user->over = true;
+    struct timeline *timeline = &phases->timeline;
+    const struct timeline_end nothing = {0};
+    struct timeline_open open = {.user = number, .parent = BATCH_NULL, .step = BATCH_NULL};
     for (size_t i = 0; i < timeline->writer.count; i++)
         if (timeline->writer.open[i].user == number)
             return; /* it is closed with the next stretch that has a number */
-    if (!user->written) {
-        struct timeline_open open = {.user = number, .parent = BATCH_NULL, .step = BATCH_NULL};
-        open_user(phases, &timeline->writer, &open);
-        put_user(phases, &open);
-    }
+    open_user(phases, &timeline->writer, &open);
+    put_phase(phases, &timeline->writer, &open, &nothing, "end");
     free_user(timeline, number);
 }
 
-/* A stretch without a number has nothing in it: time did not pass. */
-static void take(struct phases *phases, struct timeline_writer *writer, size_t index,
-                 int64_t end_seq)
+/* The stretch begins. Without a number it has nothing in it: time did not pass. */
+static void enter(struct phases *phases, struct timeline_writer *writer, size_t index,
+                  bool has_number)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     struct timeline_stretch *stretch = &timeline->stretches[timeline->head + index];
     const struct label_stretch *label = label_at(&timeline->labels, index);
     const struct label_node *closed = label_node(&timeline->labels, label->closed);
+    size_t user = closed->kind == LABEL_USER && label->closed ? (size_t)closed->user + 1 : 0;
+    if (user && !writer->guesses)
+        timeline->users[user - 1].over = true;
     if (label->closed && closed->exception)
         note_failure(writer, closed);
-    if (end_seq > label->begin_seq && items_of(timeline, label)) {
+    if (has_number && items_of(timeline, label)) {
         place(phases, writer, stretch, label);
         leave_step(phases, writer, label, step_of(timeline, stretch, label));
-        if (writer->count) {
-            put_stretch(phases, writer, stretch, label->begin_seq);
-            name_peaks(phases, writer, label->begin_seq, end_seq);
-        }
+        if (writer->count)
+            put_stretch(phases, writer, label->begin_seq);
     }
+    if (writer->guesses)
+        return;
+    stretch->entered = true;
+    if (user && timeline->users[user - 1].used)
+        release_user(phases, user);
+}
+
+static void take(struct phases *phases, struct timeline_writer *writer, size_t index,
+                 int64_t end_seq)
+{
+    struct timeline *timeline = &phases->timeline;
+    const struct timeline_stretch *stretch = &timeline->stretches[timeline->head + index];
+    int64_t begin_seq = label_at(&timeline->labels, index)->begin_seq;
+    if (!stretch->entered)
+        enter(phases, writer, index, end_seq > begin_seq);
     struct timeline_open *top = writer->count ? &writer->open[writer->count - 1] : NULL;
+    if (top && end_seq > begin_seq)
+        name_peaks(phases, writer, begin_seq, end_seq);
     if (top && !fold_parts(top, stretch->parts, stretch->part_count))
         note_owed(phases->account, OWED_FACT, 1);
-    if (label->closed && closed->kind == LABEL_USER && !writer->guesses)
-        release_user(phases, (size_t)closed->user + 1);
 }
 
 static int64_t end_of(const struct timeline *timeline, size_t index,
@@ -417,16 +444,22 @@ static int64_t end_of(const struct timeline *timeline, size_t index,
 
 /* ---- settled ---- */
 
+/* Phases that find no memory now go before the next rows; their stretches would take those along.
+ */
 static void drop_loose(struct phases *phases)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline_loose *loose = &phases->timeline.loose;
     struct batch *batch = phases->ledger->batch;
-    while (timeline->loose_count) {
-        int64_t id = timeline->loose[timeline->loose_count - 1];
-        if (!batch_put(batch, SCH_PHASE_DROP, "i", id) ||
-            !batch_put(batch, SCH_PHASE_DEVICE_DROP, "i", id))
-            return; /* the rest with the next */
-        timeline->loose_count--;
+    struct row_stretch_drop stretches = {.process = phases->account->id,
+                                         .begin_seq = loose->stretch};
+    if (loose->stretch && !batch_put_stretch_drop(batch, &stretches))
+        note_owed(phases->account, OWED_FACT, 1);
+    loose->stretch = 0;
+    for (; loose->first < loose->end; loose->first++) {
+        int64_t id = loose->first;
+        if (!batch_put_phase_drop(batch, &(struct row_phase_drop){.id = id}) ||
+            !batch_put_phase_device_drop(batch, &(struct row_phase_device_drop){.phase = id}))
+            return;
     }
 }
 
@@ -445,20 +478,35 @@ static void pop(struct timeline *timeline)
 
 void timeline_write_settled(struct phases *phases, const struct timeline_end *last)
 {
-    struct timeline *timeline = phases->timeline;
-    if (!timeline->labels.settled)
-        return;
-    drop_loose(phases);
-    while (timeline->labels.settled) {
+    struct timeline *timeline = &phases->timeline;
+    size_t stay = last ? 0 : 1; /* its end is to come */
+    if (timeline->labels.settled && timeline->count > stay)
+        drop_loose(phases);
+    while (timeline->labels.settled && timeline->count > stay) {
         take(phases, &timeline->writer, 0, end_of(timeline, 0, last));
         pop(timeline);
     }
 }
 
+void timeline_reach(struct phases *phases, int64_t seq)
+{
+    struct timeline *timeline = &phases->timeline;
+    if (!timeline->labels.settled || timeline->stretches[timeline->head].entered ||
+        label_at(&timeline->labels, 0)->begin_seq >= seq)
+        return;
+    drop_loose(phases);
+    enter(phases, &timeline->writer, 0, true);
+}
+
 void timeline_close_all(struct phases *phases, const struct timeline_end *end)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
+    for (size_t i = 0; i < timeline->user_count; i++)
+        timeline->users[i].over = true;
     close_down(phases, &timeline->writer, 0, end, "process end");
+    for (size_t i = 0; i < timeline->user_count; i++)
+        if (timeline->users[i].used)
+            release_user(phases, i + 1);
 }
 
 /* ---- a guess ---- */
@@ -492,7 +540,7 @@ static bool copy_writer(struct timeline_writer *into, const struct timeline_writ
 /* What is not settled, and the phases that are open, as they stand. */
 void timeline_write_guess(struct phases *phases, const struct timeline_end *now)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     struct timeline_writer *guesser = &timeline->guesser;
     drop_loose(phases);
     if (!copy_writer(guesser, &timeline->writer)) {
@@ -500,13 +548,13 @@ void timeline_write_guess(struct phases *phases, const struct timeline_end *now)
         return;
     }
     ordinal_clear(&timeline->guessed);
-    timeline->guessed.step = timeline->ordinals.step;
+    timeline->guessed.step = phases->ordinals.step;
     label_guess(&timeline->labels);
     for (size_t i = 0; i < timeline->count; i++)
         take(phases, guesser, i, end_of(timeline, i, now));
     for (size_t i = guesser->count; i > 0; i--) {
         struct timeline_open *open = &guesser->open[i - 1];
-        put_phase(phases, open, now, NULL);
+        put_phase(phases, guesser, open, now, NULL);
         if (i > 1 && !fold_parts(open - 1, open->parts, open->part_count))
             note_owed(phases->account, OWED_FACT, 1);
     }

@@ -36,7 +36,7 @@ static const struct label_node *innermost_of(const struct labels *labels, uint32
 /* Without memory it comes to the same conflict again with its next mark. */
 static void set_apart(struct phases *phases, uint32_t thread, uint32_t other)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     if (!MEM_GROW(timeline->apart, timeline->apart_cap, timeline->apart_count + 1))
         return;
     timeline->apart[timeline->apart_count++] = thread;
@@ -58,7 +58,8 @@ static bool is_open(const struct labels *labels, const struct event *event)
     return false;
 }
 
-/* An end that fits nothing is noted, if it is not that of a mark that was passed over. */
+/* An end that fits nothing is noted, if it is not that of a mark that was passed over. Before the
+ * first mark none was. */
 static enum timeline_turn turn_of_exit(struct timeline *timeline, const struct event *event)
 {
     if (timeline_is_apart(timeline, event->thread))
@@ -66,7 +67,8 @@ static enum timeline_turn turn_of_exit(struct timeline *timeline, const struct e
     if (is_open(&timeline->labels, event))
         return TIMELINE_TAKE;
     if (!timeline->passed)
-        return event->thread == timeline->thread ? TIMELINE_TAKE : TIMELINE_PASS;
+        return !timeline->thread || event->thread == timeline->thread ? TIMELINE_TAKE
+                                                                      : TIMELINE_PASS;
     timeline->passed--;
     return TIMELINE_PASS;
 }
@@ -74,7 +76,7 @@ static enum timeline_turn turn_of_exit(struct timeline *timeline, const struct e
 static enum timeline_turn turn_of_enter(struct phases *phases, const struct event *event,
                                         int64_t ns)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     uint32_t thread = event->thread, owner = timeline->thread;
     if (thread == owner)
         return TIMELINE_TAKE;
@@ -99,7 +101,7 @@ static enum timeline_turn turn_of_enter(struct phases *phases, const struct even
 
 enum timeline_turn timeline_turn(struct phases *phases, const struct event *event, int64_t ns)
 {
-    struct timeline *timeline = phases->timeline;
+    struct timeline *timeline = &phases->timeline;
     if (event->b & MARK_F_ENGINE)
         return TIMELINE_TAKE;
     if (event->kind == EVENT_EXIT)

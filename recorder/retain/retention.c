@@ -63,7 +63,8 @@ static const char *const texts[RETENTION_STATEMENTS] = {
     [RETENTION_PHASES_OF] = "SELECT id, parent, end_seq, begin_seq, kind = 'backward',"
                             " scope = 'thread'"
                             "  FROM phase"
-                            " WHERE id BETWEEN ?1 AND ?2 AND process = ?3 ORDER BY id",
+                            " WHERE id BETWEEN ?1 AND ?2 AND process = ?3"
+                            "   AND settled IS NOT NULL ORDER BY id",
     [RETENTION_SUM_PHASE] =
         "INSERT INTO phase_sum SELECT ph.process, pd.device, ph.kind, ph.name, 1,"
         " ph.end_ns - ph.begin_ns, pd.allocs, pd.frees, pd.alloc_bytes, pd.peak_allocated,"

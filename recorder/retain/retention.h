@@ -79,7 +79,7 @@ uint64_t retention_most_bytes(const struct retention *retention); /* of the file
 size_t retention_processes(const struct retention *retention);    /* that are remembered */
 /* writer_start, with this for its keeper. */
 int retention_start_writer(struct writer **out, struct db *db, struct queue *queue,
-                           const struct retention_options *options);
+                           const struct retention_options *options, bool hide_paths);
 bool retention_is_valid(const struct retention *retention);
 
 #endif

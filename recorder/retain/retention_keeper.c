@@ -1,15 +1,19 @@
 /* retention_keeper.c - retention as the writer sees it. */
+#include "ensure.h"
 #include "error.h"
 #include "retention.h"
 
 static void see(void *self, const struct batch *batch)
 {
     retention_see(self, batch);
+    ENSURE_WHOLE(retention_is_valid(self));
 }
 
 static int work(void *self, int64_t rows)
 {
-    return retention_work(self, rows);
+    int err = retention_work(self, rows);
+    ENSURE_WHOLE(retention_is_valid(self));
+    return err;
 }
 
 static bool can_wait(const void *self, uint64_t bytes)
@@ -48,7 +52,7 @@ static void forget(void *self)
 }
 
 int retention_start_writer(struct writer **out, struct db *db, struct queue *queue,
-                           const struct retention_options *options)
+                           const struct retention_options *options, bool hide_paths)
 {
     struct keeper keeper = {
         .see = see,
@@ -68,5 +72,5 @@ int retention_start_writer(struct writer **out, struct db *db, struct queue *que
         return err;
     retention_tick(retention, queue);
     keeper.self = retention;
-    return writer_start(out, db, queue, &keeper);
+    return writer_start(out, db, queue, &keeper, hide_paths);
 }

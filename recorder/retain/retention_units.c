@@ -151,6 +151,8 @@ static void see_phase(struct retention *retention, const struct batch_cell *cell
         retention->blind = true;
         return;
     }
+    if (cells[SCH_AT(phase, settled)].kind != CELL_INT)
+        return; /* what it is, and its step, may change */
     if (cells[7].kind == CELL_INT)
         phase_of_step(process, cells[0].value, cells[7].value, cells[8].value);
     else

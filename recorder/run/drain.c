@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "drain_mail.h"
 #include "drain_ring.h"
+#include "ensure.h"
 #include "error.h"
 #include "mem.h"
 
@@ -326,9 +327,13 @@ static void flush(struct drain *drain, uint64_t now_ns)
 static void put_clocks(struct drain *drain)
 {
     uint64_t now = clock_now_ns();
-    batch_put(state_batch(drain->options.state), SCH_CLOCK, "iiii",
-              (int64_t)(now - drain->options.start_ns), (int64_t)now,
-              (int64_t)clock_read_ns(CLOCK_REALTIME), (int64_t)clock_read_ns(CLOCK_BOOTTIME));
+    struct row_clock row = {
+        .run_ns = (int64_t)(now - drain->options.start_ns),
+        .monotonic_ns = (int64_t)now,
+        .real_ns = (int64_t)clock_read_ns(CLOCK_REALTIME),
+        .boot_ns = (int64_t)clock_read_ns(CLOCK_BOOTTIME),
+    };
+    batch_put_clock(state_batch(drain->options.state), &row);
     drain->clock_ns = now;
     drain->dirty = true;
 }
@@ -356,6 +361,7 @@ static uint64_t read_ring(struct drain *drain, struct client *client)
         uint64_t had = ring->events;
         bool more = drain_ring_step(ring, drain->buffer, dead, clock_now_ns());
         count_read(drain, ring->events - had);
+        ENSURE_WHOLE(state_is_valid(drain->options.state));
         drain_ring_see_full(ring, state_batch(drain->options.state), client->id);
         if (state_wants_flush(drain->options.state))
             flush(drain, clock_now_ns());
@@ -392,7 +398,7 @@ static void forget_id(struct drain *drain, uint64_t key)
 /* It may have died before it could use its ring. SIGSYS is a sandbox that forbids to map it. */
 static bool is_killed(const struct client *client)
 {
-    return strcmp(client->end.ended, "signal") == 0 && client->end.signal != SIGSYS;
+    return client->end.signal != PROCESS_NOT_KNOWN && client->end.signal != SIGSYS;
 }
 
 /* A program asks for its ring when it has an event. One that lives on may still be slow. */

@@ -192,14 +192,26 @@ bool drain_ring_is_unused(const struct drain_ring *ring)
 
 /* ---- definitions that found no room ---- */
 
+static bool store_anomaly(const struct drain_ring *ring, struct batch *batch, int64_t process_id,
+                          const char *kind, const char *detail)
+{
+    struct row_anomaly row = {
+        .seq = ring->last_seq,
+        .process = process_id,
+        .at_ns = (int64_t)(ring->last_ns - ring->start_ns),
+        .kind = kind,
+        .detail = detail,
+    };
+    return batch_put_anomaly(batch, &row);
+}
+
 static void store_refused(struct drain_ring *ring, struct batch *batch, int64_t process_id)
 {
     char text[96];
     snprintf(text, sizeof text,
              "%" PRIu64 " names and call stacks so far found no room: they are '?'",
              ring->refused_seen);
-    if (batch_put(batch, SCH_ANOMALY, "iiis0s", ring->last_seq, process_id,
-                  (int64_t)(ring->last_ns - ring->start_ns), "definitions full", text))
+    if (store_anomaly(ring, batch, process_id, "definitions full", text))
         ring->refused_stored = ring->refused_seen;
 }
 
@@ -223,9 +235,14 @@ void drain_ring_see_full(struct drain_ring *ring, struct batch *batch, int64_t p
 static void put_cost(struct batch *batch, int64_t process, const char *what, uint64_t value,
                      const char *unit)
 {
+    struct row_overhead row = {
+        .process = row_opt(process),
+        .what = what,
+        .value = (int64_t)(value > INT64_MAX ? INT64_MAX : value),
+        .unit = unit,
+    };
     if (value > 0)
-        batch_put(batch, SCH_OVERHEAD, "isis", process, what,
-                  (int64_t)(value > INT64_MAX ? INT64_MAX : value), unit);
+        batch_put_overhead(batch, &row);
 }
 
 static uint64_t sum_of_dropped(const struct ring_reader *reader)
@@ -261,7 +278,6 @@ void drain_ring_finish(struct drain_ring *ring, struct batch *batch, int64_t pro
     put_cost(batch, process_id, "events torn", ring->reader.torn_count, "count");
     put_cost(batch, process_id, "producers late", ring->late_seen, "count");
     if (ring->arena_damaged)
-        batch_put(batch, SCH_ANOMALY, "iiis0s", ring->last_seq, process_id,
-                  (int64_t)(ring->last_ns - ring->start_ns), "definitions damaged",
-                  "what names they gave after that is not known");
+        store_anomaly(ring, batch, process_id, "definitions damaged",
+                      "what names they gave after that is not known");
 }

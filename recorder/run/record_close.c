@@ -47,9 +47,7 @@ static bool put_end(struct recording *recording, const struct drain_stats *drain
 /* The reason alone: what the message adds, the summary says with figures. */
 static void say_stopped(struct summary *summary, const struct writer_stats *stats)
 {
-    const char *end = strstr(stats->message, ": recording stopped");
-    buf_add(&summary->stopped, stats->message,
-            end ? (size_t)(end - stats->message) : strlen(stats->message));
+    buf_add(&summary->stopped, stats->message, stats->reason_bytes);
     summary->stored_events = stats->events;
     summary->stored_blocks = stats->blocks;
 }
@@ -144,9 +142,9 @@ static void place_file(struct recording *recording)
 /* By us, as --steps asked: the status that it ended with is our doing, and not passed on. */
 static void say_ended(struct recording *recording)
 {
-    uint64_t steps = recording->options.most_steps;
+    int64_t steps = recording->options.most_steps;
     summary_hint(&recording->result->summary,
-                 "the program was ended after %llu %s, as --steps asks", (unsigned long long)steps,
+                 "the program was ended after %lld %s, as --steps asks", (long long)steps,
                  steps == 1 ? "step" : "steps");
 }
 

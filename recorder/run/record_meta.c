@@ -17,12 +17,13 @@ unsigned record_event_format(void)
 
 static void put_text(struct batch *batch, const char *key, const char *value)
 {
-    batch_put(batch, SCH_META, "ss", key, value);
+    batch_put_meta(batch, &(struct row_meta){.key = key, .value.text = value});
 }
 
-static void put_int(struct batch *batch, const char *key, uint64_t value)
+static bool put_int(struct batch *batch, const char *key, uint64_t value)
 {
-    batch_put(batch, SCH_META, "si", key, (int64_t)value);
+    struct row_meta row = {.key = key, .value.number = row_opt((int64_t)value)};
+    return batch_put_meta(batch, &row);
 }
 
 static void put_started(struct batch *batch)
@@ -103,7 +104,8 @@ void record_meta_begin(struct batch *batch, const struct record_meta *meta)
 
 static void put_cost(struct batch *batch, const char *what, uint64_t value, const char *unit)
 {
-    batch_put(batch, SCH_OVERHEAD, "0sis", what, (int64_t)value, unit);
+    struct row_overhead row = {.what = what, .value = (int64_t)value, .unit = unit};
+    batch_put_overhead(batch, &row);
 }
 
 void record_meta_cost(struct batch *batch, const struct record_cost *cost)
@@ -135,5 +137,5 @@ void record_meta_end(struct batch *batch, const char *ended, uint64_t run_ns)
 
 bool record_meta_finished(struct batch *batch)
 {
-    return batch_put(batch, SCH_META, "si", "finished", (int64_t)1);
+    return put_int(batch, "finished", 1);
 }

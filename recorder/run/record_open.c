@@ -119,7 +119,7 @@ static int open_store(struct recording *recording)
         err = queue_new(&recording->queue, (size_t)recording->options.queue_bytes);
     if (!err)
         err = retention_start_writer(&recording->writer, db, recording->queue,
-                                     &recording->options.retention);
+                                     &recording->options.retention, recording->options.private);
     if (err)
         db_close(db);
     return err;
@@ -208,7 +208,7 @@ static void count_steps(struct recording *recording)
 {
     struct state_totals totals;
     drain_totals(recording->drain, &totals);
-    if (totals.steps < recording->options.most_steps)
+    if (totals.steps < (uint64_t)recording->options.most_steps)
         return;
     if (recording->watch.endings == 0 && recording->watch.root)
         say_ending(recording);

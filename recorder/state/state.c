@@ -10,6 +10,16 @@
 
 /* ---- the run ---- */
 
+static struct batch *new_batch(const struct state *state, uint64_t made_ns)
+{
+    struct batch *batch = batch_new();
+    if (!batch)
+        return NULL;
+    batch->made_ns = made_ns;
+    batch->hide_paths = state->options.private;
+    return batch;
+}
+
 int state_new(struct state **out, const struct state_options *options)
 {
     struct state *state = mem_alloc(1, sizeof *state);
@@ -22,14 +32,11 @@ int state_new(struct state **out, const struct state_options *options)
     state->ledger = (struct ledger){.serial = 1, .start_ns = options->start_ns};
     state->pool.free = BLOCK_END;
     state->peak = (struct state_peak){.process = BATCH_NULL, .device = BATCH_NULL};
-    state->ledger.batch = batch_new();
-    if (state->ledger.batch)
-        state->ledger.batch->hide_paths = options->private;
+    state->ledger.batch = new_batch(state, options->start_ns);
     if (!names_start(&state->names, &state->ledger) || !state->ledger.batch) {
         state_free(state);
         return ERR_NOMEM;
     }
-    state->ledger.batch->made_ns = options->start_ns;
     *out = state;
     return BASE_OK;
 }
@@ -62,10 +69,16 @@ static void put_loss(struct state_process *process, const struct state_loss *los
                      unsigned owed_as, uint64_t n)
 {
     const struct state *state = process->state;
-    if (n &&
-        !batch_put(state->ledger.batch, SCH_LOST, "iiiiisi", process->account.id, loss->first_seq,
-                   state->ledger.seq, ledger_ns(&state->ledger, loss->first_ns),
-                   ledger_ns(&state->ledger, loss->last_ns), kind, ledger_cut(n))) {
+    struct row_lost row = {
+        .process = process->account.id,
+        .first_seq = loss->first_seq,
+        .last_seq = state->ledger.seq,
+        .first_ns = ledger_ns(&state->ledger, loss->first_ns),
+        .last_ns = ledger_ns(&state->ledger, loss->last_ns),
+        .kind = kind,
+        .n = ledger_cut(n),
+    };
+    if (n && !batch_put_lost(state->ledger.batch, &row)) {
         note_owed(&process->account, owed_as, n);
         process->state->ledger.lost -= n; /* counted by the caller, or not an event */
     }
@@ -89,9 +102,14 @@ void state_torn(struct state_process *process, uint64_t ticket, uint64_t at_ns, 
     struct state *state = process->state;
     state->torn++;
     process->account.notes.unsure = true;
-    if (!batch_put(state->ledger.batch, SCH_TORN, "iiiis", process->account.id,
-                   state->ledger.seq + 1, ledger_cut(ticket), ledger_ns(&state->ledger, at_ns),
-                   why))
+    struct row_torn row = {
+        .process = process->account.id,
+        .seq = state->ledger.seq + 1,
+        .ticket = ledger_cut(ticket),
+        .at_ns = ledger_ns(&state->ledger, at_ns),
+        .why = why,
+    };
+    if (!batch_put_torn(state->ledger.batch, &row))
         note_owed(&process->account, OWED_FACT, 1);
 }
 
@@ -113,7 +131,7 @@ bool state_wants_flush(const struct state *state)
 
 struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit)
 {
-    struct batch *fresh = batch_new();
+    struct batch *fresh = new_batch(state, now_ns);
     if (!fresh)
         return NULL;
     for (struct state_process *process = state->processes; process;) {
@@ -124,8 +142,6 @@ struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit)
     keyframe_flush(&state->keyframes, &state->ledger, &state->pool, state->events);
     struct batch *done = state->ledger.batch;
     done->commit = commit;
-    fresh->made_ns = now_ns;
-    fresh->hide_paths = done->hide_paths;
     state->ledger.batch = fresh;
     state->ledger.serial++;
     return done;

@@ -44,8 +44,13 @@ static void put_setting(struct state_process *process, const struct event *event
     const struct heap *heap = event->heap ? heap_of_event(&process->heaps, event) : NULL;
     if (strcmp(key, "waiting") == 0 && strcmp(value, "=1") == 0)
         *(heap ? &heap->device->waits : &process->heaps.tells_waiting) = true;
-    if (!batch_put(process->state->ledger.batch, SCH_SETTING, "inss", process->account.id,
-                   heap ? heap->device->id : BATCH_NULL, key, value + 1))
+    struct row_setting row = {
+        .process = process->account.id,
+        .device = row_opt(heap ? heap->device->id : ROW_UNKNOWN),
+        .key = key,
+        .value = value + 1,
+    };
+    if (!batch_put_setting(process->state->ledger.batch, &row))
         note_owed(&process->account, EVENT_MARK, 1);
 }
 
@@ -65,9 +70,16 @@ static void put_mark(struct state_process *process, const struct event *event, i
     int64_t value = (int64_t)event->a;
     if (event->site)
         value = names_lookup(process->defs, event->site, ARENA_SITE);
-    if (!batch_put(state->ledger.batch, SCH_MARK, "iiiisis", state->ledger.seq, process->account.id,
-                   (int64_t)event->thread, ns, names_text(&state->names, name), value,
-                   domain ? names_text(&state->names, domain) : NULL))
+    struct row_mark row = {
+        .seq = state->ledger.seq,
+        .process = process->account.id,
+        .thread = event->thread,
+        .at_ns = ns,
+        .name = names_text(&state->names, name),
+        .value = value,
+        .domain = domain ? names_text(&state->names, domain) : NULL,
+    };
+    if (!batch_put_mark(state->ledger.batch, &row))
         note_owed(&process->account, EVENT_MARK, 1);
 }
 

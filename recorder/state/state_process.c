@@ -32,12 +32,28 @@ static void free_text(const char **text)
 static bool put_process(const struct state_process *process)
 {
     const struct state_hello *hello = &process->hello;
-    return batch_put(process->state->ledger.batch, SCH_PROCESS, "iinsinnnnsssssnnnni",
-                     process->account.id, hello->pid, hello->parent, hello->origin,
-                     process->start_ns, process->end_ns, hello->rank, hello->local_rank,
-                     hello->world_size, hello->host, hello->argv, hello->live, hello->why_not,
-                     process->end.ended, process->end.exit_code, process->end.signal,
-                     process->first_seq, process->last_seq, ledger_cut(process->events));
+    struct row_process row = {
+        .id = process->account.id,
+        .pid = hello->pid,
+        .parent = row_opt(hello->parent),
+        .origin = hello->origin,
+        .start_ns = process->start_ns,
+        .end_ns = row_opt(process->end_ns),
+        .rank = row_opt(hello->rank),
+        .local_rank = row_opt(hello->local_rank),
+        .world_size = row_opt(hello->world_size),
+        .host = hello->host,
+        .argv = hello->argv,
+        .live = hello->live,
+        .why_not = hello->why_not,
+        .ended = process->end.ended,
+        .exit_code = row_opt(process->end.exit_code),
+        .signal = row_opt(process->end.signal),
+        .first_seq = row_opt(process->first_seq),
+        .last_seq = row_opt(process->last_seq),
+        .events = row_opt(ledger_cut(process->events)),
+    };
+    return batch_put_process(process->state->ledger.batch, &row);
 }
 
 static bool copy_hello(struct state_process *process, const struct state_hello *hello)

@@ -18,6 +18,7 @@ if(TIDEMARK_SANITIZE)
 endif()
 if(TIDEMARK_FUZZ)
   target_compile_options(tidemark_options INTERFACE -fsanitize=fuzzer-no-link)
+  target_compile_definitions(tidemark_options INTERFACE TIDEMARK_ENSURE_ALWAYS)
 endif()
 
 # tidemark_library(NAME SOURCES ... DEPS ... [LINKS ...]): target NAME from the current folder. LINKS

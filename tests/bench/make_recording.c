@@ -313,7 +313,8 @@ static void open_run(struct run *run, size_t living)
 static void close_run(struct run *run)
 {
     struct state_end end = {run->now_ns, "exit", 0, BATCH_NULL};
-    batch_put(state_batch(run->state), SCH_META, "si", "finished", (int64_t)1);
+    batch_put_meta(state_batch(run->state),
+                   &(struct row_meta){.key = "finished", .value.number = row_opt(1)});
     state_process_end(run->process, &end);
     flush(run, true);
     queue_close(run->queue);
@@ -339,7 +340,8 @@ int main(int argc, char **argv)
     need(argc > 1, "usage: make_recording FILE [ALLOCATIONS [SITES [LIVING]]]");
     unlink(argv[1]);
     need(db_create(&db, argv[1]) == 0, db_open_message());
-    need(queue_new(&run.queue, QUEUE_BYTES) == 0 && writer_start(&writer, db, run.queue, NULL) == 0,
+    need(queue_new(&run.queue, QUEUE_BYTES) == 0 &&
+             writer_start(&writer, db, run.queue, NULL, false) == 0,
          "no writer");
     run.sites = (uint32_t)number(argc, argv, 3, 200000);
     open_run(&run, number(argc, argv, 4, 100000));

@@ -28,7 +28,8 @@ INSERT INTO string VALUES
   (13,'cudaMallocManaged');
 INSERT INTO frame VALUES(1,1,2,20);
 INSERT INTO site VALUES(1,0,1);
-INSERT INTO phase VALUES
+INSERT INTO phase(id, process, thread, parent, ordinal, kind, name, step, begin_seq, end_seq, begin_ns, end_ns, scope,
+  ended, domain) VALUES
   (1,1,NULL,NULL,0,'other','other',NULL,1,10,1000000,10000000,'process','end',NULL),
   (2,1,700,NULL,0,'forward','forward',0,11,20,11000000,20000000,'process','end',NULL),
   (3,1,700,NULL,0,'backward','backward',0,21,30,21000000,30000000,'process','end',NULL);

@@ -16,7 +16,8 @@ INSERT INTO string VALUES
   (3,'cudaMalloc'),
   (4,'cudaMallocAsync'),
   (5,'cudaMallocManaged');
-INSERT INTO phase VALUES
+INSERT INTO phase(id, process, thread, parent, ordinal, kind, name, step, begin_seq, end_seq, begin_ns, end_ns, scope,
+  ended, domain) VALUES
   (1,1,NULL,NULL,0,'other','other',NULL,1,9,1000000,9000000,'process','end',NULL),
   (2,1,800,NULL,0,'user','solve',0,10,18,10000000,18000000,'process','end',NULL),
   (3,1,800,2,0,'user','inner',0,13,15,13000000,15000000,'process','end',NULL),

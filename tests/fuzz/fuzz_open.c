@@ -184,6 +184,17 @@ static unsigned byte_at(const uint8_t *bytes, size_t count, size_t at)
     return count > at ? bytes[at] : 0;
 }
 
+/* With FUZZ_OPEN_SHARE=n in the environment an input that is asked everything is asked each nth
+ * question, the next input the next ones. */
+static bool has_turn(unsigned question)
+{
+    static unsigned inputs;
+    const char *text = getenv("FUZZ_OPEN_SHARE");
+    unsigned share = text ? (unsigned)atoi(text) : 0;
+    inputs += question == 0;
+    return share < 2 || (question + inputs) % share == 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     char path[128], made[160];
@@ -195,7 +206,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     snprintf(made, sizeof made, "%s%s", path, &MADE[1]);
     unsigned what = byte_at(bytes, count, WHAT_AT);
     for (unsigned i = 0; i < QUESTIONS; i++) {
-        if (what != 0 && (what - 1) % QUESTIONS != i)
+        if (what != 0 ? (what - 1) % QUESTIONS != i : !has_turn(i))
             continue;
         ask(&questions[i], path);
         if (access(made, F_OK) == 0 && strcmp(questions[i].words[0], "repair") == 0)

@@ -40,7 +40,7 @@ static void parse(const struct command *command, char **words, int count)
     struct options_parse parse = {
         .tables = {command->options, command_shared_options(command)},
         .target = target,
-        .first_argument_ends = command->runs_program,
+        .first_argument_ends = command->takes == TAKES_PROGRAM,
         .arguments = arguments,
     };
     for (size_t t = 0; t < OPTIONS_TABLES; t++)

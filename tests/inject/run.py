@@ -6,9 +6,11 @@ be true of every run is in judge.py, the commands are in scenes.py, the calls in
 WHAT: record, keep, size, private: recordings; report, follow, import, repair, output: the others.
 
 Which calls: without an option the first 10 of a kind are tried one by one, and then ever fewer,
-until a run in which so many are not made. --few: as much of that as fits a run of all tests; fewer
-forms of a command, too, and of a recording with a limit only what has to do with its file. --sites: each call stack from which a call is made
-(sites.h); of each the first call, the second and the last. A stack counts if its part inside of
+until a run in which so many are not made. --few: as much of that as fits a run of all tests: fewer
+forms of a command; of a recording with a limit only what has to do with its file; and each command
+takes one in three of the plans, the next command the next ones, so that every plan has its commands
+and every command its plans (without --few, label slow: each with each). --sites: each call stack from
+which a call is made (sites.h); of each the first call, the second and the last. A stack counts if its part inside of
 the commands is new, or its outer part is new to the command; with --far, for builds that are slow,
 only the latter, and only the first call. --all N: the first 500, and then each Nth (1: all).
 --only: the plans with that word; --first: from that call on. --jobs N: so many side by side.
@@ -30,6 +32,7 @@ from plans import ALL, GROUPS, ONCE
 
 FIRST, GROWTH = 10, 1.7  # one by one so far, then so many times further
 FEW_FIRST, FEW_GROWTH = 3, 5  # with --few
+FEW_SHARE = 3  # with --few: of so many plans one, unless there are fewer commands
 LARGE_FIRST, LARGE_GROWTH = 2, 20  # of scenes that make a hundred times as many calls
 LARGE_FEW_GROWTH = 200
 FIRST_OF_ALL = 500  # with --all N: one by one so far, then each Nth
@@ -109,6 +112,7 @@ def stack_of(program, where):
 class Driver:
     def __init__(self, options):
         self.options = options
+        self.share = FEW_SHARE if options.few else 1
         self.runs = self.wrong = 0
         self.sums = {name: Sum() for name, _ in GROUPS}
         self.tried = {}  # by command and plan, or by plan: sites and parts of them
@@ -225,10 +229,14 @@ class Driver:
 
     # ---- all of it ----
 
-    def scene(self, scene, counted_before=False):
-        wanted = [(group, plan) for group, plans in GROUPS for plan in plans
-                  if plan in scene.plans
-                  and (self.options.only or "") in "%s %s" % (scene.name, plan)]
+    def wanted(self, scene, number):
+        """[(group, plan)]: those of the scene whose turn it is at this number."""
+        every = [(group, plan) for group, plans in GROUPS for plan in plans if plan in scene.plans]
+        return [(group, plan) for group, plan in every[number % self.share::self.share]
+                if (self.options.only or "") in "%s %s" % (scene.name, plan)]
+
+    def scene(self, scene, number, counted_before=False):
+        wanted = self.wanted(scene, number)
         if counted_before and not self.options.sites:
             return
         if wanted:
@@ -300,7 +308,7 @@ def options_of():
     return options
 
 
-RECORDINGS = ("record", "keep", "size", "private")
+RECORDINGS = ("record", "keep", "private", "size")  # three of them share all plans, with --few
 
 
 def main():
@@ -316,14 +324,17 @@ def main():
         if options.what == "output":
             driver.output(folder)
         elif options.what in RECORDINGS:
-            for scene in all_scenes.record_scenes(options, options.what):
+            first = RECORDINGS.index(options.what)
+            for number, scene in enumerate(all_scenes.record_scenes(options, options.what), first):
                 counted = scene.name == "keep" != options.what
-                driver.scene(scene, counted or scene.name != (options.scene or scene.name))
+                driver.scene(scene, number, counted or scene.name != (options.scene or scene.name))
         else:
             make = {"report": all_scenes.report_scenes, "follow": all_scenes.follow_scenes,
                     "import": all_scenes.import_scenes, "repair": all_scenes.repair_scenes}
-            for scene in make[options.what](options, folder):
-                driver.scene(scene)
+            scenes = make[options.what](options, folder)
+            driver.share = min(driver.share, len(scenes))
+            for number, scene in enumerate(scenes):
+                driver.scene(scene, number)
     driver.table()
     print("%d runs, %d wrong, %.1f minutes" % (driver.runs, driver.wrong,
                                                (time.monotonic() - began) / 60))

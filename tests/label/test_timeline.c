@@ -195,6 +195,93 @@ TEST(what_a_commit_leaves)
     phases_clear(&feed);
 }
 
+static bool same_row(const struct row *a, const struct row *b)
+{
+    for (size_t i = 0; i < ROW_CELLS; i++) {
+        bool text = a->text[i] && b->text[i];
+        if (a->at[i] != b->at[i] || (!a->text[i]) != (!b->text[i]) ||
+            (text && strcmp(a->text[i], b->text[i]) != 0))
+            return false;
+    }
+    return true;
+}
+
+/* All rows of one are rows of the other. */
+static void check_same(const struct rows *a, const struct rows *b, enum sch_statement table,
+                       size_t keys)
+{
+    CHECK_INT(a->tables[table].count, b->tables[table].count);
+    for (size_t i = 0; i < a->tables[table].count; i++) {
+        const struct row *row = &a->tables[table].rows[i];
+        const struct row *other = rows_find(b, table, keys, row->at);
+        CHECK(other != NULL && same_row(row, other));
+    }
+}
+
+/* Rows that are settled, and where they are, to their numbers. */
+TEST(what_is_settled_does_not_tell_of_commits)
+{
+    static const char *const texts[] = {"2{z f l b o Fen2()} z F() F2(", "U( U() U( ) ) U()",
+                                        "z F() l B( F() ) o O( z f l b )", ""};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        static struct phases_feed often, never;
+        phases_begin(&often);
+        phases_begin(&never);
+        often.flushes = true;
+        phases_marks(&often, texts[i]);
+        phases_marks(&never, texts[i]);
+        phases_end(&often);
+        phases_end(&never);
+        check_same(&often.rows, &never.rows, SCH_PHASE, 1);
+        check_same(&often.rows, &never.rows, SCH_PHASE_DEVICE, 2);
+        check_same(&often.rows, &never.rows, SCH_STRETCH, 2);
+        phases_clear(&often);
+        phases_clear(&never);
+    }
+}
+
+/* A program without marks: each phase is settled as soon as something comes behind it. */
+TEST(without_marks_nothing_waits)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    phases_marks(&feed, "U( U() U( )");
+    feed_flush(&feed.feed);
+    const struct row *outer = rows_phase(&feed.rows, "mine", 0);
+    const struct row *first = rows_phase(&feed.rows, "mine", 1);
+    const struct row *second = rows_phase(&feed.rows, "mine", 2);
+    REQUIRE(outer && first && second);
+    CHECK_INT(outer->at[PHASE_SETTLED], ROW_NULL);
+    CHECK_INT(outer->at[PHASE_END_SEQ], ROW_NULL);
+    CHECK(first->at[PHASE_SETTLED] != ROW_NULL && second->at[PHASE_SETTLED] != ROW_NULL);
+    for (size_t i = 0; i < feed.rows.tables[SCH_PHASE].count; i++)
+        CHECK(feed.rows.tables[SCH_PHASE].rows[i].at[0] < DB_LOOSE_PHASE);
+    phases_end(&feed);
+    CHECK(rows_phase(&feed.rows, "mine", 0)->at[PHASE_SETTLED] != ROW_NULL);
+    phases_clear(&feed);
+}
+
+/* What may change has an id that nobody keeps. */
+TEST(what_waits_for_a_mark_is_loose)
+{
+    struct phases_feed feed;
+    phases_begin(&feed);
+    phases_marks(&feed, "z f l b o f");
+    feed_flush(&feed.feed);
+    const struct row *forward = rows_phase(&feed.rows, "forward", 1);
+    REQUIRE(forward && rows_phase(&feed.rows, "forward", 0));
+    CHECK(rows_phase(&feed.rows, "forward", 0)->at[PHASE_SETTLED] != ROW_NULL);
+    CHECK_INT(forward->at[PHASE_SETTLED], ROW_NULL);
+    CHECK(forward->at[0] >= DB_LOOSE_PHASE);
+    phases_marks(&feed, "l b o z f l b o");
+    feed_flush(&feed.feed);
+    CHECK(rows_phase(&feed.rows, "forward", 1)->at[0] < DB_LOOSE_PHASE);
+    phases_end(&feed);
+    for (size_t i = 0; i < feed.rows.tables[SCH_PHASE].count; i++)
+        CHECK(feed.rows.tables[SCH_PHASE].rows[i].at[0] < DB_LOOSE_PHASE);
+    phases_clear(&feed);
+}
+
 /* Blocks of a stack with the function in which PyTorch makes a backward's first gradients. */
 static int64_t first_gradients(struct phases_feed *feed, int count, const char *file)
 {
@@ -443,6 +530,8 @@ TEST(steps_are_updates)
 TEST_MAIN(TEST_CASE(steps_are_updates), TEST_CASE(nested_and_merged),
           TEST_CASE(phases_of_the_program), TEST_CASE(marks_that_are_left_open), TEST_CASE(numbers),
           TEST_CASE(the_last_forward_is_over_behind_what_goes_at_once), TEST_CASE(own_steps_win),
+          TEST_CASE(what_is_settled_does_not_tell_of_commits),
+          TEST_CASE(without_marks_nothing_waits), TEST_CASE(what_waits_for_a_mark_is_loose),
           TEST_CASE(no_step_goes_beyond_the_program), TEST_CASE(the_own_step_ends_with_the_program),
           TEST_CASE(what_a_commit_leaves), TEST_CASE(the_first_gradient_is_the_backwards),
           TEST_CASE(what_no_backward_follows_stays_what_it_was),

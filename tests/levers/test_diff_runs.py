@@ -4,7 +4,7 @@ import recording
 from peaks import about
 from recording import expect
 
-L = 4 * 64 * 8 * 6000
+L = recording.SEQ2SEQ_LOGITS
 
 as_it_is, dropped, none = (recording.shared(name) for name in
                            ("seq2seq", "seq2seq-dropped", "seq2seq-none"))

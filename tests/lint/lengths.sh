@@ -1,6 +1,6 @@
 #!/bin/sh
 # lengths.sh ROOT: no file over 1000 lines (over 700 is said), no C function over 100, base/ as a
-# whole under 1500. A function is what stands between a { and a } in the first column, as
+# whole under 1600. A function is what stands between a { and a } in the first column, as
 # clang-format leaves it.
 set -eu
 . "$(dirname "$0")/common.sh"
@@ -26,8 +26,8 @@ awk '
     END { end_file() }' $(cat "$report.list") > "$report"
 # shellcheck disable=SC2046
 in_base=$(cat /dev/null $(files base '*.c' '*.h' '*.def') | wc -l)
-[ "$in_base" -lt 1500 ] ||
-    echo "base/ has $in_base lines, not under 1500: does all of it belong there?" >> "$report"
+[ "$in_base" -lt 1600 ] ||
+    echo "base/ has $in_base lines, not under 1600: does all of it belong there?" >> "$report"
 count=$(wc -l < "$report.list")
 rm -f "$report.list"
 finish "$count" "files of bearable length"

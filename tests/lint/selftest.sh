@@ -121,6 +121,21 @@ allows banned recorder/run/drain.c 'const char *g(void) { return "exit(1)" " pri
 allows banned viewer-cli/main.c 'int g(void) { printf("%d", 1); exit(1); }'
 allows banned recorder/run/drain.c 'void g(void) { my_exit(1); _exit(1); }'
 
+# sentences RESULT WORDS LIST TEXT: with TEXT at the end of a file; LIST has a line for that file.
+sentences()
+{
+    clean_tree
+    printf '%b' "$3" > "$work/sentences.txt"
+    printf '%b\n' "$4" >> "$tree/viewer-cli/main.c"
+    expect "$1" "$2" sh "$here/sentences.sh" "$tree" "$work/sentences.txt"
+}
+sentences 0 "no sentence" "" 'int g(char *a) { return strcmp(a, "word") && strstr(a, ": "); }'
+sentences 0 "no sentence" "" '/* strcmp(a, "two words") */\nint g(void) { return f("two words"); }'
+sentences 1 "main.c:3: cut short: decides" "" 'int g(char *a) { return strstr(a, "cut short") != 0; }'
+sentences 1 "main.c:4: b c: decides" "" 'int g(char *a) {\n return !strcmp(h(a,\n ")"), "b c"); }'
+sentences 0 "no sentence" 'viewer-cli/main.c\tcut short\twhose\n' 'int g(void) { return !strncmp(a, "cut short", 3); }'
+sentences 1 'does not look for "cut short"' 'viewer-cli/main.c\tcut short\twhose\n' 'int a;'
+
 body=$(awk 'BEGIN { for (i = 0; i < 99; i++) printf "    a();\\n" }')
 catches lengths "a function of 101 lines" recorder/run/drain.c "void long_one(void)\n{\n$body}"
 allows lengths recorder/run/drain.c "void g(void)\n{\n${body#*n}}"
@@ -128,9 +143,9 @@ file=$(awk 'BEGIN { for (i = 0; i < 1000; i++) printf "int a%d;\\n", i }')
 catches lengths "over 1000" schema/001_facts.sql "$file"
 clean_tree
 for half in a b; do
-    awk 'BEGIN { for (i = 0; i < 750; i++) print "int a;" }' > "$tree/base/$half.c"
+    awk 'BEGIN { for (i = 0; i < 800; i++) print "int a;" }' > "$tree/base/$half.c"
 done
-expect 1 "not under 1500" sh "$here/lengths.sh" "$tree"
+expect 1 "not under 1600" sh "$here/lengths.sh" "$tree"
 
 
 # In two pieces, so that the lint does not find it here.

@@ -82,6 +82,7 @@ def ask_files(bash):
     bash.ask("tidemark peak --device c", "cpu", "cuda:0")
     bash.ask("tidemark record --keep ", "all", "steps=")
     bash.ask("tidemark record --keep s", "steps=")
+    bash.ask("tidemark leaks --keep ")  # a number: another option of that name
     bash.ask("tidemark nothing ")
     bash.ask("tidemark record -- bas", "bash", least=True)
     bash.ask("tidemark record --no-stacks bas", "bash", least=True)

@@ -13,6 +13,7 @@ of --help.
 "columns" as a page: the headings of every report's tables, and of their columns, stand in its
 manual, or in that of tidemark, which has the common words.
 """
+import importlib.util
 import os
 import re
 import shutil
@@ -36,9 +37,11 @@ VARIES = [
 TOOLS = {"unshare": ["unshare", "-rmn", "true"], "sqlite3": ["sqlite3", "--version"]}
 
 
-# Pages whose train.py is PyTorch's also where it is not the long form of the test.
+# Pages the first train.py of which is PyTorch's also where it is not the long form of the test; and
+# what is run in the long form only, for it takes as long as all others of its page.
 TORCH = ["record.md", "first-recording.md", "torchrun.md"]
 LONG = os.environ.get("TIDEMARK_TEST_LONG")
+LONG_ONLY = "--vary B=1..4096"
 
 # What reports are looked at for their headings; others with run.db alone.
 SHOWN = {
@@ -191,9 +194,9 @@ class Fixtures:
             return self.environment
         return dict(self.environment, PYTHONPATH=self.cuda)
 
-    def use_torch(self, page):
-        """In a page's train.py."""
-        self.environment["EXAMPLES_TORCH"] = "1" if page in TORCH or LONG else ""
+    def use_torch(self, wanted):
+        """In what runs from now on of train.py."""
+        self.environment["EXAMPLES_TORCH"] = "1" if wanted or LONG else ""
 
 
 class Runner:
@@ -214,6 +217,9 @@ class Runner:
         return ""
 
     def run(self, folder, where, example, rewrite):
+        if LONG_ONLY in example.command and not (LONG or rewrite):
+            print("left to the long form: %s: %s" % (where, example.command))
+            return None
         tool = self.lacks(example.command)
         if tool:
             print("skipped, %s does not work here: %s: %s" % (tool, where, example.command))
@@ -222,6 +228,8 @@ class Runner:
                          env=self.fixtures.environment_of(example.command))
         printed = done.stdout.rstrip("\n").split("\n")
         self.ran += 1
+        if "train.py" in example.command:
+            self.fixtures.use_torch(False)
         if done.returncode:
             self.complain(where, example.command, "exit %d\n%s" % (done.returncode, done.stdout))
         elif re.search(r"unknown (option|command)", done.stdout):
@@ -298,11 +306,11 @@ def main():
     rewrite = "--rewrite" in sys.argv[5:]
     paths = [x for x in sys.argv[5:] if x != "--rewrite"]
     fixtures = Fixtures(tidemark, samples, work, make_snapshot)
-    if subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode:
+    if importlib.util.find_spec("torch") is None:  # to import it takes a second or two
         print("%s cannot import torch: train.py is the C sample instead" % sys.executable)
     runner = Runner(fixtures, work)
     for path in paths:
-        fixtures.use_torch(os.path.basename(path))
+        fixtures.use_torch(os.path.basename(path) in TORCH)
         if path == "help":
             runner.help(tidemark)
         elif path == "columns":

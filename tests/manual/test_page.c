@@ -10,10 +10,10 @@
 static const char *const kinds[] = {"one", "two", NULL};
 static const struct option options[] = {
     {"kind", 'k', OPT_CHOICE, 0, "KIND", "which:\none: it's [this]\ntwo: that", kinds, 0},
-    {"file", 0, OPT_TEXT, 0, "FILE", "a file", NULL, 0},
+    {"file", 0, OPT_FILE, 0, "FILE", "a file", NULL, 0},
     {"flag", 'x', OPT_FLAG, 0, NULL, "a flag", NULL, 0},
-    {"baseline", 0, OPT_TEXT, 0, "DATABASE", "another", NULL, 0},
-    {"device", 'd', OPT_TEXT, 0, "NAME", "a device", NULL, 0},
+    {"baseline", 0, OPT_DATABASE, 0, "DATABASE", "another", NULL, 0},
+    {"device", 'd', OPT_TEXT, 0, "NAME", "a device", kinds, 0},
     {"top", 'n', OPT_INT, 0, "N", "many", NULL, 1},
     {0},
 };
@@ -133,7 +133,7 @@ TEST(values_are_told_apart)
 {
     static const enum complete_what wanted[] = {COMPLETE_CHOICES, COMPLETE_FILES,
                                                 COMPLETE_NOTHING, COMPLETE_DATABASES,
-                                                COMPLETE_DEVICES, COMPLETE_NOTHING};
+                                                COMPLETE_CHOICES, COMPLETE_NOTHING};
     for (size_t i = 0; options[i].name; i++)
         if (options[i].kind != OPT_FLAG)
             CHECK_INT(complete_value(&options[i]), wanted[i]);
@@ -142,37 +142,50 @@ TEST(values_are_told_apart)
 TEST(arguments_are_told_apart)
 {
     static const struct {
-        const char *arguments;
+        enum command_takes takes;
         enum complete_what what;
         bool many;
     } cases[] = {
-        {"[DATABASE]", COMPLETE_DATABASES, false},
-        {"[DATABASE] [MOMENT]", COMPLETE_DATABASES, false},
-        {"A B", COMPLETE_DATABASES, true},
-        {"SNAPSHOT.pickle", COMPLETE_SNAPSHOTS, false},
-        {"FILE", COMPLETE_FILES, false},
+        {TAKES_DATABASE, COMPLETE_DATABASES, false},
+        {TAKES_DATABASES, COMPLETE_DATABASES, true},
+        {TAKES_SNAPSHOT, COMPLETE_SNAPSHOTS, false},
+        {TAKES_PROGRAM, COMPLETE_PROGRAM, false},
     };
     struct command command = made_up;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        command.arguments = cases[i].arguments;
+        command.takes = cases[i].takes;
         CHECK_INT(complete_argument(&command), cases[i].what);
         CHECK(complete_many(&command) == cases[i].many);
     }
-    command.arguments = "";
-    command.most = 0;
-    CHECK_INT(complete_argument(&command), COMPLETE_NOTHING);
-    command.runs_program = true;
-    CHECK_INT(complete_argument(&command), COMPLETE_PROGRAM);
 }
 
-/* Each command of the tables is one that the functions above know what to do with. */
-TEST(every_argument_is_known)
+static void check_words(const struct option *table)
 {
-    for (const struct command *const *at = commands; *at; at++)
-        CHECK((*at)->most == 0 || complete_argument(*at) != COMPLETE_FILES);
+    for (const struct option *o = table; o && o->name; o++) {
+        const char *word = o->value ? o->value : "";
+        CHECK((o->kind == OPT_FLAG) == !o->value);
+        CHECK((o->kind == OPT_FILE) == (strcmp(word, "FILE") == 0 || strcmp(word, "FOLDER") == 0));
+        CHECK((o->kind == OPT_DATABASE) == (strcmp(word, "DATABASE") == 0));
+    }
+}
+
+/* What people read of a value and of an argument is what its kind says. */
+TEST(words_and_kinds_agree)
+{
+    static const char *const words[] = {[TAKES_DATABASE] = "DATABASE",
+                                        [TAKES_DATABASES] = "A B",
+                                        [TAKES_SNAPSHOT] = ".pickle",
+                                        [TAKES_PROGRAM] = "COMMAND"};
+    for (const struct command *const *at = commands; *at; at++) {
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            CHECK((strstr((*at)->arguments, words[i]) != NULL) == ((size_t)(*at)->takes == i));
+        CHECK((*at)->most != 0);
+        check_words((*at)->options);
+        check_words(command_shared_options(*at));
+    }
 }
 
 TEST_MAIN(TEST_CASE(sections_have_their_order), TEST_CASE(options_are_written),
           TEST_CASE(reports_have_the_common_options), TEST_CASE(a_wrong_text_is_said),
           TEST_CASE(the_overview_has_every_command), TEST_CASE(values_are_told_apart),
-          TEST_CASE(arguments_are_told_apart), TEST_CASE(every_argument_is_known))
+          TEST_CASE(arguments_are_told_apart), TEST_CASE(words_and_kinds_agree))

@@ -5,16 +5,9 @@
 
 #include "test.h"
 
-static const struct {
-    size_t cells;
-    const char *sql;
-} statements[SCH_STATEMENT_COUNT] = {
-#define STATEMENT(name, cells, sql) [SCH_##name] = {cells, sql},
-#include "statements.def"
-#undef STATEMENT
-};
+enum { QUANTITY = SCH_AT(curve, quantity) };
 
-/* How many leading cells are the primary key; the curve's is put together from more. */
+/* How many leading cells are the primary key. */
 static size_t keys_of(enum sch_statement table)
 {
     switch (table) {
@@ -23,8 +16,8 @@ static size_t keys_of(enum sch_statement table)
     case SCH_SITE:
     case SCH_KEYFRAME:
         return 2;
-    case SCH_CURVE:
-        return 3;
+    case SCH_CURVE: /* one is a text */
+        return 4;
     case SCH_LOST:
     case SCH_TORN:
     case SCH_ANOMALY:
@@ -52,7 +45,7 @@ static bool same_key(const struct row *a, const struct row *b, enum sch_statemen
     for (size_t i = 0; i < keys_of(table); i++)
         if (a->at[i] != b->at[i])
             return false;
-    return table != SCH_CURVE || strcmp(a->text[7], b->text[7]) == 0;
+    return table != SCH_CURVE || strcmp(a->text[QUANTITY], b->text[QUANTITY]) == 0;
 }
 
 static uint64_t key_of(enum sch_statement table, const int64_t *keys, const char *quantity)
@@ -70,7 +63,7 @@ static void remember(struct rows *rows, enum sch_statement which, size_t at)
     struct row_table *table = &rows->tables[which];
     const struct row *row = &table->rows[at];
     if (keys_of(which))
-        REQUIRE(map_put(&table->by_key, key_of(which, row->at, row->text[7]), at, NULL));
+        REQUIRE(map_put(&table->by_key, key_of(which, row->at, row->text[QUANTITY]), at, NULL));
 }
 
 static struct row *look_up(const struct rows *rows, enum sch_statement which, const int64_t *keys,
@@ -87,8 +80,9 @@ static void drop_curve(struct rows *rows, const struct row *what)
     size_t kept = 0;
     for (size_t i = 0; i < curve->count; i++) {
         struct row *row = &curve->rows[i];
-        if (row->at[0] == what->at[0] && strcmp(row->text[7], what->text[1]) == 0 &&
-            row->at[1] == what->at[2])
+        if (row->at[0] == what->at[0] &&
+            strcmp(row->text[QUANTITY], what->text[SCH_AT(curve_drop, quantity)]) == 0 &&
+            row->at[SCH_AT(curve, level)] == what->at[SCH_AT(curve_drop, level)])
             free_row(row);
         else
             curve->rows[kept++] = *row;
@@ -99,13 +93,23 @@ static void drop_curve(struct rows *rows, const struct row *what)
         remember(rows, SCH_CURVE, i);
 }
 
-/* All rows of a table whose first cell is this. */
-static void drop_rows(struct rows *rows, enum sch_statement which, int64_t key)
+/* Whether the row is one of those that the statement takes out. What is settled never is. */
+static bool goes(const struct row *row, enum sch_statement drop, const struct row *what)
+{
+    if (drop == SCH_STRETCH_DROP)
+        return row->at[0] == what->at[0] && row->at[1] >= what->at[1];
+    bool it_is = row->at[0] == what->at[0];
+    CHECK(!it_is || drop != SCH_PHASE_DROP || row->at[PHASE_SETTLED] == ROW_NULL);
+    return it_is;
+}
+
+static void drop_rows(struct rows *rows, enum sch_statement which, enum sch_statement drop,
+                      const struct row *what)
 {
     struct row_table *table = &rows->tables[which];
     size_t kept = 0, before = table->count;
     for (size_t i = 0; i < before; i++) {
-        if (table->rows[i].at[0] == key)
+        if (goes(&table->rows[i], drop, what))
             free_row(&table->rows[i]);
         else
             table->rows[kept++] = table->rows[i];
@@ -123,9 +127,9 @@ static void end_segment(struct rows *rows, const struct row *end)
     for (size_t i = 0; i < rows->tables[SCH_SEGMENT].count; i++) {
         struct row *row = &rows->tables[SCH_SEGMENT].rows[i];
         if (row->at[0] == end->at[0]) {
-            CHECK_INT(row->at[6], ROW_NULL);
-            row->at[5] = end->at[1];
-            row->at[6] = end->at[2];
+            CHECK_INT(row->at[SCH_AT(segment, free_seq)], ROW_NULL);
+            row->at[SCH_AT(segment, life_ns)] = end->at[SCH_AT(segment_end, life_ns)];
+            row->at[SCH_AT(segment, free_seq)] = end->at[SCH_AT(segment_end, free_seq)];
             return;
         }
     }
@@ -150,7 +154,7 @@ static bool complete(struct rows *rows, enum sch_statement which, const struct r
             continue;
         struct row *row = look_up(rows, updates[i].table, what->at, NULL);
         REQUIRE(row != NULL);
-        for (size_t k = 0; k + 1 < statements[which].cells; k++) {
+        for (size_t k = 0; k + 1 < sch_statement_cells(which); k++) {
             if (updates[i].once)
                 CHECK_INT(row->at[updates[i].columns[k]], ROW_NULL);
             row->at[updates[i].columns[k]] = what->at[k + 1];
@@ -185,6 +189,19 @@ static void amend(struct rows *rows, const struct row *what)
         alloc->segment = what->at[2];
 }
 
+/* What is settled comes with a number of its own, is whole, and is not written once more. */
+static void check_phase(struct rows *rows, const struct row *row)
+{
+    const struct row *old = look_up(rows, SCH_PHASE, row->at, NULL);
+    CHECK(!old || old->at[PHASE_SETTLED] == ROW_NULL);
+    if (row->at[PHASE_SETTLED] == ROW_NULL)
+        return;
+    CHECK_INT(row->at[PHASE_SETTLED], ++rows->settled);
+    CHECK(row->at[0] < DB_LOOSE_PHASE);
+    CHECK(row->text[PHASE_ENDED] && row->at[PHASE_END_SEQ] != ROW_NULL);
+    CHECK(row->at[PHASE_PARENT] < DB_LOOSE_PHASE);
+}
+
 static void put(struct rows *rows, enum sch_statement which, struct row *row)
 {
     struct row_table *table = &rows->tables[which];
@@ -193,11 +210,17 @@ static void put(struct rows *rows, enum sch_statement which, struct row *row)
         free_row(row);
         return;
     }
-    if (which == SCH_PHASE_DROP || which == SCH_PHASE_DEVICE_DROP) {
-        drop_rows(rows, which == SCH_PHASE_DROP ? SCH_PHASE : SCH_PHASE_DEVICE, row->at[0]);
+    if (which == SCH_PHASE_DROP || which == SCH_PHASE_DEVICE_DROP || which == SCH_STRETCH_DROP) {
+        drop_rows(rows,
+                  which == SCH_PHASE_DROP          ? SCH_PHASE
+                  : which == SCH_PHASE_DEVICE_DROP ? SCH_PHASE_DEVICE
+                                                   : SCH_STRETCH,
+                  which, row);
         free_row(row);
         return;
     }
+    if (which == SCH_PHASE)
+        check_phase(rows, row);
     if (which == SCH_CURVE_DROP || which == SCH_SEGMENT_END) {
         if (which == SCH_CURVE_DROP)
             drop_curve(rows, row);
@@ -210,10 +233,10 @@ static void put(struct rows *rows, enum sch_statement which, struct row *row)
         free_row(row);
         return;
     }
-    struct row *old = keys_of(which) ? look_up(rows, which, row->at, row->text[7]) : NULL;
+    struct row *old = keys_of(which) ? look_up(rows, which, row->at, row->text[QUANTITY]) : NULL;
     if (old) {
         REQUIRE(same_key(old, row, which));
-        CHECK(strncmp(statements[which].sql, "INSERT OR REPLACE", 17) == 0);
+        CHECK(strncmp(sch_statement_sql(which), "INSERT OR REPLACE", 17) == 0);
         free_row(old);
         *old = *row;
         return;
@@ -229,7 +252,7 @@ static void put(struct rows *rows, enum sch_statement which, struct row *row)
 static void apply_fact(struct rows *rows, const struct batch *batch, const struct batch_fact *fact)
 {
     struct row row = {0};
-    size_t cells = statements[fact->statement].cells;
+    size_t cells = sch_statement_cells(fact->statement);
     REQUIRE(fact->first_cell + cells <= batch->cell_count);
     for (size_t i = 0; i < ROW_CELLS; i++)
         row.at[i] = ROW_NULL;
@@ -317,9 +340,26 @@ static const struct row *find_text(const struct row_table *table, size_t column,
     return NULL;
 }
 
+static int by_begin(const void *a, const void *b)
+{
+    const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;
+    int64_t seq = x->at[PHASE_BEGIN_SEQ] - y->at[PHASE_BEGIN_SEQ], id = x->at[0] - y->at[0];
+    return seq ? (seq > 0) - (seq < 0) : (id > 0) - (id < 0);
+}
+
 const struct row *rows_phase(const struct rows *rows, const char *name, size_t nth)
 {
-    return find_text(&rows->tables[SCH_PHASE], PHASE_NAME, name, nth);
+    const struct row_table *table = &rows->tables[SCH_PHASE];
+    const struct row **named = calloc(table->count + 1, sizeof *named);
+    size_t count = 0;
+    REQUIRE(named != NULL);
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->rows[i].text[PHASE_NAME], name) == 0)
+            named[count++] = &table->rows[i];
+    qsort(named, count, sizeof *named, by_begin);
+    const struct row *found = nth < count ? named[nth] : NULL;
+    free(named);
+    return found;
 }
 
 const struct row *rows_phase_device(const struct rows *rows, int64_t phase, int64_t device)
@@ -344,7 +384,7 @@ int64_t rows_lost(const struct rows *rows, const char *kind)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < rows->tables[SCH_LOST].count; i++)
-        if (strcmp(rows->tables[SCH_LOST].rows[i].text[5], kind) == 0)
-            sum += rows->tables[SCH_LOST].rows[i].at[6];
+        if (strcmp(rows->tables[SCH_LOST].rows[i].text[SCH_AT(lost, kind)], kind) == 0)
+            sum += rows->tables[SCH_LOST].rows[i].at[SCH_AT(lost, n)];
     return sum;
 }

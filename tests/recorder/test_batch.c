@@ -21,11 +21,13 @@ TEST(a_new_batch_is_empty)
 TEST(cells_keep_their_kind_and_value)
 {
     struct batch *batch = batch_new();
-    REQUIRE(batch_put(batch, SCH_META, "ss", "key", NULL));
-    REQUIRE(
-        batch_put(batch, SCH_DEVICE, "isn0n", (int64_t)7, "gpu \xc3\xa9", (int64_t)-1, BATCH_NULL));
+    struct row_device device = {
+        .id = 7, .kind = "gpu \xc3\xa9", .ordinal = -1, .total_bytes = row_opt(0)};
+    REQUIRE(batch_put_meta(batch, &(struct row_meta){.key = "key"}));
+    REQUIRE(batch_put_device(batch, &device));
     REQUIRE(batch->fact_count == 2 && batch->cell_count == 7);
     CHECK_INT(batch->facts[0].statement, SCH_META);
+    CHECK_INT(batch->facts[1].statement, SCH_DEVICE);
     CHECK_INT(batch->facts[1].first_cell, 2);
     CHECK_INT(batch->cells[0].kind, CELL_TEXT);
     CHECK_INT(batch->cells[0].bytes, 3);
@@ -36,16 +38,42 @@ TEST(cells_keep_their_kind_and_value)
     CHECK_INT(batch->cells[4].kind, CELL_INT);
     CHECK_INT(batch->cells[4].value, -1);
     CHECK_INT(batch->cells[5].kind, CELL_NULL);
-    CHECK_INT(batch->cells[6].kind, CELL_NULL);
+    CHECK_INT(batch->cells[6].kind, CELL_INT);
+    CHECK_INT(batch->cells[6].value, 0);
     batch_free(batch);
 }
 
-TEST(the_smallest_integer_is_null_only_for_n)
+/* The last cell of an OOM. */
+static const struct batch_cell *site_cell(struct batch *batch, struct row_opt site)
+{
+    REQUIRE(batch_put_oom(batch, &(struct row_oom){.site = site}));
+    return &batch->cells[batch->facts[batch->fact_count - 1].first_cell + SCH_AT(oom, site)];
+}
+
+TEST(what_is_not_known_is_null)
 {
     struct batch *batch = batch_new();
-    REQUIRE(batch_put(batch, SCH_KEYFRAME, "in", INT64_MIN, INT64_MIN));
-    CHECK_INT(batch->cells[0].kind, CELL_INT);
-    CHECK_INT(batch->cells[1].kind, CELL_NULL);
+    CHECK_INT(site_cell(batch, (struct row_opt){0})->kind, CELL_NULL);
+    CHECK_INT(site_cell(batch, row_opt(ROW_UNKNOWN))->kind, CELL_NULL);
+    CHECK_INT(site_cell(batch, row_opt_if(false, 5))->kind, CELL_NULL);
+    CHECK_INT(site_cell(batch, row_id(0))->kind, CELL_NULL);
+    CHECK_INT(site_cell(batch, row_id(UINT32_MAX))->value, UINT32_MAX);
+    CHECK_INT(site_cell(batch, row_opt(0))->kind, CELL_INT);
+    REQUIRE(batch_put_keyframe(batch, &(struct row_keyframe){.seq = INT64_MIN}));
+    CHECK_INT(batch->cells[batch->cell_count - SCH_CELLS(keyframe)].kind, CELL_INT);
+    CHECK_INT(batch->cells[batch->cell_count - SCH_CELLS(keyframe)].value, INT64_MIN);
+    batch_free(batch);
+}
+
+TEST(any_is_a_text_or_a_number)
+{
+    struct batch *batch = batch_new();
+    REQUIRE(batch_put_meta(batch, &(struct row_meta){.key = "a", .value.text = "7"}));
+    REQUIRE(batch_put_meta(batch, &(struct row_meta){.key = "b", .value.number = row_opt(7)}));
+    CHECK_INT(batch->cells[1].kind, CELL_TEXT);
+    CHECK_STR(batch->text + batch->cells[1].value, "7");
+    CHECK_INT(batch->cells[3].kind, CELL_INT);
+    CHECK_INT(batch->cells[3].value, 7);
     batch_free(batch);
 }
 
@@ -56,14 +84,13 @@ TEST(a_put_without_memory_leaves_nothing)
     text[sizeof text - 1] = '\0';
     for (long n = 1;; n++) {
         struct batch *batch = batch_new();
-        REQUIRE(batch_put(batch, SCH_STRING, "is", (int64_t)1, "first"));
+        REQUIRE(batch_put_string(batch, &(struct row_string){.id = 1, .text = "first"}));
         size_t cells = batch->cell_count, count = batch->text_count;
         mem_fail_after(n);
         bool done = true;
         int put = 0;
         while (done && put < 40) {
-            done = batch_put(batch, SCH_ANOMALY, "iiisns", (int64_t)1, (int64_t)2, (int64_t)3, text,
-                             BATCH_NULL, text);
+            done = batch_put_anomaly(batch, &(struct row_anomaly){.kind = text, .detail = text});
             put += done;
         }
         mem_fail_after(0);
@@ -102,6 +129,6 @@ TEST(rows_of_allocations_end_and_tags)
 }
 
 TEST_MAIN(TEST_CASE(a_new_batch_is_empty), TEST_CASE(cells_keep_their_kind_and_value),
-          TEST_CASE(the_smallest_integer_is_null_only_for_n),
+          TEST_CASE(what_is_not_known_is_null), TEST_CASE(any_is_a_text_or_a_number),
           TEST_CASE(a_put_without_memory_leaves_nothing),
           TEST_CASE(rows_of_allocations_end_and_tags))

@@ -38,14 +38,14 @@ static void check_bucket(const struct rows *rows, int64_t level, size_t from, si
         low = points[i].after < low ? points[i].after : low;
         high = points[i].after > high ? points[i].after : high;
     }
-    const int64_t keys[] = {9, level, points[from].ns >> level};
-    const struct row *row = rows_find(rows, SCH_CURVE, 3, keys);
+    const int64_t keys[] = {9, ROW_NULL, level, points[from].ns >> level};
+    const struct row *row = rows_find(rows, SCH_CURVE, 4, keys);
     REQUIRE(row != NULL);
-    CHECK_INT(row->at[3], points[from].before);
-    CHECK_INT(row->at[4], low);
-    CHECK_INT(row->at[5], high);
-    CHECK_INT(row->at[6], points[to - 1].after);
-    CHECK_STR(row->text[7], "allocated");
+    CHECK_INT(row->at[SCH_AT(curve, first)], points[from].before);
+    CHECK_INT(row->at[SCH_AT(curve, min)], low);
+    CHECK_INT(row->at[SCH_AT(curve, max)], high);
+    CHECK_INT(row->at[SCH_AT(curve, last)], points[to - 1].after);
+    CHECK_STR(row->text[SCH_AT(curve, quantity)], "allocated");
 }
 
 static size_t check_level(const struct rows *rows, int64_t level)
@@ -65,8 +65,8 @@ static void check_all(const struct rows *rows)
 {
     int64_t base = INT64_MAX;
     for (size_t i = 0; i < rows->tables[SCH_CURVE].count; i++)
-        if (rows->tables[SCH_CURVE].rows[i].at[1] < base)
-            base = rows->tables[SCH_CURVE].rows[i].at[1];
+        if (rows->tables[SCH_CURVE].rows[i].at[SCH_AT(curve, level)] < base)
+            base = rows->tables[SCH_CURVE].rows[i].at[SCH_AT(curve, level)];
     size_t total = 0, buckets = 0;
     for (int64_t level = base; buckets != 1; level++) {
         buckets = check_level(rows, level);

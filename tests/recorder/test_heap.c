@@ -499,8 +499,9 @@ static int64_t curve_sum(void)
     int64_t sum = 0;
     for (size_t i = 0; i < rows.tables[SCH_CURVE].count; i++) {
         const struct row *row = &rows.tables[SCH_CURVE].rows[i];
-        if (strcmp(row->text[7], "reserved") == 0 && row->at[1] == 20)
-            sum += row->at[6];
+        if (strcmp(row->text[SCH_AT(curve, quantity)], "reserved") == 0 &&
+            row->at[SCH_AT(curve, level)] == 20)
+            sum += row->at[SCH_AT(curve, last)];
     }
     return sum;
 }

@@ -36,7 +36,9 @@ print(runpy.run_path(os.path.join(os.path.dirname(spec.origin), "version.py"))["
 """
 
 # What several files of tests look at: by ctest it is recorded once, into TIDEMARK_SHARED (shared.py).
-SEQ2SEQ = dict(batch=64, length=8, vocab=6000, input=64, hidden=128, attention=128)
+# Logits are about twice the parameters, as in the dimensions of the thread.
+SEQ2SEQ = dict(batch=32, length=8, vocab=3072, input=32, hidden=64, attention=64)
+SEQ2SEQ_LOGITS = 4 * SEQ2SEQ["batch"] * SEQ2SEQ["length"] * SEQ2SEQ["vocab"]
 SEQ2SEQ_WORDS = tuple("--%s=%d" % pair for pair in SEQ2SEQ.items())
 SEQ2SEQ_COMMAND = (OBSERVED, os.path.join(SAMPLES, "seq2seq.py")) + SEQ2SEQ_WORDS
 DDP_COMMAND = (OBSERVED, os.path.join(SAMPLES, "ddp.py"))

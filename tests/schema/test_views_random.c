@@ -435,15 +435,21 @@ static void check_run(uint64_t first_seed, int events)
     db_close(db);
 }
 
+/* In the short form a third of the seeds. */
+static uint64_t seeds(uint64_t count)
+{
+    return test_is_long() ? count : count / 3;
+}
+
 TEST(small_runs)
 {
-    for (uint64_t i = 1; i <= 12; i++)
+    for (uint64_t i = 1; i <= seeds(12); i++)
         check_run(i, 40);
 }
 
 TEST(runs)
 {
-    for (uint64_t i = 101; i <= 114; i++)
+    for (uint64_t i = 101; i <= 100 + seeds(14); i++)
         check_run(i, 300);
 }
 

@@ -216,7 +216,8 @@ void crowd_run(const struct crowd_options *options, bool (*sink)(void *self, str
         if (turns % BATCH_TURNS == 0 || state_wants_flush(crowd.state))
             goes_on = flush(&crowd, sink, self);
     }
-    batch_put(state_batch(crowd.state), SCH_META, "si", "finished", (int64_t)1);
+    batch_put_meta(state_batch(crowd.state),
+                   &(struct row_meta){.key = "finished", .value.number = row_opt(1)});
     for (unsigned i = 0; i <= CROWD_BESIDE; i++)
         if (crowd.members[i].process)
             end(&crowd, &crowd.members[i]);

@@ -275,7 +275,8 @@ void loop_run(const struct loop_options *options, bool (*sink)(void *self, struc
         if (state_wants_flush(loop.state) || step % every == every - 1)
             flush(&loop, step % (2 * every) == 2 * every - 1);
     }
-    batch_put(state_batch(loop.state), SCH_META, "si", "finished", (int64_t)1);
+    batch_put_meta(state_batch(loop.state),
+                   &(struct row_meta){.key = "finished", .value.number = row_opt(1)});
     for (unsigned i = 0; i < options->processes; i++)
         end(&loop, &loop.players[i]);
     flush(&loop, true);

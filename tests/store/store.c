@@ -39,7 +39,7 @@ struct writer *store_start(const char *path, struct queue **queue)
     struct writer *writer = NULL;
     REQUIRE(db_create(&db, path) == 0);
     REQUIRE(queue_new(queue, STORE_LIMIT) == 0);
-    REQUIRE(writer_start(&writer, db, *queue, NULL) == 0);
+    REQUIRE(writer_start(&writer, db, *queue, NULL, false) == 0);
     return writer;
 }
 

@@ -16,9 +16,14 @@
 #include "test.h"
 #include "writer.h"
 
-/* In the short form runs, and what is written at once, are a third as long, and limits a third as
- * large. */
+/* In the short form runs, and what is written at once, are a sixth as long, and limits a sixth as
+ * large; where steps of certain numbers are looked at, a third. */
 static unsigned part(void)
+{
+    return test_is_long() ? 1 : 6;
+}
+
+static unsigned numbered_part(void)
 {
     return test_is_long() ? 1 : 3;
 }
@@ -123,12 +128,12 @@ static struct store make(const char *path, const struct loop_options *loop,
 
 static struct loop_options usual(void)
 {
-    return (struct loop_options){.steps = 3000 / part(),
+    return (struct loop_options){.steps = 3000 / numbered_part(),
                                  .processes = 1,
                                  .leak_every = 7,
-                                 .grow_until = 1500 / part(),
+                                 .grow_until = 1500 / numbered_part(),
                                  .oom_at = 777,
-                                 .batch_every = 512 / part()};
+                                 .batch_every = 512 / numbered_part()};
 }
 
 /* ---- cases ---- */
@@ -233,9 +238,9 @@ TEST(a_limit_holds)
 /* Only the highest peak stays; the others were outdone. */
 TEST(peaks_that_were_outdone_go)
 {
-    struct retention_options options = {.max_bytes = mebibytes(8)};
+    struct retention_options options = {.max_bytes = ((int64_t)8 << 20) / numbered_part()};
     struct loop_options loop = usual();
-    loop.steps = 9000 / part();
+    loop.steps = 9000 / numbered_part();
     loop.small = true;
     loop.leak_every = 700;
     loop.grow_until = test_is_long() ? 7000 : 2300;
@@ -363,9 +368,10 @@ TEST(processes_that_ended_are_forgotten)
 /* What stays of each is little, but they are many: their first and last steps go, too. */
 TEST(processes_that_ended_give_up_their_past)
 {
-    struct retention_options options = {.max_bytes = mebibytes(test_is_long() ? 16 : 24)};
+    struct retention_options options = {.max_bytes = ((int64_t)(test_is_long() ? 16 : 24) << 20) /
+                                                     numbered_part()};
     struct loop_options loop = usual();
-    loop.steps = 6000 / part();
+    loop.steps = 6000 / numbered_part();
     loop.processes = 2;
     loop.life = 12;
     loop.leak_every = 90;
@@ -446,7 +452,7 @@ TEST(the_writer_catches_up)
     loop_run(&loop, push, queue);
     CHECK(queue_bytes(queue) > (size_t)16 << 20);
     queue_close(queue);
-    REQUIRE(retention_start_writer(&writer, db, queue, &options) == 0);
+    REQUIRE(retention_start_writer(&writer, db, queue, &options, false) == 0);
     CHECK_INT(writer_finish(writer, &single, NULL), 0);
     CHECK(single);
     queue_free(queue);

@@ -12,42 +12,47 @@
 #include "store.h"
 #include "test.h"
 
-/* The letters of a fact whose cells are all integers but the last, which is text. */
-static void put_numbers(struct batch *batch, enum sch_statement which)
+static const char *text_of(int64_t number)
 {
-    char letters[32];
-    unsigned cells = sch_statement_cells(which);
-    REQUIRE(cells < sizeof letters);
-    memset(letters, 'i', cells);
-    letters[cells] = '\0';
-    int64_t v[20];
-    for (int i = 0; i < 20; i++)
-        v[i] = 100 * (int64_t)which + i + 1;
-    REQUIRE(batch_put(batch, which, letters, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8],
-                      v[9], v[10], v[11], v[12], v[13], v[14], v[15], v[16], v[17], v[18], v[19]));
+    static char texts[20][24]; /* of one row */
+    static size_t at;
+    char *text = texts[at++ % 20];
+    snprintf(text, sizeof *texts, "%lld", (long long)number);
+    return text;
 }
 
-/* The table of an INSERT, and the columns it names, if it does. */
-static void target_of(const char *sql, char *table, char *columns)
+#define OF_INT(n) (n)
+#define OF_OPT(n) row_opt(n)
+#define OF_TEXT(n) text_of(n)
+#define OF_NTEXT(n) text_of(n)
+#define OF_ANY(n) ((struct row_any){.number = row_opt(n)})
+
+/* Each column another number, in the order of the columns. */
+static void put_numbers(struct batch *batch, enum sch_statement which)
 {
-    const char *at = strstr(sql, " INTO ") + 6;
-    size_t length = strcspn(at, " (");
-    memcpy(table, at, length);
-    table[length] = '\0';
-    strcpy(columns, "*");
-    if (at[length] == '(') {
-        size_t named = strcspn(at + length + 1, ")");
-        memcpy(columns, at + length + 1, named);
-        columns[named] = '\0';
+    int64_t number = 100 * (int64_t)which;
+    switch (which) {
+#define COLUMN(type, name) row.name = OF_##type(++number);
+#define STATEMENT(NAME, name, sql, columns)                                                        \
+    case SCH_##NAME: {                                                                             \
+        struct row_##name row;                                                                     \
+        columns REQUIRE(batch_put_##name(batch, &row));                                            \
+        return;                                                                                    \
     }
+#include "statements.def"
+#undef STATEMENT
+#undef COLUMN
+    case SCH_STATEMENT_COUNT:
+        break;
+    }
+    REQUIRE(false);
 }
 
 static void check_numbers(struct db *db, enum sch_statement which)
 {
-    char table[64], columns[256], sql[400];
+    char sql[100];
     struct db_stmt *stmt = NULL;
-    target_of(sch_statement_sql(which), table, columns);
-    snprintf(sql, sizeof sql, "SELECT %s FROM %s", columns, table);
+    snprintf(sql, sizeof sql, "SELECT * FROM %s", strstr(sch_statement_sql(which), " INTO ") + 6);
     REQUIRE(db_prepare(db, &stmt, sql) == 0);
     REQUIRE(db_step(stmt) == DB_ROW);
     CHECK_INT(db_columns(stmt), sch_statement_cells(which));
@@ -108,16 +113,18 @@ TEST(text_null_and_integers)
 {
     struct db *db = fixture_empty();
     struct batch *batch = batch_new();
-    REQUIRE(batch_put(batch, SCH_FRAME, "innn", (int64_t)1, (int64_t)2, BATCH_NULL, (int64_t)4));
-    REQUIRE(batch_put(batch, SCH_STRING, "is", (int64_t)1, "it's; \"quoted\" \xc3\xa9"));
-    REQUIRE(batch_put(batch, SCH_META, "ss", "empty", ""));
-    REQUIRE(batch_put(batch, SCH_META, "ss", "none", (const char *)NULL));
-    REQUIRE(batch_put(batch, SCH_META, "s0", "zero"));
+    REQUIRE(batch_put_frame(
+        batch, &(struct row_frame){.id = 1, .function = row_opt(2), .line = row_opt(4)}));
+    REQUIRE(batch_put_string(batch,
+                             &(struct row_string){.id = 1, .text = "it's; \"quoted\" \xc3\xa9"}));
+    REQUIRE(batch_put_meta(batch, &(struct row_meta){.key = "empty", .value.text = ""}));
+    REQUIRE(batch_put_meta(batch, &(struct row_meta){.key = "none"}));
+    REQUIRE(batch_put_meta(batch, &(struct row_meta){.key = "zero", .value.number = row_opt(0)}));
     sink(db, batch);
     CHECK_STR(fixture_query(db, "SELECT * FROM frame", false), "1|2||4\n");
     CHECK_STR(fixture_query(db, "SELECT * FROM string", false), "1|it's; \"quoted\" \xc3\xa9\n");
     CHECK_STR(fixture_query(db, "SELECT key, typeof(value) FROM meta", false),
-              "empty|text\nnone|null\nzero|null\n");
+              "empty|text\nnone|null\nzero|integer\n");
     db_close(db);
 }
 
@@ -141,14 +148,18 @@ TEST(blocks_that_end_in_a_later_batch)
     struct batch *second = batch_new();
     REQUIRE(batch_add_end(second, 2, 7000, 9));
     REQUIRE(batch_add_late_tag(second, 3, 6));
-    REQUIRE(batch_put(second, SCH_CURVE, "iiiiiiis", (int64_t)1, (int64_t)20, (int64_t)0,
-                      (int64_t)0, (int64_t)0, (int64_t)5, (int64_t)5, "allocated"));
-    REQUIRE(batch_put(second, SCH_CURVE, "iiiiiiis", (int64_t)1, (int64_t)21, (int64_t)0,
-                      (int64_t)0, (int64_t)0, (int64_t)5, (int64_t)5, "allocated"));
-    REQUIRE(batch_put(second, SCH_CURVE_DROP, "isi", (int64_t)1, "allocated", (int64_t)20));
-    REQUIRE(batch_put(second, SCH_SEGMENT, "iiiiinnn", (int64_t)8, (int64_t)1, (int64_t)4096,
-                      (int64_t)2048, (int64_t)10, BATCH_NULL, BATCH_NULL, BATCH_NULL));
-    REQUIRE(batch_put(second, SCH_SEGMENT_END, "iii", (int64_t)8, (int64_t)90, (int64_t)12));
+    struct row_curve bucket = {
+        .heap = 1, .quantity = "allocated", .level = 20, .max = 5, .last = 5};
+    struct row_curve_drop drop = {.heap = 1, .quantity = "allocated", .level = 20};
+    struct row_segment segment = {
+        .seq = 8, .heap = 1, .address = 4096, .size = 2048, .alloc_ns = 10};
+    struct row_segment_end end = {.seq = 8, .life_ns = 90, .free_seq = 12};
+    REQUIRE(batch_put_curve(second, &bucket));
+    bucket.level = 21;
+    REQUIRE(batch_put_curve(second, &bucket));
+    REQUIRE(batch_put_curve_drop(second, &drop));
+    REQUIRE(batch_put_segment(second, &segment));
+    REQUIRE(batch_put_segment_end(second, &end));
     sink(db, second);
     CHECK_STR(fixture_query(db, "SELECT seq, life_ns, free_seq, tag FROM allocation", false),
               "1|500|2|\n2|7000|9|\n3|-70368744177664|-2147483648|6\n");
@@ -205,7 +216,7 @@ TEST(many_batches_share_a_transaction)
     for (int i = 0; i < 200; i++)
         REQUIRE(queue_push(queue, store_batch(1 + i * 10, 10, false)));
     queue_close(queue);
-    REQUIRE(writer_start(&writer, db, queue, NULL) == 0);
+    REQUIRE(writer_start(&writer, db, queue, NULL, false) == 0);
     CHECK_INT(writer_finish(writer, &single, &stats), 0);
     CHECK_INT(stats.batches, 200);
     CHECK_INT(stats.rows_inserted, 2000);
@@ -275,7 +286,7 @@ TEST(the_log_stays_bounded)
     memset(megabyte, 'x', sizeof megabyte - 1);
     for (int64_t i = 0; i < 150; i++) {
         struct batch *batch = batch_new();
-        REQUIRE(batch_put(batch, SCH_STRING, "is", i, megabyte));
+        REQUIRE(batch_put_string(batch, &(struct row_string){.id = i, .text = megabyte}));
         batch->commit = true;
         REQUIRE(queue_push(queue, batch));
     }

@@ -110,6 +110,37 @@ TEST(a_full_disk_takes_what_fits)
     db_close(db);
 }
 
+/* Of a recording that is given away also the reason has no folders, whoever made the last batch. */
+TEST(the_reason_is_stored_without_folders_where_paths_are_hidden)
+{
+    static const char *const reasons[] = {"cannot open /data/ann/x.db: full",
+                                          "cannot open x.db: full"};
+    for (int hide = 0; hide <= 1; hide++) {
+        const char *path = test_path(hide ? "hidden.db" : "plain.db");
+        struct queue *queue = NULL;
+        struct writer *writer = NULL;
+        struct db *db = NULL;
+        char sql[120];
+        bool single;
+        REQUIRE(db_create(&db, path) == 0);
+        fixture_exec(db, "CREATE TRIGGER full BEFORE INSERT ON allocation BEGIN"
+                         " SELECT RAISE(ABORT, 'cannot open /data/ann/x.db: full'); END");
+        REQUIRE(queue_new(&queue, STORE_LIMIT) == 0);
+        REQUIRE(writer_start(&writer, db, queue, NULL, hide) == 0);
+        CHECK(queue_push(queue, store_batch(1, 1, true)));
+        while (!writer_failed(writer))
+            sched_yield();
+        CHECK(strstr(writer_message(writer), reasons[0]) != NULL); /* to who is there */
+        CHECK(writer_finish(writer, &single, NULL) < 0);
+        queue_free(queue);
+        REQUIRE(db_open(&db, path) == 0);
+        snprintf(sql, sizeof sql, "SELECT value = '%s' FROM meta WHERE key = 'stopped'",
+                 reasons[hide]);
+        CHECK_INT(fixture_int(db, sql), 1);
+        db_close(db);
+    }
+}
+
 TEST(without_memory_the_caller_keeps_the_database)
 {
     struct db *db = fixture_empty();
@@ -122,7 +153,7 @@ TEST(without_memory_the_caller_keeps_the_database)
     REQUIRE(queue_new(&queue, STORE_LIMIT) == 0);
     for (int n = 1; n <= 2; n++) {
         mem_fail_after(n);
-        CHECK_INT(writer_start(&writer, db, queue, NULL), ERR_NOMEM);
+        CHECK_INT(writer_start(&writer, db, queue, NULL, false), ERR_NOMEM);
         CHECK(writer == NULL);
     }
     mem_fail_after(0);
@@ -170,8 +201,8 @@ TEST(a_statement_that_cannot_succeed_stops_the_recording_and_keeps_the_rest)
     bool single;
     CHECK(queue_push(queue, store_batch(1, ROWS, true)));
     struct batch *twice = store_batch(1 + ROWS, 1, true);
-    REQUIRE(batch_put(twice, SCH_STRING, "is", (int64_t)1, "a"));
-    REQUIRE(batch_put(twice, SCH_STRING, "is", (int64_t)1, "b"));
+    REQUIRE(batch_put_string(twice, &(struct row_string){.id = 1, .text = "a"}));
+    REQUIRE(batch_put_string(twice, &(struct row_string){.id = 1, .text = "b"}));
     CHECK(queue_push(queue, twice));
     while (!writer_failed(writer))
         sched_yield();
@@ -300,6 +331,7 @@ TEST(killed_in_the_middle_of_writing)
 
 TEST_MAIN(TEST_CASE(a_full_disk), TEST_CASE(who_finds_the_queue_closed_finds_the_reason),
           TEST_CASE(a_full_disk_takes_what_fits),
+          TEST_CASE(the_reason_is_stored_without_folders_where_paths_are_hidden),
           TEST_CASE(without_memory_the_caller_keeps_the_database),
           TEST_CASE(memory_that_runs_out_while_writing_is_a_failure_like_any_other),
           TEST_CASE(no_room_to_create),

@@ -10,21 +10,32 @@ RESTART, ALLOC, FREE, IDLE, SEGMENT_ALLOC, SEGMENT_FREE, MAP, UNMAP = range(1, 9
 SETTING = 32
 MIB = 1 << 20
 KEPT, OFF = ("all", None, "python"), (None, "all", "all")  # calls of ours
+CASES = ("usual", "late", "overflow", "own", "fails")
 runs = {}
 
 
-def recorded(case, wanted="1", **env):
-    env.update(TIDEMARK_HISTORY=wanted)
-    key = (case, tuple(env.items()))
-    if key not in runs:
-        runs[key] = support.record("history.py", case, env=env)
-    run = runs[key]
+def alone(wanted="1", **env):
+    run = support.record("history.py", "usual", env=dict(env, TIDEMARK_HISTORY=wanted))
     support.expect((run.status, run.err), (0, ""))
     return run
 
 
+def recorded(case):
+    """Of all cases in one run, with the setting that the usual one has."""
+    if not runs:
+        run = support.record("history.py", *CASES, env={
+            "TIDEMARK_HISTORY": "1", "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})
+        support.expect((run.status, run.err), (0, ""))
+        outs = run.out.splitlines(True)
+        support.expect(len(outs), len(CASES), run.out)
+        for name, out in zip(CASES, outs):
+            (begin,) = [e for e in run.of("mark") if e["name"] == "case " + name]
+            runs[name] = support.Run(0, out, "", [e for e in run.events if e["p"] == begin["p"]])
+    return runs[case]
+
+
 def usual():
-    return recorded("usual", PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True")
+    return recorded("usual")
 
 
 def entries(run, device=0):
@@ -83,16 +94,19 @@ def settings_are_sent():
 
 
 def without_the_option_there_are_settings_only():
-    run = recorded("usual", wanted=None, PYTORCH_CUDA_ALLOC_CONF="backend:native")
-    support.expect(settings(run), ["allocator=pytorch", "alloc_conf=backend:native"])
+    run = alone(wanted=None, PYTORCH_CUDA_ALLOC_CONF="backend:native",
+                CUBLAS_WORKSPACE_CONFIG=":4096:2:16:8")
+    support.expect(settings(run), ["allocator=pytorch", "cublas_workspace=8519680",
+                                   "alloc_conf=backend:native"])
     support.expect(run.of("history"), [])
     support.expect(run.out, "[]\n")
 
 
 def the_workspace_of_cublas_is_a_setting_where_it_is_chosen():
-    for value, want in ((":4096:2:16:8", ["cublas_workspace=8519680"]),
-                        (":0:0", ["cublas_workspace=0"]), ("nonsense", []), ("", [])):
-        run = recorded("usual", wanted=None, CUBLAS_WORKSPACE_CONFIG=value)
+    """That it may be chosen is seen above."""
+    support.expect([s for s in settings(usual()) if s.startswith("cublas")], [])
+    for value, want in support.more((":0:0", ["cublas_workspace=0"]), ("nonsense", []), ("", [])):
+        run = alone(wanted=None, CUBLAS_WORKSPACE_CONFIG=value)
         support.expect([s for s in settings(run) if s.startswith("cublas")], want, value)
 
 
@@ -147,7 +161,7 @@ def a_torch_that_cannot_says_so():
 
 
 def phases_are_needed():
-    run = recorded("usual", TIDEMARK_PHASES="off")
+    run = alone(TIDEMARK_PHASES="off")
     support.expect(why_not(run), {"history: phases are turned off"})
     support.expect(run.of("history"), [])
 

@@ -60,7 +60,7 @@ static void check_option(const struct option *option, const struct option *other
 {
     CHECK(option->help && *option->help && option->help[strlen(option->help) - 1] != '.');
     CHECK((option->kind == OPT_FLAG) == (option->value == NULL));
-    CHECK((option->kind == OPT_CHOICE) == (option->choices != NULL));
+    CHECK(option->kind == OPT_TEXT || (option->kind == OPT_CHOICE) == (option->choices != NULL));
     CHECK(option->letter != 'h' && strcmp(option->name, "help") != 0);
     for (const struct option *at = others; at && at->name; at++) {
         if (at == option)

@@ -490,7 +490,7 @@ TEST(times_of_a_damaged_file_stay_on_the_plot)
                 "INSERT INTO device VALUES(1, 'cuda', 0, NULL, NULL);"
                 "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL);"
                 "INSERT INTO phase VALUES(1, 1, 7, NULL, 0, 'other', 'other', 0, 1, 99, 1000000,"
-                " 100000000, 'process', 'end', NULL)") == 0);
+                " 100000000, 'process', 'end', NULL, 1)") == 0);
     add_block(db, seq++, 2);
     for (int ms = 50; ms < 95; ms += 3)
         add_block(db, seq++, ms);

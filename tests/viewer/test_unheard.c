@@ -22,7 +22,8 @@ TEST(a_moment_in_a_gap)
     CHECK_INT(unheard_read(db, 1, 15, 15, &unheard), 0);
     CHECK_INT(unheard.begin_ns, 13000000);
     CHECK_INT(unheard.end_ns, 16000000);
-    CHECK_STR(unheard.why, "torch.profiler");
+    CHECK_INT(unheard.why, UNHEARD_TOOL);
+    CHECK_STR(unheard.name, "torch.profiler");
     CHECK_INT(unheard_read(db, 2, 15, 15, &unheard), 0); /* another process's */
     CHECK_INT(unheard.count, 0);
     db_close(db);
@@ -45,6 +46,23 @@ TEST(a_stretch_with_several)
     db_close(db);
 }
 
+/* The word is the guest's; whoever stands there else is a tool. */
+TEST(an_error_is_no_tool)
+{
+    struct db *db = recording("unheard");
+    struct unheard unheard;
+    CHECK_INT(db_exec(db, "UPDATE gap SET why = 'a fatal error of CUDA''s'"), 0);
+    CHECK_INT(unheard_read(db, 1, 15, 15, &unheard), 0);
+    CHECK_INT(unheard.why, UNHEARD_FATAL);
+    CHECK_INT(db_exec(db, "UPDATE gap SET why = 'an error finder'"), 0);
+    CHECK_INT(unheard_read(db, 1, 15, 15, &unheard), 0);
+    CHECK_INT(unheard.why, UNHEARD_TOOL);
+    CHECK_INT(db_exec(db, "UPDATE gap SET why = NULL"), 0);
+    CHECK_INT(unheard_read(db, 1, 15, 15, &unheard), 0);
+    CHECK_INT(unheard.why, UNHEARD_NOT_KNOWN);
+    db_close(db);
+}
+
 TEST(a_database_that_has_no_such_table)
 {
     struct db *db = recording("unheard");
@@ -56,4 +74,4 @@ TEST(a_database_that_has_no_such_table)
 }
 
 TEST_MAIN(TEST_CASE(a_moment_in_a_gap), TEST_CASE(a_stretch_with_several),
-          TEST_CASE(a_database_that_has_no_such_table))
+          TEST_CASE(an_error_is_no_tool), TEST_CASE(a_database_that_has_no_such_table))

@@ -49,7 +49,7 @@ static const char *make(const char *name, const struct loop_options *loop, int64
     remove(path);
     REQUIRE(db_create(&db, path) == 0);
     REQUIRE(queue_new(&queue, (size_t)64 << 20) == 0);
-    REQUIRE(retention_start_writer(&writer, db, queue, &retention) == 0);
+    REQUIRE(retention_start_writer(&writer, db, queue, &retention, false) == 0);
     loop_run(loop, push, queue);
     queue_close(queue);
     REQUIRE(writer_finish(writer, &single, &stats) >= 0);

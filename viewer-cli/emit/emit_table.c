@@ -270,8 +270,8 @@ static void keep_apart(struct emit *emit, size_t i)
                 continue;
             cut[1].count = 0;
             put_shorter(&cut[1], beside, other->bytes, layout->width, emit->columns[i].flags);
-            layout->wraps = cut[0].count == cut[1].count &&
-                            memcmp(cut[0].data, cut[1].data, cut[0].count) == 0;
+            layout->wraps =
+                cut[0].count == cut[1].count && memcmp(cut[0].data, cut[1].data, cut[0].count) == 0;
         }
     }
     emit->out.broken = emit->out.broken || cut[0].broken || cut[1].broken;

@@ -40,7 +40,7 @@ bool command_parse(const struct command_call *call, void *options, char ***argum
     struct options_parse parse = {
         .tables = {command->options, command_shared_options(command)},
         .target = options,
-        .first_argument_ends = command->runs_program,
+        .first_argument_ends = command->takes == TAKES_PROGRAM,
         .arguments = mem_alloc((size_t)call->argc + 1, sizeof(char *)),
     };
     *arguments = NULL;

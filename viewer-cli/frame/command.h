@@ -31,6 +31,16 @@ struct command_shared {
     const struct option *options;
 };
 
+enum command_takes {                 /* what its arguments are */
+                     TAKES_DATABASE, /* the first is one; least = 0: the newest one here where it is
+                                        not named */
+                     TAKES_DATABASES, /* each is one */
+                     TAKES_SNAPSHOT,  /* of PyTorch, a .pickle */
+                     TAKES_PROGRAM    /* the first begins another program's command line, and unless
+                                         the command    `judges` the program's status becomes its own
+                                       */
+};
+
 struct command {
     const char *name;
     enum command_group group;
@@ -42,9 +52,8 @@ struct command {
     const char *thinned; /* "blocks" or "phases": it needs all of them, and says so where some were
                             thinned; NULL: what is kept is enough */
     bool judges;         /* exits with EXIT_CHECK_FAILED where something is not as it should be */
-    bool runs_program;   /* the first argument begins another program's command line, and unless
-                            `judges` the program's status becomes its own */
-    int least, most;     /* arguments; most < 0 = any number */
+    enum command_takes takes;
+    int least, most; /* arguments; most < 0 = any number */
     const char *description;
     struct command_example examples[6]; /* ends with one without a line */
 };

@@ -80,10 +80,10 @@ const char *help_database_text(void)
 
 const char *help_exit_text(const struct command *command)
 {
-    if (command->runs_program && command->judges)
+    if (command->takes == TAKES_PROGRAM && command->judges)
         return "0 something fits, 1 nothing does, 2 wrong usage, 3 it is not\n"
                "known, for the program failed, 4 internal error.";
-    if (command->runs_program)
+    if (command->takes == TAKES_PROGRAM)
         return "the program's own; 2 wrong usage, 3 the database cannot\n"
                "be made, 126 or 127 the program cannot be run, 4 internal error.";
     if (command->judges)
@@ -117,7 +117,7 @@ void help_command(FILE *out, const struct command *command)
     put_options(out, "Options", command->options);
     if (command->shared)
         put_options(out, command->shared->title, command->shared->options);
-    if (strcmp(command->arguments, "[DATABASE]") == 0)
+    if (command->takes == TAKES_DATABASE && command->least == 0 && command->most == 1)
         fprintf(out, "\n%s\n", help_database_text());
     if (command->examples[0].line)
         fputs("\nExamples\n", out);

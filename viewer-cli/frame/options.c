@@ -92,6 +92,8 @@ bool option_read_range(const char *text, struct option_range *value)
 /* ---- messages ---- */
 
 #define SAY(parse, ...) (snprintf((parse)->message, sizeof(parse)->message, __VA_ARGS__), ERR_ARG)
+#define SAY_OF(parse, option, format, ...)                                                         \
+    SAY(parse, "%s%s " format, (parse)->plain ? "" : "--", (option)->name, __VA_ARGS__)
 
 static int say_choice(struct options_parse *parse, const struct option *option, const char *text)
 {
@@ -105,9 +107,9 @@ static int say_choice(struct options_parse *parse, const struct option *option, 
         suggest_offer(&near, option->choices[i]);
     }
     if (near.best)
-        return SAY(parse, "--%s is %s, not '%.60s'; did you mean '%s'?", option->name, list, text,
-                   near.best);
-    return SAY(parse, "--%s is %s, not '%.60s'", option->name, list, text);
+        return SAY_OF(parse, option, "is %s, not '%.60s'; did you mean '%s'?", list, text,
+                      near.best);
+    return SAY_OF(parse, option, "is %s, not '%.60s'", list, text);
 }
 
 static int say_unknown(struct options_parse *parse, const char *typed, size_t length)
@@ -130,12 +132,12 @@ static int add_text(struct options_parse *parse, const struct option *option,
                     struct option_texts *list, const char *text)
 {
     if (list->count == OPTION_TEXTS_MOST)
-        return SAY(parse, "--%s can be given %d times", option->name, OPTION_TEXTS_MOST);
+        return SAY_OF(parse, option, "can be given %d times", OPTION_TEXTS_MOST);
     list->texts[list->count++] = text;
     return 0;
 }
 
-static int set_value(struct options_parse *parse, const struct option *option, const char *text)
+int options_set(struct options_parse *parse, const struct option *option, const char *text)
 {
     char *base = parse->target;
     void *at = base + option->at;
@@ -147,31 +149,32 @@ static int set_value(struct options_parse *parse, const struct option *option, c
         *(bool *)at = true;
         return 0;
     case OPT_TEXT:
+    case OPT_FILE:
+    case OPT_DATABASE:
         *(const char **)at = text;
         return 0;
     case OPT_TEXTS:
         return add_text(parse, option, at, text);
     case OPT_INT:
         if (!option_read_int(text, &number))
-            return SAY(parse, "--%s needs a number, not '%.60s'", option->name, text);
+            return SAY_OF(parse, option, "needs a number, not '%.60s'", text);
         if (number < option->least)
-            return SAY(parse, "--%s must be at least %lld, not %lld", option->name,
-                       (long long)option->least, (long long)number);
+            return SAY_OF(parse, option, "must be at least %lld, not %lld",
+                          (long long)option->least, (long long)number);
         *(int64_t *)at = number;
         return 0;
     case OPT_SIZE:
         if (!option_read_size(text, &number))
-            return SAY(parse, "--%s needs a size such as 24GiB or 512M, not '%.60s'", option->name,
-                       text);
+            return SAY_OF(parse, option, "needs a size such as 24GiB or 512M, not '%.60s'", text);
         *(int64_t *)at = number;
         return 0;
     case OPT_RANGE:
         if (!option_read_range(text, &range))
-            return SAY(parse, "--%s needs A..B, A.., ..B or A with A <= B, not '%.60s'",
-                       option->name, text);
+            return SAY_OF(parse, option, "needs A..B, A.., ..B or A with A <= B, not '%.60s'",
+                          text);
         if (range.last < option->least || (range.first != INT64_MIN && range.first < option->least))
-            return SAY(parse, "--%s begins at %lld, so it cannot be '%.60s'", option->name,
-                       (long long)option->least, text);
+            return SAY_OF(parse, option, "begins at %lld, so it cannot be '%.60s'",
+                          (long long)option->least, text);
         *(struct option_range *)at = range;
         return 0;
     case OPT_CHOICE:
@@ -212,11 +215,11 @@ static int take_long(struct options_parse *parse, int argc, char **argv, int *i)
     if (option->kind == OPT_FLAG) {
         if (equals)
             return SAY(parse, "--%s takes no value", option->name);
-        return set_value(parse, option, NULL);
+        return options_set(parse, option, NULL);
     }
     if (!equals && *i + 1 >= argc)
         return SAY(parse, "--%s needs a value: %s", option->name, option->value);
-    return set_value(parse, option, equals ? equals + 1 : argv[++*i]);
+    return options_set(parse, option, equals ? equals + 1 : argv[++*i]);
 }
 
 /* "-x", "-xvalue" and "-x value"; flags can stand together. */
@@ -231,12 +234,12 @@ static int take_short(struct options_parse *parse, int argc, char **argv, int *i
         if (!option)
             return SAY(parse, "unknown option '-%c'", *at);
         if (option->kind == OPT_FLAG) {
-            set_value(parse, option, NULL);
+            options_set(parse, option, NULL);
             continue;
         }
         if (!at[1] && *i + 1 >= argc)
             return SAY(parse, "-%c needs a value: %s", *at, option->value);
-        return set_value(parse, option, at[1] ? at + 1 : argv[++*i]);
+        return options_set(parse, option, at[1] ? at + 1 : argv[++*i]);
     }
     return 0;
 }

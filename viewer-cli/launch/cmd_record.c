@@ -8,14 +8,13 @@
 static int cmd_record(const struct command_call *call)
 {
     struct record_call options = {0};
-    struct record_call_plan plan;
     char **arguments;
     int count, code;
     if (!command_parse(call, &options, &arguments, &count, &code))
         return code;
     code = EXIT_USAGE;
-    if (record_call_prepare(call->command, &options, arguments, &plan))
-        code = record_call_run(&options, &plan);
+    if (record_call_prepare(call->command, &options, arguments))
+        code = record_call_run(&options);
     mem_free(arguments);
     return code;
 }
@@ -27,7 +26,7 @@ const struct command command_record = {
     .summary = "run a program and record its memory into a database",
     .arguments = "[--] COMMAND [ARGUMENTS]",
     .options = record_call_option_table,
-    .runs_program = true,
+    .takes = TAKES_PROGRAM,
     .least = 1,
     .most = -1,
     .description =

@@ -4,6 +4,7 @@
  * card that a profile describes, and compute nothing.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,6 @@ struct rehearse_command {
 
 /* Everything that the recorder's options point to. */
 struct rehearse_plan {
-    struct record_call_plan plan;
     struct settings settings;
     struct record_rehearsal rehearsal;
     struct rehearse_program program;
@@ -71,10 +71,10 @@ static void describe(const struct settings *settings, char *text, size_t room)
              gpu->capability->minor);
 }
 
-static int plan_rehearsal(struct rehearse_plan *plan)
+static int plan_rehearsal(struct rehearse_plan *plan, struct record_call *call)
 {
-    if (!plan->plan.record.guest ||
-        guest_path_rehearsal(plan->plan.guest, plan->library, plan->folder, PATH_MAX) != BASE_OK) {
+    if (!call->record.guest || guest_path_rehearsal(call->record.guest, plan->library, plan->folder,
+                                                    PATH_MAX) != BASE_OK) {
         log_say(LOG_ERROR, "this installation has no libraries for a rehearsal");
         return EXIT_INPUT;
     }
@@ -89,7 +89,7 @@ static int plan_rehearsal(struct rehearse_plan *plan)
                                                 .memory = plan->settings.gpu.memory,
                                                 .context = plan->settings.gpu.context,
                                                 .context_from = plan->settings.gpu.context_from};
-    plan->plan.record.rehearsal = &plan->rehearsal;
+    call->record.rehearsal = &plan->rehearsal;
     return 0;
 }
 
@@ -107,25 +107,25 @@ static void close_rehearsal(void *context, const struct record_result *result)
     buf_clear(&line);
 }
 
-static int rehearse(const struct command_call *call, const struct rehearse_command *options,
+static int rehearse(const struct command_call *call, struct rehearse_command *options,
                     char *const *arguments)
 {
     static struct rehearse_plan plan;
     int code = read_settings(call->command, options, &plan.settings);
     if (code)
         return code;
-    if (!record_call_prepare(call->command, &options->call, arguments, &plan.plan))
+    if (!record_call_prepare(call->command, &options->call, arguments))
         return EXIT_USAGE;
-    code = plan_rehearsal(&plan);
+    code = plan_rehearsal(&plan, &options->call);
     if (!code &&
         !rehearse_program_can(arguments[0], plan.library, &plan.settings.gpu, &plan.program))
         code = EXIT_INPUT;
     plan.rehearsal.targets = plan.program.targets;
     plan.rehearsal.no_kernels = plan.program.no_kernels;
     plan.name = options->gpu;
-    plan.plan.closing = close_rehearsal;
-    plan.plan.context = &plan;
-    return code ? code : record_call_run(&options->call, &plan.plan);
+    options->call.closing = close_rehearsal;
+    options->call.context = &plan;
+    return code ? code : record_call_run(&options->call);
 }
 
 static int cmd_rehearse(const struct command_call *call)
@@ -162,7 +162,7 @@ const struct command command_rehearse = {
     .arguments = "[--] COMMAND [ARGUMENTS]",
     .options = option_table,
     .shared = &record_call_shared,
-    .runs_program = true,
+    .takes = TAKES_PROGRAM,
     .least = 1,
     .most = -1,
     .description =

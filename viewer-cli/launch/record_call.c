@@ -1,6 +1,6 @@
-/* record_call.c - see record_call.h. All the work is the recorder's. */
 #include "record_call.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,62 +12,65 @@
 #include "safe.h"
 
 static const char *const phase_choices[] = {"auto", "off", NULL};
-static const char *const waits[] = {"grace", "all", "root", NULL};
-static const enum record_wait wait_of[] = {RECORD_WAIT_GRACE, RECORD_WAIT_ALL, RECORD_WAIT_ROOT};
+static const char *const waits[] = {
+    [RECORD_WAIT_GRACE] = "grace", [RECORD_WAIT_ALL] = "all", [RECORD_WAIT_ROOT] = "root", NULL};
+static const char *const keeps[] = {"all", "steps=", NULL};
+
+#define AT(member) offsetof(struct record_call, member)
 
 const struct option record_call_option_table[] = {
-    {"output", 'o', OPT_TEXT, offsetof(struct record_call, output), "FILE",
+    {"output", 'o', OPT_FILE, AT(record.output), "FILE",
      "the database to make (tidemark.DATE-TIME-PID.db)", NULL, 0},
-    {"wait", 'w', OPT_CHOICE, offsetof(struct record_call, wait), "WHOM",
+    {"wait", 'w', OPT_CHOICE, AT(record.wait), "WHOM",
      "whom to wait for when the program has ended:\n"
      "grace: its descendants, for two seconds (the default);\n"
      "all: every descendant; root: none",
      waits, 0},
-    {"no-stacks", 0, OPT_FLAG, offsetof(struct record_call, no_stacks), NULL,
+    {"no-stacks", 0, OPT_FLAG, AT(record.no_stacks), NULL,
      "do not record the Python call stack of each block", NULL, 0},
-    {"phases", 0, OPT_CHOICE, offsetof(struct record_call, phases), "HOW",
+    {"phases", 0, OPT_CHOICE, AT(phases), "HOW",
      "auto: find those of PyTorch, such as forward, loss\n"
      "and backward (the default);\n"
      "off: only the phases that the program reports itself",
      phase_choices, 0},
-    {"history", 0, OPT_FLAG, offsetof(struct record_call, history), NULL,
+    {"history", 0, OPT_FLAG, AT(record.history), NULL,
      "turn on the history that PyTorch's CUDA allocator keeps\n"
      "of itself, and add what it tells: the bytes asked for,\n"
      "segments, blocks that waited for a stream",
      NULL, 0},
-    {"keep", 0, OPT_TEXT, offsetof(struct record_call, keep), "WHAT",
+    {"keep", 0, OPT_TEXT, AT(keep), "WHAT",
      "all (the default), or steps=N: blocks in full of the\n"
      "first 10 steps, the last N, and those with a new peak\n"
      "or an out-of-memory event; of the others sums",
-     NULL, 0},
-    {"max-size", 0, OPT_SIZE, offsetof(struct record_call, max_size), "SIZE",
+     keeps, 0},
+    {"max-size", 0, OPT_SIZE, AT(record.retention.max_bytes), "SIZE",
      "keep the file below this, 16MiB or more: as it fills,\n"
      "steps in the middle go, phases too, to sums",
      NULL, 0},
-    {"private", 0, OPT_FLAG, offsetof(struct record_call, private), NULL,
+    {"private", 0, OPT_FLAG, AT(record.private), NULL,
      "to give the file away: no command lines, no host or\n"
      "folder names; of paths only the last part,\n"
      "of Python's libraries from site-packages on",
      NULL, 0},
-    {"steps", 's', OPT_INT, offsetof(struct record_call, steps), "N",
+    {"steps", 's', OPT_INT, AT(record.most_steps), "N",
      "end the program after N steps: SIGINT, SIGTERM if it is\n"
      "still there ten seconds later; 3 show most of a training",
      NULL, 1},
-    {"no-nvtx", 0, OPT_FLAG, offsetof(struct record_call, no_nvtx), NULL,
-     "do not record the ranges and marks of NVTX", NULL, 0},
-    {"progress", 0, OPT_CHOICE, offsetof(struct record_call, progress), "WHEN",
+    {"no-nvtx", 0, OPT_FLAG, AT(record.no_nvtx), NULL, "do not record the ranges and marks of NVTX",
+     NULL, 0},
+    {"progress", 0, OPT_CHOICE, AT(progress), "WHEN",
      "a line on stderr while the program runs, where that is\n"
      "a terminal: events, blocks, allocated, peak, lost;\n"
      "auto (the default): where stdout is there, too, in ever\n"
      "longer silences of the program;\n"
      "always: in each silence, and every ten seconds; never",
      progress_choices, 0},
-    {"no-cupti", 0, OPT_FLAG, offsetof(struct record_call, no_cupti), NULL,
+    {"no-cupti", 0, OPT_FLAG, AT(record.no_cupti), NULL,
      "do not ask CUDA's driver what it gives and takes; for\n"
      "programs that use CUPTI themselves: it serves one tool",
      NULL, 0},
-    {"kernels", 0, OPT_FLAG, offsetof(struct record_call, kernels), NULL,
-     "record kernels and copies of the GPU, too", NULL, 0},
+    {"kernels", 0, OPT_FLAG, AT(record.kernels), NULL, "record kernels and copies of the GPU, too",
+     NULL, 0},
     {0},
 };
 const struct command_shared record_call_shared = {"Options of every recording",
@@ -91,16 +94,14 @@ static void note(void *context, const char *text)
 }
 
 /* False after a message. */
-static bool read_retention(const struct command *command, const struct record_call *call,
-                           struct retention_options *out)
+static bool read_keep(const struct command *command, const char *keep,
+                      struct retention_options *out)
 {
-    const char *keep = call->keep ? call->keep : "all";
-    *out = (struct retention_options){.max_bytes = call->max_size};
-    if (call->max_size && call->max_size < RETENTION_SMALLEST) {
+    if (out->max_bytes && out->max_bytes < RETENTION_SMALLEST) {
         command_misused(command, "--max-size is at least 16MiB");
         return false;
     }
-    if (strcmp(keep, "all") == 0)
+    if (!keep || strcmp(keep, "all") == 0)
         return true;
     if (strncmp(keep, STEPS, strlen(STEPS)) == 0 &&
         option_read_int(keep + strlen(STEPS), &out->keep_steps) &&
@@ -111,33 +112,22 @@ static bool read_retention(const struct command *command, const struct record_ca
     return false;
 }
 
-bool record_call_prepare(const struct command *command, const struct record_call *call,
-                         char *const *arguments, struct record_call_plan *plan)
+bool record_call_prepare(const struct command *command, struct record_call *call,
+                         char *const *arguments)
 {
-    struct retention_options retention;
-    if (!read_retention(command, call, &retention))
+    static char guest[PATH_MAX], python[PATH_MAX];
+    struct record_options *record = &call->record;
+    if (!read_keep(command, call->keep, &record->retention))
         return false;
     /* Without the library the program runs all the same, and the recording says why it is empty. */
-    bool found = guest_path_find(plan->guest, sizeof plan->guest) == 0;
-    bool helper = found && guest_path_python(plan->guest, plan->python, sizeof plan->python) == 0;
-    plan->record = (struct record_options){
-        .output = call->output,
-        .wait = wait_of[call->wait],
-        .guest = found ? plan->guest : NULL,
-        .python = helper ? plan->python : NULL,
-        .no_stacks = call->no_stacks,
-        .no_phases = call->phases == 1,
-        .history = call->history,
-        .retention = retention,
-        .private = call->private,
-        .no_nvtx = call->no_nvtx,
-        .no_cupti = call->no_cupti,
-        .kernels = call->kernels,
-        .most_steps = (uint64_t)call->steps,
-        .argv = (const char *const *)arguments,
-        .warn = warn,
-        .note = note,
-    };
+    if (guest_path_find(guest, sizeof guest) == 0)
+        record->guest = guest;
+    if (record->guest && guest_path_python(guest, python, sizeof python) == 0)
+        record->python = python;
+    record->no_phases = call->phases == 1;
+    record->argv = (const char *const *)arguments;
+    record->warn = warn;
+    record->note = note;
     return true;
 }
 
@@ -151,27 +141,27 @@ static void explain_failure(const struct record_result *result)
     buf_clear(&text);
 }
 
-static int leave(const struct record_call_plan *plan, struct record_result *result)
+static int leave(const struct record_call *call, struct record_result *result)
 {
     int code = result->exit_code, number = result->signal;
     record_print_summary(result);
     explain_failure(result);
-    if (plan->closing && result->started && result->summary.file.count > 0)
-        plan->closing(plan->context, result);
+    if (call->closing && result->started && result->summary.file.count > 0)
+        call->closing(call->context, result);
     record_result_clear(result);
     if (number)
         record_die_by(number);
     return code;
 }
 
-int record_call_run(const struct record_call *call, struct record_call_plan *plan)
+int record_call_run(struct record_call *call)
 {
     struct record_result result = {0};
     struct progress progress;
     if (progress_begin(&progress, (enum progress_when)call->progress)) {
-        plan->record.progress = progress_show;
-        plan->record.context = &progress;
+        call->record.progress = progress_show;
+        call->record.context = &progress;
     }
-    record_run(&plan->record, &result); /* what went wrong is in the result, too */
-    return leave(plan, &result);
+    record_run(&call->record, &result); /* what went wrong is in the result, too */
+    return leave(call, &result);
 }

@@ -14,8 +14,8 @@
 #include "db.h"
 
 void follow_begin(void); /* from now on signals end the waiting instead of the process */
-/* Begins, and waits until there is a recording of that name, or for NULL any in this folder; says so
- * once. False: it is to end. */
+/* Begins, and waits until there is a recording of that name, or for NULL any in this folder; says
+ * so once. False: it is to end. */
 bool follow_await(const char *named);
 /* False: it is to end. A look at a long run may take a while: it waits the longer. */
 bool follow_wait(void);

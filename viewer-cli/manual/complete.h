@@ -1,7 +1,6 @@
 /*
  * complete.h - completion for bash and zsh, made of the table of commands. What an option's value
- * or an argument can be is read from the words that the tables use for it: FILE, DATABASE, a name
- * that ends in .pickle, a choice.
+ * can be says its kind and its choices; what an argument is, the command.
  */
 #ifndef TIDEMARK_MANUAL_COMPLETE_H
 #define TIDEMARK_MANUAL_COMPLETE_H
@@ -15,8 +14,6 @@ enum complete_what {
     COMPLETE_FILES,
     COMPLETE_DATABASES,
     COMPLETE_SNAPSHOTS,
-    COMPLETE_DEVICES,
-    COMPLETE_KEEP, /* all, or steps= with a number to be added */
     COMPLETE_PROGRAM, /* a command line of its own */
 };
 

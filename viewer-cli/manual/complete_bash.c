@@ -5,7 +5,6 @@
  */
 #include "complete.h"
 
-
 static const char begin[] =
     "# bash completion for tidemark. Made by viewer-cli/manual from the command's own tables.\n"
     "\n"
@@ -128,12 +127,6 @@ static void put_value(struct buf *out, const char *command, const struct option 
         for (size_t i = 0; option->choices[i]; i++)
             buf_print(out, "%s%s", i ? " " : "", option->choices[i]);
         buf_text(out, "'; ");
-        break;
-    case COMPLETE_DEVICES:
-        buf_text(out, "_tidemark_words 'cpu cuda:0'; ");
-        break;
-    case COMPLETE_KEEP:
-        buf_text(out, "_tidemark_words 'all steps='; ");
         break;
     case COMPLETE_DATABASES:
         buf_text(out, "_tidemark_files .db; ");

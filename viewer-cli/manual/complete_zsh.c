@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-
 /* Text inside of a specification, or of a list of commands. */
 static void put_text(struct buf *out, const char *text)
 {
@@ -28,12 +27,11 @@ static void put_what(struct buf *out, enum complete_what what, const struct opti
     switch (what) {
     case COMPLETE_CHOICES:
         buf_text(out, "(");
-        for (size_t i = 0; option->choices[i]; i++)
-            buf_print(out, "%s%s", i ? " " : "", option->choices[i]);
+        for (size_t i = 0; option->choices[i]; i++) {
+            buf_text(out, i ? " " : "");
+            put_text(out, option->choices[i]);
+        }
         buf_text(out, ")");
-        break;
-    case COMPLETE_KEEP:
-        buf_text(out, "(all steps=)");
         break;
     case COMPLETE_FILES:
         buf_text(out, "_files");
@@ -43,9 +41,6 @@ static void put_what(struct buf *out, enum complete_what what, const struct opti
         break;
     case COMPLETE_SNAPSHOTS:
         buf_text(out, "_files -g \"*.pickle\"");
-        break;
-    case COMPLETE_DEVICES:
-        buf_text(out, "(cpu cuda\\:0)");
         break;
     default:
         break;

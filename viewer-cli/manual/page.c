@@ -169,9 +169,8 @@ bool page_command(struct buf *out, const struct command *command, const struct p
     if (!put_part(out, prose, "", message))
         return false;
     roff_help(out, command->description);
-    if (strstr(command->arguments, "[DATABASE]")) {
+    if (command->takes == TAKES_DATABASE && command->least == 0)
         roff_help(out, help_database_text());
-    }
     put_all_options(out, command);
     if (!put_sections(out, prose, message) || !put_examples(out, command, prose, message))
         return false;

@@ -94,14 +94,12 @@ static const struct option option_table[] = {
      "auto: by rehearsal, where that can be (the default);\n"
      "rehearsal; scaling: of recordings on the CPU",
      ways, 0},
-    {"output", 'o', OPT_TEXT, AT(output), "FOLDER",
+    {"output", 'o', OPT_FILE, AT(output), "FOLDER",
      "for the recordings and what the program printed\n"
      "(plan.DATE-TIME-PID)",
      NULL, 0},
-    {"format", 'f', OPT_CHOICE, AT(format), "FORMAT",
-     "table, csv or json; the last two are exact:\nbytes and nanoseconds", report_formats, 0},
-    {"no-color", 0, OPT_FLAG, AT(no_colour), NULL, "never any colour; NO_COLOR does the same", NULL,
-     0},
+    REPORT_OPTION_FORMAT_TO(AT(format)),
+    REPORT_OPTION_NO_COLOR_TO(AT(no_colour)),
     {0},
 };
 
@@ -113,7 +111,7 @@ const struct command command_plan = {
     .arguments = "[--] COMMAND [ARGUMENTS]",
     .options = option_table,
     .judges = true,
-    .runs_program = true,
+    .takes = TAKES_PROGRAM,
     .least = 1,
     .most = -1,
     .description =

@@ -16,12 +16,12 @@
 #include "search.h"
 
 const char *const report_formats[] = {"table", "csv", "json", NULL};
+const char *const report_devices[] = {"cpu", "cuda:0", NULL};
 
 static const struct option option_table[] = {
     REPORT_OPTION_PROCESS,
     REPORT_OPTION_RANK,
-    {"device", 'd', OPT_TEXT, REPORT_AT(device), "NAME", "only this device, such as cpu or cuda:0",
-     NULL, 0},
+    REPORT_OPTION_DEVICE,
     {"steps", 's', OPT_RANGE, REPORT_AT(steps), "A..B", "only these steps; A.., ..B and A work too",
      NULL, 0},
     REPORT_OPTION_FORMAT,
@@ -293,6 +293,8 @@ static void let_go(struct report *report)
     mem_free(report->path);
     mem_free(report->processes);
     mem_free(report->scopes);
+    mem_free(report->warnings.list);
+    report->warnings = (struct report_warnings){0};
     report->db = NULL;
 }
 
@@ -326,6 +328,7 @@ static int say_rehearsed(struct report *report, struct report *whose, const char
     int err =
         lead.broken ? ERR_NOMEM : report_say_rehearsed(whose, &report->emit, buf_string(&lead));
     buf_clear(&lead);
+    report->first_notes = report->emit.notes.count;
     if (err == 0)
         return 0;
     int code = report_failed(whose->path, err, db_message(whose->db));
@@ -377,16 +380,10 @@ int report_begin_beside(struct report *other, struct report *report, const char 
     return say_rehearsed(report, other, other->path);
 }
 
-static int end_reading(struct report *report, struct emit *emit)
+static int end_reading(struct report *report)
 {
-    struct buf whose = {0};
-    if (report->beside)
-        buf_print(&whose, "%s: ", report->path);
-    int err = whose.broken ? ERR_NOMEM : report_warn(report, emit, buf_string(&whose));
-    if (err >= 0)
-        err = db_exec(report->db, "COMMIT");
-    buf_clear(&whose);
-    return err;
+    int err = report_notice_all(report);
+    return err < 0 ? err : db_exec(report->db, "COMMIT");
 }
 
 int report_pause(struct report *report)
@@ -428,9 +425,11 @@ int report_end(struct report *report, int err)
     struct report *beside = report->beside, *at_fault = report->at_fault;
     int code = EXIT_FINE;
     if (err >= 0)
-        err = end_reading(report, &report->emit);
-    if (err >= 0 && beside && (err = end_reading(beside, &report->emit)) < 0)
+        err = end_reading(report);
+    if (err >= 0 && beside && (err = end_reading(beside)) < 0)
         at_fault = beside;
+    if (err >= 0)
+        err = report_put_warnings(report);
     if (err < 0) {
         at_fault = at_fault ? at_fault : report;
         code = report_failed(at_fault->path, err, db_message(at_fault->db));

@@ -23,6 +23,7 @@
 #include "db.h"
 #include "emit.h"
 #include "options.h"
+#include "report_warning.h"
 
 #define REPORT_ANY (-1)
 
@@ -42,7 +43,7 @@ struct report_options {
 
 /* For reports that take all of them; others list those that mean something to them. */
 extern const struct command_shared report_shared;
-extern const char *const report_formats[];
+extern const char *const report_formats[], *const report_devices[];
 
 #define REPORT_AT(member) offsetof(struct report_options, member)
 #define REPORT_OPTION_PROCESS                                                                      \
@@ -55,16 +56,22 @@ extern const char *const report_formats[];
         "rank", 'r', OPT_INT, REPORT_AT(rank), "R",                                                \
             "only the process of this rank of torch.distributed", NULL, 0                          \
     }
-#define REPORT_OPTION_FORMAT                                                                       \
+#define REPORT_OPTION_DEVICE                                                                       \
     {                                                                                              \
-        "format", 'f', OPT_CHOICE, REPORT_AT(format), "FORMAT",                                    \
+        "device", 'd', OPT_TEXT, REPORT_AT(device), "NAME",                                        \
+            "only this device, such as cpu or cuda:0", report_devices, 0                           \
+    }
+#define REPORT_OPTION_FORMAT REPORT_OPTION_FORMAT_TO(REPORT_AT(format))
+#define REPORT_OPTION_FORMAT_TO(at)                                                                \
+    {                                                                                              \
+        "format", 'f', OPT_CHOICE, at, "FORMAT",                                                   \
             "table, csv or json; the last two are exact:\nbytes and nanoseconds", report_formats,  \
             0                                                                                      \
     }
-#define REPORT_OPTION_NO_COLOR                                                                     \
+#define REPORT_OPTION_NO_COLOR REPORT_OPTION_NO_COLOR_TO(REPORT_AT(no_colour))
+#define REPORT_OPTION_NO_COLOR_TO(at)                                                              \
     {                                                                                              \
-        "no-color", 0, OPT_FLAG, REPORT_AT(no_colour), NULL,                                       \
-            "never any colour; NO_COLOR does the same", NULL, 0                                    \
+        "no-color", 0, OPT_FLAG, at, NULL, "never any colour; NO_COLOR does the same", NULL, 0     \
     }
 
 struct report_process {
@@ -93,11 +100,10 @@ struct report {
     struct report *beside;   /* a second database, opened by report_begin_beside; NULL */
     bool following;          /* that it is not finished goes without saying */
     struct report *at_fault; /* whose query failed, if not this one's */
-    bool thinned;            /* at a moment that the report looks at */
-    size_t missed;           /* moments that report_misses found thinned out */
-    const char *needs;       /* all of them, as command.thinned: where only an option needs them */
-    int64_t unheard;         /* the gap that it has told of last: gap.first_seq */
-    bool absent;             /* report_absent */
+    struct report_warnings warnings;
+    size_t first_notes; /* bytes of notes that stand before all else: that it is a rehearsal */
+    const char *needs;  /* all of them, as command.thinned: where only an option needs them */
+    bool absent;        /* report_absent */
 };
 
 /* Opens the database, the newest one here if none is named, and resolves --process, --rank and
@@ -135,12 +141,12 @@ void report_note_driven(struct report *report);
 void report_absent(struct report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* To be called for each scope that does not have the moment: if it was thinned out there, warns so,
- * and says what is kept around it. `whose` is the report with the scope, this one or the one beside
- * it. 0 or an error. */
-struct instant;
-int report_misses(struct report *report, const struct report *whose,
-                  const struct report_scope *scope, const struct instant *missing);
+/* To be called for each scope that does not have the moment, with the report that has the scope: if
+ * it was thinned out there, notes a warning that says so, and what is kept around it. */
+void report_misses(struct report *report, const struct report_scope *scope,
+                   const struct instant *missing);
+/* It did, of this recording or of the one beside it. */
+bool report_has_missed(const struct report *report);
 /* Behind that, where no scope has the moment: report_absent, unless report_misses said why. */
 void report_no_moment(struct report *report, const struct instant *missing);
 

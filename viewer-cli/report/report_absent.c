@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "driven.h"
 #include "instant.h"
@@ -96,59 +97,36 @@ static bool kept_anywhere(const struct report *report, int64_t step, struct opti
     return found;
 }
 
-static void put_time(struct buf *text, const struct instant *missing)
-{
-    const struct thinned_time *thinned = &missing->thinned;
-    char from[HUMAN_MAX], until[HUMAN_MAX];
-    buf_print(text, "%s was thinned out (record --keep, --max-size): only sums are there from %s",
-              missing->label, human_ns(from, thinned->from_ns));
-    if (thinned->until_ns == INT64_MAX)
-        buf_text(text, " on");
-    else
-        buf_print(text, " to %s", human_ns(until, thinned->until_ns));
-    if (thinned->step_before != THINNED_NONE && thinned->step_behind != THINNED_NONE)
-        buf_print(text, "; the nearest steps that are kept are %" PRId64 " and %" PRId64,
-                  thinned->step_before, thinned->step_behind);
-}
-
-static void put_step(struct buf *text, int64_t step, const struct option_range *kept)
-{
-    buf_print(text,
-              "step %" PRId64 " was thinned out (record --keep, --max-size): only its sums are "
-              "there; the nearest steps that are kept are %" PRId64 " and %" PRId64,
-              step, kept->first, kept->last);
-}
-
 enum { MISSES_SHOWN = 8 };
 
-int report_misses(struct report *report, const struct report *whose,
-                  const struct report_scope *scope, const struct instant *missing)
+bool report_has_missed(const struct report *report)
 {
-    struct buf text = {0};
-    struct option_range kept;
-    bool step = !missing->thinned.is && missing->step != INSTANT_NONE &&
-                kept_around(whose, scope->process.id, missing->step, &kept);
-    if ((!step && !missing->thinned.is) || report->missed++ > MISSES_SHOWN)
-        return 0;
-    if (report->beside)
-        buf_print(&text, "%s: ", whose->path);
-    if (report->missed > MISSES_SHOWN)
-        buf_text(&text, "so it is in more processes");
-    else if (whose->scope_count > 1)
-        buf_print(&text, "process %" PRId64 " on %s: ", scope->process.id, scope->device_text);
-    if (report->missed <= MISSES_SHOWN && step)
-        put_step(&text, missing->step, &kept);
-    else if (report->missed <= MISSES_SHOWN)
-        put_time(&text, missing);
-    emit_warning(&report->emit, "%s", buf_string(&text));
-    int err = text.broken ? ERR_NOMEM : 0;
-    buf_clear(&text);
-    return err;
+    return report_noticed(report, WARNING_MISSED) ||
+           (report->beside && report_noticed(report->beside, WARNING_MISSED));
+}
+
+void report_misses(struct report *report, const struct report_scope *scope,
+                   const struct instant *missing)
+{
+    struct report_warning warning = {.kind = WARNING_MISSED, .missed.moment = *missing};
+    const struct report_warning *last = report_noticed(report, WARNING_MISSED);
+    if (!missing->thinned.is &&
+        (missing->step == INSTANT_NONE ||
+         !kept_around(report, scope->process.id, missing->step, &warning.missed.kept)))
+        return;
+    warning.missed.number = last ? last->missed.number + 1 : 1;
+    warning.missed.process = scope->process.id;
+    if (report->scope_count > 1)
+        memcpy(warning.missed.device, scope->device_text, sizeof warning.missed.device);
+    if (warning.missed.number > MISSES_SHOWN)
+        warning.kind = WARNING_MISSED_MORE;
+    if (!report_noticed(report, WARNING_MISSED_MORE))
+        report_notice(report, &warning);
 }
 
 void report_no_moment(struct report *report, const struct instant *missing)
 {
-    if (!report->missed)
+    if (!report_has_missed(report))
         report_absent(report, "there is no such moment: %s", missing->label);
 }
 

@@ -9,9 +9,11 @@
 /* NULL if it is not asked for. */
 const struct report_process *report_process_of(const struct report *report, int64_t id);
 
-/* What was lost, what was thinned out, and that the recording is not finished; `whose` is put
- * before each. 0 or an error. */
-int report_warn(struct report *report, struct emit *emit, const char *whose);
+/* Notices what was lost, what was thinned out, and that the recording is not finished. 0 or an
+ * error. */
+int report_notice_all(struct report *report);
+/* Prints the list, and that of the report beside it: then each line has its path. 0 or an error. */
+int report_put_warnings(struct report *report);
 
 /* If it is a rehearsal, a line that says so and of which GPU. 0 or an error. */
 int report_say_rehearsed(struct report *report, struct emit *emit, const char *whose);

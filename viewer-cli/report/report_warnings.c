@@ -1,210 +1,192 @@
 /* The last lines of a report: how far its numbers can be believed. */
+#include "report_warning.h"
+
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "loss.h"
-#include "thinned.h"
 #include "buf.h"
 #include "error.h"
 #include "human.h"
 #include "mem.h"
 #include "report_parts.h"
 
-/* What was lost inside of what the report is about. */
-static int read_loss(struct report *report, struct loss *loss)
+void report_notice(struct report *report, const struct report_warning *warning)
 {
-    const struct option_range *steps = &report->options->steps;
-    struct loss_span *spans = mem_alloc(report->process_count, sizeof *spans);
-    int err = spans ? 0 : ERR_NOMEM;
-    for (size_t i = 0; i < report->process_count && err >= 0; i++) {
-        spans[i] = (struct loss_span){report->processes[i].id, INT64_MAX};
-        if (report_has_steps(report->options))
-            err = loss_end_of_steps(report->db, steps->first, steps->last, &spans[i]);
-    }
-    if (err >= 0)
-        err = loss_read(report->db, spans, report->process_count, loss);
-    mem_free(spans);
-    return err;
-}
-
-static void warn_of_damage(const struct loss *loss, struct emit *emit, const char *whose)
-{
-    char number[HUMAN_MAX], time[HUMAN_MAX];
-    human_ns(time, loss->damage.first_ns);
-    if (loss->damage.most < 0)
-        emit_warning(emit,
-                     "%sapproximate from seq %" PRId64 " (%s): blocks are missing (damaged pages), "
-                     "how many is not known",
-                     whose, loss->damage.first_seq, time);
+    struct report_warnings *all = &report->warnings;
+    if (MEM_GROW(all->list, all->cap, all->count + 1))
+        all->list[all->count++] = *warning;
     else
-        emit_warning(emit,
-                     "%sapproximate from seq %" PRId64 " (%s): blocks are missing (damaged pages), "
-                     "at most %s",
-                     whose, loss->damage.first_seq, time, human_count(number, loss->damage.most));
+        all->broken = true;
 }
 
-static int warn_of_loss(struct report *report, struct emit *emit, const char *whose)
+const struct report_warning *report_noticed(const struct report *report,
+                                            enum report_warning_kind kind)
 {
-    struct loss loss;
-    struct buf text = {0};
-    char number[HUMAN_MAX], time[HUMAN_MAX];
-    int err = read_loss(report, &loss);
-    if (err >= 0 && loss.damage.any)
-        warn_of_damage(&loss, emit, whose);
-    if (err < 0 || loss.events == 0)
-        return err;
-    buf_print(&text, "%sapproximate from seq %" PRId64 " (%s): %s event%s lost (", whose,
-              loss.first_seq, human_ns(time, loss.first_ns), human_count(number, loss.events),
-              loss.events == 1 ? "" : "s");
-    for (size_t i = 0; i < loss.kind_count; i++)
-        buf_print(&text, "%s%s %s", i ? ", " : "", loss.kinds[i].name,
-                  human_count(number, loss.kinds[i].n));
-    buf_text(&text, ")");
-    emit_warning(emit, "%s", buf_string(&text));
-    err = text.broken ? ERR_NOMEM : 0;
-    buf_clear(&text);
-    return err;
+    for (size_t i = report->warnings.count; i-- > 0;)
+        if (report->warnings.list[i].kind == kind)
+            return &report->warnings.list[i];
+    return NULL;
 }
 
-static int warn_of_end(struct report *report, struct emit *emit, const char *whose)
+/* ---- texts ---- */
+
+static void put_missed_time(struct buf *text, const struct instant *moment)
 {
-    bool finished;
-    int64_t last_ns;
-    struct buf text = {0};
+    const struct thinned_time *thinned = &moment->thinned;
+    char from[HUMAN_MAX], until[HUMAN_MAX];
+    buf_print(text, "%s was thinned out (record --keep, --max-size): only sums are there from %s",
+              moment->label, human_ns(from, thinned->from_ns));
+    if (thinned->until_ns == INT64_MAX)
+        buf_text(text, " on");
+    else
+        buf_print(text, " to %s", human_ns(until, thinned->until_ns));
+    if (thinned->step_before != THINNED_NONE && thinned->step_behind != THINNED_NONE)
+        buf_print(text, "; the nearest steps that are kept are %" PRId64 " and %" PRId64,
+                  thinned->step_before, thinned->step_behind);
+}
+
+static void put_missed(struct buf *text, const struct report_warning *warning)
+{
+    const struct instant *moment = &warning->missed.moment;
+    if (*warning->missed.device)
+        buf_print(text, "process %" PRId64 " on %s: ", warning->missed.process,
+                  warning->missed.device);
+    if (moment->thinned.is)
+        put_missed_time(text, moment);
+    else
+        buf_print(text,
+                  "step %" PRId64 " was thinned out (record --keep, --max-size): only its sums are "
+                  "there; the nearest steps that are kept are %" PRId64 " and %" PRId64,
+                  moment->step, warning->missed.kept.first, warning->missed.kept.last);
+}
+
+static void put_unheard(struct buf *text, const struct report_warning *warning)
+{
+    const struct unheard *gaps = &warning->unheard.gaps;
+    char from[HUMAN_MAX], to[HUMAN_MAX];
+    bool open = gaps->end_ns == UNHEARD_OPEN;
+    buf_print(text, "process %" PRId64 ": the driver was not heard ", warning->unheard.process);
+    if (gaps->count > 1)
+        buf_print(text, "in %" PRId64 " stretches ", gaps->count);
+    buf_print(text, "from %s to %s", human_ns(from, gaps->begin_ns),
+              open ? "the end" : human_ns(to, gaps->end_ns));
+    if (gaps->why != UNHEARD_NOT_KNOWN)
+        buf_print(text, ": %s%s", gaps->name, gaps->why == UNHEARD_TOOL ? " had CUPTI" : "");
+}
+
+static void put_unfinished(struct buf *text, const struct report_warning *warning)
+{
     char time[HUMAN_MAX];
-    int err = loss_read_finished(report->db, &finished, &last_ns);
-    if (err < 0 || finished || report->following)
-        return err;
-    loss_unfinished(report->db, &text);
-    emit_warning(emit, "%s%s; this reaches to %s", whose, buf_string(&text),
-                 human_ns(time, last_ns));
-    err = text.broken ? ERR_NOMEM : 0;
+    loss_unfinished(warning->unfinished.db, text);
+    buf_print(text, "; this reaches to %s", human_ns(time, warning->unfinished.last_ns));
+}
+
+static void put_unseen(struct buf *text, const struct report_warning *warning)
+{
+    buf_print(text, "process %" PRId64, warning->unseen.first);
+    if (warning->unseen.count > 1)
+        buf_print(text, " and %" PRId64 " more", warning->unseen.count - 1);
+    buf_print(text,
+              ": backend:cudaMallocAsync reports no CUDA block to PyTorch's hooks: take it out of "
+              "PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF to record blocks%s",
+              warning->unseen.driver ? "; driver bytes are recorded: tidemark ladder" : "");
+}
+
+static void put_damaged(struct buf *text, const struct report_warning *warning)
+{
+    const struct loss *loss = &warning->loss;
+    char number[HUMAN_MAX], time[HUMAN_MAX];
+    buf_print(text, "approximate from seq %" PRId64 " (%s): blocks are missing (damaged pages), ",
+              loss->damage.first_seq, human_ns(time, loss->damage.first_ns));
+    if (loss->damage.most < 0)
+        buf_text(text, "how many is not known");
+    else
+        buf_print(text, "at most %s", human_count(number, loss->damage.most));
+}
+
+static void put_lost(struct buf *text, const struct report_warning *warning)
+{
+    const struct loss *loss = &warning->loss;
+    char number[HUMAN_MAX], time[HUMAN_MAX];
+    buf_print(text, "approximate from seq %" PRId64 " (%s): %s event%s lost (", loss->first_seq,
+              human_ns(time, loss->first_ns), human_count(number, loss->events),
+              loss->events == 1 ? "" : "s");
+    for (size_t i = 0; i < loss->kind_count; i++)
+        buf_print(text, "%s%s %s", i ? ", " : "", loss->kinds[i].name,
+                  human_count(number, loss->kinds[i].n));
+    buf_text(text, ")");
+}
+
+static void put_thinned(struct buf *text, const struct report_warning *warning)
+{
+    char number[HUMAN_MAX];
+    if (warning->thinned.of_steps)
+        buf_print(text, "%s of these steps", warning->thinned.what);
+    else
+        buf_print(text, "%s %s", human_count(number, warning->thinned.count),
+                  warning->thinned.what);
+    buf_text(text, " were thinned out (record --keep, --max-size): only their sums are there");
+}
+
+static const struct {
+    const char *text; /* NULL: by its data */
+    void (*put)(struct buf *text, const struct report_warning *warning);
+} texts[WARNING_KINDS] = {
+    [WARNING_MISSED] = {NULL, put_missed},
+    [WARNING_MISSED_MORE] = {"so it is in more processes", NULL},
+    [WARNING_UNHEARD] = {NULL, put_unheard},
+    [WARNING_UNFINISHED] = {NULL, put_unfinished},
+    [WARNING_UNSEEN] = {NULL, put_unseen},
+    [WARNING_DAMAGED] = {NULL, put_damaged},
+    [WARNING_LOST] = {NULL, put_lost},
+    [WARNING_THINNED_HERE] = {"this moment was thinned out (record --keep, --max-size): blocks "
+                              "that soon died are not in it",
+                              NULL},
+    [WARNING_THINNED] = {NULL, put_thinned},
+};
+
+/* ---- the list ---- */
+
+static int put(const struct report *report, const struct report_warning *warning, struct emit *emit)
+{
+    struct buf text = {0};
+    if (report->beside)
+        buf_print(&text, "%s: ", report->path);
+    if (texts[warning->kind].text)
+        buf_text(&text, texts[warning->kind].text);
+    else
+        texts[warning->kind].put(&text, warning);
+    emit_warning(emit, "%s", buf_string(&text));
+    int err = text.broken ? ERR_NOMEM : 0;
     buf_clear(&text);
     return err;
 }
 
-int report_sees_blocks(struct report *report, int64_t process, int64_t seq)
+static int put_kinds(const struct report *report, struct emit *emit, int first, int end)
 {
-    struct thinned thinned;
-    int err = thinned_read(report->db, "blocks", process, seq, seq, &thinned);
-    report->thinned |= err == 0 && thinned.count;
-    return err < 0 ? err : 0;
-}
-
-int report_sees(struct report *report, int64_t process, int64_t seq)
-{
-    int err = report_sees_blocks(report, process, seq);
-    return err < 0 ? err : report_hears(report, process, seq, seq);
-}
-
-void report_needs_steps(struct report *report)
-{
-    if (report_has_steps(report->options))
-        report->needs = "phases";
-}
-
-/* What was thinned of all that the report asks for. A stretch may reach beyond that. */
-static int count_thinned(const struct report *report, const char *what, int64_t *count)
-{
-    const struct option_range *steps = &report->options->steps;
-    int err = 0;
-    for (size_t i = 0; i < report->process_count && err >= 0; i++) {
-        struct thinned one = {0};
-        int64_t process = report->processes[i].id, first = 0, last = INT64_MAX;
-        if (report_has_steps(report->options))
-            err = thinned_span_of_steps(report->db, process, steps->first, steps->last, &first,
-                                        &last);
-        if (err >= 0)
-            err = thinned_read(report->db, what, process, first, last, &one);
-        *count += one.count;
-    }
+    const struct report_warnings *all = &report->warnings;
+    int err = all->broken ? ERR_NOMEM : 0;
+    for (int kind = first; kind < end; kind++)
+        for (size_t i = 0; i < all->count && err == 0; i++)
+            if ((int)all->list[i].kind == kind)
+                err = put(report, &all->list[i], emit);
     return err;
 }
 
-bool report_lacks_steps(const struct report *report)
+static int put_both(struct report *report, int first, int end)
 {
-    int64_t count = 0;
-    return report_has_steps(report->options) && count_thinned(report, "phases", &count) >= 0 &&
-           count > 0;
+    int err = put_kinds(report, &report->emit, first, end);
+    return err < 0 || !report->beside ? err : put_kinds(report->beside, &report->emit, first, end);
 }
 
-/* Reports that look at a whole run, or at all of some steps. */
-static int warn_of_thinning(struct report *report, struct emit *emit, const char *whose)
+int report_put_warnings(struct report *report)
 {
-    const char *what = report->needs ? report->needs : report->command->thinned;
-    char number[HUMAN_MAX];
-    int64_t count = 0;
-    if (report->thinned)
-        emit_warning(emit,
-                     "%sthis moment was thinned out (record --keep, --max-size): blocks that "
-                     "soon died are not in it",
-                     whose);
-    int err = what ? count_thinned(report, what, &count) : 0;
-    if (err >= 0 && count && report_has_steps(report->options))
-        emit_warning(emit,
-                     "%s%s of these steps were thinned out (record --keep, --max-size): only "
-                     "their sums are there",
-                     whose, what);
-    else if (err >= 0 && count)
-        emit_warning(emit,
-                     "%s%s %s were thinned out (record --keep, --max-size): only their sums "
-                     "are there",
-                     whose, human_count(number, count), what);
-    return err;
-}
-
-/* Processes whose allocator is CUDA's own, of which PyTorch's hooks hear nothing: by what PyTorch
- * said, or where it said nothing, by the settings that it was given. `driver`: CUPTI saw memory. */
-static const char unseen_sql[] =
-    "SELECT s.process, EXISTS (SELECT 1 FROM driver_memory m WHERE m.process = s.process"
-    "                             AND m.device IS NOT NULL)"
-    "  FROM (SELECT process, max(CASE key WHEN 'allocator' THEN value END) AS allocator,"
-    "               max(CASE key WHEN 'alloc_conf' THEN replace(value, ' ', '') END) AS conf"
-    "          FROM setting GROUP BY process) s"
-    " WHERE coalesce(s.allocator = 'cudaMallocAsync',"
-    "                ',' || s.conf || ',' LIKE '%,backend:cudaMallocAsync,%')"
-    " ORDER BY s.process";
-
-static bool asks_for_gpu(const struct report *report)
-{
-    const char *device = report->options->device;
-    return !device || strcmp(device, "cpu") != 0;
-}
-
-static int warn_of_unseen(struct report *report, struct emit *emit, const char *whose)
-{
-    struct db_stmt *row = NULL;
-    int64_t first = 0, count = 0;
-    bool driver = false;
-    char others[48] = "";
-    int err = asks_for_gpu(report) ? db_prepare(report->db, &row, unseen_sql) : 0;
-    while (row && err >= 0 && (err = db_step(row)) == DB_ROW) {
-        if (!report_process_of(report, db_column_int(row, 0)))
-            continue;
-        first = count++ ? first : db_column_int(row, 0);
-        driver = driver || db_column_int(row, 1);
-    }
-    db_finalize(row);
-    if (err < 0 || !count)
-        return err < 0 ? err : 0;
-    if (count > 1)
-        snprintf(others, sizeof others, " and %" PRId64 " more", count - 1);
-    emit_warning(emit,
-                 "%sprocess %" PRId64 "%s: backend:cudaMallocAsync reports no CUDA block to "
-                 "PyTorch's hooks: take it out of PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF to "
-                 "record blocks%s",
-                 whose, first, others,
-                 driver ? "; driver bytes are recorded: tidemark ladder" : "");
-    return 0;
-}
-
-int report_warn(struct report *report, struct emit *emit, const char *whose)
-{
-    int err = warn_of_end(report, emit, whose);
-    if (err >= 0)
-        err = warn_of_unseen(report, emit, whose);
-    if (err >= 0)
-        err = warn_of_loss(report, emit, whose);
-    return err < 0 ? err : warn_of_thinning(report, emit, whose);
+    struct buf *out = &report->emit.notes, notes = *out;
+    const char *text = buf_string(&notes);
+    *out = (struct buf){.broken = notes.broken};
+    buf_add(out, text, report->first_notes);
+    int err = put_both(report, 0, WARNING_UNFINISHED);
+    buf_add(out, text + report->first_notes, notes.count - report->first_notes);
+    buf_clear(&notes);
+    return err < 0 ? err : put_both(report, WARNING_UNFINISHED, WARNING_KINDS);
 }

@@ -159,18 +159,14 @@ static int set_flag(const struct line *line, const struct option *option, const 
     return 0;
 }
 
-/* The value goes the way of one on the command line. */
+/* As on the command line. */
 static int set_value(const struct line *line, const struct option *option, char *value,
                      struct check_limits *limits)
 {
-    char text[320], name[64];
-    char *argv[] = {name, value}, *arguments[2];
-    struct options_parse parse = {
-        .tables = {file_options}, .target = limits, .arguments = arguments};
-    snprintf(name, sizeof name, "--%s", option->name);
-    if (options_parse(&parse, 2, argv) < 0)
-        return wrong(line, "%s",
-                     strncmp(parse.message, "--", 2) == 0 ? parse.message + 2 : parse.message);
+    struct options_parse parse = {.target = limits, .plain = true};
+    char text[320];
+    if (options_set(&parse, option, value) < 0)
+        return wrong(line, "%s", parse.message);
     if (!check_limits_settle(limits, text, sizeof text))
         return wrong(line, "%s", text);
     return 0;

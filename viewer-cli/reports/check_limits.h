@@ -52,7 +52,7 @@ struct check_limits {
         CHECK_LIMIT(base, "max-growth", OPT_SIZE, max_growth, "SIZE",                              \
                     "the most that a step may leave behind, and\n"                                 \
                     "that peaks may rise from step to step"),                                      \
-        CHECK_LIMIT(base, "baseline", OPT_TEXT, baseline, "DATABASE",                              \
+        CHECK_LIMIT(base, "baseline", OPT_DATABASE, baseline, "DATABASE",                          \
                     "another recording; with --max-increase"),                                     \
         CHECK_LIMIT(base, "max-increase", OPT_TEXT, increase, "MORE",                              \
                     "how much higher than the baseline's the\npeak may be: 5% or 200MiB"),         \

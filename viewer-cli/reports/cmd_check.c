@@ -347,9 +347,9 @@ static int cmd_check(const struct command_call *call)
 
 static const struct option option_table[] = {
     CHECK_LIMIT_OPTIONS(offsetof(struct check_options, limits)),
-    {"limits", 'l', OPT_TEXT, offsetof(struct check_options, file), "FILE",
+    {"limits", 'l', OPT_FILE, offsetof(struct check_options, file), "FILE",
      "a file with limits; options win over it", NULL, 0},
-    {"junit", 'j', OPT_TEXT, offsetof(struct check_options, junit), "FILE",
+    {"junit", 'j', OPT_FILE, offsetof(struct check_options, junit), "FILE",
      "write the results as JUnit XML, too", NULL, 0},
     {0},
 };

@@ -416,7 +416,8 @@ static int read_part(struct diff_part *part, struct report *const reports[DIFF_S
         if (err == ERR_NOTFOUND) {
             *missing = moments[i];
             *there = false;
-            return report_misses(reports[DIFF_A], reports[i], part->scopes[i], missing);
+            report_misses(reports[i], part->scopes[i], missing);
+            return 0;
         }
     }
     for (int i = 0; i < DIFF_SIDES && err == 0; i++)
@@ -460,7 +461,7 @@ static int read_parts(struct report *const reports[DIFF_SIDES], const struct dif
 static void say_nothing(struct report *report, const struct report *other,
                         const struct diff_options *options, const struct instant *missing)
 {
-    if (report->missed)
+    if (report_has_missed(report))
         return;
     bool thinned = report_lacks_steps(report) || report_lacks_steps(other);
     if (missing->label[0] && options->moment) {
@@ -542,6 +543,7 @@ const struct command command_diff = {
     .thinned = "phases",
     .summary = "which phase's peak moved between two runs, and who moved it",
     .arguments = "A B",
+    .takes = TAKES_DATABASES,
     .options = option_table,
     .shared = &report_shared,
     .least = 2,

@@ -158,7 +158,7 @@ static int cmd_import(const struct command_call *call)
 }
 
 static const struct option option_table[] = {
-    {"output", 'o', OPT_TEXT, offsetof(struct import_command, output), "FILE",
+    {"output", 'o', OPT_FILE, offsetof(struct import_command, output), "FILE",
      "the database to make (tidemark.DATE-TIME-PID.db)", NULL, 0},
     {"all-frames", 0, OPT_FLAG, offsetof(struct import_command, all_frames), NULL,
      "keep the frames of C and C++ in call stacks that have\nframes of Python", NULL, 0},
@@ -171,6 +171,7 @@ const struct command command_import = {
     .run = cmd_import,
     .summary = "make a recording of a PyTorch memory snapshot",
     .arguments = "SNAPSHOT.pickle",
+    .takes = TAKES_SNAPSHOT,
     .options = option_table,
     .least = 1,
     .most = 1,

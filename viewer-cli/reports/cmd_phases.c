@@ -70,7 +70,8 @@ enum {
     AT_FREES,
     AT_BYTES,
     AT_ENDED,
-    AT_DOMAIN
+    AT_DOMAIN,
+    AT_SETTLED
 };
 
 /* Which are asked for. */
@@ -82,14 +83,23 @@ enum {
     "              WHERE process = ?1 AND step BETWEEN ?3 AND ?4)))"                               \
     "   AND CASE WHEN ?5 IS NOT NULL THEN ph.domain = ?5 ELSE ?6 OR ph.domain IS NULL END"
 
-static const char sql[] =
-    "SELECT t.process, t.device, t.step, t.phase, t.allocated, t.max_allocated, t.reserved,"
-    "       t.max_reserved, t.fragmentation, t.phase_peak, t.begin_ns, t.end_ns, t.kind,"
-    "       t.ordinal, t.phase_id, ph.parent, t.allocs, t.frees, t.alloc_bytes, t.ended,"
-    "       ph.domain"
-    "  FROM phase ph JOIN phase_table t ON t.phase_id = ph.id"
-    " WHERE" ASKED " AND t.device = ?2 AND ph.id > ?7"
-    " ORDER BY ph.begin_seq, ph.id";
+#define COLUMNS                                                                                    \
+    "SELECT t.process, t.device, t.step, t.phase, t.allocated, t.max_allocated, t.reserved,"       \
+    "       t.max_reserved, t.fragmentation, t.phase_peak, t.begin_ns, t.end_ns, t.kind,"          \
+    "       t.ordinal, t.phase_id, ph.parent, t.allocs, t.frees, t.alloc_bytes, t.ended,"          \
+    "       ph.domain, ph.settled"
+#define OF_SCOPE(more)                                                                             \
+    "  JOIN phase_table t ON t.phase_id = ph.id"                                                   \
+    " WHERE" ASKED " AND t.device = ?2" more " ORDER BY ph.begin_seq, ph.id"
+
+static const char sql[] = COLUMNS " FROM phase ph" OF_SCOPE(" AND ph.id > ?7");
+
+/* What was settled since; and as the recording has ended, what was not. */
+static const char settled_sql[] = COLUMNS " FROM (SELECT id FROM phase WHERE settled > ?7) new"
+                                          " CROSS JOIN phase ph ON ph.id = new.id" OF_SCOPE("");
+static const char rest_sql[] =
+    COLUMNS " FROM (SELECT id FROM phase WHERE settled > ?7 OR settled IS NULL) new"
+            " CROSS JOIN phase ph ON ph.id = new.id" OF_SCOPE("");
 
 /* From the newest on, by their numbers: a phase that is inside of another has a higher one. */
 static const char newest_sql[] =
@@ -118,29 +128,21 @@ struct listing {
 };
 
 /*
- * Rows of a recording that goes on: each phase is told once, when it has ended and will not be
- * written anew. The recorder writes what it has not settled yet as it would be if the run ended,
- * takes these rows out with its next commit, and gives the new ones new numbers. So a phase that is
- * still there, and has ended, after a commit that came later than the first look at it is settled.
+ * Rows of a recording that goes on: each phase is told once, when it is settled, for then its row
+ * stays as it is; what is not settled as the recording ends, in the last look.
  */
-#define TALE_FLOORS 8
-
 struct tale {
-    bool over;          /* the recording: all is settled */
-    struct map highest; /* process to the highest phase.id of it */
-    struct map seen;    /* phase.id to that of its process when it was seen to have ended */
-    struct map told;    /* phase and device */
-    /* Numbers up to here are done with. Only what was so some looks ago is believed. */
-    int64_t floors[TALE_FLOORS];
-    unsigned at;
-    int64_t open, last; /* of this look: the lowest number not told, the highest of all */
+    bool over;    /* the recording */
+    int64_t told; /* phases up to this number in `settled` were */
 };
 
 static void bind_asked(const struct listing *list, struct db_stmt *stmt);
 
-/* Of a phase below the floor: one more than what is around it has; none if it is not asked for. */
+/* Of a phase that is not in the list: one more than what is around it has; none if it is not asked
+ * for. Nothing is around itself, but in a damaged file. */
 static int depth_below(struct listing *list, int64_t id, uint64_t *depth)
 {
+    enum { MOST = 4096 };
     struct db_stmt *stmt = NULL;
     int err = db_prepare(list->report->db, &stmt, parent_sql);
     *depth = MAP_NONE;
@@ -148,11 +150,11 @@ static int depth_below(struct listing *list, int64_t id, uint64_t *depth)
         return err;
     bind_asked(list, stmt);
     db_bind_int(stmt, 1, list->scope->device);
-    for (bool up = true; up && err >= 0;) {
+    for (bool up = true; up && err >= 0 && (*depth == MAP_NONE || *depth < MOST);) {
         db_bind_int(stmt, 6, id);
         err = db_step(stmt);
         *depth += err == DB_ROW; /* the first makes it 0 */
-        up = err == DB_ROW && db_column_type(stmt, 0) != DB_NULL && db_column_int(stmt, 0) < id;
+        up = err == DB_ROW && db_column_type(stmt, 0) != DB_NULL;
         id = up ? db_column_int(stmt, 0) : id;
         db_reset(stmt);
     }
@@ -167,8 +169,8 @@ static int64_t depth_of(struct listing *list, struct db_stmt *row)
     if (db_column_type(row, AT_PARENT) != DB_NULL) {
         int64_t parent = db_column_int(row, AT_PARENT);
         around = map_get(&list->depths, (uint64_t)parent);
-        int err =
-            around == MAP_NONE && list->floor >= parent ? depth_below(list, parent, &around) : 0;
+        bool elsewhere = around == MAP_NONE && (list->tale || list->floor >= parent);
+        int err = elsewhere ? depth_below(list, parent, &around) : 0;
         if (err < 0)
             return err;
     }
@@ -199,6 +201,8 @@ static void put_ending(struct listing *list, struct db_stmt *row)
     bool gap = strcmp(db_column_text(row, AT_KIND), "other") == 0;
     if (db_column_type(row, AT_END) == DB_NULL)
         ended = "still open";
+    else if (list->report->following && db_column_type(row, AT_SETTLED) == DB_NULL)
+        ended = "may change";
     bool usual = !*ended || strcmp(ended, "end") == 0 || (gap && strcmp(ended, "process end") == 0);
     emit_text(&list->report->emit, usual ? NULL : ended);
 }
@@ -209,35 +213,12 @@ static bool is_empty_gap(struct db_stmt *row)
            db_column_int(row, AT_ALLOCS) == 0 && db_column_int(row, AT_FREES) == 0;
 }
 
-/* 1: it is to be told now; 0: not; or an error. */
-static int is_due(struct listing *list, struct db_stmt *row)
-{
-    struct tale *tale = list->tale;
-    uint64_t id = (uint64_t)db_column_int(row, AT_ID);
-    uint64_t key = id << 12 | (uint64_t)(list->scope->device & 0xfff);
-    uint64_t highest = map_get(&tale->highest, (uint64_t)list->scope->process.id);
-    tale->last = (int64_t)id > tale->last ? (int64_t)id : tale->last;
-    if (map_get(&tale->told, key) != MAP_NONE)
-        return 0;
-    bool ended = db_column_type(row, AT_ENDED) != DB_NULL;
-    uint64_t seen = map_get(&tale->seen, key);
-    if (ended && (tale->over || (seen != MAP_NONE && highest > seen))) {
-        map_remove(&tale->seen, key);
-        return map_put(&tale->told, key, 1, NULL) ? 1 : ERR_NOMEM;
-    }
-    tale->open = (int64_t)id < tale->open ? (int64_t)id : tale->open;
-    if (ended && seen == MAP_NONE && !map_put(&tale->seen, key, highest, NULL))
-        return ERR_NOMEM;
-    return 0;
-}
-
 static int put_row(struct listing *list, struct db_stmt *row)
 {
     struct emit *emit = &list->report->emit;
     int64_t depth = depth_of(list, row);
-    int due = depth < 0 ? (int)depth : list->tale ? is_due(list, row) : 1;
-    if (due <= 0)
-        return due;
+    if (depth < 0)
+        return (int)depth;
     list->rows++;
     if (!list->all && emit->format == EMIT_TABLE && is_empty_gap(row)) {
         list->hidden++;
@@ -285,13 +266,13 @@ static void bind_asked(const struct listing *list, struct db_stmt *stmt)
 
 static int query(const struct listing *list, struct db_stmt **stmt)
 {
-    int err = db_prepare(list->report->db, stmt, sql);
+    const struct tale *tale = list->tale;
+    int err = db_prepare(list->report->db, stmt, !tale ? sql : tale->over ? rest_sql : settled_sql);
     if (err < 0)
         return err;
     bind_asked(list, *stmt);
     db_bind_text(*stmt, 1, list->scope->device_text, -1);
-    const struct tale *tale = list->tale;
-    db_bind_int(*stmt, 6, tale ? tale->floors[tale->at % TALE_FLOORS] : list->floor);
+    db_bind_int(*stmt, 6, tale ? tale->told : list->floor);
     return 0;
 }
 
@@ -486,21 +467,20 @@ static int follow_drawn(struct look *look)
     return code;
 }
 
-static int read_highest(struct look *look)
+/* After a look, in its transaction. */
+static int read_told(struct look *look)
 {
     struct tale *tale = look->tale;
     struct db_stmt *stmt = NULL;
-    int err = db_prepare(look->report->db, &stmt,
-                         "SELECT process, max(id) FROM phase WHERE id > ?1 GROUP BY process");
-    if (err == 0)
-        db_bind_int(stmt, 0, tale->floors[tale->at % TALE_FLOORS]);
-    while (err >= 0 && (err = db_step(stmt)) == DB_ROW)
-        if (!map_put(&tale->highest, (uint64_t)db_column_int(stmt, 0),
-                     (uint64_t)db_column_int(stmt, 1), NULL))
-            err = ERR_NOMEM;
+    int err =
+        db_prepare(look->report->db, &stmt, "SELECT max(settled) FROM phase WHERE settled > ?1");
+    if (err == 0) {
+        db_bind_int(stmt, 0, tale->told);
+        err = db_step(stmt);
+    }
+    if (err == DB_ROW && db_column_type(stmt, 0) != DB_NULL)
+        tale->told = db_column_int(stmt, 0);
     db_finalize(stmt);
-    tale->open = INT64_MAX;
-    tale->last = tale->floors[tale->at % TALE_FLOORS];
     return err < 0 ? err : 0;
 }
 
@@ -510,15 +490,11 @@ static int tell(struct look *look)
     int err = follow_is_over(look->report->db, &tale->over);
     look->report->following = !tale->over;
     if (err >= 0)
-        err = read_highest(look);
-    if (err >= 0)
         err = put_scopes(look);
-    tale->floors[tale->at % TALE_FLOORS] = tale->open == INT64_MAX ? tale->last : tale->open - 1;
-    tale->at++;
-    return err;
+    return err < 0 ? err : read_told(look);
 }
 
-/* Each phase once, as it ends. */
+/* Each phase once. */
 static int follow_told(struct look *look)
 {
     struct report *report = look->report;
@@ -535,9 +511,6 @@ static int follow_told(struct look *look)
             code = report_resume(report);
         go_on = go_on && code == 0;
     }
-    map_clear(&tale.highest);
-    map_clear(&tale.seen);
-    map_clear(&tale.told);
     if (code)
         return code;
     if (err >= 0 && !look->any)

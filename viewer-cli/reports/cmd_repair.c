@@ -359,7 +359,7 @@ static int cmd_repair(const struct command_call *call)
 }
 
 static const struct option option_table[] = {
-    {"output", 'o', OPT_TEXT, offsetof(struct repair_options, output), "FILE",
+    {"output", 'o', OPT_FILE, offsetof(struct repair_options, output), "FILE",
      "the database to make (DATABASE with .repaired.db)", NULL, 0},
     {"check", 0, OPT_FLAG, offsetof(struct repair_options, check), NULL, "only say what is wrong",
      NULL, 0},

@@ -314,7 +314,9 @@ static int look_at(struct report *report, const struct report_scope *scope, int6
         err = find_moments(report, scope, first, second, &before, &after);
     if (err == ERR_NOTFOUND) {
         looks->missing = after;
-        return first ? report_misses(report, report, scope, &after) : 0;
+        if (first)
+            report_misses(report, scope, &after);
+        return 0;
     }
     if (err == 0)
         err = report_sees(report, scope->process.id, before.seq);

@@ -68,8 +68,8 @@ static void put_highest(const struct peak_part *part)
     char bytes[HUMAN_MAX], step[40] = "";
     if (highest->step != PEAK_NONE)
         snprintf(step, sizeof step, "step %" PRId64 ", ", highest->step);
-    emit_line(part->emit, "highest: %s in %s%s%s", human_bytes(bytes, highest->allocated),
-              step, highest->phase_path ? highest->phase_path : "no phase", peak_remark(highest));
+    emit_line(part->emit, "highest: %s in %s%s%s", human_bytes(bytes, highest->allocated), step,
+              highest->phase_path ? highest->phase_path : "no phase", peak_remark(highest));
 }
 
 void peak_put_oom(const struct peak_part *part)

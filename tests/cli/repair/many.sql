@@ -5,7 +5,8 @@ INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL);
 INSERT INTO process VALUES
   (1,100,NULL,'root',0,6100000,NULL,NULL,NULL,'box','./many','c api',NULL,'exit',0,NULL,1,6000,6000);
 INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL);
-INSERT INTO phase VALUES
+INSERT INTO phase(id, process, thread, parent, ordinal, kind, name, step, begin_seq, end_seq, begin_ns, end_ns, scope,
+  ended, domain) VALUES
   (1,1,NULL,NULL,0,'other','other',NULL,1,6000,0,6100000,'process','process end',NULL);
 INSERT INTO stretch VALUES(1,1,1);
 INSERT INTO phase_device VALUES

@@ -15,7 +15,8 @@ INSERT INTO frame VALUES(1,1,2,20), (2,6,2,NULL), (3,NULL,NULL,NULL);
 INSERT INTO site VALUES(1,0,2), (1,1,1), (2,0,3);
 INSERT INTO tag VALUES(1,1,'layer.weight'), (2,4,NULL);
 INSERT INTO setting VALUES(1,1,'expandable_segments','True'), (1,NULL,'torch','2.6.0');
-INSERT INTO phase VALUES
+INSERT INTO phase(id, process, thread, parent, ordinal, kind, name, step, begin_seq, end_seq, begin_ns, end_ns, scope,
+  ended, domain) VALUES
   (1,1,NULL,NULL,0,'other','other',NULL,1,9,1000000,9000000,'process','end',NULL),
   (2,1,800,NULL,0,'forward','forward',0,10,19,10000000,19000000,'process','end',NULL),
   (3,1,800,NULL,0,'backward','backward',0,20,24,20000000,24000000,'process','exception',NULL),
@@ -25,6 +26,7 @@ INSERT INTO phase VALUES
   (7,1,800,NULL,0,'user','request 7',NULL,13,61,13000000,61000000,'range','process end',NULL),
   (20,1,800,NULL,0,'forward','forward',4,60,69,60000000,69000000,'process','end',NULL),
   (21,1,800,NULL,0,'optimizer','optimizer',4,70,79,70000000,79000000,'process','process end',NULL);
+UPDATE phase SET settled = id WHERE end_seq IS NOT NULL;
 INSERT INTO stretch VALUES(1,1,1), (1,10,2), (1,20,3), (1,22,4), (1,24,3), (1,60,20), (1,70,21);
 INSERT INTO phase_device VALUES
   (1,1,0,2097152,2000000,2097152,20971520,18874368,2097152,2,20971520,2097152,2,2000000,20971520,

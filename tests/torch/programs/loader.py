@@ -1,4 +1,5 @@
-"""A DataLoader with two workers, whose data set calls a module: forked and spawned."""
+"""A DataLoader with two workers, whose data set calls a module: loader.py HOW [kept], forked or
+spawned; `kept`: those of the first epoch go on."""
 import sys
 
 import torch
@@ -21,11 +22,12 @@ class Augmented(Dataset):
             return self.net(torch.full((4,), float(index)))
 
 
-def main(method):
+def main(method, kept=False):
     torch.manual_seed(5)
     net = nn.Linear(4, 2)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    loader = DataLoader(Augmented(), batch_size=4, num_workers=2, multiprocessing_context=method)
+    loader = DataLoader(Augmented(), batch_size=4, num_workers=2, multiprocessing_context=method,
+                        persistent_workers=kept)
     for epoch in range(2):
         for x in loader:
             optimizer.zero_grad()
@@ -39,4 +41,4 @@ def main(method):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], len(sys.argv) > 2)

@@ -1,7 +1,8 @@
 /*
- * category_copies.h - blocks from before the first step in a process whose parameters have tags: what
- * has none is no parameter. It is a copy of parameters (an exponential moving average, or a frozen
- * copy) where such blocks match most of the parameters in size. In step with view parameter_size.
+ * category_copies.h - blocks from before the first step in a process whose parameters have tags:
+ * what has none is no parameter. It is a copy of parameters (an exponential moving average, or a
+ * frozen copy) where such blocks match most of the parameters in size. In step with view
+ * parameter_size.
  */
 #ifndef TIDEMARK_ANALYSIS_CATEGORY_COPIES_H
 #define TIDEMARK_ANALYSIS_CATEGORY_COPIES_H

@@ -1,10 +1,11 @@
 /*
- * category_library.h - memory that a library keeps for itself: cuBLAS' workspaces, which PyTorch takes
- * from its own allocator at the first multiplication of each thread on each stream, and never gives
- * back. In step with view allocation_category.
+ * category_library.h - memory that a library keeps for itself: cuBLAS' workspaces, which PyTorch
+ * takes from its own allocator at the first multiplication of each thread on each stream, and never
+ * gives back. In step with view allocation_category.
  *
- * What tells them from tensors, by the strength of what it proves: a frame of the call in the stack,
- * where stacks have C++ frames; else the size, and where the block was born, and that it stayed.
+ * What tells them from tensors, by the strength of what it proves: a frame of the call in the
+ * stack, where stacks have C++ frames; else the size, and where the block was born, and that it
+ * stayed.
  */
 #ifndef TIDEMARK_ANALYSIS_CATEGORY_LIBRARY_H
 #define TIDEMARK_ANALYSIS_CATEGORY_LIBRARY_H

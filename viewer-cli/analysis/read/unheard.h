@@ -11,11 +11,18 @@
 
 #define UNHEARD_OPEN INT64_MIN /* to the end of the process */
 
+enum unheard_why {
+    UNHEARD_NOT_KNOWN,
+    UNHEARD_TOOL, /* another one had CUPTI */
+    UNHEARD_FATAL /* CUDA was at its end */
+};
+
 struct unheard {
     int64_t count;     /* 0: it was heard; else of gaps, and the following is of all of them */
     int64_t first_seq; /* of the first */
     int64_t begin_ns, end_ns; /* UNHEARD_OPEN */
-    char why[64];             /* of the last; "" = not known */
+    enum unheard_why why;     /* of the last */
+    char name[64];            /* of that in words: the tool; "" = not known */
 };
 
 /* Gaps of the driver's source in the process that meet the events first..last. 0 or an error. */

@@ -3,9 +3,9 @@
  *
  * Where the recorded settings are replayed, a segment is put where the record has the next one of
  * that size that was not given out yet: at a distance of at most REPLAY_AHEAD, for a replay that
- * went another way once may come back; and only if nothing else lies there. So it is with the ranges
- * of expandable segments, each stream's in their order. Everything else gets addresses that the
- * record has not, in ascending order, none twice.
+ * went another way once may come back; and only if nothing else lies there. So it is with the
+ * ranges of expandable segments, each stream's in their order. Everything else gets addresses that
+ * the record has not, in ascending order, none twice.
  */
 #ifndef TIDEMARK_ANALYSIS_REPLAY_DEVICE_H
 #define TIDEMARK_ANALYSIS_REPLAY_DEVICE_H
@@ -47,8 +47,8 @@ struct replay_device {
 
 int replay_device_begin(struct replay_device *device, const struct replay_trace *trace,
                         bool addresses);
-/* It has only so much, and says so: an expandable segment reserves an eighth more addresses than the
- * device has memory, and on a small one they run out before the memory does. */
+/* It has only so much, and says so: an expandable segment reserves an eighth more addresses than
+ * the device has memory, and on a small one they run out before the memory does. */
 void replay_device_memory(struct replay_device *device, uint64_t bytes);
 /* Addresses that the allocator had reserved before the record. False without memory. */
 bool replay_device_reserved(struct replay_device *device, uint64_t address, uint64_t bytes);
