@@ -104,10 +104,11 @@ static bool any_outdone(const struct levers *levers)
     return false;
 }
 
-static bool any(const struct levers *levers, enum lever_kind kind)
+/* One of that kind is an 'at most'. */
+static bool any_bound(const struct levers *levers, enum lever_kind kind)
 {
     for (size_t i = 0; i < levers->count; i++)
-        if (levers->levers[i].kind == kind)
+        if (levers->levers[i].kind == kind && levers->levers[i].at_most)
             return true;
     return false;
 }
@@ -150,12 +151,12 @@ static void put_why_none(const struct peak_part *part)
     buf_clear(&text);
 }
 
-/* Only the step of the peak is done again. What steps before it had reserved stays in the cache,
- * where the same change made in them, too, would not have needed it. */
+/* Where not all steps are done again, what those before them had reserved stays in the cache, where
+ * the same change made in them, too, would not have needed it. */
 static bool is_kept_by_earlier_steps(const struct peak_part *part)
 {
     const struct levers *levers = &part->levers;
-    for (size_t i = 0; i < levers->count && part->step_before != PEAK_NONE; i++)
+    for (size_t i = 0; i < levers->count && !levers->whole && part->step_before != PEAK_NONE; i++)
         if (levers->levers[i].reserved != LEVERS_NONE &&
             levers->levers[i].reserved < levers->levers[i].bytes / 2)
             return true;
@@ -179,7 +180,7 @@ static void put_licence(const struct peak_part *part)
     if (text.count)
         say(part, buf_string(&text));
     if (is_kept_by_earlier_steps(part))
-        say(part, "off reserved with the change in this step only: what earlier steps reserved "
+        say(part, "off reserved with the change in these steps only: what earlier steps reserved "
                   "stays; made in all steps it may take off more");
     part->emit->out.broken = part->emit->out.broken || text.broken;
     buf_clear(&text);
@@ -194,9 +195,9 @@ static void put_conditions(const struct peak_part *part)
     if (any_outdone(levers))
         emit_line(part->emit, "of what it holds there: without it, another moment of the step is "
                               "the highest");
-    if (any(levers, LEVER_HELD))
+    if (any_bound(levers, LEVER_HELD))
         emit_line(part->emit, "del helps if nothing in backward needs it");
-    if (any(levers, LEVER_CHECKPOINT))
+    if (any_bound(levers, LEVER_CHECKPOINT))
         emit_line(part->emit,
                   "what is checkpointed is computed again in backward, and takes memory then");
     if (levers->count)

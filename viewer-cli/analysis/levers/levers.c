@@ -158,6 +158,7 @@ static int read_step(struct levers_work *work)
         return 0;
     }
     int err = levers_step_read(work->db, work->peak, &work->step);
+    work->out->whole = work->step.whole && work->peak->first_step == INT64_MIN;
     if (err == ERR_NOTFOUND) {
         levers_step_clear(&work->step);
         work->out->state = LEVERS_NO_STEP;

@@ -78,6 +78,7 @@ struct levers {
     enum levers_state state; /* why those of a step are not there */
     int64_t peak;            /* that they are off */
     int64_t floor;           /* the highest before the first step; 0 = nothing */
+    bool whole;              /* they were tried on all steps from the first one on */
     size_t tried;            /* changes whose worth was looked at */
     int64_t simulated;       /* reserved by replay with a policy that was not the recorded one;
                                 0 = its addresses came out as recorded, or there was none */
