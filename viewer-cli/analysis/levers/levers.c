@@ -76,13 +76,16 @@ int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
     return err;
 }
 
+/* Bytes that are not there any more at that moment. */
 static int64_t alive_at_peak(const struct levers_step *step, const struct levers_edit *edit)
 {
     int64_t alive = 0;
-    for (size_t i = 0; i < edit->count; i++)
-        if (edit->changes[i].how == LEVERS_CUT &&
-            levers_at_peak(step, &step->blocks[edit->changes[i].block]))
-            alive += step->blocks[edit->changes[i].block].size;
+    for (size_t i = 0; i < edit->count; i++) {
+        const struct levers_change *change = &edit->changes[i];
+        if (change->how == LEVERS_CUT && change->from <= step->peak && change->to > step->peak &&
+            levers_at_peak(step, &step->blocks[change->block]))
+            alive += step->blocks[change->block].size;
+    }
     return alive;
 }
 

@@ -167,11 +167,21 @@ static int add_others(struct levers_work *work, const struct trial *trials, size
     return err;
 }
 
+/* It is called more than once in a forward, as a layer is. */
+static bool is_repeated(const struct levers_unit *unit)
+{
+    for (size_t i = 1; i < unit->count; i++)
+        if (unit->calls[i].forward == unit->calls[i - 1].forward)
+            return true;
+    return false;
+}
+
 static void put_names(const struct trial *trial, struct buf *text)
 {
     buf_text(text, "checkpoint ");
     for (size_t i = 0; i < trial->count; i++)
-        buf_print(text, "%seach %s", i ? " and " : "", trial->units[i]->name);
+        buf_print(text, "%s%s%s", i ? " and " : "", is_repeated(trial->units[i]) ? "each " : "",
+                  trial->units[i]->name);
 }
 
 /* How the line is written, by whose the module is. */
@@ -181,20 +191,13 @@ static bool put_words(const struct trial *trial, struct buf *text)
     if (trial->units[0]->of_library)
         buf_text(text, ": model.gradient_checkpointing_enable(gradient_checkpointing_kwargs="
                        "{'use_reentrant': False})");
+    else if (trial->units[0]->sequential)
+        buf_text(text, ": torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False), or "
+                       "checkpoint_sequential for the parts of one");
     else
         buf_text(text, ": torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False) where "
                        "it is called");
     return !text->broken;
-}
-
-/* It is called more than once in a forward, as a layer is. */
-static bool is_repeated(const struct trial *trial)
-{
-    const struct levers_unit *unit = trial->units[0];
-    for (size_t i = 1; i < unit->count; i++)
-        if (unit->calls[i].forward == unit->calls[i - 1].forward)
-            return true;
-    return false;
 }
 
 /* Where it hangs on what computing again meets in backward, the most that it can be. */
@@ -204,7 +207,7 @@ static int add_trial(struct levers_work *work, const struct trial *trial)
     struct buf text = {0};
     int err = put_words(trial, &text) ? 0 : ERR_NOMEM;
     const int64_t off = work->step.highest - trial->highest;
-    const bool most = off < work->out->peak / 100 && is_repeated(trial);
+    const bool most = off < work->out->peak / 100 && is_repeated(trial->units[0]);
     const struct levers_words words = {.kind = LEVER_CHECKPOINT,
                                        .at_most = most,
                                        .estimated = trial->highest - trial->least > off / 200,

@@ -61,17 +61,25 @@ static bool is_own(const struct levers_step *step, const struct again *again, si
 /* Beside a tensor, the numbers that a norm keeps of each of its rows are small. */
 enum { ROWS = 64 };
 
-/* The last tensor of [first, last] that lives behind `seq`; SIZE_MAX. */
+/* The last tensor of [first, last] that lives behind `seq`; SIZE_MAX. Of several that one call
+ * left, as a maximum and its places, backward is first through with the one that goes on to others.
+ */
 static size_t last_living(const struct levers_step *step, size_t first, size_t last, int64_t seq)
 {
+    const struct levers_block *blocks = step->blocks;
     int64_t largest = 0;
+    size_t out = SIZE_MAX;
     for (size_t i = first; i <= last; i++)
-        if (step->blocks[i].end > seq && step->blocks[i].size > largest)
-            largest = step->blocks[i].size;
-    for (size_t i = last + 1; i-- > first && largest;)
-        if (step->blocks[i].end > seq && step->blocks[i].size >= largest / ROWS)
-            return i;
-    return SIZE_MAX;
+        if (blocks[i].end > seq && blocks[i].size > largest)
+            largest = blocks[i].size;
+    for (size_t i = last + 1; i-- > first && largest;) {
+        if (out != SIZE_MAX && blocks[i].site != blocks[out].site)
+            break;
+        if (blocks[i].end > seq && blocks[i].size >= largest / ROWS &&
+            (out == SIZE_MAX || blocks[i].end < blocks[out].end))
+            out = i;
+    }
+    return out;
 }
 
 /* Where the backward of all that was born behind the calls is over. */

@@ -42,15 +42,18 @@ static uint64_t fold(uint64_t way, int64_t value)
     return way * 0xff51afd7ed558ccdu;
 }
 
-/* Containers call one module after the other and are no work of their own. */
 static size_t class_bytes(const char *function)
 {
     static const char forward[] = ".forward";
     size_t bytes = strlen(function), tail = sizeof forward - 1;
-    if (bytes <= tail || strcmp(function + bytes - tail, forward) != 0)
-        return 0;
-    bytes -= tail;
-    return bytes == strlen("Sequential") && memcmp(function, "Sequential", bytes) == 0 ? 0 : bytes;
+    return bytes > tail && strcmp(function + bytes - tail, forward) == 0 ? bytes - tail : 0;
+}
+
+/* Its loop over modules is its own: a row that repeats may be several of them, or parts of one,
+ * which can be checkpointed alike (checkpoint_sequential). */
+static bool is_sequential(const char *function)
+{
+    return strcmp(function, "Sequential.forward") == 0;
 }
 
 static int find_unit(struct reading *reading, struct db_stmt *row, size_t depth, size_t *out)
@@ -73,7 +76,8 @@ static int find_unit(struct reading *reading, struct db_stmt *row, size_t depth,
                                  .depth = (int)depth,
                                  .of_library = strstr(file_text, "/transformers/") != NULL,
                                  .plain = strstr(file_text, "/torch/nn/modules/") != NULL &&
-                                          strstr(text, "Layer.") == NULL,
+                                          strstr(text, "Layer.") == NULL && !is_sequential(text),
+                                 .sequential = is_sequential(text),
                                  .name = mem_copy(text, bytes)};
     if (!unit->name)
         return ERR_NOMEM;
@@ -204,7 +208,7 @@ static int close_row(const struct levers_step *step, struct levers_unit *unit, s
     if (!border)
         return ERR_NOMEM;
     size_t period = period_of(step, row, border);
-    bool one = row->one_line || unit->depth == 0;
+    bool one = (row->one_line && !unit->sequential) || unit->depth == 0;
     int64_t site = step->blocks[row->blocks[0]].site;
     for (size_t i = 1; i <= row->count && done; i++) {
         bool ends = i == row->count;

@@ -25,6 +25,7 @@ struct levers_unit {
     bool of_library;        /* of transformers */
     bool by_library;        /* and what its gradient_checkpointing_enable() checkpoints */
     bool plain;             /* of torch.nn itself */
+    bool sequential;        /* torch.nn.Sequential */
     char *name;             /* of the class */
     struct levers_call *calls;
     size_t count, cap;
