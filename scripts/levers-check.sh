@@ -47,12 +47,12 @@ say()
 # record NAME ARGUMENT...: OUT/NAME.db
 record()
 {
-    name=$1
+    recording=$1
     shift
-    [ "$reuse" = 1 ] && [ -e "$out/$name.db" ] && return 0
-    rm -f "$out/$name.db"
-    (cd "$root/samples/levers" && "$tidemark" record -o "$out/$name.db" -- "$python" "$@") \
-        > "$out/$name.log" 2>&1
+    [ "$reuse" = 1 ] && [ -e "$out/$recording.db" ] && return 0
+    rm -f "$out/$recording.db"
+    (cd "$root/samples/levers" && "$tidemark" record -o "$out/$recording.db" -- "$python" "$@") \
+        > "$out/$recording.log" 2>&1
 }
 
 # levers PROGRAM...: its switches, the name of the file found among its arguments
