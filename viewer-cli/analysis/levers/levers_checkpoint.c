@@ -200,6 +200,26 @@ static bool put_words(const struct trial *trial, struct buf *text)
     return !text->broken;
 }
 
+/* Something that a call makes lives on at the peak, as keys and values in a cache: a program that
+ * computes again may hold it no more, or twice. */
+static bool holds(const struct levers_step *step, const struct levers_unit *unit)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < unit->count; i++)
+        for (size_t j = unit->calls[i].first; j <= unit->calls[i].last; j++)
+            if (step->blocks[j].purpose == PURPOSE_HELD && levers_at_peak(step, &step->blocks[j]))
+                bytes += step->blocks[j].size;
+    return bytes > step->highest / 100;
+}
+
+static bool is_unsure(const struct levers_step *step, const struct trial *trial)
+{
+    bool unsure = trial->highest - trial->least > (step->highest - trial->highest) / 200;
+    for (size_t i = 0; i < trial->count && !unsure; i++)
+        unsure = holds(step, trial->units[i]);
+    return unsure;
+}
+
 /* Where it hangs on what computing again meets in backward, the most that it can be. */
 static int add_trial(struct levers_work *work, const struct trial *trial)
 {
@@ -210,7 +230,7 @@ static int add_trial(struct levers_work *work, const struct trial *trial)
     const bool most = off < work->out->peak / 100 && is_repeated(trial->units[0]);
     const struct levers_words words = {.kind = LEVER_CHECKPOINT,
                                        .at_most = most,
-                                       .estimated = trial->highest - trial->least > off / 200,
+                                       .estimated = is_unsure(&work->step, trial),
                                        .site = LEVERS_NONE,
                                        .before = buf_string(&text)};
     if (err >= 0)
