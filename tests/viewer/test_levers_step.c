@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "levers_births.h"
 #include "levers_step.h"
 #include "db.h"
 #include "script.h"
@@ -60,7 +61,7 @@ static bool lives(const struct levers_step *step, const struct levers_edit *edit
         const struct levers_change *change = &edit->changes[i];
         if (change->block != block)
             continue;
-        if (change->longer)
+        if (change->how == LEVERS_LONGER)
             alive = alive || (seq >= one->end && seq < change->to);
         else
             alive = alive && !(seq >= change->from && seq < change->to);
@@ -98,9 +99,9 @@ TEST(changes_are_those_of_a_plain_account)
         REQUIRE(levers_step_read(db, &peak, &step) == 0);
         CHECK(levers_step_is_valid(&step));
         CHECK_INT(step.highest, peak.allocated);
-        CHECK(levers_highest(&step, &edit, &highest) == 0 && highest == step.highest);
+        CHECK(levers_highest(&step, &edit, &highest, NULL) == 0 && highest == step.highest);
         random_changes(&step, &edit, &random);
-        REQUIRE(levers_highest(&step, &edit, &highest) == 0);
+        REQUIRE(levers_highest(&step, &edit, &highest, NULL) == 0);
         CHECK_INT(highest, slowly(&step, &edit));
         levers_edit_clear(&edit);
         levers_step_clear(&step);

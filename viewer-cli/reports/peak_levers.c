@@ -18,12 +18,22 @@ const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS] = {
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"text", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"estimated", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"next_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"next_phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "off the peak", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
     {NULL, "off reserved", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
+    {NULL, "then the peak is in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
     {NULL, "by", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
 };
 
-static void put_amount(struct emit *emit, int64_t bytes, bool at_most)
+/* "at most ", "about ", "" */
+static const char *grade_of(const struct lever *lever)
+{
+    return lever->at_most ? "at most " : lever->estimated ? "about " : "";
+}
+
+static void put_amount(struct emit *emit, int64_t bytes, const char *grade)
 {
     char text[HUMAN_MAX], amount[HUMAN_MAX + 16];
     if (bytes == LEVERS_NONE) {
@@ -33,27 +43,37 @@ static void put_amount(struct emit *emit, int64_t bytes, bool at_most)
     if (bytes < 0)
         snprintf(amount, sizeof amount, "%s more", human_bytes(text, -bytes));
     else
-        snprintf(amount, sizeof amount, "%s%s", at_most && bytes ? "at most " : "",
-                 human_bytes(text, bytes));
+        snprintf(amount, sizeof amount, "%s%s", bytes ? grade : "", human_bytes(text, bytes));
     emit_text(emit, amount);
 }
 
 /* It holds more than it takes off: then another moment of the step is the highest. */
 static bool is_outdone(const struct lever *lever)
 {
-    return !lever->at_most && lever->bytes < lever->alive / 10 * 9;
+    return !lever->at_most && !lever->estimated && lever->bytes < lever->alive / 10 * 9;
 }
 
 static void put_off_peak(struct emit *emit, const struct lever *lever)
 {
     char text[2 * HUMAN_MAX + 8], bytes[HUMAN_MAX], alive[HUMAN_MAX];
     if (!is_outdone(lever)) {
-        put_amount(emit, lever->bytes, lever->at_most);
+        put_amount(emit, lever->bytes, grade_of(lever));
         return;
     }
     snprintf(text, sizeof text, "%s of %s", human_bytes(bytes, lever->bytes),
              human_bytes(alive, lever->alive));
     emit_text(emit, text);
+}
+
+static void put_next(struct emit *emit, const struct lever *lever)
+{
+    struct buf text = {0};
+    if (lever->next_step != LEVERS_NONE)
+        buf_print(&text, "step %" PRId64 ", %s", lever->next_step,
+                  lever->next_phase ? lever->next_phase : "?");
+    emit_text(emit, text.count ? buf_string(&text) : NULL);
+    emit->out.broken = emit->out.broken || text.broken;
+    buf_clear(&text);
 }
 
 static void put_lever(const struct peak_part *part, const struct lever *lever)
@@ -67,8 +87,12 @@ static void put_lever(const struct peak_part *part, const struct lever *lever)
     emit_text(emit, lever->site_text);
     emit_known(emit, lever->site);
     emit_text(emit, lever->text);
+    emit_int(emit, lever->estimated);
+    emit_known(emit, lever->next_step);
+    emit_text(emit, lever->next_phase);
     put_off_peak(emit, lever);
-    put_amount(emit, lever->reserved, lever->at_most);
+    put_amount(emit, lever->reserved, grade_of(lever));
+    put_next(emit, lever);
     emit_text(emit, lever->text);
 }
 
@@ -80,10 +104,11 @@ static bool any_outdone(const struct levers *levers)
     return false;
 }
 
-static bool any(const struct levers *levers, enum lever_kind kind)
+/* One of that kind is an 'at most'. */
+static bool any_bound(const struct levers *levers, enum lever_kind kind)
 {
     for (size_t i = 0; i < levers->count; i++)
-        if (levers->levers[i].kind == kind)
+        if (levers->levers[i].kind == kind && levers->levers[i].at_most)
             return true;
     return false;
 }
@@ -126,12 +151,12 @@ static void put_why_none(const struct peak_part *part)
     buf_clear(&text);
 }
 
-/* Only the step of the peak is done again. What steps before it had reserved stays in the cache,
- * where the same change made in them, too, would not have needed it. */
+/* Where not all steps are done again, what those before them had reserved stays in the cache, where
+ * the same change made in them, too, would not have needed it. */
 static bool is_kept_by_earlier_steps(const struct peak_part *part)
 {
     const struct levers *levers = &part->levers;
-    for (size_t i = 0; i < levers->count && part->step_before != PEAK_NONE; i++)
+    for (size_t i = 0; i < levers->count && !levers->whole && part->step_before != PEAK_NONE; i++)
         if (levers->levers[i].reserved != LEVERS_NONE &&
             levers->levers[i].reserved < levers->levers[i].bytes / 2)
             return true;
@@ -155,7 +180,7 @@ static void put_licence(const struct peak_part *part)
     if (text.count)
         say(part, buf_string(&text));
     if (is_kept_by_earlier_steps(part))
-        say(part, "off reserved with the change in this step only: what earlier steps reserved "
+        say(part, "off reserved with the change in these steps only: what earlier steps reserved "
                   "stays; made in all steps it may take off more");
     part->emit->out.broken = part->emit->out.broken || text.broken;
     buf_clear(&text);
@@ -170,9 +195,9 @@ static void put_conditions(const struct peak_part *part)
     if (any_outdone(levers))
         emit_line(part->emit, "of what it holds there: without it, another moment of the step is "
                               "the highest");
-    if (any(levers, LEVER_HELD))
+    if (any_bound(levers, LEVER_HELD))
         emit_line(part->emit, "del helps if nothing in backward needs it");
-    if (any(levers, LEVER_CHECKPOINT))
+    if (any_bound(levers, LEVER_CHECKPOINT))
         emit_line(part->emit,
                   "what is checkpointed is computed again in backward, and takes memory then");
     if (levers->count)

@@ -16,15 +16,25 @@ const char *lever_name(enum lever_kind kind)
     static const char *const names[LEVER_KINDS] = {
         [LEVER_HELD] = "drop_held",
         [LEVER_GRADIENTS_TO_NONE] = "gradients_to_none",
+        [LEVER_ZERO_GRAD_EARLIER] = "zero_grad_earlier",
         [LEVER_BUCKET_VIEW] = "gradient_as_bucket_view",
         [LEVER_FLATTEN_PARAMETERS] = "flatten_parameters",
         [LEVER_CHECKPOINT] = "checkpoint",
+        [LEVER_DETACH] = "detach",
         [LEVER_NO_GRAD] = "no_grad",
         [LEVER_FIRST_STEP] = "first_step",
+        [LEVER_FUSED_OPTIMIZER] = "fused_optimizer",
         [LEVER_WORKSPACE] = "smaller_workspace",
         [LEVER_LIBRARY_WORKSPACE] = "cublas_workspace",
+        [LEVER_EIGHT_BIT_STATES] = "eight_bit_states",
+        [LEVER_NO_STATES] = "no_states",
+        [LEVER_SHARD_STATES] = "shard_states",
+        [LEVER_CHUNKED_LOSS] = "chunked_loss",
+        [LEVER_HALF_BATCH] = "half_batch",
+        [LEVER_BF16] = "bf16",
         [LEVER_EXPANDABLE_SEGMENTS] = "expandable_segments",
         [LEVER_MAX_SPLIT_SIZE] = "max_split_size_mb",
+        [LEVER_TOGETHER] = "together",
     };
     return names[kind];
 }
@@ -46,6 +56,8 @@ int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
     struct lever *lever = &out->levers[out->count++];
     *lever = (struct lever){.kind = words->kind,
                             .at_most = words->at_most,
+                            .estimated = words->estimated,
+                            .next_step = LEVERS_NONE,
                             .bytes = bytes,
                             .reserved = reserved,
                             .site = words->site};
@@ -65,11 +77,35 @@ int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
     return err;
 }
 
+/* Bytes that are not there any more at that moment. */
+static int64_t alive_at_peak(const struct levers_step *step, const struct levers_edit *edit)
+{
+    int64_t alive = 0;
+    for (size_t i = 0; i < edit->count; i++) {
+        const struct levers_change *change = &edit->changes[i];
+        if (change->how == LEVERS_CUT && change->from <= step->peak && change->to > step->peak &&
+            levers_at_peak(step, &step->blocks[change->block]))
+            alive += step->blocks[change->block].size;
+    }
+    return alive;
+}
+
+/* Step and phase of the highest point that is left; of a refusal there is none. */
+static int find_next(const struct levers_work *work, int64_t at, struct lever *lever)
+{
+    const struct levers_phase *phase = levers_phase_at(&work->step.phases, at);
+    if (!phase || work->step.moment != LEVERS_NEVER)
+        return 0;
+    lever->next_step = phase->step;
+    lever->next_phase = mem_copy(phase->name, strlen(phase->name));
+    return lever->next_phase ? 0 : ERR_NOMEM;
+}
+
 int levers_try(struct levers_work *work, struct levers_edit *edit, const struct levers_words *words)
 {
-    int64_t highest, bytes;
+    int64_t highest, bytes, at;
     work->out->tried += edit->count > 0;
-    int err = levers_highest(&work->step, edit, &highest);
+    int err = levers_highest(&work->step, edit, &highest, &at);
     if (err < 0)
         return err;
     /* What the source counts and never showed is there with the lever too. */
@@ -80,39 +116,36 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
         return 0;
     if (!MEM_GROW(work->kept, work->kept_cap, work->kept_count + 1))
         return ERR_NOMEM;
-    int64_t alive = 0;
-    for (size_t i = 0; i < edit->count; i++) {
-        const struct levers_block *block = &work->step.blocks[edit->changes[i].block];
-        alive += block->purpose != LEVERS_NOT_AT_PEAK && !edit->changes[i].longer ? block->size : 0;
-    }
+    int64_t alive = alive_at_peak(&work->step, edit);
     work->kept[work->kept_count++] = (struct levers_kept){work->out->count, *edit};
     *edit = (struct levers_edit){0};
     err = levers_add(work, bytes, LEVERS_NONE, words);
-    if (err >= 0)
-        work->out->levers[work->out->count - 1].alive = alive;
-    return err;
+    if (err < 0)
+        return err;
+    work->out->levers[work->out->count - 1].alive = alive;
+    return find_next(work, at, &work->out->levers[work->out->count - 1]);
 }
 
 /* ---- all of them ---- */
 
 /* The highest before the first step. */
-static const char floor_sql[] = "SELECT coalesce(max(pd.peak_allocated), ?5) AS floor FROM phase ph"
-                                "  JOIN phase_device pd ON pd.phase = ph.id"
-                                " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
-                                "   AND ph.begin_seq < ?3 AND ph.id <= ?4";
-
 static int read_floor(struct levers_work *work)
 {
-    const struct peak *peak = work->peak;
     struct category_rules *rules;
-    int64_t *floor = &work->out->floor;
-    int err = category_load(work->db, peak->process, &rules);
+    int64_t floor = QUERY_NONE;
+    int err = category_load(work->db, work->peak->process, &rules);
     if (err == 0 && rules->step_count)
-        err =
-            query_read(work->db, floor_sql,
-                       Q_IN(peak->process, peak->device, rules->first_seq, rules->early_id, *floor),
-                       Q_OUT(Q_INT(*floor)));
+        err = query_read(work->db,
+                         "SELECT max(pd.peak_allocated) AS floor FROM phase ph"
+                         "  JOIN phase_device pd ON pd.phase = ph.id"
+                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
+                         "   AND ph.begin_seq < ?3 AND ph.id <= ?4",
+                         Q_IN(work->peak->process, work->peak->device, rules->first_seq,
+                              rules->early_id),
+                         Q_OUT(Q_OPT(floor)));
     category_free(rules);
+    if (err == 0 && floor != QUERY_NONE)
+        work->out->floor = floor;
     return err;
 }
 
@@ -123,6 +156,12 @@ static int read_step(struct levers_work *work)
         return 0;
     }
     int err = levers_step_read(work->db, work->peak, &work->step);
+    work->out->whole = work->step.whole && work->peak->first_step == INT64_MIN;
+    if (err == ERR_NOTFOUND) {
+        levers_step_clear(&work->step);
+        work->out->state = LEVERS_NO_STEP;
+        return 0;
+    }
     if (err == ERR_LIMIT) {
         levers_step_clear(&work->step);
         work->out->state = LEVERS_TOO_LARGE;
@@ -131,9 +170,33 @@ static int read_step(struct levers_work *work)
     return err;
 }
 
+static int read_device(struct levers_work *work)
+{
+    return query_read(work->db, "SELECT kind = 'cpu' AS on_host FROM device WHERE id = ?1",
+                      Q_IN(work->peak->device), Q_OUT(Q_INT(work->on_host)));
+}
+
+/* Those that compute something else, or elsewhere, come behind the others. */
+static int place_of(enum lever_kind kind)
+{
+    switch (kind) {
+    case LEVER_EIGHT_BIT_STATES:
+    case LEVER_NO_STATES:
+    case LEVER_SHARD_STATES:
+    case LEVER_BF16:
+        return 1;
+    case LEVER_TOGETHER:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
 static int by_bytes(const void *one, const void *other)
 {
     const struct lever *a = one, *b = other;
+    if (place_of(a->kind) != place_of(b->kind))
+        return place_of(a->kind) < place_of(b->kind) ? -1 : 1;
     if (a->bytes != b->bytes)
         return a->bytes < b->bytes ? 1 : -1;
     if (a->reserved != b->reserved)
@@ -144,8 +207,23 @@ static int by_bytes(const void *one, const void *other)
 static int find_all(struct levers_work *work)
 {
     int (*const of_lives[])(struct levers_work *) = {
-        levers_find_added, levers_held,       levers_gradients_to_none, levers_bucket_view,
-        levers_flatten,    levers_checkpoint, levers_workspace,         levers_library_workspace,
+        levers_find_added,
+        levers_leak,
+        levers_held,
+        levers_gradients_to_none,
+        levers_bucket_view,
+        levers_flatten,
+        levers_zero_grad_earlier,
+        levers_checkpoint,
+        levers_fused_optimizer,
+        levers_workspace,
+        levers_library_workspace,
+        levers_together,
+        levers_chunked_loss,
+        levers_half_batch,
+        levers_states,
+        levers_two_bytes,
+        levers_ranks,
     };
     int err = 0;
     for (size_t i = 0; i < sizeof of_lives / sizeof *of_lives && err >= 0; i++)
@@ -206,7 +284,9 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
     *out = (struct levers){.peak = peak->allocated};
     if (!peak->found)
         return 0;
-    int err = bounded ? 0 : read_floor(&work);
+    int err = read_device(&work);
+    if (err == 0 && !bounded)
+        err = read_floor(&work);
     if (err == 0)
         err = read_step(&work);
     if (err == 0)
@@ -219,6 +299,8 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
         levers_edit_clear(&work.kept[i].edit);
     mem_free(work.kept);
     levers_step_clear(&work.step);
+    map_clear(&work.parameters);
+    map_clear(&work.leaking);
     return err < 0 ? err : 0;
 }
 
@@ -227,6 +309,7 @@ void levers_clear(struct levers *levers)
     for (size_t i = 0; i < levers->count; i++) {
         mem_free(levers->levers[i].site_text);
         mem_free(levers->levers[i].text);
+        mem_free(levers->levers[i].next_phase);
     }
     for (size_t i = 0; i < levers->added_count; i++)
         mem_free(levers->added[i].like);

@@ -1,16 +1,18 @@
 /*
  * levers.h - what would lower a peak, and by how much.
  *
- * Each lever is a change to the lives of blocks in the step of the peak (levers_step.h); its bytes
- * are the recorded highest level less the one that results, so a lever is worth what the next
- * highest point leaves of it. What the program does before its first step bounds that from below:
- * no lever of a step reaches there. Levers of settings change nothing of what is allocated; their
- * bytes are of reserved, by replay of the whole recording.
+ * Each lever is a change to the lives of blocks in all steps that were asked about, or as many as
+ * there is room for (levers_step.h); its bytes are the recorded highest level less the one that
+ * results, so a lever is worth what the next highest point, in whatever step, leaves of it. What
+ * the program does before its first step bounds that from below: no lever of a step reaches there.
+ * Levers of settings change nothing of what is allocated; their bytes are of reserved, by replay of
+ * the whole recording.
  *
- * What makes a lever apply is told at each function of levers_life.c and levers_run.c.
+ * What makes a lever apply is told at each function.
  *
- * Invariants (levers_is_valid): levers by bytes, then by reserved bytes, largest first; every one
- * takes at least a hundredth off the peak, or off reserved; none takes more than the peak has.
+ * Invariants (levers_is_valid): first those that leave the training as it is, then those that make
+ * it another, then all together; in each, by bytes, then by reserved bytes, largest first; every
+ * one takes at least a hundredth off the peak, or off reserved; none takes more than the peak has.
  */
 #ifndef TIDEMARK_ANALYSIS_LEVERS_H
 #define TIDEMARK_ANALYSIS_LEVERS_H
@@ -27,28 +29,41 @@
 enum lever_kind {
     LEVER_HELD,
     LEVER_GRADIENTS_TO_NONE,
+    LEVER_ZERO_GRAD_EARLIER,
     LEVER_BUCKET_VIEW,
     LEVER_FLATTEN_PARAMETERS,
     LEVER_CHECKPOINT,
+    LEVER_DETACH,
     LEVER_NO_GRAD,
     LEVER_FIRST_STEP,
+    LEVER_FUSED_OPTIMIZER,
     LEVER_WORKSPACE,
     LEVER_LIBRARY_WORKSPACE,
+    LEVER_EIGHT_BIT_STATES,
+    LEVER_NO_STATES,
+    LEVER_SHARD_STATES,
+    LEVER_CHUNKED_LOSS,
+    LEVER_HALF_BATCH,
+    LEVER_BF16,
     LEVER_EXPANDABLE_SEGMENTS,
     LEVER_MAX_SPLIT_SIZE,
+    LEVER_TOGETHER, /* the last row, whatever its bytes */
     LEVER_KINDS
 };
 
 struct lever {
     enum lever_kind kind;
-    bool at_most;     /* the program would also do other work, or not all is known */
-    int64_t bytes;    /* off allocated at its highest */
-    int64_t reserved; /* off reserved at its highest; LEVERS_NONE */
-    int64_t alive;    /* what it is about held so much at the peak; 0 = it is about no blocks */
-    int64_t site;     /* LEVERS_NONE */
-    char *site_text;  /* as view site_short; NULL */
-    char *text;       /* what to do */
-    size_t name_at;   /* where the site's name begins in it; 0 = it is not there */
+    bool at_most;      /* the program would also do other work, or not all is known */
+    bool estimated;    /* computed, not only replayed: it may come out a little otherwise */
+    int64_t bytes;     /* off allocated at its highest */
+    int64_t reserved;  /* off reserved at its highest; LEVERS_NONE */
+    int64_t alive;     /* what it is about held so much at the peak; 0 = it is about no blocks */
+    int64_t site;      /* LEVERS_NONE */
+    char *site_text;   /* as view site_short; NULL */
+    char *text;        /* what to do */
+    int64_t next_step; /* where the highest point is then; LEVERS_NONE: in no step, or not known */
+    char *next_phase;  /* NULL */
+    size_t name_at;    /* where the site's name begins in it; 0 = it is not there */
 };
 
 struct levers_added { /* by the backward that the peak is in */
@@ -63,6 +78,7 @@ struct levers {
     enum levers_state state; /* why those of a step are not there */
     int64_t peak;            /* that they are off */
     int64_t floor;           /* the highest before the first step; 0 = nothing */
+    bool whole;              /* they were tried on all steps from the first one on */
     size_t tried;            /* changes whose worth was looked at */
     int64_t simulated;       /* reserved by replay with a policy that was not the recorded one;
                                 0 = its addresses came out as recorded, or there was none */

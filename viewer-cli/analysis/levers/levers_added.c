@@ -12,9 +12,10 @@
 
 enum { SHOWN = 3, LIKE_MOST = 4 };
 
-static bool was_added(const struct levers_block *block, const struct levers_phase *backward)
+static bool was_added(const struct levers_step *step, const struct levers_block *block,
+                      const struct levers_phase *backward)
 {
-    return block->purpose != LEVERS_NOT_AT_PEAK && block->purpose != PURPOSE_LIBRARY &&
+    return levers_at_peak(step, block) && block->purpose != PURPOSE_LIBRARY &&
            block->seq >= backward->begin;
 }
 
@@ -51,7 +52,7 @@ static int gather(struct levers_work *work, const struct levers_phase *backward)
     const struct levers_step *step = &work->step;
     for (size_t i = step->older; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
-        if (!was_added(block, backward) || block->size < work->out->peak / 100)
+        if (!was_added(step, block, backward) || block->size < work->out->peak / 100)
             continue;
         struct levers_added *added = added_of(work->out, block->asked);
         if (!added)
@@ -85,7 +86,8 @@ static int find_like(struct levers_work *work, const struct levers_phase *backwa
     size_t count = 0, known;
     struct buf text = {0};
     int err = 0;
-    for (size_t i = step->older; i < step->count && count < LIKE_MOST && err >= 0; i++) {
+    for (size_t i = levers_first_from(step, step->own_begin);
+         i < step->count && count < LIKE_MOST && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
         if (block->seq >= backward->begin || !alike(block->asked, added->each) ||
             block->site == GROUP_NONE || block->end <= backward->begin)
@@ -108,7 +110,7 @@ static int find_like(struct levers_work *work, const struct levers_phase *backwa
 int levers_find_added(struct levers_work *work)
 {
     const struct levers_phase *backward =
-        levers_phase_around(&work->step, "backward", work->step.peak);
+        levers_phase_around(&work->step.phases, LEVERS_BACKWARD, work->step.peak);
     struct levers *out = work->out;
     int err = backward ? gather(work, backward) : 0;
     while (out->added_count &&

@@ -101,8 +101,8 @@ int levers_hold_as_before(struct db *db, const struct peak *peak, struct levers_
     for (size_t i = 0; i < step->count && err == 0 && held.count; i++) {
         struct levers_block *block = &step->blocks[i];
         const struct like like = {block->site, block->asked};
-        if (block->purpose == PURPOSE_ACTIVATION && !block->tagged &&
-            bsearch(&like, held.likes, held.count, sizeof like, by_site))
+        if (block->seq >= step->own_begin && block->purpose == PURPOSE_ACTIVATION &&
+            !block->tagged && bsearch(&like, held.likes, held.count, sizeof like, by_site))
             block->purpose = PURPOSE_HELD;
     }
     mem_free(held.likes);

@@ -6,11 +6,10 @@
 #include "error.h"
 #include "levers_work.h"
 #include "mem.h"
-#include "query.h"
 
 /* ---- checkpointing ---- */
 
-enum { PARTS_MOST = 64, CHECKPOINTS_SHOWN = 3, HABITS = 5000 };
+enum { PARTS_MOST = 64, CHECKPOINTS_SHOWN = 3 };
 
 /* A part of forward: a phase inside it, or the program's functions that its blocks come from. */
 struct part {
@@ -50,7 +49,7 @@ static struct part *part_named(struct parts *parts, const char *name, size_t byt
 static const struct levers_phase *forward_of(const struct levers_step *step,
                                              const struct levers_block *block)
 {
-    return levers_phase_around(step, "forward", block->seq);
+    return levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq);
 }
 
 static bool is_activation(const struct levers_step *step, const struct levers_block *block)
@@ -63,9 +62,11 @@ static const struct levers_phase *inner_phase(const struct levers_step *step,
                                               const struct levers_block *block)
 {
     const struct levers_phase *forward = forward_of(step, block);
-    for (size_t i = 0; forward && i < step->phase_count; i++) {
-        const struct levers_phase *phase = &step->phases[i];
-        if (phase->parent == forward->id && phase->begin <= block->seq && block->seq <= phase->end)
+    size_t end = step->phases.count;
+    size_t at = forward ? (size_t)(forward - step->phases.phases) : end;
+    for (; at < end && step->phases.phases[at].begin <= block->seq; at++) {
+        const struct levers_phase *phase = &step->phases.phases[at];
+        if (phase->parent == forward->id && block->seq <= phase->end)
             return phase;
     }
     return NULL;
@@ -194,57 +195,10 @@ static size_t next_part(struct parts *parts)
     return best;
 }
 
-/* Phases next to the step's own say whether its program has a backward, and computes again in it
- * what it did not keep. A run that ended in its first forward says nothing: two steps have to have
- * one. */
-static const char habits_sql[] =
-    "SELECT coalesce(max(kind = 'backward'), 0) OR count(DISTINCT CASE WHEN kind = 'forward'"
-    "   AND end_seq IS NOT NULL AND coalesce(ended, 'end') = 'end' THEN step END) < 2 AS backward,"
-    "  coalesce(max(kind = 'recompute'), 0) AS recompute FROM phase"
-    " WHERE process = ?1 AND id BETWEEN ?2 AND ?3";
-
-static int read_habits(struct levers_work *work, bool *backward, bool *recompute)
-{
-    const struct levers_step *step = &work->step;
-    int64_t first = step->phase_count ? step->phases[0].id : 0;
-    *backward = *recompute = false;
-    return query_read(work->db, habits_sql,
-                      Q_IN(work->peak->process, first - HABITS, first + HABITS),
-                      Q_OUT(Q_INT(*backward), Q_INT(*recompute)));
-}
-
-/* No backward follows: of forward's blocks those have to be kept which its own code refers to, and
- * which these are is not known. */
-static int try_no_grad(struct levers_work *work)
-{
-    const struct levers_step *step = &work->step;
-    const struct levers_words words = {.kind = LEVER_NO_GRAD,
-                                       .at_most = true,
-                                       .site = LEVERS_NONE,
-                                       .before = "run it under torch.no_grad() or "
-                                                 "torch.inference_mode(): no backward follows"};
-    struct levers_edit edit = {0};
-    int err = 0;
-    for (size_t i = step->older; i < step->count && err >= 0; i++)
-        if (step->blocks[i].end != LEVERS_NEVER && forward_of(step, &step->blocks[i]) &&
-            !levers_cut(&edit, i, step->blocks[i].seq + 1, LEVERS_NEVER))
-            err = ERR_NOMEM;
-    if (err >= 0)
-        err = levers_try(work, &edit, &words);
-    levers_edit_clear(&edit);
-    return err;
-}
-
-int levers_checkpoint(struct levers_work *work)
+int levers_checkpoint_parts(struct levers_work *work)
 {
     struct parts parts = {0};
-    bool backward, recompute;
-    int err = read_habits(work, &backward, &recompute);
-    if (err < 0 || recompute)
-        return err; /* it is in force */
-    if (!backward)
-        return try_no_grad(work);
-    err = find_phases(work, &parts);
+    int err = find_phases(work, &parts);
     if (err >= 0 && !parts.count)
         err = find_sites(work, &parts);
     for (size_t i = 0; i < CHECKPOINTS_SHOWN && err >= 0; i++) {
@@ -261,17 +215,25 @@ int levers_checkpoint(struct levers_work *work)
 
 /* A frame of an RNN in the stack: other things have the size of the weights by accident. */
 static const char rnn_sql[] =
-    "SELECT EXISTS (SELECT 1 FROM site s JOIN frame f ON f.id = s.frame"
+    "SELECT 1 FROM site s JOIN frame f ON f.id = s.frame"
     "  JOIN string n ON n.id IN (f.function, f.file)"
-    " WHERE s.site = ?1 AND (n.text LIKE '%rnn%' OR n.text LIKE '%lstm%' OR n.text LIKE '%gru%'))"
-    " AS yes";
+    " WHERE s.site = ?1 AND (n.text LIKE '%rnn%' OR n.text LIKE '%lstm%' OR n.text LIKE '%gru%')"
+    " LIMIT 1";
 
 static int comes_from_rnn(struct levers_work *work, int64_t site, bool *yes)
 {
+    struct db_stmt *stmt = NULL;
     *yes = false;
     if (site == GROUP_NONE)
         return 0;
-    return query_read(work->db, rnn_sql, Q_IN(site), Q_OUT(Q_INT(*yes)));
+    int err = db_prepare(work->db, &stmt, rnn_sql);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, site);
+    err = db_step(stmt);
+    *yes = err == DB_ROW;
+    db_finalize(stmt);
+    return err < 0 ? err : 0;
 }
 
 /* All of them are in it, and little else; blocks of their own may be rounded more. What cuDNN keeps
@@ -314,10 +276,10 @@ static bool could_be_packed(const struct levers_step *step, const struct levers_
                             int64_t least)
 {
     const struct levers_phase *backward;
-    if (block->size < least || block->purpose == LEVERS_NOT_AT_PEAK ||
-        block->purpose == PURPOSE_HELD || !levers_phase_around(step, "forward", block->seq))
+    if (block->size < least || block->purpose == PURPOSE_HELD ||
+        !levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq))
         return false;
-    backward = levers_phase_after(step, "backward", block->seq);
+    backward = levers_phase_after(&step->phases, LEVERS_BACKWARD, block->seq);
     return !backward || (block->end > backward->begin && block->end <= backward->end);
 }
 

@@ -116,6 +116,8 @@ static int apply(struct redo *redo, const struct levers_edit *edit)
     memset(redo->without, 0, trace->block_count);
     for (size_t i = 0; i < edit->count; i++) {
         const struct levers_change *change = &edit->changes[i];
+        if (change->how > LEVERS_LONGER)
+            continue;
         const struct levers_block *was = &redo->step->blocks[change->block];
         const struct replay_block *found =
             trace->block_count
@@ -127,7 +129,7 @@ static int apply(struct redo *redo, const struct levers_edit *edit)
         if (redo->birth[block] == UINT32_MAX)
             continue; /* it was there before the record, and stays */
         bool done = true;
-        if (change->longer) {
+        if (change->how == LEVERS_LONGER) {
             redo->without[block] |= NO_END;
             done = change->to > redo->step->end || insert(redo, change->to, block, REPLAY_FREE);
         } else {
@@ -202,6 +204,14 @@ static int reserved_with(struct redo *redo, struct fit *fit, const struct levers
     return err;
 }
 
+static bool has_bytes_of_its_own(const struct levers_edit *edit)
+{
+    for (size_t i = 0; i < edit->count; i++)
+        if (edit->changes[i].how > LEVERS_LONGER)
+            return true;
+    return false;
+}
+
 int levers_reserved(struct levers_work *work, struct fit *fit)
 {
     const struct levers_edit nothing = {0};
@@ -215,6 +225,8 @@ int levers_reserved(struct levers_work *work, struct fit *fit)
     for (size_t i = 0; i < work->kept_count && err >= 0 && now != INT64_MAX; i++) {
         struct lever *lever = &work->out->levers[work->kept[i].lever];
         int64_t then;
+        if (has_bytes_of_its_own(&work->kept[i].edit))
+            continue; /* no block that could be placed */
         err = reserved_with(&redo, fit, &work->kept[i].edit, &then);
         if (err >= 0 && then != INT64_MAX)
             lever->reserved = now - then;

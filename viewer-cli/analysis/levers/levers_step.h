@@ -1,12 +1,14 @@
 /*
- * levers_step.h - the step of a peak, block by block, and how high it would have gone had some
- * blocks lived otherwise.
+ * levers_step.h - the steps around a peak, block by block, and how high they would have gone had
+ * some blocks lived otherwise.
  *
- * A step is what lived when it began, then births and ends in the order of their events. A change
- * takes a block away for a while (from an event on, until another), or lets it live on. The level
- * that results is the recorded one and the sum of all changes so far: two ordered lists are walked
- * side by side, however many blocks there are. Where a request was refused, the level of that
- * moment is what a change has to lower, and stands for the highest.
+ * A window of steps is what lived when it began, then births and ends in the order of their events.
+ * It has all steps that were asked about, with what lies between them; of a longer recording the
+ * step of the peak and as many on both sides as LEVERS_MOST events have room for. A change takes a
+ * block away for a while (from an event on, until another), lets it live on, or adds bytes of its
+ * own. The level that results is the recorded one and the sum of all changes so far: two ordered
+ * lists are walked side by side, however many blocks there are. Where a request was refused, the
+ * level of that moment is what a change has to lower, and stands for the highest.
  *
  * Invariants (levers_step_is_valid): blocks by seq, each once; those before `older` were born
  * before `begin` and alive then; events by seq; the events lead from `base` to what lives at the
@@ -19,27 +21,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "category.h"
 #include "db.h"
+#include "levers_phases.h"
 #include "peak.h"
 #include "purpose.h"
 
-#define LEVERS_NEVER INT64_MAX
-#define LEVERS_NOT_AT_PEAK PURPOSES
-#define LEVERS_MOST 1000000 /* blocks of a step; of larger ones nothing is said */
+#define LEVERS_MOST 1000000 /* blocks of a window; of a step that is larger nothing is said */
 
 struct levers_block {
     int64_t seq, end; /* LEVERS_NEVER */
     int64_t size;
-    int64_t asked;        /* as requested; where that is not known, the size */
-    int64_t site;         /* GROUP_NONE */
-    enum purpose purpose; /* of what lives at the peak; else LEVERS_NOT_AT_PEAK, not looked up */
-    bool tagged;          /* a tag says it */
-};
-
-struct levers_phase {
-    int64_t id, parent; /* GROUP_NONE */
-    int64_t begin, end; /* LEVERS_NEVER */
-    char *kind, *name;
+    int64_t asked; /* as requested; where that is not known, the size */
+    int64_t site;  /* GROUP_NONE */
+    enum purpose purpose;
+    bool tagged; /* a tag says it */
 };
 
 struct levers_event {
@@ -47,17 +43,20 @@ struct levers_event {
 };
 
 struct levers_step {
-    int64_t step, begin, end; /* events of the step */
-    int64_t peak;             /* what lives at the peak lives after this event */
-    int64_t moment;           /* the event of a refused request; LEVERS_NEVER: none was */
+    int64_t step;               /* of the peak */
+    int64_t first, last;        /* steps of the window */
+    bool whole;                 /* these are all that were asked about */
+    int64_t begin, end;         /* events of the window */
+    int64_t own_begin, own_end; /* events of the step of the peak */
+    int64_t peak;               /* what lives at the peak lives after this event */
+    int64_t moment;             /* the event of a refused request; LEVERS_NEVER: none was */
     struct levers_block *blocks;
     size_t count, cap, older;
-    struct levers_phase *phases; /* of the step and of the process as a whole, by begin */
-    size_t phase_count, phase_cap;
+    struct levers_phases phases;
     struct levers_event *events;
     size_t event_count;
     int64_t base, highest;
-    bool cut_short; /* an exception or the end of the process ended it */
+    bool cut_short; /* an exception or the end of the process ended the step of the peak */
 };
 
 /* Of a step that was cut short: activations whose like was held in the last whole step count as
@@ -69,19 +68,23 @@ int levers_step_read(struct db *db, const struct peak *peak, struct levers_step 
 void levers_step_clear(struct levers_step *step);
 bool levers_step_is_valid(const struct levers_step *step);
 
-/* The first outermost phase of that kind that begins after `seq`; the last one that had begun at
- * `seq`; the one that had begun and not ended. NULL = none. */
-const struct levers_phase *levers_phase_after(const struct levers_step *step, const char *kind,
-                                              int64_t seq);
-const struct levers_phase *levers_phase_around(const struct levers_step *step, const char *kind,
-                                               int64_t seq);
+bool levers_at_peak(const struct levers_step *step, const struct levers_block *block);
+/* The place of the first block that is born at `seq` or later; `count` if there is none. */
+size_t levers_first_from(const struct levers_step *step, int64_t seq);
 
 /* ---- changes ---- */
 
-struct levers_change { /* the block is not there in [from, to); or is there in [end, to) */
-    size_t block;
-    int64_t from, to;
-    bool longer;
+enum levers_how {
+    LEVERS_CUT,    /* the block is not there in [from, to) */
+    LEVERS_LONGER, /* it is there in [end, to) */
+    LEVERS_EXTRA,  /* `bytes` more, or less, in [from, to) */
+    LEVERS_SPIKE   /* `bytes` more for a moment, as the event `from` begins */
+};
+
+struct levers_change {
+    size_t block; /* of the first two */
+    int64_t from, to, bytes;
+    enum levers_how how;
 };
 
 struct levers_edit { /* all zero is empty */
@@ -92,28 +95,15 @@ struct levers_edit { /* all zero is empty */
 /* False without memory. `from` may be before its birth, `to` after its end. */
 bool levers_cut(struct levers_edit *edit, size_t block, int64_t from, int64_t to);
 bool levers_lengthen(struct levers_edit *edit, size_t block, int64_t to);
+bool levers_extra(struct levers_edit *edit, int64_t bytes, int64_t from, int64_t to);
+bool levers_spike(struct levers_edit *edit, int64_t bytes, int64_t at);
+/* All changes of `other`, too. Then what is cut twice counts once. */
+bool levers_unite(struct levers_edit *edit, const struct levers_edit *other);
 void levers_edit_clear(struct levers_edit *edit);
 
-/* The highest level with these changes. 0 or an error. */
-int levers_highest(const struct levers_step *step, const struct levers_edit *edit, int64_t *out);
-
-/* ---- births of a stretch ---- */
-
-struct levers_birth {
-    int64_t seq, asked, site;
-};
-
-struct levers_births { /* by bytes asked for, site, seq */
-    struct levers_birth *births;
-    size_t count, cap;
-};
-
-/* ERR_LIMIT: there are too many. levers_births_clear in all cases. */
-int levers_births_read(struct db *db, const struct peak *peak, int64_t begin, int64_t end,
-                       struct levers_births *out);
-void levers_births_clear(struct levers_births *births);
-/* Those that asked for so much at this site: how many, and the first. */
-size_t levers_births_like(const struct levers_births *births, int64_t asked, int64_t site,
-                          const struct levers_birth **first);
+/* The highest level with these changes, and the event that leads to it first; `at` may be NULL. 0
+ * or an error. */
+int levers_highest(const struct levers_step *step, const struct levers_edit *edit, int64_t *out,
+                   int64_t *at);
 
 #endif

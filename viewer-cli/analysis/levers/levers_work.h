@@ -5,8 +5,10 @@
 #define TIDEMARK_ANALYSIS_LEVERS_WORK_H
 
 #include "fit.h"
+#include "group.h"
 #include "levers.h"
 #include "levers_step.h"
+#include "map.h"
 
 struct levers_kept { /* of a lever that was added: what it changes */
     size_t lever;
@@ -18,6 +20,9 @@ struct levers_work {
     const struct peak *peak;
     struct levers *out;
     struct levers_step step; /* empty unless out->state is LEVERS_READY */
+    bool on_host;            /* the device is the CPU */
+    struct map parameters;   /* bytes that one of them asked for */
+    struct map leaking;      /* sites, to how many steps' blocks live at the peak */
     struct levers_kept *kept;
     size_t kept_count, kept_cap;
 };
@@ -26,6 +31,7 @@ struct levers_work {
 struct levers_words {
     enum lever_kind kind;
     bool at_most;
+    bool estimated;     /* something of it was not seen, and is computed */
     int64_t site;       /* LEVERS_NONE */
     const char *before; /* the site's text comes between, if `name` is NULL */
     const char *after;  /* NULL */
@@ -39,15 +45,40 @@ int levers_try(struct levers_work *work, struct levers_edit *edit,
 int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
                const struct levers_words *words);
 
+/* Blocks that live at the peak and are of some kind, by site, largest first. */
+int levers_group_sites(const struct levers_work *work,
+                       bool (*is)(const struct levers_step *step, const struct levers_block *block),
+                       struct groups *out);
+/* What lives at the peak. */
+int64_t levers_bytes_of(const struct levers_step *step, enum purpose purpose);
+
+/* The function's last name, without "op_" before or ".forward" behind, is one of these. */
+bool levers_is_one_of(const char *function, const char *const *names, size_t count);
+
 int levers_find_added(struct levers_work *work);
 /* Of lives, in a step. */
 int levers_held(struct levers_work *work);
 int levers_gradients_to_none(struct levers_work *work);
+int levers_zero_grad_earlier(struct levers_work *work);
 int levers_bucket_view(struct levers_work *work);
+int levers_fused_optimizer(struct levers_work *work);
 int levers_flatten(struct levers_work *work);
 int levers_checkpoint(struct levers_work *work);
+/* Of programs without modules: functions, or the program's own phases inside of forward. */
+int levers_checkpoint_parts(struct levers_work *work);
 int levers_workspace(struct levers_work *work);
 int levers_library_workspace(struct levers_work *work);
+int levers_leak(struct levers_work *work);
+/* Once that was looked for: blocks of many steps live, so no variable of one step holds them. */
+bool levers_leaks(const struct levers_work *work, int64_t site);
+/* Of those so far. */
+int levers_together(struct levers_work *work);
+/* Estimates. */
+int levers_states(struct levers_work *work);
+int levers_half_batch(struct levers_work *work);
+int levers_chunked_loss(struct levers_work *work);
+int levers_two_bytes(struct levers_work *work);
+int levers_ranks(struct levers_work *work);
 /* Of the run. */
 int levers_first_step(struct levers_work *work);
 

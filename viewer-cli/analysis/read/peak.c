@@ -348,6 +348,8 @@ int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step
               struct peak *out)
 {
     begin(process, device, out);
+    out->first_step = first_step;
+    out->last_step = last_step;
     int err = read_highest(db, first_step, last_step, out);
     return err < 0 || !out->found ? err : read_around(db, out);
 }
@@ -386,6 +388,7 @@ int peak_read_refusal(struct db *db, int64_t process, int64_t device, const stru
     out->reserved = moment->reserved;
     out->phase = moment->phase;
     int err = read_around(db, out);
+    out->first_step = out->last_step = out->step;
     if (err == 0)
         err = read_max_reserved(db, INT64_MAX, out);
     if (err == 0)

@@ -29,6 +29,7 @@ struct peak {
     bool found;   /* false: no phase of these steps had memory here */
     bool refused; /* it is not the highest point, but where a request was refused */
     int64_t process, device;
+    int64_t first_step, last_step; /* that were asked about; of a refusal its own */
     int64_t seq, at_ns;
     int64_t living_seq; /* what lived is what lived after this number: seq, or the one before it */
     int64_t allocated;

@@ -1,0 +1,31 @@
+"""DistributedDataParallel on two ranks, AdamW.
+
+    tidemark record -- python3 -m torch.distributed.run --nproc_per_node 2 ddp.py
+    tidemark peak --rank 0
+"""
+import torch
+import torch.distributed
+from torch import nn
+
+from switches import parse
+
+
+def main():
+    options = parse(["gradient_as_bucket_view", "fused_optimizer"], steps=4, batch=64)
+    torch.distributed.init_process_group("gloo")
+    rank = torch.distributed.get_rank()
+    torch.manual_seed(rank)
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(512, 512), nn.ReLU()) for _ in range(6)])
+    model = nn.parallel.DistributedDataParallel(
+        model, gradient_as_bucket_view=options.gradient_as_bucket_view)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=options.fused_optimizer)
+    for step in range(options.steps):
+        loss = model(torch.randn((1 + 3 * rank) * options.batch, 512)).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        print(rank, step, float(loss))
+    torch.distributed.destroy_process_group()
+
+
+main()

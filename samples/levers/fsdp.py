@@ -1,0 +1,56 @@
+"""FSDP2 on two ranks: weights, gradients and states are shared out, and gathered block by block.
+
+    tidemark record -- python3 -m torch.distributed.run --nproc_per_node 2 fsdp.py
+    tidemark peak --rank 0
+"""
+import torch
+import torch.distributed
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.utils.checkpoint import checkpoint
+
+from switches import parse
+
+
+class Block(nn.Module):
+    def __init__(self, wide):
+        super().__init__()
+        self.up, self.down = nn.Linear(wide, 4 * wide), nn.Linear(4 * wide, wide)
+
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(x)))
+
+
+class Model(nn.Module):
+    def __init__(self, options):
+        super().__init__()
+        self.checkpoint = options.checkpoint
+        self.blocks = nn.ModuleList([Block(256) for _ in range(4)])
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = checkpoint(block, x, use_reentrant=False) if self.checkpoint else block(x)
+        return x
+
+
+def main():
+    options = parse(["checkpoint", "fused_optimizer"], steps=4, batch=256)
+    torch.distributed.init_process_group("gloo")
+    torch.manual_seed(0)
+    mesh = init_device_mesh("cpu", (torch.distributed.get_world_size(),))
+    model = Model(options)
+    for block in model.blocks:
+        fully_shard(block, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    optimizer = torch.optim.Adam(model.parameters(), fused=options.fused_optimizer)
+    for step in range(options.steps):
+        optimizer.zero_grad()
+        loss = model(torch.randn(options.batch, 256)).square().mean()
+        loss.backward()
+        optimizer.step()
+        print(step, float(loss))
+    torch.distributed.destroy_process_group()
+
+
+main()

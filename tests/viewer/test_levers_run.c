@@ -1,0 +1,339 @@
+/*
+ * Levers on a whole run: other steps, micro-batches and modules than those of the peak.
+ */
+#include "test.h"
+
+#include <string.h>
+
+#include "db.h"
+#include "levers.h"
+#include "script.h"
+
+enum { /* sites of script.c */
+       BUILD = 1,
+       ENCODE,
+       DECODE,
+       BACKWARD_40,
+       BACKWARD_41,
+       ADAM,
+       RNN,
+       OTHER
+};
+
+static const struct lever *find(const struct levers *levers, enum lever_kind kind)
+{
+    for (size_t i = 0; i < levers->count; i++)
+        if (levers->levers[i].kind == kind)
+            return &levers->levers[i];
+    return NULL;
+}
+
+/* The largest of its kind, all zero if there is none; texts are of no use behind it. */
+static struct lever lever_of(const struct script *script, const char *sql, enum lever_kind kind)
+{
+    struct levers levers;
+    struct peak peak;
+    struct lever out = {0};
+    struct db *db = script_record(script);
+    REQUIRE(db_exec(db, sql) == 0);
+    REQUIRE(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, 0, &peak) == 0);
+    REQUIRE(levers_read(db, &peak, false, &levers) == 0);
+    CHECK(levers_is_valid(&levers));
+    if (find(&levers, kind))
+        out = *find(&levers, kind);
+    out.next_phase = out.text = out.site_text = NULL;
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+    return out;
+}
+
+/* ---- steps and micro-batches ---- */
+
+static int64_t at(int step, int offset)
+{
+    return 1000 * (step + 1) + offset;
+}
+
+/* `batches` times forward and backward, then the optimizer: 100 MiB of activations in each, 50 of
+ * parameters before. */
+static void step_of(struct script *script, int step, int batches)
+{
+    for (int i = 0; i < batches; i++) {
+        int64_t begin = at(step, 200 * i);
+        script_phase(script, "forward", step, begin, begin + 99);
+        script_phase(script, "backward", step, begin + 100, begin + 199);
+        script_block(script, begin + 10, begin + 150, MIB(100), ENCODE);
+    }
+    script_phase(script, "optimizer", step, at(step, 900), at(step, 950));
+}
+
+static void train(struct script *script, int steps, int batches)
+{
+    script_block(script, 10, SCRIPT_LIVES, MIB(50), BUILD);
+    script_phase(script, "user", SCRIPT_OUTSIDE, 1, 99);
+    for (int step = 0; step < steps; step++)
+        step_of(script, step, batches);
+}
+
+TEST(each_micro_batch_of_a_step_is_checkpointed)
+{
+    struct script script = {0};
+    train(&script, 3, 4);
+    script_block(&script, at(1, 620), at(1, 630), MIB(20), OTHER);
+    struct lever lever = lever_of(&script, "", LEVER_CHECKPOINT);
+    CHECK_INT(lever.bytes, MIB(100 + 20 - 100)); /* births are there until their function is over */
+    CHECK_INT(lever.next_step, 0);
+}
+
+/* 200 MiB in the optimizer of step 2 bound what a change to forward can do in step 1. */
+TEST(another_step_can_be_the_next_peak)
+{
+    struct script script = {0};
+    train(&script, 3, 1);
+    script_block(&script, at(1, 120), at(1, 130), MIB(150), OTHER);
+    script_block(&script, at(2, 910), at(2, 930), MIB(220), OTHER);
+    struct lever lever = lever_of(&script, "", LEVER_CHECKPOINT);
+    CHECK_INT(lever.bytes, MIB(300 - 270));
+    CHECK_INT(lever.next_step, 2);
+}
+
+/* What is asked about bounds it, too. */
+TEST(steps_that_were_not_asked_about_bound_nothing)
+{
+    struct script script = {0};
+    struct levers levers;
+    struct peak peak;
+    train(&script, 3, 1);
+    script_block(&script, at(1, 120), at(1, 130), MIB(150), OTHER);
+    script_block(&script, at(2, 910), at(2, 930), MIB(220), OTHER);
+    struct db *db = script_record(&script);
+    REQUIRE(peak_read(db, 1, 1, 0, 1, 0, &peak) == 0);
+    REQUIRE(levers_read(db, &peak, true, &levers) == 0);
+    const struct lever *lever = find(&levers, LEVER_CHECKPOINT);
+    CHECK(lever && lever->bytes == MIB(100));
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+}
+
+/* The logits of one micro-batch live until the next one's are made: long before the last backward
+ * of the step. */
+TEST(what_is_held_from_one_micro_batch_to_the_next)
+{
+    static const char names[] = "UPDATE string SET text = 'linear' WHERE text LIKE 'decode%';"
+                                "UPDATE string SET text = 'cross_entropy' WHERE text LIKE 'other%'";
+    struct script script = {0};
+    train(&script, 2, 3);
+    for (int step = 0; step < 2; step++)
+        for (int i = 0; i < 3; i++) {
+            int64_t begin = at(step, 200 * i);
+            script_block(&script, begin + 20, i < 2 ? begin + 225 : at(step + 1, 25), MIB(60),
+                         DECODE);
+            script_block(&script, begin + 21, begin + 22, MIB(60), OTHER);
+            script_block(&script, begin + 110, begin + 120, MIB(120), BACKWARD_40);
+        }
+    struct lever lever = lever_of(&script, names, LEVER_HELD);
+    CHECK_INT(lever.bytes, MIB(60));
+    CHECK(!lever.at_most);
+}
+
+/* ---- gradients ---- */
+
+TEST(gradients_go_before_forward)
+{
+    struct script script = {0};
+    for (int step = 0; step < 3; step++) {
+        script_phase(&script, "forward", step, at(step, 0), at(step, 99));
+        script_phase(&script, "zero_grad", step, at(step, 100), at(step, 199));
+        script_phase(&script, "backward", step, at(step, 200), at(step, 299));
+        script_phase(&script, "optimizer", step, at(step, 300), at(step, 399));
+        script_block(&script, at(step, 10), at(step, 250), MIB(100), ENCODE);
+        script_block(&script, at(step, 20), at(step, 30), MIB(50), OTHER);
+        script_block(&script, at(step, 260), step < 2 ? at(step + 1, 150) : SCRIPT_LIVES, MIB(40),
+                     BACKWARD_41);
+    }
+    struct lever lever = lever_of(&script, "", LEVER_ZERO_GRAD_EARLIER);
+    CHECK_INT(lever.bytes, MIB(40));
+    CHECK_INT(lever.next_step, 0);
+    CHECK(!lever.at_most && !lever.estimated);
+}
+
+/* ---- optimizers ---- */
+
+static const char fused_sql[] =
+    "UPDATE string SET text = '_single_tensor_adamw' WHERE text LIKE 'adam%'";
+
+TEST(a_fused_optimizer_makes_no_temporaries)
+{
+    struct script script = {0};
+    train(&script, 2, 1);
+    for (int i = 0; i < 4; i++) /* of two parameters, two lines each */
+        script_block(&script, at(1, 910 + i), at(1, 920 + i), MIB(50), i % 2 ? ADAM : OTHER);
+    CHECK_INT(lever_of(&script, "", LEVER_FUSED_OPTIMIZER).bytes, 0);
+    CHECK_INT(lever_of(&script, fused_sql, LEVER_FUSED_OPTIMIZER).bytes, MIB(250 - 150));
+    struct lever lever = lever_of(&script, fused_sql, LEVER_FUSED_OPTIMIZER);
+    CHECK(!lever.at_most && !lever.estimated);
+}
+
+TEST(states_of_eight_bits_are_estimated)
+{
+    struct script script = {0};
+    train(&script, 2, 1);
+    script_block(&script, at(0, 910), SCRIPT_LIVES, MIB(80), ADAM);
+    struct lever lever = lever_of(&script, "", LEVER_EIGHT_BIT_STATES);
+    CHECK(lever.bytes > MIB(59) && lever.bytes < MIB(60));
+    CHECK(lever.estimated);
+    CHECK_INT(lever_of(&script, "", LEVER_NO_STATES).bytes, MIB(80));
+    CHECK_INT(lever_of(&script, "", LEVER_SHARD_STATES).bytes, MIB(40));
+}
+
+/* ---- batches ---- */
+
+/* Activations are half as large, and the gradients of the first half are there in the second. */
+TEST(half_a_batch_keeps_its_gradients)
+{
+    struct script script = {0};
+    train(&script, 2, 1);
+    for (int step = 0; step < 2; step++)
+        script_block(&script, at(step, 120), at(step, 960), MIB(10), BACKWARD_40);
+    CHECK_INT(lever_of(&script, "", LEVER_HALF_BATCH).bytes, MIB(50 - 10));
+    script = (struct script){0};
+    train(&script, 2, 2); /* these are added up already */
+    for (int step = 0; step < 2; step++)
+        script_block(&script, at(step, 120), at(step, 960), MIB(10), BACKWARD_40);
+    CHECK_INT(lever_of(&script, "", LEVER_HALF_BATCH).bytes, MIB(50));
+}
+
+TEST(a_loss_in_chunks_has_an_eighth_of_its_logits)
+{
+    static const char names[] = "UPDATE string SET text = 'cross_entropy' WHERE text LIKE 'other%'";
+    struct script script = {0};
+    train(&script, 2, 1);
+    for (int step = 0; step < 2; step++) {
+        script_block(&script, at(step, 20), at(step, 130), MIB(40), DECODE);
+        script_block(&script, at(step, 21), at(step, 131), MIB(40), OTHER);
+        script_block(&script, at(step, 110), at(step, 120), MIB(40), BACKWARD_40);
+    }
+    CHECK_INT(lever_of(&script, names, LEVER_CHUNKED_LOSS).bytes, MIB(3 * 35));
+    CHECK_INT(lever_of(&script, "", LEVER_CHUNKED_LOSS).bytes, 0);
+}
+
+/* ---- steps that leave something ---- */
+
+TEST(a_graph_that_every_step_leaves)
+{
+    struct script script = {0};
+    train(&script, 5, 1);
+    for (int step = 0; step < 5; step++)
+        script_block(&script, at(step, 20), SCRIPT_LIVES, MIB(30), OTHER);
+    struct lever lever = lever_of(&script, "", LEVER_DETACH);
+    CHECK_INT(lever.bytes, MIB(4 * 30));
+    CHECK_INT(lever_of(&script, "", LEVER_HELD).bytes, 0); /* no del in one step reaches it */
+}
+
+TEST(what_one_step_leaves_to_the_next_is_no_leak)
+{
+    struct script script = {0};
+    train(&script, 5, 1);
+    for (int step = 0; step < 5; step++)
+        script_block(&script, at(step, 20), at(step + 1, 30), MIB(30), OTHER);
+    CHECK_INT(lever_of(&script, "", LEVER_DETACH).bytes, 0);
+}
+
+/* ---- together ---- */
+
+TEST(all_together_are_worth_more_than_each)
+{
+    static const char names[] = "UPDATE string SET text = 'linear' WHERE text LIKE 'decode%';"
+                                "UPDATE string SET text = 'relu' WHERE text LIKE 'other%';"
+                                "UPDATE string SET text = '_single_tensor_adamw' WHERE text LIKE "
+                                "'adam%'";
+    struct script script = {0};
+    train(&script, 2, 1);
+    for (int step = 0; step < 2; step++) {
+        script_block(&script, at(step, 20), at(step, 970), MIB(60), DECODE);
+        script_block(&script, at(step, 21), at(step, 22), MIB(60), OTHER);
+        script_block(&script, at(step, 110), at(step, 120), MIB(90), BACKWARD_40);
+        script_block(&script, at(step, 910), at(step, 920), MIB(170), ADAM);
+    }
+    /* 300 in backward, 280 in the optimizer; without the variable 270 in forward, 240 and 220 */
+    CHECK_INT(lever_of(&script, names, LEVER_HELD).bytes, MIB(30));
+    CHECK_INT(lever_of(&script, names, LEVER_FUSED_OPTIMIZER).bytes, 0);
+    script_block(&script, at(1, 911), at(1, 921), MIB(60), ADAM);
+    /* 340 in the optimizer, of which the variable has 60 */
+    CHECK_INT(lever_of(&script, names, LEVER_FUSED_OPTIMIZER).bytes, MIB(40));
+    CHECK_INT(lever_of(&script, names, LEVER_HELD).bytes, MIB(60));
+    struct lever lever = lever_of(&script, names, LEVER_TOGETHER);
+    CHECK_INT(lever.bytes, MIB(340 - 270));
+    CHECK(!lever.at_most && !lever.estimated);
+}
+
+/* ---- modules ---- */
+
+/* Blocks of sites 2 and 3 come from Block.forward, called by Model.forward in line 5; those of site
+ * 8 from Model.forward itself. */
+static const char modules_sql[] =
+    "INSERT INTO string VALUES(50,'Block.forward'),(51,'Model.forward'),(52,'m.py');"
+    "INSERT INTO frame VALUES(50,50,52,9),(51,51,52,5),(52,51,52,7),(53,50,52,10);"
+    "INSERT INTO site VALUES(2,1,50),(2,2,51),(3,1,53),(3,2,51),(8,1,52)";
+
+/* Three calls, each with an activation of 40 MiB, one of 8 that computing again takes for a moment,
+ * and an output of 10 that the next one's backward needs; then a head with 30. */
+static void forward_of(struct script *script, int step, int64_t begin)
+{
+    int64_t backward = begin + 100;
+    script_phase(script, "forward", step, begin, begin + 99);
+    script_phase(script, "backward", step, backward, begin + 199);
+    script_block(script, begin + 50, backward + 4, MIB(30), OTHER);
+    for (int i = 0; i < 3; i++) {
+        int64_t born = begin + 10 * (i + 1), node = backward + 10 * (3 - i);
+        script_block(script, born + 1, born + 3, MIB(8), ENCODE);
+        script_block(script, born + 2, node + 5, MIB(40), DECODE);
+        script_block(script, born + 4, i == 2 ? backward + 5 : node - 5 + 1, MIB(10), DECODE);
+        script_block(script, node + 2, node + 8, MIB(5), BACKWARD_40);
+    }
+    script_block(script, backward + 1, backward + 3, MIB(25), BACKWARD_41);
+}
+
+TEST(a_module_is_computed_again_call_by_call)
+{
+    struct script script = {0};
+    script_block(&script, 10, SCRIPT_LIVES, MIB(50), BUILD);
+    script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
+    for (int step = 0; step < 2; step++)
+        for (int i = 0; i < 2; i++)
+            forward_of(&script, step, at(step, 400 * i));
+    struct lever lever = lever_of(&script, modules_sql, LEVER_CHECKPOINT);
+    /* The peak has 50, three times 50, 30 and 25. With it: outputs, head and the gradient, 135; in
+     * the last call's backward outputs of two, 48 for a moment, then 40 and 5. */
+    CHECK_INT(lever.bytes, MIB(255 - 135));
+    CHECK(!lever.at_most && !lever.estimated);
+    CHECK_INT(lever.next_step, 0);
+}
+
+TEST(a_module_that_is_computed_again_is_no_lever)
+{
+    struct script script = {0};
+    script_block(&script, 10, SCRIPT_LIVES, MIB(50), BUILD);
+    script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
+    forward_of(&script, 0, at(0, 0));
+    forward_of(&script, 1, at(1, 0));
+    int id = script_phase(&script, "recompute", 0, at(0, 150), at(0, 155));
+    script.phases[id - 1].parent = 3;
+    CHECK_INT(lever_of(&script, modules_sql, LEVER_CHECKPOINT).bytes, 0);
+}
+
+TEST_MAIN(TEST_CASE(each_micro_batch_of_a_step_is_checkpointed),
+          TEST_CASE(another_step_can_be_the_next_peak),
+          TEST_CASE(steps_that_were_not_asked_about_bound_nothing),
+          TEST_CASE(what_is_held_from_one_micro_batch_to_the_next),
+          TEST_CASE(gradients_go_before_forward), TEST_CASE(a_fused_optimizer_makes_no_temporaries),
+          TEST_CASE(states_of_eight_bits_are_estimated),
+          TEST_CASE(half_a_batch_keeps_its_gradients),
+          TEST_CASE(a_loss_in_chunks_has_an_eighth_of_its_logits),
+          TEST_CASE(a_graph_that_every_step_leaves),
+          TEST_CASE(what_one_step_leaves_to_the_next_is_no_leak),
+          TEST_CASE(all_together_are_worth_more_than_each),
+          TEST_CASE(a_module_is_computed_again_call_by_call),
+          TEST_CASE(a_module_that_is_computed_again_is_no_lever))

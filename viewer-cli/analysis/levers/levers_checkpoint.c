@@ -1,0 +1,275 @@
+/*
+ * Levers on what forward keeps for backward: checkpoints of a unit, or no backward at all.
+ */
+#include <stdlib.h>
+
+#include "buf.h"
+#include "error.h"
+#include "levers_recompute.h"
+#include "levers_units.h"
+#include "levers_work.h"
+#include "mem.h"
+
+enum { SHOWN = 3 };
+
+/* ---- no backward ---- */
+
+/* A run that ended in its first forward says nothing of a backward: two steps have to have one. */
+static bool has_backward(const struct levers_step *step)
+{
+    const struct levers_phase_row *forward = &step->phases.of[LEVERS_FORWARD];
+    int64_t first = GROUP_NONE;
+    if (step->phases.of[LEVERS_BACKWARD].count)
+        return true;
+    for (size_t i = 0; i < forward->count; i++) {
+        const struct levers_phase *phase = &step->phases.phases[forward->at[i]];
+        if (phase->end == LEVERS_NEVER || phase->step == GROUP_NONE)
+            continue;
+        if (first != GROUP_NONE && phase->step != first)
+            return false;
+        first = phase->step;
+    }
+    return true;
+}
+
+/* No backward follows: of forward's blocks those have to be kept which its own code refers to, and
+ * which these are is not known. */
+static int try_no_grad(struct levers_work *work)
+{
+    const struct levers_step *step = &work->step;
+    const struct levers_words words = {.kind = LEVER_NO_GRAD,
+                                       .at_most = true,
+                                       .site = LEVERS_NONE,
+                                       .before = "run it under torch.no_grad() or "
+                                                 "torch.inference_mode(): no backward follows"};
+    struct levers_edit edit = {0};
+    int err = 0;
+    for (size_t i = step->older; i < step->count && err >= 0; i++)
+        if (step->blocks[i].end != LEVERS_NEVER &&
+            levers_phase_around(&step->phases, LEVERS_FORWARD, step->blocks[i].seq) &&
+            !levers_cut(&edit, i, step->blocks[i].seq + 1, LEVERS_NEVER))
+            err = ERR_NOMEM;
+    if (err >= 0)
+        err = levers_try(work, &edit, &words);
+    levers_edit_clear(&edit);
+    return err;
+}
+
+/* ---- units ---- */
+
+enum { UNITED = 4, RNG_BYTES = 5056 };
+
+struct trial { /* units that are checkpointed together */
+    const struct levers_unit *units[UNITED];
+    size_t count;
+    int64_t highest; /* with it */
+    int64_t least;   /* if blocks went at once, and computing again took nothing */
+};
+
+static int by_highest(const void *one, const void *other)
+{
+    const struct trial *a = one, *b = other;
+    if (a->highest != b->highest)
+        return a->highest < b->highest ? -1 : 1;
+    return a->units[0]->depth < b->units[0]->depth ? -1 : a->units[0]->depth > b->units[0]->depth;
+}
+
+static int make_edit(const struct levers_work *work, const struct trial *trial, bool least,
+                     struct levers_edit *edit)
+{
+    int err = 0;
+    for (size_t i = 0; i < trial->count && err >= 0; i++)
+        err = levers_recompute(&work->step, trial->units[i], work->on_host ? RNG_BYTES : 0, least,
+                               edit);
+    return err;
+}
+
+static int highest_of(const struct levers_work *work, const struct trial *trial, bool least,
+                      int64_t *out)
+{
+    struct levers_edit edit = {0};
+    int err = make_edit(work, trial, least, &edit);
+    if (err >= 0)
+        err = levers_highest(&work->step, &edit, out, NULL);
+    levers_edit_clear(&edit);
+    return err;
+}
+
+static int look_at(struct levers_work *work, struct trial *trial)
+{
+    int err = highest_of(work, trial, false, &trial->highest);
+    if (err >= 0)
+        err = highest_of(work, trial, true, &trial->least);
+    work->out->tried++;
+    return err;
+}
+
+/* Calls of one lie inside of those of the other, somewhere. */
+static bool overlap(const struct levers_unit *a, const struct levers_unit *b)
+{
+    for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
+        if (a->calls[i].last < b->calls[j].first)
+            i++;
+        else if (b->calls[j].last < a->calls[i].first)
+            j++;
+        else
+            return true;
+    }
+    return false;
+}
+
+static bool fits(const struct trial *trial, const struct levers_unit *unit)
+{
+    for (size_t i = 0; i < trial->count; i++)
+        if (overlap(trial->units[i], unit))
+            return false;
+    return trial->count < UNITED;
+}
+
+/* The switch of transformers checkpoints all of its layers; a module of torch.nn is of use where
+ * there is no other. */
+static size_t make_trials(const struct levers_units *units, struct trial *trials)
+{
+    size_t count = 0, of_library = SIZE_MAX;
+    bool own = false, library = false;
+    for (size_t i = 0; i < units->count; i++) {
+        own = own || !units->units[i].plain;
+        library = library || units->units[i].by_library;
+    }
+    for (size_t i = 0; i < units->count; i++) {
+        const struct levers_unit *unit = &units->units[i];
+        if ((unit->plain && own) || (library && unit->of_library && !unit->by_library))
+            continue;
+        if (unit->by_library && of_library != SIZE_MAX && fits(&trials[of_library], unit)) {
+            trials[of_library].units[trials[of_library].count++] = unit;
+            continue;
+        }
+        of_library = unit->by_library && of_library == SIZE_MAX ? count : of_library;
+        trials[count++] = (struct trial){.units = {unit}, .count = 1};
+    }
+    return count;
+}
+
+/* Other units beside those of the best, as long as each takes another hundredth off. */
+static int add_others(struct levers_work *work, const struct trial *trials, size_t count,
+                      struct trial *best)
+{
+    int err = 0;
+    for (size_t i = 1; i < count && err >= 0; i++) {
+        struct trial more = *best;
+        if (trials[i].count > 1 || !fits(best, trials[i].units[0]))
+            continue;
+        more.units[more.count++] = trials[i].units[0];
+        err = look_at(work, &more);
+        if (err >= 0 && best->highest - more.highest > work->out->peak / 100)
+            *best = more;
+    }
+    return err;
+}
+
+/* It is called more than once in a forward, as a layer is. */
+static bool is_repeated(const struct levers_unit *unit)
+{
+    for (size_t i = 1; i < unit->count; i++)
+        if (unit->calls[i].forward == unit->calls[i - 1].forward)
+            return true;
+    return false;
+}
+
+static void put_names(const struct trial *trial, struct buf *text)
+{
+    buf_text(text, "checkpoint ");
+    for (size_t i = 0; i < trial->count; i++)
+        buf_print(text, "%s%s%s", i ? " and " : "", is_repeated(trial->units[i]) ? "each " : "",
+                  trial->units[i]->name);
+}
+
+/* How the line is written, by whose the module is. */
+static bool put_words(const struct trial *trial, struct buf *text)
+{
+    put_names(trial, text);
+    if (trial->units[0]->of_library)
+        buf_text(text, ": model.gradient_checkpointing_enable(gradient_checkpointing_kwargs="
+                       "{'use_reentrant': False})");
+    else if (trial->units[0]->sequential)
+        buf_text(text, ": torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False), or "
+                       "checkpoint_sequential for the parts of one");
+    else
+        buf_text(text, ": torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False) where "
+                       "it is called");
+    return !text->broken;
+}
+
+/* Something that a call makes lives on at the peak, as keys and values in a cache: a program that
+ * computes again may hold it no more, or twice. */
+static bool holds(const struct levers_step *step, const struct levers_unit *unit)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < unit->count; i++)
+        for (size_t j = unit->calls[i].first; j <= unit->calls[i].last; j++)
+            if (step->blocks[j].purpose == PURPOSE_HELD && levers_at_peak(step, &step->blocks[j]))
+                bytes += step->blocks[j].size;
+    return bytes > step->highest / 100;
+}
+
+static bool is_unsure(const struct levers_step *step, const struct trial *trial)
+{
+    bool unsure = trial->highest - trial->least > (step->highest - trial->highest) / 200;
+    for (size_t i = 0; i < trial->count && !unsure; i++)
+        unsure = holds(step, trial->units[i]);
+    return unsure;
+}
+
+/* Where it hangs on what computing again meets in backward, the most that it can be. */
+static int add_trial(struct levers_work *work, const struct trial *trial)
+{
+    struct levers_edit edit = {0};
+    struct buf text = {0};
+    int err = put_words(trial, &text) ? 0 : ERR_NOMEM;
+    const int64_t off = work->step.highest - trial->highest;
+    const bool most = off < work->out->peak / 100 && is_repeated(trial->units[0]);
+    const struct levers_words words = {.kind = LEVER_CHECKPOINT,
+                                       .at_most = most,
+                                       .estimated = is_unsure(&work->step, trial),
+                                       .site = LEVERS_NONE,
+                                       .before = buf_string(&text)};
+    if (err >= 0)
+        err = make_edit(work, trial, most, &edit);
+    if (err >= 0 && edit.count)
+        err = levers_try(work, &edit, &words);
+    levers_edit_clear(&edit);
+    buf_clear(&text);
+    return err;
+}
+
+static int try_units(struct levers_work *work, const struct levers_units *units)
+{
+    struct trial *trials = mem_alloc(units->count + 1, sizeof *trials);
+    int err = trials ? 0 : ERR_NOMEM;
+    size_t count = err == 0 ? make_trials(units, trials) : 0;
+    for (size_t i = 0; i < count && err >= 0; i++)
+        err = look_at(work, &trials[i]);
+    if (err >= 0 && count)
+        qsort(trials, count, sizeof *trials, by_highest);
+    if (err >= 0 && count)
+        err = add_others(work, trials, count, &trials[0]);
+    for (size_t i = 0; i < count && i < SHOWN && err >= 0; i++)
+        err = add_trial(work, &trials[i]);
+    mem_free(trials);
+    return err;
+}
+
+int levers_checkpoint(struct levers_work *work)
+{
+    struct levers_units units = {0};
+    if (work->step.phases.recomputes)
+        return 0; /* it is in force */
+    if (!has_backward(&work->step))
+        return try_no_grad(work);
+    int err = levers_units_read(work->db, &work->step, &units);
+    bool any = units.count;
+    if (err >= 0 && any)
+        err = try_units(work, &units);
+    levers_units_clear(&units);
+    return err < 0 || any ? err : levers_checkpoint_parts(work);
+}

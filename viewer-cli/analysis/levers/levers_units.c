@@ -1,0 +1,354 @@
+#include "levers_units.h"
+
+#include <string.h>
+
+#include "error.h"
+#include "group.h"
+#include "map.h"
+#include "mem.h"
+
+enum { UNITS_MOST = 64, DEPTH_MOST = 24 };
+
+/* ---- frames of a site ---- */
+
+struct place { /* a site's way into a unit */
+    size_t unit;
+    uint64_t way; /* the frames around it, folded */
+    int64_t line; /* in the unit's own function */
+};
+
+struct ways {
+    struct place places[DEPTH_MOST];
+    size_t count;
+};
+
+struct reading {
+    const struct levers_step *step;
+    struct levers_units *units;
+    struct db_stmt *frames;
+    struct map sites; /* to places in `ways` */
+    struct ways *ways;
+    size_t count, cap;
+};
+
+static const char frames_sql[] =
+    "SELECT f.function, coalesce(f.file, -1), coalesce(f.line, 0), n.text, coalesce(p.text, '')"
+    "  FROM site s CROSS JOIN frame f ON f.id = s.frame JOIN string n ON n.id = f.function"
+    "  LEFT JOIN string p ON p.id = f.file WHERE s.site = ?1 ORDER BY s.depth DESC";
+
+static uint64_t fold(uint64_t way, int64_t value)
+{
+    way ^= (uint64_t)value + 0x9e3779b97f4a7c15u + (way << 6) + (way >> 2);
+    return way * 0xff51afd7ed558ccdu;
+}
+
+static size_t class_bytes(const char *function)
+{
+    static const char forward[] = ".forward";
+    size_t bytes = strlen(function), tail = sizeof forward - 1;
+    return bytes > tail && strcmp(function + bytes - tail, forward) == 0 ? bytes - tail : 0;
+}
+
+/* Its loop over modules is its own: a row that repeats may be several of them, or parts of one,
+ * which can be checkpointed alike (checkpoint_sequential). */
+static bool is_sequential(const char *function)
+{
+    return strcmp(function, "Sequential.forward") == 0;
+}
+
+static int find_unit(struct reading *reading, struct db_stmt *row, size_t depth, size_t *out)
+{
+    struct levers_units *units = reading->units;
+    const char *text = db_column_text(row, 3), *file_text = db_column_text(row, 4);
+    size_t bytes = class_bytes(text);
+    int64_t function = db_column_int(row, 0), file = db_column_int(row, 1);
+    *out = SIZE_MAX;
+    for (size_t i = 0; i < units->count && bytes; i++)
+        if (units->units[i].function == function && units->units[i].file == file)
+            *out = i;
+    if (!bytes || *out != SIZE_MAX || units->count == UNITS_MOST)
+        return 0;
+    if (!MEM_GROW(units->units, units->cap, units->count + 1))
+        return ERR_NOMEM;
+    struct levers_unit *unit = &units->units[units->count];
+    *unit = (struct levers_unit){.function = function,
+                                 .file = file,
+                                 .depth = (int)depth,
+                                 .of_library = strstr(file_text, "/transformers/") != NULL,
+                                 .plain = strstr(file_text, "/torch/nn/modules/") != NULL &&
+                                          strstr(text, "Layer.") == NULL && !is_sequential(text),
+                                 .sequential = is_sequential(text),
+                                 .name = mem_copy(text, bytes)};
+    if (!unit->name)
+        return ERR_NOMEM;
+    *out = units->count++;
+    return 0;
+}
+
+/* The class of transformers whose calls its own switch checkpoints. */
+static bool is_checkpointing(const char *function)
+{
+    return strncmp(function, "GradientCheckpointingLayer.", 27) == 0;
+}
+
+static bool is_known(const struct ways *ways, size_t unit)
+{
+    for (size_t i = 0; i < ways->count; i++)
+        if (ways->places[i].unit == unit)
+            return true;
+    return false;
+}
+
+static int read_ways(struct reading *reading, int64_t site, struct ways *ways)
+{
+    uint64_t way = 0;
+    bool by_library = false;
+    int err;
+    *ways = (struct ways){0};
+    db_bind_int(reading->frames, 0, site);
+    while ((err = db_step(reading->frames)) == DB_ROW) {
+        struct db_stmt *row = reading->frames;
+        size_t unit;
+        int found = find_unit(reading, row, ways->count, &unit);
+        if (found < 0) {
+            err = found;
+            break;
+        }
+        by_library = by_library || is_checkpointing(db_column_text(row, 3));
+        if (unit != SIZE_MAX) {
+            reading->units->units[unit].by_library |= by_library;
+            by_library = false;
+        }
+        if (unit != SIZE_MAX && ways->count < DEPTH_MOST && !is_known(ways, unit))
+            ways->places[ways->count++] = (struct place){unit, way, db_column_int(row, 2)};
+        way = fold(fold(fold(way, db_column_int(row, 0)), db_column_int(row, 1)),
+                   db_column_int(row, 2));
+    }
+    db_reset(reading->frames);
+    return err < 0 ? err : 0;
+}
+
+/* NULL with *err: an error. */
+static const struct ways *ways_of(struct reading *reading, int64_t site, int *err)
+{
+    uint64_t at = map_get(&reading->sites, (uint64_t)site);
+    *err = 0;
+    if (at != MAP_NONE)
+        return &reading->ways[at];
+    if (!MEM_GROW(reading->ways, reading->cap, reading->count + 1)) {
+        *err = ERR_NOMEM;
+        return NULL;
+    }
+    if ((*err = read_ways(reading, site, &reading->ways[reading->count])) < 0)
+        return NULL;
+    if (!map_put(&reading->sites, (uint64_t)site, reading->count, NULL)) {
+        *err = ERR_NOMEM;
+        return NULL;
+    }
+    return &reading->ways[reading->count++];
+}
+
+static const struct place *place_in(const struct ways *ways, size_t unit)
+{
+    for (size_t i = 0; i < ways->count; i++)
+        if (ways->places[i].unit == unit)
+            return &ways->places[i];
+    return NULL;
+}
+
+/* ---- calls ---- */
+
+struct row { /* births in a unit by one way, one after the other, in one forward */
+    const struct levers_phase *forward;
+    size_t *blocks; /* places in the step */
+    size_t count, cap;
+    uint64_t way;
+    int64_t line;
+    bool one_line;
+};
+
+static bool add_call(const struct levers_step *step, struct levers_unit *unit,
+                     const struct row *row, size_t first, size_t last)
+{
+    if (!MEM_GROW(unit->calls, unit->cap, unit->count + 1))
+        return false;
+    unit->calls[unit->count++] =
+        (struct levers_call){row->blocks[first], row->blocks[last], row->forward};
+    for (size_t i = first; i <= last; i++)
+        if (step->blocks[row->blocks[i]].purpose == PURPOSE_ACTIVATION)
+            unit->bytes += step->blocks[row->blocks[i]].size;
+    return true;
+}
+
+/* The length of what the row repeats from beginning to end; all of it if it does not. */
+static size_t period_of(const struct levers_step *step, const struct row *row, size_t *border)
+{
+    size_t length = 0;
+    border[0] = 0;
+    for (size_t i = 1; i < row->count; i++) {
+        int64_t site = step->blocks[row->blocks[i]].site;
+        while (length && step->blocks[row->blocks[length]].site != site)
+            length = border[length - 1];
+        length += step->blocks[row->blocks[length]].site == site;
+        border[i] = length;
+    }
+    size_t period = row->count - border[row->count - 1];
+    return row->count % period == 0 ? period : row->count;
+}
+
+/* By its period, or wherever its first site comes again. A function whose blocks all come from one
+ * line may be a loop over something else: then it is one call. */
+static int close_row(const struct levers_step *step, struct levers_unit *unit, struct row *row)
+{
+    size_t *border = row->count ? mem_alloc(row->count, sizeof *border) : NULL;
+    size_t first = 0;
+    bool done = true;
+    if (!row->count)
+        return 0;
+    if (!border)
+        return ERR_NOMEM;
+    size_t period = period_of(step, row, border);
+    bool one = (row->one_line && !unit->sequential) || unit->depth == 0;
+    int64_t site = step->blocks[row->blocks[0]].site;
+    for (size_t i = 1; i <= row->count && done; i++) {
+        bool ends = i == row->count;
+        if (!one && !ends)
+            ends = period < row->count ? i % period == 0
+                                       : step->blocks[row->blocks[i]].site == site &&
+                                             step->blocks[row->blocks[i - 1]].site != site;
+        if (!ends)
+            continue;
+        done = add_call(step, unit, row, first, i - 1);
+        first = i;
+    }
+    mem_free(border);
+    row->count = 0;
+    return done ? 0 : ERR_NOMEM;
+}
+
+static int put_block(struct reading *reading, size_t unit, size_t block,
+                     const struct levers_phase *forward, const struct place *place, struct row *row)
+{
+    struct levers_unit *one = &reading->units->units[unit];
+    int err = 0;
+    if (row->count && (!place || row->forward != forward || row->way != place->way))
+        err = close_row(reading->step, one, row);
+    if (err < 0 || !place)
+        return err;
+    if (!MEM_GROW(row->blocks, row->cap, row->count + 1))
+        return ERR_NOMEM;
+    if (!row->count) {
+        row->forward = forward;
+        row->way = place->way;
+        row->line = place->line;
+        row->one_line = true;
+    }
+    row->one_line = row->one_line && row->line == place->line;
+    row->blocks[row->count++] = block;
+    return 0;
+}
+
+static int find_calls(struct reading *reading, size_t unit)
+{
+    const struct levers_step *step = reading->step;
+    struct row row = {0};
+    int err = 0;
+    for (size_t i = step->older; i < step->count && err >= 0; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        const struct levers_phase *forward =
+            levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq);
+        if (!forward || block->site == GROUP_NONE)
+            continue;
+        const struct ways *ways = ways_of(reading, block->site, &err);
+        if (ways && ways->count) /* what another thread makes meanwhile is in no module */
+            err = put_block(reading, unit, i, forward, place_in(ways, unit), &row);
+    }
+    if (err >= 0)
+        err = close_row(step, &reading->units->units[unit], &row);
+    mem_free(row.blocks);
+    return err;
+}
+
+static int read_sites(struct reading *reading)
+{
+    const struct levers_step *step = reading->step;
+    int err = 0;
+    for (size_t i = step->older; i < step->count && err >= 0; i++)
+        if (step->blocks[i].site != GROUP_NONE &&
+            levers_phase_around(&step->phases, LEVERS_FORWARD, step->blocks[i].seq))
+            ways_of(reading, step->blocks[i].site, &err);
+    return err;
+}
+
+/* ---- units ---- */
+
+static void clear_unit(struct levers_unit *unit)
+{
+    mem_free(unit->name);
+    mem_free(unit->calls);
+}
+
+/* All that it keeps is kept by one inside of it. */
+static bool passes_on(const struct levers_unit *unit, const struct levers_unit *inner)
+{
+    return inner->depth > unit->depth && inner->bytes == unit->bytes;
+}
+
+/* What only passes its calls on is no unit. */
+static void drop_wrappers(struct levers_units *units)
+{
+    for (size_t i = 0; i < units->count;) {
+        bool wraps = units->units[i].bytes == 0;
+        for (size_t j = 0; j < units->count && !wraps; j++)
+            wraps = passes_on(&units->units[i], &units->units[j]);
+        if (wraps) {
+            clear_unit(&units->units[i]);
+            units->units[i] = units->units[--units->count];
+        } else {
+            i++;
+        }
+    }
+}
+
+int levers_units_read(struct db *db, const struct levers_step *step, struct levers_units *out)
+{
+    struct reading reading = {.step = step, .units = out};
+    int err = db_prepare(db, &reading.frames, frames_sql);
+    if (err >= 0)
+        err = read_sites(&reading);
+    for (size_t i = 0; i < out->count && err >= 0; i++)
+        err = find_calls(&reading, i);
+    db_finalize(reading.frames);
+    map_clear(&reading.sites);
+    mem_free(reading.ways);
+    if (err >= 0)
+        drop_wrappers(out);
+    return err < 0 ? err : 0;
+}
+
+void levers_units_clear(struct levers_units *units)
+{
+    for (size_t i = 0; i < units->count; i++)
+        clear_unit(&units->units[i]);
+    mem_free(units->units);
+    *units = (struct levers_units){0};
+}
+
+bool levers_units_is_valid(const struct levers_step *step, const struct levers_units *units)
+{
+    for (size_t i = 0; i < units->count; i++) {
+        const struct levers_unit *unit = &units->units[i];
+        for (size_t j = 0; j < unit->count; j++) {
+            const struct levers_call *call = &unit->calls[j];
+            if (call->first > call->last || call->last >= step->count ||
+                (j && call->first <= unit->calls[j - 1].last) ||
+                step->blocks[call->first].seq < call->forward->begin ||
+                step->blocks[call->last].seq > call->forward->end)
+                return false;
+        }
+        for (size_t j = 0; j < units->count; j++)
+            if (passes_on(unit, &units->units[j]))
+                return false;
+    }
+    return true;
+}

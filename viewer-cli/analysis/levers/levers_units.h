@@ -1,0 +1,45 @@
+/*
+ * levers_units.h - the modules that a forward is made of, and their calls.
+ *
+ * A unit is a class of modules; a call of it is a row of births that all come from inside of its
+ * `forward`. Both are found by the frames of call stacks, which name functions and no instances: a
+ * call ends where a block comes from elsewhere or by another way, and a row of births that repeats
+ * is as many calls. Who knows instances can fill the same records with them.
+ *
+ * Invariants (levers_units_is_valid): calls of a unit by `first`, disjoint, each inside of one
+ * forward; no unit keeps exactly what one inside of it keeps.
+ */
+#ifndef TIDEMARK_ANALYSIS_LEVERS_UNITS_H
+#define TIDEMARK_ANALYSIS_LEVERS_UNITS_H
+
+#include "levers_step.h"
+
+struct levers_call {
+    size_t first, last;                 /* places of blocks of the step, both belong to it */
+    const struct levers_phase *forward; /* that they were born in */
+};
+
+struct levers_unit {
+    int64_t function, file; /* string.id */
+    int depth;              /* of its frame, of those of modules; 0 = outermost */
+    bool of_library;        /* of transformers */
+    bool by_library;        /* and what its gradient_checkpointing_enable() checkpoints */
+    bool plain;             /* of torch.nn itself */
+    bool sequential;        /* torch.nn.Sequential */
+    char *name;             /* of the class */
+    struct levers_call *calls;
+    size_t count, cap;
+    int64_t bytes; /* of activations in them */
+};
+
+struct levers_units { /* all zero is empty */
+    struct levers_unit *units;
+    size_t count, cap;
+};
+
+/* 0 or an error; levers_units_clear in both cases. */
+int levers_units_read(struct db *db, const struct levers_step *step, struct levers_units *out);
+void levers_units_clear(struct levers_units *units);
+bool levers_units_is_valid(const struct levers_step *step, const struct levers_units *units);
+
+#endif
