@@ -9,5 +9,3 @@ CREATE INDEX sample_of_process ON sample(process);
 CREATE INDEX setting_of_process ON setting(process);
 CREATE INDEX module_of_path ON module(path);
 CREATE INDEX thinned_of_process ON thinned(process);
--- For who follows a recording: what was settled since the last look.
-CREATE INDEX phase_settled ON phase(settled) WHERE settled IS NOT NULL;

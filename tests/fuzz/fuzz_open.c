@@ -60,6 +60,8 @@ static const struct question {
     {{"ladder", "@", NULL}},
     {{"ladder", "@", "-f", "json", NULL}},
     {{"leaks", "@", NULL}},
+    {{"modules", "@", NULL}},
+    {{"modules", "@", "end", "--depth", "1", "-f", "json", NULL}},
     {{"leaks", "@", "-k", "1", "-w", "0", NULL}},
     {{"fit", "@", "--memory", "1GiB", NULL}},
     {{"fit", "@", "--memory", "20MiB", "--settings", "expandable_segments:True", NULL}},
@@ -97,6 +99,8 @@ static const struct question {
     {{"sql", "@", "SELECT * FROM peak_block", NULL}},
     {{"sql", "@", "SELECT * FROM library_size; SELECT * FROM library_proof", NULL}},
     {{"sql", "@", "SELECT * FROM parameter_size", NULL}},
+    {{"sql", "@", "SELECT * FROM module_memory; SELECT * FROM module_text", NULL}},
+    {{"sql", "@", "SELECT * FROM tag_module", NULL}},
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)
 

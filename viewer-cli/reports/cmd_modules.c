@@ -186,6 +186,6 @@ const struct command command_modules = {
         {
             {"tidemark modules", "at the peak of the newest recording in this folder"},
             {"tidemark modules run.db --depth 2", "the model, and what stands right inside it"},
-            {"tidemark modules run.db 3/forward", "as forward of step 3 ended"},
+            {"tidemark modules run.db 1/forward", "as forward of step 1 ended"},
         },
 };

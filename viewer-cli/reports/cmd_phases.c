@@ -347,9 +347,10 @@ static int put_scope(struct look *look, const struct report_scope *scope)
                            .tale = look->tale,
                            .floor = -1};
     struct row row;
+    const struct query_place *out = ROW_OUT(row);
     struct query query = {.err = look->room ? count_skipped(&list, look->room) : 0};
     if (query.err >= 0)
-        query = ask(&list, &row, ROW_OUT(row));
+        query = ask(&list, &row, out);
     while (query_next(&query))
         query_fail(&query, put_row(&list, &row));
     int err = query_end(&query);
