@@ -56,6 +56,7 @@ awk '
         file = part[1]
         line = part[2]
         from = room_of(file)
+        if (from == "") next # that is said already
         if (match($0, /"[^"]+"/)) {
             header = base_of(substr($0, RSTART + 1, RLENGTH - 2))
             count = split(has[header], folders, " ")

@@ -109,6 +109,8 @@ sees 1 "cannot include ring/" "recorder/run ring schema base"
 catches banned "strcpy: " viewer-cli/main.c 'void g(char *a) { strcpy(a, "x"); }'
 catches banned "sprintf: " recorder/run/drain.c 'void g(char *a) { sprintf(a, "%d", 1); }'
 catches banned "system: " viewer-cli/main.c 'int g(void) { return system ("ls"); }'
+catches banned "fopen: " profiler/guest/guest.c 'void g(void) { fopen("a", "r"); }'
+allows banned viewer-cli/main.c 'void g(void) { fopen("a", "r"); }'
 catches banned "atoi: " viewer-cli/main.c 'int g(void) { return /* a */ atoi("1"); }'
 catches banned "printf: " recorder/run/drain.c 'void g(void) { printf("\\\\"a\\n"); }'
 catches banned "stdout: " base/error.h 'void g(void) { fputs("a", stdout); }'
