@@ -20,7 +20,8 @@ struct object {
 struct search {
     struct symbol *symbols;
     size_t count;
-    bool others;
+    bool behind, passed;
+    uintptr_t around; /* 0: anywhere */
 };
 
 /* The loader relocates these entries in place, except in the kernel's own object. */
@@ -78,9 +79,8 @@ static const ElfW(Sym) * lookup(const struct object *object, const char *name)
     return NULL;
 }
 
-static bool is_ours(const struct dl_phdr_info *info)
+static bool has_in_it(const struct dl_phdr_info *info, uintptr_t here)
 {
-    uintptr_t here = (uintptr_t)&symbols_find;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         if (part->p_type == PT_LOAD && here - (info->dlpi_addr + part->p_vaddr) < part->p_memsz)
@@ -94,7 +94,14 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *argument)
     struct search *search = argument;
     struct object object;
     (void)size;
-    if ((search->others && is_ours(info)) || !read_object(info, &object))
+    if (search->behind &&
+        !search->passed) { /* as RTLD_NEXT has it: another copy of us may be before */
+        search->passed = has_in_it(info, (uintptr_t)&symbols_find);
+        return 0;
+    }
+    if (search->around && !has_in_it(info, search->around))
+        return 0;
+    if (!read_object(info, &object))
         return 0;
     for (size_t i = 0; i < search->count; i++) {
         struct symbol *wanted = &search->symbols[i];
@@ -109,12 +116,18 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *argument)
 
 void symbols_find(struct symbol *symbols, size_t count)
 {
-    struct search search = {symbols, count, false};
+    struct search search = {.symbols = symbols, .count = count};
     dl_iterate_phdr(look_into, &search);
 }
 
-void symbols_find_others(struct symbol *symbols, size_t count)
+void symbols_find_behind(struct symbol *symbols, size_t count)
 {
-    struct search search = {symbols, count, true};
+    struct search search = {.symbols = symbols, .count = count, .behind = true};
+    dl_iterate_phdr(look_into, &search);
+}
+
+void symbols_find_around(const void *address, struct symbol *symbols, size_t count)
+{
+    struct search search = {.symbols = symbols, .count = count, .around = (uintptr_t)address};
     dl_iterate_phdr(look_into, &search);
 }

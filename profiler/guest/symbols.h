@@ -16,8 +16,10 @@ struct symbol {
 };
 
 void symbols_find(struct symbol *symbols, size_t count);
-/* The same without the object that this code is in: what it defines itself, in the place of others.
- */
-void symbols_find_others(struct symbol *symbols, size_t count);
+/* The same of the objects behind the one that this code is in, as RTLD_NEXT has it: for what it
+ * defines itself, in the place of others. Another copy of it may stand before it. */
+void symbols_find_behind(struct symbol *symbols, size_t count);
+/* The same of the one object that has the address in it. */
+void symbols_find_around(const void *address, struct symbol *symbols, size_t count);
 
 #endif

@@ -76,6 +76,7 @@ static __attribute__((noinline)) struct maker *take_maker(uint64_t thread)
     if ((refused && refused_at == atomic_load(&taken)) ||
         !atomic_compare_exchange_strong(&taking, &nobody, 1))
         return NULL;
+    int number = errno;
     struct maker *maker = free_maker();
     refused = !maker || !give_memory(maker);
     refused_at = atomic_load(&taken);
@@ -87,6 +88,7 @@ static __attribute__((noinline)) struct maker *take_maker(uint64_t thread)
         atomic_store(&maker->order, atomic_fetch_add(&taken, 1) + 1);
         atomic_store_explicit(&maker->thread, thread, memory_order_release);
     }
+    errno = number;
     atomic_store(&taking, 0);
     return refused ? NULL : maker;
 }

@@ -164,9 +164,11 @@ static struct phase *make_phase(struct phases *phases, const struct phase_beginn
 static enum phase_scope scope_of(const struct phases *phases, const struct phase_beginning *what)
 {
     const struct phase *owner = phases->process_top;
-    uint32_t thread = owner ? owner->thread : phases->timeline.thread;
+    uint32_t thread = phases->timeline.thread; /* 0: none yet */
     if (what->domain || timeline_is_apart(&phases->timeline, what->thread))
         return PHASE_THREAD;
+    if (owner)
+        return owner->thread == what->thread ? PHASE_PROCESS : PHASE_THREAD;
     return !thread || thread == what->thread ? PHASE_PROCESS : PHASE_THREAD;
 }
 

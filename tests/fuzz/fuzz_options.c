@@ -11,7 +11,7 @@
 #include "report.h"
 
 #define MOST_WORDS 64
-#define TARGET_BYTES 4096 /* more than any command's options */
+#define TARGET_BYTES 16384 /* more than any command's options */
 
 static void read_values(const char *text, size_t length)
 {

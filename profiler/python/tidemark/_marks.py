@@ -189,6 +189,7 @@ class Installer(object):
         self.before_step = self.unseen(self.tags.before_step)
         self.after_step = self.unseen(self.tags.after_step)
         self.tag_call = self.unseen(self.tags.called)
+        self.see_module = self.unseen(self.modules.called)
         self.is_one_element = self.unseen(lambda tensor: tensor.numel() == 1)
         self.is_grad_enabled = torch.is_grad_enabled
         self.tensor = torch.Tensor
@@ -232,7 +233,7 @@ class Installer(object):
         self.marks.identify(mark, module)
         self.marks.push(mark, flags, type(module).__name__)
         if not self.marks.here.engine:
-            self.modules.called(module, parameters)
+            self.see_module(module, parameters)
         if tagged:
             self.tag_call(module if parameters else None, args, kwargs, grad)
 

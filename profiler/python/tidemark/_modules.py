@@ -31,6 +31,7 @@ class Modules(object):
         self.living = []  # weak references to the roots
         self.numbered = 0
         self.taken = {}  # path -> weak reference
+        self.most_taken = 1000
         self.unknown = None
         self.seen = 0
         self.patience = self.waits = 0
@@ -73,6 +74,9 @@ class Modules(object):
 
     def add_root(self, root, parameters):
         self.living = [one for one in self.living if one() is not None]
+        if len(self.taken) > self.most_taken:  # of models that were copied and are gone
+            self.taken = {path: one for path, one in self.taken.items() if one() is not None}
+            self.most_taken = 2 * len(self.taken) + 1000
         self.numbered += 1
         self.roots.put(root, (self.numbered, self.prefix_of(root, parameters)))
         if self.known.get(root) is None:
@@ -113,7 +117,7 @@ class Modules(object):
         found = [self.learn(number, self.path(prefix, path, one), one)
                  for path, one in inner.named_modules()]
         while root is not inner:  # what is around it has its place
-            found.append(self.learn(number, prefix, root))
+            found.append(self.learn(number, prefix, root, around=True))
             children = root._modules
             root = children["_orig_mod" if "_orig_mod" in children else "module"]
         return any(found)
@@ -123,7 +127,7 @@ class Modules(object):
             return self.free_name(type(module).__name__, module)
         return prefix + "." + path if prefix and path else prefix or path
 
-    def learn(self, number, path, module):
+    def learn(self, number, path, module, around=False):
         known = self.known.get(module)
         if known is not None and (known.path == path or known.root != number):
             return False
@@ -132,5 +136,6 @@ class Modules(object):
         if not self.library.module(id(module), text, name):
             return False
         self.known.put(module, Known(id(module), path, number))
-        self.taken[path] = weakref.ref(module)
+        if not around:
+            self.taken[path] = weakref.ref(module)
         return True

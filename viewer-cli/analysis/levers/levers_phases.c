@@ -53,14 +53,15 @@ int levers_phases_read(struct db *db, int64_t process, int64_t begin, int64_t en
 {
     struct levers_phase phase = {0};
     const char *kind;
-    struct query query = query_ask(
-        db,
-        "SELECT id, parent, begin_seq AS \"begin\", end_seq AS \"end\", kind, name, step FROM phase"
-        " WHERE process = ?1 AND begin_seq BETWEEN ?2 AND ?3"
-        "   AND scope = 'process' ORDER BY begin_seq, id",
-        Q_IN(process, begin, end),
-        Q_OUT(Q_INT(phase.id), Q_OPT(phase.parent), Q_INT(phase.begin), Q_OPT(phase.end),
-              Q_TEXT(kind), Q_COPY(phase.name), Q_OPT(phase.step)));
+    struct query query =
+        query_ask(db,
+                  "SELECT id, parent, begin_seq AS \"begin\", end_seq AS \"end\", kind,"
+                  "  coalesce(name, '') AS name, step FROM phase"
+                  " WHERE process = ?1 AND begin_seq BETWEEN ?2 AND ?3"
+                  "   AND scope = 'process' ORDER BY begin_seq, id",
+                  Q_IN(process, begin, end),
+                  Q_OUT(Q_INT(phase.id), Q_OPT(phase.parent), Q_INT(phase.begin), Q_OPT(phase.end),
+                        Q_TEXT(kind), Q_COPY(phase.name), Q_OPT(phase.step)));
     while (query_next(&query))
         if (!take_phase(&phase, kind, out))
             query_fail(&query, ERR_NOMEM);
