@@ -69,7 +69,7 @@ class Decoder(nn.Module):
 
 
 def main():
-    options = parse(["checkpoint", "drop_held", "fused_optimizer", "half_batch", "no_states", "bf16",
+    options = parse(["checkpoint", "drop_held", "fused_optimizer", "half_batch", "no_states",
                      "together"],
                     accumulation=1, steps=4, batch=8, length=64, width=128, layers=4, words=1000)
     if options.together:
@@ -78,8 +78,6 @@ def main():
         options.batch, options.accumulation = options.batch // 2, options.accumulation * 2
     torch.manual_seed(0)
     model = Decoder(options)
-    if options.bf16:
-        model.to(torch.bfloat16)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=options.fused_optimizer)
     if options.no_states:
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)

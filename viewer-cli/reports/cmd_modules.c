@@ -70,6 +70,33 @@ static void put_node(struct emit *emit, const struct report_scope *scope,
     emit_int(emit, module_own(node));
 }
 
+/* What a module holds beside those inside it: a line of its own, for people; programs have the
+ * column. */
+static void put_itself(struct emit *emit, const struct module_node *node)
+{
+    char text[128];
+    snprintf(text, sizeof text, "%*s(itself)",
+             (int)(2 * node->depth < 100 ? 2 * node->depth + 2 : 102), "");
+    for (int i = 0; i < 3; i++) /* the columns of programs */
+        emit_null(emit);
+    emit_text(emit, text);
+    emit_null(emit);
+    emit_null(emit);
+    emit_null(emit);
+    emit_int(emit, module_own(node));
+    for (int kind = 0; kind < MODULE_KINDS; kind++)
+        emit_int(emit, node->own[kind]);
+    emit_null(emit);
+}
+
+/* A node behind it is inside of it, and is shown. */
+static bool is_opened(const struct modules *modules, size_t at, int64_t depth)
+{
+    const struct module_node *node = &modules->nodes[at], *next = node + 1;
+    return node->path && at + 1 < modules->count && next->parent == at &&
+           (int64_t)next->depth < depth && module_own(node) && module_own(node) < module_held(node);
+}
+
 static void put_people(struct report *report, const struct report_scope *scope,
                        const struct instant *instant)
 {
@@ -95,8 +122,12 @@ static int put_scope(struct report *report, const struct report_scope *scope,
             put_people(report, scope, instant);
         for (size_t i = 1; i <= modules.count; i++) { /* what is of none comes last */
             const struct module_node *node = &modules.nodes[i % modules.count];
-            if (module_held(node) && (int64_t)node->depth < options->depth)
-                put_node(&report->emit, scope, &modules, node);
+            if (!module_held(node) || (int64_t)node->depth >= options->depth)
+                continue;
+            put_node(&report->emit, scope, &modules, node);
+            if (report->emit.format == EMIT_TABLE &&
+                is_opened(&modules, i % modules.count, options->depth))
+                put_itself(&report->emit, node);
         }
     }
     modules_clear(&modules);

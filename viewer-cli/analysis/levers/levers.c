@@ -31,7 +31,6 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_SHARD_STATES] = "shard_states",
         [LEVER_CHUNKED_LOSS] = "chunked_loss",
         [LEVER_HALF_BATCH] = "half_batch",
-        [LEVER_BF16] = "bf16",
         [LEVER_EXPANDABLE_SEGMENTS] = "expandable_segments",
         [LEVER_MAX_SPLIT_SIZE] = "max_split_size_mb",
         [LEVER_TOGETHER] = "together",
@@ -135,14 +134,14 @@ static int read_floor(struct levers_work *work)
     int64_t floor = QUERY_NONE;
     int err = category_load(work->db, work->peak->process, &rules);
     if (err == 0 && rules->step_count)
-        err = query_read(work->db,
-                         "SELECT max(pd.peak_allocated) AS floor FROM phase ph"
-                         "  JOIN phase_device pd ON pd.phase = ph.id"
-                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
-                         "   AND ph.begin_seq < ?3 AND ph.id <= ?4",
-                         Q_IN(work->peak->process, work->peak->device, rules->first_seq,
-                              rules->early_id),
-                         Q_OUT(Q_OPT(floor)));
+        err = query_read(
+            work->db,
+            "SELECT max(pd.peak_allocated) AS floor FROM phase ph"
+            "  JOIN phase_device pd ON pd.phase = ph.id"
+            " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
+            "   AND ph.begin_seq < ?3 AND ph.id <= ?4",
+            Q_IN(work->peak->process, work->peak->device, rules->first_seq, rules->early_id),
+            Q_OUT(Q_OPT(floor)));
     category_free(rules);
     if (err == 0 && floor != QUERY_NONE)
         work->out->floor = floor;
@@ -183,7 +182,6 @@ static int place_of(enum lever_kind kind)
     case LEVER_EIGHT_BIT_STATES:
     case LEVER_NO_STATES:
     case LEVER_SHARD_STATES:
-    case LEVER_BF16:
         return 1;
     case LEVER_TOGETHER:
         return 2;
@@ -222,7 +220,6 @@ static int find_all(struct levers_work *work)
         levers_chunked_loss,
         levers_half_batch,
         levers_states,
-        levers_two_bytes,
         levers_ranks,
     };
     int err = 0;

@@ -44,7 +44,6 @@ enum lever_kind {
     LEVER_SHARD_STATES,
     LEVER_CHUNKED_LOSS,
     LEVER_HALF_BATCH,
-    LEVER_BF16,
     LEVER_EXPANDABLE_SEGMENTS,
     LEVER_MAX_SPLIT_SIZE,
     LEVER_TOGETHER, /* the last row, whatever its bytes */

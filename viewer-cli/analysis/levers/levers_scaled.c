@@ -126,28 +126,6 @@ int levers_chunked_loss(struct levers_work *work)
     return err;
 }
 
-/* ---- two bytes for four ---- */
-
-static int64_t of_two_bytes(const struct levers_step *step, const struct levers_block *block)
-{
-    (void)step;
-    return block->purpose == PURPOSE_INPUT || block->purpose == PURPOSE_LIBRARY ||
-                   block->purpose == PURPOSE_OTHER
-               ? 1000
-               : 500;
-}
-
-/* How many bytes an element has is not recorded. On a CPU it is mostly four; nothing is said of a
- * GPU, where half of all programs have two already. */
-int levers_two_bytes(struct levers_work *work)
-{
-    if (!work->on_host)
-        return 0;
-    return try_scaled(work, of_two_bytes, LEVER_BF16,
-                      "model.to(torch.bfloat16), if it has 32 bits now: parameters, gradients, "
-                      "optimizer state and activations of half the size");
-}
-
 /* ---- ranks ---- */
 
 enum { RANKS = 2 };

@@ -14,7 +14,8 @@
 /* ---- blocks ---- */
 
 /* From the last keyframe before the window to its end, in one pass. */
-#define COLUMNS "a.seq, a.size, a.free_seq AS \"end\", a.site, a.requested AS asked, a.tag, ap.phase AS born"
+#define COLUMNS                                                                                    \
+    "a.seq, a.size, a.free_seq AS \"end\", a.site, a.requested AS asked, a.tag, ap.phase AS born"
 static const char blocks_sql[] =
     "WITH base(seq) AS (SELECT coalesce((SELECT max(seq) FROM keyframe WHERE seq < ?3), -1))"
     "SELECT " COLUMNS " FROM base CROSS JOIN keyframe k ON k.seq = base.seq"

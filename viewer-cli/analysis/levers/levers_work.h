@@ -77,7 +77,6 @@ int levers_together(struct levers_work *work);
 int levers_states(struct levers_work *work);
 int levers_half_batch(struct levers_work *work);
 int levers_chunked_loss(struct levers_work *work);
-int levers_two_bytes(struct levers_work *work);
 int levers_ranks(struct levers_work *work);
 /* Of the run. */
 int levers_first_step(struct levers_work *work);
