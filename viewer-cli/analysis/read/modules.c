@@ -262,7 +262,8 @@ static bool add_block(void *self, const struct living_block *block)
         block->tag == LIVING_NONE ? MAP_NONE : map_get(&reading->tags, (uint64_t)block->tag);
     int64_t id = tagged == MAP_NONE ? block->module : (int64_t)tagged;
     const struct row *row =
-        bsearch(&id, reading->rows, reading->count, sizeof *reading->rows, by_id);
+        reading->count ? bsearch(&id, reading->rows, reading->count, sizeof *reading->rows, by_id)
+                       : NULL;
     struct module_node *node = &reading->out->nodes[row ? row->node : 0];
     node->own[kind_of(block->purpose)] += block->size;
     node->blocks++;
