@@ -1,5 +1,7 @@
 #include "moment.h"
 
+#include "error.h"
+
 int moment_arguments(const struct command_call *call, char **arguments, int count,
                      struct moment_request *out)
 {
@@ -23,4 +25,34 @@ int moment_find(const struct report *report, const struct report_scope *scope, c
         return instant_find(report->db, scope->process.id, scope->device, name, out);
     return instant_highest(report->db, scope->process.id, scope->device, steps->first, steps->last,
                            out);
+}
+
+int moment_each(struct report *report, const char *name, moment_finder *find,
+                int (*put)(struct report *report, const struct report_scope *scope,
+                           const struct instant *instant, const void *how),
+                const void *how)
+{
+    struct instant instant = {0};
+    bool any = false;
+    int err = 0;
+    if (!name)
+        report_needs_steps(report);
+    for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
+        err = find(report, &report->scopes[i], name, &instant);
+        if (err == ERR_NOTFOUND) {
+            report_misses(report, &report->scopes[i], &instant);
+            err = 0;
+            continue;
+        }
+        if (err == 0)
+            err = report_sees(report, report->scopes[i].process.id, instant.seq);
+        if (err == 0)
+            err = put(report, &report->scopes[i], &instant, how);
+        any = true;
+    }
+    if (err >= 0 && !any && report->scope_count && name)
+        report_no_moment(report, &instant);
+    else if (err >= 0 && !any)
+        report_nothing(report);
+    return err;
 }

@@ -20,4 +20,13 @@ int moment_arguments(const struct command_call *call, char **arguments, int coun
 int moment_find(const struct report *report, const struct report_scope *scope, const char *name,
                 struct instant *out);
 
+/* Of each scope its moment, found by `find`: says which were thinned out, and what was not there in
+ * any. 0 or an error. */
+typedef int moment_finder(const struct report *report, const struct report_scope *scope,
+                          const char *name, struct instant *out);
+int moment_each(struct report *report, const char *name, moment_finder *find,
+                int (*put)(struct report *report, const struct report_scope *scope,
+                           const struct instant *instant, const void *how),
+                const void *how);
+
 #endif

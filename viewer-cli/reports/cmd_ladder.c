@@ -53,10 +53,11 @@ static void note_unseen(struct emit *emit, const struct report_scope *scope,
 }
 
 static int put_scope(struct report *report, const struct report_scope *scope,
-                     const struct instant *instant)
+                     const struct instant *instant, const void *how)
 {
     struct ladder_facts facts;
     struct ladder ladder;
+    (void)how;
     int err = ladder_read(report->db, scope->process.id, scope->device, instant, &facts);
     if (err < 0)
         return err;
@@ -72,31 +73,9 @@ static int put_scope(struct report *report, const struct report_scope *scope,
 
 static int put_all(struct report *report, const char *moment)
 {
-    struct instant instant = {0};
-    bool any = false;
-    int err = 0;
-    if (!moment)
-        report_needs_steps(report);
     if (report->emit.format != EMIT_TABLE)
         EMIT_SECTION(&report->emit, "ladder", NULL, EMIT_ROWS, ladder_columns);
-    for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
-        err = driven_moment_find(report, &report->scopes[i], moment, &instant);
-        if (err == ERR_NOTFOUND) {
-            report_misses(report, &report->scopes[i], &instant);
-            err = 0;
-            continue;
-        }
-        if (err == 0)
-            err = report_sees(report, report->scopes[i].process.id, instant.seq);
-        if (err == 0)
-            err = put_scope(report, &report->scopes[i], &instant);
-        any = true;
-    }
-    if (err >= 0 && !any && report->scope_count && moment)
-        report_no_moment(report, &instant);
-    else if (err >= 0 && !any)
-        report_nothing(report);
-    return err;
+    return moment_each(report, moment, driven_moment_find, put_scope, NULL);
 }
 
 static int cmd_ladder(const struct command_call *call)

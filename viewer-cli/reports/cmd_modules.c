@@ -108,8 +108,9 @@ static void put_people(struct report *report, const struct report_scope *scope,
 }
 
 static int put_scope(struct report *report, const struct report_scope *scope,
-                     const struct instant *instant, const struct modules_options *options)
+                     const struct instant *instant, const void *how)
 {
+    const struct modules_options *options = how;
     struct modules modules;
     int err = modules_read(report->db, scope->process.id, scope->device, instant->seq, &modules);
     if (err == 0 && !modules.known) {
@@ -136,31 +137,9 @@ static int put_scope(struct report *report, const struct report_scope *scope,
 
 static int put_all(struct report *report, const char *moment, const struct modules_options *options)
 {
-    struct instant instant = {0};
-    bool any = false;
-    int err = 0;
-    if (!moment)
-        report_needs_steps(report);
     if (report->emit.format != EMIT_TABLE)
         EMIT_SECTION(&report->emit, "modules", NULL, EMIT_ROWS, columns);
-    for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
-        err = moment_find(report, &report->scopes[i], moment, &instant);
-        if (err == ERR_NOTFOUND) {
-            report_misses(report, &report->scopes[i], &instant);
-            err = 0;
-            continue;
-        }
-        if (err == 0)
-            err = report_sees(report, report->scopes[i].process.id, instant.seq);
-        if (err == 0)
-            err = put_scope(report, &report->scopes[i], &instant, options);
-        any = true;
-    }
-    if (err >= 0 && !any && report->scope_count && moment)
-        report_no_moment(report, &instant);
-    else if (err >= 0 && !any)
-        report_nothing(report);
-    return err;
+    return moment_each(report, moment, moment_find, put_scope, options);
 }
 
 static int cmd_modules(const struct command_call *call)
