@@ -1,5 +1,6 @@
 #include "state_process.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,6 +186,36 @@ static bool holds(const char *list, const char *text, const char *between)
     return false;
 }
 
+/*
+ * Where text belongs among the words of list. Two sources start at once, in two threads or rings:
+ * in the order of the alphabet, processes of which the same is true have the same text.
+ */
+static size_t place_of(const char *list, const char *text, const char *between)
+{
+    size_t at = 0;
+    while (list && list[at]) {
+        const char *end = strstr(list + at, between);
+        size_t length = end ? (size_t)(end - list) - at : strlen(list + at);
+        int order = strncmp(list + at, text, length);
+        if (order > 0)
+            return at;
+        at = end ? at + length + strlen(between) : strlen(list);
+    }
+    return at;
+}
+
+/* list with text at that place. NULL: no memory. */
+static char *with_word(const char *list, const char *text, const char *between, size_t at)
+{
+    const char *own = list ? list : "", *rest = own + at;
+    const char *ahead = at && !*rest ? between : "", *behind = *rest ? between : "";
+    size_t room = strlen(own) + strlen(between) + strlen(text) + 1;
+    char *joined = mem_alloc(room, 1);
+    if (joined)
+        snprintf(joined, room, "%.*s%s%s%s%s", (int)at, own, ahead, text, behind, rest);
+    return joined;
+}
+
 bool process_rank(struct state_process *process, const char *key, const char *value)
 {
     struct state_hello *hello = &process->hello;
@@ -208,21 +239,17 @@ void process_source(struct state_process *process, const char *text, bool live)
     const char *between = live ? ", " : "; ";
     if (!*text || holds(*own, text, between))
         return;
-    size_t before = *own ? strlen(*own) : 0, gap = before ? strlen(between) : 0;
-    size_t bytes = strlen(text);
-    if (before + gap + bytes > SOURCES_MAX) {
+    size_t before = *own ? strlen(*own) : 0;
+    if (before + strlen(between) + strlen(text) > SOURCES_MAX) {
         note(&process->account, NOTE_UNKNOWN_NAME, NOTE_NO_ADDRESS, "too many sources");
         return;
     }
-    char *joined = mem_alloc(before + gap + bytes + 1, 1);
+    /* Reasons are sentences: they stand as they came. */
+    char *joined = with_word(*own, text, between, live ? place_of(*own, text, between) : before);
     if (!joined) {
         note_owed(&process->account, EVENT_MARK, 1);
         return;
     }
-    if (before)
-        memcpy(joined, *own, before);
-    memcpy(joined + before, between, gap);
-    memcpy(joined + before + gap, text, bytes);
     free_text(own);
     *own = joined;
     process->changed = true;

@@ -181,6 +181,22 @@ TEST(settings_are_not_marks)
     CHECK_INT(rows_anomalies(&rows, "unknown name"), 2);
 }
 
+/* Two sources start at once: whichever is first, the row is the same. */
+TEST(sources_stand_in_one_order)
+{
+    struct feed feed;
+    feed_begin(&feed, NULL, &rows);
+    state_process_live(feed.process, NULL, NULL);
+    static const char *const said[] = {"nvtx",      "torch", "api",  "phases",
+                                       "torch-cpu", "ap",    "torch"};
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++)
+        state_process_source(feed.process, said[i]);
+    feed_end(&feed, true);
+    const struct row *row = rows_find(&rows, SCH_PROCESS, 1, (const int64_t[]){1});
+    REQUIRE(row != NULL);
+    CHECK_STR(row->text[11], "ap, api, nvtx, phases, torch, torch-cpu");
+}
+
 TEST(a_rank_may_come_later)
 {
     struct feed feed;
@@ -445,8 +461,9 @@ TEST_MAIN(TEST_CASE(a_process_row_is_completed), TEST_CASE(a_process_without_eve
           TEST_CASE(time_never_runs_backwards),
           TEST_CASE(an_event_before_the_hello_moves_the_beginning),
           TEST_CASE(losses_and_torn_events_are_facts), TEST_CASE(settings_are_not_marks),
-          TEST_CASE(a_rank_may_come_later), TEST_CASE(keyframes_wait_for_a_multiple_of_what_lives),
-          TEST_CASE(a_long_keyframe_beats), TEST_CASE(a_full_batch_wants_to_be_flushed),
+          TEST_CASE(a_rank_may_come_later), TEST_CASE(sources_stand_in_one_order),
+          TEST_CASE(keyframes_wait_for_a_multiple_of_what_lives), TEST_CASE(a_long_keyframe_beats),
+          TEST_CASE(a_full_batch_wants_to_be_flushed),
           TEST_CASE(an_allocator_that_reports_nothing_is_known),
           TEST_CASE(the_peak_is_of_a_gpu_if_there_is_one),
           TEST_CASE(the_peak_is_of_one_process_on_one_device),
