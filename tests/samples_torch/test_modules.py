@@ -59,6 +59,8 @@ def parameters_are_named_as_their_modules():
 def without_stacks_nothing_is_known():
     run = recording.record(PROGRAM, options=["--no-stacks"])
     expect(run.rows("SELECT count(*) FROM allocation WHERE module IS NOT NULL"), [(0,)])
+    expect(run.rows("SELECT count(*) FROM allocation WHERE site IS NOT NULL"), [(0,)])
+    expect(run.rows("SELECT count(*) > 1000 FROM allocation"), [(1,)])
 
 
 if __name__ == "__main__":
