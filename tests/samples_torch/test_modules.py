@@ -7,6 +7,7 @@ import recording
 from recording import expect, once
 
 PROGRAM = os.path.join(recording.PROGRAMS, "modules.py")
+RAISES = os.path.join(recording.PROGRAMS, "module_raises.py")
 REPLACED = 4  # the step in whose forward a module was called for the first time that replaced one
 
 runs = {words: once(lambda words=words: recording.record(PROGRAM, *words))
@@ -56,6 +57,15 @@ def parameters_are_named_as_their_modules():
                  ("head.weight",)])
 
 
+def an_exception_leaves_no_node_behind():
+    run = recording.record(RAISES)
+    expect(run.out.split(), ["caught"] * 3)
+    got = run.rows("SELECT DISTINCT coalesce(m.path, '') || ':' || coalesce(m.class, '') "
+                   "FROM allocation a LEFT JOIN module m ON m.id = a.module WHERE a.size = ?",
+                   2 * 4 * 7777)
+    expect(got, [(":Outer",)])
+
+
 def without_stacks_nothing_is_known():
     run = recording.record(PROGRAM, options=["--no-stacks"])
     expect(run.rows("SELECT count(*) FROM allocation WHERE module IS NOT NULL"), [(0,)])
@@ -64,4 +74,5 @@ def without_stacks_nothing_is_known():
 if __name__ == "__main__":
     recording.main(every_block_has_its_module, backward_has_its_share,
                    a_new_module_is_the_one_around_it_at_first, modules_have_their_classes,
-                   parameters_are_named_as_their_modules, without_stacks_nothing_is_known)
+                   parameters_are_named_as_their_modules, an_exception_leaves_no_node_behind,
+                   without_stacks_nothing_is_known)
