@@ -382,6 +382,8 @@ static void put_for_people(struct report *report, struct peak_part *all)
                 peak_put_oom(&all[i]);
         }
         if (found)
+            peak_put_growth(&all[i]);
+        if (found)
             peak_put_running(&all[i]);
         driven_put_peak(report, &all[i].driven);
         put_ladder_of_driven(&all[i]);
@@ -431,6 +433,7 @@ static int put_for_programs(struct report *report, struct peak_part *all)
         peak_put_running(&all[i]);
     int err = peak_put_oom_programs(report, all);
     peak_put_killed_programs(report, all);
+    peak_put_growth_programs(report, all);
     put_driven(report, all);
     return err;
 }
@@ -469,6 +472,8 @@ static int tell_apart(struct report *report, struct peak_part *part, struct peak
 static int read_causes(const struct report *report, struct peak_part *part)
 {
     int err = peak_change_read(report->db, part);
+    if (err >= 0)
+        err = peak_growth_read(report->db, part);
     if (err >= 0)
         err = peak_running_read(report->db, part);
     return err < 0 ? err
@@ -519,6 +524,7 @@ static int put_all(struct report *report, int64_t top)
         peak_change_clear(&all[i]);
         levers_clear(&all[i].levers);
         peak_oom_clear(&all[i]);
+        growth_cause_clear(&all[i].growth_cause);
         running_clear(&all[i].running);
         driven_part_clear(&all[i].driven);
     }
