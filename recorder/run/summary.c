@@ -18,6 +18,7 @@ void summary_clear(struct summary *summary)
     buf_clear(&summary->removed);
     buf_clear(&summary->moved);
     buf_clear(&summary->stopped);
+    buf_clear(&summary->killed);
     buf_clear(&summary->silent);
     buf_clear(&summary->hints);
     *summary = (struct summary){0};
@@ -217,6 +218,8 @@ void summary_text(const struct summary *summary, struct buf *out)
     add_lost(summary, out);
     add_peak(summary, out);
     add_unseen(summary, out);
+    if (is_set(&summary->killed))
+        buf_print(out, "tidemark: %s\n", words(&summary->killed));
     if (*file) {
         bool blocks =
             (is_set(&summary->stopped) ? summary->stored_blocks : summary->totals.allocs) > 0;

@@ -32,6 +32,12 @@ static void note_sample(struct emit *emit, const struct report_scope *scope,
                         const struct instant *instant, const struct ladder_facts *facts)
 {
     char age[HUMAN_MAX];
+    int64_t late =
+        facts->is_host && facts->host.rss != LADDER_NONE ? facts->host.at_ns - instant->at_ns : 0;
+    if (late)
+        emit_note(emit, "process %" PRId64 " on %s: RSS was read %s %s that moment",
+                  scope->process.id, scope->device_text, human_ns(age, late < 0 ? -late : late),
+                  late < 0 ? "before" : "after");
     if (facts->sampled_ns != LADDER_NONE && facts->sampled_ns < instant->at_ns)
         emit_note(emit, "process %" PRId64 " on %s: device used was read %s before that moment%s",
                   scope->process.id, scope->device_text,

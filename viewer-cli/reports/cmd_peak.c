@@ -373,12 +373,16 @@ static void put_for_people(struct report *report, struct peak_part *all)
         bool ended = all[i].ooms.shown && !all[i].went_on;
         if (found || all[i].ooms.shown || all[i].driven.shown)
             report_heading(report, ended ? "Refused request" : "Peak", all[i].scope);
+        if (found || all[i].ooms.shown)
+            peak_put_killed(&all[i]);
         for (size_t p = 0; p < PARTS; p++) {
             if (found && !(refused && parts[p] == put_where))
                 parts[p](&all[i]);
             if (p == 0)
                 peak_put_oom(&all[i]);
         }
+        if (found)
+            peak_put_growth(&all[i]);
         if (found)
             peak_put_running(&all[i]);
         driven_put_peak(report, &all[i].driven);
@@ -428,6 +432,8 @@ static int put_for_programs(struct report *report, struct peak_part *all)
     for (size_t i = 0; i < report->scope_count; i++)
         peak_put_running(&all[i]);
     int err = peak_put_oom_programs(report, all);
+    peak_put_killed_programs(report, all);
+    peak_put_growth_programs(report, all);
     put_driven(report, all);
     return err;
 }
@@ -467,6 +473,8 @@ static int read_causes(const struct report *report, struct peak_part *part)
 {
     int err = peak_change_read(report->db, part);
     if (err >= 0)
+        err = peak_growth_read(report->db, part);
+    if (err >= 0)
         err = peak_running_read(report->db, part);
     return err < 0 ? err
                    : levers_read(report->db, part->peak,
@@ -487,6 +495,8 @@ static int put_all(struct report *report, int64_t top)
         all[i] = (struct peak_part){
             .emit = &report->emit, .scope = scope, .peak = &peaks[i], .top = top};
         err = read_moment(report, &all[i], &peaks[i]);
+        if (err >= 0)
+            err = host_kill_read(report->db, scope->process.id, &all[i].kill);
         if (err >= 0 && peaks[i].found)
             err = report_sees(report, scope->process.id, peaks[i].seq);
         if (err >= 0 && peaks[i].found)
@@ -514,6 +524,7 @@ static int put_all(struct report *report, int64_t top)
         peak_change_clear(&all[i]);
         levers_clear(&all[i].levers);
         peak_oom_clear(&all[i]);
+        growth_cause_clear(&all[i].growth_cause);
         running_clear(&all[i].running);
         driven_part_clear(&all[i].driven);
     }

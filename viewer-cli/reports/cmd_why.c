@@ -74,6 +74,15 @@ static int64_t either(int64_t noted, bool known, int64_t summed)
     return noted != INSTANT_NONE || !known ? noted : summed;
 }
 
+/* For people. */
+static void put_larger(const struct why_part *part)
+{
+    char text[WHY_LARGER_TEXT];
+    why_larger_text(text, part->why);
+    if (*text && part->emit->format == EMIT_TABLE)
+        emit_line(part->emit, "%s", text);
+}
+
 static void put_change(const struct why_part *part)
 {
     const struct why *why = part->why;
@@ -85,6 +94,7 @@ static void put_change(const struct why_part *part)
     put_quantity(part, "reserved",
                  either(why->before.reserved, why->segments_known, why->before_reserved),
                  either(why->after.reserved, why->segments_known, why->after_reserved));
+    put_larger(part);
 }
 
 /* ---- its groups ---- */

@@ -94,7 +94,11 @@ void ladder_put(struct emit *emit, const struct report_scope *scope, const struc
         EMIT_SECTION(emit, "ladder", people ? title : NULL, EMIT_ROWS, ladder_columns);
     for (size_t i = 0; i < LADDER_STEPS; i++) {
         bool known = ladder->rungs[i].bytes != LADDER_NONE;
-        const char *name = ladder_step_text((enum ladder_step)i);
+        const char *name = ladder_rung_text(ladder, (enum ladder_step)i);
+        if (!name && people) /* not on the CPU */
+            continue;
+        if (!name)
+            name = ladder_step_text((enum ladder_step)i);
         if (!known)
             buf_print(&unknown, "%s%s", unknown.count ? ", " : "", name);
         if (shown)
@@ -102,6 +106,8 @@ void ladder_put(struct emit *emit, const struct report_scope *scope, const struc
         if (shown && (known || !people))
             put_row(emit, scope, name, &ladder->rungs[i]);
     }
+    if (shown && ladder->limit_text)
+        put_row(emit, scope, ladder->limit_text, &ladder->limit);
     if (blank)
         buf_print(&unknown, "%sunattributed", unknown.count ? ", " : "");
     if (shown && !(blank && people) && (whole || ladder->unattributed))

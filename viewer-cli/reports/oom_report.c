@@ -20,6 +20,10 @@ static const struct emit_column people_columns[] = {
     {NULL, "free", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "device", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "limit", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "RSS", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "addresses", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "data", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "cgroup", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "why", EMIT_TEXT, EMIT_PEOPLE},
 };
 
@@ -63,16 +67,64 @@ static void put_limit(struct emit *emit, const struct oom *oom, const struct oom
     emit_text(emit, known ? text : NULL);
 }
 
+static void put_rss(struct emit *emit, const struct oom *oom)
+{
+    char text[120], rss[HUMAN_MAX], left[HUMAN_MAX];
+    const struct host *host = &oom->host;
+    bool known = oom->on_cpu && host->rss != HOST_NONE;
+    if (known && host->available != HOST_NONE)
+        snprintf(text, sizeof text, "%s; the machine has %s available", human_bytes(rss, host->rss),
+                 human_bytes(left, host->available));
+    else if (known)
+        human_bytes(text, host->rss);
+    emit_text(emit, known ? text : NULL);
+}
+
+/* Where there is such a limit. */
+static void put_used(struct emit *emit, const struct oom *oom, int64_t used, int64_t limit,
+                     const char *whose)
+{
+    char text[120], one[HUMAN_MAX], all[HUMAN_MAX];
+    bool known = oom->on_cpu && used != HOST_NONE && limit != HOST_NONE;
+    if (known)
+        snprintf(text, sizeof text, "%s of %s (%s)", human_bytes(one, used),
+                 human_bytes(all, limit), whose);
+    emit_text(emit, known ? text : NULL);
+}
+
+static void put_host(struct emit *emit, const struct oom *oom)
+{
+    const struct host *host = &oom->host;
+    put_rss(emit, oom);
+    put_used(emit, oom, host->address_space, host->limit_address_space, "RLIMIT_AS, ulimit -v");
+    put_used(emit, oom, host->data, host->limit_data, "RLIMIT_DATA, ulimit -d");
+    put_used(emit, oom, host->group_used, host->group_limit, "memory limit");
+}
+
+static const char *host_text(const struct oom *oom)
+{
+    static const char *const texts[] = {
+        "the host refused it: no free RAM, or a limit of address space (ulimit -v) or of a cgroup",
+        "the limit of address space, RLIMIT_AS (ulimit -v): raise it, or take it away with "
+        "ulimit -v unlimited",
+        "the limit of data, RLIMIT_DATA (ulimit -d): raise it, or take it away with "
+        "ulimit -d unlimited",
+        "the cgroup has less left than the request",
+        "the machine has less left than the request",
+    };
+    if (oom->wall == HOST_WALL_UNKNOWN && oom->host.rss != HOST_NONE)
+        return "the host refused it; no limit that was read is below the request";
+    return texts[oom->wall];
+}
+
 /* Where the limit is known, more is: what is not reserved counts, too. */
 static void put_so(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
 {
     char text[160], bytes[HUMAN_MAX];
     const char *verdict = oom_verdict_text(oom->verdict);
     bool known = fit && fit->short_by != OOM_NONE;
-    if (fit && fit->state == OOM_FIT_CPU)
-        snprintf(text, sizeof text,
-                 "the host refused it: no free RAM, or a limit of address space (ulimit -v) or of "
-                 "a cgroup");
+    if (oom->on_cpu)
+        snprintf(text, sizeof text, "%s", host_text(oom));
     else if (known && fit->short_by > 0)
         snprintf(text, sizeof text, "%s too few, however it is arranged",
                  human_bytes(bytes, fit->short_by));
@@ -101,6 +153,7 @@ static void put_failure(const struct oom_part *part, const struct oom *oom, cons
     put_free(emit, oom);
     put_device(emit, oom);
     put_limit(emit, oom, fit_of(part, oom));
+    put_host(emit, oom);
     put_so(emit, oom, fit_of(part, oom));
 }
 
@@ -178,16 +231,42 @@ void oom_put_brief(const struct oom_part *part, const char *title)
 /* ---- for programs ---- */
 
 static const struct emit_column columns[] = {
-    {"process", NULL, EMIT_PLAIN, 0},      {"device", NULL, EMIT_TEXT, 0},
-    {"seq", NULL, EMIT_PLAIN, 0},          {"at_ns", NULL, EMIT_NS, 0},
-    {"step", NULL, EMIT_PLAIN, 0},         {"phase", NULL, EMIT_TEXT, 0},
-    {"asked", NULL, EMIT_BYTES, 0},        {"allocated", NULL, EMIT_BYTES, 0},
-    {"reserved", NULL, EMIT_BYTES, 0},     {"free", NULL, EMIT_BYTES, 0},
-    {"largest_hole", NULL, EMIT_BYTES, 0}, {"inactive_split", NULL, EMIT_BYTES, 0},
-    {"device_total", NULL, EMIT_BYTES, 0}, {"verdict", NULL, EMIT_TEXT, 0},
-    {"site", NULL, EMIT_TEXT, 0},          {"site_id", NULL, EMIT_PLAIN, 0},
+    {"process", NULL, EMIT_PLAIN, 0},
+    {"device", NULL, EMIT_TEXT, 0},
+    {"seq", NULL, EMIT_PLAIN, 0},
+    {"at_ns", NULL, EMIT_NS, 0},
+    {"step", NULL, EMIT_PLAIN, 0},
+    {"phase", NULL, EMIT_TEXT, 0},
+    {"asked", NULL, EMIT_BYTES, 0},
+    {"allocated", NULL, EMIT_BYTES, 0},
+    {"reserved", NULL, EMIT_BYTES, 0},
+    {"free", NULL, EMIT_BYTES, 0},
+    {"largest_hole", NULL, EMIT_BYTES, 0},
+    {"inactive_split", NULL, EMIT_BYTES, 0},
+    {"device_total", NULL, EMIT_BYTES, 0},
+    {"verdict", NULL, EMIT_TEXT, 0},
+    {"site", NULL, EMIT_TEXT, 0},
+    {"site_id", NULL, EMIT_PLAIN, 0},
     {"site_short", NULL, EMIT_TEXT, 0},
+    {"rss", NULL, EMIT_BYTES, 0},
+    {"address_space", NULL, EMIT_BYTES, 0},
+    {"limit_address_space", NULL, EMIT_BYTES, 0},
+    {"data", NULL, EMIT_BYTES, 0},
+    {"limit_data", NULL, EMIT_BYTES, 0},
+    {"cgroup_used", NULL, EMIT_BYTES, 0},
+    {"cgroup_limit", NULL, EMIT_BYTES, 0},
+    {"machine_available", NULL, EMIT_BYTES, 0},
 };
+
+static void put_host_row(struct emit *emit, const struct oom *oom)
+{
+    const struct host *host = &oom->host;
+    const int64_t values[] = {host->rss,         host->address_space, host->limit_address_space,
+                              host->data,        host->limit_data,    host->group_used,
+                              host->group_limit, host->available};
+    for (size_t i = 0; i < COUNT(values); i++)
+        emit_known(emit, oom->on_cpu ? values[i] : HOST_NONE);
+}
 
 static void put_row(const struct oom_part *part, const struct oom *oom)
 {
@@ -210,6 +289,7 @@ static void put_row(const struct oom_part *part, const struct oom *oom)
     emit_text(emit, oom->name);
     emit_known(emit, oom->site);
     emit_text(emit, oom->shown);
+    put_host_row(emit, oom);
 }
 
 static const struct emit_column site_columns[] = {

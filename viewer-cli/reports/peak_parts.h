@@ -6,6 +6,8 @@
 #ifndef TIDEMARK_VIEWER_PEAK_PARTS_H
 #define TIDEMARK_VIEWER_PEAK_PARTS_H
 
+#include "growth.h"
+#include "host.h"
 #include "ladder.h"
 #include "levers.h"
 #include "oom_fit.h"
@@ -33,6 +35,9 @@ struct peak_part {
     bool went_on;        /* after it */
     struct peak highest; /* of the run, where `peak` is a refusal that ended it */
 
+    struct growth growth;
+    struct growth_cause growth_cause;
+    struct host_kill kill; /* by the kernel, for its memory */
     struct running running;
     struct driven_part driven; /* where no block ever was */
 };
@@ -59,6 +64,14 @@ int peak_oom_read_moment(struct report *report, struct peak_part *part, struct p
 void peak_oom_clear(struct peak_part *part);
 void peak_put_oom(const struct peak_part *part); /* for people */
 int peak_put_oom_programs(struct report *report, const struct peak_part *all);
+
+/* 0 or an error; growth_cause_clear in both cases. */
+int peak_growth_read(struct db *db, struct peak_part *part);
+void peak_put_growth(const struct peak_part *part); /* for people */
+void peak_put_growth_programs(struct report *report, const struct peak_part *all);
+
+void peak_put_killed(const struct peak_part *part); /* for people */
+void peak_put_killed_programs(struct report *report, const struct peak_part *all);
 
 extern const struct emit_column peak_change_columns[PEAK_CHANGE_COLUMNS];
 /* 0 or an error; peak_change_clear in both cases. */

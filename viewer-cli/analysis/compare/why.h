@@ -58,6 +58,18 @@ int why_tell_apart(struct db *db, struct why *why, size_t most);
 void why_clear(struct why *why);
 bool why_is_valid(const struct why *why);
 
+/* Calls that hold as many blocks at both moments, of another size. */
+struct why_larger {
+    bool found;    /* they are half of the change or more */
+    int64_t bytes; /* their change */
+    double ratio;  /* their bytes after, by those before */
+    double input;  /* the same of inputs; 0: not known */
+};
+void why_find_larger(const struct why *why, struct why_larger *out);
+enum { WHY_LARGER_TEXT = 200 };
+/* That as a sentence; "" where it is not so. */
+const char *why_larger_text(char text[WHY_LARGER_TEXT], const struct why *why);
+
 int64_t why_change(const struct why_group *group);
 int64_t why_change_of(const struct why *why, enum purpose purpose);
 
