@@ -340,7 +340,7 @@ static int say_rehearsed(struct report *report, struct report *whose, const char
 int report_begin(struct report *report, const struct command *command,
                  const struct report_options *options, const char *named)
 {
-    *report = (struct report){.command = command, .options = options};
+    *report = (struct report){.command = command, .options = options, .named = named != NULL};
     int code = begin_reading(report, named);
     if (code)
         return code;

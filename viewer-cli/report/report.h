@@ -91,6 +91,7 @@ struct report {
     const struct command *command;
     const struct report_options *options;
     char *path;
+    bool named; /* the path was given: it is not just the newest recording here */
     struct db *db;
     struct emit emit;
     struct report_process *processes; /* those asked for, by id */
@@ -164,6 +165,9 @@ int report_sees_blocks(struct report *report, int64_t process, int64_t seq);
 /* The second alone: of some events of a process, or of --steps in all that are asked for. */
 int report_hears(struct report *report, int64_t process, int64_t first_seq, int64_t last_seq);
 int report_hears_steps(struct report *report);
+
+/* In place of what report_begin said of a rehearsal, two lines of it. 0 or an error. */
+int report_lead_briefly(struct report *report);
 
 bool report_has_steps(const struct report_options *options); /* --steps was given */
 

@@ -252,7 +252,7 @@ static void put_categories(const struct diff_part *part)
         count = changed(diff->categories, count);
     if (part->emit->format == EMIT_TABLE && !count)
         return;
-    EMIT_SECTION(part->emit, "by_category", "What for", EMIT_ROWS, category_columns);
+    EMIT_SECTION(part->emit, "by_category", "By kind of memory", EMIT_ROWS, category_columns);
     for (size_t i = 0; i < count; i++) {
         put_amounts(part, &diff->categories[i]);
         emit_text(part->emit, diff_category(&diff->categories[i]));

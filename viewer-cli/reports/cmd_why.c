@@ -145,7 +145,7 @@ static bool is_shown(const struct why *why, const struct why_group *category)
 static void put_categories(const struct why_part *part)
 {
     const struct why *why = part->why;
-    EMIT_SECTION(part->emit, "by_category", "What for", EMIT_ROWS, category_columns);
+    EMIT_SECTION(part->emit, "by_category", "By kind of memory", EMIT_ROWS, category_columns);
     for (size_t i = 0; i < why->category_count; i++) {
         if (part->emit->format == EMIT_TABLE && !is_shown(why, &why->categories[i]))
             continue;

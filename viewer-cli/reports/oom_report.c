@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "buf.h"
 #include "phase_text.h"
 #include "frag_report.h"
 #include "human.h"
@@ -118,21 +119,27 @@ static const char *host_text(const struct oom *oom)
 }
 
 /* Where the limit is known, more is: what is not reserved counts, too. */
-static void put_so(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
+static const char *why_text(char text[160], const struct oom *oom, const struct oom_fit *fit)
 {
-    char text[160], bytes[HUMAN_MAX];
+    char bytes[HUMAN_MAX];
     const char *verdict = oom_verdict_text(oom->verdict);
     bool known = fit && fit->short_by != OOM_NONE;
     if (oom->on_cpu)
-        snprintf(text, sizeof text, "%s", host_text(oom));
+        snprintf(text, 160, "%s", host_text(oom));
     else if (known && fit->short_by > 0)
-        snprintf(text, sizeof text, "%s too few, however it is arranged",
+        snprintf(text, 160, "%s too few, however it is arranged",
                  human_bytes(bytes, fit->short_by));
     else if (known && oom->verdict == OOM_FULL)
-        snprintf(text, sizeof text, "enough is free, but not in one piece");
+        snprintf(text, 160, "enough is free, but not in one piece");
     else
-        snprintf(text, sizeof text, "%s", verdict);
-    emit_text(emit, text);
+        snprintf(text, 160, "%s", verdict);
+    return text;
+}
+
+static void put_so(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
+{
+    char text[160];
+    emit_text(emit, why_text(text, oom, fit));
 }
 
 static const struct oom_fit *fit_of(const struct oom_part *part, const struct oom *oom)
@@ -226,6 +233,64 @@ void oom_put_brief(const struct oom_part *part, const char *title)
     if (part->ooms->count > 1)
         emit_line(part->emit, "%s more failed before it: tidemark frag --oom",
                   human_count(number, part->ooms->count - 1));
+}
+
+/* ---- the first screen ---- */
+
+static const char *where_text(char text[240], const struct oom *oom)
+{
+    const char *place = oom->between ? PHASE_BETWEEN : oom->phase ? oom->phase : "no phase";
+    if (oom->step != OOM_NONE)
+        snprintf(text, 240, "step %" PRId64 ", %.160s", oom->step, place);
+    else
+        snprintf(text, 240, "%.160s", place);
+    return text;
+}
+
+/* "free: 206 MiB in the cache, the largest free block 20.0 MiB; limit 4.0 GiB" */
+static void put_room(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
+{
+    struct buf line = {0};
+    char bytes[HUMAN_MAX], more[HUMAN_MAX];
+    if (oom->frag.known)
+        buf_print(&line, "free: %s reserved but unused, the largest free block %s",
+                  human_bytes(bytes, oom->frag.free_bytes), human_bytes(more, oom->frag.largest));
+    if (fit && fit->exact)
+        buf_print(&line, "%slimit %s", line.count ? "; " : "", human_bytes(bytes, fit->high));
+    if (line.count)
+        emit_line(emit, "%s", buf_string(&line));
+    emit->out.broken = emit->out.broken || line.broken;
+    buf_clear(&line);
+}
+
+static void put_setting(struct emit *emit, const struct oom_fit *fit)
+{
+    for (size_t i = 0; fit && i < fit->count; i++)
+        if (fit->settings[i].through == OOM_THROUGH) {
+            emit_line(emit, "PYTORCH_CUDA_ALLOC_CONF=%s lets this request through (by replay)",
+                      fit->settings[i].text);
+            return;
+        }
+}
+
+void oom_put_refusal(const struct oom_part *part, bool went_on)
+{
+    const struct oom *oom = &part->ooms->failures[part->ooms->shown - 1];
+    const struct oom_fit *fit = fit_of(part, oom);
+    char asked[HUMAN_MAX], where[240], why[160];
+    if (went_on) {
+        emit_line(part->emit,
+                  "out of memory: %s refused in %s; the run went on: tidemark frag --oom",
+                  human_bytes(asked, oom->asked), where_text(where, oom));
+        return;
+    }
+    emit_heading(part->emit, "Out of memory on %s: %s refused in %s", part->scope->device_text,
+                 human_bytes(asked, oom->asked), where_text(where, oom));
+    if (oom->shown)
+        emit_line(part->emit, "call site: %s", oom->shown);
+    put_room(part->emit, oom, fit);
+    emit_line(part->emit, "why: %s", why_text(why, oom, fit));
+    put_setting(part->emit, fit);
 }
 
 /* ---- for programs ---- */

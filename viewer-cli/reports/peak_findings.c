@@ -27,7 +27,7 @@ static const struct lever *lever_of(const struct levers *levers, enum lever_kind
 static void put(const struct peak_part *part, const char *name, int64_t bytes, struct buf *text)
 {
     if (part->emit->columns != peak_finding_columns)
-        EMIT_SECTION(part->emit, "findings", "In short", EMIT_ROWS, peak_finding_columns);
+        EMIT_SECTION(part->emit, "findings", "What stands out", EMIT_ROWS, peak_finding_columns);
     peak_put_scope(part);
     emit_text(part->emit, name);
     emit_int(part->emit, bytes);

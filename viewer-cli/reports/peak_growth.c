@@ -13,17 +13,29 @@ int peak_growth_read(struct db *db, struct peak_part *part)
 }
 
 /* A program that makes no step and no call of a model has no such line. */
-void peak_put_growth(const struct peak_part *part)
+static void put_line(const struct peak_part *part, const char *before)
 {
     char text[GROWTH_TEXT];
-    const char *next = part->growth.kind != GROWTH_GROWING ? ""
-                       : part->growth.calls                ? ""
-                                                           : ": tidemark leaks";
+    bool leaks = part->growth.kind == GROWTH_GROWING && !part->growth.calls;
     growth_text(text, &part->growth, &part->growth_cause);
-    if (!*text)
+    if (*text)
+        emit_line(part->emit, "%s%s%s", before, text, leaks ? ": tidemark leaks" : "");
+}
+
+void peak_put_growth_line(const struct peak_part *part)
+{
+    if (part->growth.kind == GROWTH_UNKNOWN && part->growth.units)
+        emit_line(part->emit, "growth: too few complete steps to tell");
+    else
+        put_line(part, "growth: ");
+}
+
+void peak_put_growth(const struct peak_part *part)
+{
+    if (part->growth.kind == GROWTH_UNKNOWN)
         return;
     emit_heading(part->emit, "Growth");
-    emit_line(part->emit, "%s%s", text, next);
+    put_line(part, "");
 }
 
 static const struct emit_column columns[] = {

@@ -21,10 +21,10 @@ const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS] = {
     {"estimated", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"next_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"next_phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "off the peak", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
-    {NULL, "off reserved", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
-    {NULL, "then the peak is in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
-    {NULL, "by", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
+    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
+    {NULL, "saves of reserved", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
+    {NULL, "peak is then in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
+    {NULL, "change", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
 };
 
 /* "at most ", "about ", "" */
@@ -208,11 +208,11 @@ void peak_put_levers(const struct peak_part *part)
 {
     const struct levers *levers = &part->levers;
     if (part->emit->format == EMIT_TABLE && !levers->count) {
-        emit_heading(part->emit, "What would lower it");
+        emit_heading(part->emit, "What lowers the peak");
         put_why_none(part);
         return;
     }
-    EMIT_SECTION(part->emit, "levers", "What would lower it", EMIT_ROWS, peak_lever_columns);
+    EMIT_SECTION(part->emit, "levers", "What lowers the peak", EMIT_ROWS, peak_lever_columns);
     for (size_t i = 0; i < levers->count; i++)
         put_lever(part, &levers->levers[i]);
     put_conditions(part);
@@ -246,4 +246,78 @@ void peak_put_added(const struct peak_part *part)
         emit_int(emit, added->each);
         emit_text(emit, added->like);
     }
+}
+
+/* ---- the best, for the page ---- */
+
+enum { BEST = 3 };
+
+static const struct emit_column best_columns[] = {
+    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "change that lowers the peak", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
+};
+
+/* The largest but `count` before it; of equals the one that comes first, for it changes less of the
+ * training. NULL: there are no more. */
+static const struct lever *best_of(const struct levers *levers, const struct lever *const *before,
+                                   size_t count)
+{
+    const struct lever *best = NULL;
+    for (size_t i = 0; i < levers->count; i++) {
+        const struct lever *lever = &levers->levers[i];
+        bool taken = lever->kind == LEVER_TOGETHER || lever->bytes <= 0;
+        for (size_t b = 0; b < count && !taken; b++)
+            taken = before[b] == lever;
+        if (!taken && (!best || lever->bytes > best->bytes))
+            best = lever;
+    }
+    return best;
+}
+
+/* A text of so many lines at most, as wide as there is room beside `used` columns. */
+static void put_cut_text(struct emit *emit, const char *text, unsigned lines, unsigned used)
+{
+    enum { NARROW = 20, LOST_AT_BREAK = 4 };
+    struct buf cut = {0};
+    unsigned width = emit->width > used + NARROW ? emit->width - used : NARROW;
+    emit_put_cut(&cut, text, emit->width ? lines * width - (lines - 1) * LOST_AT_BREAK : 0);
+    emit_text(emit, buf_string(&cut));
+    emit->out.broken = emit->out.broken || cut.broken;
+    buf_clear(&cut);
+}
+
+static void put_together(const struct peak_part *part)
+{
+    const struct levers *levers = &part->levers;
+    char bytes[HUMAN_MAX];
+    for (size_t i = 0; i < levers->count; i++)
+        if (levers->levers[i].kind == LEVER_TOGETHER)
+            emit_line(part->emit, "together: %s%s for all changes that combine%s",
+                      grade_of(&levers->levers[i]), human_bytes(bytes, levers->levers[i].bytes),
+                      levers->count > BEST + 1 ? " (tidemark peak --levers)" : "");
+}
+
+void peak_put_best_levers(const struct peak_part *part, unsigned lines)
+{
+    const struct lever *best[BEST];
+    size_t count = 0;
+    unsigned widest = 5; /* "saves" */
+    while (count < BEST && (best[count] = best_of(&part->levers, best, count)))
+        count++;
+    if (!count) {
+        put_why_none(part);
+        return;
+    }
+    EMIT_SECTION(part->emit, "best_levers", NULL, EMIT_ROWS, best_columns);
+    for (size_t i = 0; i < count; i++) {
+        char text[HUMAN_MAX], amount[HUMAN_MAX + 16];
+        int n = snprintf(amount, sizeof amount, "%s%s", grade_of(best[i]),
+                         human_bytes(text, best[i]->bytes));
+        widest = (unsigned)n > widest ? (unsigned)n : widest;
+    }
+    for (size_t i = 0; i < count; i++) {
+        put_amount(part->emit, best[i]->bytes, grade_of(best[i]));
+        put_cut_text(part->emit, best[i]->text, lines, widest + 2);
+    }
+    put_together(part);
 }

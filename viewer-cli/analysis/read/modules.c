@@ -255,6 +255,29 @@ static int by_id(const void *key, const void *row)
     return (*id > at->id) - (*id < at->id);
 }
 
+/* The call site's entry, made if it is new; NULL without memory. */
+static struct module_site *site_of(struct modules *out, int64_t site)
+{
+    uint64_t at = map_get(&out->by_site, (uint64_t)site);
+    if (at != MAP_NONE)
+        return &out->sites[at];
+    if (!MEM_GROW(out->sites, out->site_cap, out->site_count + 1) ||
+        !map_put(&out->by_site, (uint64_t)site, out->site_count, NULL))
+        return NULL;
+    out->sites[out->site_count] = (struct module_site){.site = site};
+    return &out->sites[out->site_count++];
+}
+
+static bool add_to_site(struct modules *out, const struct living_block *block)
+{
+    struct module_site *site = site_of(out, block->site);
+    if (!site)
+        return false;
+    site->held[kind_of(block->purpose)] += block->size;
+    site->blocks++;
+    return true;
+}
+
 static bool add_block(void *self, const struct living_block *block)
 {
     struct reading *reading = self;
@@ -267,7 +290,7 @@ static bool add_block(void *self, const struct living_block *block)
     struct module_node *node = &reading->out->nodes[row ? row->node : 0];
     node->own[kind_of(block->purpose)] += block->size;
     node->blocks++;
-    return true;
+    return row || add_to_site(reading->out, block);
 }
 
 /* A child stands behind its parent. */
@@ -312,6 +335,8 @@ void modules_clear(struct modules *modules)
         mem_free(modules->nodes[i].class_name);
     }
     mem_free(modules->nodes);
+    mem_free(modules->sites);
+    map_clear(&modules->by_site);
     *modules = (struct modules){0};
 }
 
