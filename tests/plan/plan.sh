@@ -218,7 +218,7 @@ is "$(column plan largest) $(column plan refused)" "$length $((length + 1))" "a 
 is "$(column laws law | sort | tr '\n' ' ')" "constant linear quadratic " "laws of a parabola"
 plan --by scaling --memory 2GiB --vary B=1..512 -- "$program" {B} host odd
 says "does not scale as a polynomial: 1 call site"
-plan --by scaling --gpu all --vary B=1..20000 -- "$program" {B} host
+plan --by scaling --gpu all --vary B=100..20000:100 -- "$program" {B} host
 is "$status $(column plan gpu | wc -l)" "0 $(wc -l <known)" "all GPUs, scaled"
 is "$(column plan largest)" "$(cat all.largest)" "all GPUs, scaled, as they were rehearsed"
 plan --by rehearsal --memory 2GiB --vary B=1..512 -- "$program" {B} host
