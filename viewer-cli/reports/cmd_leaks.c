@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "driven.h"
 #include "leaks.h"
@@ -36,12 +37,15 @@ static const struct emit_column columns[] = {
     {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"holder_kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"holder", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"advice", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
 
 static void put_site(struct emit *emit, const struct report_scope *scope, const struct leaks *leaks,
                      const struct leak_site *site)
 {
-    char steps[64];
+    char steps[64], advice[HOLDER_ADVICE];
     snprintf(steps, sizeof steps, "%" PRId64 " of %" PRId64, site->steps, leaks->window);
     emit_int(emit, scope->process.id);
     emit_text(emit, scope->device_text);
@@ -59,6 +63,57 @@ static void put_site(struct emit *emit, const struct report_scope *scope, const 
     emit_text(emit, site->shown);
     emit_known(emit, site->site);
     emit_text(emit, site->shown);
+    emit_text(emit, holder_kind_text(site->holder.kind));
+    emit_text(emit, *site->holder.path ? site->holder.path : NULL);
+    emit_text(emit, *holder_advice(advice, &site->holder, site->purpose) ? advice : NULL);
+}
+
+/* ---- who holds it, for people ---- */
+
+static const struct emit_column holder_columns[] = {
+    {NULL, "a step", EMIT_BYTES, EMIT_PEOPLE},
+    {NULL, "blocks", EMIT_COUNT, EMIT_PEOPLE},
+    {NULL, "held by", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
+    {NULL, "what to do", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP | EMIT_IF_KNOWN},
+};
+
+static bool same_holder(const struct leak_site *one, const struct leak_site *other)
+{
+    return one->holder.kind == other->holder.kind &&
+           (one->holder.kind == HOLDER_GRAPH || one->holder.kind == HOLDER_UNKNOWN ||
+            (one->purpose == PURPOSE_INPUT) == (other->purpose == PURPOSE_INPUT)) &&
+           strcmp(one->holder.path, other->holder.path) == 0;
+}
+
+/* A row for all sites of one holder; false: an earlier site has put it. */
+static bool sum_holder(const struct leaks *leaks, size_t at, int64_t *bytes, int64_t *blocks)
+{
+    *bytes = *blocks = 0;
+    for (size_t i = 0; i < leaks->count; i++) {
+        if (!same_holder(&leaks->sites[i], &leaks->sites[at]))
+            continue;
+        if (i < at)
+            return false;
+        *bytes += leaks->sites[i].bytes;
+        *blocks += leaks->sites[i].blocks;
+    }
+    return true;
+}
+
+static void put_holders(struct emit *emit, const struct leaks *leaks, size_t shown)
+{
+    char text[HOLDER_TEXT], advice[HOLDER_ADVICE];
+    int64_t bytes, blocks;
+    EMIT_SECTION(emit, "holders", "Who holds it", EMIT_ROWS, holder_columns);
+    for (size_t i = 0; i < shown; i++) {
+        const struct leak_site *site = &leaks->sites[i];
+        if (!sum_holder(leaks, i, &bytes, &blocks) || bytes < leaks->bytes / 100)
+            continue;
+        emit_int(emit, bytes / leaks->window);
+        emit_int(emit, blocks);
+        emit_text(emit, holder_text(text, &site->holder, site->purpose, leaks->holders.looked));
+        emit_text(emit, *holder_advice(advice, &site->holder, site->purpose) ? advice : NULL);
+    }
 }
 
 /* "step 1", "steps 1 to 5". */
@@ -101,6 +156,8 @@ static void put_sites(struct emit *emit, const struct report_scope *scope,
         emit_line(emit, "and %s by %s more site%s: --top shows them", human_bytes(bytes, rest),
                   human_count(more, (int64_t)(leaks->count - shown)),
                   leaks->count - shown == 1 ? "" : "s");
+    if (emit->format == EMIT_TABLE)
+        put_holders(emit, leaks, shown);
 }
 
 static int put_scope(struct report *report, const struct report_scope *scope,

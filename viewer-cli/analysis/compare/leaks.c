@@ -5,6 +5,7 @@
 #include "leaks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "error.h"
 #include "living.h"
@@ -89,6 +90,37 @@ static bool count_step(struct gather *gather, struct leak_site *site, int64_t st
     return true;
 }
 
+/* By majority; a block that was freed before the look says nothing. */
+static void vote(const struct leaks *leaks, struct leak_site *site,
+                 const struct living_block *block)
+{
+    const struct holder *holder = holders_find(&leaks->holders, block->address, block->size);
+    if (!holder || (block->free_seq != LIVING_NONE && block->free_seq <= holder->seq))
+        return;
+    site->held++;
+    if (site->votes == 0)
+        site->holder = *holder;
+    bool same = site->holder.kind == holder->kind && strcmp(site->holder.path, holder->path) == 0;
+    site->votes += same ? 1 : -1;
+}
+
+/* What no variable leads to, in many steps, and made while gradients are recorded. */
+static void find_graph(const struct leaks *leaks, struct leak_site *site)
+{
+    const struct holder *graph;
+    bool kind = site->purpose == PURPOSE_HELD || site->purpose == PURPOSE_ACTIVATION ||
+                site->purpose == PURPOSE_INPUT;
+    if (site->held * 2 >= site->blocks)
+        return;
+    site->holder = (struct holder){0};
+    graph =
+        kind && site->sure != LEAK_PERHAPS ? holders_graph(&leaks->holders, leaks->window) : NULL;
+    if (!graph)
+        return;
+    site->holder = *graph;
+    site->holder.kind = HOLDER_GRAPH;
+}
+
 static bool add_block(void *self, const struct living_block *block)
 {
     struct gather *gather = self;
@@ -101,6 +133,7 @@ static bool add_block(void *self, const struct living_block *block)
     struct leak_site *site = site_of(leaks, block->site);
     if (!site || !count_step(gather, site, step))
         return false;
+    vote(leaks, site, block);
     leaks->bytes += block->size;
     leaks->blocks++;
     site->bytes += block->size;
@@ -156,7 +189,9 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
     int err = read_window(db, process, options, out);
     if (err < 0 || !out->window)
         return err;
-    err = living_read(db, process, device, out->seq, add_block, &gather);
+    err = holders_read(db, process, &out->holders);
+    if (err >= 0)
+        err = living_read(db, process, device, out->seq, add_block, &gather);
     if (gather.err)
         err = gather.err;
     map_clear(&gather.steps);
@@ -165,6 +200,7 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
     for (size_t i = 0; i < out->count; i++) {
         out->sites[i].slope = (double)out->sites[i].bytes / (double)out->window;
         out->sites[i].sure = how_sure(out, &out->sites[i]);
+        find_graph(out, &out->sites[i]);
     }
     if (out->count)
         qsort(out->sites, out->count, sizeof *out->sites, by_weight);
@@ -191,6 +227,7 @@ void leaks_clear(struct leaks *leaks)
         mem_free(leaks->sites[i].shown);
     }
     mem_free(leaks->sites);
+    holders_clear(&leaks->holders);
     map_clear(&leaks->index);
     *leaks = (struct leaks){0};
 }

@@ -22,6 +22,7 @@
 
 #include "db.h"
 #include "group.h"
+#include "leak_holder.h"
 #include "map.h"
 #include "purpose.h"
 
@@ -37,6 +38,9 @@ struct leak_site {
     int64_t first_step, last_step;
     double slope; /* bytes a step that counts */
     enum leak_sure sure;
+    int64_t held;         /* blocks that a known variable leads to */
+    int64_t votes;        /* for `holder`, while they are counted */
+    struct holder holder; /* of most of its blocks */
 };
 
 struct leaks {
@@ -47,6 +51,7 @@ struct leaks {
     int64_t bytes, blocks;
     struct leak_site *sites;
     size_t count, cap;
+    struct holders holders;
     struct map index; /* site to place, while they are collected */
 };
 
