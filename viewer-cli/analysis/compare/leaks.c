@@ -44,6 +44,7 @@ static int read_window(struct db *db, int64_t process, const struct leak_options
 struct gather {
     struct leaks *leaks;
     struct db *db;
+    struct module_index modules;
     struct map steps; /* phase.id to its step + 1, 0 = none: blocks of one phase are many */
     struct map seen;  /* place of a site and step: living blocks come in no order */
     int err;
@@ -101,6 +102,7 @@ static bool add_block(void *self, const struct living_block *block)
     struct leak_site *site = site_of(leaks, block->site);
     if (!site || !count_step(gather, site, step))
         return false;
+    module_label_add(&site->modules, module_index_of(&gather->modules, block), block->size);
     leaks->bytes += block->size;
     leaks->blocks++;
     site->bytes += block->size;
@@ -145,6 +147,11 @@ static int name_sites(struct db *db, struct leaks *leaks, size_t named)
     int err = 0;
     for (size_t i = 0; i < leaks->count && i < named && err == 0; i++)
         err = site_names(db, leaks->sites[i].site, &leaks->sites[i].name, &leaks->sites[i].shown);
+    for (size_t i = 0; i < leaks->count && i < named && err == 0; i++) {
+        bool full;
+        leaks->sites[i].module = module_label_text(&leaks->sites[i].modules, &full);
+        err = full ? 0 : ERR_NOMEM;
+    }
     return err;
 }
 
@@ -156,7 +163,9 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
     int err = read_window(db, process, options, out);
     if (err < 0 || !out->window)
         return err;
-    err = living_read(db, process, device, out->seq, add_block, &gather);
+    err = module_index_read(db, &gather.modules);
+    if (err == 0)
+        err = living_read(db, process, device, out->seq, add_block, &gather);
     if (gather.err)
         err = gather.err;
     map_clear(&gather.steps);
@@ -168,7 +177,11 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
     }
     if (out->count)
         qsort(out->sites, out->count, sizeof *out->sites, by_weight);
-    return err < 0 ? err : name_sites(db, out, options->named);
+    err = err < 0 ? err : name_sites(db, out, options->named);
+    for (size_t i = 0; i < out->count; i++) /* it points into the index */
+        out->sites[i].modules = (struct module_label){0};
+    module_index_clear(&gather.modules);
+    return err;
 }
 
 int leaks_tell_apart(struct db *db, struct leaks *leaks, size_t most)
@@ -189,6 +202,7 @@ void leaks_clear(struct leaks *leaks)
     for (size_t i = 0; i < leaks->count; i++) {
         mem_free(leaks->sites[i].name);
         mem_free(leaks->sites[i].shown);
+        mem_free(leaks->sites[i].module);
     }
     mem_free(leaks->sites);
     map_clear(&leaks->index);

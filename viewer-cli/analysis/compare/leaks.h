@@ -23,13 +23,16 @@
 #include "db.h"
 #include "group.h"
 #include "map.h"
+#include "module_label.h"
 #include "purpose.h"
 
 enum leak_sure { LEAK_SURE, LEAK_LIKELY, LEAK_PERHAPS };
 
 struct leak_site {
-    int64_t site;         /* GROUP_NONE */
-    char *name, *shown;   /* NULL = not known */
+    int64_t site;       /* GROUP_NONE */
+    char *name, *shown; /* NULL = not known */
+    char *module;       /* of its blocks, as module_label.h has it; NULL = none */
+    struct module_label modules;
     enum purpose purpose; /* of its largest block */
     int64_t largest;
     int64_t bytes, blocks; /* left, over all steps that count */
