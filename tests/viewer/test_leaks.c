@@ -82,8 +82,8 @@ TEST(who_holds_what_is_left)
     CHECK_STR(holder_text(text, &leaks.sites[0].holder, PURPOSE_OTHER, true), "a list a.b|c");
     CHECK_STR(holder_advice(advice, &leaks.sites[0].holder, PURPOSE_OTHER),
               "its elements keep their graphs: store value.item(), or value.detach().cpu()");
-    CHECK_STR(holders_graph(&leaks.holders, 9)->path, "total");
-    CHECK(holders_graph(&leaks.holders, 100) == NULL);
+    CHECK_STR(leak_holders_graph(&leaks.holders, 9)->path, "total");
+    CHECK(leak_holders_graph(&leaks.holders, 100) == NULL);
     CHECK_INT(leaks.sites[1].holder.kind,
               HOLDER_UNKNOWN); /* blocks of the kind other have no graph */
     leaks_clear(&leaks);

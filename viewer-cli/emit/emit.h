@@ -35,6 +35,7 @@ enum emit_format { EMIT_TABLE, EMIT_CSV, EMIT_JSON };
 enum emit_kind {
     EMIT_TEXT,
     EMIT_BYTES,
+    EMIT_SHORT, /* bytes; tables: 78.0M, where there are many columns of them */
     EMIT_DELTA, /* bytes, with their sign */
     EMIT_COUNT, /* people: 12,345 */
     EMIT_PLAIN, /* a number that is a name: seq, pid, step */

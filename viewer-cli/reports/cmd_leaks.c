@@ -34,9 +34,11 @@ static const struct emit_column columns[] = {
     {"first_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"last_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "module", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_IF_KNOWN},
     {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"module", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"holder_kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"holder", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"advice", NULL, EMIT_TEXT, EMIT_PROGRAMS},
@@ -60,9 +62,11 @@ static void put_site(struct emit *emit, const struct report_scope *scope, const 
     emit_int(emit, site->first_step);
     emit_int(emit, site->last_step);
     emit_text(emit, site->name);
+    emit_text(emit, site->module);
     emit_text(emit, site->shown);
     emit_known(emit, site->site);
     emit_text(emit, site->shown);
+    emit_text(emit, site->module);
     emit_text(emit, holder_kind_text(site->holder.kind));
     emit_text(emit, *site->holder.path ? site->holder.path : NULL);
     emit_text(emit, *holder_advice(advice, &site->holder, site->purpose) ? advice : NULL);

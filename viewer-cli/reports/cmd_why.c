@@ -121,9 +121,11 @@ static const struct emit_column group_columns[] = {
     {NULL, "blocks", EMIT_TEXT, EMIT_PEOPLE},
     {"category", NULL, EMIT_TEXT, 0},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "module", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_IF_KNOWN},
     {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN | EMIT_ROOMY},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"module", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
 
 static void put_amounts(const struct why_part *part, const struct why_group *group)
@@ -193,9 +195,11 @@ static void put_groups(const struct why_part *part)
         put_blocks(part->emit, group);
         emit_text(part->emit, purpose_name(group->purpose));
         emit_text(part->emit, group->name);
+        emit_text(part->emit, group->module);
         emit_text(part->emit, group->shown);
         emit_known(part->emit, group->site);
         emit_text(part->emit, group->shown);
+        emit_text(part->emit, group->module);
     }
     if (shown < count)
         emit_line(part->emit, "and %s in %s more group%s: --top shows them",

@@ -36,7 +36,7 @@ static enum holder_kind kind_of(const char *text, size_t bytes)
 }
 
 /* "held by|KIND|PATH|NODES"; the path may hold anything. */
-static bool parse(const char *name, struct holder *out)
+static bool parse(const char *name, struct leak_holder *out)
 {
     const char *kind = strchr(name, '|') + 1, *path = strchr(kind, '|');
     const char *nodes = strrchr(kind, '|');
@@ -48,9 +48,9 @@ static bool parse(const char *name, struct holder *out)
     return out->kind != HOLDER_UNKNOWN;
 }
 
-static int take(struct holders *holders, const struct holder *row, const char *name)
+static int take(struct leak_holders *holders, const struct leak_holder *row, const char *name)
 {
-    struct holder holder = *row;
+    struct leak_holder holder = *row;
     if (!parse(name, &holder))
         return 0;
     if (!MEM_GROW(holders->holders, holders->cap, holders->count + 1))
@@ -59,11 +59,11 @@ static int take(struct holders *holders, const struct holder *row, const char *n
     return 0;
 }
 
-int holders_read(struct db *db, int64_t process, struct holders *out)
+int leak_holders_read(struct db *db, int64_t process, struct leak_holders *out)
 {
-    struct holder row = {0};
+    struct leak_holder row = {0};
     const char *name = NULL;
-    *out = (struct holders){0};
+    *out = (struct leak_holders){0};
     struct query query = query_ask(db, marks_sql, Q_IN(process),
                                    Q_OUT(Q_INT(row.seq), Q_INT(row.address), Q_TEXT(name)));
     while (query_next(&query))
@@ -72,21 +72,22 @@ int holders_read(struct db *db, int64_t process, struct holders *out)
     return err < 0 ? err : query_read(db, looked_sql, Q_IN(process), Q_OUT(Q_INT(out->looked)));
 }
 
-void holders_clear(struct holders *holders)
+void leak_holders_clear(struct leak_holders *holders)
 {
     mem_free(holders->holders);
-    *holders = (struct holders){0};
+    *holders = (struct leak_holders){0};
 }
 
-static bool is_collection(const struct holder *holder)
+static bool is_collection(const struct leak_holder *holder)
 {
     return holder->kind > HOLDER_ATTRIBUTE;
 }
 
-const struct holder *holders_find(const struct holders *holders, int64_t address, int64_t size)
+const struct leak_holder *leak_holders_find(const struct leak_holders *holders, int64_t address,
+                                            int64_t size)
 {
     size_t low = 0, high = holders->count;
-    const struct holder *best = NULL;
+    const struct leak_holder *best = NULL;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (holders->holders[middle].address < address)
@@ -101,7 +102,7 @@ const struct holder *holders_find(const struct holders *holders, int64_t address
 }
 
 /* How many of its elements have a graph. */
-static int64_t elements(const struct holders *holders, const struct holder *holder)
+static int64_t elements(const struct leak_holders *holders, const struct leak_holder *holder)
 {
     int64_t count = 0;
     for (size_t i = 0; i < holders->count; i++)
@@ -110,11 +111,11 @@ static int64_t elements(const struct holders *holders, const struct holder *hold
     return count;
 }
 
-const struct holder *holders_graph(const struct holders *holders, int64_t steps)
+const struct leak_holder *leak_holders_graph(const struct leak_holders *holders, int64_t steps)
 {
-    const struct holder *best = NULL;
+    const struct leak_holder *best = NULL;
     for (size_t i = 0; i < holders->count; i++) {
-        const struct holder *holder = &holders->holders[i];
+        const struct leak_holder *holder = &holders->holders[i];
         if (holder->nodes >= steps && (!best || holder->nodes > best->nodes) &&
             !is_collection(holder))
             best = holder;
@@ -128,13 +129,13 @@ const struct holder *holders_graph(const struct holders *holders, int64_t steps)
 
 /* ---- in words ---- */
 
-static bool is_cache(const struct holder *holder)
+static bool is_cache(const struct leak_holder *holder)
 {
     return strstr(holder->path, "cache") || strstr(holder->path, "past_key") ||
            strstr(holder->path, "kv");
 }
 
-static const char *noun(const struct holder *holder)
+static const char *noun(const struct leak_holder *holder)
 {
     static const char *const nouns[] = {
         "",       "a variable", "an attribute", "a list",
@@ -143,8 +144,8 @@ static const char *noun(const struct holder *holder)
     return nouns[holder->kind];
 }
 
-const char *holder_text(char text[HOLDER_TEXT], const struct holder *holder, enum purpose purpose,
-                        bool looked)
+const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder,
+                        enum purpose purpose, bool looked)
 {
     bool input = purpose == PURPOSE_INPUT;
     if (holder->kind == HOLDER_GRAPH)
@@ -161,7 +162,7 @@ const char *holder_text(char text[HOLDER_TEXT], const struct holder *holder, enu
     return text;
 }
 
-static void advise_collection(char text[HOLDER_ADVICE], const struct holder *holder,
+static void advise_collection(char text[HOLDER_ADVICE], const struct leak_holder *holder,
                               enum purpose purpose)
 {
     const char *path = holder->path;
@@ -180,7 +181,7 @@ static void advise_collection(char text[HOLDER_ADVICE], const struct holder *hol
                  "%s.clear() after use, collections.deque(maxlen=N), or store value.cpu()", path);
 }
 
-const char *holder_advice(char text[HOLDER_ADVICE], const struct holder *holder,
+const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *holder,
                           enum purpose purpose)
 {
     const char *path = holder->path;

@@ -34,33 +34,34 @@ enum holder_kind {
 
 enum { HOLDER_PATH = 104 };
 
-struct holder { /* one mark */
+struct leak_holder { /* one mark */
     int64_t address, seq;
     int64_t nodes; /* of its graph */
     enum holder_kind kind;
     char path[HOLDER_PATH];
 };
 
-struct holders {
+struct leak_holders {
     bool looked; /* the program was looked at */
-    struct holder *holders;
+    struct leak_holder *holders;
     size_t count, cap;
 };
 
-int holders_read(struct db *db, int64_t process, struct holders *out);
-void holders_clear(struct holders *holders);
+int leak_holders_read(struct db *db, int64_t process, struct leak_holders *out);
+void leak_holders_clear(struct leak_holders *holders);
 
 /* The one that leads into these bytes, the last so far that is a collection; NULL: none. */
-const struct holder *holders_find(const struct holders *holders, int64_t address, int64_t size);
+const struct leak_holder *leak_holders_find(const struct leak_holders *holders, int64_t address,
+                                            int64_t size);
 /* Whose graph is long enough for so many steps; NULL: nobody's. */
-const struct holder *holders_graph(const struct holders *holders, int64_t steps);
+const struct leak_holder *leak_holders_graph(const struct leak_holders *holders, int64_t steps);
 
 /* "a list, `outputs`", "an autograd graph, of `total`", "a KV cache, `model.cache`". */
 enum { HOLDER_TEXT = 200, HOLDER_ADVICE = 480 };
-const char *holder_text(char text[HOLDER_TEXT], const struct holder *holder, enum purpose purpose,
-                        bool looked);
+const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder,
+                        enum purpose purpose, bool looked);
 /* As code. */
-const char *holder_advice(char text[HOLDER_ADVICE], const struct holder *holder,
+const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *holder,
                           enum purpose purpose);
 const char *holder_kind_text(enum holder_kind kind);
 

@@ -20,6 +20,7 @@
 #include "db.h"
 #include "instant.h"
 #include "map.h"
+#include "module_label.h"
 #include "purpose.h"
 
 struct why_group {
@@ -27,6 +28,8 @@ struct why_group {
     int64_t site; /* GROUP_NONE; of a category: unused */
     char *name;   /* of the site: its innermost frame; NULL = not known */
     char *shown;  /* of the site, as view site_short */
+    char *module; /* of its blocks, as module_label.h has it; NULL = none */
+    struct module_label modules;
     int64_t before_bytes, after_bytes;
     int64_t before_blocks, after_blocks;
 };
@@ -50,7 +53,7 @@ struct why {
     struct map index; /* category and site to place, while they are collected */
 };
 
-/* The first `named` groups get their names. 0 or an error; why_clear in both cases. */
+/* The first `named` groups get their names and modules. 0 or an error; why_clear in both cases. */
 int why_read(struct db *db, int64_t process, int64_t device, const struct instant *before,
              const struct instant *after, size_t named, struct why *out);
 /* Sites of the first `most` groups that are alike in their names are told apart. 0 or an error. */
