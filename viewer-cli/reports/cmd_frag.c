@@ -370,7 +370,7 @@ const struct command command_frag = {
         "is inactive split (free bytes in segments that also hold a block) by reserved, and how "
         "scattered the free bytes are, 1 - largest hole / free bytes; the parts of reserved; "
         "each segment size with its holes; the segments, those with most bytes in holes first, on "
-        "a terminal with a picture; and who pins: 'Pinned by' has for each call site the segments "
+        "a terminal with a picture; and pins: 'Pinned by' has for each call site the segments "
         "that hold nothing but its blocks, and the other holes beside its blocks. 'If this block "
         "were freed' has for single blocks the hole that freeing makes, or the whole segment, "
         "which "
