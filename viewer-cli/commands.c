@@ -7,7 +7,7 @@
 extern const struct command command_record, command_rehearse, command_import, command_info,
     command_repair, command_phases, command_timeline, command_peak, command_why, command_frag,
     command_ladder, command_leaks, command_modules, command_fit, command_diff, command_check,
-    command_sql, command_plan;
+    command_sql, command_plan, command_recordings;
 
 const struct command *const commands[] = {
     &command_record,
@@ -43,4 +43,10 @@ const struct command *command_find(const char *name, const char **near)
     suggest_offer(&suggest, "help");
     *near = suggest.best;
     return NULL;
+}
+
+bool commands_alone(int *code)
+{
+    *code = command_recordings.run(&(struct command_call){.command = &command_recordings});
+    return *code >= 0;
 }

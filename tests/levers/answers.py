@@ -128,7 +128,7 @@ class Answers(object):
              r"\(kept between steps\). Live tensors, not fragmentation.*",
              3 * self.p, 2 * self.p, self.p)
         says(said, "Higher than the peak of step 0 by")
-        says(said, "BYTES in all, in living blocks: fragmentation is no part of it", 3 * self.p)
+        says(said, "BYTES in all: live tensors, not fragmentation", 3 * self.p)
         says(self.text("why", "0..1"), r"BYTES +0 B +BYTES +optimizer state", 2 * self.p)
 
     # 5. What would help?

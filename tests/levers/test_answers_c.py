@@ -18,9 +18,9 @@ if __name__ == "__main__":
         for row in answers.peak.tables["levers"]:
             expect(row["reserved_bytes"] is None, bool(row["estimated"]), row["text"])
         said = answers.text("peak", "--all")
-        says(said, "off reserved by replay with PyTorch's policy, which is not this program's and "
-             "reserves BYTES where it had BYTES", 4468 * 2 ** 20, 4468 * 2 ** 20)
-        expect("off reserved with the change" in said, False, "all steps are changed")
+        says(said, "savings of reserved by replay with PyTorch's policy, not this program's: "
+             "replay reserves BYTES where it had BYTES", 4468 * 2 ** 20, 4468 * 2 ** 20)
+        expect("savings of reserved with the change" in said, False, "all steps are changed")
 
     def reserved_rose_with_them():
         says(answers.text("peak", "--all"), r"BYTES +more than step 0: .*; reserved went up "

@@ -165,7 +165,7 @@ is "$(column plan allocated_bytes)" $(((100 + 22 * $(most 22)) << 20)) "the full
 # Another reason than memory is no answer: with the last words and the status.
 plan --memory 2GiB --vary B=1..512 -- "$program" {B} ill=1
 is "$status" 3 "all fail"
-says "B=1 failed, exit status 9, and not for want of memory: a size of 1 makes me ill"
+says "B=1 failed, exit status 9, but not out of memory: a size of 1 makes me ill"
 is "$(column tries values)" B=1 "tries after the first failed"
 plan --memory 2GiB --vary B=1..512 -- "$program" {B} ill=60
 is "$status" 3 "some fail"

@@ -34,7 +34,7 @@ const struct option record_call_option_table[] = {
      phase_choices, 0},
     {"history", 0, OPT_FLAG, AT(record.history), NULL,
      "turn on the history that PyTorch's CUDA allocator keeps\n"
-     "of itself, and add what it tells: the bytes asked for,\n"
+     "of itself, and add from it: the bytes requested,\n"
      "segments, blocks that waited for a stream",
      NULL, 0},
     {"keep", 0, OPT_TEXT, AT(keep), "WHAT",

@@ -23,7 +23,7 @@ struct leaks_options {
 static const struct emit_column columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"bytes_per_step", "a step", EMIT_BYTES, 0},
+    {"bytes_per_step", "per step", EMIT_BYTES, 0},
     {"bytes", "left", EMIT_BYTES, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
     {"steps", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -35,7 +35,7 @@ static const struct emit_column columns[] = {
     {"last_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "module", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_IF_KNOWN},
-    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"module", NULL, EMIT_TEXT, EMIT_PROGRAMS},
@@ -133,7 +133,7 @@ static const char *window_text(char text[64], const struct leaks *leaks)
 static void say_window(struct emit *emit, const struct leaks *leaks, int64_t keep)
 {
     char bytes[HUMAN_MAX], slope[HUMAN_MAX], steps[64];
-    emit_line(emit, "%s left %s: %s a step, alive at least %" PRId64 " step%s later",
+    emit_line(emit, "%s left %s: %s per step, live at least %" PRId64 " step%s later",
               window_text(steps, leaks), human_bytes(bytes, leaks->bytes),
               human_bytes(slope, leaks->bytes / leaks->window), keep, keep == 1 ? "" : "s");
 }
@@ -235,11 +235,10 @@ static int cmd_leaks(const struct command_call *call)
 
 static const struct option option_table[] = {
     {"keep", 'k', OPT_INT, offsetof(struct leaks_options, keep), "N",
-     "a block counts that lives on for N steps (2)", NULL, 1},
+     "a block counts that is live N steps later (2)", NULL, 1},
     {"warm-up", 'w', OPT_INT, offsetof(struct leaks_options, warm_up), "N",
      "the first N steps do not count (1)", NULL, 0},
-    {"top", 'n', OPT_INT, offsetof(struct leaks_options, top), "N", "so many call sites (20)", NULL,
-     1},
+    {"top", 'n', OPT_INT, offsetof(struct leaks_options, top), "N", "N call sites (20)", NULL, 1},
     {0},
 };
 
@@ -247,15 +246,15 @@ const struct command command_leaks = {
     .name = "leaks",
     .group = COMMAND_LOOK,
     .run = cmd_leaks,
-    .summary = "what each step leaves behind, and who asked for it",
+    .summary = "what each step leaves behind, by call site",
     .arguments = "[DATABASE]",
     .options = option_table,
     .shared = &report_shared,
     .most = 1,
     .description =
-        "Blocks that were born in one step and were still alive when the last complete step ended, "
-        "some steps later, by the call that asked for them: what they come to, and how much that "
-        "is for each step that counts. The first steps make gradients, optimizer states and "
+        "Blocks that were allocated in one step and still live when the last complete step ended, "
+        "some steps later, by call site: their bytes, and bytes for each step that counts. The "
+        "first steps make gradients, optimizer states and "
         "caches, which stay, so they do not count; the last ones have not had the time.\n"
         "\n"
         "The surest come first. 'sure': left in nine of ten steps and more, of at least five; "
@@ -265,6 +264,6 @@ const struct command command_leaks = {
         {
             {"tidemark leaks", "the newest recording in this folder"},
             {"tidemark leaks run.db --steps 100..", "what steps from 100 on leave"},
-            {"tidemark leaks run.db --keep 10", "only what lives on for ten steps"},
+            {"tidemark leaks run.db --keep 10", "only blocks that are live ten steps later"},
         },
 };

@@ -248,7 +248,7 @@ static int cmd_modules(const struct command_call *call)
 
 static const struct option option_table[] = {
     {"depth", 'D', OPT_INT, offsetof(struct modules_options, depth), "N",
-     "so many levels of the tree; what is below counts to the last", NULL, 1},
+     "N levels of the tree; deeper modules count to the last", NULL, 1},
     {0},
 };
 
@@ -267,15 +267,15 @@ const struct command command_modules = {
         "line: 'layers[0-23]' is all of them together.\n"
         "\n"
         "Parameters, gradients and the optimizer's state belong to the module of their parameter; "
-        "every other block to the innermost module that ran when it was asked for, and in a "
-        "backward to the module whose forward made what is gone back through. What belongs to "
-        "none, "
-        "the loss of a training loop for instance, stands last. 'activ.' are activations, 'other' "
-        "has workspaces, too; 78.0M is 78.0 MiB.\n"
+        "every other block to the innermost module that ran at its allocation, and in a backward "
+        "to the module whose forward is being differentiated. Memory of no module, the loss of a "
+        "training loop for instance, stands last. 'activ.' are activations, 'other' has "
+        "workspaces, too; 78.0M is "
+        "78.0 MiB.\n"
         "\n"
         "A moment is a step (its highest point), a step and a phase (7/backward: the end of that "
-        "phase), a time (@1.5s), 'peak' or 'end'. Without one: the peak, of --steps where those "
-        "are given.",
+        "phase), a time (@1.5s), 'peak' or 'end'. Default: the peak, of --steps where that option "
+        "is passed.",
     .examples =
         {
             {"tidemark modules", "at the peak of the newest recording in this folder"},

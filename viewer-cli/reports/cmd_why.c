@@ -122,7 +122,7 @@ static const struct emit_column group_columns[] = {
     {"category", NULL, EMIT_TEXT, 0},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "module", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_IF_KNOWN},
-    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN | EMIT_ROOMY},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN | EMIT_ROOMY},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"module", NULL, EMIT_TEXT, EMIT_PROGRAMS},
@@ -183,11 +183,11 @@ static void put_groups(const struct why_part *part)
     char bytes[HUMAN_MAX], more[HUMAN_MAX];
     int64_t rest = why->after_bytes - why->before_bytes;
     if (part->emit->format == EMIT_TABLE && !count) {
-        emit_heading(part->emit, "Which of them, and who asked");
+        emit_heading(part->emit, "By kind and call site");
         emit_line(part->emit, "the same call sites hold the same bytes at both moments");
         return;
     }
-    EMIT_SECTION(part->emit, "groups", "Which of them, and who asked", EMIT_ROWS, group_columns);
+    EMIT_SECTION(part->emit, "groups", "By kind and call site", EMIT_ROWS, group_columns);
     for (size_t i = 0; i < shown; i++) {
         const struct why_group *group = &why->groups[i];
         rest -= why_change(group);
@@ -473,7 +473,7 @@ static int cmd_why(const struct command_call *call)
 }
 
 static const struct option option_table[] = {
-    {"top", 'n', OPT_INT, offsetof(struct why_options, top), "N", "so many groups (12)", NULL, 1},
+    {"top", 'n', OPT_INT, offsetof(struct why_options, top), "N", "N groups (12)", NULL, 1},
     {0},
 };
 
@@ -481,26 +481,24 @@ const struct command command_why = {
     .name = "why",
     .group = COMMAND_LOOK,
     .run = cmd_why,
-    .summary = "what changed between two moments, and who asked for it",
+    .summary = "what changed between two moments, by kind and call site",
     .arguments = "[DATABASE] [A..B]",
     .options = option_table,
     .shared = &report_shared,
     .most = 2,
     .description =
-        "Takes what lived at two moments apart into groups, by what the blocks are for and who "
-        "asked for them, and shows how much each group grew or shrank, largest first. The changes "
-        "add up to the change of allocated, whatever was freed and asked for again in between. "
+        "Groups the live blocks of two moments by kind of memory and call site, and shows how much "
+        "each group grew or shrank, largest first. The changes add up to the change of allocated, "
+        "whatever was freed and allocated again in between. "
         "Where segments are known, they explain the change of reserved.\n"
         "\n"
         "A moment is a step (its highest point), a step and a phase (7/backward: the end of that "
         "phase; 7/backward#0: of the first of that name), a time (@1.5s), 'peak' or 'end'. "
-        "Without A..B: the highest points of the last two steps; of the first and the last of "
-        "--steps, "
-        "where that is given.\n"
+        "Without A..B: the highest points of the last two steps, or of the first and the last of "
+        "--steps.\n"
         "\n"
-        "On a device that no framework had a block on, what CUDA's driver gave is compared, by "
-        "library "
-        "and call.\n"
+        "On a device where no framework had a block, the memory from CUDA's driver is compared, by "
+        "library and call.\n"
         "\n"
         "In csv and json these are the sections change, by_category, groups and segments, and "
         "driver_change and driver_groups where there is such a device.",
@@ -509,6 +507,6 @@ const struct command command_why = {
             {"tidemark why", "why the last step's peak is not that of the one before"},
             {"tidemark why run.db 0..1", "why step 1 is higher than step 0"},
             {"tidemark why 0/forward..0/backward", "what backward left behind"},
-            {"tidemark why @2s..end --top 30", "what grew since"},
+            {"tidemark why @2s..end --top 30", "what grew after that"},
         },
 };

@@ -31,7 +31,7 @@ static void put_settings(const struct emit_column *columns, size_t count,
     for (size_t i = 0; i < part->fit->count; i++) {
         const struct oom_setting *setting = &part->fit->settings[i];
         char text[200];
-        snprintf(text, sizeof text, "%.180s%s", conf_text(setting->text), i ? "" : ", as it was");
+        snprintf(text, sizeof text, "%.180s%s", conf_text(setting->text), i ? "" : ", as recorded");
         emit_text(emit, oom_through_text(setting->through));
         emit_text(emit, text);
     }
@@ -96,7 +96,7 @@ static void put_why_not(struct emit *emit, const struct oom *oom, const struct o
         break;
     case OOM_FIT_DIFFERS:
         emit_line(emit, "whether settings would have helped: not known, a replay gets it "
-                        "through as it was");
+                        "through with the recorded settings");
         break;
     }
 }

@@ -53,7 +53,7 @@ static void put_device(struct emit *emit, const struct oom *oom)
     char text[160], total[HUMAN_MAX], rest[HUMAN_MAX];
     bool known = oom->total != OOM_NONE && oom->reserved != OOM_NONE;
     if (known)
-        snprintf(text, sizeof text, "%s in all, %s of it not reserved by this process",
+        snprintf(text, sizeof text, "%s in all, %s not reserved by this process",
                  human_bytes(total, oom->total), human_bytes(rest, oom->total - oom->reserved));
     emit_text(emit, known ? text : NULL);
 }
@@ -63,7 +63,7 @@ static void put_limit(struct emit *emit, const struct oom *oom, const struct oom
     char text[160], limit[HUMAN_MAX], rest[HUMAN_MAX];
     bool known = fit && fit->exact && oom->reserved != OOM_NONE;
     if (known)
-        snprintf(text, sizeof text, "%s, %s of it not reserved", human_bytes(limit, fit->high),
+        snprintf(text, sizeof text, "%s, %s not reserved", human_bytes(limit, fit->high),
                  human_bytes(rest, fit->high - oom->reserved));
     emit_text(emit, known ? text : NULL);
 }

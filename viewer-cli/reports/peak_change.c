@@ -141,7 +141,7 @@ static void put_sum(const struct peak_part *part, size_t shown, size_t count, in
         emit_line(part->emit, "and %s in %s more group%s: tidemark why %" PRId64 "..%" PRId64,
                   human_delta(text, rest), human_count(more, (int64_t)(count - shown)),
                   count - shown == 1 ? "" : "s", part->step_before, part->peak->step);
-    emit_line(part->emit, "%s in all, in living blocks: fragmentation is no part of it",
+    emit_line(part->emit, "%s in all: live tensors, not fragmentation",
               human_delta(sum, why->after_bytes - why->before_bytes));
 }
 

@@ -177,17 +177,18 @@ static void put_licence(const struct peak_part *part)
     struct buf text = {0};
     if (levers->simulated)
         buf_print(&text,
-                  "off reserved by replay with PyTorch's policy, which is not this program's and "
+                  "savings of reserved by replay with PyTorch's policy, not this program's: replay "
                   "reserves %s where it had %s",
                   human_bytes(now, levers->simulated), human_bytes(recorded, part->peak->reserved));
     else if (levers->unsettled)
-        buf_text(&text, "off reserved is not known: a replay of this recording reserves other "
-                        "segments than it did");
+        buf_text(&text,
+                 "savings of reserved are not known: a replay of this recording reserves other "
+                 "segments than it did");
     if (text.count)
         say(part, buf_string(&text));
     if (is_kept_by_earlier_steps(part))
-        say(part, "off reserved with the change in these steps only: what earlier steps reserved "
-                  "stays; made in all steps it may take off more");
+        say(part, "savings of reserved with the change in these steps only: earlier steps "
+                  "keep their segments; the change in all steps may save more");
     part->emit->out.broken = part->emit->out.broken || text.broken;
     buf_clear(&text);
 }

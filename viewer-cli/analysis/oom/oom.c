@@ -13,7 +13,7 @@ const char *oom_verdict_text(enum oom_verdict verdict)
         "segments are not known from this source",
         "all free bytes together are too few",
         "enough is free, but no hole is large enough",
-        "a hole is large enough, but it is of another stream or pool, or was passed by",
+        "a hole is large enough, but in another stream or pool, or was passed by",
     };
     return texts[verdict];
 }
