@@ -21,6 +21,8 @@ const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS] = {
     {"estimated", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"next_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"next_phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"changes_training", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"in_together", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {NULL, "off the peak", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
     {NULL, "off reserved", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
     {NULL, "then the peak is in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
@@ -90,6 +92,8 @@ static void put_lever(const struct peak_part *part, const struct lever *lever)
     emit_int(emit, lever->estimated);
     emit_known(emit, lever->next_step);
     emit_text(emit, lever->next_phase);
+    emit_int(emit, lever->changes);
+    emit_int(emit, lever->joined);
     put_off_peak(emit, lever);
     put_amount(emit, lever->reserved, grade_of(lever));
     put_next(emit, lever);
@@ -163,6 +167,15 @@ static bool is_kept_by_earlier_steps(const struct peak_part *part)
     return false;
 }
 
+/* No change of gradients or of optimizer state reaches them. */
+static void put_frozen(const struct peak_part *part)
+{
+    char bytes[HUMAN_MAX];
+    if (part->levers.frozen >= part->levers.peak / 100 && part->levers.frozen > 0)
+        emit_line(part->emit, "frozen parameters: %s have no gradient and no optimizer state",
+                  human_bytes(bytes, part->levers.frozen));
+}
+
 /* What the column 'off reserved' goes by. */
 static void put_licence(const struct peak_part *part)
 {
@@ -200,8 +213,26 @@ static void put_conditions(const struct peak_part *part)
     if (any_bound(levers, LEVER_CHECKPOINT))
         emit_line(part->emit,
                   "what is checkpointed is computed again in backward, and takes memory then");
+    put_frozen(part);
     if (levers->count)
         put_licence(part);
+}
+
+/* Those of one group; people see each under a heading of its own. */
+static void put_group(const struct peak_part *part, bool changes)
+{
+    const struct levers *levers = &part->levers;
+    for (size_t i = 0; i < levers->count; i++)
+        if (levers->levers[i].changes == changes)
+            put_lever(part, &levers->levers[i]);
+}
+
+static bool any_in(const struct levers *levers, bool changes)
+{
+    for (size_t i = 0; i < levers->count; i++)
+        if (levers->levers[i].changes == changes)
+            return true;
+    return false;
 }
 
 void peak_put_levers(const struct peak_part *part)
@@ -212,9 +243,15 @@ void peak_put_levers(const struct peak_part *part)
         put_why_none(part);
         return;
     }
-    EMIT_SECTION(part->emit, "levers", "What would lower it", EMIT_ROWS, peak_lever_columns);
-    for (size_t i = 0; i < levers->count; i++)
-        put_lever(part, &levers->levers[i]);
+    bool people = part->emit->format == EMIT_TABLE;
+    if (!people || any_in(levers, false))
+        EMIT_SECTION(part->emit, "levers", "What would lower it", EMIT_ROWS, peak_lever_columns);
+    put_group(part, false);
+    if (people && any_in(levers, true))
+        EMIT_SECTION(part->emit, "levers_that_change",
+                     "These would lower it, and change the training's numbers", EMIT_ROWS,
+                     peak_lever_columns);
+    put_group(part, true);
     put_conditions(part);
 }
 

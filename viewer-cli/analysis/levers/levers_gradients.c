@@ -181,16 +181,6 @@ int levers_zero_grad_earlier(struct levers_work *work)
 
 /* ---- gradient_as_bucket_view ---- */
 
-/* A gradient goes once it is copied into its bucket: before the next blocks that backward needs,
- * which come after those that came with it. */
-static int64_t end_of_copy(const struct levers_step *step, size_t at)
-{
-    size_t next = at + 1;
-    while (next < step->count && step->blocks[next].seq == step->blocks[next - 1].seq + 1)
-        next++;
-    return next < step->count ? step->blocks[next].seq : LEVERS_NEVER;
-}
-
 int levers_bucket_view(struct levers_work *work)
 {
     const struct levers_step *step = &work->step;
@@ -210,7 +200,7 @@ int levers_bucket_view(struct levers_work *work)
     for (size_t i = 0; i < step->count && err >= 0; i++) {
         if (step->blocks[i].purpose != PURPOSE_GRADIENT)
             continue;
-        int64_t from = i < step->older ? step->begin : end_of_copy(step, i);
+        int64_t from = i < step->older ? step->begin : levers_end_of_gradient(step, i);
         if (!levers_cut(&edit, i, from, LEVERS_NEVER))
             err = ERR_NOMEM;
     }

@@ -6,6 +6,7 @@
 #include "group.h"
 #include "map.h"
 #include "mem.h"
+#include "query.h"
 
 enum { UNITS_MOST = 64, DEPTH_MOST = 24 };
 
@@ -23,18 +24,24 @@ struct ways {
 };
 
 struct reading {
+    struct db *db;
     const struct levers_step *step;
     struct levers_units *units;
-    struct db_stmt *frames;
     struct map sites; /* to places in `ways` */
     struct ways *ways;
     size_t count, cap;
 };
 
 static const char frames_sql[] =
-    "SELECT f.function, coalesce(f.file, -1), coalesce(f.line, 0), n.text, coalesce(p.text, '')"
+    "SELECT f.function, coalesce(f.file, -1) AS file, coalesce(f.line, 0) AS line,"
+    "       n.text AS name, p.text AS path"
     "  FROM site s CROSS JOIN frame f ON f.id = s.frame JOIN string n ON n.id = f.function"
     "  LEFT JOIN string p ON p.id = f.file WHERE s.site = ?1 ORDER BY s.depth DESC";
+
+struct frame {
+    int64_t function, file, line;
+    const char *name, *path;
+};
 
 static uint64_t fold(uint64_t way, int64_t value)
 {
@@ -56,26 +63,25 @@ static bool is_sequential(const char *function)
     return strcmp(function, "Sequential.forward") == 0;
 }
 
-static int find_unit(struct reading *reading, struct db_stmt *row, size_t depth, size_t *out)
+static int find_unit(struct reading *reading, const struct frame *frame, size_t depth, size_t *out)
 {
     struct levers_units *units = reading->units;
-    const char *text = db_column_text(row, 3), *file_text = db_column_text(row, 4);
+    const char *text = frame->name;
     size_t bytes = class_bytes(text);
-    int64_t function = db_column_int(row, 0), file = db_column_int(row, 1);
     *out = SIZE_MAX;
     for (size_t i = 0; i < units->count && bytes; i++)
-        if (units->units[i].function == function && units->units[i].file == file)
+        if (units->units[i].function == frame->function && units->units[i].file == frame->file)
             *out = i;
     if (!bytes || *out != SIZE_MAX || units->count == UNITS_MOST)
         return 0;
     if (!MEM_GROW(units->units, units->cap, units->count + 1))
         return ERR_NOMEM;
     struct levers_unit *unit = &units->units[units->count];
-    *unit = (struct levers_unit){.function = function,
-                                 .file = file,
+    *unit = (struct levers_unit){.function = frame->function,
+                                 .file = frame->file,
                                  .depth = (int)depth,
-                                 .of_library = strstr(file_text, "/transformers/") != NULL,
-                                 .plain = strstr(file_text, "/torch/nn/modules/") != NULL &&
+                                 .of_library = strstr(frame->path, "/transformers/") != NULL,
+                                 .plain = strstr(frame->path, "/torch/nn/modules/") != NULL &&
                                           strstr(text, "Layer.") == NULL && !is_sequential(text),
                                  .sequential = is_sequential(text),
                                  .name = mem_copy(text, bytes)};
@@ -99,33 +105,44 @@ static bool is_known(const struct ways *ways, size_t unit)
     return false;
 }
 
+struct reader { /* of the frames of one site, from the outermost on */
+    struct reading *reading;
+    struct ways *ways;
+    uint64_t way;
+    bool by_library;
+};
+
+static int take_frame(struct reader *reader, const struct frame *frame)
+{
+    struct levers_units *units = reader->reading->units;
+    struct ways *ways = reader->ways;
+    size_t unit;
+    int err = find_unit(reader->reading, frame, ways->count, &unit);
+    if (err < 0)
+        return err;
+    reader->by_library = reader->by_library || is_checkpointing(frame->name);
+    if (unit != SIZE_MAX) {
+        units->units[unit].by_library |= reader->by_library;
+        reader->by_library = false;
+    }
+    if (unit != SIZE_MAX && ways->count < DEPTH_MOST && !is_known(ways, unit))
+        ways->places[ways->count++] = (struct place){unit, reader->way, frame->line};
+    reader->way = fold(fold(fold(reader->way, frame->function), frame->file), frame->line);
+    return 0;
+}
+
 static int read_ways(struct reading *reading, int64_t site, struct ways *ways)
 {
-    uint64_t way = 0;
-    bool by_library = false;
-    int err;
+    struct reader reader = {.reading = reading, .ways = ways};
+    struct frame frame;
     *ways = (struct ways){0};
-    db_bind_int(reading->frames, 0, site);
-    while ((err = db_step(reading->frames)) == DB_ROW) {
-        struct db_stmt *row = reading->frames;
-        size_t unit;
-        int found = find_unit(reading, row, ways->count, &unit);
-        if (found < 0) {
-            err = found;
-            break;
-        }
-        by_library = by_library || is_checkpointing(db_column_text(row, 3));
-        if (unit != SIZE_MAX) {
-            reading->units->units[unit].by_library |= by_library;
-            by_library = false;
-        }
-        if (unit != SIZE_MAX && ways->count < DEPTH_MOST && !is_known(ways, unit))
-            ways->places[ways->count++] = (struct place){unit, way, db_column_int(row, 2)};
-        way = fold(fold(fold(way, db_column_int(row, 0)), db_column_int(row, 1)),
-                   db_column_int(row, 2));
-    }
-    db_reset(reading->frames);
-    return err < 0 ? err : 0;
+    struct query query =
+        query_ask(reading->db, frames_sql, Q_IN(site),
+                  Q_OUT(Q_INT(frame.function), Q_INT(frame.file), Q_INT(frame.line),
+                        Q_TEXT(frame.name), Q_TEXT(frame.path)));
+    while (query_next(&query))
+        query_fail(&query, take_frame(&reader, &frame));
+    return query_end(&query);
 }
 
 /* NULL with *err: an error. */
@@ -285,6 +302,7 @@ static int read_sites(struct reading *reading)
 static void clear_unit(struct levers_unit *unit)
 {
     mem_free(unit->name);
+    mem_free(unit->instances);
     mem_free(unit->calls);
 }
 
@@ -312,13 +330,10 @@ static void drop_wrappers(struct levers_units *units)
 
 int levers_units_read(struct db *db, const struct levers_step *step, struct levers_units *out)
 {
-    struct reading reading = {.step = step, .units = out};
-    int err = db_prepare(db, &reading.frames, frames_sql);
-    if (err >= 0)
-        err = read_sites(&reading);
+    struct reading reading = {.db = db, .step = step, .units = out};
+    int err = read_sites(&reading);
     for (size_t i = 0; i < out->count && err >= 0; i++)
         err = find_calls(&reading, i);
-    db_finalize(reading.frames);
     map_clear(&reading.sites);
     mem_free(reading.ways);
     if (err >= 0)

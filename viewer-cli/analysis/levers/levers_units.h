@@ -27,6 +27,7 @@ struct levers_unit {
     bool plain;             /* of torch.nn itself */
     bool sequential;        /* torch.nn.Sequential */
     char *name;             /* of the class */
+    char *instances;        /* where they stand, folded; NULL: not known */
     struct levers_call *calls;
     size_t count, cap;
     int64_t bytes; /* of activations in them */
@@ -39,6 +40,8 @@ struct levers_units { /* all zero is empty */
 
 /* 0 or an error; levers_units_clear in both cases. */
 int levers_units_read(struct db *db, const struct levers_step *step, struct levers_units *out);
+/* Of units that were read: where their modules stand. 0 or an error. */
+int levers_units_name(struct db *db, const struct levers_step *step, struct levers_units *units);
 void levers_units_clear(struct levers_units *units);
 bool levers_units_is_valid(const struct levers_step *step, const struct levers_units *units);
 
