@@ -2,6 +2,7 @@
  * Levers on what forward keeps for backward: checkpoints of a unit, or no backward at all.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "buf.h"
 #include "error.h"
@@ -223,9 +224,19 @@ static bool holds(const struct levers_step *step, const struct levers_unit *unit
     return bytes > step->highest / 100;
 }
 
+/* Layers of one class behind each other. Backward of others, as of paths that skip some, may go
+ * through them in another order once they are computed again. */
+static bool is_one_row(const struct trial *trial)
+{
+    const struct levers_unit *unit = trial->units[0];
+    return trial->count == 1 && !unit->sequential &&
+           (!unit->instances || !strchr(unit->instances, ','));
+}
+
 static bool is_unsure(const struct levers_step *step, const struct trial *trial)
 {
-    bool unsure = trial->highest - trial->least > (step->highest - trial->highest) / 200;
+    bool unsure = trial->highest - trial->least > (step->highest - trial->highest) / 200 ||
+                  !is_one_row(trial);
     for (size_t i = 0; i < trial->count && !unsure; i++)
         unsure = holds(step, trial->units[i]);
     return unsure;
@@ -359,8 +370,6 @@ int levers_checkpoint(struct levers_work *work)
     if (!has_backward(&work->step))
         return try_no_grad(work);
     int err = levers_units_read(work->db, &work->step, &work->units);
-    if (err >= 0)
-        err = levers_units_name(work->db, &work->step, &work->units);
     any = work->units.count;
     if (err >= 0 && any)
         err = try_units(work, &work->units);

@@ -39,19 +39,20 @@ static int weigh(const struct levers_step *step, const struct levers_phase *back
     return 0;
 }
 
-/* Most of the bytes, of several places, in each forward of the window that has a whole backward. */
+/* Most of the bytes, of several places: of all backwards together, for what the last one leaves
+ * goes with the program. */
 static int retains(const struct levers_step *step, bool *out)
 {
     const struct levers_phase_row *row = &step->phases.of[LEVERS_BACKWARD];
+    struct graph graph = {0};
     int err = 0;
-    *out = row->count > 0;
-    for (size_t i = 0; i < row->count && *out && err >= 0; i++) {
+    for (size_t i = 0; i < row->count && err >= 0; i++) {
         const struct levers_phase *backward = &step->phases.phases[row->at[i]];
-        struct graph graph = {0};
-        if (backward->end != LEVERS_NEVER && (err = weigh(step, backward, &graph)) >= 0)
-            *out = graph.retained > graph.kept / 2 && graph.sites.count >= SITES_LEAST;
-        map_clear(&graph.sites);
+        if (backward->end != LEVERS_NEVER)
+            err = weigh(step, backward, &graph);
     }
+    *out = graph.retained > graph.kept / 2 && graph.sites.count >= SITES_LEAST;
+    map_clear(&graph.sites);
     return err;
 }
 

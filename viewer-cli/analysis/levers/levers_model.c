@@ -29,7 +29,7 @@ bool levers_normalizes(const struct levers_work *work, const struct levers_block
 
 /* A gradient has its parameter's name. Where no gradient has one, nothing is known to be frozen. */
 static const char frozen_sql[] =
-    "WITH trained(name) AS (SELECT name FROM tag WHERE category = 2)"
+    "WITH trained(name) AS (SELECT name FROM tag WHERE category = 2 AND name IS NOT NULL)"
     "SELECT coalesce(sum(a.size), 0) AS frozen FROM tag t JOIN allocation a ON a.tag = t.id"
     "  JOIN heap h ON h.id = a.heap"
     " WHERE t.category = 1 AND h.process = ?1 AND h.device = ?2 AND a.seq <= ?3"

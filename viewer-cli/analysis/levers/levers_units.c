@@ -27,7 +27,9 @@ struct reading {
     struct db *db;
     const struct levers_step *step;
     struct levers_units *units;
-    struct map sites; /* to places in `ways` */
+    struct levers_places places;
+    struct map instances; /* of one unit: modules to places */
+    struct map sites;     /* to places in `ways` */
     struct ways *ways;
     size_t count, cap;
 };
@@ -180,6 +182,7 @@ struct row { /* births in a unit by one way, one after the other, in one forward
     size_t *blocks; /* places in the step */
     size_t count, cap;
     uint64_t way;
+    size_t instance; /* SIZE_MAX: not known */
     int64_t line;
     bool one_line;
 };
@@ -190,11 +193,19 @@ static bool add_call(const struct levers_step *step, struct levers_unit *unit,
     if (!MEM_GROW(unit->calls, unit->cap, unit->count + 1))
         return false;
     unit->calls[unit->count++] =
-        (struct levers_call){row->blocks[first], row->blocks[last], row->forward};
+        (struct levers_call){row->blocks[first], row->blocks[last], row->forward, row->instance};
     for (size_t i = first; i <= last; i++)
         if (step->blocks[row->blocks[i]].purpose == PURPOSE_ACTIVATION)
             unit->bytes += step->blocks[row->blocks[i]].size;
     return true;
+}
+
+/* One that is made again in another call; where modules are not known, by its call site alone. */
+static bool is_like(const struct levers_step *step, const struct row *row, size_t a, size_t b)
+{
+    const struct levers_block *one = &step->blocks[row->blocks[a]];
+    const struct levers_block *other = &step->blocks[row->blocks[b]];
+    return one->site == other->site && (row->instance == SIZE_MAX || one->module == other->module);
 }
 
 /* The length of what the row repeats from beginning to end; all of it if it does not. */
@@ -203,10 +214,9 @@ static size_t period_of(const struct levers_step *step, const struct row *row, s
     size_t length = 0;
     border[0] = 0;
     for (size_t i = 1; i < row->count; i++) {
-        int64_t site = step->blocks[row->blocks[i]].site;
-        while (length && step->blocks[row->blocks[length]].site != site)
+        while (length && !is_like(step, row, length, i))
             length = border[length - 1];
-        length += step->blocks[row->blocks[length]].site == site;
+        length += is_like(step, row, length, i);
         border[i] = length;
     }
     size_t period = row->count - border[row->count - 1];
@@ -226,13 +236,11 @@ static int close_row(const struct levers_step *step, struct levers_unit *unit, s
         return ERR_NOMEM;
     size_t period = period_of(step, row, border);
     bool one = (row->one_line && !unit->sequential) || unit->depth == 0;
-    int64_t site = step->blocks[row->blocks[0]].site;
     for (size_t i = 1; i <= row->count && done; i++) {
         bool ends = i == row->count;
         if (!one && !ends)
             ends = period < row->count ? i % period == 0
-                                       : step->blocks[row->blocks[i]].site == site &&
-                                             step->blocks[row->blocks[i - 1]].site != site;
+                                       : is_like(step, row, i, 0) && !is_like(step, row, i - 1, 0);
         if (!ends)
             continue;
         done = add_call(step, unit, row, first, i - 1);
@@ -243,12 +251,30 @@ static int close_row(const struct levers_step *step, struct levers_unit *unit, s
     return done ? 0 : ERR_NOMEM;
 }
 
+/* Of the unit, around the module that ran. */
+static size_t instance_of(struct reading *reading, const struct levers_unit *unit,
+                          const struct levers_block *block)
+{
+    if (!reading->places.count || block->module == GROUP_NONE)
+        return SIZE_MAX;
+    uint64_t known = map_get(&reading->instances, (uint64_t)block->module);
+    if (known == MAP_NONE) {
+        size_t found = levers_place_around(&reading->places, block->module, unit->name);
+        known = found == SIZE_MAX ? reading->places.count : found;
+        /* without memory it is looked for again */
+        map_put(&reading->instances, (uint64_t)block->module, known, NULL);
+    }
+    return known == reading->places.count ? SIZE_MAX : (size_t)known;
+}
+
 static int put_block(struct reading *reading, size_t unit, size_t block,
                      const struct levers_phase *forward, const struct place *place, struct row *row)
 {
     struct levers_unit *one = &reading->units->units[unit];
+    size_t instance = instance_of(reading, one, &reading->step->blocks[block]);
     int err = 0;
-    if (row->count && (!place || row->forward != forward || row->way != place->way))
+    if (row->count &&
+        (!place || row->forward != forward || row->way != place->way || row->instance != instance))
         err = close_row(reading->step, one, row);
     if (err < 0 || !place)
         return err;
@@ -257,6 +283,7 @@ static int put_block(struct reading *reading, size_t unit, size_t block,
     if (!row->count) {
         row->forward = forward;
         row->way = place->way;
+        row->instance = instance;
         row->line = place->line;
         row->one_line = true;
     }
@@ -282,6 +309,9 @@ static int find_calls(struct reading *reading, size_t unit)
     }
     if (err >= 0)
         err = close_row(step, &reading->units->units[unit], &row);
+    if (err >= 0)
+        err = levers_unit_name(&reading->places, &reading->units->units[unit]);
+    map_clear(&reading->instances);
     mem_free(row.blocks);
     return err;
 }
@@ -331,10 +361,13 @@ static void drop_wrappers(struct levers_units *units)
 int levers_units_read(struct db *db, const struct levers_step *step, struct levers_units *out)
 {
     struct reading reading = {.db = db, .step = step, .units = out};
-    int err = read_sites(&reading);
+    int err = levers_places_read(db, &reading.places);
+    if (err >= 0)
+        err = read_sites(&reading);
     for (size_t i = 0; i < out->count && err >= 0; i++)
         err = find_calls(&reading, i);
     map_clear(&reading.sites);
+    levers_places_clear(&reading.places);
     mem_free(reading.ways);
     if (err >= 0)
         drop_wrappers(out);
