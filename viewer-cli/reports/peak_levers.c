@@ -21,6 +21,8 @@ const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS] = {
     {"estimated", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"next_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"next_phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"changes_training", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"in_together", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
     {NULL, "saves of reserved", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
     {NULL, "peak is then in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
@@ -90,6 +92,8 @@ static void put_lever(const struct peak_part *part, const struct lever *lever)
     emit_int(emit, lever->estimated);
     emit_known(emit, lever->next_step);
     emit_text(emit, lever->next_phase);
+    emit_int(emit, lever->changes);
+    emit_int(emit, lever->joined);
     put_off_peak(emit, lever);
     put_amount(emit, lever->reserved, grade_of(lever));
     put_next(emit, lever);
@@ -169,6 +173,15 @@ static bool is_kept_by_earlier_steps(const struct peak_part *part)
     return false;
 }
 
+/* No change of gradients or of optimizer state reaches them. */
+static void put_frozen(const struct peak_part *part)
+{
+    char bytes[HUMAN_MAX];
+    if (part->levers.frozen >= part->levers.peak / 100 && part->levers.frozen > 0)
+        emit_line(part->emit, "frozen parameters: %s have no gradient and no optimizer state",
+                  human_bytes(bytes, part->levers.frozen));
+}
+
 /* What the column 'off reserved' goes by. */
 static void put_licence(const struct peak_part *part)
 {
@@ -207,8 +220,26 @@ static void put_conditions(const struct peak_part *part)
     if (any_bound(levers, LEVER_CHECKPOINT))
         emit_line(part->emit,
                   "what is checkpointed is computed again in backward, and takes memory then");
+    put_frozen(part);
     if (levers->count)
         put_licence(part);
+}
+
+/* Those of one group; people see each under a heading of its own. */
+static void put_group(const struct peak_part *part, bool changes)
+{
+    const struct levers *levers = &part->levers;
+    for (size_t i = 0; i < levers->count; i++)
+        if (levers->levers[i].changes == changes)
+            put_lever(part, &levers->levers[i]);
+}
+
+static bool any_in(const struct levers *levers, bool changes)
+{
+    for (size_t i = 0; i < levers->count; i++)
+        if (levers->levers[i].changes == changes)
+            return true;
+    return false;
 }
 
 void peak_put_levers(const struct peak_part *part)
@@ -219,9 +250,15 @@ void peak_put_levers(const struct peak_part *part)
         put_why_none(part);
         return;
     }
-    EMIT_SECTION(part->emit, "levers", "What lowers the peak", EMIT_ROWS, peak_lever_columns);
-    for (size_t i = 0; i < levers->count; i++)
-        put_lever(part, &levers->levers[i]);
+    bool people = part->emit->format == EMIT_TABLE;
+    if (!people || any_in(levers, false))
+        EMIT_SECTION(part->emit, "levers", "What lowers the peak", EMIT_ROWS, peak_lever_columns);
+    put_group(part, false);
+    if (people && any_in(levers, true))
+        EMIT_SECTION(part->emit, "levers_that_change",
+                     "What lowers the peak and changes the training's numbers", EMIT_ROWS,
+                     peak_lever_columns);
+    put_group(part, true);
     put_conditions(part);
 }
 
@@ -282,15 +319,19 @@ static const struct lever *best_of(const struct levers *levers, const struct lev
 }
 
 /* A text of so many lines at most, as wide as there is room beside `used` columns. */
-static void put_cut_text(struct emit *emit, const char *text, unsigned lines, unsigned used)
+static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned lines,
+                         unsigned used)
 {
     enum { NARROW = 20, LOST_AT_BREAK = 4 };
-    struct buf cut = {0};
+    struct buf cut = {0}, text = {0};
     unsigned width = emit->width > used + NARROW ? emit->width - used : NARROW;
-    emit_put_cut(&cut, text, emit->width ? lines * width - (lines - 1) * LOST_AT_BREAK : 0);
+    buf_print(&text, "%s%s", lever->changes ? "(other numbers) " : "", lever->text);
+    emit_put_cut(&cut, buf_string(&text),
+                 emit->width ? lines * width - (lines - 1) * LOST_AT_BREAK : 0);
     emit_text(emit, buf_string(&cut));
-    emit->out.broken = emit->out.broken || cut.broken;
+    emit->out.broken = emit->out.broken || cut.broken || text.broken;
     buf_clear(&cut);
+    buf_clear(&text);
 }
 
 static void put_together(const struct peak_part *part)
@@ -324,7 +365,7 @@ void peak_put_best_levers(const struct peak_part *part, unsigned lines)
     }
     for (size_t i = 0; i < count; i++) {
         put_amount(part->emit, best[i]->bytes, grade_of(best[i]));
-        put_cut_text(part->emit, best[i]->text, lines, widest + 2);
+        put_cut_text(part->emit, best[i], lines, widest + 2);
     }
     put_together(part);
 }
