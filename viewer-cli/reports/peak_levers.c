@@ -123,6 +123,13 @@ static void say(const struct peak_part *part, const char *text)
                   part->scope->device_text, text);
 }
 
+static void put_no_step(const struct peak_part *part, struct buf *text)
+{
+    peak_inference_text(part, text);
+    if (!text->count)
+        buf_text(text, "the peak is in no training step, so what changes a step is not looked for");
+}
+
 /* Why some are not there, or none at all. */
 static void put_why_none(const struct peak_part *part)
 {
@@ -130,8 +137,7 @@ static void put_why_none(const struct peak_part *part)
     struct buf text = {0};
     char floor[HUMAN_MAX], tried[HUMAN_MAX];
     if (levers->state == LEVERS_NO_STEP)
-        buf_text(&text,
-                 "the peak is in no training step, so what changes a step is not looked for");
+        put_no_step(part, &text);
     else if (levers->state == LEVERS_TOO_LARGE)
         buf_text(&text, "the step of the peak has too many blocks to look for what changes it");
     else if (levers->floor >= levers->peak - levers->peak / 100)

@@ -7,6 +7,7 @@
 #define TIDEMARK_VIEWER_PEAK_PARTS_H
 
 #include "growth.h"
+#include "buf.h"
 #include "host.h"
 #include "ladder.h"
 #include "levers.h"
@@ -35,6 +36,7 @@ struct peak_part {
     bool went_on;        /* after it */
     struct peak highest; /* of the run, where `peak` is a refusal that ended it */
 
+    int64_t kept; /* by forwards, for a backward that never comes */
     struct growth growth;
     struct growth_cause growth_cause;
     struct host_kill kill; /* by the kernel, for its memory */
@@ -64,6 +66,11 @@ int peak_oom_read_moment(struct report *report, struct peak_part *part, struct p
 void peak_oom_clear(struct peak_part *part);
 void peak_put_oom(const struct peak_part *part); /* for people */
 int peak_put_oom_programs(struct report *report, const struct peak_part *all);
+
+/* What no_grad would take off, in a program that does not train: nothing where it is in force. 0 or
+ * an error; the text is empty where there is nothing to say. */
+int peak_inference_read(struct db *db, struct peak_part *part);
+void peak_inference_text(const struct peak_part *part, struct buf *out);
 
 /* 0 or an error; growth_cause_clear in both cases. */
 int peak_growth_read(struct db *db, struct peak_part *part);
