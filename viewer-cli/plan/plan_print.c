@@ -226,8 +226,9 @@ static void say_end_of_range(struct print *print)
 int plan_print(struct plan *plan)
 {
     struct print print = {.plan = plan};
-    emit_begin(&print.emit, (enum emit_format)plan->options->format, plan->options->no_colour,
-               plan->command->name, NULL);
+    emit_begin(&print.emit, (enum emit_format)plan->options->format,
+               plan->options->no_colour ? EMIT_COLOUR_NEVER : EMIT_COLOUR_AUTO, plan->command->name,
+               NULL);
     say_way(&print);
     int err = print_answers(&print);
     if (err == 0)

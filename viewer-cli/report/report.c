@@ -16,6 +16,16 @@
 #include "report_parts.h"
 #include "search.h"
 
+enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER }; /* as report_colours */
+const char *const report_colours[] = {"auto", "always", "never", NULL};
+
+enum emit_colour report_colour(const struct report_options *options)
+{
+    if (options->no_colour || options->colour == COLOUR_NEVER)
+        return EMIT_COLOUR_NEVER;
+    return options->colour == COLOUR_ALWAYS ? EMIT_COLOUR_ALWAYS : EMIT_COLOUR_AUTO;
+}
+
 const char *const report_formats[] = {"table", "csv", "json", NULL};
 const char *const report_devices[] = {"cpu", "cuda:0", NULL};
 
@@ -344,8 +354,8 @@ int report_begin(struct report *report, const struct command *command,
     int code = begin_reading(report, named);
     if (code)
         return code;
-    emit_begin(&report->emit, (enum emit_format)options->format, options->no_colour, command->name,
-               report->path);
+    emit_begin(&report->emit, (enum emit_format)options->format, report_colour(options),
+               command->name, report->path);
     return say_rehearsed(report, report, "");
 }
 

@@ -176,7 +176,7 @@ static int list_all(const struct command_call *call)
     int err = find(&all);
     bool any = err == 0 && all.count;
     if (any) {
-        emit_begin(&emit, EMIT_TABLE, false, call->command->name, NULL);
+        emit_begin(&emit, EMIT_TABLE, EMIT_COLOUR_AUTO, call->command->name, NULL);
         put_all(&emit, &all);
         err = emit_finish(&emit, stdout);
     }

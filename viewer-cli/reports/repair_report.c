@@ -315,7 +315,8 @@ int repair_put(const struct repair_findings *findings, const struct command *com
                const struct report_options *options, const char *path, const char *name, bool check)
 {
     struct emit emit;
-    emit_begin(&emit, (enum emit_format)options->format, options->no_colour, command->name, path);
+    emit_begin(&emit, (enum emit_format)options->format, report_colour(options), command->name,
+               path);
     put_file(&emit, findings, name);
     put_tables(&emit, findings);
     put_gaps(&emit, findings);
