@@ -166,9 +166,19 @@ static inline bool retention_has_limit(const struct retention *retention)
     return retention->options.max_bytes > 0;
 }
 
+/* retention_statements.c */
 /* The statement, prepared; NULL with *err set. */
 struct db_stmt *retention_statement(struct retention *retention, enum retention_statement which,
                                     int *err);
+/* Its first column; 0 without a row. */
+int retention_ask(struct retention *retention, enum retention_statement which, int64_t *out);
+
+/* retention_decide.c */
+/* How many units of the process can be decided now; not above 0: none. */
+int64_t retention_units_due(const struct retention *retention,
+                            const struct retention_process *process);
+/* What is due, as long as *rows lasts. A process that has ended is forgotten with its last unit. */
+int retention_decide_all(struct retention *retention, int64_t *rows);
 /* Does one of a whole life, first <= last, meet a unit that is kept? */
 bool retention_meets(const struct retention_process *process, int64_t first, int64_t last);
 

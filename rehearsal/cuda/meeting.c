@@ -1,9 +1,5 @@
-/* meeting.c - see meeting.h. */
-#include "meeting.h"
-
+/* meeting.c - see meeting.h: who takes part, and who does not come. What they bring: exchange.c. */
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,76 +11,19 @@
 
 #include "alive.h"
 #include "mem.h"
-#include "pending.h"
+#include "meeting_types.h"
 
-#define MEETINGS_MAX 256
-#define SPLITS_MAX 256
 #define NAP_NS_MOST 1000000
-#define NAPS_UNTIL_LOOK 100 /* at who is still there */
-#ifndef NAPS_FOR_ROOM
-#define NAPS_FOR_ROOM 10000
-#endif
 /* A rank that has not come, while no other comes either: as long as PyTorch waits. */
 #ifndef MEETING_COMES_MS
 #define MEETING_COMES_MS 600000
 #endif
 
-/* Whether a rank takes part in a split. Once it is not 0 it does not change: all agree. */
-enum { NOT_HERE, HERE, LEFT_OUT };
-
-struct split {
-    _Atomic int32_t here[MEETING_RANKS_MAX];
-    int32_t color[MEETING_RANKS_MAX], key[MEETING_RANKS_MAX];
-    /* Of the first rank of each color, in that rank's place; the key is written last. */
-    struct {
-        int32_t pid, descriptor;
-        _Atomic uint64_t key;
-    } place[MEETING_RANKS_MAX];
-};
-
-/* What ranks share. It begins as zeroes, and takes only the pages that are touched. */
-struct shared {
-    _Atomic uint64_t key;
-    atomic_int joined;
-    _Atomic int32_t pid[MEETING_RANKS_MAX];
-    _Atomic uint64_t since[MEETING_RANKS_MAX]; /* when its process began */
-    _Atomic uint64_t number[MEETING_RANKS_MAX];
-    struct split splits[SPLITS_MAX];
-    /* One of each rank for all; then, rank by rank, one for each rank that it may send to. */
-    struct channel channels[];
-};
-
-/* What this rank has not done with, of the last numbers of a channel: how often each is held. */
-struct window {
-    uint64_t seen, done; /* the last number that is used, and up to which none is held */
-    uint8_t *held;       /* of those between, each at its number modulo `cap`, a power of two */
-    size_t cap;
-};
-
-/* One that this process joined. Its number has the place in the list and how often that was used:
- * streams and events may still name one that was left. */
-struct meeting {
-    struct shared *shared; /* NULL: left */
-    uint32_t uses;
-    int size, rank, splits;
-    bool has_said;     /* that somebody is gone */
-    int joined;        /* when it was looked last for one who has not come, */
-    uint64_t since_ms; /* and since when nobody has */
-    /* A wait for room was in vain, and there was none since: of works, of messages to each. */
-    bool has_waited[1 + MEETING_RANKS_MAX];
-    struct window *windows; /* of the works, then of the messages of each rank */
-};
-
-static struct {
-    pthread_mutex_t lock; /* of the list and of all works */
-    struct meeting list[MEETINGS_MAX];
-    atomic_uint count; /* places that were ever used */
-    atomic_bool works;
-} meetings = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct meetings meetings = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- waiting ---- */
 
-static void nap(unsigned naps)
+void nap(unsigned naps)
 {
     long ns = naps < 16 ? 50000 : NAP_NS_MOST;
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
@@ -116,9 +55,7 @@ static bool stays_away(struct meeting *meeting, int rank)
     return now - meeting->since_ms >= MEETING_COMES_MS;
 }
 
-/* The rank is gone that others wait for, or does not come; they go on without what it would have
- * brought. */
-static bool is_missed(struct meeting *meeting, int rank)
+bool meeting_misses(struct meeting *meeting, int rank)
 {
     bool away = stays_away(meeting, rank);
     if (!away && !is_gone(meeting->shared, rank))
@@ -135,6 +72,12 @@ static bool is_missed(struct meeting *meeting, int rank)
                 rank, meeting->size, (int)atomic_load(&meeting->shared->pid[rank]), meeting->rank);
     meeting->has_said = true;
     return true;
+}
+
+struct channel *meeting_channel(const struct meeting *meeting, int from, int to)
+{
+    int at = to < 0 ? from : meeting->size * (1 + from) + to;
+    return &meeting->shared->channels[at];
 }
 
 /* ---- making and joining ---- */
@@ -234,7 +177,7 @@ static uint32_t list(struct shared *shared, int size, int rank)
     return number;
 }
 
-static struct meeting *get(uint32_t number)
+struct meeting *meeting_get(uint32_t number)
 {
     struct meeting *meeting = number ? &meetings.list[number % MEETINGS_MAX] : NULL;
     bool is_it = meeting && meeting->shared && meeting->uses == number / MEETINGS_MAX;
@@ -245,9 +188,9 @@ static struct meeting *get(uint32_t number)
 static void wait_until_all(const _Atomic int32_t *came, struct meeting *meeting)
 {
     for (unsigned naps = 0, next = 0;; naps++) {
-        bool look = naps % NAPS_UNTIL_LOOK == NAPS_UNTIL_LOOK - 1;
+        bool look = is_look(naps);
         while ((int)next < meeting->size &&
-               (atomic_load(&came[next]) || (look && is_missed(meeting, (int)next))))
+               (atomic_load(&came[next]) || (look && meeting_misses(meeting, (int)next))))
             next++;
         if ((int)next == meeting->size)
             return;
@@ -266,7 +209,7 @@ uint32_t meeting_join(const struct meeting_place *place, int size, int rank, boo
         atomic_store(&shared->pid[rank], (int32_t)getpid());
         atomic_fetch_add(&shared->joined, 1);
         if (waits)
-            wait_until_all(shared->pid, get(number));
+            wait_until_all(shared->pid, meeting_get(number));
     } else if (shared) {
         munmap(shared, bytes_of(size));
     }
@@ -297,13 +240,13 @@ static void take_all(struct meeting *meeting)
 void meeting_leave(uint32_t number)
 {
     pthread_mutex_lock(&meetings.lock);
-    struct meeting *meeting = get(number);
+    struct meeting *meeting = meeting_get(number);
     if (meeting) {
         take_all(meeting);
         atomic_store(&meeting->shared->number[meeting->rank], UINT64_MAX);
         munmap(meeting->shared, bytes_of(meeting->size));
         for (int i = 0; i <= meeting->size; i++)
-            mem_free(meeting->windows[i].held);
+            window_free(&meeting->windows[i]);
         mem_free(meeting->windows);
         meeting->windows = NULL;
         meeting->shared = NULL;
@@ -331,7 +274,7 @@ static struct meeting_place place_of_group(struct split *split, struct meeting *
     }
     for (unsigned naps = 0; !(place.key = atomic_load(&split->place[first].key)); naps++) {
         nap(naps);
-        if (naps % NAPS_UNTIL_LOOK == NAPS_UNTIL_LOOK - 1 && is_missed(meeting, first))
+        if (is_look(naps) && meeting_misses(meeting, first))
             return place;
     }
     place.pid = split->place[first].pid;
@@ -355,7 +298,7 @@ static bool gather(struct split *split, struct meeting *meeting)
 
 bool meeting_split(uint32_t number, int color, int key, uint32_t *made, int *size, int *rank)
 {
-    struct meeting *meeting = get(number);
+    struct meeting *meeting = meeting_get(number);
     if (!meeting || meeting->splits == SPLITS_MAX)
         return false;
     struct split *split = &meeting->shared->splits[meeting->splits++];
@@ -379,315 +322,4 @@ bool meeting_split(uint32_t number, int color, int key, uint32_t *made, int *siz
         *made = meeting_join(&place, *size, *rank, true);
     }
     return true;
-}
-
-/* ---- works ---- */
-
-static struct channel *channel_of(const struct meeting *meeting, int from, int to)
-{
-    int at = to < 0 ? from : meeting->size * (1 + from) + to;
-    return &meeting->shared->channels[at];
-}
-
-static bool is_sent(struct meeting *meeting, int from, uint64_t message, bool look)
-{
-    const struct channel *channel = channel_of(meeting, from, meeting->rank);
-    return atomic_load(&channel->posted) >= message ||
-           atomic_load(&meeting->shared->number[from]) == UINT64_MAX ||
-           (look && is_missed(meeting, from));
-}
-
-/* Without `look` nobody is asked whether a process is there. */
-static bool is_done(uint32_t number, uint32_t from, uint64_t work, bool look)
-{
-    struct meeting *meeting = get(number);
-    if (meeting && from)
-        return is_sent(meeting, (int)from - 1, work, look);
-    for (int i = 0; meeting && i < meeting->size; i++)
-        if (atomic_load(&meeting->shared->number[i]) < work && !(look && is_missed(meeting, i)) &&
-            atomic_load(&meeting->shared->number[i]) < work)
-            return false;
-    return true;
-}
-
-static void add(struct works *works, uint32_t meeting, uint32_t from, uint64_t number)
-{
-    int free_place = -1;
-    for (int i = 0; i < WORKS_MAX; i++) {
-        if (works->list[i].meeting == meeting && works->list[i].from == from) {
-            if (works->list[i].number < number)
-                works->list[i].number = number;
-            return;
-        }
-        if (works->list[i].meeting &&
-            is_done(works->list[i].meeting, works->list[i].from, works->list[i].number, false))
-            works->list[i].meeting = 0;
-        if (!works->list[i].meeting)
-            free_place = i;
-    }
-    if (free_place < 0)
-        return; /* more meetings at once than anybody has: nobody waits for this one */
-    works->list[free_place].meeting = meeting;
-    works->list[free_place].from = from;
-    works->list[free_place].number = number;
-}
-
-/* ---- what is brought ---- */
-
-static uint8_t *held_at(const struct window *window, uint64_t number)
-{
-    return &window->held[number & (window->cap - 1)];
-}
-
-/* A place for the number, which is the next or later. */
-static bool make_place(struct window *window, uint64_t number)
-{
-    struct window grown = {.cap = window->cap};
-    if (number - window->done <= window->cap)
-        return true;
-    while (number - window->done > grown.cap)
-        grown.cap = grown.cap ? 2 * grown.cap : 64;
-    grown.held = mem_alloc(grown.cap, 1);
-    if (!grown.held)
-        return false;
-    for (uint64_t i = window->done + 1; i <= window->seen; i++)
-        *held_at(&grown, i) = *held_at(window, i);
-    mem_free(window->held);
-    window->held = grown.held;
-    window->cap = grown.cap;
-    return true;
-}
-
-/* Tells the writers what this rank is done with. `from` -1: all of them. */
-static void advance(struct meeting *meeting, struct window *window, int from)
-{
-    while (window->done < window->seen && !*held_at(window, window->done + 1))
-        window->done++;
-    if (from >= 0)
-        channel_take(channel_of(meeting, from, meeting->rank), 0, window->done);
-    for (int i = 0; from < 0 && i < meeting->size; i++)
-        channel_take(channel_of(meeting, i, -1), meeting->rank, window->done);
-}
-
-static void see(struct meeting *meeting, struct window *window, int from, uint64_t number,
-                unsigned holds)
-{
-    if (make_place(window, number))
-        *held_at(window, number) = (uint8_t)holds;
-    else
-        window->done = number; /* without memory nothing is held: it is unknown then */
-    window->seen = number;
-    advance(meeting, window, from);
-}
-
-static void release(uint32_t number, int from, uint64_t work)
-{
-    pthread_mutex_lock(&meetings.lock);
-    struct meeting *meeting = get(number);
-    struct window *window = meeting ? &meeting->windows[from + 1] : NULL;
-    if (window && work > window->done && work <= window->seen && *held_at(window, work)) {
-        --*held_at(window, work);
-        advance(meeting, window, from);
-    }
-    pthread_mutex_unlock(&meetings.lock);
-}
-
-void meeting_release(uint32_t number, uint64_t work)
-{
-    release(number, -1, work);
-}
-
-void meeting_release_sent(uint32_t number, uint64_t message, int from)
-{
-    release(number, from, message);
-}
-
-static int readers_of(const struct meeting *meeting, int to)
-{
-    return to < 0 ? meeting->size : 1;
-}
-
-/* Who is gone takes nothing any more. */
-static void take_for_missed(struct meeting *meeting, int to)
-{
-    struct channel *channel = channel_of(meeting, meeting->rank, to);
-    for (int i = 0; i < meeting->size; i++)
-        if (i != meeting->rank && (to < 0 || to == i) && is_missed(meeting, i))
-            channel_take(channel, to < 0 ? i : 0, UINT64_MAX);
-}
-
-/* Waits until there is room, for a while: a rank may be ahead by far, as on a GPU, where the host
- * waits, too; but who does not take what is brought may need this rank for something else. After
- * one wait in vain there is none until there was room for any piece. Under the lock afterwards;
- * NULL: there is no meeting, or no such rank. */
-static struct meeting *lock_with_room(uint32_t number, int to, size_t count)
-{
-    for (unsigned naps = 0;; naps++) {
-        pthread_mutex_lock(&meetings.lock);
-        struct meeting *meeting = get(number);
-        if (!meeting || to >= meeting->size)
-            return NULL;
-        struct channel *channel = channel_of(meeting, meeting->rank, to);
-        int readers = readers_of(meeting, to);
-        bool *has_waited = &meeting->has_waited[to + 1];
-        if (channel_has_room(channel, readers, CHANNEL_BYTES))
-            *has_waited = false;
-        if (channel_has_room(channel, readers, count) || *has_waited)
-            return meeting;
-        if (naps == NAPS_FOR_ROOM) {
-            *has_waited = true;
-            return meeting;
-        }
-        if (naps % NAPS_UNTIL_LOOK == NAPS_UNTIL_LOOK - 1)
-            take_for_missed(meeting, to);
-        pthread_mutex_unlock(&meetings.lock);
-        nap(naps);
-        pending_look(); /* the others wait for this rank to take what they brought */
-    }
-}
-
-/* What finds no room is brought as unknown. */
-static uint64_t post(struct meeting *meeting, int to, const void *bytes, size_t count)
-{
-    struct channel *channel = channel_of(meeting, meeting->rank, to);
-    return channel_post(channel, readers_of(meeting, to), bytes, count);
-}
-
-uint64_t meeting_put(uint32_t number, const void *bytes, size_t count, unsigned holds,
-                     struct works *works)
-{
-    uint64_t work = 0;
-    struct meeting *meeting = lock_with_room(number, -1, bytes ? count : 0);
-    if (meeting) {
-        work = post(meeting, -1, bytes, count);
-        atomic_store(&meeting->shared->number[meeting->rank], work);
-        see(meeting, &meeting->windows[0], -1, work, holds);
-        add(works, number, 0, work);
-        atomic_store(&meetings.works, true);
-    }
-    pthread_mutex_unlock(&meetings.lock);
-    return work;
-}
-
-void meeting_send(uint32_t number, int to, const void *bytes, size_t count)
-{
-    if (to < 0)
-        return;
-    struct meeting *meeting = lock_with_room(number, to, bytes ? count : 0);
-    if (meeting)
-        (void)post(meeting, to, bytes, count);
-    pthread_mutex_unlock(&meetings.lock);
-}
-
-uint64_t meeting_receive(uint32_t number, int from, unsigned holds, struct works *works)
-{
-    uint64_t message = 0;
-    pthread_mutex_lock(&meetings.lock);
-    struct meeting *meeting = get(number);
-    if (meeting && from >= 0 && from < meeting->size) {
-        struct window *window = &meeting->windows[from + 1];
-        message = window->seen + 1;
-        see(meeting, window, from, message, holds);
-        add(works, number, (uint32_t)from + 1, message);
-        atomic_store(&meetings.works, true);
-    }
-    pthread_mutex_unlock(&meetings.lock);
-    return message;
-}
-
-static enum channel_state read_channel(uint32_t number, int from, bool sent, uint64_t which,
-                                       void *bytes, size_t count)
-{
-    enum channel_state state = CHANNEL_UNKNOWN;
-    pthread_mutex_lock(&meetings.lock);
-    struct meeting *meeting = get(number);
-    if (meeting && from >= 0 && from < meeting->size) {
-        const struct channel *channel = channel_of(meeting, from, sent ? meeting->rank : -1);
-        /* Who leaves or ends may have brought it before. */
-        bool over = atomic_load(&meeting->shared->number[from]) == UINT64_MAX;
-        state = channel_read(channel, which, bytes, count);
-        if (state == CHANNEL_NOT_YET && !over && is_missed(meeting, from)) {
-            over = true;
-            state = channel_read(channel, which, bytes, count);
-        }
-        if (state == CHANNEL_NOT_YET && over)
-            state = CHANNEL_UNKNOWN;
-    }
-    pthread_mutex_unlock(&meetings.lock);
-    return state;
-}
-
-enum channel_state meeting_read(uint32_t number, uint64_t work, int rank, void *bytes, size_t count)
-{
-    return read_channel(number, rank, false, work, bytes, count);
-}
-
-enum channel_state meeting_read_sent(uint32_t number, uint64_t message, int from, void *bytes,
-                                     size_t count)
-{
-    return read_channel(number, from, true, message, bytes, count);
-}
-
-/* ---- waiting for works ---- */
-
-bool works_exist(void)
-{
-    return atomic_load_explicit(&meetings.works, memory_order_relaxed);
-}
-
-void works_add(struct works *works, const struct works *more)
-{
-    pthread_mutex_lock(&meetings.lock);
-    for (int i = 0; i < WORKS_MAX; i++)
-        if (more->list[i].meeting)
-            add(works, more->list[i].meeting, more->list[i].from, more->list[i].number);
-    pthread_mutex_unlock(&meetings.lock);
-}
-
-void works_copy(struct works *works, const struct works *from)
-{
-    pthread_mutex_lock(&meetings.lock);
-    *works = *from;
-    pthread_mutex_unlock(&meetings.lock);
-}
-
-static bool are_done(struct works *works, bool look)
-{
-    bool done = true;
-    pthread_mutex_lock(&meetings.lock);
-    for (int i = 0; i < WORKS_MAX; i++) {
-        if (works->list[i].meeting &&
-            is_done(works->list[i].meeting, works->list[i].from, works->list[i].number, look))
-            works->list[i].meeting = 0;
-        done = done && !works->list[i].meeting;
-    }
-    pthread_mutex_unlock(&meetings.lock);
-    return done;
-}
-
-bool works_are_done(struct works *works)
-{
-    return are_done(works, true);
-}
-
-void works_wait(struct works *works)
-{
-    struct works left;
-    works_copy(&left, works); /* what comes later is not waited for */
-    for (unsigned naps = 0; !are_done(&left, naps % NAPS_UNTIL_LOOK == NAPS_UNTIL_LOOK - 1); naps++)
-        nap(naps);
-}
-
-void meeting_wait_all(void)
-{
-    unsigned count = atomic_load(&meetings.count);
-    for (uint32_t i = 0; i < count; i++) {
-        pthread_mutex_lock(&meetings.lock);
-        uint32_t number = i + meetings.list[i].uses * MEETINGS_MAX;
-        const struct meeting *meeting = get(number);
-        uint64_t work = meeting ? atomic_load(&meeting->shared->number[meeting->rank]) : 0;
-        pthread_mutex_unlock(&meetings.lock);
-        struct works own = {.list = {{.meeting = number, .number = work}}};
-        works_wait(&own);
-    }
 }

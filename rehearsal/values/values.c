@@ -1,4 +1,4 @@
-/* values.c - see values.h. Pages in a table of open addressing, by their number. */
+/* values.c - see values.h. The lock of the pages; what records and pending work have to know. */
 #include "values.h"
 
 #include <pthread.h>
@@ -6,213 +6,22 @@
 #include <string.h>
 
 #include "mem.h"
+#include "pages.h"
 #include "pending.h"
 #include "record.h"
 
-#define SLOTS (VALUES_PAGES * 2u)
-#define LOST 4096u
-
-enum { KNOWN = 1, KNOWN_REAL = 2 };
-
-struct page {
-    uint64_t number;               /* address / VALUES_PAGE */
-    struct page *older, *newer;    /* by when they were written last: the oldest gives way */
-    uint32_t known;                /* bytes */
-    uint8_t is_known[VALUES_PAGE]; /* KNOWN or KNOWN_REAL */
-    uint8_t bytes[VALUES_PAGE];
-};
-
-static struct {
-    pthread_mutex_t lock;
-    struct page **slots; /* SLOTS of them, once something was known */
-    uint32_t count;
-    struct page *oldest, *newest;
-    uint64_t lost[LOST]; /* the last pages that gave way; 0: handed out anew since */
-    uint64_t losses;
-    uint64_t low, high; /* all that is known lies between: most of what is asked for does not */
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static _Atomic bool have_lost;
-static _Atomic uint32_t pages_known; /* table.count, for those who do not hold the lock */
-
-/* ---- pages, under the lock ---- */
-
-static uint32_t slot_of(uint64_t number)
-{
-    return (uint32_t)((number * UINT64_C(0x9e3779b97f4a7c15)) >> 40) % SLOTS;
-}
-
-static struct page **find(uint64_t number)
-{
-    uint32_t at = slot_of(number);
-    while (table.slots[at] && table.slots[at]->number != number)
-        at = (at + 1) % SLOTS;
-    return &table.slots[at];
-}
-
-static void set_count(uint32_t count)
-{
-    table.count = count;
-    atomic_store_explicit(&pages_known, count, memory_order_release);
-}
-
-static void widen(uint64_t base)
-{
-    if (table.count == 1 || base < table.low)
-        table.low = base;
-    if (table.count == 1 || base + VALUES_PAGE > table.high)
-        table.high = base + VALUES_PAGE;
-}
-
-static void link_newest(struct page *page)
-{
-    page->newer = NULL;
-    page->older = table.newest;
-    if (table.newest)
-        table.newest->newer = page;
-    else
-        table.oldest = page;
-    table.newest = page;
-}
-
-static void unlink_page(struct page *page)
-{
-    *(page->older ? &page->older->newer : &table.oldest) = page->newer;
-    *(page->newer ? &page->newer->older : &table.newest) = page->older;
-}
-
-/* Takes a page out, and closes the gap that it leaves for those that were put behind it. */
-static void drop(struct page **slot)
-{
-    uint32_t hole = (uint32_t)(slot - table.slots), at = hole;
-    unlink_page(*slot);
-    mem_free(*slot);
-    *slot = NULL;
-    set_count(table.count - 1);
-    while (table.slots[at = (at + 1) % SLOTS]) {
-        uint32_t home = slot_of(table.slots[at]->number);
-        if ((at - home + SLOTS) % SLOTS < (at - hole + SLOTS) % SLOTS)
-            continue;
-        table.slots[hole] = table.slots[at];
-        table.slots[at] = NULL;
-        hole = at;
-    }
-}
-
-static void make_room(void)
-{
-    if (table.count < VALUES_PAGES)
-        return;
-    table.lost[table.losses++ % LOST] = table.oldest->number;
-    atomic_store(&have_lost, true);
-    drop(find(table.oldest->number));
-}
-
-static struct page *page_for(uint64_t number)
-{
-    if (!table.slots)
-        table.slots = mem_alloc(SLOTS, sizeof *table.slots);
-    if (!table.slots)
-        return NULL;
-    struct page **slot = find(number);
-    if (*slot) {
-        unlink_page(*slot);
-        link_newest(*slot);
-        return *slot;
-    }
-    make_room();
-    slot = find(number); /* a gap may have been closed */
-    *slot = mem_alloc(1, sizeof **slot);
-    if (*slot) {
-        (*slot)->number = number;
-        link_newest(*slot);
-        set_count(table.count + 1);
-        widen(number * VALUES_PAGE);
-    }
-    return *slot;
-}
-
-static void forget_in(struct page **slot, uint32_t from, uint32_t count)
-{
-    struct page *page = *slot;
-    for (uint32_t i = from; i < from + count; i++)
-        page->known -= page->is_known[i] != 0;
-    memset(page->is_known + from, 0, count);
-    memset(page->bytes + from, 0, count);
-    if (page->known == 0)
-        drop(slot);
-}
-
-/* The part of [at, at + count) that lies in its first page. */
-static uint32_t part_of(uint64_t at, uint64_t count)
-{
-    uint64_t room = VALUES_PAGE - at % VALUES_PAGE;
-    return (uint32_t)(count < room ? count : room);
-}
-
-/* Of a long range: looks at the pages that there are, not at those that there might be. */
-static void forget_long(uint64_t at, uint64_t count)
-{
-    for (uint32_t i = 0; i < SLOTS && table.count; i++) {
-        struct page *page = table.slots[i];
-        uint64_t base = page ? page->number * VALUES_PAGE : 0;
-        if (!page || base + VALUES_PAGE <= at || base >= at + count)
-            continue;
-        uint64_t from = base < at ? at - base : 0;
-        uint64_t to = at + count - base < VALUES_PAGE ? at + count - base : VALUES_PAGE;
-        forget_in(&table.slots[i], (uint32_t)from, (uint32_t)(to - from));
-        i -= table.slots[i] != page && table.slots[i]; /* another one came into the gap */
-    }
-}
-
-static void forget(uint64_t at, uint64_t count)
-{
-    if (table.count == 0 || at >= table.high || at + count <= table.low)
-        return;
-    if (count / VALUES_PAGE > SLOTS / 16) {
-        forget_long(at, count);
-        return;
-    }
-    for (uint32_t part; count; at += part, count -= part) {
-        struct page **slot = find(at / VALUES_PAGE);
-        part = part_of(at, count);
-        if (*slot)
-            forget_in(slot, at % VALUES_PAGE, part);
-    }
-}
-
-static bool put(uint64_t at, const uint8_t *bytes, int value, uint64_t count, int how)
-{
-    for (uint32_t part; count; at += part, count -= part) {
-        struct page *page = page_for(at / VALUES_PAGE);
-        uint32_t from = at % VALUES_PAGE;
-        part = part_of(at, count);
-        if (!page)
-            return false;
-        if (page->known < VALUES_PAGE)
-            for (uint32_t i = from; i < from + part; i++)
-                page->known += !page->is_known[i];
-        memset(page->is_known + from, how, part);
-        if (bytes) {
-            memcpy(page->bytes + from, bytes, part);
-            bytes += part;
-        } else {
-            memset(page->bytes + from, value, part);
-        }
-    }
-    return true;
-}
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the pages */
 
 /* ---- forks ---- */
 
 static void before_fork(void)
 {
-    pthread_mutex_lock(&table.lock);
+    pthread_mutex_lock(&lock);
 }
 
 static void after_fork(void)
 {
-    pthread_mutex_unlock(&table.lock);
+    pthread_mutex_unlock(&lock);
 }
 
 static void watch_forks(void)
@@ -226,10 +35,10 @@ static void put_or_forget(uint64_t at, const void *bytes, int value, uint64_t co
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
-    pthread_mutex_lock(&table.lock);
-    if (count > VALUES_MOST || !put(at, bytes, value, count, KNOWN))
-        forget(at, count);
-    pthread_mutex_unlock(&table.lock);
+    pthread_mutex_lock(&lock);
+    if (count > VALUES_MOST || !pages_put(at, bytes, value, count, KNOWN))
+        pages_forget(at, count);
+    pthread_mutex_unlock(&lock);
 }
 
 void values_arrive(uint64_t at, const void *bytes, uint64_t count)
@@ -290,9 +99,9 @@ void values_forget(uint64_t at, uint64_t count)
     if (!values_any())
         return;
     pending_cancel(at, count);
-    pthread_mutex_lock(&table.lock);
-    forget(at, count);
-    pthread_mutex_unlock(&table.lock);
+    pthread_mutex_lock(&lock);
+    pages_forget(at, count);
+    pthread_mutex_unlock(&lock);
 }
 
 /* The blocks that were handed out last, by address; an older one gives way to a newer. */
@@ -307,29 +116,22 @@ static uint32_t block_slot(uint64_t at)
     return (uint32_t)((at * UINT64_C(0x9e3779b97f4a7c15)) >> 44) % BLOCKS;
 }
 
-/* What gave way and lay in what is handed out anew is missed by nobody. */
 static void find_again(uint64_t at, uint64_t count)
 {
-    if (!atomic_load_explicit(&have_lost, memory_order_relaxed))
+    if (!pages_gave_way())
         return;
-    pthread_mutex_lock(&table.lock);
-    for (uint32_t i = 0; i < LOST; i++)
-        if (table.lost[i] && table.lost[i] * VALUES_PAGE >= at &&
-            (table.lost[i] + 1) * VALUES_PAGE <= at + count)
-            table.lost[i] = 0;
-    pthread_mutex_unlock(&table.lock);
+    pthread_mutex_lock(&lock);
+    pages_find_again(at, count);
+    pthread_mutex_unlock(&lock);
 }
 
 bool values_was_lost(uint64_t at, uint64_t count)
 {
-    bool lost = false;
-    if (!atomic_load_explicit(&have_lost, memory_order_relaxed))
+    if (!pages_gave_way())
         return false;
-    pthread_mutex_lock(&table.lock);
-    for (uint32_t i = 0; i < LOST && !lost; i++)
-        lost = table.lost[i] && table.lost[i] * VALUES_PAGE < at + count &&
-               (table.lost[i] + 1) * VALUES_PAGE > at;
-    pthread_mutex_unlock(&table.lock);
+    pthread_mutex_lock(&lock);
+    bool lost = pages_were_lost(at, count);
+    pthread_mutex_unlock(&lock);
     return lost;
 }
 
@@ -390,12 +192,11 @@ static uint64_t rest_of_block(uint64_t at)
 static bool holds_whole(uint64_t at)
 {
     uint8_t bytes[64] = {0}, none[sizeof bytes] = {0};
-    uint32_t part = part_of(at, sizeof bytes);
-    pthread_mutex_lock(&table.lock);
-    struct page *page = table.slots ? *find(at / VALUES_PAGE) : NULL;
-    if (page && page->is_known[at % VALUES_PAGE] == KNOWN)
-        memcpy(bytes, page->bytes + at % VALUES_PAGE, part);
-    pthread_mutex_unlock(&table.lock);
+    uint64_t room = VALUES_PAGE - at % VALUES_PAGE;
+    pthread_mutex_lock(&lock);
+    if (pages_are(at, 1, KNOWN))
+        (void)pages_get(at, bytes, room < sizeof bytes ? room : sizeof bytes);
+    pthread_mutex_unlock(&lock);
     return memcmp(bytes, none, sizeof bytes) != 0 && looks_whole(bytes, sizeof bytes);
 }
 
@@ -413,20 +214,9 @@ void values_forget_run(uint64_t at)
     if (rest)
         values_forget(at, rest);
     pending_cancel(at, 1);
-    pthread_mutex_lock(&table.lock);
-    while (table.count) {
-        struct page **slot = find(at / VALUES_PAGE);
-        uint32_t from = at % VALUES_PAGE, to = from;
-        while (*slot && to < VALUES_PAGE && (*slot)->is_known[to])
-            to++;
-        if (to == from)
-            break;
-        forget_in(slot, from, to - from);
-        at += to - from;
-        if (to < VALUES_PAGE)
-            break;
-    }
-    pthread_mutex_unlock(&table.lock);
+    pthread_mutex_lock(&lock);
+    pages_forget_run(at);
+    pthread_mutex_unlock(&lock);
 }
 
 void values_forget_all(void)
@@ -436,30 +226,9 @@ void values_forget_all(void)
         return;
     }
     pending_cancel_all();
-    pthread_mutex_lock(&table.lock);
-    for (uint32_t i = 0; table.slots && i < SLOTS; i++)
-        mem_free(table.slots[i]);
-    mem_free(table.slots);
-    table.slots = NULL;
-    table.oldest = table.newest = NULL;
-    set_count(0);
-    pthread_mutex_unlock(&table.lock);
-}
-
-static bool get(uint64_t at, uint8_t *bytes, uint64_t count)
-{
-    bool all = true;
-    for (uint32_t part; count; at += part, bytes += part, count -= part) {
-        struct page *page = table.slots ? *find(at / VALUES_PAGE) : NULL;
-        uint32_t from = at % VALUES_PAGE;
-        part = part_of(at, count);
-        if (page)
-            memcpy(bytes, page->bytes + from, part);
-        else
-            memset(bytes, 0, part);
-        all &= page && memchr(page->is_known + from, 0, part) == NULL;
-    }
-    return all;
+    pthread_mutex_lock(&lock);
+    pages_forget_all();
+    pthread_mutex_unlock(&lock);
 }
 
 bool values_get(uint64_t at, void *bytes, uint64_t count)
@@ -470,9 +239,9 @@ bool values_get(uint64_t at, void *bytes, uint64_t count)
     }
     if (pending_any())
         (void)pending_wait_some(at, count);
-    pthread_mutex_lock(&table.lock);
-    bool all = get(at, bytes, count);
-    pthread_mutex_unlock(&table.lock);
+    pthread_mutex_lock(&lock);
+    bool all = pages_get(at, bytes, count);
+    pthread_mutex_unlock(&lock);
     return all;
 }
 
@@ -485,56 +254,31 @@ void values_put_real(uint64_t at, const void *bytes, uint64_t count)
         return;
     }
     pending_cancel(at, count);
-    pthread_mutex_lock(&table.lock);
-    if (!put(at, bytes, 0, count, KNOWN_REAL))
-        forget(at, count);
+    pthread_mutex_lock(&lock);
+    if (!pages_put(at, bytes, 0, count, KNOWN_REAL))
+        pages_forget(at, count);
     atomic_store(&have_reals, true);
-    pthread_mutex_unlock(&table.lock);
-}
-
-static bool are_reals(uint64_t at, uint64_t count)
-{
-    for (uint32_t part; count; at += part, count -= part) {
-        const struct page *page = table.slots ? *find(at / VALUES_PAGE) : NULL;
-        part = part_of(at, count);
-        for (uint32_t i = 0; i < part; i++)
-            if (!page || page->is_known[at % VALUES_PAGE + i] != KNOWN_REAL)
-                return false;
-    }
-    return true;
+    pthread_mutex_unlock(&lock);
 }
 
 bool values_get_real(uint64_t at, void *bytes, uint64_t count)
 {
     if (!atomic_load_explicit(&have_reals, memory_order_relaxed) || record_of_thread())
         return false;
-    pthread_mutex_lock(&table.lock);
-    bool all = are_reals(at, count) && get(at, bytes, count);
-    pthread_mutex_unlock(&table.lock);
+    pthread_mutex_lock(&lock);
+    bool all = pages_are(at, count, KNOWN_REAL) && pages_get(at, bytes, count);
+    pthread_mutex_unlock(&lock);
     return all;
-}
-
-static void forget_reals_of(struct page **slot)
-{
-    struct page *page = *slot;
-    for (uint32_t i = 0; i < VALUES_PAGE && *slot == page; i++)
-        if (page->is_known[i] == KNOWN_REAL)
-            forget_in(slot, i, 1);
 }
 
 void values_forget_reals(void)
 {
     if (!atomic_load_explicit(&have_reals, memory_order_relaxed))
         return;
-    pthread_mutex_lock(&table.lock);
+    pthread_mutex_lock(&lock);
     atomic_store(&have_reals, false);
-    for (uint32_t i = 0; i < SLOTS && table.count; i++) {
-        struct page *page = table.slots[i];
-        if (page)
-            forget_reals_of(&table.slots[i]);
-        i -= page && table.slots[i] != page && table.slots[i]; /* another one came into the gap */
-    }
-    pthread_mutex_unlock(&table.lock);
+    pages_forget_reals();
+    pthread_mutex_unlock(&lock);
 }
 
 void values_move(uint64_t to, uint64_t from, uint64_t count)
@@ -555,31 +299,13 @@ void values_move(uint64_t to, uint64_t from, uint64_t count)
 
 bool values_any(void)
 {
-    return atomic_load_explicit(&pages_known, memory_order_acquire) != 0 || pending_any();
-}
-
-static bool page_is_valid(const struct page *page)
-{
-    uint32_t known = 0;
-    for (uint32_t i = 0; i < VALUES_PAGE; i++) {
-        known += page->is_known[i] != 0;
-        if (page->is_known[i] > KNOWN_REAL || (!page->is_known[i] && page->bytes[i]))
-            return false;
-    }
-    return known == page->known && known > 0;
+    return pages_any() || pending_any();
 }
 
 bool values_are_valid(void)
 {
-    uint32_t count = 0;
-    bool valid = true;
-    pthread_mutex_lock(&table.lock);
-    for (uint32_t i = 0; table.slots && i < SLOTS; i++) {
-        struct page *page = table.slots[i];
-        count += page != NULL;
-        valid &= !page || (page_is_valid(page) && *find(page->number) == page);
-    }
-    valid &= count == table.count && count <= VALUES_PAGES && pages_known == count;
-    pthread_mutex_unlock(&table.lock);
+    pthread_mutex_lock(&lock);
+    bool valid = pages_are_valid();
+    pthread_mutex_unlock(&lock);
     return valid;
 }

@@ -1,0 +1,323 @@
+/* pages.c - see pages.h: a table of open addressing, by the page's number. */
+#include "pages.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "mem.h"
+#include "values.h"
+
+#define SLOTS (VALUES_PAGES * 2u)
+#define LOST 4096u
+
+struct page {
+    uint64_t number;               /* address / VALUES_PAGE */
+    struct page *older, *newer;    /* by when they were written last: the oldest gives way */
+    uint32_t known;                /* bytes */
+    uint8_t is_known[VALUES_PAGE]; /* 0, or how */
+    uint8_t bytes[VALUES_PAGE];
+};
+
+static struct {
+    struct page **slots; /* SLOTS of them, once something was known */
+    uint32_t count;
+    struct page *oldest, *newest;
+    uint64_t lost[LOST]; /* the last pages that gave way; 0: handed out anew since */
+    uint64_t losses;
+    uint64_t low, high; /* all that is known lies between: most of what is asked for does not */
+} table;
+
+static _Atomic bool have_lost;
+static _Atomic uint32_t pages_known; /* table.count, for those who do not hold the lock */
+
+static uint32_t slot_of(uint64_t number)
+{
+    return (uint32_t)((number * UINT64_C(0x9e3779b97f4a7c15)) >> 40) % SLOTS;
+}
+
+static struct page **find(uint64_t number)
+{
+    uint32_t at = slot_of(number);
+    while (table.slots[at] && table.slots[at]->number != number)
+        at = (at + 1) % SLOTS;
+    return &table.slots[at];
+}
+
+static void set_count(uint32_t count)
+{
+    table.count = count;
+    atomic_store_explicit(&pages_known, count, memory_order_release);
+}
+
+static void widen(uint64_t base)
+{
+    if (table.count == 1 || base < table.low)
+        table.low = base;
+    if (table.count == 1 || base + VALUES_PAGE > table.high)
+        table.high = base + VALUES_PAGE;
+}
+
+static void link_newest(struct page *page)
+{
+    page->newer = NULL;
+    page->older = table.newest;
+    if (table.newest)
+        table.newest->newer = page;
+    else
+        table.oldest = page;
+    table.newest = page;
+}
+
+static void unlink_page(struct page *page)
+{
+    *(page->older ? &page->older->newer : &table.oldest) = page->newer;
+    *(page->newer ? &page->newer->older : &table.newest) = page->older;
+}
+
+/* Takes a page out, and closes the gap that it leaves for those that were put behind it. */
+static void drop(struct page **slot)
+{
+    uint32_t hole = (uint32_t)(slot - table.slots), at = hole;
+    unlink_page(*slot);
+    mem_free(*slot);
+    *slot = NULL;
+    set_count(table.count - 1);
+    while (table.slots[at = (at + 1) % SLOTS]) {
+        uint32_t home = slot_of(table.slots[at]->number);
+        if ((at - home + SLOTS) % SLOTS < (at - hole + SLOTS) % SLOTS)
+            continue;
+        table.slots[hole] = table.slots[at];
+        table.slots[at] = NULL;
+        hole = at;
+    }
+}
+
+static void make_room(void)
+{
+    if (table.count < VALUES_PAGES)
+        return;
+    table.lost[table.losses++ % LOST] = table.oldest->number;
+    atomic_store(&have_lost, true);
+    drop(find(table.oldest->number));
+}
+
+static struct page *page_for(uint64_t number)
+{
+    if (!table.slots)
+        table.slots = mem_alloc(SLOTS, sizeof *table.slots);
+    if (!table.slots)
+        return NULL;
+    struct page **slot = find(number);
+    if (*slot) {
+        unlink_page(*slot);
+        link_newest(*slot);
+        return *slot;
+    }
+    make_room();
+    slot = find(number); /* a gap may have been closed */
+    *slot = mem_alloc(1, sizeof **slot);
+    if (*slot) {
+        (*slot)->number = number;
+        link_newest(*slot);
+        set_count(table.count + 1);
+        widen(number * VALUES_PAGE);
+    }
+    return *slot;
+}
+
+static void forget_in(struct page **slot, uint32_t from, uint32_t count)
+{
+    struct page *page = *slot;
+    for (uint32_t i = from; i < from + count; i++)
+        page->known -= page->is_known[i] != 0;
+    memset(page->is_known + from, 0, count);
+    memset(page->bytes + from, 0, count);
+    if (page->known == 0)
+        drop(slot);
+}
+
+/* The part of [at, at + count) that lies in its first page. */
+static uint32_t part_of(uint64_t at, uint64_t count)
+{
+    uint64_t room = VALUES_PAGE - at % VALUES_PAGE;
+    return (uint32_t)(count < room ? count : room);
+}
+
+/* Of a long range: looks at the pages that there are, not at those that there might be. */
+static void forget_long(uint64_t at, uint64_t count)
+{
+    for (uint32_t i = 0; i < SLOTS && table.count; i++) {
+        struct page *page = table.slots[i];
+        uint64_t base = page ? page->number * VALUES_PAGE : 0;
+        if (!page || base + VALUES_PAGE <= at || base >= at + count)
+            continue;
+        uint64_t from = base < at ? at - base : 0;
+        uint64_t to = at + count - base < VALUES_PAGE ? at + count - base : VALUES_PAGE;
+        forget_in(&table.slots[i], (uint32_t)from, (uint32_t)(to - from));
+        i -= table.slots[i] != page && table.slots[i]; /* another one came into the gap */
+    }
+}
+
+void pages_forget(uint64_t at, uint64_t count)
+{
+    if (table.count == 0 || at >= table.high || at + count <= table.low)
+        return;
+    if (count / VALUES_PAGE > SLOTS / 16) {
+        forget_long(at, count);
+        return;
+    }
+    for (uint32_t part; count; at += part, count -= part) {
+        struct page **slot = find(at / VALUES_PAGE);
+        part = part_of(at, count);
+        if (*slot)
+            forget_in(slot, at % VALUES_PAGE, part);
+    }
+}
+
+bool pages_put(uint64_t at, const uint8_t *bytes, int value, uint64_t count, enum known how)
+{
+    for (uint32_t part; count; at += part, count -= part) {
+        struct page *page = page_for(at / VALUES_PAGE);
+        uint32_t from = at % VALUES_PAGE;
+        part = part_of(at, count);
+        if (!page)
+            return false;
+        if (page->known < VALUES_PAGE)
+            for (uint32_t i = from; i < from + part; i++)
+                page->known += !page->is_known[i];
+        memset(page->is_known + from, (int)how, part);
+        if (bytes) {
+            memcpy(page->bytes + from, bytes, part);
+            bytes += part;
+        } else {
+            memset(page->bytes + from, value, part);
+        }
+    }
+    return true;
+}
+
+void pages_forget_run(uint64_t at)
+{
+    while (table.count) {
+        struct page **slot = find(at / VALUES_PAGE);
+        uint32_t from = at % VALUES_PAGE, to = from;
+        while (*slot && to < VALUES_PAGE && (*slot)->is_known[to])
+            to++;
+        if (to == from)
+            break;
+        forget_in(slot, from, to - from);
+        at += to - from;
+        if (to < VALUES_PAGE)
+            break;
+    }
+}
+
+void pages_forget_all(void)
+{
+    for (uint32_t i = 0; table.slots && i < SLOTS; i++)
+        mem_free(table.slots[i]);
+    mem_free(table.slots);
+    table.slots = NULL;
+    table.oldest = table.newest = NULL;
+    set_count(0);
+}
+
+static void forget_reals_of(struct page **slot)
+{
+    struct page *page = *slot;
+    for (uint32_t i = 0; i < VALUES_PAGE && *slot == page; i++)
+        if (page->is_known[i] == KNOWN_REAL)
+            forget_in(slot, i, 1);
+}
+
+void pages_forget_reals(void)
+{
+    for (uint32_t i = 0; i < SLOTS && table.count; i++) {
+        struct page *page = table.slots[i];
+        if (page)
+            forget_reals_of(&table.slots[i]);
+        i -= page && table.slots[i] != page && table.slots[i]; /* another one came into the gap */
+    }
+}
+
+/* ---- reading ---- */
+
+bool pages_any(void)
+{
+    return atomic_load_explicit(&pages_known, memory_order_acquire) != 0;
+}
+
+bool pages_get(uint64_t at, uint8_t *bytes, uint64_t count)
+{
+    bool all = true;
+    for (uint32_t part; count; at += part, bytes += part, count -= part) {
+        struct page *page = table.slots ? *find(at / VALUES_PAGE) : NULL;
+        uint32_t from = at % VALUES_PAGE;
+        part = part_of(at, count);
+        if (page)
+            memcpy(bytes, page->bytes + from, part);
+        else
+            memset(bytes, 0, part);
+        all &= page && memchr(page->is_known + from, 0, part) == NULL;
+    }
+    return all;
+}
+
+bool pages_are(uint64_t at, uint64_t count, enum known how)
+{
+    for (uint32_t part; count; at += part, count -= part) {
+        const struct page *page = table.slots ? *find(at / VALUES_PAGE) : NULL;
+        part = part_of(at, count);
+        for (uint32_t i = 0; i < part; i++)
+            if (!page || page->is_known[at % VALUES_PAGE + i] != how)
+                return false;
+    }
+    return true;
+}
+
+/* ---- what gave way ---- */
+
+bool pages_gave_way(void)
+{
+    return atomic_load_explicit(&have_lost, memory_order_relaxed);
+}
+
+void pages_find_again(uint64_t at, uint64_t count)
+{
+    for (uint32_t i = 0; i < LOST; i++)
+        if (table.lost[i] && table.lost[i] * VALUES_PAGE >= at &&
+            (table.lost[i] + 1) * VALUES_PAGE <= at + count)
+            table.lost[i] = 0;
+}
+
+bool pages_were_lost(uint64_t at, uint64_t count)
+{
+    bool lost = false;
+    for (uint32_t i = 0; i < LOST && !lost; i++)
+        lost = table.lost[i] && table.lost[i] * VALUES_PAGE < at + count &&
+               (table.lost[i] + 1) * VALUES_PAGE > at;
+    return lost;
+}
+
+static bool page_is_valid(const struct page *page)
+{
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < VALUES_PAGE; i++) {
+        known += page->is_known[i] != 0;
+        if (page->is_known[i] > KNOWN_REAL || (!page->is_known[i] && page->bytes[i]))
+            return false;
+    }
+    return known == page->known && known > 0;
+}
+
+bool pages_are_valid(void)
+{
+    uint32_t count = 0;
+    bool valid = true;
+    for (uint32_t i = 0; table.slots && i < SLOTS; i++) {
+        struct page *page = table.slots[i];
+        count += page != NULL;
+        valid &= !page || (page_is_valid(page) && *find(page->number) == page);
+    }
+    return valid && count == table.count && count <= VALUES_PAGES && pages_known == count;
+}

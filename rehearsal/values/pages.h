@@ -1,0 +1,39 @@
+/*
+ * pages.h - which bytes of the device are known, and what they are: pages of VALUES_PAGE bytes, of
+ * which the one that was written longest ago gives way when there are too many.
+ *
+ * Everything is called under one lock, which values.c has, but for pages_any and pages_gave_way.
+ * Invariants: what is not known reads as 0; a page in which nothing is known is none.
+ */
+#ifndef TIDEMARK_REHEARSAL_PAGES_H
+#define TIDEMARK_REHEARSAL_PAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A real is a float that is exact; forgotten apart from the others. */
+enum known { KNOWN = 1, KNOWN_REAL = 2 };
+
+/* `bytes` NULL: all are `value`. False: no memory; a part may be known then. */
+bool pages_put(uint64_t at, const uint8_t *bytes, int value, uint64_t count, enum known how);
+/* False: not all are known. */
+bool pages_get(uint64_t at, uint8_t *bytes, uint64_t count);
+/* Whether all of them are known in that way. */
+bool pages_are(uint64_t at, uint64_t count, enum known how);
+bool pages_any(void);
+
+void pages_forget(uint64_t at, uint64_t count);
+/* What is known from `at` on without a gap. */
+void pages_forget_run(uint64_t at);
+void pages_forget_reals(void);
+void pages_forget_all(void);
+
+/* Whether a page ever gave way; whether one that did lay there; and that what lay there is missed
+ * by nobody, for it is handed out anew. */
+bool pages_gave_way(void);
+bool pages_were_lost(uint64_t at, uint64_t count);
+void pages_find_again(uint64_t at, uint64_t count);
+
+bool pages_are_valid(void);
+
+#endif
