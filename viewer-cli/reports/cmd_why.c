@@ -414,14 +414,31 @@ static int put_all(struct report *report, int64_t top, const char *first, const 
     return err;
 }
 
+/* "3" is step 3 and the one before; "A.." is from A to the end. False: it is neither. */
+static bool read_half(const char *text, char *first, char *second, size_t room)
+{
+    size_t size = strlen(text);
+    int64_t step;
+    if (option_read_int(text, &step) && step > 0) {
+        snprintf(first, room, "%" PRId64, step - 1);
+        snprintf(second, room, "%" PRId64, step);
+        return true;
+    }
+    if (size < 3 || strcmp(text + size - 2, "..") != 0)
+        return false;
+    snprintf(first, room, "%.*s", (int)(size - 2), text);
+    snprintf(second, room, "end");
+    return instant_is_name(first);
+}
+
 /* The argument that names two moments, in one piece of memory: the first, then *second. NULL
  * without memory. */
 static char *split_pair(const char *text, char **second)
 {
-    size_t size = strlen(text) + 1;
+    size_t size = strlen(text) + sizeof "end";
     char *first = mem_alloc(2, size);
     *second = first ? first + size : NULL;
-    if (first && !instant_pair(text, first, *second))
+    if (first && !read_half(text, first, *second, size) && !instant_pair(text, first, *second))
         *first = **second = '\0';
     return first;
 }
@@ -482,7 +499,7 @@ const struct command command_why = {
     .group = COMMAND_LOOK,
     .run = cmd_why,
     .summary = "what changed between two moments, by kind and call site",
-    .arguments = "[DATABASE] [A..B]",
+    .arguments = "[DATABASE] [A..B | N]",
     .options = option_table,
     .shared = &report_shared,
     .most = 2,
@@ -494,7 +511,8 @@ const struct command command_why = {
         "\n"
         "A moment is a step (its highest point), a step and a phase (7/backward: the end of that "
         "phase; 7/backward#0: of the first of that name), a time (@1.5s), 'peak' or 'end'. "
-        "Without A..B: the highest points of the last two steps, or of the first and the last of "
+        "3 is short for 2..3, and A.. for A..end. Without A..B: the highest points of the last two "
+        "steps, or of the first and the last of "
         "--steps.\n"
         "\n"
         "On a device where no framework had a block, the memory from CUDA's driver is compared, by "
