@@ -334,12 +334,14 @@ static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned 
     buf_clear(&text);
 }
 
-static void put_together(const struct peak_part *part)
+/* Not all combine: without a large estimate that does not, they may save less than that one alone,
+ * which would be read as a mistake. */
+static void put_together(const struct peak_part *part, const struct lever *largest)
 {
     const struct levers *levers = &part->levers;
     char bytes[HUMAN_MAX];
     for (size_t i = 0; i < levers->count; i++)
-        if (levers->levers[i].kind == LEVER_TOGETHER)
+        if (levers->levers[i].kind == LEVER_TOGETHER && levers->levers[i].bytes > largest->bytes)
             emit_line(part->emit, "together: %s%s for all changes that combine%s",
                       grade_of(&levers->levers[i]), human_bytes(bytes, levers->levers[i].bytes),
                       levers->count > BEST + 1 ? " (tidemark peak --levers)" : "");
@@ -367,5 +369,5 @@ void peak_put_best_levers(const struct peak_part *part, unsigned lines)
         put_amount(part->emit, best[i]->bytes, grade_of(best[i]));
         put_cut_text(part->emit, best[i], lines, widest + 2);
     }
-    put_together(part);
+    put_together(part, best[0]);
 }
