@@ -75,7 +75,7 @@ static void put_site(struct emit *emit, const struct report_scope *scope, const 
 /* ---- who holds it, for people ---- */
 
 static const struct emit_column holder_columns[] = {
-    {NULL, "a step", EMIT_BYTES, EMIT_PEOPLE},
+    {NULL, "per step", EMIT_BYTES, EMIT_PEOPLE},
     {NULL, "blocks", EMIT_COUNT, EMIT_PEOPLE},
     {NULL, "held by", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
     {NULL, "what to do", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP | EMIT_IF_KNOWN},
@@ -108,7 +108,7 @@ static void put_holders(struct emit *emit, const struct leaks *leaks, size_t sho
 {
     char text[HOLDER_TEXT], advice[HOLDER_ADVICE];
     int64_t bytes, blocks;
-    EMIT_SECTION(emit, "holders", "Who holds it", EMIT_ROWS, holder_columns);
+    EMIT_SECTION(emit, "holders", "Held by a variable", EMIT_ROWS, holder_columns);
     for (size_t i = 0; i < shown; i++) {
         const struct leak_site *site = &leaks->sites[i];
         if (!sum_holder(leaks, i, &bytes, &blocks) || bytes < leaks->bytes / 100)

@@ -83,7 +83,7 @@ static const struct emit_column block_columns[] = {
     {"tag", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
     {"module", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
     {"class", "its class", EMIT_TEXT, EMIT_IF_KNOWN},
-    {"alloc_ns", "asked for at", EMIT_NS, 0},
+    {"alloc_ns", "allocated at", EMIT_NS, 0},
     {"step", "in step", EMIT_PLAIN, EMIT_IF_KNOWN},
     {"phase", "in phase", EMIT_TEXT, EMIT_IF_KNOWN},
     {"free_ns", "freed at", EMIT_NS, EMIT_IF_KNOWN},
@@ -92,7 +92,7 @@ static const struct emit_column block_columns[] = {
     {"freed_phase", "freed in phase", EMIT_TEXT, EMIT_IF_KNOWN},
     {"life_ns", "lived for", EMIT_NS, EMIT_IF_KNOWN},
     {"site_id", "call site", EMIT_PLAIN, EMIT_IF_KNOWN},
-    {"site", "asked for by", EMIT_TEXT, EMIT_IF_KNOWN},
+    {"site", "call site", EMIT_TEXT, EMIT_IF_KNOWN},
 };
 
 static const char block_sql[] =
@@ -120,7 +120,7 @@ static int put_block(struct report *report, int64_t block)
 
 static const struct emit_column site_columns[] = {
     {"site_id", "call site", EMIT_PLAIN, 0},
-    {"site", "asked for by", EMIT_TEXT, EMIT_NONE},
+    {"site", "call site", EMIT_TEXT, EMIT_NONE},
     {"processes", NULL, EMIT_COUNT, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
     {"bytes", "bytes of all", EMIT_BYTES, 0},
@@ -128,8 +128,8 @@ static const struct emit_column site_columns[] = {
     {"largest", NULL, EMIT_BYTES, 0},
     {"living_blocks", "alive at the end", EMIT_COUNT, 0},
     {"living_bytes", "with", EMIT_BYTES, 0},
-    {"first_ns", "first asked for at", EMIT_NS, 0},
-    {"last_ns", "last asked for at", EMIT_NS, 0},
+    {"first_ns", "first allocated", EMIT_NS, 0},
+    {"last_ns", "last allocated", EMIT_NS, 0},
     {"shortest_ns", "shortest life", EMIT_NS, EMIT_IF_KNOWN},
     {"longest_ns", "longest life", EMIT_NS, EMIT_IF_KNOWN},
     {"largest_block", "its largest block", EMIT_PLAIN, 0},
@@ -255,7 +255,7 @@ static int put_site(struct report *report, int64_t site, int64_t top)
     int err = query_read(report->db, "SELECT count(*) AS blocks FROM allocation WHERE site = ?1",
                          Q_IN(site), Q_OUT(Q_INT(blocks)));
     if (err == 0 && !blocks) {
-        report_absent(report, "no block of this recording was asked for by call site %" PRId64,
+        report_absent(report, "no block of this recording has call site %" PRId64,
                       site);
         return 0;
     }
@@ -284,7 +284,7 @@ static const char text_sql[] =
 static const struct emit_column other_columns[] = {
     {"site_id", "call site", EMIT_PLAIN, 0},
     {"bytes", "all", EMIT_BYTES, 0},
-    {"site", "asked for by", EMIT_TEXT, EMIT_MIDDLE},
+    {"site", "call site", EMIT_TEXT, EMIT_MIDDLE},
 };
 
 static const char others_sql[] =
@@ -371,7 +371,7 @@ static int cmd_show(const struct command_call *call)
 
 static const struct option option_table[] = {
     {"top", 'n', OPT_INT, offsetof(struct show_options, top), "N",
-     "so many sizes, phases, modules and other call sites (5)", NULL, 1},
+     "N sizes, phases, modules and other call sites (5)", NULL, 1},
     REPORT_OPTION_FORMAT,
     REPORT_OPTION_NO_COLOR,
     {0},
@@ -398,7 +398,7 @@ const struct command command_show = {
         "phases, modules and lives, and the whole call stack.",
     .examples =
         {
-            {"tidemark show run.db softmax", "the call site with such a frame that asked for most"},
+            {"tidemark show run.db softmax", "the call site with such a frame and the most bytes"},
             {"tidemark show run.db site:7", "a call site by its number"},
             {"tidemark show run.db block:4711 -f json", "a block, for a program"},
         },
