@@ -212,8 +212,8 @@ SELECT p.id, w.bytes
  WHERE NOT EXISTS (SELECT 1 FROM setting s WHERE s.process = p.id AND s.key = 'cublas_workspace');
 
 -- What says of a block that a library keeps it: a frame of cuBLAS' wrapper in its stack, else its
--- size (where the request is not known, up to 1 MiB more). odd: a size that tensors hardly have.
--- multiplies: it was asked for in a matrix multiplication. tagged: tensors have tags.
+-- size (where the request is not known, up to 1 MiB more). odd: a size that tensors hardly have,
+-- to the byte. multiplies: it was asked for in a matrix multiplication. tagged: tensors have tags.
 CREATE VIEW library_proof(allocation, proof, odd, multiplies, tagged) AS
 SELECT a.seq,
        CASE WHEN EXISTS (SELECT 1 FROM site s JOIN frame f ON f.id = s.frame
@@ -230,8 +230,7 @@ SELECT a.seq,
             THEN 'size' END,
        EXISTS (SELECT 1 FROM library_size w
                 WHERE w.process = h.process AND w.bytes >= 1048576 AND w.bytes % 1048576 <> 0
-                  AND coalesce(a.requested, a.size) - w.bytes
-                      BETWEEN 0 AND (a.requested IS NULL) * 1048576),
+                  AND coalesce(a.requested, a.size) = w.bytes),
        EXISTS (SELECT 1 FROM site s JOIN frame f ON f.id = s.frame
                  JOIN string n ON n.id = f.function LEFT JOIN string l ON l.id = f.file
                 WHERE s.site = a.site AND s.depth = 0

@@ -49,7 +49,7 @@ int category_library_read(struct db *db, int64_t process, struct category_librar
     return err < 0 ? err : query_read(db, frames_sql, Q_NOTHING, Q_OUT(Q_INT(out->frames)));
 }
 
-/* *odd: a size that tensors hardly have. */
+/* *odd: a size that tensors hardly have, to the byte: rounded up, it may be a tensor's. */
 static bool has_size(const struct category_library *library, int64_t size, int64_t slack, bool *odd)
 {
     bool found = false;
@@ -59,7 +59,7 @@ static bool has_size(const struct category_library *library, int64_t size, int64
         if (bytes < LEAST || size < bytes || size - bytes > slack)
             continue;
         found = true;
-        *odd = *odd || bytes % (INT64_C(1) << 20) != 0;
+        *odd = *odd || (size == bytes && bytes % (INT64_C(1) << 20) != 0);
     }
     return found;
 }

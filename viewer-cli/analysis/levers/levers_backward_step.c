@@ -129,6 +129,7 @@ int levers_optimizer_in_backward(struct levers_work *work)
 {
     const struct levers_words words = {
         .kind = LEVER_OPTIMIZER_IN_BACKWARD,
+        .at_most = !work->on_host, /* a device's optimizer goes through all of them at once */
         .estimated = true,
         .site = LEVERS_NONE,
         .before = "an optimizer for each parameter, stepped in backward: "

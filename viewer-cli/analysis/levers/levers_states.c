@@ -58,6 +58,7 @@ int levers_ranks(struct levers_work *work)
 {
     const struct levers_words words = {
         .kind = LEVER_SHARD_STATES,
+        .at_most = true, /* parameters are shared out whole, and sent around after each step */
         .estimated = true,
         .site = LEVERS_NONE,
         .before = "on 2 ranks, each with half of the optimizer state: "
