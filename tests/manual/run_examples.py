@@ -55,6 +55,7 @@ SHOWN = {
     "ladder": ["run.db", "ranks.db", "rnn.db"],
     "leaks": ["leaky.db"],
     "modules": ["model.db"],
+    "show": ["run.db softmax", "model.db block:20"],
     "plan": ["--memory 4GiB --vary B=1..64 --vary T=10,50 -o GRID -- "
              "seq2seq --batch={B} --length={T}", "--gpu all -o EACH -- seq2seq"],
     "fit": ["run.db --table", "rnn.db --memory 700MiB", "rnn.db --memory 1GiB --reserve 1MiB"],

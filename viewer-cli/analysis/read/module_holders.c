@@ -28,12 +28,6 @@ static int by_folded(const void *a, const void *b)
     return order ? order : ((*x)->id > (*y)->id) - ((*x)->id < (*y)->id);
 }
 
-static bool share(const struct module_entry *one, const struct module_entry *other)
-{
-    return strcmp(one->folded, other->folded) == 0 &&
-           strcmp(one->class_name, other->class_name) == 0;
-}
-
 static bool group(struct counting *counting)
 {
     const struct module_entry *all = counting->index.entries;
@@ -45,7 +39,7 @@ static bool group(struct counting *counting)
     if (order)
         qsort(order, count, sizeof *order, by_folded);
     for (size_t i = 0; order && counting->group && i < count; i++) {
-        first = i && share(order[i], order[first]) ? first : i;
+        first = i && module_entries_fold(order[i], order[first]) ? first : i;
         counting->group[order[i] - all] = (size_t)(order[first] - all) + 1;
     }
     mem_free(order);

@@ -2,6 +2,7 @@
 #include "module_index.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "error.h"
 #include "mem.h"
@@ -96,6 +97,12 @@ const struct module_entry *module_index_of(const struct module_index *index,
     uint64_t tagged =
         block->tag == LIVING_NONE ? MAP_NONE : map_get(&index->tags, (uint64_t)block->tag);
     return module_index_at(index, tagged == MAP_NONE ? block->module : (int64_t)tagged);
+}
+
+bool module_entries_fold(const struct module_entry *one, const struct module_entry *other)
+{
+    return strcmp(one->folded, other->folded) == 0 &&
+           strcmp(one->class_name, other->class_name) == 0;
 }
 
 const char *module_entry_text(const struct module_entry *entry)

@@ -8,6 +8,7 @@
 #ifndef TIDEMARK_ANALYSIS_MODULE_INDEX_H
 #define TIDEMARK_ANALYSIS_MODULE_INDEX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,8 @@ const struct module_entry *module_index_at(const struct module_index *index, int
 /* NULL: the block is of no module, or of none that is known. */
 const struct module_entry *module_index_of(const struct module_index *index,
                                            const struct living_block *block);
+/* Whether they share a folded name: instances of one class. */
+bool module_entries_fold(const struct module_entry *one, const struct module_entry *other);
 /* As people read it: the outermost module is called by its class. */
 const char *module_entry_text(const struct module_entry *entry);
 

@@ -2,22 +2,15 @@
  */
 #include "module_label.h"
 
-#include <string.h>
 
 #include "buf.h"
 #include "mem.h"
-
-static bool share(const struct module_entry *one, const struct module_entry *other)
-{
-    return strcmp(one->folded, other->folded) == 0 &&
-           strcmp(one->class_name, other->class_name) == 0;
-}
 
 void module_label_add(struct module_label *label, const struct module_entry *entry, int64_t bytes)
 {
     if (!entry)
         return;
-    if (label->best && share(label->best, entry)) {
+    if (label->best && module_entries_fold(label->best, entry)) {
         label->bytes += bytes;
         return;
     }

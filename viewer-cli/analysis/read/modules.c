@@ -57,12 +57,6 @@ static int by_raw_path(const void *a, const void *b)
     return strcmp((*x)->is->path, (*y)->is->path);
 }
 
-static bool share(const struct row *one, const struct row *other)
-{
-    return strcmp(one->is->folded, other->is->folded) == 0 &&
-           strcmp(one->is->class_name, other->is->class_name) == 0;
-}
-
 /* Gives each row its number among different folded paths and classes, from 0; how many, or
  * SIZE_MAX. */
 static size_t number_paths(struct reading *reading)
@@ -75,7 +69,7 @@ static size_t number_paths(struct reading *reading)
         order[i] = &reading->rows[i];
     qsort(order, count, sizeof *order, by_folded);
     for (size_t i = 0; i < count; i++) {
-        bool same = i && share(order[i], order[i - 1]);
+        bool same = i && module_entries_fold(order[i]->is, order[i - 1]->is);
         order[i]->node = same ? different - 1 : different++;
     }
     mem_free(order);
