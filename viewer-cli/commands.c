@@ -7,7 +7,7 @@
 extern const struct command command_record, command_rehearse, command_import, command_info,
     command_repair, command_phases, command_timeline, command_peak, command_why, command_frag,
     command_ladder, command_leaks, command_modules, command_fit, command_diff, command_check,
-    command_sql, command_plan;
+    command_sql, command_plan, command_export;
 
 const struct command *const commands[] = {
     &command_record,
@@ -28,6 +28,7 @@ const struct command *const commands[] = {
     &command_diff,
     &command_check,
     &command_sql,
+    &command_export,
     NULL,
 };
 
