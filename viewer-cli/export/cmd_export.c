@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driven.h"
 #include "error.h"
 #include "export.h"
 #include "human.h"
@@ -79,15 +80,14 @@ static void say_done(const struct export *export, const struct format *format)
 {
     char size[HUMAN_MAX], bytes[HUMAN_MAX], count[HUMAN_MAX], of[2 * HUMAN_MAX + 64] = "";
     const char *path = export->out->path;
-    if (export->what && export->bytes)
-        snprintf(of, sizeof of, ", %s %s, %s", human_count(count, export->blocks), export->what,
-                 human_bytes(bytes, export->bytes));
-    else if (export->what)
-        snprintf(of, sizeof of, ", %s %s", human_count(count, export->blocks), export->what);
-    log_say(LOG_NOTE, "wrote %s: %s%s", path ? path : "to the standard output",
-            human_bytes(size, (int64_t) export->out->bytes), of);
     if (!path)
         return;
+    if (export->what && export->bytes)
+        snprintf(of, sizeof of, "; %s: %s (%s)", export->what, human_count(count, export->blocks),
+                 human_bytes(bytes, export->bytes));
+    else if (export->what)
+        snprintf(of, sizeof of, "; %s: %s", export->what, human_count(count, export->blocks));
+    log_say(LOG_NOTE, "wrote %s, %s%s", path, human_bytes(size, (int64_t) export->out->bytes), of);
     struct buf open = {0};
     for (const char *at = format->open; *at; at++) {
         if (at[0] == '%' && at[1] == 's') {
@@ -101,6 +101,19 @@ static void say_done(const struct export *export, const struct format *format)
     buf_clear(&open);
 }
 
+/* A device of which only the driver told has no blocks to write; pictures over time have it. */
+static int note_driven(struct report *report)
+{
+    bool driven = false;
+    int err = 0;
+    for (size_t i = 0; i < report->scope_count && err >= 0 && !driven; i++)
+        err =
+            driven_is(report->db, report->scopes[i].process.id, report->scopes[i].device, &driven);
+    if (err >= 0 && driven)
+        report_note_driven(report);
+    return err;
+}
+
 /* Writes it, and closes the report, whose last lines go where messages go. */
 static int write_out(struct report *report, const struct export_options *options, const char *path)
 {
@@ -112,6 +125,10 @@ static int write_out(struct report *report, const struct export_options *options
     int err = out_open(&out, path, &why);
     if (err >= 0) {
         err = format->write(&export);
+        if (err >= 0 && export.blocks)
+            err = note_driven(report);
+        if (err >= 0 && report->absent)
+            err = ERR_NOTFOUND;
         err = out_close(&out, err, &why);
     }
     bool nothing = report->absent || err == ERR_NOTFOUND;
@@ -131,7 +148,7 @@ static int check_options(const struct command_call *call, const struct export_op
 {
     const struct format *format = &formats[options->to < 0 ? 0 : options->to];
     if (options->to < 0)
-        return command_misused(call->command, "--to is missing: %s", "which format?");
+        return command_misused(call->command, "--to FORMAT is missing");
     if (options->moment && !format->has_moment)
         return command_misused(call->command, "--at: %s has every moment", names[options->to]);
     if (options->moment && !instant_is_name(options->moment))

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -19,23 +20,32 @@ static int fail(struct export_out *out, int err)
     return err;
 }
 
+/* A pipe or a device: nothing is lost there. */
+static bool is_stream(const struct stat *stat)
+{
+    return S_ISFIFO(stat->st_mode) || S_ISCHR(stat->st_mode);
+}
+
 int out_open(struct export_out *out, const char *path, struct buf *why)
 {
     *out = (struct export_out){.file = stdout};
     if (strcmp(path, "-") == 0)
         return 0;
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    struct stat stat;
+    bool is_there = lstat(path, &stat) == 0 && is_stream(&stat);
+    int fd = open(path, O_WRONLY | O_CLOEXEC | (is_there ? 0 : O_CREAT | O_EXCL), 0600);
     out->file = fd < 0 ? NULL : fdopen(fd, "w");
     out->path = path;
+    out->keep = is_there;
     if (out->file) {
         setvbuf(out->file, NULL, _IOFBF, BUFFER_BYTES);
         return 0;
     }
     int number = errno;
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
+    if (fd >= 0 && !is_there)
         unlink(path);
-    }
     buf_print(why, "%s: %s", path,
               number == EEXIST ? "there is such a file: name another one with --output"
                                : strerror(number));
@@ -60,7 +70,7 @@ int out_close(struct export_out *out, int err, struct buf *why)
         buf_print(why, "%s: %s", out->path ? out->path : "standard output",
                   ended == ERR_NOMEM ? base_err_text(ended) : strerror(out->number));
     err = err < 0 ? err : ended;
-    if (err < 0 && out->path)
+    if (err < 0 && out->path && !out->keep)
         unlink(out->path);
     return err;
 }
@@ -69,8 +79,7 @@ void out_put(struct export_out *out, const void *bytes, size_t count)
 {
     if (out->err || count == 0)
         return;
-    errno = 0;
-    if (fwrite(bytes, 1, count, out->file) != count)
+    if (fwrite_unlocked(bytes, 1, count, out->file) != count) /* nobody else writes to it */
         fail(out, ERR_IO);
     else
         out->bytes += count;

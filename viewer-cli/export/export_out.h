@@ -20,13 +20,14 @@
 struct export_out {
     FILE *file;
     const char *path; /* NULL: the standard output */
+    bool keep;        /* it was there before, a pipe or a device, and stays */
     uint64_t bytes;
     int err; /* the first one, and its errno */
     int number;
 };
 
-/* "-" is the standard output. What exists is not written over: ERR_EXISTS. *why says it for a
- * person; 0 or an error. */
+/* "-" is the standard output. A file that exists is not written over: ERR_EXISTS. *why says it for
+ * a person; 0 or an error. */
 int out_open(struct export_out *out, const char *path, struct buf *why);
 /* Ends it: 0, or the first error with *why. After an error of the caller's (`err`), which is what
  * it returns then, the file is removed. */

@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "driven.h"
 #include "error.h"
 #include "export.h"
 #include "frag.h"
@@ -50,14 +51,26 @@ struct writing {
 
 /* ---- texts and stacks ---- */
 
-/* A constant of this file, the second time by its number. */
-static void put_word(struct writing *writing, const char *text)
+/* By its address, for nearly all are the same constant each time. */
+static size_t find_word(const struct writing *writing, const char *text)
 {
     for (size_t i = 0; i < writing->word_count; i++)
-        if (writing->words[i].text == text || strcmp(writing->words[i].text, text) == 0) {
-            pickle_again(&writing->pickle, writing->words[i].memo);
-            return;
-        }
+        if (writing->words[i].text == text)
+            return i;
+    for (size_t i = 0; i < writing->word_count; i++)
+        if (strcmp(writing->words[i].text, text) == 0)
+            return i;
+    return writing->word_count;
+}
+
+/* A constant, the second time by its number. */
+static void put_word(struct writing *writing, const char *text)
+{
+    size_t at = find_word(writing, text);
+    if (at < writing->word_count) {
+        pickle_again(&writing->pickle, writing->words[at].memo);
+        return;
+    }
     pickle_text(&writing->pickle, text);
     if (writing->word_count == MEMO_TEXTS)
         return;
@@ -368,7 +381,7 @@ static int put_snapshot(struct writing *writing, const struct report_process *pr
 static int fullest(const struct report *report, const struct report_process **out)
 {
     int64_t most = -1;
-    *out = NULL;
+    *out = report->scope_count ? &report->scopes[0].process : NULL;
     for (size_t i = 0; i < report->scope_count; i++) {
         struct peak peak;
         int err = peak_find(report->db, report->scopes[i].process.id, report->scopes[i].device,
@@ -416,10 +429,13 @@ static int find_places(struct export *export, const struct report_process *proce
             has_gpu || (report->scopes[i].process.id == process->id && is_gpu(&report->scopes[i]));
     for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
         const struct report_scope *scope = &report->scopes[i];
+        bool driven = false;
         if (scope->process.id != process->id)
             continue;
-        err = place_of(report->db, scope, has_gpu, &at);
-        if (err < 0 || at < 0)
+        err = driven_is(report->db, scope->process.id, scope->device, &driven);
+        if (err >= 0)
+            err = place_of(report->db, scope, has_gpu, &at);
+        if (err < 0 || at < 0 || driven)
             continue;
         struct instant instant = {0};
         err = moment_find(report, scope, export->moment ? export->moment : "end", &instant);
@@ -443,6 +459,8 @@ static int write_process(struct export *export, const struct report_process *pro
     int count = 0, err = places && writing ? 0 : ERR_NOMEM;
     if (err >= 0)
         err = find_places(export, process, places, &count);
+    if (err >= 0 && !count)
+        err = ERR_NOTFOUND;
     if (err >= 0) {
         writing->export = export;
         writing->heap = HEAP_EVENT_NONE;
@@ -468,13 +486,7 @@ int export_memory_viz(struct export *export)
     struct report *report = export->report;
     size_t others = 0;
     int err = fullest(report, &process);
-    if (err < 0)
-        return err;
-    if (!process) {
-        report_nothing(report);
-        return ERR_NOTFOUND;
-    }
-    for (size_t i = 0; i < report->scope_count; i++)
+    for (size_t i = 0; process && i < report->scope_count; i++)
         others += report->scopes[i].process.id != process->id &&
                   (i == 0 || report->scopes[i].process.id != report->scopes[i - 1].process.id);
     if (others)
@@ -483,5 +495,9 @@ int export_memory_viz(struct export *export)
                   ", the fullest one; --process and --rank pick another",
                   process->id);
     export->what = "blocks";
-    return write_process(export, process);
+    if (err >= 0)
+        err = process ? write_process(export, process) : ERR_NOTFOUND;
+    if (err == ERR_NOTFOUND)
+        report_nothing(report);
+    return err;
 }

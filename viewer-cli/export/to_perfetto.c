@@ -449,7 +449,7 @@ static int write_all(struct writing *writing)
 int export_perfetto(struct export *export)
 {
     struct writing writing = {.export = export};
-    export->what = "live blocks in its heap profile";
+    export->what = "live blocks";
     int err = write_all(&writing);
     numbered_clear(&writing.frames);
     numbered_clear(&writing.stacks);

@@ -3,7 +3,7 @@
  * bytes that lived at the moment, and blocks and bytes that were ever handed out.
  *
  * What lived is a sample for each call stack, phase of birth and purpose, with labels; what was
- * handed out is one for each call stack, of view site_total, with zeroes for what lived. So each
+ * handed out is one for each call stack, with zeroes for what lived. So each
  * value adds up by itself, and by call stack. Texts are numbered as they come and stand at the end:
  * their order in the file is free, only the first text has to be "".
  */
@@ -12,6 +12,7 @@
 #include "error.h"
 #include "export.h"
 #include "gzip.h"
+#include "handed_out.h"
 #include "held.h"
 #include "living.h"
 #include "mem.h"
@@ -192,25 +193,20 @@ static int put_held(struct writing *writing, const struct report_scope *scope)
 
 static int put_handed_out(struct writing *writing)
 {
-    const struct report *report = writing->export->report;
     const struct report_scope *last = NULL;
-    int64_t process, blocks, bytes, site_id;
-    const char *device;
-    struct query query = query_ask(
-        report->db, "SELECT process, device, blocks, bytes, site_id FROM site_total", Q_NOTHING,
-        Q_OUT(Q_INT(process), Q_TEXT(device), Q_INT(blocks), Q_INT(bytes), Q_OPT(site_id)));
-    while (query_next(&query)) {
-        const struct report_scope *scope = report_scope_called(report, process, device);
-        if (!scope)
-            continue;
-        if (scope != last)
-            writing->device = add_string(writing, scope->device_text);
-        last = scope;
-        query_fail(&query, put_stack(writing, site_id));
-        put_values(writing, 0, 0, blocks, bytes);
-        end_sample(writing, scope);
+    struct handed_out handed_out;
+    int err = handed_out_read(writing->export->report, &handed_out);
+    for (size_t i = 0; i < handed_out.count && err >= 0; i++) {
+        const struct handed_out_sum *sum = &handed_out.sums[i];
+        if (sum->scope != last)
+            writing->device = add_string(writing, sum->scope->device_text);
+        last = sum->scope;
+        err = put_stack(writing, sum->site);
+        put_values(writing, 0, 0, sum->blocks, sum->bytes);
+        end_sample(writing, sum->scope);
     }
-    return query_end(&query);
+    handed_out_clear(&handed_out);
+    return err;
 }
 
 static int put_scope(struct report *report, const struct report_scope *scope,
