@@ -211,7 +211,7 @@ const struct command command_export = {
     .name = "export",
     .group = COMMAND_ASK,
     .run = cmd_export,
-    .summary = "a recording for other tools: Perfetto, pprof, speedscope, memory_viz",
+    .summary = "a recording as a file for Perfetto, pprof, memory_viz and others",
     .arguments = "--to FORMAT [DATABASE]",
     .options = option_table,
     .shared = &shared,
@@ -230,7 +230,7 @@ const struct command command_export = {
             {"tidemark export --to perfetto run.db", "makes run.pftrace"},
             {"tidemark export --to pprof run.db -o peak.pb.gz", "for go tool pprof"},
             {"tidemark export --to memory_viz run.db --rank 0", "for pytorch.org/memory_viz"},
-            {"tidemark export --to collapsed --at 7/backward run.db -o - | flamegraph.pl > x.svg",
+            {"tidemark export --to collapsed --at 7/backward run.db",
              "a flame graph of the end of a phase"},
         },
 };
