@@ -305,42 +305,42 @@ SELECT a.seq AS seq,
        THEN 'other: no step was seen'
        WHEN a.seq < r.first_seq AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
             AND a.tag IS NULL AND alike.copied AND a.seq > alike.seq
-       THEN 'copy: as large as a parameter, made after it and before the first step, alive to the end'
+       THEN 'copy: as large as a parameter, made after it and before the first step, live to the end'
        WHEN a.seq < r.first_seq AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
             AND tagging.process IS NOT NULL
-       THEN 'other: alive before the first step and to the end, but not tagged as a parameter'
+       THEN 'other: live before the first step and to the end, but not tagged as a parameter'
        WHEN a.seq < r.first_seq AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
-       THEN 'parameter: alive before the first step and to the end'
+       THEN 'parameter: live before the first step and to the end'
        WHEN a.seq < r.first_seq
-       THEN 'other: born before the first step, freed before the end'
+       THEN 'other: allocated before the first step, freed before the end'
        WHEN born.id = freed.id
-       THEN 'workspace: born and freed inside one phase'
+       THEN 'workspace: allocated and freed inside one phase'
        WHEN role.role = 'backward' AND a.free_seq >= 0 AND freed.kind = 'zero_grad'
-       THEN 'gradient: born in backward, freed by zero_grad'
+       THEN 'gradient: allocated in backward, freed by zero_grad'
        WHEN role.role = 'backward' AND b.backward_end_seq IS NULL AND a.seq <= b.cut_seq
             AND (a.free_seq < 0 OR a.free_seq > b.cut_seq)
-       THEN 'other: born in backward, alive when the step was cut short'
+       THEN 'other: allocated in backward, live when the step was cut short'
        WHEN role.role = 'backward' AND b.end_seq IS NULL AND a.free_seq < 0
-       THEN 'other: born in backward, alive when the recording ended inside the step'
+       THEN 'other: allocated in backward, live when the recording ended inside the step'
        WHEN role.role = 'backward' AND (a.free_seq < 0 OR a.free_seq > b.end_seq)
-       THEN 'gradient: born in backward, alive at the end of the step'
+       THEN 'gradient: allocated in backward, live at the end of the step'
        WHEN role.role = 'optimizer' AND born.step = r.optimizer_step
             AND (a.free_seq < 0 OR a.free_seq > b.end_seq)
-       THEN 'optimizer state: born in the first optimizer phase, alive on'
+       THEN 'optimizer state: allocated in the first optimizer phase, still live'
        WHEN role.role IN ('forward', 'loss', 'recompute')
             AND freed_role.role IN ('backward', 'recompute')
-       THEN 'activation: born in ' || role.role || ', freed in ' || freed_role.role
+       THEN 'activation: allocated in ' || role.role || ', freed in ' || freed_role.role
        WHEN role.role IN ('forward', 'loss', 'recompute') AND b.backward_end_seq IS NULL
             AND a.seq <= b.cut_seq AND (a.free_seq < 0 OR a.free_seq > b.cut_seq)
-       THEN 'activation: born in ' || role.role || ', alive when the step was cut short'
+       THEN 'activation: allocated in ' || role.role || ', live when the step was cut short'
        WHEN role.role IN ('forward', 'loss', 'recompute') AND a.free_seq < 0
             AND b.backward_end_seq IS NULL AND born.step = r.last_step
-       THEN 'activation: born in ' || role.role || ', alive when the recording ended'
+       THEN 'activation: allocated in ' || role.role || ', live when the recording ended'
        WHEN role.role IN ('forward', 'loss', 'recompute') AND a.seq < b.backward_end_seq
             AND (a.free_seq < 0 OR a.free_seq > b.backward_end_seq)
-       THEN 'held: born in ' || role.role || ', alive after backward'
-       ELSE 'other: born in ' || coalesce(role.role, 'no phase') || ', ' ||
-            CASE WHEN a.free_seq < 0 THEN 'alive at the end'
+       THEN 'held: allocated in ' || role.role || ', live after backward'
+       ELSE 'other: allocated in ' || coalesce(role.role, 'no phase') || ', ' ||
+            CASE WHEN a.free_seq < 0 THEN 'live at the end'
                  ELSE 'freed in ' || coalesce(freed_role.role, 'no phase') END
        END AS verdict
   FROM allocation a

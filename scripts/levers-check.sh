@@ -34,7 +34,9 @@ ddp_1 --rank=1 -m torch.distributed.run --nproc_per_node 2 ddp.py
 fsdp --rank=0 -m torch.distributed.run --nproc_per_node 2 fsdp.py
 unet - unet.py
 language_model - word_language_model.py
-rnn_graph - rnn_graph.py"
+rnn_graph - rnn_graph.py
+opt - opt.py
+convolutions - convolutions.py"
 programs=${TIDEMARK_PROGRAMS:-$(echo "$list" | cut -d ' ' -f 1)}
 failed=0
 : > "$out/summary.txt"

@@ -19,11 +19,16 @@
 #ifndef TIDEMARK_VIEWER_COMMANDS_H
 #define TIDEMARK_VIEWER_COMMANDS_H
 
+#include <stdbool.h>
+
 #include "command.h"
 
 extern const struct command *const commands[]; /* ends with NULL */
 
 /* The command of that name, or NULL with the nearest one in *near (NULL: none is near). */
 const struct command *command_find(const char *name, const char **near);
+
+/* Without a word: the recordings of this folder. False: there are none. */
+bool commands_alone(int *code);
 
 #endif

@@ -65,10 +65,27 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
     return strcmp(word, a) == 0 || strcmp(word, b) == 0 || (c && strcmp(word, c) == 0);
 }
 
+static bool is_a_database(const char *word)
+{
+    size_t n = strlen(word);
+    return n > 3 && strcmp(word + n - 3, ".db") == 0;
+}
+
+/* A recording alone is the question that is asked most. */
+static int peak_of(int argc, char **argv)
+{
+    const char *near;
+    const struct command *peak = command_find("peak", &near);
+    return peak->run(&(struct command_call){peak, argc, argv});
+}
+
 static int dispatch(int argc, char **argv)
 {
     const char *near;
+    int code;
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
+    if (argc < 2 && commands_alone(&code))
+        return code;
     if (argc < 2) {
         help_overview(stderr, commands);
         return EXIT_USAGE;
@@ -86,6 +103,8 @@ static int dispatch(int argc, char **argv)
         return EXIT_USAGE;
     }
     const struct command *command = command_find(argv[1], &near);
+    if (!command && is_a_database(argv[1]))
+        return peak_of(argc - 1, argv + 1);
     if (!command)
         return unknown_command(argv[1], near);
     /* A recorded program must begin with signals as they are; all else here sees EPIPE instead. */

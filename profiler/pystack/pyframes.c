@@ -74,8 +74,6 @@ static uint64_t intern_stack(const struct pyframes_frame *frames, int count, boo
 
 /* What the table has of a stack for which the arena had no room. */
 #define PYFRAMES_NO_ROOM UINT64_MAX
-/* Added to a site of which it has no frame that a module is known by: places are below 2^31. */
-#define PYFRAMES_NO_MODULE (1ull << 63)
 
 /* A stack may have no frame that is shown. */
 static enum pyframes_found found(uint64_t site)
@@ -105,9 +103,10 @@ static __attribute__((noinline)) enum pyframes_found name_stack(const struct pyf
     for (int i = 0; i < count; i++)
         codes[i] = frames[i].code;
     *site = intern_stack(frames, count, &known);
-    uint64_t mark = pymodules_may_stand(&pyframes.python, state) ? 0 : PYFRAMES_NO_MODULE;
+    struct pyframes_known now = {known ? *site : PYFRAMES_NO_ROOM,
+                                 pymodules_way(&pyframes.python, state)};
     if (known || arena_is_full())
-        pyframes_table_add(stack, codes, known ? *site | mark : PYFRAMES_NO_ROOM);
+        pyframes_table_add(stack, codes, now);
     return known ? found(*site) : PYFRAMES_UNREAD;
 }
 
@@ -137,11 +136,11 @@ static enum pyframes_found capture(struct pyframes_here *here)
     pyframes_walk(&pyframes.python.layout, state, &stack);
     if (stack.depth == 0)
         return PYFRAMES_NONE;
-    if (__builtin_expect(pyframes_table_find(&stack, &here->site), 1)) {
-        if (!(here->site & PYFRAMES_NO_MODULE) || here->site == PYFRAMES_NO_ROOM)
-            here->module = pymodules_look(&pyframes.python, state);
-        if (here->site != PYFRAMES_NO_ROOM)
-            here->site &= ~PYFRAMES_NO_MODULE;
+    struct pyframes_known known;
+    if (__builtin_expect(pyframes_table_find(&stack, &known), 1)) {
+        here->site = known.site;
+        if (known.way)
+            here->module = pymodules_go(&pyframes.python, state, known.way);
         return found(here->site);
     }
     here->module = pymodules_look(&pyframes.python, state);

@@ -164,6 +164,13 @@ const struct pyframes_layout *pyframes_layout_of(const char *version)
     return NULL;
 }
 
+bool pyframes_layout_has_dying_frames(const char *version)
+{
+    static const char first[] = "3.11.0";
+    char next = strncmp(version, first, sizeof first - 1) == 0 ? version[sizeof first - 1] : '0';
+    return next < '0' || next > '9';
+}
+
 /* ---- PyCode_Type ---- */
 
 enum { MEMBER_BYTES = 40, MEMBER_OFFSET = 16, MANY_MEMBERS = 64 };

@@ -39,6 +39,10 @@ struct pyframes_layout {
 /* The row of "3.11.2 (main, ...)"; NULL for a version that is not known. */
 const struct pyframes_layout *pyframes_layout_of(const char *version);
 
+/* Whether this version lets destructors run while the frame whose locals they free is still the
+ * innermost one: 3.11.0 does, so what its locals point to may be gone. */
+bool pyframes_layout_has_dying_frames(const char *version);
+
 /* Completes *layout with what the interpreter says of itself, `code_type` being PyCode_Type and
  * `runtime` _PyRuntime (not looked at before 3.13; may be NULL then). NULL, or what does not fit.
  */

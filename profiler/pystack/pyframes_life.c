@@ -199,6 +199,8 @@ static const char *check(struct pyframes_python *python)
     if (strstr(api.version(), "free-threading"))
         return "free-threaded builds of Python are not supported";
     python->layout = *row;
+    if (pyframes_layout_has_dying_frames(api.version()))
+        python->layout.locals = 0; /* no modules: stacks read no locals */
     python->code_type = api.code_type;
     python->cell_type = api.cell_type;
     python->this_state = api.this_state;

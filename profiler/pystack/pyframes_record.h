@@ -19,6 +19,7 @@ struct pyframes_record {
     _Atomic uint32_t count; /* of words */
     _Atomic uint64_t hash;
     _Atomic uint64_t site; /* as intern_place gave it */
+    _Atomic uint32_t way;  /* as pymodules_way gave it */
     uint32_t depth;        /* of links in use */
     uint32_t room;         /* for words, and for as many links behind them */
     struct pyframes_record *next_free;

@@ -35,7 +35,8 @@ static size_t records; /* in entries; under the lock */
 
 /* Each load is an acquire, so that the turn is read again after everything else; whoever fills a
  * record makes its turn odd before it stores anything else, with release. */
-static bool same(struct pyframes_record *record, const struct pyframes_stack *stack, uint64_t *site)
+static bool same(struct pyframes_record *record, const struct pyframes_stack *stack,
+                 struct pyframes_known *known)
 {
     uint32_t turn = atomic_load_explicit(&record->turn, memory_order_acquire);
     uint64_t different = atomic_load_explicit(&record->hash, memory_order_acquire) ^ stack->hash;
@@ -44,11 +45,12 @@ static bool same(struct pyframes_record *record, const struct pyframes_stack *st
     for (uint32_t i = 0; i < stack->count; i++)
         different |=
             atomic_load_explicit(&record->words[i], memory_order_acquire) ^ stack->words[i];
-    *site = atomic_load_explicit(&record->site, memory_order_acquire);
+    known->site = atomic_load_explicit(&record->site, memory_order_acquire);
+    known->way = atomic_load_explicit(&record->way, memory_order_acquire);
     return !different && atomic_load_explicit(&record->turn, memory_order_relaxed) == turn;
 }
 
-bool pyframes_table_find(const struct pyframes_stack *stack, uint64_t *site)
+bool pyframes_table_find(const struct pyframes_stack *stack, struct pyframes_known *known)
 {
     struct entries *in = atomic_load_explicit(&entries, memory_order_acquire);
     if (!in)
@@ -60,7 +62,7 @@ bool pyframes_table_find(const struct pyframes_stack *stack, uint64_t *site)
         if (!record)
             return false;
         if (atomic_load_explicit(&entry->hash, memory_order_relaxed) == stack->hash &&
-            same(record, stack, site))
+            same(record, stack, known))
             return true;
         at = (at + 1) & (in->capacity - 1);
     }
@@ -159,22 +161,25 @@ void pyframes_unlock(void)
 
 /* ---- changing ---- */
 
-static void fill(struct pyframes_record *record, const struct pyframes_stack *stack, uint64_t site)
+static void fill(struct pyframes_record *record, const struct pyframes_stack *stack,
+                 struct pyframes_known known)
 {
     atomic_store_explicit(&record->hash, stack->hash, memory_order_release);
     atomic_store_explicit(&record->count, stack->count, memory_order_release);
-    atomic_store_explicit(&record->site, site, memory_order_release);
+    atomic_store_explicit(&record->site, known.site, memory_order_release);
+    atomic_store_explicit(&record->way, known.way, memory_order_release);
     for (uint32_t i = 0; i < stack->count; i++)
         atomic_store_explicit(&record->words[i], stack->words[i], memory_order_release);
 }
 
-static bool put(const struct pyframes_stack *stack, const void *const *codes, uint64_t site)
+static bool put(const struct pyframes_stack *stack, const void *const *codes,
+                struct pyframes_known known)
 {
     struct entries *in = with_room();
     struct pyframes_record *record = in ? pyframes_record_new(stack->count) : NULL;
     if (!record)
         return false;
-    fill(record, stack, site);
+    fill(record, stack, known);
     if (!pyframes_record_chain(record, codes, stack->depth)) {
         pyframes_record_free(record);
         return false;
@@ -185,16 +190,17 @@ static bool put(const struct pyframes_stack *stack, const void *const *codes, ui
     return true;
 }
 
-void pyframes_table_add(const struct pyframes_stack *stack, const void *const *codes, uint64_t site)
+void pyframes_table_add(const struct pyframes_stack *stack, const void *const *codes,
+                        struct pyframes_known known)
 {
-    uint64_t known;
+    struct pyframes_known before;
     if (stack->count == 0 || stack->count > PYFRAMES_MAX_WORDS || stack->depth > stack->count)
         return;
     if (!pyframes_lock())
         return;
-    if (!pyframes_table_find(stack, &known) && !put(stack, codes, site)) {
+    if (!pyframes_table_find(stack, &before) && !put(stack, codes, known)) {
         pyframes_table_empty();
-        put(stack, codes, site);
+        put(stack, codes, known);
     }
     pyframes_unlock();
 }

@@ -38,13 +38,19 @@ struct pyframes_stack {
     uint64_t words[PYFRAMES_MAX_WORDS];
 };
 
-/* True and *site, as intern_place gave it; or false: not known. */
-bool pyframes_table_find(const struct pyframes_stack *stack, uint64_t *site);
+/* What is known of a stack. */
+struct pyframes_known {
+    uint64_t site; /* as intern_place gave it */
+    uint32_t way;  /* where modules can stand in it: pymodules_way */
+};
+
+/* False: the stack is not known. */
+bool pyframes_table_find(const struct pyframes_stack *stack, struct pyframes_known *known);
 
 /* Adds a stack that is made of `codes` (one for each frame). What cannot be added, for want of
  * memory or of the lock, is not known the next time. */
 void pyframes_table_add(const struct pyframes_stack *stack, const void *const *codes,
-                        uint64_t site);
+                        struct pyframes_known known);
 
 /* Forgets what is made of `code`. */
 void pyframes_table_drop(const void *code);

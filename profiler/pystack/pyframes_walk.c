@@ -88,15 +88,14 @@ struct reader {
     const char *wrong;
 };
 
-/* Whether `bytes` at an address can be read, 64 KiB at most. Where the kernel will not say, the
- * tables that were checked before must do. */
-static bool can_read(const struct reader *reader, const void *at, size_t bytes)
+/* Where the kernel will not say, the tables that were checked before must do. */
+bool pyframes_can_read(const void *at, size_t bytes)
 {
     enum { PIECE = 1024, PIECES = 66 };
     char copy[PIECE];
     struct iovec here[PIECES], there = {(void *)(uintptr_t)at, bytes};
-    if (!at || !reader->carefully)
-        return at != NULL;
+    if (!at)
+        return false;
     unsigned long pieces = 0;
     for (size_t left = bytes; left > 0 && pieces < PIECES; pieces++) {
         here[pieces] = (struct iovec){copy, left < PIECE ? left : PIECE};
@@ -108,6 +107,11 @@ static bool can_read(const struct reader *reader, const void *at, size_t bytes)
     bool readable = got == (long)bytes || (got < 0 && errno != EFAULT);
     errno = saved;
     return readable;
+}
+
+static bool can_read(const struct reader *reader, const void *at, size_t bytes)
+{
+    return reader->carefully ? pyframes_can_read(at, bytes) : at != NULL;
 }
 
 static bool fails(struct reader *reader, const char *wrong)

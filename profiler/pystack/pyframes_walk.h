@@ -6,6 +6,7 @@
 #define TIDEMARK_PROFILER_PYFRAMES_WALK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "pyframes_layout.h"
@@ -44,5 +45,8 @@ void pyframes_walk(const struct pyframes_layout *layout, const void *state,
  * before the kernel has said that it can be. */
 int pyframes_read(const struct pyframes_python *python, const void *state,
                   struct pyframes_frame *out, bool carefully, const char **wrong);
+
+/* Whether the kernel says so. Up to 64 KiB; where it does not say: true. */
+bool pyframes_can_read(const void *at, size_t bytes);
 
 #endif

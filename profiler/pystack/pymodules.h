@@ -32,7 +32,9 @@ struct pymodules_found {
     bool in_engine;  /* a backward call stands above all modules */
 };
 
-/* With the GIL. False: first locals are not where they should be, and no module is ever found. */
+/* With the GIL, twice: from a function that has `first_local` as its first argument, and then from
+ * one that has it in a cell besides. What the second finds is followed only because the first was
+ * right. False: it is not where it should be, and no module is ever found. */
 bool pymodules_begin(const struct pymodules_marks *marks, const void *first_local);
 /* False without memory. */
 bool pymodules_put(uint64_t object, uint32_t number);
@@ -40,9 +42,13 @@ void pymodules_drop(uint64_t object);
 /* Calls that were seen of modules that the helper has not told: grows, for the helper to read. */
 _Atomic uint32_t *pymodules_unknown(void);
 
-/* False: in a stack of these code objects there never is a module, nor the engine. */
-bool pymodules_may_stand(const struct pyframes_python *python, const void *state);
-/* Of the thread that `state` is of: within the brackets of a capture. */
+/* Where in a stack of these code objects modules can stand: below 2^28, and 0: nowhere, nor does
+ * the engine. */
+uint32_t pymodules_way(const struct pyframes_python *python, const void *state);
+/* Of the thread that `state` is of, whose stack has that way: within the brackets of a capture. */
+struct pymodules_found pymodules_go(const struct pyframes_python *python, const void *state,
+                                    uint32_t way);
+/* The same of any stack. */
 struct pymodules_found pymodules_look(const struct pyframes_python *python, const void *state);
 
 /* For tests. */

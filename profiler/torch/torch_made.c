@@ -8,6 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fork_lock.h"
+#include "guest.h"
+
 struct stretch {
     _Atomic uint64_t first;
     _Atomic uint64_t module;
@@ -24,8 +27,10 @@ struct maker {
 
 static struct maker makers[MADE_MAKERS];
 static _Atomic uint64_t taken;
-static _Atomic uint32_t taking; /* 1 while a thread looks for a maker */
+static _Atomic uint32_t taking; /* while a thread looks for a maker: fork_lock.h */
 static __thread struct maker *mine;
+static __thread uint32_t
+    mine_since; /* guest.generation; a forked child's threads have other numbers */
 static __thread uint64_t refused_at; /* `taken` when there was none for this thread */
 static __thread bool refused;
 
@@ -70,13 +75,8 @@ static bool give_memory(struct maker *maker)
     return true;
 }
 
-static __attribute__((noinline)) struct maker *take_maker(uint64_t thread)
+static struct maker *take_maker(uint64_t thread)
 {
-    uint32_t nobody = 0;
-    if ((refused && refused_at == atomic_load(&taken)) ||
-        !atomic_compare_exchange_strong(&taking, &nobody, 1))
-        return NULL;
-    int number = errno;
     struct maker *maker = free_maker();
     refused = !maker || !give_memory(maker);
     refused_at = atomic_load(&taken);
@@ -88,15 +88,38 @@ static __attribute__((noinline)) struct maker *take_maker(uint64_t thread)
         atomic_store(&maker->order, atomic_fetch_add(&taken, 1) + 1);
         atomic_store_explicit(&maker->thread, thread, memory_order_release);
     }
-    errno = number;
-    atomic_store(&taking, 0);
     return refused ? NULL : maker;
+}
+
+/* In a child the thread that forked goes on with its own. */
+static __attribute__((noinline)) struct maker *find_mine(uint64_t thread)
+{
+    struct maker *found = NULL;
+    if (refused && refused_at == atomic_load(&taken))
+        return NULL;
+    int number = errno;
+    if (fork_lock_take(&taking) != FORK_LOCK_NOT_HELD) {
+        bool is_mine = mine && atomic_load(&mine->thread) == thread;
+        found = is_mine ? mine : take_maker(thread);
+        if (is_mine)
+            atomic_store(&mine->kernel_thread, (int32_t)syscall(SYS_gettid));
+        fork_lock_give(&taking);
+    }
+    mine_since = atomic_load_explicit(&guest.generation, memory_order_relaxed);
+    errno = number;
+    return found;
+}
+
+static bool is_mine(uint64_t thread)
+{
+    return mine && atomic_load_explicit(&mine->thread, memory_order_relaxed) == thread &&
+           mine_since == atomic_load_explicit(&guest.generation, memory_order_relaxed);
 }
 
 void torch_made(uint64_t thread, uint64_t number, uint32_t module)
 {
-    if (!mine || atomic_load_explicit(&mine->thread, memory_order_relaxed) != thread)
-        mine = take_maker(thread);
+    if (__builtin_expect(!is_mine(thread), 0))
+        mine = find_mine(thread);
     if (!mine)
         return;
     uint64_t count = atomic_load_explicit(&mine->count, memory_order_relaxed);

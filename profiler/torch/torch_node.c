@@ -41,11 +41,18 @@ static const char *const names[ORIGINALS] = {NUMBERING, EVALUATING, THREAD};
 static _Atomic uintptr_t originals[ORIGINALS]; /* 0: not sought yet; NOWHERE */
 #define NOWHERE 1
 
-/* The node that is evaluated; thread 0: none. */
+/* A node; thread 0: none that is known. */
 struct node {
     uint64_t thread, number;
 };
-static __thread struct node mine;
+
+/* Those that are being evaluated, the outermost first. The engine nests 60 in a thread; what is
+ * deeper is only counted. */
+enum { MOST_NESTED = 64 };
+static __thread struct {
+    uint32_t depth;
+    struct node nodes[MOST_NESTED];
+} mine;
 
 /* The libraries that call us are loaded, so what they would call else is. */
 static __attribute__((noinline)) void bind(void)
@@ -140,23 +147,55 @@ static struct node read_node(const char *node)
     return (struct node){0, 0};
 }
 
-/* An exception of the program's passes through here, and leaves the node behind: the next backward
- * call forgets it. */
+static void enter(struct node node)
+{
+    if (mine.depth < MOST_NESTED)
+        mine.nodes[mine.depth] = node;
+    mine.depth++;
+}
+
+static void leave(void)
+{
+    if (mine.depth)
+        mine.depth--;
+}
+
+/* An exception of the program's may pass through evaluate_node. The unwinder asks the personality
+ * of each frame on its way, first where the exception is caught, then again as it takes the frame
+ * away: that is where the node is left. The frame has no landing pad, so we need nothing of the
+ * unwinder's own library, which a program in C may not have. */
+enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8 };
+
+__attribute__((used)) static int pass_through(int version, int actions, uint64_t kind,
+                                              void *exception,
+                                              void *context) __asm__("tidemark_pass_through");
+
+static int pass_through(int version, int actions, uint64_t kind, void *exception, void *context)
+{
+    (void)version, (void)kind, (void)exception, (void)context;
+    if (actions & CLEANUP_PHASE)
+        leave();
+    return CONTINUE_UNWIND;
+}
+
 void evaluate_node(void *engine, void *task, const char *node, void *inputs, void *queue)
 {
-    struct node before = mine;
+    __asm__ volatile(".cfi_personality 0x1b, tidemark_pass_through"); /* relative, of 4 bytes */
     evaluate_fn next = evaluate_of(__builtin_return_address(0));
-    mine = node && pymodules_count() ? read_node(node) : (struct node){0, 0};
+    enter(node && pymodules_count() ? read_node(node) : (struct node){0, 0});
     next(engine, task, node, inputs, queue);
-    mine = before;
+    leave();
 }
 
 uint32_t torch_node_module(void)
 {
-    return mine.thread ? torch_made_by(mine.thread, mine.number) : 0;
+    struct node node = {0, 0};
+    if (mine.depth && mine.depth <= MOST_NESTED)
+        node = mine.nodes[mine.depth - 1];
+    return node.thread ? torch_made_by(node.thread, node.number) : 0;
 }
 
 void torch_node_forget(void)
 {
-    mine = (struct node){0, 0};
+    mine.depth = 0;
 }

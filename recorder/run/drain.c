@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "drain_host.h"
 #include "drain_mail.h"
 #include "drain_ring.h"
 #include "ensure.h"
@@ -43,6 +44,7 @@ struct client { /* one process image that has not ended */
     bool lives; /* ending, and it may still publish */
     uint64_t end_ns, ask_ns;
     struct process_end end;
+    struct drain_host host;
 };
 
 struct drain {
@@ -212,6 +214,36 @@ static void refuse(struct drain *drain, uint64_t key, const char *why_not)
     state_process_live(client->process, NULL, why_not);
 }
 
+/* ---- the thread: what the kernel says of processes ---- */
+
+static struct drain_host_row host_row(const struct drain *drain, const struct client *client)
+{
+    return (struct drain_host_row){.batch = state_batch(drain->options.state),
+                                   .process = client->id,
+                                   .pid = client->pid,
+                                   .start_ns = drain->options.start_ns};
+}
+
+static void look_at_host(struct drain *drain, struct client *client, bool events)
+{
+    const struct drain_host_row row = host_row(drain, client);
+    struct drain_moments moments = {.events = events};
+    if (client->ending || drain_failed(drain))
+        return;
+    state_moments(client->process, &moments.moments, &moments.refusals);
+    drain_host_look(&client->host, &moments, &row, clock_now_ns());
+}
+
+static void see_killed(struct drain *drain, struct client *client)
+{
+    const struct drain_host_row row = host_row(drain, client);
+    if (client->end.signal != SIGKILL || drain_failed(drain) ||
+        !drain_host_killed(&client->host, &row, clock_now_ns()))
+        return;
+    drain->stats.killed++;
+    drain->stats.killed_limit = client->host.limit;
+}
+
 static void begin_end(struct client *client, const struct process_end *end, uint64_t at_ns,
                       bool lives)
 {
@@ -233,8 +265,10 @@ static void hear_one(struct drain *drain, const struct message *message)
         connect_ring(drain, message->key, &message->source);
     else if (message->kind == MESSAGE_REFUSED)
         refuse(drain, message->key, message->hello.why_not);
-    else if ((client = find_client(drain, message->key)) != NULL)
+    else if ((client = find_client(drain, message->key)) != NULL) {
         begin_end(client, &message->end, message->at_ns, message->lives);
+        see_killed(drain, client);
+    }
 }
 
 /* Whoever has not ended when we stop: we were not told, for want of memory. */
@@ -473,8 +507,11 @@ static uint64_t read_all(struct drain *drain, bool look_at_threads, size_t *ring
     *rings = 0;
     for (size_t i = drain->client_count; i-- > 0;) {
         struct client *client = drain->clients[i];
-        if (client->ring)
+        uint64_t had = events;
+        if (client->ring) {
             events += read_ring(drain, client);
+            look_at_host(drain, client, events > had);
+        }
         if (client->ring && look_at_threads && client->same_namespace && !client->ending)
             end_dead_threads(drain, client);
         if (may_end(drain, client))

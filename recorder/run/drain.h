@@ -45,6 +45,8 @@ struct drain_stats {
     uint64_t definitions_refused; /* they found no room in their rings */
     uint64_t rings_unused;        /* asked for, and nothing ever came through them */
     uint64_t rings_killed;        /* the same, but a signal ended the process: perhaps at once */
+    uint64_t killed;              /* processes that the kernel killed for their memory */
+    int64_t killed_limit;         /* of the last one's control group; HOST_UNKNOWN */
     uint64_t forgotten;           /* processes and rings that memory ran out for */
 };
 

@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "db.h"
 #include "error.h"
+#include "host_memory.h"
 #include "human.h"
 #include "record_meta.h"
 #include "record_types.h"
@@ -225,6 +226,24 @@ static void say_unused(struct summary *summary, uint64_t count, uint64_t killed)
                      (unsigned long long)killed, killed == 1 ? "process" : "processes");
 }
 
+/* "killed by the kernel's OOM killer": who sent a SIGKILL is not told otherwise. */
+static void say_killed(struct summary *summary, const struct drain_stats *stats)
+{
+    char limit[HUMAN_MAX];
+    if (!stats->killed)
+        return;
+    if (stats->killed == 1)
+        buf_text(&summary->killed, "the kernel's OOM killer killed the process");
+    else
+        buf_print(&summary->killed, "the kernel's OOM killer killed %llu processes",
+                  (unsigned long long)stats->killed);
+    if (stats->killed_limit != HOST_UNKNOWN)
+        buf_print(&summary->killed, ": the cgroup's limit is %s",
+                  human_bytes(limit, stats->killed_limit));
+    else
+        buf_text(&summary->killed, ": the machine had no free memory left");
+}
+
 void record_finish(struct recording *recording)
 {
     struct drain_stats stats;
@@ -240,6 +259,7 @@ void record_finish(struct recording *recording)
         summary_hint(&recording->result->summary,
                      "%llu names and call stacks found no room in memory: they are '?'",
                      (unsigned long long)stats.definitions_refused);
+    say_killed(&recording->result->summary, &stats);
     state_totals(recording->state, &recording->result->summary.totals);
     bool ended = put_end(recording, &stats);
     close_store(recording, ended);

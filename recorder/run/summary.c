@@ -18,6 +18,7 @@ void summary_clear(struct summary *summary)
     buf_clear(&summary->removed);
     buf_clear(&summary->moved);
     buf_clear(&summary->stopped);
+    buf_clear(&summary->killed);
     buf_clear(&summary->silent);
     buf_clear(&summary->hints);
     *summary = (struct summary){0};
@@ -65,6 +66,17 @@ static void add_count(struct buf *out, uint64_t count, const char *one, const ch
     buf_print(out, "%s %s", human_count(text, number), count == 1 ? one : many);
 }
 
+/* Where there are no blocks, add_why_nothing says so. */
+static void add_status(const struct summary *summary, struct buf *out)
+{
+    if (!summary->totals.peak_allocated)
+        return;
+    if (summary->signal)
+        buf_print(out, ", killed by signal %d", summary->signal);
+    else if (summary->exit_code)
+        buf_print(out, ", exit status %d", summary->exit_code);
+}
+
 static void add_events(const struct summary *summary, struct buf *out)
 {
     const struct state_totals *totals = &summary->totals;
@@ -76,7 +88,9 @@ static void add_events(const struct summary *summary, struct buf *out)
     buf_text(out, ") of ");
     add_count(out, summary->processes, "process", "processes");
     if (!stopped) {
-        buf_print(out, " in %.1f s\n", (double)summary->run_ns / (double)NS_PER_S);
+        buf_print(out, " in %.1f s", (double)summary->run_ns / (double)NS_PER_S);
+        add_status(summary, out);
+        buf_text(out, "\n");
         return;
     }
     buf_text(out, " were stored, then the recording stopped: ");
@@ -217,6 +231,8 @@ void summary_text(const struct summary *summary, struct buf *out)
     add_lost(summary, out);
     add_peak(summary, out);
     add_unseen(summary, out);
+    if (is_set(&summary->killed))
+        buf_print(out, "tidemark: %s\n", words(&summary->killed));
     if (*file) {
         bool blocks =
             (is_set(&summary->stopped) ? summary->stored_blocks : summary->totals.allocs) > 0;

@@ -28,6 +28,7 @@ struct summary {        /* all zero is valid; summary_clear frees the texts */
     uint64_t stored_events, stored_blocks; /* if it was not */
     uint64_t missing;  /* processes that reached us and could not be recorded; a hint says why */
     bool may_miss;     /* there may be more, of which we do not know */
+    struct buf killed; /* for their memory: who, and the limit; empty: nobody */
     struct buf silent; /* why the program itself never said hello; empty if it did */
     struct buf hints;  /* further lines, each ended by a newline */
 };

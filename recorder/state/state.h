@@ -101,6 +101,9 @@ struct state_loss {
 void state_lost(struct state_process *process, const struct state_loss *loss);
 void state_torn(struct state_process *process, uint64_t ticket, uint64_t at_ns, const char *why);
 
+/* How many phases and steps have ended, and requests were refused. */
+void state_moments(const struct state_process *process, uint64_t *ends, uint64_t *refusals);
+
 /* Any other fact of the run goes straight into the batch. */
 struct batch *state_batch(struct state *state);
 

@@ -208,10 +208,12 @@ static void dispatch(struct state_process *process, const struct event *event, i
         break;
     case EVENT_PHASE_END:
         phase_end(&process->phases, event, ns);
+        process->ends++;
         break;
     case EVENT_STEP_BEGIN:
     case EVENT_STEP_END:
         phase_step(&process->phases, event, ns);
+        process->ends++;
         break;
     case EVENT_MARK:
         put_mark(process, event, ns);
@@ -222,10 +224,12 @@ static void dispatch(struct state_process *process, const struct event *event, i
     case EVENT_OOM:
         heap_oom(&process->heaps, event, ns);
         phase_refused(&process->phases);
+        process->refusals++;
         break;
     case EVENT_ENTER:
     case EVENT_EXIT:
         phase_mark(&process->phases, event, ns);
+        process->ends += event->kind == EVENT_EXIT;
         break;
     case EVENT_TAGS_HOLD:
         heap_tags_hold(&process->heaps, event);
@@ -273,6 +277,12 @@ int64_t state_event(struct state_process *process, const struct event *event)
         phase_prepare(&process->phases, event->thread, ns);
     dispatch(process, event, ns);
     return seq;
+}
+
+void state_moments(const struct state_process *process, uint64_t *ends, uint64_t *refusals)
+{
+    *ends = process->ends;
+    *refusals = process->refusals;
 }
 
 void state_define(struct state_process *process, const struct arena_record *record,

@@ -46,6 +46,7 @@ struct state_process {
     struct state_hello hello; /* its texts are copies */
     int64_t start_ns;
     int64_t first_seq, last_seq; /* BATCH_NULL */
+    uint64_t ends, refusals;     /* of phases and steps; of requests */
     uint64_t events;
     bool changed; /* the row in the database is older */
     bool ended;   /* only its row and what it owes are left */

@@ -20,13 +20,13 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), fused=options.fused_optimizer)
     for step in range(options.steps):
         words = torch.randint(0, 1000, (options.batch, [24, 64, 32, 96, 40][step % 5]))
-        if options.zero_grad_earlier:
-            optimizer.zero_grad()
         loss = model(input_ids=words, labels=words).loss
         if not options.zero_grad_earlier:
             optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        if options.zero_grad_earlier:
+            optimizer.zero_grad()
         print(step, float(loss))
 
 

@@ -6,12 +6,13 @@
 import torch
 import torch.distributed
 from torch import nn
+from torch.distributed.optim import ZeroRedundancyOptimizer
 
 from switches import parse
 
 
 def main():
-    options = parse(["gradient_as_bucket_view", "fused_optimizer"], steps=4, batch=64)
+    options = parse(["gradient_as_bucket_view", "fused_optimizer", "shard_states"], steps=4, batch=64)
     torch.distributed.init_process_group("gloo")
     rank = torch.distributed.get_rank()
     torch.manual_seed(rank)
@@ -19,6 +20,8 @@ def main():
     model = nn.parallel.DistributedDataParallel(
         model, gradient_as_bucket_view=options.gradient_as_bucket_view)
     optimizer = torch.optim.AdamW(model.parameters(), fused=options.fused_optimizer)
+    if options.shard_states:
+        optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.AdamW)
     for step in range(options.steps):
         loss = model(torch.randn((1 + 3 * rank) * options.batch, 512)).square().mean()
         loss.backward()

@@ -21,10 +21,11 @@ class Text(torch.utils.data.Dataset):
 
 
 def main():
-    options = parse(["checkpoint", "fused_optimizer"], steps=3, batch=8, accumulation=2)
+    options = parse(["checkpoint", "fused_optimizer", "fused_operation"], steps=3, batch=8, accumulation=2)
     torch.manual_seed(0)
     model = GPT2LMHeadModel(GPT2Config(n_layer=4, n_head=4, n_embd=128, vocab_size=2000,
-                                       n_positions=64))
+                                       n_positions=64, activation_function="gelu_pytorch_tanh"
+                                       if options.fused_operation else "gelu_new"))
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             folder, per_device_train_batch_size=options.batch, max_steps=options.steps,

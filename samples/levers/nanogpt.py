@@ -51,7 +51,8 @@ class Decoder(nn.Module):
     def __init__(self, options):
         super().__init__()
         width = options.width
-        self.checkpoint = options.checkpoint
+        self.checkpoint, self.checkpoint_half = options.checkpoint, options.checkpoint_half
+        self.chunked_loss = options.chunked_loss
         self.tokens = nn.Embedding(options.words, width)
         self.places = nn.Embedding(options.length, width)
         self.blocks = nn.ModuleList([Block(width, 4) for _ in range(options.layers)])
@@ -61,15 +62,25 @@ class Decoder(nn.Module):
 
     def forward(self, given, wanted):
         x = self.tokens(given) + self.places(torch.arange(given.shape[1]))
-        for block in self.blocks:
-            x = checkpoint(block, x, use_reentrant=False) if self.checkpoint else block(x)
+        for place, block in enumerate(self.blocks):
+            again = self.checkpoint or (self.checkpoint_half and place % 2 == 0)
+            x = checkpoint(block, x, use_reentrant=False) if again else block(x)
+        if self.chunked_loss:
+            return None, self.loss_in_chunks(self.norm(x).flatten(0, 1), wanted.view(-1))
         logits = self.head(self.norm(x))
         loss = functional.cross_entropy(logits.view(-1, logits.shape[-1]), wanted.view(-1))
         return logits, loss
 
+    def loss_in_chunks(self, hidden, wanted):
+        def loss_of(rows, answers):
+            return functional.cross_entropy(self.head(rows), answers, reduction="sum")
+        return sum(checkpoint(loss_of, *part, use_reentrant=False)
+                   for part in zip(hidden.chunk(8), wanted.chunk(8))) / len(wanted)
+
 
 def main():
     options = parse(["checkpoint", "drop_held", "fused_optimizer", "half_batch", "no_states",
+                     "checkpoint_half", "chunked_loss",
                      "together"],
                     accumulation=1, steps=4, batch=8, length=64, width=128, layers=4, words=1000)
     if options.together:

@@ -25,13 +25,13 @@ def build(options):
 
 
 def train(optimizer, options, loss_of):
-    if options.zero_grad_earlier:
-        optimizer.zero_grad()
     loss = loss_of()
     if not options.zero_grad_earlier:
         optimizer.zero_grad()
     loss.backward()
     optimizer.step()
+    if options.zero_grad_earlier:
+        optimizer.zero_grad()
     return float(loss)
 
 

@@ -37,8 +37,6 @@ def main():
         begin = step * options.length
         given = text[begin:begin + options.length]
         wanted = text[begin + 1:begin + 1 + options.length].flatten()
-        if options.zero_grad_earlier:
-            optimizer.zero_grad()
         state = tuple(part.detach() for part in state)
         output, state = model(given, state)
         loss = functional.nll_loss(output, wanted)
@@ -49,6 +47,8 @@ def main():
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 0.25)
         optimizer.step()
+        if options.zero_grad_earlier:
+            optimizer.zero_grad()
         print(step, float(loss))
 
 

@@ -67,7 +67,7 @@ def by_traceback():
     return ns_of(traceback.extract_stack, COUNT // 80)
 
 
-def depth():
+def frames_here():
     return len(walk())
 
 
@@ -81,8 +81,8 @@ def in_turns(chains, rounds):
 
 
 def measure(frames, what, function, goal):
-    below = in_turns([depth], 1)[0][0]  # with the frames that are there in any case
-    chains = [chain_of(frames - below, one) for one in (floor, function, depth)]
+    below = in_turns([frames_here], 1)[0][0]  # with the frames that are there in any case
+    chains = [chain_of(frames - below, one) for one in (floor, function, frames_here)]
     rounds = in_turns(chains, ROUNDS)
     assert rounds[0][2] == frames
     least, took = statistics.median(r[0] for r in rounds), statistics.median(r[1] for r in rounds)
@@ -90,6 +90,52 @@ def measure(frames, what, function, goal):
     print("| %s | %.4g ns | %.4g ns | %.2f | %s |" % (what, took, least, ratio, goal), flush=True)
 
 
+class Module(object):
+    """Its call and its forward are two of the frames, above those of function()."""
+
+    def __init__(self, function, depth=0):
+        self.function = chain_of(depth, function)
+
+    def __call__(self):
+        return self.forward()
+
+    def forward(self):
+        return self.function()
+
+
+def engine():
+    pass
+
+
+class Begin(object):
+    """What the helper does to have modules found."""
+
+    names = id(Module.forward.__code__.co_name), id(Module.__call__.__code__.co_name), id(engine.__code__)
+
+    def plainly(self):
+        return support.with_gil.probe_modules_begin(*(self.names + (id(self),)))
+
+    def captured(self):
+        return support.with_gil.probe_modules_begin(*(self.names + ((lambda: id(self))(),)))
+
+
+def measure_module(frames, depth, what):
+    """The hook in a module, in turns with the hook in plain functions as deep."""
+    module = Module(hook, depth)
+    support.with_gil.probe_module(id(module), 1)
+    below = in_turns([frames_here], 1)[0][0]
+    chains = [chain_of(frames - below, hook), chain_of(frames - below - depth - 3, module)]
+    rounds = in_turns(chains, 5 * ROUNDS)
+    more = statistics.median(r[1] - r[0] for r in rounds)
+    took, least = statistics.median(r[1] for r in rounds), statistics.median(r[0] for r in rounds)
+    ratio = statistics.median(r[1] / r[0] for r in rounds)
+    print("| %s | %.4g ns | %.4g ns | %.2f | <= +20 ns: %+.1f |" % (what, took, least, ratio, more),
+          flush=True)
+    support.with_gil.probe_module(id(module), 0)
+
+
+support.with_gil.probe_modules_begin.argtypes = [ctypes.c_void_p] * 4
+support.with_gil.probe_module.argtypes = [ctypes.c_uint64, ctypes.c_uint32]
 support.begin()
 for _ in range(65536 // COUNT + 1):
     hook()  # once through the ring: its pages are there
@@ -98,5 +144,8 @@ measure(50, "hook with a Python stack of 50 frames", hook, "for the record")
 measure(20, "a Python stack of 20 frames by itself", stack, "for the record")
 measure(20, "the same 20 frames by sys._getframe()", by_getframe, "for comparison")
 measure(20, "the same 20 frames by traceback.extract_stack()", by_traceback, "for comparison")
+assert Begin().plainly() and Begin().captured()
+measure_module(20, 0, "hook in a module's forward, 20 frames; floor: as many plain frames")
+measure_module(20, 4, "hook in four functions in a module's forward, 20 frames; the same floor")
 if support.with_gil.probe_why_not():
     sys.exit(support.with_gil.probe_why_not().decode())

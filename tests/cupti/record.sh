@@ -55,7 +55,7 @@ record "a fatal error" "$callbacks" "cupti: ended by a fatal error of CUDA's" \
 expect "a fatal error: gaps" "cupti,a fatal error of CUDA's,1" "$("$tidemark" sql --format csv run.db \
     'SELECT source, why, end_ns IS NULL FROM gap' | sed 1d | tr -d '"')"
 "$tidemark" ladder run.db end > ladder 2>&1 || { echo "FAIL a fatal error: ladder"; cat ladder; failed=1; }
-grep -q "the driver was not heard from .* to the end: a fatal error of CUDA's$" ladder ||
+grep -q "CUPTI gap from .* to the end: a fatal error of CUDA's$" ladder ||
     { echo "FAIL a fatal error: ladder does not say it"; cat ladder; failed=1; }
 FAKE_CUPTI_SUBSCRIBE=39 record "another tool" "" \
     "cupti 130001: held by another tool, CUPTI for the other one" -- "$program" "$folder/driver/libcuda.so.1"

@@ -42,7 +42,7 @@ is "$("$tidemark" ladder run.db end --format csv | awk -F, '/context/ || /unattr
 unattributed
 context  314572800
 unattributed" "the ladder at the end, of one look"
-"$tidemark" peak run.db | grep -q "no framework's block was seen there" || is no yes "the reason"
+"$tidemark" peak run.db --all | grep -q "no framework's block was seen there" || is no yes "the reason"
 "$tidemark" frag run.db 2>&1 | grep -q "memory of CUDA's driver" || is no yes "where to look"
 
 # Phases: each ladder adds up on both devices, whichever was current, and the pool is counted once.

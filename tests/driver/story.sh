@@ -49,7 +49,7 @@ for report in peak frag info phases; do
     "$tidemark" $report run.db >out 2>err || is "$(cat err)" "" "$report"
 done
 "$tidemark" info run.db | grep -q "torch.profiler ran" || is no yes "the gap in info"
-"$tidemark" peak run.db | grep -q "cuBLAS, 2 pieces" || is no yes "cuBLAS in peak"
+"$tidemark" peak run.db --all | grep -q "cuBLAS, 2 pieces" || is no yes "cuBLAS in peak"
 
 [ $failures -eq 0 ] && echo ok
 [ $failures -eq 0 ]

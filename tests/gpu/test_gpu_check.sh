@@ -94,10 +94,11 @@ TIDEMARK_PARTS="vmm cost" "$script" --dry-run "$work/out2" > "$work/said" 2>&1 |
 [ "$(grep -c ' FAIL ' "$work/out2/summary.txt")" -eq 2 ] || complain "not two failures"
 printf '#!/bin/sh\nsleep 30\n' > "$work/pack/tests/verify"
 status=0
-TIDEMARK_SECONDS=2 TIDEMARK_PARTS="vmm cost" "$script" --dry-run "$work/out2" > "$work/said" 2>&1 ||
+# Enough that on a busy machine some of it is left when the first part begins.
+TIDEMARK_SECONDS=12 TIDEMARK_PARTS="vmm cost" "$script" --dry-run "$work/out2" > "$work/said" 2>&1 ||
     status=$?
 [ "$status" -eq 1 ] || complain "no time: exit status $status"
-grep -q '^vmm .*FAIL .*not over after 2 s' "$work/out2/summary.txt" || complain "its time did not end it"
+grep -q '^vmm .*FAIL .*not over after [0-9]* s' "$work/out2/summary.txt" || complain "its time did not end it"
 grep -q '^cost .*FAIL .*no time is left' "$work/out2/summary.txt" || complain "the time of all did not end"
 
 # The parts with samples, to their end, on the GPU of host memory.

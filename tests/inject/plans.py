@@ -54,6 +54,9 @@ PROCESSES = [Plan("fork", errno.EAGAIN, ONCE), Plan("waitpid,waitid", errno.EINT
              Plan("pthread_create", errno.EAGAIN, ONCE), Plan("syscall", errno.EMFILE, ONCE),
              Plan("syscall", errno.ENOSYS, ALL)]
 
+# A step that failed taken for its end is an answer that lacks rows: with --few too every command has it.
+ALWAYS = Plan(STEPS, SQLITE_IOERR, ONCE)
+
 RECORD = HEAP + FILES + OPENING + SQL + SOCKETS + EVENTS + PROCESSES
 STORE = HEAP + FILES + OPENING + SQL  # as far as the file is concerned
 REPORT = HEAP + OPENING + SQL + CORRUPT

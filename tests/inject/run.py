@@ -9,7 +9,7 @@ Which calls: without an option the first 10 of a kind are tried one by one, and 
 until a run in which so many are not made. --few: as much of that as fits a run of all tests: fewer
 forms of a command; of a recording with a limit only what has to do with its file; and each command
 takes one in three of the plans, the next command the next ones, so that every plan has its commands
-and every command its plans (without --few, label slow: each with each). --sites: each call stack from
+and every command its plans, plans.ALWAYS always (without --few, label slow: each with each). --sites: each call stack from
 which a call is made (sites.h); of each the first call, the second and the last. A stack counts if its part inside of
 the commands is new, or its outer part is new to the command; with --far, for builds that are slow,
 only the latter, and only the first call. --all N: the first 500, and then each Nth (1: all).
@@ -28,7 +28,7 @@ import time
 
 import scenes as all_scenes
 from judge import Run, Wrong, judge_unwritten
-from plans import ALL, GROUPS, ONCE
+from plans import ALL, ALWAYS, GROUPS, ONCE
 
 FIRST, GROWTH = 10, 1.7  # one by one so far, then so many times further
 FEW_FIRST, FEW_GROWTH = 3, 5  # with --few
@@ -147,7 +147,7 @@ class Driver:
 
     def count_up(self, scene, group, plan):
         """All n of a plan; those of one batch side by side."""
-        few = self.options.few
+        few = self.options.few and not (scene.large and plan == ALWAYS)
         at = numbers(self.options.all, self.options.first, scene.large, few)
         met, more = 0, True
         while more:
@@ -232,7 +232,9 @@ class Driver:
     def wanted(self, scene, number):
         """[(group, plan)]: those of the scene whose turn it is at this number."""
         every = [(group, plan) for group, plans in GROUPS for plan in plans if plan in scene.plans]
-        return [(group, plan) for group, plan in every[number % self.share::self.share]
+        turn = every[number % self.share::self.share]
+        turn += [pair for pair in every if pair[1] == ALWAYS and pair not in turn]
+        return [(group, plan) for group, plan in turn
                 if (self.options.only or "") in "%s %s" % (scene.name, plan)]
 
     def scene(self, scene, number, counted_before=False):

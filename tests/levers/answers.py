@@ -89,7 +89,7 @@ class Answers(object):
         about(change(self.why("1/loss..1"), "workspace", self.words.get("backward", "")),
               2 * self.l, "why")
         about(self.finding("added_by_backward")["bytes"], 2 * self.l, "in short")
-        says(self.text("peak"), r"BYTES +backward allocates 2 x BYTES, each the size of the output of "
+        says(self.text("peak", "--all"), r"BYTES +backward allocates 2 x BYTES, each the size of the output of "
              r".*%s.*%s.*: probably gradients"
              % (self.words["logits"], self.words["loss"]), 2 * self.l, self.l)
 
@@ -112,7 +112,7 @@ class Answers(object):
 
     def the_peak_says_who_holds_them(self):
         about(self.finding("held_by_the_program")["bytes"], self.l, "in short")
-        says(self.text("peak"), r"BYTES +the output of .*%s.* stays live during backward because a "
+        says(self.text("peak", "--all"), r"BYTES +the output of .*%s.* stays live during backward because a "
              r"variable still refers to it" % self.words["logits"], self.l)
 
     # 4. Why is step 1 higher? Gradients and Adam's two states are there now.
@@ -123,12 +123,12 @@ class Answers(object):
         about(change(higher, "optimizer state"), 2 * self.p, "optimizer states")
         about(sum(row["change"] for row in higher["groups"]), 3 * self.p, "in all")
         about(self.finding("higher_than_step_before")["bytes"], 3 * self.p, "in short")
-        said = self.text("peak")
+        said = self.text("peak", "--all")
         says(said, r"BYTES +more than step 0: optimizer state BYTES, gradient BYTES "
              r"\(kept between steps\). Live tensors, not fragmentation.*",
              3 * self.p, 2 * self.p, self.p)
         says(said, "Higher than the peak of step 0 by")
-        says(said, "BYTES in all, in living blocks: fragmentation is no part of it", 3 * self.p)
+        says(said, "BYTES in all: live tensors, not fragmentation", 3 * self.p)
         says(self.text("why", "0..1"), r"BYTES +0 B +BYTES +optimizer state", 2 * self.p)
 
     # 5. What would help?
@@ -140,9 +140,9 @@ class Answers(object):
         expect((held["at_most"], none["at_most"]), (0, 0))
         checkpoints = [row for row in self.peak.tables["levers"] if row["lever"] == "checkpoint"]
         expect(len(checkpoints) > 0, True, "checkpoints")
-        said = self.text("peak")
+        said = self.text("peak", "--all")
         reserved = r"(?:(?:at most )?[0-9.]+ [KMG]?i?B +)?(?:step [0-9]+, \S+ +)?"
-        says(said, "What would lower it")
+        says(said, "What lowers the peak")
         says(said, "BYTES +" + reserved + "del the variable that holds the output of .*%s.* before loss.backward.*"
              % self.words["logits"], self.l)
         says(said, "BYTES +" + reserved + "set gradients to None instead of zeroing them: "

@@ -136,6 +136,11 @@ expect 1 "not under 1600" sh "$here/lengths.sh" "$tree"
 
 
 # In two pieces, so that the lint does not find it here.
+catches words "say 'call site'" viewer-cli/main.c 'static const char t[] = "asked for by";'
+catches words "say 'N'" docs/manual/a.md 'so many rows'
+catches words "say 'live block'" tests/cli/peak/a.stdout '3 living blocks'
+allows words viewer-cli/main.c '/* asked for by a living block */ int born;'
+allows words viewer-cli/main.c 'static const char q[] = "SELECT born in stretches of x";'
 catches paths "base/error.h:2" base/error.h "/* /wor""k/main */"
 catches paths "docs/a.md:1" docs/a.md "see /roo""t/.config"
 allows paths docs/a.md "https://example.org/wor""k/main"

@@ -52,10 +52,10 @@ is "$status" 1 "a program that was refused"
 # ---- what is a model ----
 
 # A T4's context is computed, an A100's was measured (docs/gpu-profiles.md).
-run peak plain.db
+run peak plain.db --all
 has out "modelled: 80.0 MiB of 400 MiB at the peak (20.0 %): the CUDA context, by a rule" "the share"
 has_not out "tidemark help rehearse" "nothing is to be explained"
-run peak reads.db
+run peak reads.db --all
 has out "modelled: 418 MiB of 738 MiB at the peak (56.6 %): the CUDA context, measured" "measured"
 has out "1 size came from a value that is not computed, taken as 0: nonzero" "a size"
 has out "1 number that the program read is not computed, and was 0: copy" "a number"
@@ -122,7 +122,7 @@ is "$status" 0 "a rehearsal needs none"
 is "$(head -1 kernels.err)" "tidemark: warning: $missing" "said before it runs"
 is "$(last kernels)" "tidemark: fails at its first kernel, for it has none: peak 320 MiB reserved of 14.7 GiB \
 usable on t4" "and at the end"
-run peak kernels.db
+run peak kernels.db --all
 is "$(sed -n 2p out)" "$missing" "and by each report"
 rehearse kernels8 --gpu a10 -- "${program%/*}/prog_kernels" 10
 is "$(last kernels8)" "tidemark: fits: peak 320 MiB reserved of 21.8 GiB usable on a10" "capability 8.6"

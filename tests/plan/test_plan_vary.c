@@ -90,7 +90,7 @@ TEST(mistakes_are_named)
     is_wrong("B=1..99999999999999", "'1..99999999999999' is too large");
     is_wrong("B=1,,2", "an empty value in '1,,2'");
     is_wrong("B=", "an empty value in ''");
-    is_wrong("B=1..2 B=3,4", "B is given twice");
+    is_wrong("B=1..2 B=3,4", "B is passed twice");
     is_wrong("B=1..2 T=3..4", "B and T are both ranges; give one of them as a list of values");
     is_wrong("a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1 i=1", "at most 8 names can vary");
 }

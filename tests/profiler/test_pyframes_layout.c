@@ -32,12 +32,10 @@ static struct made *make(const struct pyframes_layout *row)
     static struct made made;
     const char *table = row->minor < 10 ? "co_lnotab" : "co_linetable";
     memset(&made, 0, sizeof made);
-    struct member members[MEMBERS] = {{"co_argcount", 0, row->arguments, {0, 0}},
-                                      {"co_flags", 0, row->flags, {0, 0}},
-                                      {"co_filename", 0, row->file, {0, 0}},
-                                      {"co_name", 0, row->name, {0, 0}},
-                                      {"co_firstlineno", 0, row->first_line, {0, 0}},
-                                      {table, 0, row->line_table, {0, 0}}};
+    struct member members[MEMBERS] = {
+        {"co_argcount", 0, row->arguments, {0, 0}},     {"co_flags", 0, row->flags, {0, 0}},
+        {"co_filename", 0, row->file, {0, 0}},          {"co_name", 0, row->name, {0, 0}},
+        {"co_firstlineno", 0, row->first_line, {0, 0}}, {table, 0, row->line_table, {0, 0}}};
     if (row->qualified)
         members[6] = (struct member){"co_qualname", 0, row->qualified, {0, 0}};
     memcpy(made.members, members, sizeof members);
@@ -53,10 +51,9 @@ static struct made *make(const struct pyframes_layout *row)
 /* The words of 3.13 and 3.14 that are looked at, as the two versions number them. */
 static void fill_runtime(struct made *made, const struct pyframes_layout *row)
 {
-    const uint64_t values[] = {row->first,      row->previous,     row->code,
-                               row->position,   row->owner,        row->file,
-                               row->name,       row->qualified,    row->line_table,
-                               row->first_line, row->instructions, row->ascii_data,
+    const uint64_t values[] = {row->first,      row->previous,   row->code,         row->position,
+                               row->owner,      row->file,       row->name,         row->qualified,
+                               row->line_table, row->first_line, row->instructions, row->ascii_data,
                                row->locals};
     static const int in_13[] = {23, 29, 30, 31, 33, 35, 36, 37, 38, 39, 43, 70, 32};
     static const int in_14[] = {26, 32, 33, 34, 36, 40, 41, 42, 43, 44, 48, 80, 35};
@@ -85,6 +82,17 @@ TEST(versions_that_are_known)
     CHECK(pyframes_layout_of("3.100.0") == NULL);
     CHECK(pyframes_layout_of("2.7.18") == NULL);
     CHECK(pyframes_layout_of("") == NULL);
+}
+
+TEST(one_version_has_dying_frames)
+{
+    CHECK(pyframes_layout_has_dying_frames("3.11.0 (main, Oct 24 2022)"));
+    CHECK(pyframes_layout_has_dying_frames("3.11.0rc1 (main)"));
+    CHECK(pyframes_layout_has_dying_frames("3.11.0+ (heads)"));
+    CHECK(!pyframes_layout_has_dying_frames("3.11.1 (main)"));
+    CHECK(!pyframes_layout_has_dying_frames("3.11.02"));
+    CHECK(!pyframes_layout_has_dying_frames("3.12.0 (main)"));
+    CHECK(!pyframes_layout_has_dying_frames(""));
 }
 
 TEST(a_right_interpreter_passes)
@@ -238,7 +246,8 @@ TEST(what_is_no_string_is_refused)
     CHECK(!pyframes_is_text(row, NULL));
 }
 
-TEST_MAIN(TEST_CASE(versions_that_are_known), TEST_CASE(a_right_interpreter_passes),
-          TEST_CASE(one_wrong_member_is_refused), TEST_CASE(the_table_for_debuggers_is_checked),
+TEST_MAIN(TEST_CASE(versions_that_are_known), TEST_CASE(one_version_has_dying_frames),
+          TEST_CASE(a_right_interpreter_passes), TEST_CASE(one_wrong_member_is_refused),
+          TEST_CASE(the_table_for_debuggers_is_checked),
           TEST_CASE(published_offsets_replace_the_row), TEST_CASE(strings_of_every_form),
           TEST_CASE(what_is_no_string_is_refused))

@@ -34,10 +34,23 @@ static void make(struct made *made, uint64_t number, uint32_t depth, uint64_t co
     made->stack.hash = number * 0x9e3779b97f4a7c15ull >> 7 & 0xfff0ffffull; /* many collide */
 }
 
+static uint32_t way_of(uint64_t site)
+{
+    return (uint32_t)site * 3 & 0xfffffff;
+}
+
+static void add(const struct pyframes_stack *stack, const void *const *codes, uint64_t site)
+{
+    pyframes_table_add(stack, codes, (struct pyframes_known){site, way_of(site)});
+}
+
 static uint64_t found(const struct made *made)
 {
-    uint64_t site = 0;
-    return pyframes_table_find(&made->stack, &site) ? site : 0;
+    struct pyframes_known known = {0};
+    if (!pyframes_table_find(&made->stack, &known))
+        return 0;
+    CHECK_INT(known.way, way_of(known.site));
+    return known.site;
 }
 
 static bool uses(const struct made *made, const void *which)
@@ -55,8 +68,8 @@ TEST(what_was_added_is_found)
     for (uint32_t i = 1; i <= STACKS; i++) {
         make(&made, i, 1 + i % 40, 500);
         CHECK_INT(found(&made), 0);
-        pyframes_table_add(&made.stack, made.codes, i);
-        pyframes_table_add(&made.stack, made.codes, i + 1); /* the first one stays */
+        add(&made.stack, made.codes, i);
+        add(&made.stack, made.codes, i + 1); /* the first one stays */
     }
     for (uint32_t i = 1; i <= STACKS; i++) {
         make(&made, i, 1 + i % 40, 500);
@@ -79,7 +92,7 @@ TEST(a_dropped_code_takes_its_stacks_along)
             if (there[i])
                 continue;
             make(&made[i], i + 1, 1 + i % 12, CODES);
-            pyframes_table_add(&made[i].stack, made[i].codes, i + 1);
+            add(&made[i].stack, made[i].codes, i + 1);
             there[i] = true;
         }
         for (int drops = 0; drops < 9; drops++) {
@@ -98,7 +111,7 @@ TEST(a_stack_of_one_code_many_times)
 {
     static struct made made;
     make(&made, 1, ARENA_MAX_DEPTH, 1);
-    pyframes_table_add(&made.stack, made.codes, 5);
+    add(&made.stack, made.codes, 5);
     CHECK_INT(found(&made), 5);
     CHECK(pyframes_table_is_valid());
     pyframes_table_drop(code(7));
@@ -115,7 +128,7 @@ TEST(memory_is_bounded)
     const uint32_t stacks = PYFRAMES_TABLE_BYTES / (ARENA_MAX_DEPTH * frame) * 3;
     for (uint32_t i = 1; i <= stacks; i++) {
         make(&made, i, ARENA_MAX_DEPTH - i % 9, 5000);
-        pyframes_table_add(&made.stack, made.codes, i);
+        add(&made.stack, made.codes, i);
         REQUIRE(found(&made) == i);
     }
     CHECK(pyframes_table_count() < stacks / 2);
@@ -129,7 +142,7 @@ TEST(a_forgotten_table_is_empty)
     static struct made made;
     for (uint32_t i = 1; i <= 1000; i++) {
         make(&made, i, 20, 50);
-        pyframes_table_add(&made.stack, made.codes, i);
+        add(&made.stack, made.codes, i);
     }
     atomic_store(&pyframes_table_stale, true);
     REQUIRE(pyframes_lock());
@@ -138,7 +151,7 @@ TEST(a_forgotten_table_is_empty)
     CHECK(!atomic_load(&pyframes_table_stale));
     CHECK_INT(found(&made), 0);
     CHECK_INT(pyframes_table_count(), 0);
-    pyframes_table_add(&made.stack, made.codes, 9);
+    add(&made.stack, made.codes, 9);
     CHECK_INT(found(&made), 9);
     CHECK(pyframes_table_is_valid());
 }
@@ -176,7 +189,7 @@ TEST(readers_see_whole_records)
     for (int i = 0; i < 60000 || (i < 3000000 && atomic_load(&hits) < 100); i++) {
         uint32_t number = 1 + (uint32_t)(test_random(&seed) % SHARED);
         make(&made, number, 4 + number % 8, SHARED_CODES);
-        pyframes_table_add(&made.stack, made.codes, number);
+        add(&made.stack, made.codes, number);
         if (i % 8 == 0)
             pyframes_table_drop(code(test_random(&seed) % SHARED_CODES));
     }
@@ -195,14 +208,14 @@ TEST(a_child_takes_over_what_its_parent_held)
     static _Atomic uint32_t lock;
     static struct made made;
     make(&made, 1, 3, 5);
-    pyframes_table_add(&made.stack, made.codes, 8);
+    add(&made.stack, made.codes, 8);
     REQUIRE(fork_lock_take(&lock) == FORK_LOCK_HELD);
     REQUIRE(pyframes_lock());
     pid_t child = fork();
     if (child == 0) {
         bool right = fork_lock_take(&lock) == FORK_LOCK_INHERITED;
         right = right && pyframes_table_is_valid() && pyframes_table_count() == 0;
-        pyframes_table_add(&made.stack, made.codes, 9);
+        add(&made.stack, made.codes, 9);
         _exit(right && found(&made) == 9 ? 0 : 1);
     }
     int status = -1;
@@ -217,7 +230,7 @@ TEST(a_wait_for_the_lock_is_bounded)
 {
     static struct made made;
     make(&made, 1, 3, 5);
-    pyframes_table_add(&made.stack, made.codes, 8);
+    add(&made.stack, made.codes, 8);
     REQUIRE(pyframes_lock());
     CHECK(!pyframes_lock());
     CHECK(!atomic_load(&pyframes_table_stale));

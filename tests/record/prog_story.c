@@ -6,6 +6,7 @@
  *     step N
  *     thread               a thread that begins a phase, allocates a block and dies in the phase
  *     sleep MS | exit N | _exit N | raise SIGNAL
+ *     touch MIB            uses so much memory
  *     catch SIGNAL         says "ready", waits for it, goes on
  *     close                closes every descriptor
  *     user N               becomes that user, if root
@@ -79,6 +80,16 @@ static void catch_signal(int number)
     sigwait(&set, &got);
 }
 
+/* So many MiB of memory that is used. */
+static void touch(long mib)
+{
+    for (long i = 0; i < mib; i++) {
+        char *volatile block = malloc(1 << 20);
+        if (block)
+            memset(block, 1, 1 << 20);
+    }
+}
+
 static void wait_for_all(void)
 {
     while (wait(NULL) > 0)
@@ -139,6 +150,8 @@ static int do_with_argument(const char *word, const char *argument)
         tidemark_step_begin((uint64_t)number);
     else if (is(word, "sleep"))
         sleep_ms(number);
+    else if (is(word, "touch"))
+        touch(number);
     else if (is(word, "user") && (setgid((gid_t)number) != 0 || setuid((uid_t)number) != 0))
         exit(94);
     else if (is(word, "user"))

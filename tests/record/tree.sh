@@ -66,12 +66,14 @@ finished
 is "$(ask "SELECT origin, ended, exit_code, events FROM process WHERE events=6")" "fork|exit|0|6" \
     "a daemonised grandchild"
 
-# One that lives long: left running after two seconds, or not waited for at all.
-record -- "$story" daemon alloc 1 sleep 4000
+# One that lives long: left running after two seconds, or not waited for at all. It is not over before
+# a recorder that hardly gets to run has waited for so long.
+record -- "$story" daemon alloc 1 sleep 60000
 finished
 is "$(ask "SELECT ended, exit_code IS NULL, events FROM process WHERE id=2")" "left running|1|1" \
     "a daemon that stays"
 says "left running, and no longer recorded: $(ask 'SELECT pid FROM process WHERE id=2')"
+kill "$(ask 'SELECT pid FROM process WHERE id=2')"
 record -w root -- "$story" daemon alloc 1 sleep 4000
 finished
 is "$(ask "SELECT ended, exit_code FROM process WHERE id=1")" "exit|0" "--wait root"
@@ -92,7 +94,7 @@ is "$(ask "SELECT count(*) > 10 FROM process WHERE ended='exit' AND exit_code=6"
 is "$(ask "SELECT count(*) FROM process WHERE ended NOT IN ('exit', 'unknown')")" 0 "ends seen at all"
 
 # A thread that dies inside a phase, while the process lives on.
-record -- "$story" begin forward thread sleep 4000 alloc 1 end
+record -- "$story" begin forward thread sleep 8000 alloc 1 end
 is "$(ask "SELECT name, end_ns<(SELECT end_ns FROM process) FROM phase
     WHERE name='abandoned'")" "abandoned|1" "a thread that dies inside a phase"
 

@@ -82,12 +82,13 @@ def bare(*arguments):
 
 def record(*arguments, **options):
     """A Recording of the interpreter with these arguments. options: those of `tidemark record`, and
-    those of run(); program: what is recorded instead of the interpreter."""
+    those of run(); program: what is recorded instead of the interpreter; status: how it ends."""
     program = options.pop("program", PYTHON)
     path = os.path.join(_folder, "%d.db" % len(os.listdir(_folder)))
+    status = options.pop("status", 0)
     command = [TIDEMARK, "record", "-o", path] + options.pop("options", []) + ["--", program]
     done = run(command + list(arguments), **options)
-    expect(done.returncode, 0, done.stdout + done.stderr)
+    expect(done.returncode, status, done.stdout + done.stderr)
     return Recording(path, done.stdout, done.stderr)
 
 

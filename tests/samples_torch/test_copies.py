@@ -7,8 +7,8 @@ from recording import expect, once
 PROGRAM = os.path.join(recording.PROGRAMS, "copies.py")
 PARAMETERS = {4 * 64 * 128: 1, 4 * 128: 3, 4 * 128 * 10: 1, 4 * 10: 1}
 COPY = "copy of parameters (EMA or frozen)"
-COPY_RULE = "as large as a parameter, made after it and before the first step, alive to the end"
-OTHER_RULE = "alive before the first step and to the end, but not tagged as a parameter"
+COPY_RULE = "as large as a parameter, made after it and before the first step, live to the end"
+OTHER_RULE = "live before the first step and to the end, but not tagged as a parameter"
 DATA, TARGETS = 4 * 3 * 1000, 8
 
 run = once(lambda: recording.record(PROGRAM))

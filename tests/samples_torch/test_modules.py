@@ -7,6 +7,8 @@ import recording
 from recording import expect, once
 
 PROGRAM = os.path.join(recording.PROGRAMS, "modules.py")
+NAMES = os.path.join(recording.PROGRAMS, "module_names.py")
+RAISES = os.path.join(recording.PROGRAMS, "module_raises.py")
 REPLACED = 4  # the step in whose forward a module was called for the first time that replaced one
 
 runs = {words: once(lambda words=words: recording.record(PROGRAM, *words))
@@ -56,12 +58,62 @@ def parameters_are_named_as_their_modules():
                  ("head.weight",)])
 
 
+def wrappers_have_no_place_in_names():
+    run = recording.record(NAMES, "wrapped")
+    got = run.rows("SELECT DISTINCT path, class FROM module ORDER BY path")
+    blocks = [row for i in range(3) for row in (
+        ("layers.%d" % i, "Block"), ("layers.%d.module" % i, "Linear"),
+        ("layers.%d.up" % i, "Linear"))]
+    expect(got, [("", "Model"), ("head", "Linear"), ("layers", "ModuleList")] + blocks)
+    got = {name for name, in run.rows("SELECT name FROM tag WHERE category = 1")}
+    expect(got, {"%s.%s" % (path, kind) for path, name in [("head", "Linear")] + blocks
+                 for kind in ("weight", "bias") if name == "Linear"})
+    expect(run.rows("SELECT count(*) FROM tag WHERE category = 1 AND id NOT IN "
+                    "(SELECT tag FROM tag_module WHERE module_id IS NOT NULL)")[0][0], 0)
+
+
+def copies_have_the_names_of_those_before_them():
+    run = recording.record(NAMES, "copies")
+    got = run.rows("SELECT count(DISTINCT path) FROM module WHERE path LIKE 'Model#%'")[0][0]
+    expect(got, 12, "a second model's")
+    expect(run.rows("SELECT count(DISTINCT name) FROM tag WHERE category = 1")[0][0], 28)
+    expect(why_not(run), [])
+
+
+def names_come_to_an_end():
+    """Each stays in the memory of the recording; what is missing is said, once."""
+    run = recording.record(NAMES, "many")
+    count = run.rows("SELECT (SELECT count(DISTINCT path) FROM module) + "
+                     "(SELECT count(DISTINCT name) FROM tag WHERE category = 1)")[0][0]
+    expect(30 < count <= 60, True, count)
+    expect(len(why_not(run)), 1, why_not(run))
+
+
+def why_not(run):
+    said = run.rows("SELECT why_not FROM process")[0][0] or ""
+    return [text for text in said.split("; ") if text.startswith("names:")]
+
+
+def an_exception_leaves_no_node_behind():
+    run = recording.record(RAISES)
+    expect(run.out.split(), ["caught"] * 3)
+    got = run.rows("SELECT DISTINCT coalesce(m.path, '') || ':' || coalesce(m.class, '') "
+                   "FROM allocation a LEFT JOIN module m ON m.id = a.module WHERE a.size = ?",
+                   2 * 4 * 7777)
+    expect(got, [(":Outer",)])
+
+
 def without_stacks_nothing_is_known():
     run = recording.record(PROGRAM, options=["--no-stacks"])
     expect(run.rows("SELECT count(*) FROM allocation WHERE module IS NOT NULL"), [(0,)])
+    expect(run.rows("SELECT count(*) FROM allocation WHERE site IS NOT NULL"), [(0,)])
+    expect(run.rows("SELECT count(*) > 1000 FROM allocation"), [(1,)])
 
 
 if __name__ == "__main__":
     recording.main(every_block_has_its_module, backward_has_its_share,
                    a_new_module_is_the_one_around_it_at_first, modules_have_their_classes,
-                   parameters_are_named_as_their_modules, without_stacks_nothing_is_known)
+                   parameters_are_named_as_their_modules, wrappers_have_no_place_in_names,
+                   copies_have_the_names_of_those_before_them, names_come_to_an_end,
+                   an_exception_leaves_no_node_behind,
+                   without_stacks_nothing_is_known)

@@ -14,7 +14,8 @@ from recording import expect
 
 PROGRAM = os.path.join(recording.PROGRAMS, "module_frameworks.py")
 LEAST = 0.99
-CASES = [("nanogpt", "torch"), ("gpt2", "transformers"), ("gpt2 checkpoint", "transformers"),
+CASES = [("nanogpt", "torch"), ("plain_gpt2", "torch"), ("plain_llama", "torch"),
+         ("gpt2", "transformers"), ("gpt2 checkpoint", "transformers"),
          ("llama", "transformers"), ("llama checkpoint", "transformers"),
          ("lightning", "lightning"), ("fsdp2", "torch.distributed.fsdp._fully_shard")]
 

@@ -60,6 +60,8 @@ def it_says_that_packing_is_cudnns():
 
 
 def results_are_bit_equal():
+    if not recording.LONG:
+        return  # as are those of models of every kind: test_phases.py
     alone = recording.bare(recording.OBSERVED, sample("rnn.py"))
     expect(alone.startswith("bits "), True, alone)
     expect(scattered().out, alone)

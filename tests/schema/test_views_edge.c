@@ -174,11 +174,11 @@ TEST(a_user_phase_counts_as_the_phase_around_it)
     add_phase(db, 5, "NULL", "user", "0", 40, "49");
     add_block(db, 14, "33");
     add_block(db, 41, "50");
-    CHECK_STR(category_of(db, 14), "activation: born in forward, freed in backward\n");
-    CHECK_STR(category_of(db, 41), "workspace: born and freed inside one phase\n");
+    CHECK_STR(category_of(db, 14), "activation: allocated in forward, freed in backward\n");
+    CHECK_STR(category_of(db, 41), "workspace: allocated and freed inside one phase\n");
     fixture_exec(db, "DELETE FROM stretch WHERE begin_seq = 40;"
                      "INSERT INTO stretch VALUES(1, 40, 5), (1, 50, 4)");
-    CHECK_STR(category_of(db, 41), "other: born in user, freed in backward\n");
+    CHECK_STR(category_of(db, 41), "other: allocated in user, freed in backward\n");
     db_close(db);
 }
 
@@ -193,12 +193,13 @@ TEST(a_recording_that_ended_inside_a_step)
     add_block(db, 11, LIVING);
     add_block(db, 12, "31");
     add_block(db, 31, LIVING);
-    CHECK_STR(category_of(db, 2), "parameter: alive before the first step and to the end\n");
-    CHECK_STR(category_of(db, 3), "other: born before the first step, freed before the end\n");
-    CHECK_STR(category_of(db, 11), "activation: born in forward, alive when the recording ended\n");
-    CHECK_STR(category_of(db, 12), "activation: born in forward, freed in backward\n");
+    CHECK_STR(category_of(db, 2), "parameter: live before the first step and to the end\n");
+    CHECK_STR(category_of(db, 3), "other: allocated before the first step, freed before the end\n");
+    CHECK_STR(category_of(db, 11),
+              "activation: allocated in forward, live when the recording ended\n");
+    CHECK_STR(category_of(db, 12), "activation: allocated in forward, freed in backward\n");
     CHECK_STR(category_of(db, 31),
-              "other: born in backward, alive when the recording ended inside the step\n");
+              "other: allocated in backward, live when the recording ended inside the step\n");
     CHECK_STR(fixture_query(db, "SELECT ended, end_ns FROM phase WHERE id = 3", false), "|\n");
     db_close(db);
 }
@@ -224,21 +225,21 @@ TEST(a_step_that_was_cut_short)
         add_block(db, 32, "45");
         add_block(db, 41, LIVING);
         CHECK_STR(category_of(db, 11),
-                  "activation: born in forward, alive when the step was cut short\n");
-        CHECK_STR(category_of(db, 12), "activation: born in forward, freed in backward\n");
+                  "activation: allocated in forward, live when the step was cut short\n");
+        CHECK_STR(category_of(db, 12), "activation: allocated in forward, freed in backward\n");
         CHECK_STR(category_of(db, 13),
-                  "activation: born in forward, alive when the step was cut short\n");
+                  "activation: allocated in forward, live when the step was cut short\n");
         CHECK_STR(category_of(db, 31),
-                  "other: born in backward, alive when the step was cut short\n");
+                  "other: allocated in backward, live when the step was cut short\n");
         CHECK_STR(category_of(db, 32),
-                  "other: born in backward, alive when the step was cut short\n");
-        CHECK_STR(category_of(db, 41), "other: born in other, alive at the end\n");
+                  "other: allocated in backward, live when the step was cut short\n");
+        CHECK_STR(category_of(db, 41), "other: allocated in other, live at the end\n");
         CHECK_STR(
             fixture_query(db, "SELECT end_seq, backward_end_seq, cut_seq FROM step_bounds", false),
             "49||39\n");
         fixture_exec(db, "UPDATE phase SET ended = 'unbalanced' WHERE id = 3");
         CHECK_STR(category_of(db, 11),
-                  "activation, held by the program: born in forward, alive after backward\n");
+                  "activation, held by the program: allocated in forward, live after backward\n");
         db_close(db);
     }
 }
@@ -253,9 +254,9 @@ TEST(a_forward_that_was_cut_short)
     add_block(db, 11, "31");
     add_block(db, 12, LIVING);
     CHECK_STR(category_of(db, 11),
-              "activation: born in forward, alive when the step was cut short\n");
+              "activation: allocated in forward, live when the step was cut short\n");
     CHECK_STR(category_of(db, 12),
-              "activation: born in forward, alive when the step was cut short\n");
+              "activation: allocated in forward, live when the step was cut short\n");
     CHECK_STR(fixture_query(db, "SELECT cut_seq FROM step_bounds", false), "29\n");
     db_close(db);
 }
@@ -306,14 +307,14 @@ TEST(what_is_computed_again_is_an_activation)
     add_block(db, 38, "40");
     add_block(db, 39, "65");
     add_block(db, 48, LIVING);
-    CHECK_STR(category_of(db, 11), "activation: born in forward, freed in recompute\n");
-    CHECK_STR(category_of(db, 36), "activation: born in recompute, freed in backward\n");
-    CHECK_STR(category_of(db, 37), "activation: born in recompute, freed in recompute\n");
-    CHECK_STR(category_of(db, 38), "workspace: born and freed inside one phase\n");
+    CHECK_STR(category_of(db, 11), "activation: allocated in forward, freed in recompute\n");
+    CHECK_STR(category_of(db, 36), "activation: allocated in recompute, freed in backward\n");
+    CHECK_STR(category_of(db, 37), "activation: allocated in recompute, freed in recompute\n");
+    CHECK_STR(category_of(db, 38), "workspace: allocated and freed inside one phase\n");
     CHECK_STR(category_of(db, 39),
-              "activation, held by the program: born in recompute, alive after backward\n");
+              "activation, held by the program: allocated in recompute, live after backward\n");
     CHECK_STR(category_of(db, 48),
-              "activation, held by the program: born in recompute, alive after backward\n");
+              "activation, held by the program: allocated in recompute, live after backward\n");
     db_close(db);
 }
 
@@ -324,7 +325,7 @@ TEST(a_recording_that_ended_while_it_was_computed_again)
                      "DELETE FROM phase WHERE id > 5; DELETE FROM stretch WHERE begin_seq > 35");
     add_block(db, 36, LIVING);
     CHECK_STR(category_of(db, 36),
-              "activation: born in recompute, alive when the recording ended\n");
+              "activation: allocated in recompute, live when the recording ended\n");
     db_close(db);
 }
 
@@ -336,12 +337,13 @@ TEST(only_what_comes_from_outside_is_an_input)
         const char *freed, *as_input;
     } blocks[] = {
         {3, "12", "input: tag\n"},
-        {11, "50", "activation: born in forward, freed in backward\n"},
-        {12, "13", "workspace: born and freed inside one phase\n"},
-        {13, LIVING, "activation, held by the program: born in forward, alive after backward\n"},
-        {21, "51", "activation: born in loss, freed in backward\n"},
-        {31, LIVING, "gradient: born in backward, alive at the end of the step\n"},
-        {36, "52", "activation: born in recompute, freed in backward\n"},
+        {11, "50", "activation: allocated in forward, freed in backward\n"},
+        {12, "13", "workspace: allocated and freed inside one phase\n"},
+        {13, LIVING,
+         "activation, held by the program: allocated in forward, live after backward\n"},
+        {21, "51", "activation: allocated in loss, freed in backward\n"},
+        {31, LIVING, "gradient: allocated in backward, live at the end of the step\n"},
+        {36, "52", "activation: allocated in recompute, freed in backward\n"},
         {61, LIVING, "input: tag\n"},
     };
     struct db *db = checkpointed();

@@ -57,7 +57,8 @@ const char *test_path(const char *name);
  * be done in a second or two, with as much of the same as can fail. */
 bool test_is_long(void);
 /* Which allocation fails after the nth: each of the first forty, which every report has in common,
- * then one in seven; in the long form each. */
+ * then ever fewer, from one in seven on, for each costs as much as those before it have in common;
+ * in the long form each. */
 long test_next_failure(long n);
 /* A cheap generator of numbers: the same for the same seed. */
 uint64_t test_random(uint64_t *seed);

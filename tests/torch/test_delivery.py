@@ -9,6 +9,9 @@ import support
 TINY = os.path.join(support.PROGRAMS, "tiny.py")
 LOADED = "loader SourceFileLoader ['name', 'path']\nfinders []\n"
 STEP = "Z F B O"
+# The environment of a child that outlived its recorder.
+NOBODY = {"PYTHONPATH": support.HELPER, "TIDEMARK_SOCKET": "tidemark-nobody",
+          "LD_PRELOAD": os.environ["TIDEMARK_GUEST"]}
 
 
 def seen(run, what):
@@ -21,10 +24,12 @@ def seen(run, what):
 
 
 def with_the_environment():
-    run = support.record("tiny.py")
-    seen(run, "a program")
-    support.expect(run.out.endswith(LOADED), True, run.out)
-    support.expect(support.sequence(run.of("enter", "exit")), " ".join([STEP] * 40))
+    """In the short form by imports_that_come_to_nothing, which has the same program."""
+    for program in support.more("tiny.py"):
+        run = support.record(program)
+        seen(run, "a program")
+        support.expect(run.out.endswith(LOADED), True, run.out)
+        support.expect(support.sequence(run.of("enter", "exit")), " ".join([STEP] * 40))
     for command in support.more(["-m", "tiny"], ["-c", "import tiny; tiny.train()"], ["-s", TINY]):
         run = support.record([support.PYTHON] + command,
                              env={"PYTHONPATH": support.HELPER + ":" + support.PROGRAMS})
@@ -40,7 +45,7 @@ def where_the_environment_is_not_read():
             ).out.split("\n") if "packages" in entry]
         code = path + "import runpy; runpy.run_path(%r, run_name='__main__')" % TINY
         seen(support.record([support.PYTHON] + flags + ["-c", code]), flags)
-    for changed in (None,) + support.more("."):
+    for changed in support.more(None, "."):
         run = support.record("tiny.py", env={"PYTHONPATH": changed})
         seen(run, "PYTHONPATH=%s" % changed)
         support.expect(run.out.endswith(LOADED), True, run.out)
@@ -81,15 +86,13 @@ def without_torch():
 
 
 def without_a_recorder():
-    """The environment of a child that outlived its recorder."""
-    env = {"PYTHONPATH": support.HELPER, "TIDEMARK_SOCKET": "tidemark-nobody",
-           "LD_PRELOAD": os.environ["TIDEMARK_GUEST"]}
-    for changed in (env,) + support.more(dict(env, LD_PRELOAD=None)):
+    for changed in support.more(NOBODY, dict(NOBODY, LD_PRELOAD=None)):
         run = support.bare("tiny.py", env=changed)
         support.expect((run.status, run.err), (0, ""))
 
 
 def calls_where_nobody_records():
+    """In the short form with the library and without its recorder, which is more than neither."""
     code = (
         "import tidemark, torch\n"
         "with tidemark.phase('x'):\n"
@@ -99,8 +102,9 @@ def calls_where_nobody_records():
         "except KeyError:\n"
         "    print(tidemark.recording())\n"
     )
-    run = support.bare([support.PYTHON, "-c", code], env={"PYTHONPATH": support.HELPER})
-    support.expect((run.status, run.out, run.err), (0, "False\n", ""))
+    for env in (NOBODY,) + support.more({"PYTHONPATH": support.HELPER}):
+        run = support.bare([support.PYTHON, "-c", code], env=env)
+        support.expect((run.status, run.out, run.err), (0, "False\n", ""))
 
 
 def write(path, text):
@@ -178,6 +182,8 @@ def imports_that_come_to_nothing():
 
 
 def virtual_environments():
+    if not support.LONG:
+        return  # tests/samples_torch/test_users.py has one
     folder = support.folder()
     made = subprocess.run([support.PYTHON, "-m", "venv", "--without-pip",
                            "--system-site-packages", folder], capture_output=True)

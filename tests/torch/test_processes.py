@@ -14,11 +14,13 @@ def per_process(run):
 
 
 def workers_of_a_loader():
-    """However they are started, they compute the same. Each that is spawned imports torch."""
-    alone = support.bare("loader.py", "fork")
+    """However they are started, they compute the same, in the long form also the same as without us.
+    Each that is spawned imports torch."""
+    outs = [support.bare("loader.py", *method).out for method in support.more(["fork"])]
     for method, count in (("fork", 4), ("spawn kept", 2)) + support.more(("spawn", 4)):
         run = support.record("loader.py", *method.split())
-        support.expect((run.status, run.out), (0, alone.out), run.err)
+        outs.append(run.out)
+        support.expect((run.status, run.out), (0, outs[0]), run.err)
         by_process = per_process(run)
         root = min(by_process)
         support.expect(support.sequence([e for e in by_process[root]

@@ -113,6 +113,81 @@ TEST(whatever_is_known_adds_up)
     }
 }
 
+/* RSS may be less than allocated, and the group's use less than RSS: gaps that say so. */
+TEST(on_the_cpu_the_rungs_are_the_kernels)
+{
+    const int64_t bytes[] = {LADDER_NONE, 100, LADDER_NONE, LADDER_NONE, 300, 220};
+    struct ladder_facts facts = facts_of(bytes, 100);
+    struct ladder ladder;
+    facts.is_host = true;
+    facts.host =
+        (struct host){.group_used = 220, .group_limit = 250, .available = 9, .machine = 999};
+    ladder_make(&facts, &ladder);
+    CHECK(ladder_is_valid(&ladder));
+    CHECK_INT(ladder.rungs[LADDER_PROCESS].gap, 200);
+    CHECK_STR(ladder.rungs[LADDER_PROCESS].what,
+              "the rest of the process: Python, libraries, freed memory kept by malloc");
+    CHECK_INT(ladder.rungs[LADDER_DEVICE].gap, -80);
+    CHECK_STR(ladder.rungs[LADDER_DEVICE].what,
+              "pages of files that are charged to another cgroup");
+    CHECK_STR(ladder.limit_text, "cgroup limit");
+    CHECK_INT(ladder.limit.gap, 30);
+    CHECK_STR(ladder_rung_text(&ladder, LADDER_PROCESS), "RSS");
+    CHECK(!ladder_rung_text(&ladder, LADDER_RESERVED));
+    facts.host.group_limit = HOST_NONE;
+    facts.bytes[LADDER_PROCESS] = 60;
+    ladder_make(&facts, &ladder);
+    CHECK(ladder_is_valid(&ladder));
+    CHECK_STR(ladder.rungs[LADDER_PROCESS].what, "allocated, but never touched");
+    CHECK_STR(ladder.limit_text, "machine memory");
+    CHECK_INT(ladder.limit.gap, 9);
+}
+
+TEST(what_refuses_on_the_cpu)
+{
+    struct host host = {.rss = 10,
+                        .address_space = 80,
+                        .limit_address_space = 100,
+                        .data = 50,
+                        .limit_data = HOST_NONE,
+                        .group_used = 70,
+                        .group_limit = 90,
+                        .available = 40,
+                        .machine = 100};
+    CHECK_INT(host_wall_of(&host, 21), HOST_WALL_ADDRESS_SPACE);
+    host.limit_address_space = HOST_NONE;
+    CHECK_INT(host_wall_of(&host, 21), HOST_WALL_GROUP);
+    CHECK_INT(host_wall_of(&host, 20), HOST_WALL_UNKNOWN);
+    host.group_limit = HOST_NONE;
+    CHECK_INT(host_wall_of(&host, 41), HOST_WALL_MACHINE);
+    host.limit_data = 60;
+    CHECK_INT(host_wall_of(&host, 11), HOST_WALL_DATA);
+}
+
+/* The nearest reading, and a limit as of that time. */
+TEST(what_the_kernel_said_around_a_time)
+{
+    struct db *db = recording("frag");
+    struct host host;
+    struct host_kill kill;
+    REQUIRE(db_exec(db, "INSERT INTO sample VALUES(100, 1, NULL, 'RSS', 7),"
+                        "(100, 1, NULL, 'cgroup limit', 50), (200, 1, NULL, 'RSS', 9),"
+                        "(300, 1, NULL, 'cgroup limit', 0), (300, 1, NULL, 'RSS', 8)") == 0);
+    CHECK_INT(host_read(db, 1, 190, &host), 0);
+    CHECK_INT(host.rss, 9);
+    CHECK_INT(host.at_ns, 200);
+    CHECK_INT(host.group_limit, 50);
+    CHECK_INT(host.limit_data, HOST_NONE);
+    CHECK_INT(host_read(db, 1, 999, &host), 0);
+    CHECK_INT(host.group_limit, HOST_NONE);
+    CHECK_INT(host_kill_read(db, 1, &kill), 0);
+    CHECK(!kill.killed);
+    REQUIRE(db_exec(db, "INSERT INTO sample VALUES(310, 1, NULL, 'killed for memory', 1)") == 0);
+    CHECK_INT(host_kill_read(db, 1, &kill), 0);
+    CHECK(kill.killed && kill.host.rss == 8);
+    db_close(db);
+}
+
 TEST(of_a_recording)
 {
     struct db *db = recording("frag");
@@ -192,5 +267,6 @@ TEST(as_a_bitmap_says)
 
 TEST_MAIN(TEST_CASE(every_rung_is_known), TEST_CASE(a_gap_over_unknown_rungs_has_all_names),
           TEST_CASE(what_no_block_was_seen_of), TEST_CASE(whatever_is_known_adds_up),
-          TEST_CASE(of_a_recording), TEST_CASE(what_a_source_does_not_tell),
-          TEST_CASE(as_a_bitmap_says))
+          TEST_CASE(on_the_cpu_the_rungs_are_the_kernels), TEST_CASE(what_refuses_on_the_cpu),
+          TEST_CASE(what_the_kernel_said_around_a_time), TEST_CASE(of_a_recording),
+          TEST_CASE(what_a_source_does_not_tell), TEST_CASE(as_a_bitmap_says))

@@ -56,6 +56,40 @@ TEST(what_every_step_leaves)
     db_close(db);
 }
 
+/* Address of each block of site 1 is in a list; site 2 has none, and a variable a long graph. */
+TEST(who_holds_what_is_left)
+{
+    struct db *db = recording("leaks");
+    struct leaks leaks;
+    char text[HOLDER_TEXT], advice[HOLDER_ADVICE];
+    REQUIRE(leaks_read(db, 1, 1, &usual, &leaks) == 0);
+    CHECK_INT(leaks.sites[0].holder.kind, HOLDER_UNKNOWN);
+    CHECK_STR(holder_text(text, &leaks.sites[0].holder, PURPOSE_OTHER, leaks.holders.looked),
+              "holder not known: nobody looked as the program ended");
+    leaks_clear(&leaks);
+    REQUIRE(db_exec(db,
+                    "INSERT INTO mark SELECT 5000 + seq, 1, 1, 0, 'held by|list|a.b|c|3',"
+                    " address + 16, NULL FROM allocation WHERE site = 1;"
+                    "INSERT INTO mark VALUES(9000, 1, 1, 0, 'held by|variable|total|99', 1, NULL),"
+                    "(9001, 1, 1, 0, 'held by|junk|x|1', 2, NULL),"
+                    "(9002, 1, 1, 0, 'held by|list', 3, NULL),"
+                    "(9003, 1, 1, 0, 'held by|', 1, NULL)") == 0);
+    REQUIRE(leaks_read(db, 1, 1, &usual, &leaks) == 0);
+    CHECK(leaks_is_valid(&leaks));
+    CHECK(leaks.holders.looked);
+    CHECK_INT(leaks.sites[0].holder.kind, HOLDER_LIST);
+    CHECK_STR(leaks.sites[0].holder.path, "a.b|c");
+    CHECK_STR(holder_text(text, &leaks.sites[0].holder, PURPOSE_OTHER, true), "a list a.b|c");
+    CHECK_STR(holder_advice(advice, &leaks.sites[0].holder, PURPOSE_OTHER),
+              "its elements keep their graphs: store value.item(), or value.detach().cpu()");
+    CHECK_STR(leak_holders_graph(&leaks.holders, 9)->path, "total");
+    CHECK(leak_holders_graph(&leaks.holders, 100) == NULL);
+    CHECK_INT(leaks.sites[1].holder.kind,
+              HOLDER_UNKNOWN); /* blocks of the kind other have no graph */
+    leaks_clear(&leaks);
+    db_close(db);
+}
+
 TEST(which_steps_count)
 {
     struct db *db = recording("leaks");
@@ -137,5 +171,6 @@ TEST(as_a_scan_of_all_blocks_says)
     db_close(db);
 }
 
-TEST_MAIN(TEST_CASE(what_every_step_leaves), TEST_CASE(which_steps_count),
-          TEST_CASE(a_step_that_has_not_ended), TEST_CASE(as_a_scan_of_all_blocks_says))
+TEST_MAIN(TEST_CASE(what_every_step_leaves), TEST_CASE(who_holds_what_is_left),
+          TEST_CASE(which_steps_count), TEST_CASE(a_step_that_has_not_ended),
+          TEST_CASE(as_a_scan_of_all_blocks_says))

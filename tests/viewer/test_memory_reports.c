@@ -62,10 +62,10 @@ TEST(a_ladder_for_people)
     struct ladder ladder = ladder_of(1000, 1024, 1024, 4096);
     CHECK_STR(put_ladder(EMIT_TABLE, &ladder, false),
               "The ladder\n"
-              "at that moment    bytes  above the last  which is\n"
+              "at that moment    bytes  difference  gap\n"
               "requested        1000 B\n"
-              "allocated       1.0 KiB           +24 B  rounding\n"
-              "reserved        4.0 KiB        +3.0 KiB  awaiting free, cached and fragmented\n"
+              "allocated       1.0 KiB       +24 B  rounding\n"
+              "reserved        4.0 KiB    +3.0 KiB  awaiting free, cached and fragmented\n"
               "not known from this source: active, this process on the device, device used\n");
 }
 
@@ -74,7 +74,7 @@ TEST(what_is_unattributed_is_always_said)
     struct ladder ladder = ladder_of(1000, 1536, 1024, LADDER_NONE);
     const char *text = put_ladder(EMIT_TABLE, &ladder, false);
     CHECK(strstr(text, "unattributed") != NULL);
-    CHECK(strstr(text, "+512 B  allocated, but in no block that was seen") != NULL);
+    CHECK(strstr(text, "+512 B  allocated, but in no reported block") != NULL);
     CHECK(strstr(text, "+24 B  rounding") != NULL);
     ladder = ladder_of(1000, 1024, 1024, LADDER_NONE);
     CHECK(strstr(put_ladder(EMIT_TABLE, &ladder, false), "unattributed") == NULL);
@@ -125,7 +125,7 @@ TEST(nothing_is_reserved_yet)
     put_sections(db, &emit, 0, 5);
     const char *text = finish(&emit);
     CHECK(strstr(text, "nothing is free") != NULL);
-    CHECK(strstr(text, "Pinned by") == NULL && strstr(text, "If this block died") == NULL);
+    CHECK(strstr(text, "Pinned by") == NULL && strstr(text, "If this block were freed") == NULL);
     db_close(db);
 }
 

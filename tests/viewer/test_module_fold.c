@@ -68,8 +68,40 @@ TEST(instances_of_instances)
         {"1.0", "Conv"}, {"1.1", "Conv"}, {"1.2", "Conv"},   {"2", "Stage"},
         {"2.0", "Conv"}, {"2.1", "Conv"}, {"2.0.a", "Norm"}, {"2.1.a", "Norm"},
     };
-    CHECK_STR(FOLDED(names), "[0-2] [0-2][0-1] [0-2][0-1] [0-2] [0-2][0-2] [0-2][0-2] [0-2][0-2]"
-                             " [0-2] [0-2][0-1] [0-2][0-1] [0-2][0-1].a [0-2][0-1].a");
+    CHECK_STR(FOLDED(names), "[0-2] [0-2][0-1] [0-2][0-1] [0-2] [0-2][0-1] [0-2][0-1] 1.2"
+                             " [0-2] [0-2][0-1] [0-2][0-1] 2[0-1].a 2[0-1].a");
+}
+
+TEST(two_classes_never_share_a_name)
+{
+    static const struct module_name names[] = {
+        {"stages.0", "Stage"},         {"stages.0.skip", "Conv2d"}, {"stages.1", "Stage"},
+        {"stages.1.skip", "Identity"}, {"stages.2", "Stage"},       {"stages.2.skip", "Conv2d"},
+        {"stages.2.skip.a", "Norm"},   {"stages.3", "Stage"},       {"stages.3.skip", "Conv2d"},
+        {"stages.3.skip.a", "Norm"},
+    };
+    CHECK_STR(FOLDED(names), "stages[0-3] stages.0.skip stages[0-3] stages.1.skip stages[0-3]"
+                             " stages[2-3].skip stages[2-3].skip.a stages[0-3] stages[2-3].skip"
+                             " stages[2-3].skip.a");
+}
+
+/* As the parts of ResNets: some stages have more of them. */
+TEST(a_name_stands_for_all_that_it_reads_as)
+{
+    static const struct module_name names[] = {
+        {"l.0.0", "B"}, {"l.0.1", "B"}, {"l.1.0", "B"}, {"l.1.1", "B"},   {"l.1.2", "B"},
+        {"l.1.3", "B"}, {"l.0", "S"},   {"l.1", "S"},   {"l.1.2.c", "C"}, {"l.1.3.c", "C"},
+    };
+    CHECK_STR(FOLDED(names), "l[0-1][0-1] l[0-1][0-1] l[0-1][0-1] l[0-1][0-1] l.1[2-3] l.1[2-3]"
+                             " l[0-1] l[0-1] l.1[2-3].c l.1[2-3].c");
+}
+
+/* One module after the other stood in one place. */
+TEST(two_classes_of_one_path)
+{
+    static const struct module_name names[] = {
+        {"a.0", "ReLU"}, {"a.0", "GELU"}, {"a.1", "GELU"}, {"a.2", "ReLU"}};
+    CHECK_STR(FOLDED(names), "a.0 a[0-1] a[0-1] a.2");
 }
 
 TEST(what_is_no_number)
@@ -97,4 +129,6 @@ TEST(without_memory)
 
 TEST_MAIN(TEST_CASE(instances_share_a_name), TEST_CASE(another_class_stands_apart),
           TEST_CASE(parts_of_a_sequence_are_no_instances), TEST_CASE(instances_of_instances),
+          TEST_CASE(two_classes_never_share_a_name),
+          TEST_CASE(a_name_stands_for_all_that_it_reads_as), TEST_CASE(two_classes_of_one_path),
           TEST_CASE(what_is_no_number), TEST_CASE(without_memory))

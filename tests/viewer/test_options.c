@@ -176,7 +176,7 @@ TEST(of_some_options_all_values_count)
         argv[argc++] = word;
     r.values.texts.count = 0;
     CHECK_INT(options_parse(parse, argc, argv), ERR_ARG);
-    CHECK_STR(parse->message, "--text can be given 16 times");
+    CHECK_STR(parse->message, "--text can be passed 16 times");
 }
 
 TEST(help_wins_over_what_follows)

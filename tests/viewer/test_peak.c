@@ -64,8 +64,8 @@ TEST(the_peak_of_a_training_run)
     CHECK_STR(peak.sites.groups[0].shown, "main (train.py:80) > backward (_tensor.py:487)");
     CHECK_INT(peak.last_bytes, MIB(458));
     CHECK_STR(peak.last_shown, peak.sites.groups[0].shown);
-    CHECK_STR(peak_category(&peak, PURPOSE_HELD).rule, "born in forward, alive after backward");
-    CHECK_STR(peak_category(&peak, PURPOSE_WORKSPACE).rule, "born and freed inside one phase");
+    CHECK_STR(peak_category(&peak, PURPOSE_HELD).rule, "allocated in forward, live after backward");
+    CHECK_STR(peak_category(&peak, PURPOSE_WORKSPACE).rule, "allocated and freed inside one phase");
     peak_clear(&peak);
     db_close(db);
 }

@@ -34,13 +34,14 @@ static bool wants_colour(void)
     return !(no && *no) && !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
-void emit_begin(struct emit *emit, enum emit_format format, bool no_colour, const char *command,
-                const char *database)
+void emit_begin(struct emit *emit, enum emit_format format, enum emit_colour colour,
+                const char *command, const char *database)
 {
     bool terminal = isatty(STDOUT_FILENO) == 1;
     *emit = (struct emit){
         .format = format,
-        .colour = terminal && !no_colour && wants_colour(),
+        .colour = colour == EMIT_COLOUR_ALWAYS ||
+                  (colour == EMIT_COLOUR_AUTO && terminal && wants_colour()),
         .safe = terminal && format == EMIT_CSV,
         .width = terminal && format == EMIT_TABLE ? terminal_width() : 0,
         .command = command,

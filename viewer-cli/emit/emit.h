@@ -32,9 +32,16 @@
 
 enum emit_format { EMIT_TABLE, EMIT_CSV, EMIT_JSON };
 
+enum emit_colour {
+    EMIT_COLOUR_AUTO, /* on a terminal, unless NO_COLOR or TERM=dumb says no */
+    EMIT_COLOUR_NEVER,
+    EMIT_COLOUR_ALWAYS
+};
+
 enum emit_kind {
     EMIT_TEXT,
     EMIT_BYTES,
+    EMIT_SHORT, /* bytes; tables: 78.0M, where there are many columns of them */
     EMIT_DELTA, /* bytes, with their sign */
     EMIT_COUNT, /* people: 12,345 */
     EMIT_PLAIN, /* a number that is a name: seq, pid, step */
@@ -122,8 +129,8 @@ struct emit_mark {
 };
 
 /* `database` may be NULL; both texts outlive the emitter. Finds out about the terminal itself. */
-void emit_begin(struct emit *emit, enum emit_format format, bool no_colour, const char *command,
-                const char *database);
+void emit_begin(struct emit *emit, enum emit_format format, enum emit_colour colour,
+                const char *command, const char *database);
 void emit_stream(struct emit *emit, FILE *stream);
 /* What is there so far goes out; rows that come later have the columns as they are now. */
 void emit_flush(struct emit *emit, FILE *file);

@@ -60,10 +60,24 @@ void emit_table_open(struct emit *emit, const char *title)
 
 /* ---- one cell ---- */
 
+/* "78.0 MiB" as "78.0M", "12 B" as "12". */
+static const char *short_bytes(char text[HUMAN_MAX], int64_t value)
+{
+    char *space = strchr(human_bytes(text, value), ' ');
+    if (space) {
+        space[0] = space[1] == 'B' ? '\0' : space[1];
+        space[1] = '\0';
+    }
+    return text;
+}
+
 static void put_int(struct buf *out, enum emit_kind kind, int64_t value)
 {
     char text[HUMAN_MAX];
     switch (kind) {
+    case EMIT_SHORT:
+        buf_text(out, short_bytes(text, value));
+        return;
     case EMIT_BYTES:
         buf_text(out, human_bytes(text, value));
         return;

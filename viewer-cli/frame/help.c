@@ -98,7 +98,8 @@ void help_overview(FILE *out, const struct command *const *commands)
     fputs("usage: tidemark COMMAND [OPTIONS] [ARGUMENTS]\n\n"
           "Records what a training run does with its memory, and explains the peak.\n\n"
           "  tidemark record -- python3 train.py\n"
-          "  tidemark peak\n",
+          "  tidemark peak\n\n"
+          "Without a command: the recordings here. With a recording alone: its peak.\n",
           out);
     for (int group = 0; group < COMMAND_GROUPS; group++) {
         fprintf(out, "\n%s\n", group_titles[group]);
@@ -124,4 +125,6 @@ void help_command(FILE *out, const struct command *command)
     for (const struct command_example *at = command->examples; at->line; at++)
         fprintf(out, "  %s\n      %s\n", at->line, at->what);
     fprintf(out, "\nExit status: %s\n", help_exit_text(command));
+    if (command->takes == TAKES_DATABASE || command->takes == TAKES_DATABASES)
+        fputs("\nTerms: docs/glossary.md explains each in one line.\n", out);
 }

@@ -132,7 +132,7 @@ static int add_text(struct options_parse *parse, const struct option *option,
                     struct option_texts *list, const char *text)
 {
     if (list->count == OPTION_TEXTS_MOST)
-        return SAY_OF(parse, option, "can be given %d times", OPTION_TEXTS_MOST);
+        return SAY_OF(parse, option, "can be passed %d times", OPTION_TEXTS_MOST);
     list->texts[list->count++] = text;
     return 0;
 }

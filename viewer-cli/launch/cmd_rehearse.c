@@ -147,7 +147,7 @@ static const struct option option_table[] = {
      "the GPU to stand in for, such as a100-80gb; list: show\n"
      "the names; or its parts: cc=8.0,memory=40GiB",
      NULL, 0},
-    {"gpus", 0, OPT_INT, AT(gpus), "N", "so many of them (1)", NULL, 0},
+    {"gpus", 0, OPT_INT, AT(gpus), "N", "N GPUs (1)", NULL, 0},
     {"memory", 'm', OPT_SIZE, AT(memory), "SIZE", "of each GPU, instead of what the profile says",
      NULL, 0},
     {0},
@@ -171,7 +171,7 @@ const struct command command_rehearse = {
         "come as on that GPU; values read from it are zero.\n"
         "\n"
         "The first lines of each report say what that means for its figures. 'modelled' is the "
-        "CUDA context, which is in no block: measured on such a GPU by somebody, or computed by a "
+        "CUDA context, which is in no block: measured on such a GPU, or computed by a "
         "rule. A size that 'came from a value that is not computed' is 0 in the recording, and of "
         "any size on a GPU: a mask that is counted, experts that are chosen. A library's size that "
         "is 'not known', such as a workspace of cuDNN, is more than 0 on a GPU. A number that was "

@@ -107,8 +107,9 @@ static void put_settings(const struct oom_fit *fit, const char *path, struct buf
 {
     char needed[HUMAN_MAX];
     if (fit->state == OOM_FIT_LARGE) {
-        buf_text(out, "tidemark:   which settings would have helped, after so many events, says: "
-                      "tidemark frag --oom ");
+        buf_text(out,
+                 "tidemark:   settings that would have helped (many events, so not replayed here): "
+                 "tidemark frag --oom ");
         argv_quote(out, path, strlen(path));
         buf_text(out, "\n");
     }

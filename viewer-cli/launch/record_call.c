@@ -2,12 +2,15 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "db.h"
 #include "error.h"
 #include "guest_path.h"
 #include "log.h"
 #include "mem.h"
 #include "oom_closing.h"
+#include "query.h"
 #include "safe.h"
 
 static const char *const phase_choices[] = {"auto", "off", NULL};
@@ -20,6 +23,7 @@ static const char *const keeps[] = {"all", "steps=", NULL};
 const struct option record_call_option_table[] = {
     {"output", 'o', OPT_FILE, AT(record.output), "FILE",
      "the database to make (tidemark.DATE-TIME-PID.db)", NULL, 0},
+    {"force", 0, OPT_FLAG, AT(force), NULL, "replace a finished recording of that name", NULL, 0},
     {"wait", 'w', OPT_CHOICE, AT(record.wait), "WHOM",
      "whom to wait for when the program has ended:\n"
      "grace: its descendants, for two seconds (the default);\n"
@@ -34,7 +38,7 @@ const struct option record_call_option_table[] = {
      phase_choices, 0},
     {"history", 0, OPT_FLAG, AT(record.history), NULL,
      "turn on the history that PyTorch's CUDA allocator keeps\n"
-     "of itself, and add what it tells: the bytes asked for,\n"
+     "of itself, and add from it: the bytes requested,\n"
      "segments, blocks that waited for a stream",
      NULL, 0},
     {"keep", 0, OPT_TEXT, AT(keep), "WHAT",
@@ -111,12 +115,32 @@ static bool read_keep(const struct command *command, const char *keep,
     return false;
 }
 
+/* What is no recording of ours, or one that may still be written, stays: record_run then says that
+ * the file exists. */
+static void remove_old(const char *path)
+{
+    struct db *db = NULL;
+    int64_t finished = 0;
+    int err = db_open(&db, path);
+    if (err == 0)
+        err = query_read(db, "SELECT count(*) AS finished FROM meta WHERE key = 'finished'",
+                         Q_NOTHING, Q_OUT(Q_INT(finished)));
+    if (db)
+        db_close(db);
+    if (err >= 0 && finished)
+        unlink(path);
+    else if (access(path, F_OK) == 0)
+        log_say(LOG_WARNING, "--force replaces finished recordings only");
+}
+
 bool record_call_prepare(const struct command *command, struct record_call *call,
                          char *const *arguments)
 {
     struct record_options *record = &call->record;
     if (!read_keep(command, call->keep, &record->retention))
         return false;
+    if (call->force && record->output)
+        remove_old(record->output);
     /* Without the library the program runs all the same, and the recording says why it is empty. */
     if (guest_path_find(call->guest, sizeof call->guest) == 0)
         record->guest = call->guest;

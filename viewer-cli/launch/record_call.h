@@ -18,6 +18,7 @@
 struct record_call {
     struct record_options record; /* most options are the recorder's own and go there at once */
     const char *keep;             /* NULL: all */
+    bool force;                   /* a finished recording of that name is replaced */
     int phases;                   /* index into phase_choices */
     int progress;                 /* enum progress_when */
     /* Said behind the closing lines, where the program ran and the recording is there; NULL. */

@@ -81,7 +81,7 @@ static const struct option option_table[] = {
      "the GPU, as --gpu list names it; several: t4,l4,a10;\n"
      "all: each of them",
      NULL, 0},
-    {"gpus", 0, OPT_INT, AT(gpus), "N", "so many of them (1), for torchrun and its like", NULL, 1},
+    {"gpus", 0, OPT_INT, AT(gpus), "N", "N GPUs (1), for torchrun and its like", NULL, 1},
     {"reserve", 0, OPT_SIZE, AT(reserve), "SIZE", "of the memory, what stays free for others", NULL,
      0},
     {"env", 'e', OPT_TEXTS, AT(env), "NAME=VALUE",

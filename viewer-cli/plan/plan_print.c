@@ -127,7 +127,7 @@ static void note_failures(struct print *print)
         if (it->result != TRY_FAILED)
             continue;
         plan_try_status(it, status, sizeof status);
-        emit_warning(&print->emit, "%s%sfailed, %s, and not for want of memory: %s (%s)", it->name,
+        emit_warning(&print->emit, "%s%sfailed, %s, but not out of memory: %s (%s)", it->name,
                      *it->name ? " " : "", status, it->words ? it->words : "it printed nothing",
                      it->log);
     }
@@ -218,7 +218,7 @@ static void say_end_of_range(struct print *print)
     if (!any)
         return;
     vary_put_value(name, name->count - 1, &value);
-    emit_line(&print->emit, "%.60s=%s is the last value that was asked for: larger ones may fit",
+    emit_line(&print->emit, "%.60s=%s is the last value of --vary: larger values may fit",
               name->name, buf_string(&value));
     buf_clear(&value);
 }
@@ -226,8 +226,9 @@ static void say_end_of_range(struct print *print)
 int plan_print(struct plan *plan)
 {
     struct print print = {.plan = plan};
-    emit_begin(&print.emit, (enum emit_format)plan->options->format, plan->options->no_colour,
-               plan->command->name, NULL);
+    emit_begin(&print.emit, (enum emit_format)plan->options->format,
+               plan->options->no_colour ? EMIT_COLOUR_NEVER : EMIT_COLOUR_AUTO, plan->command->name,
+               NULL);
     say_way(&print);
     int err = print_answers(&print);
     if (err == 0)

@@ -125,7 +125,7 @@ int vary_add(struct vary *vary, const char *text, char *why, size_t room)
         return SAY("at most %d names can vary", VARY_NAMES);
     for (size_t i = 0; i < vary->count; i++)
         if (strlen(vary->names[i].name) == length && memcmp(vary->names[i].name, text, length) == 0)
-            return SAY("%s is given twice", vary->names[i].name);
+            return SAY("%s is passed twice", vary->names[i].name);
     struct vary_name *name = &vary->names[vary->count++];
     *name = (struct vary_name){.name = mem_copy(text, length)};
     if (!name->name)

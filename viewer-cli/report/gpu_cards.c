@@ -116,7 +116,7 @@ int gpu_cards_print(const char *command)
     struct emit emit;
     struct profile gpu;
     char capability[16];
-    emit_begin(&emit, EMIT_TABLE, false, command, NULL);
+    emit_begin(&emit, EMIT_TABLE, EMIT_COLOUR_AUTO, command, NULL);
     EMIT_SECTION(&emit, "gpus", NULL, EMIT_ROWS, gpu_columns);
     for (size_t i = 0; profile_at(i, &gpu); i++) {
         snprintf(capability, sizeof capability, "%d.%d", gpu.capability->major,

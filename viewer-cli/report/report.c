@@ -16,6 +16,16 @@
 #include "report_parts.h"
 #include "search.h"
 
+enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER }; /* as report_colours */
+const char *const report_colours[] = {"auto", "always", "never", NULL};
+
+enum emit_colour report_colour(const struct report_options *options)
+{
+    if (options->no_colour || options->colour == COLOUR_NEVER)
+        return EMIT_COLOUR_NEVER;
+    return options->colour == COLOUR_ALWAYS ? EMIT_COLOUR_ALWAYS : EMIT_COLOUR_AUTO;
+}
+
 const char *const report_formats[] = {"table", "csv", "json", NULL};
 const char *const report_devices[] = {"cpu", "cuda:0", NULL};
 
@@ -340,12 +350,12 @@ static int say_rehearsed(struct report *report, struct report *whose, const char
 int report_begin(struct report *report, const struct command *command,
                  const struct report_options *options, const char *named)
 {
-    *report = (struct report){.command = command, .options = options};
+    *report = (struct report){.command = command, .options = options, .named = named != NULL};
     int code = begin_reading(report, named);
     if (code)
         return code;
-    emit_begin(&report->emit, (enum emit_format)options->format, options->no_colour, command->name,
-               report->path);
+    emit_begin(&report->emit, (enum emit_format)options->format, report_colour(options),
+               command->name, report->path);
     return say_rehearsed(report, report, "");
 }
 

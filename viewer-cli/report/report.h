@@ -35,6 +35,7 @@ struct report_options {
     struct option_range steps;
     int format; /* enum emit_format */
     bool no_colour;
+    int colour;  /* in report_colours */
     bool follow; /* until the recording is finished, what is asked for may still come */
 };
 #define REPORT_OPTIONS                                                                             \
@@ -44,7 +45,9 @@ struct report_options {
 
 /* For reports that take all of them; others list those that mean something to them. */
 extern const struct command_shared report_shared;
-extern const char *const report_formats[], *const report_devices[];
+extern const char *const report_formats[], *const report_devices[], *const report_colours[];
+/* As --color, --no-color and nothing say. */
+enum emit_colour report_colour(const struct report_options *options);
 
 #define REPORT_AT(member) offsetof(struct report_options, member)
 #define REPORT_OPTION_PROCESS                                                                      \
@@ -69,7 +72,12 @@ extern const char *const report_formats[], *const report_devices[];
             "table, csv or json; the last two are exact:\nbytes and nanoseconds", report_formats,  \
             0                                                                                      \
     }
-#define REPORT_OPTION_NO_COLOR REPORT_OPTION_NO_COLOR_TO(REPORT_AT(no_colour))
+#define REPORT_OPTION_NO_COLOR                                                                     \
+    REPORT_OPTION_NO_COLOR_TO(REPORT_AT(no_colour)),                                               \
+    {                                                                                              \
+        "color", 0, OPT_CHOICE, REPORT_AT(colour), "WHEN",                                         \
+            "auto (the default: on a terminal), always, never", report_colours, 0                  \
+    }
 #define REPORT_OPTION_NO_COLOR_TO(at)                                                              \
     {                                                                                              \
         "no-color", 0, OPT_FLAG, at, NULL, "never any colour; NO_COLOR does the same", NULL, 0     \
@@ -92,6 +100,7 @@ struct report {
     const struct command *command;
     const struct report_options *options;
     char *path;
+    bool named; /* the path was given: it is not just the newest recording here */
     struct db *db;
     struct emit emit;
     struct report_process *processes; /* those asked for, by id */
@@ -166,6 +175,9 @@ int report_sees_blocks(struct report *report, int64_t process, int64_t seq);
 /* The second alone: of some events of a process, or of --steps in all that are asked for. */
 int report_hears(struct report *report, int64_t process, int64_t first_seq, int64_t last_seq);
 int report_hears_steps(struct report *report);
+
+/* In place of what report_begin said of a rehearsal, two lines of it. 0 or an error. */
+int report_lead_briefly(struct report *report);
 
 bool report_has_steps(const struct report_options *options); /* --steps was given */
 

@@ -166,3 +166,37 @@ int report_say_rehearsed(struct report *report, struct emit *emit, const char *w
     put_section(report, emit, &rehearsed, &share, counts);
     return 0;
 }
+
+int report_lead_briefly(struct report *report)
+{
+    struct rehearsed rehearsed;
+    struct rehearsed_share share;
+    struct rehearsed_unknown unknown;
+    char text[400], count[HUMAN_MAX], modelled[HUMAN_MAX], peak[HUMAN_MAX];
+    int64_t reads = 0;
+    emit_back(&report->emit, &(struct emit_mark){0});
+    int err = rehearsed_read(report->db, &rehearsed);
+    if (err < 0 || !rehearsed.is_one)
+        return err;
+    err = rehearsed_share_read(report->db, &rehearsed, &share);
+    for (int kind = 0; kind < REHEARSED_KINDS && err >= 0; kind++) {
+        err =
+            rehearsed_unknown_read(report->db, REHEARSED_ALL, (enum rehearsed_kind)kind, &unknown);
+        reads += err < 0 ? 0 : unknown.reads;
+    }
+    if (err < 0)
+        return err;
+    snprintf(text, sizeof text, "rehearsed without a GPU, as on %s", rehearsed.gpu);
+    say(&report->emit, text);
+    if (!reads) {
+        say_share(&report->emit, "", &rehearsed, &share);
+        return 0;
+    }
+    int n = snprintf(text, sizeof text, "%s value%s not computed (--all)",
+                     human_count(count, reads), reads == 1 ? "" : "s");
+    if (share.found)
+        snprintf(text + n, sizeof text - (size_t)n, ", modelled %s of %s at the peak",
+                 human_bytes(modelled, share.modelled), human_bytes(peak, share.peak));
+    say(&report->emit, text);
+    return 0;
+}

@@ -79,9 +79,11 @@ static void put_unheard(struct buf *text, const struct report_warning *warning)
     const struct unheard *gaps = &warning->unheard.gaps;
     char from[HUMAN_MAX], to[HUMAN_MAX];
     bool open = gaps->end_ns == UNHEARD_OPEN;
-    buf_print(text, "process %" PRId64 ": the driver was not heard ", warning->unheard.process);
+    buf_print(text, "process %" PRId64 ": ", warning->unheard.process);
     if (gaps->count > 1)
-        buf_print(text, "in %" PRId64 " stretches ", gaps->count);
+        buf_print(text, "%" PRId64 " CUPTI gaps ", gaps->count);
+    else
+        buf_text(text, "CUPTI gap ");
     buf_print(text, "from %s to %s", human_ns(from, gaps->begin_ns),
               open ? "the end" : human_ns(to, gaps->end_ns));
     if (gaps->why != UNHEARD_NOT_KNOWN)

@@ -300,6 +300,16 @@ static int say_gpus(const struct check_run *run)
     return err;
 }
 
+/* What shows why. */
+static void say_next(const struct check_run *run)
+{
+    struct emit *emit = &run->report->emit;
+    if (run->baseline)
+        emit_line(emit, "next: tidemark diff %s %s", run->baseline->path, run->report->path);
+    else
+        emit_line(emit, "next: tidemark peak %s", run->report->path);
+}
+
 static int run_checks(struct report *report, struct report *baseline,
                       const struct check_options *options)
 {
@@ -312,6 +322,8 @@ static int run_checks(struct report *report, struct report *baseline,
         err = say_gpus(&run);
     if (err == 0)
         check_say_verdict(&run);
+    if (err == 0 && check_any_failure(&run))
+        say_next(&run);
     if (err == 0 && options->junit)
         err = check_make_junit(&run, &junit);
     bool failed = check_any_failure(&run);
@@ -376,7 +388,8 @@ const struct command command_check = {
         "began. --baseline compares the peaks of the processes and devices that belong together, "
         "as 'tidemark diff' does.\n"
         "\n"
-        "What the recording cannot tell is 'not known', and that fails, too: a number under its "
+        "Where the recording does not have a number, the answer is 'not known' and the check "
+        "fails: a number under its "
         "limit where events were lost, reserved memory where the source does not say it, growth "
         "of fewer than three steps, a number of a rehearsal that rests on sizes which it does not "
         "compute.\n"

@@ -218,7 +218,7 @@ static const struct emit_column group_columns[] = {
     {NULL, "blocks", EMIT_TEXT, EMIT_PEOPLE},
     {"category", NULL, EMIT_TEXT, 0},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN | EMIT_ROOMY},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN | EMIT_ROOMY},
     {"a_site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"b_site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"a_site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
@@ -252,7 +252,7 @@ static void put_categories(const struct diff_part *part)
         count = changed(diff->categories, count);
     if (part->emit->format == EMIT_TABLE && !count)
         return;
-    EMIT_SECTION(part->emit, "by_category", "What for", EMIT_ROWS, category_columns);
+    EMIT_SECTION(part->emit, "by_category", "By kind of memory", EMIT_ROWS, category_columns);
     for (size_t i = 0; i < count; i++) {
         put_amounts(part, &diff->categories[i]);
         emit_text(part->emit, diff_category(&diff->categories[i]));
@@ -329,10 +329,10 @@ static void put_groups(const struct diff_part *part)
     char bytes[HUMAN_MAX], more[HUMAN_MAX];
     int64_t rest = diff->allocated[DIFF_B] - diff->allocated[DIFF_A];
     if (part->emit->format == EMIT_TABLE && !count) {
-        emit_line(part->emit, "what lived was the same in both, by category and call site");
+        emit_line(part->emit, "the same kinds and call sites hold the same bytes in both");
         return;
     }
-    EMIT_SECTION(part->emit, "groups", "Which of them, and who asked", EMIT_ROWS, group_columns);
+    EMIT_SECTION(part->emit, "groups", "By kind and call site", EMIT_ROWS, group_columns);
     for (size_t i = 0; i < shown; i++) {
         rest -= diff_change(&diff->groups[i]);
         put_group(part, &diff->groups[i]);
@@ -532,7 +532,7 @@ static const struct option option_table[] = {
      "this moment of both instead of the peaks, named\nas in 'tidemark why'", NULL, 0},
     {"all", 'a', OPT_FLAG, offsetof(struct diff_options, all), NULL, "each phase of each step",
      NULL, 0},
-    {"top", 'n', OPT_INT, offsetof(struct diff_options, top), "N", "so many groups (12)", NULL, 1},
+    {"top", 'n', OPT_INT, offsetof(struct diff_options, top), "N", "N groups (12)", NULL, 1},
     {0},
 };
 
@@ -541,7 +541,7 @@ const struct command command_diff = {
     .group = COMMAND_LOOK,
     .run = cmd_diff,
     .thinned = "phases",
-    .summary = "which phase's peak moved between two runs, and who moved it",
+    .summary = "which phase's peak changed between two runs, by kind and call site",
     .arguments = "A B",
     .takes = TAKES_DATABASES,
     .options = option_table,
@@ -549,7 +549,7 @@ const struct command command_diff = {
     .least = 2,
     .most = 2,
     .description =
-        "Compares two recordings: what changed from A to B. Processes are matched by their rank, "
+        "Compares two recordings, from A to B. Processes are matched by their rank, "
         "else by their order; then devices by their name, steps by their number, phases by their "
         "name and their ordinal within the step.\n"
         "\n"
@@ -557,7 +557,7 @@ const struct command command_diff = {
         "line for each name of a phase, with the step where it changed most; --all shows each. "
         "Phases that only one run has are listed, too.\n"
         "\n"
-        "What for, and who asked: what lived at the peak of each run, by category and call site. A "
+        "By kind and call site: the live blocks at the peak of each run. A call "
         "site is matched by the program's own frame and the innermost one without their lines, so "
         "an edited program still matches. The changes add up to the change of allocated; bytes "
         "that a source counts without showing a block are 'unattributed'.\n"

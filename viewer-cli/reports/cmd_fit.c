@@ -1,6 +1,7 @@
 /*
  * tidemark fit: how much memory the recorded run needs, by doing it again.
  */
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "workers.h"
 
 static_assert((int)FIT_TRIED < (int)FIT_ROWS, "and the row of what is asked for");
+
+enum { UNIT_FORGOTTEN = 4096 }; /* bytes: no run fits, but a card has so many GiB */
 
 /* ---- one process on one device ---- */
 
@@ -367,6 +370,10 @@ static int check(const struct command_call *call, struct fit_options *options)
         return command_misused(call->command, "--settings: %s", why);
     if (options->memory == 0)
         return command_misused(call->command, "--memory must be more than nothing");
+    if (options->memory > 0 && options->memory <= UNIT_FORGOTTEN)
+        return command_misused(call->command,
+                               "--memory %" PRId64 " is bytes: was --memory %" PRId64 "GiB meant?",
+                               options->memory, options->memory);
     if (options->memory != REPORT_ANY && options->reserve >= options->memory)
         return command_misused(call->command, "--reserve leaves nothing of --memory");
     return read_gpu(call, options);

@@ -69,7 +69,7 @@ static void note_strays(struct emit *emit, const struct report_scope *scope,
 {
     char count[HUMAN_MAX], bytes[HUMAN_MAX];
     if (frag->strays)
-        emit_note(emit, "process %" PRId64 " on %s: %s living block%s of %s %s in no known segment",
+        emit_note(emit, "process %" PRId64 " on %s: %s live block%s of %s %s in no known segment",
                   scope->process.id, scope->device_text, human_count(count, frag->strays),
                   frag->strays == 1 ? "" : "s", human_bytes(bytes, frag->stray_bytes),
                   frag->strays == 1 ? "is" : "are");
@@ -346,7 +346,7 @@ static const char *const orders[] = {"free", "size", NULL};
 
 static const struct option option_table[] = {
     {"top", 'n', OPT_INT, offsetof(struct frag_options, top), "N",
-     "so many sizes, segments, blocks and call sites (10)", NULL, 1},
+     "N sizes, segments, blocks and call sites (10)", NULL, 1},
     {"order", 0, OPT_CHOICE, offsetof(struct frag_options, order), "HOW",
      "segments by 'free', the bytes in their holes, or\nby 'size'; the largest first", orders, 0},
     {"over-time", 0, OPT_FLAG, offsetof(struct frag_options, over_time), NULL,
@@ -360,7 +360,7 @@ const struct command command_frag = {
     .name = "frag",
     .group = COMMAND_LOOK,
     .run = cmd_frag,
-    .summary = "what reserved memory went to, and who pins what is free",
+    .summary = "what reserved memory is used for, and which blocks pin free memory",
     .arguments = "[DATABASE] [MOMENT]",
     .options = option_table,
     .shared = &report_shared,
@@ -368,23 +368,24 @@ const struct command command_frag = {
     .description =
         "At one moment, for each process and device whose segments are known: fragmentation, which "
         "is inactive split (free bytes in segments that also hold a block) by reserved, and how "
-        "scattered the free bytes are, 1 - largest hole / free bytes; what reserved is made of; "
+        "scattered the free bytes are, 1 - largest hole / free bytes; the parts of reserved; "
         "each segment size with its holes; the segments, those with most bytes in holes first, on "
-        "a terminal with a picture; and who pins: 'Pinned by' has for each call site the segments "
+        "a terminal with a picture; and pins: 'Pinned by' has for each call site the segments "
         "that hold nothing but its blocks, and the other holes beside its blocks. 'If this block "
-        "died' has for single blocks what their death gives: one hole, or the whole segment, which "
-        "can then go back to the device. 'age' is in steps.\n"
+        "were freed' has for single blocks the hole that freeing makes, or the whole segment, "
+        "which "
+        "could then go back to the device. 'age' is in steps.\n"
         "\n"
         "A moment is a step (its highest point), a step and a phase (7/backward: the end of that "
-        "phase), a time (@1.5s), 'peak' or 'end'. Without one: the peak, of --steps where those "
-        "are given.\n"
+        "phase), a time (@1.5s), 'peak' or 'end'. Default: the peak, of --steps where that option "
+        "is passed.\n"
         "\n"
         "In csv and json these are the sections frag, causes, sizes, segments, sites and pins.",
     .examples =
         {
             {"tidemark frag", "at the peak of the newest recording in this folder"},
             {"tidemark frag run.db end --top 30", "more rows, at the end of the run"},
-            {"tidemark frag --over-time --steps 2..", "how it grows"},
+            {"tidemark frag --over-time --steps 2..", "fragmentation over time"},
             {"tidemark frag --oom", "why an allocation failed"},
         },
 };

@@ -55,7 +55,7 @@ static void say_found(const struct import_result *result)
     put_count(&text, result->blocks_before, "block", "blocks");
     buf_text(&text, " in ");
     put_count(&text, result->segments_before, "segment", "segments");
-    buf_text(&text, " lived when the trace began; who asked for them is known only of those that "
+    buf_text(&text, " live when the trace began; call sites are known only of those that are "
                     "live at the end");
     say_buf(LOG_NOTE, &text);
 }
@@ -79,7 +79,7 @@ static void say_trouble(const struct import_result *result)
     say_count(result->frees_lost, "block is", "blocks are",
               "gone at the end, and the trace does not say when");
     say_count(result->frees_unmatched, "free was", "frees were",
-              "left out: the block lives on, as the end or a later free of it says");
+              "left out: the block stays live, as the end or a later free shows");
     say_count(result->segments_unmatched, "segment", "segments",
               "of the trace do not fit to those at the end");
     say_count(result->misplaced, "block was", "blocks were",
@@ -180,9 +180,9 @@ const struct command command_import = {
         "had been recorded. Nothing in the pickle is executed: an opcode that could do so is "
         "refused by its name.\n"
         "\n"
-        "A snapshot tells how the heap is at its end, and the last events that led there. What "
-        "was there before them is rebuilt by undoing them; of a block that was born then, the "
-        "call stack is known only if it still lives. The sizes of blocks follow from the "
+        "A snapshot has the heap at the end, and the last events before. The heap before these "
+        "events is rebuilt by undoing them; the call stack of a block from that time is known only "
+        "if the block is still live. The sizes of blocks follow from the "
         "allocator's rules and are checked against the blocks at the end. Annotations become "
         "steps and phases.\n"
         "\n"

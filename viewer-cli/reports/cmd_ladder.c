@@ -1,5 +1,5 @@
 /*
- * tidemark ladder: from what was asked for to what the device says is gone.
+ * tidemark ladder: requested, allocated, reserved, used on the device; the gaps.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,6 +32,12 @@ static void note_sample(struct emit *emit, const struct report_scope *scope,
                         const struct instant *instant, const struct ladder_facts *facts)
 {
     char age[HUMAN_MAX];
+    int64_t late =
+        facts->is_host && facts->host.rss != LADDER_NONE ? facts->host.at_ns - instant->at_ns : 0;
+    if (late)
+        emit_note(emit, "process %" PRId64 " on %s: RSS was read %s %s that moment",
+                  scope->process.id, scope->device_text, human_ns(age, late < 0 ? -late : late),
+                  late < 0 ? "before" : "after");
     if (facts->sampled_ns != LADDER_NONE && facts->sampled_ns < instant->at_ns)
         emit_note(emit, "process %" PRId64 " on %s: device used was read %s before that moment%s",
                   scope->process.id, scope->device_text,
@@ -103,31 +109,28 @@ const struct command command_ladder = {
     .name = "ladder",
     .group = COMMAND_LOOK,
     .run = cmd_ladder,
-    .summary = "from what was asked for to what the device says is gone",
+    .summary = "requested, allocated, reserved, used on the device; the gaps",
     .arguments = "[DATABASE] [MOMENT]",
     .shared = &report_shared,
     .most = 2,
     .description =
         "At one moment, for each process and device: what the program requested; allocated, the "
-        "bytes of the blocks handed out; active, with blocks that were given back but that a "
-        "stream still used; reserved, what the allocator had taken from the device; what the "
-        "process used there in all; and what the device says is used. Each is shown with what it "
-        "is above the one before, and with the names of that gap. What is not known from this "
-        "source is said, and the gap over it has several names. The line 'unattributed' is what "
-        "the source counts as allocated without ever having shown a block of it; with it, the "
-        "gaps add up.\n"
+        "bytes of the blocks handed out; active, with blocks that were freed while a "
+        "stream still used them; reserved, the allocator's segments; the memory of the process; "
+        "and the memory in use on the device. Each line has the difference to the line before, "
+        "and the name of that gap. Quantities that the source does not report are listed below, "
+        "and the gap above them has several names. The line 'unattributed' has bytes that the "
+        "source counts as allocated without reporting a block; with that line, the gaps add up.\n"
         "\n"
-        "Where the driver's memory was recorded, what each library took for itself stands above "
-        "reserved in a line of its own, and what was there when the device was first looked at: "
-        "the "
-        "context and, unless the process is asked apart, other processes. 'unattributed' is then "
-        "what the device has beyond all of these. Where no framework's block was ever seen, only "
-        "these "
-        "lines are there: what the driver gave, by the library that asked for it.\n"
+        "Where the driver's memory was recorded, the memory of each library has a line of its own "
+        "above reserved, and so has the memory in use when the device was first sampled: the "
+        "context and, unless the process was sampled, other processes. 'unattributed' is then "
+        "the rest of the memory in use. Where no framework reported a block, only these lines are "
+        "shown: driver memory by library.\n"
         "\n"
         "A moment is a step (its highest point), a step and a phase (7/backward: the end of that "
-        "phase), a time (@1.5s), 'peak' or 'end'. Without one: the peak, of --steps where those "
-        "are given.",
+        "phase), a time (@1.5s), 'peak' or 'end'. Default: the peak, of --steps where that option "
+        "is passed.",
     .examples =
         {
             {"tidemark ladder", "at the peak of the newest recording in this folder"},

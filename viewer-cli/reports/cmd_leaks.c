@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "driven.h"
 #include "leaks.h"
@@ -22,7 +23,7 @@ struct leaks_options {
 static const struct emit_column columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"bytes_per_step", "a step", EMIT_BYTES, 0},
+    {"bytes_per_step", "per step", EMIT_BYTES, 0},
     {"bytes", "left", EMIT_BYTES, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
     {"steps", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -33,15 +34,20 @@ static const struct emit_column columns[] = {
     {"first_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"last_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {NULL, "module", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_IF_KNOWN},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"module", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"holder_kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"holder", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"advice", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
 
 static void put_site(struct emit *emit, const struct report_scope *scope, const struct leaks *leaks,
                      const struct leak_site *site)
 {
-    char steps[64];
+    char steps[64], advice[HOLDER_ADVICE];
     snprintf(steps, sizeof steps, "%" PRId64 " of %" PRId64, site->steps, leaks->window);
     emit_int(emit, scope->process.id);
     emit_text(emit, scope->device_text);
@@ -56,9 +62,62 @@ static void put_site(struct emit *emit, const struct report_scope *scope, const 
     emit_int(emit, site->first_step);
     emit_int(emit, site->last_step);
     emit_text(emit, site->name);
+    emit_text(emit, site->module);
     emit_text(emit, site->shown);
     emit_known(emit, site->site);
     emit_text(emit, site->shown);
+    emit_text(emit, site->module);
+    emit_text(emit, holder_kind_text(site->holder.kind));
+    emit_text(emit, *site->holder.path ? site->holder.path : NULL);
+    emit_text(emit, *holder_advice(advice, &site->holder, site->purpose) ? advice : NULL);
+}
+
+/* ---- who holds it, for people ---- */
+
+static const struct emit_column holder_columns[] = {
+    {NULL, "a step", EMIT_BYTES, EMIT_PEOPLE},
+    {NULL, "blocks", EMIT_COUNT, EMIT_PEOPLE},
+    {NULL, "held by", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
+    {NULL, "what to do", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP | EMIT_IF_KNOWN},
+};
+
+static bool same_holder(const struct leak_site *one, const struct leak_site *other)
+{
+    return one->holder.kind == other->holder.kind &&
+           (one->holder.kind == HOLDER_GRAPH || one->holder.kind == HOLDER_UNKNOWN ||
+            (one->purpose == PURPOSE_INPUT) == (other->purpose == PURPOSE_INPUT)) &&
+           strcmp(one->holder.path, other->holder.path) == 0;
+}
+
+/* A row for all sites of one holder; false: an earlier site has put it. */
+static bool sum_holder(const struct leaks *leaks, size_t at, int64_t *bytes, int64_t *blocks)
+{
+    *bytes = *blocks = 0;
+    for (size_t i = 0; i < leaks->count; i++) {
+        if (!same_holder(&leaks->sites[i], &leaks->sites[at]))
+            continue;
+        if (i < at)
+            return false;
+        *bytes += leaks->sites[i].bytes;
+        *blocks += leaks->sites[i].blocks;
+    }
+    return true;
+}
+
+static void put_holders(struct emit *emit, const struct leaks *leaks, size_t shown)
+{
+    char text[HOLDER_TEXT], advice[HOLDER_ADVICE];
+    int64_t bytes, blocks;
+    EMIT_SECTION(emit, "holders", "Who holds it", EMIT_ROWS, holder_columns);
+    for (size_t i = 0; i < shown; i++) {
+        const struct leak_site *site = &leaks->sites[i];
+        if (!sum_holder(leaks, i, &bytes, &blocks) || bytes < leaks->bytes / 100)
+            continue;
+        emit_int(emit, bytes / leaks->window);
+        emit_int(emit, blocks);
+        emit_text(emit, holder_text(text, &site->holder, site->purpose, leaks->holders.looked));
+        emit_text(emit, *holder_advice(advice, &site->holder, site->purpose) ? advice : NULL);
+    }
 }
 
 /* "step 1", "steps 1 to 5". */
@@ -74,7 +133,7 @@ static const char *window_text(char text[64], const struct leaks *leaks)
 static void say_window(struct emit *emit, const struct leaks *leaks, int64_t keep)
 {
     char bytes[HUMAN_MAX], slope[HUMAN_MAX], steps[64];
-    emit_line(emit, "%s left %s: %s a step, alive at least %" PRId64 " step%s later",
+    emit_line(emit, "%s left %s: %s per step, live at least %" PRId64 " step%s later",
               window_text(steps, leaks), human_bytes(bytes, leaks->bytes),
               human_bytes(slope, leaks->bytes / leaks->window), keep, keep == 1 ? "" : "s");
 }
@@ -101,6 +160,8 @@ static void put_sites(struct emit *emit, const struct report_scope *scope,
         emit_line(emit, "and %s by %s more site%s: --top shows them", human_bytes(bytes, rest),
                   human_count(more, (int64_t)(leaks->count - shown)),
                   leaks->count - shown == 1 ? "" : "s");
+    if (emit->format == EMIT_TABLE)
+        put_holders(emit, leaks, shown);
 }
 
 static int put_scope(struct report *report, const struct report_scope *scope,
@@ -174,11 +235,10 @@ static int cmd_leaks(const struct command_call *call)
 
 static const struct option option_table[] = {
     {"keep", 'k', OPT_INT, offsetof(struct leaks_options, keep), "N",
-     "a block counts that lives on for N steps (2)", NULL, 1},
+     "a block counts that is live N steps later (2)", NULL, 1},
     {"warm-up", 'w', OPT_INT, offsetof(struct leaks_options, warm_up), "N",
      "the first N steps do not count (1)", NULL, 0},
-    {"top", 'n', OPT_INT, offsetof(struct leaks_options, top), "N", "so many call sites (20)", NULL,
-     1},
+    {"top", 'n', OPT_INT, offsetof(struct leaks_options, top), "N", "N call sites (20)", NULL, 1},
     {0},
 };
 
@@ -186,15 +246,15 @@ const struct command command_leaks = {
     .name = "leaks",
     .group = COMMAND_LOOK,
     .run = cmd_leaks,
-    .summary = "what each step leaves behind, and who asked for it",
+    .summary = "what each step leaves behind, by call site",
     .arguments = "[DATABASE]",
     .options = option_table,
     .shared = &report_shared,
     .most = 1,
     .description =
-        "Blocks that were born in one step and were still alive when the last complete step ended, "
-        "some steps later, by the call that asked for them: what they come to, and how much that "
-        "is for each step that counts. The first steps make gradients, optimizer states and "
+        "Blocks that were allocated in one step and still live when the last complete step ended, "
+        "some steps later, by call site: their bytes, and bytes for each step that counts. The "
+        "first steps make gradients, optimizer states and "
         "caches, which stay, so they do not count; the last ones have not had the time.\n"
         "\n"
         "The surest come first. 'sure': left in nine of ten steps and more, of at least five; "
@@ -204,6 +264,6 @@ const struct command command_leaks = {
         {
             {"tidemark leaks", "the newest recording in this folder"},
             {"tidemark leaks run.db --steps 100..", "what steps from 100 on leave"},
-            {"tidemark leaks run.db --keep 10", "only what lives on for ten steps"},
+            {"tidemark leaks run.db --keep 10", "only blocks that are live ten steps later"},
         },
 };

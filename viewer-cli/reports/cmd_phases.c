@@ -291,8 +291,8 @@ static int put_summary(struct listing *list)
         report_heading(list->report, "Phases", list->scope);
     int err = put_highest(list);
     if (list->hidden)
-        emit_line(emit, "%s stretch%s between phases without memory traffic: --all shows %s",
-                  human_count(text, list->hidden), list->hidden == 1 ? "" : "es",
+        emit_line(emit, "%s gap%s between phases without allocations: --all shows %s",
+                  human_count(text, list->hidden), list->hidden == 1 ? "" : "s",
                   list->hidden == 1 ? "it" : "them");
     return err;
 }
@@ -539,8 +539,8 @@ const struct command command_phases = {
         "highest inside the phase (its peak), and how long it took. A phase inside another is "
         "indented. The "
         "time between phases is called 'other'. Ranges that libraries name by NVTX lie across the "
-        "phases and are left out. On a device that no framework had a block on, a list of its own "
-        "(driver_phases in csv and json) has what CUDA's driver had given.",
+        "phases and are left out. On a device where no framework had a block, a list of its own "
+        "(driver_phases in csv and json) has the memory from CUDA's driver.",
     .examples =
         {
             {"tidemark phases", "the newest recording in this folder"},

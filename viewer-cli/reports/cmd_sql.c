@@ -155,7 +155,7 @@ static int ask(const struct command_call *call, const struct sql_options *option
     int code = report_open_database(&db, &path, named, db_open_as_it_is);
     if (code)
         return code;
-    emit_begin(&emit, (enum emit_format)options->common.format, options->common.no_colour,
+    emit_begin(&emit, (enum emit_format)options->common.format, report_colour(&options->common),
                call->command->name, path);
     emit_stream(&emit, stdout);
     int err = run_all(&emit, db, text);

@@ -38,6 +38,7 @@ static const char *const stackings[] = {"none", "category", NULL};
 struct drawing {
     struct report *report;
     const struct timeline_options *options;
+    bool listed; /* --format was passed: columns, not a picture */
     struct screen screen;
     bool any;
     bool over;       /* --follow: nothing will be added any more */
@@ -271,8 +272,9 @@ static int list_categories(struct drawing *drawing)
 static bool is_drawn(const struct drawing *drawing)
 {
     const struct screen *screen = &drawing->screen;
-    bool shows = screen->terminal || (screen->dumb && !drawing->options->common.follow);
-    return drawing->options->common.format == EMIT_TABLE && (shows || drawing->options->plot);
+    bool shows = screen->terminal || !drawing->options->common.follow;
+    return !drawing->listed && drawing->options->common.format == EMIT_TABLE &&
+           (shows || drawing->options->plot);
 }
 
 static int draw_or_list(struct drawing *drawing)
@@ -348,13 +350,20 @@ static int run(struct drawing *drawing)
 static int cmd_timeline(const struct command_call *call)
 {
     struct timeline_options options = {.common = REPORT_OPTIONS};
+    const int picture = -1; /* until --format is passed */
     struct report report;
     char **arguments;
     int count, code;
 
+    options.common.format = picture;
     if (!command_parse(call, &options, &arguments, &count, &code))
         return code;
-    struct drawing drawing = {.report = &report, .options = &options, .screen = screen_look()};
+    struct drawing drawing = {.report = &report,
+                              .options = &options,
+                              .listed = options.common.format != picture,
+                              .screen = screen_look()};
+    if (!drawing.listed)
+        options.common.format = EMIT_TABLE;
     const char *named = count ? arguments[0] : NULL;
     bool go_on = true;
     code = EXIT_FINE;
@@ -376,7 +385,8 @@ static const struct option option_table[] = {
     {"follow", 'F', OPT_FLAG, REPORT_AT(follow), NULL,
      "look again and again while the program runs; Ctrl-C\nends it", NULL, 0},
     {"plot", 0, OPT_FLAG, offsetof(struct timeline_options, plot), NULL,
-     "draw it also where the output is no terminal;\nCOLUMNS and LINES say how large", NULL, 0},
+     "with --follow: draw also where the output is no\nterminal; COLUMNS and LINES say how large",
+     NULL, 0},
     {"ascii", 0, OPT_FLAG, offsetof(struct timeline_options, ascii), NULL,
      "draw with plain letters only", NULL, 0},
     {0},
@@ -393,19 +403,19 @@ const struct command command_timeline = {
     .thinned = "phases",
     .most = 1,
     .description =
-        "On a terminal, draws what was allocated over time in the colours of the phases, with "
+        "Draws allocated memory over time in the colours of the phases, with "
         "the phases and steps below and the peak marked; where segments are known, a line shows "
-        "what was reserved. It is as wide and as high as the terminal. A column is shaded between "
+        "reserved. The plot is as wide and as high as the terminal; in a pipe 80 x 24, or as "
+        "COLUMNS and LINES say. A column is shaded between "
         "its lowest and its highest value. Pauses in which nothing happened are cut short if they "
-        "would take a third of the plot. Piped, and as csv or json, it prints the view timeline "
-        "instead. On a device that no framework had a block on, it is what CUDA's driver gave "
-        "(section "
-        "driver_timeline).",
+        "would take a third of the plot. With --format table, csv or json the rows of the view "
+        "timeline are printed instead. On a device where no framework had a block, the plot is of "
+        "driver memory (section driver_timeline).",
     .examples =
         {
             {"tidemark timeline", "the newest recording in this folder"},
             {"tidemark timeline run.db --steps 0..2", "the first three steps"},
-            {"tidemark timeline run.db --bytes-by category", "what the memory is for"},
+            {"tidemark timeline run.db --bytes-by category", "the kinds of memory"},
             {"tidemark timeline run.db --by events", "short phases as wide as long ones"},
             {"tidemark timeline run.db --format csv", "for a spreadsheet"},
         },

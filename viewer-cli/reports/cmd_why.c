@@ -74,6 +74,15 @@ static int64_t either(int64_t noted, bool known, int64_t summed)
     return noted != INSTANT_NONE || !known ? noted : summed;
 }
 
+/* For people. */
+static void put_larger(const struct why_part *part)
+{
+    char text[WHY_LARGER_TEXT];
+    why_larger_text(text, part->why);
+    if (*text && part->emit->format == EMIT_TABLE)
+        emit_line(part->emit, "%s", text);
+}
+
 static void put_change(const struct why_part *part)
 {
     const struct why *why = part->why;
@@ -85,6 +94,7 @@ static void put_change(const struct why_part *part)
     put_quantity(part, "reserved",
                  either(why->before.reserved, why->segments_known, why->before_reserved),
                  either(why->after.reserved, why->segments_known, why->after_reserved));
+    put_larger(part);
 }
 
 /* ---- its groups ---- */
@@ -111,9 +121,11 @@ static const struct emit_column group_columns[] = {
     {NULL, "blocks", EMIT_TEXT, EMIT_PEOPLE},
     {"category", NULL, EMIT_TEXT, 0},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN | EMIT_ROOMY},
+    {NULL, "module", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_IF_KNOWN},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN | EMIT_ROOMY},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"module", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
 
 static void put_amounts(const struct why_part *part, const struct why_group *group)
@@ -135,7 +147,7 @@ static bool is_shown(const struct why *why, const struct why_group *category)
 static void put_categories(const struct why_part *part)
 {
     const struct why *why = part->why;
-    EMIT_SECTION(part->emit, "by_category", "What for", EMIT_ROWS, category_columns);
+    EMIT_SECTION(part->emit, "by_category", "By kind of memory", EMIT_ROWS, category_columns);
     for (size_t i = 0; i < why->category_count; i++) {
         if (part->emit->format == EMIT_TABLE && !is_shown(why, &why->categories[i]))
             continue;
@@ -171,11 +183,11 @@ static void put_groups(const struct why_part *part)
     char bytes[HUMAN_MAX], more[HUMAN_MAX];
     int64_t rest = why->after_bytes - why->before_bytes;
     if (part->emit->format == EMIT_TABLE && !count) {
-        emit_heading(part->emit, "Which of them, and who asked");
+        emit_heading(part->emit, "By kind and call site");
         emit_line(part->emit, "the same call sites hold the same bytes at both moments");
         return;
     }
-    EMIT_SECTION(part->emit, "groups", "Which of them, and who asked", EMIT_ROWS, group_columns);
+    EMIT_SECTION(part->emit, "groups", "By kind and call site", EMIT_ROWS, group_columns);
     for (size_t i = 0; i < shown; i++) {
         const struct why_group *group = &why->groups[i];
         rest -= why_change(group);
@@ -183,9 +195,11 @@ static void put_groups(const struct why_part *part)
         put_blocks(part->emit, group);
         emit_text(part->emit, purpose_name(group->purpose));
         emit_text(part->emit, group->name);
+        emit_text(part->emit, group->module);
         emit_text(part->emit, group->shown);
         emit_known(part->emit, group->site);
         emit_text(part->emit, group->shown);
+        emit_text(part->emit, group->module);
     }
     if (shown < count)
         emit_line(part->emit, "and %s in %s more group%s: --top shows them",
@@ -400,14 +414,31 @@ static int put_all(struct report *report, int64_t top, const char *first, const 
     return err;
 }
 
+/* "3" is step 3 and the one before; "A.." is from A to the end. False: it is neither. */
+static bool read_half(const char *text, char *first, char *second, size_t room)
+{
+    size_t size = strlen(text);
+    int64_t step;
+    if (option_read_int(text, &step) && step > 0) {
+        snprintf(first, room, "%" PRId64, step - 1);
+        snprintf(second, room, "%" PRId64, step);
+        return true;
+    }
+    if (size < 3 || strcmp(text + size - 2, "..") != 0)
+        return false;
+    snprintf(first, room, "%.*s", (int)(size - 2), text);
+    snprintf(second, room, "end");
+    return instant_is_name(first);
+}
+
 /* The argument that names two moments, in one piece of memory: the first, then *second. NULL
  * without memory. */
 static char *split_pair(const char *text, char **second)
 {
-    size_t size = strlen(text) + 1;
+    size_t size = strlen(text) + sizeof "end";
     char *first = mem_alloc(2, size);
     *second = first ? first + size : NULL;
-    if (first && !instant_pair(text, first, *second))
+    if (first && !read_half(text, first, *second, size) && !instant_pair(text, first, *second))
         *first = **second = '\0';
     return first;
 }
@@ -459,7 +490,7 @@ static int cmd_why(const struct command_call *call)
 }
 
 static const struct option option_table[] = {
-    {"top", 'n', OPT_INT, offsetof(struct why_options, top), "N", "so many groups (12)", NULL, 1},
+    {"top", 'n', OPT_INT, offsetof(struct why_options, top), "N", "N groups (12)", NULL, 1},
     {0},
 };
 
@@ -467,26 +498,25 @@ const struct command command_why = {
     .name = "why",
     .group = COMMAND_LOOK,
     .run = cmd_why,
-    .summary = "what changed between two moments, and who asked for it",
-    .arguments = "[DATABASE] [A..B]",
+    .summary = "what changed between two moments, by kind and call site",
+    .arguments = "[DATABASE] [A..B | N]",
     .options = option_table,
     .shared = &report_shared,
     .most = 2,
     .description =
-        "Takes what lived at two moments apart into groups, by what the blocks are for and who "
-        "asked for them, and shows how much each group grew or shrank, largest first. The changes "
-        "add up to the change of allocated, whatever was freed and asked for again in between. "
+        "Groups the live blocks of two moments by kind of memory and call site, and shows how much "
+        "each group grew or shrank, largest first. The changes add up to the change of allocated, "
+        "whatever was freed and allocated again in between. "
         "Where segments are known, they explain the change of reserved.\n"
         "\n"
         "A moment is a step (its highest point), a step and a phase (7/backward: the end of that "
         "phase; 7/backward#0: of the first of that name), a time (@1.5s), 'peak' or 'end'. "
-        "Without A..B: the highest points of the last two steps; of the first and the last of "
-        "--steps, "
-        "where that is given.\n"
+        "3 is short for 2..3, and A.. for A..end. Without A..B: the highest points of the last two "
+        "steps, or of the first and the last of "
+        "--steps.\n"
         "\n"
-        "On a device that no framework had a block on, what CUDA's driver gave is compared, by "
-        "library "
-        "and call.\n"
+        "On a device where no framework had a block, the memory from CUDA's driver is compared, by "
+        "library and call.\n"
         "\n"
         "In csv and json these are the sections change, by_category, groups and segments, and "
         "driver_change and driver_groups where there is such a device.",
@@ -495,6 +525,6 @@ const struct command command_why = {
             {"tidemark why", "why the last step's peak is not that of the one before"},
             {"tidemark why run.db 0..1", "why step 1 is higher than step 0"},
             {"tidemark why 0/forward..0/backward", "what backward left behind"},
-            {"tidemark why @2s..end --top 30", "what grew since"},
+            {"tidemark why @2s..end --top 30", "what grew after that"},
         },
 };

@@ -143,8 +143,8 @@ static int put_highest(struct phase_list *list)
                   human_bytes(text, point.bytes), instant.label);
     if (err == 0 && list->hidden)
         emit_line(&list->report->emit,
-                  "%s stretch%s between phases without driver memory traffic: --all shows %s",
-                  human_count(text, list->hidden), list->hidden == 1 ? "" : "es",
+                  "%s gap%s between phases without driver allocations: --all shows %s",
+                  human_count(text, list->hidden), list->hidden == 1 ? "" : "s",
                   list->hidden == 1 ? "it" : "them");
     return err == ERR_NOTFOUND ? 0 : err;
 }

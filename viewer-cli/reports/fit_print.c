@@ -71,7 +71,7 @@ static const struct emit_column replay_columns[] = {
     {"smallest", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"at_least", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {NULL, "smallest memory", EMIT_TEXT, EMIT_PEOPLE},
-    {NULL, "of it set aside", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "set aside", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "replayed", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "settings", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "as recorded", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
@@ -142,11 +142,11 @@ static void put_adopted(const struct fit_part *part)
         emit_null(emit_of(part));
         return;
     }
-    buf_print(&text, "%s block%s with %s lived before the record began, %s",
+    buf_print(&text, "%s block%s with %s were live before the recording began, %s",
               human_count(number, (int64_t)trace->living_adopted),
               trace->living_adopted == 1 ? "" : "s",
               human_bytes(bytes, (int64_t)trace->living_adopted_bytes),
-              part->rows[0].need.anew ? "asked for again" : "taken over as they lay");
+              part->rows[0].need.anew ? "allocated again" : "taken over as they lay");
     put_buf(emit_of(part), &text);
 }
 
@@ -245,7 +245,7 @@ static const struct emit_column memory_columns[] = {
     {NULL, "GPU", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {"memory", NULL, EMIT_BYTES, 0},
     {"reserve", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-    {NULL, "of it set aside", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "set aside", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "for the context", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {"verdict", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "verdict", EMIT_TEXT, EMIT_PEOPLE},
@@ -258,7 +258,7 @@ static const struct emit_column memory_columns[] = {
     {"at_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
     {"allocation", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {NULL, "refused in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
-    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {"requested", NULL, EMIT_BYTES, EMIT_IF_KNOWN},
     {"segment_size", "segment for it", EMIT_BYTES, EMIT_IF_KNOWN},
     {"allocated", "allocated then", EMIT_BYTES, EMIT_IF_KNOWN},
@@ -278,7 +278,7 @@ static void put_where(const struct fit_part *part, const struct fit_refusal *ref
     struct buf text = {0};
     char time[HUMAN_MAX];
     if (refusal->before)
-        buf_text(&text, "what lived before the record began");
+        buf_text(&text, "blocks that were live before the recording began");
     else if (refusal->step != FIT_NONE)
         buf_print(&text, "step %" PRId64 ", ", refusal->step);
     if (!refusal->before)
@@ -435,7 +435,7 @@ static const struct emit_column pin_columns[] = {
     {"free_bytes", "free beside them", EMIT_BYTES, 0},
     {"bytes", NULL, EMIT_BYTES, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
-    {"step", "born in step", EMIT_PLAIN, EMIT_NONE},
+    {"step", "allocated in step", EMIT_PLAIN, EMIT_NONE},
     {"phase", NULL, EMIT_TEXT, EMIT_NONE},
     {"site", NULL, EMIT_TEXT, EMIT_IF_KNOWN | EMIT_MIDDLE},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},

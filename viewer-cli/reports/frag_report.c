@@ -225,9 +225,9 @@ static const struct emit_column pin_columns[] = {
     {"age_steps", "age", EMIT_COUNT, EMIT_NONE | EMIT_SPARE},
     {"step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "born in", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_SPARE},
+    {NULL, "allocated in", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_SPARE},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"allocation", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -272,7 +272,7 @@ static void put_pins(const struct frag_part *part)
     char number[HUMAN_MAX];
     if (!count && part->emit->format == EMIT_TABLE)
         return;
-    EMIT_SECTION(part->emit, "pins", "If this block died", EMIT_ROWS, pin_columns);
+    EMIT_SECTION(part->emit, "pins", "If this block were freed", EMIT_ROWS, pin_columns);
     for (size_t i = 0; i < n; i++)
         put_pin(part, &part->frag->pins[i]);
     if (n < count)
@@ -290,7 +290,7 @@ static const struct emit_column site_columns[] = {
     {"bytes", "of", EMIT_BYTES, 0},
     {"category", NULL, EMIT_TEXT, EMIT_SPARE},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "asked for by", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };

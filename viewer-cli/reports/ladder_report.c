@@ -10,8 +10,8 @@ const struct emit_column ladder_columns[LADDER_COLUMNS] = {
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"quantity", "at that moment", EMIT_TEXT, 0},
     {"bytes", NULL, EMIT_BYTES, EMIT_NONE},
-    {"gap_bytes", "above the last", EMIT_DELTA, EMIT_NONE},
-    {"gap", "which is", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
+    {"gap_bytes", "difference", EMIT_DELTA, EMIT_NONE},
+    {"gap", "gap", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
 };
 
 static void put_row(struct emit *emit, const struct report_scope *scope, const char *name,
@@ -49,21 +49,20 @@ static void put_notes(struct emit *emit, const struct report_scope *scope,
 {
     char text[HUMAN_MAX];
     if (ladder->alone)
-        emit_note(
-            emit,
-            "process %lld on %s: no framework's block was seen there; what the driver gave is "
-            "named by the library that asked for it",
-            (long long)scope->process.id, scope->device_text);
+        emit_note(emit,
+                  "process %lld on %s: no framework's block was seen there; driver memory is "
+                  "shown by library",
+                  (long long)scope->process.id, scope->device_text);
     if (ladder->managed)
         emit_note(emit,
-                  "process %lld on %s: %s of managed memory are in no line: where they lay is "
+                  "process %lld on %s: %s of managed memory are in no line: their place is "
                   "not known",
                   (long long)scope->process.id, scope->device_text,
                   human_bytes(text, ladder->managed));
     if (ladder->blind_ns)
         emit_note(emit,
-                  "process %lld on %s: the driver was not watched for %s before that moment: "
-                  "what came and went then is in the unattributed line",
+                  "process %lld on %s: CUPTI gap of %s before that moment: driver memory "
+                  "of that time is in the unattributed line",
                   (long long)scope->process.id, scope->device_text,
                   human_ns(text, ladder->blind_ns));
 }
@@ -73,16 +72,16 @@ static void put_age(struct ladder_rung *untold, int64_t age)
 {
     char text[HUMAN_MAX];
     if (age > 0)
-        snprintf(untold->what, sizeof untold->what, "nobody told of it, as of %s before",
-                 human_ns(text, age));
+        snprintf(untold->what, sizeof untold->what,
+                 "reported by no source; device sampled %s earlier", human_ns(text, age));
 }
 
 void ladder_put(struct emit *emit, const struct report_scope *scope, const struct ladder *ladder,
                 const char *title, bool whole)
 {
     const struct ladder_rung unattributed = {LADDER_NONE, ladder->unattributed,
-                                             "allocated, but in no block that was seen"};
-    struct ladder_rung untold = {LADDER_NONE, ladder->unattributed, "nobody told of it"};
+                                             "allocated, but in no reported block"};
+    struct ladder_rung untold = {LADDER_NONE, ladder->unattributed, "reported by no source"};
     struct buf unknown = {0};
     bool people = emit->format == EMIT_TABLE;
     bool shown = !people || whole || ladder->known > 1 || ladder->part_count;
@@ -94,7 +93,11 @@ void ladder_put(struct emit *emit, const struct report_scope *scope, const struc
         EMIT_SECTION(emit, "ladder", people ? title : NULL, EMIT_ROWS, ladder_columns);
     for (size_t i = 0; i < LADDER_STEPS; i++) {
         bool known = ladder->rungs[i].bytes != LADDER_NONE;
-        const char *name = ladder_step_text((enum ladder_step)i);
+        const char *name = ladder_rung_text(ladder, (enum ladder_step)i);
+        if (!name && people) /* not on the CPU */
+            continue;
+        if (!name)
+            name = ladder_step_text((enum ladder_step)i);
         if (!known)
             buf_print(&unknown, "%s%s", unknown.count ? ", " : "", name);
         if (shown)
@@ -102,6 +105,8 @@ void ladder_put(struct emit *emit, const struct report_scope *scope, const struc
         if (shown && (known || !people))
             put_row(emit, scope, name, &ladder->rungs[i]);
     }
+    if (shown && ladder->limit_text)
+        put_row(emit, scope, ladder->limit_text, &ladder->limit);
     if (blank)
         buf_print(&unknown, "%sunattributed", unknown.count ? ", " : "");
     if (shown && !(blank && people) && (whole || ladder->unattributed))

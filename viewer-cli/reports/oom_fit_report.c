@@ -26,12 +26,12 @@ static void put_settings(const struct emit_column *columns, size_t count,
                          const struct oom_part *part)
 {
     struct emit *emit = part->emit;
-    emit_section(emit, "oom_settings", "What would have let it through, by replay", EMIT_ROWS,
-                 columns, count);
+    emit_section(emit, "oom_settings", "Settings that let the request through, by replay",
+                 EMIT_ROWS, columns, count);
     for (size_t i = 0; i < part->fit->count; i++) {
         const struct oom_setting *setting = &part->fit->settings[i];
         char text[200];
-        snprintf(text, sizeof text, "%.180s%s", conf_text(setting->text), i ? "" : ", as it was");
+        snprintf(text, sizeof text, "%.180s%s", conf_text(setting->text), i ? "" : ", as recorded");
         emit_text(emit, oom_through_text(setting->through));
         emit_text(emit, text);
     }
@@ -96,7 +96,7 @@ static void put_why_not(struct emit *emit, const struct oom *oom, const struct o
         break;
     case OOM_FIT_DIFFERS:
         emit_line(emit, "whether settings would have helped: not known, a replay gets it "
-                        "through as it was");
+                        "through with the recorded settings");
         break;
     }
 }
@@ -106,9 +106,9 @@ static void put_none(const struct oom_part *part)
     const char *where = "";
     char bytes[HUMAN_MAX];
     if (!part->in_peak)
-        where = ": see 'What would lower it' in tidemark peak";
+        where = ": tidemark peak --levers";
     else if (part->levers)
-        where = ": see 'What would lower it' below";
+        where = ": see 'What lowers the peak' below";
     if (part->fit->short_by != OOM_NONE && part->fit->short_by > 0)
         emit_line(part->emit, "%s less have to be in use%s",
                   human_bytes(bytes, part->fit->short_by), where);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "buf.h"
 #include "phase_text.h"
 #include "frag_report.h"
 #include "human.h"
@@ -20,6 +21,10 @@ static const struct emit_column people_columns[] = {
     {NULL, "free", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "device", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "limit", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "RSS", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "addresses", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "data", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "cgroup", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "why", EMIT_TEXT, EMIT_PEOPLE},
 };
 
@@ -48,7 +53,7 @@ static void put_device(struct emit *emit, const struct oom *oom)
     char text[160], total[HUMAN_MAX], rest[HUMAN_MAX];
     bool known = oom->total != OOM_NONE && oom->reserved != OOM_NONE;
     if (known)
-        snprintf(text, sizeof text, "%s in all, %s of it not reserved by this process",
+        snprintf(text, sizeof text, "%s in all, %s not reserved by this process",
                  human_bytes(total, oom->total), human_bytes(rest, oom->total - oom->reserved));
     emit_text(emit, known ? text : NULL);
 }
@@ -58,29 +63,83 @@ static void put_limit(struct emit *emit, const struct oom *oom, const struct oom
     char text[160], limit[HUMAN_MAX], rest[HUMAN_MAX];
     bool known = fit && fit->exact && oom->reserved != OOM_NONE;
     if (known)
-        snprintf(text, sizeof text, "%s, %s of it not reserved", human_bytes(limit, fit->high),
+        snprintf(text, sizeof text, "%s, %s not reserved", human_bytes(limit, fit->high),
                  human_bytes(rest, fit->high - oom->reserved));
     emit_text(emit, known ? text : NULL);
 }
 
-/* Where the limit is known, more is: what is not reserved counts, too. */
-static void put_so(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
+static void put_rss(struct emit *emit, const struct oom *oom)
 {
-    char text[160], bytes[HUMAN_MAX];
+    char text[120], rss[HUMAN_MAX], left[HUMAN_MAX];
+    const struct host *host = &oom->host;
+    bool known = oom->on_cpu && host->rss != HOST_NONE;
+    if (known && host->available != HOST_NONE)
+        snprintf(text, sizeof text, "%s; the machine has %s available", human_bytes(rss, host->rss),
+                 human_bytes(left, host->available));
+    else if (known)
+        human_bytes(text, host->rss);
+    emit_text(emit, known ? text : NULL);
+}
+
+/* Where there is such a limit. */
+static void put_used(struct emit *emit, const struct oom *oom, int64_t used, int64_t limit,
+                     const char *whose)
+{
+    char text[120], one[HUMAN_MAX], all[HUMAN_MAX];
+    bool known = oom->on_cpu && used != HOST_NONE && limit != HOST_NONE;
+    if (known)
+        snprintf(text, sizeof text, "%s of %s (%s)", human_bytes(one, used),
+                 human_bytes(all, limit), whose);
+    emit_text(emit, known ? text : NULL);
+}
+
+static void put_host(struct emit *emit, const struct oom *oom)
+{
+    const struct host *host = &oom->host;
+    put_rss(emit, oom);
+    put_used(emit, oom, host->address_space, host->limit_address_space, "RLIMIT_AS, ulimit -v");
+    put_used(emit, oom, host->data, host->limit_data, "RLIMIT_DATA, ulimit -d");
+    put_used(emit, oom, host->group_used, host->group_limit, "memory limit");
+}
+
+static const char *host_text(const struct oom *oom)
+{
+    static const char *const texts[] = {
+        "the host refused it: no free RAM, or a limit of address space (ulimit -v) or of a cgroup",
+        "the limit of address space, RLIMIT_AS (ulimit -v): raise it, or take it away with "
+        "ulimit -v unlimited",
+        "the limit of data, RLIMIT_DATA (ulimit -d): raise it, or take it away with "
+        "ulimit -d unlimited",
+        "the cgroup has less left than the request",
+        "the machine has less left than the request",
+    };
+    if (oom->wall == HOST_WALL_UNKNOWN && oom->host.rss != HOST_NONE)
+        return "the host refused it; no limit that was read is below the request";
+    return texts[oom->wall];
+}
+
+/* Where the limit is known, more is: what is not reserved counts, too. */
+static const char *why_text(char text[160], const struct oom *oom, const struct oom_fit *fit)
+{
+    char bytes[HUMAN_MAX];
     const char *verdict = oom_verdict_text(oom->verdict);
     bool known = fit && fit->short_by != OOM_NONE;
-    if (fit && fit->state == OOM_FIT_CPU)
-        snprintf(text, sizeof text,
-                 "the host refused it: no free RAM, or a limit of address space (ulimit -v) or of "
-                 "a cgroup");
+    if (oom->on_cpu)
+        snprintf(text, 160, "%s", host_text(oom));
     else if (known && fit->short_by > 0)
-        snprintf(text, sizeof text, "%s too few, however it is arranged",
+        snprintf(text, 160, "%s too few, however it is arranged",
                  human_bytes(bytes, fit->short_by));
     else if (known && oom->verdict == OOM_FULL)
-        snprintf(text, sizeof text, "enough is free, but not in one piece");
+        snprintf(text, 160, "enough is free, but not in one piece");
     else
-        snprintf(text, sizeof text, "%s", verdict);
-    emit_text(emit, text);
+        snprintf(text, 160, "%s", verdict);
+    return text;
+}
+
+static void put_so(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
+{
+    char text[160];
+    emit_text(emit, why_text(text, oom, fit));
 }
 
 static const struct oom_fit *fit_of(const struct oom_part *part, const struct oom *oom)
@@ -101,6 +160,7 @@ static void put_failure(const struct oom_part *part, const struct oom *oom, cons
     put_free(emit, oom);
     put_device(emit, oom);
     put_limit(emit, oom, fit_of(part, oom));
+    put_host(emit, oom);
     put_so(emit, oom, fit_of(part, oom));
 }
 
@@ -175,19 +235,103 @@ void oom_put_brief(const struct oom_part *part, const char *title)
                   human_count(number, part->ooms->count - 1));
 }
 
+/* ---- the first screen ---- */
+
+static const char *where_text(char text[240], const struct oom *oom)
+{
+    const char *place = oom->between ? PHASE_BETWEEN : oom->phase ? oom->phase : "no phase";
+    if (oom->step != OOM_NONE)
+        snprintf(text, 240, "step %" PRId64 ", %.160s", oom->step, place);
+    else
+        snprintf(text, 240, "%.160s", place);
+    return text;
+}
+
+/* "free: 206 MiB in the cache, the largest free block 20.0 MiB; limit 4.0 GiB" */
+static void put_room(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
+{
+    struct buf line = {0};
+    char bytes[HUMAN_MAX], more[HUMAN_MAX];
+    if (oom->frag.known)
+        buf_print(&line, "free: %s reserved but unused, the largest free block %s",
+                  human_bytes(bytes, oom->frag.free_bytes), human_bytes(more, oom->frag.largest));
+    if (fit && fit->exact)
+        buf_print(&line, "%slimit %s", line.count ? "; " : "", human_bytes(bytes, fit->high));
+    if (line.count)
+        emit_line(emit, "%s", buf_string(&line));
+    emit->out.broken = emit->out.broken || line.broken;
+    buf_clear(&line);
+}
+
+static void put_setting(struct emit *emit, const struct oom_fit *fit)
+{
+    for (size_t i = 0; fit && i < fit->count; i++)
+        if (fit->settings[i].through == OOM_THROUGH) {
+            emit_line(emit, "PYTORCH_CUDA_ALLOC_CONF=%s lets this request through (by replay)",
+                      fit->settings[i].text);
+            return;
+        }
+}
+
+void oom_put_refusal(const struct oom_part *part, bool went_on)
+{
+    const struct oom *oom = &part->ooms->failures[part->ooms->shown - 1];
+    const struct oom_fit *fit = fit_of(part, oom);
+    char asked[HUMAN_MAX], where[240], why[160];
+    if (went_on) {
+        emit_line(part->emit,
+                  "out of memory: %s refused in %s; the run went on: tidemark frag --oom",
+                  human_bytes(asked, oom->asked), where_text(where, oom));
+        return;
+    }
+    emit_heading(part->emit, "Out of memory on %s: %s refused in %s", part->scope->device_text,
+                 human_bytes(asked, oom->asked), where_text(where, oom));
+    if (oom->shown)
+        emit_line(part->emit, "call site: %s", oom->shown);
+    put_room(part->emit, oom, fit);
+    emit_line(part->emit, "why: %s", why_text(why, oom, fit));
+    put_setting(part->emit, fit);
+}
+
 /* ---- for programs ---- */
 
 static const struct emit_column columns[] = {
-    {"process", NULL, EMIT_PLAIN, 0},      {"device", NULL, EMIT_TEXT, 0},
-    {"seq", NULL, EMIT_PLAIN, 0},          {"at_ns", NULL, EMIT_NS, 0},
-    {"step", NULL, EMIT_PLAIN, 0},         {"phase", NULL, EMIT_TEXT, 0},
-    {"asked", NULL, EMIT_BYTES, 0},        {"allocated", NULL, EMIT_BYTES, 0},
-    {"reserved", NULL, EMIT_BYTES, 0},     {"free", NULL, EMIT_BYTES, 0},
-    {"largest_hole", NULL, EMIT_BYTES, 0}, {"inactive_split", NULL, EMIT_BYTES, 0},
-    {"device_total", NULL, EMIT_BYTES, 0}, {"verdict", NULL, EMIT_TEXT, 0},
-    {"site", NULL, EMIT_TEXT, 0},          {"site_id", NULL, EMIT_PLAIN, 0},
+    {"process", NULL, EMIT_PLAIN, 0},
+    {"device", NULL, EMIT_TEXT, 0},
+    {"seq", NULL, EMIT_PLAIN, 0},
+    {"at_ns", NULL, EMIT_NS, 0},
+    {"step", NULL, EMIT_PLAIN, 0},
+    {"phase", NULL, EMIT_TEXT, 0},
+    {"asked", NULL, EMIT_BYTES, 0},
+    {"allocated", NULL, EMIT_BYTES, 0},
+    {"reserved", NULL, EMIT_BYTES, 0},
+    {"free", NULL, EMIT_BYTES, 0},
+    {"largest_hole", NULL, EMIT_BYTES, 0},
+    {"inactive_split", NULL, EMIT_BYTES, 0},
+    {"device_total", NULL, EMIT_BYTES, 0},
+    {"verdict", NULL, EMIT_TEXT, 0},
+    {"site", NULL, EMIT_TEXT, 0},
+    {"site_id", NULL, EMIT_PLAIN, 0},
     {"site_short", NULL, EMIT_TEXT, 0},
+    {"rss", NULL, EMIT_BYTES, 0},
+    {"address_space", NULL, EMIT_BYTES, 0},
+    {"limit_address_space", NULL, EMIT_BYTES, 0},
+    {"data", NULL, EMIT_BYTES, 0},
+    {"limit_data", NULL, EMIT_BYTES, 0},
+    {"cgroup_used", NULL, EMIT_BYTES, 0},
+    {"cgroup_limit", NULL, EMIT_BYTES, 0},
+    {"machine_available", NULL, EMIT_BYTES, 0},
 };
+
+static void put_host_row(struct emit *emit, const struct oom *oom)
+{
+    const struct host *host = &oom->host;
+    const int64_t values[] = {host->rss,         host->address_space, host->limit_address_space,
+                              host->data,        host->limit_data,    host->group_used,
+                              host->group_limit, host->available};
+    for (size_t i = 0; i < COUNT(values); i++)
+        emit_known(emit, oom->on_cpu ? values[i] : HOST_NONE);
+}
 
 static void put_row(const struct oom_part *part, const struct oom *oom)
 {
@@ -210,6 +354,7 @@ static void put_row(const struct oom_part *part, const struct oom *oom)
     emit_text(emit, oom->name);
     emit_known(emit, oom->site);
     emit_text(emit, oom->shown);
+    put_host_row(emit, oom);
 }
 
 static const struct emit_column site_columns[] = {

@@ -21,6 +21,8 @@ struct oom_part {
 void oom_put_people(const struct oom_part *part);
 /* The same for one failure among other things: what pins only where it is the cause. */
 void oom_put_brief(const struct oom_part *part, const char *title);
+/* The last one in a few lines: with a heading where it ended the run, else one line. */
+void oom_put_refusal(const struct oom_part *part, bool went_on);
 /* For programs: the sections "oom", "oom_heaps", "oom_sites", "oom_memory" and "oom_settings",
  * whole or empty, with the rows of all parts. */
 void oom_put_programs(struct emit *emit, const struct oom_part *parts, size_t count);

@@ -78,10 +78,14 @@ int peak_change_read(struct db *db, struct peak_part *part)
         return err;
     err = peak_find(db, peak->process, peak->device, part->step_before, part->step_before, &before);
     if (err >= 0 && before.found) {
-        const struct instant first = {
-            .seq = before.living_seq, .allocated = before.allocated, .reserved = before.reserved};
-        const struct instant second = {
-            .seq = peak->living_seq, .allocated = peak->allocated, .reserved = peak->reserved};
+        const struct instant first = {.seq = before.living_seq,
+                                      .allocated = before.allocated,
+                                      .reserved = before.reserved,
+                                      .step = part->step_before};
+        const struct instant second = {.seq = peak->living_seq,
+                                       .allocated = peak->allocated,
+                                       .reserved = peak->reserved,
+                                       .step = peak->step};
         part->changed = true;
         if (!keep_phase(peak, &before, &part->phase_before))
             err = ERR_NOMEM;
@@ -137,7 +141,7 @@ static void put_sum(const struct peak_part *part, size_t shown, size_t count, in
         emit_line(part->emit, "and %s in %s more group%s: tidemark why %" PRId64 "..%" PRId64,
                   human_delta(text, rest), human_count(more, (int64_t)(count - shown)),
                   count - shown == 1 ? "" : "s", part->step_before, part->peak->step);
-    emit_line(part->emit, "%s in all, in living blocks: fragmentation is no part of it",
+    emit_line(part->emit, "%s in all: live tensors, not fragmentation",
               human_delta(sum, why->after_bytes - why->before_bytes));
 }
 
@@ -146,7 +150,7 @@ void peak_put_change(const struct peak_part *part)
     const struct why *why = &part->change;
     int64_t rest = why->after_bytes - why->before_bytes;
     size_t shown = 0, count = 0;
-    char title[160];
+    char title[160], larger[WHY_LARGER_TEXT];
     bool people = part->emit->format == EMIT_TABLE;
     if (!part->changed || (people && rest < part->peak->allocated / 100))
         return;
@@ -166,4 +170,6 @@ void peak_put_change(const struct peak_part *part)
     }
     if (people)
         put_sum(part, shown, count, rest);
+    if (people && *why_larger_text(larger, why))
+        emit_line(part->emit, "%s", larger);
 }

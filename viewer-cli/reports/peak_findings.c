@@ -27,7 +27,7 @@ static const struct lever *lever_of(const struct levers *levers, enum lever_kind
 static void put(const struct peak_part *part, const char *name, int64_t bytes, struct buf *text)
 {
     if (part->emit->columns != peak_finding_columns)
-        EMIT_SECTION(part->emit, "findings", "In short", EMIT_ROWS, peak_finding_columns);
+        EMIT_SECTION(part->emit, "findings", "What stands out", EMIT_ROWS, peak_finding_columns);
     peak_put_scope(part);
     emit_text(part->emit, name);
     emit_int(part->emit, bytes);
@@ -71,7 +71,7 @@ static void put_packed(const struct peak_part *part)
         return;
     buf_print(&text,
               "in copies of the RNN's weights, which are not one piece of memory: each "
-              "call packs them into one, which lives on until its backward: %s",
+              "call packs them into one copy, live until its backward: %s",
               lever->site_text ? lever->site_text : "no call stack");
     put(part, "weights_packed_again", lever->alive, &text);
 }
@@ -161,7 +161,7 @@ static void put_rise(const struct peak_part *part)
             buf_print(&text, "; reserved went %s by %s", reserved > 0 ? "up" : "down",
                       human_bytes(bytes, reserved > 0 ? reserved : -reserved));
         else
-            buf_text(&text, "; reserved stayed as it was");
+            buf_text(&text, "; reserved is unchanged");
     }
     put(part, "higher_than_step_before", rise, &text);
 }

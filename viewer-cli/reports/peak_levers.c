@@ -21,10 +21,12 @@ const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS] = {
     {"estimated", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"next_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"next_phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "off the peak", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
-    {NULL, "off reserved", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
-    {NULL, "then the peak is in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
-    {NULL, "by", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
+    {"changes_training", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"in_together", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
+    {NULL, "saves of reserved", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
+    {NULL, "peak is then in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
+    {NULL, "change", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
 };
 
 /* "at most ", "about ", "" */
@@ -90,6 +92,8 @@ static void put_lever(const struct peak_part *part, const struct lever *lever)
     emit_int(emit, lever->estimated);
     emit_known(emit, lever->next_step);
     emit_text(emit, lever->next_phase);
+    emit_int(emit, lever->changes);
+    emit_int(emit, lever->joined);
     put_off_peak(emit, lever);
     put_amount(emit, lever->reserved, grade_of(lever));
     put_next(emit, lever);
@@ -123,6 +127,13 @@ static void say(const struct peak_part *part, const char *text)
                   part->scope->device_text, text);
 }
 
+static void put_no_step(const struct peak_part *part, struct buf *text)
+{
+    peak_inference_text(part, text);
+    if (!text->count)
+        buf_text(text, "the peak is in no training step, so what changes a step is not looked for");
+}
+
 /* Why some are not there, or none at all. */
 static void put_why_none(const struct peak_part *part)
 {
@@ -130,8 +141,7 @@ static void put_why_none(const struct peak_part *part)
     struct buf text = {0};
     char floor[HUMAN_MAX], tried[HUMAN_MAX];
     if (levers->state == LEVERS_NO_STEP)
-        buf_text(&text,
-                 "the peak is in no training step, so what changes a step is not looked for");
+        put_no_step(part, &text);
     else if (levers->state == LEVERS_TOO_LARGE)
         buf_text(&text, "the step of the peak has too many blocks to look for what changes it");
     else if (levers->floor >= levers->peak - levers->peak / 100)
@@ -163,6 +173,15 @@ static bool is_kept_by_earlier_steps(const struct peak_part *part)
     return false;
 }
 
+/* No change of gradients or of optimizer state reaches them. */
+static void put_frozen(const struct peak_part *part)
+{
+    char bytes[HUMAN_MAX];
+    if (part->levers.frozen >= part->levers.peak / 100 && part->levers.frozen > 0)
+        emit_line(part->emit, "frozen parameters: %s have no gradient and no optimizer state",
+                  human_bytes(bytes, part->levers.frozen));
+}
+
 /* What the column 'off reserved' goes by. */
 static void put_licence(const struct peak_part *part)
 {
@@ -171,17 +190,18 @@ static void put_licence(const struct peak_part *part)
     struct buf text = {0};
     if (levers->simulated)
         buf_print(&text,
-                  "off reserved by replay with PyTorch's policy, which is not this program's and "
+                  "savings of reserved by replay with PyTorch's policy, not this program's: replay "
                   "reserves %s where it had %s",
                   human_bytes(now, levers->simulated), human_bytes(recorded, part->peak->reserved));
     else if (levers->unsettled)
-        buf_text(&text, "off reserved is not known: a replay of this recording reserves other "
-                        "segments than it did");
+        buf_text(&text,
+                 "savings of reserved are not known: a replay of this recording reserves other "
+                 "segments than it did");
     if (text.count)
         say(part, buf_string(&text));
     if (is_kept_by_earlier_steps(part))
-        say(part, "off reserved with the change in these steps only: what earlier steps reserved "
-                  "stays; made in all steps it may take off more");
+        say(part, "savings of reserved with the change in these steps only: earlier steps "
+                  "keep their segments; the change in all steps may save more");
     part->emit->out.broken = part->emit->out.broken || text.broken;
     buf_clear(&text);
 }
@@ -200,21 +220,45 @@ static void put_conditions(const struct peak_part *part)
     if (any_bound(levers, LEVER_CHECKPOINT))
         emit_line(part->emit,
                   "what is checkpointed is computed again in backward, and takes memory then");
+    put_frozen(part);
     if (levers->count)
         put_licence(part);
+}
+
+/* Those of one group; people see each under a heading of its own. */
+static void put_group(const struct peak_part *part, bool changes)
+{
+    const struct levers *levers = &part->levers;
+    for (size_t i = 0; i < levers->count; i++)
+        if (levers->levers[i].changes == changes)
+            put_lever(part, &levers->levers[i]);
+}
+
+static bool any_in(const struct levers *levers, bool changes)
+{
+    for (size_t i = 0; i < levers->count; i++)
+        if (levers->levers[i].changes == changes)
+            return true;
+    return false;
 }
 
 void peak_put_levers(const struct peak_part *part)
 {
     const struct levers *levers = &part->levers;
     if (part->emit->format == EMIT_TABLE && !levers->count) {
-        emit_heading(part->emit, "What would lower it");
+        emit_heading(part->emit, "What lowers the peak");
         put_why_none(part);
         return;
     }
-    EMIT_SECTION(part->emit, "levers", "What would lower it", EMIT_ROWS, peak_lever_columns);
-    for (size_t i = 0; i < levers->count; i++)
-        put_lever(part, &levers->levers[i]);
+    bool people = part->emit->format == EMIT_TABLE;
+    if (!people || any_in(levers, false))
+        EMIT_SECTION(part->emit, "levers", "What lowers the peak", EMIT_ROWS, peak_lever_columns);
+    put_group(part, false);
+    if (people && any_in(levers, true))
+        EMIT_SECTION(part->emit, "levers_that_change",
+                     "What lowers the peak and changes the training's numbers", EMIT_ROWS,
+                     peak_lever_columns);
+    put_group(part, true);
     put_conditions(part);
 }
 
@@ -246,4 +290,82 @@ void peak_put_added(const struct peak_part *part)
         emit_int(emit, added->each);
         emit_text(emit, added->like);
     }
+}
+
+/* ---- the best, for the page ---- */
+
+enum { BEST = 3 };
+
+static const struct emit_column best_columns[] = {
+    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "change that lowers the peak", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
+};
+
+/* The largest but `count` before it; of equals the one that comes first, for it changes less of the
+ * training. NULL: there are no more. */
+static const struct lever *best_of(const struct levers *levers, const struct lever *const *before,
+                                   size_t count)
+{
+    const struct lever *best = NULL;
+    for (size_t i = 0; i < levers->count; i++) {
+        const struct lever *lever = &levers->levers[i];
+        bool taken = lever->kind == LEVER_TOGETHER || lever->bytes <= 0;
+        for (size_t b = 0; b < count && !taken; b++)
+            taken = before[b] == lever;
+        if (!taken && (!best || lever->bytes > best->bytes))
+            best = lever;
+    }
+    return best;
+}
+
+/* A text of so many lines at most, as wide as there is room beside `used` columns. */
+static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned lines,
+                         unsigned used)
+{
+    enum { NARROW = 20, LOST_AT_BREAK = 4 };
+    struct buf cut = {0}, text = {0};
+    unsigned width = emit->width > used + NARROW ? emit->width - used : NARROW;
+    buf_print(&text, "%s%s", lever->changes ? "(other numbers) " : "", lever->text);
+    emit_put_cut(&cut, buf_string(&text),
+                 emit->width ? lines * width - (lines - 1) * LOST_AT_BREAK : 0);
+    emit_text(emit, buf_string(&cut));
+    emit->out.broken = emit->out.broken || cut.broken || text.broken;
+    buf_clear(&cut);
+    buf_clear(&text);
+}
+
+static void put_together(const struct peak_part *part)
+{
+    const struct levers *levers = &part->levers;
+    char bytes[HUMAN_MAX];
+    for (size_t i = 0; i < levers->count; i++)
+        if (levers->levers[i].kind == LEVER_TOGETHER)
+            emit_line(part->emit, "together: %s%s for all changes that combine%s",
+                      grade_of(&levers->levers[i]), human_bytes(bytes, levers->levers[i].bytes),
+                      levers->count > BEST + 1 ? " (tidemark peak --levers)" : "");
+}
+
+void peak_put_best_levers(const struct peak_part *part, unsigned lines)
+{
+    const struct lever *best[BEST];
+    size_t count = 0;
+    unsigned widest = 5; /* "saves" */
+    while (count < BEST && (best[count] = best_of(&part->levers, best, count)))
+        count++;
+    if (!count) {
+        put_why_none(part);
+        return;
+    }
+    EMIT_SECTION(part->emit, "best_levers", NULL, EMIT_ROWS, best_columns);
+    for (size_t i = 0; i < count; i++) {
+        char text[HUMAN_MAX], amount[HUMAN_MAX + 16];
+        int n = snprintf(amount, sizeof amount, "%s%s", grade_of(best[i]),
+                         human_bytes(text, best[i]->bytes));
+        widest = (unsigned)n > widest ? (unsigned)n : widest;
+    }
+    for (size_t i = 0; i < count; i++) {
+        put_amount(part->emit, best[i]->bytes, grade_of(best[i]));
+        put_cut_text(part->emit, best[i], lines, widest + 2);
+    }
+    put_together(part);
 }

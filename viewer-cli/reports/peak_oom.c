@@ -81,6 +81,12 @@ void peak_put_oom(const struct peak_part *part)
         put_highest(part);
 }
 
+void peak_put_refusal(const struct peak_part *part)
+{
+    const struct oom_part oom = oom_part_of(part);
+    oom_put_refusal(&oom, part->went_on);
+}
+
 int peak_put_oom_programs(struct report *report, const struct peak_part *all)
 {
     size_t count = report->scope_count;

@@ -6,6 +6,9 @@
 #ifndef TIDEMARK_VIEWER_PEAK_PARTS_H
 #define TIDEMARK_VIEWER_PEAK_PARTS_H
 
+#include "growth.h"
+#include "buf.h"
+#include "host.h"
 #include "ladder.h"
 #include "levers.h"
 #include "oom_fit.h"
@@ -33,17 +36,60 @@ struct peak_part {
     bool went_on;        /* after it */
     struct peak highest; /* of the run, where `peak` is a refusal that ended it */
 
+    int64_t kept; /* by forwards, for a backward that never comes */
+    struct growth growth;
+    struct growth_cause growth_cause;
+    struct host_kill kill; /* by the kernel, for its memory */
     struct running running;
     struct driven_part driven; /* where no block ever was */
 };
 
 void peak_put_scope(const struct peak_part *part);
 
+/* All of the process on the device; `top` rows of a grouping. 0 or an error; peak_part_clear and
+ * peak_clear in both cases. */
+int peak_part_read(struct report *report, const struct report_scope *scope, int64_t top,
+                   struct peak_part *part, struct peak *peak);
+bool peak_part_shows(const struct peak_part *part); /* there is something to report */
+void peak_part_clear(struct peak_part *part);
+/* Where the blocks that are known are not all that was allocated. */
+void peak_note_difference(struct emit *emit, const struct peak *peak);
+
+/* The first screen, with so many holders: of several processes a table of them, and the page of
+ * one. 0 or an error. */
+int peak_put_page(struct report *report, int64_t most);
+
+/* Those that --all prints, in the order in which they stand behind each other. */
+enum peak_table_name {
+    PEAK_WHERE,
+    PEAK_FINDINGS,
+    PEAK_LEVERS,
+    PEAK_LADDER,
+    PEAK_KINDS,
+    PEAK_PHASES,
+    PEAK_SITES,
+    PEAK_BACKWARD,
+    PEAK_CHANGE,
+    PEAK_TABLES
+};
+struct peak_table {
+    const char *key; /* of its section */
+    void (*put)(const struct peak_part *part);
+    const struct emit_column *columns;
+    size_t column_count;
+};
+extern const struct peak_table peak_tables[PEAK_TABLES];
+
+/* Those of a device on which no framework had a block. */
+void peak_put_ladder_of_driven(const struct peak_part *part);
+/* 0 or an error. */
+int peak_read_ladder(struct db *db, struct peak_part *part);
+
 enum { PEAK_CHANGES = 4 }; /* groups that a peak has more or less of than the step before: shown */
 
 enum {
     PEAK_CHANGE_COLUMNS = 14,
-    PEAK_LEVER_COLUMNS = 16,
+    PEAK_LEVER_COLUMNS = 18,
     PEAK_ADDED_COLUMNS = 6,
     PEAK_FINDING_COLUMNS = 5
 };
@@ -58,7 +104,23 @@ int peak_oom_read(struct report *report, struct peak_part *part);
 int peak_oom_read_moment(struct report *report, struct peak_part *part, struct peak *out);
 void peak_oom_clear(struct peak_part *part);
 void peak_put_oom(const struct peak_part *part); /* for people */
+/* The same for the page: a heading and a few lines. */
+void peak_put_refusal(const struct peak_part *part);
 int peak_put_oom_programs(struct report *report, const struct peak_part *all);
+
+/* What no_grad would take off, in a program that does not train: nothing where it is in force. 0 or
+ * an error; the text is empty where there is nothing to say. */
+int peak_inference_read(struct db *db, struct peak_part *part);
+void peak_inference_text(const struct peak_part *part, struct buf *out);
+
+/* 0 or an error; growth_cause_clear in both cases. */
+int peak_growth_read(struct db *db, struct peak_part *part);
+void peak_put_growth_line(const struct peak_part *part); /* of the page */
+void peak_put_growth(const struct peak_part *part);      /* for people */
+void peak_put_growth_programs(struct report *report, const struct peak_part *all);
+
+void peak_put_killed(const struct peak_part *part); /* for people */
+void peak_put_killed_programs(struct report *report, const struct peak_part *all);
 
 extern const struct emit_column peak_change_columns[PEAK_CHANGE_COLUMNS];
 /* 0 or an error; peak_change_clear in both cases. */
@@ -71,6 +133,8 @@ void peak_put_added(const struct peak_part *part);
 
 extern const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS];
 void peak_put_levers(const struct peak_part *part);
+/* The best of them, each of so many lines of text at most, and all together. */
+void peak_put_best_levers(const struct peak_part *part, unsigned lines);
 
 /* What ran on the device then: nothing at all where it was not recorded. 0 or an error;
  * running_clear in both cases. */

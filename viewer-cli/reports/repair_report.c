@@ -237,17 +237,17 @@ static const struct meaning meanings[] = {
     {" process device heap ",
      "processes, devices or heaps are missing: where others name them they "
      "have a row without a pid, a program or a name, and a heap that "
-     "cannot be told is in no report"},
-    {" phase phase_device stretch ",
-     "phases are missing: tables of steps and phases have gaps, and blocks that were born in one "
-     "count to the phase before it or to none"},
+     "cannot be known is in no report"},
+    {" phase phase_device stretch ", "phases are missing: tables of steps and phases have gaps, "
+                                     "and blocks that were allocated in one "
+                                     "count to the phase before it or to none"},
     {" allocation_phase ", "blocks of threads that had a phase of their own may count to the phase "
                            "of their process"},
     {" string frame site ", "call stacks are missing: some blocks have none, or one with '?'"},
-    {" tag ", "tags are missing: categories of some blocks are guessed by their lives"},
+    {" tag ", "tags are missing: categories of some blocks are guessed by their lifetimes"},
     {" segment mapping idle ", "segments are missing: reserved, frag and fit may be wrong"},
     {" thinned site_sum phase_sum ", "what was thinned on purpose, if anything was, is not all "
-                                     "told: totals of the run may be too low"},
+                                     "reported: totals of the run may be too low"},
     {" lost torn anomaly ", "the list of what was lost while recording is not whole"},
     {" meta setting mark oom sample clock overhead ",
      "of what is said about the run itself a part is missing: command, settings, marks, refused "
@@ -315,7 +315,8 @@ int repair_put(const struct repair_findings *findings, const struct command *com
                const struct report_options *options, const char *path, const char *name, bool check)
 {
     struct emit emit;
-    emit_begin(&emit, (enum emit_format)options->format, options->no_colour, command->name, path);
+    emit_begin(&emit, (enum emit_format)options->format, report_colour(options), command->name,
+               path);
     put_file(&emit, findings, name);
     put_tables(&emit, findings);
     put_gaps(&emit, findings);

@@ -17,8 +17,9 @@ def install():
     if library is None:
         return
     library.attach(_native.VERSION, 1)
-    watch_exit(library)
     torch = sys.modules["torch"]
+    atexit.register(look_at_holders, torch, library)
+    watch_exit(library)
     installer = install_marks(torch, library)
     try:
         from tidemark import _history
@@ -63,6 +64,13 @@ def watch_exit(library):
     training has begun, when the program and the libraries have most of theirs in place."""
     atexit.unregister(library.over)
     atexit.register(library.over)
+
+
+def look_at_holders(torch, library):
+    """Behind the last step: `over` was registered later, and is called first."""
+    from tidemark import _holders
+
+    _holders.look(torch, library)
 
 
 def install_marks(torch, library):

@@ -66,6 +66,11 @@ class Table(object):
         entries[key] = (weakref.ref(owner, forget), value)
         return value
 
+    def forget(self, owner):
+        """Without a word to `gone`."""
+        if self.get(owner) is not None:
+            del self.entries[id(owner)]
+
 
 class List(object):
     """One list of the recording. `sent` is what the recorder has, the cells of all places, and

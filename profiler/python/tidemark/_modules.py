@@ -8,7 +8,7 @@ module is kept alive, and each is taken back before its address can be another's
 import weakref
 
 from tidemark._lists import Table
-from tidemark._names import named_tensors, unwrapped
+from tidemark._names import inner_of, named_modules, named_tensors, unwrapped
 
 MOST_PATIENCE = 64
 
@@ -34,6 +34,7 @@ class Modules(object):
         self.most_taken = 1000
         self.unknown = None
         self.seen = 0
+        names.full = self.say_full
         self.patience = self.waits = 0
 
     def begin(self, call, forward, engine):
@@ -44,6 +45,10 @@ class Modules(object):
         if works:
             self.unknown = self.library.unknown_here()
         return works
+
+    def say_full(self):
+        self.library.note(b"names: there are more than 100000 modules and parameters; what came later "
+                          b"has none", 1)
 
     def tell(self, *unused):
         call, forward, engine = self.kept
@@ -89,11 +94,13 @@ class Modules(object):
         name = type(inner).__name__
         if self.known.get(inner) is not None:
             return ""
-        taken = any(path and self.is_taken(path, one) for path, one in inner.named_modules())
-        if taken or any(self.names.is_taken(*pair) for pair in named_tensors(inner)):
-            prefix = "%s#%d" % (name, self.names.version + 1)
-            self.names.prefixes.put(inner, prefix + ".")
-            return prefix
+        pairs = named_tensors(inner)
+        taken = any(path and self.is_taken(path, one) for path, _, one in named_modules(inner))
+        if taken or any(self.names.is_taken(*pair) for pair in pairs):
+            prefix = self.names.free_prefix(
+                inner, pairs, lambda prefix: self.is_taken(prefix[:-1], inner))
+            self.names.prefixes.put(inner, prefix)
+            return prefix[:-1]
         if parameters and not self.is_taken("", inner):
             return ""
         return "" if parameters else self.free_name(name, inner)
@@ -114,12 +121,11 @@ class Modules(object):
         """True: something new was there."""
         number, prefix = self.roots.get(root)
         inner = unwrapped(root)
-        found = [self.learn(number, self.path(prefix, path, one), one)
-                 for path, one in inner.named_modules()]
+        found = [self.learn(number, self.path(prefix, path, own), one, own)
+                 for path, one, own in named_modules(inner)]
         while root is not inner:  # what is around it has its place
-            found.append(self.learn(number, prefix, root, around=True))
-            children = root._modules
-            root = children["_orig_mod" if "_orig_mod" in children else "module"]
+            found.append(self.learn(number, self.path(prefix, "", inner), root, inner))
+            root = inner_of(root)
         return any(found)
 
     def path(self, prefix, path, module):
@@ -127,15 +133,19 @@ class Modules(object):
             return self.free_name(type(module).__name__, module)
         return prefix + "." + path if prefix and path else prefix or path
 
-    def learn(self, number, path, module, around=False):
+    def learn(self, number, path, module, own):
+        """`own` is what the module is wrapped around, or itself: whose place and class it has."""
         known = self.known.get(module)
         if known is not None and (known.path == path or known.root != number):
             return False
-        text = path.encode("utf-8", "replace")
-        name = type(module).__name__.encode("utf-8", "replace")
-        if not self.library.module(id(module), text, name):
+        if not self.names.may_tell(" " + path):
             return False
+        # Before it is told: what is told and cannot be taken back would be another's one day.
         self.known.put(module, Known(id(module), path, number))
-        if not around:
-            self.taken[path] = weakref.ref(module)
+        self.taken[path] = weakref.ref(own)
+        text = path.encode("utf-8", "replace")
+        name = type(own).__name__.encode("utf-8", "replace")
+        if not self.library.module(id(module), text, name):
+            self.known.forget(module)
+            return False
         return True

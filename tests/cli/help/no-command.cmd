@@ -1,1 +1,3 @@
+mkdir none
+cd none
 tidemark

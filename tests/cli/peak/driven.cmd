@@ -1,1 +1,1 @@
-tidemark peak plain.db
+tidemark peak plain.db --all

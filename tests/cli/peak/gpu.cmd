@@ -1,1 +1,1 @@
-tidemark peak gpu.db
+tidemark peak gpu.db --all

@@ -1,1 +1,1 @@
-tidemark peak limit.db
+tidemark peak limit.db --all

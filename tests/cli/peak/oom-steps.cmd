@@ -1,1 +1,1 @@
-tidemark peak frag.db --steps 0..1 --top 1
+tidemark peak frag.db --all --steps 0..1 --top 1

@@ -1,1 +1,1 @@
-tidemark peak frag.db
+tidemark peak frag.db --all

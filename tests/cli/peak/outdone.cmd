@@ -1,1 +1,1 @@
-tidemark peak outdone.db
+tidemark peak outdone.db --all

@@ -1,1 +1,1 @@
-tidemark peak ranks.db
+tidemark peak ranks.db --all

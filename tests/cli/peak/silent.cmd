@@ -1,1 +1,1 @@
-tidemark peak silent.db
+tidemark peak silent.db --all

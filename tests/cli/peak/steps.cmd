@@ -1,1 +1,1 @@
-tidemark peak train.db --steps 0
+tidemark peak train.db --all --steps 0

@@ -1,1 +1,1 @@
-tidemark peak train.db
+tidemark peak train.db --all

@@ -1,1 +1,1 @@
-tidemark peak torch.db
+tidemark peak torch.db --all

@@ -1,1 +1,1 @@
-tidemark timeline long.db --steps 7
+tidemark timeline long.db --steps 7 --format table

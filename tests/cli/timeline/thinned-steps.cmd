@@ -1,1 +1,1 @@
-tidemark timeline thinned.db --steps 100..102
+tidemark timeline thinned.db --steps 100..102 --format table

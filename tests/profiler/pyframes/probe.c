@@ -25,8 +25,6 @@
 
 enum { BITS = 16, ARENA = 64 << 20, MOST = 1 << 20 };
 
-
-
 /* Where each definition stands, as far as the arena was read. */
 static struct {
     struct arena_reader reader;
@@ -48,6 +46,12 @@ EXPORT void probe_loop(double seconds, uint64_t *captured);
 EXPORT void probe_slow_captures(void);
 EXPORT void probe_hold_lock(double seconds, int *held);
 EXPORT int probe_wrong(int field, int delta);
+EXPORT int probe_modules_begin(const void *forward, const void *call, const void *engine,
+                               const void *first);
+EXPORT int probe_module(uint64_t object, uint32_t number);
+EXPORT uint64_t probe_here(void);
+EXPORT uint32_t probe_unknown(void);
+EXPORT void probe_misplace(int field, int delta);
 EXPORT double probe_ns(int count);
 EXPORT double probe_hook_ns(int count);
 EXPORT double probe_floor_ns(int count);
@@ -235,6 +239,44 @@ int probe_wrong(int field, int delta)
     for (int i = 0; same && i < count; i++)
         same = right[i].code == got[i].code && right[i].line == got[i].line;
     return same;
+}
+
+int probe_modules_begin(const void *forward, const void *call, const void *engine,
+                        const void *first)
+{
+    struct pymodules_marks by = {forward, call, engine};
+    return pyframes_start() && pymodules_begin(&by, first);
+}
+
+/* 0: takes the object out. */
+int probe_module(uint64_t object, uint32_t number)
+{
+    if (number)
+        return pymodules_put(object, number);
+    pymodules_drop(object);
+    return 1;
+}
+
+/* The module that runs, and in bit 32 whether the engine stands above all. */
+uint64_t probe_here(void)
+{
+    struct pyframes_here here;
+    pyframes_look(&here);
+    return here.module.module | (uint64_t)here.module.in_engine << 32;
+}
+
+uint32_t probe_unknown(void)
+{
+    return atomic_load(pymodules_unknown());
+}
+
+/* Where arguments stand, as another build of the interpreter might have it. */
+void probe_misplace(int field, int delta)
+{
+    struct pyframes_layout *layout = &pyframes.python.layout;
+    uint16_t *const fields[] = {&layout->locals, &layout->local_count, &layout->cell_names,
+                                &layout->cell_arguments};
+    *fields[field] = (uint16_t)(*fields[field] + delta);
 }
 
 double probe_ns(int count)

@@ -1,5 +1,7 @@
 """Programs as they are written with the frameworks, with the second count of module_truth.py: gpt2 and
-llama (transformers), lightning, nanogpt (the form of that program, nothing of its text), fsdp2."""
+llama (transformers), lightning, nanogpt (the form of that program, nothing of its text), fsdp2; and with
+torch alone what gpt2 and llama are made of: plain_gpt2, plain_llama."""
+import math
 import os
 import sys
 
@@ -89,8 +91,15 @@ class Attention(nn.Module):
     def forward(self, x):
         parts = [one.view(BATCH, LENGTH, HEADS, -1).transpose(1, 2)
                  for one in self.joined(x).split(WIDTH, dim=2)]
-        y = F.scaled_dot_product_attention(*parts, dropout_p=0.1, is_causal=True)
+        y = self.attend(*parts)
         return self.dropout(self.out(y.transpose(1, 2).contiguous().view(BATCH, LENGTH, WIDTH)))
+
+    def attend(self, q, k, v):
+        if hasattr(F, "scaled_dot_product_attention"):  # from 2.0 on
+            return F.scaled_dot_product_attention(q, k, v, dropout_p=0.1, is_causal=True)
+        hidden = torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1)
+        weights = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
+        return F.dropout(F.softmax(weights.masked_fill(hidden, float("-inf")), dim=-1), 0.1) @ v
 
 
 class Block(nn.Module):
@@ -157,6 +166,147 @@ def fsdp2(*words):
     distributed.destroy_process_group()
 
 
+class PlainAttention(nn.Module):
+    """By softmax, with a mask that is a buffer; `self` is in a cell."""
+
+    def __init__(self):
+        super().__init__()
+        self.joined, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.dropout = nn.Dropout(0.1)
+        self.register_buffer("mask", torch.ones(LENGTH, LENGTH).tril().view(1, 1, LENGTH, LENGTH))
+
+    def forward(self, x):
+        def heads(one):
+            return one.view(*x.shape[:2], self.heads(), -1).transpose(1, 2)
+
+        q, k, v = [heads(one) for one in self.joined(x).split(WIDTH, dim=2)]
+        weights = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+        weights = weights.masked_fill(self.mask[:, :, :x.shape[1], :x.shape[1]] == 0, float("-inf"))
+        y = self.dropout(F.softmax(weights, dim=-1)) @ v
+        return self.dropout(self.out(y.transpose(1, 2).reshape(x.shape)))
+
+    def heads(self):
+        return HEADS
+
+
+class NewGelu(nn.Module):
+    def forward(self, x):
+        return 0.5 * x * (1.0 + torch.tanh(0.79788456 * (x + 0.044715 * torch.pow(x, 3.0))))
+
+
+class PlainGPT2(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.places = nn.Embedding(VOCAB, WIDTH), nn.Embedding(LENGTH, WIDTH)
+        self.h = nn.ModuleList([self.layer() for _ in range(LAYERS)])
+        self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, VOCAB, bias=False)
+        self.head.weight = self.words.weight
+
+    def layer(self):
+        return nn.ModuleDict(dict(
+            norm1=nn.LayerNorm(WIDTH), attention=PlainAttention(), norm2=nn.LayerNorm(WIDTH),
+            mlp=nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), NewGelu(), nn.Linear(4 * WIDTH, WIDTH))))
+
+    def forward(self, ids):
+        x = self.words(ids) + self.places(torch.arange(ids.shape[1]))
+        for layer in self.h:
+            x = x + layer["attention"](layer["norm1"](x))
+            x = x + layer["mlp"](layer["norm2"](x))
+        logits = self.head(self.norm(x))
+        return F.cross_entropy(logits[:, :-1].reshape(-1, VOCAB), ids[:, 1:].reshape(-1))
+
+
+class RootNorm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(WIDTH))
+
+    def forward(self, x):
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+
+
+class Rotary(nn.Module):
+    def __init__(self):
+        super().__init__()
+        size = WIDTH // HEADS
+        self.register_buffer("steps", 10000.0 ** (-torch.arange(0, size, 2) / size))
+
+    @torch.no_grad()
+    def forward(self, x):
+        angles = torch.outer(torch.arange(x.shape[1]).float(), self.steps)
+        both = torch.cat([angles, angles], dim=-1)
+        return both.cos(), both.sin()
+
+
+class PlainLlamaAttention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q, self.k = nn.Linear(WIDTH, WIDTH, bias=False), nn.Linear(WIDTH, WIDTH // 2, bias=False)
+        self.v, self.o = nn.Linear(WIDTH, WIDTH // 2, bias=False), nn.Linear(WIDTH, WIDTH, bias=False)
+
+    def forward(self, x, turns):
+        def heads(one, count):
+            return one.view(*x.shape[:2], count, -1).transpose(1, 2)
+
+        def turned(one):
+            left, right = one.chunk(2, dim=-1)
+            return one * turns[0] + torch.cat([-right, left], dim=-1) * turns[1]
+
+        q, k = turned(heads(self.q(x), HEADS)), turned(heads(self.k(x), HEADS // 2))
+        k, v = [one.repeat_interleave(2, dim=1) for one in (k, heads(self.v(x), HEADS // 2))]
+        weights = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
+        weights = weights + torch.full((LENGTH, LENGTH), float("-inf")).triu(1)
+        y = F.softmax(weights, dim=-1, dtype=torch.float32).to(q.dtype) @ v
+        return self.o(y.transpose(1, 2).reshape(x.shape))
+
+
+class PlainLlamaMlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate, self.up = nn.Linear(WIDTH, 344, bias=False), nn.Linear(WIDTH, 344, bias=False)
+        self.down, self.act = nn.Linear(344, WIDTH, bias=False), nn.SiLU()
+
+    def forward(self, x):
+        return self.down(self.act(self.gate(x)) * self.up(x))
+
+
+class PlainLlamaLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm1, self.norm2 = RootNorm(), RootNorm()
+        self.attention, self.mlp = PlainLlamaAttention(), PlainLlamaMlp()
+
+    def forward(self, x, *, turns):
+        x = x + self.attention(self.norm1(x), turns)
+        return x + self.mlp(self.norm2(x))
+
+
+class PlainLlama(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.turns = nn.Embedding(VOCAB, WIDTH), Rotary()
+        self.layers = nn.ModuleList([PlainLlamaLayer() for _ in range(LAYERS)])
+        self.norm, self.head = RootNorm(), nn.Linear(WIDTH, VOCAB, bias=False)
+
+    def forward(self, ids):
+        x = self.words(ids)
+        turns = self.turns(x)
+        for layer in self.layers:
+            x = layer(x, turns=turns)
+        return F.cross_entropy(self.head(self.norm(x))[:, :-1].reshape(-1, VOCAB),
+                               ids[:, 1:].reshape(-1))
+
+
+def plain_gpt2(*words):
+    model = PlainGPT2()
+    train(Truth(model), model, lambda model: model(tokens()))
+
+
+def plain_llama(*words):
+    model = PlainLlama()
+    train(Truth(model), model, lambda model: model(tokens()))
+
+
 torch.manual_seed(0)
-{"gpt2": gpt2, "llama": llama, "lightning": lightning, "nanogpt": nanogpt,
+{"plain_gpt2": plain_gpt2, "plain_llama": plain_llama, "gpt2": gpt2, "llama": llama, "lightning": lightning, "nanogpt": nanogpt,
  "fsdp2": fsdp2}[sys.argv[1]](*sys.argv[2:])

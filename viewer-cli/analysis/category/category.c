@@ -2,7 +2,8 @@
  * A block is decided by two searches in the row of stretches and the rules in the order of the
  * view, with its arithmetic: a comparison with something that is not known is not true.
  *
- * Rules are texts such as "born in forward, freed in backward"; each that comes up is made once.
+ * Rules are texts such as "allocated in forward, freed in backward"; each that comes up is made
+ * once.
  */
 #include "category_rules.h"
 
@@ -26,31 +27,31 @@ static const struct {
     [RULE_LIBRARY_BY_SIZE] = {PURPOSE_LIBRARY,
                               {"as large as cuBLAS' workspace, without a tag, kept"}},
     [RULE_NO_STEP_SEEN] = {PURPOSE_OTHER, {"no step was seen"}},
-    [RULE_PARAMETER] = {PURPOSE_PARAMETER, {"alive before the first step and to the end"}},
+    [RULE_PARAMETER] = {PURPOSE_PARAMETER, {"live before the first step and to the end"}},
     [RULE_PARAMETER_COPY] =
         {PURPOSE_COPY,
-         {"as large as a parameter, made after it and before the first step, alive "
+         {"as large as a parameter, made after it and before the first step, live "
           "to the end"}},
     [RULE_NOT_TAGGED] =
         {PURPOSE_OTHER,
-         {"alive before the first step and to the end, but not tagged as a parameter"}},
-    [RULE_EARLY] = {PURPOSE_OTHER, {"born before the first step, freed before the end"}},
-    [RULE_WORKSPACE] = {PURPOSE_WORKSPACE, {"born and freed inside one phase"}},
-    [RULE_GRADIENT_FREED] = {PURPOSE_GRADIENT, {"born in backward, freed by zero_grad"}},
-    [RULE_CUT_SHORT] = {PURPOSE_OTHER, {"born in backward, alive when the step was cut short"}},
+         {"live before the first step and to the end, but not tagged as a parameter"}},
+    [RULE_EARLY] = {PURPOSE_OTHER, {"allocated before the first step, freed before the end"}},
+    [RULE_WORKSPACE] = {PURPOSE_WORKSPACE, {"allocated and freed inside one phase"}},
+    [RULE_GRADIENT_FREED] = {PURPOSE_GRADIENT, {"allocated in backward, freed by zero_grad"}},
+    [RULE_CUT_SHORT] = {PURPOSE_OTHER, {"allocated in backward, live when the step was cut short"}},
     [RULE_CUT_OFF] = {PURPOSE_OTHER,
-                      {"born in backward, alive when the recording ended inside the step"}},
-    [RULE_GRADIENT] = {PURPOSE_GRADIENT, {"born in backward, alive at the end of the step"}},
+                      {"allocated in backward, live when the recording ended inside the step"}},
+    [RULE_GRADIENT] = {PURPOSE_GRADIENT, {"allocated in backward, live at the end of the step"}},
     [RULE_OPTIMIZER_STATE] = {PURPOSE_OPTIMIZER_STATE,
-                              {"born in the first optimizer phase, alive on"}},
-    [RULE_ACTIVATION] = {PURPOSE_ACTIVATION, {"born in ", ", freed in ", ""}},
+                              {"allocated in the first optimizer phase, still live"}},
+    [RULE_ACTIVATION] = {PURPOSE_ACTIVATION, {"allocated in ", ", freed in ", ""}},
     [RULE_ACTIVATION_CUT_SHORT] = {PURPOSE_ACTIVATION,
-                                   {"born in ", ", alive when the step was cut short"}},
+                                   {"allocated in ", ", live when the step was cut short"}},
     [RULE_ACTIVATION_CUT_OFF] = {PURPOSE_ACTIVATION,
-                                 {"born in ", ", alive when the recording ended"}},
-    [RULE_HELD] = {PURPOSE_HELD, {"born in ", ", alive after backward"}},
-    [RULE_OTHER_LIVING] = {PURPOSE_OTHER, {"born in ", ", alive at the end"}},
-    [RULE_OTHER_FREED] = {PURPOSE_OTHER, {"born in ", ", freed in ", ""}},
+                                 {"allocated in ", ", live when the recording ended"}},
+    [RULE_HELD] = {PURPOSE_HELD, {"allocated in ", ", live after backward"}},
+    [RULE_OTHER_LIVING] = {PURPOSE_OTHER, {"allocated in ", ", live at the end"}},
+    [RULE_OTHER_FREED] = {PURPOSE_OTHER, {"allocated in ", ", freed in ", ""}},
 };
 
 static const char *make_rule(struct category_rules *rules, enum category_rule by, uint16_t role,

@@ -5,6 +5,7 @@
 #include "leaks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "error.h"
 #include "living.h"
@@ -44,6 +45,7 @@ static int read_window(struct db *db, int64_t process, const struct leak_options
 struct gather {
     struct leaks *leaks;
     struct db *db;
+    struct module_index modules;
     struct map steps; /* phase.id to its step + 1, 0 = none: blocks of one phase are many */
     struct map seen;  /* place of a site and step: living blocks come in no order */
     int err;
@@ -89,6 +91,38 @@ static bool count_step(struct gather *gather, struct leak_site *site, int64_t st
     return true;
 }
 
+/* By majority; a block that was freed before the look says nothing. */
+static void vote(const struct leaks *leaks, struct leak_site *site,
+                 const struct living_block *block)
+{
+    const struct leak_holder *holder =
+        leak_holders_find(&leaks->holders, block->address, block->size);
+    if (!holder || (block->free_seq != LIVING_NONE && block->free_seq <= holder->seq))
+        return;
+    site->held++;
+    if (site->votes == 0)
+        site->holder = *holder;
+    bool same = site->holder.kind == holder->kind && strcmp(site->holder.path, holder->path) == 0;
+    site->votes += same ? 1 : -1;
+}
+
+/* What no variable leads to, in many steps, and made while gradients are recorded. */
+static void find_graph(const struct leaks *leaks, struct leak_site *site)
+{
+    const struct leak_holder *graph;
+    bool kind = site->purpose == PURPOSE_HELD || site->purpose == PURPOSE_ACTIVATION ||
+                site->purpose == PURPOSE_INPUT;
+    if (site->held * 2 >= site->blocks)
+        return;
+    site->holder = (struct leak_holder){0};
+    graph = kind && site->sure != LEAK_PERHAPS ? leak_holders_graph(&leaks->holders, leaks->window)
+                                               : NULL;
+    if (!graph)
+        return;
+    site->holder = *graph;
+    site->holder.kind = HOLDER_GRAPH;
+}
+
 static bool add_block(void *self, const struct living_block *block)
 {
     struct gather *gather = self;
@@ -101,6 +135,8 @@ static bool add_block(void *self, const struct living_block *block)
     struct leak_site *site = site_of(leaks, block->site);
     if (!site || !count_step(gather, site, step))
         return false;
+    vote(leaks, site, block);
+    module_label_add(&site->modules, module_index_of(&gather->modules, block), block->size);
     leaks->bytes += block->size;
     leaks->blocks++;
     site->bytes += block->size;
@@ -145,6 +181,11 @@ static int name_sites(struct db *db, struct leaks *leaks, size_t named)
     int err = 0;
     for (size_t i = 0; i < leaks->count && i < named && err == 0; i++)
         err = site_names(db, leaks->sites[i].site, &leaks->sites[i].name, &leaks->sites[i].shown);
+    for (size_t i = 0; i < leaks->count && i < named && err == 0; i++) {
+        bool full;
+        leaks->sites[i].module = module_label_text(&leaks->sites[i].modules, &full);
+        err = full ? 0 : ERR_NOMEM;
+    }
     return err;
 }
 
@@ -156,7 +197,11 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
     int err = read_window(db, process, options, out);
     if (err < 0 || !out->window)
         return err;
-    err = living_read(db, process, device, out->seq, add_block, &gather);
+    err = leak_holders_read(db, process, &out->holders);
+    if (err >= 0)
+        err = module_index_read(db, &gather.modules);
+    if (err >= 0)
+        err = living_read(db, process, device, out->seq, add_block, &gather);
     if (gather.err)
         err = gather.err;
     map_clear(&gather.steps);
@@ -165,10 +210,15 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
     for (size_t i = 0; i < out->count; i++) {
         out->sites[i].slope = (double)out->sites[i].bytes / (double)out->window;
         out->sites[i].sure = how_sure(out, &out->sites[i]);
+        find_graph(out, &out->sites[i]);
     }
     if (out->count)
         qsort(out->sites, out->count, sizeof *out->sites, by_weight);
-    return err < 0 ? err : name_sites(db, out, options->named);
+    err = err < 0 ? err : name_sites(db, out, options->named);
+    for (size_t i = 0; i < out->count; i++) /* it points into the index */
+        out->sites[i].modules = (struct module_label){0};
+    module_index_clear(&gather.modules);
+    return err;
 }
 
 int leaks_tell_apart(struct db *db, struct leaks *leaks, size_t most)
@@ -189,8 +239,10 @@ void leaks_clear(struct leaks *leaks)
     for (size_t i = 0; i < leaks->count; i++) {
         mem_free(leaks->sites[i].name);
         mem_free(leaks->sites[i].shown);
+        mem_free(leaks->sites[i].module);
     }
     mem_free(leaks->sites);
+    leak_holders_clear(&leaks->holders);
     map_clear(&leaks->index);
     *leaks = (struct leaks){0};
 }

@@ -22,14 +22,18 @@
 
 #include "db.h"
 #include "group.h"
+#include "leak_holder.h"
 #include "map.h"
+#include "module_label.h"
 #include "purpose.h"
 
 enum leak_sure { LEAK_SURE, LEAK_LIKELY, LEAK_PERHAPS };
 
 struct leak_site {
-    int64_t site;         /* GROUP_NONE */
-    char *name, *shown;   /* NULL = not known */
+    int64_t site;       /* GROUP_NONE */
+    char *name, *shown; /* NULL = not known */
+    char *module;       /* of its blocks, as module_label.h has it; NULL = none */
+    struct module_label modules;
     enum purpose purpose; /* of its largest block */
     int64_t largest;
     int64_t bytes, blocks; /* left, over all steps that count */
@@ -37,6 +41,9 @@ struct leak_site {
     int64_t first_step, last_step;
     double slope; /* bytes a step that counts */
     enum leak_sure sure;
+    int64_t held;              /* blocks that a known variable leads to */
+    int64_t votes;             /* for `holder`, while they are counted */
+    struct leak_holder holder; /* of most of its blocks */
 };
 
 struct leaks {
@@ -47,6 +54,7 @@ struct leaks {
     int64_t bytes, blocks;
     struct leak_site *sites;
     size_t count, cap;
+    struct leak_holders holders;
     struct map index; /* site to place, while they are collected */
 };
 

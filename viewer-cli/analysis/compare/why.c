@@ -26,6 +26,7 @@ int64_t why_change_of(const struct why *why, enum purpose purpose)
 
 struct gather {
     struct why *why;
+    const struct module_index *modules;
     bool after;
 };
 
@@ -62,6 +63,7 @@ static bool add_block(void *self, const struct living_block *block)
     if (!group)
         return false;
     add(group, gather->after, block->size);
+    module_label_add(&group->modules, module_index_of(gather->modules, block), block->size);
     add(&why->categories[block->purpose], gather->after, block->size);
     *(gather->after ? &why->after_bytes : &why->before_bytes) += block->size;
     return true;
@@ -108,6 +110,11 @@ static int name_groups(struct db *db, struct why *why, size_t named)
     int err = 0;
     for (size_t i = 0; i < why->group_count && i < named && err == 0; i++)
         err = site_names(db, why->groups[i].site, &why->groups[i].name, &why->groups[i].shown);
+    for (size_t i = 0; i < why->group_count && i < named && err == 0; i++) {
+        bool full;
+        why->groups[i].module = module_label_text(&why->groups[i].modules, &full);
+        err = full ? 0 : ERR_NOMEM;
+    }
     return err;
 }
 
@@ -154,15 +161,21 @@ int why_read(struct db *db, int64_t process, int64_t device, const struct instan
              const struct instant *after, size_t named, struct why *out)
 {
     *out = (struct why){.before = *before, .after = *after};
-    struct gather first = {out, false}, second = {out, true};
+    struct module_index modules;
+    struct gather first = {out, &modules, false}, second = {out, &modules, true};
     begin_categories(out);
-    int err = living_read(db, process, device, before->seq, add_block, &first);
+    int err = module_index_read(db, &modules);
+    if (err == 0)
+        err = living_read(db, process, device, before->seq, add_block, &first);
     if (err == 0)
         err = living_read(db, process, device, after->seq, add_block, &second);
     map_clear(&out->index);
     sort_groups(out);
     if (err == 0)
         err = name_groups(db, out, named);
+    for (size_t i = 0; i < out->group_count; i++) /* it points into the index */
+        out->groups[i].modules = (struct module_label){0};
+    module_index_clear(&modules);
     if (err == 0)
         err = read_segments(db, process, device, out);
     return err;
@@ -186,6 +199,7 @@ void why_clear(struct why *why)
     for (size_t i = 0; i < why->group_count; i++) {
         mem_free(why->groups[i].name);
         mem_free(why->groups[i].shown);
+        mem_free(why->groups[i].module);
     }
     mem_free(why->groups);
     mem_free(why->segments);

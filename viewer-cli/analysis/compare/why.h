@@ -20,6 +20,7 @@
 #include "db.h"
 #include "instant.h"
 #include "map.h"
+#include "module_label.h"
 #include "purpose.h"
 
 struct why_group {
@@ -27,6 +28,8 @@ struct why_group {
     int64_t site; /* GROUP_NONE; of a category: unused */
     char *name;   /* of the site: its innermost frame; NULL = not known */
     char *shown;  /* of the site, as view site_short */
+    char *module; /* of its blocks, as module_label.h has it; NULL = none */
+    struct module_label modules;
     int64_t before_bytes, after_bytes;
     int64_t before_blocks, after_blocks;
 };
@@ -50,13 +53,25 @@ struct why {
     struct map index; /* category and site to place, while they are collected */
 };
 
-/* The first `named` groups get their names. 0 or an error; why_clear in both cases. */
+/* The first `named` groups get their names and modules. 0 or an error; why_clear in both cases. */
 int why_read(struct db *db, int64_t process, int64_t device, const struct instant *before,
              const struct instant *after, size_t named, struct why *out);
 /* Sites of the first `most` groups that are alike in their names are told apart. 0 or an error. */
 int why_tell_apart(struct db *db, struct why *why, size_t most);
 void why_clear(struct why *why);
 bool why_is_valid(const struct why *why);
+
+/* Calls that hold as many blocks at both moments, of another size. */
+struct why_larger {
+    bool found;    /* they are half of the change or more */
+    int64_t bytes; /* their change */
+    double ratio;  /* their bytes after, by those before */
+    double input;  /* the same of inputs; 0: not known */
+};
+void why_find_larger(const struct why *why, struct why_larger *out);
+enum { WHY_LARGER_TEXT = 200 };
+/* That as a sentence; "" where it is not so. */
+const char *why_larger_text(char text[WHY_LARGER_TEXT], const struct why *why);
 
 int64_t why_change(const struct why_group *group);
 int64_t why_change_of(const struct why *why, enum purpose purpose);

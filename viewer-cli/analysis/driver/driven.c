@@ -310,7 +310,7 @@ static int find_time(const struct driven *driven, int64_t ns, const char *text, 
     struct driven_point point = driven_at(driven, INT64_MAX, ns);
     bool any = driven->count && driven->points[0].ns <= ns;
     snprintf(out->label, sizeof out->label,
-             any ? "%s after the start" : "%s after the start the driver had given nothing", text);
+             any ? "%s after the start" : "no driver memory %s after the start", text);
     out->seq = point.seq;
     out->at_ns = ns;
     return any ? 0 : ERR_NOTFOUND;

@@ -16,8 +16,8 @@
 const char *frag_cause_text(enum frag_cause cause)
 {
     static const char *const texts[FRAG_CAUSES] = {
-        "requested, and alive",
-        "alive, request not known",
+        "requested, live",
+        "live, request not known",
         "rounding",
         "awaiting a stream",
         "split remainders",

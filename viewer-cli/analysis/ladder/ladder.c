@@ -17,6 +17,14 @@ const char *ladder_step_text(enum ladder_step step)
     return texts[step];
 }
 
+const char *ladder_rung_text(const struct ladder *ladder, enum ladder_step step)
+{
+    static const char *const texts[LADDER_STEPS] = {
+        "requested", "allocated", NULL, NULL, "RSS", "cgroup used",
+    };
+    return ladder->is_host ? texts[step] : ladder_step_text(step);
+}
+
 /* ---- the arithmetic ---- */
 
 /* What is between the rungs `below` and `above`, for a rung that is known. */
@@ -34,6 +42,40 @@ static void name_gap(char *text, size_t size, size_t below, size_t above)
     *text = '\0';
     for (size_t i = below + 1; i <= above; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", gaps[i]);
+}
+
+/* The same on the CPU, for the rungs that are the kernel's. */
+static const char *host_gap_text(size_t above, bool negative)
+{
+    if (above == LADDER_PROCESS)
+        return negative ? "allocated, but never touched"
+                        : "the rest of the process: Python, libraries, freed memory kept by malloc";
+    return negative ? "pages of files that are charged to another cgroup"
+                    : "other processes of the cgroup, and files in its page cache";
+}
+
+static void name_host_gaps(struct ladder *ladder)
+{
+    for (size_t i = LADDER_PROCESS; i < LADDER_STEPS; i++) {
+        struct ladder_rung *rung = &ladder->rungs[i];
+        if (rung->gap != LADDER_NONE)
+            snprintf(rung->what, sizeof rung->what, "%s", host_gap_text(i, rung->gap < 0));
+    }
+}
+
+/* The group's, or else the machine's. */
+static void add_limit(const struct host *host, struct ladder *ladder)
+{
+    bool group = host->group_limit != HOST_NONE && host->group_used != HOST_NONE;
+    ladder->limit = (struct ladder_rung){.bytes = LADDER_NONE, .gap = LADDER_NONE};
+    if (!group && host->machine == HOST_NONE)
+        return;
+    ladder->limit_text = group ? "cgroup limit" : "machine memory";
+    ladder->limit.bytes = group ? host->group_limit : host->machine;
+    ladder->limit.gap = group ? host->group_limit - host->group_used : host->available;
+    if (ladder->limit.gap != LADDER_NONE)
+        snprintf(ladder->limit.what, sizeof ladder->limit.what, "%s",
+                 group ? "free below the limit" : "available on the machine");
 }
 
 static void add_part(struct ladder *ladder, enum ladder_step under, const char *quantity,
@@ -128,7 +170,8 @@ void ladder_make(const struct ladder_facts *facts, struct ladder *out)
     size_t below = LADDER_STEPS;
     *out = (struct ladder){.told = facts->outside.told,
                            .alone = facts->outside.told && facts->alone,
-                           .sample_age = facts->sample_age};
+                           .sample_age = facts->sample_age,
+                           .is_host = facts->is_host};
     for (size_t i = 0; i < LADDER_STEPS; i++) {
         struct ladder_rung *rung = &out->rungs[i];
         *rung = (struct ladder_rung){.bytes = facts->bytes[i], .gap = LADDER_NONE};
@@ -144,6 +187,10 @@ void ladder_make(const struct ladder_facts *facts, struct ladder *out)
         }
         below = i;
         out->known++;
+    }
+    if (out->is_host) {
+        name_host_gaps(out);
+        add_limit(&facts->host, out);
     }
     if (!out->told)
         return;
@@ -252,6 +299,21 @@ static int read_used(struct db *db, int64_t process, int64_t device, int64_t seq
     return err;
 }
 
+static int read_host(struct db *db, int64_t process, int64_t at_ns, struct ladder_facts *facts)
+{
+    int err = host_read(db, process, at_ns, &facts->host);
+    facts->bytes[LADDER_PROCESS] = facts->host.rss;
+    facts->bytes[LADDER_DEVICE] = facts->host.group_used;
+    return err;
+}
+
+static int read_is_host(struct db *db, int64_t device, bool *is_host)
+{
+    *is_host = false;
+    return query_read(db, "SELECT kind = 'cpu' AS is_host FROM device WHERE id = ?1", Q_IN(device),
+                      Q_OUT(Q_INT(*is_host)));
+}
+
 int ladder_read_around(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t at_ns,
                        struct ladder_facts *facts)
 {
@@ -260,6 +322,10 @@ int ladder_read_around(struct db *db, int64_t process, int64_t device, int64_t s
     facts->bytes[LADDER_DEVICE] = LADDER_NONE;
     facts->sampled_ns = LADDER_NONE;
     int err = facts->alone ? 0 : read_waiting(db, process, device, seq, facts);
+    if (err == 0)
+        err = read_is_host(db, device, &facts->is_host);
+    if (err == 0 && facts->is_host)
+        return read_host(db, process, at_ns, facts);
     if (err == 0)
         err = read_used(db, process, device, seq, at_ns, LADDER_PROCESS, facts);
     if (err == 0)

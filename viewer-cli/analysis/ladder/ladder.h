@@ -15,6 +15,11 @@
  * a peak between two of them does not look as if memory were missing. The unattributed line is then
  * as of that sample, and says so.
  *
+ * On the CPU the rungs above are the kernel's: RSS in place of the process on the device, what its
+ * control group uses in place of device used, and `limit` of that group, or the machine's memory.
+ * RSS may be less than allocated (memory that was never touched), and the group may have less than
+ * RSS (pages of files that another group read): gaps of that sort are negative, and say so.
+ *
  * On a device that no framework had a block on (driven.h) no rung below the process's is known, and
  * the parts stand on nothing: `alone`.
  *
@@ -32,6 +37,7 @@
 
 #include "db.h"
 #include "group.h"
+#include "host.h"
 #include "instant.h"
 #include "outside.h"
 
@@ -42,8 +48,8 @@ enum ladder_step {
     LADDER_ALLOCATED,
     LADDER_ACTIVE,
     LADDER_RESERVED,
-    LADDER_PROCESS, /* samples 'process used' of the process on the device */
-    LADDER_DEVICE,  /* samples 'device used' */
+    LADDER_PROCESS, /* samples 'process used' of the process on the device; RSS */
+    LADDER_DEVICE,  /* samples 'device used'; 'cgroup used' */
     LADDER_STEPS
 };
 
@@ -53,6 +59,8 @@ struct ladder_facts {
     int64_t sampled_ns;          /* when device used was read, LADDER_NONE */
     int64_t sample_age;          /* and how long that was before, 0 */
     bool alone;                  /* no framework had a block there */
+    bool is_host;                /* the CPU's memory */
+    struct host host;            /* there */
     struct outside outside;
 };
 
@@ -86,11 +94,16 @@ struct ladder {
     int64_t blind_ns; /* the driver was not watched, before that moment */
     int64_t unattributed;
     size_t known; /* rungs */
+    bool is_host;
+    const char *limit_text;   /* of the CPU: whose limit; NULL: none is known */
+    struct ladder_rung limit; /* above all rungs, and in no sum */
 };
 
 void ladder_make(const struct ladder_facts *facts, struct ladder *out);
 bool ladder_is_valid(const struct ladder *ladder);
 const char *ladder_step_text(enum ladder_step step);
+/* As it is called on this ladder's device; NULL: there is no such rung on the CPU. */
+const char *ladder_rung_text(const struct ladder *ladder, enum ladder_step step);
 
 /* What no look at the living blocks tells: active (from bytes[LADDER_ALLOCATED], which is set), the
  * process and the device: the last samples before, and what the driver gave and took since. 0 or an

@@ -20,14 +20,20 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_BUCKET_VIEW] = "gradient_as_bucket_view",
         [LEVER_FLATTEN_PARAMETERS] = "flatten_parameters",
         [LEVER_CHECKPOINT] = "checkpoint",
+        [LEVER_CHECKPOINT_HALF] = "checkpoint_half",
+        [LEVER_NO_CACHE] = "no_cache",
+        [LEVER_RETAIN_GRAPH] = "retain_graph",
+        [LEVER_FUSED_OPERATION] = "fused_operation",
         [LEVER_DETACH] = "detach",
         [LEVER_NO_GRAD] = "no_grad",
         [LEVER_FIRST_STEP] = "first_step",
         [LEVER_FUSED_OPTIMIZER] = "fused_optimizer",
+        [LEVER_OPTIMIZER_IN_BACKWARD] = "optimizer_in_backward",
         [LEVER_WORKSPACE] = "smaller_workspace",
         [LEVER_LIBRARY_WORKSPACE] = "cublas_workspace",
         [LEVER_EIGHT_BIT_STATES] = "eight_bit_states",
         [LEVER_NO_STATES] = "no_states",
+        [LEVER_OFFLOAD_STATES] = "offload_states",
         [LEVER_SHARD_STATES] = "shard_states",
         [LEVER_CHUNKED_LOSS] = "chunked_loss",
         [LEVER_HALF_BATCH] = "half_batch",
@@ -56,6 +62,7 @@ int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
     *lever = (struct lever){.kind = words->kind,
                             .at_most = words->at_most,
                             .estimated = words->estimated,
+                            .changes = words->changes,
                             .next_step = LEVERS_NONE,
                             .bytes = bytes,
                             .reserved = reserved,
@@ -175,26 +182,16 @@ static int read_device(struct levers_work *work)
                       Q_IN(work->peak->device), Q_OUT(Q_INT(work->on_host)));
 }
 
-/* Those that compute something else, or elsewhere, come behind the others. */
-static int place_of(enum lever_kind kind)
+static int place_of(const struct lever *lever)
 {
-    switch (kind) {
-    case LEVER_EIGHT_BIT_STATES:
-    case LEVER_NO_STATES:
-    case LEVER_SHARD_STATES:
-        return 1;
-    case LEVER_TOGETHER:
-        return 2;
-    default:
-        return 0;
-    }
+    return lever->kind == LEVER_TOGETHER ? 1 : lever->changes ? 2 : 0;
 }
 
 static int by_bytes(const void *one, const void *other)
 {
     const struct lever *a = one, *b = other;
-    if (place_of(a->kind) != place_of(b->kind))
-        return place_of(a->kind) < place_of(b->kind) ? -1 : 1;
+    if (place_of(a) != place_of(b))
+        return place_of(a) < place_of(b) ? -1 : 1;
     if (a->bytes != b->bytes)
         return a->bytes < b->bytes ? 1 : -1;
     if (a->reserved != b->reserved)
@@ -206,14 +203,20 @@ static int find_all(struct levers_work *work)
 {
     int (*const of_lives[])(struct levers_work *) = {
         levers_find_added,
+        levers_frozen,
+        levers_batch_norm,
         levers_leak,
+        levers_no_cache,
+        levers_retain_graph,
         levers_held,
         levers_gradients_to_none,
         levers_bucket_view,
         levers_flatten,
         levers_zero_grad_earlier,
         levers_checkpoint,
+        levers_fused_operation,
         levers_fused_optimizer,
+        levers_optimizer_in_backward,
         levers_workspace,
         levers_library_workspace,
         levers_together,
@@ -298,6 +301,9 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
     levers_step_clear(&work.step);
     map_clear(&work.parameters);
     map_clear(&work.leaking);
+    map_clear(&work.batch_norm);
+    levers_cache_clear(&work.cache);
+    levers_units_clear(&work.units);
     return err < 0 ? err : 0;
 }
 
@@ -324,6 +330,8 @@ bool levers_is_valid(const struct levers *levers)
         if (!lever->text || lever->bytes > levers->peak || lever->bytes < 0)
             return false;
         if (lever->bytes < least(levers->peak) && lever->reserved <= 0)
+            return false;
+        if (lever->joined && (lever->changes || lever->kind == LEVER_TOGETHER))
             return false;
     }
     return true;

@@ -10,9 +10,10 @@
  *
  * What makes a lever apply is told at each function.
  *
- * Invariants (levers_is_valid): first those that leave the training as it is, then those that make
- * it another, then all together; in each, by bytes, then by reserved bytes, largest first; every
- * one takes at least a hundredth off the peak, or off reserved; none takes more than the peak has.
+ * Invariants (levers_is_valid): first those that leave the training's numbers as they are, then
+ * what some of these are together, then those that change the numbers; in each, by bytes, then by
+ * reserved bytes, largest first; what is joined changes no numbers; every one takes at least a
+ * hundredth off the peak, or off reserved; none takes more than the peak has.
  */
 #ifndef TIDEMARK_ANALYSIS_LEVERS_H
 #define TIDEMARK_ANALYSIS_LEVERS_H
@@ -33,20 +34,26 @@ enum lever_kind {
     LEVER_BUCKET_VIEW,
     LEVER_FLATTEN_PARAMETERS,
     LEVER_CHECKPOINT,
+    LEVER_CHECKPOINT_HALF,
+    LEVER_NO_CACHE,
+    LEVER_RETAIN_GRAPH,
+    LEVER_FUSED_OPERATION,
     LEVER_DETACH,
     LEVER_NO_GRAD,
     LEVER_FIRST_STEP,
     LEVER_FUSED_OPTIMIZER,
+    LEVER_OPTIMIZER_IN_BACKWARD,
     LEVER_WORKSPACE,
     LEVER_LIBRARY_WORKSPACE,
     LEVER_EIGHT_BIT_STATES,
     LEVER_NO_STATES,
+    LEVER_OFFLOAD_STATES,
     LEVER_SHARD_STATES,
     LEVER_CHUNKED_LOSS,
     LEVER_HALF_BATCH,
     LEVER_EXPANDABLE_SEGMENTS,
     LEVER_MAX_SPLIT_SIZE,
-    LEVER_TOGETHER, /* the last row, whatever its bytes */
+    LEVER_TOGETHER,
     LEVER_KINDS
 };
 
@@ -54,6 +61,8 @@ struct lever {
     enum lever_kind kind;
     bool at_most;      /* the program would also do other work, or not all is known */
     bool estimated;    /* computed, not only replayed: it may come out a little otherwise */
+    bool changes;      /* the numbers that the training computes */
+    bool joined;       /* it is one of those that are tried all together */
     int64_t bytes;     /* off allocated at its highest */
     int64_t reserved;  /* off reserved at its highest; LEVERS_NONE */
     int64_t alive;     /* what it is about held so much at the peak; 0 = it is about no blocks */
@@ -79,6 +88,7 @@ struct levers {
     int64_t floor;           /* the highest before the first step; 0 = nothing */
     bool whole;              /* they were tried on all steps from the first one on */
     size_t tried;            /* changes whose worth was looked at */
+    int64_t frozen;          /* bytes of parameters that have no gradient, where others have */
     int64_t simulated;       /* reserved by replay with a policy that was not the recorded one;
                                 0 = its addresses came out as recorded, or there was none */
     bool unsettled; /* a replay did not come out as recorded: nothing is said of reserved */

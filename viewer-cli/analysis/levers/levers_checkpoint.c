@@ -2,6 +2,7 @@
  * Levers on what forward keeps for backward: checkpoints of a unit, or no backward at all.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "buf.h"
 #include "error.h"
@@ -74,18 +75,25 @@ static int by_highest(const void *one, const void *other)
     return a->units[0]->depth < b->units[0]->depth ? -1 : a->units[0]->depth > b->units[0]->depth;
 }
 
-static int make_edit(const struct levers_work *work, const struct trial *trial, bool least,
+/* The switch of transformers turns the cache off. */
+static int make_edit(struct levers_work *work, const struct trial *trial, bool least,
                      struct levers_edit *edit)
 {
+    bool uncached = trial->units[0]->of_library;
     int err = 0;
+    if (uncached)
+        levers_cache_swap(&work->step, &work->cache);
     for (size_t i = 0; i < trial->count && err >= 0; i++)
         err = levers_recompute(&work->step, trial->units[i], work->on_host ? RNG_BYTES : 0, least,
                                edit);
+    if (uncached) {
+        levers_cache_swap(&work->step, &work->cache);
+        err = err < 0 ? err : levers_cache_cut(&work->cache, edit);
+    }
     return err;
 }
 
-static int highest_of(const struct levers_work *work, const struct trial *trial, bool least,
-                      int64_t *out)
+static int highest_of(struct levers_work *work, const struct trial *trial, bool least, int64_t *out)
 {
     struct levers_edit edit = {0};
     int err = make_edit(work, trial, least, &edit);
@@ -176,18 +184,20 @@ static bool is_repeated(const struct levers_unit *unit)
     return false;
 }
 
-static void put_names(const struct trial *trial, struct buf *text)
+static void put_unit(const struct levers_unit *unit, struct buf *text)
 {
-    buf_text(text, "checkpoint ");
-    for (size_t i = 0; i < trial->count; i++)
-        buf_print(text, "%s%s%s", i ? " and " : "", is_repeated(trial->units[i]) ? "each " : "",
-                  trial->units[i]->name);
+    buf_print(text, "%s%s", is_repeated(unit) ? "each " : "", unit->name);
+    if (unit->instances)
+        buf_print(text, " (%s)", unit->instances);
 }
 
 /* How the line is written, by whose the module is. */
-static bool put_words(const struct trial *trial, struct buf *text)
+static bool put_words(const struct trial *trial, bool normalizes, struct buf *text)
 {
-    put_names(trial, text);
+    for (size_t i = 0; i < trial->count; i++) {
+        buf_text(text, i ? " and " : "checkpoint ");
+        put_unit(trial->units[i], text);
+    }
     if (trial->units[0]->of_library)
         buf_text(text, ": model.gradient_checkpointing_enable(gradient_checkpointing_kwargs="
                        "{'use_reentrant': False})");
@@ -197,6 +207,8 @@ static bool put_words(const struct trial *trial, struct buf *text)
     else
         buf_text(text, ": torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False) where "
                        "it is called");
+    if (normalizes)
+        buf_text(text, "; BatchNorm then updates its running statistics twice in each step");
     return !text->broken;
 }
 
@@ -212,33 +224,122 @@ static bool holds(const struct levers_step *step, const struct levers_unit *unit
     return bytes > step->highest / 100;
 }
 
+/* Layers of one class behind each other. Backward of others, as of paths that skip some, may go
+ * through them in another order once they are computed again. */
+static bool is_one_row(const struct trial *trial)
+{
+    const struct levers_unit *unit = trial->units[0];
+    return trial->count == 1 && !unit->sequential &&
+           (!unit->instances || !strchr(unit->instances, ','));
+}
+
 static bool is_unsure(const struct levers_step *step, const struct trial *trial)
 {
-    bool unsure = trial->highest - trial->least > (step->highest - trial->highest) / 200;
+    bool unsure = trial->highest - trial->least > (step->highest - trial->highest) / 200 ||
+                  !is_one_row(trial);
     for (size_t i = 0; i < trial->count && !unsure; i++)
         unsure = holds(step, trial->units[i]);
     return unsure;
 }
 
+static bool normalizes(const struct levers_work *work, const struct trial *trial)
+{
+    for (size_t i = 0; i < trial->count; i++)
+        for (size_t j = 0; j < trial->units[i]->count; j++) {
+            const struct levers_call *call = &trial->units[i]->calls[j];
+            for (size_t k = call->first; k <= call->last; k++)
+                if (levers_normalizes(work, &work->step.blocks[k]))
+                    return true;
+        }
+    return false;
+}
+
+static int try_words(struct levers_work *work, const struct trial *trial, bool most,
+                     const struct levers_words *words)
+{
+    struct levers_edit edit = {0};
+    int err = make_edit(work, trial, most, &edit);
+    if (err >= 0 && edit.count)
+        err = levers_try(work, &edit, words);
+    levers_edit_clear(&edit);
+    return err;
+}
+
 /* Where it hangs on what computing again meets in backward, the most that it can be. */
 static int add_trial(struct levers_work *work, const struct trial *trial)
 {
-    struct levers_edit edit = {0};
-    struct buf text = {0};
-    int err = put_words(trial, &text) ? 0 : ERR_NOMEM;
     const int64_t off = work->step.highest - trial->highest;
     const bool most = off < work->out->peak / 100 && is_repeated(trial->units[0]);
-    const struct levers_words words = {.kind = LEVER_CHECKPOINT,
-                                       .at_most = most,
-                                       .estimated = is_unsure(&work->step, trial),
-                                       .site = LEVERS_NONE,
-                                       .before = buf_string(&text)};
+    struct levers_words words = {.kind = LEVER_CHECKPOINT,
+                                 .at_most = most,
+                                 .estimated = is_unsure(&work->step, trial),
+                                 .changes = normalizes(work, trial),
+                                 .site = LEVERS_NONE};
+    struct buf text = {0};
+    int err = put_words(trial, words.changes, &text) ? 0 : ERR_NOMEM;
+    words.before = buf_string(&text);
     if (err >= 0)
-        err = make_edit(work, trial, most, &edit);
-    if (err >= 0 && edit.count)
-        err = levers_try(work, &edit, &words);
-    levers_edit_clear(&edit);
+        err = try_words(work, trial, most, &words);
     buf_clear(&text);
+    return err;
+}
+
+/* ---- half of the instances ---- */
+
+/* Each second call of a forward, from the first one on. False without memory. */
+static bool take_half(const struct levers_unit *unit, struct levers_unit *half)
+{
+    size_t in_forward = 0;
+    *half = *unit;
+    half->count = 0;
+    half->calls = mem_alloc(unit->count, sizeof *half->calls);
+    for (size_t i = 0; i < unit->count && half->calls; i++) {
+        in_forward = i && unit->calls[i].forward == unit->calls[i - 1].forward ? in_forward + 1 : 0;
+        if (in_forward % 2 == 0)
+            half->calls[half->count++] = unit->calls[i];
+    }
+    return half->calls != NULL;
+}
+
+static bool put_half_words(const struct trial *trial, bool normalizes, struct buf *text)
+{
+    const struct levers_unit *unit = trial->units[0];
+    buf_print(text, "checkpoint every second %s, half of the recomputation: ", unit->name);
+    if (unit->of_library)
+        buf_text(text, "gradient_checkpointing_enable(...), then gradient_checkpointing = False in "
+                       "layers[1::2]");
+    else
+        buf_text(text,
+                 "torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False) in [::2]");
+    if (unit->instances)
+        buf_print(text, " of %s", unit->instances);
+    if (normalizes)
+        buf_text(text, "; BatchNorm then updates its running statistics twice in each step");
+    return !text->broken;
+}
+
+/* Of the best trial, if it is one class that repeats. */
+static int add_half(struct levers_work *work, const struct trial *best)
+{
+    struct levers_unit half;
+    struct buf text = {0};
+    if (best->count != 1 || !is_repeated(best->units[0]) || best->units[0]->sequential)
+        return 0;
+    if (!take_half(best->units[0], &half))
+        return ERR_NOMEM;
+    struct trial trial = {.units = {&half}, .count = 1};
+    int err = look_at(work, &trial);
+    struct levers_words words = {.kind = LEVER_CHECKPOINT_HALF,
+                                 .estimated = err >= 0 && is_unsure(&work->step, &trial),
+                                 .changes = normalizes(work, &trial),
+                                 .site = LEVERS_NONE};
+    if (err >= 0 && !put_half_words(best, words.changes, &text))
+        err = ERR_NOMEM;
+    words.before = buf_string(&text);
+    if (err >= 0)
+        err = try_words(work, &trial, false, &words);
+    buf_clear(&text);
+    mem_free(half.calls);
     return err;
 }
 
@@ -255,21 +356,22 @@ static int try_units(struct levers_work *work, const struct levers_units *units)
         err = add_others(work, trials, count, &trials[0]);
     for (size_t i = 0; i < count && i < SHOWN && err >= 0; i++)
         err = add_trial(work, &trials[i]);
+    if (err >= 0 && count)
+        err = add_half(work, &trials[0]);
     mem_free(trials);
     return err;
 }
 
 int levers_checkpoint(struct levers_work *work)
 {
-    struct levers_units units = {0};
+    bool any;
     if (work->step.phases.recomputes)
         return 0; /* it is in force */
     if (!has_backward(&work->step))
         return try_no_grad(work);
-    int err = levers_units_read(work->db, &work->step, &units);
-    bool any = units.count;
+    int err = levers_units_read(work->db, &work->step, &work->units);
+    any = work->units.count;
     if (err >= 0 && any)
-        err = try_units(work, &units);
-    levers_units_clear(&units);
+        err = try_units(work, &work->units);
     return err < 0 || any ? err : levers_checkpoint_parts(work);
 }

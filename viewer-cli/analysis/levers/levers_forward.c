@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "levers_work.h"
+#include "query.h"
 #include "mem.h"
 
 /* ---- checkpointing ---- */
@@ -215,25 +216,18 @@ int levers_checkpoint_parts(struct levers_work *work)
 
 /* A frame of an RNN in the stack: other things have the size of the weights by accident. */
 static const char rnn_sql[] =
-    "SELECT 1 FROM site s JOIN frame f ON f.id = s.frame"
+    "SELECT 1 AS found FROM site s JOIN frame f ON f.id = s.frame"
     "  JOIN string n ON n.id IN (f.function, f.file)"
     " WHERE s.site = ?1 AND (n.text LIKE '%rnn%' OR n.text LIKE '%lstm%' OR n.text LIKE '%gru%')"
     " LIMIT 1";
 
 static int comes_from_rnn(struct levers_work *work, int64_t site, bool *yes)
 {
-    struct db_stmt *stmt = NULL;
-    *yes = false;
-    if (site == GROUP_NONE)
-        return 0;
-    int err = db_prepare(work->db, &stmt, rnn_sql);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, site);
-    err = db_step(stmt);
-    *yes = err == DB_ROW;
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    bool found = false;
+    int err =
+        site == GROUP_NONE ? 0 : query_read(work->db, rnn_sql, Q_IN(site), Q_OUT(Q_INT(found)));
+    *yes = found;
+    return err;
 }
 
 /* All of them are in it, and little else; blocks of their own may be rounded more. What cuDNN keeps

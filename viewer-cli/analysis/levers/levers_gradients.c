@@ -150,11 +150,43 @@ int levers_gradients_to_none(struct levers_work *work)
 
 /* ---- zero_grad before forward ---- */
 
-/* Gradients of the step before that zero_grad frees between forward and backward are of no use to
- * that forward. */
+/* The optimizer that used a gradient is the first one behind its birth. A backward that comes later
+ * may add to it, if it makes blocks as large in the same module: from then on the gradient would be
+ * there again. */
+static int64_t is_there_again(const struct levers_step *step, const struct levers_block *gradient,
+                              int64_t used)
+{
+    for (size_t i = levers_first_from(step, used); i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        const struct levers_phase *backward;
+        if (block->seq >= gradient->end)
+            break;
+        bool elsewhere = block->module != GROUP_NONE && gradient->module != GROUP_NONE &&
+                         block->module != gradient->module;
+        if (block->asked == gradient->asked && !elsewhere &&
+            (backward = levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq)) != NULL)
+            return backward->begin;
+    }
+    return LEVERS_NEVER;
+}
+
+static int free_earlier(const struct levers_step *step, size_t at, struct levers_edit *edit,
+                        bool *estimated)
+{
+    const struct levers_block *block = &step->blocks[at];
+    int64_t born = block->seq > step->begin ? block->seq : step->begin;
+    const struct levers_phase *used = levers_phase_after(&step->phases, LEVERS_OPTIMIZER, born);
+    if (!used || used->end >= block->end)
+        return 0;
+    int64_t again = is_there_again(step, block, used->end);
+    *estimated = *estimated || again != LEVERS_NEVER;
+    return levers_cut(edit, at, used->end, again) ? 0 : ERR_NOMEM;
+}
+
+/* Gradients that zero_grad frees later than right behind the optimizer. */
 int levers_zero_grad_earlier(struct levers_work *work)
 {
-    const struct levers_words words = {
+    struct levers_words words = {
         .kind = LEVER_ZERO_GRAD_EARLIER,
         .site = LEVERS_NONE,
         .before =
@@ -164,14 +196,9 @@ int levers_zero_grad_earlier(struct levers_work *work)
     int err = 0;
     for (size_t i = 0; i < step->count && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
-        if (block->purpose != PURPOSE_GRADIENT || block->end == LEVERS_NEVER ||
-            !levers_phase_around(&step->phases, LEVERS_ZERO_GRAD, block->end))
-            continue;
-        int64_t born = block->seq > step->begin ? block->seq : step->begin;
-        const struct levers_phase *used =
-            levers_phase_before(&step->phases, LEVERS_OPTIMIZER, block->end);
-        if (used && used->begin > born && !levers_cut(&edit, i, used->end, LEVERS_NEVER))
-            err = ERR_NOMEM;
+        if (block->purpose == PURPOSE_GRADIENT && block->end != LEVERS_NEVER &&
+            levers_phase_around(&step->phases, LEVERS_ZERO_GRAD, block->end))
+            err = free_earlier(step, i, &edit, &words.estimated);
     }
     if (err >= 0 && edit.count)
         err = levers_try(work, &edit, &words);
@@ -180,16 +207,6 @@ int levers_zero_grad_earlier(struct levers_work *work)
 }
 
 /* ---- gradient_as_bucket_view ---- */
-
-/* A gradient goes once it is copied into its bucket: before the next blocks that backward needs,
- * which come after those that came with it. */
-static int64_t end_of_copy(const struct levers_step *step, size_t at)
-{
-    size_t next = at + 1;
-    while (next < step->count && step->blocks[next].seq == step->blocks[next - 1].seq + 1)
-        next++;
-    return next < step->count ? step->blocks[next].seq : LEVERS_NEVER;
-}
 
 int levers_bucket_view(struct levers_work *work)
 {
@@ -210,7 +227,7 @@ int levers_bucket_view(struct levers_work *work)
     for (size_t i = 0; i < step->count && err >= 0; i++) {
         if (step->blocks[i].purpose != PURPOSE_GRADIENT)
             continue;
-        int64_t from = i < step->older ? step->begin : end_of_copy(step, i);
+        int64_t from = i < step->older ? step->begin : levers_end_of_gradient(step, i);
         if (!levers_cut(&edit, i, from, LEVERS_NEVER))
             err = ERR_NOMEM;
     }

@@ -4,6 +4,7 @@
  * Bytes that less than a hundredth of the peak depends on are not looked at more closely, so there
  * are at most a hundred groups, whatever the number of sites.
  */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -45,33 +46,71 @@ int64_t levers_bytes_of(const struct levers_step *step, enum purpose purpose)
 
 /* ---- held by the program ---- */
 
-/* Born before a backward and alive behind it. Where autograd saved it, it goes no earlier than in
- * backward; where in it is not known. */
-static int let_go(struct levers_work *work, int64_t site, bool saved, struct levers_edit *edit)
+/* What goes without a birth between goes with one variable: the answer of a model holds several. */
+static size_t moment_of(const struct levers_step *step, const struct levers_block *block)
 {
-    const struct levers_step *step = &work->step;
-    for (size_t i = 0; i < step->count; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        if (block->site != site || block->purpose != PURPOSE_HELD)
-            continue;
-        int64_t from = step->begin;
-        if (i >= step->older) {
-            const struct levers_phase *backward =
-                levers_phase_after(&step->phases, LEVERS_BACKWARD, block->seq);
-            if (!backward)
-                continue;
-            from = saved ? backward->end : backward->begin;
-        }
-        if (!levers_cut(edit, i, from, LEVERS_NEVER))
-            return ERR_NOMEM;
-    }
-    return 0;
+    return block->end == LEVERS_NEVER ? SIZE_MAX : levers_first_from(step, block->end);
 }
 
 static bool is_held(const struct levers_step *step, const struct levers_block *block)
 {
     (void)step;
     return block->purpose == PURPOSE_HELD;
+}
+
+enum need { NEED_NONE, NEED_UNKNOWN, NEED_SURE };
+
+struct variable {
+    int64_t site;    /* the largest */
+    struct map ends; /* moments at which its blocks go */
+    struct map needs;
+    bool unknown;
+    size_t others; /* sites */
+};
+
+static int find_ends(const struct levers_step *step, struct variable *variable)
+{
+    for (size_t i = 0; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (is_held(step, block) && block->site == variable->site && block->end != LEVERS_NEVER &&
+            !map_put(&variable->ends, moment_of(step, block), 1, NULL))
+            return ERR_NOMEM;
+    }
+    return 0;
+}
+
+static bool is_of(const struct levers_step *step, const struct variable *variable,
+                  const struct levers_block *block)
+{
+    return is_held(step, block) && (block->site == variable->site ||
+                                    (block->end != LEVERS_NEVER &&
+                                     map_get(&variable->ends, moment_of(step, block)) != MAP_NONE));
+}
+
+/* Born before a backward and alive behind it. Where autograd saved it, it goes no earlier than in
+ * backward; where in it is not known. `late`: what is not known was saved. */
+static int let_go(struct levers_work *work, const struct variable *variable, bool late,
+                  struct levers_edit *edit)
+{
+    const struct levers_step *step = &work->step;
+    for (size_t i = 0; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (!is_of(step, variable, block))
+            continue;
+        uint64_t need = map_get(&variable->needs, (uint64_t)block->site);
+        int64_t from = step->begin;
+        if (i >= step->older) {
+            const struct levers_phase *backward =
+                levers_phase_after(&step->phases, LEVERS_BACKWARD, block->seq);
+            if (!backward)
+                continue;
+            from = need == NEED_SURE || (late && need == NEED_UNKNOWN) ? backward->end
+                                                                       : backward->begin;
+        }
+        if (!levers_cut(edit, i, from, LEVERS_NEVER))
+            return ERR_NOMEM;
+    }
+    return 0;
 }
 
 /* ---- what backward needs ---- */
@@ -123,8 +162,6 @@ static const struct levers_block *made_of(const struct levers_step *step,
     return NULL;
 }
 
-enum need { NEED_NONE, NEED_UNKNOWN, NEED_SURE };
-
 static int ask_name(struct levers_work *work, int64_t site, bool (*is)(const char *function),
                     bool *yes)
 {
@@ -157,18 +194,39 @@ static int find_need(struct levers_work *work, int64_t site, enum need *need)
 
 /* ---- what is held ---- */
 
+/* What autograd keeps of the cache, it keeps. */
+static int find_needs(struct levers_work *work, struct variable *variable)
+{
+    const struct levers_step *step = &work->step;
+    int err = 0;
+    for (size_t i = 0; i < step->count && err >= 0; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        enum need need = NEED_SURE;
+        if (!is_of(step, variable, block) ||
+            map_get(&variable->needs, (uint64_t)block->site) != MAP_NONE)
+            continue;
+        if (map_get(&work->cache.sites, (uint64_t)block->site) == MAP_NONE)
+            err = find_need(work, block->site, &need);
+        variable->unknown = variable->unknown || need == NEED_UNKNOWN;
+        variable->others += block->site != variable->site;
+        if (err >= 0 && !map_put(&variable->needs, (uint64_t)block->site, need, NULL))
+            err = ERR_NOMEM;
+    }
+    return err;
+}
+
 /* Not known: either way the same comes out, or it is 'at most'. */
-static int try_held(struct levers_work *work, int64_t site, enum need need,
+static int try_held(struct levers_work *work, const struct variable *variable,
                     struct levers_words *words)
 {
     struct levers_edit early = {0}, late = {0};
     int64_t with_early, with_late = 0;
-    int err = let_go(work, site, need == NEED_SURE, &early);
-    if (err >= 0 && need == NEED_UNKNOWN)
-        err = let_go(work, site, true, &late);
-    if (err >= 0 && need == NEED_UNKNOWN)
+    int err = let_go(work, variable, false, &early);
+    if (err >= 0 && variable->unknown)
+        err = let_go(work, variable, true, &late);
+    if (err >= 0 && variable->unknown)
         err = levers_highest(&work->step, &early, &with_early, NULL);
-    if (err >= 0 && need == NEED_UNKNOWN) {
+    if (err >= 0 && variable->unknown) {
         err = levers_highest(&work->step, &late, &with_late, NULL);
         words->at_most = err >= 0 && with_early != with_late;
     }
@@ -190,27 +248,67 @@ static bool comes_again(const struct levers_step *step, int64_t site)
     return step->first == step->last;
 }
 
+/* A lever of its own says what to do about all that it holds. */
+static bool is_named(const struct levers_work *work, int64_t site)
+{
+    for (size_t i = 0; i < work->out->count; i++)
+        if (work->out->levers[i].kind == LEVER_RETAIN_GRAPH)
+            return true;
+    return map_get(&work->cache.sites, (uint64_t)site) != MAP_NONE || levers_leaks(work, site);
+}
+
+/* It goes with the variable of a larger one. */
+static bool is_taken(const struct levers_step *step, const struct map *taken, int64_t site)
+{
+    for (size_t i = 0; i < step->count; i++)
+        if (is_held(step, &step->blocks[i]) && step->blocks[i].site == site &&
+            step->blocks[i].end != LEVERS_NEVER &&
+            map_get(taken, moment_of(step, &step->blocks[i])) != MAP_NONE)
+            return true;
+    return false;
+}
+
+static int try_variable(struct levers_work *work, int64_t site, struct map *taken)
+{
+    struct variable variable = {.site = site};
+    char after[96];
+    int err = find_ends(&work->step, &variable);
+    if (err >= 0)
+        err = find_needs(work, &variable);
+    bool sure = map_get(&variable.needs, (uint64_t)site) == NEED_SURE;
+    snprintf(after, sizeof after, "%s%s%s", variable.others ? ", and what else goes with it," : "",
+             sure ? " after loss.backward()" : " before loss.backward()",
+             work->step.cut_short && !sure ? ", as it did in the step before" : "");
+    struct levers_words words = {.kind = LEVER_HELD,
+                                 .site = site,
+                                 .before = "del the variable that holds the output of ",
+                                 .name = site == GROUP_NONE ? "calls without a stack" : NULL,
+                                 .after = after};
+    if (err >= 0)
+        err = try_held(work, &variable, &words);
+    for (size_t i = 0; i < work->step.count && err >= 0; i++)
+        if (is_of(&work->step, &variable, &work->step.blocks[i]) &&
+            work->step.blocks[i].end != LEVERS_NEVER &&
+            !map_put(taken, moment_of(&work->step, &work->step.blocks[i]), 1, NULL))
+            err = ERR_NOMEM;
+    map_clear(&variable.ends);
+    map_clear(&variable.needs);
+    return err;
+}
+
 int levers_held(struct levers_work *work)
 {
     struct groups sites = {0};
+    struct map taken = {0};
     int err = levers_group_sites(work, is_held, &sites);
     for (size_t i = 0; i < sites.count && err >= 0; i++) {
         int64_t site = sites.groups[i].id;
-        enum need need;
-        struct levers_words words = {
-            .kind = LEVER_HELD,
-            .site = site,
-            .before = "del the variable that holds the output of ",
-            .name = site == GROUP_NONE ? "calls without a stack" : NULL,
-            .after = work->step.cut_short ? " before loss.backward(), as it did in the step before"
-                                          : " before loss.backward()"};
-        err = find_need(work, site, &need);
-        if (need == NEED_SURE)
-            words.after = " after loss.backward()";
-        if (err >= 0 && comes_again(&work->step, site) && !levers_leaks(work, site))
-            err = try_held(work, site, need, &words);
+        if (comes_again(&work->step, site) && !is_named(work, site) &&
+            !is_taken(&work->step, &taken, site))
+            err = try_variable(work, site, &taken);
     }
     groups_clear(&sites);
+    map_clear(&taken);
     return err;
 }
 

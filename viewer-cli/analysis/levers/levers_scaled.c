@@ -1,17 +1,12 @@
 /*
- * Levers whose blocks were never seen: other numbers of bytes in each, or other places. All of them
- * are estimates: what is known of each block is its size, its kind and when it lived.
+ * Levers whose blocks were never seen: other numbers of bytes in each. All of them are estimates:
+ * what is known of each block is its size, its kind and when it lived.
  */
-#include <string.h>
-
 #include "error.h"
 #include "levers_work.h"
 #include "mem.h"
 
-/* Thousandths of a block that stay; 1000 = it is not changed. */
-typedef int64_t (*share_of)(const struct levers_step *step, const struct levers_block *block);
-
-static int scale(const struct levers_step *step, share_of share, struct levers_edit *edit)
+static int scale(const struct levers_step *step, levers_share_of share, struct levers_edit *edit)
 {
     for (size_t i = 0; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
@@ -23,126 +18,15 @@ static int scale(const struct levers_step *step, share_of share, struct levers_e
     return 0;
 }
 
-static int try_scaled(struct levers_work *work, share_of share, enum lever_kind kind,
-                      const char *text)
+int levers_try_scaled(struct levers_work *work, levers_share_of share,
+                      const struct levers_words *words)
 {
-    const struct levers_words words = {
-        .kind = kind, .estimated = true, .site = LEVERS_NONE, .before = text};
     struct levers_edit edit = {0};
     int err = scale(&work->step, share, &edit);
     if (err >= 0 && edit.count)
-        err = levers_try(work, &edit, &words);
+        err = levers_try(work, &edit, words);
     levers_edit_clear(&edit);
     return err;
-}
-
-/* ---- optimizer states ---- */
-
-/* Eight bits for 32, and a float for each 256 of them; small tensors are left as they are. */
-static int64_t of_eight_bits(const struct levers_step *step, const struct levers_block *block)
-{
-    (void)step;
-    return block->purpose == PURPOSE_OPTIMIZER_STATE && block->asked >= 4096 * 4 ? 254 : 1000;
-}
-
-static int64_t without_states(const struct levers_step *step, const struct levers_block *block)
-{
-    (void)step;
-    return block->purpose == PURPOSE_OPTIMIZER_STATE ? 0 : 1000;
-}
-
-int levers_states(struct levers_work *work)
-{
-    int err = try_scaled(work, of_eight_bits, LEVER_EIGHT_BIT_STATES,
-                         "bitsandbytes.optim.AdamW8bit(...): optimizer state in 8 bits");
-    if (err >= 0)
-        err = try_scaled(work, without_states, LEVER_NO_STATES,
-                         "an optimizer without state, as torch.optim.SGD(..., momentum=0), or its "
-                         "state in the host's memory (CPU offload)");
-    return err;
-}
-
-/* ---- loss in chunks ---- */
-
-enum { CHUNKS = 8, LOGITS_LEAST = 20 };
-
-static bool is_of_loss(const char *function)
-{
-    static const char *const names[] = {"cross_entropy", "crossentropyloss", "log_softmax",
-                                        "logsoftmax"};
-    return levers_is_one_of(function, names, sizeof names / sizeof *names);
-}
-
-/* The largest tensor that a loss over classes makes: as large as its logits. */
-static int find_logits(struct levers_work *work, int64_t *asked)
-{
-    const struct levers_step *step = &work->step;
-    struct map seen = {0};
-    int err = 0;
-    *asked = 0;
-    for (size_t i = step->older; i < step->count && err >= 0; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        char *name = NULL, *shown = NULL;
-        if (block->asked <= *asked || block->size < work->out->peak / LOGITS_LEAST ||
-            block->site == GROUP_NONE || !levers_computes(&step->phases, block->seq) ||
-            map_get(&seen, (uint64_t)block->site) == (uint64_t)block->asked)
-            continue;
-        err = site_names(work->db, block->site, &name, &shown);
-        if (err >= 0 && name && is_of_loss(name))
-            *asked = block->asked;
-        if (err >= 0 && !map_put(&seen, (uint64_t)block->site, (uint64_t)block->asked, NULL))
-            err = ERR_NOMEM;
-        mem_free(name);
-        mem_free(shown);
-    }
-    map_clear(&seen);
-    return err;
-}
-
-/* Logits, their like and their gradients are made for a chunk of rows, and again in backward. */
-int levers_chunked_loss(struct levers_work *work)
-{
-    const struct levers_words words = {
-        .kind = LEVER_CHUNKED_LOSS,
-        .estimated = true,
-        .site = LEVERS_NONE,
-        .before = "head and loss for an eighth of the rows at a time, each under "
-                  "torch.utils.checkpoint.checkpoint, or a fused linear cross entropy"};
-    const struct levers_step *step = &work->step;
-    struct levers_edit edit = {0};
-    int64_t logits;
-    int err = find_logits(work, &logits);
-    for (size_t i = step->older; i < step->count && err >= 0 && logits; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        if (block->asked == logits && block->purpose != PURPOSE_GRADIENT &&
-            (levers_computes(&step->phases, block->seq) ||
-             levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq)) &&
-            !levers_extra(&edit, -(block->size - block->size / CHUNKS), block->seq, block->end))
-            err = ERR_NOMEM;
-    }
-    if (err >= 0 && edit.count)
-        err = levers_try(work, &edit, &words);
-    levers_edit_clear(&edit);
-    return err;
-}
-
-/* ---- ranks ---- */
-
-enum { RANKS = 2 };
-
-/* With what a rank has of its own. */
-static int64_t of_ranks(const struct levers_step *step, const struct levers_block *block)
-{
-    (void)step;
-    return block->purpose == PURPOSE_OPTIMIZER_STATE ? 1000 / RANKS : 1000;
-}
-
-int levers_ranks(struct levers_work *work)
-{
-    return try_scaled(work, of_ranks, LEVER_SHARD_STATES,
-                      "on 2 ranks, optimizer state shared out: torch.distributed.optim."
-                      "ZeroRedundancyOptimizer, or fully_shard(model) for parameters and gradients "
-                      "as well");
 }
 
 /* ---- half of a batch at a time ---- */
@@ -152,14 +36,20 @@ static bool is_like_a_parameter(const struct levers_work *work, int64_t asked)
     return map_get(&work->parameters, (uint64_t)asked) != MAP_NONE;
 }
 
-static int find_parameters(struct levers_work *work)
+/* Made in a step before its forward, and gone a step later: the batch itself, and what became of
+ * it. */
+static bool is_batch(const struct levers_step *step, const struct levers_block *block)
 {
-    const struct levers_step *step = &work->step;
-    for (size_t i = 0; i < step->count; i++)
-        if (step->blocks[i].purpose == PURPOSE_PARAMETER &&
-            !map_put(&work->parameters, (uint64_t)step->blocks[i].asked, 1, NULL))
-            return ERR_NOMEM;
-    return 0;
+    const struct levers_phase *forward =
+        levers_phase_after(&step->phases, LEVERS_FORWARD, block->seq);
+    const struct levers_phase *next =
+        forward ? levers_phase_after(&step->phases, LEVERS_FORWARD, forward->begin) : NULL;
+    const struct levers_phase *own = levers_phase_at(&step->phases, block->seq);
+    if (block->purpose == PURPOSE_INPUT)
+        return true;
+    return block->purpose == PURPOSE_OTHER && block->seq >= step->begin && forward &&
+           (!own || own->kind == LEVERS_OTHER_PHASE) && block->end > forward->begin &&
+           block->end <= (next ? next->end : step->end);
 }
 
 /* What is made for the rows of a batch: all of forward and loss, and in backward what is not as
@@ -171,7 +61,7 @@ static bool has_rows(const struct levers_work *work, const struct levers_block *
         block->purpose == PURPOSE_GRADIENT || block->purpose == PURPOSE_BUCKET ||
         block->purpose == PURPOSE_LIBRARY || block->purpose == PURPOSE_COPY)
         return false;
-    if (levers_computes(phases, block->seq))
+    if (levers_computes(phases, block->seq) || is_batch(&work->step, block))
         return true;
     return levers_phase_around(phases, LEVERS_BACKWARD, block->seq) &&
            !is_like_a_parameter(work, block->asked);
@@ -191,28 +81,41 @@ static bool add_gradient(const struct levers_step *step, size_t at, struct lever
     int64_t added = at + 1 < step->count ? step->blocks[at + 1].seq + 1 : block->seq + 1;
     if (!forward || (next && next->step == backward->step && block->end > next->begin))
         return true;
-    return levers_extra(edit, block->size, forward->begin, added);
+    /* Until zero_grad the gradients of the step before are there, and these are not. */
+    const struct levers_phase *zero =
+        levers_phase_before(&step->phases, LEVERS_ZERO_GRAD, backward->begin);
+    int64_t from = zero && zero->begin > forward->begin ? zero->end : forward->begin;
+    return levers_extra(edit, block->size, from, added);
+}
+
+static int halve(const struct levers_work *work, struct levers_edit *edit, bool *normalizes)
+{
+    const struct levers_step *step = &work->step;
+    for (size_t i = step->older; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        bool done = block->purpose == PURPOSE_GRADIENT ? add_gradient(step, i, edit)
+                    : has_rows(work, block)
+                        ? levers_extra(edit, -(block->size / 2), block->seq, block->end)
+                        : true;
+        if (!done)
+            return ERR_NOMEM;
+        *normalizes = *normalizes || levers_normalizes(work, block);
+    }
+    return 0;
 }
 
 int levers_half_batch(struct levers_work *work)
 {
-    const struct levers_words words = {
+    struct levers_words words = {
         .kind = LEVER_HALF_BATCH,
         .estimated = true,
         .site = LEVERS_NONE,
         .before = "half the micro-batch, and twice as many of them added up before "
                   "optimizer.step() (gradient accumulation)"};
-    const struct levers_step *step = &work->step;
     struct levers_edit edit = {0};
-    int err = find_parameters(work);
-    for (size_t i = step->older; i < step->count && err >= 0; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        bool done = block->purpose == PURPOSE_GRADIENT ? add_gradient(step, i, &edit)
-                    : has_rows(work, block)
-                        ? levers_extra(&edit, -(block->size / 2), block->seq, block->end)
-                        : true;
-        err = done ? 0 : ERR_NOMEM;
-    }
+    int err = halve(work, &edit, &words.changes);
+    if (words.changes)
+        words.after = "; BatchNorm then normalizes over half as many samples";
     if (err >= 0 && edit.count)
         err = levers_try(work, &edit, &words);
     levers_edit_clear(&edit);

@@ -15,7 +15,8 @@
 
 /* From the last keyframe before the window to its end, in one pass. */
 #define COLUMNS                                                                                    \
-    "a.seq, a.size, a.free_seq AS \"end\", a.site, a.requested AS asked, a.tag, ap.phase AS born"
+    "a.seq, a.size, a.free_seq AS \"end\", a.site, a.requested AS asked, a.tag, a.module, "        \
+    "ap.phase AS born"
 static const char blocks_sql[] =
     "WITH base(seq) AS (SELECT coalesce((SELECT max(seq) FROM keyframe WHERE seq < ?3), -1))"
     "SELECT " COLUMNS " FROM base CROSS JOIN keyframe k ON k.seq = base.seq"
@@ -86,10 +87,11 @@ static int read_rows(struct db *db, const struct peak *peak, struct category_rul
                      struct levers_step *out)
 {
     struct told told = {0};
-    struct query query = query_ask(
-        db, blocks_sql, Q_IN(peak->process, peak->device, out->begin, out->end),
-        Q_OUT(Q_INT(told.block.seq), Q_SIZE(told.block.size), Q_INT(told.block.end),
-              Q_OPT(told.block.site), Q_OPT(told.block.asked), Q_OPT(told.tag), Q_OPT(told.born)));
+    struct query query =
+        query_ask(db, blocks_sql, Q_IN(peak->process, peak->device, out->begin, out->end),
+                  Q_OUT(Q_INT(told.block.seq), Q_SIZE(told.block.size), Q_INT(told.block.end),
+                        Q_OPT(told.block.site), Q_OPT(told.block.asked), Q_OPT(told.block.module),
+                        Q_OPT(told.tag), Q_OPT(told.born)));
     while (query_next(&query))
         query_fail(&query, take_block(rules, &told, out));
     return query_end(&query);

@@ -32,8 +32,9 @@
 struct levers_block {
     int64_t seq, end; /* LEVERS_NEVER */
     int64_t size;
-    int64_t asked; /* as requested; where that is not known, the size */
-    int64_t site;  /* GROUP_NONE */
+    int64_t asked;  /* as requested; where that is not known, the size */
+    int64_t site;   /* GROUP_NONE */
+    int64_t module; /* GROUP_NONE: of none, or not known */
     enum purpose purpose;
     bool tagged; /* a tag says it */
 };

@@ -2,27 +2,29 @@
  * All changes together that do not stand in each other's way: one of each kind, and every variable
  * that is held.
  */
+#include "buf.h"
 #include "error.h"
 #include "levers_work.h"
 #include "mem.h"
 
-/* Estimates of other sizes change blocks that the rest takes away. */
-static bool joins(const struct lever *lever)
+/* How one is called in a row of several; NULL: it is none of them. Estimates of other sizes change
+ * blocks that the rest takes away. */
+static const char *name_of(enum lever_kind kind)
 {
-    switch (lever->kind) {
-    case LEVER_HELD:
-    case LEVER_GRADIENTS_TO_NONE:
-    case LEVER_ZERO_GRAD_EARLIER:
-    case LEVER_BUCKET_VIEW:
-    case LEVER_FLATTEN_PARAMETERS:
-    case LEVER_CHECKPOINT:
-    case LEVER_FUSED_OPTIMIZER:
-    case LEVER_LIBRARY_WORKSPACE:
-    case LEVER_DETACH:
-        return !lever->at_most;
-    default:
-        return false;
-    }
+    static const char *const names[LEVER_KINDS] = {
+        [LEVER_HELD] = "del",
+        [LEVER_GRADIENTS_TO_NONE] = "zero_grad(set_to_none=True)",
+        [LEVER_ZERO_GRAD_EARLIER] = "zero_grad() before forward",
+        [LEVER_BUCKET_VIEW] = "gradient_as_bucket_view=True",
+        [LEVER_FLATTEN_PARAMETERS] = "flatten_parameters()",
+        [LEVER_CHECKPOINT] = "checkpoint",
+        [LEVER_NO_CACHE] = "use_cache = False",
+        [LEVER_RETAIN_GRAPH] = "no retain_graph",
+        [LEVER_FUSED_OPTIMIZER] = "fused=True",
+        [LEVER_LIBRARY_WORKSPACE] = "CUBLAS_WORKSPACE_CONFIG=:0:0",
+        [LEVER_DETACH] = "detach()",
+    };
+    return names[kind];
 }
 
 /* The largest of its kind; of variables each. */
@@ -36,25 +38,77 @@ static bool is_first(const struct levers_work *work, const struct lever *lever)
     return true;
 }
 
-int levers_together(struct levers_work *work)
+static bool joins(const struct levers_work *work, const struct lever *lever)
 {
-    struct levers_edit all = {0};
-    struct levers_words words = {.kind = LEVER_TOGETHER,
-                                 .site = LEVERS_NONE,
-                                 .before = "all of them together that can be: the largest of each "
-                                           "kind that is no 'at most'"};
-    size_t joined = 0;
+    return name_of(lever->kind) && !lever->at_most && !lever->changes && is_first(work, lever);
+}
+
+static int unite(struct levers_work *work, struct levers_edit *all, bool *estimated, size_t *joined)
+{
     int err = 0;
     for (size_t i = 0; i < work->kept_count && err >= 0; i++) {
         const struct lever *lever = &work->out->levers[work->kept[i].lever];
-        if (!joins(lever) || !is_first(work, lever))
+        if (!joins(work, lever))
             continue;
-        joined++;
-        words.estimated = words.estimated || lever->estimated;
-        err = levers_unite(&all, &work->kept[i].edit) ? 0 : ERR_NOMEM;
+        *joined += 1;
+        *estimated = *estimated || lever->estimated;
+        err = levers_unite(all, &work->kept[i].edit) ? 0 : ERR_NOMEM;
     }
-    if (err >= 0 && joined > 1)
+    return err;
+}
+
+static size_t count_of(const struct levers_work *work, enum lever_kind kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < work->kept_count; i++) {
+        const struct lever *lever = &work->out->levers[work->kept[i].lever];
+        count += lever->kind == kind && joins(work, lever);
+    }
+    return count;
+}
+
+/* By kind, each once. */
+static void put_names(const struct levers_work *work, struct buf *text)
+{
+    const char *comma = "";
+    buf_text(text, "all of these: ");
+    for (int kind = 0; kind < LEVER_KINDS; kind++) {
+        size_t count = count_of(work, (enum lever_kind)kind);
+        if (!count)
+            continue;
+        buf_print(text, "%s%s", comma, name_of((enum lever_kind)kind));
+        if (kind == LEVER_HELD && count > 1)
+            buf_print(text, " of %zu variables", count);
+        comma = ", ";
+    }
+}
+
+static void mark(struct levers_work *work)
+{
+    for (size_t i = 0; i < work->kept_count; i++) {
+        struct lever *lever = &work->out->levers[work->kept[i].lever];
+        lever->joined = joins(work, lever);
+    }
+}
+
+int levers_together(struct levers_work *work)
+{
+    struct levers_edit all = {0};
+    struct buf text = {0};
+    struct levers_words words = {.kind = LEVER_TOGETHER, .site = LEVERS_NONE};
+    size_t joined = 0, before = work->out->count;
+    int err = unite(work, &all, &words.estimated, &joined);
+    put_names(work, &text);
+    words.before = buf_string(&text);
+    if (err >= 0 && text.broken)
+        err = ERR_NOMEM;
+    if (err >= 0 && joined > 1) {
+        mark(work);
         err = levers_try(work, &all, &words);
+    }
+    for (size_t i = 0; i < before && work->out->count == before; i++)
+        work->out->levers[i].joined = false;
+    buf_clear(&text);
     levers_edit_clear(&all);
     return err;
 }

@@ -6,6 +6,7 @@
 #include "group.h"
 #include "map.h"
 #include "mem.h"
+#include "query.h"
 
 enum { UNITS_MOST = 64, DEPTH_MOST = 24 };
 
@@ -23,18 +24,26 @@ struct ways {
 };
 
 struct reading {
+    struct db *db;
     const struct levers_step *step;
     struct levers_units *units;
-    struct db_stmt *frames;
-    struct map sites; /* to places in `ways` */
+    struct levers_places places;
+    struct map instances; /* of one unit: modules to places */
+    struct map sites;     /* to places in `ways` */
     struct ways *ways;
     size_t count, cap;
 };
 
 static const char frames_sql[] =
-    "SELECT f.function, coalesce(f.file, -1), coalesce(f.line, 0), n.text, coalesce(p.text, '')"
+    "SELECT f.function, coalesce(f.file, -1) AS file, coalesce(f.line, 0) AS line,"
+    "       n.text AS name, p.text AS path"
     "  FROM site s CROSS JOIN frame f ON f.id = s.frame JOIN string n ON n.id = f.function"
     "  LEFT JOIN string p ON p.id = f.file WHERE s.site = ?1 ORDER BY s.depth DESC";
+
+struct frame {
+    int64_t function, file, line;
+    const char *name, *path;
+};
 
 static uint64_t fold(uint64_t way, int64_t value)
 {
@@ -56,26 +65,25 @@ static bool is_sequential(const char *function)
     return strcmp(function, "Sequential.forward") == 0;
 }
 
-static int find_unit(struct reading *reading, struct db_stmt *row, size_t depth, size_t *out)
+static int find_unit(struct reading *reading, const struct frame *frame, size_t depth, size_t *out)
 {
     struct levers_units *units = reading->units;
-    const char *text = db_column_text(row, 3), *file_text = db_column_text(row, 4);
+    const char *text = frame->name;
     size_t bytes = class_bytes(text);
-    int64_t function = db_column_int(row, 0), file = db_column_int(row, 1);
     *out = SIZE_MAX;
     for (size_t i = 0; i < units->count && bytes; i++)
-        if (units->units[i].function == function && units->units[i].file == file)
+        if (units->units[i].function == frame->function && units->units[i].file == frame->file)
             *out = i;
     if (!bytes || *out != SIZE_MAX || units->count == UNITS_MOST)
         return 0;
     if (!MEM_GROW(units->units, units->cap, units->count + 1))
         return ERR_NOMEM;
     struct levers_unit *unit = &units->units[units->count];
-    *unit = (struct levers_unit){.function = function,
-                                 .file = file,
+    *unit = (struct levers_unit){.function = frame->function,
+                                 .file = frame->file,
                                  .depth = (int)depth,
-                                 .of_library = strstr(file_text, "/transformers/") != NULL,
-                                 .plain = strstr(file_text, "/torch/nn/modules/") != NULL &&
+                                 .of_library = strstr(frame->path, "/transformers/") != NULL,
+                                 .plain = strstr(frame->path, "/torch/nn/modules/") != NULL &&
                                           strstr(text, "Layer.") == NULL && !is_sequential(text),
                                  .sequential = is_sequential(text),
                                  .name = mem_copy(text, bytes)};
@@ -99,33 +107,44 @@ static bool is_known(const struct ways *ways, size_t unit)
     return false;
 }
 
+struct reader { /* of the frames of one site, from the outermost on */
+    struct reading *reading;
+    struct ways *ways;
+    uint64_t way;
+    bool by_library;
+};
+
+static int take_frame(struct reader *reader, const struct frame *frame)
+{
+    struct levers_units *units = reader->reading->units;
+    struct ways *ways = reader->ways;
+    size_t unit;
+    int err = find_unit(reader->reading, frame, ways->count, &unit);
+    if (err < 0)
+        return err;
+    reader->by_library = reader->by_library || is_checkpointing(frame->name);
+    if (unit != SIZE_MAX) {
+        units->units[unit].by_library |= reader->by_library;
+        reader->by_library = false;
+    }
+    if (unit != SIZE_MAX && ways->count < DEPTH_MOST && !is_known(ways, unit))
+        ways->places[ways->count++] = (struct place){unit, reader->way, frame->line};
+    reader->way = fold(fold(fold(reader->way, frame->function), frame->file), frame->line);
+    return 0;
+}
+
 static int read_ways(struct reading *reading, int64_t site, struct ways *ways)
 {
-    uint64_t way = 0;
-    bool by_library = false;
-    int err;
+    struct reader reader = {.reading = reading, .ways = ways};
+    struct frame frame;
     *ways = (struct ways){0};
-    db_bind_int(reading->frames, 0, site);
-    while ((err = db_step(reading->frames)) == DB_ROW) {
-        struct db_stmt *row = reading->frames;
-        size_t unit;
-        int found = find_unit(reading, row, ways->count, &unit);
-        if (found < 0) {
-            err = found;
-            break;
-        }
-        by_library = by_library || is_checkpointing(db_column_text(row, 3));
-        if (unit != SIZE_MAX) {
-            reading->units->units[unit].by_library |= by_library;
-            by_library = false;
-        }
-        if (unit != SIZE_MAX && ways->count < DEPTH_MOST && !is_known(ways, unit))
-            ways->places[ways->count++] = (struct place){unit, way, db_column_int(row, 2)};
-        way = fold(fold(fold(way, db_column_int(row, 0)), db_column_int(row, 1)),
-                   db_column_int(row, 2));
-    }
-    db_reset(reading->frames);
-    return err < 0 ? err : 0;
+    struct query query =
+        query_ask(reading->db, frames_sql, Q_IN(site),
+                  Q_OUT(Q_INT(frame.function), Q_INT(frame.file), Q_INT(frame.line),
+                        Q_TEXT(frame.name), Q_TEXT(frame.path)));
+    while (query_next(&query))
+        query_fail(&query, take_frame(&reader, &frame));
+    return query_end(&query);
 }
 
 /* NULL with *err: an error. */
@@ -163,6 +182,7 @@ struct row { /* births in a unit by one way, one after the other, in one forward
     size_t *blocks; /* places in the step */
     size_t count, cap;
     uint64_t way;
+    size_t instance; /* SIZE_MAX: not known */
     int64_t line;
     bool one_line;
 };
@@ -173,11 +193,19 @@ static bool add_call(const struct levers_step *step, struct levers_unit *unit,
     if (!MEM_GROW(unit->calls, unit->cap, unit->count + 1))
         return false;
     unit->calls[unit->count++] =
-        (struct levers_call){row->blocks[first], row->blocks[last], row->forward};
+        (struct levers_call){row->blocks[first], row->blocks[last], row->forward, row->instance};
     for (size_t i = first; i <= last; i++)
         if (step->blocks[row->blocks[i]].purpose == PURPOSE_ACTIVATION)
             unit->bytes += step->blocks[row->blocks[i]].size;
     return true;
+}
+
+/* One that is made again in another call; where modules are not known, by its call site alone. */
+static bool is_like(const struct levers_step *step, const struct row *row, size_t a, size_t b)
+{
+    const struct levers_block *one = &step->blocks[row->blocks[a]];
+    const struct levers_block *other = &step->blocks[row->blocks[b]];
+    return one->site == other->site && (row->instance == SIZE_MAX || one->module == other->module);
 }
 
 /* The length of what the row repeats from beginning to end; all of it if it does not. */
@@ -186,10 +214,9 @@ static size_t period_of(const struct levers_step *step, const struct row *row, s
     size_t length = 0;
     border[0] = 0;
     for (size_t i = 1; i < row->count; i++) {
-        int64_t site = step->blocks[row->blocks[i]].site;
-        while (length && step->blocks[row->blocks[length]].site != site)
+        while (length && !is_like(step, row, length, i))
             length = border[length - 1];
-        length += step->blocks[row->blocks[length]].site == site;
+        length += is_like(step, row, length, i);
         border[i] = length;
     }
     size_t period = row->count - border[row->count - 1];
@@ -209,13 +236,11 @@ static int close_row(const struct levers_step *step, struct levers_unit *unit, s
         return ERR_NOMEM;
     size_t period = period_of(step, row, border);
     bool one = (row->one_line && !unit->sequential) || unit->depth == 0;
-    int64_t site = step->blocks[row->blocks[0]].site;
     for (size_t i = 1; i <= row->count && done; i++) {
         bool ends = i == row->count;
         if (!one && !ends)
             ends = period < row->count ? i % period == 0
-                                       : step->blocks[row->blocks[i]].site == site &&
-                                             step->blocks[row->blocks[i - 1]].site != site;
+                                       : is_like(step, row, i, 0) && !is_like(step, row, i - 1, 0);
         if (!ends)
             continue;
         done = add_call(step, unit, row, first, i - 1);
@@ -226,12 +251,30 @@ static int close_row(const struct levers_step *step, struct levers_unit *unit, s
     return done ? 0 : ERR_NOMEM;
 }
 
+/* Of the unit, around the module that ran. */
+static size_t instance_of(struct reading *reading, const struct levers_unit *unit,
+                          const struct levers_block *block)
+{
+    if (!reading->places.count || block->module == GROUP_NONE)
+        return SIZE_MAX;
+    uint64_t known = map_get(&reading->instances, (uint64_t)block->module);
+    if (known == MAP_NONE) {
+        size_t found = levers_place_around(&reading->places, block->module, unit->name);
+        known = found == SIZE_MAX ? reading->places.count : found;
+        /* without memory it is looked for again */
+        map_put(&reading->instances, (uint64_t)block->module, known, NULL);
+    }
+    return known == reading->places.count ? SIZE_MAX : (size_t)known;
+}
+
 static int put_block(struct reading *reading, size_t unit, size_t block,
                      const struct levers_phase *forward, const struct place *place, struct row *row)
 {
     struct levers_unit *one = &reading->units->units[unit];
+    size_t instance = instance_of(reading, one, &reading->step->blocks[block]);
     int err = 0;
-    if (row->count && (!place || row->forward != forward || row->way != place->way))
+    if (row->count &&
+        (!place || row->forward != forward || row->way != place->way || row->instance != instance))
         err = close_row(reading->step, one, row);
     if (err < 0 || !place)
         return err;
@@ -240,6 +283,7 @@ static int put_block(struct reading *reading, size_t unit, size_t block,
     if (!row->count) {
         row->forward = forward;
         row->way = place->way;
+        row->instance = instance;
         row->line = place->line;
         row->one_line = true;
     }
@@ -265,6 +309,9 @@ static int find_calls(struct reading *reading, size_t unit)
     }
     if (err >= 0)
         err = close_row(step, &reading->units->units[unit], &row);
+    if (err >= 0)
+        err = levers_unit_name(&reading->places, &reading->units->units[unit]);
+    map_clear(&reading->instances);
     mem_free(row.blocks);
     return err;
 }
@@ -285,6 +332,7 @@ static int read_sites(struct reading *reading)
 static void clear_unit(struct levers_unit *unit)
 {
     mem_free(unit->name);
+    mem_free(unit->instances);
     mem_free(unit->calls);
 }
 
@@ -312,14 +360,14 @@ static void drop_wrappers(struct levers_units *units)
 
 int levers_units_read(struct db *db, const struct levers_step *step, struct levers_units *out)
 {
-    struct reading reading = {.step = step, .units = out};
-    int err = db_prepare(db, &reading.frames, frames_sql);
+    struct reading reading = {.db = db, .step = step, .units = out};
+    int err = levers_places_read(db, &reading.places);
     if (err >= 0)
         err = read_sites(&reading);
     for (size_t i = 0; i < out->count && err >= 0; i++)
         err = find_calls(&reading, i);
-    db_finalize(reading.frames);
     map_clear(&reading.sites);
+    levers_places_clear(&reading.places);
     mem_free(reading.ways);
     if (err >= 0)
         drop_wrappers(out);

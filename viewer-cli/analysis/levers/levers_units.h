@@ -4,7 +4,8 @@
  * A unit is a class of modules; a call of it is a row of births that all come from inside of its
  * `forward`. Both are found by the frames of call stacks, which name functions and no instances: a
  * call ends where a block comes from elsewhere or by another way, and a row of births that repeats
- * is as many calls. Who knows instances can fill the same records with them.
+ * is as many calls. Where modules were recorded, a call ends with its instance, too, and what
+ * repeats has to come from the same modules.
  *
  * Invariants (levers_units_is_valid): calls of a unit by `first`, disjoint, each inside of one
  * forward; no unit keeps exactly what one inside of it keeps.
@@ -12,11 +13,13 @@
 #ifndef TIDEMARK_ANALYSIS_LEVERS_UNITS_H
 #define TIDEMARK_ANALYSIS_LEVERS_UNITS_H
 
+#include "levers_places.h"
 #include "levers_step.h"
 
 struct levers_call {
     size_t first, last;                 /* places of blocks of the step, both belong to it */
     const struct levers_phase *forward; /* that they were born in */
+    size_t instance;                    /* its place; SIZE_MAX: not known */
 };
 
 struct levers_unit {
@@ -27,6 +30,7 @@ struct levers_unit {
     bool plain;             /* of torch.nn itself */
     bool sequential;        /* torch.nn.Sequential */
     char *name;             /* of the class */
+    char *instances;        /* where they stand, folded; NULL: not known */
     struct levers_call *calls;
     size_t count, cap;
     int64_t bytes; /* of activations in them */
@@ -40,6 +44,8 @@ struct levers_units { /* all zero is empty */
 /* 0 or an error; levers_units_clear in both cases. */
 int levers_units_read(struct db *db, const struct levers_step *step, struct levers_units *out);
 void levers_units_clear(struct levers_units *units);
+/* Of a unit whose calls are known: where their modules stand. 0 or an error. */
+int levers_unit_name(const struct levers_places *places, struct levers_unit *unit);
 bool levers_units_is_valid(const struct levers_step *step, const struct levers_units *units);
 
 #endif

@@ -7,7 +7,9 @@
 #include "fit.h"
 #include "group.h"
 #include "levers.h"
+#include "levers_cache.h"
 #include "levers_step.h"
+#include "levers_units.h"
 #include "map.h"
 
 struct levers_kept { /* of a lever that was added: what it changes */
@@ -23,6 +25,9 @@ struct levers_work {
     bool on_host;            /* the device is the CPU */
     struct map parameters;   /* bytes that one of them asked for */
     struct map leaking;      /* sites, to how many steps' blocks live at the peak */
+    struct map batch_norm;   /* sites inside of one */
+    struct levers_cache cache;
+    struct levers_units units;
     struct levers_kept *kept;
     size_t kept_count, kept_cap;
 };
@@ -32,6 +37,7 @@ struct levers_words {
     enum lever_kind kind;
     bool at_most;
     bool estimated;     /* something of it was not seen, and is computed */
+    bool changes;       /* the numbers that the training computes */
     int64_t site;       /* LEVERS_NONE */
     const char *before; /* the site's text comes between, if `name` is NULL */
     const char *after;  /* NULL */
@@ -63,6 +69,7 @@ int levers_zero_grad_earlier(struct levers_work *work);
 int levers_bucket_view(struct levers_work *work);
 int levers_fused_optimizer(struct levers_work *work);
 int levers_flatten(struct levers_work *work);
+int levers_no_cache(struct levers_work *work);
 int levers_checkpoint(struct levers_work *work);
 /* Of programs without modules: functions, or the program's own phases inside of forward. */
 int levers_checkpoint_parts(struct levers_work *work);
@@ -73,7 +80,21 @@ int levers_leak(struct levers_work *work);
 bool levers_leaks(const struct levers_work *work, int64_t site);
 /* Of those so far. */
 int levers_together(struct levers_work *work);
+/* Once that was looked for: a call of batch normalization made the block. */
+bool levers_normalizes(const struct levers_work *work, const struct levers_block *block);
+int levers_batch_norm(struct levers_work *work);
+int levers_retain_graph(struct levers_work *work);
+int levers_fused_operation(struct levers_work *work);
+int levers_optimizer_in_backward(struct levers_work *work);
+int levers_frozen(struct levers_work *work);
+/* A gradient that somebody takes at once goes before this event. */
+int64_t levers_end_of_gradient(const struct levers_step *step, size_t at);
 /* Estimates. */
+/* Thousandths of a block that stay; 1000 = it is not changed. */
+typedef int64_t (*levers_share_of)(const struct levers_step *step,
+                                   const struct levers_block *block);
+int levers_try_scaled(struct levers_work *work, levers_share_of share,
+                      const struct levers_words *words);
 int levers_states(struct levers_work *work);
 int levers_half_batch(struct levers_work *work);
 int levers_chunked_loss(struct levers_work *work);

@@ -13,7 +13,7 @@ const char *oom_verdict_text(enum oom_verdict verdict)
         "segments are not known from this source",
         "all free bytes together are too few",
         "enough is free, but no hole is large enough",
-        "a hole is large enough, but it is of another stream or pool, or was passed by",
+        "a hole is large enough, but in another stream or pool, or was passed by",
     };
     return texts[verdict];
 }
@@ -36,7 +36,8 @@ const char *oom_verdict_text(enum oom_verdict verdict)
     "  FROM oom o WHERE o.process = ?1 AND " PLACE " = ?2)"                                        \
     "SELECT m.seq, m.at_ns, m.asked, m.allocated, m.reserved, m.site, m.phase AS phase_id,"        \
     "  ph.step, (SELECT total_bytes FROM device WHERE id = ?2) AS total,"                          \
-    "  ph.kind = 'other' AS \"between\""                                                           \
+    "  ph.kind = 'other' AS \"between\","                                                          \
+    "  (SELECT kind = 'cpu' FROM device WHERE id = ?2) AS on_cpu"                                  \
     "  FROM mine m LEFT JOIN phase ph ON ph.id = m.phase"                                          \
     " WHERE ?3 IS NULL OR ph.step BETWEEN ?3 AND ?4 ORDER BY m.seq"
 
@@ -92,6 +93,10 @@ static int explain(const struct reading *reading, struct oom *oom)
     if (err == 0)
         err = frag_read(reading->db, reading->process, reading->device, &instant, reading->named,
                         &oom->frag);
+    if (err == 0 && oom->on_cpu)
+        err = host_read(reading->db, reading->process, oom->at_ns, &oom->host);
+    if (err == 0 && oom->on_cpu)
+        oom->wall = host_wall_of(&oom->host, oom->asked);
     oom->verdict = judge(oom);
     return err;
 }
@@ -123,7 +128,7 @@ static int read_failures(const struct reading *reading, const struct request *re
                        request->last_step),
                   Q_OUT(Q_INT(row.seq), Q_INT(row.at_ns), Q_INT(row.asked), Q_OPT(row.allocated),
                         Q_OPT(row.reserved), Q_OPT(row.site), Q_OPT(row.phase_id), Q_OPT(row.step),
-                        Q_OPT(row.total), Q_INT(row.between)));
+                        Q_OPT(row.total), Q_INT(row.between), Q_INT(row.on_cpu)));
     for (; query_next(&query); out->count++)
         if (out->shown < request->most)
             query_fail(&query, take_row(reading, &row, out));

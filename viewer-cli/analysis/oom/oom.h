@@ -17,6 +17,7 @@
 
 #include "db.h"
 #include "frag.h"
+#include "host.h"
 
 #define OOM_NONE GROUP_NONE
 
@@ -41,6 +42,9 @@ struct oom {
     char *name, *shown;          /* of the site; NULL */
     enum oom_verdict verdict;
     struct frag frag; /* at that moment */
+    bool on_cpu;
+    struct host host;    /* around it; of the CPU's alone */
+    enum host_wall wall; /* there: what refused it */
 };
 
 struct ooms {

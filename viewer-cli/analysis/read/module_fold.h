@@ -1,8 +1,10 @@
 /*
  * module_fold.h - names of modules with their instances folded: model.layers[0-23].mlp for what
- * stands in each of the modules model.layers.0 to model.layers.23, if these are of one class.
+ * stands in each of the modules model.layers.0 to model.layers.23.
  *
- * Folded are numbers that follow each other, two at least; parts of another class stand apart.
+ * Folded are numbers that follow each other, two at least, where the module behind them is of one
+ * class, and so is each on the way to it: two classes never share a name, and a folded name stands
+ * for exactly the modules that it reads as.
  */
 #ifndef TIDEMARK_ANALYSIS_MODULE_FOLD_H
 #define TIDEMARK_ANALYSIS_MODULE_FOLD_H

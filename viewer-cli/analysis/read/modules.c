@@ -5,75 +5,29 @@
 #include <string.h>
 
 #include "error.h"
-#include "group.h"
 #include "living.h"
-#include "map.h"
 #include "mem.h"
-#include "module_fold.h"
-#include "query.h"
+#include "module_index.h"
 
-struct row { /* of table module */
-    int64_t id;
-    char *path, *class_name;
-    char *folded;
+struct row {
+    const struct module_entry *is;
     size_t node;
 };
 
 struct reading {
-    struct db *db;
-    struct row *rows; /* by their ids */
-    size_t count, cap;
-    struct map tags; /* tag.id -> module.id */
+    struct module_index index;
+    struct row *rows; /* one for each entry */
+    size_t count;
     struct modules *out;
 };
 
-/* ---- rows ---- */
-
-static int read_modules(struct reading *reading)
+static bool make_rows(struct reading *reading)
 {
-    struct row row = {0};
-    struct query query =
-        query_ask(reading->db, "SELECT id, path, class AS class_name FROM module ORDER BY id", NULL,
-                  Q_OUT(Q_INT(row.id), Q_COPY(row.path), Q_COPY(row.class_name)));
-    while (query_next(&query)) {
-        if (MEM_GROW(reading->rows, reading->cap, reading->count + 1)) {
-            reading->rows[reading->count++] = row;
-            continue;
-        }
-        mem_free(row.path);
-        mem_free(row.class_name);
-        query_fail(&query, ERR_NOMEM);
-    }
-    return query_end(&query);
-}
-
-static int read_tags(struct reading *reading)
-{
-    int64_t tag, module_id;
-    struct query query =
-        query_ask(reading->db, "SELECT tag, module_id FROM tag_module WHERE module_id IS NOT NULL",
-                  NULL, Q_OUT(Q_INT(tag), Q_INT(module_id)));
-    while (query_next(&query))
-        if (!map_put(&reading->tags, (uint64_t)tag, (uint64_t)module_id, NULL))
-            query_fail(&query, ERR_NOMEM);
-    return query_end(&query);
-}
-
-static int fold(struct reading *reading)
-{
-    size_t count = reading->count;
-    struct module_name *names = mem_alloc(count + 1, sizeof *names);
-    char **folded = mem_alloc(count + 1, sizeof *folded);
-    int err = names && folded ? 0 : ERR_NOMEM;
-    for (size_t i = 0; err == 0 && i < count; i++)
-        names[i] = (struct module_name){reading->rows[i].path, reading->rows[i].class_name};
-    if (err == 0)
-        err = module_fold(names, count, folded);
-    for (size_t i = 0; err == 0 && i < count; i++)
-        reading->rows[i].folded = folded[i];
-    mem_free(names);
-    mem_free(folded);
-    return err;
+    reading->count = reading->index.count;
+    reading->rows = mem_alloc(reading->count + 1, sizeof *reading->rows);
+    for (size_t i = 0; reading->rows && i < reading->count; i++)
+        reading->rows[i].is = &reading->index.entries[i];
+    return reading->rows != NULL;
 }
 
 /* ---- nodes ---- */
@@ -81,27 +35,30 @@ static int fold(struct reading *reading)
 /* A root of several is called by its class, with a number where that is taken. */
 static bool is_root(const struct row *row)
 {
-    size_t bytes = strlen(row->class_name);
-    if (!row->path[0])
+    size_t bytes = strlen(row->is->class_name);
+    if (!row->is->path[0])
         return true;
-    return !strchr(row->path, '.') && strncmp(row->path, row->class_name, bytes) == 0 &&
-           (row->path[bytes] == '\0' || row->path[bytes] == '#');
+    return !strchr(row->is->path, '.') && strncmp(row->is->path, row->is->class_name, bytes) == 0 &&
+           (row->is->path[bytes] == '\0' || row->is->path[bytes] == '#');
 }
 
 static int by_folded(const void *a, const void *b)
 {
     const struct row *const *x = a, *const *y = b;
-    int order = strcmp((*x)->folded, (*y)->folded);
-    return order ? order : ((*x)->id > (*y)->id) - ((*x)->id < (*y)->id);
+    int order = strcmp((*x)->is->folded, (*y)->is->folded);
+    if (!order)
+        order = strcmp((*x)->is->class_name, (*y)->is->class_name);
+    return order ? order : ((*x)->is->id > (*y)->is->id) - ((*x)->is->id < (*y)->is->id);
 }
 
 static int by_raw_path(const void *a, const void *b)
 {
     const struct row *const *x = a, *const *y = b;
-    return strcmp((*x)->path, (*y)->path);
+    return strcmp((*x)->is->path, (*y)->is->path);
 }
 
-/* Gives each row its number among different folded paths, from 0; how many, or SIZE_MAX. */
+/* Gives each row its number among different folded paths and classes, from 0; how many, or
+ * SIZE_MAX. */
 static size_t number_paths(struct reading *reading)
 {
     size_t count = reading->count, different = 0;
@@ -112,7 +69,7 @@ static size_t number_paths(struct reading *reading)
         order[i] = &reading->rows[i];
     qsort(order, count, sizeof *order, by_folded);
     for (size_t i = 0; i < count; i++) {
-        bool same = i && strcmp(order[i]->folded, order[i - 1]->folded) == 0;
+        bool same = i && module_entries_fold(order[i]->is, order[i - 1]->is);
         order[i]->node = same ? different - 1 : different++;
     }
     mem_free(order);
@@ -126,9 +83,11 @@ struct tree {
 /* The path around a row's, among the rows in order of their paths. */
 static size_t parent_of(struct row *const *order, size_t count, const struct row *row)
 {
-    const char *dot = strrchr(row->path, '.');
-    char *around = is_root(row) ? NULL : mem_copy(row->path, dot ? (size_t)(dot - row->path) : 0);
-    struct row wanted = {.path = around};
+    const char *dot = strrchr(row->is->path, '.');
+    char *around =
+        is_root(row) ? NULL : mem_copy(row->is->path, dot ? (size_t)(dot - row->is->path) : 0);
+    struct module_entry entry = {.path = around};
+    struct row wanted = {.is = &entry};
     const struct row *key = &wanted;
     struct row *const *found =
         around ? bsearch(&key, order, count, sizeof *order, by_raw_path) : NULL;
@@ -196,8 +155,8 @@ static bool name_nodes(struct reading *reading, const struct tree *tree)
         node->instances++;
         if (node->path)
             continue;
-        node->path = mem_copy(row->folded, strlen(row->folded));
-        node->class_name = mem_copy(row->class_name, strlen(row->class_name));
+        node->path = mem_copy(row->is->folded, strlen(row->is->folded));
+        node->class_name = mem_copy(row->is->class_name, strlen(row->is->class_name));
         if (!node->path || !node->class_name)
             return false;
     }
@@ -248,26 +207,38 @@ static enum module_kind kind_of(enum purpose purpose)
     }
 }
 
-static int by_id(const void *key, const void *row)
+/* The call site's entry, made if it is new; NULL without memory. */
+static struct module_site *site_of(struct modules *out, int64_t site)
 {
-    const int64_t *id = key;
-    const struct row *at = row;
-    return (*id > at->id) - (*id < at->id);
+    uint64_t at = map_get(&out->by_site, (uint64_t)site);
+    if (at != MAP_NONE)
+        return &out->sites[at];
+    if (!MEM_GROW(out->sites, out->site_cap, out->site_count + 1) ||
+        !map_put(&out->by_site, (uint64_t)site, out->site_count, NULL))
+        return NULL;
+    out->sites[out->site_count] = (struct module_site){.site = site};
+    return &out->sites[out->site_count++];
+}
+
+static bool add_to_site(struct modules *out, const struct living_block *block)
+{
+    struct module_site *site = site_of(out, block->site);
+    if (!site)
+        return false;
+    site->held[kind_of(block->purpose)] += block->size;
+    site->blocks++;
+    return true;
 }
 
 static bool add_block(void *self, const struct living_block *block)
 {
     struct reading *reading = self;
-    uint64_t tagged =
-        block->tag == LIVING_NONE ? MAP_NONE : map_get(&reading->tags, (uint64_t)block->tag);
-    int64_t id = tagged == MAP_NONE ? block->module : (int64_t)tagged;
-    const struct row *row =
-        reading->count ? bsearch(&id, reading->rows, reading->count, sizeof *reading->rows, by_id)
-                       : NULL;
-    struct module_node *node = &reading->out->nodes[row ? row->node : 0];
+    const struct module_entry *entry = module_index_of(&reading->index, block);
+    size_t at = entry ? reading->rows[entry - reading->index.entries].node : 0;
+    struct module_node *node = &reading->out->nodes[at];
     node->own[kind_of(block->purpose)] += block->size;
     node->blocks++;
-    return true;
+    return entry || add_to_site(reading->out, block);
 }
 
 /* A child stands behind its parent. */
@@ -282,26 +253,17 @@ static void add_up(struct modules *out)
 
 int modules_read(struct db *db, int64_t process, int64_t device, int64_t seq, struct modules *out)
 {
-    struct reading reading = {.db = db, .out = out};
+    struct reading reading = {.out = out};
     *out = (struct modules){0};
-    int err = read_modules(&reading);
+    int err = module_index_read(db, &reading.index);
     if (err == 0)
-        err = read_tags(&reading);
-    if (err == 0)
-        err = fold(&reading);
-    if (err == 0)
-        err = make_nodes(&reading);
+        err = make_rows(&reading) ? make_nodes(&reading) : ERR_NOMEM;
     if (err == 0)
         err = living_read(db, process, device, seq, add_block, &reading);
     if (err == 0)
         add_up(out);
-    for (size_t i = 0; i < reading.count; i++) {
-        mem_free(reading.rows[i].path);
-        mem_free(reading.rows[i].class_name);
-        mem_free(reading.rows[i].folded);
-    }
     mem_free(reading.rows);
-    map_clear(&reading.tags);
+    module_index_clear(&reading.index);
     return err;
 }
 
@@ -312,6 +274,8 @@ void modules_clear(struct modules *modules)
         mem_free(modules->nodes[i].class_name);
     }
     mem_free(modules->nodes);
+    mem_free(modules->sites);
+    map_clear(&modules->by_site);
     *modules = (struct modules){0};
 }
 

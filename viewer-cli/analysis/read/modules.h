@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "db.h"
+#include "map.h"
 
 enum module_kind {
     MODULE_PARAMETERS,
@@ -36,10 +37,19 @@ struct module_node {
 };
 #define MODULE_ROOT SIZE_MAX
 
+struct module_site { /* what blocks of no module hold, by call site */
+    int64_t site;    /* GROUP_NONE: no call stack */
+    int64_t held[MODULE_KINDS];
+    int64_t blocks;
+};
+
 struct modules {
     struct module_node *nodes;
     size_t count;
-    size_t known; /* of these, modules: 0 in a recording without any */
+    struct module_site *sites; /* together: what the first node has; in no order */
+    size_t site_count, site_cap;
+    struct map by_site; /* site to its place in `sites` */
+    size_t known;       /* of these, modules: 0 in a recording without any */
 };
 
 /* After the event `seq`. 0 or an error; modules_clear in both cases. */

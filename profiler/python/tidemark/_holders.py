@@ -1,0 +1,180 @@
+"""Which Python variables hold tensors as the program ends: for `tidemark leaks`.
+
+One look, when training is over: at what module-level names refer to, and the local variables of an
+exception that ended the program. No code of the program runs: containers are followed, attributes by
+the instance's own dictionary. What functions held that have returned is gone by then.
+
+Each tensor becomes a mark, whose value is its address and whose name is
+
+    held by|KIND|PATH|NODES
+
+and the last one, `held by|`, says that the look is over; its value is 1 if it saw all.
+KIND is list, dict, set, deque, lru_cache, attribute, or variable; PATH what a programmer would
+write; NODES how many operations the graph of autograd behind it has, 0 = it has none.
+"""
+import sys
+import time
+import types
+from collections import deque
+
+BUDGET_S = 0.1
+OBJECTS, MARKS, NODES, DEPTH, TEXT = 200000, 4096, 4000, 12, 100
+LIBRARIES = ("site-packages", "dist-packages", "/lib/python3")
+PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, types.ModuleType)
+
+
+class Item(object):
+    """Something reached, by whom."""
+
+    __slots__ = ("value", "path", "kind", "depth")
+
+    def __init__(self, value, path, kind, depth):
+        self.value, self.path, self.kind, self.depth = value, path[:TEXT], kind, depth
+
+
+def is_programs(module):
+    file = getattr(module, "__file__", None) if type(module) is types.ModuleType else None
+    return isinstance(file, str) and not any(part in file for part in LIBRARIES)
+
+
+def frames_of_exception():
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    trace = error.__traceback__ if error is not None else None
+    while trace is not None:
+        yield trace.tb_frame
+        trace = trace.tb_next
+
+
+def roots():
+    for frame in frames_of_exception():
+        if not any(part in frame.f_code.co_filename for part in LIBRARIES):
+            for name, value in dict(frame.f_locals).items():
+                yield Item(value, str(name), "variable", 0)
+    for name, module in list(sys.modules.items()):
+        if (name == "__main__" or is_programs(module)) and not name.startswith("tidemark"):
+            prefix = "" if name == "__main__" else name + "."
+            for key, value in list(vars(module).items()):
+                if not key.startswith("__"):
+                    yield Item(value, prefix + key, "variable", 0)
+
+
+def instance_dict(value):
+    """The object's own, if nothing of its class stands in front of it."""
+    for kind in type(value).__mro__:
+        found = kind.__dict__.get("__dict__")
+        if found is not None:
+            if type(found) is not types.GetSetDescriptorType:
+                return None
+            return found.__get__(value)
+    return None
+
+
+def inside(item):
+    """What it refers to: (value, what is written behind its path, kind)."""
+    value, kind = item.value, type(item.value)
+    if isinstance(value, dict):
+        return [(v, "[%.40r]" % (k,) if type(k) in (str, int) else "[...]", "dict")
+                for k, v in list(dict.items(value))]
+    for base, name in ((list, "list"), (deque, "deque"), (set, "set"), (tuple, None)):
+        if isinstance(value, base):
+            return [(one, "[]", name or item.kind) for one in list(base.__iter__(value))]
+    if kind.__name__ == "_lru_cache_wrapper":
+        import gc
+
+        return [(one, "", "lru_cache") for one in gc.get_referents(value)]
+    if kind is types.MethodType:
+        return [(value.__self__, ".__self__", "attribute")]
+    if kind is types.FunctionType:
+        return closure(value)
+    return attributes(value)
+
+
+def closure(function):
+    names = function.__code__.co_freevars
+    found = []
+    for name, cell in zip(names, function.__closure__ or ()):
+        try:
+            found.append((cell.cell_contents, "." + name, "variable"))
+        except ValueError:
+            pass  # it is empty
+    return found
+
+
+def attributes(value):
+    own = instance_dict(value)
+    if type(own) is not dict:
+        return []
+    return [(v, "." + str(k), "attribute") for k, v in list(own.items())
+            if k not in ("_parameters", "_buffers")]
+
+
+def nodes_of(tensor):
+    """Of the graph behind it, up to NODES."""
+    first = tensor.grad_fn
+    seen, waiting = {first}, [first]
+    while waiting and len(seen) < NODES:
+        for node, _ in waiting.pop().next_functions:
+            if node is not None and node not in seen:
+                seen.add(node)
+                waiting.append(node)
+    return len(seen)
+
+
+def outer(path):
+    """`history[]` of `history[]['loss']`: what grows is the outermost."""
+    cut = path.find("[")
+    return path[:cut] if cut > 0 else path
+
+
+class Search(object):
+    def __init__(self, torch, library):
+        self.tensor, self.parameter = torch.Tensor, torch.nn.Parameter
+        self.library = library
+        self.end = time.monotonic() + BUDGET_S
+        self.seen = set()
+        self.found = []
+
+    def is_over(self):
+        return len(self.seen) >= OBJECTS or time.monotonic() > self.end
+
+    def see(self, item, waiting):
+        value = item.value
+        if isinstance(type(value), type) and self.tensor in type(value).__mro__:
+            if self.parameter not in type(value).__mro__:
+                self.found.append(item)
+            return
+        if item.depth >= DEPTH or isinstance(value, PLAIN):
+            return
+        for one, more, kind in inside(item):
+            if id(one) in self.seen or type(one) in PLAIN:
+                continue
+            self.seen.add(id(one))
+            if item.kind in ("list", "dict", "set", "deque", "lru_cache"):
+                kind = item.kind  # the outermost collection is the one that grows
+            waiting.append(Item(one, item.path + more, kind, item.depth + 1))
+
+    def run(self):
+        waiting = deque(roots())
+        while waiting and not self.is_over():
+            self.see(waiting.popleft(), waiting)
+        for item in self.found[:MARKS]:
+            self.mark(item)
+        self.library.mark(self.library.name("held by|"), not waiting)
+
+    def mark(self, item):
+        from tidemark._lists import memory_of
+
+        tensor = memory_of(item.value)
+        address = tensor.data_ptr() if tensor.layout is not None else 0
+        if not address:
+            return
+        graph = tensor.grad_fn is not None and not self.is_over()
+        name = "held by|%s|%s|%d" % (item.kind, outer(item.path), nodes_of(tensor) if graph else 0)
+        self.library.mark(self.library.name(name), address)
+
+
+def look(torch, library):
+    try:
+        Search(torch, library).run()
+    except Exception:
+        pass

@@ -1,0 +1,1 @@
+tidemark fit train.db --memory 8

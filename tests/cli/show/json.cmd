@@ -1,0 +1,1 @@
+tidemark show train.db site:2 --format json

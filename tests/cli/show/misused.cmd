@@ -1,0 +1,1 @@
+tidemark show; tidemark show train.db ""; tidemark show a b c

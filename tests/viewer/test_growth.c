@@ -1,0 +1,186 @@
+/* Whether a run grows: what the ends and the peaks of its steps, or of its model's calls, say. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "db.h"
+#include "growth.h"
+#include "recording.h"
+#include "test.h"
+#include "why.h"
+
+enum { PROCESS = 9 };
+#define KIB(n) ((int64_t)(n)*1024)
+
+static struct db *empty(void)
+{
+    struct db *db = recording("train");
+    REQUIRE(db_exec(db, "INSERT INTO process(id, pid, origin, start_ns) VALUES(9, 9, 'root', 0)") ==
+            0);
+    return db;
+}
+
+/* One phase, which is all of its unit. */
+static void put(struct db *db, const char *kind, int64_t step, int64_t at, int64_t peak,
+                int64_t end)
+{
+    char sql[1024], number[24];
+    snprintf(number, sizeof number, "%" PRId64, step);
+    snprintf(sql, sizeof sql,
+             "INSERT INTO phase(id, process, ordinal, kind, name, step, begin_seq, end_seq,"
+             " begin_ns, end_ns, scope, ended) VALUES(%" PRId64 ", 9, 0, '%s', '%s', %s, %" PRId64
+             ", %" PRId64 ", 0, 1, 'process', 'end');"
+             "INSERT INTO phase_device(phase, device, begin_allocated, allocated, max_allocated,"
+             " peak_allocated, allocs, frees, alloc_bytes)"
+             " VALUES(%" PRId64 ", 1, 0, %" PRId64 ", 0, %" PRId64 ", 0, 0, 0)",
+             900000 + at, kind, kind, step < 0 ? "NULL" : number, 900000 + 10 * at,
+             900000 + 10 * at + 5, 900000 + at, end, peak);
+    REQUIRE(db_exec(db, sql) == 0);
+}
+
+static struct growth read_growth(struct db *db)
+{
+    struct growth growth;
+    REQUIRE(growth_read(db, PROCESS, 1, &growth) == 0);
+    CHECK(growth_is_valid(&growth));
+    return growth;
+}
+
+static void check_text(const struct growth *growth, const char *want)
+{
+    char text[GROWTH_TEXT];
+    CHECK_STR(growth_text(text, growth, NULL), want);
+}
+
+TEST(a_leak_in_every_step)
+{
+    struct db *db = empty();
+    for (int64_t i = 0; i < 20; i++)
+        put(db, "backward", i, i, KIB(1000 + 32 * i), KIB(500 + 32 * i));
+    const struct growth growth = read_growth(db);
+    CHECK_INT(growth.kind, GROWTH_GROWING);
+    CHECK_INT(growth.per_unit, KIB(32));
+    CHECK_INT(growth.since, 1);
+    check_text(&growth, "grows 32.0 KiB per step, steps 1 to 19");
+    db_close(db);
+}
+
+/* A larger batch keeps more as its step ends; that goes away with the next. */
+TEST(lengths_that_vary_are_no_growth)
+{
+    static const int64_t lengths[] = {128, 100, 160, 90, 300, 120, 140, 80, 110, 150, 130, 95};
+    struct db *db = empty();
+    for (int64_t i = 0; i < 12; i++)
+        put(db, "backward", i, i, KIB(1000 + 10 * lengths[i]), KIB(500 + lengths[i]));
+    const struct growth growth = read_growth(db);
+    CHECK_INT(growth.kind, GROWTH_VARYING);
+    CHECK_INT(growth.highest_unit, 4);
+    CHECK_INT(growth.lowest_unit, 7);
+    db_close(db);
+}
+
+TEST(a_leak_under_lengths_that_vary)
+{
+    struct db *db = empty();
+    for (int64_t i = 0; i < 40; i++)
+        put(db, "backward", i, i, KIB(1000 + 64 * i + i * 37 % 90),
+            KIB(500 + 64 * i + i * 37 % 90));
+    const struct growth growth = read_growth(db);
+    CHECK_INT(growth.kind, GROWTH_GROWING);
+    CHECK(growth.per_unit > KIB(58) && growth.per_unit < KIB(70));
+    db_close(db);
+}
+
+TEST(the_first_step_makes_what_stays)
+{
+    struct db *db = empty();
+    put(db, "backward", 0, 0, KIB(800), KIB(100));
+    for (int64_t i = 1; i < 9; i++)
+        put(db, "backward", i, i, KIB(1000), KIB(500));
+    const struct growth growth = read_growth(db);
+    CHECK_INT(growth.kind, GROWTH_STEADY);
+    CHECK_INT(growth.since, 1);
+    check_text(&growth, "steady since step 1");
+    db_close(db);
+}
+
+TEST(a_cache_that_fills_up_once_is_steady_afterwards)
+{
+    struct db *db = empty();
+    for (int64_t i = 0; i < 20; i++)
+        put(db, "backward", i, i, KIB(i < 4 ? 900 : 1400), KIB(i < 4 ? 500 : 1000));
+    const struct growth growth = read_growth(db);
+    CHECK_INT(growth.kind, GROWTH_STEADY);
+    CHECK_INT(growth.since, 4);
+    db_close(db);
+}
+
+TEST(calls_of_a_model_that_generates)
+{
+    struct db *db = empty();
+    for (int64_t i = 0; i < 30; i++)
+        put(db, "forward_no_grad", -1, i, KIB(900 + 4 * i), KIB(400 + 4 * i));
+    const struct growth growth = read_growth(db);
+    const struct growth_cause cause = {.bytes = 1,
+                                       .shown = (char[]){"attend (model.py:7)"},
+                                       .larger = true,
+                                       .inference = true,
+                                       .per_unit = KIB(4)};
+    char text[GROWTH_TEXT];
+    CHECK_INT(growth.kind, GROWTH_GROWING);
+    CHECK(growth.calls);
+    CHECK_INT(growth.per_unit, KIB(4));
+    CHECK_STR(growth_text(text, &growth, &cause),
+              "a cache that grows with the sequence (as a KV cache): +256 KiB per 64 tokens (calls "
+              "of the model), attend (model.py:7)");
+    db_close(db);
+}
+
+TEST(too_few_steps_say_nothing)
+{
+    struct db *db = empty();
+    for (int64_t i = 0; i < GROWTH_LEAST; i++)
+        put(db, "backward", i, i, KIB(1000 + 32 * i), KIB(500 + 32 * i));
+    const struct growth growth = read_growth(db);
+    CHECK_INT(growth.kind, GROWTH_UNKNOWN);
+    check_text(&growth, "");
+    db_close(db);
+}
+
+/* ---- the same blocks, larger ---- */
+
+static struct why_group group(enum purpose purpose, int64_t before, int64_t after, int64_t blocks)
+{
+    return (struct why_group){.purpose = purpose,
+                              .before_bytes = before,
+                              .after_bytes = after,
+                              .before_blocks = blocks,
+                              .after_blocks = after ? blocks : 0};
+}
+
+TEST(the_input_is_larger)
+{
+    struct why_group groups[] = {group(PURPOSE_ACTIVATION, 400, 1200, 4),
+                                 group(PURPOSE_INPUT, 100, 300, 1),
+                                 group(PURPOSE_WORKSPACE, 50, 0, 1)};
+    struct why why = {.groups = groups, .group_count = 3, .before_bytes = 550, .after_bytes = 1500};
+    struct why_larger larger;
+    char text[WHY_LARGER_TEXT];
+    why.before.step = 3;
+    why.after.step = 4;
+    why_find_larger(&why, &larger);
+    CHECK(larger.found);
+    CHECK_INT(larger.bytes, 1000);
+    CHECK_STR(why_larger_text(text, &why), "same blocks, larger: +1000 B; the input of step 4 is 3 "
+                                           "times that of step 3");
+    groups[0].after_blocks = 9; /* more of them: that is something else */
+    why_find_larger(&why, &larger);
+    CHECK(!larger.found);
+    CHECK_STR(why_larger_text(text, &why), "");
+}
+
+TEST_MAIN(TEST_CASE(a_leak_in_every_step), TEST_CASE(lengths_that_vary_are_no_growth),
+          TEST_CASE(a_leak_under_lengths_that_vary), TEST_CASE(the_first_step_makes_what_stays),
+          TEST_CASE(a_cache_that_fills_up_once_is_steady_afterwards),
+          TEST_CASE(calls_of_a_model_that_generates), TEST_CASE(too_few_steps_say_nothing),
+          TEST_CASE(the_input_is_larger))

@@ -1,0 +1,38 @@
+/* Who holds the memory: what is shown and the rest are all of it, whatever the number of rows. */
+#include "test.h"
+
+#include "db.h"
+#include "holders.h"
+#include "peak.h"
+#include "recording.h"
+
+static const struct {
+    const char *name;
+    int64_t process, device;
+} recordings[] = {{"train", 1, 1}, {"torch", 1, 1}, {"ranks", 2, 2}, {"frag", 1, 1}};
+
+static void check(struct db *db, int64_t process, int64_t device, size_t most)
+{
+    struct peak peak;
+    struct holders holders;
+    CHECK_INT(peak_find(db, process, device, INT64_MIN, INT64_MAX, &peak), 0);
+    CHECK_INT(holders_read(db, process, device, peak.living_seq, most, &holders), 0);
+    CHECK(holders_are_valid(&holders));
+    CHECK(holders.count <= most);
+    CHECK(holders.bytes > 0 || !peak.found);
+    CHECK(holders.count == most || !holders.rest);
+    holders_clear(&holders);
+    peak_clear(&peak);
+}
+
+TEST(rows_and_the_rest_are_all)
+{
+    for (size_t i = 0; i < sizeof recordings / sizeof *recordings; i++) {
+        struct db *db = recording(recordings[i].name);
+        for (size_t most = 1; most < 12; most++)
+            check(db, recordings[i].process, recordings[i].device, most);
+        db_close(db);
+    }
+}
+
+TEST_MAIN(TEST_CASE(rows_and_the_rest_are_all))

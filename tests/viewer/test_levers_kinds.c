@@ -1,0 +1,275 @@
+/*
+ * Levers that go by what the model is made of: a cache, a graph that is retained, batch
+ * normalization, tanh GELU in pieces, frozen parameters, modules and their places.
+ */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "levers_model.h"
+#include "peak.h"
+
+/* The first of that kind of the recording and `more`; its text is `text`. */
+static struct lever lever_with(const struct script *script, const char *more, enum lever_kind kind,
+                               char *text, size_t room)
+{
+    struct peak peak;
+    struct db *db = script_record(script);
+    REQUIRE(db_exec(db, more) == 0);
+    struct levers levers = read_levers(db, &peak);
+    const struct lever *lever = find(&levers, kind);
+    struct lever out = lever ? *lever : (struct lever){0};
+    snprintf(text, room, "%s", lever ? lever->text : "");
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+    return out;
+}
+
+/* ---- a cache of keys and values ---- */
+
+static const char cache_sql[] =
+    "INSERT INTO string VALUES(50,'DynamicLayer.update'),"
+    "(51,'/lib/transformers/cache_utils.py');"
+    "INSERT INTO frame VALUES(50,50,51,9);INSERT INTO site VALUES(8,1,50)";
+
+/* Two steps; 70 MiB of keys that attention saves with its output, and that the answer holds until
+ * the next forward is over. */
+static void train_with_cache(struct script *script)
+{
+    script_phase(script, "user", SCRIPT_OUTSIDE, 1, 99);
+    script_block(script, 10, SCRIPT_LIVES, MIB(30), BUILD);
+    for (int step = 0; step < 2; step++) {
+        int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
+        script_phase(script, "forward", step, forward, backward - 1);
+        script_phase(script, "backward", step, backward, at(step, END));
+        script_block(script, forward + 1, at(step + 1, LOSS), MIB(70), OTHER);
+        script_block(script, forward + 2, backward + 5, MIB(40), ENCODE);
+        script_block(script, forward + 3, backward + 4, MIB(20), DECODE);
+    }
+}
+
+TEST(a_cache_is_of_no_use_in_training)
+{
+    struct script script = {0};
+    char text[400];
+    train_with_cache(&script);
+    /* 30, 70 of the step before, then 130 of forward. Without the cache, the 70 of before go. */
+    struct lever lever = lever_with(&script, cache_sql, LEVER_NO_CACHE, text, sizeof text);
+    CHECK_INT(lever.bytes, MIB(70));
+    CHECK(!lever.at_most && !lever.changes);
+    CHECK(strstr(text, "use_cache = False") != NULL);
+    CHECK_INT(lever_with(&script, cache_sql, LEVER_HELD, text, sizeof text).bytes, 0);
+    /* of another file: a variable holds it */
+    CHECK_INT(lever_with(&script, "", LEVER_NO_CACHE, text, sizeof text).bytes, 0);
+    CHECK_INT(lever_with(&script, "", LEVER_HELD, text, sizeof text).bytes, MIB(70));
+}
+
+/* ---- one variable with several outputs ---- */
+
+TEST(del_takes_all_that_goes_with_a_variable)
+{
+    struct script script = {0};
+    char text[400];
+    train_with_cache(&script);
+    script_block(&script, at(0, FORWARD) + 4, at(1, LOSS) + 1, MIB(5), BACKWARD_40);
+    script_block(&script, at(1, FORWARD) + 4, at(2, LOSS) + 1, MIB(5), BACKWARD_40);
+    struct lever lever = lever_with(&script, "", LEVER_HELD, text, sizeof text);
+    CHECK_INT(lever.bytes, MIB(75));
+    CHECK(strstr(text, "and what else goes with it") != NULL);
+}
+
+/* ---- a graph that is retained ---- */
+
+static void train_retained(struct script *script, int sites)
+{
+    script_phase(script, "user", SCRIPT_OUTSIDE, 1, 99);
+    script_block(script, 10, SCRIPT_LIVES, MIB(30), BUILD);
+    for (int step = 0; step < 3; step++) {
+        int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
+        script_phase(script, "forward", step, forward, backward - 1);
+        script_phase(script, "backward", step, backward, at(step, END));
+        for (int i = 0; i < 5; i++)
+            script_block(script, forward + 1 + i, at(step + 1, LOSS) + i, MIB(10),
+                         i < sites ? ENCODE + i : ENCODE);
+    }
+}
+
+TEST(a_graph_that_is_retained_is_named)
+{
+    struct script script = {0};
+    char text[400];
+    train_retained(&script, 5);
+    struct lever lever = lever_with(&script, "", LEVER_RETAIN_GRAPH, text, sizeof text);
+    CHECK_INT(lever.bytes, MIB(50));
+    CHECK(lever.estimated && !lever.changes);
+    CHECK_INT(lever_with(&script, "", LEVER_HELD, text, sizeof text).bytes, 0);
+    /* a list of outputs of one call is no graph */
+    struct script list = {0};
+    train_retained(&list, 1);
+    CHECK_INT(lever_with(&list, "", LEVER_RETAIN_GRAPH, text, sizeof text).bytes, 0);
+    CHECK_INT(lever_with(&list, "", LEVER_HELD, text, sizeof text).bytes, MIB(50));
+}
+
+/* ---- the optimizer's step in backward ---- */
+
+TEST(the_optimizer_can_step_in_backward)
+{
+    struct script script = {0};
+    char text[400];
+    train(&script, &(struct model){.none = true});
+    /* The peak has no gradients; they are let go at once where they would add up. */
+    script_block(&script, at(1, OPTIMIZER) + 9, at(1, OPTIMIZER) + 12, MIB(600), ADAM);
+    struct lever lever = lever_with(&script, "", LEVER_OPTIMIZER_IN_BACKWARD, text, sizeof text);
+    CHECK(lever.bytes > MIB(200));
+    CHECK(lever.estimated && !lever.changes);
+    /* Clipping looks at all gradients together. */
+    CHECK_INT(lever_with(&script,
+                         "INSERT INTO string VALUES(60,'clip_grad_norm_');"
+                         "INSERT INTO frame VALUES(60,60,NULL,NULL)",
+                         LEVER_OPTIMIZER_IN_BACKWARD, text, sizeof text)
+                  .bytes,
+              0);
+}
+
+/* ---- modules ---- */
+
+/* Blocks of site 2 come from Block.forward inside of Model.forward. */
+#define MODULES                                                                                    \
+    "INSERT INTO string VALUES(50,'Block.forward'),(51,'Model.forward'),(52,'m.py');"              \
+    "INSERT INTO frame VALUES(50,50,52,9),(51,51,52,5),(52,51,52,7);"                              \
+    "INSERT INTO site VALUES(2,1,50),(2,2,51),(8,1,52),(8,2,51);"
+
+#define PLACES                                                                                     \
+    MODULES "INSERT INTO module VALUES(1,'','Model'),(2,'h.0','Block'),(3,'h.1','Block'),"         \
+            "(4,'h.2','Block'),(5,'h.3','Block'),(6,'h.0.up','Linear');"                           \
+            "UPDATE allocation SET module = 2 + (seq % 100) / 10 WHERE site = 2;"                  \
+            "UPDATE allocation SET module = 6 WHERE module = 2;"
+
+static void train_blocks(struct script *script)
+{
+    script_phase(script, "user", SCRIPT_OUTSIDE, 1, 99);
+    script_block(script, 10, SCRIPT_LIVES, MIB(50), BUILD);
+    for (int step = 0; step < 2; step++) {
+        int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
+        script_phase(script, "forward", step, forward, backward - 1);
+        script_phase(script, "backward", step, backward, at(step, END));
+        for (int i = 0; i < 4; i++) {
+            int64_t born = forward + 10 * i, node = backward + 10 * (4 - i);
+            script_block(script, born + 1, node + 5, MIB(40), ENCODE);
+            script_block(script, born + 2, node - 4, MIB(10), ENCODE);
+            script_block(script, node + 2, node + 8, MIB(5), BACKWARD_40);
+        }
+    }
+}
+
+TEST(modules_are_named_by_their_places)
+{
+    struct script script = {0};
+    char text[400];
+    train_blocks(&script);
+    struct lever lever = lever_with(&script, PLACES, LEVER_CHECKPOINT, text, sizeof text);
+    CHECK(lever.bytes > 0);
+    CHECK(!lever.changes);
+    CHECK(strstr(text, "checkpoint each Block (h[0-3]):") == text);
+    int64_t all = lever.bytes;
+    lever = lever_with(&script, PLACES, LEVER_CHECKPOINT_HALF, text, sizeof text);
+    CHECK(lever.bytes > MIB(40) && lever.bytes < all);
+    CHECK(strstr(text, "every second Block") != NULL && strstr(text, "h[0-3]") != NULL);
+}
+
+TEST(batch_norm_makes_other_numbers)
+{
+    static const char normed[] = PLACES "UPDATE string SET text = 'batch_norm' WHERE id = 2";
+    struct script script = {0};
+    char text[400];
+    train_blocks(&script);
+    struct lever lever = lever_with(&script, normed, LEVER_CHECKPOINT, text, sizeof text);
+    CHECK(lever.changes);
+    CHECK(strstr(text, "BatchNorm") != NULL);
+    lever = lever_with(&script, normed, LEVER_HALF_BATCH, text, sizeof text);
+    CHECK(lever.changes);
+    CHECK(strstr(text, "BatchNorm") != NULL);
+    lever = lever_with(&script, MODULES, LEVER_HALF_BATCH, text, sizeof text);
+    CHECK(lever.bytes > 0 && !lever.changes);
+}
+
+TEST(a_gelu_in_pieces_saves_more_than_its_input)
+{
+    static const char gelu[] = "INSERT INTO string VALUES(50,'NewGELUActivation.forward');"
+                               "INSERT INTO frame VALUES(50,50,NULL,NULL);"
+                               "INSERT INTO site VALUES(3,1,50)";
+    struct script script = {0};
+    char text[400];
+    script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
+    script_block(&script, 10, SCRIPT_LIVES, MIB(50), BUILD);
+    for (int step = 0; step < 2; step++) {
+        int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
+        script_phase(&script, "forward", step, forward, backward - 1);
+        script_phase(&script, "backward", step, backward, at(step, END));
+        script_block(&script, forward + 1, backward + 20, MIB(10), ENCODE);
+        for (int i = 0; i < 5; i++)
+            script_block(&script, forward + 2 + i, backward + 10 + i, MIB(10), DECODE);
+    }
+    struct lever lever = lever_with(&script, gelu, LEVER_FUSED_OPERATION, text, sizeof text);
+    CHECK_INT(lever.bytes, MIB(40));
+    CHECK(strstr(text, "where 4 tensors are saved") != NULL);
+    CHECK_INT(lever_with(&script, "", LEVER_FUSED_OPERATION, text, sizeof text).bytes, 0);
+}
+
+/* ---- frozen parameters ---- */
+
+TEST(parameters_without_a_gradient_are_frozen)
+{
+    struct script script = {0};
+    struct peak peak;
+    train(&script, &(struct model){0});
+    struct db *db = script_record(&script);
+    REQUIRE(db_exec(db, "UPDATE allocation SET tag = 1 WHERE seq = 10;"
+                        "INSERT INTO tag VALUES(20,1,'head.weight'),(21,2,'head.weight');"
+                        "UPDATE tag SET name = 'base.weight' WHERE id = 1;"
+                        "UPDATE allocation SET tag = 20 WHERE seq = 11") == 0);
+    struct levers levers = read_levers(db, &peak);
+    CHECK_INT(levers.frozen, MIB(25));
+    levers_clear(&levers);
+    peak_clear(&peak);
+    REQUIRE(db_exec(db, "DELETE FROM tag WHERE id = 21") == 0);
+    levers = read_levers(db, &peak);
+    CHECK_INT(levers.frozen, 0); /* nothing is known of gradients */
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+}
+
+/* ---- all of them ---- */
+
+TEST(together_lists_what_is_in_it)
+{
+    struct script script = {0};
+    struct peak peak;
+    train(&script, &(struct model){0});
+    script_tagged(&script, 20, SCRIPT_LIVES, MIB(100), BUILD, TAG_BUCKET);
+    struct db *db = script_record(&script);
+    struct levers levers = read_levers(db, &peak);
+    const struct lever *together = find(&levers, LEVER_TOGETHER);
+    REQUIRE(together != NULL);
+    CHECK_STR(together->text,
+              "all of these: zero_grad(set_to_none=True), gradient_as_bucket_view=True");
+    for (size_t i = 0; i < levers.count; i++)
+        CHECK(levers.levers[i].joined == (levers.levers[i].kind == LEVER_BUCKET_VIEW ||
+                                          levers.levers[i].kind == LEVER_GRADIENTS_TO_NONE));
+    CHECK(levers.levers[levers.count - 1].changes);
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+}
+
+TEST_MAIN(TEST_CASE(a_cache_is_of_no_use_in_training),
+          TEST_CASE(del_takes_all_that_goes_with_a_variable),
+          TEST_CASE(a_graph_that_is_retained_is_named),
+          TEST_CASE(the_optimizer_can_step_in_backward),
+          TEST_CASE(modules_are_named_by_their_places), TEST_CASE(batch_norm_makes_other_numbers),
+          TEST_CASE(a_gelu_in_pieces_saves_more_than_its_input),
+          TEST_CASE(parameters_without_a_gradient_are_frozen),
+          TEST_CASE(together_lists_what_is_in_it))

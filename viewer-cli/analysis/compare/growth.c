@@ -1,0 +1,187 @@
+#include "growth.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "error.h"
+#include "mem.h"
+#include "query.h"
+
+/* ---- the units ---- */
+
+struct unit {
+    int64_t number;
+    int64_t peak, end; /* bytes */
+};
+
+struct units {
+    struct unit *units;
+    size_t count, cap;
+};
+
+/* Phases of one step, the one that ends last at the end: the last row of a step has its end. */
+static const char steps_sql[] =
+    "SELECT ph.step AS number, x.peak_allocated AS peak, x.allocated AS end"
+    "  FROM phase ph JOIN phase_device x ON x.phase = ph.id"
+    " WHERE ph.process = ?1 AND x.device = ?2 AND ph.step IS NOT NULL AND ph.scope = 'process'"
+    "   AND ph.domain IS NULL AND ph.end_seq IS NOT NULL ORDER BY ph.step, ph.end_seq";
+
+static const char calls_sql[] =
+    "SELECT row_number() OVER (ORDER BY ph.begin_seq) - 1 AS number, x.peak_allocated AS peak,"
+    "       x.allocated AS end"
+    "  FROM phase ph JOIN phase_device x ON x.phase = ph.id"
+    " WHERE ph.process = ?1 AND x.device = ?2 AND ph.parent IS NULL AND ph.scope = 'process'"
+    "   AND ph.kind IN ('forward', 'forward_no_grad', 'eval') AND ph.end_seq IS NOT NULL"
+    " ORDER BY ph.begin_seq";
+
+static int take(struct units *units, const struct unit *row)
+{
+    struct unit *last = units->count ? &units->units[units->count - 1] : NULL;
+    if (last && last->number == row->number) {
+        last->peak = row->peak > last->peak ? row->peak : last->peak;
+        last->end = row->end;
+        return 0;
+    }
+    if (!MEM_GROW(units->units, units->cap, units->count + 1))
+        return ERR_NOMEM;
+    units->units[units->count++] = *row;
+    return 0;
+}
+
+static int read_units(struct db *db, const char *sql, int64_t process, int64_t device,
+                      struct units *units)
+{
+    struct unit row = {0};
+    units->count = 0;
+    struct query query = query_ask(db, sql, Q_IN(process, device),
+                                   Q_OUT(Q_INT(row.number), Q_INT(row.peak), Q_INT(row.end)));
+    while (query_next(&query))
+        query_fail(&query, take(units, &row));
+    return query_end(&query);
+}
+
+/* ---- what they say ---- */
+
+static int64_t lowest_end(const struct unit *units, size_t from, size_t to)
+{
+    int64_t lowest = INT64_MAX;
+    for (size_t i = from; i < to; i++)
+        lowest = units[i].end < lowest ? units[i].end : lowest;
+    return lowest;
+}
+
+static bool is_growing(const struct unit *units, size_t count, int64_t peak)
+{
+    enum { PARTS = 4 };
+    int64_t lows[PARTS], least = peak / 100 < 1 << 20 ? peak / 100 : 1 << 20;
+    for (size_t i = 0; i < PARTS; i++) {
+        lows[i] = lowest_end(units, count * i / PARTS, count * (i + 1) / PARTS);
+        if (i && lows[i] <= lows[i - 1])
+            return false;
+    }
+    return lows[PARTS - 1] - lows[0] >= (least > 0 ? least : 1);
+}
+
+static int by_value(const void *one, const void *other)
+{
+    int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
+    return a < b ? -1 : a > b;
+}
+
+/* The median of what each unit of the second half has more than the one half the run earlier. */
+static int slope(const struct unit *units, size_t count, int64_t *per_unit)
+{
+    size_t half = count / 2, pairs = count - half;
+    int64_t *slopes = mem_alloc(pairs, sizeof *slopes);
+    if (!slopes)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < pairs; i++) {
+        int64_t apart = units[i + half].number - units[i].number;
+        slopes[i] = (units[i + half].end - units[i].end) / (apart > 0 ? apart : 1);
+    }
+    qsort(slopes, pairs, sizeof *slopes, by_value);
+    *per_unit = slopes[pairs / 2];
+    mem_free(slopes);
+    return 0;
+}
+
+/* The first unit from which all peaks are within a hundredth of the highest. */
+static size_t steady_from(const struct unit *units, size_t count)
+{
+    int64_t low = INT64_MAX, high = 0;
+    size_t at = count;
+    while (at > 0) {
+        int64_t peak = units[at - 1].peak;
+        low = peak < low ? peak : low;
+        high = peak > high ? peak : high;
+        if (high - low > high / 100)
+            break;
+        at--;
+    }
+    return at;
+}
+
+static void find_extremes(const struct unit *units, size_t count, struct growth *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (out->lowest_unit == GROUP_NONE || units[i].peak < out->lowest) {
+            out->lowest = units[i].peak;
+            out->lowest_unit = units[i].number;
+        }
+        if (out->highest_unit == GROUP_NONE || units[i].peak > out->highest) {
+            out->highest = units[i].peak;
+            out->highest_unit = units[i].number;
+        }
+    }
+}
+
+/* `units` are all but the first. */
+static int judge(const struct unit *units, size_t count, struct growth *out)
+{
+    int err = 0;
+    size_t steady = steady_from(units, count);
+    find_extremes(units, count, out);
+    out->units = (int64_t)count;
+    out->first = units[0].number;
+    out->last = units[count - 1].number;
+    if (is_growing(units, count, out->highest))
+        err = slope(units, count, &out->per_unit);
+    if (err == 0 && out->per_unit > 0) {
+        out->kind = GROWTH_GROWING;
+        out->since = out->first;
+        return 0;
+    }
+    out->per_unit = 0;
+    out->kind = steady <= count / 2 ? GROWTH_STEADY : GROWTH_VARYING;
+    if (out->kind == GROWTH_STEADY)
+        out->since = units[steady].number;
+    return err;
+}
+
+int growth_read(struct db *db, int64_t process, int64_t device, struct growth *out)
+{
+    struct units units = {0};
+    *out =
+        (struct growth){.since = GROUP_NONE, .lowest_unit = GROUP_NONE, .highest_unit = GROUP_NONE};
+    int err = read_units(db, steps_sql, process, device, &units);
+    if (err == 0 && units.count == 0) {
+        out->calls = true;
+        err = read_units(db, calls_sql, process, device, &units);
+    }
+    if (err == 0 && units.count > GROWTH_LEAST)
+        err = judge(units.units + 1, units.count - 1, out);
+    mem_free(units.units);
+    return err;
+}
+
+bool growth_is_valid(const struct growth *growth)
+{
+    if (growth->kind == GROWTH_UNKNOWN)
+        return growth->units == 0;
+    if (growth->since != GROUP_NONE &&
+        (growth->since < growth->first || growth->since > growth->last))
+        return false;
+    return growth->units >= GROWTH_LEAST && growth->first < growth->last &&
+           (growth->per_unit > 0) == (growth->kind == GROWTH_GROWING) &&
+           growth->lowest <= growth->highest;
+}

@@ -1,0 +1,201 @@
+#include "leak_holder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "mem.h"
+#include "query.h"
+
+static const char *const kinds[] = {
+    "unknown", "variable", "attribute", "list", "dict", "set", "deque", "lru_cache", "graph",
+};
+
+const char *holder_kind_text(enum holder_kind kind)
+{
+    return kinds[kind];
+}
+
+/* ---- the marks ---- */
+
+static const char marks_sql[] =
+    "SELECT seq, value AS address, name FROM mark WHERE process = ?1 AND name >= 'held by|'"
+    " AND name < 'held by}' AND domain IS NULL ORDER BY value, seq";
+
+/* The last mark of a look. */
+static const char looked_sql[] =
+    "SELECT EXISTS(SELECT 1 FROM mark WHERE process = ?1 AND name = 'held by|') AS looked";
+
+static enum holder_kind kind_of(const char *text, size_t bytes)
+{
+    for (size_t i = 1; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i]) == bytes && memcmp(kinds[i], text, bytes) == 0)
+            return (enum holder_kind)i;
+    return HOLDER_UNKNOWN;
+}
+
+/* "held by|KIND|PATH|NODES"; the path may hold anything. */
+static bool parse(const char *name, struct leak_holder *out)
+{
+    const char *kind = strchr(name, '|') + 1, *path = strchr(kind, '|');
+    const char *nodes = strrchr(kind, '|');
+    if (!path || nodes <= path)
+        return false;
+    out->kind = kind_of(kind, (size_t)(path - kind));
+    out->nodes = strtoll(nodes + 1, NULL, 10);
+    snprintf(out->path, sizeof out->path, "%.*s", (int)(nodes - path - 1), path + 1);
+    return out->kind != HOLDER_UNKNOWN;
+}
+
+static int take(struct leak_holders *holders, const struct leak_holder *row, const char *name)
+{
+    struct leak_holder holder = *row;
+    if (!parse(name, &holder))
+        return 0;
+    if (!MEM_GROW(holders->holders, holders->cap, holders->count + 1))
+        return ERR_NOMEM;
+    holders->holders[holders->count++] = holder;
+    return 0;
+}
+
+int leak_holders_read(struct db *db, int64_t process, struct leak_holders *out)
+{
+    struct leak_holder row = {0};
+    const char *name = NULL;
+    *out = (struct leak_holders){0};
+    struct query query = query_ask(db, marks_sql, Q_IN(process),
+                                   Q_OUT(Q_INT(row.seq), Q_INT(row.address), Q_TEXT(name)));
+    while (query_next(&query))
+        query_fail(&query, take(out, &row, name));
+    int err = query_end(&query);
+    return err < 0 ? err : query_read(db, looked_sql, Q_IN(process), Q_OUT(Q_INT(out->looked)));
+}
+
+void leak_holders_clear(struct leak_holders *holders)
+{
+    mem_free(holders->holders);
+    *holders = (struct leak_holders){0};
+}
+
+static bool is_collection(const struct leak_holder *holder)
+{
+    return holder->kind > HOLDER_ATTRIBUTE;
+}
+
+const struct leak_holder *leak_holders_find(const struct leak_holders *holders, int64_t address,
+                                            int64_t size)
+{
+    size_t low = 0, high = holders->count;
+    const struct leak_holder *best = NULL;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (holders->holders[middle].address < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < holders->count && holders->holders[low].address - address < size; low++)
+        if (!best || !is_collection(best))
+            best = &holders->holders[low];
+    return best;
+}
+
+/* How many of its elements have a graph. */
+static int64_t elements(const struct leak_holders *holders, const struct leak_holder *holder)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < holders->count; i++)
+        count += holders->holders[i].nodes > 0 && holders->holders[i].kind == holder->kind &&
+                 strcmp(holders->holders[i].path, holder->path) == 0;
+    return count;
+}
+
+const struct leak_holder *leak_holders_graph(const struct leak_holders *holders, int64_t steps)
+{
+    const struct leak_holder *best = NULL;
+    for (size_t i = 0; i < holders->count; i++) {
+        const struct leak_holder *holder = &holders->holders[i];
+        if (holder->nodes >= steps && (!best || holder->nodes > best->nodes) &&
+            !is_collection(holder))
+            best = holder;
+    }
+    for (size_t i = 0; i < holders->count && !best; i++)
+        if (is_collection(&holders->holders[i]) && holders->holders[i].nodes > 0 &&
+            elements(holders, &holders->holders[i]) >= (steps + 1) / 2)
+            best = &holders->holders[i];
+    return best;
+}
+
+/* ---- in words ---- */
+
+static bool is_cache(const struct leak_holder *holder)
+{
+    return strstr(holder->path, "cache") || strstr(holder->path, "past_key") ||
+           strstr(holder->path, "kv");
+}
+
+static const char *noun(const struct leak_holder *holder)
+{
+    static const char *const nouns[] = {
+        "",       "a variable", "an attribute", "a list",
+        "a dict", "a set",      "a deque",      "a functools.lru_cache of",
+    };
+    return nouns[holder->kind];
+}
+
+const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder,
+                        enum purpose purpose, bool looked)
+{
+    bool input = purpose == PURPOSE_INPUT;
+    if (holder->kind == HOLDER_GRAPH)
+        snprintf(text, HOLDER_TEXT, "the autograd graph of %s", holder->path);
+    else if (holder->kind == HOLDER_UNKNOWN && looked)
+        snprintf(text, HOLDER_TEXT,
+                 "Python, holder not known: at the end no module-level name leads there; locals of "
+                 "functions that returned were not seen");
+    else if (holder->kind == HOLDER_UNKNOWN)
+        snprintf(text, HOLDER_TEXT, "holder not known: nobody looked as the program ended");
+    else
+        snprintf(text, HOLDER_TEXT, "%s%s %s%s", noun(holder), input ? " of inputs," : "",
+                 holder->path, is_cache(holder) && !input ? " (a cache)" : "");
+    return text;
+}
+
+static void advise_collection(char text[HOLDER_ADVICE], const struct leak_holder *holder,
+                              enum purpose purpose)
+{
+    const char *path = holder->path;
+    if (purpose == PURPOSE_INPUT)
+        snprintf(text, HOLDER_ADVICE,
+                 "keep no batches in %s; if they are needed: batch.cpu(), or their indices", path);
+    else if (holder->kind == HOLDER_DICT)
+        snprintf(text, HOLDER_ADVICE,
+                 "bound it: `if len(%s) > N: %s.pop(next(iter(%s)))`; or store value%s.cpu()", path,
+                 path, path, holder->nodes ? ".detach()" : "");
+    else if (holder->nodes)
+        snprintf(text, HOLDER_ADVICE,
+                 "its elements keep their graphs: store value.item(), or value.detach().cpu()");
+    else
+        snprintf(text, HOLDER_ADVICE,
+                 "%s.clear() after use, collections.deque(maxlen=N), or store value.cpu()", path);
+}
+
+const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *holder,
+                          enum purpose purpose)
+{
+    const char *path = holder->path;
+    text[0] = '\0';
+    if (holder->kind == HOLDER_GRAPH)
+        snprintf(text, HOLDER_ADVICE,
+                 "`%s += loss.item()` for a sum, `%s = %s.detach()` for a state; torch.no_grad() "
+                 "around what no backward follows",
+                 path, path, path);
+    else if (holder->kind == HOLDER_LRU_CACHE)
+        snprintf(text, HOLDER_ADVICE, "functools.lru_cache(maxsize=N), or %s.cache_clear()", path);
+    else if (holder->kind >= HOLDER_LIST)
+        advise_collection(text, holder, purpose);
+    else if (holder->kind != HOLDER_UNKNOWN)
+        snprintf(text, HOLDER_ADVICE, "del %s, or set it to None, when it is not needed", path);
+    return text;
+}

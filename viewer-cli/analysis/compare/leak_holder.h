@@ -1,0 +1,68 @@
+/*
+ * leak_holder.h - which Python variable holds what a call site left behind, and what to do.
+ *
+ * The program's helper looks once, as the program ends (profiler/python/tidemark/_holders.py): what
+ * module-level names and an exception's local variables lead to. So a holder is known by address,
+ * not guessed; what functions held that have returned is not known, and is said to be so. Blocks
+ * that no variable leads to, of a site whose others are not held either, are in a graph of autograd
+ * where a variable has one that is at least as long as the steps are many, or a collection has one
+ * in each element.
+ *
+ * Invariants: holders come by address; kind HOLDER_UNKNOWN has an empty path.
+ */
+#ifndef TIDEMARK_ANALYSIS_LEAK_HOLDER_H
+#define TIDEMARK_ANALYSIS_LEAK_HOLDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "db.h"
+#include "purpose.h"
+
+enum holder_kind {
+    HOLDER_UNKNOWN,
+    HOLDER_VARIABLE,
+    HOLDER_ATTRIBUTE,
+    HOLDER_LIST,
+    HOLDER_DICT,
+    HOLDER_SET,
+    HOLDER_DEQUE,
+    HOLDER_LRU_CACHE,
+    HOLDER_GRAPH, /* of autograd, of that variable */
+};
+
+enum { HOLDER_PATH = 104 };
+
+struct leak_holder { /* one mark */
+    int64_t address, seq;
+    int64_t nodes; /* of its graph */
+    enum holder_kind kind;
+    char path[HOLDER_PATH];
+};
+
+struct leak_holders {
+    bool looked; /* the program was looked at */
+    struct leak_holder *holders;
+    size_t count, cap;
+};
+
+int leak_holders_read(struct db *db, int64_t process, struct leak_holders *out);
+void leak_holders_clear(struct leak_holders *holders);
+
+/* The one that leads into these bytes, the last so far that is a collection; NULL: none. */
+const struct leak_holder *leak_holders_find(const struct leak_holders *holders, int64_t address,
+                                            int64_t size);
+/* Whose graph is long enough for so many steps; NULL: nobody's. */
+const struct leak_holder *leak_holders_graph(const struct leak_holders *holders, int64_t steps);
+
+/* "a list, `outputs`", "an autograd graph, of `total`", "a KV cache, `model.cache`". */
+enum { HOLDER_TEXT = 200, HOLDER_ADVICE = 480 };
+const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder,
+                        enum purpose purpose, bool looked);
+/* As code. */
+const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *holder,
+                          enum purpose purpose);
+const char *holder_kind_text(enum holder_kind kind);
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * A lever on a graph that backward does not let go of: retain_graph=True. Then most of what forward
+ * kept for backward is there behind it, from many places, and no variable holds it one by one.
+ */
+#include "error.h"
+#include "levers_work.h"
+#include "mem.h"
+
+enum { SITES_LEAST = 4 };
+
+struct graph {              /* of one forward */
+    int64_t kept, retained; /* bytes that lived when backward began, and when it was over */
+    struct map sites;       /* of what is retained */
+};
+
+static bool is_kept(const struct levers_block *block, const struct levers_phase *backward)
+{
+    return block->end > backward->begin &&
+           (block->purpose == PURPOSE_HELD || block->purpose == PURPOSE_ACTIVATION);
+}
+
+static int weigh(const struct levers_step *step, const struct levers_phase *backward,
+                 struct graph *out)
+{
+    const struct levers_phase *before =
+        levers_phase_before(&step->phases, LEVERS_BACKWARD, backward->begin);
+    for (size_t i = levers_first_from(step, before ? before->end : step->begin);
+         i < step->count && step->blocks[i].seq < backward->begin; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (!is_kept(block, backward))
+            continue;
+        out->kept += block->size;
+        if (block->purpose != PURPOSE_HELD)
+            continue;
+        out->retained += block->size;
+        if (!map_put(&out->sites, (uint64_t)block->site, 1, NULL))
+            return ERR_NOMEM;
+    }
+    return 0;
+}
+
+/* Most of the bytes, of several places: of all backwards together, for what the last one leaves
+ * goes with the program. */
+static int retains(const struct levers_step *step, bool *out)
+{
+    const struct levers_phase_row *row = &step->phases.of[LEVERS_BACKWARD];
+    struct graph graph = {0};
+    int err = 0;
+    for (size_t i = 0; i < row->count && err >= 0; i++) {
+        const struct levers_phase *backward = &step->phases.phases[row->at[i]];
+        if (backward->end != LEVERS_NEVER)
+            err = weigh(step, backward, &graph);
+    }
+    *out = graph.retained > graph.kept / 2 && graph.sites.count >= SITES_LEAST;
+    map_clear(&graph.sites);
+    return err;
+}
+
+int levers_retain_graph(struct levers_work *work)
+{
+    const struct levers_words words = {
+        .kind = LEVER_RETAIN_GRAPH,
+        .estimated = true,
+        .site = LEVERS_NONE,
+        .before = "loss.backward() without retain_graph=True: most of what forward saved is still "
+                  "live after backward"};
+    const struct levers_step *step = &work->step;
+    struct levers_edit edit = {0};
+    bool retained = false;
+    int err = retains(step, &retained);
+    for (size_t i = step->older; i < step->count && retained && err >= 0; i++) {
+        const struct levers_phase *backward =
+            levers_phase_after(&step->phases, LEVERS_BACKWARD, step->blocks[i].seq);
+        if (step->blocks[i].purpose == PURPOSE_HELD && backward && backward->end != LEVERS_NEVER &&
+            !levers_cut(&edit, i, backward->end, LEVERS_NEVER))
+            err = ERR_NOMEM;
+    }
+    if (err >= 0 && edit.count)
+        err = levers_try(work, &edit, &words);
+    levers_edit_clear(&edit);
+    return err;
+}

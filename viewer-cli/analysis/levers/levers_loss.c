@@ -1,0 +1,127 @@
+/*
+ * A lever on the loss over classes: head and loss for a part of the rows at a time.
+ *
+ * Logits, their like and their gradients are made for a chunk of rows, and again in backward. Each
+ * chunk has a gradient of the head's weight of its own: the second one finds the first, and their
+ * sum is a third tensor; all further ones are added to it in place.
+ */
+#include "error.h"
+#include "levers_work.h"
+#include "mem.h"
+
+enum { CHUNKS = 8, LOGITS_LEAST = 20 };
+
+static bool is_of_loss(const char *function)
+{
+    static const char *const names[] = {"cross_entropy", "crossentropyloss", "log_softmax",
+                                        "logsoftmax"};
+    return levers_is_one_of(function, names, sizeof names / sizeof *names);
+}
+
+/* The largest tensor that a loss over classes makes: as large as its logits. */
+static int find_logits(struct levers_work *work, int64_t *asked)
+{
+    const struct levers_step *step = &work->step;
+    struct map seen = {0};
+    int err = 0;
+    *asked = 0;
+    for (size_t i = step->older; i < step->count && err >= 0; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        char *name = NULL, *shown = NULL;
+        if (block->asked <= *asked || block->size < work->out->peak / LOGITS_LEAST ||
+            block->site == GROUP_NONE || !levers_computes(&step->phases, block->seq) ||
+            map_get(&seen, (uint64_t)block->site) == (uint64_t)block->asked)
+            continue;
+        err = site_names(work->db, block->site, &name, &shown);
+        if (err >= 0 && name && is_of_loss(name))
+            *asked = block->asked;
+        if (err >= 0 && !map_put(&seen, (uint64_t)block->site, (uint64_t)block->asked, NULL))
+            err = ERR_NOMEM;
+        mem_free(name);
+        mem_free(shown);
+    }
+    map_clear(&seen);
+    return err;
+}
+
+/* One that is held is there until its chunk is computed. */
+static bool shrink(const struct levers_step *step, const struct levers_block *block,
+                   struct levers_edit *edit)
+{
+    const struct levers_phase *backward =
+        levers_phase_after(&step->phases, LEVERS_BACKWARD, block->seq);
+    int64_t part = block->size / CHUNKS, over = block->end;
+    if (block->purpose == PURPOSE_HELD && backward && backward->begin < over)
+        over = backward->begin;
+    return levers_extra(edit, part - block->size, block->seq, over) &&
+           levers_extra(edit, -block->size, over, block->end);
+}
+
+struct head { /* in one backward */
+    const struct levers_phase *backward;
+    const struct levers_block *first, *last; /* gradients of the size of logits */
+};
+
+/* The first block behind them that is as large as a parameter. */
+static const struct levers_block *weight_gradient(const struct levers_work *work,
+                                                  const struct head *head)
+{
+    const struct levers_step *step = &work->step;
+    for (size_t i = levers_first_from(step, head->last->seq + 1);
+         i < step->count && step->blocks[i].seq < head->last->end; i++)
+        if (map_get(&work->parameters, (uint64_t)step->blocks[i].asked) != MAP_NONE)
+            return &step->blocks[i];
+    return NULL;
+}
+
+static bool add_weight(const struct levers_work *work, const struct head *head,
+                       struct levers_edit *edit)
+{
+    const struct levers_block *weight = head->last ? weight_gradient(work, head) : NULL;
+    return !weight || (levers_extra(edit, weight->size, head->first->seq, weight->seq) &&
+                       levers_spike(edit, 2 * weight->size, head->last->end + 1));
+}
+
+static bool cut_block(const struct levers_work *work, const struct levers_block *block,
+                      struct head *head, struct levers_edit *edit)
+{
+    const struct levers_phases *phases = &work->step.phases;
+    const struct levers_phase *backward = levers_phase_around(phases, LEVERS_BACKWARD, block->seq);
+    bool done = true;
+    if (!backward && !levers_computes(phases, block->seq))
+        return true;
+    if (backward && head->backward != backward) {
+        done = add_weight(work, head, edit);
+        *head = (struct head){backward, block, block};
+    }
+    if (backward)
+        head->last = block;
+    return done && shrink(&work->step, block, edit);
+}
+
+int levers_chunked_loss(struct levers_work *work)
+{
+    const struct levers_words words = {
+        .kind = LEVER_CHUNKED_LOSS,
+        .estimated = true,
+        .site = LEVERS_NONE,
+        .before = "loss of an eighth of the rows at a time, hidden being what goes into the head: "
+                  "sum(checkpoint(lambda h, y: cross_entropy(head(h), y, reduction='sum'), h, y, "
+                  "use_reentrant=False) for h, y in zip(hidden.chunk(8), labels.chunk(8))) / "
+                  "len(labels)"};
+    const struct levers_step *step = &work->step;
+    struct levers_edit edit = {0};
+    struct head head = {0};
+    int64_t logits;
+    int err = find_logits(work, &logits);
+    for (size_t i = step->older; i < step->count && err >= 0 && logits; i++)
+        if (step->blocks[i].asked == logits && step->blocks[i].purpose != PURPOSE_GRADIENT &&
+            !cut_block(work, &step->blocks[i], &head, &edit))
+            err = ERR_NOMEM;
+    if (err >= 0 && !add_weight(work, &head, &edit))
+        err = ERR_NOMEM;
+    if (err >= 0 && edit.count)
+        err = levers_try(work, &edit, &words);
+    levers_edit_clear(&edit);
+    return err;
+}

@@ -1,0 +1,78 @@
+#include "levers_places.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "error.h"
+#include "mem.h"
+#include "query.h"
+
+static int take(struct levers_places *all, int64_t id, const struct levers_place *place)
+{
+    if (!MEM_GROW(all->places, all->cap, all->count + 1)) {
+        mem_free(place->path);
+        mem_free(place->class_name);
+        return ERR_NOMEM;
+    }
+    all->places[all->count] = *place;
+    return map_put(&all->ids, (uint64_t)id, all->count++, NULL) ? 0 : ERR_NOMEM;
+}
+
+int levers_places_read(struct db *db, struct levers_places *all)
+{
+    int64_t id;
+    struct levers_place place = {0};
+    struct query query =
+        query_ask(db, "SELECT id, path, class AS class_name FROM module ORDER BY id", Q_NOTHING,
+                  Q_OUT(Q_INT(id), Q_COPY(place.path), Q_COPY(place.class_name)));
+    while (query_next(&query))
+        query_fail(&query, take(all, id, &place));
+    int err = query_end(&query);
+    all->folded = mem_alloc(all->count + 1, sizeof *all->folded);
+    all->names = mem_alloc(all->count + 1, sizeof *all->names);
+    if (err == 0 && (!all->folded || !all->names))
+        err = ERR_NOMEM;
+    for (size_t i = 0; i < all->count && err == 0; i++)
+        all->names[i] = (struct module_name){all->places[i].path, all->places[i].class_name};
+    return err < 0 ? err : module_fold(all->names, all->count, all->folded);
+}
+
+void levers_places_clear(struct levers_places *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        mem_free(all->places[i].path);
+        mem_free(all->places[i].class_name);
+        mem_free(all->folded ? all->folded[i] : NULL);
+    }
+    mem_free(all->places);
+    mem_free(all->names);
+    mem_free(all->folded);
+    map_clear(&all->ids);
+    *all = (struct levers_places){0};
+}
+
+/* The last part of a nested class's name. */
+static const char *last_name(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+static bool is_around(const char *path, const char *inner)
+{
+    size_t bytes = strlen(path);
+    return strncmp(path, inner, bytes) == 0 &&
+           (bytes == 0 || inner[bytes] == '\0' || inner[bytes] == '.');
+}
+
+size_t levers_place_around(const struct levers_places *all, int64_t id, const char *class_name)
+{
+    uint64_t inner = map_get(&all->ids, (uint64_t)id);
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < all->count && inner != MAP_NONE; i++)
+        if (strcmp(last_name(all->places[i].class_name), last_name(class_name)) == 0 &&
+            is_around(all->places[i].path, all->places[inner].path) &&
+            (best == SIZE_MAX || strlen(all->places[i].path) > strlen(all->places[best].path)))
+            best = i;
+    return best;
+}

@@ -1,0 +1,67 @@
+/*
+ * Levers on the state that an optimizer keeps: fewer bytes of it, another place, or none.
+ */
+#include "error.h"
+#include "levers_work.h"
+#include "mem.h"
+
+/* Eight bits for 32, and a float for each 256 of them; small tensors are left as they are. */
+static int64_t of_eight_bits(const struct levers_step *step, const struct levers_block *block)
+{
+    (void)step;
+    return block->purpose == PURPOSE_OPTIMIZER_STATE && block->asked >= 4096 * 4 ? 254 : 1000;
+}
+
+static int64_t without_states(const struct levers_step *step, const struct levers_block *block)
+{
+    (void)step;
+    return block->purpose == PURPOSE_OPTIMIZER_STATE ? 0 : 1000;
+}
+
+/* With its state, the optimizer's temporaries are elsewhere. */
+static int64_t offloaded(const struct levers_step *step, const struct levers_block *block)
+{
+    const struct levers_phase *phase =
+        levers_phase_around(&step->phases, LEVERS_OPTIMIZER, block->seq);
+    bool temporary = phase && block->end <= phase->end && block->purpose != PURPOSE_LIBRARY;
+    return block->purpose == PURPOSE_OPTIMIZER_STATE || temporary ? 0 : 1000;
+}
+
+enum { RANKS = 2 };
+
+static int64_t of_ranks(const struct levers_step *step, const struct levers_block *block)
+{
+    (void)step;
+    return block->purpose == PURPOSE_OPTIMIZER_STATE ? 1000 / RANKS : 1000;
+}
+
+int levers_states(struct levers_work *work)
+{
+    struct levers_words words = {.estimated = true, .site = LEVERS_NONE, .changes = true};
+    words.kind = LEVER_EIGHT_BIT_STATES;
+    words.before = "bitsandbytes.optim.AdamW8bit(...): optimizer state in 8 bits";
+    int err = levers_try_scaled(work, of_eight_bits, &words);
+    words.kind = LEVER_NO_STATES;
+    words.before = "an optimizer without state, as torch.optim.SGD(..., momentum=0)";
+    if (err >= 0)
+        err = levers_try_scaled(work, without_states, &words);
+    words.changes = false;
+    words.kind = LEVER_OFFLOAD_STATES;
+    words.before = "optimizer state and optimizer.step() in the host's memory (CPU offload): "
+                   "torchao.optim.CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW)";
+    if (err >= 0 && !work->on_host)
+        err = levers_try_scaled(work, offloaded, &words);
+    return err;
+}
+
+int levers_ranks(struct levers_work *work)
+{
+    const struct levers_words words = {
+        .kind = LEVER_SHARD_STATES,
+        .estimated = true,
+        .site = LEVERS_NONE,
+        .before = "on 2 ranks, each with half of the optimizer state: "
+                  "torch.distributed.optim.ZeroRedundancyOptimizer(model.parameters(), "
+                  "optimizer_class=...)"};
+    return levers_try_scaled(work, of_ranks, &words);
+}

@@ -1,0 +1,103 @@
+/* plot_bar.c - see plot_bar.h. */
+#include "plot_bar.h"
+
+#include <string.h>
+
+#include "human.h"
+#include "plot_parts.h"
+
+enum { LEAST_SHARE = 100, GAP = 2 }; /* kinds with less than one part in so many are "other" */
+
+const char *plot_bar_name(enum purpose purpose)
+{
+    static const char *const names[PURPOSES] = {
+        [PURPOSE_PARAMETER] = "parameters",
+        [PURPOSE_COPY] = "copies of parameters",
+        [PURPOSE_GRADIENT] = "gradients",
+        [PURPOSE_OPTIMIZER_STATE] = "optimizer state",
+        [PURPOSE_BUCKET] = "DDP buckets",
+        [PURPOSE_HELD] = "outputs held by a variable",
+        [PURPOSE_ACTIVATION] = "activations",
+        [PURPOSE_INPUT] = "inputs",
+        [PURPOSE_WORKSPACE] = "workspace",
+        [PURPOSE_LIBRARY] = "library workspace",
+        [PURPOSE_OTHER] = "other",
+    };
+    return names[purpose];
+}
+
+static void put_inked(const struct plot_style *style, enum canvas_colour colour, const char *glyph,
+                      unsigned count, struct buf *out)
+{
+    if (style->colour && count)
+        buf_print(out, "\033[%dm", colour == CANVAS_GREY ? 90 : 30 + (int)colour);
+    for (unsigned i = 0; i < count; i++)
+        buf_text(out, glyph);
+    if (style->colour && count)
+        buf_text(out, "\033[0m");
+}
+
+static const char *glyph_of(const struct plot_style *style, enum purpose purpose)
+{
+    return style->colour && style->utf8 ? "\u2588" : plot_category_inks[purpose].letter;
+}
+
+/* What is too small to be seen goes to "other"; the sum. */
+static int64_t gather(const int64_t bytes[PURPOSES], int64_t shown[PURPOSES])
+{
+    int64_t sum = 0;
+    for (int i = 0; i < PURPOSES; i++)
+        sum += bytes[i];
+    memset(shown, 0, PURPOSES * sizeof *shown);
+    for (int i = 0; i < PURPOSES; i++)
+        shown[bytes[i] < sum / LEAST_SHARE ? PURPOSE_OTHER : i] += bytes[i];
+    return sum;
+}
+
+/* Each kind ends where its sum does, so that the bar is as wide as asked for. */
+static void put_bar(const int64_t shown[PURPOSES], int64_t sum, const struct plot_style *style,
+                    struct buf *out)
+{
+    int64_t below = 0;
+    unsigned used = 0;
+    for (int i = 0; i < PURPOSES; i++) {
+        below += shown[i];
+        unsigned end = (unsigned)((double)below / (double)sum * style->width + 0.5);
+        put_inked(style, plot_category_inks[i].colour, glyph_of(style, (enum purpose)i), end - used,
+                  out);
+        used = end;
+    }
+    buf_text(out, "\n");
+}
+
+static void put_legend(const int64_t shown[PURPOSES], const struct plot_style *style,
+                       struct buf *out)
+{
+    unsigned used = 0;
+    for (int i = 0; i < PURPOSES; i++) {
+        struct buf text = {0};
+        char size[HUMAN_MAX];
+        if (!shown[i])
+            continue;
+        buf_print(&text, " %s %s", plot_bar_name((enum purpose)i), human_bytes(size, shown[i]));
+        bool fits = used + GAP + 1 + text.count <= style->width;
+        if (used)
+            buf_text(out, fits ? "  " : "\n");
+        used = (used && fits ? used + GAP : 0) + 1 + (unsigned)text.count;
+        put_inked(style, plot_category_inks[i].colour, glyph_of(style, (enum purpose)i), 1, out);
+        buf_text(out, buf_string(&text));
+        out->broken = out->broken || text.broken;
+        buf_clear(&text);
+    }
+    buf_text(out, "\n");
+}
+
+void plot_bar(const int64_t bytes[PURPOSES], const struct plot_style *style, struct buf *out)
+{
+    int64_t shown[PURPOSES];
+    int64_t sum = gather(bytes, shown);
+    if (!sum)
+        return;
+    put_bar(shown, sum, style, out);
+    put_legend(shown, style, out);
+}

@@ -1,0 +1,84 @@
+/*
+ * Whether the run grows, as one line of its peak's report.
+ */
+#include "peak_parts.h"
+
+int peak_growth_read(struct db *db, struct peak_part *part)
+{
+    const struct peak *peak = part->peak;
+    int err = growth_read(db, peak->process, peak->device, &part->growth);
+    return err < 0 ? err
+                   : growth_cause_read(db, peak->process, peak->device, &part->growth,
+                                       &part->growth_cause);
+}
+
+/* A program that makes no step and no call of a model has no such line. */
+static void put_line(const struct peak_part *part, const char *before)
+{
+    char text[GROWTH_TEXT];
+    bool leaks = part->growth.kind == GROWTH_GROWING && !part->growth.calls;
+    growth_text(text, &part->growth, &part->growth_cause);
+    if (*text)
+        emit_line(part->emit, "%s%s%s", before, text, leaks ? ": tidemark leaks" : "");
+}
+
+void peak_put_growth_line(const struct peak_part *part)
+{
+    if (part->growth.kind == GROWTH_UNKNOWN && part->growth.units)
+        emit_line(part->emit, "growth: too few complete steps to tell");
+    else
+        put_line(part, "growth: ");
+}
+
+void peak_put_growth(const struct peak_part *part)
+{
+    if (part->growth.kind == GROWTH_UNKNOWN)
+        return;
+    emit_heading(part->emit, "Growth");
+    put_line(part, "");
+}
+
+static const struct emit_column columns[] = {
+    {"process", NULL, EMIT_PLAIN, 0},
+    {"device", NULL, EMIT_TEXT, 0},
+    {"kind", NULL, EMIT_TEXT, 0},
+    {"unit", NULL, EMIT_TEXT, 0},
+    {"units", NULL, EMIT_PLAIN, 0},
+    {"first", NULL, EMIT_PLAIN, 0},
+    {"last", NULL, EMIT_PLAIN, 0},
+    {"bytes_per_unit", NULL, EMIT_BYTES, 0},
+    {"since", NULL, EMIT_PLAIN, 0},
+    {"lowest_peak", NULL, EMIT_BYTES, 0},
+    {"highest_peak", NULL, EMIT_BYTES, 0},
+    {"same_blocks_larger", NULL, EMIT_PLAIN, 0},
+    {"cause_bytes_per_unit", NULL, EMIT_BYTES, 0},
+    {"cause", NULL, EMIT_TEXT, 0},
+};
+
+static void put_row(struct emit *emit, const struct peak_part *part)
+{
+    static const char *const kinds[] = {"unknown", "steady", "growing", "varying"};
+    const struct growth *growth = &part->growth;
+    bool known = growth->kind != GROWTH_UNKNOWN;
+    peak_put_scope(part);
+    emit_text(emit, kinds[growth->kind]);
+    emit_text(emit, growth->calls ? "call" : "step");
+    emit_int(emit, growth->units);
+    emit_known(emit, known ? growth->first : GROUP_NONE);
+    emit_known(emit, known ? growth->last : GROUP_NONE);
+    emit_int(emit, growth->per_unit);
+    emit_known(emit, growth->since);
+    emit_known(emit, known ? growth->lowest : GROUP_NONE);
+    emit_known(emit, known ? growth->highest : GROUP_NONE);
+    emit_int(emit, part->growth_cause.larger);
+    emit_int(emit, part->growth_cause.per_unit);
+    emit_text(emit, part->growth_cause.shown);
+}
+
+void peak_put_growth_programs(struct report *report, const struct peak_part *all)
+{
+    EMIT_SECTION(&report->emit, "growth", NULL, EMIT_ROWS, columns);
+    for (size_t i = 0; i < report->scope_count; i++)
+        if (all[i].peak->found)
+            put_row(&report->emit, &all[i]);
+}

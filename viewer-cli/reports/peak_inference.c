@@ -1,0 +1,43 @@
+/*
+ * A program without any step and without a backward: what its forwards keep for one all the same.
+ *
+ * Where gradients are not recorded, forwards are of the kind forward_no_grad, and nothing is said.
+ * With it recorded, what the model's calls made and still have at the peak is kept by their graph
+ * or by the program, which cannot be told apart: so it is an upper bound.
+ */
+#include "buf.h"
+#include "human.h"
+#include "peak_parts.h"
+#include "query.h"
+
+static const char trains_sql[] =
+    "SELECT EXISTS(SELECT 1 FROM phase WHERE process = ?1 AND kind IN ('backward', 'optimizer'))"
+    "   AS trains";
+
+static const char keeps_sql[] =
+    "SELECT kind IN ('forward', 'eval') AS keeps FROM phase WHERE id = ?1";
+
+int peak_inference_read(struct db *db, struct peak_part *part)
+{
+    const struct groups *births = &part->peak->births;
+    bool trains = false, keeps;
+    int err = query_read(db, trains_sql, Q_IN(part->peak->process), Q_OUT(Q_INT(trains)));
+    part->kept = 0;
+    for (size_t i = 0; i < births->count && err >= 0 && !trains; i++) {
+        keeps = false;
+        if (births->groups[i].id != GROUP_NONE)
+            err = query_read(db, keeps_sql, Q_IN(births->groups[i].id), Q_OUT(Q_INT(keeps)));
+        part->kept += keeps ? births->groups[i].bytes : 0;
+    }
+    return err;
+}
+
+void peak_inference_text(const struct peak_part *part, struct buf *out)
+{
+    char bytes[HUMAN_MAX];
+    if (part->kept >= part->peak->allocated / 100 && part->kept > 0)
+        buf_print(out,
+                  "at most %s: torch.inference_mode() or torch.no_grad() around the model's calls: "
+                  "no backward was seen, and forward keeps this for one",
+                  human_bytes(bytes, part->kept));
+}

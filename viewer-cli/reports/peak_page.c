@@ -1,0 +1,319 @@
+/*
+ * The first screen of a peak: it fits 80 columns and 24 lines.
+ *
+ * Rows are taken from the page until it does: texts of changes are cut to one line, then holders
+ * go.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "buf.h"
+#include "holders.h"
+#include "human.h"
+#include "peak_page.h"
+#include "plot_bar.h"
+#include "query.h"
+#include "screen.h"
+
+enum {
+    LINES = 24,
+    PIPE_WIDTH = 80,
+    WIDEST_BAR = 120,
+    HOLDERS = 5,
+    FEW_HOLDERS = 4,
+    LEAST_HOLDERS = 3
+};
+
+struct tightness {  /* of a page: from the loosest on */
+    bool blanks;    /* empty lines between its parts */
+    unsigned lines; /* of each change's text */
+    size_t holders;
+};
+
+/* What follows stands below it, or right below what is there. */
+static void put_gap(struct emit *emit, const struct tightness *tight)
+{
+    struct buf line = {0};
+    buf_text(&line, tight->blanks ? "\n" : "");
+    emit_picture(emit, &line);
+    buf_clear(&line);
+}
+
+/* ---- where ---- */
+
+static const char *place_of(const struct peak *peak, struct buf *out)
+{
+    if (peak->step != PEAK_NONE)
+        buf_print(out, ", step %" PRId64, peak->step);
+    buf_print(out, ", %s", peak->phase_path ? peak->phase_path : "no phase");
+    buf_text(out, peak_remark(peak));
+    return buf_string(out);
+}
+
+static void put_heading(const struct peak_page *page)
+{
+    const struct peak *peak = page->part->peak;
+    struct emit *emit = page->part->emit;
+    struct buf place = {0}, cut = {0};
+    char text[400], bytes[HUMAN_MAX];
+    snprintf(text, sizeof text, "Peak: %s allocated on %s%.200s%s",
+             human_bytes(bytes, peak->allocated), page->part->scope->device_text,
+             place_of(peak, &place), page->whose);
+    emit_put_cut(&cut, text, emit->width);
+    emit_heading(emit, "%s", buf_string(&cut));
+    emit->out.broken = emit->out.broken || place.broken || cut.broken;
+    buf_clear(&place);
+    buf_clear(&cut);
+}
+
+/* "reserved 5392 MiB; device: 5631 MiB of 22.0 GiB used, 16.5 GiB free" */
+static void put_memory(const struct peak_page *page)
+{
+    const struct peak *peak = page->part->peak;
+    int64_t used = page->part->ladder.rungs[LADDER_DEVICE].bytes;
+    char text[HUMAN_MAX], whole[HUMAN_MAX], rest[HUMAN_MAX];
+    struct buf line = {0};
+    if (peak->reserved != PEAK_NONE)
+        buf_print(&line, "reserved %s", human_bytes(text, peak->reserved));
+    if (used != LADDER_NONE)
+        buf_print(&line, "%sdevice used %s", line.count ? ", " : "", human_bytes(text, used));
+    if (used != LADDER_NONE && page->total != LADDER_NONE)
+        buf_print(&line, " of %s: %s free", human_bytes(whole, page->total),
+                  human_bytes(rest, page->total - used));
+    else if (page->total != LADDER_NONE && peak->reserved != PEAK_NONE)
+        buf_print(&line, " of %s on the device", human_bytes(whole, page->total));
+    if (line.count)
+        emit_line(page->part->emit, "%s", buf_string(&line));
+    page->part->emit->out.broken = page->part->emit->out.broken || line.broken;
+    buf_clear(&line);
+}
+
+/* ---- what lived ---- */
+
+static void put_bar(const struct peak_page *page)
+{
+    struct emit *emit = page->part->emit;
+    int64_t bytes[PURPOSES] = {0};
+    struct buf lines = {0};
+    unsigned width = emit->width ? emit->width : PIPE_WIDTH;
+    struct plot_style style = {.width = width < WIDEST_BAR ? width : WIDEST_BAR,
+                               .utf8 = screen_look().utf8,
+                               .colour = emit->colour};
+    for (size_t i = 0; i < page->part->peak->category_count; i++)
+        bytes[page->part->peak->categories[i].purpose] = page->part->peak->categories[i].bytes;
+    plot_bar(bytes, &style, &lines);
+    emit_picture(emit, &lines);
+    buf_clear(&lines);
+}
+
+static const struct emit_column holder_columns[] = {
+    {NULL, "held", EMIT_BYTES, EMIT_PEOPLE},
+    {NULL, "kind", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
+    {NULL, "by module or call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_ROOMY},
+};
+
+/* The kind with most of its bytes; two, where one has less than two thirds. */
+static void put_kinds(struct emit *emit, const struct holder *holder)
+{
+    struct buf text = {0};
+    int best = 0, next = -1;
+    for (int kind = 1; kind < MODULE_KINDS; kind++)
+        if (holder->held[kind] > holder->held[best])
+            best = kind;
+    for (int kind = 0; kind < MODULE_KINDS; kind++)
+        if (kind != best && (next < 0 || holder->held[kind] > holder->held[next]))
+            next = kind;
+    buf_text(&text, module_kind_name((enum module_kind)best));
+    if (holder->held[best] < holder->bytes / 3 * 2 && holder->held[next])
+        buf_print(&text, ", %s", module_kind_name((enum module_kind)next));
+    emit_text(emit, buf_string(&text));
+    emit->out.broken = emit->out.broken || text.broken;
+    buf_clear(&text);
+}
+
+/* "<module> (train.py:24) > ..." is short for code outside of functions: "train.py:24 > ...". */
+static void put_site(struct buf *out, const char *site)
+{
+    static const char outside[] = "<module> (";
+    const char *end = strchr(site, ')');
+    if (strncmp(site, outside, sizeof outside - 1) != 0 || !end) {
+        buf_text(out, site);
+        return;
+    }
+    site += sizeof outside - 1;
+    buf_add(out, site, (size_t)(end - site));
+    buf_text(out, end + 1);
+}
+
+static void put_holder(const struct peak_page *page, const struct holder *holder)
+{
+    struct emit *emit = page->part->emit;
+    struct buf name = {0};
+    emit_int(emit, holder->bytes);
+    put_kinds(emit, holder);
+    if (!holder->name)
+        buf_text(&name, "unknown: no call stack");
+    else if (holder->module)
+        buf_print(&name, "%s%s", holder->name, holder->itself ? " (itself)" : "");
+    else
+        put_site(&name, holder->name);
+    emit_text(emit, buf_string(&name));
+    emit->out.broken = emit->out.broken || name.broken;
+    buf_clear(&name);
+}
+
+static void put_holders(const struct peak_page *page, const struct tightness *tight)
+{
+    const struct holders *holders = page->holders;
+    struct emit *emit = page->part->emit;
+    size_t shown = holders->count < tight->holders ? holders->count : tight->holders;
+    if (!shown)
+        return;
+    put_gap(emit, tight);
+    EMIT_SECTION(emit, "holders", NULL, EMIT_ROWS, holder_columns);
+    for (size_t i = 0; i < shown; i++)
+        put_holder(page, &holders->holders[i]);
+}
+
+/* ---- the page ---- */
+
+static unsigned note_lines(const struct emit *emit)
+{
+    unsigned lines = emit->notes.count > 0; /* an empty line is beside them */
+    unsigned width = emit->width ? emit->width : PIPE_WIDTH, used = 0;
+    for (size_t i = 0; i < emit->notes.count; i++, used++)
+        if (emit->notes.data[i] == '\n') {
+            lines += 1 + (used ? used - 1 : 0) / width;
+            used = 0;
+        }
+    return lines;
+}
+
+/* " run.db", where it was named. */
+static const char *named(const struct report *report, char text[300])
+{
+    text[0] = '\0';
+    if (report->named)
+        snprintf(text, 300, " %.290s", report->path);
+    return text;
+}
+
+static void put_next(struct report *report, const struct peak_page *page)
+{
+    const struct peak_part *part = page->part;
+    char path[300], host[HUMAN_MAX];
+    struct buf line = {0};
+    named(report, path);
+    buf_print(&line, "more: tidemark peak%s --all", path);
+    if (part->step_before != PEAK_NONE)
+        buf_print(&line, ", tidemark why%s %" PRId64 "..%" PRId64, path, part->step_before,
+                  part->peak->step);
+    if (page->host)
+        buf_print(&line, ", --device cpu (%s)", human_bytes(host, page->host));
+    emit_line(part->emit, "%s", buf_string(&line));
+    part->emit->out.broken = part->emit->out.broken || line.broken;
+    buf_clear(&line);
+}
+
+static void put_once(struct report *report, const struct peak_page *page,
+                     const struct tightness *tight)
+{
+    const struct peak_part *part = page->part;
+    bool ended = part->ooms.shown && !part->went_on;
+    peak_put_killed(part);
+    if (ended)
+        peak_put_refusal(part);
+    else
+        put_heading(page);
+    put_memory(page);
+    if (part->ooms.shown && part->went_on)
+        peak_put_refusal(part);
+    put_bar(page);
+    put_holders(page, tight);
+    put_gap(part->emit, tight);
+    peak_put_best_levers(part, tight->lines);
+    put_gap(part->emit, tight);
+    peak_put_growth_line(part);
+    put_next(report, page);
+}
+
+/* False: it is as tight as it can be. */
+static bool tighten(struct tightness *tight)
+{
+    if (tight->lines > 2)
+        tight->lines--;
+    else if (tight->blanks)
+        tight->blanks = false;
+    else if (tight->holders > FEW_HOLDERS)
+        tight->holders--;
+    else if (tight->lines > 1)
+        tight->lines--;
+    else if (tight->holders > LEAST_HOLDERS)
+        tight->holders--;
+    else
+        return false;
+    return true;
+}
+
+/* A table of ranks above the page does not count, what was said of a rehearsal does. */
+static void put_fitting(struct report *report, const struct peak_page *page, size_t most)
+{
+    struct emit *emit = page->part->emit;
+    const struct emit_mark mark = emit_here(emit);
+    struct tightness tight = {.blanks = true, .lines = 3, .holders = most};
+    for (;;) {
+        put_once(report, page, &tight);
+        bool fits = emit_lines(emit) - page->above + note_lines(emit) <= LINES;
+        if (fits || most > HOLDERS || !tighten(&tight))
+            return;
+        emit_back(emit, &mark);
+    }
+}
+
+static int read_total(struct db *db, int64_t device, int64_t *total)
+{
+    *total = LADDER_NONE;
+    return query_read(db, "SELECT total_bytes AS total FROM device WHERE id = ?1", Q_IN(device),
+                      Q_OUT(Q_OPT(*total)));
+}
+
+static int put_part(struct report *report, const struct peak_part *part,
+                    const struct peak_page *frame, size_t most)
+{
+    struct holders holders;
+    struct peak_page page = *frame;
+    page.part = part;
+    page.holders = &holders;
+    int err = holders_read(report->db, part->scope->process.id, part->scope->device,
+                           part->peak->living_seq, most, &holders);
+    if (err >= 0)
+        err = read_total(report->db, part->scope->device, &page.total);
+    if (err >= 0)
+        put_fitting(report, &page, most);
+    holders_clear(&holders);
+    return err;
+}
+
+int peak_put_page_of(struct report *report, const struct report_scope *scope,
+                     const struct peak_page *frame, size_t most)
+{
+    struct peak peak = {0};
+    struct peak_part part;
+    int err = peak_part_read(report, scope, (int64_t)most, &part, &peak);
+    if (err >= 0 && !peak_part_shows(&part))
+        report_nothing(report);
+    else if (err >= 0 && peak.found)
+        err = put_part(report, &part, frame, most);
+    else if (err >= 0) {
+        report_heading(report, part.ooms.shown ? "Refused request" : "Peak", scope);
+        peak_put_oom(&part);
+        driven_put_peak(report, &part.driven);
+        driven_put_held(report, &part.driven, (int64_t)most);
+    }
+    if (err >= 0 && peak.found)
+        peak_note_difference(&report->emit, &peak);
+    peak_clear(&peak);
+    peak_part_clear(&part);
+    return err;
+}

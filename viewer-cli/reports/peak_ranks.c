@@ -1,0 +1,246 @@
+/*
+ * Several processes or devices: which of them the page is about, and a table of all.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "human.h"
+#include "mem.h"
+#include "oom.h"
+#include "peak_page.h"
+
+enum { ROWS = 8 };
+
+struct rank { /* a process on a device */
+    const struct report_scope *scope;
+    struct peak peak;
+    bool aside; /* host memory, beside a GPU's */
+};
+
+struct ranks {
+    struct rank *ranks;
+    size_t count;                     /* of all scopes */
+    size_t shown;                     /* in the table; not those aside */
+    size_t main;                      /* that the page is about */
+    int64_t median[PURPOSES], middle; /* bytes of each kind, and of all */
+};
+
+static bool is_host(const struct report_scope *scope)
+{
+    return strcmp(scope->device_text, "cpu") == 0;
+}
+
+static int read_ranks(struct report *report, struct ranks *ranks)
+{
+    const struct option_range *steps = &report->options->steps;
+    int err = 0;
+    for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
+        const struct report_scope *scope = &report->scopes[i];
+        struct rank *rank = &ranks->ranks[ranks->count++];
+        *rank = (struct rank){.scope = scope};
+        err = peak_read(report->db, scope->process.id, scope->device, steps->first, steps->last, 0,
+                        &rank->peak);
+    }
+    return err;
+}
+
+/* Ranks do the same on memory of their own: they can be compared. */
+static bool is_rank(const struct rank *rank)
+{
+    return !rank->aside && rank->peak.found && rank->scope->process.rank != REPORT_ANY;
+}
+
+/* Host memory counts where there is no other. */
+static void put_aside(struct ranks *ranks)
+{
+    bool gpu = false;
+    for (size_t i = 0; i < ranks->count; i++)
+        gpu = gpu || !is_host(ranks->ranks[i].scope);
+    for (size_t i = 0; i < ranks->count; i++) {
+        ranks->ranks[i].aside = gpu && is_host(ranks->ranks[i].scope);
+        ranks->shown += !ranks->ranks[i].aside;
+    }
+}
+
+/* Where a request was refused last; else the fullest. */
+static int choose(struct report *report, struct ranks *ranks)
+{
+    struct oom_place place;
+    size_t best = SIZE_MAX;
+    int err = oom_find_last(report->db, &place);
+    for (size_t i = 0; i < ranks->count; i++) {
+        const struct rank *rank = &ranks->ranks[i];
+        bool refused = err >= 0 && rank->scope->process.id == place.process &&
+                       rank->scope->device == place.device;
+        if (refused)
+            best = i;
+        if (refused)
+            break;
+        if (!rank->aside &&
+            (best == SIZE_MAX || rank->peak.allocated > ranks->ranks[best].peak.allocated))
+            best = i;
+    }
+    ranks->main = best == SIZE_MAX ? 0 : best;
+    return err == ERR_NOTFOUND ? 0 : err;
+}
+
+/* ---- the table ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The lower one of two. */
+static int64_t median_of(int64_t *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_value);
+    return count ? values[(count - 1) / 2] : 0;
+}
+
+static bool find_medians(struct ranks *ranks)
+{
+    int64_t *values = mem_alloc(ranks->count + 1, sizeof *values);
+    for (int purpose = -1; values && purpose < PURPOSES; purpose++) {
+        size_t count = 0;
+        for (size_t i = 0; i < ranks->count; i++)
+            if (is_rank(&ranks->ranks[i]))
+                values[count++] =
+                    purpose < 0 ? ranks->ranks[i].peak.allocated
+                                : peak_category(&ranks->ranks[i].peak, (enum purpose)purpose).bytes;
+        *(purpose < 0 ? &ranks->middle : &ranks->median[purpose]) = median_of(values, count);
+    }
+    mem_free(values);
+    return values != NULL;
+}
+
+static const struct emit_column columns[] = {
+    {NULL, "process", EMIT_PLAIN, EMIT_PEOPLE},
+    {NULL, "rank", EMIT_PLAIN, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
+    {NULL, "device", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "peak", EMIT_BYTES, EMIT_PEOPLE | EMIT_NONE},
+    {NULL, "step", EMIT_PLAIN, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
+    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
+    {NULL, "beside the median", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
+};
+
+/* By how much, and the kind that differs most: "+120 MiB, most of it activations". */
+static void put_difference(struct emit *emit, const struct ranks *ranks, const struct rank *rank)
+{
+    char bytes[HUMAN_MAX], text[HUMAN_MAX + 80];
+    int64_t change = rank->peak.allocated - ranks->middle, most = 0;
+    int kind = -1;
+    for (int i = 0; i < PURPOSES; i++) {
+        int64_t own = peak_category(&rank->peak, (enum purpose)i).bytes - ranks->median[i];
+        if (change > 0 ? own > most : own < most) {
+            most = own;
+            kind = i;
+        }
+    }
+    if (!is_rank(rank) || llabs(change) < ranks->middle / 1000 || kind < 0) {
+        emit_null(emit);
+        return;
+    }
+    snprintf(text, sizeof text, "%s, most of it %s", human_delta(bytes, change),
+             purpose_name((enum purpose)kind));
+    emit_text(emit, text);
+}
+
+static void put_rank(struct emit *emit, const struct ranks *ranks, const struct rank *rank)
+{
+    const struct report_process *process = &rank->scope->process;
+    bool found = rank->peak.found;
+    emit_int(emit, process->id);
+    emit_known(emit, process->rank == REPORT_ANY ? INT64_MIN : process->rank);
+    emit_text(emit, rank->scope->device_text);
+    emit_known(emit, found ? rank->peak.allocated : INT64_MIN);
+    emit_known(emit, found ? rank->peak.step : INT64_MIN);
+    emit_text(emit, found ? rank->peak.phase_path : NULL);
+    put_difference(emit, ranks, rank);
+}
+
+static void put_table(struct emit *emit, const struct ranks *ranks)
+{
+    char count[HUMAN_MAX], bytes[HUMAN_MAX];
+    int64_t most = 0;
+    size_t rows = 0;
+    EMIT_SECTION(emit, "ranks", "Peaks", EMIT_ROWS, columns);
+    for (size_t i = 0; i < ranks->count; i++) {
+        const struct rank *rank = &ranks->ranks[i];
+        if (rank->aside)
+            continue;
+        if (rows++ < ROWS)
+            put_rank(emit, ranks, rank);
+        else if (rank->peak.allocated > most)
+            most = rank->peak.allocated;
+    }
+    if (rows > ROWS)
+        emit_line(emit, "and %s more with at most %s: tidemark peak --all",
+                  human_count(count, (int64_t)(rows - ROWS)), human_bytes(bytes, most));
+}
+
+/* Host memory beside a GPU's; 0: none. */
+static int64_t most_on_host(const struct ranks *ranks)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < ranks->count; i++)
+        if (ranks->ranks[i].aside && ranks->ranks[i].peak.allocated > most)
+            most = ranks->ranks[i].peak.allocated;
+    return most;
+}
+
+/* ---- all of it ---- */
+
+static const char *whose_text(char text[80], const struct ranks *ranks)
+{
+    const struct report_process *process = &ranks->ranks[ranks->main].scope->process;
+    text[0] = '\0';
+    if (ranks->shown > 1 && process->rank != REPORT_ANY)
+        snprintf(text, 80, ", rank %" PRId64, process->rank);
+    else if (ranks->shown > 1)
+        snprintf(text, 80, ", process %" PRId64, process->id);
+    return text;
+}
+
+static int put_all(struct report *report, struct ranks *ranks, size_t most)
+{
+    char whose[80];
+    put_aside(ranks);
+    int err = choose(report, ranks);
+    if (err >= 0 && !find_medians(ranks))
+        err = ERR_NOMEM;
+    if (err < 0)
+        return err;
+    if (ranks->shown > 1)
+        put_table(&report->emit, ranks);
+    const struct peak_page frame = {.whose = whose_text(whose, ranks),
+                                    .host = most_on_host(ranks),
+                                    .above = ranks->shown > 1 ? emit_lines(&report->emit) : 0};
+    return peak_put_page_of(report, ranks->ranks[ranks->main].scope, &frame, most);
+}
+
+int peak_put_page(struct report *report, int64_t most)
+{
+    struct ranks ranks = {.ranks = mem_alloc(report->scope_count + 1, sizeof *ranks.ranks)};
+    report_needs_steps(report);
+    if (!ranks.ranks)
+        return ERR_NOMEM;
+    int err = report_lead_briefly(report);
+    if (err >= 0 && report->scope_count == 1)
+        err = peak_put_page_of(report, &report->scopes[0], &(struct peak_page){.whose = ""},
+                               (size_t)most);
+    else if (err >= 0 && !report->scope_count)
+        report_nothing(report);
+    else if (err >= 0)
+        err = read_ranks(report, &ranks);
+    if (err >= 0 && ranks.count)
+        err = put_all(report, &ranks, (size_t)most);
+    for (size_t i = 0; i < ranks.count; i++)
+        peak_clear(&ranks.ranks[i].peak);
+    mem_free(ranks.ranks);
+    return err;
+}
