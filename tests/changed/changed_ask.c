@@ -62,6 +62,13 @@ static const struct question {
     {{"check", "@", "--max-peak", "1G", "--allow-unknown", "-f", "json", "--junit", "@.made",
       NULL}},
     {{"check", "@", "--no-lost", "--max-reserved", "1", "--steps", "1..", NULL}},
+    {{"export", "--to", "collapsed", "@", "-o", "-", NULL}},
+    {{"export", "--to", "speedscope", "@", "-o", "-", NULL}},
+    {{"export", "--to", "pprof", "@", "-o", "/dev/null", NULL}},
+    {{"export", "--to", "chrome", "@", "-o", "-", NULL}},
+    {{"export", "--to", "perfetto", "@", "-o", "/dev/null", "--blocks", "0", NULL}},
+    {{"export", "--to", "memory_viz", "@", "-o", "/dev/null", NULL}},
+    {{"export", "--to", "csv", "@", "-o", "/dev/null", NULL}},
     {{"sql", "@", "SELECT * FROM allocations", NULL}},
     {{"sql", "@", "SELECT * FROM live_at_peak", "-f", "json", NULL}},
     {{"sql", "@", "SELECT * FROM phase_table", NULL}},
@@ -173,7 +180,8 @@ static const char *what_is_wrong(const struct asking *asking, const struct quest
 {
     bool obeyed = false, obeyed_err = false;
     size_t out = look_at(asking->out, &obeyed), err = look_at(asking->err, &obeyed_err);
-    bool asks_sql = has_word(question, "sql");
+    /* What is as long as the recording leaves as it is read. */
+    bool streams = has_word(question, "sql") || has_word(question, "export");
     if (code < EXIT_FINE || code > EXIT_INPUT)
         return "exit status";
     if (has_finding(asking->err))
@@ -182,7 +190,7 @@ static const char *what_is_wrong(const struct asking *asking, const struct quest
         return "control characters";
     if (code == EXIT_INPUT && err == 0)
         return "no reason";
-    if (code == EXIT_INPUT && out > 0 && !asks_sql)
+    if (code == EXIT_INPUT && out > 0 && !streams)
         return "half a report";
     return NULL;
 }

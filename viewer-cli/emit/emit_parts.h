@@ -34,6 +34,5 @@ void emit_json_open(struct emit *emit, const char *key);
 void emit_json_value(struct emit *emit, const struct emit_value *value);
 void emit_json_close(struct emit *emit);
 void emit_json_end(struct emit *emit);
-void emit_json_string(struct buf *out, const char *text, size_t bytes);
 
 #endif

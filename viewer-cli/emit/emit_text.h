@@ -17,6 +17,8 @@ size_t emit_fit(const char *text, size_t bytes, unsigned width);
 unsigned emit_columns_of(const char *text, size_t bytes);
 /* Length of the well-formed UTF-8 sequence at text, 0 if there is none. */
 size_t emit_utf8(const char *text, size_t bytes, uint32_t *code);
+/* A string of JSON, with its quotes: what is not UTF-8 becomes U+FFFD. */
+void emit_json_string(struct buf *out, const char *text, size_t bytes);
 /* Lines of at most `width` columns, 0 = any, ended at blanks; all but the first are indented. */
 void emit_put_wrapped(struct buf *out, const char *text, size_t bytes, unsigned width,
                       unsigned indent);

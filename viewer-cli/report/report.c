@@ -451,7 +451,7 @@ int report_end(struct report *report, int err)
         if (report->absent) {
             emit_drop(&report->emit);
             code = EXIT_USAGE;
-        } else if (emit_finish(&report->emit, stdout) < 0)
+        } else if (emit_finish(&report->emit, report->out ? report->out : stdout) < 0)
             code = report_failed(report->path, ERR_NOMEM, NULL);
     }
     if (beside)

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "command.h"
 #include "db.h"
@@ -113,6 +114,7 @@ struct report {
     size_t first_notes; /* bytes of notes that stand before all else: that it is a rehearsal */
     const char *needs;  /* all of them, as command.thinned: where only an option needs them */
     bool absent;        /* report_absent */
+    FILE *out;          /* where it is printed; NULL: the standard output */
 };
 
 /* Opens the database, the newest one here if none is named, and resolves --process, --rank and

@@ -1,0 +1,1 @@
+tidemark export --to chrome limit.db -o -

@@ -1,0 +1,1 @@
+tidemark export --to collapsed train.db -o -

@@ -1,0 +1,1 @@
+tidemark export train.db; tidemark export --to pdf train.db; tidemark export --to chrome --at peak train.db; tidemark export --to csv --at 2pm train.db; tidemark export --to pprof --blocks 1M train.db; tidemark export --to csv --at 99 train.db; tidemark export --to csv no.db

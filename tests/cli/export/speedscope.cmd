@@ -1,0 +1,1 @@
+tidemark export --to speedscope ranks.db -o -

@@ -1,0 +1,1 @@
+script -qec "tidemark export --to pprof train.db -o -" /dev/null | tr -d "\r"

@@ -1,0 +1,1 @@
+echo mine > train.collapsed; tidemark export --to collapsed train.db; cat train.collapsed
