@@ -19,7 +19,7 @@ struct row { /* of table module */
     size_t node;
 };
 
-struct reading {
+struct module_tree {
     struct db *db;
     struct row *rows; /* by their ids */
     size_t count, cap;
@@ -29,7 +29,7 @@ struct reading {
 
 /* ---- rows ---- */
 
-static int read_modules(struct reading *reading)
+static int read_modules(struct module_tree *reading)
 {
     struct row row = {0};
     struct query query =
@@ -47,7 +47,7 @@ static int read_modules(struct reading *reading)
     return query_end(&query);
 }
 
-static int read_tags(struct reading *reading)
+static int read_tags(struct module_tree *reading)
 {
     int64_t tag, module_id;
     struct query query =
@@ -59,7 +59,7 @@ static int read_tags(struct reading *reading)
     return query_end(&query);
 }
 
-static int fold(struct reading *reading)
+static int fold(struct module_tree *reading)
 {
     size_t count = reading->count;
     struct module_name *names = mem_alloc(count + 1, sizeof *names);
@@ -102,7 +102,7 @@ static int by_raw_path(const void *a, const void *b)
 }
 
 /* Gives each row its number among different folded paths, from 0; how many, or SIZE_MAX. */
-static size_t number_paths(struct reading *reading)
+static size_t number_paths(struct module_tree *reading)
 {
     size_t count = reading->count, different = 0;
     struct row **order = mem_alloc(count + 1, sizeof *order);
@@ -136,7 +136,7 @@ static size_t parent_of(struct row *const *order, size_t count, const struct row
     return found ? (*found)->node : MODULE_ROOT;
 }
 
-static bool find_parents(struct reading *reading, struct tree *tree, size_t different)
+static bool find_parents(struct module_tree *reading, struct tree *tree, size_t different)
 {
     size_t count = reading->count;
     struct row **order = mem_alloc(count + 1, sizeof *order);
@@ -155,7 +155,7 @@ static bool find_parents(struct reading *reading, struct tree *tree, size_t diff
 
 /* Children in the order of their first rows, which is that of the model. Place `different` stands
  * for what is around the roots. */
-static void link_children(struct reading *reading, struct tree *tree, size_t different)
+static void link_children(struct module_tree *reading, struct tree *tree, size_t different)
 {
     bool *linked = (bool *)(void *)tree->place; /* not in use yet, and large enough */
     memset(linked, 0, different * sizeof *linked);
@@ -187,7 +187,7 @@ static void place_nodes(struct tree *tree, size_t around, size_t node, size_t de
     }
 }
 
-static bool name_nodes(struct reading *reading, const struct tree *tree)
+static bool name_nodes(struct module_tree *reading, const struct tree *tree)
 {
     for (size_t i = 0; i < reading->count; i++) {
         struct row *row = &reading->rows[i];
@@ -204,7 +204,7 @@ static bool name_nodes(struct reading *reading, const struct tree *tree)
     return true;
 }
 
-static int make_nodes(struct reading *reading)
+static int make_nodes(struct module_tree *reading)
 {
     size_t different = number_paths(reading);
     if (different == SIZE_MAX)
@@ -255,16 +255,20 @@ static int by_id(const void *key, const void *row)
     return (*id > at->id) - (*id < at->id);
 }
 
+size_t module_tree_node(const struct module_tree *tree, int64_t module, int64_t tag)
+{
+    uint64_t tagged = tag == LIVING_NONE ? MAP_NONE : map_get(&tree->tags, (uint64_t)tag);
+    int64_t id = tagged == MAP_NONE ? module : (int64_t)tagged;
+    const struct row *row =
+        tree->count ? bsearch(&id, tree->rows, tree->count, sizeof *tree->rows, by_id) : NULL;
+    return row ? row->node : 0;
+}
+
 static bool add_block(void *self, const struct living_block *block)
 {
-    struct reading *reading = self;
-    uint64_t tagged =
-        block->tag == LIVING_NONE ? MAP_NONE : map_get(&reading->tags, (uint64_t)block->tag);
-    int64_t id = tagged == MAP_NONE ? block->module : (int64_t)tagged;
-    const struct row *row =
-        reading->count ? bsearch(&id, reading->rows, reading->count, sizeof *reading->rows, by_id)
-                       : NULL;
-    struct module_node *node = &reading->out->nodes[row ? row->node : 0];
+    struct module_tree *reading = self;
+    struct module_node *node =
+        &reading->out->nodes[module_tree_node(reading, block->module, block->tag)];
     node->own[kind_of(block->purpose)] += block->size;
     node->blocks++;
     return true;
@@ -280,28 +284,54 @@ static void add_up(struct modules *out)
             out->nodes[out->nodes[i].parent].held[kind] += out->nodes[i].held[kind];
 }
 
+static int load(struct module_tree *tree)
+{
+    int err = read_modules(tree);
+    if (err == 0)
+        err = read_tags(tree);
+    if (err == 0)
+        err = fold(tree);
+    return err ? err : make_nodes(tree);
+}
+
+static void unload(struct module_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        mem_free(tree->rows[i].path);
+        mem_free(tree->rows[i].class_name);
+        mem_free(tree->rows[i].folded);
+    }
+    mem_free(tree->rows);
+    map_clear(&tree->tags);
+}
+
+int module_tree_load(struct db *db, struct modules *out, struct module_tree **tree)
+{
+    *out = (struct modules){0};
+    *tree = mem_alloc(1, sizeof **tree);
+    if (!*tree)
+        return ERR_NOMEM;
+    **tree = (struct module_tree){.db = db, .out = out};
+    return load(*tree);
+}
+
+void module_tree_free(struct module_tree *tree)
+{
+    if (tree)
+        unload(tree);
+    mem_free(tree);
+}
+
 int modules_read(struct db *db, int64_t process, int64_t device, int64_t seq, struct modules *out)
 {
-    struct reading reading = {.db = db, .out = out};
+    struct module_tree tree = {.db = db, .out = out};
     *out = (struct modules){0};
-    int err = read_modules(&reading);
+    int err = load(&tree);
     if (err == 0)
-        err = read_tags(&reading);
-    if (err == 0)
-        err = fold(&reading);
-    if (err == 0)
-        err = make_nodes(&reading);
-    if (err == 0)
-        err = living_read(db, process, device, seq, add_block, &reading);
+        err = living_read(db, process, device, seq, add_block, &tree);
     if (err == 0)
         add_up(out);
-    for (size_t i = 0; i < reading.count; i++) {
-        mem_free(reading.rows[i].path);
-        mem_free(reading.rows[i].class_name);
-        mem_free(reading.rows[i].folded);
-    }
-    mem_free(reading.rows);
-    map_clear(&reading.tags);
+    unload(&tree);
     return err;
 }
 
