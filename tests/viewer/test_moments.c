@@ -1,6 +1,6 @@
 /*
- * What lived at many moments, beside what living.h reads of each: random blocks of two processes and
- * two devices, as a whole and with limits so low that moments and classes are given up.
+ * What lived at many moments, beside what living.h reads of each: random blocks of two processes
+ * and two devices, as a whole and with limits so low that moments and classes are given up.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,7 +251,6 @@ TEST(no_memory_at_any_point)
 }
 
 TEST_MAIN(TEST_CASE(every_birth_and_free_of_a_small_recording),
-          TEST_CASE(chosen_moments_of_a_larger_one),
-          TEST_CASE(too_many_changes_give_up_moments),
+          TEST_CASE(chosen_moments_of_a_larger_one), TEST_CASE(too_many_changes_give_up_moments),
           TEST_CASE(too_many_classes_give_up_call_sites), TEST_CASE(moments_of_phases_are_there),
           TEST_CASE(no_memory_at_any_point))

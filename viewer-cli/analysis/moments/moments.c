@@ -26,8 +26,7 @@ static int read_births(struct moments_work *work)
 
 static enum course_kind born_in(const struct moments_work *work, int64_t phase)
 {
-    uint64_t kind =
-        phase == CATEGORY_UNKNOWN ? MAP_NONE : map_get(&work->births, (uint64_t)phase);
+    uint64_t kind = phase == CATEGORY_UNKNOWN ? MAP_NONE : map_get(&work->births, (uint64_t)phase);
     return kind == MAP_NONE ? COURSE_NOTHING : (enum course_kind)kind;
 }
 
@@ -35,8 +34,8 @@ static enum course_kind born_in(const struct moments_work *work, int64_t phase)
 
 static uint64_t mix(const struct moments_class *class)
 {
-    uint64_t key = (uint64_t)class->site * 0x9e3779b97f4a7c15u;
-    key ^= ((uint64_t)class->module << 12 | (uint64_t)class->purpose << 6 | class->born) *
+    uint64_t key = (uint64_t) class->site * 0x9e3779b97f4a7c15u;
+    key ^= ((uint64_t) class->module << 12 | (uint64_t) class->purpose << 6 | class->born) *
            0xbf58476d1ce4e5b9u;
     return (key ^ key >> 29) & (UINT64_MAX >> 1);
 }
@@ -114,23 +113,11 @@ static bool add_change(struct moments_work *work, size_t moment, uint32_t class,
     return true;
 }
 
-/* The time of the last thing that happened at or before a moment. */
-static void see_time(struct moments *out, size_t at, int64_t ns)
-{
-    if (at < out->count && out->moments[at].ns < ns)
-        out->moments[at].ns = ns;
-}
-
 static bool add_chosen(struct moments_work *work, const struct moments_block *block)
 {
     struct moments *out = work->out;
-    size_t from = moments_at(out, block->seq);
+    size_t from = work->next;
     size_t until = block->free_seq == MOMENTS_NONE ? out->count : moments_at(out, block->free_seq);
-    see_time(out, from, block->alloc_ns);
-    if (block->free_seq != MOMENTS_NONE)
-        see_time(out, until, block->free_ns);
-    if (from >= until)
-        return true;
     if (!add_change(work, from, block->class, block->size, 1))
         return false;
     if (until < out->count && !add_change(work, until, block->class, -block->size, -1))
@@ -171,23 +158,51 @@ static int add_row(struct moments_work *work, const struct moments_row *row)
     return fine ? 0 : ERR_NOMEM;
 }
 
-static const char blocks_sql[] =
-    "SELECT a.seq, a.size, a.requested, a.alloc_ns, a.life_ns, a.free_seq, a.site, a.tag,"
-    "  a.module, ap.phase FROM allocation a"
-    "  LEFT JOIN allocation_phase ap ON ap.allocation = a.seq"
+/* Of ten million blocks most are born and freed between two moments, and nothing is seen of them:
+ * asked for from moment to moment, such a row costs a look at free_seq and no more. */
+#define BLOCKS                                                                                     \
+    "SELECT a.seq, a.size, a.requested, a.alloc_ns, a.life_ns, a.free_seq, a.site, a.tag,"         \
+    "  a.module, ap.phase FROM allocation a"                                                       \
+    "  LEFT JOIN allocation_phase ap ON ap.allocation = a.seq"                                     \
     " WHERE a.heap IN (SELECT id FROM heap WHERE process = ?1 AND device = ?2)"
-    "   AND" SPAN_HAS("a.seq") " ORDER BY a.seq";
+static const char all_sql[] = BLOCKS " AND" SPAN_HAS("a.seq") " ORDER BY a.seq";
+static const char seen_sql[] = BLOCKS " AND a.seq BETWEEN ?3 AND ?4"
+                                      " AND (a.free_seq < 0 OR a.free_seq > ?4) ORDER BY a.seq";
 
-static int read_blocks(struct moments_work *work)
+static int read_rows(struct moments_work *work, struct query *query, struct moments_row *row)
+{
+    while (query_next(query))
+        query_fail(query, add_row(work, row));
+    return query->err < 0 ? query->err : 0;
+}
+
+#define ROW(row)                                                                                   \
+    Q_OUT(Q_INT((row).seq), Q_SIZE((row).size), Q_OPT((row).requested), Q_INT((row).alloc_ns),     \
+          Q_INT((row).life_ns), Q_INT((row).free_seq), Q_OPT((row).site), Q_OPT((row).tag),        \
+          Q_OPT((row).module), Q_OPT((row).phase))
+
+static int read_all_blocks(struct moments_work *work)
 {
     struct moments_row row;
+    struct query query = query_ask(work->db, all_sql, Q_IN(work->process, work->device), ROW(row));
+    read_rows(work, &query, &row);
+    return query_end(&query);
+}
+
+static int read_seen_blocks(struct moments_work *work)
+{
+    const struct moments *out = work->out;
+    struct moments_row row;
+    int64_t from = 0;
+    int err = 0;
     struct query query = query_ask(
-        work->db, blocks_sql, Q_IN(work->process, work->device),
-        Q_OUT(Q_INT(row.seq), Q_SIZE(row.size), Q_OPT(row.requested), Q_INT(row.alloc_ns),
-              Q_INT(row.life_ns), Q_INT(row.free_seq), Q_OPT(row.site), Q_OPT(row.tag),
-              Q_OPT(row.module), Q_OPT(row.phase)));
-    while (query_next(&query))
-        query_fail(&query, add_row(work, &row));
+        work->db, seen_sql, Q_IN(work->process, work->device, (int64_t)0, (int64_t)-1), ROW(row));
+    for (work->next = 0; work->next < out->count && err == 0; work->next++) {
+        int64_t until = out->moments[work->next].seq;
+        query_again(&query, Q_IN(work->process, work->device, from, until));
+        err = read_rows(work, &query, &row);
+        from = until + 1;
+    }
     return query_end(&query);
 }
 
@@ -230,10 +245,9 @@ static int make_exact(struct moments *out)
     bool fine = true;
     for (size_t i = 0; i < out->block_count && fine; i++) {
         const struct moments_block *block = &out->blocks[i];
-        fine = add_event(out, (struct moment){.seq = block->seq,
-                                              .ns = block->alloc_ns,
-                                              .bytes = block->size,
-                                              .blocks = 1});
+        fine = add_event(
+            out, (struct moment){
+                     .seq = block->seq, .ns = block->alloc_ns, .bytes = block->size, .blocks = 1});
         if (fine && block->free_seq != MOMENTS_NONE)
             fine = add_event(out, (struct moment){.seq = block->free_seq,
                                                   .ns = block->free_ns,
@@ -251,12 +265,13 @@ static int make_exact(struct moments *out)
 static int count_births(struct moments_work *work)
 {
     int64_t births = 0;
-    int err = query_read(work->db,
-                         "SELECT count(*) AS births FROM (SELECT 1 FROM allocation a WHERE a.heap IN"
-                         " (SELECT id FROM heap WHERE process = ?1 AND device = ?2)"
-                         " AND" SPAN_HAS("a.seq") " LIMIT ?3)",
-                         Q_IN(work->process, work->device, (int64_t)work->out->limits.exact + 1),
-                         Q_OUT(Q_INT(births)));
+    int err =
+        query_read(work->db,
+                   "SELECT count(*) AS births FROM (SELECT 1 FROM allocation a WHERE a.heap IN"
+                   " (SELECT id FROM heap WHERE process = ?1 AND device = ?2)"
+                   " AND" SPAN_HAS("a.seq") " LIMIT ?3)",
+                   Q_IN(work->process, work->device, (int64_t)work->out->limits.exact + 1),
+                   Q_OUT(Q_INT(births)));
     work->out->exact = births <= (int64_t)work->out->limits.exact;
     return err;
 }
@@ -279,7 +294,7 @@ static int read_all(struct moments_work *work)
     if (err == 0 && !work->out->exact && !moments_top_begin(work))
         err = ERR_NOMEM;
     if (err == 0)
-        err = read_blocks(work);
+        err = work->out->exact ? read_all_blocks(work) : read_seen_blocks(work);
     if (err == 0 && work->out->exact)
         err = make_exact(work->out);
     else if (err == 0 && !moments_top_end(work))

@@ -19,7 +19,8 @@
  *   the moment says. Where `exact`, there are no changes: births and frees of the blocks are they;
  * - blocks come by seq; each has a class. Where it is not exact, the `top` largest blocks of each
  *   moment are among them;
- * - class 0 is of blocks whose class had no room of its own (`folded` of them), for the rest unused.
+ * - class 0 is of blocks whose class had no room of its own (`folded` of them), for the rest
+ * unused.
  */
 #ifndef TIDEMARK_ANALYSIS_MOMENTS_H
 #define TIDEMARK_ANALYSIS_MOMENTS_H
@@ -37,7 +38,7 @@
 #define MOMENTS_NONE INT64_MIN
 
 struct moment {
-    int64_t seq, ns; /* ns: of the last birth or free at or before it */
+    int64_t seq, ns; /* ns: of a phase's peak or end its time, else of the last birth before it */
     int64_t bytes, blocks;
     bool kept; /* never given up where there are too many changes */
 };

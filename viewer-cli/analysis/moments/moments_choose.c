@@ -1,7 +1,7 @@
 /*
  * Which moments: the highest points and the ends of phases, refused requests, and as many numbers
- * spread evenly over the events. Where phases are too many, each stretch of events keeps the highest
- * point of its highest phase and the lowest end.
+ * spread evenly over the events. Where phases are too many, each stretch of events keeps the
+ * highest point of its highest phase and the lowest end.
  */
 #include <stdlib.h>
 
@@ -30,28 +30,29 @@ static int add(struct choices *choices, struct choice choice)
     return 0;
 }
 
+/* A phase that only went down had its highest value before its first event (peak.c). */
 static const char phases_sql[] =
-    "SELECT pd.peak_seq, pd.peak_ns, pd.peak_allocated, ph.end_seq, ph.end_ns, pd.allocated,"
-    "       pd.max_allocated_seq FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
+    "SELECT coalesce(pd.peak_seq, ph.begin_seq - 1) AS peak_seq, pd.peak_ns, pd.peak_allocated,"
+    "       ph.end_seq, ph.end_ns, pd.allocated FROM phase ph"
+    "  JOIN phase_device pd ON pd.phase = ph.id"
     " WHERE ph.process = ?1 AND pd.device = ?2";
 
 static int read_phases(struct moments_work *work, struct choices *choices)
 {
-    int64_t peak_seq, peak_ns, peak_allocated, end_seq, end_ns, allocated, max_allocated_seq;
+    int64_t peak_seq, peak_ns, peak_allocated, end_seq, end_ns, allocated;
     int64_t highest = INT64_MIN;
     size_t highest_at = 0;
-    struct query query =
-        query_ask(work->db, phases_sql, Q_IN(work->process, work->device),
-                  Q_OUT(Q_OPT(peak_seq), Q_OPT(peak_ns), Q_INT(peak_allocated), Q_OPT(end_seq),
-                        Q_OPT(end_ns), Q_INT(allocated), Q_OPT(max_allocated_seq)));
+    struct query query = query_ask(work->db, phases_sql, Q_IN(work->process, work->device),
+                                   Q_OUT(Q_OPT(peak_seq), Q_OPT(peak_ns), Q_INT(peak_allocated),
+                                         Q_OPT(end_seq), Q_OPT(end_ns), Q_INT(allocated)));
     while (query_next(&query)) {
         if (peak_seq != QUERY_NONE) {
             if (peak_allocated > highest) {
                 highest = peak_allocated;
                 highest_at = choices->count;
             }
-            query_fail(&query, add(choices, (struct choice){peak_seq, peak_ns, peak_allocated,
-                                                            true, false}));
+            query_fail(&query, add(choices, (struct choice){peak_seq, peak_ns, peak_allocated, true,
+                                                            false}));
         }
         if (end_seq != QUERY_NONE)
             query_fail(&query,
@@ -79,8 +80,7 @@ static int read_refusals(struct moments_work *work, struct choices *choices)
 static int by_seq(const void *a, const void *b)
 {
     const struct choice *x = a, *y = b;
-    return x->seq != y->seq ? (x->seq > y->seq) - (x->seq < y->seq)
-                            : (int)y->kept - (int)x->kept;
+    return x->seq != y->seq ? (x->seq > y->seq) - (x->seq < y->seq) : (int)y->kept - (int)x->kept;
 }
 
 /* Of each of `bins` stretches of numbers: its highest high one and its lowest low one. */
@@ -112,15 +112,26 @@ static void sort(struct choices *choices)
         qsort(choices->list, choices->count, sizeof *choices->list, by_seq);
 }
 
-static int spread(struct choices *choices, size_t most)
+/* Evenly, each with the time of the last birth before it. */
+static int spread(struct moments_work *work, struct choices *choices, size_t most)
 {
     int64_t width = (choices->last - choices->first) / (int64_t)(most ? most : 1) + 1;
+    int64_t seq = choices->first, alloc_ns = 0;
     int err = 0;
-    for (int64_t seq = choices->first; seq < choices->last && err == 0; seq += width)
-        err = add(choices, (struct choice){seq, 0, 0, false, false});
-    if (err == 0)
-        err = add(choices, (struct choice){choices->last, 0, 0, false, true});
-    return err;
+    struct query query = query_ask(work->db,
+                                   "SELECT alloc_ns FROM allocation WHERE seq <= ?1"
+                                   " ORDER BY seq DESC LIMIT 1",
+                                   Q_IN(seq), Q_OUT(Q_INT(alloc_ns)));
+    for (bool last = false; !last && err == 0; seq += width) {
+        last = seq >= choices->last;
+        seq = last ? choices->last : seq;
+        query_again(&query, Q_IN(seq));
+        err = query_next(&query) || query.err >= 0 ? 0 : query.err;
+        if (err == 0)
+            err = add(choices, (struct choice){seq, alloc_ns, 0, false, last});
+    }
+    int end = query_end(&query);
+    return err ? err : end;
 }
 
 static int take(struct moments *out, const struct choices *choices)
@@ -133,7 +144,8 @@ static int take(struct moments *out, const struct choices *choices)
         }
         if (!MEM_GROW(out->moments, out->cap, out->count + 1))
             return ERR_NOMEM;
-        out->moments[out->count++] = (struct moment){.seq = choice->seq, .kept = choice->kept};
+        out->moments[out->count++] =
+            (struct moment){.seq = choice->seq, .ns = choice->ns, .kept = choice->kept};
     }
     return 0;
 }
@@ -165,7 +177,7 @@ int moments_choose(struct moments_work *work)
     if (err == 0 && choices.count > most)
         thin(&choices, most / 2 + 1);
     if (err == 0)
-        err = spread(&choices, most);
+        err = spread(work, &choices, most);
     sort(&choices);
     if (err == 0)
         err = take(work->out, &choices);

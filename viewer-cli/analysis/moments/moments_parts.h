@@ -21,6 +21,7 @@ struct moments_work {
     struct map classes; /* what makes a class, mixed -> the first class of that mix */
     struct map changes; /* moment and class -> place in changes, while blocks are read */
     struct top *top;    /* moments_top.c */
+    size_t next;        /* the moment whose births are read */
 };
 
 /* Chooses the moments: by seq, none twice. 0 or an error. */

@@ -46,8 +46,8 @@ bool moments_top_begin(struct moments_work *work)
     for (size_t i = 0; i < 2 * top->leaves; i++)
         top->least[i] = i < top->leaves + moments ? -1 : INT64_MAX;
     for (size_t i = top->leaves; i-- > 1;)
-        top->least[i] = top->least[2 * i] < top->least[2 * i + 1] ? top->least[2 * i]
-                                                                  : top->least[2 * i + 1];
+        top->least[i] =
+            top->least[2 * i] < top->least[2 * i + 1] ? top->least[2 * i] : top->least[2 * i + 1];
     return true;
 }
 
@@ -106,8 +106,8 @@ bool moments_top_offer(struct moments_work *work, const struct moments_block *bl
                        size_t until)
 {
     struct top *top = work->top;
-    if (!top->most || !offer(top, 1, 0, top->leaves, from, until,
-                             (struct entry){block->size, top->count}))
+    if (!top->most ||
+        !offer(top, 1, 0, top->leaves, from, until, (struct entry){block->size, top->count}))
         return true;
     if (!MEM_GROW(top->candidates, top->cap, top->count + 1))
         return false;
