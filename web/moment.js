@@ -37,21 +37,26 @@ function modulesAbove(modules, place) {
   return line;
 }
 
+// Where call sites are too many, the rare ones stand together with those that are not known.
+function siteText(view, site) {
+  return site === 0 && view.scope.moments.folded ? 'rare call sites, and those not known' : view.names.site(site);
+}
+
 const parts = {
   kind(view, c) {
     return [['k' + c.purpose, view.purposes[c.purpose]],
       hasModules(view) && c.module ? ['m' + c.module, moduleName(view.scope.moments.modules[c.module])] : null,
-      ['s' + c.site, view.names.site(c.site)]].filter(Boolean);
+      ['s' + c.site, siteText(view, c.site)]].filter(Boolean);
   },
   module(view, c) {
     const modules = view.scope.moments.modules;
     const line = modulesAbove(modules, c.module).map((at) => ['m' + at, moduleName(modules[at])]);
     if (!line.length) line.push(['m0', 'of no module']);
-    return line.concat([['k' + c.purpose, view.purposes[c.purpose]], ['s' + c.site, view.names.site(c.site)]]);
+    return line.concat([['k' + c.purpose, view.purposes[c.purpose]], ['s' + c.site, siteText(view, c.site)]]);
   },
   stack(view, c) {
     const frames = view.names.stack(c.site).reverse();
-    if (!frames.length) return [['s0', 'call site not known'], ['k' + c.purpose, view.purposes[c.purpose]]];
+    if (!frames.length) return [['s0', siteText(view, 0)], ['k' + c.purpose, view.purposes[c.purpose]]];
     return frames.map((frame) => ['f' + frame.place, frame.shown, !frame.library]);
   },
 };
@@ -202,7 +207,7 @@ export class MomentPanel {
       this.putBlocks(moment);
     } }, 'Show ' + count(Math.min(living.length, 200)) + ' of ' + count(living.length)) : '';
     this.blocks.replaceChildren(make('h3', {}, 'The largest blocks' + (view.moments.exact ? '' : ' (' + view.moments.top + ' of each moment are known one by one)')),
-      table([{ text: 'bytes', n: true }, { text: 'kind' }, { text: 'module' }, { text: 'allocated in' }, { text: 'call site' }, { text: 'lives', title: 'from its allocation to its free' }], rows),
+      table([{ text: 'bytes', n: true }, { text: 'kind' }, ...(hasModules(view) ? [{ text: 'module' }] : []), { text: 'allocated in' }, { text: 'call site' }, { text: 'lives', title: 'from its allocation to its free' }], rows),
       more);
   }
 
@@ -225,7 +230,7 @@ export class MomentPanel {
       } },
     make('td', { class: 'n' }, bytes(block.size)),
     make('td', {}, dot(PURPOSE_COLOURS[c.purpose]), view.purposes[c.purpose]),
-    make('td', { class: 'long' }, c.module ? moduleName(view.scope.moments.modules[c.module]) : '–'),
+    hasModules(view) ? make('td', { class: 'long' }, c.module ? moduleName(view.scope.moments.modules[c.module]) : '–') : null,
     make('td', {}, c.born <= 1 ? (c.born ? 'between phases' : '–') : view.kinds[c.born]),
     make('td', { class: 'long' }, view.names.site(block.site)),
     make('td', { class: 'n' }, block.freeNs === null ? 'to the end' : duration(block.freeNs - block.ns)));

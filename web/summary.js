@@ -112,7 +112,7 @@ export function notes(view) {
     said.push('This recording has more blocks than a page holds: ' + plural(moments.count, 'moment') +
       ' are in it, each exact, among them the highest points of phases. The thin line above the stack is the highest value in between.');
   if (scope.moments.folded)
-    said.push(plural(scope.moments.folded, 'block') + ' of rare call sites stand together as "call site not known".');
+    said.push(plural(scope.moments.folded, 'block') + ' of rare call sites stand together.');
   if (scope.phases.leftOut) said.push(plural(scope.phases.leftOut, 'phase') + ' are left out of the timeline.');
   return said.length ? make('section', {}, make('h2', {}, 'How far this can be believed'),
     make('ul', { class: 'notes' }, said.map((note) => make('li', {}, note)))) : null;
