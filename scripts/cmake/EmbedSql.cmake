@@ -13,6 +13,7 @@ foreach(input IN LISTS inputs)
   string(APPEND bytes "${hex}\n0x0a,\n")
 endforeach()
 string(REGEX REPLACE "((0x..,){16})" "\\1\n" bytes "${bytes}")
+string(REGEX REPLACE "(0x[89a-f].)," "(char)\\1," bytes "${bytes}")
 file(WRITE "${OUTPUT}.new"
   "/* Made by scripts/cmake/EmbedSql.cmake. */\n"
   "#include \"${HEADER}\"\n\nconst char ${NAME}[] = {\n${bytes}0x00};\n")

@@ -41,6 +41,18 @@ static const struct option option_table[] = {
 };
 const struct command_shared report_shared = {"Options of every report", option_table};
 
+static FILE *sink;
+
+void report_send_to(FILE *file)
+{
+    sink = file;
+}
+
+static FILE *output(void)
+{
+    return sink ? sink : stdout;
+}
+
 bool report_has_steps(const struct report_options *options)
 {
     return options->steps.first != INT64_MIN || options->steps.last != INT64_MAX;
@@ -411,7 +423,7 @@ int report_pause(struct report *report)
     report->scopes = NULL;
     report->process_count = report->process_cap = 0;
     report->scope_count = report->scope_cap = 0;
-    emit_flush(&report->emit, stdout);
+    emit_flush(&report->emit, output());
     return 0;
 }
 
@@ -451,7 +463,7 @@ int report_end(struct report *report, int err)
         if (report->absent) {
             emit_drop(&report->emit);
             code = EXIT_USAGE;
-        } else if (emit_finish(&report->emit, report->out ? report->out : stdout) < 0)
+        } else if (emit_finish(&report->emit, report->out ? report->out : output()) < 0)
             code = report_failed(report->path, ERR_NOMEM, NULL);
     }
     if (beside)

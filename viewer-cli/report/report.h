@@ -125,6 +125,9 @@ int report_begin(struct report *report, const struct command *command,
  * with report_options. False: the command is over, with *exit_code. */
 bool report_start(struct report *report, const struct command_call *call, void *options,
                   int *exit_code);
+/* Where reports go from here on: for a command that is made of other commands' reports. NULL: to
+ * stdout. */
+void report_send_to(FILE *file);
 /* For reports that compare: opens a second database with the same options. It has no emitter of its
  * own, and report_end of the first ends both. After a failure nothing is left open, of the first
  * neither. */

@@ -96,5 +96,7 @@ void course_clear(struct course *course);
 bool course_is_valid(const struct course *course);
 
 const char *course_kind_name(enum course_kind kind);
+/* What a kind of table phase counts as. */
+enum course_kind course_kind_of(const char *kind);
 
 #endif

@@ -14,7 +14,7 @@
 #include "query.h"
 #include "thinned.h"
 
-static enum course_kind kind_of(const char *kind)
+enum course_kind course_kind_of(const char *kind)
 {
     static const struct {
         const char *name;
@@ -67,7 +67,7 @@ static int take_row(const struct course *out, struct rows *rows, const struct ro
     if (!MEM_GROW(rows->rows, rows->cap, rows->count + 1))
         return ERR_NOMEM;
     struct row taken = *row;
-    taken.phase.kind = (uint8_t)kind_of(row->kind);
+    taken.phase.kind = (uint8_t)course_kind_of(row->kind);
     if (taken.phase.end_ns == QUERY_NONE) {
         taken.phase.end_seq = out->last_seq;
         taken.phase.end_ns = out->until_ns;

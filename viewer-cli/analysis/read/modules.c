@@ -14,14 +14,14 @@ struct row {
     size_t node;
 };
 
-struct reading {
+struct module_tree {
     struct module_index index;
     struct row *rows; /* one for each entry */
     size_t count;
     struct modules *out;
 };
 
-static bool make_rows(struct reading *reading)
+static bool make_rows(struct module_tree *reading)
 {
     reading->count = reading->index.count;
     reading->rows = mem_alloc(reading->count + 1, sizeof *reading->rows);
@@ -59,7 +59,7 @@ static int by_raw_path(const void *a, const void *b)
 
 /* Gives each row its number among different folded paths and classes, from 0; how many, or
  * SIZE_MAX. */
-static size_t number_paths(struct reading *reading)
+static size_t number_paths(struct module_tree *reading)
 {
     size_t count = reading->count, different = 0;
     struct row **order = mem_alloc(count + 1, sizeof *order);
@@ -95,7 +95,7 @@ static size_t parent_of(struct row *const *order, size_t count, const struct row
     return found ? (*found)->node : MODULE_ROOT;
 }
 
-static bool find_parents(struct reading *reading, struct tree *tree, size_t different)
+static bool find_parents(struct module_tree *reading, struct tree *tree, size_t different)
 {
     size_t count = reading->count;
     struct row **order = mem_alloc(count + 1, sizeof *order);
@@ -114,7 +114,7 @@ static bool find_parents(struct reading *reading, struct tree *tree, size_t diff
 
 /* Children in the order of their first rows, which is that of the model. Place `different` stands
  * for what is around the roots. */
-static void link_children(struct reading *reading, struct tree *tree, size_t different)
+static void link_children(struct module_tree *reading, struct tree *tree, size_t different)
 {
     bool *linked = (bool *)(void *)tree->place; /* not in use yet, and large enough */
     memset(linked, 0, different * sizeof *linked);
@@ -146,7 +146,7 @@ static void place_nodes(struct tree *tree, size_t around, size_t node, size_t de
     }
 }
 
-static bool name_nodes(struct reading *reading, const struct tree *tree)
+static bool name_nodes(struct module_tree *reading, const struct tree *tree)
 {
     for (size_t i = 0; i < reading->count; i++) {
         struct row *row = &reading->rows[i];
@@ -163,7 +163,7 @@ static bool name_nodes(struct reading *reading, const struct tree *tree)
     return true;
 }
 
-static int make_nodes(struct reading *reading)
+static int make_nodes(struct module_tree *reading)
 {
     size_t different = number_paths(reading);
     if (different == SIZE_MAX)
@@ -230,15 +230,27 @@ static bool add_to_site(struct modules *out, const struct living_block *block)
     return true;
 }
 
+/* Its place in the nodes; 0: it is of no module. */
+static size_t node_of(const struct module_tree *tree, const struct living_block *block)
+{
+    const struct module_entry *entry = module_index_of(&tree->index, block);
+    return entry ? tree->rows[entry - tree->index.entries].node : 0;
+}
+
+size_t module_tree_node(const struct module_tree *tree, int64_t module, int64_t tag)
+{
+    const struct living_block block = {.module = module, .tag = tag};
+    return node_of(tree, &block);
+}
+
 static bool add_block(void *self, const struct living_block *block)
 {
-    struct reading *reading = self;
-    const struct module_entry *entry = module_index_of(&reading->index, block);
-    size_t at = entry ? reading->rows[entry - reading->index.entries].node : 0;
-    struct module_node *node = &reading->out->nodes[at];
+    struct module_tree *tree = self;
+    size_t at = node_of(tree, block);
+    struct module_node *node = &tree->out->nodes[at];
     node->own[kind_of(block->purpose)] += block->size;
     node->blocks++;
-    return entry || add_to_site(reading->out, block);
+    return at || add_to_site(tree->out, block);
 }
 
 /* A child stands behind its parent. */
@@ -251,19 +263,47 @@ static void add_up(struct modules *out)
             out->nodes[out->nodes[i].parent].held[kind] += out->nodes[i].held[kind];
 }
 
+static int load(struct db *db, struct module_tree *tree)
+{
+    int err = module_index_read(db, &tree->index);
+    if (err == 0)
+        err = make_rows(tree) ? make_nodes(tree) : ERR_NOMEM;
+    return err;
+}
+
+static void unload(struct module_tree *tree)
+{
+    mem_free(tree->rows);
+    module_index_clear(&tree->index);
+}
+
+int module_tree_load(struct db *db, struct modules *out, struct module_tree **tree)
+{
+    *out = (struct modules){0};
+    *tree = mem_alloc(1, sizeof **tree);
+    if (!*tree)
+        return ERR_NOMEM;
+    (*tree)->out = out;
+    return load(db, *tree);
+}
+
+void module_tree_free(struct module_tree *tree)
+{
+    if (tree)
+        unload(tree);
+    mem_free(tree);
+}
+
 int modules_read(struct db *db, int64_t process, int64_t device, int64_t seq, struct modules *out)
 {
-    struct reading reading = {.out = out};
+    struct module_tree tree = {.out = out};
     *out = (struct modules){0};
-    int err = module_index_read(db, &reading.index);
+    int err = load(db, &tree);
     if (err == 0)
-        err = make_rows(&reading) ? make_nodes(&reading) : ERR_NOMEM;
-    if (err == 0)
-        err = living_read(db, process, device, seq, add_block, &reading);
+        err = living_read(db, process, device, seq, add_block, &tree);
     if (err == 0)
         add_up(out);
-    mem_free(reading.rows);
-    module_index_clear(&reading.index);
+    unload(&tree);
     return err;
 }
 

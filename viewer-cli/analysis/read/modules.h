@@ -54,6 +54,14 @@ struct modules {
 
 /* After the event `seq`. 0 or an error; modules_clear in both cases. */
 int modules_read(struct db *db, int64_t process, int64_t device, int64_t seq, struct modules *out);
+/* The nodes alone, which hold nothing, and which of them a block is of: for who has blocks of its
+ * own. 0 or an error; modules_clear and module_tree_free in both cases, in any order. */
+struct module_tree;
+int module_tree_load(struct db *db, struct modules *out, struct module_tree **tree);
+/* Its place in the nodes; `module` and `tag` as a living_block has them. */
+size_t module_tree_node(const struct module_tree *tree, int64_t module, int64_t tag);
+void module_tree_free(struct module_tree *tree);
+
 void modules_clear(struct modules *modules);
 bool modules_are_valid(const struct modules *modules);
 

@@ -1,0 +1,47 @@
+/*
+ * moments_parts.h - what the files of moments.h share.
+ */
+#ifndef TIDEMARK_ANALYSIS_MOMENTS_PARTS_H
+#define TIDEMARK_ANALYSIS_MOMENTS_PARTS_H
+
+#include "moments.h"
+
+/* A row of table allocation with what is known of it. */
+struct moments_row {
+    int64_t seq, size, requested, alloc_ns, life_ns, free_seq, site, tag, module, phase;
+};
+
+struct moments_work {
+    struct db *db;
+    int64_t process, device;
+    struct moments *out;
+    struct category_rules *rules;
+    struct module_tree *tree;
+    struct map births;  /* phase.id -> kind */
+    struct map classes; /* what makes a class, mixed -> the first class of that mix */
+    struct map changes; /* moment and class -> place in changes, while blocks are read */
+    struct top *top;    /* moments_top.c */
+    size_t next;        /* the moment whose births are read */
+};
+
+/* Chooses the moments: by seq, none twice. 0 or an error. */
+int moments_choose(struct moments_work *work);
+/* All of the classes; the class of a block. False without memory. */
+bool moments_class_of(struct moments_work *work, const struct moments_class *class, uint32_t *out);
+
+/* The first moment that is not before the number; `count`: none is. */
+size_t moments_at(const struct moments *moments, int64_t seq);
+
+/* The largest blocks of each moment. */
+bool moments_top_begin(struct moments_work *work);
+/* It lives at the moments [from, until). */
+bool moments_top_offer(struct moments_work *work, const struct moments_block *block, size_t from,
+                       size_t until);
+/* They are out->blocks from here on. */
+bool moments_top_end(struct moments_work *work);
+void moments_top_clear(struct moments_work *work);
+
+/* Sorted, and not more of them than there may be. */
+void moments_settle(struct moments *moments);
+
+#endif
