@@ -158,6 +158,13 @@ static int judge(const struct unit *units, size_t count, struct growth *out)
     return err;
 }
 
+/* Of a recording that was thinned out the steps with the highest peaks are left: no sample of all.
+ */
+static bool are_most(const struct unit *units, size_t count)
+{
+    return (int64_t)count > (units[count - 1].number - units[0].number) / 2;
+}
+
 int growth_read(struct db *db, int64_t process, int64_t device, struct growth *out)
 {
     struct units units = {0};
@@ -168,7 +175,7 @@ int growth_read(struct db *db, int64_t process, int64_t device, struct growth *o
         out->calls = true;
         err = read_units(db, calls_sql, process, device, &units);
     }
-    if (err == 0 && units.count > GROWTH_LEAST)
+    if (err == 0 && units.count > GROWTH_LEAST && are_most(units.units, units.count))
         err = judge(units.units + 1, units.count - 1, out);
     mem_free(units.units);
     return err;

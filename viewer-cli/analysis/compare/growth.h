@@ -26,7 +26,7 @@
 enum { GROWTH_LEAST = 5 };
 
 enum growth_kind {
-    GROWTH_UNKNOWN, /* too few units */
+    GROWTH_UNKNOWN, /* too few units, or most were thinned out */
     GROWTH_STEADY,  /* peaks are within a hundredth of each other */
     GROWTH_GROWING, /* what stays allocated rises */
     GROWTH_VARYING  /* peaks differ, and what stays allocated does not rise */
