@@ -54,6 +54,7 @@ EXPORT void tidemark_py_phase(int begins, uint32_t name, int failed);
 EXPORT void tidemark_py_step(uint64_t number);
 EXPORT void tidemark_py_over(void);
 EXPORT void tidemark_py_mark(uint32_t name, int64_t value);
+EXPORT void tidemark_py_held(uint32_t name, int64_t value);
 EXPORT uint32_t tidemark_py_pool(int32_t kind, int32_t index, uint64_t pool);
 EXPORT void tidemark_py_history(uint32_t action, uint32_t heap, uint64_t addr, uint64_t bytes,
                                 uint64_t ns);
@@ -273,12 +274,23 @@ void tidemark_py_over(void)
     guest_emit(&event);
 }
 
-void tidemark_py_mark(uint32_t name, int64_t value)
+static void mark(uint32_t name, int64_t value)
 {
-    if (!live_for_program())
-        return;
     struct event event = {.kind = EVENT_MARK, .name = name, .a = (uint64_t)value};
     guest_emit(&event);
+}
+
+void tidemark_py_mark(uint32_t name, int64_t value)
+{
+    if (live_for_program())
+        mark(name, value);
+}
+
+/* What holds a tensor as the program ends: a mark that the program did not set itself. */
+void tidemark_py_held(uint32_t name, int64_t value)
+{
+    if (live())
+        mark(name, value);
 }
 
 /* The heap of a device and a pool, without a stream. */

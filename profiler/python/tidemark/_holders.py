@@ -159,7 +159,7 @@ class Search(object):
             self.see(waiting.popleft(), waiting)
         for item in self.found[:MARKS]:
             self.mark(item)
-        self.library.mark(self.library.name("held by|"), not waiting)
+        self.library.held(self.library.name("held by|"), not waiting)
 
     def mark(self, item):
         from tidemark._lists import memory_of
@@ -170,7 +170,7 @@ class Search(object):
             return
         graph = tensor.grad_fn is not None and not self.is_over()
         name = "held by|%s|%s|%d" % (item.kind, outer(item.path), nodes_of(tensor) if graph else 0)
-        self.library.mark(self.library.name(name), address)
+        self.library.held(self.library.name(name), address)
 
 
 def look(torch, library):

@@ -37,6 +37,7 @@ class Library(object):
         self.step = self.bind("step", [uint64])
         self.over = self.bind("over", [])
         self.mark = self.bind("mark", [uint32, ctypes.c_int64])
+        self.held = self.bind("held", [uint32, ctypes.c_int64])
         self.pool = self.bind("pool", [int32, int32, uint64], uint32)
         self.history = self.bind("history", [uint32, uint32, uint64, uint64, uint64])
         self.profiler = self.bind("profiler", [int32])
