@@ -215,7 +215,7 @@ static int find_needs(struct levers_work *work, struct variable *variable)
     return err;
 }
 
-/* Not known: either way the same comes out, or it is 'at most'. */
+/* Not known: either way the same comes out, within a hundredth, or it is 'at most'. */
 static int try_held(struct levers_work *work, const struct variable *variable,
                     struct levers_words *words)
 {
@@ -228,7 +228,8 @@ static int try_held(struct levers_work *work, const struct variable *variable,
         err = levers_highest(&work->step, &early, &with_early, NULL);
     if (err >= 0 && variable->unknown) {
         err = levers_highest(&work->step, &late, &with_late, NULL);
-        words->at_most = err >= 0 && with_early != with_late;
+        words->at_most =
+            err >= 0 && with_late - with_early > (work->step.highest - with_early) / 100;
     }
     if (err >= 0)
         err = levers_try(work, &early, words);
