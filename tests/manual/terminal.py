@@ -1,9 +1,12 @@
 """An interactive shell on a pseudo terminal, to which lines are typed, the tab key too."""
+import fcntl
 import os
 import pty
 import re
 import select
+import struct
 import sys
+import termios
 import time
 
 PROMPT = "ready> "
@@ -18,6 +21,8 @@ class Terminal:
             os.environ.update(PS1=PROMPT, TERM="dumb", INPUTRC="/dev/null", HISTFILE="",
                               PATH=bin_folder + ":" + os.environ["PATH"])
             os.execvp(words[0], words)
+        # As high as the longest list: of one that is higher than the terminal a shell asks whether.
+        fcntl.ioctl(self.side, termios.TIOCSWINSZ, struct.pack("HHHH", 100, 100, 0, 0))
         self.type("%s; echo rea''dy\n" % setup)
         self.until("ready\r\n")
         self.until(PROMPT)
@@ -27,7 +32,7 @@ class Terminal:
 
     def until(self, wanted):
         """What came up to and with `wanted`."""
-        text, end = self.rest, time.monotonic() + 900
+        text, end = self.rest, time.monotonic() + 300
         while wanted not in text:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.side], [], [], left)[0]:
