@@ -54,6 +54,7 @@ SHOWN = {
     "frag": ["run.db", "shrink.db", "shrink.db --over-time", "oom.db --oom"],
     "ladder": ["run.db", "ranks.db", "rnn.db"],
     "leaks": ["leaky.db"],
+    "timeline": ["run.db --format table"],
     "modules": ["model.db"],
     "show": ["run.db softmax", "model.db block:20"],
     "plan": ["--memory 4GiB --vary B=1..64 --vary T=10,50 -o GRID -- "

@@ -230,7 +230,7 @@ const struct command command_export = {
             {"tidemark export --to perfetto run.db", "makes run.pftrace"},
             {"tidemark export --to pprof run.db -o peak.pb.gz", "for go tool pprof"},
             {"tidemark export --to memory_viz run.db --rank 0", "for pytorch.org/memory_viz"},
-            {"tidemark export --to collapsed --at 7/backward run.db",
+            {"tidemark export --to collapsed --at 1/backward run.db",
              "a flame graph of the end of a phase"},
         },
 };
