@@ -22,7 +22,7 @@ while IFS=, read -r step phase allocated reserved outside; do
         "$reserved" "reserved of $step/$phase"
 done <account
 is "$("$tidemark" ladder run.db end --format csv | grep -c '"context, other processes"')" 1 "the context"
-is "$("$tidemark" peak run.db | grep -c '^device used')" 1 "the ladder in peak"
+is "$("$tidemark" peak run.db --ladder | grep -c '^device used')" 1 "the ladder in peak"
 is "$("$tidemark" peak run.db | grep -c '^unattributed')" 0 "nothing is unattributed at the peak"
 
 # A phase's sample is of the phase: it comes before its end.

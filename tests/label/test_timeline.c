@@ -499,7 +499,7 @@ TEST(sources)
                                               .a = i % 4 > 1});
     phases_end(&feed);
     const struct row *row = rows_find(&feed.rows, SCH_PROCESS, 1, (const int64_t[]){1});
-    CHECK_STR(row->text[11], "torch, python stacks");
+    CHECK_STR(row->text[11], "python stacks, torch");
     CHECK_STR(row->text[12], "no CUDA; no history");
     CHECK_INT(feed.rows.tables[SCH_MARK].count, 0);
     phases_clear(&feed);

@@ -32,8 +32,8 @@ def the_packing_is_the_first_finding():
         expect(first["finding"], "weights_packed_again")
         about(first["bytes"], copies * weights[0]["bytes"], "copies of the weights")
         expect(first["text"].startswith("in copies of the RNN's weights, which are not one "
-                                        "piece of memory: each call packs them into one, which "
-                                        "lives on until its backward: pack_weights ("), True)
+                                        "piece of memory: each call packs them into one copy, "
+                                        "live until its backward: pack_weights ("), True)
     for get in (flat, flat_gru):
         expect("weights_packed_again" in get().findings(), False)
 
