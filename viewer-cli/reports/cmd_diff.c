@@ -367,14 +367,24 @@ static void open_section(struct emit *emit, size_t which)
     }
 }
 
-static void put_parts(struct report *report, const struct diff_part *parts, size_t count)
+/* Those of one kind of memory. */
+static void put_sections(struct report *report, const struct diff_part *parts, size_t count,
+                         bool host)
 {
-    bool people = report->emit.format == EMIT_TABLE;
-    for (size_t i = 0; i < count && people; i++) {
+    for (size_t i = 0; i < count; i++) {
+        if (report_is_host(parts[i].scopes[DIFF_A]) != host)
+            continue;
         report_heading(report, "Difference", parts[i].scopes[DIFF_A]);
         for (size_t p = 0; p < PUTS; p++)
             put_part[p](&parts[i]);
     }
+}
+
+static void put_parts(struct report *report, const struct diff_part *parts, size_t count)
+{
+    bool people = report->emit.format == EMIT_TABLE;
+    for (int host = 0; host < 2 && people; host++) /* GPUs first, as workers_fold does */
+        put_sections(report, parts, count, host);
     for (size_t p = 0; p < PUTS && !people; p++) {
         open_section(&report->emit, p);
         for (size_t i = 0; i < count; i++)
