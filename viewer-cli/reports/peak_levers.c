@@ -322,12 +322,11 @@ static const struct lever *best_of(const struct levers *levers, const struct lev
 static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned lines,
                          unsigned used)
 {
-    enum { NARROW = 20, LOST_AT_BREAK = 4 };
+    enum { NARROW = 24 }; /* no narrower than a column that is wrapped */
     struct buf cut = {0}, text = {0};
     unsigned width = emit->width > used + NARROW ? emit->width - used : NARROW;
     buf_print(&text, "%s%s", lever->changes ? "(other numbers) " : "", lever->text);
-    emit_put_cut(&cut, buf_string(&text),
-                 emit->width ? lines * width - (lines - 1) * LOST_AT_BREAK : 0);
+    emit_put_cut_lines(&cut, buf_string(&text), emit->width ? width : 0, lines);
     emit_text(emit, buf_string(&cut));
     emit->out.broken = emit->out.broken || cut.broken || text.broken;
     buf_clear(&cut);
