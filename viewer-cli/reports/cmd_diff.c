@@ -408,6 +408,15 @@ static void note_steps(const struct diff_part *part)
     }
 }
 
+static void note_renamed(const struct diff_part *part)
+{
+    char *const *names = part->diff.renamed;
+    if (names[DIFF_A])
+        emit_note(part->emit,
+                  "renamed script: call sites in %s of B are matched with those in %s of A",
+                  names[DIFF_B], names[DIFF_A]);
+}
+
 /* A part without the moment is left out: *missing is what was looked for. */
 static int read_part(struct diff_part *part, struct report *const reports[DIFF_SIDES], bool *there,
                      struct instant *missing)
@@ -500,6 +509,8 @@ static int put_all(struct report *a, struct report *b, const struct diff_options
     if (err == 0) {
         put_parts(a, parts, count);
         emit_close(&a->emit);
+        if (count)
+            note_renamed(&parts[0]);
         for (size_t i = 0; i < count; i++)
             note_steps(&parts[i]);
         mates_note_alone(a, b, mates);
@@ -569,7 +580,8 @@ const struct command command_diff = {
         "\n"
         "By kind and call site: the live blocks at the peak of each run. A call "
         "site is matched by the program's own frame and the innermost one without their lines, so "
-        "an edited program still matches. The changes add up to the change of allocated; bytes "
+        "an edited program still matches; a script that has another name in B is taken for A's, "
+        "and a note says so. The changes add up to the change of allocated; bytes "
         "that a source counts without showing a block are 'unattributed'.\n"
         "\n"
         "In csv and json these are the sections change, phases, by_category and groups.",
