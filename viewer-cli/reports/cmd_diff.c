@@ -48,9 +48,10 @@ static void put_scope(const struct diff_part *part)
 static const struct emit_column change_columns[] = {
     SCOPE,
     {"quantity", "", EMIT_TEXT, 0},
+    {NULL, "change", EMIT_DELTA, EMIT_PEOPLE}, /* the answer first */
     {"a", "A", EMIT_BYTES, 0},
     {"b", "B", EMIT_BYTES, 0},
-    {"change", NULL, EMIT_DELTA, 0},
+    {"change", NULL, EMIT_DELTA, EMIT_PROGRAMS},
     {"a_moment", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"b_moment", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"a_seq", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -65,6 +66,7 @@ static void put_quantity(const struct diff_part *part, const char *name, int64_t
     const struct diff *diff = &part->diff;
     put_scope(part);
     emit_text(part->emit, name);
+    emit_known(part->emit, a == GROUP_NONE || b == GROUP_NONE ? GROUP_NONE : b - a);
     emit_known(part->emit, a);
     emit_known(part->emit, b);
     emit_known(part->emit, a == GROUP_NONE || b == GROUP_NONE ? GROUP_NONE : b - a);
