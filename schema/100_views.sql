@@ -38,20 +38,24 @@ SELECT s.site, t.text
 -- The last part of the file's name only; library = 1: the file belongs to Python itself or to what was
 -- installed for it, with or without the folders before that part of its path (record --private cuts
 -- them). A frame without a file is nobody's library, but for those that stand for a thread:
--- 'autograd', in front of the call that gave it work, and '[thread NAME]'.
+-- 'autograd', in front of the call that gave it work, and '[thread NAME]'. Code that torch.compile wrote
+-- is in no file that anybody knows: its names are 'c', 51 letters of a hash in base 32, and '.py'.
 CREATE VIEW frame_short(id, text, library) AS
 SELECT id,
        function ||
        CASE WHEN file IS NULL THEN ''
-            ELSE ' (' || substr(file, length(rtrim(file, replace(file, '/', ''))) + 1) ||
+            ELSE ' (' || CASE WHEN compiled THEN 'torch.compile' ELSE name END ||
                  coalesce(':' || line, '') || ')' END,
        coalesce('/' || file GLOB '*/site-packages/*' OR '/' || file GLOB '*/dist-packages/*' OR
                 '/' || file GLOB '*/lib*/python3/*' OR '/' || file GLOB '*/lib*/python3.[0-9]*/*' OR
-                file GLOB '<frozen *', function = 'autograd' OR function GLOB '[[]thread *]')
-  FROM (SELECT f.id AS id, coalesce(fn.text, '?') AS function, fi.text AS file, f.line AS line
-          FROM frame f
-          LEFT JOIN string fn ON fn.id = f.function
-          LEFT JOIN string fi ON fi.id = f.file);
+                file GLOB '<frozen *' OR compiled,
+                function = 'autograd' OR function GLOB '[[]thread *]')
+  FROM (SELECT *, length(name) = 55 AND name GLOB 'c*.py' AND name NOT GLOB '*[^a-z2-7.]*' AS compiled
+          FROM (SELECT f.id AS id, coalesce(fn.text, '?') AS function, fi.text AS file, f.line AS line,
+                       substr(fi.text, length(rtrim(fi.text, replace(fi.text, '/', ''))) + 1) AS name
+                  FROM frame f
+                  LEFT JOIN string fn ON fn.id = f.function
+                  LEFT JOIN string fi ON fi.id = f.file));
 
 -- A site in short, for programs whose innermost frames are a library's: the innermost frame that is
 -- not, then the innermost of all: 'step (train.py:11) > _single_tensor_adam (adam.py:410)'.

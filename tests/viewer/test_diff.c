@@ -98,6 +98,55 @@ TEST(an_edited_program_still_matches)
     close_both(sides);
 }
 
+/* Rank 0 of both, B changed by `sql`. */
+static void compare_changed(const char *sql, struct diff *diff)
+{
+    struct diff_side sides[DIFF_SIDES];
+    open_ranks(sides, 0);
+    REQUIRE(db_exec(sides[DIFF_B].db, sql) == 0);
+    compare(sides, &peaks, diff);
+    close_both(sides);
+}
+
+TEST(a_renamed_script_still_matches)
+{
+    struct diff diff;
+    compare_changed("UPDATE process SET argv = 'python3 -u new/train_v2.py --lr 1';"
+                    "UPDATE string SET text = 'new/train_v2.py' WHERE id = 2",
+                    &diff);
+    CHECK_STR(diff.renamed[DIFF_A], "train.py");
+    CHECK_STR(diff.renamed[DIFF_B], "train_v2.py");
+    const struct diff_group *group =
+        find_group(&diff, PURPOSE_ACTIVATION, "decode (train.py) > linear (functional.py)");
+    REQUIRE(group != NULL);
+    CHECK_INT(diff_change(group), MIB(32));
+    CHECK_STR(group->shown[DIFF_A], "decode (train.py:55) > linear (functional.py:1848)");
+    CHECK_STR(group->shown[DIFF_B], "decode (train_v2.py:61) > linear (functional.py:1916)");
+    diff_clear(&diff);
+}
+
+/* B's script calls A's: these are two programs with a part in common. */
+TEST(two_scripts_are_not_one)
+{
+    struct diff diff;
+    compare_changed("UPDATE process SET argv = 'python3 sweep.py';"
+                    "INSERT INTO string VALUES(90, 'sweep.py');"
+                    "INSERT INTO frame VALUES(90, 1, 90, 3)",
+                    &diff);
+    CHECK(diff.renamed[DIFF_A] == NULL && diff.renamed[DIFF_B] == NULL);
+    CHECK(find_group(&diff, PURPOSE_ACTIVATION, "decode (train.py) > linear (functional.py)"));
+    diff_clear(&diff);
+    compare_changed("UPDATE process SET argv = './train_v2'", &diff); /* no script is named */
+    CHECK(diff.renamed[DIFF_A] == NULL);
+    diff_clear(&diff);
+    compare_changed("UPDATE process SET argv = 'python3 infer.py';" /* most functions are others */
+                    "UPDATE string SET text = 'infer.py' WHERE id = 2;"
+                    "UPDATE string SET text = text || '_all' WHERE id IN (1, 3, 4, 7)",
+                    &diff);
+    CHECK(diff.renamed[DIFF_A] == NULL);
+    diff_clear(&diff);
+}
+
 TEST(any_moment)
 {
     struct diff_moment moment = {"0/forward", INT64_MIN, INT64_MAX};
@@ -420,7 +469,8 @@ TEST(memory_may_run_out)
     }
 }
 
-TEST_MAIN(TEST_CASE(an_edited_program_still_matches), TEST_CASE(any_moment),
+TEST_MAIN(TEST_CASE(an_edited_program_still_matches), TEST_CASE(a_renamed_script_still_matches),
+          TEST_CASE(two_scripts_are_not_one), TEST_CASE(any_moment),
           TEST_CASE(bytes_that_nobody_showed), TEST_CASE(phases_of_the_steps_that_both_have),
           TEST_CASE(a_folded_row_is_the_largest_change), TEST_CASE(backwards_is_the_opposite),
           TEST_CASE(random_pairs_add_up), TEST_CASE(ranks_come_before_order),

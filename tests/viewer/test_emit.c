@@ -254,6 +254,71 @@ TEST(a_wrapped_column_goes_on_below_itself)
                                       "   found anywhere at all\n");
 }
 
+static const char *cut_lines(const char *text, unsigned width, unsigned lines)
+{
+    static struct buf cut;
+    cut.count = 0;
+    emit_put_cut_lines(&cut, text, width, lines);
+    return buf_string(&cut);
+}
+
+TEST(a_text_of_some_lines_is_cut_at_its_end)
+{
+    static const char text[] =
+        "loss of an eighth of the rows at a time: sum(f(h, y) for h, y in z)";
+    CHECK_STR(cut_lines(text, 0, 1), text);
+    CHECK_STR(cut_lines(text, 40, 2), text);
+    CHECK_STR(cut_lines(text, 30, 2),
+              "loss of an eighth of the rows at a time: sum(f(h, y) for...");
+    CHECK_STR(cut_lines(text, 30, 1), "loss of an eighth of the...");
+    CHECK_STR(cut_lines("optim.ZeroRedundancyOptimizer(model)", 20, 1), "optim.ZeroRedunda...");
+}
+
+/* Rows of two names, cut or not. */
+static const char *put_names(const char *one, const char *other, unsigned width)
+{
+    static const struct emit_column three[] = {
+        {"name", NULL, EMIT_TEXT, EMIT_MIDDLE},
+        {"now", NULL, EMIT_COUNT, 0},
+        {"most", NULL, EMIT_COUNT, EMIT_SPARE},
+    };
+    struct emit emit;
+    int result;
+    emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
+    emit.width = width;
+    EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, three);
+    for (int i = 0; i < 2; i++) {
+        emit_text(&emit, i ? other : one);
+        emit_int(&emit, 1);
+        emit_int(&emit, 2);
+    }
+    return finish(&emit, &result);
+}
+
+TEST(names_are_not_cut_alike)
+{
+    static const char one[] = "forward > encoder.layers.10 > linear1.x";
+    static const char other[] = "forward > decoder.layers.10 > linear1.x";
+    CHECK_STR(put_names(one, other, 36), "name                             now\n"
+                                         "forward > en...s.10 > linear1.x    1\n"
+                                         "forward > de...s.10 > linear1.x    1\n"
+                                         "\n"
+                                         "no room here for: most\n");
+    CHECK_STR(put_names(one, other, 30), "name                           now\n"
+                                         "forward > e....10 > linear1.x    1\n"
+                                         "forward > d....10 > linear1.x    1\n"
+                                         "\n"
+                                         "no room here for: most\n");
+    CHECK_STR(put_names("f (a.py:1) > g (b.py:2)", "f (a.py:1)", 15), "name            now\n"
+                                                                      "f (a.py:1) > g    1\n"
+                                                                      "f (a.py:1)        1\n"
+                                                                      "\n"
+                                                                      "no room here for: most\n");
+    CHECK_STR(put_names(one, one, 30), "name                 now  most\n"
+                                       "forward...linear1.x    1     2\n"
+                                       "forward...linear1.x    1     2\n");
+}
+
 static const char *put_spare(unsigned width, int sections)
 {
     static const struct emit_column four[] = {
@@ -594,11 +659,12 @@ TEST_MAIN(TEST_CASE(a_table_is_aligned), TEST_CASE(csv_is_for_programs),
           TEST_CASE(csv_quotes_what_could_be_misread), TEST_CASE(csv_on_a_terminal_is_safe),
           TEST_CASE(json_strings_are_valid_for_any_bytes), TEST_CASE(what_is_not_known_is_null),
           TEST_CASE(a_narrow_terminal_cuts_texts_not_numbers),
-          TEST_CASE(a_wrapped_column_goes_on_below_itself), TEST_CASE(a_number_stays_with_its_unit),
-          TEST_CASE(a_site_keeps_the_line_of_the_program),
+          TEST_CASE(a_wrapped_column_goes_on_below_itself),
+          TEST_CASE(a_text_of_some_lines_is_cut_at_its_end), TEST_CASE(names_are_not_cut_alike),
+          TEST_CASE(a_number_stays_with_its_unit), TEST_CASE(a_site_keeps_the_line_of_the_program),
           TEST_CASE(spare_columns_go_before_texts_are_stumps),
-          TEST_CASE(names_are_not_cut_until_they_are_alike),
-          TEST_CASE(a_line_is_cut_in_its_middle), TEST_CASE(lines_of_a_terminal_fit),
-          TEST_CASE(a_record_is_read_downwards), TEST_CASE(columns_nobody_knows_are_left_out),
-          TEST_CASE(many_rows_stream), TEST_CASE(a_report_is_taken_back),
-          TEST_CASE(a_screen_has_so_many_lines), TEST_CASE(memory_may_run_out_anywhere))
+          TEST_CASE(names_are_not_cut_until_they_are_alike), TEST_CASE(a_line_is_cut_in_its_middle),
+          TEST_CASE(lines_of_a_terminal_fit), TEST_CASE(a_record_is_read_downwards),
+          TEST_CASE(columns_nobody_knows_are_left_out), TEST_CASE(many_rows_stream),
+          TEST_CASE(a_report_is_taken_back), TEST_CASE(a_screen_has_so_many_lines),
+          TEST_CASE(memory_may_run_out_anywhere))

@@ -278,7 +278,51 @@ TEST(together_lists_what_is_in_it)
     db_close(db);
 }
 
-TEST_MAIN(TEST_CASE(a_cache_is_of_no_use_in_training),
+/* ---- which stand first ---- */
+
+enum { MOST = 3 };
+
+/* By their place in `all`: "0 1 3". */
+static const char *best_of(const struct levers *all, int64_t missing)
+{
+    static char text[64];
+    const struct lever *best[MOST];
+    size_t count = levers_best(all, missing, MOST, best);
+    text[0] = '\0';
+    for (size_t i = 0; i < count; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%td", i ? " " : "",
+                 best[i] - all->levers);
+    return text;
+}
+
+TEST(a_change_that_costs_nothing_has_a_place)
+{
+    struct lever some[] = {
+        {.kind = LEVER_HALF_BATCH, .bytes = 900, .estimated = true},
+        {.kind = LEVER_CHECKPOINT, .bytes = 500},
+        {.kind = LEVER_HELD, .bytes = 400, .at_most = true},
+        {.kind = LEVER_HELD, .bytes = 100},
+        {.kind = LEVER_RETAIN_GRAPH, .bytes = 50},
+        {.kind = LEVER_TOGETHER, .bytes = 950},
+    };
+    struct levers all = {.levers = some, .count = 6};
+    CHECK_STR(best_of(&all, LEVERS_NONE), "0 1 3");
+    CHECK_STR(best_of(&all, 80), "0 1 3");
+    /* it is not enough, and what it would replace is */
+    CHECK_STR(best_of(&all, 300), "0 1 2");
+    /* nor is what it replaces */
+    CHECK_STR(best_of(&all, 450), "0 1 3");
+    some[0].kind = LEVER_HELD;
+    some[0].estimated = false;
+    CHECK_STR(best_of(&all, LEVERS_NONE), "0 1 2");
+    all.count = 2;
+    CHECK_STR(best_of(&all, LEVERS_NONE), "0 1");
+    all.count = 0;
+    CHECK_STR(best_of(&all, LEVERS_NONE), "");
+}
+
+TEST_MAIN(TEST_CASE(a_change_that_costs_nothing_has_a_place),
+          TEST_CASE(a_cache_is_of_no_use_in_training),
           TEST_CASE(del_takes_all_that_goes_with_a_variable),
           TEST_CASE(a_forward_without_a_backward_retains_no_graph),
           TEST_CASE(a_graph_that_is_retained_is_named),

@@ -207,6 +207,40 @@ TEST(a_site_is_called_after_the_programs_own_frame)
     db_close(db);
 }
 
+/* Code that torch.compile wrote lies in its cache, under names made of a hash. */
+TEST(compiled_code_is_called_after_what_was_compiled)
+{
+    static const struct {
+        const char *file, *text;
+    } files[] = {
+        {"/tmp/torchinductor_me/fi/cfia64eudltmbxgjqcd5fk6ad23qb3y36ou3r26kqw7nwwkjhra4.py",
+         "main (train.py:80) > Runner.call (torch.compile:83)"},
+        /* in a folder of one's own, or cut by record --private */
+        {"cfia64eudltmbxgjqcd5fk6ad23qb3y36ou3r26kqw7nwwkjhra4.py",
+         "main (train.py:80) > Runner.call (torch.compile:83)"},
+        /* a program's own long name has other letters */
+        {"/srv/convolutional_network_for_images_of_many_sizes_and_m.py",
+         "Runner.call (convolutional_network_for_images_of_many_sizes_and_m.py:83)"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct db *db = recording("torch");
+        struct db_stmt *stmt;
+        char sql[800];
+        snprintf(sql, sizeof sql,
+                 "INSERT INTO string VALUES(900, 'Runner.call'), (901, '%s'), (902, 'main'),"
+                 " (903, '/srv/train.py');"
+                 "INSERT INTO frame VALUES(900, 900, 901, 83), (901, 902, 903, 80);"
+                 "INSERT INTO site VALUES(900, 0, 900), (900, 1, 901)",
+                 files[i].file);
+        REQUIRE(db_exec(db, sql) == 0);
+        CHECK_INT(db_prepare(db, &stmt, "SELECT text FROM site_short WHERE site = 900"), 0);
+        REQUIRE(db_step(stmt) == DB_ROW);
+        CHECK_STR(db_column_text(stmt, 0), files[i].text);
+        db_finalize(stmt);
+        db_close(db);
+    }
+}
+
 TEST(groups_agree_with_the_views)
 {
     struct db *db = recording("train");
@@ -450,6 +484,7 @@ TEST_MAIN(TEST_CASE(the_peak_of_a_training_run), TEST_CASE(what_was_rebuilt_coun
           TEST_CASE(the_instant_alone_is_the_same), TEST_CASE(a_birth_has_the_phases_around_it),
           TEST_CASE(a_private_recording_has_the_same_sites),
           TEST_CASE(a_site_is_called_after_the_programs_own_frame),
+          TEST_CASE(compiled_code_is_called_after_what_was_compiled),
           TEST_CASE(groups_agree_with_the_views), TEST_CASE(steps_narrow_the_search),
           TEST_CASE(keyframes_change_nothing), TEST_CASE(a_threads_own_phase_counts_for_its_blocks),
           TEST_CASE(memory_may_run_out_anywhere),

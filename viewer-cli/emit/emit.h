@@ -85,6 +85,7 @@ struct emit_cell {
 
 struct emit_layout {
     unsigned width;
+    unsigned whole; /* of the widest text */
     bool shown;
     bool known;   /* some row has a value */
     bool numbers; /* no row has a text */
@@ -167,6 +168,8 @@ void emit_picture(struct emit *emit, const struct buf *lines);
 
 /* Text for one line of at most `width` columns, cut in its middle; 0 = any width. */
 void emit_put_cut(struct buf *out, const char *text, unsigned width);
+/* Text that takes at most so many lines when it is wrapped, cut at its end; 0 = any width. */
+void emit_put_cut_lines(struct buf *out, const char *text, unsigned width, unsigned lines);
 
 /* Notes come last: in tables as lines, in json in "notes". A warning, which says that the numbers
  * are not the whole truth, also comes last in csv. */

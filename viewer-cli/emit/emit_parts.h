@@ -18,6 +18,13 @@ struct emit_value {
 /* A double that reads back as the same double. */
 void emit_put_real(struct buf *out, double value);
 
+void emit_pad(struct buf *out, unsigned blanks);
+/* A cell's text, as its column's flags have it cut. */
+void emit_put_shorter(struct buf *out, const char *text, size_t bytes, unsigned width,
+                      unsigned flags);
+/* Some rows kept so far are not the same in this column, and are once they are cut to its width. */
+bool emit_is_cut_alike(const struct emit *emit, size_t column);
+
 void emit_table_open(struct emit *emit, const char *title);
 void emit_table_value(struct emit *emit, const struct emit_value *value);
 void emit_table_row(struct emit *emit);

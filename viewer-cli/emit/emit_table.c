@@ -214,83 +214,46 @@ static void spare(struct emit *emit, size_t i)
         buf_text(&emit->spared, line);
 }
 
-/* Cut in the middle, a call keeps its function and its line number. */
-static void put_cut(struct buf *out, const char *text, size_t bytes, unsigned width, bool middle)
+/* The last one that can be left out goes, with the one that it is a pair with. */
+static bool spare_one(struct emit *emit)
 {
-    unsigned room = width - 3, whole = emit_columns_of(text, bytes);
-    unsigned end = middle ? room * 3 / 5 : 0;
-    buf_add(out, text, emit_fit(text, bytes, room - end));
-    buf_text(out, "...");
-    size_t skip = emit_fit(text, bytes, whole - end);
-    buf_add(out, text + skip, bytes - skip);
+    for (size_t i = emit->column_count; i-- > 0;)
+        if (emit->layout[i].shown && emit->columns[i].flags & EMIT_SPARE) {
+            spare(emit, i);
+            if (i > 0 && emit->columns[i - 1].flags & EMIT_PAIR)
+                spare(emit, i - 1);
+            return true;
+        }
+    return false;
 }
 
-/* A call site, "A (a.py:1) > B (b.py:2)": the library's file goes first, then its function, and the
- * program's own line is the last to be touched. False if the text is none. */
-static bool put_cut_site(struct buf *out, const char *text, size_t bytes, unsigned width)
+static void fit_width(struct emit *emit, size_t last)
 {
-    static const char inner[] = " > ", more[] = " > ...";
-    const char *end = bytes && text[bytes - 1] == ')' ? memmem(text, bytes, inner, 3) : NULL;
-    if (!end)
-        return false;
-    size_t head = (size_t)(end - text), called = bytes;
-    while (called > head && memcmp(text + called - 1, " (", 2) != 0)
-        called--;
-    if (called > head + 3 && emit_columns_of(text, called - 1) <= width) {
-        buf_add(out, text, called - 1);
-        return true;
-    }
-    unsigned columns = emit_columns_of(text, head);
-    if (columns <= width)
-        buf_add(out, text, head);
-    else
-        put_cut(out, text, head, width, true);
-    if (columns + sizeof more - 1 <= width)
-        buf_text(out, more);
-    return true;
+    for (size_t i = 0; i < emit->column_count; i++)
+        emit->layout[i].width = emit->layout[i].whole;
+    unsigned total = total_width(emit, false);
+    if (total > emit->width)
+        shrink(emit, total - emit->width, last);
 }
 
-static void put_shorter(struct buf *out, const char *text, size_t bytes, unsigned width,
-                        unsigned flags)
-{
-    if (!(flags & EMIT_MIDDLE) || !put_cut_site(out, text, bytes, width))
-        put_cut(out, text, bytes, width, flags & EMIT_MIDDLE);
-}
-
-enum { COMPARED_MOST = 200 }; /* rows: people look at a dozen */
-
-/* Names of the last column that are not the same, and would be once they are cut: these are not
- * cut, but go on below themselves. */
-static void keep_apart(struct emit *emit, size_t i)
+/* Names of a column that are not the same, and would be once they are cut, have more room: that of
+ * columns that can be left out; then the last column goes on below itself, and another one is as
+ * wide as they need. */
+static void keep_apart(struct emit *emit, size_t i, size_t last)
 {
     struct emit_layout *layout = &emit->layout[i];
-    size_t count = emit->cell_count / emit->column_count;
-    struct buf cut[2] = {{0}, {0}};
-    layout->wraps = false;
-    if (!(emit->columns[i].flags & EMIT_MIDDLE) || !emit->width || count > COMPARED_MOST)
+    if (!layout->shown || !(emit->columns[i].flags & EMIT_MIDDLE))
         return;
-    for (size_t a = 0; a < count && !layout->wraps; a++) {
-        const struct emit_cell *one = &emit->cells[a * emit->column_count + i];
-        const char *text = buf_string(&emit->text) + one->text;
-        if (one->width <= layout->width)
-            continue;
-        cut[0].count = 0;
-        put_shorter(&cut[0], text, one->bytes, layout->width, emit->columns[i].flags);
-        for (size_t b = 0; b < count && !layout->wraps; b++) {
-            const struct emit_cell *other = &emit->cells[b * emit->column_count + i];
-            const char *beside = buf_string(&emit->text) + other->text;
-            if (other->width <= layout->width ||
-                (other->bytes == one->bytes && memcmp(text, beside, one->bytes) == 0))
-                continue;
-            cut[1].count = 0;
-            put_shorter(&cut[1], beside, other->bytes, layout->width, emit->columns[i].flags);
-            layout->wraps =
-                cut[0].count == cut[1].count && memcmp(cut[0].data, cut[1].data, cut[0].count) == 0;
+    while (layout->width < layout->whole && emit_is_cut_alike(emit, i)) {
+        if (i == last) {
+            layout->wraps = true;
+            return;
         }
+        if (spare_one(emit))
+            fit_width(emit, last);
+        else
+            layout->width++;
     }
-    emit->out.broken = emit->out.broken || cut[0].broken || cut[1].broken;
-    buf_clear(&cut[0]);
-    buf_clear(&cut[1]);
 }
 
 static void settle(struct emit *emit)
@@ -299,86 +262,21 @@ static void settle(struct emit *emit)
     for (size_t i = 0; i < emit->column_count; i++) {
         struct emit_layout *layout = &emit->layout[i];
         unsigned flags = emit->columns[i].flags;
+        layout->whole = layout->width;
+        layout->wraps = false;
         layout->shown = !(flags & EMIT_PROGRAMS) && (layout->known || !(flags & EMIT_IF_KNOWN));
         last = layout->shown ? i : last;
     }
     if (!emit->width)
         return;
-    for (size_t i = emit->column_count; i-- > 0 && total_width(emit, true) > emit->width;)
-        if (emit->layout[i].shown && emit->columns[i].flags & EMIT_SPARE) {
-            spare(emit, i);
-            if (i > 0 && emit->columns[i - 1].flags & EMIT_PAIR)
-                spare(emit, --i);
-        }
-    unsigned total = total_width(emit, false);
-    if (total > emit->width)
-        shrink(emit, total - emit->width, last);
-    if (total > emit->width && emit->style == EMIT_ROWS && !emit->out.broken)
-        keep_apart(emit, last);
+    while (total_width(emit, true) > emit->width && spare_one(emit))
+        ;
+    fit_width(emit, last);
+    for (size_t i = 0; i <= last && emit->style == EMIT_ROWS && !emit->out.broken; i++)
+        keep_apart(emit, i, last);
 }
 
 /* ---- lines ---- */
-
-static void pad(struct buf *out, unsigned n)
-{
-    static const char blanks[] = "                                ";
-    for (; n > 0; n -= n < 32 ? n : 32)
-        buf_add(out, blanks, n < 32 ? n : 32);
-}
-
-/* A number and its unit stay on one line. */
-static bool is_before_unit(const char *text, size_t bytes, size_t at)
-{
-    size_t left = bytes - at - 1;
-    const char *unit = text + at + 1;
-    if (!at || text[at - 1] < '0' || text[at - 1] > '9' || !left)
-        return false;
-    return *unit == 'B' || (left > 1 && strchr("KMGT", *unit) && unit[1] == 'i');
-}
-
-/* The longest beginning that ends at a blank and fits, or what fits. */
-static size_t wrap_at(const char *text, size_t bytes, unsigned width)
-{
-    size_t fits = emit_fit(text, bytes, width);
-    if (fits == bytes)
-        return bytes;
-    for (size_t at = fits; at > 0; at--)
-        if (text[at] == ' ' && !is_before_unit(text, bytes, at))
-            return at;
-    return fits ? fits : 1;
-}
-
-void emit_put_wrapped(struct buf *out, const char *text, size_t bytes, unsigned width,
-                      unsigned indent)
-{
-    for (;;) {
-        size_t n = width ? wrap_at(text, bytes, width) : bytes;
-        buf_add(out, text, n);
-        text += n;
-        bytes -= n;
-        while (bytes && *text == ' ') {
-            text++;
-            bytes--;
-        }
-        if (!bytes)
-            return;
-        buf_text(out, "\n");
-        pad(out, indent);
-    }
-}
-
-void emit_put_cut(struct buf *out, const char *text, unsigned width)
-{
-    struct buf safe = {0};
-    unsigned whole = emit_put_safe(&safe, text, strlen(text));
-    width = width && width < LEAST_TEXT ? LEAST_TEXT : width;
-    if (!width || whole <= width)
-        buf_add(out, buf_string(&safe), safe.count);
-    else
-        put_cut(out, buf_string(&safe), safe.count, width, true);
-    out->broken = out->broken || safe.broken;
-    buf_clear(&safe);
-}
 
 /* What a line has still to pad before its next column: nothing stands at the end of a line. */
 struct line {
@@ -395,14 +293,14 @@ static void put_cell(struct emit *emit, struct line *line, size_t i, const char 
         line->blanks += GAP, line->column += GAP;
     unsigned room = layout->width > width ? layout->width - width : 0;
     if (bytes) {
-        pad(&emit->out, line->blanks + (layout->numbers ? room : 0));
+        emit_pad(&emit->out, line->blanks + (layout->numbers ? room : 0));
         line->blanks = layout->numbers ? 0 : room;
         if (width <= layout->width || !emit->width || layout->numbers)
             buf_add(&emit->out, text, bytes);
         else if (flags & EMIT_WRAP || layout->wraps)
             emit_put_wrapped(&emit->out, text, bytes, layout->width, line->column);
         else
-            put_shorter(&emit->out, text, bytes, layout->width, flags);
+            emit_put_shorter(&emit->out, text, bytes, layout->width, flags);
     } else {
         line->blanks += layout->width;
     }
@@ -452,7 +350,7 @@ static void put_record(struct emit *emit, const struct emit_cell *cells)
             continue;
         note_unknown(emit, &cells[i], i);
         buf_text(&emit->out, header);
-        pad(&emit->out, label - header_width(&emit->columns[i]) + GAP);
+        emit_pad(&emit->out, label - header_width(&emit->columns[i]) + GAP);
         unsigned room = emit->width > label + GAP + LEAST_TEXT ? emit->width - label - GAP : 0;
         emit_put_wrapped(&emit->out, buf_string(&emit->text) + cells[i].text, cells[i].bytes, room,
                          label + GAP);

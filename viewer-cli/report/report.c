@@ -254,6 +254,11 @@ const struct report_process *report_process_of(const struct report *report, int6
                                                                           : NULL;
 }
 
+bool report_is_host(const struct report_scope *scope)
+{
+    return strcmp(scope->device_text, "cpu") == 0;
+}
+
 size_t report_scopes_from(const struct report *report, int64_t process)
 {
     size_t low;

@@ -105,7 +105,7 @@ struct report {
     struct emit emit;
     struct report_process *processes; /* those asked for, by id */
     size_t process_count, process_cap;
-    struct report_scope *scopes; /* those asked for, by process; schema/device_order.h */
+    struct report_scope *scopes; /* those asked for, by process; schema/device_order.h, workers.h */
     size_t scope_count, scope_cap;
     struct report *beside;   /* a second database, opened by report_begin_beside; NULL */
     bool following;          /* that it is not finished goes without saying */
@@ -191,6 +191,7 @@ int report_open_database(struct db **db, char **path, const char *named,
 /* Prints what went wrong with the database; returns the exit code for it. */
 int report_failed(const char *path, int err, const char *message);
 
+bool report_is_host(const struct report_scope *scope);
 /* The first of the scopes of this process, or of the first one behind it; scope_count: none is. */
 size_t report_scopes_from(const struct report *report, int64_t process);
 /* NULL if it is not asked for. */

@@ -205,6 +205,22 @@ int workers_keep(struct report *report, size_t most)
     return err;
 }
 
+/* A GPU is why people ask, of whichever rank it is; else the order stays. */
+static bool put_host_last(struct report *report)
+{
+    size_t kept = 0, hosts = 0;
+    struct report_scope *host = mem_alloc(report->scope_count + 1, sizeof *host);
+    for (size_t i = 0; host && i < report->scope_count; i++)
+        if (report_is_host(&report->scopes[i]))
+            host[hosts++] = report->scopes[i];
+        else
+            report->scopes[kept++] = report->scopes[i];
+    for (size_t i = 0; i < hosts; i++)
+        report->scopes[kept++] = host[i];
+    mem_free(host);
+    return host != NULL;
+}
+
 int workers_fold(struct report *report)
 {
     if (!is_for_people(report))
@@ -216,7 +232,7 @@ int workers_fold(struct report *report)
     int err = read_shares(report, shares);
     for (size_t i = 0; i < report->scope_count && err >= 0; i++)
         shares[i].folded =
-            !shares[i].steps && strcmp(report->scopes[i].device_text, "cpu") == 0 &&
+            !shares[i].steps && report_is_host(&report->scopes[i]) &&
             shares[i].peak < most_of_trainers(report, shares, report->scopes[i].device);
     if (err >= 0 && !find_rest(report, MOST_SHOWN, shares))
         err = ERR_NOMEM;
@@ -226,6 +242,8 @@ int workers_fold(struct report *report)
         note_rest(report, shares);
     if (err >= 0)
         drop_rest(report, shares);
+    if (err >= 0 && !put_host_last(report))
+        err = ERR_NOMEM;
     mem_free(shares);
     return err;
 }

@@ -9,7 +9,8 @@
 
 /* In tables, where no process was asked for: scopes on a CPU whose process has no step of training
  * are taken out of the report, with a note, if a process that has steps there has more memory. Of
- * what is left the highest peaks stay, where there are very many. 0 or an error. */
+ * what is left the highest peaks stay, where there are very many, and host memory comes behind all
+ * devices: scopes cannot be looked up by their process any more. 0 or an error. */
 int workers_fold(struct report *report);
 /* For looks at a run that goes on: only so many with the highest peaks stay in the report. Peaks
  * are found by their keys, not by reading all phases. 0 or an error. */

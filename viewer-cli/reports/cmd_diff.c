@@ -48,9 +48,10 @@ static void put_scope(const struct diff_part *part)
 static const struct emit_column change_columns[] = {
     SCOPE,
     {"quantity", "", EMIT_TEXT, 0},
+    {NULL, "change", EMIT_DELTA, EMIT_PEOPLE}, /* the answer first */
     {"a", "A", EMIT_BYTES, 0},
     {"b", "B", EMIT_BYTES, 0},
-    {"change", NULL, EMIT_DELTA, 0},
+    {"change", NULL, EMIT_DELTA, EMIT_PROGRAMS},
     {"a_moment", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"b_moment", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"a_seq", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -65,6 +66,7 @@ static void put_quantity(const struct diff_part *part, const char *name, int64_t
     const struct diff *diff = &part->diff;
     put_scope(part);
     emit_text(part->emit, name);
+    emit_known(part->emit, a == GROUP_NONE || b == GROUP_NONE ? GROUP_NONE : b - a);
     emit_known(part->emit, a);
     emit_known(part->emit, b);
     emit_known(part->emit, a == GROUP_NONE || b == GROUP_NONE ? GROUP_NONE : b - a);
@@ -367,14 +369,24 @@ static void open_section(struct emit *emit, size_t which)
     }
 }
 
-static void put_parts(struct report *report, const struct diff_part *parts, size_t count)
+/* Those of one kind of memory. */
+static void put_sections(struct report *report, const struct diff_part *parts, size_t count,
+                         bool host)
 {
-    bool people = report->emit.format == EMIT_TABLE;
-    for (size_t i = 0; i < count && people; i++) {
+    for (size_t i = 0; i < count; i++) {
+        if (report_is_host(parts[i].scopes[DIFF_A]) != host)
+            continue;
         report_heading(report, "Difference", parts[i].scopes[DIFF_A]);
         for (size_t p = 0; p < PUTS; p++)
             put_part[p](&parts[i]);
     }
+}
+
+static void put_parts(struct report *report, const struct diff_part *parts, size_t count)
+{
+    bool people = report->emit.format == EMIT_TABLE;
+    for (int host = 0; host < 2 && people; host++) /* GPUs first, as workers_fold does */
+        put_sections(report, parts, count, host);
     for (size_t p = 0; p < PUTS && !people; p++) {
         open_section(&report->emit, p);
         for (size_t i = 0; i < count; i++)
@@ -396,6 +408,15 @@ static void note_steps(const struct diff_part *part)
                   "..%" PRId64 " compares what both have",
                   "AB"[side], step, "BA"[side], phases -> steps[phases->common_steps - 1]);
     }
+}
+
+static void note_renamed(const struct diff_part *part)
+{
+    char *const *names = part->diff.renamed;
+    if (names[DIFF_A])
+        emit_note(part->emit,
+                  "renamed script: call sites in %s of B are matched with those in %s of A",
+                  names[DIFF_B], names[DIFF_A]);
 }
 
 /* A part without the moment is left out: *missing is what was looked for. */
@@ -490,6 +511,8 @@ static int put_all(struct report *a, struct report *b, const struct diff_options
     if (err == 0) {
         put_parts(a, parts, count);
         emit_close(&a->emit);
+        if (count)
+            note_renamed(&parts[0]);
         for (size_t i = 0; i < count; i++)
             note_steps(&parts[i]);
         mates_note_alone(a, b, mates);
@@ -559,7 +582,8 @@ const struct command command_diff = {
         "\n"
         "By kind and call site: the live blocks at the peak of each run. A call "
         "site is matched by the program's own frame and the innermost one without their lines, so "
-        "an edited program still matches. The changes add up to the change of allocated; bytes "
+        "an edited program still matches; a script that has another name in B is taken for A's, "
+        "and a note says so. The changes add up to the change of allocated; bytes "
         "that a source counts without showing a block are 'unattributed'.\n"
         "\n"
         "In csv and json these are the sections change, phases, by_category and groups.",

@@ -11,6 +11,7 @@
 #include "fatbin.h"
 #include "fit_print.h"
 #include "mem.h"
+#include "peak.h"
 #include "workers.h"
 
 static_assert((int)FIT_TRIED < (int)FIT_ROWS, "and the row of what is asked for");
@@ -264,6 +265,16 @@ static void note_all(struct emit *emit, const struct fit_part *part, unsigned *s
                   "not in it: context, libraries and other processes; --reserve SIZE adds them");
 }
 
+static int read_highest(struct fit_part *part)
+{
+    struct peak peak;
+    int err = peak_find(part->report->db, part->scope->process.id, part->scope->device, INT64_MIN,
+                        INT64_MAX, &peak);
+    part->highest = err >= 0 && peak.found ? peak.allocated : FIT_NONE;
+    peak_clear(&peak);
+    return err;
+}
+
 static int load(struct fit_part *part)
 {
     const struct alloc_config *asked;
@@ -279,6 +290,8 @@ static int load(struct fit_part *part)
         err = measure_all(part, asked);
     if (err >= 0)
         err = judge(part, asked);
+    if (err >= 0)
+        err = read_highest(part);
     return err;
 }
 

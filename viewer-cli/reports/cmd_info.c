@@ -3,7 +3,6 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,47 +13,9 @@
 #include "device_order.h"
 #include "error.h"
 #include "human.h"
+#include "info_processes.h"
 #include "query.h"
 #include "report.h"
-
-/* ---- words ---- */
-
-static const char *signal_name(int64_t number)
-{
-    static const struct {
-        int number;
-        const char *name;
-    } names[] = {
-        {SIGHUP, "HUP"},   {SIGINT, "INT"},   {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},
-        {SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},   {SIGFPE, "FPE"},
-        {SIGKILL, "KILL"}, {SIGUSR1, "USR1"}, {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"},
-        {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].number == number)
-            return names[i].name;
-    return NULL;
-}
-
-struct ending { /* of a process */
-    const char *ended;
-    int64_t exit_code, signal;
-};
-
-static void put_ended(struct buf *out, const struct ending *ending)
-{
-    int64_t number = ending->signal == QUERY_NONE ? 0 : ending->signal;
-    if (!ending->ended)
-        buf_text(out, "not seen");
-    else if (strcmp(ending->ended, "exit") == 0 && ending->exit_code != QUERY_NONE)
-        buf_print(out, "exit %" PRId64, ending->exit_code);
-    else if (strcmp(ending->ended, "signal") == 0 && signal_name(number))
-        buf_print(out, "SIG%s", signal_name(number));
-    else if (strcmp(ending->ended, "signal") == 0)
-        buf_print(out, "signal %" PRId64, number);
-    else
-        buf_text(out, ending->ended);
-}
 
 static void emit_buf(struct emit *emit, struct buf *text)
 {
@@ -82,7 +43,7 @@ static const struct emit_column recording_columns[] = {
 };
 
 static const char recording_sql[] =
-    "SELECT coalesce(p.argv, (SELECT value FROM meta WHERE key = 'command')),"
+    "SELECT coalesce(p.argv, (SELECT value FROM meta WHERE key = 'command')) AS program,"
     "  coalesce(p.host, (SELECT value FROM meta WHERE key = 'host')),"
     "  (SELECT real_ns - run_ns FROM clock ORDER BY run_ns LIMIT 1) AS real_ns,"
     "  coalesce((SELECT value FROM meta WHERE key = 'run_ns'), (SELECT max(end_ns) FROM process)),"
@@ -106,9 +67,9 @@ static int64_t file_bytes(const char *path)
 /* From the columns lost, stopped and damaged at `at`, `at` + 2 and `at` + 4. */
 struct recording { /* of its columns what is not printed as it is */
     int64_t real_ns, lost;
-    const char *stopped;
+    const char *program, *stopped;
     bool damaged;
-    struct ending end;
+    struct info_ending end;
 };
 
 static void put_complete(const struct db *db, struct buf *out, bool finished,
@@ -133,6 +94,19 @@ static void put_times(struct emit *emit, int64_t real_ns)
     emit_text(emit, known ? human_calendar(text, real_ns, false) : NULL);
 }
 
+/* People see the beginning of a very long command; csv and json have it whole. */
+static void put_command(struct emit *emit, const char *program)
+{
+    enum { LINES = 3, LABEL = 12 };
+    struct buf cut = {0};
+    if (!program || emit->format != EMIT_TABLE || emit->width <= LABEL) {
+        emit_text(emit, program);
+        return;
+    }
+    emit_put_cut_lines(&cut, program, emit->width - LABEL, LINES);
+    emit_buf(emit, &cut);
+}
+
 static int put_recording(struct report *report, bool finished, int64_t last_ns)
 {
     struct emit *emit = &report->emit;
@@ -140,20 +114,21 @@ static int put_recording(struct report *report, bool finished, int64_t last_ns)
     struct buf ended = {0}, complete = {0};
     struct query query =
         query_ask(report->db, recording_sql, Q_NOTHING,
-                  Q_OUT(Q_OPT(row.real_ns), Q_NTEXT(row.end.ended), Q_OPT(row.end.exit_code),
-                        Q_OPT(row.end.signal), Q_INT(row.lost), Q_NTEXT(row.stopped),
-                        Q_INT(row.damaged), Q_REST));
+                  Q_OUT(Q_NTEXT(row.program), Q_OPT(row.real_ns), Q_NTEXT(row.end.ended),
+                        Q_OPT(row.end.exit_code), Q_OPT(row.end.signal), Q_INT(row.lost),
+                        Q_NTEXT(row.stopped), Q_INT(row.damaged), Q_REST));
     if (query_next(&query)) {
         EMIT_SECTION(emit, "recording", NULL, EMIT_RECORD, recording_columns);
         emit_text(emit, report->path);
         emit_int(emit, file_bytes(report->path));
-        report_cells(emit, query.stmt, 0, 2);
+        put_command(emit, row.program);
+        report_cells(emit, query.stmt, 1, 1);
         put_times(emit, row.real_ns);
         if (finished)
             report_cells(emit, query.stmt, 3, 1);
         else
             emit_int(emit, last_ns);
-        put_ended(&ended, &row.end);
+        info_put_ended(&ended, &row.end);
         emit_buf(emit, &ended);
         emit_int(emit, finished);
         put_complete(report->db, &complete, finished, &row);
@@ -162,120 +137,6 @@ static int put_recording(struct report *report, bool finished, int64_t last_ns)
         report_cells(emit, query.stmt, 10, 1);
         report_cells(emit, query.stmt, 12, 1);
     }
-    return query_end(&query);
-}
-
-/* ---- processes ---- */
-
-static const struct emit_column process_columns[] = {
-    {"process", "id", EMIT_PLAIN, EMIT_NONE},
-    {"pid", NULL, EMIT_PLAIN, EMIT_NONE},
-    {"parent", NULL, EMIT_PLAIN, EMIT_NONE | EMIT_IF_KNOWN},
-    {"rank", NULL, EMIT_PLAIN, EMIT_NONE | EMIT_IF_KNOWN},
-    {"events", NULL, EMIT_COUNT, 0},
-    {NULL, "ended", EMIT_TEXT, EMIT_PEOPLE},
-    {"argv", "program", EMIT_TEXT, EMIT_WRAP},
-    {"origin", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"local_rank", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
-    {"world_size", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
-    {"host", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"start_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
-    {"end_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
-    {"live", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"why_not", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"ended", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"exit_code", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
-    {"signal", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
-};
-
-static const char process_sql[] =
-    "SELECT id, pid, parent, rank, events, argv, origin, local_rank, world_size, host, start_ns,"
-    "  end_ns, live, why_not, ended, exit_code, signal FROM process ORDER BY id";
-
-static bool is_selected(const struct report *report, int64_t id)
-{
-    for (size_t i = 0; i < report->process_count; i++)
-        if (report->processes[i].id == id)
-            return true;
-    return false;
-}
-
-/* Workers of a DataLoader are many, and differ in nothing but their pid: people see the first. */
-static bool is_folded(const struct report *report)
-{
-    return report->emit.format == EMIT_TABLE && report->options->process == REPORT_ANY &&
-           report->options->rank == REPORT_ANY;
-}
-
-struct fold {
-    struct buf like; /* what those that are alike have in common, of the last one shown */
-    int64_t more, events;
-};
-
-/* True if this row is like the one before it, and was counted instead. */
-struct process_row {
-    int64_t id, parent, rank, events;
-    const char *argv;
-    struct ending end;
-};
-
-static bool fold_row(struct fold *fold, const struct process_row *row)
-{
-    struct buf like = {0};
-    bool same = false;
-    if (row->parent != QUERY_NONE && row->rank == QUERY_NONE) {
-        buf_print(&like, "%" PRId64 " %s ", row->parent, row->argv);
-        put_ended(&like, &row->end);
-        same = strcmp(buf_string(&like), buf_string(&fold->like)) == 0;
-    }
-    buf_clear(&fold->like);
-    fold->like = like;
-    fold->more += same;
-    fold->events += same ? row->events : 0;
-    return same;
-}
-
-static void put_folded(struct emit *emit, struct fold *fold)
-{
-    struct buf text = {0};
-    if (!fold->more)
-        return;
-    for (int i = 0; i < 4; i++)
-        emit_null(emit);
-    emit_int(emit, fold->events);
-    emit_text(emit, "");
-    buf_print(&text, "%" PRId64 " more like it", fold->more);
-    emit_buf(emit, &text);
-    for (int i = 6; i < 17; i++)
-        emit_null(emit);
-    fold->more = fold->events = 0;
-}
-
-static int put_processes(struct report *report)
-{
-    struct emit *emit = &report->emit;
-    struct process_row row;
-    struct fold fold = {0};
-    EMIT_SECTION(emit, "processes", "Processes", EMIT_ROWS, process_columns);
-    struct query query =
-        query_ask(report->db, process_sql, Q_NOTHING,
-                  Q_OUT(Q_INT(row.id), Q_OPT(row.parent), Q_OPT(row.rank), Q_INT(row.events),
-                        Q_TEXT(row.argv), Q_NTEXT(row.end.ended), Q_OPT(row.end.exit_code),
-                        Q_OPT(row.end.signal), Q_REST));
-    while (query_next(&query)) {
-        struct buf ended = {0};
-        if (!is_selected(report, row.id))
-            continue;
-        if (is_folded(report) && fold_row(&fold, &row))
-            continue;
-        put_folded(emit, &fold);
-        report_cells(emit, query.stmt, 0, 5);
-        put_ended(&ended, &row.end);
-        emit_buf(emit, &ended);
-        report_cells(emit, query.stmt, 5, 12);
-    }
-    put_folded(emit, &fold);
-    buf_clear(&fold.like);
     return query_end(&query);
 }
 
@@ -487,13 +348,13 @@ static int put_plain(struct report *report, const struct plain *plain, bool fini
     bool people = emit->format == EMIT_TABLE, open = !people;
     if (open)
         emit_section(emit, plain->key, plain->title, EMIT_ROWS, plain->columns, plain->count);
-    bool folded = plain->folded && is_folded(report);
+    bool folded = plain->folded && info_is_folded(report);
     const struct query_place *out = !folded && plain->process       ? Q_OUT(Q_OPT(process), Q_REST)
                                     : plain->columns == row_columns ? Q_OUT(Q_INT(n), Q_REST)
                                                                     : Q_OUT(Q_REST);
     struct query query = query_ask(report->db, folded ? plain->folded : plain->sql, Q_NOTHING, out);
     while (query_next(&query)) {
-        bool known = process == QUERY_NONE || is_selected(report, process);
+        bool known = process == QUERY_NONE || info_is_selected(report, process);
         if (!known || (people && n == 0))
             continue;
         if (!open)
@@ -530,12 +391,12 @@ static int put_overhead(struct report *report)
         "SELECT process, what, max(value) AS value, unit, count(*) AS n FROM overhead"
         " GROUP BY process IS NULL, what, unit ORDER BY process IS NOT NULL, min(rowid)";
     struct query query =
-        query_ask(report->db, is_folded(report) ? folded : each, Q_NOTHING,
+        query_ask(report->db, info_is_folded(report) ? folded : each, Q_NOTHING,
                   Q_OUT(Q_OPT(process), Q_ANY(value), Q_TEXT(unit), Q_INT(n), Q_REST));
     while (query_next(&query)) {
         bool recorder = process == QUERY_NONE;
         char of[32] = "the recorder";
-        if (!recorder && !is_selected(report, process))
+        if (!recorder && !info_is_selected(report, process))
             continue;
         if (!recorder && n > 1)
             snprintf(of, sizeof of, "the largest process");
@@ -565,7 +426,7 @@ static int put_all(struct report *report)
     if (err >= 0)
         err = put_recording(report, finished, last_ns);
     if (err >= 0)
-        err = put_processes(report);
+        err = info_put_processes(report);
     for (size_t i = 0; i < sizeof plains / sizeof *plains && err >= 0; i++)
         err = put_plain(report, &plains[i], finished);
     if (err >= 0)

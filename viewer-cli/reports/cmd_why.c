@@ -44,9 +44,10 @@ static const struct emit_column change_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"quantity", "", EMIT_TEXT, 0},
+    {NULL, "change", EMIT_DELTA, EMIT_PEOPLE}, /* the answer first */
     {"before", NULL, EMIT_BYTES, 0},
     {"after", NULL, EMIT_BYTES, 0},
-    {"change", NULL, EMIT_DELTA, 0},
+    {"change", NULL, EMIT_DELTA, EMIT_PROGRAMS},
     {"before_moment", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"after_moment", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"before_seq", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -60,6 +61,7 @@ static void put_quantity(const struct why_part *part, const char *name, int64_t 
     bool known = before != INSTANT_NONE && after != INSTANT_NONE;
     put_scope(part);
     emit_text(part->emit, name);
+    emit_known(part->emit, known ? after - before : INSTANT_NONE);
     emit_known(part->emit, before);
     emit_known(part->emit, after);
     emit_known(part->emit, known ? after - before : INSTANT_NONE);

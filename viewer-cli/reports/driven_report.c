@@ -269,9 +269,10 @@ static const struct emit_column change_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"quantity", "", EMIT_TEXT, 0},
+    {NULL, "change", EMIT_DELTA, EMIT_PEOPLE}, /* the answer first */
     {"before", NULL, EMIT_BYTES, 0},
     {"after", NULL, EMIT_BYTES, 0},
-    {"change", NULL, EMIT_DELTA, 0},
+    {"change", NULL, EMIT_DELTA, EMIT_PROGRAMS},
     {"before_moment", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"after_moment", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"before_seq", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -289,6 +290,7 @@ void driven_put_change(struct report *report, const struct driven_part *part)
     EMIT_SECTION(emit, "driver_change", NULL, EMIT_ROWS, change_columns);
     put_scope(emit, part);
     emit_text(emit, "from the driver");
+    emit_int(emit, after - before);
     emit_int(emit, before);
     emit_int(emit, after);
     emit_int(emit, after - before);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "buf.h"
 #include "human.h"
@@ -64,6 +65,7 @@ static const struct emit_column replay_columns[] = {
     {"segments_equal", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"segments", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"peak_allocated", "peak allocated", EMIT_BYTES, 0},
+    {NULL, "in the run", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {"peak_reserved", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {NULL, "peak reserved", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "reserved, no limit", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
@@ -164,6 +166,32 @@ static void put_smallest(const struct fit_part *part)
     emit_text(emit_of(part), least == FIT_NONE ? NULL : text);
 }
 
+/* Why the replay's peak is not that of the run. */
+static const char *peak_reason(const struct fit_part *part)
+{
+    const struct fit *fit = &part->fit;
+    if (part->options->settings)
+        return "the replay has other settings";
+    if (fit->trace.cpu)
+        return "the replay rounds sizes as on a GPU, a CPU's allocator does not";
+    if (!fit->compared && fit->trace.allocator)
+        return "the replay rounds sizes as PyTorch does, the program's allocator otherwise";
+    return "the replay does not come to the recorded blocks";
+}
+
+/* Where `tidemark peak` has another figure. */
+static void put_highest(const struct fit_part *part)
+{
+    char replayed[HUMAN_MAX], recorded[HUMAN_MAX];
+    struct buf text = {0};
+    human_bytes(replayed, part->rows[0].need.peak_allocated);
+    if (part->highest != FIT_NONE && strcmp(human_bytes(recorded, part->highest), replayed) != 0)
+        buf_print(&text, "%s: %s", recorded, peak_reason(part));
+    emit_text(emit_of(part), text.count ? buf_string(&text) : NULL);
+    emit_of(part)->out.broken = emit_of(part)->out.broken || text.broken;
+    buf_clear(&text);
+}
+
 static void put_replay(const struct fit_part *part)
 {
     struct emit *emit = emit_of(part);
@@ -185,6 +213,7 @@ static void put_replay(const struct fit_part *part)
     emit_known(emit, part->fit.compared ? (int64_t)out->segments_equal : FIT_NONE);
     emit_known(emit, part->fit.compared ? (int64_t)out->segments_recorded : FIT_NONE);
     emit_int(emit, need->peak_allocated);
+    put_highest(part);
     emit_int(emit, need->peak_reserved);
     emit_known(emit, trace->limit ? FIT_NONE : need->peak_reserved);
     emit_known(emit, trace->limit ? need->peak_reserved : FIT_NONE);

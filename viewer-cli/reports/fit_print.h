@@ -47,7 +47,8 @@ struct fit_part {
     const struct fit_options *options;
     const struct report_scope *scope;
     struct fit fit;
-    bool loaded; /* there was something to replay */
+    bool loaded;     /* there was something to replay */
+    int64_t highest; /* allocated in the run, as `tidemark peak` has it; FIT_NONE */
     struct fit_row rows[FIT_ROWS];
     size_t row_count;
     enum fit_answer answer;

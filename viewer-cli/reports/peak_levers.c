@@ -301,33 +301,15 @@ static const struct emit_column best_columns[] = {
     {NULL, "change that lowers the peak", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
 };
 
-/* The largest but `count` before it; of equals the one that comes first, for it changes less of the
- * training. NULL: there are no more. */
-static const struct lever *best_of(const struct levers *levers, const struct lever *const *before,
-                                   size_t count)
-{
-    const struct lever *best = NULL;
-    for (size_t i = 0; i < levers->count; i++) {
-        const struct lever *lever = &levers->levers[i];
-        bool taken = lever->kind == LEVER_TOGETHER || lever->bytes <= 0;
-        for (size_t b = 0; b < count && !taken; b++)
-            taken = before[b] == lever;
-        if (!taken && (!best || lever->bytes > best->bytes))
-            best = lever;
-    }
-    return best;
-}
-
 /* A text of so many lines at most, as wide as there is room beside `used` columns. */
 static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned lines,
                          unsigned used)
 {
-    enum { NARROW = 20, LOST_AT_BREAK = 4 };
+    enum { NARROW = 24 }; /* no narrower than a column that is wrapped */
     struct buf cut = {0}, text = {0};
     unsigned width = emit->width > used + NARROW ? emit->width - used : NARROW;
     buf_print(&text, "%s%s", lever->changes ? "(other numbers) " : "", lever->text);
-    emit_put_cut(&cut, buf_string(&text),
-                 emit->width ? lines * width - (lines - 1) * LOST_AT_BREAK : 0);
+    emit_put_cut_lines(&cut, buf_string(&text), emit->width ? width : 0, lines);
     emit_text(emit, buf_string(&cut));
     emit->out.broken = emit->out.broken || cut.broken || text.broken;
     buf_clear(&cut);
@@ -347,13 +329,18 @@ static void put_together(const struct peak_part *part, const struct lever *large
                       levers->count > BEST + 1 ? " (tidemark peak --levers)" : "");
 }
 
+/* Of the request that ended the run. */
+static int64_t missing(const struct peak_part *part)
+{
+    bool known = part->peak->refused && part->ooms.shown && part->oom_fit.short_by > 0;
+    return known ? part->oom_fit.short_by : LEVERS_NONE;
+}
+
 void peak_put_best_levers(const struct peak_part *part, unsigned lines)
 {
     const struct lever *best[BEST];
-    size_t count = 0;
+    const size_t count = levers_best(&part->levers, missing(part), BEST, best);
     unsigned widest = 5; /* "saves" */
-    while (count < BEST && (best[count] = best_of(&part->levers, best, count)))
-        count++;
     if (!count) {
         put_why_none(part);
         return;

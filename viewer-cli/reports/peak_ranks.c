@@ -28,11 +28,6 @@ struct ranks {
     int64_t median[PURPOSES], middle; /* bytes of each kind, and of all */
 };
 
-static bool is_host(const struct report_scope *scope)
-{
-    return strcmp(scope->device_text, "cpu") == 0;
-}
-
 static int read_ranks(struct report *report, struct ranks *ranks)
 {
     const struct option_range *steps = &report->options->steps;
@@ -58,9 +53,9 @@ static void put_aside(struct ranks *ranks)
 {
     bool gpu = false;
     for (size_t i = 0; i < ranks->count; i++)
-        gpu = gpu || !is_host(ranks->ranks[i].scope);
+        gpu = gpu || !report_is_host(ranks->ranks[i].scope);
     for (size_t i = 0; i < ranks->count; i++) {
-        ranks->ranks[i].aside = gpu && is_host(ranks->ranks[i].scope);
+        ranks->ranks[i].aside = gpu && report_is_host(ranks->ranks[i].scope);
         ranks->shown += !ranks->ranks[i].aside;
     }
 }

@@ -4,6 +4,7 @@
  * category and text, and equal neighbours are one group.
  */
 #include "diff.h"
+#include "diff_renamed.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -143,6 +144,16 @@ static int read_texts(struct db *db, struct piece *pieces, size_t count)
     return err;
 }
 
+/* So that those of B match those of A. */
+static int rename_texts(const struct diff *diff, struct piece *pieces, size_t count)
+{
+    for (size_t i = 0; i < count && diff->renamed[DIFF_A]; i++)
+        if (pieces[i].side == DIFF_B && pieces[i].text &&
+            !diff_rename(diff->renamed, &pieces[i].text))
+            return ERR_NOMEM;
+    return 0;
+}
+
 /* What the total counts and no block explains. */
 static bool add_unattributed(struct gather *gather)
 {
@@ -275,12 +286,14 @@ int diff_read(struct diff_side sides[DIFF_SIDES], const struct instant moments[D
               struct diff *out)
 {
     struct gather gather = {.diff = out};
-    int err = 0;
     *out = (struct diff){.moments = {moments[DIFF_A], moments[DIFF_B]}};
+    int err = diff_find_renamed(sides, out->renamed);
     for (int side = 0; side < DIFF_SIDES && err == 0; side++) {
         gather.side = side;
         err = read_side(&sides[side], &gather);
     }
+    if (err == 0)
+        err = rename_texts(out, gather.pieces, gather.count);
     if (err == 0 && gather.count)
         qsort(gather.pieces, gather.count, sizeof *gather.pieces, by_text);
     if (err == 0)
@@ -308,6 +321,8 @@ void diff_clear(struct diff *diff)
 {
     clear_groups(diff->groups, diff->group_count);
     clear_groups(diff->categories, diff->category_count);
+    for (int side = 0; side < DIFF_SIDES; side++)
+        mem_free(diff->renamed[side]);
     *diff = (struct diff){0};
 }
 

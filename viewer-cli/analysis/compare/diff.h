@@ -3,8 +3,8 @@
  *
  * The runs share no number of a site, so blocks are matched by what they are for and by the text of
  * two frames, the program's own and the innermost one, without lines: a program that was edited
- * between the runs still has its groups side by side. Blocks without a stack are one group of each
- * category.
+ * between the runs still has its groups side by side, and one whose script has another name now,
+ * too, under the name of A. Blocks without a stack are one group of each category.
  *
  * Where a source's own total counts bytes of which no block is known, those are a group, too, of
  * category DIFF_UNATTRIBUTED: so the groups add up to the change of allocated, always.
@@ -55,6 +55,7 @@ struct diff {
     int64_t allocated[DIFF_SIDES]; /* as it was noted at that moment, else `living` */
     struct diff_group *groups, *categories;
     size_t group_count, group_cap, category_count, category_cap;
+    char *renamed[DIFF_SIDES]; /* the script's file there, taken for one: diff_renamed.h; NULL */
 };
 
 /* 0; ERR_NOTFOUND: this side has no such moment, and *out has a label for it; or another error. */

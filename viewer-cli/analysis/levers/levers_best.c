@@ -1,0 +1,65 @@
+/*
+ * Which changes stand first, where there is room for a few.
+ */
+#include "levers.h"
+
+/* What it takes is time, another device, or another run. */
+static bool costs(enum lever_kind kind)
+{
+    switch (kind) {
+    case LEVER_HELD:
+    case LEVER_GRADIENTS_TO_NONE:
+    case LEVER_ZERO_GRAD_EARLIER:
+    case LEVER_BUCKET_VIEW:
+    case LEVER_FLATTEN_PARAMETERS:
+    case LEVER_NO_CACHE:
+    case LEVER_RETAIN_GRAPH:
+    case LEVER_FUSED_OPERATION:
+    case LEVER_DETACH:
+    case LEVER_NO_GRAD:
+    case LEVER_FUSED_OPTIMIZER:
+    case LEVER_OPTIMIZER_IN_BACKWARD:
+        return false;
+    default:
+        return true;
+    }
+}
+
+bool lever_is_free(const struct lever *lever)
+{
+    return lever->bytes > 0 && !lever->at_most && !lever->estimated && !lever->changes &&
+           !costs(lever->kind);
+}
+
+/* The largest but those before it; of equals the one that comes first, for it changes less of the
+ * training. NULL: there are no more. */
+static const struct lever *largest(const struct levers *levers, const struct lever *const *before,
+                                   size_t count, bool only_free)
+{
+    const struct lever *best = NULL;
+    for (size_t i = 0; i < levers->count; i++) {
+        const struct lever *lever = &levers->levers[i];
+        bool taken = lever->kind == LEVER_TOGETHER || lever->bytes <= 0;
+        for (size_t b = 0; b < count && !taken; b++)
+            taken = before[b] == lever;
+        if (!taken && (!only_free || lever_is_free(lever)) && (!best || lever->bytes > best->bytes))
+            best = lever;
+    }
+    return best;
+}
+
+size_t levers_best(const struct levers *levers, int64_t missing, size_t most,
+                   const struct lever **best)
+{
+    const struct lever *plain = largest(levers, NULL, 0, true);
+    size_t count = 0;
+    bool any = false;
+    while (count < most && (best[count] = largest(levers, best, count, false)))
+        any = lever_is_free(best[count++]) || any;
+    if (!plain || any || !count)
+        return count;
+    bool enough = missing == LEVERS_NONE || plain->bytes >= missing;
+    if (enough || best[count - 1]->bytes < missing)
+        best[count - 1] = plain;
+    return count;
+}
