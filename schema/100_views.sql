@@ -266,6 +266,29 @@ SELECT process, bytes, seq, sum(min(parameters, untagged)) OVER whole * 2 > sum(
  WHERE parameters > 0
 WINDOW whole AS (PARTITION BY process);
 
+-- Call stacks in which FSDP or torch.distributed made memory of its own: 1 = parameters that were gathered
+-- from all ranks, 2 = what they are gathered in, 3 = any collective.
+CREATE VIEW sharing_site(site, kind) AS
+SELECT s.site, min(known.kind)
+  FROM (SELECT f.id AS frame,
+               CASE WHEN n.text LIKE '%alloc_all_gather_outputs'
+                         OR n.text LIKE '%init_all_gather_outputs%'
+                         OR n.text LIKE '%alloc_padded_unsharded_flat_param' THEN 1
+                    WHEN n.text LIKE '%foreach_all_gather' OR n.text LIKE '%foreach_all_gather_copy_out'
+                         OR n.text LIKE '%all_gather_flat_param'
+                         OR n.text LIKE '%use_low_precision_shard' THEN 2
+                    WHEN l.text LIKE '%/distributed_c10d.py' OR n.text LIKE '%foreach_reduce'
+                         OR n.text LIKE '%get_reduce_scatter_tensors'
+                         OR (l.text LIKE '%/_functional_collectives.py'
+                             AND n.text NOT LIKE '%torch_dispatch%') THEN 3 END AS kind
+          FROM frame f
+          JOIN string l ON l.id = f.file
+          JOIN string n ON n.id = f.function
+         WHERE l.text LIKE '%torch/distributed/%') AS known
+  JOIN site s ON s.frame = known.frame
+ WHERE known.kind IS NOT NULL
+ GROUP BY s.site;
+
 -- What a block is for, and the rule that says so: its tag, else its life. free_seq < 0: it lives.
 -- A tag 'input' holds only for what was born outside of the computation: what one model computed is
 -- the input of the next, and an activation for all that.
@@ -278,6 +301,8 @@ SELECT seq,
             WHEN verdict LIKE 'copy:%' THEN 'copy of parameters (EMA or frozen)'
             WHEN verdict LIKE 'workspace:%' THEN 'workspace'
             WHEN verdict LIKE 'library workspace:%' THEN 'library workspace'
+            WHEN verdict LIKE 'gathered:%' THEN 'gathered parameters'
+            WHEN verdict LIKE 'communication:%' THEN 'communication buffer'
             WHEN verdict LIKE 'gradient:%' THEN 'gradient'
             WHEN verdict LIKE 'optimizer state:%' THEN 'optimizer state'
             WHEN verdict LIKE 'held:%' THEN 'activation, held by the program'
@@ -304,6 +329,12 @@ SELECT a.seq AS seq,
                         AND role.role = 'backward' AND a.site IS NULL, 0))
                    FROM library_proof w WHERE w.allocation = a.seq AND w.proof = 'size')
        THEN 'library workspace: as large as cuBLAS'' workspace, without a tag, kept'
+       WHEN sharing.kind = 1
+       THEN 'gathered: gathered by FSDP from all ranks'
+       WHEN sharing.kind = 2
+       THEN 'communication: FSDP gathers parameters in it'
+       WHEN sharing.kind = 3 AND born.id = freed.id
+       THEN 'communication: allocated by torch.distributed and freed inside one phase'
        WHEN r.process IS NULL
        THEN 'other: no step was seen'
        WHEN a.seq < r.first_seq AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
@@ -361,6 +392,7 @@ SELECT a.seq AS seq,
   LEFT JOIN run_bounds r ON r.process = h.process
   LEFT JOIN (SELECT DISTINCT process FROM parameter_size) AS tagging ON tagging.process = h.process
   LEFT JOIN parameter_size alike ON alike.process = h.process AND alike.bytes = a.size
+  LEFT JOIN sharing_site sharing ON sharing.site = a.site
   LEFT JOIN tag_text t ON t.id = a.tag);
 
 -- ---- the peak ----

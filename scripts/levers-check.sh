@@ -32,6 +32,7 @@ accelerate - accelerate_encoder.py
 ddp --rank=0 -m torch.distributed.run --nproc_per_node 2 ddp.py
 ddp_1 --rank=1 -m torch.distributed.run --nproc_per_node 2 ddp.py
 fsdp --rank=0 -m torch.distributed.run --nproc_per_node 2 fsdp.py
+fsdp_kept --rank=0 -m torch.distributed.run --nproc_per_node 2 fsdp.py --kept 1 --blocks 16
 unet - unet.py
 language_model - word_language_model.py
 rnn_graph - rnn_graph.py

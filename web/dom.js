@@ -49,8 +49,8 @@ export function dot(colour) {
 
 // Kinds of memory, in the order of purpose.h. After Okabe and Ito, whose colours are told apart by
 // people who do not see all colours; greys are for what is nobody's in particular.
-export const PURPOSE_COLOURS = ['#3f8fd0', '#8ccbf2', '#e2622c', '#1aa37a', '#8a6bbf', '#d986b5',
-  '#eaa221', '#efe25a', '#9aa5b1', '#6d7885', '#c3cad2'];
+export const PURPOSE_COLOURS = ['#3f8fd0', '#8ccbf2', '#5fb8b0', '#e2622c', '#1aa37a', '#8a6bbf',
+  '#b79fd8', '#d986b5', '#eaa221', '#efe25a', '#9aa5b1', '#6d7885', '#c3cad2'];
 // Kinds of phases, in the order of course.h.
 export const KIND_COLOURS = ['#dfe4ea', '#c3cad2', '#8ccbf2', '#9aa5b1', '#3f8fd0', '#efe25a', '#e2622c',
   '#d986b5', '#1aa37a', '#8a6bbf', '#eaa221'];

@@ -6,19 +6,28 @@
 import torch
 import torch.distributed
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 
 from switches import parse
 
 
 def main():
-    options = parse(["gradient_as_bucket_view", "fused_optimizer", "shard_states"], steps=4, batch=64)
+    options = parse(["gradient_as_bucket_view", "fused_optimizer", "shard_states", "fully_shard"],
+                    steps=4, batch=64)
     torch.distributed.init_process_group("gloo")
     rank = torch.distributed.get_rank()
     torch.manual_seed(rank)
     model = nn.Sequential(*[nn.Sequential(nn.Linear(512, 512), nn.ReLU()) for _ in range(6)])
-    model = nn.parallel.DistributedDataParallel(
-        model, gradient_as_bucket_view=options.gradient_as_bucket_view)
+    if options.fully_shard:
+        mesh = init_device_mesh("cpu", (torch.distributed.get_world_size(),))
+        for layer in model:
+            fully_shard(layer, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+    else:
+        model = nn.parallel.DistributedDataParallel(
+            model, gradient_as_bucket_view=options.gradient_as_bucket_view)
     optimizer = torch.optim.AdamW(model.parameters(), fused=options.fused_optimizer)
     if options.shard_states:
         optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.AdamW)

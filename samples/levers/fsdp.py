@@ -1,4 +1,5 @@
-"""FSDP2 on two ranks: weights, gradients and states are shared out, and gathered block by block.
+"""FSDP2 on two ranks: weights, gradients and states are shared out, and gathered block by block; with
+--kept 1 they stay from forward to backward.
 
     tidemark record -- python3 -m torch.distributed.run --nproc_per_node 2 fsdp.py
     tidemark peak --rank 0
@@ -26,7 +27,7 @@ class Model(nn.Module):
     def __init__(self, options):
         super().__init__()
         self.checkpoint = options.checkpoint
-        self.blocks = nn.ModuleList([Block(256) for _ in range(4)])
+        self.blocks = nn.ModuleList([Block(256) for _ in range(options.blocks)])
 
     def forward(self, x):
         for block in self.blocks:
@@ -35,14 +36,16 @@ class Model(nn.Module):
 
 
 def main():
-    options = parse(["checkpoint", "fused_optimizer"], steps=4, batch=256)
+    options = parse(["checkpoint", "fused_optimizer", "reshard_after_forward"],
+                    steps=4, batch=256, kept=0, blocks=4)
     torch.distributed.init_process_group("gloo")
     torch.manual_seed(0)
     mesh = init_device_mesh("cpu", (torch.distributed.get_world_size(),))
     model = Model(options)
+    again = options.reshard_after_forward or not options.kept
     for block in model.blocks:
-        fully_shard(block, mesh=mesh)
-    fully_shard(model, mesh=mesh)
+        fully_shard(block, mesh=mesh, reshard_after_forward=again)
+    fully_shard(model, mesh=mesh, reshard_after_forward=again)
     optimizer = torch.optim.Adam(model.parameters(), fused=options.fused_optimizer)
     for step in range(options.steps):
         optimizer.zero_grad()

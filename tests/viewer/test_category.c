@@ -185,7 +185,8 @@ static void random_phases(struct buf *sql, int open)
 static void random_blocks(struct buf *sql)
 {
     static const int sizes[] = {1, 1, 1, 512, 8519680, 8600000, 33554432, 33554432};
-    static const char *const sites[] = {"NULL", "NULL", "1", "2"};
+    static const char *const sites[] = {"NULL", "NULL", "NULL", "NULL", "1", "1", "2",
+                                        "2",    "6",    "6",    "3",    "4", "5"};
     char tag[16];
     for (int id = 1; id <= 12; id++)
         buf_print(sql, "INSERT INTO tag VALUES(%d, %d, NULL);\n", id, below(11) - 1);
@@ -198,7 +199,7 @@ static void random_blocks(struct buf *sql)
                   "segment) VALUES(%d, %d, 0, %d, NULL, 0, 0, %d, %s, %s,"
                   " NULL);\n",
                   seq, heap, sizes[below(8)], lives ? (int)DB_LIVING_SEQ : seq + 1 + below(400),
-                  sites[below(4)], below(6) ? "NULL" : maybe(tag, sizeof tag, 1 + below(14), 0));
+                  sites[below(13)], below(6) ? "NULL" : maybe(tag, sizeof tag, 1 + below(14), 0));
         if (below(6) == 0)
             buf_print(sql, "INSERT OR IGNORE INTO allocation_phase VALUES(%d, %d);\n", seq,
                       any_phase(heap == 3 ? 2 : 1));
@@ -215,9 +216,13 @@ static void random_run(uint64_t number)
              "INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 1, 'root', 0),"
              " (2, 2, 'fork', 0);\n"
              "INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL), (2, 'cuda', 0, NULL, NULL);\n"
-             "INSERT INTO string VALUES(1, 'einsum'), (2, 'at::cuda::getNewWorkspace()');\n"
-             "INSERT INTO frame VALUES(1, 1, NULL, 1), (2, 2, NULL, 1);\n"
-             "INSERT INTO site VALUES(1, 0, 1), (2, 0, 2);\n"
+             "INSERT INTO string VALUES(1, 'einsum'), (2, 'at::cuda::getNewWorkspace()'),"
+             " (3, 'FSDPParam.alloc_all_gather_outputs'), (4, 'foreach_all_gather'),"
+             " (5, 'foreach_reduce'), (6, 'lib/torch/distributed/fsdp/_fully_shard/_fsdp.py');\n"
+             "INSERT INTO frame VALUES(1, 1, NULL, 1), (2, 2, NULL, 1), (3, 3, 6, 1), (4, 4, 6, 1),"
+             " (5, 5, 6, 1);\n"
+             "INSERT INTO site VALUES(1, 0, 1), (2, 0, 2), (3, 0, 3), (4, 0, 4), (5, 0, 5),"
+             " (6, 0, 1);\n"
              "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL), (2, 1, 2, 1, 0, NULL),"
              " (3, 2, 1, 0, 0, NULL);\n");
     random_phases(&sql, number % 3 == 0 ? 0 : number % 3 == 1 ? 30 : 4);
@@ -256,6 +261,9 @@ TEST(random_rows)
         "allocated inside cuBLAS' wrapper, kept",
         "as large as cuBLAS' workspace, allocated in a matrix multiplication, kept",
         "as large as cuBLAS' workspace, without a tag, kept",
+        "gathered by FSDP from all ranks",
+        "FSDP gathers parameters in it",
+        "allocated by torch.distributed and freed inside one phase",
     };
     for (uint64_t number = 0; number < 60; number++)
         random_run(number);
@@ -412,6 +420,85 @@ TEST(workspaces_where_less_is_known)
     db_close(db);
 }
 
+/* ---- models that ranks share ---- */
+
+/* A step of forward and backward; call stacks as FSDP2, FSDP1 and tensor parallel have them. */
+static const char sharing_sql[] =
+    "INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 1, 'root', 0);"
+    "INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL);"
+    "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL);"
+    "INSERT INTO tag VALUES(1, 2, 'gradient of w');"
+    "INSERT INTO string VALUES(1, 'alloc_storage'), (2, 'FSDPParam.alloc_all_gather_outputs'),"
+    " (3, 'foreach_all_gather_copy_out'), (4, 'DefaultAllocMixin.allocate'),"
+    " (5, 'foreach_all_gather'), (6, 'all_gather_single'), (7, 'foreach_reduce'),"
+    " (8, 'TypedStorage._resize_'), (9, 'FlatParamHandle._alloc_padded_unsharded_flat_param'),"
+    " (10, 'AsyncCollectiveTensor.__torch_dispatch__'), (11, 'all_reduce'), (12, 'Block.forward'),"
+    " (13, 'FullyShardedDataParallel.forward'), (14, 'foreach_all_gather'),"
+    " (20, 'lib/torch/distributed/fsdp/_fully_shard/_fsdp_param.py'),"
+    " (21, 'lib/torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py'),"
+    " (22, 'lib/torch/distributed/distributed_c10d.py'), (23, 'lib/torch/storage.py'),"
+    " (24, 'lib/torch/distributed/fsdp/_flat_param.py'),"
+    " (25, 'lib/torch/distributed/_functional_collectives.py'), (26, 'train.py'),"
+    " (27, 'lib/torch/distributed/fsdp/fully_sharded_data_parallel.py');"
+    "INSERT INTO frame VALUES(1, 1, 20, 1), (2, 2, 20, 2), (3, 3, 21, 3), (4, 4, 21, 4),"
+    " (5, 5, 21, 5), (6, 6, 22, 6), (7, 7, 21, 7), (8, 8, 23, 8), (9, 9, 24, 9), (10, 10, 25, 10),"
+    " (11, 11, 25, 11), (12, 12, 26, 12), (13, 13, 27, 13), (14, 14, 26, 14);"
+    "INSERT INTO site VALUES(1, 0, 1), (1, 1, 2), (1, 2, 3), (1, 3, 12), (2, 0, 4), (2, 1, 5),"
+    " (2, 2, 12), (3, 0, 6), (3, 1, 5), (4, 0, 4), (4, 1, 7), (5, 0, 8), (5, 1, 9), (5, 2, 13),"
+    " (6, 0, 12), (6, 1, 13), (7, 0, 10), (7, 1, 12), (8, 0, 11), (8, 1, 12), (9, 0, 14);"
+    "INSERT INTO phase(id, process, ordinal, kind, name, step, begin_seq, end_seq, begin_ns, scope,"
+    " ended) VALUES(1, 1, 0, 'forward', 'f', 0, 100, 149, 0, 'process', 'end'),"
+    " (2, 1, 0, 'backward', 'b', 0, 150, 199, 0, 'process', 'end');"
+    "INSERT INTO stretch VALUES(1, 100, 1), (1, 150, 2), (1, 200, 9);";
+
+static const struct shared {
+    int seq, free_seq, site; /* free_seq: 0 = it lives */
+    const char *category;
+} shared[] = {
+    {101, 120, 1, "gathered parameters"},
+    {102, 160, 1, "gathered parameters"}, /* without reshard_after_forward */
+    {103, 0, 5, "gathered parameters"},
+    {104, 121, 2, "communication buffer"},
+    {105, 161, 2, "communication buffer"}, /* prefetched */
+    {106, 122, 3, "communication buffer"},
+    {151, 170, 4, "communication buffer"},
+    {152, 210, 4, "gradient"}, /* a rank's own part, kept */
+    {107, 162, 6, "activation"},
+    {108, 123, 7, "workspace"}, /* an operation that waited for a collective */
+    {109, 124, 8, "communication buffer"},
+    {110, 163, 8, "activation"}, /* the sum, saved for backward */
+    {111, 125, 9, "workspace"},  /* a function of the program's of that name */
+};
+
+TEST(what_fsdp_and_collectives_allocate)
+{
+    struct db *db;
+    struct db_stmt *row;
+    char sql[256];
+    remove(test_path("sharing"));
+    REQUIRE(db_create(&db, test_path("sharing")) == 0);
+    REQUIRE(db_exec(db, sharing_sql) == 0);
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+        snprintf(sql, sizeof sql,
+                 "INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,"
+                 "site,tag,segment) VALUES(%d, 1, 4096, 4096, 4096, 0, 0, %d, %d, NULL, NULL)",
+                 shared[i].seq, shared[i].free_seq ? shared[i].free_seq : (int)DB_LIVING_SEQ,
+                 shared[i].site);
+        REQUIRE(db_exec(db, sql) == 0);
+        snprintf(sql, sizeof sql, "SELECT category FROM allocation_category WHERE allocation = %d",
+                 shared[i].seq);
+        REQUIRE(db_prepare(db, &row, sql) == 0 && db_step(row) == DB_ROW);
+        CHECK_STR(db_column_text(row, 0), shared[i].category);
+        db_finalize(row);
+    }
+    compare_all(db); /* the rules in C say the same */
+    db_exec(db, "UPDATE allocation SET tag = 1 WHERE seq = 151");
+    CHECK_INT(
+        ask(db, "SELECT category = 'gradient' FROM allocation_category WHERE allocation = 151"), 1);
+    compare_all(db);
+    db_close(db);
+}
+
 /* ---- copies of parameters ---- */
 
 static const char copies_sql[] =
@@ -521,6 +608,7 @@ TEST(a_recording_of_somebody)
 
 TEST_MAIN(TEST_CASE(recordings), TEST_CASE(a_process_without_phases), TEST_CASE(random_rows),
           TEST_CASE(workspaces_of_cublas), TEST_CASE(workspaces_where_less_is_known),
-          TEST_CASE(copies_of_parameters), TEST_CASE(what_is_as_large_as_a_parameter_by_chance),
+          TEST_CASE(what_fsdp_and_collectives_allocate), TEST_CASE(copies_of_parameters),
+          TEST_CASE(what_is_as_large_as_a_parameter_by_chance),
           TEST_CASE(a_process_whose_parameters_have_no_tags), TEST_CASE(without_memory),
           TEST_CASE(a_recording_of_somebody))

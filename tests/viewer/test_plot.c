@@ -115,7 +115,7 @@ static void check_lines(const struct buf *text, const struct plot_style *style)
     CHECK(coloured == style->colour);
     CHECK(style->utf8 || !beyond);
     CHECK(lines >= style->rows + 4);
-    CHECK(lines <= style->rows + (style->width < 80 ? 16 : 10));
+    CHECK(lines <= style->rows + (style->width < 80 ? 17 : 11));
 }
 
 TEST(pictures_fit)

@@ -13,9 +13,11 @@ const char *plot_bar_name(enum purpose purpose)
     static const char *const names[PURPOSES] = {
         [PURPOSE_PARAMETER] = "parameters",
         [PURPOSE_COPY] = "copies of parameters",
+        [PURPOSE_GATHERED] = "gathered parameters",
         [PURPOSE_GRADIENT] = "gradients",
         [PURPOSE_OPTIMIZER_STATE] = "optimizer state",
         [PURPOSE_BUCKET] = "DDP buckets",
+        [PURPOSE_COMMUNICATION] = "communication buffers",
         [PURPOSE_HELD] = "outputs held by a variable",
         [PURPOSE_ACTIVATION] = "activations",
         [PURPOSE_INPUT] = "inputs",

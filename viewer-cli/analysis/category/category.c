@@ -26,6 +26,10 @@ static const struct {
           "kept"}},
     [RULE_LIBRARY_BY_SIZE] = {PURPOSE_LIBRARY,
                               {"as large as cuBLAS' workspace, without a tag, kept"}},
+    [RULE_GATHERED] = {PURPOSE_GATHERED, {"gathered by FSDP from all ranks"}},
+    [RULE_GATHERED_IN] = {PURPOSE_COMMUNICATION, {"FSDP gathers parameters in it"}},
+    [RULE_COLLECTIVE] = {PURPOSE_COMMUNICATION,
+                         {"allocated by torch.distributed and freed inside one phase"}},
     [RULE_NO_STEP_SEEN] = {PURPOSE_OTHER, {"no step was seen"}},
     [RULE_PARAMETER] = {PURPOSE_PARAMETER, {"live before the first step and to the end"}},
     [RULE_PARAMETER_COPY] =
@@ -153,10 +157,28 @@ static enum category_rule by_tags_of_others(const struct category_rules *rules,
     return rules_by[category_copies_decide(&rules->copies, q->seq, q->size, q->tagged)];
 }
 
+/* By the functions of FSDP or torch.distributed that asked for it. */
+static bool by_sharing(const struct category_rules *rules, const struct question *q,
+                       enum category_rule *by)
+{
+    static const enum category_rule rules_by[] = {[SHARING_GATHERED] = RULE_GATHERED,
+                                                  [SHARING_GATHERED_IN] = RULE_GATHERED_IN,
+                                                  [SHARING_COLLECTIVE] = RULE_COLLECTIVE};
+    enum sharing_verdict verdict = category_sharing_decide(&rules->sharing, q->seq);
+    if (verdict == SHARING_NONE ||
+        (verdict == SHARING_COLLECTIVE && (q->born == CATEGORY_NO_PHASE || q->born != q->freed)))
+        return false;
+    *by = rules_by[verdict];
+    return true;
+}
+
 /* The rules in the order of the view: the first that is true decides. */
 static enum category_rule judge(const struct category_rules *rules, const struct question *q)
 {
     bool outlives_step = q->lives || is_later(q->free_seq, q->end_seq);
+    enum category_rule by;
+    if (by_sharing(rules, q, &by))
+        return by;
     if (!rules->step_count)
         return RULE_NO_STEP_SEEN;
     if (q->seq < rules->first_seq)

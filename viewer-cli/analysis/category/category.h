@@ -34,6 +34,9 @@ enum category_rule {
     RULE_LIBRARY_BY_FRAME,
     RULE_LIBRARY_BY_SITE,
     RULE_LIBRARY_BY_SIZE,
+    RULE_GATHERED,    /* by FSDP */
+    RULE_GATHERED_IN, /* what these are received in */
+    RULE_COLLECTIVE,
     RULE_NO_STEP_SEEN,
     RULE_PARAMETER,
     RULE_PARAMETER_COPY,

@@ -221,6 +221,8 @@ static int read_rules(struct db *db, int64_t process, struct category_rules *rul
         err = read_stretches(rules);
     if (err == 0)
         err = category_library_read(db, process, &rules->library);
+    if (err == 0)
+        err = category_sharing_read(db, process, &rules->sharing);
     close_bounds(rules);
     if (err == 0 && rules->step_count)
         err = category_copies_read(db, process, rules->first_seq, rules->last_seq, &rules->copies);
@@ -242,6 +244,7 @@ static void drop(void *thing)
     mem_free(rules->stretches);
     mem_free(rules->steps);
     category_copies_clear(&rules->copies);
+    category_sharing_clear(&rules->sharing);
     map_clear(&rules->step_index);
     map_clear(&rules->tags);
     map_clear(&rules->text_index);

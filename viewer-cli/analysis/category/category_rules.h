@@ -11,6 +11,7 @@
 #include "category.h"
 #include "category_copies.h"
 #include "category_library.h"
+#include "category_sharing.h"
 #include "map.h"
 
 #define CATEGORY_NO_PHASE UINT32_MAX
@@ -89,6 +90,7 @@ struct category_rules {
     struct map text_index; /* verdict, role, role of the end: to text */
     struct category_library library;
     struct category_copies copies;
+    struct category_sharing sharing;
     /* The run, as view run_bounds. */
     int64_t first_seq, last_seq, first_step, last_step, optimizer_step;
     bool run_open;

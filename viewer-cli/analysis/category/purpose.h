@@ -8,11 +8,13 @@
  * first. */
 enum purpose {
     PURPOSE_PARAMETER,
-    PURPOSE_COPY, /* of parameters */
+    PURPOSE_COPY,     /* of parameters */
+    PURPOSE_GATHERED, /* parameters, from all ranks */
     PURPOSE_GRADIENT,
     PURPOSE_OPTIMIZER_STATE,
     PURPOSE_BUCKET,
-    PURPOSE_HELD, /* an activation that the program holds */
+    PURPOSE_COMMUNICATION, /* what collectives send and receive in */
+    PURPOSE_HELD,          /* an activation that the program holds */
     PURPOSE_ACTIVATION,
     PURPOSE_INPUT,
     PURPOSE_WORKSPACE,

@@ -19,6 +19,8 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_ZERO_GRAD_EARLIER] = "zero_grad_earlier",
         [LEVER_BUCKET_VIEW] = "gradient_as_bucket_view",
         [LEVER_FLATTEN_PARAMETERS] = "flatten_parameters",
+        [LEVER_RESHARD] = "reshard_after_forward",
+        [LEVER_FULLY_SHARD] = "fully_shard",
         [LEVER_CHECKPOINT] = "checkpoint",
         [LEVER_CHECKPOINT_HALF] = "checkpoint_half",
         [LEVER_NO_CACHE] = "no_cache",
@@ -34,6 +36,7 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_EIGHT_BIT_STATES] = "eight_bit_states",
         [LEVER_NO_STATES] = "no_states",
         [LEVER_OFFLOAD_STATES] = "offload_states",
+        [LEVER_OFFLOAD_SHARDS] = "offload_shards",
         [LEVER_SHARD_STATES] = "shard_states",
         [LEVER_CHUNKED_LOSS] = "chunked_loss",
         [LEVER_HALF_BATCH] = "half_batch",
@@ -212,6 +215,7 @@ static int find_all(struct levers_work *work)
         levers_gradients_to_none,
         levers_bucket_view,
         levers_flatten,
+        levers_reshard,
         levers_zero_grad_earlier,
         levers_checkpoint,
         levers_fused_operation,
@@ -223,6 +227,7 @@ static int find_all(struct levers_work *work)
         levers_chunked_loss,
         levers_half_batch,
         levers_states,
+        levers_fully_shard,
         levers_ranks,
     };
     int err = 0;

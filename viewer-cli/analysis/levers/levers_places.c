@@ -65,6 +65,20 @@ static bool is_around(const char *path, const char *inner)
            (bytes == 0 || inner[bytes] == '\0' || inner[bytes] == '.');
 }
 
+bool levers_place_is_inside(const struct levers_places *all, int64_t id, int64_t outer)
+{
+    uint64_t inner_at = map_get(&all->ids, (uint64_t)id);
+    uint64_t outer_at = map_get(&all->ids, (uint64_t)outer);
+    return inner_at != MAP_NONE && outer_at != MAP_NONE &&
+           is_around(all->places[outer_at].path, all->places[inner_at].path);
+}
+
+bool levers_place_is_outermost(const struct levers_places *all, int64_t id)
+{
+    uint64_t at = map_get(&all->ids, (uint64_t)id);
+    return at != MAP_NONE && all->places[at].path[0] == '\0';
+}
+
 size_t levers_place_around(const struct levers_places *all, int64_t id, const char *class_name)
 {
     uint64_t inner = map_get(&all->ids, (uint64_t)id);

@@ -10,6 +10,7 @@
 #ifndef TIDEMARK_ANALYSIS_LEVERS_PLACES_H
 #define TIDEMARK_ANALYSIS_LEVERS_PLACES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,9 @@ struct levers_places { /* all zero is empty: no module was recorded */
 /* 0 or an error; levers_places_clear in both cases. */
 int levers_places_read(struct db *db, struct levers_places *out);
 void levers_places_clear(struct levers_places *places);
+/* Of two modules that are known: the first is the second, or inside of it. */
+bool levers_place_is_inside(const struct levers_places *places, int64_t id, int64_t outer);
+bool levers_place_is_outermost(const struct levers_places *places, int64_t id);
 /* The place around module `id` that is of that class; SIZE_MAX. */
 size_t levers_place_around(const struct levers_places *places, int64_t id, const char *class_name);
 

@@ -4,6 +4,7 @@
 #include "error.h"
 #include "levers_work.h"
 #include "mem.h"
+#include "query.h"
 
 /* Eight bits for 32, and a float for each 256 of them; small tensors are left as they are. */
 static int64_t of_eight_bits(const struct levers_step *step, const struct levers_block *block)
@@ -27,6 +28,48 @@ static int64_t offloaded(const struct levers_step *step, const struct levers_blo
     return block->purpose == PURPOSE_OPTIMIZER_STATE || temporary ? 0 : 1000;
 }
 
+/* What FSDP keeps of parameters between gathers, and all that belongs to these. */
+static int64_t offloaded_shards(const struct levers_step *step, const struct levers_block *block)
+{
+    bool shard = block->purpose == PURPOSE_PARAMETER || block->purpose == PURPOSE_GRADIENT;
+    return shard && block->tagged ? 0 : offloaded(step, block);
+}
+
+static int try_offload_shards(struct levers_work *work)
+{
+    const struct levers_words words = {
+        .kind = LEVER_OFFLOAD_SHARDS,
+        .estimated = true,
+        .site = LEVERS_NONE,
+        .before = "fully_shard(..., offload_policy=CPUOffloadPolicy()) (FSDP1: "
+                  "CPUOffload(offload_params=True)): parameters, gradients and optimizer state in "
+                  "the host's memory"};
+    if (work->on_host || !levers_shards(work))
+        return 0;
+    return levers_try_scaled(work, offloaded_shards, &words);
+}
+
+/* States of parameters that are no small ones: how many there are, and how many have at most half
+ * of the parameter's bytes, as those of 8 bits have. */
+static const char reduced_sql[] =
+    "WITH known(name, bytes) AS ("
+    "  SELECT t.name, max(a.size) FROM tag t JOIN allocation a ON a.tag = t.id"
+    "    JOIN heap h ON h.id = a.heap"
+    "   WHERE t.category = 1 AND h.process = ?1 GROUP BY t.name HAVING max(a.size) >= 65536)"
+    "SELECT count(*) AS states, coalesce(sum(2 * a.size <= known.bytes), 0) AS reduced"
+    "  FROM tag t JOIN allocation a ON a.tag = t.id JOIN heap h ON h.id = a.heap"
+    "  JOIN known ON known.name = substr(t.name, instr(t.name, ' of ') + 4)"
+    " WHERE t.category = 3 AND h.process = ?1 AND a.size >= 4096";
+
+static int has_reduced_states(struct levers_work *work, bool *yes)
+{
+    int64_t states = 0, reduced = 0;
+    int err = query_read(work->db, reduced_sql, Q_IN(work->peak->process),
+                         Q_OUT(Q_INT(states), Q_INT(reduced)));
+    *yes = reduced > states / 2;
+    return err;
+}
+
 enum { RANKS = 2 };
 
 static int64_t of_ranks(const struct levers_step *step, const struct levers_block *block)
@@ -40,7 +83,10 @@ int levers_states(struct levers_work *work)
     struct levers_words words = {.estimated = true, .site = LEVERS_NONE, .changes = true};
     words.kind = LEVER_EIGHT_BIT_STATES;
     words.before = "bitsandbytes.optim.AdamW8bit(...): optimizer state in 8 bits";
-    int err = levers_try_scaled(work, of_eight_bits, &words);
+    bool reduced = false;
+    int err = has_reduced_states(work, &reduced);
+    if (err >= 0 && !reduced)
+        err = levers_try_scaled(work, of_eight_bits, &words);
     words.kind = LEVER_NO_STATES;
     words.before = "an optimizer without state, as torch.optim.SGD(..., momentum=0)";
     if (err >= 0)
@@ -51,6 +97,18 @@ int levers_states(struct levers_work *work)
                    "torchao.optim.CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW)";
     if (err >= 0 && !work->on_host)
         err = levers_try_scaled(work, offloaded, &words);
+    return err < 0 ? err : try_offload_shards(work);
+}
+
+/* By FSDP, or by the optimizer that is offered. */
+static int is_shared_out(struct levers_work *work, bool *yes)
+{
+    *yes = false;
+    int err = query_read(work->db,
+                         "SELECT EXISTS (SELECT 1 FROM string"
+                         " WHERE text LIKE 'ZeroRedundancyOptimizer.%') AS yes",
+                         Q_NOTHING, Q_OUT(Q_INT(*yes)));
+    *yes = *yes || levers_shards(work);
     return err;
 }
 
@@ -64,5 +122,7 @@ int levers_ranks(struct levers_work *work)
         .before = "on 2 ranks, each with half of the optimizer state: "
                   "torch.distributed.optim.ZeroRedundancyOptimizer(model.parameters(), "
                   "optimizer_class=...)"};
-    return levers_try_scaled(work, of_ranks, &words);
+    bool shared;
+    int err = is_shared_out(work, &shared);
+    return err < 0 || shared ? err : levers_try_scaled(work, of_ranks, &words);
 }

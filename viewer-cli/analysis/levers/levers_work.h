@@ -8,6 +8,7 @@
 #include "group.h"
 #include "levers.h"
 #include "levers_cache.h"
+#include "levers_places.h"
 #include "levers_step.h"
 #include "levers_units.h"
 #include "map.h"
@@ -99,6 +100,11 @@ int levers_states(struct levers_work *work);
 int levers_half_batch(struct levers_work *work);
 int levers_chunked_loss(struct levers_work *work);
 int levers_ranks(struct levers_work *work);
+/* Of programs whose ranks share a model. */
+int levers_reshard(struct levers_work *work);
+int levers_fully_shard(struct levers_work *work);
+/* FSDP is in force. */
+bool levers_shards(const struct levers_work *work);
 /* Of the run. */
 int levers_first_step(struct levers_work *work);
 

@@ -1,0 +1,204 @@
+/*
+ * Levers of programs whose ranks share a model, and of what they have already.
+ */
+#include "test.h"
+
+#include <string.h>
+
+#include "db.h"
+#include "levers.h"
+#include "script.h"
+
+enum { /* sites of script.c */
+       BUILD = 1,
+       ENCODE,
+       DECODE,
+       BACKWARD_40,
+       BACKWARD_41,
+       ADAM,
+       GATHER
+};
+enum { TAG_PARAMETER = 1, TAG_GRADIENT = 2, TAG_STATE = 3, TAG_BUCKET = 6 };
+
+#define TWO_RANKS "UPDATE process SET world_size = 2;"
+#define FOUR_RANKS "UPDATE process SET world_size = 4;"
+
+/* The call stack of what FSDP gathers; modules by the place of a block in its step. */
+#define FSDP                                                                                       \
+    TWO_RANKS                                                                                      \
+    "INSERT INTO string VALUES(60,'lib/torch/distributed/fsdp/_fully_shard/_fsdp_param.py'),"      \
+    "(61,'FSDPParam.alloc_all_gather_outputs');"                                                   \
+    "INSERT INTO frame VALUES(60,61,60,1); INSERT INTO site VALUES(7,1,60);"                       \
+    "INSERT INTO module VALUES(1,'','Model'),(2,'h.0','Block'),(3,'h.1','Block'),"                 \
+    "(4,'h.2','Block'),(5,'h.2.up','Linear');"                                                     \
+    "UPDATE allocation SET module = 1 WHERE seq >= 1000 AND seq % 1000 IN (101, 550);"             \
+    "UPDATE allocation SET module = 2 + (seq % 1000 - 110) / 20 WHERE seq >= 1000"                 \
+    "   AND seq % 1000 BETWEEN 110 AND 169;"                                                       \
+    "UPDATE allocation SET module = 4 - (seq % 1000 - 600) / 40 WHERE seq >= 1000"                 \
+    "   AND seq % 1000 BETWEEN 600 AND 719;"                                                       \
+    "UPDATE allocation SET module = 5 WHERE module = 4 AND seq % 1000 BETWEEN 600 AND 639;"
+
+static int64_t at(int step, int offset)
+{
+    return 1000 * (step + 1) + offset;
+}
+
+static void phases_of(struct script *script, int step)
+{
+    script_phase(script, "forward", step, at(step, 100), at(step, 499));
+    script_phase(script, "backward", step, at(step, 500), at(step, 899));
+    script_phase(script, "optimizer", step, at(step, 900), at(step, 950));
+}
+
+/* Three blocks of 20 MiB inside of a model with 8 of its own; the loss takes 30 MiB for a moment,
+ * as backward begins. What is gathered goes behind a module's forward, or behind its backward. */
+static void shard(struct script *script, bool kept)
+{
+    script_phase(script, "user", SCRIPT_OUTSIDE, 1, 99);
+    script_tagged(script, 10, SCRIPT_LIVES, MIB(40), BUILD, TAG_PARAMETER);
+    for (int step = 0; step < 2; step++) {
+        phases_of(script, step);
+        script_block(script, at(step, 101), at(step, 800), MIB(8), GATHER);
+        for (int i = 0; i < 3; i++) {
+            int forward = 110 + 20 * i, node = 600 + 40 * (2 - i);
+            script_block(script, at(step, forward), at(step, kept ? node + 20 : forward + 9),
+                         MIB(20), GATHER);
+            script_block(script, at(step, forward + 2), at(step, node + 15), MIB(10), ENCODE);
+            script_block(script, at(step, node + 2), at(step, node + 8), MIB(5), BACKWARD_40);
+        }
+        script_block(script, at(step, 502), at(step, 520), MIB(30), BACKWARD_41);
+        script_block(script, at(step, 550), at(step, 560), MIB(1), BACKWARD_41);
+    }
+}
+
+/* All zero if there is none; its texts are gone. */
+static struct lever lever_of(const struct script *script, const char *sql, enum lever_kind kind)
+{
+    struct levers levers;
+    struct peak peak;
+    struct lever out = {0};
+    struct db *db = script_record(script);
+    REQUIRE(db_exec(db, sql) == 0);
+    REQUIRE(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, 0, &peak) == 0);
+    REQUIRE(levers_read(db, &peak, false, &levers) == 0);
+    CHECK(levers_is_valid(&levers));
+    for (size_t i = 0; i < levers.count && !out.bytes; i++)
+        if (levers.levers[i].kind == kind)
+            out = levers.levers[i];
+    out.next_phase = out.text = out.site_text = NULL;
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+    return out;
+}
+
+/* ---- FSDP ---- */
+
+/* 40 + 68 gathered + 30 + 30 become 40 + 8 + 30 and, as the last block's backward begins, three
+ * times 20: what it gathers, the buffer that comes from, and that of the block before. */
+TEST(what_is_gathered_can_go_between_forward_and_backward)
+{
+    struct script script = {0};
+    shard(&script, true);
+    struct lever lever = lever_of(&script, FSDP, LEVER_RESHARD);
+    CHECK_INT(lever.bytes, MIB(168 - 138));
+    CHECK(lever.estimated && !lever.changes);
+}
+
+/* The model's own part is kept by FSDP's default. */
+TEST(what_goes_already_is_no_lever)
+{
+    struct script script = {0};
+    shard(&script, false);
+    CHECK_INT(lever_of(&script, FSDP, LEVER_RESHARD).bytes, 0);
+}
+
+TEST(what_nobody_gathered_is_no_lever)
+{
+    struct script script = {0};
+    shard(&script, true);
+    CHECK_INT(lever_of(&script, "", LEVER_RESHARD).bytes, 0);
+    CHECK_INT(lever_of(&script, "", LEVER_OFFLOAD_SHARDS).bytes, 0);
+}
+
+TEST(shards_can_live_on_the_host)
+{
+    struct script script = {0};
+    shard(&script, true);
+    script_tagged(&script, at(0, 910), SCRIPT_LIVES, MIB(80), ADAM, TAG_STATE);
+    CHECK_INT(lever_of(&script, FSDP, LEVER_OFFLOAD_SHARDS).bytes, MIB(40 + 80));
+    CHECK_INT(lever_of(&script, FSDP "UPDATE device SET kind = 'cpu';", LEVER_OFFLOAD_SHARDS).bytes,
+              0);
+}
+
+/* By FSDP, or by the optimizer that is offered. */
+TEST(states_are_shared_out_once)
+{
+    struct script script = {0};
+    shard(&script, true);
+    script_tagged(&script, at(0, 910), SCRIPT_LIVES, MIB(80), ADAM, TAG_STATE);
+    CHECK_INT(lever_of(&script, "", LEVER_SHARD_STATES).bytes, MIB(40));
+    CHECK_INT(lever_of(&script, FSDP, LEVER_SHARD_STATES).bytes, 0);
+    CHECK_INT(lever_of(&script, "INSERT INTO string VALUES(60, 'ZeroRedundancyOptimizer.step')",
+                       LEVER_SHARD_STATES)
+                  .bytes,
+              0);
+}
+
+/* ---- DistributedDataParallel ---- */
+
+static void replicate(struct script *script, bool views)
+{
+    script_phase(script, "user", SCRIPT_OUTSIDE, 1, 99);
+    script_tagged(script, 10, SCRIPT_LIVES, MIB(40), BUILD, TAG_PARAMETER);
+    for (int step = 0; step < 2; step++) {
+        phases_of(script, step);
+        script_block(script, at(step, 110), at(step, 600), MIB(100), ENCODE);
+        if (!views)
+            script_tagged(script, at(step, 510), step ? SCRIPT_LIVES : at(step, 960), MIB(40),
+                          BACKWARD_40, TAG_GRADIENT);
+    }
+    script_tagged(script, at(0, 105), SCRIPT_LIVES, MIB(40), BUILD, TAG_BUCKET);
+    script_tagged(script, at(0, 910), SCRIPT_LIVES, MIB(80), ADAM, TAG_STATE);
+}
+
+TEST(ranks_with_copies_could_share)
+{
+    struct script script = {0};
+    replicate(&script, true);
+    struct lever lever = lever_of(&script, FOUR_RANKS, LEVER_FULLY_SHARD);
+    CHECK_INT(lever.bytes, MIB(30 + 30 + 60)); /* buckets are the gradients */
+    CHECK(lever.at_most);
+    CHECK_INT(lever_of(&script, TWO_RANKS, LEVER_FULLY_SHARD).bytes, MIB(20 + 20 + 40));
+    CHECK_INT(lever_of(&script, "", LEVER_FULLY_SHARD).bytes, 0);
+}
+
+TEST(buckets_beside_gradients_go)
+{
+    struct script script = {0};
+    replicate(&script, false);
+    CHECK_INT(lever_of(&script, TWO_RANKS, LEVER_FULLY_SHARD).bytes, MIB(20 + 40 + 20 + 40));
+}
+
+/* ---- states that are small already ---- */
+
+#define NAMES                                                                                      \
+    "UPDATE tag SET name = 'w' WHERE id = 1; UPDATE tag SET name = 'state1 of w' WHERE id = 3;"
+
+TEST(states_of_eight_bits_are_seen)
+{
+    struct script script = {0}, small = {0};
+    replicate(&script, true);
+    replicate(&small, true);
+    small.blocks[small.block_count - 1].size = MIB(10);
+    CHECK(lever_of(&script, NAMES, LEVER_EIGHT_BIT_STATES).bytes > MIB(59));
+    CHECK(lever_of(&small, "", LEVER_EIGHT_BIT_STATES).bytes > MIB(7)); /* nothing is known of it */
+    CHECK_INT(lever_of(&small, NAMES, LEVER_EIGHT_BIT_STATES).bytes, 0);
+    CHECK_INT(lever_of(&small, NAMES, LEVER_NO_STATES).bytes, MIB(10));
+}
+
+TEST_MAIN(TEST_CASE(what_is_gathered_can_go_between_forward_and_backward),
+          TEST_CASE(what_goes_already_is_no_lever), TEST_CASE(what_nobody_gathered_is_no_lever),
+          TEST_CASE(shards_can_live_on_the_host), TEST_CASE(states_are_shared_out_once),
+          TEST_CASE(ranks_with_copies_could_share), TEST_CASE(buckets_beside_gradients_go),
+          TEST_CASE(states_of_eight_bits_are_seen))
