@@ -113,6 +113,14 @@ TEST(what_goes_already_is_no_lever)
     CHECK_INT(lever_of(&script, FSDP, LEVER_RESHARD).bytes, 0);
 }
 
+/* What is gathered is as large for half of a batch. */
+TEST(half_a_batch_gathers_as_much)
+{
+    struct script script = {0};
+    shard(&script, true);
+    CHECK_INT(lever_of(&script, FSDP, LEVER_HALF_BATCH).bytes, MIB(15 + 15));
+}
+
 TEST(what_nobody_gathered_is_no_lever)
 {
     struct script script = {0};
@@ -199,6 +207,6 @@ TEST(states_of_eight_bits_are_seen)
 
 TEST_MAIN(TEST_CASE(what_is_gathered_can_go_between_forward_and_backward),
           TEST_CASE(what_goes_already_is_no_lever), TEST_CASE(what_nobody_gathered_is_no_lever),
-          TEST_CASE(shards_can_live_on_the_host), TEST_CASE(states_are_shared_out_once),
-          TEST_CASE(ranks_with_copies_could_share), TEST_CASE(buckets_beside_gradients_go),
-          TEST_CASE(states_of_eight_bits_are_seen))
+          TEST_CASE(half_a_batch_gathers_as_much), TEST_CASE(shards_can_live_on_the_host),
+          TEST_CASE(states_are_shared_out_once), TEST_CASE(ranks_with_copies_could_share),
+          TEST_CASE(buckets_beside_gradients_go), TEST_CASE(states_of_eight_bits_are_seen))

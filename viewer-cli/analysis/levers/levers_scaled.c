@@ -59,7 +59,8 @@ static bool has_rows(const struct levers_work *work, const struct levers_block *
     const struct levers_phases *phases = &work->step.phases;
     if (block->purpose == PURPOSE_PARAMETER || block->purpose == PURPOSE_OPTIMIZER_STATE ||
         block->purpose == PURPOSE_GRADIENT || block->purpose == PURPOSE_BUCKET ||
-        block->purpose == PURPOSE_LIBRARY || block->purpose == PURPOSE_COPY)
+        block->purpose == PURPOSE_LIBRARY || block->purpose == PURPOSE_COPY ||
+        block->purpose == PURPOSE_GATHERED || block->purpose == PURPOSE_COMMUNICATION)
         return false;
     if (levers_computes(phases, block->seq) || is_batch(&work->step, block))
         return true;
