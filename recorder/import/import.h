@@ -43,8 +43,8 @@ struct import_options {
 /* Reads the file and makes the database. A base_err: of the input ERR_CORRUPT, ERR_NOTOURS,
  * ERR_NEWER, ERR_LIMIT, ERR_IO and so on; with result->wrote, of the database. After an error what
  * there is of the output is to be removed. */
-int import_snapshot(const char *path, const struct import_options *options,
-                    struct import_result *result);
+int import_file(const char *path, const struct import_options *options,
+                struct import_result *result);
 /* The same from memory. */
 int import_bytes(const void *bytes, size_t count, const struct import_options *options,
                  struct import_result *result);

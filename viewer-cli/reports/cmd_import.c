@@ -133,7 +133,7 @@ static int import(const char *path, const struct import_command *command)
     struct import_options options = {.output = output.work,
                                      .source = slash ? slash + 1 : path,
                                      .all_frames = command->all_frames};
-    err = import_snapshot(path, &options, &result);
+    err = import_file(path, &options, &result);
     if (err)
         return failed(path, &output, err, &result);
     err = record_output_move(&output, &why);
