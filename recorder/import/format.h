@@ -17,7 +17,8 @@
 #define FORMAT_LOOK_BYTES ((size_t)4096) /* of a shorter file, all of it */
 
 struct import_format {
-    const char *name;                                     /* in messages: "a log of RMM" */
+    const char *name;  /* in messages: "a log of RMM" */
+    const char *lacks; /* what its files do not tell, for a message; NULL: nothing to say */
     bool (*is)(const unsigned char *first, size_t count); /* of a file that may be hostile */
     /* A base_err, with result->message; the output has been made, and is whole, if it is BASE_OK.
      */
@@ -26,6 +27,7 @@ struct import_format {
 };
 
 extern const struct import_format format_torch; /* torch_file.c: snapshots of PyTorch */
+extern const struct import_format format_rmm;   /* rmm_file.c: logs of RMM */
 
 /* What is said of it; returns err. */
 int import_say(struct import_result *result, int err, const char *text);

@@ -9,7 +9,7 @@
 
 /* No two say yes to the same bytes. What none knows goes to the first, whose reader says why not.
  */
-static const struct import_format *const formats[] = {&format_torch};
+static const struct import_format *const formats[] = {&format_torch, &format_rmm};
 
 int import_say(struct import_result *result, int err, const char *text)
 {
@@ -30,7 +30,10 @@ static const struct import_format *format_of(struct pickle_input *input)
 static int read_all(struct pickle_input *input, const struct import_options *options,
                     struct import_result *result)
 {
-    int err = format_of(input)->read(input, options, result);
+    const struct import_format *format = format_of(input);
+    result->format = format->name;
+    result->lacks = format->lacks;
+    int err = format->read(input, options, result);
     input_close(input);
     return err;
 }

@@ -1,9 +1,10 @@
 /*
- * import.h - a snapshot of PyTorch's CUDA allocator becomes a recording.
+ * import.h - what another tool recorded becomes a recording.
  *
- * The pickle is read into compact records (pickle.h, snapshot.h), the heap before its trace is
- * rebuilt and every block gets its size (rebuild.h), and all of it goes through the heap state into
- * a new database, as if it had been recorded (feed.h).
+ * The formats are those of import.c's table (format.h). Of a snapshot of PyTorch's, the pickle is
+ * read into compact records (pickle.h, snapshot.h), the heap before its trace is rebuilt and every
+ * block gets its size (rebuild.h), and all of it goes through the heap state into a new database,
+ * as if it had been recorded (feed.h).
  *
  * Memory: what the records take is bounded by IMPORT_BUDGET_FACTOR times the file (snapshot.h);
  * what follows works device by device and adds to each event no more than its record has.
@@ -20,6 +21,9 @@
 struct import_result {
     char message[IMPORT_MESSAGE_BYTES]; /* what went wrong; "" if nothing did */
     bool wrote;                         /* and it was the writing */
+    const char *format;                 /* what the file is, in words */
+    const char *lacks;                  /* what files of this format do not tell, or NULL */
+    bool is_snapshot;                   /* with segments, and a history only if it was on */
     uint64_t bytes_read;
     uint64_t devices;                          /* with segments or events */
     uint64_t events, blocks, segments;         /* of the traces */
@@ -31,6 +35,7 @@ struct import_result {
     uint64_t sizes_checked, sizes_differ, misplaced;
     uint64_t frees_lost, frees_unmatched, segments_unmatched;
     uint64_t unknown_actions, odd_blocks, odd_values, unknown_keys, cut_strings;
+    uint64_t cut_lines;     /* at the end: the writer was stopped */
     uint64_t records_bytes; /* the most memory that records took at once */
 };
 

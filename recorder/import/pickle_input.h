@@ -1,6 +1,7 @@
 /*
- * pickle_input.h - the bytes of what is imported, from a file that is read once from its beginning to its
- * end, or from memory. A file is never mapped: its pages would count as memory of the process.
+ * pickle_input.h - the bytes of what is imported, from a file that is read once from its beginning
+ * to its end, or from memory. A file is never mapped: its pages would count as memory of the
+ * process.
  *
  * Invariant: at <= end; base + at is the offset of the next byte.
  */

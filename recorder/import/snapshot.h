@@ -40,6 +40,9 @@ bool budget_grow(struct budget *budget, void **array, size_t *cap, size_t need, 
     budget_grow((budget), (void **)(void *)&(array), &(cap), (need), sizeof *(array))
 /* Frees the array and what it held. */
 void budget_free(struct budget *budget, void *array, size_t cap, size_t size);
+/* The number of the bytes in the table; 0 without memory, or beyond the budget. */
+uint32_t budget_intern(struct budget *budget, struct intern *table, const void *bytes,
+                       size_t count);
 
 enum trace_action {
     TRACE_NONE = 0, /* an action that is not known */

@@ -126,6 +126,7 @@ static int read_torch(struct pickle_input *input, const struct import_options *o
                       struct import_result *result)
 {
     struct import import = {.result = result};
+    result->is_snapshot = true;
     int err = run(&import, input, options);
     writing_clear(&import.writing);
     for (size_t d = 0; import.rebuilds && d < import.device_count; d++)
@@ -140,4 +141,4 @@ static bool is_torch(const unsigned char *first, size_t count)
     return count && first[0] == 0x80; /* PROTO, with which protocols 2 and later begin */
 }
 
-const struct import_format format_torch = {"a PyTorch snapshot", is_torch, read_torch};
+const struct import_format format_torch = {"a PyTorch snapshot", NULL, is_torch, read_torch};
