@@ -84,3 +84,12 @@ uint32_t block_log_device(const struct block_log *log, uint32_t place)
         memcpy(&heap, intern_at(&log->places, place), sizeof heap);
     return (uint32_t)heap.device_kind << 24 | ((uint32_t)heap.device_index & 0xffffff);
 }
+
+int64_t block_log_first_ns(const struct block_log *log)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < log->count; i++)
+        if (log->entries[i].time_ns < first)
+            first = log->entries[i].time_ns;
+    return log->count ? first : 0;
+}

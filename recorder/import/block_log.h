@@ -75,6 +75,9 @@ int block_log_place(struct block_log *log, enum arena_device kind, int32_t index
 /* The same number for all places of a device. */
 uint32_t block_log_device(const struct block_log *log, uint32_t place);
 
+/* The earliest time of all, 0 if there is none. */
+int64_t block_log_first_ns(const struct block_log *log);
+
 struct block_log_feed {
     struct block_log *log;
     struct state *state;
@@ -82,6 +85,7 @@ struct block_log_feed {
     const char *allocator; /* likewise in table setting; NULL: not known */
     const char *source;    /* the file's name */
     int64_t pid;           /* 0 = not known */
+    bool all_frames;       /* keep frames that are none of a source, too */
     bool requested;        /* the sizes are what was asked for */
     int (*flush)(void *self);
     void *self;

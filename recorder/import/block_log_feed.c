@@ -12,6 +12,8 @@
 #include "mem.h"
 #include "writing.h"
 
+#define OPEN_MOST ((size_t)512) /* ranges of a stack that are looked at, from the innermost on */
+
 struct open_range {
     uint32_t name;  /* of the log; 0 = it says nothing of a block (a step) */
     uint32_t below; /* index + 1 in `open`, 0 = none */
@@ -22,6 +24,7 @@ struct telling {
     struct state_process *process;
     uint32_t *strings; /* numbers of definitions by name, 0 = not defined yet; likewise */
     uint32_t *frames, *places;
+    bool *has_line;      /* by name: the frame is one of a source */
     struct intern sites; /* frames' numbers, BLOCK_LOG_DEPTH at most */
     uint32_t *site_numbers;
     size_t site_cap;
@@ -135,6 +138,7 @@ static uint32_t frame_of(struct telling *telling, uint32_t name)
     if (split_frame(text, &file, &frame.line, &function)) {
         frame.function = define_text(telling, function, strlen(function));
         frame.file = define_text(telling, text, file);
+        telling->has_line[name] = true;
     } else {
         frame.function = string_of(telling, name);
     }
@@ -180,16 +184,59 @@ static void close_range(struct telling *telling, uint32_t thread)
     telling->open_free = (uint32_t)top;
 }
 
+/* Operators that do nothing but ask for memory: who called them is the site. */
+static bool only_allocates(const struct telling *telling, uint32_t name)
+{
+    static const char *const operators[] = {"aten::empty",      "aten::empty_strided",
+                                            "aten::empty_like", "aten::new_empty",
+                                            "aten::resize_",    "aten::new_empty_strided"};
+    const char *text = intern_at(&telling->feed->log->names, name);
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (strcmp(text, operators[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The names of what is open on the thread, innermost first. */
+static size_t names_open(const struct telling *telling, uint32_t thread, uint32_t *names,
+                         size_t most)
+{
+    uint64_t top = map_get(&telling->tops, thread);
+    size_t count = 0;
+    for (uint32_t at = top == MAP_NONE ? 0 : (uint32_t)top; at && count < most;
+         at = telling->open[at - 1].below)
+        if (telling->open[at - 1].name)
+            names[count++] = telling->open[at - 1].name;
+    return count;
+}
+
+/* As in a recording: where frames of sources are among them, those alone; else all, from the first
+ * operator on that does more than ask for memory. */
+static size_t choose_frames(struct telling *telling, const uint32_t *names, size_t count,
+                            uint32_t *frames)
+{
+    size_t first = 0, depth = 0;
+    bool sources = false;
+    for (size_t i = 0; i < count; i++) {
+        frame_of(telling, names[i]);
+        sources = sources || telling->has_line[names[i]];
+    }
+    sources = sources && !telling->feed->all_frames;
+    while (!sources && !telling->feed->all_frames && first + 1 < count &&
+           only_allocates(telling, names[first]))
+        first++;
+    for (size_t i = first; i < count && depth < BLOCK_LOG_DEPTH; i++)
+        if (!sources || telling->has_line[names[i]])
+            frames[depth++] = frame_of(telling, names[i]);
+    return depth;
+}
+
 /* The definition's number; 0 = nothing is open, or no memory. */
 static uint32_t site_of(struct telling *telling, uint32_t thread)
 {
-    uint32_t frames[BLOCK_LOG_DEPTH];
-    size_t depth = 0;
-    uint64_t top = map_get(&telling->tops, thread);
-    for (uint32_t at = top == MAP_NONE ? 0 : (uint32_t)top; at && depth < BLOCK_LOG_DEPTH;
-         at = telling->open[at - 1].below)
-        if (telling->open[at - 1].name)
-            frames[depth++] = frame_of(telling, telling->open[at - 1].name);
+    uint32_t names[OPEN_MOST], frames[BLOCK_LOG_DEPTH];
+    size_t count = names_open(telling, thread, names, OPEN_MOST);
+    size_t depth = choose_frames(telling, names, count, frames);
     if (!depth)
         return 0;
     uint32_t site =
@@ -369,7 +416,8 @@ static int begin(struct telling *telling)
     telling->strings = mem_alloc(log->names.item_count + 1, sizeof *telling->strings);
     telling->frames = mem_alloc(log->names.item_count + 1, sizeof *telling->frames);
     telling->places = mem_alloc(log->places.item_count + 1, sizeof *telling->places);
-    if (!telling->strings || !telling->frames || !telling->places)
+    telling->has_line = mem_alloc(log->names.item_count + 1, sizeof *telling->has_line);
+    if (!telling->has_line || !telling->strings || !telling->frames || !telling->places)
         return ERR_NOMEM;
     telling->process = state_process_begin(feed->state, &hello);
     return telling->process ? BASE_OK : ERR_NOMEM;
@@ -386,6 +434,7 @@ static void end(struct telling *telling)
     telling->feed->run_ns = (int64_t)telling->now_ns;
     mem_free(telling->strings);
     mem_free(telling->frames);
+    mem_free(telling->has_line);
     mem_free(telling->places);
     mem_free(telling->site_numbers);
     mem_free(telling->open);

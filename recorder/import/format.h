@@ -26,8 +26,9 @@ struct import_format {
                 struct import_result *result);
 };
 
-extern const struct import_format format_torch; /* torch_file.c: snapshots of PyTorch */
-extern const struct import_format format_rmm;   /* rmm_file.c: logs of RMM */
+extern const struct import_format format_torch;  /* torch_file.c: snapshots of PyTorch */
+extern const struct import_format format_kineto; /* kineto_file.c: traces of torch.profiler */
+extern const struct import_format format_rmm;    /* rmm_file.c: logs of RMM */
 
 /* What is said of it; returns err. */
 int import_say(struct import_result *result, int err, const char *text);

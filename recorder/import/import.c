@@ -9,7 +9,7 @@
 
 /* No two say yes to the same bytes. What none knows goes to the first, whose reader says why not.
  */
-static const struct import_format *const formats[] = {&format_torch, &format_rmm};
+static const struct import_format *const formats[] = {&format_torch, &format_rmm, &format_kineto};
 
 int import_say(struct import_result *result, int err, const char *text)
 {

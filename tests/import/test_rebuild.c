@@ -271,7 +271,7 @@ TEST(files_that_cannot_be_read)
 }
 
 TEST_MAIN(TEST_CASE(requests_are_rounded), TEST_CASE(mapped_ranges_are_those_of_a_model),
-          TEST_CASE(ranges_of_two_streams_stay_two),
-          TEST_CASE(segments_do_not_overlap), TEST_CASE(names_of_annotations),
-          TEST_CASE(a_recording_comes_out), TEST_CASE(without_memory),
-          TEST_CASE(memory_is_less_than_the_file), TEST_CASE(files_that_cannot_be_read))
+          TEST_CASE(ranges_of_two_streams_stay_two), TEST_CASE(segments_do_not_overlap),
+          TEST_CASE(names_of_annotations), TEST_CASE(a_recording_comes_out),
+          TEST_CASE(without_memory), TEST_CASE(memory_is_less_than_the_file),
+          TEST_CASE(files_that_cannot_be_read))

@@ -176,7 +176,7 @@ static const struct option option_table[] = {
     {"output", 'o', OPT_FILE, offsetof(struct import_command, output), "FILE",
      "the database to make (tidemark.DATE-TIME-PID.db)", NULL, 0},
     {"all-frames", 0, OPT_FLAG, offsetof(struct import_command, all_frames), NULL,
-     "keep the frames of C and C++ in call stacks that have\nframes of Python", NULL, 0},
+     "keep the frames of C, C++ and operators in call stacks\nthat have frames of Python", NULL, 0},
     {0},
 };
 
@@ -184,9 +184,9 @@ const struct command command_import = {
     .name = "import",
     .group = COMMAND_RECORD,
     .run = cmd_import,
-    .summary = "make a recording of a PyTorch snapshot or an RMM log",
+    .summary = "make a recording of another tool's file",
     .arguments = "FILE",
-    .takes = TAKES_SNAPSHOT,
+    .takes = TAKES_FILE,
     .options = option_table,
     .least = 1,
     .most = 1,
@@ -210,10 +210,17 @@ const struct command command_import = {
         "A log of RMM's logging_resource_adaptor: blocks, streams and refused requests. Blocks "
         "that "
         "were live when the log began are known only if they are freed in it. The device is the "
-        "number in the file's name (.dev1), else 0.",
+        "number in the file's name (.dev1), else 0.\n"
+        "\n"
+        "A trace of torch.profiler with profile_memory=True, not compressed: blocks by device, "
+        "refused "
+        "requests, and the allocator's totals. A block's call stack are the operators, annotations "
+        "and Python functions (with_stack=True) that ran on its thread. Annotations become steps "
+        "and phases.",
     .examples =
         {
             {"tidemark import snapshot.pickle -o run.db", "then: tidemark peak run.db"},
             {"tidemark import rmm.dev0.log -o rmm.db", "a log of RMM"},
+            {"tidemark import trace.json -o trace.db", "a trace of torch.profiler"},
         },
 };
