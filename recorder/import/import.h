@@ -35,6 +35,9 @@ struct import_result {
     uint64_t sizes_checked, sizes_differ, misplaced;
     uint64_t frees_lost, frees_unmatched, segments_unmatched;
     uint64_t unknown_actions, odd_blocks, odd_values, unknown_keys, cut_strings;
+    bool overflowed;        /* the history was full: older events are not in it */
+    uint64_t max_entries;   /* of that history, 0 = not known */
+    bool left_host;         /* pinned memory of the host was left out */
     uint64_t cut_lines;     /* at the end: the writer was stopped */
     uint64_t records_bytes; /* the most memory that records took at once */
 };

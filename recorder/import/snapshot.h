@@ -55,6 +55,7 @@ enum trace_action {
     TRACE_SEGMENT_UNMAP,
     TRACE_SNAPSHOT,
     TRACE_OOM,
+    TRACE_ANNOTATE, /* `block` is the string that was attached, 0 = none */
     TRACE_ACTION_COUNT
 };
 
@@ -122,6 +123,8 @@ struct snapshot_settings {
     bool seen;
     uint32_t conf; /* string as the program gave it, 0 = not said */
     struct alloc_config config;
+    bool overflowed;      /* the history was full, and lost its oldest events */
+    uint64_t max_entries; /* of the history, 0 = not said */
 };
 
 struct snapshot {
@@ -140,6 +143,7 @@ struct snapshot {
     size_t trace_count, trace_cap;
     struct snapshot_settings settings;
     bool has_segments;     /* there was a list of them */
+    bool has_host;         /* pinned memory of the host: it is left out */
     bool too_many_places;  /* that, and not memory, is why there was no number */
     uint64_t unknown_keys; /* keys of dictionaries that were skipped */
     uint64_t odd_values;   /* of another type than their key has: as if missing */

@@ -107,6 +107,9 @@ static int run(struct import *import, struct pickle_input *input,
     result->odd_values = import->snapshot.odd_values;
     result->unknown_keys = import->snapshot.unknown_keys;
     result->cut_strings = import->snapshot.cut_strings;
+    result->overflowed = import->snapshot.settings.overflowed;
+    result->max_entries = import->snapshot.settings.max_entries;
+    result->left_host = import->snapshot.has_host;
     if (err)
         return import_say(result, err, trouble.text);
     input_close(input);

@@ -78,6 +78,23 @@ static void say_count(uint64_t count, const char *one, const char *many, const c
     say_buf(LOG_WARNING, &text);
 }
 
+static void say_overflow(const struct import_result *result)
+{
+    struct buf text = {0};
+    if (result->left_host)
+        log_say(LOG_WARNING, "pinned host memory is in it, and was left out");
+    if (!result->overflowed)
+        return;
+    buf_text(&text, "the history was full");
+    if (result->max_entries) {
+        buf_text(&text, " (");
+        put_count(&text, result->max_entries, "event", "events");
+        buf_text(&text, ")");
+    }
+    buf_text(&text, ": older events were overwritten");
+    say_buf(LOG_WARNING, &text);
+}
+
 static void say_trouble(const struct import_result *result)
 {
     if (result->lacks)
@@ -90,6 +107,7 @@ static void say_trouble(const struct import_result *result)
         log_say(LOG_WARNING, "no blocks are in it: was _record_memory_history on?");
     else if (!result->events)
         log_say(LOG_WARNING, "it has no history, only the end: was _record_memory_history on?");
+    say_overflow(result);
     say_count(result->frees_lost, "block is", "blocks are",
               "gone at the end, and the trace does not say when");
     say_count(result->frees_unmatched, "free was", "frees were",
