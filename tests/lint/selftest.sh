@@ -139,6 +139,7 @@ expect 1 "not under 1600" sh "$here/lengths.sh" "$tree"
 catches words "say 'call site'" viewer-cli/main.c 'static const char t[] = "asked for by";'
 catches words "say 'N'" docs/manual/a.md 'so many rows'
 catches words "say 'live block'" tests/cli/peak/a.stdout '3 living blocks'
+catches words "say 'allocated in'" docs/fit.md 'what is born in forward'
 allows words viewer-cli/main.c '/* asked for by a living block */ int born;'
 allows words viewer-cli/main.c 'static const char q[] = "SELECT born in stretches of x";'
 catches paths "base/error.h:2" base/error.h "/* /wor""k/main */"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # words.sh ROOT: nothing that a user reads has a word of words.txt: texts in the C sources of the
-# command, what it prints in the golden tests, the manual and the pages of docs that words-pages.txt
-# names. SQL is not read, and neither are comments; words of a recorded program stand in fixtures.
+# command, what it prints in the golden tests, the manual, the pages of docs and README.md. SQL is
+# not read, and neither are comments; words of a recorded program stand in fixtures.
 set -eu
 . "$(dirname "$0")/common.sh"
 
@@ -12,7 +12,8 @@ words=$here/words.txt
 files "viewer-cli" '*.c' > "$report.c"
 {
     [ ! -d docs/manual ] || find docs/manual -name '*.md'
-    [ ! -d docs ] || find docs -maxdepth 1 -name 'glossary.md'
+    [ ! -d docs ] || find docs -maxdepth 1 -name '*.md'
+    [ ! -f README.md ] || echo README.md
     [ ! -d tests/cli ] || find tests/cli -name '*.stdout' -o -name '*.stderr'
 } | sort > "$report.text"
 {

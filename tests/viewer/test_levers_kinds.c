@@ -82,32 +82,45 @@ TEST(del_takes_all_that_goes_with_a_variable)
 
 /* ---- a graph that is retained ---- */
 
-static void train_retained(struct script *script, int sites)
+/* Five blocks of `sites` calls live through backward, and as many of 4 MiB go in it if one `frees`.
+ */
+static void train_retained(struct script *script, int sites, bool frees)
 {
     script_phase(script, "user", SCRIPT_OUTSIDE, 1, 99);
     script_block(script, 10, SCRIPT_LIVES, MIB(30), BUILD);
-    for (int step = 0; step < 3; step++) {
+    for (int step = 0; step < 4; step++) {
         int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
         script_phase(script, "forward", step, forward, backward - 1);
         script_phase(script, "backward", step, backward, at(step, END));
         for (int i = 0; i < 5; i++)
             script_block(script, forward + 1 + i, at(step + 1, LOSS) + i, MIB(10),
                          i < sites ? ENCODE + i : ENCODE);
+        for (int i = 0; i < 5 && frees; i++)
+            script_block(script, forward + 6 + i, backward + 1 + i, MIB(4), ENCODE + i);
     }
+}
+
+/* A validation in each step, whose loss is kept with its graph: backward lets go of its own. */
+TEST(a_forward_without_a_backward_retains_no_graph)
+{
+    struct script script = {0};
+    char text[400];
+    train_retained(&script, 5, true);
+    CHECK_INT(lever_with(&script, "", LEVER_RETAIN_GRAPH, text, sizeof text).bytes, 0);
 }
 
 TEST(a_graph_that_is_retained_is_named)
 {
     struct script script = {0};
     char text[400];
-    train_retained(&script, 5);
+    train_retained(&script, 5, false);
     struct lever lever = lever_with(&script, "", LEVER_RETAIN_GRAPH, text, sizeof text);
     CHECK_INT(lever.bytes, MIB(50));
     CHECK(lever.estimated && !lever.changes);
     CHECK_INT(lever_with(&script, "", LEVER_HELD, text, sizeof text).bytes, 0);
     /* a list of outputs of one call is no graph */
     struct script list = {0};
-    train_retained(&list, 1);
+    train_retained(&list, 1, false);
     CHECK_INT(lever_with(&list, "", LEVER_RETAIN_GRAPH, text, sizeof text).bytes, 0);
     CHECK_INT(lever_with(&list, "", LEVER_HELD, text, sizeof text).bytes, MIB(50));
 }
@@ -267,6 +280,7 @@ TEST(together_lists_what_is_in_it)
 
 TEST_MAIN(TEST_CASE(a_cache_is_of_no_use_in_training),
           TEST_CASE(del_takes_all_that_goes_with_a_variable),
+          TEST_CASE(a_forward_without_a_backward_retains_no_graph),
           TEST_CASE(a_graph_that_is_retained_is_named),
           TEST_CASE(the_optimizer_can_step_in_backward),
           TEST_CASE(modules_are_named_by_their_places), TEST_CASE(batch_norm_makes_other_numbers),

@@ -86,6 +86,27 @@ TEST(each_micro_batch_of_a_step_is_checkpointed)
     CHECK_INT(lever.next_step, 0);
 }
 
+/* Lightning and LBFGS run forward and backward inside of optimizer.step(closure): the optimizer's
+ * own memory is what it takes behind them. */
+TEST(a_closure_is_no_optimizer)
+{
+    struct script plain = {0}, closure = {0};
+    for (int i = 0; i < 2; i++) {
+        struct script *script = i ? &closure : &plain;
+        train(script, 3, 1);
+        script_block(script, at(0, 910), SCRIPT_LIVES, MIB(40), ADAM);
+    }
+    for (int i = 0; i < closure.phase_count; i++) {
+        struct script_phase *phase = &closure.phases[i];
+        if (strcmp(phase->kind, "optimizer") == 0) {
+            phase->begin = at(phase->step, -1);
+            closure.phases[i - 1].parent = closure.phases[i - 2].parent = i + 1;
+        }
+    }
+    CHECK_INT(lever_of(&plain, "", LEVER_OFFLOAD_STATES).bytes, MIB(40));
+    CHECK_INT(lever_of(&closure, "", LEVER_OFFLOAD_STATES).bytes, MIB(40));
+}
+
 /* 200 MiB in the optimizer of step 2 bound what a change to forward can do in step 1. */
 TEST(another_step_can_be_the_next_peak)
 {
@@ -324,7 +345,8 @@ TEST(a_module_that_is_computed_again_is_no_lever)
     CHECK_INT(lever_of(&script, modules_sql, LEVER_CHECKPOINT).bytes, 0);
 }
 
-TEST_MAIN(TEST_CASE(each_micro_batch_of_a_step_is_checkpointed),
+TEST_MAIN(TEST_CASE(a_closure_is_no_optimizer),
+          TEST_CASE(each_micro_batch_of_a_step_is_checkpointed),
           TEST_CASE(another_step_can_be_the_next_peak),
           TEST_CASE(steps_that_were_not_asked_about_bound_nothing),
           TEST_CASE(what_is_held_from_one_micro_batch_to_the_next),

@@ -120,11 +120,18 @@ static void put_class(struct emit *emit, const struct module_node *node)
     emit_known(emit, node->path ? (int64_t)node->instances : INT64_MIN);
 }
 
-static void put_kinds(struct emit *emit, const int64_t bytes[MODULE_KINDS])
+static void put_kinds(struct emit *emit, const int64_t bytes[PURPOSES])
 {
-    for (int kind = 0; kind < MODULE_KINDS; kind++)
-        emit_int(emit, bytes[kind]);
-    emit_int(emit, bytes[MODULE_WORKSPACE] + bytes[MODULE_OTHER]);
+    int64_t workspace = bytes[PURPOSE_WORKSPACE] + bytes[PURPOSE_LIBRARY];
+    int64_t other = bytes[PURPOSE_COPY] + bytes[PURPOSE_BUCKET] + bytes[PURPOSE_INPUT] +
+                    bytes[PURPOSE_OTHER];
+    emit_int(emit, bytes[PURPOSE_PARAMETER]);
+    emit_int(emit, bytes[PURPOSE_GRADIENT]);
+    emit_int(emit, bytes[PURPOSE_OPTIMIZER_STATE]);
+    emit_int(emit, bytes[PURPOSE_ACTIVATION] + bytes[PURPOSE_HELD]);
+    emit_int(emit, workspace);
+    emit_int(emit, other);
+    emit_int(emit, workspace + other);
 }
 
 static void put_node(struct emit *emit, const struct report_scope *scope,

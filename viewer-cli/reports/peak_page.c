@@ -113,20 +113,25 @@ static const struct emit_column holder_columns[] = {
     {NULL, "by module or call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_ROOMY},
 };
 
+static const char *kind_name(int purpose)
+{
+    return purpose == PURPOSE_HELD ? "held outputs" : plot_bar_name((enum purpose)purpose);
+}
+
 /* The kind with most of its bytes; two, where one has less than two thirds. */
 static void put_kinds(struct emit *emit, const struct holder *holder)
 {
     struct buf text = {0};
     int best = 0, next = -1;
-    for (int kind = 1; kind < MODULE_KINDS; kind++)
+    for (int kind = 1; kind < PURPOSES; kind++)
         if (holder->held[kind] > holder->held[best])
             best = kind;
-    for (int kind = 0; kind < MODULE_KINDS; kind++)
+    for (int kind = 0; kind < PURPOSES; kind++)
         if (kind != best && (next < 0 || holder->held[kind] > holder->held[next]))
             next = kind;
-    buf_text(&text, module_kind_name((enum module_kind)best));
+    buf_text(&text, kind_name(best));
     if (holder->held[best] < holder->bytes / 3 * 2 && holder->held[next])
-        buf_print(&text, ", %s", module_kind_name((enum module_kind)next));
+        buf_print(&text, ", %s", kind_name(next));
     emit_text(emit, buf_string(&text));
     emit->out.broken = emit->out.broken || text.broken;
     buf_clear(&text);

@@ -1,16 +1,18 @@
 /*
  * A lever on a graph that backward does not let go of: retain_graph=True. Then most of what forward
- * kept for backward is there behind it, from many places, and no variable holds it one by one.
+ * kept for backward is there behind it, from many places, and no variable holds it one by one. A
+ * backward that lets go of its own graph beside that retains nothing: the rest is the graph of a
+ * forward without a backward, as of a validation whose losses are kept.
  */
 #include "error.h"
 #include "levers_work.h"
 #include "mem.h"
 
-enum { SITES_LEAST = 4 };
+enum { SITES_LEAST = 4, FREES = 4 }; /* it lets go: of more than one part in so many */
 
-struct graph {              /* of one forward */
-    int64_t kept, retained; /* bytes that lived when backward began, and when it was over */
-    struct map sites;       /* of what is retained */
+struct graph {              /* of the forwards before one backward */
+    int64_t kept, retained; /* bytes that were live when backward began, and when it was over */
+    struct map sites;       /* of what is retained, of all of them */
 };
 
 static bool is_kept(const struct levers_block *block, const struct levers_phase *backward)
@@ -45,13 +47,19 @@ static int retains(const struct levers_step *step, bool *out)
 {
     const struct levers_phase_row *row = &step->phases.of[LEVERS_BACKWARD];
     struct graph graph = {0};
+    int64_t kept = 0, retained = 0;
     int err = 0;
     for (size_t i = 0; i < row->count && err >= 0; i++) {
         const struct levers_phase *backward = &step->phases.phases[row->at[i]];
-        if (backward->end != LEVERS_NEVER)
-            err = weigh(step, backward, &graph);
+        if (backward->end == LEVERS_NEVER)
+            continue;
+        graph.kept = graph.retained = 0;
+        err = weigh(step, backward, &graph);
+        kept += graph.kept;
+        if (graph.kept - graph.retained < graph.kept / FREES)
+            retained += graph.retained;
     }
-    *out = graph.retained > graph.kept / 2 && graph.sites.count >= SITES_LEAST;
+    *out = retained > kept / 2 && graph.sites.count >= SITES_LEAST;
     map_clear(&graph.sites);
     return err;
 }

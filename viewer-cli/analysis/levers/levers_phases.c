@@ -45,7 +45,56 @@ static bool take_phase(const struct levers_phase *told, const char *kind, struct
     phase->kind = kind_of(kind);
     if (phase->end == GROUP_NONE)
         phase->end = LEVERS_NEVER;
-    return put_in_row(out, out->count - 1);
+    return true;
+}
+
+/* ---- a closure ---- */
+
+static bool is_training(enum levers_phase_kind kind)
+{
+    return kind == LEVERS_FORWARD || kind == LEVERS_LOSS || kind == LEVERS_BACKWARD;
+}
+
+/* The phases right inside of the one at `at` stand for themselves; when the last of them ends, or
+ * GROUP_NONE where there is no forward, loss or backward among them. */
+static int64_t let_out(struct levers_phases *out, size_t at)
+{
+    const struct levers_phase *outer = &out->phases[at];
+    bool trains = false;
+    int64_t last = GROUP_NONE;
+    for (size_t i = at + 1; i < out->count && out->phases[i].begin <= outer->end; i++)
+        trains = trains || (out->phases[i].parent == outer->id && is_training(out->phases[i].kind));
+    for (size_t i = at + 1; trains && i < out->count && out->phases[i].begin <= outer->end; i++)
+        if (out->phases[i].parent == outer->id) {
+            out->phases[i].parent = outer->parent;
+            last = out->phases[i].end;
+        }
+    return last;
+}
+
+/* optimizer.step(closure), as Lightning and LBFGS call it: forward and backward run inside of it,
+ * and the update is what comes behind them. */
+static void shorten_optimizer(struct levers_phases *out, size_t at)
+{
+    int64_t begin = let_out(out, at);
+    if (begin == GROUP_NONE)
+        return;
+    struct levers_phase update = out->phases[at];
+    update.begin = begin;
+    for (; at + 1 < out->count && out->phases[at + 1].begin < begin; at++)
+        out->phases[at] = out->phases[at + 1];
+    out->phases[at] = update;
+}
+
+static bool make_rows(struct levers_phases *out)
+{
+    for (size_t i = out->count; i-- > 0;)
+        if (out->phases[i].kind == LEVERS_OPTIMIZER)
+            shorten_optimizer(out, i);
+    for (size_t i = 0; i < out->count; i++)
+        if (!put_in_row(out, i))
+            return false;
+    return true;
 }
 
 int levers_phases_read(struct db *db, int64_t process, int64_t begin, int64_t end,
@@ -65,7 +114,8 @@ int levers_phases_read(struct db *db, int64_t process, int64_t begin, int64_t en
     while (query_next(&query))
         if (!take_phase(&phase, kind, out))
             query_fail(&query, ERR_NOMEM);
-    return query_end(&query);
+    int err = query_end(&query);
+    return err == 0 && !make_rows(out) ? ERR_NOMEM : err;
 }
 
 void levers_phases_clear(struct levers_phases *phases)

@@ -1,5 +1,6 @@
 /*
  * levers_phases.h - the phases of a window of steps, and which of a kind is the next or the last.
+ * An optimizer's phase around a closure with forward and backward is what comes behind them.
  *
  * Invariants (levers_phases_is_valid): phases by begin; each row of `of` has the outermost phases
  * of its kind, in that order.

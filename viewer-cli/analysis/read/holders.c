@@ -19,16 +19,6 @@ struct choosing {
     size_t of_cap;
 };
 
-const char *module_kind_name(enum module_kind kind)
-{
-    static const char *const names[MODULE_KINDS] = {
-        [MODULE_PARAMETERS] = "parameters", [MODULE_GRADIENTS] = "gradients",
-        [MODULE_STATE] = "optimizer state", [MODULE_ACTIVATIONS] = "activations",
-        [MODULE_WORKSPACE] = "workspace",   [MODULE_OTHER] = "other",
-    };
-    return names[kind];
-}
-
 /* Room for one more, all zero; NULL without memory. */
 static struct holder *add(struct choosing *choosing, size_t node, const int64_t *held)
 {
@@ -39,7 +29,7 @@ static struct holder *add(struct choosing *choosing, size_t node, const int64_t 
     choosing->of[out->count] = node;
     struct holder *holder = &out->holders[out->count++];
     *holder = (struct holder){.site = GROUP_NONE};
-    for (int kind = 0; kind < MODULE_KINDS; kind++) {
+    for (int kind = 0; kind < PURPOSES; kind++) {
         holder->held[kind] = held[kind];
         holder->bytes += held[kind];
     }
@@ -154,7 +144,8 @@ static int by_bytes(const void *a, const void *b)
 
 static void keep(struct holders *out, size_t most)
 {
-    qsort(out->holders, out->count, sizeof *out->holders, by_bytes);
+    if (out->count)
+        qsort(out->holders, out->count, sizeof *out->holders, by_bytes);
     for (; out->count > most; out->rest++) {
         out->rest_bytes += out->holders[--out->count].bytes;
         mem_free(out->holders[out->count].name);

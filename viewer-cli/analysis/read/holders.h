@@ -19,7 +19,7 @@ struct holder {
     bool itself;  /* a module without those inside of it */
     int64_t site; /* of a call site; GROUP_NONE */
     int64_t bytes;
-    int64_t held[MODULE_KINDS];
+    int64_t held[PURPOSES];
 };
 
 struct holders {
@@ -35,7 +35,5 @@ int holders_read(struct db *db, int64_t process, int64_t device, int64_t seq, si
                  struct holders *out);
 void holders_clear(struct holders *holders);
 bool holders_are_valid(const struct holders *holders);
-
-const char *module_kind_name(enum module_kind kind); /* "activations" */
 
 #endif

@@ -187,26 +187,6 @@ static int make_nodes(struct module_tree *reading)
 
 /* ---- blocks ---- */
 
-static enum module_kind kind_of(enum purpose purpose)
-{
-    switch (purpose) {
-    case PURPOSE_PARAMETER:
-        return MODULE_PARAMETERS;
-    case PURPOSE_GRADIENT:
-        return MODULE_GRADIENTS;
-    case PURPOSE_OPTIMIZER_STATE:
-        return MODULE_STATE;
-    case PURPOSE_ACTIVATION:
-    case PURPOSE_HELD:
-        return MODULE_ACTIVATIONS;
-    case PURPOSE_WORKSPACE:
-    case PURPOSE_LIBRARY:
-        return MODULE_WORKSPACE;
-    default:
-        return MODULE_OTHER;
-    }
-}
-
 /* The call site's entry, made if it is new; NULL without memory. */
 static struct module_site *site_of(struct modules *out, int64_t site)
 {
@@ -225,7 +205,7 @@ static bool add_to_site(struct modules *out, const struct living_block *block)
     struct module_site *site = site_of(out, block->site);
     if (!site)
         return false;
-    site->held[kind_of(block->purpose)] += block->size;
+    site->held[block->purpose] += block->size;
     site->blocks++;
     return true;
 }
@@ -248,7 +228,7 @@ static bool add_block(void *self, const struct living_block *block)
     struct module_tree *tree = self;
     size_t at = node_of(tree, block);
     struct module_node *node = &tree->out->nodes[at];
-    node->own[kind_of(block->purpose)] += block->size;
+    node->own[block->purpose] += block->size;
     node->blocks++;
     return at || add_to_site(tree->out, block);
 }
@@ -259,7 +239,7 @@ static void add_up(struct modules *out)
     for (size_t i = 0; i < out->count; i++)
         memcpy(out->nodes[i].held, out->nodes[i].own, sizeof out->nodes[i].own);
     for (size_t i = out->count; i-- > 0;)
-        for (int kind = 0; out->nodes[i].parent != MODULE_ROOT && kind < MODULE_KINDS; kind++)
+        for (int kind = 0; out->nodes[i].parent != MODULE_ROOT && kind < PURPOSES; kind++)
             out->nodes[out->nodes[i].parent].held[kind] += out->nodes[i].held[kind];
 }
 
@@ -322,7 +302,7 @@ void modules_clear(struct modules *modules)
 static int64_t sum(const int64_t *bytes)
 {
     int64_t all = 0;
-    for (int kind = 0; kind < MODULE_KINDS; kind++)
+    for (int kind = 0; kind < PURPOSES; kind++)
         all += bytes[kind];
     return all;
 }

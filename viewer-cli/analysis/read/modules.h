@@ -15,16 +15,7 @@
 
 #include "db.h"
 #include "map.h"
-
-enum module_kind {
-    MODULE_PARAMETERS,
-    MODULE_GRADIENTS,
-    MODULE_STATE, /* of an optimizer */
-    MODULE_ACTIVATIONS,
-    MODULE_WORKSPACE,
-    MODULE_OTHER,
-    MODULE_KINDS
-};
+#include "purpose.h"
 
 struct module_node {
     char *path;       /* folded; NULL: of no module, or not known */
@@ -32,14 +23,14 @@ struct module_node {
     size_t parent;    /* MODULE_ROOT: none */
     size_t depth;     /* of a root 0 */
     size_t instances;
-    int64_t own[MODULE_KINDS], held[MODULE_KINDS]; /* bytes; held: with those below */
+    int64_t own[PURPOSES], held[PURPOSES]; /* bytes; held: with those below */
     int64_t blocks;                                /* its own */
 };
 #define MODULE_ROOT SIZE_MAX
 
 struct module_site { /* what blocks of no module hold, by call site */
     int64_t site;    /* GROUP_NONE: no call stack */
-    int64_t held[MODULE_KINDS];
+    int64_t held[PURPOSES];
     int64_t blocks;
 };
 
