@@ -107,6 +107,7 @@ static unsigned action_of(value v)
         {KEY_IS_SEGMENT_UNMAP, TRACE_SEGMENT_UNMAP},
         {KEY_IS_SNAPSHOT, TRACE_SNAPSHOT},
         {KEY_IS_OOM, TRACE_OOM},
+        {KEY_IS_ANNOTATE, TRACE_ANNOTATE},
     };
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
         if (v == value_make(VALUE_STRING, actions[i].key))
@@ -126,6 +127,14 @@ static int set_place(struct build *build, struct trace_entry *entry, const uint6
     uint32_t id = snapshot_place(build->snapshot, 0, place.stream, place.pool);
     entry->place = id & 0xffffff;
     return id ? BASE_OK : ERR_NOMEM;
+}
+
+/* Of a thread's other events it is left out. */
+static void set_metadata(struct build *build, struct trace_entry *entry, value v)
+{
+    uint32_t text;
+    if (entry->action == TRACE_ANNOTATE && string_of(build, v, &text))
+        entry->block = text;
 }
 
 static int set_entry(struct build *build, size_t at, enum key key, value v)
@@ -151,6 +160,9 @@ static int set_entry(struct build *build, size_t at, enum key key, value v)
     case KEY_POOL_ID:
         if (value_kind(v) == VALUE_PAIR)
             return set_place(build, entry, NULL, (uint32_t)value_payload(v));
+        break;
+    case KEY_USER_METADATA:
+        set_metadata(build, entry, v);
         break;
     case KEY_FRAMES:
         if (value_kind(v) == VALUE_SITE)
@@ -371,6 +383,12 @@ void build_settings(struct build *build, const struct pair *pairs, size_t count)
             if (threshold > 0 && threshold < 1)
                 settings->config.gc_threshold = threshold;
             break;
+        case KEY_OVERFLOWED:
+            settings->overflowed = v == value_make(VALUE_BOOL, 1);
+            break;
+        case KEY_MAX_ENTRIES:
+            build_number(build, v, &settings->max_entries);
+            break;
         case KEY_EXPANDABLE_SEGMENTS:
             settings->config.expandable_segments = v == value_make(VALUE_BOOL, 1);
             break;
@@ -457,6 +475,18 @@ static int take_segments(struct build *build, value v)
     return BASE_OK;
 }
 
+/* A list of segments, or a list of lists of events. */
+static void look_at_host(struct build *build, value v)
+{
+    const struct object *list = build_object(build, v);
+    for (size_t i = 0; list && list->kind == OBJECT_LIST && i < list->count; i++) {
+        value first = build_resolve(build, list->as.items[i].first);
+        const struct object *inner = build_object(build, first);
+        bool record = value_kind(first) == VALUE_SEGMENT || value_kind(first) == VALUE_ENTRY;
+        build->snapshot->has_host |= record || (inner && inner->count);
+    }
+}
+
 static int set_top(struct build *build, enum key key, value v)
 {
     v = build_resolve(build, v);
@@ -465,6 +495,10 @@ static int set_top(struct build *build, enum key key, value v)
         return take_segments(build, v);
     case KEY_DEVICE_TRACES:
         return take_traces(build, v);
+    case KEY_HOST_SEGMENTS:
+    case KEY_HOST_TRACES:
+        look_at_host(build, v);
+        return BASE_OK;
     default:
         return BASE_OK; /* settings were taken when they were sealed, notes are in their array */
     }

@@ -163,6 +163,10 @@ static int give_settings(struct feed *feed)
                   : give_setting(feed, "alloc_conf", conf.count ? buf_string(&conf) + 1 : "");
     if (err == BASE_OK && feed->counts.rebuilt_until)
         err = give_setting(feed, "rebuilt_until", number);
+    snprintf(number, sizeof number, "%llu",
+             (unsigned long long)feed->snapshot->settings.max_entries);
+    if (err == BASE_OK && feed->snapshot->settings.overflowed)
+        err = give_setting(feed, "history_overflowed", number);
     if (err == BASE_OK)
         err = give_setting(feed, "imported_from", feed->source);
     buf_clear(&conf);
@@ -208,6 +212,16 @@ static void fill_segment(struct feed *feed, const struct trace_entry *entry, str
     feed->counts.segments += gets;
 }
 
+/* A mark by the name that was attached, with the block's address. */
+static void fill_annotation(struct feed *feed, const struct trace_entry *entry, struct event *event)
+{
+    uint32_t name = feed_string(feed, (uint32_t)entry->block);
+    event->kind = EVENT_MARK;
+    event->addr = event->site = 0;
+    event->a = entry->addr;
+    event->name = name ? name : feed_text(feed, "annotate", strlen("annotate"));
+}
+
 /* False: there is nothing to tell. */
 static bool fill(struct feed *feed, const struct rebuild *rebuild, size_t at, struct event *event)
 {
@@ -240,6 +254,9 @@ static bool fill(struct feed *feed, const struct rebuild *rebuild, size_t at, st
         event->a = entry->size;
         event->addr = 0;
         event->name = feed_text(feed, "snapshot", strlen("snapshot"));
+        return true;
+    case TRACE_ANNOTATE:
+        fill_annotation(feed, entry, event);
         return true;
     default:
         return false;

@@ -1,9 +1,10 @@
 /*
- * import.h - a snapshot of PyTorch's CUDA allocator becomes a recording.
+ * import.h - what another tool recorded becomes a recording.
  *
- * The pickle is read into compact records (pickle.h, snapshot.h), the heap before its trace is
- * rebuilt and every block gets its size (rebuild.h), and all of it goes through the heap state into
- * a new database, as if it had been recorded (feed.h).
+ * The formats are those of import.c's table (format.h). Of a snapshot of PyTorch's, the pickle is
+ * read into compact records (pickle.h, snapshot.h), the heap before its trace is rebuilt and every
+ * block gets its size (rebuild.h), and all of it goes through the heap state into a new database,
+ * as if it had been recorded (feed.h).
  *
  * Memory: what the records take is bounded by IMPORT_BUDGET_FACTOR times the file (snapshot.h);
  * what follows works device by device and adds to each event no more than its record has.
@@ -20,6 +21,9 @@
 struct import_result {
     char message[IMPORT_MESSAGE_BYTES]; /* what went wrong; "" if nothing did */
     bool wrote;                         /* and it was the writing */
+    const char *format;                 /* what the file is, in words */
+    const char *lacks;                  /* what files of this format do not tell, or NULL */
+    bool is_snapshot;                   /* with segments, and a history only if it was on */
     uint64_t bytes_read;
     uint64_t devices;                          /* with segments or events */
     uint64_t events, blocks, segments;         /* of the traces */
@@ -31,6 +35,10 @@ struct import_result {
     uint64_t sizes_checked, sizes_differ, misplaced;
     uint64_t frees_lost, frees_unmatched, segments_unmatched;
     uint64_t unknown_actions, odd_blocks, odd_values, unknown_keys, cut_strings;
+    bool overflowed;        /* the history was full: older events are not in it */
+    uint64_t max_entries;   /* of that history, 0 = not known */
+    bool left_host;         /* pinned memory of the host was left out */
+    uint64_t cut_lines;     /* at the end: the writer was stopped */
     uint64_t records_bytes; /* the most memory that records took at once */
 };
 
@@ -43,8 +51,8 @@ struct import_options {
 /* Reads the file and makes the database. A base_err: of the input ERR_CORRUPT, ERR_NOTOURS,
  * ERR_NEWER, ERR_LIMIT, ERR_IO and so on; with result->wrote, of the database. After an error what
  * there is of the output is to be removed. */
-int import_snapshot(const char *path, const struct import_options *options,
-                    struct import_result *result);
+int import_file(const char *path, const struct import_options *options,
+                struct import_result *result);
 /* The same from memory. */
 int import_bytes(const void *bytes, size_t count, const struct import_options *options,
                  struct import_result *result);

@@ -74,6 +74,14 @@ const unsigned char *input_take_slow(struct pickle_input *input, size_t n)
     return n <= input->end - input->at ? input_take(input, n) : NULL;
 }
 
+const unsigned char *input_look(struct pickle_input *input, size_t n, size_t *count)
+{
+    if (n > input->end - input->at && input->fd >= 0)
+        refill(input);
+    *count = n < input->end - input->at ? n : input->end - input->at;
+    return input->bytes + input->at;
+}
+
 bool input_skip(struct pickle_input *input, uint64_t n)
 {
     while (n > input->end - input->at) {

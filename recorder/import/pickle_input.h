@@ -1,6 +1,7 @@
 /*
- * pickle_input.h - the bytes of a pickle, from a file that is read once from its beginning to its
- * end, or from memory. A file is never mapped: its pages would count as memory of the process.
+ * pickle_input.h - the bytes of what is imported, from a file that is read once from its beginning
+ * to its end, or from memory. A file is never mapped: its pages would count as memory of the
+ * process.
  *
  * Invariant: at <= end; base + at is the offset of the next byte.
  */
@@ -36,6 +37,8 @@ static inline const unsigned char *input_take(struct pickle_input *input, size_t
     input->at += n;
     return bytes;
 }
+/* The next bytes as far as there are any, at most n <= PICKLE_INPUT_BYTES; they stay the next. */
+const unsigned char *input_look(struct pickle_input *input, size_t n, size_t *count);
 bool input_skip(struct pickle_input *input, uint64_t n); /* false: there are fewer */
 static inline uint64_t input_offset(const struct pickle_input *input)
 {

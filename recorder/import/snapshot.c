@@ -50,10 +50,8 @@ static size_t intern_held(const struct intern *table)
            (table->by_hash.capacity + table->by_hash.old_capacity) * sizeof(struct map_entry);
 }
 
-uint32_t snapshot_intern(struct snapshot *snapshot, struct intern *table, const void *bytes,
-                         size_t count)
+uint32_t budget_intern(struct budget *budget, struct intern *table, const void *bytes, size_t count)
 {
-    struct budget *budget = &snapshot->budget;
     uint32_t id = intern_find(table, bytes, count);
     if (id)
         return id;
@@ -65,6 +63,12 @@ uint32_t snapshot_intern(struct snapshot *snapshot, struct intern *table, const 
     id = intern_add(table, bytes, count);
     hold(budget, intern_held(table) - before);
     return id;
+}
+
+uint32_t snapshot_intern(struct snapshot *snapshot, struct intern *table, const void *bytes,
+                         size_t count)
+{
+    return budget_intern(&snapshot->budget, table, bytes, count);
 }
 
 const char *snapshot_text(const struct snapshot *snapshot, uint32_t string)

@@ -40,6 +40,9 @@ bool budget_grow(struct budget *budget, void **array, size_t *cap, size_t need, 
     budget_grow((budget), (void **)(void *)&(array), &(cap), (need), sizeof *(array))
 /* Frees the array and what it held. */
 void budget_free(struct budget *budget, void *array, size_t cap, size_t size);
+/* The number of the bytes in the table; 0 without memory, or beyond the budget. */
+uint32_t budget_intern(struct budget *budget, struct intern *table, const void *bytes,
+                       size_t count);
 
 enum trace_action {
     TRACE_NONE = 0, /* an action that is not known */
@@ -52,6 +55,7 @@ enum trace_action {
     TRACE_SEGMENT_UNMAP,
     TRACE_SNAPSHOT,
     TRACE_OOM,
+    TRACE_ANNOTATE, /* `block` is the string that was attached, 0 = none */
     TRACE_ACTION_COUNT
 };
 
@@ -119,6 +123,8 @@ struct snapshot_settings {
     bool seen;
     uint32_t conf; /* string as the program gave it, 0 = not said */
     struct alloc_config config;
+    bool overflowed;      /* the history was full, and lost its oldest events */
+    uint64_t max_entries; /* of the history, 0 = not said */
 };
 
 struct snapshot {
@@ -137,6 +143,7 @@ struct snapshot {
     size_t trace_count, trace_cap;
     struct snapshot_settings settings;
     bool has_segments;     /* there was a list of them */
+    bool has_host;         /* pinned memory of the host: it is left out */
     bool too_many_places;  /* that, and not memory, is why there was no number */
     uint64_t unknown_keys; /* keys of dictionaries that were skipped */
     uint64_t odd_values;   /* of another type than their key has: as if missing */

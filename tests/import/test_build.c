@@ -178,7 +178,8 @@ TEST(every_action)
                    {"segment_unmap", TRACE_SEGMENT_UNMAP},
                    {"snapshot", TRACE_SNAPSHOT},
                    {"oom", TRACE_OOM},
-                   {"annotate", TRACE_NONE},
+                   {"annotate", TRACE_ANNOTATE},
+                   {"reserve", TRACE_NONE},
                    {"", TRACE_NONE}};
     struct fixture f;
     begin(&f);

@@ -66,6 +66,27 @@ TEST(a_file_is_read_in_pieces)
     }
 }
 
+TEST(what_is_looked_at_stays_the_next)
+{
+    struct pickle_input input;
+    size_t count;
+    write_bytes(test_path("look"), 3000);
+    REQUIRE(input_open(&input, test_path("look")) == BASE_OK);
+    const unsigned char *first = input_look(&input, 100, &count);
+    CHECK_INT(count, 100);
+    CHECK(first[0] == byte_at(0) && first[99] == byte_at(99));
+    CHECK_INT(input_offset(&input), 0);
+    CHECK(input_take(&input, 2999) != NULL);
+    first = input_look(&input, 100, &count);
+    CHECK_INT(count, 1);
+    CHECK(first[0] == byte_at(2999));
+    CHECK_INT(input_offset(&input), 2999);
+    input_close(&input);
+    input_memory(&input, "abc", 3);
+    CHECK(memcmp(input_look(&input, 100, &count), "abc", 3) == 0);
+    CHECK_INT(count, 3);
+}
+
 TEST(memory_is_read_in_pieces)
 {
     struct pickle_input input;
@@ -221,8 +242,9 @@ TEST(a_damaged_snapshot_is_not_valid)
     CHECK(!snapshot_is_valid(&snapshot));
 }
 
-TEST_MAIN(TEST_CASE(a_file_is_read_in_pieces), TEST_CASE(memory_is_read_in_pieces),
-          TEST_CASE(a_pipe_is_read_too), TEST_CASE(more_than_the_room_is_not_taken_at_once),
-          TEST_CASE(what_cannot_be_opened), TEST_CASE(the_budget_is_kept),
-          TEST_CASE(the_system_may_refuse_first), TEST_CASE(names_are_counted),
-          TEST_CASE(places_are_numbered), TEST_CASE(a_damaged_snapshot_is_not_valid))
+TEST_MAIN(TEST_CASE(a_file_is_read_in_pieces), TEST_CASE(what_is_looked_at_stays_the_next),
+          TEST_CASE(memory_is_read_in_pieces), TEST_CASE(a_pipe_is_read_too),
+          TEST_CASE(more_than_the_room_is_not_taken_at_once), TEST_CASE(what_cannot_be_opened),
+          TEST_CASE(the_budget_is_kept), TEST_CASE(the_system_may_refuse_first),
+          TEST_CASE(names_are_counted), TEST_CASE(places_are_numbered),
+          TEST_CASE(a_damaged_snapshot_is_not_valid))

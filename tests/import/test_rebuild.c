@@ -247,7 +247,7 @@ TEST(memory_is_less_than_the_file)
     write_snapshot(test_path("c.pickle"), 100000);
     REQUIRE(getrusage(RUSAGE_SELF, &usage) == 0);
     long before = usage.ru_maxrss;
-    CHECK_INT(import_snapshot(test_path("c.pickle"), &options, &result), BASE_OK);
+    CHECK_INT(import_file(test_path("c.pickle"), &options, &result), BASE_OK);
     REQUIRE(getrusage(RUSAGE_SELF, &usage) == 0);
     CHECK(result.bytes_read > 30u << 20);
     CHECK(result.records_bytes < result.bytes_read); /* arrays grow by doubling */
@@ -259,19 +259,19 @@ TEST(files_that_cannot_be_read)
 {
     struct import_result result;
     struct import_options options = {.output = test_path("d.db"), .source = "d.pickle"};
-    CHECK_INT(import_snapshot(test_path("nowhere"), &options, &result), ERR_NOTFOUND);
+    CHECK_INT(import_file(test_path("nowhere"), &options, &result), ERR_NOTFOUND);
     CHECK_STR(result.message, "No such file or directory");
-    CHECK_INT(import_snapshot(test_folder(), &options, &result), ERR_IO);
+    CHECK_INT(import_file(test_folder(), &options, &result), ERR_IO);
     CHECK_INT(access(options.output, F_OK), -1);
     write_snapshot(test_path("d.pickle"), 3);
     options.output = test_path("no/such/folder.db");
-    CHECK(import_snapshot(test_path("d.pickle"), &options, &result) < 0);
+    CHECK(import_file(test_path("d.pickle"), &options, &result) < 0);
     CHECK(result.wrote);
     CHECK(result.message[0] != '\0');
 }
 
 TEST_MAIN(TEST_CASE(requests_are_rounded), TEST_CASE(mapped_ranges_are_those_of_a_model),
-          TEST_CASE(ranges_of_two_streams_stay_two),
-          TEST_CASE(segments_do_not_overlap), TEST_CASE(names_of_annotations),
-          TEST_CASE(a_recording_comes_out), TEST_CASE(without_memory),
-          TEST_CASE(memory_is_less_than_the_file), TEST_CASE(files_that_cannot_be_read))
+          TEST_CASE(ranges_of_two_streams_stay_two), TEST_CASE(segments_do_not_overlap),
+          TEST_CASE(names_of_annotations), TEST_CASE(a_recording_comes_out),
+          TEST_CASE(without_memory), TEST_CASE(memory_is_less_than_the_file),
+          TEST_CASE(files_that_cannot_be_read))

@@ -74,7 +74,7 @@ def ask_files(bash):
     bash.ask("tidemark peak run.db ")  # one database is enough
     bash.ask("tidemark peak run.db --form", "--format")
     bash.ask("tidemark diff run.db ", "a b.db", "folder", "run.db")
-    bash.ask("tidemark import ", "folder", "snapshot.pickle")
+    bash.ask("tidemark import ", "a b.db", "folder", "limits.txt", "run.db", "snapshot.pickle")
     bash.ask("tidemark check --baseline ", "a b.db", "folder", "run.db")
     bash.ask("tidemark check --limits l", "limits.txt")
     bash.ask("tidemark peak --top ")

@@ -24,6 +24,8 @@ import sys
 
 import pages
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+
 VARIES = [
     (r"tidemark\.\d{8}-\d{6}-\d+\.db", "tidemark.NEW.db"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", "DATE"),
@@ -174,6 +176,9 @@ class Fixtures:
             "head -c 300000 run.db >damaged.db",
             "tidemark record -o ranks.db -- sh -c 'RANK=0 seq2seq --steps=2; RANK=1 seq2seq'",
             '"%s" snapshot.pickle 100000' % os.path.abspath(make_snapshot),
+            'cp "%s" trace.json' % os.path.join(HERE, "../import/traces/torch-2.14.json"),
+            "(echo Thread,Time,Action,Pointer,Size,Stream; "
+            "echo 7,10:00:00.000001,allocate,0x100,512,0) >rmm.dev0.log",
         ]
         for line in lines:
             done = pages.run("sh", "-c", line, cwd=self.folder, env=self.environment,

@@ -148,7 +148,7 @@ TEST(arguments_are_told_apart)
     } cases[] = {
         {TAKES_DATABASE, COMPLETE_DATABASES, false},
         {TAKES_DATABASES, COMPLETE_DATABASES, true},
-        {TAKES_SNAPSHOT, COMPLETE_SNAPSHOTS, false},
+        {TAKES_FILE, COMPLETE_FILES, false},
         {TAKES_PROGRAM, COMPLETE_PROGRAM, false},
     };
     struct command command = made_up;
@@ -174,7 +174,7 @@ TEST(words_and_kinds_agree)
 {
     static const char *const words[] = {[TAKES_DATABASE] = "DATABASE",
                                         [TAKES_DATABASES] = "A B",
-                                        [TAKES_SNAPSHOT] = ".pickle",
+                                        [TAKES_FILE] = "FILE",
                                         [TAKES_PROGRAM] = "COMMAND"};
     for (const struct command *const *at = commands; *at; at++) {
         bool compares =

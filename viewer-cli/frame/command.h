@@ -35,7 +35,7 @@ enum command_takes {                 /* what its arguments are */
                      TAKES_DATABASE, /* the first is one; least = 0: the newest one here where it is
                                         not named */
                      TAKES_DATABASES, /* each is one */
-                     TAKES_SNAPSHOT,  /* of PyTorch, a .pickle */
+                     TAKES_FILE,      /* of another tool, of any name */
                      TAKES_PROGRAM    /* the first begins another program's command line, and unless
                                          the command    `judges` the program's status becomes its own
                                        */

@@ -14,7 +14,7 @@ enum complete_what complete_argument(const struct command *command)
     static const enum complete_what whats[] = {
         [TAKES_DATABASE] = COMPLETE_DATABASES,
         [TAKES_DATABASES] = COMPLETE_DATABASES,
-        [TAKES_SNAPSHOT] = COMPLETE_SNAPSHOTS,
+        [TAKES_FILE] = COMPLETE_FILES,
         [TAKES_PROGRAM] = COMPLETE_PROGRAM,
     };
     return whats[command->takes];

@@ -13,7 +13,6 @@ enum complete_what {
     COMPLETE_CHOICES,
     COMPLETE_FILES,
     COMPLETE_DATABASES,
-    COMPLETE_SNAPSHOTS,
     COMPLETE_PROGRAM, /* a command line of its own */
 };
 

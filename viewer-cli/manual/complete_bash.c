@@ -92,7 +92,6 @@ static const char end[] = "    esac\n"
                           "    case $kind in\n"
                           "    program) _tidemark_program \"$COMP_CWORD\" ;;\n"
                           "    databases) _tidemark_files .db ;;\n"
-                          "    snapshots) _tidemark_files .pickle ;;\n"
                           "    files) _tidemark_files '' ;;\n"
                           "    esac\n"
                           "}\n"
@@ -104,8 +103,6 @@ static const char *kind_name(enum complete_what what)
     switch (what) {
     case COMPLETE_DATABASES:
         return "databases";
-    case COMPLETE_SNAPSHOTS:
-        return "snapshots";
     case COMPLETE_PROGRAM:
         return "program";
     case COMPLETE_FILES:

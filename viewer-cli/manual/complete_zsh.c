@@ -39,9 +39,6 @@ static void put_what(struct buf *out, enum complete_what what, const struct opti
     case COMPLETE_DATABASES:
         buf_text(out, "_files -g \"*.db\"");
         break;
-    case COMPLETE_SNAPSHOTS:
-        buf_text(out, "_files -g \"*.pickle\"");
-        break;
     default:
         break;
     }

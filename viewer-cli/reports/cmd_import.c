@@ -1,5 +1,5 @@
 /*
- * tidemark import: a snapshot of PyTorch's allocator becomes a recording. All the work is
+ * tidemark import: what another tool recorded becomes a recording. All the work is
  * recorder/import's; here are the options, the output file and what is said of it.
  */
 #include <inttypes.h>
@@ -42,9 +42,12 @@ static void say_found(const struct import_result *result)
     put_count(&text, result->devices, "device", "devices");
     buf_text(&text, ": ");
     put_count(&text, result->blocks, "block", "blocks");
-    buf_text(&text, " handed out, ");
-    put_count(&text, result->segments, "segment", "segments");
-    buf_text(&text, " taken");
+    buf_text(&text, " handed out");
+    if (result->is_snapshot) {
+        buf_text(&text, ", ");
+        put_count(&text, result->segments, "segment", "segments");
+        buf_text(&text, " taken");
+    }
     if (result->ooms) {
         buf_text(&text, ", ");
         put_count(&text, result->ooms, "request failed", "requests failed");
@@ -53,10 +56,15 @@ static void say_found(const struct import_result *result)
     if (!result->blocks_before && !result->segments_before)
         return;
     put_count(&text, result->blocks_before, "block", "blocks");
-    buf_text(&text, " in ");
-    put_count(&text, result->segments_before, "segment", "segments");
-    buf_text(&text, " live when the trace began; call sites are known only of those that are "
-                    "live at the end");
+    if (result->is_snapshot) {
+        buf_text(&text, " in ");
+        put_count(&text, result->segments_before, "segment", "segments");
+        buf_text(&text, " live when the trace began; call sites are known only of those that are "
+                        "live at the end");
+    } else {
+        buf_print(&text, " live when it began, known only by %s",
+                  result->blocks_before == 1 ? "its free" : "their frees");
+    }
     say_buf(LOG_NOTE, &text);
 }
 
@@ -70,12 +78,36 @@ static void say_count(uint64_t count, const char *one, const char *many, const c
     say_buf(LOG_WARNING, &text);
 }
 
+static void say_overflow(const struct import_result *result)
+{
+    struct buf text = {0};
+    if (result->left_host)
+        log_say(LOG_WARNING, "pinned host memory is in it, and was left out");
+    if (!result->overflowed)
+        return;
+    buf_text(&text, "the history was full");
+    if (result->max_entries) {
+        buf_text(&text, " (");
+        put_count(&text, result->max_entries, "event", "events");
+        buf_text(&text, ")");
+    }
+    buf_text(&text, ": older events were overwritten");
+    say_buf(LOG_WARNING, &text);
+}
+
 static void say_trouble(const struct import_result *result)
 {
-    if (!result->blocks && !result->blocks_before)
+    if (result->lacks)
+        log_say(LOG_NOTE, "%s has no %s", result->format, result->lacks);
+    if (!result->is_snapshot && !result->blocks && !result->blocks_before)
+        log_say(LOG_WARNING, "no blocks are in it");
+    else if (!result->is_snapshot)
+        ;
+    else if (!result->blocks && !result->blocks_before)
         log_say(LOG_WARNING, "no blocks are in it: was _record_memory_history on?");
     else if (!result->events)
         log_say(LOG_WARNING, "it has no history, only the end: was _record_memory_history on?");
+    say_overflow(result);
     say_count(result->frees_lost, "block is", "blocks are",
               "gone at the end, and the trace does not say when");
     say_count(result->frees_unmatched, "free was", "frees were",
@@ -91,6 +123,7 @@ static void say_trouble(const struct import_result *result)
     say_count(result->annotations_skipped, "annotation", "annotations",
               "ended without a beginning, or began too deep");
     say_count(result->odd_values, "value was", "values were", "not of the kind expected");
+    say_count(result->cut_lines, "line", "lines", "at the end, cut off, was left out");
     say_count(result->cut_strings, "text was", "texts were", "cut: longer than 32 KiB");
 }
 
@@ -133,7 +166,7 @@ static int import(const char *path, const struct import_command *command)
     struct import_options options = {.output = output.work,
                                      .source = slash ? slash + 1 : path,
                                      .all_frames = command->all_frames};
-    err = import_snapshot(path, &options, &result);
+    err = import_file(path, &options, &result);
     if (err)
         return failed(path, &output, err, &result);
     err = record_output_move(&output, &why);
@@ -161,7 +194,7 @@ static const struct option option_table[] = {
     {"output", 'o', OPT_FILE, offsetof(struct import_command, output), "FILE",
      "the database to make (tidemark.DATE-TIME-PID.db)", NULL, 0},
     {"all-frames", 0, OPT_FLAG, offsetof(struct import_command, all_frames), NULL,
-     "keep the frames of C and C++ in call stacks that have\nframes of Python", NULL, 0},
+     "keep the frames of C, C++ and operators in call stacks\nthat have frames of Python", NULL, 0},
     {0},
 };
 
@@ -169,16 +202,18 @@ const struct command command_import = {
     .name = "import",
     .group = COMMAND_RECORD,
     .run = cmd_import,
-    .summary = "make a recording of a PyTorch memory snapshot",
-    .arguments = "SNAPSHOT.pickle",
-    .takes = TAKES_SNAPSHOT,
+    .summary = "make a recording of another tool's file",
+    .arguments = "FILE",
+    .takes = TAKES_FILE,
     .options = option_table,
     .least = 1,
     .most = 1,
     .description =
-        "Reads what torch.cuda.memory._dump_snapshot() wrote and makes a database of it, as if it "
-        "had been recorded. Nothing in the pickle is executed: an opcode that could do so is "
-        "refused by its name.\n"
+        "Makes a database of a file that another tool wrote, as if it had been recorded. The first "
+        "bytes of the file say which kind it is, not its name.\n"
+        "\n"
+        "A snapshot that torch.cuda.memory._dump_snapshot() wrote: nothing in the pickle is "
+        "executed; an opcode that could do so is refused by its name.\n"
         "\n"
         "A snapshot has the heap at the end, and the last events before. The heap before these "
         "events is rebuilt by undoing them; the call stack of a block from that time is known only "
@@ -188,9 +223,22 @@ const struct command command_import = {
         "\n"
         "It takes at most 8 times the snapshot's size and 16 MiB of memory, usually less than that "
         "size, but 2.7 times it was seen where call stacks share no frames; more than 4,096 "
-        "pairs of a stream and a pool are refused.",
+        "pairs of a stream and a pool are refused.\n"
+        "\n"
+        "A log of RMM's logging_resource_adaptor: blocks, streams and refused requests. Blocks "
+        "that "
+        "were live when the log began are known only if they are freed in it. The device is the "
+        "number in the file's name (.dev1), else 0.\n"
+        "\n"
+        "A trace of torch.profiler with profile_memory=True, not compressed: blocks by device, "
+        "refused "
+        "requests, and the allocator's totals. A block's call stack are the operators, annotations "
+        "and Python functions (with_stack=True) that ran on its thread. Annotations become steps "
+        "and phases.",
     .examples =
         {
             {"tidemark import snapshot.pickle -o run.db", "then: tidemark peak run.db"},
+            {"tidemark import rmm.dev0.log -o rmm.db", "a log of RMM"},
+            {"tidemark import trace.json -o trace.db", "a trace of torch.profiler"},
         },
 };

@@ -1,0 +1,103 @@
+/*
+ * block_log.h - what a log of blocks tells, in records, and how it becomes events. For formats that
+ * tell each block's birth and end as they happened, and no heap at the end: RMM's logs, traces of
+ * torch.profiler.
+ *
+ * A free of a block that the log did not hand out is of a block that lived before: it is told at
+ * the beginning, with the size that its free says. What lived before and was never given back is
+ * not in such a log.
+ *
+ * Ranges (begin and end on one thread) are phases, steps and marks of optimizers by their names
+ * (feed.h), or only say in what a block was asked for: the ranges that are open on its thread are
+ * its call stack, innermost first, steps left out.
+ *
+ * Memory: every array grows through the budget, as those of snapshots do (snapshot.h).
+ *
+ * Invariants (block_log_is_valid): names and places are 0 or name something; entries are in the
+ * order in which they were added until block_log_feed sorts them by time; `order` is below count.
+ */
+#ifndef TIDEMARK_IMPORT_BLOCK_LOG_H
+#define TIDEMARK_IMPORT_BLOCK_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "import.h"
+#include "snapshot.h"
+#include "state.h"
+
+#define BLOCK_LOG_UNKNOWN UINT64_MAX
+#define BLOCK_LOG_NAME_BYTES ((size_t)4096) /* a name is cut there */
+#define BLOCK_LOG_DEPTH 64u /* frames of a call stack; more are left out at the outer end */
+
+enum block_log_kind {
+    LOG_RANGE_END, /* at the same time ends come first, then begins, then blocks */
+    LOG_RANGE_BEGIN,
+    LOG_ALLOC,
+    LOG_FREE,
+    LOG_REFUSED,
+    LOG_KIND_COUNT
+};
+
+struct block_log_entry {
+    int64_t time_ns;
+    uint64_t addr; /* of a range: the time of its other end */
+    uint64_t size;
+    uint64_t allocated, reserved; /* the allocator's own sums after it, or BLOCK_LOG_UNKNOWN */
+    uint32_t name;                /* of a range */
+    uint32_t place;               /* struct arena_heap, 0 = none */
+    uint32_t order;               /* in which it was added */
+    uint32_t thread : 24;
+    uint32_t kind : 4;  /* enum block_log_kind */
+    uint32_t phase : 1; /* of a range: it is a phase, a step or a mark, too */
+    uint32_t lost : 1;  /* of a free: its block lived before */
+};
+
+struct block_log {
+    struct budget budget;
+    struct intern names;  /* text with its NUL */
+    struct intern places; /* struct arena_heap, without a name */
+    struct block_log_entry *entries;
+    size_t count, cap;
+};
+
+void block_log_clear(struct block_log *log);
+bool block_log_is_valid(const struct block_log *log);
+/* More bytes of the file were read: that much more may be kept of it. */
+void block_log_allow(struct block_log *log, uint64_t bytes_read);
+/* A base_err: ERR_LIMIT beyond the budget or IMPORT_MAX_PLACES. A block at address 0 is none. */
+int block_log_add(struct block_log *log, const struct block_log_entry *entry);
+int block_log_name(struct block_log *log, const char *text, size_t bytes, uint32_t *name);
+int block_log_place(struct block_log *log, enum arena_device kind, int32_t index, uint64_t stream,
+                    uint32_t *place);
+/* The same number for all places of a device. */
+uint32_t block_log_device(const struct block_log *log, uint32_t place);
+
+/* The earliest time of all, 0 if there is none. */
+int64_t block_log_first_ns(const struct block_log *log);
+
+struct block_log_feed {
+    struct block_log *log;
+    struct state *state;
+    const char *live;      /* what the source is called in table process: "RMM log" */
+    const char *allocator; /* likewise in table setting; NULL: not known */
+    const char *source;    /* the file's name */
+    int64_t pid;           /* 0 = not known */
+    bool all_frames;       /* keep frames that are none of a source, too */
+    bool requested;        /* the sizes are what was asked for */
+    int (*flush)(void *self);
+    void *self;
+
+    struct import_result *result; /* gets the counts */
+    int64_t run_ns;               /* out: from the first entry to the last */
+};
+
+/* Sorts, and tells it all. A base_err. */
+int block_log_feed(struct block_log_feed *feed);
+/* The same into a database that it makes. `base_us`, `ended` as in writing.h. */
+int block_log_write(struct block_log_feed *feed, const char *output, int64_t base_us,
+                    const char *ended);
+
+#endif

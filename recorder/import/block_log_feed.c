@@ -1,0 +1,504 @@
+/* A log's records in the order of time, as events. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "block_log.h"
+#include "buf.h"
+#include "error.h"
+#include "feed.h"
+#include "format.h"
+#include "map.h"
+#include "mem.h"
+#include "writing.h"
+
+#define OPEN_MOST ((size_t)512) /* ranges of a stack that are looked at, from the innermost on */
+
+struct open_range {
+    uint32_t name;  /* of the log; 0 = it says nothing of a block (a step) */
+    uint32_t below; /* index + 1 in `open`, 0 = none */
+};
+
+struct telling {
+    struct block_log_feed *feed;
+    struct state_process *process;
+    uint32_t *strings; /* numbers of definitions by name, 0 = not defined yet; likewise */
+    uint32_t *frames, *places;
+    bool *has_line;      /* by name: the frame is one of a source */
+    struct intern sites; /* frames' numbers, BLOCK_LOG_DEPTH at most */
+    uint32_t *site_numbers;
+    size_t site_cap;
+    uint32_t sites_defined;
+    struct open_range *open; /* ranges that are open, in stacks; free ones in a list */
+    size_t open_count, open_cap;
+    uint32_t open_free;
+    struct map tops; /* thread -> index + 1 */
+    uint32_t defined;
+    int64_t base_ns;
+    uint64_t now_ns;
+};
+
+/* ---- order ---- */
+
+/* Of ranges that begin together the longest is first, of those that end together the latest. */
+static int compare(const void *left, const void *right)
+{
+    const struct block_log_entry *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    unsigned ka = a->kind < LOG_ALLOC ? a->kind : LOG_ALLOC,
+             kb = b->kind < LOG_ALLOC ? b->kind : LOG_ALLOC;
+    if (ka != kb)
+        return ka < kb ? -1 : 1;
+    if (ka < LOG_ALLOC && a->addr != b->addr)
+        return a->addr > b->addr ? -1 : 1;
+    bool before = a->order < b->order;
+    if (ka == LOG_RANGE_END)
+        before = !before;
+    return before ? -1 : 1;
+}
+
+/* Sorting takes as much memory again, and most logs are in order. */
+static void sort(struct block_log *log)
+{
+    for (size_t i = 1; i < log->count; i++)
+        if (compare(&log->entries[i - 1], &log->entries[i]) > 0) {
+            qsort(log->entries, log->count, sizeof *log->entries, compare);
+            return;
+        }
+}
+
+/* Frees of blocks that the log did not hand out. A second block at the address of one that lives
+ * is the state's business. */
+static int find_lost(struct block_log *log)
+{
+    struct map living = {0};
+    int err = BASE_OK;
+    for (size_t i = 0; err == BASE_OK && i < log->count; i++) {
+        struct block_log_entry *entry = &log->entries[i];
+        if (entry->kind != LOG_ALLOC && entry->kind != LOG_FREE)
+            continue;
+        uint64_t device = block_log_device(log, entry->place) + 1;
+        uint64_t key = entry->addr ^ device * UINT64_C(0x9e3779b97f4a7c15);
+        if (entry->kind == LOG_ALLOC)
+            err = map_put(&living, key, i, NULL) ? BASE_OK : ERR_NOMEM;
+        else
+            entry->lost = map_remove(&living, key) == MAP_NONE;
+    }
+    map_clear(&living);
+    return err;
+}
+
+/* ---- definitions ---- */
+
+static uint32_t define(struct telling *telling, enum arena_kind kind, const void *payload,
+                       size_t bytes)
+{
+    struct arena_record record = {.bytes = (uint32_t)bytes, .kind = (uint32_t)kind};
+    state_define(telling->process, &record, payload);
+    return ++telling->defined;
+}
+
+static uint32_t define_text(struct telling *telling, const char *text, size_t bytes)
+{
+    return bytes ? define(telling, ARENA_STRING, text, bytes) : 0;
+}
+
+static uint32_t string_of(struct telling *telling, uint32_t name)
+{
+    const char *text = intern_at(&telling->feed->log->names, name);
+    if (!telling->strings[name])
+        telling->strings[name] = define_text(telling, text, strlen(text));
+    return telling->strings[name];
+}
+
+/* "train.py(12): forward" is a frame of Python, as torch.profiler names it. */
+static bool split_frame(const char *text, size_t *file, uint32_t *line, const char **function)
+{
+    const char *open = strstr(text, ".py(");
+    char *end;
+    if (!open || open[4] < '0' || open[4] > '9')
+        return false;
+    unsigned long number = strtoul(open + 4, &end, 10);
+    if (strncmp(end, "): ", 3) != 0 || !end[3] || number > INT32_MAX)
+        return false;
+    *file = (size_t)(open + 3 - text);
+    *line = (uint32_t)number;
+    *function = end + 3;
+    return true;
+}
+
+static uint32_t frame_of(struct telling *telling, uint32_t name)
+{
+    const char *text = intern_at(&telling->feed->log->names, name), *function;
+    struct arena_frame frame = {0};
+    size_t file;
+    if (telling->frames[name])
+        return telling->frames[name];
+    if (split_frame(text, &file, &frame.line, &function)) {
+        frame.function = define_text(telling, function, strlen(function));
+        frame.file = define_text(telling, text, file);
+        telling->has_line[name] = true;
+    } else {
+        frame.function = string_of(telling, name);
+    }
+    return telling->frames[name] = define(telling, ARENA_FRAME, &frame, sizeof frame);
+}
+
+static uint32_t place_of(struct telling *telling, uint32_t place)
+{
+    struct arena_heap heap;
+    if (!place || telling->places[place])
+        return place ? telling->places[place] : 0;
+    memcpy(&heap, intern_at(&telling->feed->log->places, place), sizeof heap);
+    return telling->places[place] = define(telling, ARENA_HEAP, &heap, sizeof heap);
+}
+
+/* ---- ranges that are open ---- */
+
+static int open_range(struct telling *telling, uint32_t thread, uint32_t name)
+{
+    uint64_t top = map_get(&telling->tops, thread);
+    uint32_t at = telling->open_free;
+    if (at) {
+        telling->open_free = telling->open[at - 1].below;
+    } else {
+        if (!MEM_GROW(telling->open, telling->open_cap, telling->open_count + 1))
+            return ERR_NOMEM;
+        at = (uint32_t)++telling->open_count;
+    }
+    telling->open[at - 1] = (struct open_range){name, top == MAP_NONE ? 0 : (uint32_t)top};
+    return map_put(&telling->tops, thread, at, NULL) ? BASE_OK : ERR_NOMEM;
+}
+
+/* Every begin has its end behind it, so the stack has one; ranges that do not nest end each other.
+ */
+static void close_range(struct telling *telling, uint32_t thread)
+{
+    uint64_t top = map_get(&telling->tops, thread);
+    if (top == MAP_NONE || !top)
+        return;
+    struct open_range *range = &telling->open[top - 1];
+    map_put(&telling->tops, thread, range->below, NULL);
+    range->below = telling->open_free;
+    telling->open_free = (uint32_t)top;
+}
+
+/* Operators that do nothing but ask for memory: who called them is the site. */
+static bool only_allocates(const struct telling *telling, uint32_t name)
+{
+    static const char *const operators[] = {"aten::empty",      "aten::empty_strided",
+                                            "aten::empty_like", "aten::new_empty",
+                                            "aten::resize_",    "aten::new_empty_strided"};
+    const char *text = intern_at(&telling->feed->log->names, name);
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (strcmp(text, operators[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The names of what is open on the thread, innermost first. */
+static size_t names_open(const struct telling *telling, uint32_t thread, uint32_t *names,
+                         size_t most)
+{
+    uint64_t top = map_get(&telling->tops, thread);
+    size_t count = 0;
+    for (uint32_t at = top == MAP_NONE ? 0 : (uint32_t)top; at && count < most;
+         at = telling->open[at - 1].below)
+        if (telling->open[at - 1].name)
+            names[count++] = telling->open[at - 1].name;
+    return count;
+}
+
+/* As in a recording: where frames of sources are among them, those alone; else all, from the first
+ * operator on that does more than ask for memory. */
+static size_t choose_frames(struct telling *telling, const uint32_t *names, size_t count,
+                            uint32_t *frames)
+{
+    size_t first = 0, depth = 0;
+    bool sources = false;
+    for (size_t i = 0; i < count; i++) {
+        frame_of(telling, names[i]);
+        sources = sources || telling->has_line[names[i]];
+    }
+    sources = sources && !telling->feed->all_frames;
+    while (!sources && !telling->feed->all_frames && first + 1 < count &&
+           only_allocates(telling, names[first]))
+        first++;
+    for (size_t i = first; i < count && depth < BLOCK_LOG_DEPTH; i++)
+        if (!sources || telling->has_line[names[i]])
+            frames[depth++] = frame_of(telling, names[i]);
+    return depth;
+}
+
+/* The definition's number; 0 = nothing is open, or no memory. */
+static uint32_t site_of(struct telling *telling, uint32_t thread)
+{
+    uint32_t names[OPEN_MOST], frames[BLOCK_LOG_DEPTH];
+    size_t count = names_open(telling, thread, names, OPEN_MOST);
+    size_t depth = choose_frames(telling, names, count, frames);
+    if (!depth)
+        return 0;
+    uint32_t site =
+        budget_intern(&telling->feed->log->budget, &telling->sites, frames, depth * sizeof *frames);
+    if (!site || !MEM_GROW(telling->site_numbers, telling->site_cap, site))
+        return 0;
+    if (site > telling->sites_defined) {
+        telling->site_numbers[site - 1] =
+            define(telling, ARENA_SITE, frames, depth * sizeof *frames);
+        telling->sites_defined = site;
+    }
+    return telling->site_numbers[site - 1];
+}
+
+/* ---- events ---- */
+
+static int give(struct telling *telling, const struct event *event)
+{
+    struct block_log_feed *feed = telling->feed;
+    state_event(telling->process, event);
+    return state_wants_flush(feed->state) ? feed->flush(feed->self) : BASE_OK;
+}
+
+static int give_setting(struct telling *telling, const char *key, const char *value)
+{
+    struct buf text = {0};
+    buf_print(&text, "%s=%s", key, value);
+    bool broken = text.broken;
+    struct event event = {.kind = EVENT_MARK, .flags = EVENT_F_SETTING, .time_ns = telling->now_ns};
+    if (!broken)
+        event.name = define_text(telling, buf_string(&text), text.count);
+    buf_clear(&text);
+    return broken ? ERR_NOMEM : give(telling, &event);
+}
+
+/* What lived before the log began is told at its beginning. */
+static int give_before(struct telling *telling)
+{
+    const struct block_log *log = telling->feed->log;
+    struct import_result *result = telling->feed->result;
+    int err = BASE_OK;
+    for (size_t i = 0; err == BASE_OK && i < log->count; i++) {
+        const struct block_log_entry *entry = &log->entries[i];
+        if (!entry->lost)
+            continue;
+        struct event event = {.kind = EVENT_BLOCK_ALLOC,
+                              .addr = entry->addr,
+                              .size = entry->size,
+                              .heap = place_of(telling, entry->place) & EVENT_MAX_HEAP};
+        if (telling->feed->requested) {
+            event.flags = EVENT_F_REQUESTED;
+            event.a = entry->size;
+        }
+        result->blocks_before++;
+        err = give(telling, &event);
+    }
+    return err;
+}
+
+static int give_settings(struct telling *telling)
+{
+    const struct block_log_feed *feed = telling->feed;
+    char number[32];
+    int err = BASE_OK;
+    snprintf(number, sizeof number, "%lld", (long long)state_seq(feed->state));
+    if (feed->allocator)
+        err = give_setting(telling, "allocator", feed->allocator);
+    if (err == BASE_OK && feed->result->blocks_before)
+        err = give_setting(telling, "rebuilt_until", number);
+    return err == BASE_OK ? give_setting(telling, "imported_from", feed->source) : err;
+}
+
+static void fill_totals(const struct block_log_entry *entry, struct event *event)
+{
+    if (entry->allocated == BLOCK_LOG_UNKNOWN)
+        return;
+    event->flags |= EVENT_F_TOTALS;
+    event->a = entry->allocated;
+    event->b = entry->reserved == BLOCK_LOG_UNKNOWN ? 0 : entry->reserved;
+}
+
+static void fill_block(struct telling *telling, const struct block_log_entry *entry,
+                       struct event *event)
+{
+    struct import_result *result = telling->feed->result;
+    event->addr = entry->kind == LOG_REFUSED ? 0 : entry->addr;
+    event->size = entry->size;
+    event->heap = place_of(telling, entry->place) & EVENT_MAX_HEAP;
+    if (entry->kind == LOG_FREE) {
+        event->kind = EVENT_BLOCK_FREE;
+    } else {
+        event->kind = entry->kind == LOG_ALLOC ? EVENT_BLOCK_ALLOC : EVENT_OOM;
+        event->site = site_of(telling, entry->thread);
+        result->blocks += entry->kind == LOG_ALLOC;
+        result->ooms += entry->kind == LOG_REFUSED;
+    }
+    if (telling->feed->requested && entry->kind == LOG_ALLOC) {
+        event->flags = EVENT_F_REQUESTED;
+        event->a = entry->size;
+    } else {
+        fill_totals(entry, event);
+    }
+    result->events++;
+}
+
+static void fill_range(struct telling *telling, const struct block_log_entry *entry,
+                       struct event *event)
+{
+    bool begins = entry->kind == LOG_RANGE_BEGIN;
+    uint64_t number = 0;
+    enum feed_note_kind kind =
+        feed_note_kind(intern_at(&telling->feed->log->names, entry->name), &number);
+    event->a = number;
+    if (kind == NOTE_IS_STEP) {
+        event->kind = begins ? EVENT_STEP_BEGIN : EVENT_STEP_END;
+        event->a = begins ? number : 0;
+    } else if (kind == NOTE_IS_PHASE) {
+        event->kind = begins ? EVENT_PHASE_BEGIN : EVENT_PHASE_END;
+        event->name = string_of(telling, entry->name);
+    } else {
+        event->kind = begins ? EVENT_ENTER : EVENT_EXIT;
+        event->size = kind == NOTE_IS_OPTIMIZER ? MARK_OPTIMIZER : MARK_ZERO_GRAD;
+    }
+    telling->feed->result->annotations += begins;
+}
+
+/* A step is in no call stack: the same site would be another one in each. */
+static int take_range(struct telling *telling, const struct block_log_entry *entry)
+{
+    uint64_t ignored;
+    const char *text = intern_at(&telling->feed->log->names, entry->name);
+    bool step = feed_note_kind(text, &ignored) == NOTE_IS_STEP;
+    if (entry->kind == LOG_RANGE_BEGIN)
+        return open_range(telling, entry->thread, step ? 0 : entry->name);
+    close_range(telling, entry->thread);
+    return BASE_OK;
+}
+
+static int give_entry(struct telling *telling, const struct block_log_entry *entry)
+{
+    struct event event = {.time_ns = telling->now_ns, .thread = entry->thread & 0xffffff};
+    if (entry->kind >= LOG_ALLOC) {
+        fill_block(telling, entry, &event);
+        return give(telling, &event);
+    }
+    int err = take_range(telling, entry);
+    if (err || !entry->phase)
+        return err;
+    fill_range(telling, entry, &event);
+    return give(telling, &event);
+}
+
+static int give_all(struct telling *telling)
+{
+    const struct block_log *log = telling->feed->log;
+    int err = BASE_OK;
+    for (size_t i = 0; err == BASE_OK && i < log->count; i++) {
+        telling->now_ns = (uint64_t)(log->entries[i].time_ns - telling->base_ns);
+        err = give_entry(telling, &log->entries[i]);
+    }
+    return err;
+}
+
+/* ---- the whole ---- */
+
+static int begin(struct telling *telling)
+{
+    const struct block_log_feed *feed = telling->feed;
+    const struct block_log *log = feed->log;
+    struct state_hello hello = {.parent = BATCH_NULL,
+                                .origin = "import",
+                                .rank = BATCH_NULL,
+                                .local_rank = BATCH_NULL,
+                                .world_size = BATCH_NULL,
+                                .pid = feed->pid,
+                                .live = feed->live};
+    telling->strings = mem_alloc(log->names.item_count + 1, sizeof *telling->strings);
+    telling->frames = mem_alloc(log->names.item_count + 1, sizeof *telling->frames);
+    telling->places = mem_alloc(log->places.item_count + 1, sizeof *telling->places);
+    telling->has_line = mem_alloc(log->names.item_count + 1, sizeof *telling->has_line);
+    if (!telling->has_line || !telling->strings || !telling->frames || !telling->places)
+        return ERR_NOMEM;
+    telling->process = state_process_begin(feed->state, &hello);
+    return telling->process ? BASE_OK : ERR_NOMEM;
+}
+
+static void end(struct telling *telling)
+{
+    struct state_end end = {.at_ns = telling->now_ns,
+                            .ended = "unknown",
+                            .exit_code = BATCH_NULL,
+                            .signal = BATCH_NULL};
+    if (telling->process)
+        state_process_end(telling->process, &end);
+    telling->feed->run_ns = (int64_t)telling->now_ns;
+    mem_free(telling->strings);
+    mem_free(telling->frames);
+    mem_free(telling->has_line);
+    mem_free(telling->places);
+    mem_free(telling->site_numbers);
+    mem_free(telling->open);
+    intern_clear(&telling->sites);
+    map_clear(&telling->tops);
+}
+
+static size_t count_devices(const struct block_log *log)
+{
+    size_t count = 0;
+    for (uint32_t i = 1; i <= log->places.item_count; i++) {
+        bool first = true;
+        for (uint32_t k = 1; k < i && first; k++)
+            first = block_log_device(log, k) != block_log_device(log, i);
+        count += first;
+    }
+    return count;
+}
+
+int block_log_feed(struct block_log_feed *feed)
+{
+    struct block_log *log = feed->log;
+    struct telling telling = {.feed = feed};
+    sort(log);
+    telling.base_ns = log->count ? log->entries[0].time_ns : 0;
+    feed->result->devices = count_devices(log);
+    int err = find_lost(log);
+    if (err == BASE_OK)
+        err = begin(&telling);
+    if (err == BASE_OK)
+        err = give_before(&telling);
+    if (err == BASE_OK)
+        err = give_settings(&telling);
+    if (err == BASE_OK)
+        err = give_all(&telling);
+    end(&telling);
+    return err;
+}
+
+static int write_rows(struct block_log_feed *feed, struct writing *writing)
+{
+    struct state_totals totals;
+    feed->state = writing->state;
+    feed->flush = writing_flush;
+    feed->self = writing;
+    int err = block_log_feed(feed);
+    state_totals(writing->state, &totals);
+    feed->result->peak_allocated = totals.peak_allocated;
+    if (err == BASE_OK && totals.lost)
+        err = import_say(feed->result, ERR_NOMEM, base_err_text(ERR_NOMEM));
+    return err;
+}
+
+int block_log_write(struct block_log_feed *feed, const char *output, int64_t base_us,
+                    const char *ended)
+{
+    struct writing writing;
+    int err = writing_open(&writing, output, feed->result);
+    if (err == BASE_OK)
+        err = writing_begin(&writing, base_us);
+    if (err == BASE_OK)
+        err = write_rows(feed, &writing);
+    if (err == BASE_OK)
+        err = writing_finish(&writing, feed->run_ns, ended);
+    writing_clear(&writing);
+    return err;
+}
