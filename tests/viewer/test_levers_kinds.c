@@ -321,7 +321,22 @@ TEST(a_change_that_costs_nothing_has_a_place)
     CHECK_STR(best_of(&all, LEVERS_NONE), "");
 }
 
-TEST_MAIN(TEST_CASE(a_change_that_costs_nothing_has_a_place),
+TEST(other_numbers_stand_behind)
+{
+    struct lever some[] = {
+        {.kind = LEVER_NO_STATES, .bytes = 900, .estimated = true, .changes = true},
+        {.kind = LEVER_EIGHT_BIT_STATES, .bytes = 800, .estimated = true, .changes = true},
+        {.kind = LEVER_CHECKPOINT, .bytes = 300},
+        {.kind = LEVER_HALF_BATCH, .bytes = 200, .estimated = true},
+        {.kind = LEVER_SHARD_STATES, .bytes = 100, .at_most = true},
+    };
+    struct levers all = {.levers = some, .count = 5};
+    CHECK_STR(best_of(&all, LEVERS_NONE), "2 3 4");
+    all.count = 4;
+    CHECK_STR(best_of(&all, LEVERS_NONE), "2 3 0");
+}
+
+TEST_MAIN(TEST_CASE(other_numbers_stand_behind), TEST_CASE(a_change_that_costs_nothing_has_a_place),
           TEST_CASE(a_cache_is_of_no_use_in_training),
           TEST_CASE(del_takes_all_that_goes_with_a_variable),
           TEST_CASE(a_forward_without_a_backward_retains_no_graph),

@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "buf.h"
 #include "human.h"
@@ -316,17 +317,32 @@ static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned 
     buf_clear(&text);
 }
 
+static const struct lever *find_together(const struct levers *levers)
+{
+    for (size_t i = 0; i < levers->count; i++)
+        if (levers->levers[i].kind == LEVER_TOGETHER)
+            return &levers->levers[i];
+    return NULL;
+}
+
 /* Not all combine: without a large estimate that does not, they may save less than that one alone,
- * which would be read as a mistake. */
+ * which would be read as a mistake. So it says which do: not all stand above, and not all above do.
+ */
 static void put_together(const struct peak_part *part, const struct lever *largest)
 {
-    const struct levers *levers = &part->levers;
+    const struct lever *all = find_together(&part->levers);
+    struct buf text = {0}, line = {0};
     char bytes[HUMAN_MAX];
-    for (size_t i = 0; i < levers->count; i++)
-        if (levers->levers[i].kind == LEVER_TOGETHER && levers->levers[i].bytes > largest->bytes)
-            emit_line(part->emit, "together: %s%s for all changes that combine%s",
-                      grade_of(&levers->levers[i]), human_bytes(bytes, levers->levers[i].bytes),
-                      levers->count > BEST + 1 ? " (tidemark peak --levers)" : "");
+    if (!all || all->bytes <= largest->bytes)
+        return;
+    const char *names = strchr(all->text, ':');
+    buf_print(&text, "together: %s%s for%s", grade_of(all), human_bytes(bytes, all->bytes),
+              names ? names + 1 : all->text);
+    emit_put_cut_lines(&line, buf_string(&text), part->emit->width, 1);
+    emit_line(part->emit, "%s", buf_string(&line));
+    part->emit->out.broken = part->emit->out.broken || text.broken || line.broken;
+    buf_clear(&text);
+    buf_clear(&line);
 }
 
 /* Of the request that ended the run. */
@@ -357,4 +373,6 @@ void peak_put_best_levers(const struct peak_part *part, unsigned lines)
         put_cut_text(part->emit, best[i], lines, widest + 2);
     }
     put_together(part, best[0]);
+    if (part->peak->refused)
+        emit_line(part->emit, "for this request; what the run would ask for later is not known");
 }

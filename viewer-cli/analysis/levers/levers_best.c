@@ -31,7 +31,15 @@ bool lever_is_free(const struct lever *lever)
            !costs(lever->kind);
 }
 
-/* The largest but those before it; of equals the one that comes first, for it changes less of the
+/* One that leaves the training's numbers as they are stands before one that does not. */
+static bool is_better(const struct lever *lever, const struct lever *best)
+{
+    if (best && lever->changes != best->changes)
+        return best->changes;
+    return !best || lever->bytes > best->bytes;
+}
+
+/* The best but those before it; of equals the one that comes first, for it changes less of the
  * training. NULL: there are no more. */
 static const struct lever *largest(const struct levers *levers, const struct lever *const *before,
                                    size_t count, bool only_free)
@@ -42,7 +50,7 @@ static const struct lever *largest(const struct levers *levers, const struct lev
         bool taken = lever->kind == LEVER_TOGETHER || lever->bytes <= 0;
         for (size_t b = 0; b < count && !taken; b++)
             taken = before[b] == lever;
-        if (!taken && (!only_free || lever_is_free(lever)) && (!best || lever->bytes > best->bytes))
+        if (!taken && (!only_free || lever_is_free(lever)) && is_better(lever, best))
             best = lever;
     }
     return best;
