@@ -67,17 +67,20 @@ static void put_heading(const struct peak_page *page)
     buf_clear(&cut);
 }
 
-/* "reserved 5392 MiB; device: 5631 MiB of 22.0 GiB used, 16.5 GiB free" */
+/* "reserved 5392 MiB, device used 5631 MiB of 22.0 GiB: 16.5 GiB free"; of host memory "RSS 2.1
+ * GiB". */
 static void put_memory(const struct peak_page *page)
 {
     const struct peak *peak = page->part->peak;
-    int64_t used = page->part->ladder.rungs[LADDER_DEVICE].bytes;
+    const struct ladder *ladder = &page->part->ladder;
+    int64_t used = ladder->rungs[ladder->is_host ? LADDER_PROCESS : LADDER_DEVICE].bytes;
     char text[HUMAN_MAX], whole[HUMAN_MAX], rest[HUMAN_MAX];
     struct buf line = {0};
     if (peak->reserved != PEAK_NONE)
         buf_print(&line, "reserved %s", human_bytes(text, peak->reserved));
     if (used != LADDER_NONE)
-        buf_print(&line, "%sdevice used %s", line.count ? ", " : "", human_bytes(text, used));
+        buf_print(&line, "%s%s %s", line.count ? ", " : "", ladder->is_host ? "RSS" : "device used",
+                  human_bytes(text, used));
     if (used != LADDER_NONE && page->total != LADDER_NONE)
         buf_print(&line, " of %s: %s free", human_bytes(whole, page->total),
                   human_bytes(rest, page->total - used));
