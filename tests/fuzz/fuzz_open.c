@@ -61,6 +61,8 @@ static const struct question {
     {{"ladder", "@", "-f", "json", NULL}},
     {{"leaks", "@", NULL}},
     {{"modules", "@", NULL}},
+    {{"show", "@", "block:1", NULL}},
+    {{"show", "@", "a", "-f", "json", NULL}},
     {{"modules", "@", "end", "--depth", "1", "-f", "json", NULL}},
     {{"leaks", "@", "-k", "1", "-w", "0", NULL}},
     {{"fit", "@", "--memory", "1GiB", NULL}},
@@ -99,6 +101,7 @@ static const struct question {
     {{"sql", "@", "SELECT * FROM peak_block", NULL}},
     {{"sql", "@", "SELECT * FROM library_size; SELECT * FROM library_proof", NULL}},
     {{"sql", "@", "SELECT * FROM parameter_size", NULL}},
+    {{"sql", "@", "SELECT * FROM sharing_site", NULL}},
     {{"sql", "@", "SELECT * FROM module_memory; SELECT * FROM module_text", NULL}},
     {{"sql", "@", "SELECT * FROM tag_module", NULL}},
 };
