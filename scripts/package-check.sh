@@ -32,12 +32,12 @@ bare()
     for file in /etc/resolv.conf /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
         [ ! -e "$file" ] || cp "$file" "$system$file"
     done
-    grep -q '^trainer:' "$system/etc/passwd" || chroot "$system" useradd -m -s /bin/sh trainer
-    home=$system/home/trainer
+    grep -q '^trainer:' "$system/etc/passwd" || chroot "$system" useradd -m -d /srv/trainer -s /bin/sh trainer
+    home=$system/srv/trainer
     rm -rf "$home/check"
     mkdir "$home/check"
     cp "$packages"/*.whl "$packages"/*.deb "$packages"/*.tar.gz "$check"/* "$sample" "$home/check"
-    chroot "$system" chown -R trainer: /home/trainer/check
+    chroot "$system" chown -R trainer: /srv/trainer/check
 }
 
 # as USER COMMAND: a shell command in the system, with a /proc, and local wheels if pip has such.
@@ -61,7 +61,7 @@ try()
     as trainer "cd check && python3 -m venv v && v/bin/pip install -q --no-cache-dir ./tidemark-*.whl '$torch' numpy" &&
         as trainer 'cd check && v/bin/python -c "import torch; print(\"torch\", torch.__version__)"' &&
         as trainer 'cd check && sh inside.sh wheel' || return 1
-    as root 'apt-get update -q && cd /home/trainer/check &&
+    as root 'apt-get update -q && cd /srv/trainer/check &&
         DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends ./tidemark_*.deb' \
         > "$scratch/$1.apt" 2>&1 || { tail -n 20 "$scratch/$1.apt"; return 1; }
     as trainer 'cd check && sh inside.sh deb' || return 1
