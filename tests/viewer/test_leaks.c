@@ -120,7 +120,7 @@ TEST(a_list_holds_the_graphs_of_its_elements)
     CHECK(!graph_of(holders, 0, &graph));
 }
 
-/* A loss is made of the state that one step passes to the next; the state was there first. */
+/* A loss is made of the state that one step passes to the next, and has its graph. */
 TEST(a_state_holds_the_graph_that_the_loss_has)
 {
     struct leak_holder graph, holders[] = {
@@ -132,6 +132,9 @@ TEST(a_state_holds_the_graph_that_the_loss_has)
     REQUIRE(graph_of(holders, 4, &graph));
     CHECK_STR(graph.path, "h");
     holders[2].nodes = 20; /* detached: what is in the loss alone */
+    REQUIRE(graph_of(holders, 4, &graph));
+    CHECK_STR(graph.path, "output");
+    holders[1].nodes = 120; /* as many, or too many to count: the name that was there first */
     REQUIRE(graph_of(holders, 4, &graph));
     CHECK_STR(graph.path, "output");
     holders[0].nodes = holders[1].nodes = holders[2].nodes = 3;

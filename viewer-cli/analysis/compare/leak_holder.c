@@ -122,7 +122,11 @@ static const struct leak_holder *collection_of_graphs(const struct leak_holders 
     return NULL;
 }
 
-/* Names stand in the order in which they were made. */
+static bool is_shorter(const struct leak_holder *a, const struct leak_holder *b)
+{
+    return a->nodes < b->nodes || (a->nodes == b->nodes && a->seq < b->seq);
+}
+
 static const struct leak_holder *variable_with_graph(const struct leak_holders *holders,
                                                      int64_t least)
 {
@@ -130,7 +134,7 @@ static const struct leak_holder *variable_with_graph(const struct leak_holders *
     for (size_t i = 0; i < holders->count; i++) {
         const struct leak_holder *holder = &holders->holders[i];
         if (holder->nodes >= least && !is_collection(holder) &&
-            (!first || holder->seq < first->seq))
+            (!first || is_shorter(holder, first)))
             first = holder;
     }
     return first;

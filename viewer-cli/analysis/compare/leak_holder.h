@@ -55,9 +55,8 @@ void leak_holders_clear(struct leak_holders *holders);
 const struct leak_holder *leak_holders_find(const struct leak_holders *holders, int64_t address,
                                             int64_t size);
 /* Whose graph is long enough for so many steps; false: nobody's. A collection of which many
- * elements have one, unless some variable's is much longer; of variables with long ones the first:
- * what one step passes to the next was there before the loop, and what is made of it in a step has
- * its graph, too. */
+ * elements have one, unless some variable's is much longer; of variables with long ones that with
+ * the shortest: what is made in a step of what one step passes to the next has its graph, too. */
 bool leak_holders_graph(const struct leak_holders *holders, int64_t steps, struct leak_holder *out);
 
 /* "a list, `outputs`", "an autograd graph, of `total`", "a KV cache, `model.cache`". */
