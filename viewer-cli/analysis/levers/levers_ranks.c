@@ -13,33 +13,21 @@
 
 enum { RANKS_MOST = 4096, RANKS_DEFAULT = 2 };
 
-/* By bytes that a parameter asked for. */
 struct shares {
-    int64_t ranks, rank;
-    struct map all, own; /* how many there are, and how many this rank keeps */
+    int64_t ranks, rank; /* rank < 0: that which gets most */
+    int64_t all, own;    /* bytes of parameters */
 };
-
-static int64_t count_of(const struct map *map, int64_t asked)
-{
-    uint64_t count = map_get(map, (uint64_t)asked);
-    return count == MAP_NONE ? 0 : (int64_t)count;
-}
-
-static bool count_one(struct map *map, int64_t asked)
-{
-    return map_put(map, (uint64_t)asked, (uint64_t)count_of(map, asked) + 1, NULL);
-}
 
 /* A program of one process would be the rank that has most. */
 static int read_rank(struct levers_work *work, struct shares *shares)
 {
-    int64_t ranks = 1, rank = 0;
+    int64_t ranks = 1, rank = -1;
     int err = query_read(work->db,
-                         "SELECT coalesce(world_size, 1) AS ranks, coalesce(rank, 0) AS rank"
+                         "SELECT coalesce(world_size, 1) AS ranks, coalesce(rank, -1) AS rank"
                          "  FROM process WHERE id = ?",
                          Q_IN(work->peak->process), Q_OUT(Q_INT(ranks), Q_INT(rank)));
     shares->ranks = ranks < 2 ? RANKS_DEFAULT : ranks > RANKS_MOST ? RANKS_MOST : ranks;
-    shares->rank = rank < 0 || rank >= shares->ranks ? 0 : rank;
+    shares->rank = ranks < 2 || rank >= shares->ranks ? -1 : rank;
     return err;
 }
 
@@ -58,42 +46,56 @@ static size_t least_of(const int64_t *loads, int64_t ranks)
     return least;
 }
 
+static size_t most_of(const int64_t *loads, int64_t ranks)
+{
+    size_t most = 0;
+    for (size_t i = 1; i < (size_t)ranks; i++)
+        if (loads[i] > loads[most])
+            most = i;
+    return most;
+}
+
 static int deal(const int64_t *sizes, size_t count, struct shares *shares)
 {
     int64_t *loads = mem_alloc((size_t)shares->ranks, sizeof *loads);
-    int err = loads ? 0 : ERR_NOMEM;
-    for (size_t i = 0; i < count && err == 0; i++) {
-        size_t rank = least_of(loads, shares->ranks);
-        loads[rank] += sizes[i];
-        if (!count_one(&shares->all, sizes[i]) ||
-            (rank == (size_t)shares->rank && !count_one(&shares->own, sizes[i])))
-            err = ERR_NOMEM;
+    if (!loads)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < count; i++) {
+        loads[least_of(loads, shares->ranks)] += sizes[i];
+        shares->all += sizes[i];
     }
+    shares->own = loads[shares->rank < 0 ? most_of(loads, shares->ranks) : (size_t)shares->rank];
     mem_free(loads);
-    return err;
+    return 0;
 }
 
-/* One that has no state of its size is in no optimizer. */
+static int64_t smallest_state(const struct levers_step *step, int64_t least)
+{
+    int64_t found = INT64_MAX;
+    for (size_t i = 0; i < step->count; i++)
+        if (step->blocks[i].purpose == PURPOSE_OPTIMIZER_STATE && step->blocks[i].asked >= least &&
+            step->blocks[i].asked < found)
+            found = step->blocks[i].asked;
+    return found;
+}
+
+/* One that has no state of about its size is in no optimizer; an allocator may give a block that is
+ * a little larger. */
 static int deal_parameters(const struct levers_step *step, struct shares *shares)
 {
-    struct map states = {0};
     int64_t *sizes = mem_alloc(step->count + 1, sizeof *sizes);
     size_t count = 0;
-    int err = sizes ? 0 : ERR_NOMEM;
-    for (size_t i = 0; i < step->count && err == 0; i++)
-        if (step->blocks[i].purpose == PURPOSE_OPTIMIZER_STATE &&
-            !map_put(&states, (uint64_t)step->blocks[i].asked, 1, NULL))
-            err = ERR_NOMEM;
-    for (size_t i = 0; i < step->count && err == 0; i++)
+    if (!sizes)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < step->count; i++) {
+        int64_t asked = step->blocks[i].asked;
         if (step->blocks[i].purpose == PURPOSE_PARAMETER &&
-            levers_at_peak(step, &step->blocks[i]) &&
-            map_get(&states, (uint64_t)step->blocks[i].asked) != MAP_NONE)
-            sizes[count++] = step->blocks[i].asked;
+            levers_at_peak(step, &step->blocks[i]) && smallest_state(step, asked / 2) <= 2 * asked)
+            sizes[count++] = asked;
+    }
     if (count)
         qsort(sizes, count, sizeof *sizes, by_size);
-    if (err == 0)
-        err = deal(sizes, count, shares);
-    map_clear(&states);
+    int err = deal(sizes, count, shares);
     mem_free(sizes);
     return err;
 }
@@ -105,12 +107,11 @@ static int64_t off_by_dealing(const struct levers_step *step, const struct lever
     const struct levers_phase *phase =
         levers_phase_around(&step->phases, LEVERS_OPTIMIZER, block->seq);
     bool temporary = phase && block->end <= phase->end && block->purpose != PURPOSE_LIBRARY;
-    int64_t all = count_of(&shares->all, block->asked);
-    if (block->purpose != PURPOSE_OPTIMIZER_STATE && !(temporary && all))
+    if (block->purpose != PURPOSE_OPTIMIZER_STATE && !temporary)
         return 0;
-    if (!all)
-        return block->size - block->size / shares->ranks;
-    return block->size * (all - count_of(&shares->own, block->asked)) / all;
+    return (int64_t)((double)block->size * (double)(shares->all - shares->own) /
+                         (double)shares->all +
+                     0.5);
 }
 
 static int share_out(const struct levers_step *step, const struct shares *shares,
@@ -165,9 +166,5 @@ int levers_ranks(struct levers_work *work)
     err = read_rank(work, &shares);
     if (err >= 0)
         err = deal_parameters(&work->step, &shares);
-    if (err >= 0)
-        err = try_dealing(work, &shares);
-    map_clear(&shares.all);
-    map_clear(&shares.own);
-    return err;
+    return err < 0 || !shares.all ? err : try_dealing(work, &shares);
 }
