@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 import stat
+import sys
 import time
 import zipfile
 from pathlib import Path
@@ -54,11 +55,24 @@ def description(readme):
     return re.sub(r"\[([^]]*)\]\((?![a-z]+:)[^)]*\)", r"\1", page)
 
 
+def entry_points(source, package):
+    """What python/entry_points.txt says, without the modules that the package has not: one such
+    would end every pytest of the environment."""
+    kept = []
+    for line in (source / "python/entry_points.txt").read_text(encoding="utf-8").splitlines():
+        module = re.match(r"[^[=]+= *tidemark\.([a-z_.]+)", line)
+        if module and not (package / (module[1].replace(".", "/") + ".py")).exists():
+            print(f"wheel.py: left out, for there is no such module: {line}", file=sys.stderr)
+        else:
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
 def metadata(source, version, package):
     classifiers = list(CLASSIFIERS)
     if (package / "py.typed").exists():
         classifiers.append("Typing :: Typed")
-    if (source / "python/entry_points.txt").exists():
+    if "pytest_plugin" in entry_points(source, package):
         classifiers.append("Framework :: Pytest")
     return METADATA.format(
         version=version,
@@ -89,8 +103,7 @@ def contents(tree, source, version, platform):
     info = f"tidemark-{version}.dist-info"
     yield f"{info}/licenses/LICENSE", source / "LICENSE"
     yield f"{info}/METADATA", metadata(source, version, tree / PACKAGE)
-    if (source / "python/entry_points.txt").exists():
-        yield f"{info}/entry_points.txt", source / "python/entry_points.txt"
+    yield f"{info}/entry_points.txt", entry_points(source, tree / PACKAGE)
     yield f"{info}/WHEEL", (
         "Wheel-Version: 1.0\nGenerator: tidemark packaging/wheel.py\n"
         f"Root-Is-Purelib: false\nTag: py3-none-{platform}\n"

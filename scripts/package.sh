@@ -106,7 +106,8 @@ wheel()
 {
     quietly python3 packaging/wheel.py --tree "$tree" --source "$root" --version "$version" \
         --platform "$platform" --out "$out"
-    made="$made $(basename "$(cat "$work/log")")"
+    sed -n 's/^wheel.py: /package: wheel: /p' "$work/log"
+    made="$made tidemark-$version-py3-none-$platform.whl"
 }
 
 tarball()

@@ -54,6 +54,8 @@ def metadata_is_whole():
     page = text.get_payload()
     same("its beginning", page.startswith("# Tidemark\n"), True)
     same("links into the source", re.findall(r"\]\((?![a-z]+:)[^)]*\)", page), [])
+    for name in re.findall(r"= *([a-z_.]+)", wheel.read(info + "entry_points.txt").decode()):
+        same("an entry point", name.replace(".", "/") + ".py" in wheel.namelist(), True)
     tag = email.message_from_bytes(wheel.read(info + "WHEEL"))
     same("tag", (tag["Tag"], tag["Root-Is-Purelib"]), ("py3-none-manylinux_2_28_x86_64", "false"))
 
