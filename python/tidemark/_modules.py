@@ -17,7 +17,7 @@ CONTAINERS = "torch.nn.modules.container"
 
 
 def place_in_caller(module):
-    """What a caller's `self` calls a container of torch.nn, whose own names are only numbers: `net` of
+    """What a caller's own object calls a container of torch.nn, whose own names are only numbers: `net` of
     self.net(x) in a LightningModule's training_step. "" if nobody who calls has it."""
     if type(module).__module__ != CONTAINERS:
         return ""
@@ -25,8 +25,8 @@ def place_in_caller(module):
     for _ in range(MOST_FRAMES):
         if frame is None:
             break
-        first = frame.f_code.co_varnames[:1]
-        owner = frame.f_locals.get("self") if first == ("self",) else None
+        code = frame.f_code
+        owner = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
         if owner is not module and hasattr(type(owner), "named_modules"):
             for path, one, own in named_modules(owner):
                 if path and own is module:

@@ -88,8 +88,8 @@ class Task(nn.Module):
         self.net = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 4))
         self.critic = nn.Sequential(nn.Linear(4, 1))
 
-    def training_step(self, x):
-        return self.critic(self.net(x)).sum()
+    def training_step(s, x):
+        return s.critic(s.net(x)).sum()
 
 
 def contained():
