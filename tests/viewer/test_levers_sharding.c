@@ -7,6 +7,8 @@
 
 #include "db.h"
 #include "levers.h"
+#include "modules.h"
+#include "query.h"
 #include "script.h"
 
 enum { /* sites of script.c */
@@ -254,6 +256,53 @@ TEST(buckets_beside_gradients_go)
     CHECK_INT(lever_of(&script, TWO_RANKS, LEVER_FULLY_SHARD).bytes, MIB(20 + 40 + 20 + 40));
 }
 
+/* ---- gradients of a module as a whole ---- */
+
+#define SENT                                                                                       \
+    REDUCED "INSERT INTO module VALUES(1,'','Model'),(2,'h.0','Block'),(3,'h.0.ln','LayerNorm');"  \
+            "UPDATE tag SET name = 'h.0.ln.weight' WHERE id = 2;"                                  \
+            "UPDATE allocation SET module = 2 WHERE seq = 21;"
+
+static int64_t own_gradients(const struct modules *modules, const char *path)
+{
+    for (size_t i = 1; i < modules->count; i++)
+        if (strcmp(modules->nodes[i].path, path) == 0)
+            return modules->nodes[i].own[PURPOSE_GRADIENT];
+    return -1;
+}
+
+static int64_t in_view(struct db *db, int64_t allocation)
+{
+    int64_t id = -1;
+    CHECK_INT(query_read(db, "SELECT module_id AS id FROM allocations WHERE allocation = ?1",
+                         Q_IN(allocation), Q_OUT(Q_INT(id))),
+              0);
+    return id;
+}
+
+/* Of a block of many gradients the tag names the first; that of the outermost module comes behind
+ * all others, where none runs. */
+TEST(what_is_reduced_is_of_the_whole_module)
+{
+    struct script script = {0};
+    struct modules modules;
+    script_phase(&script, "backward", 0, 1, 99);
+    script_tagged(&script, 21, SCRIPT_LIVES, MIB(6), REDUCE, TAG_GRADIENT);
+    script_tagged(&script, 22, SCRIPT_LIVES, MIB(8), REDUCE, TAG_GRADIENT);
+    script_tagged(&script, 23, SCRIPT_LIVES, MIB(1), BACKWARD_40, TAG_GRADIENT);
+    struct db *db = script_record(&script);
+    REQUIRE(db_exec(db, SENT) == 0);
+    REQUIRE(modules_read(db, 1, 1, 30, &modules) == 0);
+    CHECK_INT(own_gradients(&modules, "h.0"), MIB(6));
+    CHECK_INT(own_gradients(&modules, ""), MIB(8));
+    CHECK_INT(own_gradients(&modules, "h.0.ln"), MIB(1));
+    CHECK_INT(in_view(db, 21), 2);
+    CHECK_INT(in_view(db, 22), 1);
+    CHECK_INT(in_view(db, 23), 3);
+    modules_clear(&modules);
+    db_close(db);
+}
+
 /* ---- states that are small already ---- */
 
 #define NAMES                                                                                      \
@@ -278,4 +327,5 @@ TEST_MAIN(TEST_CASE(what_is_gathered_can_go_between_forward_and_backward),
           TEST_CASE(shards_can_live_on_the_host), TEST_CASE(states_are_shared_out_once),
           TEST_CASE(states_are_dealt_out_by_whole_parameters),
           TEST_CASE(ranks_with_copies_could_share), TEST_CASE(buckets_beside_gradients_go),
+          TEST_CASE(what_is_reduced_is_of_the_whole_module),
           TEST_CASE(states_of_eight_bits_are_seen))
