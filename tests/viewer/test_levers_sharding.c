@@ -159,6 +159,9 @@ TEST(shards_can_live_on_the_host)
     shard(&script, true);
     script_tagged(&script, at(0, 910), SCRIPT_LIVES, MIB(80), ADAM, TAG_STATE);
     CHECK_INT(lever_of(&script, FSDP, LEVER_OFFLOAD_SHARDS).bytes, MIB(40 + 80));
+    /* which takes the place of another library's */
+    CHECK_INT(lever_of(&script, FSDP, LEVER_OFFLOAD_STATES).bytes, 0);
+    CHECK_INT(lever_of(&script, "", LEVER_OFFLOAD_STATES).bytes, MIB(80));
     CHECK_INT(lever_of(&script, FSDP "UPDATE device SET kind = 'cpu';", LEVER_OFFLOAD_SHARDS).bytes,
               0);
 }
@@ -308,6 +311,8 @@ TEST(what_is_reduced_is_of_the_whole_module)
 #define NAMES                                                                                      \
     "UPDATE tag SET name = 'w' WHERE id = 1; UPDATE tag SET name = 'state1 of w' WHERE id = 3;"
 
+#define BITSANDBYTES "INSERT INTO string VALUES(70,'x/bitsandbytes/optim/optimizer.py')"
+
 TEST(states_of_eight_bits_are_seen)
 {
     struct script script = {0}, small = {0};
@@ -320,6 +325,25 @@ TEST(states_of_eight_bits_are_seen)
     CHECK_INT(lever_of(&small, NAMES, LEVER_NO_STATES).bytes, MIB(10));
 }
 
+/* By the library's files, where nothing has a name. */
+TEST(libraries_of_eight_bits_are_known)
+{
+    struct script script = {0}, small = {0};
+    replicate(&script, true);
+    replicate(&small, true);
+    small.blocks[small.block_count - 1].size = MIB(20);
+    CHECK_INT(lever_of(&script, "INSERT INTO string VALUES(70,'x/torchao/optim/subclass_8bit.py')",
+                       LEVER_EIGHT_BIT_STATES)
+                  .bytes,
+              0);
+    CHECK(lever_of(&script, "INSERT INTO string VALUES(70,'x/torchao/optim/cpu_offload.py')",
+                   LEVER_EIGHT_BIT_STATES)
+              .bytes > MIB(59));
+    CHECK(lever_of(&small, "", LEVER_EIGHT_BIT_STATES).bytes > MIB(14));
+    CHECK_INT(lever_of(&small, BITSANDBYTES, LEVER_EIGHT_BIT_STATES).bytes, 0);
+    CHECK(lever_of(&script, BITSANDBYTES, LEVER_EIGHT_BIT_STATES).bytes > MIB(59)); /* 32 bits */
+}
+
 TEST_MAIN(TEST_CASE(what_is_gathered_can_go_between_forward_and_backward),
           TEST_CASE(what_goes_already_is_no_lever), TEST_CASE(what_nobody_gathered_is_no_lever),
           TEST_CASE(half_a_batch_gathers_as_much),
@@ -328,4 +352,4 @@ TEST_MAIN(TEST_CASE(what_is_gathered_can_go_between_forward_and_backward),
           TEST_CASE(states_are_dealt_out_by_whole_parameters),
           TEST_CASE(ranks_with_copies_could_share), TEST_CASE(buckets_beside_gradients_go),
           TEST_CASE(what_is_reduced_is_of_the_whole_module),
-          TEST_CASE(states_of_eight_bits_are_seen))
+          TEST_CASE(states_of_eight_bits_are_seen), TEST_CASE(libraries_of_eight_bits_are_known))
