@@ -214,6 +214,7 @@ static void dispatch(struct state_process *process, const struct event *event, i
     case EVENT_STEP_END:
         phase_step(&process->phases, event, ns);
         process->ends++;
+        state_see_step(process);
         break;
     case EVENT_MARK:
         put_mark(process, event, ns);
@@ -230,6 +231,7 @@ static void dispatch(struct state_process *process, const struct event *event, i
     case EVENT_EXIT:
         phase_mark(&process->phases, event, ns);
         process->ends += event->kind == EVENT_EXIT;
+        state_see_step(process);
         break;
     case EVENT_TAGS_HOLD:
         heap_tags_hold(&process->heaps, event);
