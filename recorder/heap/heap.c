@@ -256,7 +256,7 @@ int64_t heap_block_free(struct heap *told, const struct event *event, int64_t ns
         allocation = block->seq;
         if (event->size && ledger_cut(event->size) != block->size)
             note(heaps->account, NOTE_FREE_OF_ANOTHER_SIZE, event->addr,
-                 "%llu bytes, handed out %lld", (unsigned long long)event->size,
+                 "%llu bytes, allocated %lld", (unsigned long long)event->size,
                  (long long)block->size);
         if (device->ordered)
             order_remove(&device->order, event->addr);

@@ -9,7 +9,7 @@ failed=0
 
 "$cmake" --install "$build" --prefix "$work/opt" > "$work/log" 2>&1 ||
     { cat "$work/log"; exit 1; }
-helper=$(cd "$(dirname "$0")/../../profiler" && find python -name '*.py')
+helper=$(cd "$(dirname "$0")/../.." && find python -name '*.py' -o -name py.typed)
 for file in lib/tidemark/libtidemark.so lib/tidemark/rehearsal/libcuda.so.1 \
     lib/tidemark/rehearsal/libnvidia-ml.so.1 lib/libtidemark_alloc.so include/tidemark.h share/doc/tidemark/README.md \
     share/doc/tidemark/LICENSE share/doc/tidemark/NEWS \

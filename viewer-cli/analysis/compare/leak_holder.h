@@ -1,7 +1,7 @@
 /*
  * leak_holder.h - which Python variable holds what a call site left behind, and what to do.
  *
- * The program's helper looks once, as the program ends (profiler/python/tidemark/_holders.py): what
+ * The program's helper looks once, as the program ends (python/tidemark/_holders.py): what
  * module-level names and an exception's local variables lead to. So a holder is known by address,
  * not guessed; what functions held that have returned is not known, and is said to be so. Blocks
  * that no variable leads to, of a site whose others are not held either, are in a graph of autograd
