@@ -68,7 +68,7 @@ TEST(openmetrics_byte_for_byte)
         "# HELP tidemark_steps_per_minute Training steps in a minute, by the last minute\n"
         "# TYPE tidemark_steps_per_minute gauge\n"
         "tidemark_steps_per_minute{run=\"a.db\",rank=\"1\"} 61.500\n"
-        "# HELP tidemark_allocated_bytes Bytes of blocks that are handed out\n"
+        "# HELP tidemark_allocated_bytes Bytes of live blocks\n"
         "# TYPE tidemark_allocated_bytes gauge\n"
         "# UNIT tidemark_allocated_bytes bytes\n"
         "tidemark_allocated_bytes{run=\"a.db\",rank=\"1\",device=\"cuda:0\"} 2147483648\n"
