@@ -16,7 +16,8 @@ enum { /* sites of script.c */
        BACKWARD_40,
        BACKWARD_41,
        ADAM,
-       GATHER
+       GATHER,
+       REDUCE
 };
 enum { TAG_PARAMETER = 1, TAG_GRADIENT = 2, TAG_STATE = 3, TAG_BUCKET = 6 };
 
@@ -37,6 +38,14 @@ enum { TAG_PARAMETER = 1, TAG_GRADIENT = 2, TAG_STATE = 3, TAG_BUCKET = 6 };
     "UPDATE allocation SET module = 4 - (seq % 1000 - 600) / 40 WHERE seq >= 1000"                 \
     "   AND seq % 1000 BETWEEN 600 AND 719;"                                                       \
     "UPDATE allocation SET module = 5 WHERE module = 4 AND seq % 1000 BETWEEN 600 AND 639;"
+
+/* The call stack of gradients that are sent around. */
+#define REDUCED                                                                                    \
+    "INSERT INTO string "                                                                          \
+    "VALUES(62,'lib/torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py'),"                   \
+    "(63,'foreach_reduce');"                                                                       \
+    "INSERT INTO frame VALUES(62,63,62,1); DELETE FROM site WHERE site = 8;"                       \
+    "INSERT INTO site VALUES(8,1,62);"
 
 static int64_t at(int step, int offset)
 {
@@ -121,6 +130,19 @@ TEST(half_a_batch_gathers_as_much)
     CHECK_INT(lever_of(&script, FSDP, LEVER_HALF_BATCH).bytes, MIB(15 + 15));
 }
 
+/* Gradients are as large as what was gathered, until they are shared out. */
+TEST(half_a_batch_has_gradients_of_whole_parameters)
+{
+    struct script script = {0};
+    shard(&script, true);
+    for (int step = 0; step < 2; step++) {
+        script_block(&script, at(step, 501), at(step, 850), MIB(20), BACKWARD_40);
+        script_block(&script, at(step, 840), at(step, 850), MIB(1), REDUCE);
+    }
+    CHECK_INT(lever_of(&script, FSDP REDUCED, LEVER_HALF_BATCH).bytes, MIB(15 + 15));
+    CHECK_INT(lever_of(&script, FSDP, LEVER_HALF_BATCH).bytes, MIB(15 + 15 + 10));
+}
+
 TEST(what_nobody_gathered_is_no_lever)
 {
     struct script script = {0};
@@ -144,6 +166,7 @@ TEST(states_are_shared_out_once)
 {
     struct script script = {0};
     shard(&script, true);
+    script_tagged(&script, 11, SCRIPT_LIVES, MIB(40), BUILD, TAG_PARAMETER);
     script_tagged(&script, at(0, 910), SCRIPT_LIVES, MIB(80), ADAM, TAG_STATE);
     CHECK_INT(lever_of(&script, "", LEVER_SHARD_STATES).bytes, MIB(40));
     CHECK_INT(lever_of(&script, FSDP, LEVER_SHARD_STATES).bytes, 0);
@@ -151,6 +174,49 @@ TEST(states_are_shared_out_once)
                        LEVER_SHARD_STATES)
                   .bytes,
               0);
+}
+
+/* Parameters of 40, 20 and 10 MiB with two states each, as large as they are. */
+static void deal(struct script *script)
+{
+    static const int sizes[] = {10, 40, 20};
+    script_phase(script, "user", SCRIPT_OUTSIDE, 1, 99);
+    for (int i = 0; i < 3; i++)
+        script_tagged(script, 10 + i, SCRIPT_LIVES, MIB(sizes[i]), BUILD, TAG_PARAMETER);
+    script_tagged(script, 20, SCRIPT_LIVES, MIB(90), BUILD, TAG_PARAMETER); /* frozen */
+    for (int step = 0; step < 2; step++) {
+        phases_of(script, step);
+        script_block(script, at(step, 110), at(step, 600), MIB(100), ENCODE);
+        for (int i = 0; i < 6 && step == 0; i++)
+            script_tagged(script, at(step, 910 + i), SCRIPT_LIVES, MIB(sizes[i % 3]), ADAM,
+                          TAG_STATE);
+    }
+}
+
+/* MiB, where parts of blocks are rounded to a byte. */
+static int64_t whole(int64_t bytes)
+{
+    return (bytes + 8) / MIB(1);
+}
+
+TEST(states_are_dealt_out_by_whole_parameters)
+{
+    struct script script = {0};
+    deal(&script);
+    struct lever first =
+        lever_of(&script, TWO_RANKS "UPDATE process SET rank = 0;", LEVER_SHARD_STATES);
+    CHECK_INT(whole(first.bytes), 2 * (20 + 10));
+    CHECK(first.estimated && !first.at_most);
+    struct lever other =
+        lever_of(&script, TWO_RANKS "UPDATE process SET rank = 1;", LEVER_SHARD_STATES);
+    CHECK_INT(whole(other.bytes), 2 * 40);
+    other = lever_of(&script, FOUR_RANKS "UPDATE process SET rank = 1;", LEVER_SHARD_STATES);
+    CHECK_INT(whole(other.bytes), 2 * (40 + 10));
+    CHECK_INT(whole(lever_of(&script, "", LEVER_SHARD_STATES).bytes), 2 * (20 + 10));
+    script_tagged(&script, 21, SCRIPT_LIVES, MIB(20), BUILD, TAG_PARAMETER); /* 40, or 20, 20, 10 */
+    script_tagged(&script, at(0, 920), SCRIPT_LIVES, MIB(20), ADAM, TAG_STATE);
+    script_tagged(&script, at(0, 921), SCRIPT_LIVES, MIB(20), ADAM, TAG_STATE);
+    CHECK_INT(whole(lever_of(&script, "", LEVER_SHARD_STATES).bytes), 2 * 40);
 }
 
 /* ---- DistributedDataParallel ---- */
@@ -207,6 +273,9 @@ TEST(states_of_eight_bits_are_seen)
 
 TEST_MAIN(TEST_CASE(what_is_gathered_can_go_between_forward_and_backward),
           TEST_CASE(what_goes_already_is_no_lever), TEST_CASE(what_nobody_gathered_is_no_lever),
-          TEST_CASE(half_a_batch_gathers_as_much), TEST_CASE(shards_can_live_on_the_host),
-          TEST_CASE(states_are_shared_out_once), TEST_CASE(ranks_with_copies_could_share),
-          TEST_CASE(buckets_beside_gradients_go), TEST_CASE(states_of_eight_bits_are_seen))
+          TEST_CASE(half_a_batch_gathers_as_much),
+          TEST_CASE(half_a_batch_has_gradients_of_whole_parameters),
+          TEST_CASE(shards_can_live_on_the_host), TEST_CASE(states_are_shared_out_once),
+          TEST_CASE(states_are_dealt_out_by_whole_parameters),
+          TEST_CASE(ranks_with_copies_could_share), TEST_CASE(buckets_beside_gradients_go),
+          TEST_CASE(states_of_eight_bits_are_seen))

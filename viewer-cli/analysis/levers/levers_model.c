@@ -36,13 +36,19 @@ static const char frozen_sql[] =
     "   AND (a.free_seq < 0 OR a.free_seq > ?3) AND EXISTS (SELECT 1 FROM trained)"
     "   AND t.name NOT IN trained";
 
-/* And the sizes of parameters, of which a gradient is one. */
+/* A gradient has the size of one. FSDP keeps parts of parameters, and gathers whole ones. */
+static bool is_sized_as_parameter(const struct levers_block *block)
+{
+    return block->purpose == PURPOSE_PARAMETER || block->purpose == PURPOSE_GATHERED;
+}
+
+/* And the sizes of parameters. */
 int levers_frozen(struct levers_work *work)
 {
     const struct levers_step *step = &work->step;
     int64_t frozen = 0;
     for (size_t i = 0; i < step->count; i++)
-        if (step->blocks[i].purpose == PURPOSE_PARAMETER &&
+        if (is_sized_as_parameter(&step->blocks[i]) &&
             !map_put(&work->parameters, (uint64_t)step->blocks[i].asked, 1, NULL))
             return ERR_NOMEM;
     int err =

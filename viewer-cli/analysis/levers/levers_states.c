@@ -70,14 +70,6 @@ static int has_reduced_states(struct levers_work *work, bool *yes)
     return err;
 }
 
-enum { RANKS = 2 };
-
-static int64_t of_ranks(const struct levers_step *step, const struct levers_block *block)
-{
-    (void)step;
-    return block->purpose == PURPOSE_OPTIMIZER_STATE ? 1000 / RANKS : 1000;
-}
-
 int levers_states(struct levers_work *work)
 {
     struct levers_words words = {.estimated = true, .site = LEVERS_NONE, .changes = true};
@@ -98,31 +90,4 @@ int levers_states(struct levers_work *work)
     if (err >= 0 && !work->on_host)
         err = levers_try_scaled(work, offloaded, &words);
     return err < 0 ? err : try_offload_shards(work);
-}
-
-/* By FSDP, or by the optimizer that is offered. */
-static int is_shared_out(struct levers_work *work, bool *yes)
-{
-    *yes = false;
-    int err = query_read(work->db,
-                         "SELECT EXISTS (SELECT 1 FROM string"
-                         " WHERE text LIKE 'ZeroRedundancyOptimizer.%') AS yes",
-                         Q_NOTHING, Q_OUT(Q_INT(*yes)));
-    *yes = *yes || levers_shards(work);
-    return err;
-}
-
-int levers_ranks(struct levers_work *work)
-{
-    const struct levers_words words = {
-        .kind = LEVER_SHARD_STATES,
-        .at_most = true, /* parameters are shared out whole, and sent around after each step */
-        .estimated = true,
-        .site = LEVERS_NONE,
-        .before = "on 2 ranks, each with half of the optimizer state: "
-                  "torch.distributed.optim.ZeroRedundancyOptimizer(model.parameters(), "
-                  "optimizer_class=...)"};
-    bool shared;
-    int err = is_shared_out(work, &shared);
-    return err < 0 || shared ? err : levers_try_scaled(work, of_ranks, &words);
 }

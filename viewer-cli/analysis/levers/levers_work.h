@@ -22,7 +22,7 @@ struct levers_work {
     struct db *db;
     const struct peak *peak;
     struct levers *out;
-    struct levers_step step; /* empty unless out->state is LEVERS_READY */
+    struct levers_step step; /* empty unless out->state is LEVERS_READY; or the run, of requests */
     bool on_host;            /* the device is the CPU */
     struct map parameters;   /* bytes that one of them asked for */
     struct map leaking;      /* sites, to how many steps' blocks live at the peak */
@@ -106,6 +106,7 @@ int levers_fully_shard(struct levers_work *work);
 /* FSDP is in force. */
 bool levers_shards(const struct levers_work *work);
 /* Of the run. */
+int levers_requests(struct levers_work *work);
 int levers_first_step(struct levers_work *work);
 
 /* By replay, where there are segments and no more operations than take a moment: what the levers so
