@@ -1,6 +1,6 @@
 /*
  * Whether the optimizer's state is in 8 bits or so already: by the sizes of states beside those of
- * their parameters, as tags name them ("exp_avg of head.weight").
+ * their parameters, as tags name them ("exp_avg of head.weight"), or by the library.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +100,29 @@ static int read_tagged(struct levers_work *work, enum purpose purpose, int64_t l
     return err;
 }
 
-int levers_has_reduced_states(struct levers_work *work, bool *yes)
+/* Files of call stacks: torchao's tensors of 4 and 8 bits, which it used to have elsewhere; all
+ * optimizers of bitsandbytes, of 32 bits, too. */
+static const char libraries_sql[] =
+    "SELECT coalesce(max(text LIKE '%/torchao/%optim/subclass_%.py'), 0) AS torchao,"
+    "       coalesce(max(text LIKE '%/bitsandbytes/optim/%.py'), 0) AS bitsandbytes FROM string";
+
+/* Of 32 bits each state is as large as its parameter; two of 8 bits are half of it. */
+static bool are_small(const struct levers_step *step)
+{
+    int64_t states = levers_bytes_of(step, PURPOSE_OPTIMIZER_STATE);
+    return states > 0 && states < levers_bytes_of(step, PURPOSE_PARAMETER) / 4 * 3;
+}
+
+static int is_of_library(struct levers_work *work, bool *yes)
+{
+    bool torchao = false, bitsandbytes = false;
+    int err =
+        query_read(work->db, libraries_sql, Q_NOTHING, Q_OUT(Q_INT(torchao), Q_INT(bitsandbytes)));
+    *yes = torchao || (bitsandbytes && are_small(&work->step));
+    return err;
+}
+
+static int is_by_size(struct levers_work *work, bool *yes)
 {
     struct parameters parameters = {0};
     struct counts counts = {.parameters = &parameters};
@@ -114,4 +136,10 @@ int levers_has_reduced_states(struct levers_work *work, bool *yes)
     mem_free(parameters.named);
     *yes = counts.reduced > counts.states / 2;
     return err < 0 ? err : 0;
+}
+
+int levers_has_reduced_states(struct levers_work *work, bool *yes)
+{
+    int err = is_by_size(work, yes);
+    return err < 0 || *yes ? err : is_of_library(work, yes);
 }

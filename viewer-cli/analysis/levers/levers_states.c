@@ -51,7 +51,8 @@ int levers_states(struct levers_work *work)
 {
     struct levers_words words = {.estimated = true, .site = LEVERS_NONE, .changes = true};
     words.kind = LEVER_EIGHT_BIT_STATES;
-    words.before = "bitsandbytes.optim.AdamW8bit(...): optimizer state in 8 bits";
+    words.before = work->shards ? "torchao.optim.AdamW8bit(...): optimizer state in 8 bits"
+                                : "bitsandbytes.optim.AdamW8bit(...): optimizer state in 8 bits";
     bool reduced = false;
     int err = levers_has_reduced_states(work, &reduced);
     if (err >= 0 && !reduced)
@@ -64,7 +65,7 @@ int levers_states(struct levers_work *work)
     words.kind = LEVER_OFFLOAD_STATES;
     words.before = "optimizer state and optimizer.step() in the host's memory (CPU offload): "
                    "torchao.optim.CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW)";
-    if (err >= 0 && !work->on_host)
+    if (err >= 0 && !work->on_host && !work->shards)
         err = levers_try_scaled(work, offloaded, &words);
     return err < 0 ? err : try_offload_shards(work);
 }
