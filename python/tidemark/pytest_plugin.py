@@ -154,7 +154,8 @@ class Session:
         if self.made is None:
             cache = getattr(self.config, "cache", None)
             if cache is not None:
-                self.made = str(cache.mkdir("tidemark"))
+                make = getattr(cache, "mkdir", None) or cache.makedir  # pytest before 7
+                self.made = str(make("tidemark"))
             else:
                 self.made = tempfile.mkdtemp(prefix="tidemark-pytest-")
         return self.made
