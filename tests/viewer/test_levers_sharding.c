@@ -19,7 +19,8 @@ enum { /* sites of script.c */
        BACKWARD_41,
        ADAM,
        GATHER,
-       REDUCE
+       REDUCE,
+       OTHER
 };
 enum { TAG_PARAMETER = 1, TAG_GRADIENT = 2, TAG_STATE = 3, TAG_BUCKET = 6 };
 
@@ -270,6 +271,16 @@ TEST(ranks_with_copies_could_share)
     CHECK_INT(lever_of(&script, "", LEVER_FULLY_SHARD).bytes, 0);
 }
 
+/* DistributedDataParallel has another copy as it begins, which FSDP has not. */
+TEST(what_is_made_before_the_steps_is_made_otherwise)
+{
+    struct script script = {0};
+    replicate(&script, true);
+    script_block(&script, 20, 30, MIB(180), OTHER);
+    CHECK_INT(lever_of(&script, FOUR_RANKS, LEVER_FULLY_SHARD).bytes, MIB(30 + 30 + 60));
+    CHECK_INT(lever_of(&script, FOUR_RANKS, LEVER_NO_STATES).bytes, MIB(260 - 220));
+}
+
 TEST(buckets_beside_gradients_go)
 {
     struct script script = {0};
@@ -369,5 +380,7 @@ TEST_MAIN(TEST_CASE(what_is_gathered_can_go_between_forward_and_backward),
           TEST_CASE(shards_can_live_on_the_host), TEST_CASE(states_are_shared_out_once),
           TEST_CASE(states_are_dealt_out_by_whole_parameters),
           TEST_CASE(temporaries_of_one_parameter_stay), TEST_CASE(ranks_with_copies_could_share),
-          TEST_CASE(buckets_beside_gradients_go), TEST_CASE(what_is_reduced_is_of_the_whole_module),
+          TEST_CASE(buckets_beside_gradients_go),
+          TEST_CASE(what_is_made_before_the_steps_is_made_otherwise),
+          TEST_CASE(what_is_reduced_is_of_the_whole_module),
           TEST_CASE(states_of_eight_bits_are_seen), TEST_CASE(libraries_of_eight_bits_are_known))
