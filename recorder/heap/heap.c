@@ -36,6 +36,8 @@ static void count_birth(struct heap *heap, const struct block *block, int64_t ns
         device->requested_unknown++;
     else
         device->requested += block->requested;
+    if (block->size > device->step.largest)
+        device->step.largest = block->size;
     if (device->allocated > device->window.peak)
         device->window =
             (struct heap_window){device->allocated, block->seq, ns, heap_reserved(device)};

@@ -207,6 +207,7 @@ static void course_event(struct state_process *process, const struct event *even
         phase_step(&process->phases, event, ns);
         process->ends++;
     }
+    state_see_step(process);
 }
 
 static void driver_side_event(struct state_process *process, const struct event *event, int64_t ns)

@@ -178,6 +178,7 @@ static int read_step(struct levers_work *work)
         work->out->state = LEVERS_TOO_LARGE;
         return 0;
     }
+    work->shards = levers_see_shards(&work->step);
     return err;
 }
 

@@ -10,6 +10,7 @@
 #include "levers_work.h"
 #include "mem.h"
 #include "query.h"
+#include "search.h"
 
 enum { RANKS_MOST = 4096, RANKS_DEFAULT = 2 };
 
@@ -70,34 +71,64 @@ static int deal(const int64_t *sizes, size_t count, struct shares *shares)
     return 0;
 }
 
-static int64_t smallest_state(const struct levers_step *step, int64_t least)
+/* Bytes of the blocks of a kind that `is` takes, the largest first. */
+struct sizes {
+    int64_t *bytes;
+    size_t count;
+};
+
+static bool is_state(const struct levers_step *step, const struct levers_block *block)
 {
-    int64_t found = INT64_MAX;
+    (void)step;
+    return block->purpose == PURPOSE_OPTIMIZER_STATE;
+}
+
+static bool is_parameter(const struct levers_step *step, const struct levers_block *block)
+{
+    return block->purpose == PURPOSE_PARAMETER && levers_at_peak(step, block);
+}
+
+static int read_sizes(const struct levers_step *step,
+                      bool (*is)(const struct levers_step *step, const struct levers_block *block),
+                      struct sizes *out)
+{
+    *out = (struct sizes){mem_alloc(step->count + 1, sizeof *out->bytes), 0};
+    if (!out->bytes)
+        return ERR_NOMEM;
     for (size_t i = 0; i < step->count; i++)
-        if (step->blocks[i].purpose == PURPOSE_OPTIMIZER_STATE && step->blocks[i].asked >= least &&
-            step->blocks[i].asked < found)
-            found = step->blocks[i].asked;
-    return found;
+        if (is(step, &step->blocks[i]))
+            out->bytes[out->count++] = step->blocks[i].asked;
+    qsort(out->bytes, out->count, sizeof *out->bytes, by_size);
+    return 0;
 }
 
 /* One that has no state of about its size is in no optimizer; an allocator may give a block that is
  * a little larger. */
+static void drop_without_state(const struct sizes *states, struct sizes *parameters)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < parameters->count; i++) {
+        int64_t asked = parameters->bytes[i];
+        size_t behind;
+        SEARCH_FIRST(behind, 0, states->count, states->bytes[behind] >= asked / 2);
+        if (behind && states->bytes[behind - 1] <= 2 * asked)
+            parameters->bytes[kept++] = asked;
+    }
+    parameters->count = kept;
+}
+
 static int deal_parameters(const struct levers_step *step, struct shares *shares)
 {
-    int64_t *sizes = mem_alloc(step->count + 1, sizeof *sizes);
-    size_t count = 0;
-    if (!sizes)
-        return ERR_NOMEM;
-    for (size_t i = 0; i < step->count; i++) {
-        int64_t asked = step->blocks[i].asked;
-        if (step->blocks[i].purpose == PURPOSE_PARAMETER &&
-            levers_at_peak(step, &step->blocks[i]) && smallest_state(step, asked / 2) <= 2 * asked)
-            sizes[count++] = asked;
+    struct sizes states = {0}, parameters = {0};
+    int err = read_sizes(step, is_state, &states);
+    if (err == 0)
+        err = read_sizes(step, is_parameter, &parameters);
+    if (err == 0) {
+        drop_without_state(&states, &parameters);
+        err = deal(parameters.bytes, parameters.count, shares);
     }
-    if (count)
-        qsort(sizes, count, sizeof *sizes, by_size);
-    int err = deal(sizes, count, shares);
-    mem_free(sizes);
+    mem_free(states.bytes);
+    mem_free(parameters.bytes);
     return err;
 }
 
@@ -156,7 +187,7 @@ static int is_shared_out(struct levers_work *work, bool *yes)
                          "SELECT EXISTS (SELECT 1 FROM string"
                          " WHERE text LIKE 'ZeroRedundancyOptimizer.%') AS yes",
                          Q_NOTHING, Q_OUT(Q_INT(*yes)));
-    *yes = *yes || levers_shards(work);
+    *yes = *yes || work->shards;
     return err;
 }
 
