@@ -132,6 +132,13 @@ static double middle_of(const struct pair *pairs, size_t count)
     return sum;
 }
 
+/* `half` of the meetings are no farther from the line. */
+static bool is_drift(const struct line *line, double span, double half)
+{
+    double slope = fabs(line->slope);
+    return slope > 3 * line->slope_error && slope * span > 6 * half && slope <= CLOCK_DRIFT;
+}
+
 /* `room` is for count * count / 2 numbers. */
 static void lay(const struct pair *pairs, size_t count, double *room, struct line *line)
 {
@@ -139,7 +146,8 @@ static void lay(const struct pair *pairs, size_t count, double *room, struct lin
     line->slope = slope_of(pairs, count, room);
     line->height = height_of(pairs, line, room);
     line->slope_error = slope_error_of(pairs, line, room);
-    if (fabs(line->slope) <= 3 * line->slope_error || fabs(line->slope) > CLOCK_DRIFT) {
+    double half = distance(pairs, line, 0.5, room);
+    if (!is_drift(line, pairs[count - 1].at - pairs[0].at, half)) {
         line->slope = line->slope_error = 0;
         line->height = height_of(pairs, line, room);
     }

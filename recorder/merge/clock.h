@@ -10,7 +10,8 @@
  * lie about a line: its height is the offset, its slope the drift. The line is that of Theil and
  * Sen, the median of all slopes and then of all heights, which meetings that were matched wrongly
  * or left late do not move as long as they are less than three in ten. A drift that is less than
- * three times its own error is none, for a short run cannot tell.
+ * three times its own error, or that comes to less over all meetings than six times what half of
+ * them are off, is none: a short run cannot tell.
  *
  * The error that is told is how far a meeting is from the line, at most, in 19 of 20 meetings, and
  * what the error of the drift adds at that end of the recording that is farther from the meetings.
@@ -35,7 +36,7 @@
 #define CLOCK_MOST 4096 /* meetings of a kind that are kept of a recording */
 #define CLOCK_FIT 400   /* that a line is laid through */
 #define CLOCK_LEAST 3
-#define CLOCK_DRIFT 1e-2
+#define CLOCK_DRIFT 1e-3      /* no clock that is in order is as far off */
 #define CLOCK_SAME_NS 1000000 /* two readings of one calendar by one clock */
 
 enum clock_kind {

@@ -120,10 +120,11 @@ static int read_blocks(struct events *events, struct db *db)
     return err < 0 ? err : spool_seal(&events->merge->spool, &rows->stream);
 }
 
+/* The time between phases has no events of its own at its begin and its end. */
 static const char others_sql[] =
     "SELECT seq, ns FROM"
-    " (SELECT begin_seq AS seq, begin_ns AS ns FROM phase"
-    "  UNION ALL SELECT end_seq, end_ns FROM phase WHERE end_seq > 0 AND end_ns >= 0"
+    " (SELECT begin_seq AS seq, begin_ns AS ns FROM phase WHERE kind <> 'other'"
+    "  UNION ALL SELECT end_seq, end_ns FROM phase WHERE kind <> 'other' AND ended = 'end'"
     "  UNION ALL SELECT seq, at_ns FROM mark"
     "  UNION ALL SELECT seq, at_ns FROM oom"
     "  UNION ALL SELECT seq, at_ns FROM anomaly"

@@ -25,8 +25,9 @@ PHASES = """SELECT ph.thread, ph.ordinal, ph.kind, ph.name, ph.step, ph.scope, p
 EVENTS = """SELECT seq, alloc_ns FROM allocation a JOIN heap h ON h.id = a.heap WHERE h.process = ?1
  UNION ALL SELECT free_seq, alloc_ns + life_ns FROM allocation a JOIN heap h ON h.id = a.heap
  WHERE h.process = ?1 AND free_seq >= 0
- UNION ALL SELECT begin_seq, begin_ns FROM phase WHERE process = ?1
- UNION ALL SELECT end_seq, end_ns FROM phase WHERE process = ?1 AND end_seq IS NOT NULL"""
+ UNION ALL SELECT begin_seq, begin_ns FROM phase WHERE process = ?1 AND kind <> 'other'
+ UNION ALL SELECT end_seq, end_ns FROM phase WHERE process = ?1 AND kind <> 'other'
+ AND end_seq IS NOT NULL"""
 
 
 def same_rows(whole, merged, pairs):

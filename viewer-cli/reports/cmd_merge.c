@@ -188,7 +188,7 @@ const struct command command_merge = {
     .takes = TAKES_DATABASES,
     .options = option_table,
     .least = 2,
-    .most = -1,
+    .most = 65536,
     .description =
         "Makes one recording of those that nodes of one job recorded, each on its own machine. "
         "Processes, devices and events get numbers of their own; every report reads the result.\n"

@@ -117,6 +117,14 @@ static void put_row(const struct phases *phases, const struct skew_row *row)
     }
 }
 
+/* In bytes; where they are the same, in time. */
+static bool differs_more(const struct skew_row *a, const struct skew_row *b)
+{
+    int64_t bytes = skew_excess(&a->spreads[SKEW_PEAK]) - skew_excess(&b->spreads[SKEW_PEAK]);
+    return bytes ? bytes > 0
+                 : skew_excess(&a->spreads[SKEW_TIME]) > skew_excess(&b->spreads[SKEW_TIME]);
+}
+
 static int fold_row(struct phases *phases, const struct skew_row *row)
 {
     struct folded *folded = NULL;
@@ -132,7 +140,7 @@ static int fold_row(struct phases *phases, const struct skew_row *row)
         folded = &phases->folded[phases->count++];
         *folded = (struct folded){name, *row};
     }
-    if (skew_excess(&row->spreads[SKEW_PEAK]) > skew_excess(&folded->row.spreads[SKEW_PEAK]))
+    if (differs_more(row, &folded->row))
         folded->row = *row;
     folded->row.name = folded->name;
     return 0;
@@ -151,11 +159,11 @@ static int take_row(void *self, const struct skew_row *row)
 static size_t next_folded(const struct phases *phases, const bool *done)
 {
     size_t best = SIZE_MAX;
-    for (size_t i = 0; i < phases->count; i++)
-        if (!done[i] &&
-            (best == SIZE_MAX || skew_excess(&phases->folded[i].row.spreads[SKEW_PEAK]) >
-                                     skew_excess(&phases->folded[best].row.spreads[SKEW_PEAK])))
+    for (size_t i = 0; i < phases->count; i++) {
+        const struct skew_row *row = &phases->folded[i].row;
+        if (!done[i] && (best == SIZE_MAX || differs_more(row, &phases->folded[best].row)))
             best = i;
+    }
     return best;
 }
 
@@ -222,7 +230,7 @@ static void say_answer(struct emit *emit, const struct skew_places *places)
     emit_line(emit, "%s has the highest peak: %s on %s, %s",
               skew_rank_text(worst_text, places, spread->most.rank),
               human_bytes(most, spread->most.value), worst->scope->device_text, worst->peak.label);
-    emit_line(emit, "%s (%s) above the median, %s; the lowest is %s with %s",
+    emit_line(emit, "%s (%s) above the median, %s; lowest: %s, %s",
               human_delta(other, skew_excess(spread)),
               human_percent(share, spread->median.value
                                        ? (double)skew_excess(spread) / (double)spread->median.value
