@@ -210,7 +210,7 @@ const struct command command_merge = {
         "the inputs beside the output for a while; memory does not grow with them.",
     .examples =
         {
-            {"tidemark merge -o all.db node0.db node1.db", "two nodes"},
-            {"tidemark merge -o all.db run.*.db && tidemark skew all.db", "which rank is worst"},
+            {"tidemark merge -o job.db run.0.db run.1.db", "two nodes"},
+            {"tidemark skew job.db", "which rank differs, and by what"},
         },
 };

@@ -353,7 +353,7 @@ const struct command command_skew = {
     .examples =
         {
             {"tidemark skew all.db", "which rank is worst, and why"},
-            {"tidemark skew all.db --steps 3 --all", "every rank and phase of step 3"},
-            {"tidemark skew before.db after.db", "rank by rank, what a change did"},
+            {"tidemark skew all.db --steps 1 --all", "every rank and phase of step 1"},
+            {"tidemark skew ranks.db all.db", "rank by rank, two runs"},
         },
 };
