@@ -380,7 +380,7 @@ CREATE TABLE anomaly(
   seq     INTEGER NOT NULL,
   process INTEGER NOT NULL,
   at_ns   INTEGER NOT NULL,
-  kind    TEXT NOT NULL,          -- 'free without allocation', 'address handed out twice',
+  kind    TEXT NOT NULL,          -- 'free without allocation', 'address allocated twice',
                                   -- 'phase end without begin', 'phase left open', 'unknown name', ...
   address INTEGER,
   detail  TEXT

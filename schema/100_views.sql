@@ -194,7 +194,8 @@ SELECT process, min(begin_seq),
 -- Every block: what is not known is NULL; life_ns, free_ns, free_seq are NULL while it lives. The
 -- phases are those of its birth and of its end: the one of its own thread if that had one, else the
 -- innermost one of the process. The module is that of the tensor, if the tag names one, else the one
--- that ran.
+-- that ran; of gradients of many parameters in one block, as FSDP2 reduces them, the one that ran, else
+-- the outermost one.
 CREATE VIEW allocations(process, device, allocation, size, requested, step, phase, freed_step,
                         freed_phase, site, tag, alloc_ns, life_ns, free_ns, free_seq, address,
                         stream, pool, heap, segment, site_id, tag_id, phase_id, freed_phase_id,
@@ -206,9 +207,14 @@ SELECT h.process, d.device, a.seq, a.size, a.requested, born.step, born.name, fr
        CASE WHEN a.free_seq >= 0 THEN a.free_seq END,
        a.address, h.stream, h.pool, a.heap, a.segment, a.site, a.tag, born.id, freed.id,
        (SELECT mt.module FROM module_text mt
-         WHERE mt.id = coalesce((SELECT tm.module_id FROM tag_module tm WHERE tm.tag = a.tag),
-                                a.module)),
-       coalesce((SELECT tm.module_id FROM tag_module tm WHERE tm.tag = a.tag), a.module)
+         WHERE mt.id = coalesce(
+               CASE WHEN t.category = 2 AND a.site IN (SELECT site FROM sharing_site WHERE kind = 3)
+                    THEN coalesce(a.module, (SELECT min(id) FROM module WHERE path = '')) END,
+               (SELECT tm.module_id FROM tag_module tm WHERE tm.tag = a.tag), a.module)),
+       coalesce(
+               CASE WHEN t.category = 2 AND a.site IN (SELECT site FROM sharing_site WHERE kind = 3)
+                    THEN coalesce(a.module, (SELECT min(id) FROM module WHERE path = '')) END,
+               (SELECT tm.module_id FROM tag_module tm WHERE tm.tag = a.tag), a.module)
   FROM allocation a
   JOIN heap h ON h.id = a.heap
   JOIN device_text d ON d.id = h.device

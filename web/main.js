@@ -180,7 +180,7 @@ class Page {
     line.by = this.by;
     line.legend = make('ul', { class: 'legend' });
     this.put(make('section', { class: 'over-time' }, this.tools(which, line), line.host, line.legend,
-      make('p', { class: 'hint no-print keys' }, 'Click: what lived then. Drag: move. Ctrl + wheel, or wheel after a click: zoom. ', make('kbd', {}, '←'), ' ', make('kbd', {}, '→'), ' ', make('kbd', {}, '+'), ' ', make('kbd', {}, '−'), ' ',
+      make('p', { class: 'hint no-print keys' }, 'Click: live blocks of that moment. Drag: move. Ctrl + wheel, or wheel after a click: zoom. ', make('kbd', {}, '←'), ' ', make('kbd', {}, '→'), ' ', make('kbd', {}, '+'), ' ', make('kbd', {}, '−'), ' ',
         make('kbd', {}, '0'), ' all, ', make('kbd', {}, 'p'), ' peak, ', make('kbd', {}, '['), ' ', make('kbd', {}, ']'), ' steps, ', make('kbd', {}, 'Shift'), ' + ', make('kbd', {}, '←'), ' one moment')));
     this.put(panel.section);
     this.putLegend(which);
@@ -266,7 +266,7 @@ class Page {
       ['phase', 'a stretch of the program: forward, loss, backward, optimizer and the like'], ['step', 'one training iteration'],
       ['call site', 'the call stack that asked for a block: the program\'s own innermost function, then the library\'s'],
       ['activation', 'made in forward and freed in backward, which needs it'], ['workspace', 'allocated and freed inside of one phase'],
-      ['activation, held by the program', 'made in forward or loss, and alive after backward, since a variable still refers to it']];
+      ['activation, held by the program', 'made in forward or loss, and live after backward, since a variable still refers to it']];
     return make('section', { class: 'no-print' }, make('details', {}, make('summary', {}, 'What the words mean'),
       make('table', {}, make('tbody', {}, words.map(([word, text]) => make('tr', {}, make('td', {}, make('b', {}, word)), make('td', {}, text)))))));
   }

@@ -125,7 +125,7 @@ export class MomentPanel {
     this.root = tree(view, this.state, this.by);
     this.focus = this.root;
     const peak = moment === view.peakMoment ? ' (the peak)' : '';
-    this.head.textContent = 'What lived at ' + clock(view.moments.ns[moment], 1e6) + peak + ': ' + bytes(view.moments.bytes[moment]);
+    this.head.textContent = 'Live at ' + clock(view.moments.ns[moment], 1e6) + peak + ': ' + bytes(view.moments.bytes[moment]);
     this.head.dataset.bytes = view.moments.bytes[moment];
     this.head.dataset.blocks = view.moments.blockCount[moment];
     this.head.dataset.seq = view.moments.seq[moment];

@@ -138,8 +138,8 @@ static void say_refused(int device, const struct alloc_refusal *refusal)
 {
     char asked[HUMAN_MAX], allocated[HUMAN_MAX], reserved[HUMAN_MAX], unused[HUMAN_MAX];
     log_say(LOG_ERROR,
-            "cuda:%d is out of memory: asked for %s; %s allocated, %s reserved, %s free on the "
-            "device. PyTorch is given NULL",
+            "cuda:%d is out of memory: %s requested; %s allocated, %s reserved, %s free on the "
+            "device. PyTorch gets NULL",
             device, human_bytes(asked, (int64_t)refusal->segment_size),
             human_bytes(allocated, (int64_t)refusal->allocated),
             human_bytes(reserved, (int64_t)refusal->reserved),

@@ -82,12 +82,11 @@ static void say_lost(void)
     if (late_lost())
         notes_why_not_here("cupti: more memory records came than there was room for");
     if (callback_lost())
-        notes_why_not_here("cupti: calls of the driver were begun whose ends were never told");
+        notes_why_not_here("cupti: calls of the driver were begun whose ends were never reported");
     if (live_missed())
         notes_why_not_here("cupti: what calls did could not be noted in time");
     if (ask_is_due())
-        notes_why_not_here(
-            "cupti: the driver could not be asked what went while torch.profiler ran");
+        notes_why_not_here("cupti: what was freed while torch.profiler ran is not known");
 }
 
 /* CUPTI's threads may still be there, and the program's: nothing is taken down. But what CUDA takes
@@ -121,7 +120,7 @@ static void settle(enum start_result result)
         notes_why_not_here(start_text());
     if (beside)
         notes_why_not_here("cupti: while torch.profiler kept it, mapped, imported, graphs' and "
-                           "registered memory was not heard; TEARDOWN_CUPTI=1 makes it let go");
+                           "registered memory was not observed; TEARDOWN_CUPTI=1 makes it let go");
     if (result == START_RECORDS || beside)
         atomic_store(&contexts, 1); /* nobody says how many there are */
     atomic_store(&life, beside ? CUPTI_BESIDE : on ? CUPTI_ON : CUPTI_OFF);

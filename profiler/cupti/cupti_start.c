@@ -136,7 +136,7 @@ static enum start_result with_records(int refused)
 {
     if (late_start() && activity_begin(ACTIVITY_MEMORY)) {
         begin_text(version);
-        say("memory records, told late and without stacks; callbacks were refused: ");
+        say("memory records, reported late and without stacks; callbacks were refused: ");
         say_result(refused);
         return START_RECORDS;
     }

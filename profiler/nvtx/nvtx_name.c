@@ -165,7 +165,7 @@ static uint32_t number_of(const char *text, size_t bytes)
     if (known)
         return known;
     if (atomic_load_explicit(&names, memory_order_relaxed) >= NVTX_NAMES) {
-        notes_why_not("NVTX: too many different names, those that came late are not told apart");
+        notes_why_not("NVTX: too many different names, the later ones count as one");
         notes_send();
         return define(NVTX_REST, sizeof NVTX_REST - 1);
     }

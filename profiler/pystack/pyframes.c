@@ -34,10 +34,11 @@ static uint32_t intern_frame(const struct pyframes_frame *read)
 }
 
 /* The helper's wrappers around a module's call, an optimizer's step and the autograd engine stand
- * in every stack; nobody asks for them. Its files are all named like python/tidemark/_marks.py. */
+ * in every stack; nobody asks for them. Its files are all named like tidemark/_marks.py, in the
+ * folder beside the library as in site-packages. */
 static bool is_helper(const struct pyframes_frame *read)
 {
-    static const char mark[] = "/python/tidemark/_";
+    static const char mark[] = "/tidemark/_";
     char text[PYFRAMES_TEXT];
     const struct pyframes_layout *layout = &pyframes.python.layout;
     size_t bytes =
@@ -45,7 +46,7 @@ static bool is_helper(const struct pyframes_frame *read)
     size_t at = bytes;
     for (int slashes = 0; at > 0; at--) {
         slashes += text[at - 1] == '/';
-        if (slashes == 3)
+        if (slashes == 2)
             break;
     }
     return at > 0 && bytes - at + 1 >= sizeof mark - 1 &&

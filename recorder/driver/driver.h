@@ -47,6 +47,8 @@ struct driver_given {
 struct driver_device {
     bool driven;   /* the driver told of memory on it */
     int64_t total; /* of the device, as its row has it; 0 = not known */
+    int64_t used;  /* of the device, as it was sampled last */
+    bool used_known;
     struct driver_given given;
     bool adopts;            /* some segments or pages are the driver's */
     bool apart_noted;       /* that reserved_apart is not 0 */

@@ -26,6 +26,16 @@ static void put_total(struct driver *driver, const struct heap_device *device, i
         note_owed(driver->account, EVENT_SAMPLE, 1);
 }
 
+/* For who watches the run. */
+static void see_used(struct driver *driver, const struct heap_device *device, int64_t used)
+{
+    struct driver_device *own = driver_device(driver, device);
+    if (own) {
+        own->used = used;
+        own->used_known = true;
+    }
+}
+
 void driver_sample(struct driver *driver, const struct event *event, int64_t ns)
 {
     uint32_t id;
@@ -40,6 +50,8 @@ void driver_sample(struct driver *driver, const struct event *event, int64_t ns)
     };
     if (heap)
         driver_given_sample(driver, heap->device, what, event->a);
+    if (heap && strcmp(what, "device used") == 0)
+        see_used(driver, heap->device, row.value);
     if (heap && strcmp(what, "device total") == 0)
         put_total(driver, heap->device, heap_cut(event->a));
     else if (!batch_put_sample(driver->ledger->batch, &row))

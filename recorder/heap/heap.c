@@ -36,6 +36,8 @@ static void count_birth(struct heap *heap, const struct block *block, int64_t ns
         device->requested_unknown++;
     else
         device->requested += block->requested;
+    if (block->size > device->step.largest)
+        device->step.largest = block->size;
     if (device->allocated > device->window.peak)
         device->window =
             (struct heap_window){device->allocated, block->seq, ns, heap_reserved(device)};
@@ -254,7 +256,7 @@ int64_t heap_block_free(struct heap *told, const struct event *event, int64_t ns
         allocation = block->seq;
         if (event->size && ledger_cut(event->size) != block->size)
             note(heaps->account, NOTE_FREE_OF_ANOTHER_SIZE, event->addr,
-                 "%llu bytes, handed out %lld", (unsigned long long)event->size,
+                 "%llu bytes, allocated %lld", (unsigned long long)event->size,
                  (long long)block->size);
         if (device->ordered)
             order_remove(&device->order, event->addr);

@@ -100,6 +100,13 @@ struct heap_window { /* since the last boundary of a phase */
     int64_t reserved; /* at that instant */
 };
 
+/* From the end of a training step to the end of the next: for who watches the run. */
+struct heap_step {
+    int64_t peak;     /* of allocated; but for the window, which is folded in as it ends */
+    int64_t largest;  /* block that was handed out */
+    int64_t reserved; /* as it ended; BATCH_NULL = not known, or it goes on */
+};
+
 /* A process on one device. */
 struct heap_device {
     struct heaps *heaps;
@@ -140,6 +147,9 @@ struct heap_device {
     int64_t max_reserved; /* BATCH_NULL */
     struct heap_window window;
     uint64_t allocs, frees, alloc_bytes; /* since the process began */
+    uint64_t ooms;
+    struct heap_step step, last_step; /* that goes on; that ended last */
+    bool has_last_step;
 };
 
 /* Process x device x stream x pool. */
@@ -224,6 +234,14 @@ void heap_oom(struct heaps *heaps, const struct event *event, int64_t ns);
 
 /* Notes where the source's sum moved away from ours. */
 void heap_compare_totals(struct heap_device *device);
+/* Its window is about to begin anew. */
+static inline void heap_step_sees(struct heap_device *device)
+{
+    if (device->window.peak > device->step.peak)
+        device->step.peak = device->window.peak;
+}
+/* A training step ended, of the whole process. */
+void heap_step_ends(struct heaps *heaps);
 void heap_flush_curves(struct heaps *heaps);
 bool heap_is_valid(const struct heaps *heaps);
 bool heap_pool_is_valid(const struct block_pool *pool);

@@ -225,6 +225,18 @@ static bool add_up(const struct heap_device *device, const struct map *blocks,
     return map_is_valid(blocks);
 }
 
+void heap_step_ends(struct heaps *heaps)
+{
+    for (size_t i = 0; i < heaps->device_count; i++) {
+        struct heap_device *device = heaps->devices[i];
+        heap_step_sees(device);
+        device->last_step = device->step;
+        device->last_step.reserved = heap_reserved(device);
+        device->has_last_step = true;
+        device->step = (struct heap_step){.peak = device->allocated, .reserved = BATCH_NULL};
+    }
+}
+
 static bool order_fits(const struct heap_device *device)
 {
     size_t count = 0;

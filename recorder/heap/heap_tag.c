@@ -162,6 +162,7 @@ void heap_oom(struct heaps *heaps, const struct event *event, int64_t ns)
     struct heap *heap = event->heap ? heap_of_event(heaps, event) : NULL;
     if (heap) {
         device = heap->device->id;
+        heap->device->ooms++;
         if (event->flags & EVENT_F_TOTALS)
             heap_take_reserved(heap, event, ns);
         allocated = heap->device->allocated;

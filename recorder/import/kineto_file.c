@@ -356,7 +356,7 @@ int kineto_read(struct pickle_input *input, struct block_log *log, struct kineto
     return err;
 }
 
-/* Before 2.3 or so there was no base: times were since 1970 themselves. */
+/* Traces without a base have times since 1970 themselves. */
 static int64_t dated_us(const struct kineto_facts *facts, const struct block_log *log)
 {
     const int64_t year_2001_ns = INT64_C(978307200) * 1000000000;

@@ -55,7 +55,7 @@ static int no_memory(struct pickle *pickle)
 {
     if (pickle->snapshot->budget.refused)
         return fail(pickle, ERR_LIMIT,
-                    "at byte %llu it has asked for more than %u times its size in memory",
+                    "at byte %llu it needs more than %u times its size in memory",
                     (unsigned long long)pickle->at, IMPORT_BUDGET_FACTOR);
     if (pickle->snapshot->too_many_places)
         return fail(pickle, ERR_LIMIT, "it has more than %u streams and pools", IMPORT_MAX_PLACES);

@@ -57,7 +57,7 @@ static bool digits_of(const char *text, size_t count, int64_t most, int64_t *num
     return *number <= most;
 }
 
-/* HH:MM:SS.ffffff, or with a colon before the microseconds, as versions before 0.14 wrote it. */
+/* HH:MM:SS.ffffff; a colon before the microseconds is read, too. */
 static bool time_of(const char *text, int64_t *ns)
 {
     int64_t hours, minutes, seconds, fraction;

@@ -9,10 +9,10 @@
 
 static const char *const texts[NOTE_KIND_COUNT] = {
     [NOTE_FREE_WITHOUT_ALLOC] = "free without allocation",
-    [NOTE_ADDRESS_TWICE] = "address handed out twice",
+    [NOTE_ADDRESS_TWICE] = "address allocated twice",
     [NOTE_FREE_OF_ANOTHER_SIZE] = "free of another size",
     [NOTE_IDLE_WITHOUT_FREE] = "idle without free",
-    [NOTE_REUSED_WHILE_WAITING] = "handed out while waiting",
+    [NOTE_REUSED_WHILE_WAITING] = "allocated while awaiting free",
     [NOTE_SEGMENT_FREE_WITHOUT_ALLOC] = "segment free without allocation",
     [NOTE_SEGMENT_TWICE] = "segment taken twice",
     [NOTE_MAPPED_TWICE] = "mapped twice",

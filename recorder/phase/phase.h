@@ -37,6 +37,7 @@
 #include "event.h"
 #include "heap.h"
 #include "label.h"
+#include "phase_high.h"
 #include "phase_ordinal.h"
 #include "range.h"
 #include "timeline.h"
@@ -107,6 +108,7 @@ struct phases { /* of a process */
     struct phase_ordinals beside;   /* of threads from then on */
     struct timeline timeline;
     struct ranges ranges;
+    struct phase_highs highs;
 };
 
 struct phase_end {   /* what the row of a phase says of it */

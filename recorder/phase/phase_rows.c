@@ -63,6 +63,7 @@ void phase_fold_windows(struct phases *phases)
                 fold(&phases->stacks[k].top->parts[i], &device->window);
         if (device->window.seq != BATCH_NULL)
             timeline_fold(&phases->timeline, i, &device->window);
+        heap_step_sees(device);
         device->window =
             (struct heap_window){device->allocated, BATCH_NULL, BATCH_NULL, heap_reserved(device)};
     }
@@ -127,6 +128,9 @@ static bool put_part(struct phases *phases, const struct phase *phase,
                      const struct heap_device *device)
 {
     const struct phase_part *part = &phase->parts[device->index];
+    struct phase_high high = {phase->name, device->index, part->peak.peak};
+    if (!phase->domain)
+        phase_high_take(&phases->highs, &high);
     struct row_phase_device row = {
         .phase = phase->id,
         .device = device->id,

@@ -122,6 +122,16 @@ static bool put_part(struct phases *phases, const struct timeline_open *open,
 
 /* ---- rows ---- */
 
+static void see_highs(struct phases *phases, const struct timeline_open *open, size_t devices)
+{
+    for (size_t i = 0; i < devices && i < open->part_count; i++) {
+        struct phase_high high = {PHASE_NAME_LABEL(open->label), (uint32_t)i,
+                                  open->parts[i].peak.peak};
+        if (phases->heaps->devices[i]->allocs)
+            phase_high_take(&phases->highs, &high);
+    }
+}
+
 /* The row of a phase of the program's own says how that ended, as soon as it did. */
 static struct phase row_of(const struct timeline *timeline, const struct timeline_open *open)
 {
@@ -160,6 +170,8 @@ static void put_phase(struct phases *phases, const struct timeline_writer *write
     for (size_t i = 0; !user && i < end->part_count; i++)
         if (end->parts[i].allocs)
             all = put_part(phases, open, end, i) && all;
+    if (how.settled && !user)
+        see_highs(phases, open, end->part_count);
     if (!all)
         note_owed(phases->account, OWED_FACT, 1);
 }

@@ -21,6 +21,7 @@
 #include "ensure.h"
 #include "error.h"
 #include "mem.h"
+#include "meters.h"
 
 #define SLEEP_MIN_NS (1 * NS_PER_MS)
 #define SLEEP_MAX_NS (5 * NS_PER_MS)
@@ -67,6 +68,9 @@ struct drain {
     _Atomic bool asked; /* for the sums */
     pthread_mutex_t sums_lock;
     struct state_totals sums;
+    _Atomic bool meters_asked;
+    pthread_mutex_t meters_lock;
+    struct meters meters;
 };
 
 /* ---- for the supervisor ---- */
@@ -110,6 +114,14 @@ void drain_totals(struct drain *drain, struct state_totals *out)
     atomic_store(&drain->asked, true);
 }
 
+void drain_meters(struct drain *drain, struct meters *out)
+{
+    pthread_mutex_lock(&drain->meters_lock);
+    meters_copy(out, &drain->meters);
+    pthread_mutex_unlock(&drain->meters_lock);
+    atomic_store(&drain->meters_asked, true);
+}
+
 /* ---- the thread: what happened to processes ---- */
 
 /* Whoever asks holds the lock to copy; if it is just then, it gets the older sums once more. */
@@ -120,6 +132,15 @@ static void show_sums(struct drain *drain)
     state_totals(drain->options.state, &drain->sums);
     pthread_mutex_unlock(&drain->sums_lock);
     atomic_store(&drain->asked, false);
+}
+
+static void show_meters(struct drain *drain)
+{
+    if (!atomic_load(&drain->meters_asked) || pthread_mutex_trylock(&drain->meters_lock) != 0)
+        return;
+    state_meters(drain->options.state, &drain->meters);
+    pthread_mutex_unlock(&drain->meters_lock);
+    atomic_store(&drain->meters_asked, false);
 }
 
 static struct client *find_client(const struct drain *drain, uint64_t key)
@@ -534,6 +555,7 @@ static uint64_t go_round(struct drain *drain, uint64_t slept_ns)
         drain->threads_ns = now;
     uint64_t events = read_all(drain, second, &rings);
     show_sums(drain);
+    show_meters(drain);
     now = clock_now_ns();
     if (events > 0)
         drain->dirty = true;
@@ -576,6 +598,7 @@ int drain_start(struct drain **out, const struct drain_options *options)
         return ERR_NOMEM;
     drain->options = *options;
     pthread_mutex_init(&drain->sums_lock, NULL);
+    pthread_mutex_init(&drain->meters_lock, NULL);
     int err = mail_init(&drain->mail, options->wake_fd);
     if (!err && pthread_create(&drain->thread, NULL, run, drain) != 0)
         err = ERR_NOMEM;
@@ -598,6 +621,7 @@ void drain_free(struct drain *drain, struct drain_stats *stats)
     *stats = drain->stats;
     mem_free(drain->clients);
     map_clear(&drain->ids);
+    meters_clear(&drain->meters);
     mail_clear(&drain->mail);
     mem_free(drain);
 }

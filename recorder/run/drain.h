@@ -23,6 +23,7 @@
 #include "state.h"
 
 struct drain;
+struct meters;
 
 /* Why a process has no events that asked for a ring and got it. */
 #define DRAIN_RING_UNUSED                                                                          \
@@ -86,6 +87,8 @@ bool drain_failed(const struct drain *drain);
 /* The sums, some milliseconds old: those that were asked for the last time. For who asks a few
  * times a second; the thread never waits for it. */
 void drain_totals(struct drain *drain, struct state_totals *out);
+/* Likewise. Without memory *out is as it was. */
+void drain_meters(struct drain *drain, struct meters *out);
 
 /* After the last drain_end: finishes them all, flushes, ends the thread. Rings are still to be
  * asked for with drain_returned. */

@@ -198,7 +198,7 @@ static void explain(const struct trial *trial, bool ended, int status, struct bu
     if (!ended)
         buf_text(why, "/bin/true did not end with it");
     else if (WIFSIGNALED(status))
-        buf_print(why, "/bin/true died with it: %s", strsignal(WTERMSIG(status)));
+        buf_print(why, "/bin/true was killed with it: %s", strsignal(WTERMSIG(status)));
     else if (WEXITSTATUS(status) != 0)
         buf_print(why, "/bin/true failed with it, exit status %d", WEXITSTATUS(status));
     else

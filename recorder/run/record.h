@@ -57,6 +57,7 @@ struct record_options {
     bool no_nvtx; /* no ranges and marks of NVTX */
     bool history; /* what the history of PyTorch's CUDA allocator adds */
     const struct record_rehearsal *rehearsal; /* NULL: the program as it is */
+    const char *metrics;                      /* place.h of metrics/ reads it; NULL: nowhere */
     int64_t most_steps;                       /* it is ended after so many, 0: it ends by itself */
     const char *const *argv;
     const char *command; /* how the user called us, for the database; NULL: argv */

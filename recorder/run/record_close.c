@@ -206,6 +206,23 @@ static void stop_drain(struct recording *recording, struct drain_stats *stats)
     recording->drain = NULL;
 }
 
+/* Its thread asks the drain, so it ends first; what the drain left is the last that it says. */
+static void pause_metrics(struct recording *recording)
+{
+    if (recording->metrics)
+        metrics_stop(recording->metrics);
+}
+
+static void end_metrics(struct recording *recording)
+{
+    struct meters last = {0};
+    if (!recording->metrics)
+        return;
+    state_meters(recording->state, &last);
+    metrics_end(recording->metrics, &last);
+    meters_clear(&last);
+}
+
 /* Whoever says hello from now on is not to wait for an answer. */
 static void hang_up(struct recording *recording)
 {
@@ -249,7 +266,9 @@ void record_finish(struct recording *recording)
     struct drain_stats stats;
     hang_up(recording);
     fill_result(recording);
+    pause_metrics(recording);
     stop_drain(recording, &stats);
+    end_metrics(recording);
     say_unused(&recording->result->summary, stats.rings_unused, stats.rings_killed);
     recording->result->summary.may_miss |= stats.forgotten > 0;
     if (recording->watch.forgotten + stats.forgotten > 0)
@@ -271,6 +290,7 @@ void record_abandon(struct recording *recording)
 {
     struct drain_stats stats;
     bool single;
+    pause_metrics(recording);
     stop_drain(recording, &stats);
     if (recording->writer) {
         queue_close(recording->queue);
@@ -283,6 +303,7 @@ void record_abandon(struct recording *recording)
 
 void record_close(struct recording *recording)
 {
+    metrics_close(recording->metrics);
     watch_close(&recording->watch);
     hello_server_close(recording->server);
     state_free(recording->state);

@@ -231,6 +231,48 @@ static void tick(void *context)
         recording->watch.on_tick = NULL;
 }
 
+static void look(void *context, struct meters *out)
+{
+    const struct recording *recording = context;
+    drain_meters(recording->drain, out);
+}
+
+/* The thread's own: a line on stderr, which is all that `warn` does. */
+static void warn_of_metrics(void *context, const char *text)
+{
+    warn(context, text);
+}
+
+static int open_metrics(struct recording *recording)
+{
+    struct buf *why = &recording->result->summary.failure;
+    const char *slash = strrchr(recording->output.wanted, '/');
+    const struct metrics_options options = {.place = recording->options.metrics,
+                                            .run = slash ? slash + 1 : recording->output.wanted,
+                                            .version = TIDEMARK_VERSION,
+                                            .look = look,
+                                            .warn = warn_of_metrics,
+                                            .context = recording};
+    if (!options.place)
+        return BASE_OK;
+    int err = metrics_open(&recording->metrics, &options, why);
+    if (err)
+        recording->result->exit_code = err == ERR_ARG ? EXIT_USAGE : EXIT_INPUT;
+    return err;
+}
+
+static int start_metrics(struct recording *recording)
+{
+    struct buf line = {0};
+    if (!recording->metrics)
+        return BASE_OK;
+    buf_print(&line, "metrics: %s", metrics_address(recording->metrics));
+    if (*metrics_address(recording->metrics) && recording->options.note)
+        recording->options.note(recording->options.context, buf_string(&line));
+    buf_clear(&line);
+    return metrics_start(recording->metrics);
+}
+
 static int open_watch(struct recording *recording)
 {
     int err = hello_server_open(&recording->server);
@@ -310,6 +352,9 @@ int record_open(struct recording *recording)
         result->exit_code = err == ERR_ARG ? EXIT_USAGE : EXIT_INPUT;
         return err;
     }
+    err = open_metrics(recording);
+    if (err)
+        return err;
     recording->signal_fd = launch_take_signals(&recording->origin);
     if (recording->signal_fd < 0)
         return recording->signal_fd;
@@ -322,6 +367,8 @@ int record_open(struct recording *recording)
         err = open_state(recording);
     if (!err)
         err = open_drain(recording);
+    if (!err)
+        err = start_metrics(recording);
     if (!err)
         err = open_watch(recording);
     return err;

@@ -9,6 +9,7 @@
 
 #include "held.h"
 #include "launch.h"
+#include "metrics.h"
 #include "record.h"
 #include "record_output.h"
 #include "record_rate.h"
@@ -39,6 +40,7 @@ struct recording {
     struct writer *writer;
     struct hello_server *server;
     struct drain *drain;
+    struct metrics *metrics; /* NULL: nobody asked for them */
     struct watch watch;
 };
 

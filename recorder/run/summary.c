@@ -146,7 +146,7 @@ static void add_why_nothing(const struct summary *summary, struct buf *out)
         return;
     }
     if (summary->signal)
-        buf_print(out, ": the program died of signal %d", summary->signal);
+        buf_print(out, ": the program was killed by signal %d", summary->signal);
     else if (failed)
         buf_print(out, ": the program ended with status %d", summary->exit_code);
     if (failed)

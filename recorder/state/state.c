@@ -42,6 +42,7 @@ void state_free(struct state *state)
         process_free(state->processes);
     names_clear(&state->names);
     mem_free(state->pool.blocks);
+    meters_clear(&state->gone);
     batch_free(state->ledger.batch);
     mem_free(state);
 }
@@ -82,6 +83,7 @@ void state_lost(struct state_process *process, const struct state_loss *loss)
     struct state *state = process->state;
     for (unsigned kind = 0; kind < sizeof loss->by_kind / sizeof *loss->by_kind; kind++) {
         state->ledger.lost += loss->by_kind[kind];
+        process->lost += loss->by_kind[kind];
         put_loss(process, loss, event_kind_name(kind), kind < EVENT_KIND_COUNT ? kind : OWED_FACT,
                  loss->by_kind[kind]);
         process->account.notes.unsure |= loss->by_kind[kind] > 0;

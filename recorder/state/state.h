@@ -29,6 +29,7 @@
 #include "event.h"
 #include "state_totals.h"
 
+struct meters;
 struct state;
 struct state_process;
 
@@ -121,5 +122,7 @@ void state_beat(struct state *state, void (*beat)(void *context), void *context)
 /* ---- totals, for the summary at the end and the progress line ---- */
 
 void state_totals(const struct state *state, struct state_totals *out);
+/* For who watches the run; without memory *out is as it was. */
+void state_meters(const struct state *state, struct meters *out);
 
 #endif

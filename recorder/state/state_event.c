@@ -187,6 +187,46 @@ static void driver_event(struct driver *driver, const struct event *event, int64
     }
 }
 
+/* Those that tell when something of the program began or ended. */
+static void course_event(struct state_process *process, const struct event *event, int64_t ns)
+{
+    switch ((enum event_kind)event->kind) {
+    case EVENT_PHASE_BEGIN:
+        phase_begin(&process->phases, event, ns);
+        break;
+    case EVENT_PHASE_END:
+        phase_end(&process->phases, event, ns);
+        process->ends++;
+        break;
+    case EVENT_ENTER:
+    case EVENT_EXIT:
+        phase_mark(&process->phases, event, ns);
+        process->ends += event->kind == EVENT_EXIT;
+        break;
+    default: /* a step's begin or end */
+        phase_step(&process->phases, event, ns);
+        process->ends++;
+    }
+    state_see_step(process);
+}
+
+static void driver_side_event(struct state_process *process, const struct event *event, int64_t ns)
+{
+    switch ((enum event_kind)event->kind) {
+    case EVENT_SAMPLE:
+        driver_sample(&process->driver, event, ns);
+        break;
+    case EVENT_GAP:
+        driver_gap(&process->driver, event, ns);
+        break;
+    case EVENT_ACTIVITY:
+        driver_activity(&process->driver, event);
+        break;
+    default: /* memory that came or went */
+        driver_event(&process->driver, event, ns);
+    }
+}
+
 static void dispatch(struct state_process *process, const struct event *event, int64_t ns)
 {
     switch ((enum event_kind)event->kind) {
@@ -204,16 +244,12 @@ static void dispatch(struct state_process *process, const struct event *event, i
         segment_event(process, event, ns);
         break;
     case EVENT_PHASE_BEGIN:
-        phase_begin(&process->phases, event, ns);
-        break;
     case EVENT_PHASE_END:
-        phase_end(&process->phases, event, ns);
-        process->ends++;
-        break;
     case EVENT_STEP_BEGIN:
     case EVENT_STEP_END:
-        phase_step(&process->phases, event, ns);
-        process->ends++;
+    case EVENT_ENTER:
+    case EVENT_EXIT:
+        course_event(process, event, ns);
         break;
     case EVENT_MARK:
         put_mark(process, event, ns);
@@ -226,11 +262,6 @@ static void dispatch(struct state_process *process, const struct event *event, i
         phase_refused(&process->phases);
         process->refusals++;
         break;
-    case EVENT_ENTER:
-    case EVENT_EXIT:
-        phase_mark(&process->phases, event, ns);
-        process->ends += event->kind == EVENT_EXIT;
-        break;
     case EVENT_TAGS_HOLD:
         heap_tags_hold(&process->heaps, event);
         break;
@@ -241,16 +272,10 @@ static void dispatch(struct state_process *process, const struct event *event, i
     case EVENT_DRIVER_FREE:
     case EVENT_DRIVER_MAP:
     case EVENT_DRIVER_UNMAP:
-        driver_event(&process->driver, event, ns);
-        break;
     case EVENT_SAMPLE:
-        driver_sample(&process->driver, event, ns);
-        break;
     case EVENT_GAP:
-        driver_gap(&process->driver, event, ns);
-        break;
     case EVENT_ACTIVITY:
-        driver_activity(&process->driver, event);
+        driver_side_event(process, event, ns);
         break;
     case EVENT_NONE:
     case EVENT_KIND_COUNT:

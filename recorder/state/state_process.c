@@ -307,6 +307,7 @@ void state_process_end(struct state_process *process, const struct state_end *en
     note_rest(&process->account);
     state_take_peaks(&process->state->peak, process);
     state_take_given(&process->state->given, process);
+    state_take_meters(&process->state->gone, process, true);
     forget_contents(process);
     process->ended = true;
     process->changed = true;

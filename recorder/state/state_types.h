@@ -9,6 +9,7 @@
 #include "heap.h"
 #include "keyframe.h"
 #include "ledger.h"
+#include "meters.h"
 #include "names.h"
 #include "phase.h"
 #include "state.h"
@@ -37,6 +38,7 @@ struct state {
     bool has_source;         /* any process's was ever live */
     bool unseen;             /* state_totals.unseen */
     struct state_peak given; /* likewise, of what the driver gave: `allocated` is that */
+    struct meters gone;      /* of the processes that have ended */
 };
 
 struct state_process {
@@ -48,8 +50,10 @@ struct state_process {
     int64_t first_seq, last_seq; /* BATCH_NULL */
     uint64_t ends, refusals;     /* of phases and steps; of requests */
     uint64_t events;
-    bool changed; /* the row in the database is older */
-    bool ended;   /* only its row and what it owes are left */
+    uint64_t steps_seen; /* of phase_steps, the most */
+    uint64_t lost;       /* events */
+    bool changed;        /* the row in the database is older */
+    bool ended;          /* only its row and what it owes are left */
     struct state_end end;
     char end_text[32];
     int64_t end_ns; /* BATCH_NULL while it lives */

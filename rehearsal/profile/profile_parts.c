@@ -89,8 +89,7 @@ static void complete(struct profile *profile)
     char sms[16] = "";
     *profile = like(given.capability);
     profile->capability = given.capability;
-    profile->from =
-        "as given on the command line; the rest as on the first profile of the capability";
+    profile->from = "as on the command line; the rest as on the first profile of the capability";
     if (given.memory)
         profile->memory = given.memory;
     if (given.sms) {

@@ -37,7 +37,7 @@ endfunction()
 # Tests see every folder, whatever they link. Behind all that they name themselves: samples/ has
 # headers of the same names.
 add_library(tidemark_headers INTERFACE)
-set(tidemark_rooms ledger names heap driver label phase state retain derive run)
+set(tidemark_rooms ledger metrics names heap driver label phase state retain derive run)
 list(TRANSFORM tidemark_rooms PREPEND recorder/)
 set(tidemark_viewer_rooms frame emit plot live report launch reports plan html)
 foreach(room category read driver frag ladder replay oom compare levers course scale moments)

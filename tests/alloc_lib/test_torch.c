@@ -174,7 +174,7 @@ TEST(a_refusal_is_said_and_gives_null)
     void *p = lib.malloc(30 * MIB, 0, NULL);
     const char *text = said(ask_for_too_much, &lib);
     CHECK(strstr(text, "tidemark: ") == text);
-    CHECK(strstr(text, "cuda:0 is out of memory: asked for 60.0 MiB") != NULL);
+    CHECK(strstr(text, "cuda:0 is out of memory: 60.0 MiB requested") != NULL);
     CHECK(strstr(text, "30.0 MiB allocated") != NULL);
     CHECK(strstr(text, "34.0 MiB free on the device") != NULL);
     lib.free(p, 30 * MIB, 0, NULL);

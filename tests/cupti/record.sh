@@ -83,7 +83,7 @@ ask()
     "$tidemark" sql --format csv run.db "$1" | sed 1d | tr -d '"'
 }
 kept="cupti: while torch.profiler kept it, mapped, imported, graphs' and registered memory was not \
-heard; TEARDOWN_CUPTI=1 makes it let go"
+observed; TEARDOWN_CUPTI=1 makes it let go"
 callbacks='cupti 130001: driver callbacks'
 rm -f run.db
 "$tidemark" record -o run.db -- "$program" "$folder/driver/libcuda.so.1" profile > out 2> err ||

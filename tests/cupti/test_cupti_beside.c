@@ -120,7 +120,7 @@ static bool said(const struct life *life, const char *text, int why_not)
 }
 
 static const char kept[] = "cupti: while torch.profiler kept it, mapped, imported, graphs' and "
-                           "registered memory was not heard; TEARDOWN_CUPTI=1 makes it let go";
+                           "registered memory was not observed; TEARDOWN_CUPTI=1 makes it let go";
 
 /* ---- it keeps its subscription ---- */
 

@@ -54,7 +54,7 @@ TEST(memory_records_where_callbacks_are_refused)
     life.cupti->subscribe_result = 35;
     CHECK_INT(InitializeInjection(), 1);
     check_note(&life,
-               "cupti 130001: memory records, told late and without stacks; callbacks were "
+               "cupti 130001: memory records, reported late and without stacks; callbacks were "
                "refused: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES",
                0);
     CHECK_INT(life.cupti->kinds, 1ull << ABI_MEMORY2);

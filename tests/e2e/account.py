@@ -299,7 +299,7 @@ class Account:
         heap, device, address = self.place(event)
         now, words = device.now, event.words
         if address in device.living:
-            self.anomalies["address handed out twice"] += 1
+            self.anomalies["address allocated twice"] += 1
             self.close(device, device.living[address], event)
         size = self.cut(int(words[2]), min(MOST, LARGEST - now["allocated"]))
         requested = None if words[3] == "-" else min(int(words[3]), MOST, LARGEST - now["requested"])

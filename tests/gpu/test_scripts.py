@@ -112,7 +112,7 @@ class FakeLibrary(object):
 
 
 def resets_are_told():
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "profiler", "python"))
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "python"))
     from tidemark import _peaks
 
     called = []

@@ -6,6 +6,7 @@
 #include "error.h"
 #include "fuzz.h"
 #include "fuzz_log.h"
+#include "fuzz_whole.h"
 #include "kineto.h"
 
 static bool is_json(const uint8_t *bytes, size_t count)
@@ -31,6 +32,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         fuzz_feed_log(&log);
     block_log_clear(&log);
     if (count % 16 == 0 && is_json(bytes, count))
-        fuzz_import_whole(bytes, count, err == BASE_OK);
+        fuzz_import_whole(bytes, count, err == BASE_OK, false);
     return 0;
 }

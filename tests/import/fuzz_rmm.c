@@ -6,6 +6,7 @@
 #include "error.h"
 #include "fuzz.h"
 #include "fuzz_log.h"
+#include "fuzz_whole.h"
 #include "mem.h"
 #include "rmm.h"
 
@@ -29,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         fuzz_feed_log(&log);
     block_log_clear(&log);
     if (count % 16 == 0)
-        fuzz_import_whole(all, count + n, err == BASE_OK);
+        fuzz_import_whole(all, count + n, err == BASE_OK, false);
     mem_free(all);
     return 0;
 }

@@ -243,7 +243,7 @@ class Forms(Case):
                                       event("free_requested", 1 << 32, 100, 1),
                                       event("free_completed", 1 << 32, 100, 1)]]})
         self.assertIn("1 block at the end could not be placed", self.said)
-        self.assertIn("1 block was handed out where no free memory is known", self.said)
+        self.assertIn("1 block was allocated where no free memory is known", self.said)
 
     def test_a_size_against_the_rules(self):
         db = self.load({"segments": [segment(1 << 30, SMALL, [

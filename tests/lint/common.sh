@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "${1:?the root of the tree}" || exit 99
 
 # The folders that are shipped, lowest layer first.
-product="include base ring allocator profiler schema store recorder viewer-cli rehearsal"
+product="include base ring allocator profiler python schema store recorder viewer-cli rehearsal"
 
 # files "FOLDERS" PATTERN...: the files under these folders whose names match, sorted.
 files()

@@ -9,12 +9,13 @@ failed=0
 
 "$cmake" --install "$build" --prefix "$work/opt" > "$work/log" 2>&1 ||
     { cat "$work/log"; exit 1; }
-helper=$(cd "$(dirname "$0")/../../profiler" && find python -name '*.py')
+helper=$(cd "$(dirname "$0")/../.." && find python -name '*.py' -o -name py.typed)
 for file in lib/tidemark/libtidemark.so lib/tidemark/rehearsal/libcuda.so.1 \
     lib/tidemark/rehearsal/libnvidia-ml.so.1 lib/libtidemark_alloc.so include/tidemark.h share/doc/tidemark/README.md \
     share/doc/tidemark/LICENSE share/doc/tidemark/NEWS \
     share/man/man1/tidemark.1 share/man/man1/tidemark-record.1 \
     share/bash-completion/completions/tidemark share/zsh/site-functions/_tidemark \
+    lib/cmake/Tidemark/TidemarkConfig.cmake lib/pkgconfig/tidemark.pc lib/pkgconfig/tidemark-alloc.pc \
     $(echo "$helper" | sed 's,^,lib/tidemark/,'); do
     [ -f "$work/opt/$file" ] || { echo "not installed: $file"; failed=1; }
 done
@@ -23,6 +24,7 @@ extra=$(cd "$work/opt" && find . -type f ! -path './share/doc/tidemark/*' ! -pat
     ! -path './lib/libtidemark_alloc.so' ! -path './lib/tidemark/rehearsal/lib*.so.1' ! -path './share/man/man1/tidemark*.1' \
     ! -path './share/bash-completion/completions/tidemark' \
     ! -path './share/zsh/site-functions/_tidemark' \
+    ! -path './lib/cmake/Tidemark/*.cmake' ! -path './lib/pkgconfig/tidemark*.pc' \
     ! -path './lib/tidemark/python/*')
 # Every page leads somewhere, and what the README names of the source is there to be read.
 sh "$(dirname "$0")/links.sh" "$work/opt/share/doc/tidemark" > "$work/log" 2>&1 ||

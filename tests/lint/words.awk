@@ -44,6 +44,8 @@ function texts(line,    out, i, c, inside)
 
 FNR == 1 { comment = 0 }
 
+C && /^#include/ { next }
+
 {
     text = C ? texts($0) : $0
     if (C && text ~ /SELECT|FROM|JOIN|WHERE| AS /)

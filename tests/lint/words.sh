@@ -1,6 +1,6 @@
 #!/bin/sh
-# words.sh ROOT: nothing that a user reads has a word of words.txt: texts in the C sources of the
-# command, what it prints in the golden tests, the manual, the pages of docs and README.md. SQL is
+# words.sh ROOT: nothing that a user reads has a word of words.txt: texts in the C sources of all that
+# is shipped, what it prints in the golden tests, the manual, the pages of docs and README.md. SQL is
 # not read, and neither are comments; words of a recorded program stand in fixtures.
 set -eu
 . "$(dirname "$0")/common.sh"
@@ -9,7 +9,7 @@ words=$here/words.txt
 [ -f "$words" ] || words=tests/lint/words.txt
 
 
-files "viewer-cli" '*.c' > "$report.c"
+files "$product" '*.c' > "$report.c"
 {
     [ ! -d docs/manual ] || find docs/manual -name '*.md'
     [ ! -d docs ] || find docs -maxdepth 1 -name '*.md'

@@ -34,7 +34,7 @@ def plain(line):
 
 def screens(text):
     """(command, lines) of each indented block that begins with a command."""
-    for block in re.findall(r"(?:^    .*\n|^\n(?=    [^ $]))+", text, re.M):
+    for block in re.findall(r"(?:^    .*\n|^\n(?=    (?!\$)))+", text, re.M):
         lines = [line[4:] for line in block.strip("\n").split("\n")]
         if lines[0].startswith("$ "):
             yield lines[0][2:], lines[1:]

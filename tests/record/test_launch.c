@@ -155,7 +155,7 @@ TEST(a_guest_that_breaks_programs_is_refused)
         SKIP("this build has no guest");
     check_bad_guest(bad_guest_path, "exit status 3");
     setenv("BAD_GUEST", "kill", 1);
-    check_bad_guest(bad_guest_path, "died with it");
+    check_bad_guest(bad_guest_path, "was killed with it");
 }
 
 TEST(a_guest_that_fails_has_a_second_trial)

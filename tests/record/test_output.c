@@ -200,7 +200,8 @@ TEST(the_closing_lines_are_five)
     buf_clear(&out);
     summary.missing = 2;
     summary_text(&summary, &out);
-    CHECK(strstr(buf_string(&out), "2 processes could not be recorded; the others lost no event\n"));
+    CHECK(
+        strstr(buf_string(&out), "2 processes could not be recorded; the others lost no event\n"));
     buf_clear(&out);
     summary.missing = 0;
     summary.may_miss = false;
@@ -273,7 +274,7 @@ TEST(a_program_that_failed_early_is_its_own_reason)
             summary.exit_code = 1;
             summary.signal = died ? 11 : 0;
             buf_print(&want, "tidemark: no block was reported: the program %s%s",
-                      died ? "died of signal 11" : "ended with status 1", end);
+                      died ? "was killed by signal 11" : "ended with status 1", end);
             summary_text(&summary, &out);
             CHECK(strstr(buf_string(&out), buf_string(&want)) != NULL);
             buf_clear(&want);

@@ -283,10 +283,10 @@ void model_check_totals(const struct state *state)
 static void check_anomalies(const struct rows *rows)
 {
     CHECK_INT(rows_anomalies(rows, "free without allocation"), m->unknown_frees);
-    CHECK_INT(rows_anomalies(rows, "address handed out twice"), m->twice);
+    CHECK_INT(rows_anomalies(rows, "address allocated twice"), m->twice);
     CHECK_INT(rows_anomalies(rows, "phase end without begin"), m->bad_ends);
     CHECK_INT(rows_anomalies(rows, "idle without free"), m->unknown_idles);
-    CHECK_INT(rows_anomalies(rows, "handed out while waiting"), m->reused);
+    CHECK_INT(rows_anomalies(rows, "allocated while awaiting free"), m->reused);
     CHECK_INT(rows_anomalies(rows, "segment taken twice"), m->segments_twice);
     CHECK_INT(rows_anomalies(rows, "segment free without allocation"), m->unknown_segments);
     CHECK_INT(rows_anomalies(rows, "mapped twice"), m->mapped_twice);

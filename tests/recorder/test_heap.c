@@ -128,7 +128,7 @@ TEST(odd_frees_are_facts)
     CHECK(row->text[ANOMALY_DETAIL] == NULL);
     row = rows_anomaly(&rows, "free without allocation", 1);
     CHECK_STR(row->text[ANOMALY_DETAIL], "77 bytes");
-    check_detail("free of another size", "99 bytes, handed out 100");
+    check_detail("free of another size", "99 bytes, allocated 100");
     CHECK_INT(rows_anomalies(&rows, "idle without free"), 1);
 }
 
@@ -145,7 +145,7 @@ TEST(an_address_handed_out_twice_ends_the_first)
     CHECK_INT(part(0)->at[PART_ALLOCATED], 200);
     CHECK_INT(part(0)->at[PART_FREES], 1);
     CHECK_INT(part(0)->at[PART_PEAK], 200);
-    CHECK_INT(rows_anomalies(&rows, "address handed out twice"), 1);
+    CHECK_INT(rows_anomalies(&rows, "address allocated twice"), 1);
 }
 
 TEST(a_maximum_is_where_it_was_first)
@@ -193,7 +193,7 @@ TEST(after_a_loss_odd_frees_are_counted)
     CHECK_INT(rows_anomalies(&rows, "free without allocation"), 2);
     CHECK_STR(rows_anomaly(&rows, "free without allocation", 1)->text[ANOMALY_DETAIL],
               "5 after a loss of events");
-    check_detail("address handed out twice", "1 after a loss of events");
+    check_detail("address allocated twice", "1 after a loss of events");
     CHECK_INT(rows_lost(&rows, "block_alloc"), 7);
 }
 
@@ -213,7 +213,7 @@ TEST(a_forked_child_gives_back_what_its_parent_had)
     CHECK_INT(rows_anomalies(&rows, "free without allocation"), 1);
     check_detail("free without allocation", "5 after a fork");
     check_detail("phase end without begin", "1 after a fork");
-    check_detail("address handed out twice", "first as seq 7, 1 bytes");
+    check_detail("address allocated twice", "first as seq 7, 1 bytes");
 }
 
 TEST(a_hostile_program_cannot_fill_the_disk_with_anomalies)
@@ -298,7 +298,7 @@ TEST(active_counts_what_waits)
     CHECK_INT(part(1)->at[PART_ACTIVE], 150);
     CHECK_INT(part(2)->at[PART_ACTIVE], 50);
     CHECK_INT(part(3)->at[PART_ACTIVE], 10);
-    CHECK_INT(rows_anomalies(&rows, "handed out while waiting"), 1);
+    CHECK_INT(rows_anomalies(&rows, "allocated while awaiting free"), 1);
 }
 
 /* Before any free waits, where the source says that it would tell. */
@@ -356,7 +356,7 @@ TEST(a_block_that_waited_is_idle_once)
     CHECK(rows_find(&rows, SCH_IDLE, 1, &never) == NULL);
     CHECK(rows_find(&rows, SCH_IDLE, 1, &plain) == NULL);
     CHECK_INT(rows_anomalies(&rows, "idle without free"), 1);
-    CHECK_INT(rows_anomalies(&rows, "handed out while waiting"), 1);
+    CHECK_INT(rows_anomalies(&rows, "allocated while awaiting free"), 1);
 }
 
 /* ---- segments ---- */

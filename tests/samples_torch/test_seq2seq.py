@@ -119,7 +119,7 @@ def every_block_has_a_stack():
 def no_stack_has_our_own_frames():
     """Modules are called, and the engine is run, through Tidemark's helper; nobody asks for that."""
     for get in (zeroed, dropped):
-        ours = get().rows("SELECT text FROM frame_text WHERE instr(text, 'python/tidemark/_')")
+        ours = get().rows("SELECT text FROM frame_text WHERE instr(text, '/tidemark/_')")
         expect(ours, [])
         calls = get().rows("SELECT count(*) FROM frame_text WHERE text LIKE 'Module._call_impl%'")
         if calls[0][0] == 0:

@@ -179,8 +179,21 @@ TEST(the_input_is_larger)
     CHECK_STR(why_larger_text(text, &why), "");
 }
 
+TEST(blocks_without_a_call_site_are_not_the_same_blocks)
+{
+    struct why_group groups[] = {group(PURPOSE_OTHER, 400, 1200, 4)};
+    struct why why = {.groups = groups, .group_count = 1, .before_bytes = 400, .after_bytes = 1200};
+    struct why_larger larger;
+    why_find_larger(&why, &larger);
+    CHECK(larger.found);
+    groups[0].site = GROUP_NONE;
+    why_find_larger(&why, &larger);
+    CHECK(!larger.found);
+}
+
 TEST_MAIN(TEST_CASE(a_leak_in_every_step), TEST_CASE(lengths_that_vary_are_no_growth),
           TEST_CASE(a_leak_under_lengths_that_vary), TEST_CASE(the_first_step_makes_what_stays),
           TEST_CASE(a_cache_that_fills_up_once_is_steady_afterwards),
           TEST_CASE(calls_of_a_model_that_generates), TEST_CASE(too_few_steps_say_nothing),
+          TEST_CASE(blocks_without_a_call_site_are_not_the_same_blocks),
           TEST_CASE(the_input_is_larger))

@@ -82,12 +82,64 @@ TEST(who_holds_what_is_left)
     CHECK_STR(holder_text(text, &leaks.sites[0].holder, PURPOSE_OTHER, true), "a list a.b|c");
     CHECK_STR(holder_advice(advice, &leaks.sites[0].holder, PURPOSE_OTHER),
               "its elements keep their graphs: store value.item(), or value.detach().cpu()");
-    CHECK_STR(leak_holders_graph(&leaks.holders, 9)->path, "total");
-    CHECK(leak_holders_graph(&leaks.holders, 100) == NULL);
+    struct leak_holder graph;
+    CHECK(leak_holders_graph(&leaks.holders, 9, &graph));
+    CHECK_STR(graph.path, "total");
+    CHECK_INT(graph.around, HOLDER_UNKNOWN);
     CHECK_INT(leaks.sites[1].holder.kind,
               HOLDER_UNKNOWN); /* blocks of the kind other have no graph */
     leaks_clear(&leaks);
     db_close(db);
+}
+
+static bool graph_of(struct leak_holder *holders, size_t count, struct leak_holder *out)
+{
+    const struct leak_holders all = {.looked = true, .holders = holders, .count = count};
+    return leak_holders_graph(&all, 4, out);
+}
+
+/* The last loss has as long a graph as each one in the list. */
+TEST(a_list_holds_the_graphs_of_its_elements)
+{
+    struct leak_holder graph, holders[] = {
+                                  {1, 10, 102, HOLDER_VARIABLE, 0, "loss"},
+                                  {2, 20, 102, HOLDER_LIST, 0, "history"},
+                                  {3, 21, 102, HOLDER_LIST, 0, "history"},
+                              };
+    char text[HOLDER_TEXT], advice[HOLDER_ADVICE];
+    REQUIRE(graph_of(holders, 3, &graph));
+    CHECK_STR(holder_text(text, &graph, PURPOSE_HELD, true),
+              "the autograd graphs of what is in a list history");
+    CHECK(strstr(holder_advice(advice, &graph, PURPOSE_HELD), "into history") != NULL);
+    CHECK(strstr(advice, "history =") == NULL && strstr(advice, "+=") == NULL);
+    CHECK_INT(graph.kind, HOLDER_GRAPH);
+    holders[0].nodes = 205; /* of all steps */
+    REQUIRE(graph_of(holders, 3, &graph));
+    CHECK_STR(graph.path, "loss");
+    CHECK(strstr(holder_advice(advice, &graph, PURPOSE_HELD), "loss = loss.detach()") != NULL);
+    CHECK(!graph_of(holders, 0, &graph));
+}
+
+/* A loss is made of the state that one step passes to the next, and has its graph. */
+TEST(a_state_holds_the_graph_that_the_loss_has)
+{
+    struct leak_holder graph, holders[] = {
+                                  {1, 12, 120, HOLDER_VARIABLE, 0, "loss"},
+                                  {2, 11, 118, HOLDER_VARIABLE, 0, "output"},
+                                  {3, 10, 110, HOLDER_VARIABLE, 0, "h"},
+                                  {4, 5, 9, HOLDER_VARIABLE, 0, "mask"},
+                              };
+    REQUIRE(graph_of(holders, 4, &graph));
+    CHECK_STR(graph.path, "h");
+    holders[2].nodes = 20; /* detached: what is in the loss alone */
+    REQUIRE(graph_of(holders, 4, &graph));
+    CHECK_STR(graph.path, "output");
+    holders[1].nodes = 120; /* as many, or too many to count: the name that was there first */
+    REQUIRE(graph_of(holders, 4, &graph));
+    CHECK_STR(graph.path, "output");
+    holders[0].nodes = holders[1].nodes = holders[2].nodes = 3;
+    holders[3].nodes = 2;
+    CHECK(!graph_of(holders, 4, &graph));
 }
 
 TEST(which_steps_count)
@@ -172,5 +224,6 @@ TEST(as_a_scan_of_all_blocks_says)
 }
 
 TEST_MAIN(TEST_CASE(what_every_step_leaves), TEST_CASE(who_holds_what_is_left),
-          TEST_CASE(which_steps_count), TEST_CASE(a_step_that_has_not_ended),
-          TEST_CASE(as_a_scan_of_all_blocks_says))
+          TEST_CASE(a_list_holds_the_graphs_of_its_elements),
+          TEST_CASE(a_state_holds_the_graph_that_the_loss_has), TEST_CASE(which_steps_count),
+          TEST_CASE(a_step_that_has_not_ended), TEST_CASE(as_a_scan_of_all_blocks_says))

@@ -361,7 +361,40 @@ TEST(a_refusal_is_lowered_where_it_was)
     db_close(db);
 }
 
+/* The loss of step 1 asks for as much as its logits have, and is refused: 100 of parameters, 100 of
+ * gradients, 200 of states, 200 of activations and logits of 60. */
+TEST(a_loss_that_was_refused_can_be_made_in_chunks)
+{
+    static const char refusal[] =
+        "UPDATE string SET text = 'cross_entropy' WHERE text LIKE 'other%';"
+        "INSERT INTO oom VALUES(2349, 1, 1, 1, 0, 62914500, NULL, NULL, 8)";
+    struct script script = {0};
+    struct peak peak;
+    struct levers levers;
+    train(&script, &(struct model){0});
+    struct db *db = script_record(&script);
+    const struct instant moment = {.seq = at(1, FORWARD) + 249,
+                                   .allocated = INSTANT_NONE,
+                                   .reserved = INSTANT_NONE,
+                                   .phase = PEAK_NONE};
+    REQUIRE(db_exec(db, refusal) == 0);
+    REQUIRE(peak_read_refusal(db, 1, 1, &moment, 9, &peak) == 0);
+    CHECK_INT(levers_read(db, &peak, true, &levers), 0);
+    const struct lever *lever = find(&levers, LEVER_CHUNKED_LOSS);
+    REQUIRE(lever != NULL);
+    CHECK_INT(lever->bytes, MIB(60) / 8 * 7);
+    CHECK(lever->estimated);
+    levers_clear(&levers);
+    CHECK_INT(db_exec(db, "UPDATE oom SET site = 2"), 0); /* somebody else's */
+    CHECK_INT(levers_read(db, &peak, true, &levers), 0);
+    CHECK(find(&levers, LEVER_CHUNKED_LOSS) == NULL);
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+}
+
 TEST_MAIN(TEST_CASE(a_refusal_is_lowered_where_it_was),
+          TEST_CASE(a_loss_that_was_refused_can_be_made_in_chunks),
           TEST_CASE(what_the_program_holds_is_a_lever),
           TEST_CASE(what_goes_in_backward_is_not_held),
           TEST_CASE(what_an_earlier_step_left_is_gone_before_this_one),

@@ -66,6 +66,40 @@ TEST(a_cache_is_of_no_use_in_training)
     CHECK_INT(lever_with(&script, "", LEVER_HELD, text, sizeof text).bytes, MIB(70));
 }
 
+/* Two requests of three calls; each call makes 30 MiB of keys more than the one before, which go as
+ * soon as they are copied. The answer of the last call holds 90 MiB of keys and 5 of logits. */
+static void answer(struct script *script, bool released)
+{
+    int64_t seq = 100;
+    script_block(script, 10, SCRIPT_LIVES, MIB(30), BUILD);
+    script_phase(script, "other", SCRIPT_OUTSIDE, 1, seq - 1);
+    for (int request = 0; request < 2; request++)
+        for (int call = 0; call < 3; call++, seq += 50) {
+            int64_t last = request || released ? seq + 41 : seq + 91;
+            script_phase(script, "forward_no_grad", SCRIPT_OUTSIDE, seq, seq + 39);
+            script_phase(script, "other", SCRIPT_OUTSIDE, seq + 40, seq + 49);
+            script_block(script, seq + 10, call < 2 ? seq + 61 : last, MIB(30 * (call + 1)), OTHER);
+            script_block(script, seq + 20, call < 2 ? seq + 71 : last + 1, MIB(5), DECODE);
+            script_block(script, seq + 30, seq + 31, MIB(50), ENCODE);
+        }
+}
+
+TEST(an_answered_request_can_go)
+{
+    struct script script = {0}, released = {0}, other = {0};
+    char text[400];
+    answer(&script, false);
+    /* 30, 95 of the first request, 85 of a call; then 30, 65 and 90 as the last call copies */
+    struct lever lever = lever_with(&script, cache_sql, LEVER_FINISHED_REQUEST, text, sizeof text);
+    CHECK_INT(lever.bytes, MIB(30 + 95 + 85 - (30 + 65 + 90)));
+    CHECK(!lever.at_most && !lever.changes);
+    CHECK(strstr(text, "before the next request") != NULL);
+    answer(&released, true);
+    CHECK_INT(lever_with(&released, cache_sql, LEVER_FINISHED_REQUEST, text, sizeof text).bytes, 0);
+    answer(&other, false); /* of another file */
+    CHECK_INT(lever_with(&other, "", LEVER_FINISHED_REQUEST, text, sizeof text).bytes, 0);
+}
+
 /* ---- one variable with several outputs ---- */
 
 TEST(del_takes_all_that_goes_with_a_variable)
@@ -337,7 +371,7 @@ TEST(other_numbers_stand_behind)
 }
 
 TEST_MAIN(TEST_CASE(other_numbers_stand_behind), TEST_CASE(a_change_that_costs_nothing_has_a_place),
-          TEST_CASE(a_cache_is_of_no_use_in_training),
+          TEST_CASE(a_cache_is_of_no_use_in_training), TEST_CASE(an_answered_request_can_go),
           TEST_CASE(del_takes_all_that_goes_with_a_variable),
           TEST_CASE(a_forward_without_a_backward_retains_no_graph),
           TEST_CASE(a_graph_that_is_retained_is_named),

@@ -206,7 +206,7 @@ TEST(states_of_eight_bits_are_estimated)
     CHECK(lever.bytes > MIB(59) && lever.bytes < MIB(60));
     CHECK(lever.estimated);
     CHECK_INT(lever_of(&script, "", LEVER_NO_STATES).bytes, MIB(80));
-    CHECK_INT(lever_of(&script, "", LEVER_SHARD_STATES).bytes, MIB(40));
+    CHECK_INT(lever_of(&script, "", LEVER_SHARD_STATES).bytes, 0); /* of one parameter */
 }
 
 /* ---- batches ---- */
@@ -300,8 +300,9 @@ static const char modules_sql[] =
     "INSERT INTO site VALUES(2,1,50),(2,2,51),(3,1,53),(3,2,51),(8,1,52)";
 
 /* Three calls, each with an activation of 40 MiB, one of 8 that computing again takes for a moment,
- * and an output of 10 that the next one's backward needs; then a head with 30. */
-static void forward_of(struct script *script, int step, int64_t begin)
+ * and an output of 10 that the next one's backward needs; then a head with 30. Scaled, the output
+ * is made of another as large, by the same line. */
+static void forward_of(struct script *script, int step, int64_t begin, bool scaled)
 {
     int64_t backward = begin + 100;
     script_phase(script, "forward", step, begin, begin + 99);
@@ -311,7 +312,10 @@ static void forward_of(struct script *script, int step, int64_t begin)
         int64_t born = begin + 10 * (i + 1), node = backward + 10 * (3 - i);
         script_block(script, born + 1, born + 3, MIB(8), ENCODE);
         script_block(script, born + 2, node + 5, MIB(40), DECODE);
-        script_block(script, born + 4, i == 2 ? backward + 5 : node - 5 + 1, MIB(10), DECODE);
+        if (scaled)
+            script_block(script, born + 4, born + 6, MIB(10), DECODE);
+        int64_t end = scaled ? node + 4 : i == 2 ? backward + 5 : node - 5 + 1;
+        script_block(script, born + 4 + scaled, end, MIB(10), DECODE);
         script_block(script, node + 2, node + 8, MIB(5), BACKWARD_40);
     }
     script_block(script, backward + 1, backward + 3, MIB(25), BACKWARD_41);
@@ -324,7 +328,7 @@ TEST(a_module_is_computed_again_call_by_call)
     script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
     for (int step = 0; step < 2; step++)
         for (int i = 0; i < 2; i++)
-            forward_of(&script, step, at(step, 400 * i));
+            forward_of(&script, step, at(step, 400 * i), false);
     struct lever lever = lever_of(&script, modules_sql, LEVER_CHECKPOINT);
     /* The peak has 50, three times 50, 30 and 25. With it: outputs, head and the gradient, 135; in
      * the last call's backward outputs of two, 48 for a moment, then 40 and 5. */
@@ -333,13 +337,24 @@ TEST(a_module_is_computed_again_call_by_call)
     CHECK_INT(lever.next_step, 0);
 }
 
+/* What goes at once is not what a call leaves to others. */
+TEST(a_call_leaves_what_lives_on)
+{
+    struct script script = {0};
+    script_block(&script, 10, SCRIPT_LIVES, MIB(50), BUILD);
+    script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
+    for (int step = 0; step < 2; step++)
+        forward_of(&script, step, at(step, 0), true);
+    CHECK_INT(lever_of(&script, modules_sql, LEVER_CHECKPOINT).bytes, MIB(255 - 135));
+}
+
 TEST(a_module_that_is_computed_again_is_no_lever)
 {
     struct script script = {0};
     script_block(&script, 10, SCRIPT_LIVES, MIB(50), BUILD);
     script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
-    forward_of(&script, 0, at(0, 0));
-    forward_of(&script, 1, at(1, 0));
+    forward_of(&script, 0, at(0, 0), false);
+    forward_of(&script, 1, at(1, 0), false);
     int id = script_phase(&script, "recompute", 0, at(0, 150), at(0, 155));
     script.phases[id - 1].parent = 3;
     CHECK_INT(lever_of(&script, modules_sql, LEVER_CHECKPOINT).bytes, 0);
@@ -358,4 +373,5 @@ TEST_MAIN(TEST_CASE(a_closure_is_no_optimizer),
           TEST_CASE(what_one_step_leaves_to_the_next_is_no_leak),
           TEST_CASE(all_together_are_worth_more_than_each),
           TEST_CASE(a_module_is_computed_again_call_by_call),
+          TEST_CASE(a_call_leaves_what_lives_on),
           TEST_CASE(a_module_that_is_computed_again_is_no_lever))

@@ -7,6 +7,8 @@
 
 #include "db.h"
 #include "levers.h"
+#include "modules.h"
+#include "query.h"
 #include "script.h"
 
 enum { /* sites of script.c */
@@ -16,7 +18,8 @@ enum { /* sites of script.c */
        BACKWARD_40,
        BACKWARD_41,
        ADAM,
-       GATHER
+       GATHER,
+       REDUCE
 };
 enum { TAG_PARAMETER = 1, TAG_GRADIENT = 2, TAG_STATE = 3, TAG_BUCKET = 6 };
 
@@ -37,6 +40,14 @@ enum { TAG_PARAMETER = 1, TAG_GRADIENT = 2, TAG_STATE = 3, TAG_BUCKET = 6 };
     "UPDATE allocation SET module = 4 - (seq % 1000 - 600) / 40 WHERE seq >= 1000"                 \
     "   AND seq % 1000 BETWEEN 600 AND 719;"                                                       \
     "UPDATE allocation SET module = 5 WHERE module = 4 AND seq % 1000 BETWEEN 600 AND 639;"
+
+/* The call stack of gradients that are sent around. */
+#define REDUCED                                                                                    \
+    "INSERT INTO string "                                                                          \
+    "VALUES(62,'lib/torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py'),"                   \
+    "(63,'foreach_reduce');"                                                                       \
+    "INSERT INTO frame VALUES(62,63,62,1); DELETE FROM site WHERE site = 8;"                       \
+    "INSERT INTO site VALUES(8,1,62);"
 
 static int64_t at(int step, int offset)
 {
@@ -121,6 +132,19 @@ TEST(half_a_batch_gathers_as_much)
     CHECK_INT(lever_of(&script, FSDP, LEVER_HALF_BATCH).bytes, MIB(15 + 15));
 }
 
+/* Gradients are as large as what was gathered, until they are shared out. */
+TEST(half_a_batch_has_gradients_of_whole_parameters)
+{
+    struct script script = {0};
+    shard(&script, true);
+    for (int step = 0; step < 2; step++) {
+        script_block(&script, at(step, 501), at(step, 850), MIB(20), BACKWARD_40);
+        script_block(&script, at(step, 840), at(step, 850), MIB(1), REDUCE);
+    }
+    CHECK_INT(lever_of(&script, FSDP REDUCED, LEVER_HALF_BATCH).bytes, MIB(15 + 15));
+    CHECK_INT(lever_of(&script, FSDP, LEVER_HALF_BATCH).bytes, MIB(15 + 15 + 10));
+}
+
 TEST(what_nobody_gathered_is_no_lever)
 {
     struct script script = {0};
@@ -135,6 +159,9 @@ TEST(shards_can_live_on_the_host)
     shard(&script, true);
     script_tagged(&script, at(0, 910), SCRIPT_LIVES, MIB(80), ADAM, TAG_STATE);
     CHECK_INT(lever_of(&script, FSDP, LEVER_OFFLOAD_SHARDS).bytes, MIB(40 + 80));
+    /* which takes the place of another library's */
+    CHECK_INT(lever_of(&script, FSDP, LEVER_OFFLOAD_STATES).bytes, 0);
+    CHECK_INT(lever_of(&script, "", LEVER_OFFLOAD_STATES).bytes, MIB(80));
     CHECK_INT(lever_of(&script, FSDP "UPDATE device SET kind = 'cpu';", LEVER_OFFLOAD_SHARDS).bytes,
               0);
 }
@@ -144,6 +171,7 @@ TEST(states_are_shared_out_once)
 {
     struct script script = {0};
     shard(&script, true);
+    script_tagged(&script, 11, SCRIPT_LIVES, MIB(40), BUILD, TAG_PARAMETER);
     script_tagged(&script, at(0, 910), SCRIPT_LIVES, MIB(80), ADAM, TAG_STATE);
     CHECK_INT(lever_of(&script, "", LEVER_SHARD_STATES).bytes, MIB(40));
     CHECK_INT(lever_of(&script, FSDP, LEVER_SHARD_STATES).bytes, 0);
@@ -151,6 +179,49 @@ TEST(states_are_shared_out_once)
                        LEVER_SHARD_STATES)
                   .bytes,
               0);
+}
+
+/* Parameters of 40, 20 and 10 MiB with two states each, as large as they are. */
+static void deal(struct script *script)
+{
+    static const int sizes[] = {10, 40, 20};
+    script_phase(script, "user", SCRIPT_OUTSIDE, 1, 99);
+    for (int i = 0; i < 3; i++)
+        script_tagged(script, 10 + i, SCRIPT_LIVES, MIB(sizes[i]), BUILD, TAG_PARAMETER);
+    script_tagged(script, 20, SCRIPT_LIVES, MIB(90), BUILD, TAG_PARAMETER); /* frozen */
+    for (int step = 0; step < 2; step++) {
+        phases_of(script, step);
+        script_block(script, at(step, 110), at(step, 600), MIB(100), ENCODE);
+        for (int i = 0; i < 6 && step == 0; i++)
+            script_tagged(script, at(step, 910 + i), SCRIPT_LIVES, MIB(sizes[i % 3]), ADAM,
+                          TAG_STATE);
+    }
+}
+
+/* MiB, where parts of blocks are rounded to a byte. */
+static int64_t whole(int64_t bytes)
+{
+    return (bytes + 8) / MIB(1);
+}
+
+TEST(states_are_dealt_out_by_whole_parameters)
+{
+    struct script script = {0};
+    deal(&script);
+    struct lever first =
+        lever_of(&script, TWO_RANKS "UPDATE process SET rank = 0;", LEVER_SHARD_STATES);
+    CHECK_INT(whole(first.bytes), 2 * (20 + 10));
+    CHECK(first.estimated && !first.at_most);
+    struct lever other =
+        lever_of(&script, TWO_RANKS "UPDATE process SET rank = 1;", LEVER_SHARD_STATES);
+    CHECK_INT(whole(other.bytes), 2 * 40);
+    other = lever_of(&script, FOUR_RANKS "UPDATE process SET rank = 1;", LEVER_SHARD_STATES);
+    CHECK_INT(whole(other.bytes), 2 * (40 + 10));
+    CHECK_INT(whole(lever_of(&script, "", LEVER_SHARD_STATES).bytes), 2 * (20 + 10));
+    script_tagged(&script, 21, SCRIPT_LIVES, MIB(20), BUILD, TAG_PARAMETER); /* 40, or 20, 20, 10 */
+    script_tagged(&script, at(0, 920), SCRIPT_LIVES, MIB(20), ADAM, TAG_STATE);
+    script_tagged(&script, at(0, 921), SCRIPT_LIVES, MIB(20), ADAM, TAG_STATE);
+    CHECK_INT(whole(lever_of(&script, "", LEVER_SHARD_STATES).bytes), 2 * 40);
 }
 
 /* ---- DistributedDataParallel ---- */
@@ -188,10 +259,59 @@ TEST(buckets_beside_gradients_go)
     CHECK_INT(lever_of(&script, TWO_RANKS, LEVER_FULLY_SHARD).bytes, MIB(20 + 40 + 20 + 40));
 }
 
+/* ---- gradients of a module as a whole ---- */
+
+#define SENT                                                                                       \
+    REDUCED "INSERT INTO module VALUES(1,'','Model'),(2,'h.0','Block'),(3,'h.0.ln','LayerNorm');"  \
+            "UPDATE tag SET name = 'h.0.ln.weight' WHERE id = 2;"                                  \
+            "UPDATE allocation SET module = 2 WHERE seq = 21;"
+
+static int64_t own_gradients(const struct modules *modules, const char *path)
+{
+    for (size_t i = 1; i < modules->count; i++)
+        if (strcmp(modules->nodes[i].path, path) == 0)
+            return modules->nodes[i].own[PURPOSE_GRADIENT];
+    return -1;
+}
+
+static int64_t in_view(struct db *db, int64_t allocation)
+{
+    int64_t id = -1;
+    CHECK_INT(query_read(db, "SELECT module_id AS id FROM allocations WHERE allocation = ?1",
+                         Q_IN(allocation), Q_OUT(Q_INT(id))),
+              0);
+    return id;
+}
+
+/* Of a block of many gradients the tag names the first; that of the outermost module comes behind
+ * all others, where none runs. */
+TEST(what_is_reduced_is_of_the_whole_module)
+{
+    struct script script = {0};
+    struct modules modules;
+    script_phase(&script, "backward", 0, 1, 99);
+    script_tagged(&script, 21, SCRIPT_LIVES, MIB(6), REDUCE, TAG_GRADIENT);
+    script_tagged(&script, 22, SCRIPT_LIVES, MIB(8), REDUCE, TAG_GRADIENT);
+    script_tagged(&script, 23, SCRIPT_LIVES, MIB(1), BACKWARD_40, TAG_GRADIENT);
+    struct db *db = script_record(&script);
+    REQUIRE(db_exec(db, SENT) == 0);
+    REQUIRE(modules_read(db, 1, 1, 30, &modules) == 0);
+    CHECK_INT(own_gradients(&modules, "h.0"), MIB(6));
+    CHECK_INT(own_gradients(&modules, ""), MIB(8));
+    CHECK_INT(own_gradients(&modules, "h.0.ln"), MIB(1));
+    CHECK_INT(in_view(db, 21), 2);
+    CHECK_INT(in_view(db, 22), 1);
+    CHECK_INT(in_view(db, 23), 3);
+    modules_clear(&modules);
+    db_close(db);
+}
+
 /* ---- states that are small already ---- */
 
 #define NAMES                                                                                      \
     "UPDATE tag SET name = 'w' WHERE id = 1; UPDATE tag SET name = 'state1 of w' WHERE id = 3;"
+
+#define BITSANDBYTES "INSERT INTO string VALUES(70,'x/bitsandbytes/optim/optimizer.py')"
 
 TEST(states_of_eight_bits_are_seen)
 {
@@ -205,8 +325,31 @@ TEST(states_of_eight_bits_are_seen)
     CHECK_INT(lever_of(&small, NAMES, LEVER_NO_STATES).bytes, MIB(10));
 }
 
+/* By the library's files, where nothing has a name. */
+TEST(libraries_of_eight_bits_are_known)
+{
+    struct script script = {0}, small = {0};
+    replicate(&script, true);
+    replicate(&small, true);
+    small.blocks[small.block_count - 1].size = MIB(20);
+    CHECK_INT(lever_of(&script, "INSERT INTO string VALUES(70,'x/torchao/optim/subclass_8bit.py')",
+                       LEVER_EIGHT_BIT_STATES)
+                  .bytes,
+              0);
+    CHECK(lever_of(&script, "INSERT INTO string VALUES(70,'x/torchao/optim/cpu_offload.py')",
+                   LEVER_EIGHT_BIT_STATES)
+              .bytes > MIB(59));
+    CHECK(lever_of(&small, "", LEVER_EIGHT_BIT_STATES).bytes > MIB(14));
+    CHECK_INT(lever_of(&small, BITSANDBYTES, LEVER_EIGHT_BIT_STATES).bytes, 0);
+    CHECK(lever_of(&script, BITSANDBYTES, LEVER_EIGHT_BIT_STATES).bytes > MIB(59)); /* 32 bits */
+}
+
 TEST_MAIN(TEST_CASE(what_is_gathered_can_go_between_forward_and_backward),
           TEST_CASE(what_goes_already_is_no_lever), TEST_CASE(what_nobody_gathered_is_no_lever),
-          TEST_CASE(half_a_batch_gathers_as_much), TEST_CASE(shards_can_live_on_the_host),
-          TEST_CASE(states_are_shared_out_once), TEST_CASE(ranks_with_copies_could_share),
-          TEST_CASE(buckets_beside_gradients_go), TEST_CASE(states_of_eight_bits_are_seen))
+          TEST_CASE(half_a_batch_gathers_as_much),
+          TEST_CASE(half_a_batch_has_gradients_of_whole_parameters),
+          TEST_CASE(shards_can_live_on_the_host), TEST_CASE(states_are_shared_out_once),
+          TEST_CASE(states_are_dealt_out_by_whole_parameters),
+          TEST_CASE(ranks_with_copies_could_share), TEST_CASE(buckets_beside_gradients_go),
+          TEST_CASE(what_is_reduced_is_of_the_whole_module),
+          TEST_CASE(states_of_eight_bits_are_seen), TEST_CASE(libraries_of_eight_bits_are_known))

@@ -190,8 +190,8 @@ static const struct option option_table[] = {
     {"output", 'o', OPT_FILE, offsetof(struct export_options, output), "FILE",
      "the file to make (beside the database); - is the\nstandard output", NULL, 0},
     {"at", 0, OPT_TEXT, offsetof(struct export_options, moment), "MOMENT",
-     "what lived then, in place of at the peak; memory_viz:\nthe trace up to it; csv: not all "
-     "blocks,\nbut those that lived then",
+     "what was live then, in place of at the peak; memory_viz:\nthe trace up to it; csv: not all "
+     "blocks,\nbut those live then",
      NULL, 0},
     {"blocks", 0, OPT_SIZE, offsetof(struct export_options, blocks), "SIZE",
      "perfetto: each block from this size on, with its call\nstack (a thousandth of the peak)",
@@ -217,11 +217,12 @@ const struct command command_export = {
     .shared = &shared,
     .most = 1,
     .description =
-        "Writes the recording, or what lived at one moment of it, as a file of another tool. The "
+        "Writes the recording, or what was live at one moment of it, as a file of another tool. "
+        "The "
         "sums are those of the reports.\n"
         "\n"
         "collapsed, speedscope and pprof have the blocks of one moment by call stack; pprof also "
-        "what was handed out over the whole run. chrome and perfetto have memory over time, steps "
+        "what was allocated over the whole run. chrome and perfetto have memory over time, steps "
         "and phases; perfetto also the blocks of one moment as a heap profile, and large blocks "
         "one by one. memory_viz is a snapshot of one process as PyTorch writes it, csv a row for "
         "each block.",

@@ -297,7 +297,7 @@ static int put_refusal(void *self, const struct over_time_refusal *refusal)
     uint64_t stack = 0,
              track = need_track(writing, refusal->process->id, TRACK_OOM, 0, "out of memory");
     int err = refusal->site == OVER_TIME_NONE ? 0 : need_stack(writing, refusal->site, &stack);
-    snprintf(name, sizeof name, "out of memory: %s asked", human_bytes(bytes, refusal->asked));
+    snprintf(name, sizeof name, "out of memory: %s requested", human_bytes(bytes, refusal->asked));
     begin_event(writing, EVENT_INSTANT, track);
     proto_text(&writing->part, EVENT_NAME, name);
     annotate_int(writing, "asked", refusal->asked);

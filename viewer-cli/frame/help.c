@@ -99,7 +99,7 @@ void help_overview(FILE *out, const struct command *const *commands)
           "Records what a training run does with its memory, and explains the peak.\n\n"
           "  tidemark record -- python3 train.py\n"
           "  tidemark peak\n\n"
-          "Without a command: the recordings here. With a recording alone: its peak.\n",
+          "Without a command: the recordings here. With a recording alone: the peak.\n",
           out);
     for (int group = 0; group < COMMAND_GROUPS; group++) {
         fprintf(out, "\n%s\n", group_titles[group]);

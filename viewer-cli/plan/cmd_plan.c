@@ -122,7 +122,7 @@ const struct command command_plan = {
         "\n"
         "Each try measures how much memory its value needs, and the next try is where that would "
         "reach the GPU's memory: some six tries find one value among a thousand. The recordings "
-        "stay, so every report can be asked about them.\n"
+        "stay, and every report reads them.\n"
         "\n"
         "A Python program whose PyTorch is a CPU build cannot be rehearsed. It is recorded on the "
         "CPU with a few small values; the bytes of each call site make a polynomial, and the run "

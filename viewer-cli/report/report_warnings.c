@@ -136,7 +136,7 @@ static void put_lost(struct buf *text, const struct report_warning *warning)
 static void put_thinned_here(struct buf *text, const struct report_warning *warning)
 {
     (void)warning;
-    buf_text(text, "this moment was thinned out (record --keep, --max-size): blocks that soon died "
+    buf_text(text, "this moment was thinned out (record --keep, --max-size): short-lived blocks "
                    "are not in it");
 }
 

@@ -14,7 +14,7 @@
 #include "peak.h"
 #include "workers.h"
 
-static_assert((int)FIT_TRIED < (int)FIT_ROWS, "and the row of what is asked for");
+static_assert((int)FIT_TRIED < (int)FIT_ROWS, "and the row of the wanted memory");
 
 enum { UNIT_FORGOTTEN = 4096 }; /* bytes: no run fits, but a card has so many GiB */
 

@@ -42,7 +42,7 @@ static void say_found(const struct import_result *result)
     put_count(&text, result->devices, "device", "devices");
     buf_text(&text, ": ");
     put_count(&text, result->blocks, "block", "blocks");
-    buf_text(&text, " handed out");
+    buf_text(&text, " allocated");
     if (result->is_snapshot) {
         buf_text(&text, ", ");
         put_count(&text, result->segments, "segment", "segments");
@@ -115,7 +115,7 @@ static void say_trouble(const struct import_result *result)
     say_count(result->segments_unmatched, "segment", "segments",
               "of the trace do not fit to those at the end");
     say_count(result->misplaced, "block was", "blocks were",
-              "handed out where no free memory is known");
+              "allocated where no free memory is known");
     say_count(result->sizes_differ, "block is", "blocks are",
               "not as large as the allocator's rules make it: the size at the end was taken");
     say_count(result->odd_blocks, "block", "blocks", "at the end could not be placed");

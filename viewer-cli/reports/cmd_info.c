@@ -272,8 +272,8 @@ static const char trouble_sql[] =
     "   (SELECT detail FROM anomaly l WHERE l.process = a.process AND l.kind = a.kind"
     "     ORDER BY rowid DESC LIMIT 1) ELSE detail END"
     " FROM anomaly a GROUP BY process, kind"
-    " UNION ALL SELECT process, 'torn: its thread ' ||"
-    "   CASE why WHEN 'dead' THEN 'died' ELSE 'stood' END, count(*), min(seq), NULL"
+    " UNION ALL SELECT process, 'torn: thread ' ||"
+    "   CASE why WHEN 'dead' THEN 'ended' ELSE 'stood still' END, count(*), min(seq), NULL"
     "   FROM torn GROUP BY process, why"
     " ORDER BY 1, 2";
 

@@ -115,7 +115,7 @@ const struct command command_ladder = {
     .most = 2,
     .description =
         "At one moment, for each process and device: what the program requested; allocated, the "
-        "bytes of the blocks handed out; active, with blocks that were freed while a "
+        "bytes of the live blocks; active, with blocks that were freed while a "
         "stream still used them; reserved, the allocator's segments; the memory of the process; "
         "and the memory in use on the device. Each line has the difference to the line before, "
         "and the name of that gap. Quantities that the source does not report are listed below, "

@@ -214,7 +214,7 @@ static int put_all(struct report *report, const struct leaks_options *options)
         report_nothing(report);
     else if (err == 0 && !any)
         emit_note(&report->emit,
-                  "too few steps to tell: the first %" PRId64 " (--warm-up) and the last %" PRId64
+                  "too few steps to judge: the first %" PRId64 " (--warm-up) and the last %" PRId64
                   " (--keep) do not count, and no step is left between them",
                   options->warm_up, options->keep);
     if (err == 0 && driven && driven < report->scope_count)
@@ -259,7 +259,7 @@ const struct command command_leaks = {
         "\n"
         "The surest come first. 'sure': left in nine of ten steps and more, of at least five; "
         "'likely': in half of them; "
-        "'perhaps': less often, or the run is too short to tell.",
+        "'perhaps': less often, or the run is too short to judge.",
     .examples =
         {
             {"tidemark leaks", "the newest recording in this folder"},

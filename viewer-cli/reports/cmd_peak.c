@@ -197,7 +197,7 @@ const struct command command_peak = {
         "apart. Settings of the allocator change reserved only, and are tried by replay.\n"
         "\n"
         "On a device where no framework had a block, the page has the memory that CUDA's driver "
-        "handed out, by library and call.\n"
+        "allocated, by library and call.\n"
         "\n"
         "In csv and json these are the sections peak, findings, levers, ladder, by_category, "
         "by_phase, by_site, added_by_backward, higher_than_step_before, oom, oom_heaps, oom_sites, "

@@ -36,9 +36,9 @@ static const struct emit_column columns[] = {
     {"allocated", NULL, EMIT_BYTES, 0},
     {"max_allocated", "max alloc", EMIT_BYTES, EMIT_SPARE},
     {"reserved", NULL, EMIT_BYTES, EMIT_IF_KNOWN},
-    {"max_reserved", "max resvd", EMIT_BYTES, EMIT_IF_KNOWN | EMIT_SPARE},
+    {"max_reserved", "max resv", EMIT_BYTES, EMIT_IF_KNOWN | EMIT_SPARE},
     {"fragmentation", NULL, EMIT_RATIO, EMIT_PROGRAMS},
-    {"phase_peak", "its peak", EMIT_BYTES, 0},
+    {"phase_peak", "phase peak", EMIT_BYTES, 0},
     {"begin_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
     {"end_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
     {NULL, "time", EMIT_NS, EMIT_PEOPLE | EMIT_NONE},
@@ -536,7 +536,7 @@ const struct command command_phases = {
     .description =
         "Prints one line for each phase: what was allocated when it ended, the highest since the "
         "process began (max alloc), the same for reserved memory where the source knows it, the "
-        "highest inside the phase (its peak), and how long it took. A phase inside another is "
+        "highest inside the phase (phase peak), and how long it took. A phase inside another is "
         "indented. The "
         "time between phases is called 'other'. Ranges that libraries name by NVTX lie across the "
         "phases and are left out. On a device where no framework had a block, a list of its own "

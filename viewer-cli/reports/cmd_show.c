@@ -90,7 +90,7 @@ static const struct emit_column block_columns[] = {
     {"free_seq", "freed by event", EMIT_PLAIN, EMIT_IF_KNOWN},
     {"freed_step", "freed in step", EMIT_PLAIN, EMIT_IF_KNOWN},
     {"freed_phase", "freed in phase", EMIT_TEXT, EMIT_IF_KNOWN},
-    {"life_ns", "lived for", EMIT_NS, EMIT_IF_KNOWN},
+    {"life_ns", "live for", EMIT_NS, EMIT_IF_KNOWN},
     {"site_id", "call site", EMIT_PLAIN, EMIT_IF_KNOWN},
     {"site", "call site", EMIT_TEXT, EMIT_IF_KNOWN},
 };
@@ -126,7 +126,7 @@ static const struct emit_column site_columns[] = {
     {"bytes", "bytes of all", EMIT_BYTES, 0},
     {"smallest", NULL, EMIT_BYTES, 0},
     {"largest", NULL, EMIT_BYTES, 0},
-    {"living_blocks", "alive at the end", EMIT_COUNT, 0},
+    {"living_blocks", "live at the end", EMIT_COUNT, 0},
     {"living_bytes", "with", EMIT_BYTES, 0},
     {"first_ns", "first allocated", EMIT_NS, 0},
     {"last_ns", "last allocated", EMIT_NS, 0},
@@ -255,8 +255,7 @@ static int put_site(struct report *report, int64_t site, int64_t top)
     int err = query_read(report->db, "SELECT count(*) AS blocks FROM allocation WHERE site = ?1",
                          Q_IN(site), Q_OUT(Q_INT(blocks)));
     if (err == 0 && !blocks) {
-        report_absent(report, "no block of this recording has call site %" PRId64,
-                      site);
+        report_absent(report, "no block of this recording has call site %" PRId64, site);
         return 0;
     }
     if (err == 0)
@@ -395,7 +394,7 @@ const struct command command_show = {
         "\n"
         "Of a block: its size, its place, what it was for and how that is known, its tag, its "
         "module, its life, the whole call stack. Of a call site: how many blocks, their sizes, "
-        "phases, modules and lives, and the whole call stack.",
+        "phases, modules and times, and the whole call stack.",
     .examples =
         {
             {"tidemark show run.db softmax", "the call site with such a frame and the most bytes"},

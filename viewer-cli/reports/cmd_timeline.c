@@ -148,7 +148,7 @@ static const struct emit_column view_columns[] = {
     {"reserved", NULL, EMIT_BYTES, EMIT_IF_KNOWN},
     {"from_ns", "from", EMIT_NS, 0},
     {"max_allocated", "max alloc", EMIT_BYTES, 0},
-    {"max_reserved", "max resvd", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"max_reserved", "max resv", EMIT_BYTES, EMIT_IF_KNOWN},
 };
 
 /* One question for all processes: the view goes through the curves of all of them for each answer.

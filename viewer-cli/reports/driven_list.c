@@ -20,7 +20,7 @@ static const struct emit_column phase_columns[] = {
     {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
     {"bytes", "from the driver", EMIT_BYTES, 0},
-    {"phase_peak", "its peak", EMIT_BYTES, 0},
+    {"phase_peak", "phase peak", EMIT_BYTES, 0},
     {"begin_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
     {"end_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
     {NULL, "time", EMIT_NS, EMIT_PEOPLE | EMIT_NONE},

@@ -207,9 +207,8 @@ static const struct emit_column held_columns[] = {
 static const char *kind_text(const char *kind)
 {
     static const char *const texts[][2] = {
-        {"device", "device memory"},       {"array", "array"},
-        {"physical", "physical memory"},   {"async", "part of a pool"},
-        {"pool", "pools, not handed out"}, {"graph", "memory of graphs"},
+        {"device", "device memory"}, {"array", "array"},        {"physical", "physical memory"},
+        {"async", "part of a pool"}, {"pool", "pools, unused"}, {"graph", "memory of graphs"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(texts[i][0], kind) == 0)

@@ -13,7 +13,7 @@
 /* ---- for people ---- */
 
 static const struct emit_column people_columns[] = {
-    {NULL, "asked", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "requested", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "at", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "allocated", EMIT_BYTES, EMIT_PEOPLE},
@@ -196,7 +196,7 @@ static void put_holes(const struct oom_part *part, const struct oom *oom, int64_
     const struct frag_part sites = {
         .emit = part->emit, .scope = part->scope, .frag = &oom->frag, .top = top};
     if (oom->frag.heap_count > 1) {
-        EMIT_SECTION(part->emit, "oom_heaps", "Which stream asked is not known; the holes of each",
+        EMIT_SECTION(part->emit, "oom_heaps", "Stream of the request not known; the holes of each",
                      EMIT_ROWS, heap_columns);
         put_heaps(part, oom);
     }

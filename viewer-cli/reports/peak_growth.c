@@ -25,7 +25,7 @@ static void put_line(const struct peak_part *part, const char *before)
 void peak_put_growth_line(const struct peak_part *part)
 {
     if (part->growth.kind == GROWTH_UNKNOWN && part->growth.units)
-        emit_line(part->emit, "growth: too few complete steps to tell");
+        emit_line(part->emit, "growth: too few complete steps to judge");
     else
         put_line(part, "growth: ");
 }

@@ -39,3 +39,8 @@ SELECT column1, 1, column1 << 32, column2 << 20, NULL, column1 * 1000000,
   (20,5,50,NULL,4),(21,5,50,NULL,6),(22,7,50,NULL,8),(23,2,45,NULL,3),(24,10,42,NULL,9),(25,3,44,NULL,10),
   (26,2,43,10,9),(27,2,58,NULL,NULL),
   (41,5,0,11,9),(43,1,44,NULL,6));
+-- Here the activations have a call site.
+INSERT INTO string VALUES(1,'Layer.forward'),(2,'/job/train.py'),(3,'main');
+INSERT INTO frame VALUES(1,1,2,9),(2,3,2,30);
+INSERT INTO site VALUES(1,0,1),(1,1,2);
+UPDATE allocation SET site = 1 WHERE seq BETWEEN 20 AND 23;

@@ -111,20 +111,59 @@ static int64_t elements(const struct leak_holders *holders, const struct leak_ho
     return count;
 }
 
-const struct leak_holder *leak_holders_graph(const struct leak_holders *holders, int64_t steps)
+/* NULL: none has so many. */
+static const struct leak_holder *collection_of_graphs(const struct leak_holders *holders,
+                                                      int64_t least)
 {
-    const struct leak_holder *best = NULL;
+    for (size_t i = 0; i < holders->count; i++)
+        if (is_collection(&holders->holders[i]) && holders->holders[i].nodes > 0 &&
+            elements(holders, &holders->holders[i]) >= least)
+            return &holders->holders[i];
+    return NULL;
+}
+
+static bool is_shorter(const struct leak_holder *a, const struct leak_holder *b)
+{
+    return a->nodes < b->nodes || (a->nodes == b->nodes && a->seq < b->seq);
+}
+
+static const struct leak_holder *variable_with_graph(const struct leak_holders *holders,
+                                                     int64_t least)
+{
+    const struct leak_holder *first = NULL;
     for (size_t i = 0; i < holders->count; i++) {
         const struct leak_holder *holder = &holders->holders[i];
-        if (holder->nodes >= steps && (!best || holder->nodes > best->nodes) &&
-            !is_collection(holder))
-            best = holder;
+        if (holder->nodes >= least && !is_collection(holder) &&
+            (!first || is_shorter(holder, first)))
+            first = holder;
     }
-    for (size_t i = 0; i < holders->count && !best; i++)
-        if (is_collection(&holders->holders[i]) && holders->holders[i].nodes > 0 &&
-            elements(holders, &holders->holders[i]) >= (steps + 1) / 2)
-            best = &holders->holders[i];
-    return best;
+    return first;
+}
+
+static int64_t longest(const struct leak_holders *holders, bool in_collections)
+{
+    int64_t nodes = 0;
+    for (size_t i = 0; i < holders->count; i++)
+        if (is_collection(&holders->holders[i]) == in_collections &&
+            holders->holders[i].nodes > nodes)
+            nodes = holders->holders[i].nodes;
+    return nodes;
+}
+
+bool leak_holders_graph(const struct leak_holders *holders, int64_t steps, struct leak_holder *out)
+{
+    const struct leak_holder *collection = collection_of_graphs(holders, (steps + 1) / 2);
+    int64_t most = longest(holders, false);
+    int64_t least = most - most / 4 > steps ? most - most / 4 : steps;
+    const struct leak_holder *variable = variable_with_graph(holders, least);
+    if (collection && variable && most > 2 * longest(holders, true))
+        collection = NULL;
+    if (!collection && !variable)
+        return false;
+    *out = collection ? *collection : *variable;
+    out->around = collection ? out->kind : HOLDER_UNKNOWN;
+    out->kind = HOLDER_GRAPH;
+    return true;
 }
 
 /* ---- in words ---- */
@@ -135,20 +174,19 @@ static bool is_cache(const struct leak_holder *holder)
            strstr(holder->path, "kv");
 }
 
-static const char *noun(const struct leak_holder *holder)
-{
-    static const char *const nouns[] = {
-        "",       "a variable", "an attribute", "a list",
-        "a dict", "a set",      "a deque",      "a functools.lru_cache of",
-    };
-    return nouns[holder->kind];
-}
+static const char *const nouns[] = {
+    "",       "a variable", "an attribute", "a list",
+    "a dict", "a set",      "a deque",      "a functools.lru_cache of",
+};
 
 const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder,
                         enum purpose purpose, bool looked)
 {
     bool input = purpose == PURPOSE_INPUT;
-    if (holder->kind == HOLDER_GRAPH)
+    if (holder->kind == HOLDER_GRAPH && holder->around)
+        snprintf(text, HOLDER_TEXT, "the autograd graphs of what is in %s %s",
+                 nouns[holder->around], holder->path);
+    else if (holder->kind == HOLDER_GRAPH)
         snprintf(text, HOLDER_TEXT, "the autograd graph of %s", holder->path);
     else if (holder->kind == HOLDER_UNKNOWN && looked)
         snprintf(text, HOLDER_TEXT,
@@ -157,7 +195,7 @@ const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder
     else if (holder->kind == HOLDER_UNKNOWN)
         snprintf(text, HOLDER_TEXT, "holder not known: nobody looked as the program ended");
     else
-        snprintf(text, HOLDER_TEXT, "%s%s %s%s", noun(holder), input ? " of inputs," : "",
+        snprintf(text, HOLDER_TEXT, "%s%s %s%s", nouns[holder->kind], input ? " of inputs," : "",
                  holder->path, is_cache(holder) && !input ? " (a cache)" : "");
     return text;
 }
@@ -186,7 +224,13 @@ const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *ho
 {
     const char *path = holder->path;
     text[0] = '\0';
-    if (holder->kind == HOLDER_GRAPH)
+    if (holder->kind == HOLDER_GRAPH && holder->around)
+        snprintf(
+            text, HOLDER_ADVICE,
+            "put value.item(), or value.detach().cpu(), into %s; torch.no_grad() around what no "
+            "backward follows",
+            path);
+    else if (holder->kind == HOLDER_GRAPH)
         snprintf(text, HOLDER_ADVICE,
                  "`%s += loss.item()` for a sum, `%s = %s.detach()` for a state; torch.no_grad() "
                  "around what no backward follows",

@@ -1,7 +1,7 @@
 /*
  * leak_holder.h - which Python variable holds what a call site left behind, and what to do.
  *
- * The program's helper looks once, as the program ends (profiler/python/tidemark/_holders.py): what
+ * The program's helper looks once, as the program ends (python/tidemark/_holders.py): what
  * module-level names and an exception's local variables lead to. So a holder is known by address,
  * not guessed; what functions held that have returned is not known, and is said to be so. Blocks
  * that no variable leads to, of a site whose others are not held either, are in a graph of autograd
@@ -38,6 +38,7 @@ struct leak_holder { /* one mark */
     int64_t address, seq;
     int64_t nodes; /* of its graph */
     enum holder_kind kind;
+    enum holder_kind around; /* of a graph: the collection whose elements have it; HOLDER_UNKNOWN */
     char path[HOLDER_PATH];
 };
 
@@ -53,8 +54,10 @@ void leak_holders_clear(struct leak_holders *holders);
 /* The one that leads into these bytes, the last so far that is a collection; NULL: none. */
 const struct leak_holder *leak_holders_find(const struct leak_holders *holders, int64_t address,
                                             int64_t size);
-/* Whose graph is long enough for so many steps; NULL: nobody's. */
-const struct leak_holder *leak_holders_graph(const struct leak_holders *holders, int64_t steps);
+/* Whose graph is long enough for so many steps; false: nobody's. A collection of which many
+ * elements have one, unless some variable's is much longer; of variables with long ones that with
+ * the shortest: what is made in a step of what one step passes to the next has its graph, too. */
+bool leak_holders_graph(const struct leak_holders *holders, int64_t steps, struct leak_holder *out);
 
 /* "a list, `outputs`", "an autograd graph, of `total`", "a KV cache, `model.cache`". */
 enum { HOLDER_TEXT = 200, HOLDER_ADVICE = 480 };

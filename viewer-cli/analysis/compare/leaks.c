@@ -109,18 +109,15 @@ static void vote(const struct leaks *leaks, struct leak_site *site,
 /* What no variable leads to, in many steps, and made while gradients are recorded. */
 static void find_graph(const struct leaks *leaks, struct leak_site *site)
 {
-    const struct leak_holder *graph;
+    struct leak_holder graph;
     bool kind = site->purpose == PURPOSE_HELD || site->purpose == PURPOSE_ACTIVATION ||
                 site->purpose == PURPOSE_INPUT;
     if (site->held * 2 >= site->blocks)
         return;
     site->holder = (struct leak_holder){0};
-    graph = kind && site->sure != LEAK_PERHAPS ? leak_holders_graph(&leaks->holders, leaks->window)
-                                               : NULL;
-    if (!graph)
-        return;
-    site->holder = *graph;
-    site->holder.kind = HOLDER_GRAPH;
+    if (kind && site->sure != LEAK_PERHAPS &&
+        leak_holders_graph(&leaks->holders, leaks->window, &graph))
+        site->holder = graph;
 }
 
 static bool add_block(void *self, const struct living_block *block)

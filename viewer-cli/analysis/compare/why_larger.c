@@ -1,6 +1,7 @@
 /*
- * The same blocks, only larger or smaller: calls that hold as many blocks at both moments. That is
- * what another length of the input does.
+ * The same blocks, only larger or smaller: call sites that hold as many blocks at both moments.
+ * That is what another length of the input does. Blocks without a call site are not known to be the
+ * same.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,8 +11,9 @@
 
 static bool is_same(const struct why_group *group)
 {
-    return group->before_blocks > 0 && group->before_blocks == group->after_blocks &&
-           group->before_bytes > 0 && group->after_bytes > 0;
+    return group->site != GROUP_NONE && group->before_blocks > 0 &&
+           group->before_blocks == group->after_blocks && group->before_bytes > 0 &&
+           group->after_bytes > 0;
 }
 
 static double ratio_of(int64_t before, int64_t after)

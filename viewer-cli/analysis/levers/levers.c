@@ -24,6 +24,7 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_CHECKPOINT] = "checkpoint",
         [LEVER_CHECKPOINT_HALF] = "checkpoint_half",
         [LEVER_NO_CACHE] = "no_cache",
+        [LEVER_FINISHED_REQUEST] = "drop_request",
         [LEVER_RETAIN_GRAPH] = "retain_graph",
         [LEVER_FUSED_OPERATION] = "fused_operation",
         [LEVER_DETACH] = "detach",
@@ -176,6 +177,7 @@ static int read_step(struct levers_work *work)
         work->out->state = LEVERS_TOO_LARGE;
         return 0;
     }
+    work->shards = levers_see_shards(&work->step);
     return err;
 }
 
@@ -234,6 +236,8 @@ static int find_all(struct levers_work *work)
     for (size_t i = 0; i < sizeof of_lives / sizeof *of_lives && err >= 0; i++)
         if (work->out->state == LEVERS_READY)
             err = of_lives[i](work);
+    if (err >= 0)
+        err = levers_requests(work);
     if (err >= 0)
         err = levers_first_step(work);
     if (err >= 0)

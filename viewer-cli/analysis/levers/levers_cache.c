@@ -6,17 +6,18 @@
 #include "mem.h"
 #include "query.h"
 
+/* CROSS JOIN: call stacks are read only if there is such a name. */
 static const char sites_sql[] =
-    "SELECT DISTINCT s.site FROM string p JOIN frame f ON f.file = p.id"
-    "  JOIN string n ON n.id = f.function JOIN site s ON s.frame = f.id"
+    "SELECT DISTINCT s.site FROM string p CROSS JOIN frame f ON f.file = p.id"
+    "  CROSS JOIN string n ON n.id = f.function CROSS JOIN site s ON s.frame = f.id"
     " WHERE p.text LIKE '%/transformers/cache_utils.py' AND n.text LIKE '%.update'";
 
-static int read_sites(struct db *db, struct map *sites)
+int levers_cache_sites(struct db *db, struct levers_cache *out)
 {
     int64_t site;
     struct query query = query_ask(db, sites_sql, Q_NOTHING, Q_OUT(Q_INT(site)));
     while (query_next(&query))
-        if (!map_put(sites, (uint64_t)site, 1, NULL))
+        if (!map_put(&out->sites, (uint64_t)site, 1, NULL))
             query_fail(&query, ERR_NOMEM);
     return query_end(&query);
 }
@@ -48,7 +49,7 @@ static int take(const struct levers_step *step, size_t at, struct levers_cache *
 
 int levers_cache_read(struct db *db, const struct levers_step *step, struct levers_cache *out)
 {
-    int err = read_sites(db, &out->sites);
+    int err = levers_cache_sites(db, out);
     for (size_t i = step->older; i < step->count && err >= 0 && out->sites.count; i++)
         if (step->blocks[i].site != GROUP_NONE && step->blocks[i].purpose == PURPOSE_HELD &&
             map_get(&out->sites, (uint64_t)step->blocks[i].site) != MAP_NONE)

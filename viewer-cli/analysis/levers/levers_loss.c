@@ -8,8 +8,9 @@
 #include "error.h"
 #include "levers_work.h"
 #include "mem.h"
+#include "query.h"
 
-enum { CHUNKS = 8, LOGITS_LEAST = 20 };
+enum { CHUNKS = 8, LOGITS_LEAST = 20, ROUNDED = 512 };
 
 static bool is_of_loss(const char *function)
 {
@@ -42,6 +43,34 @@ static int find_logits(struct levers_work *work, int64_t *asked)
     }
     map_clear(&seen);
     return err;
+}
+
+/* A request that the loss makes is as large as its logits, whether it was granted or not. */
+static int find_refused(struct levers_work *work, int64_t *asked)
+{
+    int64_t refused = 0, site = GROUP_NONE;
+    char *name = NULL, *shown = NULL;
+    if (!work->peak->refused)
+        return 0;
+    int err = query_read(work->db,
+                         "SELECT asked AS refused, site FROM oom"
+                         " WHERE seq = ?1 AND process = ?2 AND device = ?3 AND site IS NOT NULL",
+                         Q_IN(work->peak->seq, work->peak->process, work->peak->device),
+                         Q_OUT(Q_INT(refused), Q_OPT(site)));
+    if (err >= 0 && site != GROUP_NONE)
+        err = site_names(work->db, site, &name, &shown);
+    if (err >= 0 && name && is_of_loss(name) && refused > *asked)
+        *asked = refused;
+    mem_free(name);
+    mem_free(shown);
+    return err;
+}
+
+/* Where it is not known what a block asked for, it is its size: rounded up. */
+static bool is_as_large(const struct levers_block *block, int64_t asked)
+{
+    return block->asked == asked ||
+           (block->asked == block->size && block->size >= asked && block->size - asked < ROUNDED);
 }
 
 /* One that is held is there until its chunk is computed. */
@@ -114,8 +143,10 @@ int levers_chunked_loss(struct levers_work *work)
     struct head head = {0};
     int64_t logits;
     int err = find_logits(work, &logits);
+    if (err >= 0)
+        err = find_refused(work, &logits);
     for (size_t i = step->older; i < step->count && err >= 0 && logits; i++)
-        if (step->blocks[i].asked == logits && step->blocks[i].purpose != PURPOSE_GRADIENT &&
+        if (is_as_large(&step->blocks[i], logits) && step->blocks[i].purpose != PURPOSE_GRADIENT &&
             !cut_block(work, &step->blocks[i], &head, &edit))
             err = ERR_NOMEM;
     if (err >= 0 && !add_weight(work, &head, &edit))

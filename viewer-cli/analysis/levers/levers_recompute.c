@@ -149,6 +149,13 @@ static int spike_of(const struct levers_step *step, const struct again *again, i
     return 0;
 }
 
+/* What goes before anything else is born, as a sum that is scaled, is left to nobody. */
+static size_t output_of(const struct levers_step *step, const struct levers_call *call)
+{
+    int64_t last = step->blocks[call->last].seq, next = birth_after(step, last);
+    return last_living(step, call->first, call->last, next < call->forward->end ? next : last);
+}
+
 /* The input of a call is kept until backward is through with it. Mostly it is saved anyway; where
  * it is not, it is the last one before the call that is as large as what the call leaves. */
 static bool keep_input(const struct levers_step *step, const struct again *again,
@@ -236,8 +243,7 @@ static int cut_forward(const struct levers_step *step, const struct levers_call 
     for (size_t i = count; i-- > 0 && backward && err == 0;) {
         again[i] =
             (struct again){.call = &calls[i], .backward = backward, .cut_short = step->cut_short};
-        again[i].output =
-            last_living(step, calls[i].first, calls[i].last, step->blocks[calls[i].last].seq);
+        again[i].output = output_of(step, &calls[i]);
         find_again(step, i + 1 < count ? &again[i + 1] : NULL, &again[i]);
         err = cut_call(step, &again[i], &ends, kept, least, edit);
     }

@@ -31,9 +31,22 @@ int levers_try_scaled(struct levers_work *work, levers_share_of share,
 
 /* ---- half of a batch at a time ---- */
 
-static bool is_like_a_parameter(const struct levers_work *work, int64_t asked)
+/* Ranks that share a model send a whole gradient around once its module is done. */
+static bool is_sent(const struct levers_step *step, const struct levers_block *block)
 {
-    return map_get(&work->parameters, (uint64_t)asked) != MAP_NONE;
+    const struct levers_block *last = step->blocks + step->count;
+    for (const struct levers_block *next = block + 1; next < last && next->seq < block->end; next++)
+        if (next->purpose == PURPOSE_COMMUNICATION)
+            return true;
+    return false;
+}
+
+/* As large as a parameter. By accident a row's gradients may be, too: where ranks share a model,
+ * one that goes before anything is sent around is of those. */
+static bool is_like_a_parameter(const struct levers_work *work, const struct levers_block *block)
+{
+    return map_get(&work->parameters, (uint64_t)block->asked) != MAP_NONE &&
+           (!work->shards || is_sent(&work->step, block));
 }
 
 /* Made in a step before its forward, and gone a step later: the batch itself, and what became of
@@ -65,7 +78,7 @@ static bool has_rows(const struct levers_work *work, const struct levers_block *
     if (levers_computes(phases, block->seq) || is_batch(&work->step, block))
         return true;
     return levers_phase_around(phases, LEVERS_BACKWARD, block->seq) &&
-           !is_like_a_parameter(work, block->asked);
+           !is_like_a_parameter(work, block);
 }
 
 /* The second half finds the gradients of the first one, and adds to them. Where a step has several

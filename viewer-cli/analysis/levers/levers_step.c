@@ -158,11 +158,13 @@ static int make_events(struct levers_step *step)
     return levers_highest(step, &nothing, &step->highest, NULL);
 }
 
-int levers_step_read(struct db *db, const struct peak *peak, struct levers_step *out)
+static int read_with(struct db *db, const struct peak *peak,
+                     int (*find)(struct db *db, const struct peak *peak, struct levers_step *out),
+                     struct levers_step *out)
 {
     *out = (struct levers_step){.step = peak->step, .peak = peak->living_seq};
     out->moment = peak->refused ? peak->seq : LEVERS_NEVER;
-    int err = levers_window_find(db, peak, out);
+    int err = find(db, peak, out);
     if (err == 0)
         err = levers_phases_read(db, peak->process, out->begin, out->end, &out->phases);
     if (err == 0)
@@ -174,6 +176,16 @@ int levers_step_read(struct db *db, const struct peak *peak, struct levers_step 
     if (err == 0)
         err = make_events(out);
     return err;
+}
+
+int levers_step_read(struct db *db, const struct peak *peak, struct levers_step *out)
+{
+    return read_with(db, peak, levers_window_find, out);
+}
+
+int levers_step_read_run(struct db *db, const struct peak *peak, struct levers_step *out)
+{
+    return read_with(db, peak, levers_window_run, out);
 }
 
 void levers_step_clear(struct levers_step *step)

@@ -66,6 +66,9 @@ int levers_hold_as_before(struct db *db, const struct peak *peak, struct levers_
 
 /* 0 or an error, ERR_LIMIT where the step has too many blocks; levers_step_clear in all cases. */
 int levers_step_read(struct db *db, const struct peak *peak, struct levers_step *out);
+/* Of a program without steps: all that it did; ERR_LIMIT where that is too much, ERR_NOTFOUND where
+ * nothing is known of it. */
+int levers_step_read_run(struct db *db, const struct peak *peak, struct levers_step *out);
 void levers_step_clear(struct levers_step *step);
 bool levers_step_is_valid(const struct levers_step *step);
 

@@ -121,3 +121,17 @@ int levers_window_find(struct db *db, const struct peak *peak, struct levers_ste
     mem_free(window.steps);
     return err;
 }
+
+int levers_window_run(struct db *db, const struct peak *peak, struct levers_step *out)
+{
+    int64_t last;
+    int err = read_last(db, peak->process, &last);
+    if (err < 0 || last == INT64_MIN)
+        return err < 0 ? err : ERR_NOTFOUND;
+    if (last > EVENTS_MOST)
+        return ERR_LIMIT;
+    out->end = out->own_end = last > peak->seq ? last : peak->seq;
+    out->first = out->last = peak->step;
+    out->whole = true;
+    return 0;
+}

@@ -378,11 +378,11 @@ int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step
     return err < 0 || !out->found ? err : read_holders(db, named, out);
 }
 
-int peak_read_refusal(struct db *db, int64_t process, int64_t device, const struct instant *moment,
-                      size_t named, struct peak *out)
+int peak_read_at(struct db *db, int64_t process, int64_t device, const struct instant *moment,
+                 size_t named, struct peak *out)
 {
     begin(process, device, out);
-    out->found = out->refused = true;
+    out->found = true;
     out->seq = out->living_seq = moment->seq;
     out->at_ns = moment->at_ns;
     out->reserved = moment->reserved;
@@ -394,6 +394,14 @@ int peak_read_refusal(struct db *db, int64_t process, int64_t device, const stru
     if (err == 0)
         err = read_holders(db, named, out);
     out->allocated = moment->allocated == INSTANT_NONE ? out->bytes : moment->allocated;
+    return err;
+}
+
+int peak_read_refusal(struct db *db, int64_t process, int64_t device, const struct instant *moment,
+                      size_t named, struct peak *out)
+{
+    int err = peak_read_at(db, process, device, moment, named, out);
+    out->refused = true;
     return err;
 }
 

@@ -63,8 +63,10 @@ int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step
  * `named` sites and births get their names. 0 or an error; peak_clear in both cases. */
 int peak_read(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
               size_t named, struct peak *out);
-/* The same for the moment at which a request was refused: what lived then. */
+/* The same for any moment: what lived then; and for the one at which a request was refused. */
 struct instant;
+int peak_read_at(struct db *db, int64_t process, int64_t device, const struct instant *moment,
+                 size_t named, struct peak *out);
 int peak_read_refusal(struct db *db, int64_t process, int64_t device, const struct instant *moment,
                       size_t named, struct peak *out);
 void peak_clear(struct peak *peak);

@@ -1,0 +1,122 @@
+/* state_meters.c - what the state holds, as the numbers of meters.h. */
+#include <stdio.h>
+
+#include "state_process.h"
+#include "state_types.h"
+#include "utf8.h"
+
+static int64_t number(int64_t value)
+{
+    return value == BATCH_NULL ? METER_UNKNOWN : value;
+}
+
+static int64_t number_if(bool known, int64_t value)
+{
+    return known ? value : METER_UNKNOWN;
+}
+
+static int64_t rank_of(const struct state_process *process)
+{
+    return process->hello.rank == BATCH_NULL ? METER_NO_RANK : process->hello.rank;
+}
+
+static void take_rank(const struct state_process *process, struct meters *out, bool ended)
+{
+    struct meter_rank *row = meters_rank(out, rank_of(process));
+    if (!row)
+        return;
+    bool steps = process->steps_seen > 0 || process->phases.own_steps;
+    int64_t now =
+        process->phases.own_steps ? number(process->phases.step) : (int64_t)process->steps_seen;
+    meter_rank_take(row, METER_RANK_PROCESSES, 1, ended);
+    meter_rank_take(row, METER_RANK_STEP, number_if(steps, now), ended);
+    meter_rank_take(row, METER_RANK_STEPS, number_if(steps, (int64_t)process->steps_seen), ended);
+    meter_rank_take(row, METER_RANK_LOST, ledger_cut(process->lost), ended);
+}
+
+static void take_step(struct meter_device *row, const struct heap_device *device, bool ended)
+{
+    const struct heap_step *step = &device->last_step;
+    if (!device->has_last_step)
+        return;
+    meter_device_take(row, METER_DEVICE_STEP_PEAK, step->peak, ended);
+    meter_device_take(row, METER_DEVICE_STEP_RESERVED, number(step->reserved), ended);
+    meter_device_take(row, METER_DEVICE_STEP_LARGEST, step->largest, ended);
+}
+
+static void take_device(const struct state_process *process, const struct heap_device *device,
+                        struct meter_device *row, bool ended)
+{
+    const struct driver_device *driver =
+        process->driver.devices ? &process->driver.devices[device->index] : NULL;
+    const int64_t values[METER_DEVICE_VALUES] = {
+        [METER_DEVICE_ALLOCATED] = device->allocated,
+        [METER_DEVICE_REQUESTED] = number_if(!device->requested_unknown, device->requested),
+        [METER_DEVICE_WAITING] = number_if(device->waits, device->waiting_bytes),
+        [METER_DEVICE_RESERVED] = number(heap_reserved(device)),
+        [METER_DEVICE_SPLIT] = number_if(device->segments_known, device->split),
+        [METER_DEVICE_MAX_ALLOCATED] = device->max_allocated,
+        [METER_DEVICE_MAX_RESERVED] = number(device->max_reserved),
+        [METER_DEVICE_STEP_PEAK] = METER_UNKNOWN,
+        [METER_DEVICE_STEP_RESERVED] = METER_UNKNOWN,
+        [METER_DEVICE_STEP_LARGEST] = METER_UNKNOWN,
+        [METER_DEVICE_USED] = number_if(driver && driver->used_known, driver ? driver->used : 0),
+        [METER_DEVICE_TOTAL] = number_if(driver && driver->total, driver ? driver->total : 0),
+        [METER_DEVICE_BLOCKS] = ledger_cut(device->allocs),
+        [METER_DEVICE_OOM] = ledger_cut(device->ooms),
+    };
+    for (size_t i = 0; i < METER_DEVICE_VALUES; i++)
+        meter_device_take(row, i, values[i], ended);
+    take_step(row, device, ended);
+}
+
+static void take_phases(const struct state_process *process, struct meters *out)
+{
+    const struct phase_highs *highs = &process->phases.highs;
+    const struct names *names = &process->state->names;
+    for (size_t i = 0; i < highs->count; i++) {
+        const struct phase_high *high = &highs->list[i];
+        struct meter_phase row = {.rank = rank_of(process), .peak = high->peak};
+        const char *name = phase_name(names, high->name);
+        snprintf(row.phase, sizeof row.phase, "%.*s", (int)utf8_cut(name, sizeof row.phase - 1),
+                 name);
+        names_print_device(names, process->heaps.devices[high->device]->id, row.device,
+                           sizeof row.device);
+        meters_phase(out, &row);
+    }
+    out->run[METER_RUN_LEFT_OUT] += ledger_cut(highs->passed_over);
+}
+
+void state_take_meters(struct meters *out, const struct state_process *process, bool ended)
+{
+    take_rank(process, out, ended);
+    for (size_t i = 0; i < process->heaps.device_count; i++) {
+        const struct heap_device *device = process->heaps.devices[i];
+        char name[sizeof((struct meter_device *)0)->device];
+        names_print_device(&process->state->names, device->id, name, sizeof name);
+        struct meter_device *row = meters_device(out, rank_of(process), name);
+        if (row)
+            take_device(process, device, row, ended);
+    }
+    take_phases(process, out);
+}
+
+void state_meters(const struct state *state, struct meters *out)
+{
+    if (!meters_copy(out, &state->gone))
+        return;
+    out->run[METER_RUN_EVENTS] = ledger_cut(state->events);
+    for (const struct state_process *p = state->processes; p; p = p->next)
+        if (!p->ended)
+            state_take_meters(out, p, false);
+}
+
+void state_see_step(struct state_process *process)
+{
+    uint64_t steps = phase_steps(&process->phases);
+    if (steps <= process->steps_seen)
+        return;
+    process->steps_seen = steps;
+    phase_fold_windows(&process->phases);
+    heap_step_ends(&process->heaps);
+}

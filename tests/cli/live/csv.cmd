@@ -1,0 +1,1 @@
+tidemark live ranks.db end --format csv --top 1

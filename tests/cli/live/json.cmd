@@ -1,0 +1,1 @@
+tidemark live train.db @30ms --format json --top 2

@@ -1,0 +1,1 @@
+tidemark live train.db 1/forward
