@@ -249,7 +249,7 @@ static int put_holders(struct report *report, const struct skew_options *options
         skew_put_no_holders(&report->emit);
         return 0;
     }
-    snprintf(title, sizeof title, "What %s holds beyond %s, each at its peak",
+    snprintf(title, sizeof title, "What %s holds beyond %s, at their peaks",
              skew_rank_text(worst, places, spread->most.rank),
              skew_rank_text(median, places, spread->median.rank));
     const struct skew_sides sides = {

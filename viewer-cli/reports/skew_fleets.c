@@ -120,7 +120,7 @@ static int put_pairs(struct report *a, struct report *b, const struct skew_optio
         skew_put_no_holders(emit);
         return 0;
     }
-    snprintf(title, sizeof title, "What rank %" PRId64 " holds in B beyond A, each at its peak",
+    snprintf(title, sizeof title, "What rank %" PRId64 " holds in B beyond A, at both peaks",
              pairs[0].rank);
     const struct skew_sides sides = {
         .reports = {a, b},
