@@ -1,6 +1,6 @@
 -- Views: what people and reports ask. The names and the leading columns of phase_table, peak,
--- live_at_peak, allocations, timeline, peak_by_category, peak_by_site, fragmentation, leak and
--- module_memory are promises; columns may be added at their ends. The other views are parts of these and may change.
+-- live_at_peak, allocations, timeline, peak_by_category, peak_by_site, fragmentation, leak,
+-- module_memory, node and process_node are promises; columns may be added at their ends. The other views are parts of these and may change.
 -- All of them run on SQLite 3.26, look rows up by key, and show NULL for what is not known.
 --
 -- `process` is process.id; `device` is text ('cpu', 'cuda:0'); bytes, nanoseconds and seq are as in
@@ -98,6 +98,22 @@ SELECT id,
           FROM tag
          WHERE category IN (1, 2, 3, 8))
  WHERE category <> 8 OR instr(tensor, '.');
+
+-- ---- nodes ----
+
+-- The recordings that a merged one was made of: where each ran, and how its clock was aligned.
+-- error_ns NULL: not known; offset_ns: where its own zero is.
+CREATE VIEW node(node, host, file, aligned_by, offset_ns, drift_ppb, error_ns, meeting, meetings,
+                 first_process, last_process, finished) AS
+SELECT id, host, file, way, offset_ns, drift_ppb, error_ns, meeting, meetings, first_process,
+       last_process, finished
+  FROM merged;
+
+-- Where each process ran. node NULL: the recording was not merged.
+CREATE VIEW process_node(process, node, host) AS
+SELECT p.id, m.id, coalesce(p.host, m.host)
+  FROM process p
+  LEFT JOIN merged m ON p.id BETWEEN m.first_process AND m.last_process;
 
 -- ---- phases ----
 
