@@ -17,6 +17,7 @@ enum { RANKS_MOST = 4096, RANKS_DEFAULT = 2 };
 struct shares {
     int64_t ranks, rank; /* rank < 0: that which gets most */
     int64_t all, own;    /* bytes of parameters */
+    struct map at_once;  /* sites of temporaries of all parameters */
 };
 
 /* A program of one process would be the rank that has most. */
@@ -131,14 +132,35 @@ static int deal_parameters(const struct levers_step *step, struct shares *shares
     return err;
 }
 
-/* Of what the optimizer makes for parameters of the others it makes nothing. */
-static int64_t off_by_dealing(const struct levers_step *step, const struct levers_block *block,
-                              const struct shares *shares)
+/* Of implementations that work on all parameters at once: others make temporaries for one after the
+ * other, and the largest may be this rank's. */
+static const char at_once_sql[] =
+    "SELECT DISTINCT s.site FROM string n JOIN frame f ON f.function = n.id"
+    "  JOIN site s ON s.frame = f.id WHERE n.text LIKE '\\_multi\\_tensor\\_%' ESCAPE '\\'";
+
+static int read_at_once(struct db *db, struct map *sites)
+{
+    int64_t site;
+    struct query query = query_ask(db, at_once_sql, Q_NOTHING, Q_OUT(Q_INT(site)));
+    while (query_next(&query))
+        if (!map_put(sites, (uint64_t)site, 1, NULL))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
+}
+
+static bool is_of_all(const struct levers_step *step, const struct levers_block *block,
+                      const struct shares *shares)
 {
     const struct levers_phase *phase =
         levers_phase_around(&step->phases, LEVERS_OPTIMIZER, block->seq);
-    bool temporary = phase && block->end <= phase->end && block->purpose != PURPOSE_LIBRARY;
-    if (block->purpose != PURPOSE_OPTIMIZER_STATE && !temporary)
+    return phase && block->end <= phase->end && block->site != GROUP_NONE &&
+           map_get(&shares->at_once, (uint64_t)block->site) != MAP_NONE;
+}
+
+static int64_t off_by_dealing(const struct levers_step *step, const struct levers_block *block,
+                              const struct shares *shares)
+{
+    if (block->purpose != PURPOSE_OPTIMIZER_STATE && !is_of_all(step, block, shares))
         return 0;
     return (int64_t)((double)block->size * (double)(shares->all - shares->own) /
                          (double)shares->all +
@@ -169,10 +191,21 @@ static int is_shared_out(struct levers_work *work, bool *yes)
     return err;
 }
 
+/* The highest moment is in the optimizer then. It goes through its parameters in another order, the
+ * largest first, and more of its temporaries may meet. */
+static int is_in_optimizer(const struct levers_work *work, const struct levers_edit *edit,
+                           bool *yes)
+{
+    int64_t highest, at;
+    int err = levers_highest(&work->step, edit, &highest, &at);
+    *yes = err >= 0 && levers_phase_around(&work->step.phases, LEVERS_OPTIMIZER, at);
+    return err;
+}
+
 static int try_dealing(struct levers_work *work, struct shares *shares)
 {
     char text[192];
-    const struct levers_words words = {
+    struct levers_words words = {
         .kind = LEVER_SHARD_STATES, .estimated = true, .site = LEVERS_NONE, .before = text};
     struct levers_edit edit = {0};
     snprintf(text, sizeof text,
@@ -181,6 +214,8 @@ static int try_dealing(struct levers_work *work, struct shares *shares)
              "optimizer_class=...)",
              (int)shares->ranks);
     int err = share_out(&work->step, shares, &edit);
+    if (err >= 0)
+        err = is_in_optimizer(work, &edit, &words.at_most);
     if (err >= 0 && edit.count)
         err = levers_try(work, &edit, &words);
     levers_edit_clear(&edit);
@@ -197,5 +232,10 @@ int levers_ranks(struct levers_work *work)
     err = read_rank(work, &shares);
     if (err >= 0)
         err = deal_parameters(&work->step, &shares);
-    return err < 0 || !shares.all ? err : try_dealing(work, &shares);
+    if (err >= 0)
+        err = read_at_once(work->db, &shares.at_once);
+    if (err >= 0 && shares.all)
+        err = try_dealing(work, &shares);
+    map_clear(&shares.at_once);
+    return err;
 }

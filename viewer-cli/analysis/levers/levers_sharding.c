@@ -229,6 +229,7 @@ int levers_fully_shard(struct levers_work *work)
 {
     char text[192];
     const struct levers_words words = {.kind = LEVER_FULLY_SHARD,
+                                       .anew = true,    /* no copies for buckets are made */
                                        .at_most = true, /* what is gathered again is not counted */
                                        .estimated = true,
                                        .site = LEVERS_NONE,

@@ -40,6 +40,7 @@ struct levers_words {
     bool at_most;
     bool estimated;     /* something of it was not seen, and is computed */
     bool changes;       /* the numbers that the training computes */
+    bool anew;          /* what the program does before its first step is other, too */
     int64_t site;       /* LEVERS_NONE */
     const char *before; /* the site's text comes between, if `name` is NULL */
     const char *after;  /* NULL */
