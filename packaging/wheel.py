@@ -70,11 +70,11 @@ def entry_points(source, package):
     return "\n".join(kept) + "\n"
 
 
-def metadata(source, version, package):
+def metadata(source, version, package, entries):
     classifiers = list(CLASSIFIERS)
     if (package / "py.typed").exists():
         classifiers.append("Typing :: Typed")
-    if "pytest_plugin" in entry_points(source, package):
+    if "pytest_plugin" in entries:
         classifiers.append("Framework :: Pytest")
     return METADATA.format(
         version=version,
@@ -103,9 +103,10 @@ def contents(tree, source, version, platform):
         elif name.parts[:2] != ("share", "doc"):
             yield f"{data}/data/{name}", tree / name
     info = f"tidemark-{version}.dist-info"
+    entries = entry_points(source, tree / PACKAGE)
     yield f"{info}/licenses/LICENSE", source / "LICENSE"
-    yield f"{info}/METADATA", metadata(source, version, tree / PACKAGE)
-    yield f"{info}/entry_points.txt", entry_points(source, tree / PACKAGE)
+    yield f"{info}/METADATA", metadata(source, version, tree / PACKAGE, entries)
+    yield f"{info}/entry_points.txt", entries
     yield f"{info}/WHEEL", (
         "Wheel-Version: 1.0\nGenerator: tidemark packaging/wheel.py\n"
         f"Root-Is-Purelib: false\nTag: py3-none-{platform}\n"

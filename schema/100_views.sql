@@ -1,6 +1,6 @@
 -- Views: what people and reports ask. The names and the leading columns of phase_table, peak,
--- live_at_peak, allocations, timeline, peak_by_category, peak_by_site, fragmentation, leak and
--- module_memory are promises; columns may be added at their ends. The other views are parts of these and may change.
+-- live_at_peak, allocations, timeline, peak_by_category, peak_by_site, fragmentation, leak,
+-- module_memory, node and process_node are promises; columns may be added at their ends. The other views are parts of these and may change.
 -- All of them run on SQLite 3.26, look rows up by key, and show NULL for what is not known.
 --
 -- `process` is process.id; `device` is text ('cpu', 'cuda:0'); bytes, nanoseconds and seq are as in
@@ -99,6 +99,22 @@ SELECT id,
          WHERE category IN (1, 2, 3, 8))
  WHERE category <> 8 OR instr(tensor, '.');
 
+-- ---- nodes ----
+
+-- The recordings that a merged one was made of: where each ran, and how its clock was aligned.
+-- error_ns NULL: not known; offset_ns: where its own zero is.
+CREATE VIEW node(node, host, file, aligned_by, offset_ns, drift_ppb, error_ns, meeting, meetings,
+                 first_process, last_process, finished) AS
+SELECT id, host, file, way, offset_ns, drift_ppb, error_ns, meeting, meetings, first_process,
+       last_process, finished
+  FROM merged;
+
+-- Where each process ran. node NULL: the recording was not merged.
+CREATE VIEW process_node(process, node, host) AS
+SELECT p.id, m.id, coalesce(p.host, m.host)
+  FROM process p
+  LEFT JOIN merged m ON p.id BETWEEN m.first_process AND m.last_process;
+
 -- ---- phases ----
 
 -- Values at the phase's end, in the order in which the phases began. max_*: running maxima since
@@ -178,7 +194,8 @@ SELECT process, min(begin_seq),
 -- Every block: what is not known is NULL; life_ns, free_ns, free_seq are NULL while it lives. The
 -- phases are those of its birth and of its end: the one of its own thread if that had one, else the
 -- innermost one of the process. The module is that of the tensor, if the tag names one, else the one
--- that ran.
+-- that ran; of gradients of many parameters in one block, as FSDP2 reduces them, the one that ran, else
+-- the outermost one.
 CREATE VIEW allocations(process, device, allocation, size, requested, step, phase, freed_step,
                         freed_phase, site, tag, alloc_ns, life_ns, free_ns, free_seq, address,
                         stream, pool, heap, segment, site_id, tag_id, phase_id, freed_phase_id,
@@ -190,9 +207,14 @@ SELECT h.process, d.device, a.seq, a.size, a.requested, born.step, born.name, fr
        CASE WHEN a.free_seq >= 0 THEN a.free_seq END,
        a.address, h.stream, h.pool, a.heap, a.segment, a.site, a.tag, born.id, freed.id,
        (SELECT mt.module FROM module_text mt
-         WHERE mt.id = coalesce((SELECT tm.module_id FROM tag_module tm WHERE tm.tag = a.tag),
-                                a.module)),
-       coalesce((SELECT tm.module_id FROM tag_module tm WHERE tm.tag = a.tag), a.module)
+         WHERE mt.id = coalesce(
+               CASE WHEN t.category = 2 AND a.site IN (SELECT site FROM sharing_site WHERE kind = 3)
+                    THEN coalesce(a.module, (SELECT min(id) FROM module WHERE path = '')) END,
+               (SELECT tm.module_id FROM tag_module tm WHERE tm.tag = a.tag), a.module)),
+       coalesce(
+               CASE WHEN t.category = 2 AND a.site IN (SELECT site FROM sharing_site WHERE kind = 3)
+                    THEN coalesce(a.module, (SELECT min(id) FROM module WHERE path = '')) END,
+               (SELECT tm.module_id FROM tag_module tm WHERE tm.tag = a.tag), a.module)
   FROM allocation a
   JOIN heap h ON h.id = a.heap
   JOIN device_text d ON d.id = h.device

@@ -20,7 +20,7 @@
 #include "statements.h"
 
 #define DB_APPLICATION_ID 0x54494445 /* "TIDE" */
-#define DB_VERSION 4
+#define DB_VERSION 5
 /* Bytes, nanoseconds, events and steps are fewer, in whatever a recorder writes: the largest that
  * it does is 2^60 (recorder/ledger/ledger.h), and 2^61 ns are 73 years. */
 #define DB_LARGEST ((int64_t)1 << 61)

@@ -21,6 +21,10 @@ static const struct whole {
     const char *view;
 } wholes[] = {
     {4, "CREATE TEMP VIEW module AS SELECT NULL AS id, NULL AS path, NULL AS class WHERE 0;"},
+    {5, "CREATE TEMP VIEW merged AS SELECT NULL AS id, NULL AS file, NULL AS host, NULL AS way,"
+        " NULL AS meeting, NULL AS meetings, NULL AS offset_ns, NULL AS drift_ppb,"
+        " NULL AS error_ns, NULL AS first_process, NULL AS last_process,"
+        " NULL AS schema_version, NULL AS finished WHERE 0;"},
 };
 
 #define ADDED (sizeof added / sizeof *added)

@@ -149,10 +149,12 @@ def load_ipython_extension(shell: "Any") -> None:
 
 def __getattr__(name: str) -> "Any":
     module = _LATER.get(name)
-    if module is None:
+    if module is None and name != "callbacks":
         raise AttributeError("module 'tidemark' has no attribute %r" % (name,))
     import importlib
 
+    if module is None:
+        return importlib.import_module("tidemark.callbacks")
     value = getattr(importlib.import_module("tidemark." + module), name)
     globals()[name] = value
     return value

@@ -5,12 +5,34 @@ A root is a module that was called from outside of any other. It is walked once,
 was seen of a module that nobody told of; after walks that found nothing new, more and more seldom. No
 module is kept alive, and each is taken back before its address can be another's.
 """
+import sys
 import weakref
 
 from tidemark._lists import Table
 from tidemark._names import inner_of, named_modules, named_tensors, unwrapped
 
 MOST_PATIENCE = 64
+MOST_FRAMES = 64
+CONTAINERS = "torch.nn.modules.container"
+
+
+def place_in_caller(module):
+    """What a caller's own object calls a container of torch.nn, whose own names are only numbers: `net` of
+    self.net(x) in a LightningModule's training_step. "" if nobody who calls has it."""
+    if type(module).__module__ != CONTAINERS:
+        return ""
+    frame = sys._getframe(1)
+    for _ in range(MOST_FRAMES):
+        if frame is None:
+            break
+        code = frame.f_code
+        owner = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+        if owner is not module and hasattr(type(owner), "named_modules"):
+            for path, one, own in named_modules(owner):
+                if path and own is module:
+                    return path
+        frame = frame.f_back
+    return ""
 
 
 class Known(object):
@@ -95,6 +117,11 @@ class Modules(object):
         if self.known.get(inner) is not None:
             return ""
         pairs = named_tensors(inner)
+        place = place_in_caller(inner)
+        if place and not self.is_taken(place, inner) and not any(
+                self.names.is_taken(place + "." + path, one) for path, one in pairs):
+            self.names.prefixes.put(inner, place + ".")
+            return place
         taken = any(path and self.is_taken(path, one) for path, _, one in named_modules(inner))
         if taken or any(self.names.is_taken(*pair) for pair in pairs):
             prefix = self.names.free_prefix(

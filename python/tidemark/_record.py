@@ -32,6 +32,13 @@ def default_path() -> str:
     return os.path.abspath("tidemark.%s-%d.db" % (time.strftime("%Y%m%d-%H%M%S"), os.getpid()))
 
 
+def replaceable(path: str, force: bool) -> None:
+    """Nothing but a recording is replaced, and only if that is asked for."""
+    if not force:
+        raise FileExistsError("%s is there: force=True replaces it" % path)
+    open(path)
+
+
 class Recording:
     """What `with tidemark.record() as recording` gives: `path`, and `run()` when it has ended."""
 
@@ -71,24 +78,24 @@ class History:
     def __init__(self, torch: Any, path: Optional[Path], force: bool) -> None:
         self.torch = torch
         out = default_path() if path is None else os.path.abspath(os.fspath(path))
-        if os.path.exists(out) and not force:
-            raise FileExistsError("%s is there: force=True replaces it" % out)
-        self.force = force
+        if os.path.exists(out):
+            replaceable(out, force)
         self.recording = Recording(out, "the CUDA allocator's history")
 
     def begin(self) -> None:
-        self.torch.cuda.memory._record_memory_history(max_entries=ENTRIES)
+        self.torch.cuda.memory._record_memory_history(stacks="python", max_entries=ENTRIES)
 
     def end(self, failed: bool) -> None:
-        memory = self.torch.cuda.memory
-        with tempfile.TemporaryDirectory(prefix="tidemark-") as folder:
-            snapshot = os.path.join(folder, "snapshot.pickle")
+        memory, path = self.torch.cuda.memory, str(self.recording.path)
+        folder = os.path.dirname(path)
+        with tempfile.TemporaryDirectory(prefix="tidemark-", dir=folder) as room:
+            snapshot, made = os.path.join(room, "snapshot.pickle"), os.path.join(room, "made.db")
             try:
                 memory._dump_snapshot(snapshot)
             finally:
                 memory._record_memory_history(enabled=None)
-            force = ["--force"] if self.force else []
-            _command.run(["import", *force, "--output", str(self.recording.path), "--", snapshot])
+            _command.run(["import", "--output", made, "--", snapshot])
+            os.replace(made, path)
 
 
 def way(path: Optional[Path], name: str, force: bool) -> Union[Delimited, History]:

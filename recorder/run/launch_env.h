@@ -14,7 +14,8 @@ struct launch_words {
     const char *stand_in;  /* preloaded behind the guest; NULL: none */
     const char *stand_ins; /* folder put before what LD_LIBRARY_PATH has, with stand_in */
     const char *stand_in_name, *stand_in_value; /* what it finds in the environment */
-    const char *python; /* folder put before what PYTHONPATH has; NULL: there is no helper */
+    const char *recording; /* what is written, for the program to name; NULL: it is not told */
+    const char *python;    /* folder put before what PYTHONPATH has; NULL: there is no helper */
     bool no_stacks;
     bool no_phases;
     bool history;

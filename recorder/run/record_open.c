@@ -314,6 +314,7 @@ static struct launch_words words_for(const struct recording *recording)
         .guest = no_guest(recording) ? NULL : options->guest,
         .socket = hello_server_name(recording->server),
         .key = hello_server_key(recording->server),
+        .recording = recording->made,
         .python = options->python,
         .no_stacks = options->no_stacks,
         .no_cupti = options->no_cupti,

@@ -6,7 +6,7 @@ WITH reserved_most AS (
 )
 SELECT d.gpu, d.total_bytes, count(*) AS devices, max(k.allocated) AS most_allocated,
        max(r.most) AS most_reserved, max(d.used_bytes) AS most_used,
-       round(100.0 * max(k.allocated) / d.total_bytes, 2) AS percent_allocated
+       floor(10000.0 * max(k.allocated) / d.total_bytes) / 100 AS percent_allocated
   FROM device d
   JOIN peak k ON k.run = d.run AND k.rank = d.rank AND k.process = d.process
              AND k.device = d.device

@@ -10,7 +10,7 @@ WITH step_peak AS (
      GROUP BY run, rank, device
 )
 SELECT e.run, e.rank, e.device, e.first_step, e.last_step,
-       round(1.0 * (z.bytes - a.bytes) / (e.last_step - e.first_step), 1) AS bytes_a_step
+       floor(1.0 * (z.bytes - a.bytes) / (e.last_step - e.first_step)) AS bytes_a_step
   FROM ends e
   JOIN step_peak a ON a.run = e.run AND a.rank = e.rank AND a.device = e.device
                   AND a.step = e.first_step

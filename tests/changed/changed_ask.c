@@ -78,6 +78,10 @@ static const struct question {
     {{"sql", "@", "SELECT * FROM timeline", NULL}},
     {{"sql", "@", "SELECT * FROM leak", NULL}},
     {{"sql", "@", "SELECT * FROM peak_by_site", NULL}},
+    {{"sql", "@", "SELECT * FROM node; SELECT * FROM process_node", NULL}},
+    {{"skew", "@", NULL}},
+    {{"skew", "@", "=", "--all", "-f", "json", NULL}},
+    {{"merge", "--mixed", "-o", "@.made", "=", "@", NULL}},
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)
 

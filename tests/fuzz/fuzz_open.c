@@ -104,6 +104,9 @@ static const struct question {
     {{"sql", "@", "SELECT * FROM sharing_site", NULL}},
     {{"sql", "@", "SELECT * FROM module_memory; SELECT * FROM module_text", NULL}},
     {{"sql", "@", "SELECT * FROM tag_module", NULL}},
+    {{"sql", "@", "SELECT * FROM node; SELECT * FROM process_node", NULL}},
+    {{"skew", "@", NULL}},
+    {{"skew", "@", "--all", "--format", "csv", NULL}},
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)
 

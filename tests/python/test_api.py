@@ -1,8 +1,10 @@
 """Every figure of the API is the command's: on eight recordings, each report, row by row."""
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
+import types
 import unittest
 
 import support
@@ -310,16 +312,52 @@ class Record(unittest.TestCase):
         self.assertEqual(ran, [])
         self.assertIn("tidemark record --", str(caught.exception))
 
+    def test_by_the_allocators_history(self):
+        """A stand-in for torch: its snapshot is one of a test's, imported as any other."""
+        from tidemark import _record
+
+        snapshot = os.path.join(support.WORK, "made.pickle")
+        subprocess.run([os.environ["TIDEMARK_MAKE_SNAPSHOT"], snapshot, "2000"], check=True)
+        calls = []
+
+        class Memory:
+            def _record_memory_history(self, enabled="all", **how):
+                calls.append((enabled, how))
+
+            def _dump_snapshot(self, path):
+                shutil.copy(snapshot, path)
+
+        torch = types.SimpleNamespace(cuda=types.SimpleNamespace(memory=Memory()))
+        out = os.path.join(support.WORK, "history.db")
+        for path in (out, out + ".txt"):
+            if os.path.exists(path):
+                os.unlink(path)
+        way = _record.History(torch, out, False)
+        way.begin()
+        way.end(False)
+        way.recording.ended = True
+        self.assertEqual([enabled for enabled, _ in calls], ["all", None])
+        self.assertGreater(way.recording.run().peak().rows("peak")[0]["allocated"], 0)
+        with self.assertRaises(FileExistsError):
+            _record.History(torch, out, False)
+        _record.History(torch, out, True)
+        with open(out + ".txt", "w", encoding="utf-8") as file:
+            file.write("mine")
+        with self.assertRaises(tidemark.Refused):
+            _record.History(torch, out + ".txt", True)
+
     def test_under_a_recorder_it_is_a_phase(self):
         path = os.path.join(support.WORK, "inside.db")
         script = (
             "import tidemark\n"
             "with tidemark.record(name='warm-up') as recording:\n"
             "    pass\n"
-            "print(recording)\n"
+            "print(recording.path)\n"
+            "import os; os.environ['TIDEMARK'] = %r\n"
+            "recording.run().info()\n" % support.COMMAND
         )
         words = ("record", "--force", "-o", path, "--", sys.executable, "-c", script)
-        command(*words)
+        self.assertEqual(command(*words).splitlines()[0], path)
         names = {row["name"] for row in tidemark.open(path, "dicts").sql("SELECT name FROM phase")}
         self.assertIn("warm-up", names)
 

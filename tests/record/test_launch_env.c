@@ -29,8 +29,11 @@ static void check_word(char *const *list, const char *name, const char *want)
     CHECK_INT(times, want ? 1 : 0);
 }
 
-static const struct launch_words usual = {
-    .guest = "/g.so", .socket = "a-socket", .key = "a-key", .python = "/helper"};
+static const struct launch_words usual = {.guest = "/g.so",
+                                          .socket = "a-socket",
+                                          .key = "a-key",
+                                          .recording = "/run.db",
+                                          .python = "/helper"};
 
 TEST(words_come_into_an_empty_environment)
 {
@@ -40,6 +43,7 @@ TEST(words_come_into_an_empty_environment)
     check_word(list, "LD_PRELOAD", "/g.so");
     check_word(list, HELLO_ENV, "a-socket");
     check_word(list, HELLO_KEY_ENV, "a-key");
+    check_word(list, "TIDEMARK_RECORDING", "/run.db");
     check_word(list, "PYTHONPATH", "/helper");
     check_word(list, "ASAN_OPTIONS", "verify_asan_link_order=0");
     check_word(list, "TIDEMARK_STACKS", NULL);

@@ -72,6 +72,17 @@ def wrappers_have_no_place_in_names():
                     "(SELECT tag FROM tag_module WHERE module_id IS NOT NULL)")[0][0], 0)
 
 
+def a_container_has_its_place_in_who_calls_it():
+    run = recording.record(NAMES, "contained")
+    got = run.rows("SELECT DISTINCT path, class FROM module ORDER BY path")
+    expect(got, [("", "Sequential"), ("0", "Linear"), ("critic", "Sequential"),
+                 ("critic.0", "Linear"), ("net", "Sequential"), ("net.0", "Linear"),
+                 ("net.1", "ReLU"), ("net.2", "Linear")])
+    got = {name for name, in run.rows("SELECT name FROM tag WHERE category = 1")}
+    expect(got, {"%s.%s" % (path, kind) for path in ("net.0", "net.2", "critic.0", "0")
+                 for kind in ("weight", "bias")})
+
+
 def copies_have_the_names_of_those_before_them():
     run = recording.record(NAMES, "copies")
     got = run.rows("SELECT count(DISTINCT path) FROM module WHERE path LIKE 'Model#%'")[0][0]
@@ -114,6 +125,7 @@ if __name__ == "__main__":
     recording.main(every_block_has_its_module, backward_has_its_share,
                    a_new_module_is_the_one_around_it_at_first, modules_have_their_classes,
                    parameters_are_named_as_their_modules, wrappers_have_no_place_in_names,
+                   a_container_has_its_place_in_who_calls_it,
                    copies_have_the_names_of_those_before_them, names_come_to_an_end,
                    an_exception_leaves_no_node_behind,
                    without_stacks_nothing_is_known)

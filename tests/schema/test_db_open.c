@@ -97,9 +97,9 @@ TEST(databases_of_other_programs)
 
 TEST(versions)
 {
-    check_refused(changed_copy("newer.db", "PRAGMA user_version = 5"), ERR_NEWER,
-                  " was made by a newer Tidemark: its format is 5, this command knows formats up "
-                  "to 4");
+    check_refused(changed_copy("newer.db", "PRAGMA user_version = 6"), ERR_NEWER,
+                  " was made by a newer Tidemark: its format is 6, this command knows formats up "
+                  "to 5");
     check_refused(changed_copy("older.db", "PRAGMA user_version = 1"), ERR_NEWER,
                   " was made by a Tidemark before its first release: its format is 1");
     check_refused(changed_copy("huge.db", "PRAGMA user_version = -1"), ERR_NEWER,

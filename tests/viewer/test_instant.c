@@ -177,6 +177,42 @@ TEST(the_last_two_steps)
     db_close(db);
 }
 
+/* Step 2 of `train`, as far as its forward. */
+static const char validation[] =
+    "CREATE TEMP TABLE one AS SELECT * FROM phase WHERE id = 15;"
+    "CREATE TEMP TABLE two AS SELECT * FROM phase_device WHERE phase = (SELECT id FROM one);"
+    "UPDATE one SET id = 1000, step = 2, ended = 'end', begin_seq = 143, end_seq = 144;"
+    "UPDATE two SET phase = 1000, peak_seq = 143, peak_ns = 75200000;"
+    "INSERT INTO stretch VALUES(1, 143, 1000);"
+    "INSERT INTO phase SELECT * FROM one; INSERT INTO phase_device SELECT * FROM two;";
+
+static int64_t last_step(struct db *db)
+{
+    struct instant before, after;
+    CHECK_INT(instant_last_steps(db, 1, 1, INT64_MIN, INT64_MAX, &before, &after), 0);
+    CHECK_INT(after.step, before.step + 1);
+    return after.step;
+}
+
+TEST(what_validates_behind_the_last_step_is_none)
+{
+    struct db *db = recording("train");
+    struct instant before, after;
+    REQUIRE(db_exec(db, validation) == 0);
+    CHECK_INT(last_step(db), 1);
+    CHECK_INT(instant_last_steps(db, 1, 1, 1, INT64_MAX, &before, &after), 0); /* asked for */
+    CHECK_INT(after.step, 2);
+    REQUIRE(db_exec(db, "UPDATE phase SET ended = 'exception' WHERE id = 1000") == 0);
+    CHECK_INT(last_step(db), 2);
+    REQUIRE(db_exec(db, "UPDATE phase SET ended = 'end' WHERE id = 1000;"
+                        "INSERT INTO oom VALUES(144, 1, 1, 1, 0, 9, NULL, NULL, NULL)") == 0);
+    CHECK_INT(last_step(db), 2);
+    REQUIRE(db_exec(db, "DELETE FROM oom; UPDATE phase SET kind = 'other'"
+                        " WHERE kind IN ('backward', 'optimizer')") == 0);
+    CHECK_INT(last_step(db), 2); /* no step trains */
+    db_close(db);
+}
+
 TEST(groups_of_ids)
 {
     struct groups groups = {0};
@@ -201,4 +237,5 @@ TEST(groups_of_ids)
 
 TEST_MAIN(TEST_CASE(moments_by_name), TEST_CASE(moments_that_are_not_there),
           TEST_CASE(moments_by_time), TEST_CASE(times_that_were_thinned_out), TEST_CASE(pairs),
-          TEST_CASE(the_last_two_steps), TEST_CASE(groups_of_ids))
+          TEST_CASE(the_last_two_steps), TEST_CASE(what_validates_behind_the_last_step_is_none),
+          TEST_CASE(groups_of_ids))

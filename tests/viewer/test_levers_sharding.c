@@ -7,6 +7,8 @@
 
 #include "db.h"
 #include "levers.h"
+#include "modules.h"
+#include "query.h"
 #include "script.h"
 
 enum { /* sites of script.c */
@@ -17,7 +19,8 @@ enum { /* sites of script.c */
        BACKWARD_41,
        ADAM,
        GATHER,
-       REDUCE
+       REDUCE,
+       OTHER
 };
 enum { TAG_PARAMETER = 1, TAG_GRADIENT = 2, TAG_STATE = 3, TAG_BUCKET = 6 };
 
@@ -157,6 +160,9 @@ TEST(shards_can_live_on_the_host)
     shard(&script, true);
     script_tagged(&script, at(0, 910), SCRIPT_LIVES, MIB(80), ADAM, TAG_STATE);
     CHECK_INT(lever_of(&script, FSDP, LEVER_OFFLOAD_SHARDS).bytes, MIB(40 + 80));
+    /* which takes the place of another library's */
+    CHECK_INT(lever_of(&script, FSDP, LEVER_OFFLOAD_STATES).bytes, 0);
+    CHECK_INT(lever_of(&script, "", LEVER_OFFLOAD_STATES).bytes, MIB(80));
     CHECK_INT(lever_of(&script, FSDP "UPDATE device SET kind = 'cpu';", LEVER_OFFLOAD_SHARDS).bytes,
               0);
 }
@@ -219,6 +225,24 @@ TEST(states_are_dealt_out_by_whole_parameters)
     CHECK_INT(whole(lever_of(&script, "", LEVER_SHARD_STATES).bytes), 2 * 40);
 }
 
+/* Temporaries of 90 MiB in the optimizer. */
+TEST(temporaries_of_one_parameter_stay)
+{
+    static const char at_once[] =
+        TWO_RANKS "UPDATE process SET rank = 0; "
+                  "UPDATE string SET text = '_multi_tensor_adam' WHERE text LIKE 'adam%'";
+    struct script script = {0};
+    deal(&script);
+    script_block(&script, at(1, 910), at(1, 911), MIB(270), ADAM);
+    struct lever lever =
+        lever_of(&script, TWO_RANKS "UPDATE process SET rank = 0;", LEVER_SHARD_STATES);
+    CHECK_INT(whole(lever.bytes), 60);
+    CHECK(lever.at_most); /* in another order more of them may meet */
+    /* 3 / 7 of what 140 and 270 are, but for what forward needs: 160 and 100 of 240 stay */
+    lever = lever_of(&script, at_once, LEVER_SHARD_STATES);
+    CHECK_INT(whole(lever.bytes), 60 + 270 * 3 / 7);
+}
+
 /* ---- DistributedDataParallel ---- */
 
 static void replicate(struct script *script, bool views)
@@ -247,6 +271,16 @@ TEST(ranks_with_copies_could_share)
     CHECK_INT(lever_of(&script, "", LEVER_FULLY_SHARD).bytes, 0);
 }
 
+/* DistributedDataParallel has another copy as it begins, which FSDP has not. */
+TEST(what_is_made_before_the_steps_is_made_otherwise)
+{
+    struct script script = {0};
+    replicate(&script, true);
+    script_block(&script, 20, 30, MIB(180), OTHER);
+    CHECK_INT(lever_of(&script, FOUR_RANKS, LEVER_FULLY_SHARD).bytes, MIB(30 + 30 + 60));
+    CHECK_INT(lever_of(&script, FOUR_RANKS, LEVER_NO_STATES).bytes, MIB(260 - 220));
+}
+
 TEST(buckets_beside_gradients_go)
 {
     struct script script = {0};
@@ -254,10 +288,59 @@ TEST(buckets_beside_gradients_go)
     CHECK_INT(lever_of(&script, TWO_RANKS, LEVER_FULLY_SHARD).bytes, MIB(20 + 40 + 20 + 40));
 }
 
+/* ---- gradients of a module as a whole ---- */
+
+#define SENT                                                                                       \
+    REDUCED "INSERT INTO module VALUES(1,'','Model'),(2,'h.0','Block'),(3,'h.0.ln','LayerNorm');"  \
+            "UPDATE tag SET name = 'h.0.ln.weight' WHERE id = 2;"                                  \
+            "UPDATE allocation SET module = 2 WHERE seq = 21;"
+
+static int64_t own_gradients(const struct modules *modules, const char *path)
+{
+    for (size_t i = 1; i < modules->count; i++)
+        if (strcmp(modules->nodes[i].path, path) == 0)
+            return modules->nodes[i].own[PURPOSE_GRADIENT];
+    return -1;
+}
+
+static int64_t in_view(struct db *db, int64_t allocation)
+{
+    int64_t id = -1;
+    CHECK_INT(query_read(db, "SELECT module_id AS id FROM allocations WHERE allocation = ?1",
+                         Q_IN(allocation), Q_OUT(Q_INT(id))),
+              0);
+    return id;
+}
+
+/* Of a block of many gradients the tag names the first; that of the outermost module comes behind
+ * all others, where none runs. */
+TEST(what_is_reduced_is_of_the_whole_module)
+{
+    struct script script = {0};
+    struct modules modules;
+    script_phase(&script, "backward", 0, 1, 99);
+    script_tagged(&script, 21, SCRIPT_LIVES, MIB(6), REDUCE, TAG_GRADIENT);
+    script_tagged(&script, 22, SCRIPT_LIVES, MIB(8), REDUCE, TAG_GRADIENT);
+    script_tagged(&script, 23, SCRIPT_LIVES, MIB(1), BACKWARD_40, TAG_GRADIENT);
+    struct db *db = script_record(&script);
+    REQUIRE(db_exec(db, SENT) == 0);
+    REQUIRE(modules_read(db, 1, 1, 30, &modules) == 0);
+    CHECK_INT(own_gradients(&modules, "h.0"), MIB(6));
+    CHECK_INT(own_gradients(&modules, ""), MIB(8));
+    CHECK_INT(own_gradients(&modules, "h.0.ln"), MIB(1));
+    CHECK_INT(in_view(db, 21), 2);
+    CHECK_INT(in_view(db, 22), 1);
+    CHECK_INT(in_view(db, 23), 3);
+    modules_clear(&modules);
+    db_close(db);
+}
+
 /* ---- states that are small already ---- */
 
 #define NAMES                                                                                      \
     "UPDATE tag SET name = 'w' WHERE id = 1; UPDATE tag SET name = 'state1 of w' WHERE id = 3;"
+
+#define BITSANDBYTES "INSERT INTO string VALUES(70,'x/bitsandbytes/optim/optimizer.py')"
 
 TEST(states_of_eight_bits_are_seen)
 {
@@ -271,11 +354,33 @@ TEST(states_of_eight_bits_are_seen)
     CHECK_INT(lever_of(&small, NAMES, LEVER_NO_STATES).bytes, MIB(10));
 }
 
+/* By the library's files, where nothing has a name. */
+TEST(libraries_of_eight_bits_are_known)
+{
+    struct script script = {0}, small = {0};
+    replicate(&script, true);
+    replicate(&small, true);
+    small.blocks[small.block_count - 1].size = MIB(20);
+    CHECK_INT(lever_of(&script, "INSERT INTO string VALUES(70,'x/torchao/optim/subclass_8bit.py')",
+                       LEVER_EIGHT_BIT_STATES)
+                  .bytes,
+              0);
+    CHECK(lever_of(&script, "INSERT INTO string VALUES(70,'x/torchao/optim/cpu_offload.py')",
+                   LEVER_EIGHT_BIT_STATES)
+              .bytes > MIB(59));
+    CHECK(lever_of(&small, "", LEVER_EIGHT_BIT_STATES).bytes > MIB(14));
+    CHECK_INT(lever_of(&small, BITSANDBYTES, LEVER_EIGHT_BIT_STATES).bytes, 0);
+    CHECK(lever_of(&script, BITSANDBYTES, LEVER_EIGHT_BIT_STATES).bytes > MIB(59)); /* 32 bits */
+}
+
 TEST_MAIN(TEST_CASE(what_is_gathered_can_go_between_forward_and_backward),
           TEST_CASE(what_goes_already_is_no_lever), TEST_CASE(what_nobody_gathered_is_no_lever),
           TEST_CASE(half_a_batch_gathers_as_much),
           TEST_CASE(half_a_batch_has_gradients_of_whole_parameters),
           TEST_CASE(shards_can_live_on_the_host), TEST_CASE(states_are_shared_out_once),
           TEST_CASE(states_are_dealt_out_by_whole_parameters),
-          TEST_CASE(ranks_with_copies_could_share), TEST_CASE(buckets_beside_gradients_go),
-          TEST_CASE(states_of_eight_bits_are_seen))
+          TEST_CASE(temporaries_of_one_parameter_stay), TEST_CASE(ranks_with_copies_could_share),
+          TEST_CASE(buckets_beside_gradients_go),
+          TEST_CASE(what_is_made_before_the_steps_is_made_otherwise),
+          TEST_CASE(what_is_reduced_is_of_the_whole_module),
+          TEST_CASE(states_of_eight_bits_are_seen), TEST_CASE(libraries_of_eight_bits_are_known))

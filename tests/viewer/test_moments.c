@@ -92,7 +92,8 @@ static bool see(void *self, const struct living_block *block)
     asking->held.blocks++;
     asking->held.purposes[block->purpose] += block->size;
     asking->held.sites[block->site] += block->size;
-    asking->held.modules[module_tree_node(asking->tree, block->module, block->tag)] += block->size;
+    asking->held.modules[module_tree_node(asking->tree, block->module, block->tag, block->site)] +=
+        block->size;
     keep_largest(&asking->held, block->size);
     return true;
 }

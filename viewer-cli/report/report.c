@@ -506,11 +506,25 @@ void report_cells(struct emit *emit, struct db_stmt *row, int first, int count)
     }
 }
 
+const char *report_host(const struct report *report, int64_t process, char text[REPORT_HOST])
+{
+    char host[REPORT_HOST] = "";
+    int err = query_first(report->db,
+                          "SELECT host FROM process_node WHERE process = ?1"
+                          " AND (SELECT count(DISTINCT host) FROM process_node) > 1",
+                          Q_IN(process), Q_OUT(Q_CHARS(host)));
+    snprintf(text, REPORT_HOST, "%s", err == DB_ROW ? host : "");
+    return text;
+}
+
 void report_heading(struct report *report, const char *what, const struct report_scope *scope)
 {
-    char rank[32] = "";
+    char rank[32] = "", host[REPORT_HOST] = "";
+    if (report->emit.format == EMIT_TABLE)
+        report_host(report, scope->process.id, host);
     if (scope->process.rank != REPORT_ANY)
         snprintf(rank, sizeof rank, ", rank %" PRId64, scope->process.rank);
-    emit_heading(&report->emit, "%s of process %" PRId64 " (pid %" PRId64 "%s) on %s", what,
-                 scope->process.id, scope->process.pid, rank, scope->device_text);
+    emit_heading(&report->emit, "%s of process %" PRId64 " (pid %" PRId64 "%s%s%s) on %s", what,
+                 scope->process.id, scope->process.pid, rank, *host ? ", " : "", host,
+                 scope->device_text);
 }

@@ -202,7 +202,11 @@ const struct report_scope *report_scope_called(const struct report *report, int6
 
 /* Pushes `count` columns of the row from `first` on, each as what it is. */
 void report_cells(struct emit *emit, struct db_stmt *row, int first, int count);
-/* A heading such as "Phases of process 2 (pid 4711, rank 1) on cuda:0". */
+/* Where the process ran, if processes of several hosts are in the recording; "". */
+#define REPORT_HOST 80
+const char *report_host(const struct report *report, int64_t process, char text[REPORT_HOST]);
+/* A heading such as "Phases of process 2 (pid 4711, rank 1) on cuda:0"; the host stands behind the
+ * rank, where there are several. */
 void report_heading(struct report *report, const char *what, const struct report_scope *scope);
 
 #endif

@@ -44,7 +44,9 @@ static const struct emit_column recording_columns[] = {
 
 static const char recording_sql[] =
     "SELECT coalesce(p.argv, (SELECT value FROM meta WHERE key = 'command')) AS program,"
-    "  coalesce(p.host, (SELECT value FROM meta WHERE key = 'host')),"
+    "  (SELECT CASE WHEN count(DISTINCT host) > 1 THEN count(DISTINCT host) || ' hosts'"
+    "               ELSE coalesce(p.host, (SELECT value FROM meta WHERE key = 'host')) END"
+    "     FROM process),"
     "  (SELECT real_ns - run_ns FROM clock ORDER BY run_ns LIMIT 1) AS real_ns,"
     "  coalesce((SELECT value FROM meta WHERE key = 'run_ns'), (SELECT max(end_ns) FROM process)),"
     "  p.ended, p.exit_code, p.signal, (SELECT coalesce(sum(n), 0) FROM lost"
@@ -159,6 +161,20 @@ static const struct emit_column source_columns[] = {
     {"process", "id", EMIT_PLAIN, 0},
     {"live", NULL, EMIT_TEXT, EMIT_NONE},
     {"why_not", "why others are not", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
+};
+static const struct emit_column node_columns[] = {
+    {"node", NULL, EMIT_PLAIN, 0},
+    {"host", NULL, EMIT_TEXT, EMIT_NONE | EMIT_IF_KNOWN},
+    {"first_process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"last_process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"aligned_by", "aligned by", EMIT_TEXT, 0},
+    {"error_ns", "error", EMIT_NS, 0},
+    {"offset_ns", "begins at", EMIT_NS, 0},
+    {"drift_ppb", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"meeting", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"meetings", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"finished", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"file", NULL, EMIT_TEXT, EMIT_MIDDLE},
 };
 static const struct emit_column device_columns[] = {
     {"device", NULL, EMIT_TEXT, 0},
@@ -275,6 +291,11 @@ static const char thinned_sql[] =
 #define COLUMNS(of) of, sizeof(of) / sizeof *(of)
 
 static const struct plain plains[] = {
+    {"nodes", "Nodes", NULL, NULL,
+     "SELECT node, host, first_process, last_process,"
+     "  CASE WHEN meeting IS NULL THEN aligned_by ELSE meetings || ' ' || meeting END, error_ns,"
+     "  offset_ns, drift_ppb, meeting, meetings, finished, file FROM node ORDER BY node",
+     COLUMNS(node_columns), false, NULL},
     {"sources", "Sources", NULL, NULL,
      "SELECT id AS process, live, why_not FROM process"
      " WHERE coalesce(live, '') <> '' OR coalesce(why_not, '') <> '' ORDER BY id",

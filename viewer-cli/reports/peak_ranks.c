@@ -116,6 +116,7 @@ static bool find_medians(struct ranks *ranks)
 static const struct emit_column columns[] = {
     {NULL, "process", EMIT_PLAIN, EMIT_PEOPLE},
     {NULL, "rank", EMIT_PLAIN, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
+    {NULL, "host", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "device", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "peak", EMIT_BYTES, EMIT_PEOPLE | EMIT_NONE},
     {NULL, "step", EMIT_PLAIN, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
@@ -145,12 +146,16 @@ static void put_difference(struct emit *emit, const struct ranks *ranks, const s
     emit_text(emit, text);
 }
 
-static void put_rank(struct emit *emit, const struct ranks *ranks, const struct rank *rank)
+static void put_rank(struct report *report, const struct ranks *ranks, const struct rank *rank)
 {
+    struct emit *emit = &report->emit;
     const struct report_process *process = &rank->scope->process;
+    char host[REPORT_HOST];
     bool found = rank->peak.found;
     emit_int(emit, process->id);
     emit_known(emit, process->rank == REPORT_ANY ? INT64_MIN : process->rank);
+    report_host(report, process->id, host);
+    emit_text(emit, *host ? host : NULL);
     emit_text(emit, rank->scope->device_text);
     emit_known(emit, found ? rank->peak.allocated : INT64_MIN);
     emit_known(emit, found ? rank->peak.step : INT64_MIN);
@@ -158,8 +163,9 @@ static void put_rank(struct emit *emit, const struct ranks *ranks, const struct 
     put_difference(emit, ranks, rank);
 }
 
-static void put_table(struct emit *emit, const struct ranks *ranks)
+static void put_table(struct report *report, const struct ranks *ranks)
 {
+    struct emit *emit = &report->emit;
     char count[HUMAN_MAX], bytes[HUMAN_MAX];
     int64_t most = 0;
     size_t rows = 0;
@@ -169,7 +175,7 @@ static void put_table(struct emit *emit, const struct ranks *ranks)
         if (rank->aside)
             continue;
         if (rows++ < ROWS)
-            put_rank(emit, ranks, rank);
+            put_rank(report, ranks, rank);
         else if (rank->peak.allocated > most)
             most = rank->peak.allocated;
     }
@@ -211,7 +217,7 @@ static int put_all(struct report *report, struct ranks *ranks, size_t most)
     if (err < 0)
         return err;
     if (ranks->shown > 1)
-        put_table(&report->emit, ranks);
+        put_table(report, ranks);
     const struct peak_page frame = {.whose = whose_text(whose, ranks),
                                     .host = most_on_host(ranks),
                                     .above = ranks->shown > 1 ? emit_lines(&report->emit) : 0};

@@ -2,6 +2,8 @@
 -- marks that came by NVTX, tags, a history, losses and everything else that is rare. The event of seq
 -- s is at s ms. fuzz_open begins with it; make_seed holds that no table is left out.
 INSERT INTO meta VALUES('finished', 1), ('keep', 'steps=3'), ('repaired_from', 'run.db');
+INSERT INTO merged VALUES(1, 'a.db', 'node1', 'first', NULL, 0, 0, 0, NULL, 1, 1, 5, 1),
+  (2, 'b.db', NULL, 'collectives', 'calls of NCCL', 12, 1000000, -50000, 20000, 2, 2, 4, 0);
 INSERT INTO clock VALUES(0, 5000000000, 1760000000000000000, 5000000000);
 INSERT INTO device VALUES(1, 'cuda', 0, 'Example GPU', 2147483648), (2, 'cpu', -1, NULL, NULL);
 INSERT INTO process VALUES

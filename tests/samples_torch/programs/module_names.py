@@ -1,4 +1,5 @@
-"""Names of modules that are wrapped, and of copies of a model. usage: wrapped | copies | many"""
+"""Names of modules that are wrapped, and of copies of a model.
+usage: wrapped | copies | many | contained"""
 import copy
 import sys
 
@@ -79,4 +80,27 @@ def many():
         train(model)
 
 
-{"wrapped": wrapped, "copies": copies, "many": many}[sys.argv[1]]()
+class Task(nn.Module):
+    """As Lightning has it: what is called is not the module, but a method of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 4))
+        self.critic = nn.Sequential(nn.Linear(4, 1))
+
+    def training_step(s, x):
+        return s.critic(s.net(x)).sum()
+
+
+def contained():
+    task = Task()
+    optimizer = torch.optim.SGD(task.parameters(), lr=0.1)
+    for _ in range(2):
+        task.training_step(torch.ones(8, 16)).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    alone = nn.Sequential(nn.Linear(16, 5))
+    alone(torch.ones(8, 16)).sum().backward()
+
+
+{"wrapped": wrapped, "copies": copies, "many": many, "contained": contained}[sys.argv[1]]()

@@ -120,7 +120,8 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
         return err;
     /* What the source counts and never showed is there with the lever too. */
     int64_t unseen = work->peak->allocated - work->step.highest;
-    highest = highest + unseen < work->out->floor ? work->out->floor - unseen : highest;
+    if (!words->anew && highest + unseen < work->out->floor)
+        highest = work->out->floor - unseen;
     bytes = work->step.highest - highest;
     if (bytes < least(work->out->peak))
         return 0;
@@ -177,6 +178,7 @@ static int read_step(struct levers_work *work)
         work->out->state = LEVERS_TOO_LARGE;
         return 0;
     }
+    work->shards = levers_see_shards(&work->step);
     return err;
 }
 

@@ -4,7 +4,8 @@
  * Each lever is a change to the lives of blocks in all steps that were asked about, or as many as
  * there is room for (levers_step.h); its bytes are the recorded highest level less the one that
  * results, so a lever is worth what the next highest point, in whatever step, leaves of it. What
- * the program does before its first step bounds that from below: no lever of a step reaches there.
+ * the program does before its first step bounds that from below: no lever of a step reaches there,
+ * but for one that has other things made there, too.
  * Levers of settings change nothing of what is allocated; their bytes are of reserved, by replay of
  * the whole recording.
  *

@@ -6,9 +6,10 @@
 #include "mem.h"
 #include "query.h"
 
+/* CROSS JOIN: call stacks are read only if there is such a name. */
 static const char sites_sql[] =
-    "SELECT DISTINCT s.site FROM string p JOIN frame f ON f.file = p.id"
-    "  JOIN string n ON n.id = f.function JOIN site s ON s.frame = f.id"
+    "SELECT DISTINCT s.site FROM string p CROSS JOIN frame f ON f.file = p.id"
+    "  CROSS JOIN string n ON n.id = f.function CROSS JOIN site s ON s.frame = f.id"
     " WHERE p.text LIKE '%/transformers/cache_utils.py' AND n.text LIKE '%.update'";
 
 int levers_cache_sites(struct db *db, struct levers_cache *out)

@@ -4,11 +4,13 @@
  */
 #include "error.h"
 #include "levers_work.h"
+#include "living.h"
 #include "query.h"
 
+/* CROSS JOIN: call stacks are read only if there is such a name. */
 static const char batch_norm_sql[] =
-    "SELECT DISTINCT s.site FROM string n JOIN frame f ON f.function = n.id"
-    "  JOIN site s ON s.frame = f.id"
+    "SELECT DISTINCT s.site FROM string n CROSS JOIN frame f ON f.function = n.id"
+    "  CROSS JOIN site s ON s.frame = f.id"
     " WHERE n.text LIKE '%BatchNorm%.forward' OR n.text = 'batch_norm'";
 
 int levers_batch_norm(struct levers_work *work)
@@ -30,11 +32,44 @@ bool levers_normalizes(const struct levers_work *work, const struct levers_block
 /* A gradient has its parameter's name. Where no gradient has one, nothing is known to be frozen. */
 static const char frozen_sql[] =
     "WITH trained(name) AS (SELECT name FROM tag WHERE category = 2 AND name IS NOT NULL)"
-    "SELECT coalesce(sum(a.size), 0) AS frozen FROM tag t JOIN allocation a ON a.tag = t.id"
-    "  JOIN heap h ON h.id = a.heap"
-    " WHERE t.category = 1 AND h.process = ?1 AND h.device = ?2 AND a.seq <= ?3"
-    "   AND (a.free_seq < 0 OR a.free_seq > ?3) AND EXISTS (SELECT 1 FROM trained)"
-    "   AND t.name NOT IN trained";
+    "SELECT id FROM tag WHERE category = 1 AND EXISTS (SELECT 1 FROM trained)"
+    "   AND name NOT IN trained";
+
+struct frozen {
+    struct map tags;
+    int64_t bytes;
+};
+
+static int read_frozen_tags(struct db *db, struct map *out)
+{
+    int64_t id;
+    struct query query = query_ask(db, frozen_sql, Q_NOTHING, Q_OUT(Q_INT(id)));
+    while (query_next(&query))
+        if (!map_put(out, (uint64_t)id, 1, NULL))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
+}
+
+static bool add_frozen(void *self, const struct living_block *block)
+{
+    struct frozen *frozen = self;
+    if (block->tag != LIVING_NONE && map_get(&frozen->tags, (uint64_t)block->tag) != MAP_NONE)
+        frozen->bytes += block->size;
+    return true;
+}
+
+static int read_frozen(struct levers_work *work)
+{
+    const struct peak *peak = work->peak;
+    struct frozen frozen = {0};
+    int err = read_frozen_tags(work->db, &frozen.tags);
+    if (err >= 0 && frozen.tags.count)
+        err = living_read(work->db, peak->process, peak->device, work->step.peak, add_frozen,
+                          &frozen);
+    work->out->frozen = frozen.bytes;
+    map_clear(&frozen.tags);
+    return err;
+}
 
 /* A gradient has the size of one. FSDP keeps parts of parameters, and gathers whole ones. */
 static bool is_sized_as_parameter(const struct levers_block *block)
@@ -46,14 +81,9 @@ static bool is_sized_as_parameter(const struct levers_block *block)
 int levers_frozen(struct levers_work *work)
 {
     const struct levers_step *step = &work->step;
-    int64_t frozen = 0;
     for (size_t i = 0; i < step->count; i++)
         if (is_sized_as_parameter(&step->blocks[i]) &&
             !map_put(&work->parameters, (uint64_t)step->blocks[i].asked, 1, NULL))
             return ERR_NOMEM;
-    int err =
-        query_read(work->db, frozen_sql, Q_IN(work->peak->process, work->peak->device, step->peak),
-                   Q_OUT(Q_INT(frozen)));
-    work->out->frozen = frozen;
-    return err;
+    return read_frozen(work);
 }

@@ -10,12 +10,14 @@
 #include "levers_work.h"
 #include "mem.h"
 #include "query.h"
+#include "search.h"
 
 enum { RANKS_MOST = 4096, RANKS_DEFAULT = 2 };
 
 struct shares {
     int64_t ranks, rank; /* rank < 0: that which gets most */
     int64_t all, own;    /* bytes of parameters */
+    struct map at_once;  /* sites of temporaries of all parameters */
 };
 
 /* A program of one process would be the rank that has most. */
@@ -69,45 +71,96 @@ static int deal(const int64_t *sizes, size_t count, struct shares *shares)
     return 0;
 }
 
-static int64_t smallest_state(const struct levers_step *step, int64_t least)
+/* Bytes of the blocks of a kind that `is` takes, the largest first. */
+struct sizes {
+    int64_t *bytes;
+    size_t count;
+};
+
+static bool is_state(const struct levers_step *step, const struct levers_block *block)
 {
-    int64_t found = INT64_MAX;
+    (void)step;
+    return block->purpose == PURPOSE_OPTIMIZER_STATE;
+}
+
+static bool is_parameter(const struct levers_step *step, const struct levers_block *block)
+{
+    return block->purpose == PURPOSE_PARAMETER && levers_at_peak(step, block);
+}
+
+static int read_sizes(const struct levers_step *step,
+                      bool (*is)(const struct levers_step *step, const struct levers_block *block),
+                      struct sizes *out)
+{
+    *out = (struct sizes){mem_alloc(step->count + 1, sizeof *out->bytes), 0};
+    if (!out->bytes)
+        return ERR_NOMEM;
     for (size_t i = 0; i < step->count; i++)
-        if (step->blocks[i].purpose == PURPOSE_OPTIMIZER_STATE && step->blocks[i].asked >= least &&
-            step->blocks[i].asked < found)
-            found = step->blocks[i].asked;
-    return found;
+        if (is(step, &step->blocks[i]))
+            out->bytes[out->count++] = step->blocks[i].asked;
+    qsort(out->bytes, out->count, sizeof *out->bytes, by_size);
+    return 0;
 }
 
 /* One that has no state of about its size is in no optimizer; an allocator may give a block that is
  * a little larger. */
+static void drop_without_state(const struct sizes *states, struct sizes *parameters)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < parameters->count; i++) {
+        int64_t asked = parameters->bytes[i];
+        size_t behind;
+        SEARCH_FIRST(behind, 0, states->count, states->bytes[behind] >= asked / 2);
+        if (behind && states->bytes[behind - 1] <= 2 * asked)
+            parameters->bytes[kept++] = asked;
+    }
+    parameters->count = kept;
+}
+
 static int deal_parameters(const struct levers_step *step, struct shares *shares)
 {
-    int64_t *sizes = mem_alloc(step->count + 1, sizeof *sizes);
-    size_t count = 0;
-    if (!sizes)
-        return ERR_NOMEM;
-    for (size_t i = 0; i < step->count; i++) {
-        int64_t asked = step->blocks[i].asked;
-        if (step->blocks[i].purpose == PURPOSE_PARAMETER &&
-            levers_at_peak(step, &step->blocks[i]) && smallest_state(step, asked / 2) <= 2 * asked)
-            sizes[count++] = asked;
+    struct sizes states = {0}, parameters = {0};
+    int err = read_sizes(step, is_state, &states);
+    if (err == 0)
+        err = read_sizes(step, is_parameter, &parameters);
+    if (err == 0) {
+        drop_without_state(&states, &parameters);
+        err = deal(parameters.bytes, parameters.count, shares);
     }
-    if (count)
-        qsort(sizes, count, sizeof *sizes, by_size);
-    int err = deal(sizes, count, shares);
-    mem_free(sizes);
+    mem_free(states.bytes);
+    mem_free(parameters.bytes);
     return err;
 }
 
-/* Of what the optimizer makes for parameters of the others it makes nothing. */
-static int64_t off_by_dealing(const struct levers_step *step, const struct levers_block *block,
-                              const struct shares *shares)
+/* Of implementations that work on all parameters at once: others make temporaries for one after the
+ * other, and the largest may be this rank's. */
+static const char at_once_sql[] =
+    "SELECT DISTINCT s.site FROM string n JOIN frame f ON f.function = n.id"
+    "  JOIN site s ON s.frame = f.id WHERE n.text LIKE '\\_multi\\_tensor\\_%' ESCAPE '\\'";
+
+static int read_at_once(struct db *db, struct map *sites)
+{
+    int64_t site;
+    struct query query = query_ask(db, at_once_sql, Q_NOTHING, Q_OUT(Q_INT(site)));
+    while (query_next(&query))
+        if (!map_put(sites, (uint64_t)site, 1, NULL))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
+}
+
+static bool is_of_all(const struct levers_step *step, const struct levers_block *block,
+                      const struct shares *shares)
 {
     const struct levers_phase *phase =
         levers_phase_around(&step->phases, LEVERS_OPTIMIZER, block->seq);
-    bool temporary = phase && block->end <= phase->end && block->purpose != PURPOSE_LIBRARY;
-    if (block->purpose != PURPOSE_OPTIMIZER_STATE && !temporary)
+    return phase && block->end <= phase->end && block->site != GROUP_NONE &&
+           map_get(&shares->at_once, (uint64_t)block->site) != MAP_NONE;
+}
+
+static int64_t off_by_dealing(const struct levers_step *step, const struct levers_block *block,
+                              const struct shares *shares)
+{
+    if (block->purpose != PURPOSE_OPTIMIZER_STATE && !is_of_all(step, block, shares))
         return 0;
     return (int64_t)((double)block->size * (double)(shares->all - shares->own) /
                          (double)shares->all +
@@ -134,14 +187,25 @@ static int is_shared_out(struct levers_work *work, bool *yes)
                          "SELECT EXISTS (SELECT 1 FROM string"
                          " WHERE text LIKE 'ZeroRedundancyOptimizer.%') AS yes",
                          Q_NOTHING, Q_OUT(Q_INT(*yes)));
-    *yes = *yes || levers_shards(work);
+    *yes = *yes || work->shards;
+    return err;
+}
+
+/* The highest moment is in the optimizer then. It goes through its parameters in another order, the
+ * largest first, and more of its temporaries may meet. */
+static int is_in_optimizer(const struct levers_work *work, const struct levers_edit *edit,
+                           bool *yes)
+{
+    int64_t highest, at;
+    int err = levers_highest(&work->step, edit, &highest, &at);
+    *yes = err >= 0 && levers_phase_around(&work->step.phases, LEVERS_OPTIMIZER, at);
     return err;
 }
 
 static int try_dealing(struct levers_work *work, struct shares *shares)
 {
     char text[192];
-    const struct levers_words words = {
+    struct levers_words words = {
         .kind = LEVER_SHARD_STATES, .estimated = true, .site = LEVERS_NONE, .before = text};
     struct levers_edit edit = {0};
     snprintf(text, sizeof text,
@@ -150,6 +214,8 @@ static int try_dealing(struct levers_work *work, struct shares *shares)
              "optimizer_class=...)",
              (int)shares->ranks);
     int err = share_out(&work->step, shares, &edit);
+    if (err >= 0)
+        err = is_in_optimizer(work, &edit, &words.at_most);
     if (err >= 0 && edit.count)
         err = levers_try(work, &edit, &words);
     levers_edit_clear(&edit);
@@ -166,5 +232,10 @@ int levers_ranks(struct levers_work *work)
     err = read_rank(work, &shares);
     if (err >= 0)
         err = deal_parameters(&work->step, &shares);
-    return err < 0 || !shares.all ? err : try_dealing(work, &shares);
+    if (err >= 0)
+        err = read_at_once(work->db, &shares.at_once);
+    if (err >= 0 && shares.all)
+        err = try_dealing(work, &shares);
+    map_clear(&shares.at_once);
+    return err;
 }

@@ -46,7 +46,7 @@ static bool is_sent(const struct levers_step *step, const struct levers_block *b
 static bool is_like_a_parameter(const struct levers_work *work, const struct levers_block *block)
 {
     return map_get(&work->parameters, (uint64_t)block->asked) != MAP_NONE &&
-           (!levers_shards(work) || is_sent(&work->step, block));
+           (!work->shards || is_sent(&work->step, block));
 }
 
 /* Made in a step before its forward, and gone a step later: the batch itself, and what became of

@@ -174,10 +174,10 @@ int levers_reshard(struct levers_work *work)
 
 /* ---- FSDP in place of DistributedDataParallel ---- */
 
-bool levers_shards(const struct levers_work *work)
+bool levers_see_shards(const struct levers_step *step)
 {
-    for (size_t i = 0; i < work->step.count; i++)
-        if (work->step.blocks[i].purpose == PURPOSE_GATHERED)
+    for (size_t i = 0; i < step->count; i++)
+        if (step->blocks[i].purpose == PURPOSE_GATHERED)
             return true;
     return false;
 }
@@ -229,6 +229,7 @@ int levers_fully_shard(struct levers_work *work)
 {
     char text[192];
     const struct levers_words words = {.kind = LEVER_FULLY_SHARD,
+                                       .anew = true,    /* no copies for buckets are made */
                                        .at_most = true, /* what is gathered again is not counted */
                                        .estimated = true,
                                        .site = LEVERS_NONE,

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "error.h"
+#include "frames.h"
 #include "group.h"
 #include "map.h"
 #include "mem.h"
-#include "query.h"
 
 enum { UNITS_MOST = 64, DEPTH_MOST = 24 };
 
@@ -28,21 +28,11 @@ struct reading {
     const struct levers_step *step;
     struct levers_units *units;
     struct levers_places places;
+    struct frames frames;
     struct map instances; /* of one unit: modules to places */
     struct map sites;     /* to places in `ways` */
     struct ways *ways;
     size_t count, cap;
-};
-
-static const char frames_sql[] =
-    "SELECT f.function, coalesce(f.file, -1) AS file, coalesce(f.line, 0) AS line,"
-    "       n.text AS name, p.text AS path"
-    "  FROM site s CROSS JOIN frame f ON f.id = s.frame JOIN string n ON n.id = f.function"
-    "  LEFT JOIN string p ON p.id = f.file WHERE s.site = ?1 ORDER BY s.depth DESC";
-
-struct frame {
-    int64_t function, file, line;
-    const char *name, *path;
 };
 
 static uint64_t fold(uint64_t way, int64_t value)
@@ -114,8 +104,9 @@ struct reader { /* of the frames of one site, from the outermost on */
     bool by_library;
 };
 
-static int take_frame(struct reader *reader, const struct frame *frame)
+static int take_frame(void *self, const struct frame *frame)
 {
+    struct reader *reader = self;
     struct levers_units *units = reader->reading->units;
     struct ways *ways = reader->ways;
     size_t unit;
@@ -136,15 +127,8 @@ static int take_frame(struct reader *reader, const struct frame *frame)
 static int read_ways(struct reading *reading, int64_t site, struct ways *ways)
 {
     struct reader reader = {.reading = reading, .ways = ways};
-    struct frame frame;
     *ways = (struct ways){0};
-    struct query query =
-        query_ask(reading->db, frames_sql, Q_IN(site),
-                  Q_OUT(Q_INT(frame.function), Q_INT(frame.file), Q_INT(frame.line),
-                        Q_TEXT(frame.name), Q_TEXT(frame.path)));
-    while (query_next(&query))
-        query_fail(&query, take_frame(&reader, &frame));
-    return query_end(&query);
+    return frames_read(reading->db, &reading->frames, site, take_frame, &reader);
 }
 
 /* NULL with *err: an error. */
@@ -368,6 +352,7 @@ int levers_units_read(struct db *db, const struct levers_step *step, struct leve
         err = find_calls(&reading, i);
     map_clear(&reading.sites);
     levers_places_clear(&reading.places);
+    frames_clear(&reading.frames);
     mem_free(reading.ways);
     if (err >= 0)
         drop_wrappers(out);

@@ -24,6 +24,7 @@ struct levers_work {
     struct levers *out;
     struct levers_step step; /* empty unless out->state is LEVERS_READY; or the run, of requests */
     bool on_host;            /* the device is the CPU */
+    bool shards;             /* FSDP gathers parameters */
     struct map parameters;   /* bytes that one of them asked for */
     struct map leaking;      /* sites, to how many steps' blocks live at the peak */
     struct map batch_norm;   /* sites inside of one */
@@ -39,6 +40,7 @@ struct levers_words {
     bool at_most;
     bool estimated;     /* something of it was not seen, and is computed */
     bool changes;       /* the numbers that the training computes */
+    bool anew;          /* what the program does before its first step is other, too */
     int64_t site;       /* LEVERS_NONE */
     const char *before; /* the site's text comes between, if `name` is NULL */
     const char *after;  /* NULL */
@@ -88,6 +90,8 @@ int levers_retain_graph(struct levers_work *work);
 int levers_fused_operation(struct levers_work *work);
 int levers_optimizer_in_backward(struct levers_work *work);
 int levers_frozen(struct levers_work *work);
+/* Whether most of the optimizer's state has half of its parameters' bytes or less. */
+int levers_has_reduced_states(struct levers_work *work, bool *yes);
 /* A gradient that somebody takes at once goes before this event. */
 int64_t levers_end_of_gradient(const struct levers_step *step, size_t at);
 /* Estimates. */
@@ -104,7 +108,7 @@ int levers_ranks(struct levers_work *work);
 int levers_reshard(struct levers_work *work);
 int levers_fully_shard(struct levers_work *work);
 /* FSDP is in force. */
-bool levers_shards(const struct levers_work *work);
+bool levers_see_shards(const struct levers_step *step);
 /* Of the run. */
 int levers_requests(struct levers_work *work);
 int levers_first_step(struct levers_work *work);

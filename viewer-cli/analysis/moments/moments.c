@@ -141,7 +141,7 @@ static int add_row(struct moments_work *work, const struct moments_row *row)
     if (err < 0)
         return err;
     struct moments_class class = {verdict.purpose, born_in(work, verdict.born), row->site,
-                                  module_tree_node(work->tree, row->module, row->tag)};
+                                  module_tree_node(work->tree, row->module, row->tag, row->site)};
     bool living = row->free_seq < 0;
     struct moments_block block = {
         .seq = row->seq,

@@ -296,6 +296,21 @@ bool instant_pair(const char *text, char *first, char *second)
     return true;
 }
 
+/* Steps with memory on the device, the last first. What a program that trains does behind its last
+ * step, as a validation whose forward has gradients, is counted as one more: without backward and
+ * optimizer it is no step to compare with, unless it was cut short. */
+static const char last_steps_sql[] =
+    "WITH steps AS (SELECT step, max(kind IN ('backward', 'optimizer')) AS trains,"
+    "                      max(ended IS NOT 'end') AS cut, min(begin_seq) AS begin"
+    "                 FROM phase WHERE process = ?1 AND step IS NOT NULL GROUP BY step),"
+    "     rest AS (SELECT max(step) AS step, trains, cut, begin FROM steps)"
+    "SELECT DISTINCT ph.step FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
+    " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step BETWEEN ?3 AND ?4"
+    "   AND (?5 OR NOT EXISTS (SELECT 1 FROM rest WHERE rest.step = ph.step AND NOT trains"
+    "         AND NOT cut AND EXISTS (SELECT 1 FROM steps WHERE steps.trains)"
+    "         AND NOT EXISTS (SELECT 1 FROM oom WHERE process = ?1 AND seq >= rest.begin)))"
+    " ORDER BY ph.step DESC";
+
 int instant_last_steps(struct db *db, int64_t process, int64_t device, int64_t first_step,
                        int64_t last_step, struct instant *before, struct instant *after)
 {
@@ -306,12 +321,8 @@ int instant_last_steps(struct db *db, int64_t process, int64_t device, int64_t f
     nothing(before);
     nothing(after);
     struct query query =
-        query_ask(db,
-                  "SELECT DISTINCT ph.step FROM phase ph"
-                  "  JOIN phase_device pd ON pd.phase = ph.id"
-                  " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step BETWEEN ?3 AND ?4"
-                  " ORDER BY ph.step DESC",
-                  Q_IN(process, device, first_step, last_step), Q_OUT(Q_INT(step)));
+        query_ask(db, last_steps_sql, Q_IN(process, device, first_step, last_step, bounded),
+                  Q_OUT(Q_INT(step)));
     for (; (bounded || count < 2) && query_next(&query); count++) {
         early = step;
         late = count ? late : step;

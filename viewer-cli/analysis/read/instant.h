@@ -63,7 +63,8 @@ bool instant_read_wish(const char *text, struct instant_wish *wish);
  * whole text. */
 bool instant_pair(const char *text, char *first, char *second);
 
-/* What `A..B` is if nobody says: the highest points of the last two steps; or, where there are
+/* What `A..B` is if nobody says: the highest points of the last two steps, less what a program that
+ * trains does behind them; or, where there are
  * bounds (INT64_MIN and INT64_MAX: none), of the first and the last step within them. */
 int instant_last_steps(struct db *db, int64_t process, int64_t device, int64_t first_step,
                        int64_t last_step, struct instant *before, struct instant *after);

@@ -39,6 +39,26 @@ static int read_tags(struct db *db, struct module_index *out)
     return query_end(&query);
 }
 
+/* Gradients that are sent around are of all parameters that a module's ranks share, though the tag
+ * names the first of them; outside of any module they are of the outermost one. */
+static int read_sent(struct db *db, struct module_index *out)
+{
+    int64_t site, tag;
+    struct query query =
+        query_ask(db, "SELECT site FROM sharing_site WHERE kind = 3", NULL, Q_OUT(Q_INT(site)));
+    while (query_next(&query))
+        if (!map_put(&out->sent, (uint64_t)site, 1, NULL))
+            query_fail(&query, ERR_NOMEM);
+    int err = query_end(&query);
+    if (err < 0 || !out->sent.count)
+        return err;
+    query = query_ask(db, "SELECT id AS tag FROM tag WHERE category = 2", NULL, Q_OUT(Q_INT(tag)));
+    while (query_next(&query))
+        if (!map_put(&out->gradients, (uint64_t)tag, 1, NULL))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
+}
+
 static int fold(struct module_index *out)
 {
     size_t count = out->count;
@@ -62,6 +82,8 @@ int module_index_read(struct db *db, struct module_index *out)
     int err = read_modules(db, out);
     if (err == 0 && out->count)
         err = read_tags(db, out);
+    if (err == 0 && out->count)
+        err = read_sent(db, out);
     return err == 0 ? fold(out) : err;
 }
 
@@ -74,6 +96,8 @@ void module_index_clear(struct module_index *index)
     }
     mem_free(index->entries);
     map_clear(&index->tags);
+    map_clear(&index->sent);
+    map_clear(&index->gradients);
     *index = (struct module_index){0};
 }
 
@@ -91,9 +115,30 @@ const struct module_entry *module_index_at(const struct module_index *index, int
     return bsearch(&id, index->entries, index->count, sizeof *index->entries, by_id);
 }
 
+static bool is_sent(const struct module_index *index, const struct living_block *block)
+{
+    return index->sent.count && block->tag != LIVING_NONE && block->site != LIVING_NONE &&
+           map_get(&index->sent, (uint64_t)block->site) != MAP_NONE &&
+           map_get(&index->gradients, (uint64_t)block->tag) != MAP_NONE;
+}
+
+static const struct module_entry *outermost(const struct module_index *index)
+{
+    for (size_t i = 0; i < index->count; i++)
+        if (!*index->entries[i].path)
+            return &index->entries[i];
+    return NULL;
+}
+
 const struct module_entry *module_index_of(const struct module_index *index,
                                            const struct living_block *block)
 {
+    const struct module_entry *whole = NULL;
+    if (is_sent(index, block))
+        whole =
+            block->module == LIVING_NONE ? outermost(index) : module_index_at(index, block->module);
+    if (whole)
+        return whole;
     uint64_t tagged =
         block->tag == LIVING_NONE ? MAP_NONE : map_get(&index->tags, (uint64_t)block->tag);
     return module_index_at(index, tagged == MAP_NONE ? block->module : (int64_t)tagged);

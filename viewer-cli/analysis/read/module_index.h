@@ -1,7 +1,8 @@
 /*
  * module_index.h - the modules of a recording, with their instances folded (module_fold.h), and
  * which of them a block is of: the module whose parameter it is, or the gradient or the state of;
- * else the one that ran when it was asked for.
+ * else the one that ran when it was asked for. Of gradients of many parameters in one block, as
+ * FSDP2 reduces them, it is the one that ran, or the outermost one.
  *
  * Invariants: entries are in the order of their ids.
  */
@@ -25,7 +26,9 @@ struct module_entry {
 struct module_index {
     struct module_entry *entries;
     size_t count, cap;
-    struct map tags; /* tag.id -> module.id */
+    struct map tags;      /* tag.id -> module.id */
+    struct map sent;      /* sites in which FSDP or a collective made memory */
+    struct map gradients; /* tags of these, if there are such sites */
 };
 
 /* 0 or an error; module_index_clear in both cases. Without modules it has no entries. */

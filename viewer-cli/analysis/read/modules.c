@@ -217,9 +217,9 @@ static size_t node_of(const struct module_tree *tree, const struct living_block 
     return entry ? tree->rows[entry - tree->index.entries].node : 0;
 }
 
-size_t module_tree_node(const struct module_tree *tree, int64_t module, int64_t tag)
+size_t module_tree_node(const struct module_tree *tree, int64_t module, int64_t tag, int64_t site)
 {
-    const struct living_block block = {.module = module, .tag = tag};
+    const struct living_block block = {.module = module, .tag = tag, .site = site};
     return node_of(tree, &block);
 }
 

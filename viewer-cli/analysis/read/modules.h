@@ -24,7 +24,7 @@ struct module_node {
     size_t depth;     /* of a root 0 */
     size_t instances;
     int64_t own[PURPOSES], held[PURPOSES]; /* bytes; held: with those below */
-    int64_t blocks;                                /* its own */
+    int64_t blocks;                        /* its own */
 };
 #define MODULE_ROOT SIZE_MAX
 
@@ -49,8 +49,8 @@ int modules_read(struct db *db, int64_t process, int64_t device, int64_t seq, st
  * own. 0 or an error; modules_clear and module_tree_free in both cases, in any order. */
 struct module_tree;
 int module_tree_load(struct db *db, struct modules *out, struct module_tree **tree);
-/* Its place in the nodes; `module` and `tag` as a living_block has them. */
-size_t module_tree_node(const struct module_tree *tree, int64_t module, int64_t tag);
+/* Its place in the nodes; all three as a living_block has them. */
+size_t module_tree_node(const struct module_tree *tree, int64_t module, int64_t tag, int64_t site);
 void module_tree_free(struct module_tree *tree);
 
 void modules_clear(struct modules *modules);

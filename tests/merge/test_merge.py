@@ -1,0 +1,302 @@
+"""tidemark merge and skew. Eight ranks are recorded once; the recording is split into one for each rank,
+with clocks that begin elsewhere and drift (split.py), and merged again (check_merged.py).
+
+    test_merge.py TIDEMARK RANK MAKE_FIXTURE DATA [MAKE_OLDER]
+"""
+import csv
+import io
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import check_merged
+import split
+
+TIDEMARK, RANK, MAKE_FIXTURE, DATA, MAKE_OLDER = sys.argv[1:6]
+RANKS, STEPS = 8, 25
+
+
+def tidemark(*arguments, status=0):
+    done = subprocess.run([TIDEMARK, *arguments], capture_output=True, text=True, timeout=600)
+    assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    return done
+
+
+def record(folder, name="whole.db", ranks=RANKS):
+    shared = os.path.join(folder, "shared")
+    with open(shared, "wb") as file:
+        file.write(bytes(64))
+    script = ("for r in $(seq 0 %d); do RANK=$r LOCAL_RANK=$r WORLD_SIZE=%d '%s' '%s' %d & done; wait"
+              % (ranks - 1, ranks, RANK, shared, STEPS))
+    path = os.path.join(folder, name)
+    tidemark("record", "-o", path, "--", "sh", "-c", script)
+    return path
+
+
+def sections(text):
+    """{section: rows} of a report's csv."""
+    found, rows = {}, []
+    for line in text.splitlines():
+        if line.startswith("# "):
+            rows = found.setdefault(line[2:], [])
+        elif line:
+            rows.append(line)
+    return {name: list(csv.DictReader(io.StringIO("\n".join(rows)))) for name, rows in found.items()}
+
+
+class Merge(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = cls.temporary.name
+        cls.whole = record(cls.folder)
+        cls.parts = split.split(cls.whole, cls.folder)
+        cls.merged = os.path.join(cls.folder, "all.db")
+        cls.said = tidemark("merge", "-o", cls.merged, *[part[0] for part in cls.parts]).stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def path(self, name):
+        path = os.path.join(self.folder, name)
+        self.addCleanup(lambda: os.path.exists(path) and os.remove(path))
+        return path
+
+    def changed(self, name, statement, part=1):
+        path = self.path(name)
+        shutil.copyfile(self.parts[part][0], path)
+        db = sqlite3.connect(path)
+        db.executescript(statement)
+        db.close()
+        return path
+
+    def refused(self, says, *paths, status=3):
+        target = self.path("refused.db")
+        done = tidemark("merge", "-o", target, *paths, status=status)
+        self.assertRegex(done.stderr, says)
+        self.assertFalse(os.path.exists(target), "nothing is left of it")
+
+    # ---- what comes out ----
+
+    def test_order_is_restored_within_the_error_that_is_stated(self):
+        found = check_merged.check(self.whole, self.merged, self.parts)
+        self.assertEqual(found["ways"], ["collectives", "first"])
+        self.assertGreater(found["events"], RANKS * STEPS * 10)
+        for node, error in found["errors"].items():
+            self.assertLess(error, 100 * 10**6, "an error of %d ns says nothing" % error)
+
+    def test_other_clocks(self):
+        for seed in (2, 3):
+            with tempfile.TemporaryDirectory() as folder:
+                parts = split.split(self.whole, folder, seed)
+                target = os.path.join(folder, "all.db")
+                tidemark("merge", "-o", target, *[part[0] for part in parts])
+                check_merged.check(self.whole, target, parts)
+
+    def test_skew_is_that_of_the_whole_recording(self):
+        there, here = (sections(tidemark("skew", path, "-f", "csv").stdout)
+                       for path in (self.whole, self.merged))
+        self.assertEqual(sorted(there), sorted(here))
+        self.assertEqual(len(here["ranks"]), RANKS)
+        for name, rows in there.items():
+            self.assertEqual(len(rows), len(here[name]), name)
+            for one, other in zip(rows, here[name]):
+                for key, value in one.items():
+                    if re.match("process|host|ns_.*_rank", key):
+                        continue
+                    if key.startswith("ns_"):  # durations, by clocks that drift
+                        self.assertLess(abs(int(value) - int(other[key])), 2 + 2e-4 * int(value))
+                    else:
+                        self.assertEqual(value, other[key], (name, key))
+
+    def test_skew_names_the_rank_and_what_it_holds(self):
+        rows = sections(tidemark("skew", self.merged, "-f", "csv").stdout)
+        peaks = {row["rank"]: int(row["peak"]) for row in rows["ranks"]}
+        self.assertEqual(max(peaks, key=peaks.get), "5")
+        self.assertEqual(min(peaks, key=peaks.get), "2")
+        self.assertEqual(rows["groups"][0]["category"], "activation")
+        # Three more activations, of 80, 84 and 88 KiB.
+        self.assertEqual(int(rows["groups"][0]["change"]), 3 * 65536 + 4096 * (4 + 5 + 6))
+        page = subprocess.run(["script", "-qec", TIDEMARK + " skew " + self.merged, "/dev/null"], timeout=600,
+                              capture_output=True, text=True, check=True,
+                              env=dict(os.environ, COLUMNS="80", NO_COLOR="1")).stdout.replace("\r", "")
+        self.assertTrue(page.startswith("rank 5 (node6) has the highest peak"), page)
+        self.assertLessEqual(len(page.splitlines()), 24)
+        self.assertLessEqual(max(map(len, page.splitlines())), 80)
+
+    def test_skew_of_two_runs(self):
+        rows = sections(tidemark("skew", self.whole, self.merged, "-f", "csv").stdout)
+        self.assertEqual({row["change"] for row in rows["ranks"]}, {"0"})
+        less = self.path("less.db")
+        shutil.copyfile(self.merged, less)
+        db = sqlite3.connect(less)
+        db.execute("UPDATE phase_device SET peak_allocated = peak_allocated - 1000, max_allocated ="
+                   " max_allocated - 1000 WHERE phase IN (SELECT id FROM phase WHERE process = 4)")
+        db.commit()
+        db.close()
+        rows = sections(tidemark("skew", less, self.merged, "-f", "csv").stdout)["ranks"]
+        self.assertEqual([(row["rank"], row["change"]) for row in rows[:2]], [("3", "1000"), ("0", "0")])
+
+    def test_every_report_reads_it(self):
+        for report in ("info", "peak", "phases", "timeline", "why", "frag", "leaks", "ladder", "modules",
+                       "skew"):
+            self.assertTrue(tidemark(report, self.merged).stdout, report)
+        page = self.path("page.html")
+        tidemark("html", self.merged, "-o", page)
+        self.assertGreater(os.path.getsize(page), 10000)
+        self.assertIn("node3", tidemark("info", self.merged).stdout)
+
+    def test_its_derived_tables_say_what_its_facts_say(self):
+        tidemark("repair", "--check", self.merged)
+
+    def test_what_was_done_is_said_and_stored(self):
+        self.assertRegex(self.said, r"rank1.db: node2, by \d+ collectives that the program named, to ")
+        db = sqlite3.connect(self.merged)
+        nodes = db.execute("SELECT host, aligned_by, error_ns > 0, meetings FROM node").fetchall()
+        self.assertEqual(nodes[0], ("node1", "first", 0, 0))
+        self.assertEqual(nodes[1], ("node2", "collectives", 1, STEPS))
+        hosts = db.execute("SELECT count(DISTINCT host), count(DISTINCT node) FROM process_node").fetchone()
+        self.assertEqual(hosts, (RANKS, RANKS))
+        meta = dict(db.execute("SELECT key, value FROM meta"))
+        self.assertEqual((meta["merged"], meta["finished"]), (RANKS, 1))
+        self.assertNotIn("recorder_pid", meta)
+        db.close()
+
+    def test_drift_is_found_in_a_long_run(self):
+        """Two recordings of an hour, one of whose clocks is 50 ppm fast."""
+        paths = []
+        for number, drift in ((0, 0.0), (1, 50e-6)):
+            path = self.path("long%d.db" % number)
+            shutil.copyfile(self.parts[number][0], path)
+            clock = split.Clock(number * 10**9, drift)
+            db = sqlite3.connect(path)
+            db.execute("DELETE FROM phase WHERE name = 'all_reduce'")
+            db.execute("UPDATE process SET end_ns = 3700000000000")
+            for step in range(600):
+                jitter = (step * 7919 % 13) * 10000 * number
+                at = clock.false(step * 6 * 10**9 + jitter)
+                db.execute("INSERT INTO mark VALUES(?, 1, 1, ?, 'barrier', ?, NULL)",
+                           (100000 + step, at, step))
+            db.commit()
+            db.close()
+            paths.append(path)
+        target = self.path("long.db")
+        tidemark("merge", "-o", target, *paths)
+        db = sqlite3.connect(target)
+        drift, error = db.execute("SELECT drift_ppb, error_ns FROM node WHERE node = 2").fetchone()
+        worst, = db.execute("SELECT max(abs(a.at_ns - b.at_ns)) FROM mark a JOIN mark b"
+                            " ON b.value = a.value AND b.process = 2 WHERE a.process = 1").fetchone()
+        db.close()
+        self.assertAlmostEqual(drift, -50000, delta=50)
+        self.assertLess(worst, error + 60000)
+        self.assertLess(error, 200000)
+
+    # ---- what is not merged ----
+
+    def test_the_same_recording_twice(self):
+        first = self.parts[0][0]
+        self.refused("are the same recording", first, self.parts[1][0], first)
+        copy = self.path("copy.db")
+        shutil.copyfile(first, copy)
+        self.refused("rank0.db and .*copy.db are the same recording", first, copy)
+
+    def test_one_that_is_merged_already(self):
+        self.refused("all.db is merged already", self.parts[0][0], self.merged)
+
+    def test_what_is_of_another_job(self):
+        first = self.parts[0][0]
+        other = self.changed("other.db", "UPDATE process SET world_size = 4")
+        self.refused("is of 8 ranks, .*other.db of 4: not of one job", first, other)
+        other = self.changed("other.db", "UPDATE process SET rank = 0")
+        self.refused("rank 0 is in .*rank0.db and in .*other.db", first, other)
+        other = self.changed("other.db", "UPDATE process SET argv = 'python3 other.py'")
+        self.refused("other.db 'python3 other.py': not of one job", first, other)
+        other = self.changed("other.db", "UPDATE clock SET real_ns = real_ns + 7200 * 1000000000")
+        self.refused("was over 1[0-9]* minutes before .* began", first, other)
+        target = self.path("mixed.db")
+        other = self.changed("other.db", "UPDATE process SET rank = 0, world_size = 4, argv = 'x'")
+        tidemark("merge", "--mixed", "-o", target, first, other)
+
+    def test_the_output_is_there_already(self):
+        done = tidemark("merge", "-o", self.whole, self.parts[0][0], self.parts[1][0], status=3)
+        self.assertIn("exists already", done.stderr)
+        self.assertTrue(os.path.getsize(self.whole))
+
+    def test_without_collectives_by_the_calendar(self):
+        no_meeting = "UPDATE phase SET name = 'work' WHERE name = 'all_reduce'"
+        paths = [self.changed("calendar%d.db" % part, no_meeting, part) for part in (0, 1)]
+        target = self.path("calendar.db")
+        done = tidemark("merge", "-o", target, *paths)
+        self.assertIn("by the calendar: how far the nodes' calendars are apart is not known", done.stderr)
+        db = sqlite3.connect(target)
+        self.assertEqual(db.execute("SELECT aligned_by, error_ns FROM node WHERE node = 2").fetchone(),
+                         ("calendar", None))
+        db.close()
+
+    def test_two_recorders_on_one_machine_have_one_clock(self):
+        whole = sqlite3.connect(self.whole)
+        host, = whole.execute("SELECT host FROM process LIMIT 1").fetchone()
+        clock = whole.execute("SELECT run_ns, monotonic_ns, real_ns FROM clock").fetchone()
+        whole.close()
+        paths = []
+        for part in (0, 1):
+            paths.append(self.changed(
+                "one%d.db" % part,
+                "UPDATE phase SET name = 'work' WHERE name = 'all_reduce';"
+                "UPDATE meta SET value = '%s' WHERE key = 'host';"
+                "UPDATE clock SET run_ns = %d, monotonic_ns = %d, real_ns = %d"
+                % (host, clock[0] + part * 5000, clock[1], clock[2]), part))
+        target = self.path("one.db")
+        tidemark("merge", "-o", target, *paths)
+        db = sqlite3.connect(target)
+        self.assertEqual(db.execute("SELECT aligned_by, error_ns FROM node WHERE node = 2").fetchone(),
+                         ("same clock", 0))
+        low, high = (row[0] for row in db.execute("SELECT offset_ns FROM node ORDER BY offset_ns"))
+        self.assertEqual(high - low, 5000)
+        db.close()
+
+    def test_a_recorder_that_was_killed(self):
+        cut = self.changed("cut.db", "UPDATE meta SET value = 0 WHERE key = 'finished';"
+                           "DELETE FROM meta WHERE key IN ('ended', 'run_ns');"
+                           "UPDATE process SET end_ns = NULL, last_seq = NULL, events = NULL")
+        target = self.path("unfinished.db")
+        done = tidemark("merge", "-o", target, self.parts[0][0], cut)
+        self.assertRegex(done.stderr, "cut.db: node2, .*; not finished")
+        self.assertIn("not finished", tidemark("peak", target).stdout)
+
+    def test_older_recordings(self):
+        old = self.path("old.db")
+        subprocess.run([sys.executable, "-B", MAKE_OLDER, old, os.path.join(DATA, "train.sql")], check=True)
+        new = self.path("new.db")
+        subprocess.run([MAKE_FIXTURE, new, os.path.join(DATA, "torch.sql")], check=True)
+        target = self.path("versions.db")
+        done = tidemark("merge", "--mixed", "-o", target, old, new)
+        self.assertIn("old.db is of schema version 3: what it lacks is not known", done.stderr)
+        for report in ("phases", "peak"):
+            tidemark(report, target)
+
+    def test_damaged_and_foreign_files(self):
+        damaged = self.path("damaged.db")
+        with open(self.parts[1][0], "rb") as file:
+            content = bytearray(file.read())
+        for at in range(8192, len(content), 4096):
+            content[at:at + 64] = bytes(64)
+        with open(damaged, "wb") as file:
+            file.write(content)
+        self.refused("damaged.db.* is damaged", self.parts[0][0], damaged)
+        self.refused("rank.py|test_merge.py is not a Tidemark recording", self.parts[0][0], __file__)
+        self.refused("nothing.db: No such file", self.parts[0][0], os.path.join(self.folder, "nothing.db"))
+        heap = self.changed("heap.db", "UPDATE allocation SET heap = 99")
+        self.refused("heap.db is damaged: a row names heap 99, which is not there", self.parts[0][0], heap)
+        text = self.changed("text.db", "UPDATE allocation SET alloc_ns = 'soon'")
+        self.refused("text.db is damaged: a value is of a kind", self.parts[0][0], text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
