@@ -30,6 +30,8 @@ Keywords: pytorch,cuda,memory,profiler,out-of-memory,training
 {classifiers}
 Requires-Python: >=3.9
 Provides-Extra: parquet
+Requires-Dist: adbc-driver-sqlite; extra == "parquet"
+Requires-Dist: numpy; extra == "parquet"
 Requires-Dist: pyarrow; extra == "parquet"
 Description-Content-Type: text/markdown
 

@@ -20,13 +20,13 @@
 struct export_options {
     struct report_options common;
     int to;
-    const char *output, *moment;
+    const char *output, *moment, *run, *commit;
     int64_t blocks;
 };
 
 /* In the order of `names`. */
-static const char *const names[] = {"memory_viz", "perfetto",  "chrome", "pprof",
-                                    "speedscope", "collapsed", "csv",    NULL};
+static const char *const names[] = {"memory_viz", "perfetto", "chrome",  "pprof", "speedscope",
+                                    "collapsed",  "csv",      "parquet", NULL};
 static const struct format {
     export_writer *write;
     const char *ending;
@@ -41,6 +41,7 @@ static const struct format {
      false},
     {export_collapsed, "collapsed", "flamegraph.pl %s > %s.svg", false, true, false},
     {export_csv, "csv", "any spreadsheet, pandas or DuckDB reads it", false, true, false},
+    {NULL, "parquet", NULL, true, false, false}, /* a folder, made by the Python package */
 };
 
 const char *export_scope_text(char text[EXPORT_SCOPE_TEXT], const struct report_scope *scope)
@@ -157,7 +158,25 @@ static int check_options(const struct command_call *call, const struct export_op
         return command_misused(call->command, "--blocks is for perfetto only");
     bool to_terminal =
         options->output && strcmp(options->output, "-") == 0 && isatty(STDOUT_FILENO);
+    if (format->write && (options->run || options->commit))
+        return command_misused(call->command, "--run and --commit are for parquet only");
     return format->binary && to_terminal ? refuse_terminal(call, options) : 0;
+}
+
+/* Every process of it, into a folder that other recordings may be in. */
+static int write_parquet(const struct command_call *call, const struct export_options *options,
+                         const char *database)
+{
+    const struct report_options *common = &options->common;
+    if (common->process != REPORT_ANY || common->rank != REPORT_ANY || common->device)
+        return command_misused(call->command, "parquet has all processes and devices");
+    if (options->output && strcmp(options->output, "-") == 0)
+        return command_misused(call->command, "parquet is a folder: -o DIR");
+    const struct export_parquet wanted = {.database = database,
+                                          .folder = options->output ? options->output : "parquet",
+                                          .run = options->run,
+                                          .commit = options->commit};
+    return export_parquet(&wanted);
 }
 
 static int cmd_export(const struct command_call *call)
@@ -170,6 +189,11 @@ static int cmd_export(const struct command_call *call)
     if (!command_parse(call, &options, &arguments, &count, &code))
         return code;
     code = check_options(call, &options);
+    if (!code && !formats[options.to].write) {
+        code = write_parquet(call, &options, count ? arguments[0] : NULL);
+        mem_free(arguments);
+        return code;
+    }
     if (!code)
         code = report_begin(&report, call->command, &options.common, count ? arguments[0] : NULL);
     mem_free(arguments);
@@ -186,9 +210,11 @@ static int cmd_export(const struct command_call *call)
 
 static const struct option option_table[] = {
     {"to", 't', OPT_CHOICE, offsetof(struct export_options, to), "FORMAT",
-     "memory_viz, perfetto, chrome, pprof, speedscope,\ncollapsed or csv", names, 0},
+     "memory_viz, perfetto, chrome, pprof, speedscope,\ncollapsed, csv or parquet", names, 0},
     {"output", 'o', OPT_FILE, offsetof(struct export_options, output), "FILE",
-     "the file to make (beside the database); - is the\nstandard output", NULL, 0},
+     "the file to make (beside the database); - is the\nstandard output; parquet: the folder "
+     "(parquet)",
+     NULL, 0},
     {"at", 0, OPT_TEXT, offsetof(struct export_options, moment), "MOMENT",
      "what was live then, in place of at the peak; memory_viz:\nthe trace up to it; csv: not all "
      "blocks,\nbut those live then",
@@ -196,6 +222,10 @@ static const struct option option_table[] = {
     {"blocks", 0, OPT_SIZE, offsetof(struct export_options, blocks), "SIZE",
      "perfetto: each block from this size on, with its call\nstack (a thousandth of the peak)",
      NULL, 0},
+    {"run", 0, OPT_TEXT, offsetof(struct export_options, run), "NAME",
+     "parquet: what the run is called among others (the\ndatabase's name)", NULL, 0},
+    {"commit", 0, OPT_TEXT, offsetof(struct export_options, commit), "TEXT",
+     "parquet: the program's commit, for questions over runs", NULL, 0},
     {0},
 };
 
@@ -225,7 +255,8 @@ const struct command command_export = {
         "what was allocated over the whole run. chrome and perfetto have memory over time, steps "
         "and phases; perfetto also the blocks of one moment as a heap profile, and large blocks "
         "one by one. memory_viz is a snapshot of one process as PyTorch writes it, csv a row for "
-        "each block.",
+        "each block. parquet is a folder of the promised views, by run and rank, for DuckDB, "
+        "ClickHouse and Spark; Python writes it, with pip install 'tidemark[parquet]'.",
     .examples =
         {
             {"tidemark export --to perfetto run.db", "makes run.pftrace"},
@@ -233,5 +264,6 @@ const struct command command_export = {
             {"tidemark export --to memory_viz run.db --rank 0", "for pytorch.org/memory_viz"},
             {"tidemark export --to collapsed --at 1/backward run.db",
              "a flame graph of the end of a phase"},
+            {"tidemark export --to parquet -o runs run.db", "one run more among those in runs/"},
         },
 };

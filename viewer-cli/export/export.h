@@ -38,4 +38,12 @@ export_writer export_collapsed, export_speedscope, export_pprof, export_chrome, 
 #define EXPORT_SCOPE_TEXT 96
 const char *export_scope_text(char text[EXPORT_SCOPE_TEXT], const struct report_scope *scope);
 
+/* to_parquet.c: becomes the interpreter that writes it; returns an exit code if it cannot. */
+struct export_parquet {
+    const char *database; /* NULL: the newest one here */
+    const char *folder;
+    const char *run, *commit; /* NULL */
+};
+int export_parquet(const struct export_parquet *wanted);
+
 #endif

@@ -1,0 +1,200 @@
+"""Recordings as Parquet: each promised view row by row, and sql/fleet on each engine."""
+
+import glob
+import importlib.util
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import unittest
+
+import support
+from support import WORK, command, recording
+
+import fleet_engines
+
+MISSING = [
+    name
+    for name in ("pyarrow", "adbc_driver_sqlite", "numpy")
+    if not importlib.util.find_spec(name)
+]
+DATA = os.path.join(support.SOURCE, "tests", "data")
+SMALL = ("train", "torch", "gpu", "leaks", "ranks", "pools", "twogpus", "thinned")
+
+
+def key(row):
+    return [(one is not None, type(one).__name__, one) for one in row]
+
+
+class Package(unittest.TestCase):
+    def test_what_to_install_is_said(self):
+        """By an interpreter without site-packages."""
+        bare = os.path.join(WORK, "bare")
+        with open(bare, "w") as file:
+            file.write('#!/bin/sh\nexec "%s" -S -I "$@"\n' % sys.executable)
+        os.chmod(bare, 0o755)
+        done = subprocess.run(
+            [
+                support.COMMAND,
+                "export",
+                "--to",
+                "parquet",
+                "-o",
+                os.path.join(WORK, "none"),
+                recording("train"),
+            ],
+            env=dict(os.environ, TIDEMARK_PYTHON3=bare),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("pip install 'tidemark[parquet]'", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_no_python(self):
+        done = subprocess.run(
+            [support.COMMAND, "export", "--to", "parquet", recording("train")],
+            env=dict(os.environ, TIDEMARK_PYTHON3="/nonexistent/python"),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("pip install 'tidemark[parquet]'", done.stderr)
+
+
+@unittest.skipIf(MISSING, "%s: not installed" % ", ".join(MISSING))
+class Parquet(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = os.path.join(WORK, "all")
+        shutil.rmtree(cls.folder, ignore_errors=True)
+
+    def read(self, name, run, folder=None):
+        """Rows without run and rank, and the ranks of their folders."""
+        import pyarrow.parquet as pq
+
+        found = []
+        for path in glob.glob("%s/%s/run=%s/rank=*/*.parquet" % (folder or self.folder, name, run)):
+            rank = int(path.split("/rank=")[1].split("/")[0])
+            table = pq.ParquetFile(path).read()
+            found += [(rank, tuple(row.values())) for row in table.to_pylist()]
+        return found
+
+    def test_views_are_the_recording_s(self):
+        """Every recording of tests/data, every promised view, every row and its type."""
+        from tidemark import _parquet_views as views
+        from tidemark import parquet
+
+        seen = 0
+        for sql in sorted(glob.glob(os.path.join(DATA, "*.sql"))):
+            run = os.path.basename(sql)[:-4]
+            path = recording(run)
+            with sqlite3.connect(path) as source:
+                source.text_factory = lambda text: text.decode("utf-8", "replace")
+                if source.execute("PRAGMA user_version").fetchone()[0] not in parquet.VERSIONS:
+                    continue
+                ranks = dict(source.execute("SELECT id, coalesce(rank, -1) FROM process"))
+                parquet.export(path, self.folder)
+                for name in views.VIEWS:
+                    with self.subTest(recording=run, view=name):
+                        expected = [
+                            (ranks.get(row[0], -1), row)
+                            for row in source.execute(views.view_query(name))
+                        ]
+                        got = self.read(name, run)
+                        self.assertEqual(sorted(map(repr, got)), sorted(map(repr, expected)))
+                        seen += len(got)
+        self.assertGreater(seen, 1000)
+
+    def test_by_the_command(self):
+        """Written again it is replaced, not doubled; another run stands beside it."""
+        folder = os.path.join(WORK, "command")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.environ["TIDEMARK_PYTHON3"] = sys.executable
+        path = recording("train")
+        for run in ("one", "one", "two"):
+            command(
+                "export", "--to", "parquet", "-o", folder, "--run", run, "--commit", "it's", path
+            )
+        self.assertEqual(len(glob.glob(folder + "/allocations/*/*/*.parquet")), 2)
+        self.assertEqual(len(glob.glob(folder + "/*/*/*/.*")), 0)
+        self.assertEqual({row[4] for _, row in self.read("process", "two", folder)}, {"it's"})
+
+    def test_mistakes(self):
+        from tidemark import parquet
+
+        for what in ("/nonexistent.db", os.path.join(support.SOURCE, "README.md")):
+            self.assertRaises(parquet.Failure, parquet.export, what, WORK)
+        path = recording("train")
+        self.assertRaises(parquet.Failure, parquet.export, path, WORK, "a/b")
+        self.assertRaises(parquet.Failure, parquet.export, path, WORK, None, None, ["nothing"])
+        with sqlite3.connect(path) as source:
+            source.execute("PRAGMA user_version = 3")
+        self.assertRaisesRegex(parquet.Failure, "repair", parquet.export, path, WORK)
+
+    def test_a_name_that_urls_would_read(self):
+        from tidemark import parquet
+
+        path = os.path.join(WORK, "a b%20#?c.db")
+        os.replace(recording("train"), path)
+        parquet.export(path, os.path.join(WORK, "named"), run="r")
+        self.assertTrue(self.read("peak", "r", os.path.join(WORK, "named")))
+
+
+def with_modules(run, factor):
+    """A release of a program whose blocks are in a module, and so many times as large."""
+    path = os.path.join(WORK, "small", run + ".db")
+    os.replace(recording("torch", os.path.join(WORK, "small", run)), path)
+    with sqlite3.connect(path) as source:
+        source.execute("INSERT INTO module(id, path, class) VALUES (1, 'layers.0', 'Linear')")
+        source.execute("UPDATE allocation SET module = 1, size = size * %d" % factor)
+    return path
+
+
+@unittest.skipIf(MISSING, "%s: not installed" % ", ".join(MISSING))
+class Fleet(unittest.TestCase):
+    """The questions, on a small set: as SQLite answers them from the recordings themselves."""
+
+    @classmethod
+    def setUpClass(cls):
+        from tidemark import _parquet_views as views
+        from tidemark import parquet
+
+        cls.folder = os.path.join(WORK, "fleet")
+        shutil.rmtree(cls.folder, ignore_errors=True)
+        paths = {run: recording(run, os.path.join(WORK, "small")) for run in SMALL}
+        for run, factor in (("release1", 1), ("release2", 3)):
+            paths[run] = with_modules(run, factor)
+        commits = {run: "c%d" % at for at, run in enumerate(paths)}
+        for run, path in paths.items():
+            parquet.export(path, cls.folder, run, commits[run])
+        cls.names = [*views.FACTS, *views.VIEWS]
+        cls.sqlite = fleet_engines.SQLite(paths, commits)
+
+    def test_questions_have_answers(self):
+        empty = [name for name, text in fleet_engines.questions() if not self.sqlite.ask(text)]
+        self.assertEqual(empty, [])
+        self.assertGreaterEqual(len(list(fleet_engines.questions())), 12)
+
+    def same(self, engine):
+        why = fleet_engines.missing(engine)
+        if why:
+            self.skipTest(why)
+        asked = getattr(fleet_engines, engine)(self.folder, self.names)
+        for name, text in fleet_engines.questions():
+            with self.subTest(question=name):
+                self.assertEqual(asked.ask(text), self.sqlite.ask(text))
+
+    def test_duckdb(self):
+        self.same("DuckDB")
+
+    def test_clickhouse(self):
+        self.same("ChDB")
+
+    def test_spark(self):
+        self.same("Spark")
+
+
+if __name__ == "__main__":
+    support.main()
