@@ -141,7 +141,7 @@ static int merge(char **paths, int count, const struct merge_command *command)
     struct record_output output;
     struct merge_result result;
     struct buf why = {0};
-    if (record_output_choose(&output, command->output, true, &why) < 0)
+    if (record_output_choose(&output, command->output, false, &why) < 0)
         return say_why(&why);
     struct merge_options options = {
         .paths = paths, .count = (size_t)count, .output = output.work, .mixed = command->mixed};
