@@ -2,6 +2,7 @@
 record`, its reports are shown as they are, and the recording is held against the limits."""
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import tempfile
 from typing import Any, Dict, Generator, List, Optional
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 import tidemark
 from tidemark import _gate, _record
@@ -95,31 +97,44 @@ class Session:
     # ---- running ----
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Optional[bool]:
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: Optional[pytest.Item]
+    ) -> Optional[bool]:
         if item.get_closest_marker(MARK) is None or self.recorded:
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        for report in self.run(item):
+        for report in self.run(item, nextitem):
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
-        """In a session that is recorded each test is a phase."""
+        """In a session that is recorded each test is a phase; elsewhere that does nothing."""
         if self.recorded and item.get_closest_marker(MARK) is not None:
             self.unchecked.append(item.nodeid)
         with tidemark.phase(item.nodeid):
             yield
 
-    def run(self, item: pytest.Item) -> List[pytest.TestReport]:
-        """Its reports, the call's judged."""
+    def run(
+        self, item: pytest.Item, nextitem: Optional[pytest.Item]
+    ) -> List[pytest.TestReport]:
+        """Its reports, the call's judged. What is skipped for good is not started."""
+        if any(item.iter_markers("skip")):
+            return runtestprotocol(item, log=False, nextitem=nextitem)
+        reports = self.recorded_reports(item)
+        try:
+            tear_down_before(item, nextitem)
+        except Exception as error:
+            text = "%s: %s" % (type(error).__name__, error)
+            reports.append(failed(item, "teardown", text))
+        return reports
+
+    def recorded_reports(self, item: pytest.Item) -> List[pytest.TestReport]:
         try:
             limits = limits_of(item)
         except _gate.Misused as error:
             return [failed(item, "setup", str(error))]
-        if any(item.iter_markers("skip")):
-            return self.skip(item)
         database = os.path.join(self.folder(), file_of(item.nodeid))
         with tempfile.TemporaryDirectory(prefix="tidemark-") as folder:
             answers = os.path.join(folder, "reports")
@@ -135,17 +150,12 @@ class Session:
             remove(database)
         return reports
 
-    def skip(self, item: pytest.Item) -> List[pytest.TestReport]:
-        """What is skipped for good is not started."""
-        from _pytest.runner import runtestprotocol
-
-        return runtestprotocol(item, log=False)
-
     def folder(self) -> str:
         if self.made is None:
             cache = getattr(self.config, "cache", None)
             if cache is not None:
-                self.made = str(cache.mkdir("tidemark"))
+                make = getattr(cache, "mkdir", None) or cache.makedir  # pytest before 7
+                self.made = str(make("tidemark"))
             else:
                 self.made = tempfile.mkdtemp(prefix="tidemark-pytest-")
         return self.made
@@ -226,6 +236,15 @@ class Session:
             terminalreporter.section("tidemark", sep="-")
             for line in lines:
                 terminalreporter.line(line)
+
+
+def tear_down_before(item: pytest.Item, nextitem: Optional[pytest.Item]) -> None:
+    """Of the tests before it in this process, what the next one does not need."""
+    end = item.session._setupstate.teardown_exact
+    if len(inspect.signature(end).parameters) == 1:
+        end(nextitem)
+    else:  # pytest before 7
+        end(item, nextitem)  # type: ignore[call-arg]
 
 
 def with_tuples(report: pytest.TestReport) -> pytest.TestReport:

@@ -118,9 +118,10 @@ struct source { /* the next row of an input; its key is new, the rest of it is n
     int64_t key;
 };
 
-static bool is_first(const struct source *a, const struct source *b)
+/* Sources are large, so that their heap is one of pointers. */
+static bool is_first(struct source *const *a, struct source *const *b)
 {
-    return a->key < b->key;
+    return (*a)->key < (*b)->key;
 }
 
 /* 1, 0 behind the last row, or an error. */
@@ -146,15 +147,15 @@ static int write_source(struct merge *merge, struct source *source, const struct
     return err < 0 ? row_failed(merge, source->input, table, err) : 0;
 }
 
-static int interleave(struct merge *merge, struct source *sources, size_t count,
+static int interleave(struct merge *merge, struct source **sources, size_t count,
                       const struct merge_table *table, struct db_stmt *insert)
 {
     int err = 0;
     while (count && err == 0) {
-        err = write_source(merge, &sources[0], table, insert);
-        int got = err < 0 ? err : next_row(merge, &sources[0], table);
+        err = write_source(merge, sources[0], table, insert);
+        int got = err < 0 ? err : next_row(merge, sources[0], table);
         if (got == 0) {
-            merge_rows_clear(&sources[0].reader);
+            merge_rows_clear(&sources[0]->reader);
             sources[0] = sources[--count];
         }
         err = got < 0 ? got : 0;
@@ -162,34 +163,40 @@ static int interleave(struct merge *merge, struct source *sources, size_t count,
             PQUEUE_SINK(sources, 0, count, is_first);
     }
     for (size_t i = 0; i < count; i++)
-        merge_rows_clear(&sources[i].reader);
+        merge_rows_clear(&sources[i]->reader);
     return err;
+}
+
+static int begin_source(struct merge *merge, struct source *source, enum merge_name which)
+{
+    merge_rows_read(&source->reader, &merge->spool, &source->input->rows[which]);
+    int got = next_row(merge, source, &merge_tables[which]);
+    if (got != 1)
+        merge_rows_clear(&source->reader);
+    return got;
 }
 
 static int write_by_seq(struct merge *merge, enum merge_name which)
 {
-    const struct merge_table *table = &merge_tables[which];
-    struct source *sources = mem_alloc(merge->options->count, sizeof *sources);
+    struct source *all = mem_alloc(merge->options->count, sizeof *all);
+    struct source **sources = mem_alloc(merge->options->count, sizeof *sources);
     struct db_stmt *insert = NULL;
     size_t count = 0;
-    int err = sources ? merge_out_prepare(merge, table, &insert) : ERR_NOMEM;
+    int err = all && sources ? merge_out_prepare(merge, &merge_tables[which], &insert) : ERR_NOMEM;
     for (size_t i = 0; i < merge->options->count && err == 0; i++) {
-        struct source *source = &sources[count];
-        source->input = &merge->inputs[i];
-        merge_rows_read(&source->reader, &merge->spool, &source->input->rows[which]);
-        int got = next_row(merge, source, table);
+        all[i].input = &merge->inputs[i];
+        int got = begin_source(merge, &all[i], which);
         if (got == 1) {
-            count++;
+            sources[count++] = &all[i];
             PQUEUE_RISE(sources, count - 1, is_first);
-        } else {
-            merge_rows_clear(&source->reader);
-            err = got;
         }
+        err = got < 0 ? got : 0;
     }
     if (err == 0)
-        err = interleave(merge, sources, count, table, insert);
+        err = interleave(merge, sources, count, &merge_tables[which], insert);
     db_finalize(insert);
     mem_free(sources);
+    mem_free(all);
     return err;
 }
 

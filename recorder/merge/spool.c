@@ -12,6 +12,8 @@
 #include "error.h"
 #include "mem.h"
 
+#define NUMBER_BYTES 10 /* of a number, at most */
+
 /* ---- the file ---- */
 
 int spool_open(struct spool *spool, const char *beside)
@@ -106,12 +108,19 @@ int spool_put(struct spool *spool, struct spool_stream *stream, const void *byte
 /* Seven bits a byte, the lowest first; the eighth says that more follow. */
 int spool_put_number(struct spool *spool, struct spool_stream *stream, uint64_t number)
 {
-    unsigned char bytes[10];
+    unsigned char bytes[NUMBER_BYTES], *to = bytes;
+    bool near = stream->buffer && SPOOL_CHUNK - stream->used > NUMBER_BYTES;
+    if (near)
+        to = stream->buffer + stream->used;
     size_t count = 0;
     for (; number >= 0x80; number >>= 7)
-        bytes[count++] = (unsigned char)(number | 0x80);
-    bytes[count++] = (unsigned char)number;
-    return spool_put(spool, stream, bytes, count);
+        to[count++] = (unsigned char)(number | 0x80);
+    to[count++] = (unsigned char)number;
+    if (!near)
+        return spool_put(spool, stream, bytes, count);
+    stream->used += count;
+    stream->bytes += count;
+    return 0;
 }
 
 /* Small numbers of either sign are short. */
@@ -198,10 +207,27 @@ int spool_get(struct spool_reader *reader, void *bytes, size_t count)
     return 1;
 }
 
+/* A number that is whole in the buffer, which is nearly each. */
+static int get_near(struct spool_reader *reader, uint64_t *number)
+{
+    const unsigned char *at = reader->buffer + reader->at;
+    uint64_t value = *at & 0x7f;
+    for (unsigned shift = 7; *at & 0x80; shift += 7) {
+        if (shift >= 64)
+            return ERR_INTERNAL;
+        value |= (uint64_t)(*++at & 0x7f) << shift;
+    }
+    reader->at = (size_t)(at + 1 - reader->buffer);
+    *number = value;
+    return 1;
+}
+
 int spool_get_number(struct spool_reader *reader, uint64_t *number)
 {
     uint64_t value = 0;
     unsigned char byte = 0x80;
+    if (reader->have - reader->at >= NUMBER_BYTES)
+        return get_near(reader, number);
     for (unsigned shift = 0; shift < 64 && byte & 0x80; shift += 7) {
         int got = spool_get(reader, &byte, 1);
         if (got <= 0)

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from switches import parse
+from switches import parse, step_in_backward
 
 
 class Residual(nn.Module):
@@ -46,14 +46,7 @@ def main():
     momentum = 0 if options.no_states else 0.9
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=momentum)
     if options.optimizer_in_backward:
-        optimizers = {weight: torch.optim.SGD([weight], 0.01, momentum=momentum)
-                      for weight in model.parameters()}
-
-        def step_at_once(weight):
-            optimizers[weight].step()
-            optimizers[weight].zero_grad()
-        for weight in model.parameters():
-            weight.register_post_accumulate_grad_hook(step_at_once)
+        step_in_backward(model, lambda weights: torch.optim.SGD(weights, 0.01, momentum=momentum))
     parts = 2 if options.half_batch else 1
     for step in range(options.steps):
         for part in range(parts):

@@ -7,7 +7,7 @@ training has no use for.
 import torch
 from transformers import OPTConfig, OPTForCausalLM
 
-from switches import parse
+from switches import parse, step_in_backward
 
 
 def main():
@@ -26,13 +26,7 @@ def main():
         from bitsandbytes.optim import AdamW8bit
         optimizer = AdamW8bit(model.parameters())
     if options.optimizer_in_backward:
-        optimizers = {weight: torch.optim.AdamW([weight]) for weight in model.parameters()}
-
-        def step_at_once(weight):
-            optimizers[weight].step()
-            optimizers[weight].zero_grad()
-        for weight in model.parameters():
-            weight.register_post_accumulate_grad_hook(step_at_once)
+        step_in_backward(model, torch.optim.AdamW)
     parts = 2 if options.half_batch else 1
     for step in range(options.steps):
         for _ in range(parts):

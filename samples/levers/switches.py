@@ -18,3 +18,14 @@ def parse(levers, **defaults):
         print("\n".join(levers))
         sys.exit(0)
     return options
+
+
+def step_in_backward(model, make):
+    """An optimizer for each parameter, by `make`, whose step comes as soon as its gradient is there."""
+    optimizers = {weight: make([weight]) for weight in model.parameters()}
+
+    def step_at_once(weight):
+        optimizers[weight].step()
+        optimizers[weight].zero_grad()
+    for weight in model.parameters():
+        weight.register_post_accumulate_grad_hook(step_at_once)

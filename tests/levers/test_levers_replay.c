@@ -95,6 +95,64 @@ TEST(settings_are_worth_what_their_replay_says)
     CHECK(seen > 0);
 }
 
+/* Phases at some of the program's events; operations are done again as the lever says. */
+static const char phases[] =
+    "INSERT INTO phase(id, process, thread, ordinal, kind, name, step, begin_seq, end_seq, "
+    "begin_ns,"
+    " end_ns, scope) SELECT 900 + n, 1, 1, n, 'optimizer', 'optimizer', n, 700 * n, 700 * n + 9,"
+    " 0, 0, 'process' FROM (SELECT 1 AS n UNION SELECT 2 UNION SELECT 3 UNION SELECT 4)";
+
+static int64_t replayed_with_empty(struct db *db)
+{
+    struct fit fit;
+    struct replay_outcome outcome;
+    struct replay_op *ops;
+    size_t count = 0;
+    int64_t next = 700;
+    REQUIRE(fit_begin(db, 1, 1, &fit) == 0);
+    ops = mem_alloc(fit.trace.op_count + 4, sizeof *ops);
+    for (size_t i = 0; i < fit.trace.op_count; i++) {
+        const struct replay_op *op = &fit.trace.ops[i];
+        if (op->kind == REPLAY_ALLOC && next <= 2800 && fit.trace.blocks[op->block].seq >= next) {
+            ops[count++] = (struct replay_op){.kind = REPLAY_EMPTY, .block = op->block};
+            next += 700;
+        }
+        ops[count++] = *op;
+    }
+    struct replay_trace changed = fit.trace;
+    changed.ops = ops;
+    changed.op_count = count;
+    const struct replay_setup setup = fit_setup(&fit, &fit.recorded, 0);
+    REQUIRE(replay_run(&changed, &setup, &fit.scratch, NULL, &outcome) == 0);
+    mem_free(ops);
+    fit_clear(&fit);
+    return outcome.peak_reserved;
+}
+
+TEST(the_cache_can_be_emptied_before_a_phase)
+{
+    int seen = 0;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        struct program program = usual(seed, NULL);
+        struct program_result was;
+        struct levers levers;
+        struct db *db = record(&program, &was);
+        const struct peak peak = peak_of(&was);
+        CHECK_INT(levers_read(db, &peak, false, &levers), 0);
+        CHECK_INT(reserved_of(&levers, LEVER_EMPTY_CACHE), -1); /* no phase is known */
+        levers_clear(&levers);
+        REQUIRE(db_exec(db, phases) == 0);
+        CHECK_INT(levers_read(db, &peak, false, &levers), 0);
+        CHECK(levers_is_valid(&levers));
+        int64_t saved = worth(replayed(db, ""), replayed_with_empty(db));
+        CHECK_INT(reserved_of(&levers, LEVER_EMPTY_CACHE), saved);
+        seen += saved > 0;
+        levers_clear(&levers);
+        db_close(db);
+    }
+    CHECK(seen > 0);
+}
+
 TEST(what_is_on_is_not_advised)
 {
     static const struct {
@@ -271,6 +329,6 @@ TEST(reserved_is_that_of_a_recording_with_the_change)
 }
 
 TEST_MAIN(TEST_CASE(settings_are_worth_what_their_replay_says),
-          TEST_CASE(what_is_on_is_not_advised), TEST_CASE(without_a_gap_no_settings),
-          TEST_CASE(without_a_licence_no_settings),
+          TEST_CASE(the_cache_can_be_emptied_before_a_phase), TEST_CASE(what_is_on_is_not_advised),
+          TEST_CASE(without_a_gap_no_settings), TEST_CASE(without_a_licence_no_settings),
           TEST_CASE(reserved_is_that_of_a_recording_with_the_change))

@@ -63,7 +63,7 @@ SHOWN = {
              "seq2seq --batch={B} --length={T}", "--gpu all -o EACH -- seq2seq"],
     "fit": ["run.db --table", "rnn.db --memory 700MiB", "rnn.db --memory 1GiB --reserve 1MiB"],
     "diff": ["before.db after.db", "rnn.db shrink.db"],
-    "skew": ["ranks.db", "ranks.db all.db"],
+    "skew": ["uneven.db", "ranks.db fleet.db"],
     "check": ["run.db --max-peak 1G --max-growth 1 --no-oom --no-lost", "ranks.db --max-reserved 1"],
     "repair": ["run.db", "damaged.db"],
 }
@@ -178,7 +178,9 @@ class Fixtures:
             "tidemark record -o ranks.db -- sh -c 'RANK=0 seq2seq --steps=2; RANK=1 seq2seq'",
             "RANK=0 WORLD_SIZE=2 tidemark record -o run.0.db -- seq2seq --steps=2",
             "RANK=1 WORLD_SIZE=2 tidemark record -o run.1.db -- seq2seq --steps=2",
-            "tidemark merge -o all.db run.0.db run.1.db",
+            "tidemark merge -o fleet.db run.0.db run.1.db",
+            "tidemark record -o uneven.db -- sh -c 'for r in 0 1 2; do export RANK=$r WORLD_SIZE=3; "
+            "seq2seq --steps=2 --batch=$((80 + r / 2 * 10)); done'",
             '"%s" snapshot.pickle 100000' % os.path.abspath(make_snapshot),
             'cp "%s" trace.json' % os.path.join(HERE, "../import/traces/torch-2.14.json"),
             "(echo Thread,Time,Action,Pointer,Size,Stream; "

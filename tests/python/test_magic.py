@@ -3,6 +3,8 @@ import contextlib
 import importlib.util
 import io
 import os
+import signal
+import subprocess
 import sys
 import unittest
 
@@ -48,6 +50,25 @@ class Cell(unittest.TestCase):
         self.assertIsInstance(failed, RuntimeError)
         self.assertIn("status 1", str(failed))
         self.assertIn("ZeroDivisionError", err)
+
+    def test_an_interrupt_is_the_cells(self):
+        """Its process gets it, says so, and the recording is whole."""
+        program = (
+            "import os, sys; sys.path[:0] = %r\n"
+            "from tidemark import _magic\n"
+            "text = 'import time; print(1, flush=True)\\ntry: time.sleep(600)\\n'\n"
+            "text += \"except KeyboardInterrupt: print('was interrupted')\"\n"
+            "asked = _magic.parser().parse_args(['-o', 'stopped.db', '--force'])\n"
+            "print(_magic.run_cell(None, asked, text).info().rows('recording')[0]['ended'])\n"
+        ) % [os.path.join(support.SOURCE, "python")]
+        process = subprocess.Popen(
+            [sys.executable, "-u", "-c", program], stdout=subprocess.PIPE, cwd=support.WORK
+        )
+        self.assertEqual(process.stdout.readline(), b"1\n")
+        process.send_signal(signal.SIGINT)
+        said = process.communicate()[0].decode()
+        self.assertIn("was interrupted\n", said)
+        self.assertTrue(said.endswith("exit 0\n"), said)
 
     def test_misused(self):
         for words in (("--nonsense",), ("-o",)):

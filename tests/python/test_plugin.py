@@ -20,6 +20,17 @@ MIB = 2**20
 
 
 @pytest.fixture(scope="module")
+def around():
+    yield 1
+    with open("torn-down", "a") as file:
+        file.write("once ")
+
+
+def test_plain(around):
+    assert os.getpid() == int(os.environ["SESSION"]) or "PYTEST_XDIST_WORKER" in os.environ
+
+
+@pytest.fixture(scope="module")
 def held(request):
     memory = Memory()
     memory.take(MIB, "fixture")
@@ -104,10 +115,12 @@ def test_steps(leaks):
 @pytest.mark.tidemark
 def test_option(held, request):
     assert request.config.getoption("mine") == "yours"
+'''
 
-
-def test_plain():
-    assert os.getpid() == int(os.environ["SESSION"]) or "PYTEST_XDIST_WORKER" in os.environ
+# What the module before left set up is torn down before this one begins.
+NEXT = '''
+def test_next():
+    assert open("torn-down").read() == "once "
 '''
 
 CONFTEST = '''
@@ -125,7 +138,11 @@ def project(name):
     folder = os.path.join(support.WORK, "session-" + name)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    for file, text in (("test_memory.py", SESSION), ("conftest.py", CONFTEST)):
+    for file, text in (
+        ("test_memory.py", SESSION),
+        ("test_next.py", NEXT),
+        ("conftest.py", CONFTEST),
+    ):
         with open(os.path.join(folder, file), "w", encoding="utf-8") as out:
             out.write(text)
     here = os.path.dirname(os.path.abspath(__file__))
@@ -203,6 +220,7 @@ class Plugin(unittest.TestCase):
         self.expect("test_without_memory", "failure", "no memory was reported")
         self.expect("test_option", "passed")
         self.expect("test_plain", "passed")
+        self.expect("test_next", "passed")
 
     def test_leaks(self):
         self.expect("test_steps[False]", "passed")

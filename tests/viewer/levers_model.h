@@ -15,19 +15,8 @@
 #include "db.h"
 #include "levers.h"
 #include "script.h"
+#include "script_sites.h"
 
-enum { /* sites of script.c */
-       BUILD = 1,
-       ENCODE,
-       DECODE,
-       BACKWARD_40,
-       BACKWARD_41,
-       ADAM,
-       RNN,
-       OTHER,
-       WARM_UP
-};
-enum { TAG_BUCKET = 6, TAG_WORKSPACE = 7 };
 enum { ZERO = 0, FORWARD = 100, LOSS = 300, BACKWARD = 400, OPTIMIZER = 700, END = 799 };
 
 struct model {

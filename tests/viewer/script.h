@@ -40,7 +40,7 @@ void script_tagged(struct script *script, int64_t seq, int64_t end, int64_t size
 /* Its id. */
 int script_phase(struct script *script, const char *kind, int step, int64_t begin, int64_t end);
 
-/* Sites: 1 to 9 are `site_names` of script.c. Process 1 on device 1. */
+/* Sites: 1 to 9 are `site_names` of script.c, and of script_sites.h. Process 1 on device 1. */
 struct db *script_record(const struct script *script);
 
 #endif

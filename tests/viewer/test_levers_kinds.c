@@ -27,6 +27,13 @@ static struct lever lever_with(const struct script *script, const char *more, en
     return out;
 }
 
+/* A step of forward and backward alone. */
+static void two_phases(struct script *script, int step)
+{
+    script_phase(script, "forward", step, at(step, FORWARD), at(step, BACKWARD) - 1);
+    script_phase(script, "backward", step, at(step, BACKWARD), at(step, END));
+}
+
 /* ---- a cache of keys and values ---- */
 
 static const char cache_sql[] =
@@ -42,8 +49,7 @@ static void train_with_cache(struct script *script)
     script_block(script, 10, SCRIPT_LIVES, MIB(30), BUILD);
     for (int step = 0; step < 2; step++) {
         int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
-        script_phase(script, "forward", step, forward, backward - 1);
-        script_phase(script, "backward", step, backward, at(step, END));
+        two_phases(script, step);
         script_block(script, forward + 1, at(step + 1, LOSS), MIB(70), OTHER);
         script_block(script, forward + 2, backward + 5, MIB(40), ENCODE);
         script_block(script, forward + 3, backward + 4, MIB(20), DECODE);
@@ -124,8 +130,7 @@ static void train_retained(struct script *script, int sites, bool frees)
     script_block(script, 10, SCRIPT_LIVES, MIB(30), BUILD);
     for (int step = 0; step < 4; step++) {
         int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
-        script_phase(script, "forward", step, forward, backward - 1);
-        script_phase(script, "backward", step, backward, at(step, END));
+        two_phases(script, step);
         for (int i = 0; i < 5; i++)
             script_block(script, forward + 1 + i, at(step + 1, LOSS) + i, MIB(10),
                          i < sites ? ENCODE + i : ENCODE);
@@ -200,8 +205,7 @@ static void train_blocks(struct script *script)
     script_block(script, 10, SCRIPT_LIVES, MIB(50), BUILD);
     for (int step = 0; step < 2; step++) {
         int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
-        script_phase(script, "forward", step, forward, backward - 1);
-        script_phase(script, "backward", step, backward, at(step, END));
+        two_phases(script, step);
         for (int i = 0; i < 4; i++) {
             int64_t born = forward + 10 * i, node = backward + 10 * (4 - i);
             script_block(script, born + 1, node + 5, MIB(40), ENCODE);

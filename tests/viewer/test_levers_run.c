@@ -8,17 +8,7 @@
 #include "db.h"
 #include "levers.h"
 #include "script.h"
-
-enum { /* sites of script.c */
-       BUILD = 1,
-       ENCODE,
-       DECODE,
-       BACKWARD_40,
-       BACKWARD_41,
-       ADAM,
-       RNN,
-       OTHER
-};
+#include "script_sites.h"
 
 static const struct lever *find(const struct levers *levers, enum lever_kind kind)
 {

@@ -10,19 +10,9 @@
 #include "modules.h"
 #include "query.h"
 #include "script.h"
+#include "script_sites.h"
 
-enum { /* sites of script.c */
-       BUILD = 1,
-       ENCODE,
-       DECODE,
-       BACKWARD_40,
-       BACKWARD_41,
-       ADAM,
-       GATHER,
-       REDUCE,
-       OTHER
-};
-enum { TAG_PARAMETER = 1, TAG_GRADIENT = 2, TAG_STATE = 3, TAG_BUCKET = 6 };
+enum { GATHER = RNN, REDUCE = OTHER }; /* sites with call stacks of FSDP and of collectives */
 
 #define TWO_RANKS "UPDATE process SET world_size = 2;"
 #define FOUR_RANKS "UPDATE process SET world_size = 4;"
@@ -276,7 +266,7 @@ TEST(what_is_made_before_the_steps_is_made_otherwise)
 {
     struct script script = {0};
     replicate(&script, true);
-    script_block(&script, 20, 30, MIB(180), OTHER);
+    script_block(&script, 20, 30, MIB(180), WARM_UP);
     CHECK_INT(lever_of(&script, FOUR_RANKS, LEVER_FULLY_SHARD).bytes, MIB(30 + 30 + 60));
     CHECK_INT(lever_of(&script, FOUR_RANKS, LEVER_NO_STATES).bytes, MIB(260 - 220));
 }

@@ -211,6 +211,6 @@ const struct command command_merge = {
     .examples =
         {
             {"tidemark merge -o job.db run.0.db run.1.db", "two nodes"},
-            {"tidemark skew job.db", "which rank differs, and by what"},
+            {"tidemark skew fleet.db", "which rank differs, and by what"},
         },
 };

@@ -352,8 +352,8 @@ const struct command command_skew = {
         "In csv and json these are the sections ranks, phases, groups and modules.",
     .examples =
         {
-            {"tidemark skew all.db", "which rank is worst, and why"},
-            {"tidemark skew all.db --steps 1 --all", "every rank and phase of step 1"},
-            {"tidemark skew ranks.db all.db", "rank by rank, two runs"},
+            {"tidemark skew fleet.db", "which rank is worst, and why"},
+            {"tidemark skew fleet.db --steps 1 --all", "every rank and phase of step 1"},
+            {"tidemark skew ranks.db fleet.db", "rank by rank, two runs"},
         },
 };

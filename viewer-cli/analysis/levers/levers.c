@@ -43,6 +43,7 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_HALF_BATCH] = "half_batch",
         [LEVER_EXPANDABLE_SEGMENTS] = "expandable_segments",
         [LEVER_MAX_SPLIT_SIZE] = "max_split_size_mb",
+        [LEVER_EMPTY_CACHE] = "empty_cache",
         [LEVER_TOGETHER] = "together",
     };
     return names[kind];

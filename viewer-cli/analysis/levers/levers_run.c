@@ -178,7 +178,9 @@ int levers_settings(struct levers_work *work, struct fit *fit)
     if (err < 0 || now == INT64_MAX)
         return err;
     err = try_expandable(work, fit, now);
-    return err < 0 ? err : try_max_split(work, fit, now);
+    if (err >= 0)
+        err = try_max_split(work, fit, now);
+    return err < 0 ? err : levers_empty_cache(work, fit, now);
 }
 
 /*

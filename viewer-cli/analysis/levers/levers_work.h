@@ -117,6 +117,8 @@ int levers_first_step(struct levers_work *work);
  * far take off reserved; and levers of settings. */
 int levers_replay(struct levers_work *work);
 int levers_settings(struct levers_work *work, struct fit *fit);
+/* `now`: the most that is reserved by replay without it. */
+int levers_empty_cache(struct levers_work *work, struct fit *fit, int64_t now);
 /* What each lever that was kept takes off reserved, up to the end of the step. */
 int levers_reserved(struct levers_work *work, struct fit *fit);
 
