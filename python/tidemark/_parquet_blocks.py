@@ -106,11 +106,33 @@ class Blocks:
         self.site = Names(read("it", "SELECT site, text FROM site_text"))
         self.tag = Names(read("it", "SELECT id, name FROM tag"))
         self.tag_module = Numbers(read("ii", "SELECT tag, module_id FROM tag_module"))
+        self._shared(read)
         self.module = Names(read("it", "SELECT id, module FROM module_text"))
 
-    def _modules(self, tag: Any, tag_known: Any, own: Any, own_known: Any) -> pa.Array:
-        module, found = self.tag_module.of(tag, tag_known)
-        return self.module.of(np.where(found, module, own), found | own_known)
+    def _shared(self, read: Read) -> None:
+        """Gradients of many parameters in one block are of the module that ran, else of the
+        outermost one, whatever their tag says."""
+        grads = read("i", "SELECT id FROM tag WHERE category = 2").column(0).to_numpy()
+        sites = "SELECT site FROM sharing_site WHERE kind = 3"
+        self.gradients = grads
+        self.sharing = read("i", sites).column(0).to_numpy() if len(grads) else grads[:0]
+        outermost = read("i", "SELECT id FROM module WHERE path = '' ORDER BY id LIMIT 1")
+        self.outermost = outermost.column(0).to_pylist()
+
+    def _modules(self, raw: Any, known: Any) -> pa.Array:
+        module, found = self.tag_module.of(raw["tag"], known["tag"])
+        module = np.where(found, module, raw["module"])
+        found = found | known["module"]
+        shared = known["tag"] & known["site"] & np.isin(raw["tag"], self.gradients)
+        shared &= np.isin(raw["site"], self.sharing)
+        if shared.any():
+            # where the block has none and no module is the outermost one, the tag's stays
+            own = shared & known["module"]
+            module = np.where(own, raw["module"], module)
+            if self.outermost:
+                module = np.where(shared & ~known["module"], self.outermost[0], module)
+                found = found | shared
+        return self.module.of(module, found)
 
     def table(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
         raw: Dict[str, Any] = {}
@@ -144,6 +166,6 @@ class Blocks:
             _null(raw["alloc_ns"] + raw["life_ns"], freed),
             _null(raw["free_seq"], freed),
             pa.array(raw["address"]),
-            self._modules(raw["tag"], known["tag"], raw["module"], known["module"]),
+            self._modules(raw, known),
         ]
         return pa.table(columns, names=schema.names)

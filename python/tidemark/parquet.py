@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any, Dict, Iterator, List, Optional
 
-VERSIONS = (4, 5)  # of recordings: schema/README.md
+VERSIONS = (5,)  # of recordings: schema/README.md
 APPLICATION = 0x54494445
 BATCH_ROWS = 1 << 16
 

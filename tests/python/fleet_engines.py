@@ -21,7 +21,7 @@ def questions():
 def value(one):
     """As JSON, floats by nine digits: engines add in different orders."""
     if isinstance(one, float):
-        return float("%.9g" % one)
+        return int(one) if one.is_integer() else float("%.9g" % one)
     if hasattr(one, "as_tuple") or hasattr(one, "numerator"):
         number = float(one)
         return (
