@@ -255,6 +255,9 @@ class Runner:
         done = pages.run("bash", "-c", example.command, cwd=folder, stdin=subprocess.DEVNULL,
                          env=self.fixtures.environment_of(example.command))
         printed = done.stdout.rstrip("\n").split("\n")
+        if done.returncode == 3 and "pip install 'tidemark[parquet]'" in done.stdout:
+            print("skipped, packages for Parquet are not here: %s: %s" % (where, example.command))
+            return None
         self.ran += 1
         if "train.py" in example.command:
             self.fixtures.use_torch(False)

@@ -179,7 +179,7 @@ const struct command command_live = {
         "In csv and json these are the sections moment, by_category, by_phase and by_site.",
     .examples =
         {
-            {"tidemark live run.db 3/forward", "what forward of step 3 left for its backward"},
+            {"tidemark live run.db 1/forward", "what forward of step 1 left for its backward"},
             {"tidemark live run.db end", "what was live when the program ended"},
             {"tidemark live run.db @1.5s --format json", "for a program"},
         },
