@@ -300,7 +300,8 @@ int64_t clock_ns(const struct clock_side *side, int64_t ns)
 }
 
 /* Those that share a clock or meetings with what is aligned, until none is left. */
-static bool align_known(struct clock_side *sides, size_t count, struct known known[CLOCK_KINDS])
+static bool align_known(struct clock_side *sides, size_t count, struct known known[CLOCK_KINDS],
+                        bool one_job)
 {
     bool fine = true, more = true;
     while (more) {
@@ -309,7 +310,7 @@ static bool align_known(struct clock_side *sides, size_t count, struct known kno
             struct clock_side *side = &sides[i];
             if (side->aligned)
                 continue;
-            fine = by_same_clock(sides, count, side) || by_meetings(known, side);
+            fine = by_same_clock(sides, count, side) || !one_job || by_meetings(known, side);
             more |= side->aligned;
             for (int kind = 0; kind < CLOCK_KINDS && fine && side->aligned; kind++)
                 fine = learn(&known[kind], side, (enum clock_kind)kind);
@@ -327,7 +328,7 @@ static void begin_at_zero(struct clock_side *sides, size_t count)
         sides[i].offset -= least;
 }
 
-int clock_align(struct clock_side *sides, size_t count)
+int clock_align(struct clock_side *sides, size_t count, bool one_job)
 {
     struct known known[CLOCK_KINDS] = {{{0}, NULL, 0, 0}};
     bool fine = true;
@@ -335,7 +336,7 @@ int clock_align(struct clock_side *sides, size_t count)
     sides[0].way = MERGE_WAY_FIRST;
     for (int kind = 0; kind < CLOCK_KINDS && fine; kind++)
         fine = learn(&known[kind], &sides[0], (enum clock_kind)kind);
-    fine = fine && align_known(sides, count, known);
+    fine = fine && align_known(sides, count, known, one_job);
     for (size_t i = 1; i < count; i++)
         if (!sides[i].aligned)
             by_calendar(&sides[0], &sides[i]);

@@ -73,8 +73,9 @@ struct clock_side {           /* a recording */
 bool clock_meet(struct clock_meetings *meetings, uint64_t hash, int64_t ns);
 void clock_clear(struct clock_meetings *meetings);
 
-/* 0 or ERR_NOMEM. Afterwards every time of every recording is at 0 or behind it. */
-int clock_align(struct clock_side *sides, size_t count);
+/* 0 or ERR_NOMEM. Afterwards every time of every recording is at 0 or behind it. Recordings of one
+ * job alone meet: steps of two runs have the same names, and nothing in common. */
+int clock_align(struct clock_side *sides, size_t count, bool one_job);
 int64_t clock_ns(const struct clock_side *side, int64_t ns); /* that time in the merged run */
 bool clock_is_valid(const struct clock_side *sides, size_t count);
 const char *clock_kind_text(enum clock_kind kind);

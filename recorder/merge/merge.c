@@ -104,7 +104,7 @@ static int align(struct merge *merge)
         return ERR_NOMEM;
     for (size_t i = 0; i < count; i++)
         sides[i] = merge->inputs[i].side;
-    int err = clock_align(sides, count);
+    int err = clock_align(sides, count, !merge->options->mixed);
     for (size_t i = 0; i < count; i++)
         merge->inputs[i].side = sides[i];
     mem_free(sides);

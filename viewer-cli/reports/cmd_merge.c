@@ -39,7 +39,7 @@ static void put_way(struct buf *text, const struct merge_told *told)
     char count[HUMAN_MAX];
     switch (told->way) {
     case MERGE_WAY_FIRST:
-        buf_text(text, "its clock is the one that the others are aligned to");
+        buf_text(text, "the others are aligned to this clock");
         break;
     case MERGE_WAY_SAME:
         buf_text(text, "by the clock of the same machine");
@@ -55,7 +55,7 @@ static void put_way(struct buf *text, const struct merge_told *told)
         buf_text(text, "by the calendar: how far the nodes' calendars are apart is not known");
         break;
     default:
-        buf_text(text, "by nothing: it does not say when it was, and begins as the first one");
+        buf_text(text, "by nothing: a recording without a date begins as the first one");
     }
 }
 
@@ -203,11 +203,13 @@ const struct command command_merge = {
         "said of each recording, and 'tidemark info' and the view node have it.\n"
         "\n"
         "The same recording twice, and one that is merged already, is refused; ranks that are in "
-        "two of them, other numbers of ranks, other programs and other times, too, unless --mixed "
-        "is given.\n"
+        "two of them, other numbers of ranks, other programs and other times, too, without "
+        "--mixed. "
+        "With it, clocks are aligned by the machine's own or by the calendar alone.\n"
         "\n"
         "Inputs are only read, one after the other. On the disk the work takes about the size of "
-        "the inputs beside the output for a while; memory does not grow with them.",
+        "the inputs beside the output for a while; memory grows little: by names, and by some "
+        "0.1 MiB for each input.",
     .examples =
         {
             {"tidemark merge -o job.db run.0.db run.1.db", "two nodes"},
