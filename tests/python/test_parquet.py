@@ -52,6 +52,19 @@ class Package(unittest.TestCase):
         self.assertIn("pip install 'tidemark[parquet]'", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)
 
+    def test_nothing_of_the_current_folder_is_run(self):
+        folder = os.path.join(WORK, "somebodys")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        for name in ("argparse", "runpy", "tidemark", "numpy"):
+            with open(os.path.join(folder, name + ".py"), "w") as file:
+                file.write("open('run', 'w').close()\n")
+        words = ["export", "--to", "parquet", "-o", os.path.join(WORK, "elsewhere")]
+        subprocess.run(
+            [support.COMMAND, *words, recording("train")], cwd=folder, stderr=subprocess.PIPE
+        )
+        self.assertFalse(os.path.exists(os.path.join(folder, "run")))
+
     def test_no_python(self):
         done = subprocess.run(
             [support.COMMAND, "export", "--to", "parquet", recording("train")],

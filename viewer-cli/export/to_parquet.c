@@ -18,8 +18,11 @@
 #include "newest.h"
 
 /* The folder of the package goes behind what the interpreter has: one that was installed comes
- * first. As a path in the environment it would bring its sitecustomize along. */
-static const char program[] = "import runpy, sys\n"
+ * first. As a path in the environment it would bring its sitecustomize along. The current folder,
+ * which `-c` puts first, is anybody's: nothing is imported from there. */
+static const char program[] = "import sys\n"
+                              "sys.path[:] = [path for path in sys.path if path]\n"
+                              "import runpy\n"
                               "sys.path.append(sys.argv.pop(1))\n"
                               "runpy.run_module('tidemark.parquet', run_name='__main__',"
                               " alter_sys=True)\n";
@@ -59,9 +62,8 @@ int export_parquet(const struct export_parquet *wanted)
         return EXIT_INPUT;
     }
     find_package(folder, sizeof folder);
-    const char *words[16] = {
-        named && *named ? named : "python3", "-c", program, folder, path, wanted->folder};
-    size_t count = 6;
+    const char *words[16] = {named && *named ? named : "python3", "-c", program, folder};
+    size_t count = 4;
     if (wanted->run) {
         words[count++] = "--run";
         words[count++] = wanted->run;
@@ -70,6 +72,9 @@ int export_parquet(const struct export_parquet *wanted)
         words[count++] = "--commit";
         words[count++] = wanted->commit;
     }
+    words[count++] = "--";
+    words[count++] = path;
+    words[count++] = wanted->folder;
     int code = start(words);
     mem_free(newest);
     return code;
