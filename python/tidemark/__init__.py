@@ -86,7 +86,7 @@ def recording() -> bool:
 
 
 class phase(object):
-    """A named stretch, as a context manager or around a function. Phases nest."""
+    """A named phase, as a context manager or around a function. Phases nest."""
 
     def __init__(self, name: str) -> None:
         self.name = str(name)

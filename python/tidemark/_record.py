@@ -58,6 +58,13 @@ class Recording:
         return open(self.path)
 
 
+def remove(database: str) -> None:
+    """With its log, which SQLite would play into the next file of that name."""
+    for end in ("", "-wal", "-shm"):
+        if os.path.exists(database + end):
+            os.unlink(database + end)
+
+
 class Delimited:
     """In a process that is recorded already: a phase of that name."""
 
@@ -77,6 +84,7 @@ class History:
 
     def __init__(self, torch: Any, path: Optional[Path], force: bool) -> None:
         self.torch = torch
+        _command.find()  # before anything is run
         out = default_path() if path is None else os.path.abspath(os.fspath(path))
         if os.path.exists(out):
             replaceable(out, force)
@@ -95,6 +103,7 @@ class History:
             finally:
                 memory._record_memory_history(enabled=None)
             _command.run(["import", "--output", made, "--", snapshot])
+            remove(path)
             os.replace(made, path)
 
 

@@ -24,9 +24,10 @@ PROPERTY = "tidemark peaks"
 # Options that choose tests, stop early or write files: they are the session's, not the child's.
 ALONE = "-x --exitfirst --lf --last-failed --ff --failed-first --nf --new-first --sw --stepwise --co".split()
 ALONE += "--collect-only --sw-skip --stepwise-skip --tidemark-update --tidemark-keep --pdb --trace".split()
+ALONE += "--cache-clear --cov".split()
 WITH_VALUE = "-n --numprocesses --dist --maxfail -k -m --junitxml --junit-xml --deselect --tx".split()
 WITH_VALUE += "--tidemark-baseline --tidemark-tolerance --ignore --ignore-glob --log-file --durations".split()
-WITH_VALUE += "--cov-report --maxprocesses --report-log --html".split()
+WITH_VALUE += "--cov-report --maxprocesses --report-log --html --basetemp --cov-config".split()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -66,6 +67,7 @@ class Child:
     def __init__(self, path: str, config: pytest.Config) -> None:
         self.path = path
         self.config = config
+        os.environ.pop(CHILD, None)  # a pytest that the test runs is not one
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
@@ -147,7 +149,7 @@ class Session:
         if call and not hasattr(call[0], "wasxfail"):
             self.judge(call[0], limits, database)
         if all(report.passed or report.skipped for report in reports) and not self.config.getoption("tidemark_keep"):
-            remove(database)
+            _record.remove(database)
         return reports
 
     def folder(self) -> str:
@@ -161,8 +163,9 @@ class Session:
         return self.made
 
     def start(self, item: pytest.Item, database: str, answers: str) -> "subprocess.CompletedProcess[str]":
-        remove(database)
-        program = [sys.executable, "-m", "pytest", *child_arguments(self.config), item.nodeid]
+        _record.remove(database)
+        program = [sys.executable, "-m", "pytest", *child_arguments(self.config)]
+        program += ["-o", "cache_dir=%s.cache" % answers, item.nodeid]
         values = _record.environment({CHILD: answers})
         for name in [name for name in values if name.startswith("PYTEST_XDIST")]:
             del values[name]
@@ -181,7 +184,7 @@ class Session:
         if not os.path.exists(answers):
             return []
         with open(answers, encoding="utf-8") as file:
-            data = [json.loads(line) for line in file]
+            data = [json.loads(line) for line in file if line.endswith("\n")]  # it may be killed
         hook = self.config.hook.pytest_report_from_serializable
         return [with_tuples(hook(config=self.config, data=one)) for one in data]
 
@@ -276,12 +279,6 @@ def file_of(nodeid: str) -> str:
     return "%s-%s.db" % (short, hashlib.sha1(nodeid.encode()).hexdigest()[:8])
 
 
-def remove(database: str) -> None:
-    for end in ("", "-wal", "-shm"):
-        if os.path.exists(database + end):
-            os.unlink(database + end)
-
-
 def child_arguments(config: pytest.Config) -> List[str]:
     """What this pytest was started with, but for what chooses tests and what is the session's."""
     given = list(config.invocation_params.args)
@@ -291,8 +288,13 @@ def child_arguments(config: pytest.Config) -> List[str]:
     paths = set(map(str, config.getoption("file_or_dir") or [])) | set(map(str, config.args))
     kept: List[str] = []
     words = iter(map(str, given))
+    before = ""
     for word in words:
         name = word.split("=", 1)[0]
+        of_cov = before == "--cov" and not word.startswith("-")  # it may have a value, or none
+        before = word
+        if of_cov:
+            continue
         if name in WITH_VALUE or re.match(r"-[nkm]\S", word):
             if "=" not in word and word == name and not re.match(r"-[nkm]\S", word):
                 next(words, None)
@@ -303,9 +305,11 @@ def child_arguments(config: pytest.Config) -> List[str]:
         own += ["-c", str(config.inipath)]
     if config.pluginmanager.hasplugin("xdist"):
         own += ["-n0"]
+    if config.pluginmanager.hasplugin("_cov"):
+        own += ["--no-cov"]
     if not config.pluginmanager.hasplugin("tidemark"):
         own += ["-p", "tidemark.pytest_plugin"]
-    return [*own, "-p", "no:cacheprovider", *kept]
+    return [*own, *kept]
 
 
 def failed(item: pytest.Item, when: str, text: str) -> pytest.TestReport:

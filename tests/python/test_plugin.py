@@ -123,6 +123,24 @@ def test_next():
     assert open("torn-down").read() == "once "
 '''
 
+# pytest empties the folder of --basetemp as it begins.
+TEMPORARY = '''
+import pytest
+
+
+def test_writes(tmp_path_factory):
+    (tmp_path_factory.getbasetemp() / "kept").write_text("kept")
+
+
+@pytest.mark.tidemark(max_allocated="1GiB", allow_unknown=True)
+def test_has_its_own(tmp_path):
+    (tmp_path / "own").write_text("own")
+
+
+def test_is_kept(tmp_path_factory):
+    assert (tmp_path_factory.getbasetemp() / "kept").exists()
+'''
+
 CONFTEST = '''
 import os
 
@@ -247,6 +265,15 @@ class Sessions(unittest.TestCase):
         results, said = session(folder, *words, "--tidemark-tolerance=5%")
         self.assertEqual({how for how, _ in results.values()}, {"passed"})
         self.assertIn("1 tests have no peak in peaks.json yet", said)
+
+    def test_the_session_keeps_its_temporary_files(self):
+        folder = project("temporary")
+        with open(os.path.join(folder, "test_temporary.py"), "w", encoding="utf-8") as file:
+            file.write(TEMPORARY)
+        words = ("test_temporary.py", "--basetemp", os.path.join(folder, "base"), "--cache-clear")
+        results, said = session(folder, *words)
+        self.assertEqual({how for how, _ in results.values()}, {"passed"}, said)
+        self.assertEqual(len(results), 3, said)
 
     def test_a_recorded_session(self):
         folder = project("recorded")
