@@ -61,9 +61,9 @@ const struct option record_call_option_table[] = {
      NULL, 1},
     {"no-nvtx", 0, OPT_FLAG, AT(record.no_nvtx), NULL, "do not record the ranges and marks of NVTX",
      NULL, 0},
-    {"metrics", 0, OPT_FILE, AT(record.metrics), "WHERE",
-     "show the run to Prometheus while it goes on: a file,\n"
-     "unix:PATH, or 127.0.0.1:PORT",
+    {"metrics", 0, OPT_FILE, AT(record.metrics), "FILE",
+     "show the run to Prometheus while it goes on; in place\n"
+     "of a file also unix:PATH or 127.0.0.1:PORT",
      NULL, 0},
     {"progress", 0, OPT_CHOICE, AT(progress), "WHEN",
      "a line on stderr while the program runs, where that is\n"
