@@ -2,8 +2,8 @@
 
     python3 -m tidemark.parquet run.db DIR
 
-`tidemark export --to parquet` starts this. Memory is bounded by some row groups, whatever the
-recording's length.
+`tidemark export --to parquet` starts this. Of each rank some row groups are in memory,
+whatever the recording's length.
 """
 
 # mypy: warn-unused-ignores=False
