@@ -46,6 +46,16 @@ struct db_stmt {
 /* A connection and nothing more. *out is set even where opening failed, so that its message can be
  * read; NULL without memory. */
 int db_connect(struct db **out, const char *path, int flags, bool immutable);
+/* Returns err, with the path and the reason kept for db_open_message. */
+int db_refuse(const char *path, int err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int db_refuse_foreign(const char *path, const char *what);
+/* Of an opening that is tried now: no reason yet. */
+void db_refuse_nothing(void);
+/* The header: is it a whole recording of a version that is read here? Refuses it else. */
+int db_check_head(struct db *db);
+/* Is there nothing in the log, so that the file alone is the whole recording? */
+bool db_log_is_empty(const char *path);
 /* Forgets the statements that were kept. */
 void db_drop_idle(struct db *db);
 /* Frees what db_keep keeps. */
