@@ -1,10 +1,11 @@
-/* Stretches into rows: the writer's open phases, and the guess of what is not settled. */
-#include <string.h>
-
+/*
+ * timeline_rows.c - stretches into rows: which phases each is part of, the writer's open phases,
+ * and the guess of what is not settled.
+ */
 #include "ledger.h"
-#include "phase.h"
 #include "mem.h"
-#include "timeline.h"
+#include "phase.h"
+#include "timeline_parts.h"
 
 /* ---- what a stretch is part of ---- */
 
@@ -56,14 +57,6 @@ static bool items_of(struct timeline *timeline, const struct label_stretch *stre
     return !gap || nothing || add_item(timeline, last);
 }
 
-static int64_t step_of(const struct timeline *timeline, const struct timeline_stretch *stretch,
-                       const struct label_stretch *label)
-{
-    if (timeline->labels.steps.off)
-        return stretch->own_step;
-    return label->step == LABEL_NO_STEP ? BATCH_NULL : label->step;
-}
-
 static bool continues(const struct timeline_open *open, const struct timeline_item *item,
                       int64_t step)
 {
@@ -73,261 +66,6 @@ static bool continues(const struct timeline_open *open, const struct timeline_it
         return true;
     bool same = item->node && open->node == item->node;
     return open->label == item->label && (same || open->step == step);
-}
-
-/* ---- parts ---- */
-
-/* Those of a device that came later begin with nothing. */
-static bool fold_parts(struct timeline_open *open, const struct timeline_part *parts, size_t count)
-{
-    if (!MEM_GROW(open->parts, open->part_cap, count))
-        return false;
-    for (; open->part_count < count; open->part_count++)
-        open->parts[open->part_count] =
-            (struct timeline_part){.peak = parts[open->part_count].peak};
-    for (size_t i = 0; i < count; i++)
-        if (parts[i].peak.peak > open->parts[i].peak.peak)
-            open->parts[i].peak = parts[i].peak;
-    return true;
-}
-
-static bool put_part(struct phases *phases, const struct timeline_open *open,
-                     const struct timeline_end *end, size_t device)
-{
-    static const struct timeline_part nothing;
-    const struct timeline_part *now = &end->parts[device];
-    const struct timeline_part *begin = device < open->part_count ? &open->parts[device] : &nothing;
-    struct row_phase_device row = {
-        .phase = open->id,
-        .device = phases->heaps->devices[device]->id,
-        .begin_allocated = begin->allocated,
-        .allocated = now->allocated,
-        .requested = row_opt(now->requested),
-        .active = row_opt(now->active),
-        .reserved = row_opt(now->reserved),
-        .inactive_split = row_opt(now->split),
-        .max_allocated = now->max_allocated,
-        .max_allocated_seq = row_opt(now->max_allocated_seq),
-        .max_reserved = row_opt(now->max_reserved),
-        .peak_allocated = begin->peak.peak,
-        .peak_seq = row_opt(begin->peak.seq),
-        .peak_ns = row_opt(begin->peak.ns),
-        .peak_reserved = row_opt(begin->peak.reserved),
-        .allocs = ledger_cut(now->allocs - begin->allocs),
-        .frees = ledger_cut(now->frees - begin->frees),
-        .alloc_bytes = ledger_cut(now->alloc_bytes - begin->alloc_bytes),
-    };
-    return batch_put_phase_device(phases->ledger->batch, &row);
-}
-
-/* ---- rows ---- */
-
-static void see_highs(struct phases *phases, const struct timeline_open *open, size_t devices)
-{
-    for (size_t i = 0; i < devices && i < open->part_count; i++) {
-        struct phase_high high = {PHASE_NAME_LABEL(open->label), (uint32_t)i,
-                                  open->parts[i].peak.peak};
-        if (phases->heaps->devices[i]->allocs)
-            phase_high_take(&phases->highs, &high);
-    }
-}
-
-/* The row of a phase of the program's own says how that ended, as soon as it did. */
-static struct phase row_of(const struct timeline *timeline, const struct timeline_open *open)
-{
-    const struct timeline_user *user = open->user ? &timeline->users[open->user - 1] : NULL;
-    bool other = !user && open->label == LABEL_OTHER;
-    return (struct phase){
-        .id = open->id,
-        .parent = open->parent,
-        .scope = other ? PHASE_OTHER : PHASE_PROCESS,
-        .name = user ? user->name : PHASE_NAME_LABEL(open->label),
-        .nvtx = user && user->nvtx,
-        .kind = user ? user->kind : NULL,
-        .thread = user ? user->thread : open->thread,
-        .ordinal = open->ordinal,
-        .step = open->step,
-        .begin_seq = user ? user->begin_seq : open->begin_seq,
-        .begin_ns = user ? user->begin_ns : open->begin_ns,
-    };
-}
-
-/* With `ended` NULL as it stands. Phases of the program's own have their parts from elsewhere, and
- * are settled once the writer has met their end: where phases cross they are closed before. */
-static void put_phase(struct phases *phases, const struct timeline_writer *writer,
-                      const struct timeline_open *open, const struct timeline_end *end,
-                      const char *ended)
-{
-    const struct timeline_user *user = open->user ? &phases->timeline.users[open->user - 1] : NULL;
-    struct phase row = row_of(&phases->timeline, open);
-    struct phase_end how = {BATCH_NULL, BATCH_NULL, NULL, false};
-    if (user)
-        how = (struct phase_end){user->end_seq, user->end_ns, user->ended, user->over};
-    else if (ended)
-        how = (struct phase_end){end->seq - 1, end->ns, ended, true};
-    how.settled = how.settled && !writer->guesses;
-    bool all = phase_put_row(phases, &row, &how);
-    for (size_t i = 0; !user && i < end->part_count; i++)
-        if (end->parts[i].allocs)
-            all = put_part(phases, open, end, i) && all;
-    if (how.settled && !user)
-        see_highs(phases, open, end->part_count);
-    if (!all)
-        note_owed(phases->account, OWED_FACT, 1);
-}
-
-static void put_stretch(struct phases *phases, struct timeline_writer *writer, int64_t begin_seq)
-{
-    struct timeline_loose *loose = &phases->timeline.loose;
-    const struct timeline_open *top = &writer->open[writer->count - 1];
-    if (top->id == writer->innermost)
-        return;
-    writer->innermost = top->id;
-    if (writer->guesses && !loose->stretch)
-        loose->stretch = begin_seq;
-    struct row_stretch row = {
-        .process = phases->account->id, .begin_seq = begin_seq, .phase = top->id};
-    if (!batch_put_stretch(phases->ledger->batch, &row))
-        note_owed(phases->account, OWED_FACT, 1);
-}
-
-/* ---- open phases ---- */
-
-static struct timeline_open *new_open(struct timeline_writer *writer)
-{
-    if (!MEM_GROW(writer->open, writer->cap, writer->count + 1))
-        return NULL;
-    if (writer->records == writer->count)
-        writer->open[writer->records++] = (struct timeline_open){0};
-    return &writer->open[writer->count];
-}
-
-static void free_user(struct timeline *timeline, size_t number)
-{
-    timeline->users[number - 1].used = false;
-    if (number - 1 < timeline->first_free)
-        timeline->first_free = number - 1;
-}
-
-static void close_down(struct phases *phases, struct timeline_writer *writer, size_t keep,
-                       const struct timeline_end *end, const char *ended)
-{
-    struct timeline *timeline = &phases->timeline;
-    while (writer->count > keep) {
-        struct timeline_open *open = &writer->open[--writer->count];
-        put_phase(phases, writer, open, end, open->failed ? "exception" : ended);
-        if (writer->count && !fold_parts(open - 1, open->parts, open->part_count))
-            note_owed(phases->account, OWED_FACT, 1);
-        if (open->user && !writer->guesses && timeline->users[open->user - 1].over)
-            free_user(timeline, open->user);
-    }
-}
-
-static int64_t take_ordinal(struct phases *phases, const struct timeline_writer *writer,
-                            int64_t step, uint32_t name)
-{
-    struct timeline *timeline = &phases->timeline;
-    int64_t ordinal;
-    bool counted = writer->guesses
-                       ? ordinal_guess(&timeline->guessed, &phases->ordinals, step, name, &ordinal)
-                       : ordinal_take(&phases->ordinals, step, name, &ordinal);
-    if (!counted)
-        note_owed(phases->account, OWED_FACT, 1);
-    return ordinal;
-}
-
-/* Where the program counts, its step was known as it began. */
-static void count_user(struct phases *phases, const struct timeline_writer *writer,
-                       struct timeline_open *open, int64_t step)
-{
-    struct timeline *timeline = &phases->timeline;
-    struct timeline_user *user = &timeline->users[open->user - 1];
-    open->step = timeline->labels.steps.off ? user->step : step;
-    open->ordinal = take_ordinal(phases, writer, open->step, user->name);
-    if (writer->guesses)
-        return;
-    user->parent = open->parent;
-    user->step = open->step;
-    user->ordinal = open->ordinal;
-    user->placed = true;
-}
-
-/* The first time that a phase of the program's own is met; it is met again if phases cross. */
-static void open_user(struct phases *phases, const struct timeline_writer *writer,
-                      struct timeline_open *open)
-{
-    const struct timeline_user *user = &phases->timeline.users[open->user - 1];
-    open->id = user->id;
-    if (!user->placed) {
-        if (open->parent == BATCH_NULL)
-            open->parent = user->parent;
-        count_user(phases, writer, open, open->step);
-        return;
-    }
-    open->parent = user->parent;
-    open->step = user->step;
-    open->ordinal = user->ordinal;
-}
-
-/* Those that go on beyond the step in which they began; what is between marks does not tell. */
-static void leave_step(struct phases *phases, struct timeline_writer *writer,
-                       const struct label_stretch *label, int64_t step)
-{
-    if (phases->timeline.labels.steps.off || label->label == LABEL_OTHER)
-        return;
-    for (size_t i = 0; i < writer->count; i++) {
-        struct timeline_open *open = &writer->open[i];
-        if (open->user && open->step != step && open->step != BATCH_NULL)
-            count_user(phases, writer, open, BATCH_NULL);
-    }
-}
-
-static int64_t new_id(struct phases *phases, const struct timeline_writer *writer)
-{
-    struct timeline_loose *loose = &phases->timeline.loose;
-    if (!writer->guesses)
-        return ++phases->ledger->phase_count;
-    int64_t id = DB_LOOSE_PHASE + phases->ledger->loose_count++;
-    if (loose->first == loose->end)
-        loose->first = id;
-    loose->end = id + 1;
-    return id;
-}
-
-static bool open_item(struct phases *phases, struct timeline_writer *writer,
-                      const struct timeline_item *item, const struct timeline_stretch *stretch,
-                      const struct label_stretch *label)
-{
-    struct timeline *timeline = &phases->timeline;
-    struct timeline_open *open = new_open(writer);
-    if (!open || !MEM_GROW(open->parts, open->part_cap, stretch->part_count))
-        return false;
-    *open = (struct timeline_open){
-        .node = item->node,
-        .user = item->user,
-        .label = item->label,
-        .thread = label->thread,
-        .parent = writer->count ? open[-1].id : BATCH_NULL,
-        .step = step_of(timeline, stretch, label),
-        .begin_seq = label->begin_seq,
-        .begin_ns = label->begin_ns,
-        .parts = open->parts,
-        .part_count = stretch->part_count,
-        .part_cap = open->part_cap,
-    };
-    for (size_t i = 0; i < stretch->part_count; i++) {
-        open->parts[i] = stretch->parts[i];
-        open->parts[i].peak = (struct heap_window){stretch->parts[i].allocated, BATCH_NULL,
-                                                   BATCH_NULL, stretch->parts[i].reserved};
-    }
-    if (item->user) {
-        open_user(phases, writer, open);
-    } else {
-        open->id = new_id(phases, writer);
-        open->ordinal = take_ordinal(phases, writer, open->step, PHASE_NAME_LABEL(open->label));
-    }
-    writer->count++;
-    return true;
 }
 
 /* ---- one stretch ---- */
@@ -362,7 +100,7 @@ static void place_again(struct phases *phases, const struct timeline_writer *wri
     if (user->placed)
         return;
     if (open->step != step)
-        count_user(phases, writer, open, step);
+        timeline_count_user(phases, writer, open, step);
     user->placed |= !writer->guesses;
 }
 
@@ -370,7 +108,7 @@ static void place(struct phases *phases, struct timeline_writer *writer,
                   struct timeline_stretch *stretch, const struct label_stretch *label)
 {
     struct timeline *timeline = &phases->timeline;
-    int64_t step = step_of(timeline, stretch, label);
+    int64_t step = timeline_step_of(timeline, stretch, label);
     size_t keep = 0;
     while (keep < writer->count && keep < timeline->item_count &&
            continues(&writer->open[keep], &timeline->items[keep], step)) {
@@ -382,9 +120,9 @@ static void place(struct phases *phases, struct timeline_writer *writer,
     }
     struct timeline_end begin = {label->begin_seq, label->begin_ns, stretch->parts,
                                  stretch->part_count};
-    close_down(phases, writer, keep, &begin, "end");
+    timeline_close_down(phases, writer, keep, &begin, "end");
     for (; keep < timeline->item_count; keep++) {
-        if (!open_item(phases, writer, &timeline->items[keep], stretch, label)) {
+        if (!timeline_open_item(phases, writer, &timeline->items[keep], stretch, label)) {
             note_owed(phases->account, OWED_FACT, 1);
             return;
         }
@@ -400,9 +138,9 @@ static void release_user(struct phases *phases, size_t number)
     for (size_t i = 0; i < timeline->writer.count; i++)
         if (timeline->writer.open[i].user == number)
             return; /* it is closed with the next stretch that has a number */
-    open_user(phases, &timeline->writer, &open);
-    put_phase(phases, &timeline->writer, &open, &nothing, "end");
-    free_user(timeline, number);
+    timeline_open_user(phases, &timeline->writer, &open);
+    timeline_put_phase(phases, &timeline->writer, &open, &nothing, "end");
+    timeline_free_user(timeline, number);
 }
 
 /* The stretch begins. Without a number it has nothing in it: time did not pass. */
@@ -420,9 +158,9 @@ static void enter(struct phases *phases, struct timeline_writer *writer, size_t 
         note_failure(writer, closed);
     if (has_number && items_of(timeline, label)) {
         place(phases, writer, stretch, label);
-        leave_step(phases, writer, label, step_of(timeline, stretch, label));
+        timeline_leave_step(phases, writer, label, timeline_step_of(timeline, stretch, label));
         if (writer->count)
-            put_stretch(phases, writer, label->begin_seq);
+            timeline_put_stretch(phases, writer, label->begin_seq);
     }
     if (writer->guesses)
         return;
@@ -442,7 +180,7 @@ static void take(struct phases *phases, struct timeline_writer *writer, size_t i
     struct timeline_open *top = writer->count ? &writer->open[writer->count - 1] : NULL;
     if (top && end_seq > begin_seq)
         name_peaks(phases, writer, begin_seq, end_seq);
-    if (top && !fold_parts(top, stretch->parts, stretch->part_count))
+    if (top && !timeline_fold_parts(top, stretch->parts, stretch->part_count))
         note_owed(phases->account, OWED_FACT, 1);
 }
 
@@ -515,7 +253,7 @@ void timeline_close_all(struct phases *phases, const struct timeline_end *end)
     struct timeline *timeline = &phases->timeline;
     for (size_t i = 0; i < timeline->user_count; i++)
         timeline->users[i].over = true;
-    close_down(phases, &timeline->writer, 0, end, "process end");
+    timeline_close_down(phases, &timeline->writer, 0, end, "process end");
     for (size_t i = 0; i < timeline->user_count; i++)
         if (timeline->users[i].used)
             release_user(phases, i + 1);
@@ -523,39 +261,13 @@ void timeline_close_all(struct phases *phases, const struct timeline_end *end)
 
 /* ---- a guess ---- */
 
-static bool copy_open(struct timeline_writer *into, const struct timeline_open *from)
-{
-    struct timeline_open *open = new_open(into);
-    if (!open || !MEM_GROW(open->parts, open->part_cap, from->part_count))
-        return false;
-    struct timeline_part *parts = open->parts;
-    size_t cap = open->part_cap;
-    *open = *from;
-    open->parts = parts;
-    open->part_cap = cap;
-    if (from->part_count)
-        memcpy(parts, from->parts, from->part_count * sizeof *parts);
-    into->count++;
-    return true;
-}
-
-static bool copy_writer(struct timeline_writer *into, const struct timeline_writer *from)
-{
-    into->count = 0;
-    into->innermost = from->innermost;
-    for (size_t i = 0; i < from->count; i++)
-        if (!copy_open(into, &from->open[i]))
-            return false;
-    return true;
-}
-
 /* What is not settled, and the phases that are open, as they stand. */
 void timeline_write_guess(struct phases *phases, const struct timeline_end *now)
 {
     struct timeline *timeline = &phases->timeline;
     struct timeline_writer *guesser = &timeline->guesser;
     drop_loose(phases);
-    if (!copy_writer(guesser, &timeline->writer)) {
+    if (!timeline_copy_writer(guesser, &timeline->writer)) {
         note_owed(phases->account, OWED_FACT, 1);
         return;
     }
@@ -566,16 +278,8 @@ void timeline_write_guess(struct phases *phases, const struct timeline_end *now)
         take(phases, guesser, i, end_of(timeline, i, now));
     for (size_t i = guesser->count; i > 0; i--) {
         struct timeline_open *open = &guesser->open[i - 1];
-        put_phase(phases, guesser, open, now, NULL);
-        if (i > 1 && !fold_parts(open - 1, open->parts, open->part_count))
+        timeline_put_phase(phases, guesser, open, now, NULL);
+        if (i > 1 && !timeline_fold_parts(open - 1, open->parts, open->part_count))
             note_owed(phases->account, OWED_FACT, 1);
     }
-}
-
-void timeline_forget_writer(struct timeline_writer *writer)
-{
-    for (size_t i = 0; i < writer->records; i++)
-        mem_free(writer->open[i].parts);
-    mem_free(writer->open);
-    *writer = (struct timeline_writer){0};
 }
