@@ -11,42 +11,6 @@
 #include "engine.h"
 #include "mem.h"
 
-/* ---- sizes ---- */
-
-static uint64_t log2_of(uint64_t n)
-{
-    return 63u - (uint64_t)__builtin_clzll(n);
-}
-
-/* Slot 0: up to 2 MiB; the last one: 32 GiB and up. */
-static uint32_t divisions_for(const struct alloc_config *config, uint64_t bytes)
-{
-    uint64_t slot = log2_of(bytes);
-    slot = slot < 20 ? 0 : slot - 20;
-    return config->roundup[slot < ALLOC_ROUNDUP_SLOTS ? slot : ALLOC_ROUNDUP_SLOTS - 1];
-}
-
-static uint64_t round_request(const struct alloc_config *config, uint64_t bytes)
-{
-    if (bytes < ALLOC_MIN_BLOCK)
-        return ALLOC_MIN_BLOCK;
-    uint64_t divisions = divisions_for(config, bytes);
-    if (divisions <= 1 || bytes <= ALLOC_MIN_BLOCK * divisions)
-        return (bytes + ALLOC_MIN_BLOCK - 1) & ~(uint64_t)(ALLOC_MIN_BLOCK - 1);
-    uint64_t step =
-        (UINT64_C(1) << log2_of(bytes)) / divisions; /* >= 512, as divisions < n / 512 */
-    return (bytes + step - 1) & ~(step - 1);
-}
-
-static uint64_t segment_size_for(const struct alloc_config *config, uint64_t rounded)
-{
-    if (rounded <= ALLOC_SMALL_SIZE)
-        return ALLOC_SMALL_SEGMENT;
-    if (rounded < ALLOC_MIN_LARGE)
-        return config->large_segment_size;
-    return round_up(rounded, ALLOC_ROUND_LARGE);
-}
-
 /* ---- the cache ---- */
 
 void engine_tell(struct alloc *alloc, const struct alloc_event *event)
@@ -268,8 +232,8 @@ static void refuse(struct alloc *alloc, const struct search *search, struct allo
 
 static int search_begin(struct alloc *alloc, struct search *search)
 {
-    search->rounded = round_request(&alloc->config, search->requested);
-    search->segment_size = segment_size_for(&alloc->config, search->rounded);
+    search->rounded = sizes_round(&alloc->config, search->requested);
+    search->segment_size = sizes_segment(&alloc->config, search->rounded);
     search->pool = pool_of_request(alloc, search->stream);
     search->set =
         set_find(alloc, search->pool, search->rounded <= ALLOC_SMALL_SIZE, search->stream);
@@ -413,104 +377,4 @@ int alloc_empty_cache(struct alloc *alloc)
     assert(engine_is_valid(alloc));
     engine_unlock(alloc);
     return err;
-}
-
-/* ---- public: settings and statistics ---- */
-
-int alloc_configure(struct alloc *alloc, const struct alloc_config *config)
-{
-    if (!alloc_config_is_valid(config))
-        return ERR_ARG;
-    engine_lock(alloc);
-    alloc->config = *config;
-    alloc->expandable = config->expandable_segments && alloc->device->reserve;
-    engine_unlock(alloc);
-    return BASE_OK;
-}
-
-void alloc_limit(struct alloc *alloc, uint64_t bytes)
-{
-    engine_lock(alloc);
-    alloc->limit = bytes ? bytes : UINT64_MAX;
-    engine_unlock(alloc);
-}
-
-void alloc_stats(struct alloc *alloc, struct alloc_stats *stats)
-{
-    engine_lock(alloc);
-    counters_read(&alloc->counters, stats);
-    engine_unlock(alloc);
-}
-
-void alloc_reset_peaks(struct alloc *alloc)
-{
-    engine_lock(alloc);
-    counters_reset_peaks(&alloc->counters);
-    engine_unlock(alloc);
-}
-
-void alloc_reset_accumulated(struct alloc *alloc)
-{
-    engine_lock(alloc);
-    counters_reset_accumulated(&alloc->counters);
-    engine_unlock(alloc);
-}
-
-/* ---- public: life ---- */
-
-int alloc_new(struct alloc **out, const struct alloc_options *options)
-{
-    struct alloc_config config;
-    *out = NULL;
-    alloc_config_default(&config);
-    if (options->config)
-        config = *options->config;
-    if (!options->device || !alloc_config_is_valid(&config))
-        return ERR_ARG;
-    struct alloc *alloc = mem_alloc(1, sizeof *alloc);
-    if (!alloc)
-        return ERR_NOMEM;
-    if (!MEM_GROW(alloc->pools, alloc->pools_cap, 1)) {
-        mem_free(alloc);
-        return ERR_NOMEM;
-    }
-    alloc->pools[0] = (struct pool){.used = true, .users = 1};
-    alloc->pool_count = 1;
-    alloc->flags = options->flags;
-    alloc->device = options->device;
-    if (options->observer)
-        alloc->observer = *options->observer;
-    alloc->config = config;
-    alloc->expandable = config.expandable_segments && alloc->device->reserve;
-    alloc->limit = options->limit ? options->limit : UINT64_MAX;
-    *out = alloc;
-    return BASE_OK;
-}
-
-void alloc_delete(struct alloc *alloc)
-{
-    if (!alloc)
-        return;
-    assert(engine_is_valid(alloc));
-    uses_drop_all(alloc);
-    ladder_give_everything(alloc);
-    for (size_t i = 0; i < alloc->set_count; i++)
-        mem_free(alloc->sets[i]);
-    blockmap_clear(&alloc->map);
-    mem_free(alloc->blocks_memory);
-    mem_free(alloc->sets);
-    mem_free(alloc->segments);
-    mem_free(alloc->pools);
-    mem_free(alloc->begun);
-    mem_free(alloc->uses);
-    mem_free(alloc->queues);
-    mem_free(alloc);
-}
-
-bool alloc_is_valid(struct alloc *alloc)
-{
-    engine_lock(alloc);
-    bool valid = engine_is_valid(alloc);
-    engine_unlock(alloc);
-    return valid;
 }

@@ -13,9 +13,10 @@
  *   use       a stream that a block was recorded on; later the event that it waits for
  *
  * blocktree.c orders free blocks, freeset.c sorts the trees into bins, blockmap.c finds living
- * blocks by address, counters.c counts. blocks.c keeps the records; alloc.c hands out and takes
- * back; ladder.c gets segments and gives them back; expand.c does that page by page; events.c
- * waits for streams; pools.c diverts; view.c shows and adopts heaps; valid.c checks it all.
+ * blocks by address, counters.c counts. blocks.c keeps the records; sizes.c rounds; alloc.c hands
+ * out and takes back, life.c does the rest that is public; ladder.c gets segments and gives them
+ * back; expand.c does that page by page; events.c waits for streams; pools.c diverts; view.c shows
+ * and adopts heaps; valid.c checks it all.
  */
 #ifndef TIDEMARK_ALLOCATOR_ENGINE_H
 #define TIDEMARK_ALLOCATOR_ENGINE_H
@@ -144,6 +145,11 @@ static inline uint64_t round_up(uint64_t bytes, uint64_t step)
 {
     return (bytes + step - 1) / step * step;
 }
+
+/* ---- sizes.c ---- */
+uint64_t sizes_round(const struct alloc_config *config, uint64_t bytes);
+/* Of the segment for a block of `rounded` bytes. */
+uint64_t sizes_segment(const struct alloc_config *config, uint64_t rounded);
 
 /* ---- blocks.c ---- */
 bool blocks_grow(struct alloc *alloc, uint32_t count);

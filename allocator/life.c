@@ -1,0 +1,106 @@
+/*
+ * life.c - the public functions that are no request: making an allocator and ending it, its
+ * settings and what it counted.
+ */
+#include "engine.h"
+#include "mem.h"
+
+/* ---- settings and statistics ---- */
+
+int alloc_configure(struct alloc *alloc, const struct alloc_config *config)
+{
+    if (!alloc_config_is_valid(config))
+        return ERR_ARG;
+    engine_lock(alloc);
+    alloc->config = *config;
+    alloc->expandable = config->expandable_segments && alloc->device->reserve;
+    engine_unlock(alloc);
+    return BASE_OK;
+}
+
+void alloc_limit(struct alloc *alloc, uint64_t bytes)
+{
+    engine_lock(alloc);
+    alloc->limit = bytes ? bytes : UINT64_MAX;
+    engine_unlock(alloc);
+}
+
+void alloc_stats(struct alloc *alloc, struct alloc_stats *stats)
+{
+    engine_lock(alloc);
+    counters_read(&alloc->counters, stats);
+    engine_unlock(alloc);
+}
+
+void alloc_reset_peaks(struct alloc *alloc)
+{
+    engine_lock(alloc);
+    counters_reset_peaks(&alloc->counters);
+    engine_unlock(alloc);
+}
+
+void alloc_reset_accumulated(struct alloc *alloc)
+{
+    engine_lock(alloc);
+    counters_reset_accumulated(&alloc->counters);
+    engine_unlock(alloc);
+}
+
+/* ---- life ---- */
+
+int alloc_new(struct alloc **out, const struct alloc_options *options)
+{
+    struct alloc_config config;
+    *out = NULL;
+    alloc_config_default(&config);
+    if (options->config)
+        config = *options->config;
+    if (!options->device || !alloc_config_is_valid(&config))
+        return ERR_ARG;
+    struct alloc *alloc = mem_alloc(1, sizeof *alloc);
+    if (!alloc)
+        return ERR_NOMEM;
+    if (!MEM_GROW(alloc->pools, alloc->pools_cap, 1)) {
+        mem_free(alloc);
+        return ERR_NOMEM;
+    }
+    alloc->pools[0] = (struct pool){.used = true, .users = 1};
+    alloc->pool_count = 1;
+    alloc->flags = options->flags;
+    alloc->device = options->device;
+    if (options->observer)
+        alloc->observer = *options->observer;
+    alloc->config = config;
+    alloc->expandable = config.expandable_segments && alloc->device->reserve;
+    alloc->limit = options->limit ? options->limit : UINT64_MAX;
+    *out = alloc;
+    return BASE_OK;
+}
+
+void alloc_delete(struct alloc *alloc)
+{
+    if (!alloc)
+        return;
+    assert(engine_is_valid(alloc));
+    uses_drop_all(alloc);
+    ladder_give_everything(alloc);
+    for (size_t i = 0; i < alloc->set_count; i++)
+        mem_free(alloc->sets[i]);
+    blockmap_clear(&alloc->map);
+    mem_free(alloc->blocks_memory);
+    mem_free(alloc->sets);
+    mem_free(alloc->segments);
+    mem_free(alloc->pools);
+    mem_free(alloc->begun);
+    mem_free(alloc->uses);
+    mem_free(alloc->queues);
+    mem_free(alloc);
+}
+
+bool alloc_is_valid(struct alloc *alloc)
+{
+    engine_lock(alloc);
+    bool valid = engine_is_valid(alloc);
+    engine_unlock(alloc);
+    return valid;
+}
