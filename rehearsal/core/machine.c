@@ -8,39 +8,16 @@
 #include "machine.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "error.h"
-#include "mem.h"
-#include "space.h"
+#include "machine_state.h"
 
 #define ADDRESSES_USUAL (UINT64_C(16) << 40)
 #define SMALL_BELOW (MACHINE_PAGE / 2)
 #define SMALL_ALIGN UINT64_C(512)
-#define HOST_PAGE UINT64_C(4096)
-
-struct device {
-    uint64_t used, peak; /* without the context; with it */
-    bool touched;
-    struct space small;
-};
-
-static struct machine {
-    pthread_mutex_t lock;
-    struct machine_options options;
-    struct device devices[MACHINE_DEVICES_MAX];
-    uint64_t arena, reserved_arena;
-    struct space pages, reserved;
-    struct extents extents;      /* what has memory */
-    struct extents reservations; /* addresses only; `extents` lie inside of them */
-} machine = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static uint64_t round_up(uint64_t bytes, uint64_t unit)
-{
-    return (bytes + unit - 1) & ~(unit - 1);
-}
+struct machine machine = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Addresses that nobody else gets. They take no memory, and no part in a limit on it. */
 static uint64_t arena(uint64_t bytes)
@@ -65,8 +42,9 @@ static int open_arenas(void)
     machine.arena = arena(bytes);
     machine.reserved_arena = arena(bytes);
     if (!machine.arena || !machine.reserved_arena ||
-        !space_give(&machine.pages, round_up(machine.arena, MACHINE_PAGE), bytes) ||
-        !space_give(&machine.reserved, round_up(machine.reserved_arena, MACHINE_PAGE), bytes))
+        !space_give(&machine.pages, machine_round_up(machine.arena, MACHINE_PAGE), bytes) ||
+        !space_give(&machine.reserved, machine_round_up(machine.reserved_arena, MACHINE_PAGE),
+                    bytes))
         return ERR_NOMEM;
     return BASE_OK;
 }
@@ -88,17 +66,11 @@ int machine_start(const struct machine_options *options)
     return err;
 }
 
-static void free_pinned(const struct extent *extent)
-{
-    if (extent->kind == EXTENT_PINNED)
-        munmap((void *)(uintptr_t)extent->base, extent->bytes);
-}
-
 void machine_stop(void)
 {
     pthread_mutex_lock(&machine.lock);
     for (size_t i = 0; i < machine.extents.count; i++)
-        free_pinned(&machine.extents.list[i]);
+        machine_free_pinned(&machine.extents.list[i]);
     for (int32_t i = 0; i < MACHINE_DEVICES_MAX; i++)
         space_clear(&machine.devices[i].small);
     memset(machine.devices, 0, sizeof machine.devices);
@@ -118,11 +90,6 @@ int32_t machine_devices(void)
     return machine.options.devices;
 }
 
-static bool is_device(int32_t device)
-{
-    return device >= 0 && device < machine.options.devices;
-}
-
 /* ---- what a device has in use ---- */
 
 static uint64_t in_use(const struct device *device)
@@ -130,7 +97,7 @@ static uint64_t in_use(const struct device *device)
     return device->used + (device->touched ? machine.options.context : 0);
 }
 
-static bool charge(struct device *device, uint64_t bytes)
+bool machine_charge(struct device *device, uint64_t bytes)
 {
     uint64_t used = in_use(device);
     if (bytes > machine.options.memory - used)
@@ -141,7 +108,7 @@ static bool charge(struct device *device, uint64_t bytes)
     return true;
 }
 
-static void uncharge(struct device *device, uint64_t bytes)
+void machine_uncharge(struct device *device, uint64_t bytes)
 {
     assert(device->used >= bytes);
     device->used -= bytes;
@@ -149,7 +116,7 @@ static void uncharge(struct device *device, uint64_t bytes)
 
 int machine_touch(int32_t device)
 {
-    if (!is_device(device))
+    if (!machine_is_device(device))
         return ERR_ARG;
     pthread_mutex_lock(&machine.lock);
     struct device *it = &machine.devices[device];
@@ -164,7 +131,7 @@ int machine_touch(int32_t device)
 bool machine_is_touched(int32_t device)
 {
     pthread_mutex_lock(&machine.lock);
-    bool touched = is_device(device) && machine.devices[device].touched;
+    bool touched = machine_is_device(device) && machine.devices[device].touched;
     pthread_mutex_unlock(&machine.lock);
     return touched;
 }
@@ -173,14 +140,14 @@ void machine_memory(int32_t device, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     pthread_mutex_lock(&machine.lock);
     *total_bytes = machine.options.memory;
-    *free_bytes = is_device(device) ? *total_bytes - in_use(&machine.devices[device]) : 0;
+    *free_bytes = machine_is_device(device) ? *total_bytes - in_use(&machine.devices[device]) : 0;
     pthread_mutex_unlock(&machine.lock);
 }
 
 uint64_t machine_peak(int32_t device)
 {
     pthread_mutex_lock(&machine.lock);
-    uint64_t peak = is_device(device) ? machine.devices[device].peak : 0;
+    uint64_t peak = machine_is_device(device) ? machine.devices[device].peak : 0;
     pthread_mutex_unlock(&machine.lock);
     return peak;
 }
@@ -189,18 +156,18 @@ uint64_t machine_peak(int32_t device)
 
 static uint64_t take_pages(struct device *device, uint64_t bytes)
 {
-    if (!charge(device, bytes))
+    if (!machine_charge(device, bytes))
         return 0;
     uint64_t address = space_take(&machine.pages, bytes, MACHINE_PAGE);
     if (!address)
-        uncharge(device, bytes);
+        machine_uncharge(device, bytes);
     return address;
 }
 
 static void give_pages(struct device *device, uint64_t address, uint64_t bytes)
 {
     (void)!space_give(&machine.pages, address, bytes); /* without memory: these are lost */
-    uncharge(device, bytes);
+    machine_uncharge(device, bytes);
 }
 
 static uint64_t take_small(struct device *device, uint64_t bytes)
@@ -242,7 +209,7 @@ int machine_take(int32_t device, uint64_t bytes, uint64_t *address)
 {
     struct extent extent = {.device = device, .kind = EXTENT_DEVICE};
     *address = 0;
-    if (!is_device(device) || bytes == 0)
+    if (!machine_is_device(device) || bytes == 0)
         return ERR_ARG;
     if (bytes > machine.options.memory)
         return ERR_NOMEM;
@@ -250,10 +217,10 @@ int machine_take(int32_t device, uint64_t bytes, uint64_t *address)
     if (err)
         return err;
     bool small = bytes < SMALL_BELOW;
-    extent.bytes = round_up(bytes, small ? SMALL_ALIGN : MACHINE_PAGE);
+    extent.bytes = machine_round_up(bytes, small ? SMALL_ALIGN : MACHINE_PAGE);
     small = extent.bytes < SMALL_BELOW;
     if (!small)
-        extent.bytes = round_up(extent.bytes, MACHINE_PAGE);
+        extent.bytes = machine_round_up(extent.bytes, MACHINE_PAGE);
     pthread_mutex_lock(&machine.lock);
     extent.base = small ? take_small(&machine.devices[device], extent.bytes)
                         : take_pages(&machine.devices[device], extent.bytes);
@@ -266,8 +233,7 @@ int machine_take(int32_t device, uint64_t bytes, uint64_t *address)
     return extent.base ? BASE_OK : ERR_NOMEM;
 }
 
-/* Takes out what begins there, if it is of this kind. */
-static bool remove_kind(uint64_t address, enum extent_kind kind, struct extent *extent)
+bool machine_remove(uint64_t address, enum extent_kind kind, struct extent *extent)
 {
     const struct extent *found = extents_at(&machine.extents, address);
     return found && found->kind == kind && extents_remove(&machine.extents, address, extent);
@@ -277,196 +243,9 @@ int machine_give(uint64_t address)
 {
     struct extent extent;
     pthread_mutex_lock(&machine.lock);
-    bool found = remove_kind(address, EXTENT_DEVICE, &extent);
+    bool found = machine_remove(address, EXTENT_DEVICE, &extent);
     if (found)
         give_back(&extent);
-    pthread_mutex_unlock(&machine.lock);
-    return found ? BASE_OK : ERR_NOTFOUND;
-}
-
-/* ---- addresses and physical memory ---- */
-
-int machine_reserve(uint64_t bytes, uint64_t align, uint64_t wish, uint64_t *address)
-{
-    struct extent extent = {.device = -1, .kind = EXTENT_MAPPED};
-    *address = 0;
-    if (bytes == 0 || bytes % MACHINE_PAGE || (align & (align - 1)))
-        return ERR_ARG;
-    pthread_mutex_lock(&machine.lock);
-    extent.bytes = bytes;
-    if (wish && wish % MACHINE_PAGE == 0 && space_take_at(&machine.reserved, wish, bytes))
-        extent.base = wish;
-    else
-        extent.base =
-            space_take(&machine.reserved, bytes, align > MACHINE_PAGE ? align : MACHINE_PAGE);
-    if (extent.base && !extents_add(&machine.reservations, &extent)) {
-        (void)!space_give(&machine.reserved, extent.base, bytes);
-        extent.base = 0;
-    }
-    pthread_mutex_unlock(&machine.lock);
-    *address = extent.base;
-    return extent.base ? BASE_OK : ERR_NOMEM;
-}
-
-/* Anything that has memory in [address, address + bytes). */
-static bool is_mapped(uint64_t address, uint64_t bytes)
-{
-    for (uint64_t at = address; at < address + bytes; at += MACHINE_PAGE)
-        if (extents_at(&machine.extents, at))
-            return true;
-    return false;
-}
-
-int machine_unreserve(uint64_t address, uint64_t bytes)
-{
-    struct extent extent;
-    int err = ERR_NOTFOUND;
-    pthread_mutex_lock(&machine.lock);
-    const struct extent *found = extents_at(&machine.reservations, address);
-    if (found && found->base == address && found->bytes == bytes) {
-        err = ERR_BUSY;
-        if (!is_mapped(address, bytes) && extents_remove(&machine.reservations, address, &extent)) {
-            (void)!space_give(&machine.reserved, address, bytes);
-            err = BASE_OK;
-        }
-    }
-    pthread_mutex_unlock(&machine.lock);
-    return err;
-}
-
-int machine_create(int32_t device, uint64_t bytes, struct physical **made)
-{
-    *made = NULL;
-    if (!is_device(device) || bytes == 0 || bytes % MACHINE_PAGE)
-        return ERR_ARG;
-    int err = machine_touch(device);
-    if (err)
-        return err;
-    struct physical *physical = mem_alloc(1, sizeof *physical);
-    if (!physical)
-        return ERR_NOMEM;
-    *physical = (struct physical){.bytes = bytes, .device = device, .references = 1};
-    pthread_mutex_lock(&machine.lock);
-    bool fits = charge(&machine.devices[device], bytes);
-    pthread_mutex_unlock(&machine.lock);
-    if (!fits) {
-        mem_free(physical);
-        return ERR_NOMEM;
-    }
-    *made = physical;
-    return BASE_OK;
-}
-
-static void let_go(struct physical *physical)
-{
-    assert(physical->references > 0);
-    if (--physical->references)
-        return;
-    uncharge(&machine.devices[physical->device], physical->bytes);
-    mem_free(physical);
-}
-
-void machine_release(struct physical *physical)
-{
-    pthread_mutex_lock(&machine.lock);
-    let_go(physical);
-    pthread_mutex_unlock(&machine.lock);
-}
-
-int machine_map(uint64_t address, uint64_t bytes, struct physical *physical)
-{
-    struct extent extent = {.base = address,
-                            .bytes = bytes,
-                            .device = physical->device,
-                            .kind = EXTENT_MAPPED,
-                            .of = physical};
-    int err = ERR_ARG;
-    pthread_mutex_lock(&machine.lock);
-    const struct extent *within = extents_at(&machine.reservations, address);
-    if (bytes && bytes <= physical->bytes && bytes % MACHINE_PAGE == 0 && within &&
-        bytes <= within->base + within->bytes - address) {
-        err = extents_add(&machine.extents, &extent) ? BASE_OK : ERR_BUSY;
-        physical->references += err == BASE_OK;
-    }
-    pthread_mutex_unlock(&machine.lock);
-    return err;
-}
-
-/* The driver takes whole mappings only, one or several that lie side by side. */
-static bool are_whole(uint64_t address, uint64_t bytes)
-{
-    uint64_t at = address, end = address + bytes;
-    while (at < end) {
-        const struct extent *extent = extents_at(&machine.extents, at);
-        if (!extent || extent->kind != EXTENT_MAPPED || extent->base != at ||
-            extent->bytes > end - at)
-            return false;
-        at += extent->bytes;
-    }
-    return bytes > 0;
-}
-
-int machine_unmap(uint64_t address, uint64_t bytes)
-{
-    struct extent extent;
-    pthread_mutex_lock(&machine.lock);
-    bool whole = are_whole(address, bytes);
-    for (uint64_t at = address; whole && at < address + bytes; at += extent.bytes) {
-        if (!extents_remove(&machine.extents, at, &extent))
-            break;
-        let_go(extent.of);
-    }
-    pthread_mutex_unlock(&machine.lock);
-    return whole ? BASE_OK : ERR_ARG;
-}
-
-/* ---- the host's memory ---- */
-
-static int add_host(int32_t device, uint64_t address, uint64_t bytes, enum extent_kind kind)
-{
-    struct extent extent = {.base = address, .bytes = bytes, .device = device, .kind = kind};
-    pthread_mutex_lock(&machine.lock);
-    bool added = extents_add(&machine.extents, &extent);
-    pthread_mutex_unlock(&machine.lock);
-    return added ? BASE_OK : ERR_EXISTS;
-}
-
-int machine_pin(int32_t device, uint64_t bytes, uint64_t *address)
-{
-    uint64_t room = round_up(bytes ? bytes : 1, HOST_PAGE);
-    *address = 0;
-    void *got = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (got == MAP_FAILED)
-        return ERR_NOMEM;
-    if (add_host(device, (uint64_t)(uintptr_t)got, room, EXTENT_PINNED) != BASE_OK) {
-        munmap(got, room);
-        return ERR_NOMEM;
-    }
-    *address = (uint64_t)(uintptr_t)got;
-    return BASE_OK;
-}
-
-int machine_unpin(uint64_t address)
-{
-    struct extent extent;
-    pthread_mutex_lock(&machine.lock);
-    bool found = remove_kind(address, EXTENT_PINNED, &extent);
-    pthread_mutex_unlock(&machine.lock);
-    if (found)
-        free_pinned(&extent);
-    return found ? BASE_OK : ERR_NOTFOUND;
-}
-
-int machine_register(int32_t device, uint64_t address, uint64_t bytes)
-{
-    return address && bytes ? add_host(device, address, bytes, EXTENT_REGISTERED) : ERR_ARG;
-}
-
-int machine_unregister(uint64_t address)
-{
-    struct extent extent;
-    pthread_mutex_lock(&machine.lock);
-    bool found = remove_kind(address, EXTENT_REGISTERED, &extent);
     pthread_mutex_unlock(&machine.lock);
     return found ? BASE_OK : ERR_NOTFOUND;
 }
