@@ -306,9 +306,10 @@ static const char last_steps_sql[] =
     "     rest AS (SELECT max(step) AS step, trains, cut, begin FROM steps)"
     "SELECT DISTINCT ph.step FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
     " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step BETWEEN ?3 AND ?4"
-    "   AND (?5 OR NOT EXISTS (SELECT 1 FROM rest WHERE rest.step = ph.step AND NOT trains"
-    "         AND NOT cut AND EXISTS (SELECT 1 FROM steps WHERE steps.trains)"
-    "         AND NOT EXISTS (SELECT 1 FROM oom WHERE process = ?1 AND seq >= rest.begin)))"
+    "   AND (?5 OR ph.step IS NOT"
+    "        (SELECT step FROM rest WHERE NOT trains AND NOT cut"
+    "            AND EXISTS (SELECT 1 FROM steps WHERE steps.trains)"
+    "            AND NOT EXISTS (SELECT 1 FROM oom WHERE process = ?1 AND seq >= rest.begin)))"
     " ORDER BY ph.step DESC";
 
 int instant_last_steps(struct db *db, int64_t process, int64_t device, int64_t first_step,
