@@ -1,5 +1,6 @@
 /* The drain between rings and a queue: everything arrives, once, in order; holes and losses become
  * facts; a closed queue closes the rings. */
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -574,6 +575,8 @@ TEST(a_closed_queue_closes_the_rings)
         push_mark(ring);
         usleep(2000);
     }
+    struct pollfd wake = {.fd = run.wake_fd, .events = POLLIN}; /* written after it has failed */
+    CHECK_INT(poll(&wake, 1, 60 * 1000), 1);
     uint64_t woken = 0;
     CHECK_INT(read(run.wake_fd, &woken, sizeof woken), sizeof woken);
     CHECK_INT(push_mark(ring), RING_OFF);
