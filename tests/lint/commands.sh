@@ -166,11 +166,11 @@ tests_machine none
 ends "summary of dev" 0 --quick
 suites "ctest dev "
 tests_machine none
-ends "summary of dev" 0 --all
-suites "ctest asan-ubsan ctest tsan ctest dev "
+ends "summary of whole" 0 --all
+suites "ctest asan-ubsan ctest tsan ctest whole "
 tests_machine dev
 ends "Errors while running dev" 1
-for preset in asan-ubsan tsan dev; do
+for preset in asan-ubsan tsan whole; do
     tests_machine "$preset"
     ends "Errors while running $preset" 1 --all
 done
@@ -183,7 +183,7 @@ printf 'echo "no rule"\nexit 1\n' | stand_in cmake
 ends "no rule" 1
 tests_machine none # a sanitizer that does not run here is left out, and said so
 printf 'exit 1\n' | stand_in gcc
-ends "summary of dev" 0 --all
+ends "summary of whole" 0 --all
 expect 0 "tsan: left out" test.sh --all
 expect 2 "usage: " test.sh --slow
 
