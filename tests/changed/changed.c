@@ -3,10 +3,10 @@
  *
  *     changed columns [-e EVERY] [-f FROM] ROWS.sql...  each column of each recording in turn
  *     changed known FILE ROWS.sql...    each line "NAME: STATEMENTS" of the file, of NAME.sql
- *     changed any [-a] [-n COUNT] [-s SEED] ROWS.sql... COUNT recordings with any changes
+ *     changed any [-a|-r] [-n COUNT] [-s SEED] ROWS.sql... COUNT recordings with any changes
  *
- * -a: each is asked everything. -o NUMBER: only this one, whose database is kept. Exit: 0, 1 if
- * anything should not be, 99.
+ * -a: each is asked everything; -r: each report in one form. -o NUMBER: only this one, whose
+ * database is kept. Exit: 0, 1 if anything should not be, 99.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -16,14 +16,16 @@
 #include "changed.h"
 #include "mem.h"
 
-#define QUESTIONS_FIRST 19 /* asked of each column; of any changes nine of all, or all */
+#define QUESTIONS_FIRST 25 /* each report once: asked of each column; of any changes nine of all,
+                              each report, or all */
 #define QUESTIONS_SOME 9
 #define QUESTIONS_MOST 64
 
 struct options {
     size_t every, from, count, only;
     uint64_t seed;
-    bool has_only, ask_all;
+    bool has_only;
+    size_t always; /* this many questions, from the first */
 };
 
 struct folder {
@@ -93,8 +95,8 @@ static void change_any(char **rows, char **names, size_t row_count, const struct
         bool asked[QUESTIONS_MOST] = {false};
         size_t at = changed_random(&seed) % row_count;
         for (size_t n = 0; n < changed_questions(); n++)
-            asked[n] = options->ask_all;
-        for (size_t n = 0; n < QUESTIONS_SOME; n++)
+            asked[n] = n < options->always;
+        for (size_t n = 0; n < QUESTIONS_SOME && options->always == 0; n++)
             asked[changed_random(&seed) % changed_questions()] = true;
         if (options->has_only && options->only != i)
             continue;
@@ -143,11 +145,14 @@ static void change_known(const char *path, char **rows, char **names, size_t cou
 static bool read_options(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.every = 1, .count = 100, .seed = 1};
-    for (int option; (option = getopt(argc, argv, "ae:f:n:s:o:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "are:f:n:s:o:")) != -1;) {
         unsigned long long value = strtoull(optarg ? optarg : "0", NULL, 10);
         switch (option) {
         case 'a':
-            options->ask_all = true;
+            options->always = changed_questions();
+            break;
+        case 'r':
+            options->always = QUESTIONS_FIRST;
             break;
         case 'e':
             options->every = value ? value : 1;

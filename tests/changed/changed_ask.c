@@ -45,7 +45,13 @@ static const struct question {
       NULL}},
     {{"repair", "--check", "@", NULL}},
     {{"repair", "@", "-o", "@.made", NULL}},
-    /* Behind the nineteen: the other formats, and views. */
+    {{"modules", "@", NULL}},
+    {{"show", "@", "block:1", NULL}},
+    {{"html", "@", "-o", "/dev/null", NULL}},
+    {{"export", "--to", "perfetto", "@", "-o", "/dev/null", "--blocks", "0", NULL}},
+    {{"skew", "@", NULL}},
+    {{"merge", "--mixed", "-o", "@.made", "=", "@", NULL}},
+    /* Behind each report once (QUESTIONS_FIRST): the other formats, and views. */
     {{"info", "@", "-f", "json", NULL}},
     {{"phases", "@", "--all", "-f", "csv", NULL}},
     {{"phases", "@", "-f", "json", NULL}},
@@ -62,14 +68,12 @@ static const struct question {
     {{"check", "@", "--max-peak", "1G", "--allow-unknown", "-f", "json", "--junit", "@.made",
       NULL}},
     {{"check", "@", "--no-lost", "--max-reserved", "1", "--steps", "1..", NULL}},
-    {{"show", "@", "block:1", NULL}},
     {{"show", "@", "a", "-f", "json", NULL}},
-    {{"html", "@", "-o", "/dev/null", NULL}},
+    {{"modules", "@", "--depth", "2", "-f", "json", NULL}},
     {{"export", "--to", "collapsed", "@", "-o", "-", NULL}},
     {{"export", "--to", "speedscope", "@", "-o", "-", NULL}},
     {{"export", "--to", "pprof", "@", "-o", "/dev/null", NULL}},
     {{"export", "--to", "chrome", "@", "-o", "-", NULL}},
-    {{"export", "--to", "perfetto", "@", "-o", "/dev/null", "--blocks", "0", NULL}},
     {{"export", "--to", "memory_viz", "@", "-o", "/dev/null", NULL}},
     {{"export", "--to", "csv", "@", "-o", "/dev/null", NULL}},
     {{"sql", "@", "SELECT * FROM allocations", NULL}},
@@ -79,9 +83,7 @@ static const struct question {
     {{"sql", "@", "SELECT * FROM leak", NULL}},
     {{"sql", "@", "SELECT * FROM peak_by_site", NULL}},
     {{"sql", "@", "SELECT * FROM node; SELECT * FROM process_node", NULL}},
-    {{"skew", "@", NULL}},
     {{"skew", "@", "=", "--all", "-f", "json", NULL}},
-    {{"merge", "--mixed", "-o", "@.made", "=", "@", NULL}},
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)
 
