@@ -3,10 +3,10 @@
  *
  *     changed columns [-e EVERY] [-f FROM] ROWS.sql...  each column of each recording in turn
  *     changed known FILE ROWS.sql...    each line "NAME: STATEMENTS" of the file, of NAME.sql
- *     changed any [-a|-r] [-n COUNT] [-s SEED] ROWS.sql... COUNT recordings with any changes
+ *     changed any [-a|-r] [-m] [-n COUNT] [-s SEED] ROWS.sql... COUNT recordings with any changes
  *
- * -a: each is asked everything; -r: each report in one form. -o NUMBER: only this one, whose
- * database is kept. Exit: 0, 1 if anything should not be, 99.
+ * -a: each is asked everything; -r: each report in one form. -m: changed_memory. -o NUMBER: only
+ * this one, whose database is kept. Exit: 0, 1 if anything should not be, 99.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -16,8 +16,9 @@
 #include "changed.h"
 #include "mem.h"
 
-#define QUESTIONS_FIRST 25 /* each report once: asked of each column; of any changes nine of all,
-                              each report, or all */
+#define QUESTIONS_FIRST                                                                            \
+    25 /* each report once: asked of each column; of any changes nine of all,                      \
+          each report, or all */
 #define QUESTIONS_SOME 9
 #define QUESTIONS_MOST 64
 
@@ -145,7 +146,7 @@ static void change_known(const char *path, char **rows, char **names, size_t cou
 static bool read_options(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.every = 1, .count = 100, .seed = 1};
-    for (int option; (option = getopt(argc, argv, "are:f:n:s:o:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "arme:f:n:s:o:")) != -1;) {
         unsigned long long value = strtoull(optarg ? optarg : "0", NULL, 10);
         switch (option) {
         case 'a':
@@ -153,6 +154,9 @@ static bool read_options(int argc, char **argv, struct options *options)
             break;
         case 'r':
             options->always = QUESTIONS_FIRST;
+            break;
+        case 'm':
+            changed_memory();
             break;
         case 'e':
             options->every = value ? value : 1;

@@ -57,4 +57,9 @@ size_t changed_questions(void);
 void changed_ask(const char *path, const char *whole, const bool *asked, const char *what,
                  struct changed_answers *answers);
 
+/* ---- changed_memory.c ---- */
+
+/* Before the first database: SQLite's memory is not that of the sanitizer. */
+void changed_memory(void);
+
 #endif
