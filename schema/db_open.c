@@ -14,12 +14,16 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
+#include "buf.h"
 #include "error.h"
 
-#define IDLE_MOST 160 /* statements of a reader that are kept: all that a report has */
+#define MAKING_ROUNDS 100 /* of 10 ms */
+#define IDLE_MOST 160     /* statements of a reader that are kept: all that a report has */
 
 static int check_kind(const char *path)
 {
@@ -33,6 +37,21 @@ static int check_kind(const char *path)
     if (!S_ISREG(info.st_mode))
         return db_refuse_foreign(path, "not a regular file");
     return 0;
+}
+
+/* A recorder makes the file in one transaction (db_create.c), and finishes it in another:
+ * milliseconds in which it is not yet what it will be. A journal that stays was left by a death. */
+static void await_whole(const char *path)
+{
+    static const struct timespec round = {.tv_nsec = 10 * 1000000};
+    struct buf journal = {0};
+    buf_print(&journal, "%s-journal", path);
+    for (int i = 0; !journal.broken && i < MAKING_ROUNDS; i++) {
+        if (access(buf_string(&journal), F_OK) != 0)
+            break;
+        nanosleep(&round, NULL);
+    }
+    buf_clear(&journal);
 }
 
 /* What every report relies on; also the first query, which makes SQLite look at file and log. */
@@ -107,6 +126,7 @@ static int open_reading(struct db **out, const char *path, bool own)
     int err = check_kind(path);
     if (err < 0)
         return err;
+    await_whole(path);
     err = open_as(&db, path, own, false, &no_log);
     if (err < 0 && no_log && db_log_is_empty(path)) {
         db_close(db);

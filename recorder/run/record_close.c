@@ -164,7 +164,10 @@ static void fill_result(struct recording *recording)
         result->signal = WTERMSIG(status);
     else
         result->exit_code = WEXITSTATUS(status);
-    result->summary.signal = result->signal;
+    if (watch->over == WATCH_STOPPED) /* the program lives */
+        result->summary.let_go = result->signal;
+    else
+        result->summary.signal = result->signal;
     result->summary.exit_code = result->exit_code;
     if (!watch->root_heard)
         buf_text(&result->summary.silent, buf_string(&watch->silent));

@@ -290,7 +290,11 @@ static void see_unsent(struct watch *watch, const struct hello_said *said)
     if (!process)
         return;
     process->fetched = false;
-    refuse(watch, process, "its ring could not be handed over", strerror(said->unsent));
+    if (said->unsent == EPIPE || said->unsent == ECONNRESET)
+        refuse(watch, process, "it had waited a second for its ring",
+               "the recorder did not answer");
+    else
+        refuse(watch, process, "its ring could not be handed over", strerror(said->unsent));
 }
 
 static int hear(void *context, const struct hello_said *said)

@@ -71,7 +71,10 @@ static void add_status(const struct summary *summary, struct buf *out)
 {
     if (!summary->totals.peak_allocated)
         return;
-    if (summary->signal)
+    if (summary->let_go)
+        buf_print(out, ", ended by signal %d to the recorder while the program ran",
+                  summary->let_go);
+    else if (summary->signal)
         buf_print(out, ", killed by signal %d", summary->signal);
     else if (summary->exit_code)
         buf_print(out, ", exit status %d", summary->exit_code);
@@ -140,6 +143,10 @@ static void add_why_nothing(const struct summary *summary, struct buf *out)
 {
     bool failed = summary->signal || summary->exit_code;
     buf_text(out, "tidemark: no block was reported");
+    if (summary->let_go) {
+        buf_print(out, " before signal %d to the recorder ended the recording\n", summary->let_go);
+        return;
+    }
     if (summary->silent.count > 0 || summary->missing > 0 ||
         (!failed && summary->totals.has_source)) {
         buf_text(out, "\n");
@@ -155,7 +162,7 @@ static void add_why_nothing(const struct summary *summary, struct buf *out)
     if (!summary->totals.has_source)
         buf_print(out,
                   "%s what ran uses neither PyTorch nor tidemark.h, its LD_PRELOAD was replaced, "
-                  "%sit ran in another network namespace%s",
+                  "%sit ran in another network namespace or where no socket may be opened%s",
                   failed ? "" : ":", failed ? "or " : "",
                   failed ? "" : ", or it ended before its first block");
     buf_text(out, "\n");

@@ -18,6 +18,7 @@ struct summary {        /* all zero is valid; summary_clear frees the texts */
     uint64_t file_bytes;
     uint64_t run_ns;
     uint64_t processes; /* rows of table process */
+    int let_go;         /* the signal to us that ended the recording of a program that lives; 0 */
     int signal;         /* that the program died of, or 0: then */
     int exit_code;      /* its own */
     struct state_totals totals;

@@ -16,9 +16,8 @@
 #include "changed.h"
 #include "mem.h"
 
-#define QUESTIONS_FIRST                                                                            \
-    25 /* each report once: asked of each column; of any changes nine of all,                      \
-          each report, or all */
+/* Each report once: asked of each column. Of any changes nine of all, each report, or all. */
+#define QUESTIONS_FIRST 26
 #define QUESTIONS_SOME 9
 #define QUESTIONS_MOST 64
 

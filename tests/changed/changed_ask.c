@@ -46,6 +46,7 @@ static const struct question {
     {{"repair", "--check", "@", NULL}},
     {{"repair", "@", "-o", "@.made", NULL}},
     {{"modules", "@", NULL}},
+    {{"live", "@", "end", NULL}},
     {{"show", "@", "block:1", NULL}},
     {{"html", "@", "-o", "/dev/null", NULL}},
     {{"export", "--to", "perfetto", "@", "-o", "/dev/null", "--blocks", "0", NULL}},

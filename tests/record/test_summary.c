@@ -66,4 +66,24 @@ TEST(reasons)
     check(&summary, 1, 1);
 }
 
-TEST_MAIN(TEST_CASE(names_of_what_ran), TEST_CASE(names_of_the_driver), TEST_CASE(reasons))
+/* It lives: what ended is the recording. */
+TEST(a_program_that_was_left_running_was_not_killed)
+{
+    for (unsigned blocks = 0; blocks < 2; blocks++) {
+        struct summary summary = {.let_go = 15};
+        struct buf text = {0};
+        summary.totals = (struct state_totals){.allocs = blocks,
+                                               .peak_allocated = blocks,
+                                               .peak_step = BATCH_NULL,
+                                               .has_source = true};
+        buf_text(&summary.file, "x.db");
+        summary_text(&summary, &text);
+        CHECK(strstr(buf_string(&text), "signal 15 to the recorder"));
+        CHECK(!strstr(buf_string(&text), "killed"));
+        buf_clear(&text);
+        summary_clear(&summary);
+    }
+}
+
+TEST_MAIN(TEST_CASE(names_of_what_ran), TEST_CASE(names_of_the_driver), TEST_CASE(reasons),
+          TEST_CASE(a_program_that_was_left_running_was_not_killed))

@@ -173,6 +173,34 @@ static void read_everything(struct db *db)
     }
 }
 
+/* As a recorder makes it: the first page stands there alone while the journal does. */
+TEST(a_file_that_is_being_made_is_waited_for)
+{
+    static unsigned char bytes[1 << 20];
+    struct db *db = NULL;
+    char journal[220];
+    size_t count = read_all(changed_copy("whole.db", "SELECT 1"), bytes, sizeof bytes);
+    REQUIRE(count > 4096);
+
+    const char *path = test_path("new.db");
+    snprintf(journal, sizeof journal, "%s-journal", path);
+    write_file(path, bytes, 4096);
+    write_file(journal, "", 0);
+    pid_t maker = fork();
+    REQUIRE(maker >= 0);
+    if (maker == 0) {
+        usleep(50 * 1000);
+        write_file(path, bytes, count);
+        unlink(journal);
+        _exit(0);
+    }
+    CHECK_INT(db_open(&db, path), 0);
+    db_close(db);
+    CHECK(waitpid(maker, NULL, 0) == maker);
+    write_file(path, bytes, 4096); /* and nobody makes it */
+    check_refused(path, ERR_CORRUPT, " is damaged: it has 4096 bytes");
+}
+
 TEST(damage_at_random_places_never_crashes)
 {
     static unsigned char bytes[1 << 20], damaged[1 << 20];
@@ -328,6 +356,7 @@ TEST_MAIN(TEST_CASE(files_of_other_kinds_are_called_what_they_are),
           TEST_CASE(things_that_are_not_files), TEST_CASE(databases_of_other_programs),
           TEST_CASE(versions), TEST_CASE(a_recording_that_lacks_a_table),
           TEST_CASE(a_name_that_is_longer_than_any_path), TEST_CASE(a_file_cut_anywhere_is_damaged),
+          TEST_CASE(a_file_that_is_being_made_is_waited_for),
           TEST_CASE(damage_at_random_places_never_crashes),
           TEST_CASE(what_a_dead_recorder_left_is_read_with_its_log),
           TEST_CASE(a_file_that_was_copied_without_its_log),

@@ -132,14 +132,16 @@ static int write_out(struct report *report, const struct export_options *options
             err = ERR_NOTFOUND;
         err = out_close(&out, err, &why);
     }
-    bool nothing = report->absent || err == ERR_NOTFOUND;
-    int code = report_end(report, why.count || nothing ? 0 : err);
+    bool nothing = report->absent || err == ERR_NOTFOUND,
+         unwritten = !out.path && out.err == ERR_IO;
+    int code = report_end(report, why.count || nothing || unwritten ? 0 : err);
     if (why.count)
         log_say(LOG_ERROR, "%s", buf_string(&why));
-    else if (code == EXIT_FINE && !nothing)
+    else if (code == EXIT_FINE && !nothing && !unwritten)
         say_done(&export, format);
     code = code ? code : why.count || nothing ? EXIT_INPUT : EXIT_FINE;
     buf_clear(&why);
+    errno = out.number; /* of standard output; main.c says it, as of every report */
     return code;
 }
 

@@ -66,7 +66,7 @@ static int end_file(struct export_out *out)
 int out_close(struct export_out *out, int err, struct buf *why)
 {
     int ended = end_file(out);
-    if (ended < 0 && err >= 0)
+    if (ended < 0 && err >= 0 && (out->path || ended == ERR_NOMEM))
         buf_print(why, "%s: %s", out->path ? out->path : "standard output",
                   ended == ERR_NOMEM ? base_err_text(ended) : strerror(out->number));
     err = err < 0 ? err : ended;
@@ -79,6 +79,7 @@ void out_put(struct export_out *out, const void *bytes, size_t count)
 {
     if (out->err || count == 0)
         return;
+    errno = 0;
     if (fwrite_unlocked(bytes, 1, count, out->file) != count) /* nobody else writes to it */
         fail(out, ERR_IO);
     else

@@ -127,7 +127,7 @@ static void remove_old(const char *path)
     int64_t finished = 0;
     int err = db_open(&db, path);
     if (err == 0)
-        err = query_read(db, "SELECT count(*) AS finished FROM meta WHERE key = 'finished'",
+        err = query_read(db, "SELECT value <> 0 AS finished FROM meta WHERE key = 'finished'",
                          Q_NOTHING, Q_OUT(Q_INT(finished)));
     if (db)
         db_close(db);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "emit_text.h"
 #include "error.h"
 #include "log.h"
 #include "mem.h"
@@ -49,8 +50,9 @@ static bool names_database(const char *word)
 
 struct sql_columns {
     struct emit_column *columns;
-    struct buf names; /* NUL behind each */
-    char key[32];     /* of the section */
+    struct buf names;    /* NUL behind each */
+    struct buf headings; /* the same for a screen, which a name must not steer */
+    char key[32];        /* of the section */
     int count;
 };
 
@@ -58,6 +60,7 @@ static void clear_columns(struct sql_columns *columns)
 {
     mem_free(columns->columns);
     buf_clear(&columns->names);
+    buf_clear(&columns->headings);
 }
 
 static bool is_taken(const struct sql_columns *columns, int before, const char *name)
@@ -84,14 +87,16 @@ static int name_columns(struct sql_columns *columns, struct db_stmt *stmt)
             buf_print(&name, "%s_%d", db_column_name(stmt, i), n);
         }
         buf_add(&columns->names, buf_string(&name), strlen(buf_string(&name)) + 1);
-        bool broken = name.broken || columns->names.broken;
+        emit_put_safe(&columns->headings, buf_string(&name), strlen(buf_string(&name)));
+        buf_add(&columns->headings, "", 1);
+        bool broken = name.broken || columns->names.broken || columns->headings.broken;
         buf_clear(&name);
         if (broken)
             return ERR_NOMEM;
     }
-    const char *at = buf_string(&columns->names);
-    for (int i = 0; i < columns->count; i++, at += strlen(at) + 1)
-        columns->columns[i] = (struct emit_column){.key = at, .kind = EMIT_ANY};
+    const char *at = buf_string(&columns->names), *heading = buf_string(&columns->headings);
+    for (int i = 0; i < columns->count; i++, at += strlen(at) + 1, heading += strlen(heading) + 1)
+        columns->columns[i] = (struct emit_column){.key = at, .header = heading, .kind = EMIT_ANY};
     return 0;
 }
 

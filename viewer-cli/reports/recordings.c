@@ -64,7 +64,8 @@ static int read_facts(struct db *db, struct recording *out)
     if (err >= 0)
         err = query_read(db,
                          "SELECT (SELECT count(*) FROM oom) AS ooms,"
-                         "       (SELECT count(*) FROM meta WHERE key = 'finished') AS finished",
+                         "       coalesce((SELECT value <> 0 FROM meta WHERE key = 'finished'), 0)"
+                         "           AS finished",
                          Q_NOTHING, Q_OUT(Q_INT(out->ooms), Q_INT(out->finished)));
     if (err >= 0)
         err = query_read(db, "SELECT ended, exit_code, signal FROM process ORDER BY id LIMIT 1",
