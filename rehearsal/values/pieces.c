@@ -1,6 +1,8 @@
 /* pieces.c - see pieces.h. */
 #include "pieces.h"
 
+#include <string.h>
+
 #include "mem.h"
 #include "values.h"
 
@@ -50,4 +52,20 @@ void piece_put_real(struct piece *piece)
 {
     values_put_real(piece->at, piece->bytes, piece->count);
     piece_drop(piece);
+}
+
+void piece_run_end(struct piece_run *run)
+{
+    if (run->count)
+        values_put(run->at, run->bytes, run->count);
+    run->at += run->count;
+    run->count = 0;
+}
+
+void piece_run_put(struct piece_run *run, const void *bytes, uint32_t count)
+{
+    if (run->count + count > sizeof run->bytes)
+        piece_run_end(run);
+    memcpy(run->bytes + run->count, bytes, count);
+    run->count += count;
 }
