@@ -249,6 +249,47 @@ TEST(it_is_as_the_model)
     CHECK(values_are_valid());
 }
 
+/* ---- long ranges, among pages that lie far from each other ---- */
+
+#define FAR 2000u
+#define FAR_SPAN (UINT64_C(8) << 30)
+
+static uint64_t far_at[FAR];
+static bool far_known[FAR];
+
+static void put_far(uint64_t *random)
+{
+    for (uint32_t i = 0; i < FAR; i++)
+        if (!far_known[i]) {
+            far_at[i] = test_random(random) % (FAR_SPAN / FAR) / 8 * 8 + i * (FAR_SPAN / FAR);
+            values_fill(BASE + far_at[i], 1, 8);
+            far_known[i] = true;
+        }
+}
+
+static void forget_far(uint64_t at, uint64_t count)
+{
+    values_forget(BASE + at, count);
+    for (uint32_t i = 0; i < FAR; i++)
+        far_known[i] &= far_at[i] + 8 <= at || far_at[i] >= at + count;
+}
+
+TEST(a_long_range_is_forgotten_and_nothing_else)
+{
+    uint64_t random = 7, bytes;
+    values_forget_all();
+    for (int round = 0; round < 60; round++) {
+        put_far(&random);
+        uint64_t most = FAR_SPAN >> test_random(&random) % 14;
+        forget_far(test_random(&random) % FAR_SPAN / 8 * 8, test_random(&random) % most / 8 * 8);
+        for (uint32_t i = 0; i < FAR; i++)
+            REQUIRE(values_get(BASE + far_at[i], &bytes, 8) == far_known[i]);
+        REQUIRE(values_are_valid());
+    }
+    forget_far(0, FAR_SPAN);
+    CHECK(!values_any());
+}
+
 TEST_MAIN(TEST_CASE(what_is_put_is_known_and_the_rest_is_zero),
           TEST_CASE(a_move_brings_what_is_known_and_no_more),
           TEST_CASE(a_piece_that_is_too_large_is_forgotten),
@@ -257,4 +298,4 @@ TEST_MAIN(TEST_CASE(what_is_put_is_known_and_the_rest_is_zero),
           TEST_CASE(without_memory_nothing_is_known),
           TEST_CASE(of_what_is_large_whole_numbers_are_kept),
           TEST_CASE(the_oldest_gives_way_and_who_asks_is_told), TEST_CASE(who_forks_holds_no_lock),
-          TEST_CASE(it_is_as_the_model))
+          TEST_CASE(it_is_as_the_model), TEST_CASE(a_long_range_is_forgotten_and_nothing_else))
