@@ -74,6 +74,15 @@ is "$(column tries result | sort -u | tr '\n' ' ')" "does not fit fits " "result
 is "$?" 0 "the largest by itself"
 "$tidemark" rehearse --gpu cc=8.0,memory=2GiB -o own2.db -- "$program" $((largest + 1)) >own 2>&1
 is "$?" 1 "the next by itself"
+# How it ended otherwise is said with its verdict.
+ended() { # VERDICT COMMAND
+    rm -f own3.db
+    "$tidemark" rehearse --gpu t4 -o own3.db -- sh -c "$2" "$program" >/dev/null 2>own
+    is "$(grep '^tidemark: ' own | tail -1 | cut -d: -f2)" " $1" "the last line after: $2"
+}
+ended "not known whether it fits, the run was ended by SIGTERM" '"$0" 1; kill -TERM $$'
+ended "not known whether it fits, the program failed with exit status 9" '"$0" 1; exit 9'
+ended "fits" '"$0" 1'
 # Recordings stay, and so does what the program printed.
 is "$(sqlite3 -readonly "folder/B=$largest.db" "SELECT value FROM meta WHERE key = 'finished'")" 1 \
     "the recording"
