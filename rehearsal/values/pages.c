@@ -33,7 +33,8 @@ static struct {
     uint16_t in_region[COUNTS]; /* pages, of all regions that share a count */
     uint64_t lost[LOST];        /* the last pages that gave way; 0: handed out anew since */
     uint64_t losses;
-    uint64_t low, high; /* all that is known lies between: most of what is asked for does not */
+    /* All that is known lies between: most of what is asked for does not. */
+    _Atomic uint64_t low, high;
 } table;
 
 static _Atomic bool have_lost;
@@ -284,6 +285,11 @@ void pages_forget_reals(void)
 bool pages_any(void)
 {
     return atomic_load_explicit(&pages_known, memory_order_acquire) != 0;
+}
+
+bool pages_may_be_in(uint64_t at, uint64_t count)
+{
+    return pages_any() && at < table.high && at + count > table.low;
 }
 
 bool pages_get(uint64_t at, uint8_t *bytes, uint64_t count)

@@ -76,6 +76,22 @@ TEST(a_run_ends_at_the_first_byte_that_is_not_known)
     values_forget_all();
 }
 
+/* The run begins in a block, of which something further back is known. */
+TEST(a_run_takes_the_rest_of_its_block)
+{
+    uint8_t byte;
+    values_forget_all();
+    values_block(BASE, 1 << 20);
+    values_fill(BASE + (1 << 20) - 1, 1, 2);
+    values_forget_run(BASE + 512);
+    CHECK(!values_get(BASE + (1 << 20) - 1, &byte, 1));
+    CHECK(values_get(BASE + (1 << 20), &byte, 1));
+    values_forget_run(BASE + (UINT64_C(1) << 40)); /* nothing is near */
+    values_forget_run(5);
+    CHECK(values_get(BASE + (1 << 20), &byte, 1));
+    values_forget_all();
+}
+
 TEST(a_range_of_a_whole_card_is_forgotten_at_once)
 {
     uint8_t byte;
@@ -294,6 +310,7 @@ TEST_MAIN(TEST_CASE(what_is_put_is_known_and_the_rest_is_zero),
           TEST_CASE(a_move_brings_what_is_known_and_no_more),
           TEST_CASE(a_piece_that_is_too_large_is_forgotten),
           TEST_CASE(a_run_ends_at_the_first_byte_that_is_not_known),
+          TEST_CASE(a_run_takes_the_rest_of_its_block),
           TEST_CASE(a_range_of_a_whole_card_is_forgotten_at_once),
           TEST_CASE(without_memory_nothing_is_known),
           TEST_CASE(of_what_is_large_whole_numbers_are_kept),
