@@ -308,6 +308,17 @@ bool pages_get(uint64_t at, uint8_t *bytes, uint64_t count)
     return all;
 }
 
+bool pages_know(uint64_t at, uint64_t count)
+{
+    for (uint32_t part; count; at += part, count -= part) {
+        const struct page *page = table.slots ? *find(at / VALUES_PAGE) : NULL;
+        part = part_of(at, count);
+        if (!page || memchr(page->is_known + at % VALUES_PAGE, 0, part))
+            return false;
+    }
+    return true;
+}
+
 bool pages_are(uint64_t at, uint64_t count, enum known how)
 {
     for (uint32_t part; count; at += part, count -= part) {

@@ -19,7 +19,8 @@ enum known { KNOWN = 1, KNOWN_REAL = 2 };
 bool pages_put(uint64_t at, const uint8_t *bytes, int value, uint64_t count, enum known how);
 /* False: not all are known. */
 bool pages_get(uint64_t at, uint8_t *bytes, uint64_t count);
-/* Whether all of them are known in that way. */
+/* Whether all of them are known; whether in that way. */
+bool pages_know(uint64_t at, uint64_t count);
 bool pages_are(uint64_t at, uint64_t count, enum known how);
 bool pages_any(void);
 /* False: nothing is known in the bytes from `at` on, as far as it costs no look at any page. */

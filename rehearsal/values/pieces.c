@@ -17,7 +17,8 @@ bool piece_new(struct piece *piece, uint64_t at, uint64_t count)
 bool piece_fetch(struct piece *piece, uint64_t at, uint64_t count)
 {
     *piece = (struct piece){0};
-    if (!values_any() || !piece_new(piece, at, count))
+    if (!values_any() || count > VALUES_MOST || !values_are_known(at, count) ||
+        !piece_new(piece, at, count))
         return false;
     if (values_get(at, piece->bytes, count))
         return true;
@@ -40,7 +41,7 @@ void piece_put(struct piece *piece)
 bool piece_fetch_real(struct piece *piece, uint64_t at, uint64_t count)
 {
     *piece = (struct piece){0};
-    if (!values_any() || !piece_new(piece, at, count))
+    if (count > VALUES_MOST || !values_are_real(at, count) || !piece_new(piece, at, count))
         return false;
     if (values_get_real(at, piece->bytes, count))
         return true;

@@ -58,9 +58,11 @@ static bool sort_pass(const struct pass *it, struct row_sort *sort)
 static bool run_pass(const struct pass *it)
 {
     struct row_sort sort = {0};
-    if (it->count > CARRY_MOST || it->bytes > CARRY_BYTES || !row_sort_begin(&sort, it->count) ||
-        !sort_pass(it, &sort)) {
-        values_forget(it->keys_out, it->count * kernel_type_bytes(it->type));
+    uint32_t width = kernel_type_bytes(it->type);
+    bool known = it->count <= CARRY_MOST && it->bytes <= CARRY_BYTES &&
+                 values_are_known(it->keys_in, it->count * width);
+    if (!known || !row_sort_begin(&sort, it->count) || !sort_pass(it, &sort)) {
+        values_forget(it->keys_out, it->count * width);
         values_forget(it->values_out, it->count * it->bytes);
     }
     row_sort_end(&sort);

@@ -11,7 +11,8 @@
 bool row_fetch(const struct row *row, uint8_t *bytes)
 {
     if (row->stride == 1)
-        return values_get(row->at, bytes, row->count * row->width);
+        return values_are_known(row->at, row->count * row->width) &&
+               values_get(row->at, bytes, row->count * row->width);
     for (uint64_t i = 0; i < row->count; i++)
         if (!values_get(row->at + i * row->stride * row->width, bytes + i * row->width, row->width))
             return false;

@@ -257,6 +257,18 @@ bool values_get(uint64_t at, void *bytes, uint64_t count)
     return all;
 }
 
+bool values_are_known(uint64_t at, uint64_t count)
+{
+    if (!values_any() || record_of_thread())
+        return count == 0;
+    if (pending_any())
+        (void)pending_wait_some(at, count);
+    pthread_mutex_lock(&lock);
+    bool all = pages_know(at, count);
+    pthread_mutex_unlock(&lock);
+    return all;
+}
+
 static _Atomic bool have_reals;
 
 void values_put_real(uint64_t at, const void *bytes, uint64_t count)
@@ -283,6 +295,16 @@ bool values_get_real(uint64_t at, void *bytes, uint64_t count)
     return all;
 }
 
+bool values_are_real(uint64_t at, uint64_t count)
+{
+    if (!atomic_load_explicit(&have_reals, memory_order_relaxed) || record_of_thread())
+        return false;
+    pthread_mutex_lock(&lock);
+    bool all = pages_are(at, count, KNOWN_REAL);
+    pthread_mutex_unlock(&lock);
+    return all;
+}
+
 void values_forget_reals(void)
 {
     if (!atomic_load_explicit(&have_reals, memory_order_relaxed))
@@ -299,7 +321,8 @@ void values_move(uint64_t to, uint64_t from, uint64_t count)
         record_add(record_of_thread(), to, count);
         return;
     }
-    uint8_t *bytes = count <= VALUES_MOST ? mem_alloc(1, count + 1) : NULL;
+    bool known = count <= VALUES_MOST && values_are_known(from, count);
+    uint8_t *bytes = known ? mem_alloc(1, count + 1) : NULL;
     if (bytes && values_get_real(from, bytes, count))
         values_put_real(to, bytes, count);
     else if (bytes && values_get(from, bytes, count))

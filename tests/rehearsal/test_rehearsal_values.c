@@ -31,6 +31,24 @@ TEST(what_is_put_is_known_and_the_rest_is_zero)
     CHECK(values_are_valid());
 }
 
+TEST(whether_bytes_are_known_is_asked_without_them)
+{
+    values_forget_all();
+    CHECK(!values_are_known(BASE, 1));
+    CHECK(values_are_known(BASE, 0));
+    values_fill(BASE + 10, 1, 3 * VALUES_PAGE);
+    CHECK(values_are_known(BASE + 10, 3 * VALUES_PAGE));
+    CHECK(!values_are_known(BASE + 9, 3 * VALUES_PAGE));
+    CHECK(!values_are_known(BASE + 11, 3 * VALUES_PAGE));
+    values_forget(BASE + 2 * VALUES_PAGE, 1);
+    CHECK(!values_are_known(BASE + 10, 3 * VALUES_PAGE));
+    CHECK(!values_are_real(BASE + 10, 4));
+    values_put_real(BASE + 12, "abcd", 4);
+    CHECK(values_are_real(BASE + 12, 4) && values_are_known(BASE + 10, 6));
+    CHECK(!values_are_real(BASE + 11, 4));
+    values_forget_all();
+}
+
 TEST(a_move_brings_what_is_known_and_no_more)
 {
     uint8_t bytes[4];
@@ -307,6 +325,7 @@ TEST(a_long_range_is_forgotten_and_nothing_else)
 }
 
 TEST_MAIN(TEST_CASE(what_is_put_is_known_and_the_rest_is_zero),
+          TEST_CASE(whether_bytes_are_known_is_asked_without_them),
           TEST_CASE(a_move_brings_what_is_known_and_no_more),
           TEST_CASE(a_piece_that_is_too_large_is_forgotten),
           TEST_CASE(a_run_ends_at_the_first_byte_that_is_not_known),
