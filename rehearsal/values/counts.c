@@ -159,6 +159,7 @@ bool walk_flagged(const struct kernel *kernel, void **arguments)
     uint64_t out = argument_word(arguments[2]), number_at = argument_word(arguments[3]);
     uint64_t count = argument_count(arguments[7]), width = kernel_type_bytes(kernel->input[0]);
     struct piece in = {0};
+    struct piece_run run = {.at = out};
     int32_t total = 0;
     if (!width || count > VALUES_MOST || !fetch_iterator(arguments[1], count * width, &in)) {
         values_forget_run(out);
@@ -167,9 +168,12 @@ bool walk_flagged(const struct kernel *kernel, void **arguments)
     }
     for (uint64_t i = 0; i < count; i++) {
         int64_t index = (int64_t)(argument_word(arguments[0]) + i);
-        if (number(&in, kernel->input[0], i))
-            values_put(out + 8 * (uint64_t)total++, &index, sizeof index);
+        if (!number(&in, kernel->input[0], i))
+            continue;
+        piece_run_put(&run, &index, sizeof index);
+        total++;
     }
+    piece_run_end(&run);
     values_put(number_at, &total, sizeof total);
     piece_drop(&in);
     return true;
@@ -251,31 +255,42 @@ bool walk_scatter(void **arguments)
     return true;
 }
 
+/* Of equal ones that lie side by side one, and how often it lies there. */
+static int64_t put_runs(const struct piece *in, char type, uint64_t count, uint64_t to,
+                        uint64_t counts_at)
+{
+    uint32_t width = kernel_type_bytes(type);
+    struct piece_run found = {.at = to}, lengths = {.at = counts_at};
+    int64_t total = 0, length = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        length++;
+        if (i + 1 < count && number(in, type, i) == number(in, type, i + 1))
+            continue;
+        piece_run_put(&found, in->bytes + i * width, width);
+        if (counts_at)
+            piece_run_put(&lengths, &length, sizeof length);
+        total++;
+        length = 0;
+    }
+    piece_run_end(&found);
+    piece_run_end(&lengths);
+    return total;
+}
+
 /* (input, distinct ones, ..., how often, their number, ..., count): `counts_at` 0 if nobody asks.
  */
 static void distinct(char type, uint64_t from, uint64_t to, uint64_t counts_at, uint64_t number_at,
                      uint64_t count)
 {
-    uint64_t width = kernel_type_bytes(type);
     struct piece in = {0};
-    int64_t total = 0, run = 0;
-    if (count > VALUES_MOST || !piece_fetch(&in, from, count * width)) {
+    if (count > VALUES_MOST || !piece_fetch(&in, from, count * kernel_type_bytes(type))) {
         values_forget_run(to);
         values_forget(number_at, 8);
         if (counts_at)
             values_forget_run(counts_at);
         return;
     }
-    for (uint64_t i = 0; i < count; i++) {
-        run++;
-        if (i + 1 < count && number(&in, type, i) == number(&in, type, i + 1))
-            continue;
-        values_put(to + (uint64_t)total * width, in.bytes + i * width, width);
-        if (counts_at)
-            values_put(counts_at + (uint64_t)total * 8, &run, sizeof run);
-        total++;
-        run = 0;
-    }
+    int64_t total = put_runs(&in, type, count, to, counts_at);
     values_put(number_at, &total, sizeof total);
     piece_drop(&in);
 }

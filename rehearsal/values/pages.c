@@ -1,4 +1,8 @@
-/* pages.c - see pages.h: a table of open addressing, by the page's number. */
+/*
+ * pages.c - see pages.h: a table of open addressing, by the page's number, and for each region how
+ * many of its pages are known: what is forgotten is large most of the time, a tensor that is
+ * written, and next to nothing of it is known.
+ */
 #include "pages.h"
 
 #include <stdatomic.h>
@@ -9,11 +13,15 @@
 
 #define SLOTS (VALUES_PAGES * 2u)
 #define LOST 4096u
+#define REGION 64u /* pages */
+#define COUNTS 65536u
+#define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
 struct page {
     uint64_t number;               /* address / VALUES_PAGE */
     struct page *older, *newer;    /* by when they were written last: the oldest gives way */
     uint32_t known;                /* bytes */
+    bool has_reals;                /* or had some */
     uint8_t is_known[VALUES_PAGE]; /* 0, or how */
     uint8_t bytes[VALUES_PAGE];
 };
@@ -22,9 +30,11 @@ static struct {
     struct page **slots; /* SLOTS of them, once something was known */
     uint32_t count;
     struct page *oldest, *newest;
-    uint64_t lost[LOST]; /* the last pages that gave way; 0: handed out anew since */
+    uint16_t in_region[COUNTS]; /* pages, of all regions that share a count */
+    uint64_t lost[LOST];        /* the last pages that gave way; 0: handed out anew since */
     uint64_t losses;
-    uint64_t low, high; /* all that is known lies between: most of what is asked for does not */
+    /* All that is known lies between: most of what is asked for does not. */
+    _Atomic uint64_t low, high;
 } table;
 
 static _Atomic bool have_lost;
@@ -32,7 +42,12 @@ static _Atomic uint32_t pages_known; /* table.count, for those who do not hold t
 
 static uint32_t slot_of(uint64_t number)
 {
-    return (uint32_t)((number * UINT64_C(0x9e3779b97f4a7c15)) >> 40) % SLOTS;
+    return (uint32_t)((number * GOLDEN) >> 40) % SLOTS;
+}
+
+static uint16_t *count_of_region(uint64_t number)
+{
+    return &table.in_region[((number / REGION * GOLDEN) >> 40) % COUNTS];
 }
 
 static struct page **find(uint64_t number)
@@ -79,6 +94,7 @@ static void drop(struct page **slot)
 {
     uint32_t hole = (uint32_t)(slot - table.slots), at = hole;
     unlink_page(*slot);
+    --*count_of_region((*slot)->number);
     mem_free(*slot);
     *slot = NULL;
     set_count(table.count - 1);
@@ -119,6 +135,7 @@ static struct page *page_for(uint64_t number)
     if (*slot) {
         (*slot)->number = number;
         link_newest(*slot);
+        ++*count_of_region(number);
         set_count(table.count + 1);
         widen(number * VALUES_PAGE);
     }
@@ -128,6 +145,10 @@ static struct page *page_for(uint64_t number)
 static void forget_in(struct page **slot, uint32_t from, uint32_t count)
 {
     struct page *page = *slot;
+    if (count == VALUES_PAGE) {
+        drop(slot);
+        return;
+    }
     for (uint32_t i = from; i < from + count; i++)
         page->known -= page->is_known[i] != 0;
     memset(page->is_known + from, 0, count);
@@ -143,35 +164,51 @@ static uint32_t part_of(uint64_t at, uint64_t count)
     return (uint32_t)(count < room ? count : room);
 }
 
-/* Of a long range: looks at the pages that there are, not at those that there might be. */
-static void forget_long(uint64_t at, uint64_t count)
+/* Those of the page's bytes that lie in [at, end). */
+static void forget_part(struct page **slot, uint64_t at, uint64_t end)
 {
-    for (uint32_t i = 0; i < SLOTS && table.count; i++) {
-        struct page *page = table.slots[i];
-        uint64_t base = page ? page->number * VALUES_PAGE : 0;
-        if (!page || base + VALUES_PAGE <= at || base >= at + count)
-            continue;
-        uint64_t from = base < at ? at - base : 0;
-        uint64_t to = at + count - base < VALUES_PAGE ? at + count - base : VALUES_PAGE;
-        forget_in(&table.slots[i], (uint32_t)from, (uint32_t)(to - from));
-        i -= table.slots[i] != page && table.slots[i]; /* another one came into the gap */
+    uint64_t base = (*slot)->number * VALUES_PAGE;
+    uint64_t from = base < at ? at - base : 0;
+    uint64_t to = end - base < VALUES_PAGE ? end - base : VALUES_PAGE;
+    forget_in(slot, (uint32_t)from, (uint32_t)(to - from));
+}
+
+/* Looks at the pages that there are, not at those that there might be. */
+static void forget_listed(uint64_t at, uint64_t end)
+{
+    for (struct page *page = table.oldest, *newer; page; page = newer) {
+        uint64_t base = page->number * VALUES_PAGE;
+        newer = page->newer;
+        if (base + VALUES_PAGE > at && base < end)
+            forget_part(find(page->number), at, end);
     }
 }
 
+static void forget_regions(uint64_t at, uint64_t end)
+{
+    for (uint64_t number = at / VALUES_PAGE; number * VALUES_PAGE < end;) {
+        if (!*count_of_region(number)) {
+            number += REGION - number % REGION;
+            continue;
+        }
+        struct page **slot = find(number++);
+        if (*slot)
+            forget_part(slot, at, end);
+    }
+}
+
+#define REGIONS_A_PAGE 32u /* are looked at in the time that one page in a list takes */
+
 void pages_forget(uint64_t at, uint64_t count)
 {
-    if (table.count == 0 || at >= table.high || at + count <= table.low)
+    uint64_t end = at + count < table.high ? at + count : table.high;
+    if (table.count == 0 || at >= table.high || end <= table.low)
         return;
-    if (count / VALUES_PAGE > SLOTS / 16) {
-        forget_long(at, count);
-        return;
-    }
-    for (uint32_t part; count; at += part, count -= part) {
-        struct page **slot = find(at / VALUES_PAGE);
-        part = part_of(at, count);
-        if (*slot)
-            forget_in(slot, at % VALUES_PAGE, part);
-    }
+    at = at > table.low ? at : table.low;
+    if ((end - at) / (REGION * VALUES_PAGE) > (uint64_t)table.count * REGIONS_A_PAGE)
+        forget_listed(at, end);
+    else
+        forget_regions(at, end);
 }
 
 bool pages_put(uint64_t at, const uint8_t *bytes, int value, uint64_t count, enum known how)
@@ -186,6 +223,7 @@ bool pages_put(uint64_t at, const uint8_t *bytes, int value, uint64_t count, enu
             for (uint32_t i = from; i < from + part; i++)
                 page->known += !page->is_known[i];
         memset(page->is_known + from, (int)how, part);
+        page->has_reals |= how == KNOWN_REAL;
         if (bytes) {
             memcpy(page->bytes + from, bytes, part);
             bytes += part;
@@ -219,12 +257,15 @@ void pages_forget_all(void)
     mem_free(table.slots);
     table.slots = NULL;
     table.oldest = table.newest = NULL;
+    if (table.count)
+        memset(table.in_region, 0, sizeof table.in_region);
     set_count(0);
 }
 
 static void forget_reals_of(struct page **slot)
 {
     struct page *page = *slot;
+    page->has_reals = false;
     for (uint32_t i = 0; i < VALUES_PAGE && *slot == page; i++)
         if (page->is_known[i] == KNOWN_REAL)
             forget_in(slot, i, 1);
@@ -232,11 +273,10 @@ static void forget_reals_of(struct page **slot)
 
 void pages_forget_reals(void)
 {
-    for (uint32_t i = 0; i < SLOTS && table.count; i++) {
-        struct page *page = table.slots[i];
-        if (page)
-            forget_reals_of(&table.slots[i]);
-        i -= page && table.slots[i] != page && table.slots[i]; /* another one came into the gap */
+    for (struct page *page = table.oldest, *newer; page; page = newer) {
+        newer = page->newer;
+        if (page->has_reals)
+            forget_reals_of(find(page->number));
     }
 }
 
@@ -245,6 +285,11 @@ void pages_forget_reals(void)
 bool pages_any(void)
 {
     return atomic_load_explicit(&pages_known, memory_order_acquire) != 0;
+}
+
+bool pages_may_be_in(uint64_t at, uint64_t count)
+{
+    return pages_any() && at < table.high && at + count > table.low;
 }
 
 bool pages_get(uint64_t at, uint8_t *bytes, uint64_t count)
@@ -261,6 +306,17 @@ bool pages_get(uint64_t at, uint8_t *bytes, uint64_t count)
         all &= page && memchr(page->is_known + from, 0, part) == NULL;
     }
     return all;
+}
+
+bool pages_know(uint64_t at, uint64_t count)
+{
+    for (uint32_t part; count; at += part, count -= part) {
+        const struct page *page = table.slots ? *find(at / VALUES_PAGE) : NULL;
+        part = part_of(at, count);
+        if (!page || memchr(page->is_known + at % VALUES_PAGE, 0, part))
+            return false;
+    }
+    return true;
 }
 
 bool pages_are(uint64_t at, uint64_t count, enum known how)
@@ -299,6 +355,15 @@ bool pages_were_lost(uint64_t at, uint64_t count)
     return lost;
 }
 
+/* As many are counted as there are. */
+static bool counts_are_valid(void)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < COUNTS; i++)
+        count += table.in_region[i];
+    return count == table.count;
+}
+
 static bool page_is_valid(const struct page *page)
 {
     uint32_t known = 0;
@@ -319,5 +384,6 @@ bool pages_are_valid(void)
         count += page != NULL;
         valid &= !page || (page_is_valid(page) && *find(page->number) == page);
     }
-    return valid && count == table.count && count <= VALUES_PAGES && pages_known == count;
+    return valid && counts_are_valid() && count == table.count && count <= VALUES_PAGES &&
+           pages_known == count;
 }

@@ -2,8 +2,9 @@
  * pages.h - which bytes of the device are known, and what they are: pages of VALUES_PAGE bytes, of
  * which the one that was written longest ago gives way when there are too many.
  *
- * Everything is called under one lock, which values.c has, but for pages_any and pages_gave_way.
- * Invariants: what is not known reads as 0; a page in which nothing is known is none.
+ * Everything is called under one lock, which values.c has, but for pages_any, pages_may_be_in and
+ * pages_gave_way. Invariants: what is not known reads as 0; a page in which nothing is known is
+ * none.
  */
 #ifndef TIDEMARK_REHEARSAL_PAGES_H
 #define TIDEMARK_REHEARSAL_PAGES_H
@@ -18,9 +19,12 @@ enum known { KNOWN = 1, KNOWN_REAL = 2 };
 bool pages_put(uint64_t at, const uint8_t *bytes, int value, uint64_t count, enum known how);
 /* False: not all are known. */
 bool pages_get(uint64_t at, uint8_t *bytes, uint64_t count);
-/* Whether all of them are known in that way. */
+/* Whether all of them are known; whether in that way. */
+bool pages_know(uint64_t at, uint64_t count);
 bool pages_are(uint64_t at, uint64_t count, enum known how);
 bool pages_any(void);
+/* False: nothing is known in the bytes from `at` on, as far as it costs no look at any page. */
+bool pages_may_be_in(uint64_t at, uint64_t count);
 
 void pages_forget(uint64_t at, uint64_t count);
 /* What is known from `at` on without a gap. */

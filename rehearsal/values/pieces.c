@@ -1,6 +1,8 @@
 /* pieces.c - see pieces.h. */
 #include "pieces.h"
 
+#include <string.h>
+
 #include "mem.h"
 #include "values.h"
 
@@ -15,7 +17,8 @@ bool piece_new(struct piece *piece, uint64_t at, uint64_t count)
 bool piece_fetch(struct piece *piece, uint64_t at, uint64_t count)
 {
     *piece = (struct piece){0};
-    if (!values_any() || !piece_new(piece, at, count))
+    if (!values_any() || count > VALUES_MOST || !values_are_known(at, count) ||
+        !piece_new(piece, at, count))
         return false;
     if (values_get(at, piece->bytes, count))
         return true;
@@ -38,7 +41,7 @@ void piece_put(struct piece *piece)
 bool piece_fetch_real(struct piece *piece, uint64_t at, uint64_t count)
 {
     *piece = (struct piece){0};
-    if (!values_any() || !piece_new(piece, at, count))
+    if (count > VALUES_MOST || !values_are_real(at, count) || !piece_new(piece, at, count))
         return false;
     if (values_get_real(at, piece->bytes, count))
         return true;
@@ -50,4 +53,20 @@ void piece_put_real(struct piece *piece)
 {
     values_put_real(piece->at, piece->bytes, piece->count);
     piece_drop(piece);
+}
+
+void piece_run_end(struct piece_run *run)
+{
+    if (run->count)
+        values_put(run->at, run->bytes, run->count);
+    run->at += run->count;
+    run->count = 0;
+}
+
+void piece_run_put(struct piece_run *run, const void *bytes, uint32_t count)
+{
+    if (run->count + count > sizeof run->bytes)
+        piece_run_end(run);
+    memcpy(run->bytes + run->count, bytes, count);
+    run->count += count;
 }

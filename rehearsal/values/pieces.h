@@ -26,4 +26,13 @@ void piece_drop(struct piece *piece);
 void piece_put(struct piece *piece);
 void piece_put_real(struct piece *piece);
 
+/* What is put one behind the other, of a number that is not known before: in parts. */
+struct piece_run {
+    uint64_t at; /* of what is put next */
+    uint32_t count;
+    uint8_t bytes[4096];
+};
+void piece_run_put(struct piece_run *run, const void *bytes, uint32_t count);
+void piece_run_end(struct piece_run *run);
+
 #endif

@@ -111,6 +111,15 @@ static struct {
     _Atomic uint64_t at, count;
 } blocks[BLOCKS];
 
+static _Atomic uint64_t longest; /* of all blocks that there were */
+
+static void note_length(uint64_t count)
+{
+    uint64_t most = atomic_load_explicit(&longest, memory_order_relaxed);
+    while (count > most && !atomic_compare_exchange_weak(&longest, &most, count))
+        continue;
+}
+
 static uint32_t block_slot(uint64_t at)
 {
     return (uint32_t)((at * UINT64_C(0x9e3779b97f4a7c15)) >> 44) % BLOCKS;
@@ -162,6 +171,7 @@ void values_block(uint64_t at, uint64_t count)
     find_again(at, count);
     if (values_is_whole(at))
         atomic_store(whole_of(at), 0);
+    note_length(count);
     atomic_store(&blocks[slot].at, 0);
     atomic_store(&blocks[slot].count, count);
     atomic_store(&blocks[slot].at, at);
@@ -204,6 +214,8 @@ void values_forget_run(uint64_t at)
 {
     if (!record_of_thread() && !values_any())
         return;
+    if (!record_of_thread() && !pending_any() && !pages_may_be_in(at, atomic_load(&longest) + 1))
+        return; /* most words that are looked at are no addresses */
     uint64_t rest = rest_of_block(at);
     if (record_of_thread()) {
         record_add(record_of_thread(), at, rest);
@@ -245,6 +257,18 @@ bool values_get(uint64_t at, void *bytes, uint64_t count)
     return all;
 }
 
+bool values_are_known(uint64_t at, uint64_t count)
+{
+    if (!values_any() || record_of_thread())
+        return count == 0;
+    if (pending_any())
+        (void)pending_wait_some(at, count);
+    pthread_mutex_lock(&lock);
+    bool all = pages_know(at, count);
+    pthread_mutex_unlock(&lock);
+    return all;
+}
+
 static _Atomic bool have_reals;
 
 void values_put_real(uint64_t at, const void *bytes, uint64_t count)
@@ -271,6 +295,16 @@ bool values_get_real(uint64_t at, void *bytes, uint64_t count)
     return all;
 }
 
+bool values_are_real(uint64_t at, uint64_t count)
+{
+    if (!atomic_load_explicit(&have_reals, memory_order_relaxed) || record_of_thread())
+        return false;
+    pthread_mutex_lock(&lock);
+    bool all = pages_are(at, count, KNOWN_REAL);
+    pthread_mutex_unlock(&lock);
+    return all;
+}
+
 void values_forget_reals(void)
 {
     if (!atomic_load_explicit(&have_reals, memory_order_relaxed))
@@ -287,7 +321,8 @@ void values_move(uint64_t to, uint64_t from, uint64_t count)
         record_add(record_of_thread(), to, count);
         return;
     }
-    uint8_t *bytes = count <= VALUES_MOST ? mem_alloc(1, count + 1) : NULL;
+    bool known = count <= VALUES_MOST && values_are_known(from, count);
+    uint8_t *bytes = known ? mem_alloc(1, count + 1) : NULL;
     if (bytes && values_get_real(from, bytes, count))
         values_put_real(to, bytes, count);
     else if (bytes && values_get(from, bytes, count))

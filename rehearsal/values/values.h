@@ -46,6 +46,9 @@ void values_forget_all(void);
 
 /* Zeros where nothing is known. True: all of it is. */
 bool values_get(uint64_t at, void *bytes, uint64_t count);
+/* The same without the bytes: of what is not known, which most is, it takes no time. */
+bool values_are_known(uint64_t at, uint64_t count);
+bool values_are_real(uint64_t at, uint64_t count);
 /* Floats that came of whole numbers (reals.h) are marked so: no other bytes are taken for such. */
 void values_put_real(uint64_t at, const void *bytes, uint64_t count);
 bool values_get_real(uint64_t at, void *bytes, uint64_t count);

@@ -50,7 +50,7 @@ bool walk_scatter(void **arguments);
 bool walk_runs(const struct kernel *kernel, void **arguments);
 bool walk_distinct(const struct kernel *kernel, void **arguments);
 
-/* ---- orders (sorts.c) ---- */
+/* ---- orders (sorts.c, radix.c) ---- */
 
 bool walk_sort(const struct kernel *kernel, void **arguments);
 bool walk_radix_tile(const struct kernel *kernel, void **arguments);

@@ -201,6 +201,30 @@ TEST(a_limit_above_the_device_is_the_device)
     db_close(db);
 }
 
+/* 32 MiB, of which 8 are the context's: 18 are allocated, so 6 are free, not 14. */
+TEST(the_context_of_a_rehearsal_is_not_free)
+{
+    struct oom_fit fit;
+    struct db *db = one_block("cuda", "(3,1,1,9,200,12582912,18874368,18874368,NULL)",
+                              "INSERT INTO setting VALUES(1,1,'limit','33554432');"
+                              "UPDATE device SET total_bytes = 33554432");
+    CHECK_INT(state_of(db, INT64_MAX, &fit), OOM_FIT_DIFFERS);
+    CHECK_INT(fit.short_by, -2 * MIB);
+    oom_fit_clear(&fit);
+    REQUIRE(db_exec(db, "INSERT INTO meta VALUES('rehearsal','a GPU'),"
+                        "('rehearsal_memory','33554432'),('rehearsal_context','8388608')") == 0);
+    CHECK_INT(state_of(db, INT64_MAX, &fit), OOM_FIT_DONE);
+    CHECK(fit.exact);
+    CHECK_INT(fit.high, 24 * MIB);
+    CHECK_INT(fit.short_by, 6 * MIB);
+    oom_fit_clear(&fit);
+    REQUIRE(db_exec(db, "DELETE FROM setting") == 0);
+    CHECK_INT(state_of(db, INT64_MAX, &fit), OOM_FIT_DONE);
+    CHECK_INT(fit.high, 24 * MIB);
+    oom_fit_clear(&fit);
+    db_close(db);
+}
+
 TEST(bounds_of_one_refusal)
 {
     struct oom_fit fit;
@@ -347,7 +371,8 @@ TEST(without_memory)
 TEST_MAIN(TEST_CASE(a_refused_request_is_refused_again),
           TEST_CASE(without_a_limit_the_refusal_bounds_it),
           TEST_CASE(too_few_bytes_whatever_the_arrangement),
-          TEST_CASE(a_limit_above_the_device_is_the_device), TEST_CASE(bounds_of_one_refusal),
+          TEST_CASE(a_limit_above_the_device_is_the_device),
+          TEST_CASE(the_context_of_a_rehearsal_is_not_free), TEST_CASE(bounds_of_one_refusal),
           TEST_CASE(host_memory), TEST_CASE(memory_that_is_not_known), TEST_CASE(too_many_events),
           TEST_CASE(a_replay_that_goes_another_way), TEST_CASE(nothing_was_asked_for_before),
           TEST_CASE(recorded_settings_come_first_and_once),

@@ -74,6 +74,15 @@ is "$(column tries result | sort -u | tr '\n' ' ')" "does not fit fits " "result
 is "$?" 0 "the largest by itself"
 "$tidemark" rehearse --gpu cc=8.0,memory=2GiB -o own2.db -- "$program" $((largest + 1)) >own 2>&1
 is "$?" 1 "the next by itself"
+# How it ended otherwise is said with its verdict.
+ended() { # VERDICT COMMAND
+    rm -f own3.db
+    "$tidemark" rehearse --gpu t4 -o own3.db -- sh -c "$2" "$program" >/dev/null 2>own
+    is "$(grep '^tidemark: ' own | tail -1 | cut -d: -f2)" " $1" "the last line after: $2"
+}
+ended "not known whether it fits, the run was ended by SIGTERM" '"$0" 1; kill -TERM $$'
+ended "not known whether it fits, the program failed with exit status 9" '"$0" 1; exit 9'
+ended "fits" '"$0" 1'
 # Recordings stay, and so does what the program printed.
 is "$(sqlite3 -readonly "folder/B=$largest.db" "SELECT value FROM meta WHERE key = 'finished'")" 1 \
     "the recording"
@@ -204,7 +213,8 @@ is "$(column tries gpu | sort -u | wc -l)" "$(column tries gpu | wc -l)" "one tr
 # Without a GPU in it: recorded with small values, and scaled. The truth is the same sum.
 plan --memory 2GiB --vary B=1..512 -- "$program" {B} host forever
 is "$status" 0 "scaling"
-says "^# by scaling of"
+says "^# by scaling of 4 CPU recordings"
+says "^# B=1 never used the GPU: its memory on the CPU was taken (folder/B=1.log)"
 is "$(column plan largest) $(column plan refused)" "$(most 22) $(($(most 22) + 1))" "scaled"
 is "$(column plan known_by)" scaling "scaled, and how that is known"
 is "$(column laws law | sort | tr '\n' ' ')" "constant linear linear " "laws"
@@ -223,7 +233,15 @@ is "$status $(column plan gpu | wc -l)" "0 $(wc -l <known)" "all GPUs, scaled"
 is "$(column plan largest)" "$(cat all.largest)" "all GPUs, scaled, as they were rehearsed"
 plan --by rehearsal --memory 2GiB --vary B=1..512 -- "$program" {B} host
 is "$status" 3 "no memory of a GPU, and no other way is wanted"
-says "allocated no memory on the GPU"
+says "^# the program never used the GPU, so no size .* --by scaling (folder/B=1.log)$"
+is "$(column tries result) $(column plan result)" "used no GPU not known" "what never used the GPU"
+is "$(grep -c ' fits' err)" 0 "fits, of what never used the GPU"
+plan --memory 2GiB -- true
+is "$status" 3 "a program without a GPU"
+says "^# the program never used the GPU, so no size .* model.to(\"cuda\") (folder/run.log)$"
+plan --memory 2GiB -- "$program" 1 unseen
+is "$status $(column tries result)" "3 not known" "memory that nobody reports"
+says "^# the program took GPU memory from the CUDA driver and reported no blocks"
 
 # Ctrl-C: what was found so far is printed, and the end is that by the signal.
 for who in group plan; do

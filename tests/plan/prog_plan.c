@@ -14,6 +14,7 @@
  *     silent      a refusal is not reported, but printed
  *     slow        a step takes a while
  *     host        no GPU is asked for: the blocks are the CPU's
+ *     unseen      memory of the GPU is taken and reported by nobody
  *     both        beside the GPU's there is a block of the CPU's
  *     odd         a block for which no polynomial is right
  *     sizes       before the steps it reads a size from the GPU, as PyTorch's nonzero does
@@ -42,7 +43,7 @@ static struct {
 
 static struct {
     size_t size, length, ill;
-    bool forever, half, goes_on, silent, slow, host, both, odd, sizes, numbers, libraries;
+    bool forever, half, goes_on, silent, slow, host, unseen, both, odd, sizes, numbers, libraries;
 } options = {.length = 1};
 
 static tidemark_heap_t heap;
@@ -162,6 +163,7 @@ static void read_word(const char *word)
     options.silent |= strcmp(word, "silent") == 0;
     options.slow |= strcmp(word, "slow") == 0;
     options.host |= strcmp(word, "host") == 0;
+    options.unseen |= strcmp(word, "unseen") == 0;
     options.both |= strcmp(word, "both") == 0;
     options.odd |= strcmp(word, "odd") == 0;
     options.sizes |= strcmp(word, "sizes") == 0;
@@ -186,6 +188,9 @@ int main(int argc, char **argv)
         find(&cuda.take, "cudaMalloc");
         find(&cuda.give, "cudaFree");
     }
+    void *block;
+    if (options.unseen)
+        return cuda.take(&block, MIB);
     if (options.sizes || options.numbers || options.libraries)
         read_what_is_not_computed();
     heap = tidemark_heap_open(options.host ? TIDEMARK_DEVICE_CPU : TIDEMARK_DEVICE_CUDA, 0, "own");

@@ -50,5 +50,14 @@ rm -f run.db
 rehearse run.db --no-cupti
 is "$(ask "SELECT count(*) FROM driver_memory")" 0 "memory with --no-cupti"
 is "$(ask "SELECT why_not FROM process")" "cupti: turned off" "why"
+# What ended a run is said with its verdict.
+ended() # VERDICT SIGNAL
+{
+    rm -f run.db
+    "$tidemark" rehearse --gpu a100-40gb -o run.db -- sh -c "$2" sh "$program" >/dev/null 2>err
+    is "$(tail -1 err)" "tidemark: $1" "the last line after: $2"
+}
+ended "not known whether it fits: no blocks were recorded on a100-40gb; the run was ended by SIGINT" 'kill -INT $$'
+ended "not known whether it fits: no blocks were recorded on a100-40gb" 'exit 3'
 [ $failures -eq 0 ] && echo ok
 [ $failures -eq 0 ]

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "test.h"
@@ -25,5 +26,19 @@ static any_function *find(const char *name)
 
 /* CALL(int, cudaMalloc, (void **, size_t), (&p, 5)) */
 #define CALL(type, name, types, arguments) (((type(*) types)find(#name))arguments)
+
+static inline void open_stand_in(const char *settings)
+{
+    REQUIRE(setenv("TIDEMARK_REHEARSAL", settings, 1) == 0);
+    library = dlopen(getenv("TIDEMARK_STANDIN"), RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(library != NULL);
+}
+
+static inline void *gpu_malloc(size_t bytes)
+{
+    void *p = NULL;
+    CALL(int, cudaMalloc, (void **, size_t), (&p, bytes));
+    return p;
+}
 
 #endif

@@ -85,9 +85,7 @@ static int subscribe(void)
 
 static void open_with(const char *settings)
 {
-    REQUIRE(setenv("TIDEMARK_REHEARSAL", settings, 1) == 0);
-    library = dlopen(getenv("TIDEMARK_STANDIN"), RTLD_NOW | RTLD_LOCAL);
-    REQUIRE(library != NULL);
+    open_stand_in(settings);
     marks = 1000;
 }
 
@@ -101,13 +99,6 @@ static void listen_to_all(void)
     for (size_t i = 0; i < runtime_calls_count; i++)
         CHECK_INT(enable(ABI_RUNTIME, runtime_calls[i].cbid), 0);
     CHECK_INT(enable(ABI_RESOURCE, ABI_CONTEXT_CREATED), 0);
-}
-
-static void *gpu_malloc(size_t bytes)
-{
-    void *p = NULL;
-    CALL(int, cudaMalloc, (void **, size_t), (&p, bytes));
-    return p;
 }
 
 #define SAID(text)                                                                                 \
@@ -335,91 +326,9 @@ TEST(a_context_that_was_pushed_goes)
     CHECK_INT(CALL(int, cuCtxPushCurrent_v2, (void *), (&now)), 201);
 }
 
-/* ---- records ---- */
-
-static _Alignas(8) uint8_t buffer[300];
-static size_t complete_bytes;
-static int requests, completes;
-
-static void request(uint8_t **out, size_t *bytes, size_t *most)
-{
-    *out = buffer;
-    *bytes = sizeof buffer;
-    *most = 0;
-    requests++;
-}
-
-static void complete(void *context, uint32_t stream, uint8_t *out, size_t bytes, size_t valid)
-{
-    (void)context, (void)stream;
-    CHECK(out == buffer && bytes == sizeof buffer);
-    complete_bytes = valid;
-    completes++;
-}
-
-static int next(struct abi_record **record)
-{
-    return CALL(int, cuptiActivityGetNextRecord, (uint8_t *, size_t, struct abi_record **),
-                (buffer, complete_bytes, record));
-}
-
-TEST(records_are_of_memory_alone)
-{
-    struct abi_record *record = NULL;
-    struct abi_memory memory;
-    size_t dropped = 5;
-    open_with("gpu=t4");
-    CHECK_INT(CALL(int, cuptiActivityEnable, (int), (ABI_CONCURRENT_KERNEL)), 27);
-    CHECK_INT(CALL(int, cuptiActivityEnable, (int), (ABI_MEMORY2)), 0);
-    gpu_malloc(2 * MIB); /* nobody takes it */
-    CHECK_INT(CALL(int, cuptiActivityGetNumDroppedRecords, (const void *, uint32_t, size_t *),
-                   (NULL, 0, &dropped)),
-              0);
-    CHECK_INT(dropped, 1);
-    CHECK_INT(CALL(int, cuptiActivityRegisterCallbacks, (abi_request_fn, abi_complete_fn),
-                   (request, complete)),
-              0);
-    void *p = gpu_malloc(3 * MIB);
-    CALL(int, cudaFree, (void *), (p));
-    CHECK(requests == 1 && completes == 0);
-    CALL(int, cudaMalloc, (void **, size_t), (&p, 5 * MIB)); /* two fit */
-    CHECK(requests == 2 && completes == 1);
-    CHECK_INT(CALL(int, cuptiActivityFlushAll, (uint32_t), (1)), 0);
-    CHECK_INT(completes, 2);
-    CHECK_INT(next(&record), 0);
-    memcpy(&memory, record, sizeof memory);
-    CHECK_INT(memory.kind, ABI_MEMORY2);
-    CHECK_INT(memory.operation, ABI_MEMORY_ALLOCATION);
-    CHECK_INT(memory.memory_kind, ABI_MEMORY_DEVICE);
-    CHECK_INT(memory.bytes, 5 * MIB);
-    CHECK(memory.address == (uint64_t)(uintptr_t)p && memory.correlation && memory.time);
-    CHECK_INT(next(&record), ABI_LIMIT);
-}
-
-/* ---- the driver's start ---- */
-
-TEST(what_is_injected_is_called_when_the_driver_starts)
-{
-    int count, (*called)(void);
-    REQUIRE(setenv("CUDA_INJECTION64_PATH", getenv("TIDEMARK_INJECTED"), 1) == 0);
-    void *injected = dlopen(getenv("TIDEMARK_INJECTED"), RTLD_NOW | RTLD_LOCAL);
-    REQUIRE(injected != NULL);
-    void *found = dlsym(injected, "injected_called");
-    memcpy(&called, &found, sizeof called);
-    open_with("gpu=t4");
-    CHECK_INT(called(), 0);
-    CALL(int, cudaGetDeviceCount, (int *), (&count));
-    CHECK_INT(called(), 1);
-    CALL(int, cuInit, (unsigned), (0));
-    gpu_malloc(1);
-    CHECK_INT(called(), 1);
-}
-
 TEST_MAIN(TEST_CASE(a_call_is_told_inside_of_its_runtime_call),
           TEST_CASE(the_numbers_are_those_of_the_calls), TEST_CASE(each_hears_what_it_asked_for),
           TEST_CASE(who_comes_next_begins_with_nothing), TEST_CASE(there_is_room_for_a_few),
           TEST_CASE(pages_are_told), TEST_CASE(a_pool_has_what_is_used_of_it),
           TEST_CASE(memory_of_a_captured_stream_is_the_graphs),
-          TEST_CASE(managed_memory_can_be_freed), TEST_CASE(a_context_that_was_pushed_goes),
-          TEST_CASE(records_are_of_memory_alone),
-          TEST_CASE(what_is_injected_is_called_when_the_driver_starts))
+          TEST_CASE(managed_memory_can_be_freed), TEST_CASE(a_context_that_was_pushed_goes))

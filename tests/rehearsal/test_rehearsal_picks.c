@@ -1,5 +1,5 @@
 /*
- * Kernels that bring, count and sort elements, by the names that PyTorch 2.14 registers; what 2.6
+ * Kernels that bring and count elements, by the names that PyTorch 2.14 registers; what 2.6
  * calls otherwise stands beside it. Arguments are laid out by hand as the kernels take them.
  */
 #include <dlfcn.h>
@@ -28,17 +28,6 @@
     AT "34_scatter_gather_elementwise_kernelILi128ELi8EZNS0_36_cuda_scatter_gather_internal_kern"  \
        "elILb1EllEclINS0_9ReduceAddEEEvRNS_14TensorIteratorElllRKT_EUliE_EEviT1_"
 #define ROWS AT "24vectorized_gather_kernelILi16ElEEvPcS2_PT0_illllb"
-#define SORT                                                                                       \
-    AT "20bitonicSortKVInPlaceILin2ELin1ELi16ELi16EllNS0_4LTOpIlLb1EEEjEEvNS_4cuda6detail10Tenso"  \
-       "rInfoIT3_T6_EES8_S8_S8_NS6_IT4_S8_EES8_T5_"
-#define RADIX                                                                                      \
-    CUB "10radix_sort31DeviceRadixSortSingleTileKernelINS1_5radix10policy_hubIlNS0_8NullTypeEyE10" \
-        "Policy1000ELNS0_9SortOrderE0ElS6_yNS1_21identity_decomposer_tEEEvPKT1_PSB_PKT2_PSF_T3_ii" \
-        "T4_"
-#define RADIX_DOWN                                                                                 \
-    "_ZN14at_cuda_detail3cub31DeviceRadixSortSingleTileKernelINS0_21DeviceRadixSortPolicyIlNS0_8N" \
-    "ullTypeEyE9Policy900ELb1ElS3_yNS0_6detail21identity_decomposer_tEEEvPKT1_PS8_PKT2_PSC_T3_iiT" \
-    "4_"
 #define SCAN                                                                                       \
     CUB "4scan16DeviceScanKernelINS2_10policy_hubIilijN4cuda3std3__44plusIvEEE10Policy1000EPKiPl"  \
         "NS0_13ScanTileStateIiLb1EEES9_NS0_8NullTypeEjiLb0ESH_EEvT0_T1_T2_iT3_T4_T5_"
@@ -184,47 +173,6 @@ TEST(rows_are_picked)
     SEE(OUT, 3, 4, 3, 4);
 }
 
-/* ---- sorting ---- */
-
-struct info {
-    uint64_t at;
-    uint32_t sizes[25], strides[25];
-    int32_t dimensions;
-};
-
-TEST(the_network_sorts_keys_with_their_values)
-{
-    struct info keys = {.at = X, .sizes = {1}, .strides = {1}, .dimensions = 1};
-    struct info values = {.at = Y, .sizes = {1}, .strides = {1}, .dimensions = 1};
-    uint32_t slices = 1, size = 5, stride = 1;
-    char compare = 0;
-    void *arguments[] = {&keys, &slices, &size, &stride, &values, &stride, &compare};
-    values_forget_all();
-    PUT(X, 5, -1, 4, 3, 0);
-    PUT(Y, 0, 1, 2, 3, 4);
-    launch(SORT, arguments);
-    SEE(X, -1, 0, 3, 4, 5);
-    SEE(Y, 1, 4, 3, 2, 0);
-    values_forget(X + 8, 8);
-    launch(SORT, arguments);
-    SEE(X, UNKNOWN, UNKNOWN);
-    SEE(Y, UNKNOWN, UNKNOWN);
-}
-
-TEST(radix_sort_goes_up_or_down)
-{
-    uint64_t from = X, to = OUT, none = 0, count = 4;
-    int32_t first = 0, last = 64;
-    char decompose = 0;
-    void *arguments[] = {&from, &to, &none, &none, &count, &first, &last, &decompose};
-    values_forget_all();
-    PUT(X, 3, -7, 9, 3);
-    launch(RADIX, arguments);
-    SEE(OUT, -7, 3, 3, 9);
-    launch(RADIX_DOWN, arguments);
-    SEE(OUT, 9, 3, 3, -7);
-}
-
 /* ---- sums and counts ---- */
 
 TEST(a_sum_runs_along_and_widens)
@@ -290,8 +238,6 @@ TEST_MAIN(TEST_CASE(two_are_joined_along_the_inner_dimension),
           TEST_CASE(elements_are_picked_by_their_index),
           TEST_CASE(a_value_is_put_where_indices_say),
           TEST_CASE(what_meets_in_one_place_is_added_up), TEST_CASE(rows_are_picked),
-          TEST_CASE(the_network_sorts_keys_with_their_values),
-          TEST_CASE(radix_sort_goes_up_or_down), TEST_CASE(a_sum_runs_along_and_widens),
-          TEST_CASE(columns_have_sums_of_their_own), TEST_CASE(each_index_is_repeated),
-          TEST_CASE(flat_indices_become_one_for_each_dimension),
+          TEST_CASE(a_sum_runs_along_and_widens), TEST_CASE(columns_have_sums_of_their_own),
+          TEST_CASE(each_index_is_repeated), TEST_CASE(flat_indices_become_one_for_each_dimension),
           TEST_CASE(a_kernel_with_fewer_arguments_is_not_read))

@@ -31,6 +31,24 @@ TEST(what_is_put_is_known_and_the_rest_is_zero)
     CHECK(values_are_valid());
 }
 
+TEST(whether_bytes_are_known_is_asked_without_them)
+{
+    values_forget_all();
+    CHECK(!values_are_known(BASE, 1));
+    CHECK(values_are_known(BASE, 0));
+    values_fill(BASE + 10, 1, 3 * VALUES_PAGE);
+    CHECK(values_are_known(BASE + 10, 3 * VALUES_PAGE));
+    CHECK(!values_are_known(BASE + 9, 3 * VALUES_PAGE));
+    CHECK(!values_are_known(BASE + 11, 3 * VALUES_PAGE));
+    values_forget(BASE + 2 * VALUES_PAGE, 1);
+    CHECK(!values_are_known(BASE + 10, 3 * VALUES_PAGE));
+    CHECK(!values_are_real(BASE + 10, 4));
+    values_put_real(BASE + 12, "abcd", 4);
+    CHECK(values_are_real(BASE + 12, 4) && values_are_known(BASE + 10, 6));
+    CHECK(!values_are_real(BASE + 11, 4));
+    values_forget_all();
+}
+
 TEST(a_move_brings_what_is_known_and_no_more)
 {
     uint8_t bytes[4];
@@ -73,6 +91,22 @@ TEST(a_run_ends_at_the_first_byte_that_is_not_known)
     CHECK(!values_get(BASE + 10099, &byte, 1));
     CHECK(values_get(BASE + 10200, &byte, 1));
     CHECK(values_are_valid());
+    values_forget_all();
+}
+
+/* The run begins in a block, of which something further back is known. */
+TEST(a_run_takes_the_rest_of_its_block)
+{
+    uint8_t byte;
+    values_forget_all();
+    values_block(BASE, 1 << 20);
+    values_fill(BASE + (1 << 20) - 1, 1, 2);
+    values_forget_run(BASE + 512);
+    CHECK(!values_get(BASE + (1 << 20) - 1, &byte, 1));
+    CHECK(values_get(BASE + (1 << 20), &byte, 1));
+    values_forget_run(BASE + (UINT64_C(1) << 40)); /* nothing is near */
+    values_forget_run(5);
+    CHECK(values_get(BASE + (1 << 20), &byte, 1));
     values_forget_all();
 }
 
@@ -249,12 +283,55 @@ TEST(it_is_as_the_model)
     CHECK(values_are_valid());
 }
 
+/* ---- long ranges, among pages that lie far from each other ---- */
+
+#define FAR 2000u
+#define FAR_SPAN (UINT64_C(8) << 30)
+
+static uint64_t far_at[FAR];
+static bool far_known[FAR];
+
+static void put_far(uint64_t *random)
+{
+    for (uint32_t i = 0; i < FAR; i++)
+        if (!far_known[i]) {
+            far_at[i] = test_random(random) % (FAR_SPAN / FAR) / 8 * 8 + i * (FAR_SPAN / FAR);
+            values_fill(BASE + far_at[i], 1, 8);
+            far_known[i] = true;
+        }
+}
+
+static void forget_far(uint64_t at, uint64_t count)
+{
+    values_forget(BASE + at, count);
+    for (uint32_t i = 0; i < FAR; i++)
+        far_known[i] &= far_at[i] + 8 <= at || far_at[i] >= at + count;
+}
+
+TEST(a_long_range_is_forgotten_and_nothing_else)
+{
+    uint64_t random = 7, bytes;
+    values_forget_all();
+    for (int round = 0; round < 60; round++) {
+        put_far(&random);
+        uint64_t most = FAR_SPAN >> test_random(&random) % 14;
+        forget_far(test_random(&random) % FAR_SPAN / 8 * 8, test_random(&random) % most / 8 * 8);
+        for (uint32_t i = 0; i < FAR; i++)
+            REQUIRE(values_get(BASE + far_at[i], &bytes, 8) == far_known[i]);
+        REQUIRE(values_are_valid());
+    }
+    forget_far(0, FAR_SPAN);
+    CHECK(!values_any());
+}
+
 TEST_MAIN(TEST_CASE(what_is_put_is_known_and_the_rest_is_zero),
+          TEST_CASE(whether_bytes_are_known_is_asked_without_them),
           TEST_CASE(a_move_brings_what_is_known_and_no_more),
           TEST_CASE(a_piece_that_is_too_large_is_forgotten),
           TEST_CASE(a_run_ends_at_the_first_byte_that_is_not_known),
+          TEST_CASE(a_run_takes_the_rest_of_its_block),
           TEST_CASE(a_range_of_a_whole_card_is_forgotten_at_once),
           TEST_CASE(without_memory_nothing_is_known),
           TEST_CASE(of_what_is_large_whole_numbers_are_kept),
           TEST_CASE(the_oldest_gives_way_and_who_asks_is_told), TEST_CASE(who_forks_holds_no_lock),
-          TEST_CASE(it_is_as_the_model))
+          TEST_CASE(it_is_as_the_model), TEST_CASE(a_long_range_is_forgotten_and_nothing_else))

@@ -100,7 +100,8 @@ static void close_rehearsal(void *context, const struct record_result *result)
                                              .gpu = plan->name,
                                              .profile = &plan->settings.gpu,
                                              .no_kernels = *plan->program.no_kernels,
-                                             .failed = result->exit_code || result->signal};
+                                             .exit_code = result->exit_code,
+                                             .signal = result->signal};
     rehearse_closing_put(&closing, &line);
     fputs(buf_string(&line), stderr);
     buf_clear(&line);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "db.h"
+#include "endless.h"
 #include "error.h"
 #include "guest_path.h"
 #include "log.h"
@@ -180,13 +181,36 @@ static int leave(const struct record_call *call, struct record_result *result)
     return code;
 }
 
+/* What is said while the program runs. */
+struct watcher {
+    bool draws;  /* a line of progress */
+    bool doubts; /* that it ever ends */
+    struct progress progress;
+    struct endless endless;
+};
+
+static void watch(void *context, const struct record_progress *now)
+{
+    struct watcher *watcher = context;
+    struct buf line = {0};
+    if (watcher->doubts && now && endless_is_due(&watcher->endless, now)) {
+        endless_line(&watcher->endless, now, &line);
+        log_say(LOG_NOTE, "%s", buf_string(&line));
+        watcher->progress.shown = false; /* its line is not the last one any more */
+    }
+    if (watcher->draws)
+        progress_show(&watcher->progress, now);
+    buf_clear(&line);
+}
+
 int record_call_run(struct record_call *call)
 {
     struct record_result result = {0};
-    struct progress progress;
-    if (progress_begin(&progress, (enum progress_when)call->progress)) {
-        call->record.progress = progress_show;
-        call->record.context = &progress;
+    struct watcher watcher = {.doubts = call->record.rehearsal != NULL};
+    watcher.draws = progress_begin(&watcher.progress, (enum progress_when)call->progress);
+    if (watcher.draws || watcher.doubts) {
+        call->record.progress = watch;
+        call->record.context = &watcher;
     }
     record_run(&call->record, &result); /* what went wrong is in the result, too */
     return leave(call, &result);

@@ -2,6 +2,8 @@
 #include "rehearse_closing.h"
 
 #include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "oom.h"
@@ -68,6 +70,41 @@ static void put_unknown(const int64_t unknown[REHEARSED_KINDS], struct buf *out)
         buf_text(out, " taken as 0");
 }
 
+/* "ended by SIGINT": by whomever, us alone excepted. */
+static void put_signal(int number, const char *before, struct buf *out)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"},
+                 {SIGABRT, "SIGABRT"}, {SIGKILL, "SIGKILL"}, {SIGSEGV, "SIGSEGV"},
+                 {SIGBUS, "SIGBUS"},   {SIGTERM, "SIGTERM"}};
+    char text[32];
+    if (!number)
+        return;
+    snprintf(text, sizeof text, "signal %d", number);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].number == number)
+            snprintf(text, sizeof text, "%s", names[i].name);
+    buf_print(out, "%sthe run was ended by %s", before, text);
+}
+
+/* What is known of a run that ended well, or that did not. */
+static void put_end(const struct rehearse_closing *closing, struct buf *out)
+{
+    if (closing->no_kernels) {
+        buf_text(out, "fails at its first kernel, for it has none: ");
+    } else if (closing->signal) {
+        put_signal(closing->signal, "not known whether it fits, ", out);
+        buf_text(out, ": ");
+    } else if (closing->exit_code) {
+        buf_print(out, "not known whether it fits, the program failed with exit status %d: ",
+                  closing->exit_code);
+    } else {
+        buf_text(out, "fits: ");
+    }
+}
+
 static int put_verdict(struct db *db, const struct rehearse_closing *closing, struct buf *out)
 {
     struct rehearsed rehearsed;
@@ -88,9 +125,7 @@ static int put_verdict(struct db *db, const struct rehearse_closing *closing, st
     } else if (!share.found) {
         buf_text(out, "not known whether it fits: no blocks were recorded");
     } else {
-        buf_text(out, closing->no_kernels ? "fails at its first kernel, for it has none: "
-                      : closing->failed   ? "not known whether it fits, the program failed: "
-                                          : "fits: ");
+        put_end(closing, out);
         put_peak(closing, &share, out);
     }
     buf_text(out, " on ");
@@ -98,6 +133,8 @@ static int put_verdict(struct db *db, const struct rehearse_closing *closing, st
     if (share.found && share.others && !on_gpu)
         buf_print(out, ", %s", share.device_text);
     put_unknown(unknown, out);
+    if (on_gpu || !share.found || closing->no_kernels)
+        put_signal(closing->signal, "; ", out);
     return err;
 }
 

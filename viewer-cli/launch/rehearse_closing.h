@@ -15,7 +15,7 @@ struct rehearse_closing {
     const char *gpu;  /* as --gpu has it */
     const struct profile *profile;
     bool no_kernels;
-    bool failed; /* the program ended by itself with a status, or by a signal that is not ours */
+    int exit_code, signal; /* the program's, but for a signal of ours; 0 */
 };
 
 /* "tidemark: fits: peak 12.9 GiB of 39.0 GiB usable on a100-40gb"; nothing if the recording cannot

@@ -115,6 +115,31 @@ int plan_try(struct plan *plan, const struct plan_machine *machine, const struct
     return 0;
 }
 
+#define NO_SIZE "so no size is known to fit: "
+
+/* The first one ran well, and of the GPU's memory nothing is known. */
+static int find_other_way(struct plan *plan)
+{
+    const struct plan_try *first = &plan->tries[0];
+    if (first->result != TRY_UNUSED && first->result != TRY_UNSEEN)
+        return 0;
+    plan->over = true;
+    if (first->result == TRY_UNSEEN)
+        plan->no =
+            "the program took GPU memory from the CUDA driver and reported no blocks, " NO_SIZE
+            "use PyTorch's own allocator, or report blocks by tidemark.h; tidemark ladder has what "
+            "the driver gave";
+    else if (first->seen.found && plan->options->way == PLAN_AUTO)
+        plan->way = PLAN_SCALING;
+    else if (first->seen.found)
+        plan->no = "the program never used the GPU, " NO_SIZE "have it use CUDA, as by "
+                   "model.to(\"cuda\"), or plan by its memory on the CPU: --by scaling";
+    else
+        plan->no =
+            "the program never used the GPU, " NO_SIZE "have it use CUDA, as by model.to(\"cuda\")";
+    return 0;
+}
+
 static int rehearse(struct plan *plan, const struct vary_at *at, size_t model, size_t *place)
 {
     const struct plan_card *card = &plan->cards[model];
@@ -123,16 +148,7 @@ static int rehearse(struct plan *plan, const struct vary_at *at, size_t model, s
     if (*place != PLAN_NONE)
         return 0;
     int err = plan_try(plan, &machine, at, model, place);
-    if (err < 0 || plan->try_count > 1 || plan->tries[0].result != TRY_FITS ||
-        plan->tries[0].seen.cuda)
-        return err;
-    /* The first one ran well and took nothing of the GPU. */
-    plan->over = true;
-    if (plan->options->way == PLAN_AUTO && plan->tries[0].seen.found)
-        plan->way = PLAN_SCALING;
-    else
-        plan->no = "the program allocated no memory on the GPU";
-    return 0;
+    return err < 0 || plan->try_count > 1 ? err : find_other_way(plan);
 }
 
 /* ---- one combination on one card ---- */
@@ -210,7 +226,7 @@ static int find_one(struct plan *plan, const struct vary_at *combination, size_t
         if (err < 0)
             return err;
         const struct plan_try *it = &plan->tries[tried];
-        open = it->result == TRY_FAILED || it->result == TRY_LEFT || plan->over;
+        open = (it->result != TRY_FITS && it->result != TRY_REFUSED) || plan->over;
         if (open)
             break;
         err = judge(plan, it, card, &fits, &reserved);

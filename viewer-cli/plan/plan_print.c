@@ -24,17 +24,25 @@ void print_card(struct print *print, size_t card)
 
 /* ---- which way it went ---- */
 
+static size_t count_recorded(const struct plan *plan)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->try_count; i++)
+        count += plan->tries[i].card == PLAN_NONE;
+    return count;
+}
+
 static void say_way(struct print *print)
 {
     const struct plan *plan = print->plan;
     struct buf line = {0};
     char memory[HUMAN_MAX], count[32] = "";
     const struct plan_card *card = &plan->cards[0];
+    size_t recorded = count_recorded(plan);
     if (plan->options->gpus > 1)
         snprintf(count, sizeof count, "%" PRId64 " x ", plan->options->gpus);
     if (plan->way == PLAN_SCALING)
-        buf_print(&line, "by scaling of %zu CPU recording%s", plan->try_count,
-                  plan->try_count == 1 ? "" : "s");
+        buf_print(&line, "by scaling of %zu CPU recording%s", recorded, recorded == 1 ? "" : "s");
     else
         buf_print(&line, "by %zu rehearsal%s", plan->try_count, plan->try_count == 1 ? "" : "s");
     if (plan->several)
@@ -133,6 +141,20 @@ static void note_failures(struct print *print)
     }
 }
 
+/* Where that is not what is said of the whole plan. */
+static void note_unused(struct print *print)
+{
+    const struct plan *plan = print->plan;
+    for (size_t i = 0; i < plan->try_count && !plan->no; i++) {
+        const struct plan_try *it = &plan->tries[i];
+        if (it->result == TRY_UNUSED)
+            emit_warning(&print->emit, "%s%snever used the GPU%s (%s)", it->name,
+                         *it->name ? " " : "the program ",
+                         plan->way == PLAN_SCALING ? ": its memory on the CPU was taken" : "",
+                         it->log);
+    }
+}
+
 /* The program ended well, and yet it was refused memory: it has a way to live with that. */
 static void note_survivors(struct print *print)
 {
@@ -192,6 +214,7 @@ static void note_all(struct print *print)
 {
     const struct plan *plan = print->plan;
     note_failures(print);
+    note_unused(print);
     note_survivors(print);
     note_kernels(print);
     note_not_computed(print);
@@ -200,8 +223,9 @@ static void note_all(struct print *print)
     if (plan_try_signal())
         emit_warning(&print->emit, "interrupted: what is known so far");
     if (plan->no)
-        emit_warning(&print->emit, "%s", plan->no);
-    note_context(print);
+        emit_warning(&print->emit, "%s (%s)", plan->no, plan->tries[plan->try_count - 1].log);
+    else
+        note_context(print);
 }
 
 /* The largest that fits is the last that was asked for: nothing says that it is the largest. */

@@ -79,7 +79,7 @@ void plan_progress_try(struct plan *plan, const struct plan_try *it)
     if (it->result == TRY_FAILED) {
         plan_try_status(it, text, sizeof text);
         buf_print(&line, ", %s", text);
-    } else if (it->result != TRY_LEFT) {
+    } else if (it->result != TRY_LEFT && it->result != TRY_UNUSED) {
         put_memory(&it->seen, &line);
     }
     if (it->result == TRY_FAILED && it->words) {

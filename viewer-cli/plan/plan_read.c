@@ -23,6 +23,10 @@ static const char steps_sql[] =
     "SELECT count(DISTINCT step) AS steps FROM phase WHERE step IS NOT NULL";
 static const char refusals_sql[] = "SELECT count(*) AS refusals FROM oom";
 
+static const char driven_sql[] =
+    "SELECT EXISTS(SELECT 1 FROM driver_memory m JOIN device d ON d.id = m.device"
+    "  WHERE d.kind = 'cuda') AS driven";
+
 static int open_one(const char *path, struct db **db)
 {
     int err = db_open(db, path);
@@ -157,6 +161,8 @@ int plan_read(const char *path, struct plan_seen *out)
         err = query_read(db, steps_sql, Q_NOTHING, Q_OUT(Q_INT(out->steps)));
     if (err >= 0)
         err = query_read(db, refusals_sql, Q_NOTHING, Q_OUT(Q_INT(out->refusals)));
+    if (err >= 0)
+        err = query_read(db, driven_sql, Q_NOTHING, Q_OUT(Q_INT(out->driven)));
     if (err >= 0)
         err = read_scopes(db, out);
     if (err >= 0)

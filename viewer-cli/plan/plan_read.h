@@ -18,6 +18,7 @@
 struct plan_seen { /* all zero: nothing is known, nothing to free */
     bool found;    /* some process had memory somewhere */
     bool cuda;     /* on a device of CUDA */
+    bool driven;   /* the driver of one gave memory, whoever has it */
     int64_t process, device;
     int64_t allocated, reserved; /* the highest of each; SEEN_NONE */
     int64_t need;                /* the smallest memory that survives its replay; SEEN_NONE */

@@ -50,7 +50,8 @@ int plan_try_signal(void)
 
 const char *try_result_text(enum try_result result)
 {
-    static const char *const texts[] = {"fits", "does not fit", "failed", "interrupted"};
+    static const char *const texts[] = {"fits",        "does not fit", "failed",
+                                        "used no GPU", "not known",    "interrupted"};
     return texts[result];
 }
 
@@ -269,22 +270,30 @@ static void await(struct plan_run *run, pid_t pid, int *status)
     }
 }
 
-static enum try_result judge(const struct plan_try *it, const char *printed)
+/* What ends well fits, if anything is known of the GPU's memory. */
+static enum try_result judge_good(const struct plan_seen *seen, bool rehearsed)
+{
+    if (!rehearsed || seen->cuda)
+        return TRY_FITS;
+    return seen->driven ? TRY_UNSEEN : TRY_UNUSED;
+}
+
+static enum try_result judge(const struct plan_try *it, bool rehearsed, const char *printed)
 {
     if (asked)
         return TRY_LEFT;
     if (it->seen.refusals)
         return TRY_REFUSED;
     if (WIFEXITED(it->status) && WEXITSTATUS(it->status) == 0)
-        return TRY_FITS;
+        return judge_good(&it->seen, rehearsed);
     return printed && plan_words_refuse(printed) ? TRY_REFUSED : TRY_FAILED;
 }
 
-static void read_outcome(struct plan_try *it)
+static void read_outcome(struct plan_try *it, bool rehearsed)
 {
     char *printed = read_tail(it->log);
     int err = access(it->path, F_OK) == 0 ? plan_read(it->path, &it->seen) : ERR_NOTFOUND;
-    it->result = judge(it, printed);
+    it->result = judge(it, rehearsed && err >= 0, printed);
     it->words = printed ? plan_last_words(printed, it->result == TRY_FAILED) : NULL;
     if (err < 0 && it->result == TRY_FITS) { /* nobody knows what it took */
         it->result = TRY_FAILED;
@@ -361,7 +370,7 @@ int plan_try_run(struct plan_run *run, const struct plan_machine *machine, const
     if (err >= 0) {
         await(run, pid, &out->status);
         out->took_ns = (int64_t)(clock_now_ns() - run->began_ns);
-        read_outcome(out);
+        read_outcome(out, machine->gpu != NULL);
     }
     words_clear(&words);
     words_clear(&environment);

@@ -39,6 +39,8 @@ enum try_result {
     TRY_FITS,
     TRY_REFUSED, /* does not fit: a request was refused */
     TRY_FAILED,  /* for another reason */
+    TRY_UNUSED,  /* it was rehearsed, ended well and never used the GPU */
+    TRY_UNSEEN,  /* it did, but none of its blocks is known */
     TRY_LEFT     /* we were asked to end meanwhile */
 };
 

@@ -6,6 +6,7 @@
 #include "error.h"
 #include "mem.h"
 #include "query.h"
+#include "rehearsed.h"
 
 enum { CONF = 256 };
 
@@ -29,8 +30,19 @@ static const char most_reserved_sql[] =
 
 struct device_facts {
     bool cpu;
-    int64_t total; /* OOM_NONE */
+    int64_t total; /* less the CUDA context, where that is known; OOM_NONE */
 };
+
+/* Of a rehearsal it is known what the CUDA context takes: no allocator gets that. */
+static int take_context_off(struct db *db, int64_t *total)
+{
+    struct rehearsed rehearsed;
+    int err = rehearsed_read(db, &rehearsed);
+    if (err >= 0 && rehearsed.is_one && rehearsed.context != REHEARSED_NONE && *total != OOM_NONE &&
+        *total > rehearsed.context)
+        *total -= rehearsed.context;
+    return err;
+}
 
 static int read_limit(struct db *db, int64_t process, int64_t device, struct oom_fit *out,
                       struct device_facts *facts)
@@ -39,6 +51,8 @@ static int read_limit(struct db *db, int64_t process, int64_t device, struct oom
     *facts = (struct device_facts){.total = OOM_NONE};
     int err = query_read(db, limit_sql, Q_IN(process, device),
                          Q_OUT(Q_INT(facts->cpu), Q_OPT(facts->total), Q_OPT(limit)));
+    if (err >= 0 && !facts->cpu)
+        err = take_context_off(db, &facts->total);
     out->exact = limit != OOM_NONE && limit > 0;
     if (out->exact && facts->total != OOM_NONE && facts->total < limit)
         limit = facts->total;

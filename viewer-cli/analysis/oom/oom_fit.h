@@ -2,7 +2,8 @@
  * oom_fit.h - what would have let a request through that was refused: the recording up to it, and
  * then the request, done again with other settings of the allocator and the memory that there was.
  *
- * How much memory there was is exact where the allocator had a limit. Otherwise the refusal tells
+ * How much memory there was is exact where the allocator had a limit. It never includes the CUDA
+ * context of a rehearsal, which is known. Otherwise the refusal tells
  * its bounds: at least what was reserved at any time, and less than what was reserved plus the
  * segment that the request would have taken, for then it would not have been refused. A setting
  * gets the request through if it does so with the least of it, does not if it fails with the most,
