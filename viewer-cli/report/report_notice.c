@@ -169,8 +169,7 @@ int report_sees(struct report *report, int64_t process, int64_t seq)
 static bool has_driver(const struct report *report, int64_t process)
 {
     for (size_t i = 0; i < report->scope_count; i++)
-        if (report->scopes[i].process.id == process &&
-            strcmp(report->scopes[i].device_text, "cpu") != 0)
+        if (report->scopes[i].process.id == process && !report_is_host(&report->scopes[i]))
             return true;
     return false;
 }

@@ -56,12 +56,11 @@ static int look_at(struct report *report, const struct report_scope *scope,
 
 static void note_unknown(struct report *report, const struct report_scope *scope)
 {
-    bool host = strcmp(scope->device_text, "cpu") == 0;
     emit_note(&report->emit, "process %" PRId64 " on %s: segments are not known from this source%s",
               scope->process.id, scope->device_text,
-              host ? ": a CPU has none; 'tidemark fit' shows its "
-                     "blocks laid out as on a GPU"
-                   : "");
+              report_is_host(scope) ? ": a CPU has none; 'tidemark fit' shows its "
+                                      "blocks laid out as on a GPU"
+                                    : "");
 }
 
 static void note_strays(struct emit *emit, const struct report_scope *scope,
