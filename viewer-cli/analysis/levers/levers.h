@@ -78,12 +78,14 @@ struct lever {
     int64_t next_step; /* where the highest point is then; LEVERS_NONE: in no step, or not known */
     char *next_phase;  /* NULL */
     size_t name_at;    /* where the site's name begins in it; 0 = it is not there */
+    size_t names_at;   /* of LEVER_TOGETHER: likewise, the names of those that it joins */
 };
 
 struct levers_added { /* by the backward that the peak is in */
     int64_t bytes, blocks;
     int64_t each; /* bytes asked for */
     char *like;   /* sites of what forward or loss made of that size; NULL */
+    int likes;    /* how many these are */
 };
 
 enum levers_state { LEVERS_READY, LEVERS_NO_STEP, LEVERS_TOO_LARGE };
