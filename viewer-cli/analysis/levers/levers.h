@@ -111,8 +111,6 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
 void levers_clear(struct levers *levers);
 bool levers_is_valid(const struct levers *levers);
 
-/* It costs no time, and is neither an estimate nor a bound: del, a flag of zero_grad, a view. */
-bool lever_is_free(const struct lever *lever);
 /* The `most` that a person should see first, by bytes: those that save most, with those that change
  * the training's numbers behind the others, and among them one that is free, if any is. Of a
  * refused request, of which `missing` bytes were, LEVERS_NONE else, that one does not take the
