@@ -215,14 +215,14 @@ TEST(who_held_it)
     CHECK_STR(held.groups[0].library, "the program");
     CHECK_STR(held.groups[0].call, "cudaMalloc");
     CHECK_INT(held.groups[0].bytes, MIB(64));
-    CHECK_STR(held.groups[1].kind, "async");
+    CHECK_INT(held.groups[1].kind, DRIVEN_ASYNC);
     CHECK_INT(held.groups[1].pieces, 2);
     CHECK_STR(held.groups[2].library, "cuFFT");
     driven_held_clear(&held);
     CHECK_INT(driven_held_read(db, &driven, NULL, &end, &held), 0);
     CHECK(driven_held_is_valid(&held));
     CHECK_INT(held.bytes, MIB(48));
-    CHECK_STR(held.groups[0].kind, "pool"); /* 24 that it keeps for itself */
+    CHECK_INT(held.groups[0].kind, DRIVEN_POOL); /* 24 that it keeps for itself */
     CHECK_INT(held.groups[0].bytes, MIB(24));
     CHECK(!held.groups[0].library && !held.groups[0].pieces);
     driven_held_clear(&held);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "ensure.h"
 #include "error.h"
 #include "living.h"
 #include "mem.h"
@@ -68,6 +69,7 @@ int held_read(struct db *db, int64_t process, int64_t device, int64_t seq, bool 
     *out = (struct held){0};
     int err = living_read(db, process, device, seq, see_block, &reading);
     merge(out);
+    ENSURE_WHOLE(err < 0 || held_is_valid(out));
     return err;
 }
 

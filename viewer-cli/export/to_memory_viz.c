@@ -412,11 +412,6 @@ static int place_of(struct db *db, const struct report_scope *scope, bool has_gp
     return err;
 }
 
-static bool is_gpu(const struct report_scope *scope)
-{
-    return strcmp(scope->device_text, "cpu") != 0;
-}
-
 static int find_places(struct export *export, const struct report_process *process,
                        struct place *places, int *count)
 {
@@ -425,8 +420,8 @@ static int find_places(struct export *export, const struct report_process *proce
     int err = 0, at;
     *count = 0;
     for (size_t i = 0; i < report->scope_count; i++)
-        has_gpu =
-            has_gpu || (report->scopes[i].process.id == process->id && is_gpu(&report->scopes[i]));
+        has_gpu = has_gpu || (report->scopes[i].process.id == process->id &&
+                              !report_is_host(&report->scopes[i]));
     for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
         const struct report_scope *scope = &report->scopes[i];
         bool driven = false;

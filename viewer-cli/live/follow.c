@@ -82,7 +82,8 @@ bool follow_await(const char *named)
     return !said || follow_wait(); /* the recorder is left alone while it makes the file */
 }
 
-int64_t follow_rest_ns(int64_t look_ns)
+/* So long, after a look that took `look_ns` of CPU time. */
+static int64_t rest_ns(int64_t look_ns)
 {
     int64_t rest = look_ns > REST_MOST_NS / REST ? REST_MOST_NS : look_ns * REST;
     return rest > ROUND_NS ? rest : ROUND_NS;
@@ -90,7 +91,7 @@ int64_t follow_rest_ns(int64_t look_ns)
 
 bool follow_wait(void)
 {
-    int64_t rest = follow_rest_ns((int64_t)(used_ns() - woke_ns));
+    int64_t rest = rest_ns((int64_t)(used_ns() - woke_ns));
     struct timespec left = {.tv_sec = rest / 1000000000, .tv_nsec = rest % 1000000000};
     if (fflush(stdout) != 0 || ferror(stdout))
         return false;

@@ -19,8 +19,6 @@ void follow_begin(void); /* from now on signals end the waiting instead of the p
 bool follow_await(const char *named);
 /* False: it is to end. A look at a long run may take a while: it waits the longer. */
 bool follow_wait(void);
-/* So long, after a look that took `look_ns` of CPU time. */
-int64_t follow_rest_ns(int64_t look_ns);
 /* Has the recording ended? A recorder on another machine is believed to live; one without a name of
  * its machine (record --private) is looked for on this one. */
 int follow_is_over(struct db *db, bool *over);

@@ -157,7 +157,8 @@ void roff_text(struct buf *out, const char *text, size_t length)
         i += put_char(out, text + i, length - i);
 }
 
-void roff_paragraph(struct buf *out)
+/* Begins a paragraph, unless nothing has stood since the heading. */
+static void begin_paragraph(struct buf *out)
 {
     const char *last = buf_string(out);
     size_t length = out->count ? out->count - 1 : 0;
@@ -261,7 +262,7 @@ static bool put_words(struct reader *reader)
         if (item)
             buf_text(reader->out, ".IP \\(bu 2\n");
         else
-            roff_paragraph(reader->out);
+            begin_paragraph(reader->out);
     }
     if (!put_inline(&to, text, length) || to.code || to.strong)
         goto wrong;
@@ -318,7 +319,7 @@ static bool take_code(struct reader *reader, const char *text, size_t length)
         if (reader->after_list)
             return refuse(reader->message, reader->prose->file, reader->line,
                           "code right behind a list: on the web it would be text of the list");
-        roff_paragraph(reader->out);
+        begin_paragraph(reader->out);
         reader->wide = is_wide(text);
         buf_text(reader->out, reader->wide ? ".in 2n\n.EX\n" : ".RS 4\n.EX\n");
         reader->block = BLOCK_CODE;
@@ -413,7 +414,7 @@ void roff_help(struct buf *out, const char *text)
             if (code)
                 buf_text(out, ".EE\n.RE\n");
             if (code || begin)
-                roff_paragraph(out);
+                begin_paragraph(out);
             for (size_t i = 0; i < length; i++) {
                 if (text[i] == ' ' && to.column >= ROFF_WIDTH) {
                     buf_text(out, "\n");

@@ -52,8 +52,6 @@ bool prose_roff(struct buf *out, const struct prose *prose, const struct prose_p
 
 /* Plain text as roff takes it literally; in the middle of a line. */
 void roff_text(struct buf *out, const char *text, size_t length);
-/* Begins a paragraph, unless nothing has stood since the heading. */
-void roff_paragraph(struct buf *out);
 /* Paragraphs as --help has them: lines that begin with a blank are kept as they are. */
 void roff_help(struct buf *out, const char *text);
 

@@ -135,7 +135,7 @@ static bool has_category(const struct course *course, unsigned category)
     return false;
 }
 
-void plot_legend(const struct course *course, const struct plot_style *style, struct buf *out)
+static void put_legend(const struct course *course, const struct plot_style *style, struct buf *out)
 {
     struct legend legend = {.out = out, .style = style};
     bool many = course->steps > course->count / 4;
@@ -185,5 +185,5 @@ void plot_timeline(const struct course *course, const struct plot_style *style, 
     put_peak(&plot);
     canvas_print(&plot.canvas, style->colour, out);
     canvas_clear(&plot.canvas);
-    plot_legend(course, style, out);
+    put_legend(course, style, out);
 }

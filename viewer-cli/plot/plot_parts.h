@@ -29,6 +29,5 @@ extern const struct plot_ink plot_category_inks[PURPOSES];
 void plot_areas(struct plot *plot); /* what is above the axis, without labels */
 void plot_scale(struct plot *plot); /* labels of bytes */
 void plot_axis(struct plot *plot);  /* the axis, phases, steps and times below it */
-void plot_legend(const struct course *course, const struct plot_style *style, struct buf *out);
 
 #endif

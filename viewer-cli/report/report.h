@@ -175,8 +175,7 @@ bool report_lacks_steps(const struct report *report);
 int report_sees(struct report *report, int64_t process, int64_t seq);
 /* The first alone; for reports that compare, of each of the two. */
 int report_sees_blocks(struct report *report, int64_t process, int64_t seq);
-/* The second alone: of some events of a process, or of --steps in all that are asked for. */
-int report_hears(struct report *report, int64_t process, int64_t first_seq, int64_t last_seq);
+/* The second alone, of --steps in all that are asked for. */
 int report_hears_steps(struct report *report);
 
 /* In place of what report_begin said of a rehearsal, two lines of it. 0 or an error. */

@@ -159,24 +159,17 @@ int report_sees_blocks(struct report *report, int64_t process, int64_t seq)
     return err < 0 ? err : 0;
 }
 
-int report_sees(struct report *report, int64_t process, int64_t seq)
-{
-    int err = report_sees_blocks(report, process, seq);
-    return err < 0 ? err : report_hears(report, process, seq, seq);
-}
-
 /* A CPU has no driver. */
 static bool has_driver(const struct report *report, int64_t process)
 {
     for (size_t i = 0; i < report->scope_count; i++)
-        if (report->scopes[i].process.id == process &&
-            strcmp(report->scopes[i].device_text, "cpu") != 0)
+        if (report->scopes[i].process.id == process && !report_is_host(&report->scopes[i]))
             return true;
     return false;
 }
 
 /* Moments that lie in the same gaps are told once. */
-int report_hears(struct report *report, int64_t process, int64_t first_seq, int64_t last_seq)
+static int hears(struct report *report, int64_t process, int64_t first_seq, int64_t last_seq)
 {
     struct report_warning warning = {.kind = WARNING_UNHEARD, .unheard.process = process};
     const struct report_warning *last;
@@ -191,6 +184,12 @@ int report_hears(struct report *report, int64_t process, int64_t first_seq, int6
     return err;
 }
 
+int report_sees(struct report *report, int64_t process, int64_t seq)
+{
+    int err = report_sees_blocks(report, process, seq);
+    return err < 0 ? err : hears(report, process, seq, seq);
+}
+
 int report_hears_steps(struct report *report)
 {
     const struct option_range *steps = &report->options->steps;
@@ -203,7 +202,7 @@ int report_hears_steps(struct report *report)
         if (err >= 0 && steps->first != INT64_MIN)
             err = loss_begin_of_step(report->db, span.process, steps->first, &first);
         if (err >= 0)
-            err = report_hears(report, span.process, first, span.last_seq);
+            err = hears(report, span.process, first, span.last_seq);
     }
     return err;
 }

@@ -1,7 +1,7 @@
 /*
  * What a report says first where no GPU was there: that it was a rehearsal, how much of the highest
  * use of the GPU is a model, and which values were read that nobody computed
- * (analysis/rehearsed.h).
+ * (analysis/read/rehearsed.h).
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -62,7 +62,7 @@ static void put_texts(struct texts *texts, const struct check_finding *finding)
 
 static bool has_limit(const struct check_finding *finding)
 {
-    return finding->known || strcmp(finding->check, "max-increase") != 0;
+    return finding->known || !finding->relative;
 }
 
 static void join(struct buf *out, const char *text)

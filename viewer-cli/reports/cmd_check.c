@@ -200,6 +200,7 @@ static int add_increase(struct check_run *run, const struct report_scope *scope)
     struct check_row *row = new_row(run, scope ? &scope->process : NULL, scope, "max-increase", 0);
     if (!row)
         return ERR_NOMEM;
+    row->finding.relative = true;
     int err = scope ? against_baseline(run, row, &missing) : 0;
     check_judge(&row->finding, missing);
     return err;

@@ -300,10 +300,10 @@ static int load(struct fit_part *part)
 /* The host's own memory is not what a run on a GPU has to fit into. */
 static bool is_skipped(const struct report *report, const struct report_scope *scope)
 {
-    if (report->options->device || strcmp(scope->device_text, "cpu") != 0)
+    if (report->options->device || !report_is_host(scope))
         return false;
     for (size_t i = 0; i < report->scope_count; i++)
-        if (strcmp(report->scopes[i].device_text, "cpu") != 0)
+        if (!report_is_host(&report->scopes[i]))
             return true;
     return false;
 }

@@ -11,6 +11,7 @@
 #include "mem.h"
 #include "moment.h"
 #include "oom_report.h"
+#include "phase_kind.h"
 #include "query.h"
 #include "report.h"
 #include "workers.h"
@@ -56,12 +57,11 @@ static int look_at(struct report *report, const struct report_scope *scope,
 
 static void note_unknown(struct report *report, const struct report_scope *scope)
 {
-    bool host = strcmp(scope->device_text, "cpu") == 0;
     emit_note(&report->emit, "process %" PRId64 " on %s: segments are not known from this source%s",
               scope->process.id, scope->device_text,
-              host ? ": a CPU has none; 'tidemark fit' shows its "
-                     "blocks laid out as on a GPU"
-                   : "");
+              report_is_host(scope) ? ": a CPU has none; 'tidemark fit' shows its "
+                                      "blocks laid out as on a GPU"
+                                    : "");
 }
 
 static void note_strays(struct emit *emit, const struct report_scope *scope,
@@ -155,13 +155,13 @@ static const struct emit_column time_columns[] = {
 };
 enum { TIME_COLUMNS = sizeof time_columns / sizeof *time_columns };
 
-static const char time_sql[] =
-    "SELECT f.* FROM fragmentation f WHERE f.process = ?1 AND f.device = ?2"
-    "   AND (?3 IS NULL OR f.step BETWEEN ?3 AND ?4)";
+static const char time_sql[] = "SELECT f.*, (SELECT kind FROM phase WHERE id = f.phase_id) AS kind"
+                               "  FROM fragmentation f WHERE f.process = ?1 AND f.device = ?2"
+                               "   AND (?3 IS NULL OR f.step BETWEEN ?3 AND ?4)";
 
 /* Time between phases in which nothing changed: people are not shown it. */
 struct time_row {
-    const char *phase;
+    const char *kind;
     struct time_values { /* of all the same size: they are compared as one */
         int64_t allocated, active, reserved, inactive_split, cached;
     } now, last;
@@ -171,7 +171,7 @@ static bool is_quiet(struct time_row *row)
 {
     bool same = memcmp(&row->now, &row->last, sizeof row->now) == 0;
     row->last = row->now;
-    return same && strcmp(row->phase, "other") == 0;
+    return same && phase_kind_from(row->kind) == PHASE_KIND_OTHER;
 }
 
 /* Of some other step. */
@@ -196,7 +196,7 @@ static int put_time(struct report *report, const struct report_scope *scope, boo
         query_ask(report->db, time_sql,
                   Q_IN(scope->process.id, scope->device_text,
                        query_if(report_has_steps(report->options), steps->first), steps->last),
-                  Q_OUT(Q_TEXT(row.phase), Q_OPT(row.now.allocated), Q_OPT(row.now.active),
+                  Q_OUT(Q_TEXT(row.kind), Q_OPT(row.now.allocated), Q_OPT(row.now.active),
                         Q_OPT(row.now.reserved), Q_OPT(row.now.inactive_split),
                         Q_OPT(row.now.cached), Q_REST));
     while (query_next(&query)) {

@@ -15,6 +15,7 @@
 #include "live_look.h"
 #include "map.h"
 #include "mem.h"
+#include "phase_kind.h"
 #include "query.h"
 #include "report.h"
 #include "screen.h"
@@ -184,23 +185,28 @@ static void put_name(struct listing *list, const struct row *row, int64_t depth)
     buf_clear(&name);
 }
 
+static bool is_gap(const struct row *row)
+{
+    return phase_kind_from(row->kind) == PHASE_KIND_OTHER;
+}
+
 /* How it ended, if that was not the usual way. What comes after the last phase always ends with the
  * process. */
 static void put_ending(struct listing *list, const struct row *row)
 {
-    const char *ended = row->ended ? row->ended : "";
-    bool gap = strcmp(row->kind, "other") == 0;
+    enum phase_end end = phase_end_from(row->ended);
+    bool usual = end == PHASE_END_USUAL || (is_gap(row) && end == PHASE_END_PROCESS);
+    const char *ended = usual ? NULL : row->ended;
     if (row->end_ns == QUERY_NONE)
         ended = "still open";
     else if (list->report->following && row->settled == QUERY_NONE)
         ended = "may change";
-    bool usual = !*ended || strcmp(ended, "end") == 0 || (gap && strcmp(ended, "process end") == 0);
-    emit_text(&list->report->emit, usual ? NULL : ended);
+    emit_text(&list->report->emit, ended);
 }
 
 static bool is_empty_gap(const struct row *row)
 {
-    return strcmp(row->kind, "other") == 0 && row->allocs == 0 && row->frees == 0;
+    return is_gap(row) && row->allocs == 0 && row->frees == 0;
 }
 
 static int put_row(struct listing *list, const struct row *row)

@@ -1,6 +1,5 @@
 /* driven_list.c - the phases of a process on such a device, and its changes over time. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "peak.h"
 #include "buf.h"
@@ -9,6 +8,7 @@
 #include "human.h"
 #include "map.h"
 #include "mem.h"
+#include "phase_kind.h"
 #include "query.h"
 
 /* ---- phases ---- */
@@ -93,7 +93,8 @@ static bool is_idle(const struct driven *driven, const struct row *row)
 {
     struct driven_point begin = driven_at(driven, row->begin_seq - 1, row->begin_ns);
     struct driven_point end = driven_at(driven, or_end(row->end_seq), or_end(row->end_ns));
-    return strcmp(row->kind, "other") == 0 && begin.seq == end.seq && begin.ns == end.ns;
+    return phase_kind_from(row->kind) == PHASE_KIND_OTHER && begin.seq == end.seq &&
+           begin.ns == end.ns;
 }
 
 static int put_phase(struct phase_list *list, const struct row *row)

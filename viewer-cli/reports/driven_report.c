@@ -204,17 +204,11 @@ static const struct emit_column held_columns[] = {
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
 };
 
-static const char *kind_text(const char *kind)
-{
-    static const char *const texts[][2] = {
-        {"device", "device memory"}, {"array", "array"},        {"physical", "physical memory"},
-        {"async", "part of a pool"}, {"pool", "pools, unused"}, {"graph", "memory of graphs"},
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (strcmp(texts[i][0], kind) == 0)
-            return texts[i][1];
-    return kind;
-}
+static const char *const kind_texts[DRIVEN_KINDS] = {
+    [DRIVEN_DEVICE] = "device memory",     [DRIVEN_ARRAY] = "array",
+    [DRIVEN_PHYSICAL] = "physical memory", [DRIVEN_ASYNC] = "part of a pool",
+    [DRIVEN_POOL] = "pools, unused",       [DRIVEN_GRAPH] = "memory of graphs",
+};
 
 static void put_pieces(struct emit *emit, const struct driven_group *group)
 {
@@ -226,8 +220,8 @@ static void put_who(struct emit *emit, const struct driven_group *group)
     emit_text(emit, group->library);
     emit_text(emit, group->library ? group->library : "the driver");
     emit_text(emit, group->call);
-    emit_text(emit, group->kind);
-    emit_text(emit, kind_text(group->kind));
+    emit_text(emit, driven_kind_name(group->kind));
+    emit_text(emit, kind_texts[group->kind]);
     emit_text(emit, group->shown);
     emit_known(emit, group->site);
 }

@@ -1,7 +1,7 @@
 /*
  * driven_report.h - what reports say of a device that no framework had a block on:
- * analysis/driven.h. Sections of their own, with figures of the driver's: programs get them only
- * where there is such a device.
+ * analysis/driver/driven.h. Sections of their own, with figures of the driver's: programs get them
+ * only where there is such a device.
  */
 #ifndef TIDEMARK_VIEWER_DRIVEN_REPORT_H
 #define TIDEMARK_VIEWER_DRIVEN_REPORT_H

@@ -31,7 +31,8 @@ int64_t fit_reserve(const struct fit_part *part)
     return reserve + part->options->context;
 }
 
-int64_t fit_least(const struct fit_part *part)
+/* The smallest memory of the settings in force, or the lower bound; without what is set aside. */
+static int64_t least_of(const struct fit_part *part)
 {
     int64_t smallest = part->rows[0].need.smallest, least = part->ended.at_least;
     return part->ended.is_refused && least != FIT_NONE && least > smallest ? least : smallest;
@@ -156,7 +157,7 @@ static void put_adopted(const struct fit_part *part)
 static void put_smallest(const struct fit_part *part)
 {
     char bytes[HUMAN_MAX], text[HUMAN_MAX + 16];
-    int64_t least = fit_least(part);
+    int64_t least = least_of(part);
     bool bound = part->ended.is_refused && least != FIT_NONE;
     emit_known(emit_of(part), smallest_of(part, &part->rows[0].need));
     emit_known(emit_of(part), bound ? least + fit_reserve(part) : FIT_NONE);
@@ -432,7 +433,7 @@ static void put_card(const struct fit_part *part, size_t at)
     const struct profile *profile = &part->options->cards.list[at].profile;
     enum fit_answer answer = part->answers[at];
     char bytes[HUMAN_MAX], text[HUMAN_MAX + 8] = "not known";
-    int64_t least = fit_least(part);
+    int64_t least = least_of(part);
     bool bound = part->ended.is_refused;
     if (least != FIT_NONE) {
         least += (int64_t)profile->context + fit_reserve(part);

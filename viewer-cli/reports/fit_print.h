@@ -60,8 +60,6 @@ struct fit_part {
 
 /* What the allocator does not get: what --reserve says, and the CUDA context. */
 int64_t fit_reserve(const struct fit_part *part);
-/* The smallest memory of the settings in force, or the lower bound; without what is set aside. */
-int64_t fit_least(const struct fit_part *part);
 /* All parts, of which there are `count`, one for each scope. */
 void fit_print(struct report *report, const struct fit_part *parts, size_t count);
 

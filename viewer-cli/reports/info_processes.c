@@ -27,16 +27,26 @@ static const char *signal_name(int64_t number)
     return NULL;
 }
 
+enum info_end info_end_of(const char *ended)
+{
+    if (!ended || !*ended)
+        return INFO_END_NONE;
+    return strcmp(ended, "exit") == 0     ? INFO_END_EXIT
+           : strcmp(ended, "signal") == 0 ? INFO_END_SIGNAL
+                                          : INFO_END_OTHER;
+}
+
 void info_put_ended(struct buf *out, const struct info_ending *ending)
 {
     int64_t number = ending->signal == QUERY_NONE ? 0 : ending->signal;
-    if (!ending->ended)
+    enum info_end end = info_end_of(ending->ended);
+    if (end == INFO_END_NONE)
         buf_text(out, "not seen");
-    else if (strcmp(ending->ended, "exit") == 0 && ending->exit_code != QUERY_NONE)
+    else if (end == INFO_END_EXIT && ending->exit_code != QUERY_NONE)
         buf_print(out, "exit %" PRId64, ending->exit_code);
-    else if (strcmp(ending->ended, "signal") == 0 && signal_name(number))
+    else if (end == INFO_END_SIGNAL && signal_name(number))
         buf_print(out, "SIG%s", signal_name(number));
-    else if (strcmp(ending->ended, "signal") == 0)
+    else if (end == INFO_END_SIGNAL)
         buf_print(out, "signal %" PRId64, number);
     else
         buf_text(out, ending->ended);

@@ -10,11 +10,15 @@
 #include "buf.h"
 #include "report.h"
 
+enum info_end { INFO_END_NONE, INFO_END_EXIT, INFO_END_SIGNAL, INFO_END_OTHER };
+
 struct info_ending { /* of a process */
     const char *ended;
     int64_t exit_code, signal; /* QUERY_NONE */
 };
 
+/* Of column `ended` of a process; from NULL or "": INFO_END_NONE. */
+enum info_end info_end_of(const char *ended);
 /* "exit 1", "SIGKILL", "not seen" */
 void info_put_ended(struct buf *out, const struct info_ending *ending);
 

@@ -4,7 +4,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "buf.h"
 #include "human.h"
@@ -107,15 +106,8 @@ static void put_backward(const struct peak_part *part)
     if (levers->added[0].like)
         buf_print(&text, "%seach the size of the output of %s: probably %s",
                   levers->added_count > 1 ? "; the first " : ", ", levers->added[0].like,
-                  strchr(levers->added[0].like, ';') ? "gradients" : "its gradient");
+                  levers->added[0].likes > 1 ? "gradients" : "its gradient");
     put(part, "added_by_backward", bytes, &text);
-}
-
-/* "activation, held by the program" without its comma: it stands in a list. */
-static void put_name(struct buf *text, const char *name)
-{
-    size_t before = strcspn(name, ",");
-    buf_print(text, "%.*s%s", (int)before, name, name + before + (name[before] == ','));
 }
 
 /* Categories that changed by a hundredth of the peak: what went belongs to the sum. True if nothing
@@ -130,9 +122,8 @@ static bool put_changed(const struct peak_part *part, struct buf *text)
         int64_t change = why_change(category);
         if ((change < 0 ? -change : change) < part->peak->allocated / 100)
             continue;
-        buf_text(text, any ? ", " : ": ");
-        put_name(text, purpose_name(category->purpose));
-        buf_print(text, " %s", human_delta(bytes, change));
+        buf_print(text, "%s%s %s", any ? ", " : ": ", purpose_name_in_list(category->purpose),
+                  human_delta(bytes, change));
         any = true;
         settled =
             settled && !category->before_bytes &&

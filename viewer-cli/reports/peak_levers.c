@@ -3,7 +3,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "buf.h"
 #include "human.h"
@@ -335,9 +334,8 @@ static void put_together(const struct peak_part *part, const struct lever *large
     char bytes[HUMAN_MAX];
     if (!all || all->bytes <= largest->bytes)
         return;
-    const char *names = strchr(all->text, ':');
-    buf_print(&text, "together: %s%s for%s", grade_of(all), human_bytes(bytes, all->bytes),
-              names ? names + 1 : all->text);
+    buf_print(&text, "together: %s%s for %s", grade_of(all), human_bytes(bytes, all->bytes),
+              all->text + all->names_at);
     emit_put_cut_lines(&line, buf_string(&text), part->emit->width, 1);
     emit_line(part->emit, "%s", buf_string(&line));
     part->emit->out.broken = part->emit->out.broken || text.broken || line.broken;

@@ -268,8 +268,7 @@ static void put_categories(const struct peak_part *part)
 
 static const char *birth_text(const struct group *group)
 {
-    bool between = group->kind && strcmp(group->kind, PHASE_OTHER) == 0;
-    return between ? PHASE_OTHER : group->shown;
+    return group->between ? PHASE_OTHER : group->shown;
 }
 
 /* Of several phases of a name in one step, which: as `why` takes it, "forward#1". */

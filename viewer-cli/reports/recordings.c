@@ -13,6 +13,7 @@
 #include "emit.h"
 #include "error.h"
 #include "human.h"
+#include "info_processes.h"
 #include "mem.h"
 #include "query.h"
 
@@ -25,7 +26,7 @@ struct recording {
     char *device;     /* of the peak; NULL */
     int64_t ooms;
     int64_t finished;
-    char *ended; /* of the root process; NULL */
+    enum info_end end; /* of the root process */
     int64_t exit_code, signal;
 };
 
@@ -46,12 +47,12 @@ static void clear(struct recording *recording)
 {
     mem_free(recording->name);
     mem_free(recording->device);
-    mem_free(recording->ended);
 }
 
 /* A GPU's peak before the host's. */
 static int read_facts(struct db *db, struct recording *out)
 {
+    char ended[32] = "";
     int err = query_first(db,
                           "SELECT real_ns - run_ns AS began_ns FROM clock"
                           " ORDER BY run_ns LIMIT 1",
@@ -68,9 +69,10 @@ static int read_facts(struct db *db, struct recording *out)
                          "           AS finished",
                          Q_NOTHING, Q_OUT(Q_INT(out->ooms), Q_INT(out->finished)));
     if (err >= 0)
-        err = query_read(db, "SELECT ended, exit_code, signal FROM process ORDER BY id LIMIT 1",
-                         Q_NOTHING,
-                         Q_OUT(Q_COPY(out->ended), Q_OPT(out->exit_code), Q_OPT(out->signal)));
+        err =
+            query_read(db, "SELECT ended, exit_code, signal FROM process ORDER BY id LIMIT 1",
+                       Q_NOTHING, Q_OUT(Q_CHARS(ended), Q_OPT(out->exit_code), Q_OPT(out->signal)));
+    out->end = info_end_of(ended);
     return err < 0 ? err : 0;
 }
 
@@ -127,17 +129,16 @@ static int find(struct recordings *all)
 /* "out of memory", "exit status 1", "killed by signal 9", "fine", "not finished" */
 static const char *verdict(char text[64], const struct recording *one)
 {
-    const char *ended = one->ended ? one->ended : "";
-    bool failed = strcmp(ended, "exit") != 0 || one->exit_code != 0;
+    bool failed = one->end != INFO_END_EXIT || one->exit_code != 0;
     if (!one->finished)
         snprintf(text, 64, "not finished");
     else if (one->ooms && failed)
         snprintf(text, 64, "out of memory");
     else if (one->ooms)
         snprintf(text, 64, "fine, after out of memory");
-    else if (strcmp(ended, "signal") == 0)
+    else if (one->end == INFO_END_SIGNAL)
         snprintf(text, 64, "killed by signal %" PRId64, one->signal);
-    else if (strcmp(ended, "exit") == 0 && one->exit_code > 0)
+    else if (one->end == INFO_END_EXIT && one->exit_code > 0)
         snprintf(text, 64, "exit status %" PRId64, one->exit_code);
     else
         snprintf(text, 64, "%s", failed ? "end not known" : "fine");

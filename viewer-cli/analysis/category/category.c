@@ -80,7 +80,7 @@ static const char *rule_text(struct category_rules *rules, enum category_rule by
     if (!rules_of[by].text[1])
         return rules_of[by].text[0];
     if (!rules_of[by].text[2])
-        freed_role = KIND_NONE;
+        freed_role = PHASE_KIND_NONE;
     uint64_t key = (uint64_t)by << 32 | (uint64_t)role << 16 | freed_role;
     uint64_t place = map_get(&rules->text_index, key);
     if (place != MAP_NONE)
@@ -105,7 +105,7 @@ static bool is_later(int64_t seq, int64_t bound) /* false where the bound is not
 
 static bool is_computed(uint16_t role)
 {
-    return role == KIND_FORWARD || role == KIND_LOSS || role == KIND_RECOMPUTE;
+    return role == PHASE_KIND_FORWARD || role == PHASE_KIND_LOSS || role == PHASE_KIND_RECOMPUTE;
 }
 
 /* A block and all that the rules ask about it. */
@@ -131,7 +131,7 @@ static enum category_rule by_computation(const struct category_rules *rules,
                                          const struct question *q)
 {
     if (is_computed(q->role)) {
-        if (q->freed_role == KIND_BACKWARD || q->freed_role == KIND_RECOMPUTE)
+        if (q->freed_role == PHASE_KIND_BACKWARD || q->freed_role == PHASE_KIND_RECOMPUTE)
             return RULE_ACTIVATION;
         if (is_cut_short(q))
             return RULE_ACTIVATION_CUT_SHORT;
@@ -185,15 +185,15 @@ static enum category_rule judge(const struct category_rules *rules, const struct
         return by_tags_of_others(rules, q);
     if (q->born != CATEGORY_NO_PHASE && q->born == q->freed)
         return RULE_WORKSPACE;
-    if (q->role == KIND_BACKWARD && !q->lives && q->freed_kind == KIND_ZERO_GRAD)
+    if (q->role == PHASE_KIND_BACKWARD && !q->lives && q->freed_kind == PHASE_KIND_ZERO_GRAD)
         return RULE_GRADIENT_FREED;
-    if (q->role == KIND_BACKWARD && is_cut_short(q))
+    if (q->role == PHASE_KIND_BACKWARD && is_cut_short(q))
         return RULE_CUT_SHORT;
-    if (q->role == KIND_BACKWARD && q->end_seq == CATEGORY_UNKNOWN && q->lives)
+    if (q->role == PHASE_KIND_BACKWARD && q->end_seq == CATEGORY_UNKNOWN && q->lives)
         return RULE_CUT_OFF;
-    if (q->role == KIND_BACKWARD && outlives_step)
+    if (q->role == PHASE_KIND_BACKWARD && outlives_step)
         return RULE_GRADIENT;
-    if (q->role == KIND_OPTIMIZER && q->step != CATEGORY_UNKNOWN &&
+    if (q->role == PHASE_KIND_OPTIMIZER && q->step != CATEGORY_UNKNOWN &&
         q->step == rules->optimizer_step && outlives_step)
         return RULE_OPTIMIZER_STATE;
     return by_computation(rules, q);
@@ -262,7 +262,7 @@ static int tag_purpose(struct category_rules *rules, int64_t tag, uint16_t role,
     };
     uint64_t category = TAG_NONE;
     int err = tag == CATEGORY_UNKNOWN ? 0 : find_tag(rules, tag, &category);
-    bool computed = is_computed(role) || role == KIND_BACKWARD;
+    bool computed = is_computed(role) || role == PHASE_KIND_BACKWARD;
     *out = err < 0 || (category == TAG_INPUT && computed) ? PURPOSES : purposes[category];
     return err;
 }
@@ -275,7 +275,7 @@ static int by_library(struct category_rules *rules, const struct category_block 
                                                   [LIBRARY_MULTIPLY] = RULE_LIBRARY_BY_SITE,
                                                   [LIBRARY_NO_TAG] = RULE_LIBRARY_BY_SIZE};
     const struct library_birth birth = {
-        .backward = q->role == KIND_BACKWARD,
+        .backward = q->role == PHASE_KIND_BACKWARD,
         .proves = rules->step_count && rules->last_step > rules->first_step &&
                   (q->seq < rules->first_seq || q->step == rules->first_step),
     };

@@ -11,19 +11,14 @@
 #include "query.h"
 #include "search.h"
 
-static const char *const kind_names[KIND_COUNT] = {
-    "no phase", "user", "zero_grad", "forward", "loss", "backward", "optimizer", "recompute"};
-
 static bool number_of_kind(struct category_rules *rules, const char *name, uint16_t *out)
 {
-    size_t i;
-    for (i = KIND_USER; i < KIND_COUNT && strcmp(kind_names[i], name) != 0; i++)
-        ;
-    for (; i >= KIND_COUNT && i - KIND_COUNT < rules->kind_count; i++)
-        if (strcmp(rules->kinds[i - KIND_COUNT], name) == 0)
+    size_t i = phase_kind_from(name);
+    for (; i >= PHASE_KIND_UNKNOWN && i - PHASE_KIND_UNKNOWN < rules->kind_count; i++)
+        if (strcmp(rules->kinds[i - PHASE_KIND_UNKNOWN], name) == 0)
             break;
     *out = (uint16_t)i;
-    if (i < KIND_COUNT + rules->kind_count)
+    if (i < PHASE_KIND_UNKNOWN + rules->kind_count)
         return true;
     if (i > UINT16_MAX || !MEM_GROW(rules->kinds, rules->kind_cap, rules->kind_count + 1))
         return false;
@@ -35,7 +30,8 @@ static bool number_of_kind(struct category_rules *rules, const char *name, uint1
 
 const char *category_kind_name(const struct category_rules *rules, uint16_t kind)
 {
-    return kind < KIND_COUNT ? kind_names[kind] : rules->kinds[kind - KIND_COUNT];
+    return kind < PHASE_KIND_UNKNOWN ? phase_kind_name((enum phase_kind)kind)
+                                     : rules->kinds[kind - PHASE_KIND_UNKNOWN];
 }
 
 static struct category_bounds *bounds_of(struct category_rules *rules, int64_t step, int64_t id,
@@ -76,7 +72,7 @@ static void raise_to(int64_t *highest, int64_t value)
 static void count_phase(struct category_rules *rules, struct category_bounds *bounds, uint16_t kind,
                         int64_t begin_seq, int64_t end_seq, bool cut)
 {
-    bool open = end_seq == CATEGORY_UNKNOWN, backward = kind == KIND_BACKWARD;
+    bool open = end_seq == CATEGORY_UNKNOWN, backward = kind == PHASE_KIND_BACKWARD;
     bounds->open = bounds->open || open;
     rules->run_open = rules->run_open || open;
     raise_to(&bounds->end_seq, end_seq);
@@ -85,7 +81,7 @@ static void count_phase(struct category_rules *rules, struct category_bounds *bo
         bounds->backward_open = bounds->backward_open || open || cut;
         raise_to(&bounds->backward_end_seq, end_seq);
     }
-    if (cut && strcmp(category_kind_name(rules, kind), "other") != 0)
+    if (cut && kind != PHASE_KIND_OTHER)
         raise_to(&bounds->cut_seq, end_seq);
     raise_to(&rules->last_step, bounds->step);
     if (bounds->step < rules->first_step)
@@ -94,7 +90,7 @@ static void count_phase(struct category_rules *rules, struct category_bounds *bo
         bounds->begin_seq = begin_seq;
     if (begin_seq < rules->first_seq)
         rules->first_seq = begin_seq;
-    if (kind == KIND_OPTIMIZER && bounds->step < rules->optimizer_step)
+    if (kind == PHASE_KIND_OPTIMIZER && bounds->step < rules->optimizer_step)
         rules->optimizer_step = bounds->step;
 }
 
@@ -104,9 +100,9 @@ struct phase_row {
     int64_t step, begin_seq, end_seq;
 };
 
-static bool is_cut(const char *ended)
+static bool is_cut(enum phase_end end)
 {
-    return strcmp(ended, "exception") == 0 || strcmp(ended, "process end") == 0;
+    return end == PHASE_END_EXCEPTION || end == PHASE_END_PROCESS;
 }
 
 static int take_phase(struct category_rules *rules, const struct phase_row *row)
@@ -117,14 +113,15 @@ static int take_phase(struct category_rules *rules, const struct phase_row *row)
         return ERR_NOMEM;
     struct category_phase phase = row->phase;
     phase.step = CATEGORY_NO_STEP;
-    phase.role = KIND_NONE;
+    phase.role = PHASE_KIND_NONE;
     if (!number_of_kind(rules, row->kind, &phase.kind))
         return ERR_NOMEM;
     if (row->step != QUERY_NONE) {
         struct category_bounds *bounds = bounds_of(rules, row->step, phase.id, &phase.step);
         if (!bounds)
             return ERR_NOMEM;
-        count_phase(rules, bounds, phase.kind, row->begin_seq, row->end_seq, is_cut(row->ended));
+        count_phase(rules, bounds, phase.kind, row->begin_seq, row->end_seq,
+                    is_cut(phase_end_from(row->ended)));
     } else if (row->begin_seq < rules->first_seq) {
         rules->early_id = phase.id;
     }
@@ -182,13 +179,14 @@ static size_t find_roles_once(struct category_rules *rules, size_t *left)
     *left = 0;
     for (size_t i = 0; i < rules->phase_count; i++) {
         struct category_phase *phase = &rules->phases[i];
-        if (phase->role != KIND_NONE)
+        if (phase->role != PHASE_KIND_NONE)
             continue;
         bool root = phase->parent == CATEGORY_UNKNOWN;
         uint32_t parent = root ? CATEGORY_NO_PHASE : category_phase_index(rules, phase->parent);
-        uint16_t around = parent == CATEGORY_NO_PHASE ? KIND_NONE : rules->phases[parent].role;
-        if (root || around != KIND_NONE) {
-            phase->role = phase->kind == KIND_USER && !root ? around : phase->kind;
+        uint16_t around =
+            parent == CATEGORY_NO_PHASE ? PHASE_KIND_NONE : rules->phases[parent].role;
+        if (root || around != PHASE_KIND_NONE) {
+            phase->role = phase->kind == PHASE_KIND_USER && !root ? around : phase->kind;
             found++;
         } else {
             *left += 1;
@@ -287,7 +285,7 @@ bool category_is_valid(const struct category_rules *rules)
         const struct category_phase *phase = &rules->phases[i];
         if ((i && phase->id <= rules->phases[i - 1].id) ||
             (phase->step != CATEGORY_NO_STEP && phase->step >= rules->step_count) ||
-            phase->kind >= KIND_COUNT + rules->kind_count)
+            phase->kind >= PHASE_KIND_UNKNOWN + rules->kind_count)
             return false;
     }
     for (size_t i = 0; i < rules->stretch_count; i++) {

@@ -13,22 +13,10 @@
 #include "category_library.h"
 #include "category_sharing.h"
 #include "map.h"
+#include "phase_kind.h"
 
 #define CATEGORY_NO_PHASE UINT32_MAX
 #define CATEGORY_NO_STEP UINT32_MAX
-
-/* The kinds that rules speak of; others get the numbers behind. */
-enum category_kind {
-    KIND_NONE, /* no phase, or one whose surroundings are not known */
-    KIND_USER,
-    KIND_ZERO_GRAD,
-    KIND_FORWARD,
-    KIND_LOSS,
-    KIND_BACKWARD,
-    KIND_OPTIMIZER,
-    KIND_RECOMPUTE,
-    KIND_COUNT
-};
 
 /* What tag.category says; anything else is "other". */
 enum category_tag {
@@ -47,8 +35,8 @@ enum category_tag {
 struct category_phase {
     int64_t id, parent; /* parent: CATEGORY_UNKNOWN */
     uint32_t step;      /* index of its bounds, CATEGORY_NO_STEP */
-    uint16_t kind;
-    uint16_t role; /* as view phase_role: a user's phase counts as what is around it */
+    uint16_t kind;      /* enum phase_kind; from PHASE_KIND_UNKNOWN on, of `kinds` */
+    uint16_t role;      /* as view phase_role: a user's phase counts as what is around it */
 };
 
 struct category_stretch {
@@ -83,7 +71,7 @@ struct category_rules {
     size_t step_count, step_cap;
     struct map step_index; /* step to index */
     struct map tags;       /* tag.id to tag.category, of those that were asked for */
-    char **kinds;          /* names of those >= KIND_COUNT */
+    char **kinds;          /* names of those that are not known */
     size_t kind_count, kind_cap;
     char **texts; /* rules that came up */
     size_t text_count, text_cap;

@@ -19,3 +19,8 @@ const char *purpose_name(enum purpose purpose)
     };
     return names[purpose];
 }
+
+const char *purpose_name_in_list(enum purpose purpose)
+{
+    return purpose == PURPOSE_HELD ? "activation held by the program" : purpose_name(purpose);
+}

@@ -25,5 +25,7 @@ enum purpose {
 
 /* As view allocation_category has it. */
 const char *purpose_name(enum purpose purpose);
+/* Without a comma of its own. */
+const char *purpose_name_in_list(enum purpose purpose);
 
 #endif

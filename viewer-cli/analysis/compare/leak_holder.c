@@ -7,6 +7,7 @@
 #include "error.h"
 #include "mem.h"
 #include "query.h"
+#include "search.h"
 
 static const char *const kinds[] = {
     "unknown", "variable", "attribute", "list", "dict", "set", "deque", "lru_cache", "graph",
@@ -86,18 +87,12 @@ static bool is_collection(const struct leak_holder *holder)
 const struct leak_holder *leak_holders_find(const struct leak_holders *holders, int64_t address,
                                             int64_t size)
 {
-    size_t low = 0, high = holders->count;
     const struct leak_holder *best = NULL;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (holders->holders[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < holders->count && holders->holders[low].address - address < size; low++)
+    size_t at;
+    SEARCH_FIRST(at, 0, holders->count, holders->holders[at].address < address);
+    for (; at < holders->count && holders->holders[at].address - address < size; at++)
         if (!best || !is_collection(best))
-            best = &holders->holders[low];
+            best = &holders->holders[at];
     return best;
 }
 

@@ -11,30 +11,27 @@
 
 #include "error.h"
 #include "mem.h"
+#include "phase_kind.h"
 #include "query.h"
 #include "thinned.h"
 
 enum course_kind course_kind_of(const char *kind)
 {
-    static const struct {
-        const char *name;
-        enum course_kind kind;
-    } kinds[] = {
-        {"zero_grad", COURSE_ZERO_GRAD},
-        {"forward", COURSE_FORWARD},
-        {"loss", COURSE_LOSS},
-        {"backward", COURSE_BACKWARD},
-        {"optimizer", COURSE_OPTIMIZER},
-        {"eval", COURSE_EVAL},
-        {"forward_no_grad", COURSE_EVAL},
-        {"recompute", COURSE_RECOMPUTE},
-        {"after_backward", COURSE_AFTER_BACKWARD},
-        {"user", COURSE_USER},
+    static const enum course_kind kinds[PHASE_KINDS] = {
+        [PHASE_KIND_OTHER] = COURSE_OTHER,
+        [PHASE_KIND_USER] = COURSE_USER,
+        [PHASE_KIND_ZERO_GRAD] = COURSE_ZERO_GRAD,
+        [PHASE_KIND_FORWARD] = COURSE_FORWARD,
+        [PHASE_KIND_LOSS] = COURSE_LOSS,
+        [PHASE_KIND_BACKWARD] = COURSE_BACKWARD,
+        [PHASE_KIND_AFTER_BACKWARD] = COURSE_AFTER_BACKWARD,
+        [PHASE_KIND_OPTIMIZER] = COURSE_OPTIMIZER,
+        [PHASE_KIND_EVAL] = COURSE_EVAL,
+        [PHASE_KIND_FORWARD_NO_GRAD] = COURSE_EVAL,
+        [PHASE_KIND_RECOMPUTE] = COURSE_RECOMPUTE,
+        [PHASE_KIND_UNKNOWN] = COURSE_OTHER,
     };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kinds[i].name, kind) == 0)
-            return kinds[i].kind;
-    return COURSE_OTHER;
+    return kinds[phase_kind_from(kind)];
 }
 
 /* ---- reading ---- */

@@ -68,8 +68,18 @@ int driven_find(struct db *db, const struct driven *driven, const char *text, in
 
 /* ---- who held it (driven_held.c) ---- */
 
+enum driven_kind { /* as in driver_memory, and what the driver keeps */
+                   DRIVEN_DEVICE,
+                   DRIVEN_ARRAY,
+                   DRIVEN_PHYSICAL,
+                   DRIVEN_ASYNC,
+                   DRIVEN_POOL,
+                   DRIVEN_GRAPH,
+                   DRIVEN_KINDS
+};
+
 struct driven_group {
-    char *kind;                    /* as in driver_memory; "pool", "graph": what the driver keeps */
+    enum driven_kind kind;
     char *library;                 /* as people call it; NULL for what the driver keeps */
     char *call;                    /* NULL: not known */
     int64_t site;                  /* DRIVEN_NONE */
@@ -96,6 +106,7 @@ int driven_held_read(struct db *db, const struct driven *driven, const struct dr
                      const struct driven_moment *moment, struct driven_held *out);
 void driven_held_clear(struct driven_held *held);
 bool driven_held_is_valid(const struct driven_held *held);
+const char *driven_kind_name(enum driven_kind kind); /* csv and json */
 int64_t driven_change(const struct driven_group *group);
 
 #endif

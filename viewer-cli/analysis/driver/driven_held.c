@@ -17,6 +17,15 @@ int64_t driven_change(const struct driven_group *group)
     return group->bytes - group->before_bytes;
 }
 
+const char *driven_kind_name(enum driven_kind kind)
+{
+    static const char *const names[DRIVEN_KINDS] = {
+        [DRIVEN_DEVICE] = "device", [DRIVEN_ARRAY] = "array", [DRIVEN_PHYSICAL] = "physical",
+        [DRIVEN_ASYNC] = "async",   [DRIVEN_POOL] = "pool",   [DRIVEN_GRAPH] = "graph",
+    };
+    return names[kind];
+}
+
 #define LIVES(seq) "(m.seq <= " seq " AND (m.free_seq IS NULL OR m.free_seq > " seq "))"
 
 /* ?3: the moment before, -1 if there is none; ?4: the moment. */
@@ -47,6 +56,15 @@ struct row {
 
 /* ---- groups ---- */
 
+/* Of a row: it has one of the first four. */
+static enum driven_kind kind_of(const char *text)
+{
+    enum driven_kind kind = DRIVEN_DEVICE;
+    while (kind < DRIVEN_ASYNC && strcmp(driven_kind_name(kind), text) != 0)
+        kind++;
+    return kind;
+}
+
 static bool is_same(const char *one, const char *other)
 {
     return one == other || (one && other && strcmp(one, other) == 0);
@@ -59,22 +77,21 @@ static bool copy(const char *text, char **out)
 }
 
 /* The group with these values, made if it is new: a library can have several files. */
-static struct driven_group *group_of(struct driven_held *held, const char *kind,
+static struct driven_group *group_of(struct driven_held *held, enum driven_kind kind,
                                      const char *library, const char *call, int64_t site,
                                      const char *shown)
 {
     for (size_t i = 0; i < held->count; i++) {
         struct driven_group *group = &held->groups[i];
-        if (group->site == site && is_same(group->kind, kind) && is_same(group->library, library) &&
+        if (group->site == site && group->kind == kind && is_same(group->library, library) &&
             is_same(group->call, call))
             return group;
     }
     if (!MEM_GROW(held->groups, held->cap, held->count + 1))
         return NULL;
     struct driven_group *group = &held->groups[held->count++];
-    *group = (struct driven_group){.site = site};
-    return copy(kind, &group->kind) && copy(library, &group->library) && copy(call, &group->call) &&
-                   copy(shown, &group->shown)
+    *group = (struct driven_group){.kind = kind, .site = site};
+    return copy(library, &group->library) && copy(call, &group->call) && copy(shown, &group->shown)
                ? group
                : NULL;
 }
@@ -97,14 +114,14 @@ struct parts { /* handed out of pools, at both moments */
 static int add_row(const struct row *row, struct driven_held *held, struct parts *parts)
 {
     char own[LIBRARY_TEXT];
-    struct driven_group *group = group_of(held, row->kind, library_name(row->library, own),
+    struct driven_group *group = group_of(held, kind_of(row->kind), library_name(row->library, own),
                                           row->call, row->site, row->shown);
     if (!group)
         return ERR_NOMEM;
     count_in(held, group, row->before, row->now);
     group->before_pieces += row->before_pieces;
     group->pieces += row->pieces;
-    if (strcmp(group->kind, "async") == 0) {
+    if (group->kind == DRIVEN_ASYNC) {
         parts->before += row->before;
         parts->now += row->now;
     }
@@ -117,7 +134,7 @@ static int read_pieces(struct db *db, const struct driven *driven, int64_t befor
     struct row row;
     struct query query =
         query_ask(db, pieces_sql, Q_IN(driven->process, driven->device, before, now),
-                  Q_OUT(Q_NTEXT(row.kind), Q_NTEXT(row.library), Q_NTEXT(row.call), Q_OPT(row.site),
+                  Q_OUT(Q_TEXT(row.kind), Q_NTEXT(row.library), Q_NTEXT(row.call), Q_OPT(row.site),
                         Q_NTEXT(row.shown), Q_INT(row.before), Q_INT(row.before_pieces),
                         Q_INT(row.now), Q_INT(row.pieces)));
     while (query_next(&query))
@@ -125,7 +142,7 @@ static int read_pieces(struct db *db, const struct driven *driven, int64_t befor
     return query_end(&query);
 }
 
-static int add_kept(struct driven_held *held, const char *kind, int64_t before, int64_t now)
+static int add_kept(struct driven_held *held, enum driven_kind kind, int64_t before, int64_t now)
 {
     if (!before && !now)
         return 0;
@@ -157,10 +174,10 @@ int driven_held_read(struct db *db, const struct driven *driven, const struct dr
     before = before ? before : &none;
     int err = read_pieces(db, driven, before->seq, moment->seq, out, &parts);
     if (err == 0)
-        err = add_kept(out, "pool", before->point.pools - parts.before,
+        err = add_kept(out, DRIVEN_POOL, before->point.pools - parts.before,
                        moment->point.pools - parts.now);
     if (err == 0)
-        err = add_kept(out, "graph", before->point.graphs, moment->point.graphs);
+        err = add_kept(out, DRIVEN_GRAPH, before->point.graphs, moment->point.graphs);
     if (out->count)
         qsort(out->groups, out->count, sizeof *out->groups, by_change);
     return err;
@@ -169,7 +186,6 @@ int driven_held_read(struct db *db, const struct driven *driven, const struct dr
 void driven_held_clear(struct driven_held *held)
 {
     for (size_t i = 0; i < held->count; i++) {
-        mem_free(held->groups[i].kind);
         mem_free(held->groups[i].library);
         mem_free(held->groups[i].call);
         mem_free(held->groups[i].shown);
@@ -183,7 +199,7 @@ bool driven_held_is_valid(const struct driven_held *held)
     int64_t before = 0, now = 0;
     for (size_t i = 0; i < held->count; i++) {
         const struct driven_group *group = &held->groups[i];
-        if (!group->kind || group->bytes < 0 || group->before_bytes < 0 ||
+        if (group->kind >= DRIVEN_KINDS || group->bytes < 0 || group->before_bytes < 0 ||
             (i && llabs(driven_change(group)) > llabs(driven_change(group - 1))))
             return false;
         before += group->before_bytes;

@@ -78,12 +78,14 @@ struct lever {
     int64_t next_step; /* where the highest point is then; LEVERS_NONE: in no step, or not known */
     char *next_phase;  /* NULL */
     size_t name_at;    /* where the site's name begins in it; 0 = it is not there */
+    size_t names_at;   /* of LEVER_TOGETHER: likewise, the names of those that it joins */
 };
 
 struct levers_added { /* by the backward that the peak is in */
     int64_t bytes, blocks;
     int64_t each; /* bytes asked for */
     char *like;   /* sites of what forward or loss made of that size; NULL */
+    int likes;    /* how many these are */
 };
 
 enum levers_state { LEVERS_READY, LEVERS_NO_STEP, LEVERS_TOO_LARGE };
@@ -109,8 +111,6 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
 void levers_clear(struct levers *levers);
 bool levers_is_valid(const struct levers *levers);
 
-/* It costs no time, and is neither an estimate nor a bound: del, a flag of zero_grad, a view. */
-bool lever_is_free(const struct lever *lever);
 /* The `most` that a person should see first, by bytes: those that save most, with those that change
  * the training's numbers behind the others, and among them one that is free, if any is. Of a
  * refused request, of which `missing` bytes were, LEVERS_NONE else, that one does not take the

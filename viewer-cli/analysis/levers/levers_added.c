@@ -65,12 +65,13 @@ static int gather(struct levers_work *work, const struct levers_phase *backward)
     return 0;
 }
 
-static int add_like(struct levers_work *work, int64_t site, struct buf *text)
+static int add_like(struct levers_work *work, int64_t site, struct levers_added *added,
+                    struct buf *text)
 {
     char *name = NULL, *shown = NULL;
     int err = site_names(work->db, site, &name, &shown);
     if (shown)
-        buf_print(text, "%s%s", text->count ? "; " : "", shown);
+        buf_print(text, "%s%s", added->likes++ ? "; " : "", shown);
     mem_free(name);
     mem_free(shown);
     return err;
@@ -97,7 +98,7 @@ static int find_like(struct levers_work *work, const struct levers_phase *backwa
         if (known < count)
             continue;
         sites[count++] = block->site;
-        err = add_like(work, block->site, &text);
+        err = add_like(work, block->site, added, &text);
     }
     if (err >= 0 && text.count)
         added->like = mem_copy(buf_string(&text), text.count);

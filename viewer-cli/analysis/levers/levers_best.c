@@ -25,7 +25,8 @@ static bool costs(enum lever_kind kind)
     }
 }
 
-bool lever_is_free(const struct lever *lever)
+/* It costs no time, and is neither an estimate nor a bound: del, a flag of zero_grad, a view. */
+static bool is_free(const struct lever *lever)
 {
     return lever->bytes > 0 && !lever->at_most && !lever->estimated && !lever->changes &&
            !costs(lever->kind);
@@ -50,7 +51,7 @@ static const struct lever *largest(const struct levers *levers, const struct lev
         bool taken = lever->kind == LEVER_TOGETHER || lever->bytes <= 0;
         for (size_t b = 0; b < count && !taken; b++)
             taken = before[b] == lever;
-        if (!taken && (!only_free || lever_is_free(lever)) && is_better(lever, best))
+        if (!taken && (!only_free || is_free(lever)) && is_better(lever, best))
             best = lever;
     }
     return best;
@@ -63,7 +64,7 @@ size_t levers_best(const struct levers *levers, int64_t missing, size_t most,
     size_t count = 0;
     bool any = false;
     while (count < most && (best[count] = largest(levers, best, count, false)))
-        any = lever_is_free(best[count++]) || any;
+        any = is_free(best[count++]) || any;
     if (!plain || any || !count)
         return count;
     bool enough = missing == LEVERS_NONE || plain->bytes >= missing;

@@ -1,5 +1,6 @@
 #include "levers_cache.h"
 
+#include "ensure.h"
 #include "error.h"
 #include "group.h"
 #include "levers_work.h"
@@ -47,7 +48,7 @@ static int take(const struct levers_step *step, size_t at, struct levers_cache *
     return 0;
 }
 
-int levers_cache_read(struct db *db, const struct levers_step *step, struct levers_cache *out)
+static int read_cache(struct db *db, const struct levers_step *step, struct levers_cache *out)
 {
     int err = levers_cache_sites(db, out);
     for (size_t i = step->older; i < step->count && err >= 0 && out->sites.count; i++)
@@ -103,7 +104,8 @@ int levers_no_cache(struct levers_work *work)
         .site = LEVERS_NONE,
         .before = "model.config.use_cache = False: training needs no cache of keys and values"};
     struct levers_edit edit = {0};
-    int err = levers_cache_read(work->db, &work->step, &work->cache);
+    int err = read_cache(work->db, &work->step, &work->cache);
+    ENSURE_WHOLE(err < 0 || levers_cache_is_valid(&work->step, &work->cache));
     if (err >= 0)
         err = levers_cache_cut(&work->cache, &edit);
     if (err >= 0 && edit.count)

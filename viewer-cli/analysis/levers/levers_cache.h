@@ -27,9 +27,8 @@ struct levers_cache { /* all zero is empty */
     bool swapped;
 };
 
-/* 0 or an error; levers_cache_clear in both cases. The first one has its sites alone. */
+/* Its sites alone. 0 or an error; levers_cache_clear in both cases. */
 int levers_cache_sites(struct db *db, struct levers_cache *out);
-int levers_cache_read(struct db *db, const struct levers_step *step, struct levers_cache *out);
 void levers_cache_clear(struct levers_cache *cache);
 bool levers_cache_is_valid(const struct levers_step *step, const struct levers_cache *cache);
 

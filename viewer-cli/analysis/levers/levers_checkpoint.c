@@ -2,7 +2,6 @@
  * Levers on what forward keeps for backward: checkpoints of a unit, or no backward at all.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "buf.h"
 #include "error.h"
@@ -229,8 +228,7 @@ static bool holds(const struct levers_step *step, const struct levers_unit *unit
 static bool is_one_row(const struct trial *trial)
 {
     const struct levers_unit *unit = trial->units[0];
-    return trial->count == 1 && !unit->sequential &&
-           (!unit->instances || !strchr(unit->instances, ','));
+    return trial->count == 1 && !unit->sequential && !unit->scattered;
 }
 
 static bool is_unsure(const struct levers_step *step, const struct trial *trial)

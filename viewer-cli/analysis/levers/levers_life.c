@@ -14,7 +14,8 @@
 
 enum { GROUPS_MOST = 16 };
 
-int levers_group_sites(const struct levers_work *work,
+/* Blocks that live at the peak and are of some kind, by site, largest first. */
+static int group_sites(const struct levers_work *work,
                        bool (*is)(const struct levers_step *step, const struct levers_block *block),
                        struct groups *out)
 {
@@ -301,7 +302,7 @@ int levers_held(struct levers_work *work)
 {
     struct groups sites = {0};
     struct map taken = {0};
-    int err = levers_group_sites(work, is_held, &sites);
+    int err = group_sites(work, is_held, &sites);
     for (size_t i = 0; i < sites.count && err >= 0; i++) {
         int64_t site = sites.groups[i].id;
         if (comes_again(&work->step, site) && !is_named(work, site) &&
@@ -350,7 +351,7 @@ int levers_workspace(struct levers_work *work)
     const struct levers_step *step = &work->step;
     struct groups sites = {0};
     struct levers_edit edit = {0};
-    int err = levers_group_sites(work, is_workspace, &sites);
+    int err = group_sites(work, is_workspace, &sites);
     int64_t site = sites.count ? sites.groups[0].id : LEVERS_NONE;
     const struct levers_words words = {.kind = LEVER_WORKSPACE,
                                        .at_most = true,

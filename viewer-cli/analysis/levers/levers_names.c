@@ -35,6 +35,7 @@ int levers_unit_name(const struct levers_places *places, struct levers_unit *uni
         seen[count] = places->folded[at];
         add_name(&text, &count, places->folded[at]);
     }
+    unit->scattered = count > 1;
     if (text.count && !text.broken)
         unit->instances = mem_copy(buf_string(&text), text.count);
     int err = text.count && !unit->instances ? ERR_NOMEM : 0;

@@ -1,24 +1,20 @@
 #include "levers_phases.h"
 
-#include <string.h>
-
 #include "error.h"
 #include "group.h"
 #include "mem.h"
+#include "phase_kind.h"
 #include "query.h"
 #include "search.h"
 
-static enum levers_phase_kind kind_of(const char *text)
+static enum levers_phase_kind kind_of(enum phase_kind kind)
 {
-    static const char *const names[LEVERS_OTHER_PHASE] = {
-        [LEVERS_ZERO_GRAD] = "zero_grad", [LEVERS_FORWARD] = "forward",
-        [LEVERS_LOSS] = "loss",           [LEVERS_BACKWARD] = "backward",
-        [LEVERS_OPTIMIZER] = "optimizer", [LEVERS_RECOMPUTE] = "recompute",
+    static const enum levers_phase_kind kinds[PHASE_KINDS] = {
+        [PHASE_KIND_ZERO_GRAD] = LEVERS_ZERO_GRAD, [PHASE_KIND_FORWARD] = LEVERS_FORWARD,
+        [PHASE_KIND_LOSS] = LEVERS_LOSS,           [PHASE_KIND_BACKWARD] = LEVERS_BACKWARD,
+        [PHASE_KIND_OPTIMIZER] = LEVERS_OPTIMIZER, [PHASE_KIND_RECOMPUTE] = LEVERS_RECOMPUTE,
     };
-    for (int i = 0; i < LEVERS_OTHER_PHASE; i++)
-        if (strcmp(names[i], text) == 0)
-            return (enum levers_phase_kind)i;
-    return LEVERS_OTHER_PHASE;
+    return kinds[kind];
 }
 
 static bool put_in_row(struct levers_phases *out, size_t at)
@@ -42,7 +38,7 @@ static bool take_phase(const struct levers_phase *told, const char *kind, struct
     }
     struct levers_phase *phase = &out->phases[out->count++];
     *phase = *told;
-    phase->kind = kind_of(kind);
+    phase->kind = kind_of(phase_kind_from(kind));
     if (phase->end == GROUP_NONE)
         phase->end = LEVERS_NEVER;
     return true;

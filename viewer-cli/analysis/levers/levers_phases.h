@@ -17,13 +17,13 @@
 #define LEVERS_NEVER INT64_MAX
 
 enum levers_phase_kind { /* those that levers ask about */
+                         LEVERS_OTHER_PHASE,
                          LEVERS_ZERO_GRAD,
                          LEVERS_FORWARD,
                          LEVERS_LOSS,
                          LEVERS_BACKWARD,
                          LEVERS_OPTIMIZER,
                          LEVERS_RECOMPUTE,
-                         LEVERS_OTHER_PHASE,
                          LEVERS_PHASE_KINDS
 };
 

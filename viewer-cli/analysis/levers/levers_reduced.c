@@ -9,6 +9,7 @@
 #include "levers_work.h"
 #include "mem.h"
 #include "query.h"
+#include "search.h"
 
 enum { SMALL_PARAMETER = 65536, SMALL_STATE = 4096 }; /* bytes: smaller ones prove nothing */
 
@@ -64,16 +65,10 @@ struct counts {
 /* The largest of that name: the list has it before the others. */
 static const struct named *find(const struct parameters *parameters, const char *name)
 {
-    size_t from = 0, to = parameters->count;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (strcmp(parameters->named[middle].name, name) < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    bool found = from < parameters->count && strcmp(parameters->named[from].name, name) == 0;
-    return found ? &parameters->named[from] : NULL;
+    size_t at;
+    SEARCH_FIRST(at, 0, parameters->count, strcmp(parameters->named[at].name, name) < 0);
+    bool found = at < parameters->count && strcmp(parameters->named[at].name, name) == 0;
+    return found ? &parameters->named[at] : NULL;
 }
 
 static int take_state(void *self, const char *name, int64_t bytes)

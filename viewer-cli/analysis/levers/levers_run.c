@@ -168,7 +168,7 @@ static int try_max_split(struct levers_work *work, struct fit *fit, int64_t now)
 }
 
 /* Where a twentieth of what is reserved is not allocated. */
-int levers_settings(struct levers_work *work, struct fit *fit)
+static int try_settings(struct levers_work *work, struct fit *fit)
 {
     const struct peak *peak = work->peak;
     int64_t now;
@@ -222,7 +222,7 @@ int levers_replay(struct levers_work *work)
         err = levers_reserved(work, &fit);
     /* Settings are PyTorch's, and nothing to a heap with a policy of its own. */
     if (err >= 0 && licensed && fit.compared)
-        err = levers_settings(work, &fit);
+        err = try_settings(work, &fit);
     fit_clear(&fit);
     return err;
 }

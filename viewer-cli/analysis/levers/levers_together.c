@@ -71,7 +71,6 @@ static size_t count_of(const struct levers_work *work, enum lever_kind kind)
 static void put_names(const struct levers_work *work, struct buf *text)
 {
     const char *comma = "";
-    buf_text(text, "all of these: ");
     for (int kind = 0; kind < LEVER_KINDS; kind++) {
         size_t count = count_of(work, (enum lever_kind)kind);
         if (!count)
@@ -93,19 +92,23 @@ static void mark(struct levers_work *work)
 
 int levers_together(struct levers_work *work)
 {
+    static const char before_names[] = "all of these: ";
     struct levers_edit all = {0};
     struct buf text = {0};
-    struct levers_words words = {.kind = LEVER_TOGETHER, .site = LEVERS_NONE};
+    struct levers_words words = {
+        .kind = LEVER_TOGETHER, .site = LEVERS_NONE, .before = before_names};
     size_t joined = 0, before = work->out->count;
     int err = unite(work, &all, &words.estimated, &joined);
     put_names(work, &text);
-    words.before = buf_string(&text);
+    words.name = buf_string(&text);
     if (err >= 0 && text.broken)
         err = ERR_NOMEM;
     if (err >= 0 && joined > 1) {
         mark(work);
         err = levers_try(work, &all, &words);
     }
+    if (work->out->count > before)
+        work->out->levers[before].names_at = sizeof before_names - 1;
     for (size_t i = 0; i < before && work->out->count == before; i++)
         work->out->levers[i].joined = false;
     buf_clear(&text);

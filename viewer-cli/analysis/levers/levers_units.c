@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "ensure.h"
 #include "error.h"
 #include "frames.h"
 #include "group.h"
@@ -356,6 +357,7 @@ int levers_units_read(struct db *db, const struct levers_step *step, struct leve
     mem_free(reading.ways);
     if (err >= 0)
         drop_wrappers(out);
+    ENSURE_WHOLE(err < 0 || levers_units_is_valid(step, out));
     return err < 0 ? err : 0;
 }
 

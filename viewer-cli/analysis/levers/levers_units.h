@@ -31,6 +31,7 @@ struct levers_unit {
     bool sequential;        /* torch.nn.Sequential */
     char *name;             /* of the class */
     char *instances;        /* where they stand, folded; NULL: not known */
+    bool scattered;         /* that is more than one row of them */
     struct levers_call *calls;
     size_t count, cap;
     int64_t bytes; /* of activations in them */

@@ -54,10 +54,6 @@ int levers_try(struct levers_work *work, struct levers_edit *edit,
 int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
                const struct levers_words *words);
 
-/* Blocks that live at the peak and are of some kind, by site, largest first. */
-int levers_group_sites(const struct levers_work *work,
-                       bool (*is)(const struct levers_step *step, const struct levers_block *block),
-                       struct groups *out);
 /* What lives at the peak. */
 int64_t levers_bytes_of(const struct levers_step *step, enum purpose purpose);
 
@@ -116,7 +112,6 @@ int levers_first_step(struct levers_work *work);
 /* By replay, where there are segments and no more operations than take a moment: what the levers so
  * far take off reserved; and levers of settings. */
 int levers_replay(struct levers_work *work);
-int levers_settings(struct levers_work *work, struct fit *fit);
 /* `now`: the most that is reserved by replay without it. */
 int levers_empty_cache(struct levers_work *work, struct fit *fit, int64_t now);
 /* What each lever that was kept takes off reserved, up to the end of the step. */

@@ -55,7 +55,8 @@ static struct moments_class without_site(const struct moments_class *class)
     return bare;
 }
 
-bool moments_class_of(struct moments_work *work, const struct moments_class *class, uint32_t *out)
+/* The class of a block. False without memory. */
+static bool class_of(struct moments_work *work, const struct moments_class *class, uint32_t *out)
 {
     struct moments *moments = work->out;
     struct moments_class wanted = *class;
@@ -88,7 +89,8 @@ bool moments_class_of(struct moments_work *work, const struct moments_class *cla
 
 /* ---- blocks ---- */
 
-size_t moments_at(const struct moments *moments, int64_t seq)
+/* The first moment that is not before the number; `count`: none is. */
+static size_t moment_at(const struct moments *moments, int64_t seq)
 {
     size_t at;
     SEARCH_FIRST(at, 0, moments->count, moments->moments[at].seq < seq);
@@ -117,7 +119,7 @@ static bool add_chosen(struct moments_work *work, const struct moments_block *bl
 {
     struct moments *out = work->out;
     size_t from = work->next;
-    size_t until = block->free_seq == MOMENTS_NONE ? out->count : moments_at(out, block->free_seq);
+    size_t until = block->free_seq == MOMENTS_NONE ? out->count : moment_at(out, block->free_seq);
     if (!add_change(work, from, block->class, block->size, 1))
         return false;
     if (until < out->count && !add_change(work, until, block->class, -block->size, -1))
@@ -152,7 +154,7 @@ static int add_row(struct moments_work *work, const struct moments_row *row)
         .free_ns = living ? MOMENTS_NONE : row->alloc_ns + row->life_ns,
         .site = row->site,
     };
-    if (!moments_class_of(work, &class, &block.class))
+    if (!class_of(work, &class, &block.class))
         return ERR_NOMEM;
     bool fine = work->out->exact ? add_exact(work->out, &block) : add_chosen(work, &block);
     return fine ? 0 : ERR_NOMEM;
@@ -289,7 +291,7 @@ static int read_all(struct moments_work *work)
         err = category_load(work->db, work->process, &work->rules);
     if (err == 0 && !work->out->exact)
         err = moments_choose(work);
-    if (err == 0 && !moments_class_of(work, &none, &first))
+    if (err == 0 && !class_of(work, &none, &first))
         err = ERR_NOMEM;
     if (err == 0 && !work->out->exact && !moments_top_begin(work))
         err = ERR_NOMEM;

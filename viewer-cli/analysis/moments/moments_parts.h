@@ -26,11 +26,6 @@ struct moments_work {
 
 /* Chooses the moments: by seq, none twice. 0 or an error. */
 int moments_choose(struct moments_work *work);
-/* All of the classes; the class of a block. False without memory. */
-bool moments_class_of(struct moments_work *work, const struct moments_class *class, uint32_t *out);
-
-/* The first moment that is not before the number; `count`: none is. */
-size_t moments_at(const struct moments *moments, int64_t seq);
 
 /* The largest blocks of each moment. */
 bool moments_top_begin(struct moments_work *work);

@@ -9,10 +9,10 @@
  * a moment is the size of the smallest block in its heap, -1 while the heap is not full.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "mem.h"
 #include "moments_parts.h"
+#include "pqueue.h"
 
 struct entry {
     int64_t size;
@@ -51,25 +51,9 @@ bool moments_top_begin(struct moments_work *work)
     return true;
 }
 
-static void sink(struct entry *heap, unsigned count)
+static bool is_smaller(const struct entry *a, const struct entry *b)
 {
-    struct entry moved = heap[0];
-    unsigned at = 0;
-    for (unsigned child; (child = 2 * at + 1) < count; at = child) {
-        child += child + 1 < count && heap[child + 1].size < heap[child].size;
-        if (heap[child].size >= moved.size)
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
-}
-
-static void rise(struct entry *heap, unsigned at)
-{
-    struct entry moved = heap[at];
-    for (; at && heap[(at - 1) / 2].size > moved.size; at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = moved;
+    return a->size < b->size;
 }
 
 static int64_t enter(struct top *top, size_t moment, struct entry entry)
@@ -77,10 +61,11 @@ static int64_t enter(struct top *top, size_t moment, struct entry entry)
     struct entry *heap = &top->entries[moment * top->most];
     if (top->counts[moment] == top->most) {
         heap[0] = entry;
-        sink(heap, top->most);
+        PQUEUE_SINK(heap, 0, top->most, is_smaller);
     } else {
         heap[top->counts[moment]] = entry;
-        rise(heap, top->counts[moment]++);
+        PQUEUE_RISE(heap, top->counts[moment], is_smaller);
+        top->counts[moment]++;
     }
     return top->counts[moment] == top->most ? heap[0].size : -1;
 }

@@ -5,6 +5,7 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
+#include "phase_kind.h"
 #include "query.h"
 #include "site_apart.h"
 
@@ -71,6 +72,7 @@ static int name_phase(struct db *db, struct group *group)
         " ordinal FROM phase WHERE id = ?",
         Q_IN(group->id),
         Q_OUT(Q_COPY(group->name), Q_OPT(group->step), Q_COPY(group->kind), Q_OPT(group->ordinal)));
+    group->between = phase_kind_from(group->kind) == PHASE_KIND_OTHER;
     return err < 0 ? err : phase_path(db, group->id, &group->shown);
 }
 

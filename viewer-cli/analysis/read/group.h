@@ -24,6 +24,7 @@ struct group {
     int64_t id;   /* site or phase.id, GROUP_NONE */
     char *name;   /* NULL = not known */
     char *kind;   /* of a phase */
+    bool between; /* it is the time between phases */
     char *shown;  /* of a phase: with the phases around it; of a site: as view site_short; NULL */
     int64_t step; /* of a phase, GROUP_NONE */
     int64_t ordinal; /* of a phase: the how many-th of its name in its step, from 0 */

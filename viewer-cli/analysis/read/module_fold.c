@@ -15,6 +15,7 @@
 #include "buf.h"
 #include "error.h"
 #include "mem.h"
+#include "search.h"
 
 enum { MOST_DIGITS = 9, MOST_AXES = 6 };
 
@@ -76,15 +77,9 @@ static void find_axes(struct folded *folded)
 static size_t place_of(const struct folding *folding, const char *path, const char *class_name)
 {
     struct folded wanted = {.name = {path, class_name}};
-    size_t low = 0, high = folding->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_name(&folding->all[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    SEARCH_FIRST(at, 0, folding->count, by_name(&folding->all[at], &wanted) < 0);
+    return at;
 }
 
 /* The module around it; NULL: there is none that is known. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ensure.h"
 #include "error.h"
 #include "living.h"
 #include "mem.h"
@@ -284,6 +285,7 @@ int modules_read(struct db *db, int64_t process, int64_t device, int64_t seq, st
     if (err == 0)
         add_up(out);
     unload(&tree);
+    ENSURE_WHOLE(err < 0 || modules_are_valid(out));
     return err;
 }
 

@@ -13,6 +13,7 @@
 #include "instant.h"
 #include "living.h"
 #include "mem.h"
+#include "phase_kind.h"
 #include "phase_text.h"
 #include "query.h"
 
@@ -142,10 +143,12 @@ static int read_highest(struct db *db, int64_t first_step, int64_t last_step, st
 
 static int read_phase(struct db *db, struct peak *out)
 {
-    return query_read(db, phase_sql, Q_IN(out->seq, out->process, out->phase, out->device),
-                      Q_OUT(Q_INT(out->phase), Q_COPY(out->phase_name), Q_COPY(out->phase_kind),
-                            Q_OPT(out->step), Q_INT(out->phase_begin_seq),
-                            Q_OPT(out->phase_begin_allocated)));
+    int err = query_read(db, phase_sql, Q_IN(out->seq, out->process, out->phase, out->device),
+                         Q_OUT(Q_INT(out->phase), Q_COPY(out->phase_name), Q_COPY(out->phase_kind),
+                               Q_OPT(out->step), Q_INT(out->phase_begin_seq),
+                               Q_OPT(out->phase_begin_allocated)));
+    out->between = phase_kind_from(out->phase_kind) == PHASE_KIND_OTHER;
+    return err;
 }
 
 static int read_rebuilt(struct db *db, struct peak *out)
@@ -407,8 +410,7 @@ int peak_read_refusal(struct db *db, int64_t process, int64_t device, const stru
 
 const char *peak_remark(const struct peak *peak)
 {
-    bool between = peak->phase_kind && strcmp(peak->phase_kind, PHASE_OTHER) == 0;
-    return between ? PHASE_BETWEEN_REMARK : "";
+    return peak->between ? PHASE_BETWEEN_REMARK : "";
 }
 
 void peak_clear(struct peak *peak)

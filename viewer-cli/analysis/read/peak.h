@@ -44,6 +44,7 @@ struct peak {
     int64_t phase_begin_allocated;       /* when that phase began; PEAK_NONE */
     int64_t step;                        /* PEAK_NONE */
     char *phase_name, *phase_kind;       /* NULL */
+    bool between;                        /* it is the time between phases */
     char *phase_path;                    /* with the phases around it: "forward > encoder"; NULL */
     int64_t bytes, blocks;               /* of the blocks that lived */
     int64_t last_bytes, last_site;       /* the block that made it the peak; PEAK_NONE */
