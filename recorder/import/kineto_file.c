@@ -275,7 +275,7 @@ static int json_failed(struct kineto *kineto)
     const struct json *json = &kineto->json;
     struct import_result *result = kineto->result;
     if (json->ended && json->input->error)
-        return import_say(result, ERR_IO, strerror(json->input->error));
+        return import_say(result, input_failure(json->input), input_trouble(json->input));
     snprintf(result->message, sizeof result->message, "%s at byte %" PRIu64,
              json->trouble ? json->trouble : "it is not as traces are", input_offset(json->input));
     return ERR_CORRUPT;

@@ -199,7 +199,7 @@ static int take_lines(struct rmm *rmm)
         }
     }
     if (err == BASE_OK && rmm->input->error)
-        return import_say(rmm->result, ERR_IO, strerror(rmm->input->error));
+        return import_say(rmm->result, input_failure(rmm->input), input_trouble(rmm->input));
     return err;
 }
 
