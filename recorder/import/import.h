@@ -31,6 +31,8 @@ struct import_result {
     uint64_t annotations, annotations_skipped; /* halves; those without the other one */
     uint64_t ooms;
     uint64_t peak_allocated;
+    uint64_t driver_memory; /* allocations of the driver's */
+    uint64_t peak_driver;   /* the most of it on one device */
     /* What does not fit together. */
     uint64_t sizes_checked, sizes_differ, misplaced;
     uint64_t frees_lost, frees_unmatched, segments_unmatched;

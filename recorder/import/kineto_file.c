@@ -377,7 +377,7 @@ static int read_kineto(struct pickle_input *input, const struct import_options *
                                   .all_frames = options->all_frames,
                                   .result = result};
     if (err == BASE_OK)
-        err = block_log_write(&feed, options->output, dated_us(&facts, &log), "the trace ends");
+        err = block_log_write(&feed, 1, options->output, dated_us(&facts, &log), "the trace ends");
     block_log_clear(&log);
     if (err && !*result->message)
         import_say(result, err, base_err_text(err));
