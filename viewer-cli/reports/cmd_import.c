@@ -41,8 +41,13 @@ static void say_found(const struct import_result *result)
     buf_text(&text, " of ");
     put_count(&text, result->devices, "device", "devices");
     buf_text(&text, ": ");
-    put_count(&text, result->blocks, "block", "blocks");
-    buf_text(&text, " allocated");
+    if (result->driver_memory) {
+        put_count(&text, result->driver_memory, "allocation", "allocations");
+        buf_text(&text, " by CUDA's driver");
+    } else {
+        put_count(&text, result->blocks, "block", "blocks");
+        buf_text(&text, " allocated");
+    }
     if (result->is_snapshot) {
         buf_text(&text, ", ");
         put_count(&text, result->segments, "segment", "segments");
@@ -99,8 +104,8 @@ static void say_trouble(const struct import_result *result)
 {
     if (result->lacks)
         log_say(LOG_NOTE, "%s has no %s", result->format, result->lacks);
-    if (!result->is_snapshot && !result->blocks && !result->blocks_before)
-        log_say(LOG_WARNING, "no blocks are in it");
+    if (!result->is_snapshot && !result->blocks && !result->blocks_before && !result->driver_memory)
+        log_say(LOG_WARNING, "no allocations are in it");
     else if (!result->is_snapshot)
         ;
     else if (!result->blocks && !result->blocks_before)
@@ -130,10 +135,11 @@ static void say_trouble(const struct import_result *result)
 static void say_done(const struct import_result *result, const char *path)
 {
     char peak[HUMAN_MAX];
+    bool driver = result->driver_memory > 0;
     say_found(result);
     say_trouble(result);
-    log_say(LOG_NOTE, "wrote %s; peak of allocated %s", path,
-            human_bytes(peak, (int64_t)result->peak_allocated));
+    log_say(LOG_NOTE, "wrote %s; peak of %s %s", path, driver ? "driver memory" : "allocated",
+            human_bytes(peak, (int64_t)(driver ? result->peak_driver : result->peak_allocated)));
     log_say(LOG_NOTE, "ask it: tidemark peak %s", path);
 }
 
@@ -230,15 +236,22 @@ const struct command command_import = {
         "were live when the log began are known only if they are freed in it. The device is the "
         "number in the file's name (.dev1), else 0.\n"
         "\n"
-        "A trace of torch.profiler with profile_memory=True, not compressed: blocks by device, "
-        "refused "
+        "A trace of torch.profiler with profile_memory=True: blocks by device, refused "
         "requests, and the allocator's totals. A block's call stack are the operators, annotations "
         "and Python functions (with_stack=True) that ran on its thread. Annotations become steps "
-        "and phases.",
+        "and phases.\n"
+        "\n"
+        "An SQLite export of Nsight Systems, recorded with --cuda-memory-usage=true: allocations "
+        "by CUDA's driver, stream-ordered pools, the calls that made them, and NVTX ranges as "
+        "phases and steps. No SQL of the file is executed.\n"
+        "\n"
+        "All but SQLite may be compressed by gzip.",
     .examples =
         {
             {"tidemark import snapshot.pickle -o run.db", "then: tidemark peak run.db"},
             {"tidemark import rmm.dev0.log -o rmm.db", "a log of RMM"},
-            {"tidemark import trace.json -o trace.db", "a trace of torch.profiler"},
+            {"tidemark import trace.json.gz -o trace.db", "a trace of torch.profiler"},
+            {"tidemark import report.sqlite -o nsys.db",
+             "nsys export --type sqlite report.nsys-rep"},
         },
 };
