@@ -33,6 +33,7 @@ struct import_result {
     uint64_t peak_allocated;
     uint64_t driver_memory; /* allocations of the driver's */
     uint64_t peak_driver;   /* the most of it on one device */
+    uint64_t groups;        /* blocks that stand for several: their own sizes are not known */
     /* What does not fit together. */
     uint64_t sizes_checked, sizes_differ, misplaced;
     uint64_t frees_lost, frees_unmatched, segments_unmatched;

@@ -128,6 +128,8 @@ static void say_trouble(const struct import_result *result)
     say_count(result->annotations_skipped, "annotation", "annotations",
               "ended without a beginning, or began too deep");
     say_count(result->odd_values, "value was", "values were", "not of the kind expected");
+    say_count(result->groups, "block stands", "blocks stand",
+              "for several whose own sizes are not known");
     say_count(result->cut_lines, "line", "lines", "at the end, cut off, was left out");
     say_count(result->cut_strings, "text was", "texts were", "cut: longer than 32 KiB");
 }
@@ -245,12 +247,16 @@ const struct command command_import = {
         "by CUDA's driver, stream-ordered pools, the calls that made them, and NVTX ranges as "
         "phases and steps. No SQL of the file is executed.\n"
         "\n"
+        "A profile of live memory, as JAX's save_device_memory_profile() writes it: the blocks of "
+        "one moment, by device and call stack.\n"
+        "\n"
         "All but SQLite may be compressed by gzip.",
     .examples =
         {
             {"tidemark import snapshot.pickle -o run.db", "then: tidemark peak run.db"},
             {"tidemark import rmm.dev0.log -o rmm.db", "a log of RMM"},
             {"tidemark import trace.json.gz -o trace.db", "a trace of torch.profiler"},
+            {"tidemark import memory.prof -o jax.db", "a profile of JAX"},
             {"tidemark import report.sqlite -o nsys.db",
              "nsys export --type sqlite report.nsys-rep"},
         },
