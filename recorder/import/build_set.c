@@ -367,7 +367,13 @@ void build_settings(struct build *build, const struct pair *pairs, size_t count)
         double threshold;
         switch (pairs[i].key) {
         case KEY_ALLOC_CONF:
+            settings->cuda = true;
             string_of(build, v, &settings->conf);
+            break;
+        case KEY_XPU_ALLOC_CONF:
+            settings->xpu = true;
+            if (!settings->cuda)
+                string_of(build, v, &settings->conf);
             break;
         case KEY_MAX_SPLIT_SIZE:
             set_size(build, v, &settings->config.max_split_size);

@@ -167,6 +167,8 @@ static int give_settings(struct feed *feed)
              (unsigned long long)feed->snapshot->settings.max_entries);
     if (err == BASE_OK && feed->snapshot->settings.overflowed)
         err = give_setting(feed, "history_overflowed", number);
+    if (err == BASE_OK && snapshot_is_xpu(feed->snapshot))
+        err = give_setting(feed, "device_kind", "xpu");
     if (err == BASE_OK)
         err = give_setting(feed, "imported_from", feed->source);
     buf_clear(&conf);

@@ -157,7 +157,7 @@ uint32_t feed_place(struct feed *feed, uint32_t number)
     struct snapshot_place place = snapshot_place_at(feed->snapshot, number);
     struct snapshot_pair pair = snapshot_pair_at(feed->snapshot, place.pool);
     struct arena_heap heap = {
-        .device_kind = DEVICE_CUDA,
+        .device_kind = snapshot_is_xpu(feed->snapshot) ? DEVICE_OTHER : DEVICE_CUDA,
         .device_index = (int32_t)place.device,
         .stream = place.stream,
         .pool = pool_number(pair),

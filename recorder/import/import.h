@@ -41,6 +41,7 @@ struct import_result {
     bool overflowed;        /* the history was full: older events are not in it */
     uint64_t max_entries;   /* of that history, 0 = not known */
     bool left_host;         /* pinned memory of the host was left out */
+    bool is_xpu;            /* a snapshot of an XPU's allocator */
     uint64_t cut_lines;     /* at the end: the writer was stopped */
     uint64_t records_bytes; /* the most memory that records took at once */
 };

@@ -121,7 +121,8 @@ struct snapshot_trace { /* of device i */
 
 struct snapshot_settings {
     bool seen;
-    uint32_t conf; /* string as the program gave it, 0 = not said */
+    uint32_t conf;  /* string as the program gave it, 0 = not said */
+    bool cuda, xpu; /* the one or the other device's name for that string is in it */
     struct alloc_config config;
     bool overflowed;      /* the history was full, and lost its oldest events */
     uint64_t max_entries; /* of the history, 0 = not said */
@@ -152,6 +153,12 @@ struct snapshot {
 
 void snapshot_clear(struct snapshot *snapshot);
 bool snapshot_is_valid(const struct snapshot *snapshot);
+
+/* Snapshots of an XPU are told by the name that the allocator's string has in them. */
+static inline bool snapshot_is_xpu(const struct snapshot *snapshot)
+{
+    return snapshot->settings.xpu && !snapshot->settings.cuda;
+}
 
 /* The number of the bytes in one of the tables above; 0 without memory. */
 uint32_t snapshot_intern(struct snapshot *snapshot, struct intern *table, const void *bytes,

@@ -110,6 +110,7 @@ static int run(struct import *import, struct pickle_input *input,
     result->overflowed = import->snapshot.settings.overflowed;
     result->max_entries = import->snapshot.settings.max_entries;
     result->left_host = import->snapshot.has_host;
+    result->is_xpu = snapshot_is_xpu(&import->snapshot);
     if (err)
         return import_say(result, err, trouble.text);
     input_close(input);

@@ -73,6 +73,24 @@ class Keys(Case):
             self.assertEqual("the history was full (1,000 events): older events were overwritten"
                              in self.said, overflowed)
 
+    def test_snapshots_of_an_xpu(self):
+        """The same keys, but for the name of the allocator's string; no pool_id, no annotations."""
+        settings = {"PYTORCH_ALLOC_CONF": "expandable_segments:False", "expandable_segments": False}
+        snapshot = made(allocator_settings=settings)
+        for entry in snapshot["device_traces"][0]:
+            entry.pop("pool_id", None)
+        db = self.load(snapshot)
+        self.assertEqual(db.execute("SELECT DISTINCT kind, ordinal FROM device").fetchall(), [("other", 0)])
+        self.assertEqual(db.execute(LIVING).fetchall(), living(snapshot))
+        self.assertEqual(dict(db.execute("SELECT key, value FROM setting"))["device_kind"], "xpu")
+        self.assertEqual(dict(db.execute("SELECT key, value FROM setting"))["alloc_conf"],
+                         "expandable_segments:False")
+        self.assertIn("a snapshot of an XPU", self.said)
+        both = {**settings, "PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:64"}
+        db = self.load(made(allocator_settings=both))
+        self.assertEqual(db.execute("SELECT DISTINCT kind FROM device").fetchall(), [("cuda",)])
+        self.assertNotIn("XPU", self.said)
+
     def test_pinned_host_memory_is_left_out(self):
         plain, host = made(), made(seed=5)
         snapshot = made(host_segments=host["segments"], host_traces=host["device_traces"])
