@@ -40,7 +40,7 @@ struct import_result {
     uint64_t unknown_actions, odd_blocks, odd_values, unknown_keys, cut_strings;
     bool overflowed;        /* the history was full: older events are not in it */
     uint64_t max_entries;   /* of that history, 0 = not known */
-    bool left_host;         /* pinned memory of the host was left out */
+    bool left_host;         /* some pinned memory of the host was left out */
     bool is_xpu;            /* a snapshot of an XPU's allocator */
     uint64_t cut_lines;     /* at the end: the writer was stopped */
     uint64_t records_bytes; /* the most memory that records took at once */

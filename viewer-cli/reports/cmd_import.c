@@ -87,7 +87,8 @@ static void say_overflow(const struct import_result *result)
 {
     struct buf text = {0};
     if (result->left_host)
-        log_say(LOG_WARNING, "pinned host memory is in it, and was left out");
+        log_say(LOG_WARNING,
+                "some pinned host memory is in it that could not be read, and was left out");
     if (!result->overflowed)
         return;
     buf_text(&text, "the history was full");
