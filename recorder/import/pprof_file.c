@@ -127,7 +127,8 @@ static void keep_type(struct pprof *pprof, const struct protobuf_field *field)
 /* All but the samples, which name the rest. */
 static int read_tables(struct pprof *pprof)
 {
-    struct protobuf in = protobuf_of((const unsigned char *)pprof->bytes.data, pprof->bytes.count);
+    struct protobuf in =
+        protobuf_of((const unsigned char *)buf_string(&pprof->bytes), pprof->bytes.count);
     struct protobuf_field field;
     int err = BASE_OK;
     while (err == BASE_OK && protobuf_next(&in, &field)) {
@@ -357,7 +358,8 @@ static int take_sample(struct pprof *pprof, const struct sample *sample)
 
 static int read_samples(struct pprof *pprof)
 {
-    struct protobuf in = protobuf_of((const unsigned char *)pprof->bytes.data, pprof->bytes.count);
+    struct protobuf in =
+        protobuf_of((const unsigned char *)buf_string(&pprof->bytes), pprof->bytes.count);
     struct protobuf_field field;
     struct sample sample;
     int err = BASE_OK;
