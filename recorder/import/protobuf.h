@@ -22,9 +22,12 @@ struct protobuf_field {
     size_t count;
 };
 
+/* NULL, of no bytes, is an empty message. */
 static inline struct protobuf protobuf_of(const unsigned char *bytes, size_t count)
 {
-    return (struct protobuf){bytes, bytes + count, false};
+    static const unsigned char none[1];
+    const unsigned char *at = bytes ? bytes : none;
+    return (struct protobuf){at, at + (bytes ? count : 0), false};
 }
 
 /* False: the message has ended, or is wrong. */
