@@ -9,20 +9,41 @@ void block_log_clear(struct block_log *log)
 {
     intern_clear(&log->names);
     intern_clear(&log->places);
+    intern_clear(&log->frames);
+    intern_clear(&log->stacks);
     mem_free(log->entries);
     *log = (struct block_log){0};
 }
 
-bool block_log_is_valid(const struct block_log *log)
+static bool entry_is_valid(const struct block_log *log, const struct block_log_entry *entry)
 {
-    for (size_t i = 0; i < log->count; i++) {
-        const struct block_log_entry *entry = &log->entries[i];
-        if (entry->name > log->names.item_count || entry->place > log->places.item_count ||
-            entry->kind >= LOG_KIND_COUNT || entry->order >= log->count)
+    bool block = entry->kind == LOG_ALLOC || entry->kind == LOG_FREE || entry->kind == LOG_REFUSED;
+    bool driver = entry->kind == LOG_DRIVER_ALLOC || entry->kind == LOG_DRIVER_FREE;
+    return entry->name <= (block ? log->stacks.item_count : log->names.item_count) &&
+           (!driver || entry->allocated >> 32 <= log->stacks.item_count) &&
+           (!entry->nvtx || entry->size <= log->names.item_count) &&
+           entry->place <= log->places.item_count && entry->kind < LOG_KIND_COUNT &&
+           entry->order < log->count;
+}
+
+static bool frames_are_valid(const struct block_log *log)
+{
+    struct block_log_frame frame;
+    for (uint32_t i = 1; i <= log->frames.item_count; i++) {
+        memcpy(&frame, intern_at(&log->frames, i), sizeof frame);
+        if (frame.function > log->names.item_count || frame.file > log->names.item_count)
             return false;
     }
+    return intern_is_valid(&log->frames) && intern_is_valid(&log->stacks);
+}
+
+bool block_log_is_valid(const struct block_log *log)
+{
+    for (size_t i = 0; i < log->count; i++)
+        if (!entry_is_valid(log, &log->entries[i]))
+            return false;
     return log->places.item_count <= IMPORT_MAX_PLACES && intern_is_valid(&log->names) &&
-           intern_is_valid(&log->places);
+           intern_is_valid(&log->places) && frames_are_valid(log);
 }
 
 void block_log_allow(struct block_log *log, uint64_t bytes_read)
@@ -75,6 +96,19 @@ int block_log_place(struct block_log *log, enum arena_device kind, int32_t index
     heap.stream = stream;
     int err = intern(log, &log->places, &heap, sizeof heap, place);
     return err == BASE_OK && *place > IMPORT_MAX_PLACES ? ERR_LIMIT : err;
+}
+
+int block_log_frame(struct block_log *log, struct block_log_frame frame, uint32_t *number)
+{
+    return intern(log, &log->frames, &frame, sizeof frame, number);
+}
+
+int block_log_stack(struct block_log *log, const uint32_t *frames, size_t count, uint32_t *stack)
+{
+    *stack = 0;
+    if (count > BLOCK_LOG_DEPTH)
+        count = BLOCK_LOG_DEPTH;
+    return count ? intern(log, &log->stacks, frames, count * sizeof *frames, stack) : BASE_OK;
 }
 
 uint32_t block_log_device(const struct block_log *log, uint32_t place)

@@ -1,7 +1,8 @@
 /*
  * block_log.h - what a log of blocks tells, in records, and how it becomes events. For formats that
  * tell each block's birth and end as they happened, and no heap at the end: RMM's logs, traces of
- * torch.profiler.
+ * torch.profiler; blocks of which only the end is known, as JAX's profiles have them; and memory of
+ * the driver, as Nsight Systems saw it. A log is of one process.
  *
  * A free of a block that the log did not hand out is of a block that lived before: it is told at
  * the beginning, with the size that its free says. What lived before and was never given back is
@@ -9,12 +10,14 @@
  *
  * Ranges (begin and end on one thread) are phases, steps and marks of optimizers by their names
  * (feed.h), or only say in what a block was asked for: the ranges that are open on its thread are
- * its call stack, innermost first, steps left out.
+ * its call stack, innermost first, steps left out. A block may have a stack of its own instead.
+ * Ranges of NVTX are told as NVTX tells them (ring/event.h), and are nobody's call stack.
  *
  * Memory: every array grows through the budget, as those of snapshots do (snapshot.h).
  *
- * Invariants (block_log_is_valid): names and places are 0 or name something; entries are in the
- * order in which they were added until block_log_feed sorts them by time; `order` is below count.
+ * Invariants (block_log_is_valid): names, places and stacks are 0 or name something; entries are in
+ * the order in which they were added until block_log_feed sorts them by time; `order` is below
+ * count.
  */
 #ifndef TIDEMARK_IMPORT_BLOCK_LOG_H
 #define TIDEMARK_IMPORT_BLOCK_LOG_H
@@ -38,27 +41,44 @@ enum block_log_kind {
     LOG_ALLOC,
     LOG_FREE,
     LOG_REFUSED,
+    LOG_DRIVER_ALLOC,
+    LOG_DRIVER_FREE,
+    LOG_POOL,  /* how large a stream-ordered pool is by now */
+    LOG_TOTAL, /* the size of a device */
+    LOG_MARK,
     LOG_KIND_COUNT
 };
 
 struct block_log_entry {
     int64_t time_ns;
-    uint64_t addr; /* of a range: the time of its other end */
-    uint64_t size;
-    uint64_t allocated, reserved; /* the allocator's own sums after it, or BLOCK_LOG_UNKNOWN */
-    uint32_t name;                /* of a range */
-    uint32_t place;               /* struct arena_heap, 0 = none */
-    uint32_t order;               /* in which it was added */
+    uint64_t addr;      /* of a range: the time of its other end */
+    uint64_t size;      /* of a range or mark of NVTX: its domain's name, 0 = the default one */
+    uint64_t allocated; /* the allocator's own sum after it, or BLOCK_LOG_UNKNOWN; of memory of the
+                         * driver: enum driver_memory, and its call stack above bit 32 */
+    uint64_t reserved;  /* likewise; of memory of the driver: its stream; of a range that need not
+                         * nest: its number */
+    uint32_t name;      /* of a range, a mark, a call of the driver; of a block: its call stack, 0 =
+                         * the ranges that are open */
+    uint32_t place;     /* struct arena_heap, 0 = none; of memory of the driver 0 = the host's */
+    uint32_t order;     /* in which it was added */
     uint32_t thread : 24;
     uint32_t kind : 4;  /* enum block_log_kind */
     uint32_t phase : 1; /* of a range: it is a phase, a step or a mark, too */
     uint32_t lost : 1;  /* of a free: its block lived before */
+    uint32_t nvtx : 1;  /* of a range or mark */
+    uint32_t loose : 1; /* of a range of NVTX: it need not nest */
+};
+
+struct block_log_frame { /* names; 0 = not known */
+    uint32_t function, file, line;
 };
 
 struct block_log {
     struct budget budget;
     struct intern names;  /* text with its NUL */
     struct intern places; /* struct arena_heap, without a name */
+    struct intern frames; /* struct block_log_frame */
+    struct intern stacks; /* numbers of frames, uint32_t, innermost first */
     struct block_log_entry *entries;
     size_t count, cap;
 };
@@ -72,6 +92,9 @@ int block_log_add(struct block_log *log, const struct block_log_entry *entry);
 int block_log_name(struct block_log *log, const char *text, size_t bytes, uint32_t *name);
 int block_log_place(struct block_log *log, enum arena_device kind, int32_t index, uint64_t stream,
                     uint32_t *place);
+int block_log_frame(struct block_log *log, struct block_log_frame frame, uint32_t *number);
+/* Of `count` frames' numbers, innermost first, the first BLOCK_LOG_DEPTH. */
+int block_log_stack(struct block_log *log, const uint32_t *frames, size_t count, uint32_t *stack);
 /* The same number for all places of a device. */
 uint32_t block_log_device(const struct block_log *log, uint32_t place);
 
@@ -84,6 +107,7 @@ struct block_log_feed {
     const char *live;      /* what the source is called in table process: "RMM log" */
     const char *allocator; /* likewise in table setting; NULL: not known */
     const char *source;    /* the file's name */
+    const char *argv;      /* of the process, for table process; NULL: not known */
     int64_t pid;           /* 0 = not known */
     bool all_frames;       /* keep frames that are none of a source, too */
     bool requested;        /* the sizes are what was asked for */
@@ -96,8 +120,11 @@ struct block_log_feed {
 
 /* Sorts, and tells it all. A base_err. */
 int block_log_feed(struct block_log_feed *feed);
+/* Several processes, with one clock: what they did is told in the order of time. They have state,
+ * flush and result in common, those of the first. */
+int block_log_feed_all(struct block_log_feed *feeds, size_t count);
 /* The same into a database that it makes. `base_us`, `ended` as in writing.h. */
-int block_log_write(struct block_log_feed *feed, const char *output, int64_t base_us,
+int block_log_write(struct block_log_feed *feeds, size_t count, const char *output, int64_t base_us,
                     const char *ended);
 
 #endif

@@ -1,42 +1,18 @@
-/* A log's records in the order of time, as events. */
+/* A log's records in the order of time, as events: blocks, and the ranges in which they were asked
+ * for. Memory of the driver and NVTX are block_log_driver.c's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "block_log.h"
+#include "block_log_telling.h"
 #include "buf.h"
 #include "error.h"
 #include "feed.h"
 #include "format.h"
-#include "map.h"
 #include "mem.h"
 #include "writing.h"
 
 #define OPEN_MOST ((size_t)512) /* ranges of a stack that are looked at, from the innermost on */
-
-struct open_range {
-    uint32_t name;  /* of the log; 0 = it says nothing of a block (a step) */
-    uint32_t below; /* index + 1 in `open`, 0 = none */
-};
-
-struct telling {
-    struct block_log_feed *feed;
-    struct state_process *process;
-    uint32_t *strings; /* numbers of definitions by name, 0 = not defined yet; likewise */
-    uint32_t *frames, *places;
-    bool *has_line;      /* by name: the frame is one of a source */
-    struct intern sites; /* frames' numbers, BLOCK_LOG_DEPTH at most */
-    uint32_t *site_numbers;
-    size_t site_cap;
-    uint32_t sites_defined;
-    struct open_range *open; /* ranges that are open, in stacks; free ones in a list */
-    size_t open_count, open_cap;
-    uint32_t open_free;
-    struct map tops; /* thread -> index + 1 */
-    uint32_t defined;
-    int64_t base_ns;
-    uint64_t now_ns;
-};
 
 /* ---- order ---- */
 
@@ -91,24 +67,26 @@ static int find_lost(struct block_log *log)
 
 /* ---- definitions ---- */
 
-static uint32_t define(struct telling *telling, enum arena_kind kind, const void *payload,
-                       size_t bytes)
+uint32_t telling_define(struct telling *telling, enum arena_kind kind, const void *payload,
+                        size_t bytes)
 {
     struct arena_record record = {.bytes = (uint32_t)bytes, .kind = (uint32_t)kind};
     state_define(telling->process, &record, payload);
     return ++telling->defined;
 }
 
-static uint32_t define_text(struct telling *telling, const char *text, size_t bytes)
+uint32_t telling_text(struct telling *telling, const char *text, size_t bytes)
 {
-    return bytes ? define(telling, ARENA_STRING, text, bytes) : 0;
+    return bytes ? telling_define(telling, ARENA_STRING, text, bytes) : 0;
 }
 
-static uint32_t string_of(struct telling *telling, uint32_t name)
+uint32_t telling_string(struct telling *telling, uint32_t name)
 {
+    if (!name)
+        return 0;
     const char *text = intern_at(&telling->feed->log->names, name);
     if (!telling->strings[name])
-        telling->strings[name] = define_text(telling, text, strlen(text));
+        telling->strings[name] = telling_text(telling, text, strlen(text));
     return telling->strings[name];
 }
 
@@ -136,22 +114,48 @@ static uint32_t frame_of(struct telling *telling, uint32_t name)
     if (telling->frames[name])
         return telling->frames[name];
     if (split_frame(text, &file, &frame.line, &function)) {
-        frame.function = define_text(telling, function, strlen(function));
-        frame.file = define_text(telling, text, file);
+        frame.function = telling_text(telling, function, strlen(function));
+        frame.file = telling_text(telling, text, file);
         telling->has_line[name] = true;
     } else {
-        frame.function = string_of(telling, name);
+        frame.function = telling_string(telling, name);
     }
-    return telling->frames[name] = define(telling, ARENA_FRAME, &frame, sizeof frame);
+    return telling->frames[name] = telling_define(telling, ARENA_FRAME, &frame, sizeof frame);
 }
 
-static uint32_t place_of(struct telling *telling, uint32_t place)
+uint32_t telling_place(struct telling *telling, uint32_t place)
 {
     struct arena_heap heap;
     if (!place || telling->places[place])
         return place ? telling->places[place] : 0;
     memcpy(&heap, intern_at(&telling->feed->log->places, place), sizeof heap);
-    return telling->places[place] = define(telling, ARENA_HEAP, &heap, sizeof heap);
+    return telling->places[place] = telling_define(telling, ARENA_HEAP, &heap, sizeof heap);
+}
+
+static uint32_t own_frame(struct telling *telling, uint32_t number)
+{
+    struct block_log_frame from;
+    if (telling->own_frames[number])
+        return telling->own_frames[number];
+    memcpy(&from, intern_at(&telling->feed->log->frames, number), sizeof from);
+    struct arena_frame frame = {.function = telling_string(telling, from.function),
+                                .file = telling_string(telling, from.file),
+                                .line = from.line};
+    return telling->own_frames[number] = telling_define(telling, ARENA_FRAME, &frame, sizeof frame);
+}
+
+uint32_t telling_stack(struct telling *telling, uint32_t stack)
+{
+    uint32_t frames[BLOCK_LOG_DEPTH];
+    const struct intern *stacks = &telling->feed->log->stacks;
+    if (!stack || telling->stacks[stack])
+        return stack ? telling->stacks[stack] : 0;
+    size_t depth = (size_t)stacks->items[stack - 1].count / sizeof *frames;
+    memcpy(frames, intern_at(stacks, stack), depth * sizeof *frames);
+    for (size_t i = 0; i < depth; i++)
+        frames[i] = own_frame(telling, frames[i]);
+    return telling->stacks[stack] =
+               telling_define(telling, ARENA_SITE, frames, depth * sizeof *frames);
 }
 
 /* ---- ranges that are open ---- */
@@ -245,7 +249,7 @@ static uint32_t site_of(struct telling *telling, uint32_t thread)
         return 0;
     if (site > telling->sites_defined) {
         telling->site_numbers[site - 1] =
-            define(telling, ARENA_SITE, frames, depth * sizeof *frames);
+            telling_define(telling, ARENA_SITE, frames, depth * sizeof *frames);
         telling->sites_defined = site;
     }
     return telling->site_numbers[site - 1];
@@ -253,7 +257,7 @@ static uint32_t site_of(struct telling *telling, uint32_t thread)
 
 /* ---- events ---- */
 
-static int give(struct telling *telling, const struct event *event)
+int telling_give(struct telling *telling, const struct event *event)
 {
     struct block_log_feed *feed = telling->feed;
     state_event(telling->process, event);
@@ -267,9 +271,9 @@ static int give_setting(struct telling *telling, const char *key, const char *va
     bool broken = text.broken;
     struct event event = {.kind = EVENT_MARK, .flags = EVENT_F_SETTING, .time_ns = telling->now_ns};
     if (!broken)
-        event.name = define_text(telling, buf_string(&text), text.count);
+        event.name = telling_text(telling, buf_string(&text), text.count);
     buf_clear(&text);
-    return broken ? ERR_NOMEM : give(telling, &event);
+    return broken ? ERR_NOMEM : telling_give(telling, &event);
 }
 
 /* What lived before the log began is told at its beginning. */
@@ -285,13 +289,13 @@ static int give_before(struct telling *telling)
         struct event event = {.kind = EVENT_BLOCK_ALLOC,
                               .addr = entry->addr,
                               .size = entry->size,
-                              .heap = place_of(telling, entry->place) & EVENT_MAX_HEAP};
+                              .heap = telling_place(telling, entry->place) & EVENT_MAX_HEAP};
         if (telling->feed->requested) {
             event.flags = EVENT_F_REQUESTED;
             event.a = entry->size;
         }
         result->blocks_before++;
-        err = give(telling, &event);
+        err = telling_give(telling, &event);
     }
     return err;
 }
@@ -324,12 +328,13 @@ static void fill_block(struct telling *telling, const struct block_log_entry *en
     struct import_result *result = telling->feed->result;
     event->addr = entry->kind == LOG_REFUSED ? 0 : entry->addr;
     event->size = entry->size;
-    event->heap = place_of(telling, entry->place) & EVENT_MAX_HEAP;
+    event->heap = telling_place(telling, entry->place) & EVENT_MAX_HEAP;
     if (entry->kind == LOG_FREE) {
         event->kind = EVENT_BLOCK_FREE;
     } else {
         event->kind = entry->kind == LOG_ALLOC ? EVENT_BLOCK_ALLOC : EVENT_OOM;
-        event->site = site_of(telling, entry->thread);
+        event->site =
+            entry->name ? telling_stack(telling, entry->name) : site_of(telling, entry->thread);
         result->blocks += entry->kind == LOG_ALLOC;
         result->ooms += entry->kind == LOG_REFUSED;
     }
@@ -355,7 +360,7 @@ static void fill_range(struct telling *telling, const struct block_log_entry *en
         event->a = begins ? number : 0;
     } else if (kind == NOTE_IS_PHASE) {
         event->kind = begins ? EVENT_PHASE_BEGIN : EVENT_PHASE_END;
-        event->name = string_of(telling, entry->name);
+        event->name = telling_string(telling, entry->name);
     } else {
         event->kind = begins ? EVENT_ENTER : EVENT_EXIT;
         event->size = kind == NOTE_IS_OPTIMIZER ? MARK_OPTIMIZER : MARK_ZERO_GRAD;
@@ -378,24 +383,47 @@ static int take_range(struct telling *telling, const struct block_log_entry *ent
 static int give_entry(struct telling *telling, const struct block_log_entry *entry)
 {
     struct event event = {.time_ns = telling->now_ns, .thread = entry->thread & 0xffffff};
+    if (entry->nvtx)
+        return telling_nvtx(telling, entry);
+    if (entry->kind > LOG_REFUSED)
+        return telling_driver(telling, entry);
     if (entry->kind >= LOG_ALLOC) {
         fill_block(telling, entry, &event);
-        return give(telling, &event);
+        return telling_give(telling, &event);
     }
     int err = take_range(telling, entry);
     if (err || !entry->phase)
         return err;
     fill_range(telling, entry, &event);
-    return give(telling, &event);
+    return telling_give(telling, &event);
 }
 
-static int give_all(struct telling *telling)
+/* Of several processes the one whose next entry is the earliest; NULL: all is told. */
+static struct telling *earliest(struct telling *tellings, size_t count)
 {
-    const struct block_log *log = telling->feed->log;
+    struct telling *best = NULL;
+    int64_t best_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct block_log *log = tellings[i].feed->log;
+        if (tellings[i].next >= log->count)
+            continue;
+        int64_t ns = log->entries[tellings[i].next].time_ns;
+        if (!best || ns < best_ns) {
+            best = &tellings[i];
+            best_ns = ns;
+        }
+    }
+    return best;
+}
+
+static int give_all(struct telling *tellings, size_t count)
+{
+    struct telling *telling;
     int err = BASE_OK;
-    for (size_t i = 0; err == BASE_OK && i < log->count; i++) {
-        telling->now_ns = (uint64_t)(log->entries[i].time_ns - telling->base_ns);
-        err = give_entry(telling, &log->entries[i]);
+    while (err == BASE_OK && (telling = earliest(tellings, count))) {
+        const struct block_log_entry *entry = &telling->feed->log->entries[telling->next++];
+        telling->now_ns = (uint64_t)(entry->time_ns - telling->base_ns);
+        err = give_entry(telling, entry);
     }
     return err;
 }
@@ -412,12 +440,16 @@ static int begin(struct telling *telling)
                                 .local_rank = BATCH_NULL,
                                 .world_size = BATCH_NULL,
                                 .pid = feed->pid,
+                                .argv = feed->argv,
                                 .live = feed->live};
     telling->strings = mem_alloc(log->names.item_count + 1, sizeof *telling->strings);
     telling->frames = mem_alloc(log->names.item_count + 1, sizeof *telling->frames);
     telling->places = mem_alloc(log->places.item_count + 1, sizeof *telling->places);
     telling->has_line = mem_alloc(log->names.item_count + 1, sizeof *telling->has_line);
-    if (!telling->has_line || !telling->strings || !telling->frames || !telling->places)
+    telling->own_frames = mem_alloc(log->frames.item_count + 1, sizeof *telling->own_frames);
+    telling->stacks = mem_alloc(log->stacks.item_count + 1, sizeof *telling->stacks);
+    if (!telling->has_line || !telling->own_frames || !telling->stacks || !telling->strings ||
+        !telling->frames || !telling->places)
         return ERR_NOMEM;
     telling->process = state_process_begin(feed->state, &hello);
     return telling->process ? BASE_OK : ERR_NOMEM;
@@ -436,69 +468,122 @@ static void end(struct telling *telling)
     mem_free(telling->frames);
     mem_free(telling->has_line);
     mem_free(telling->places);
+    mem_free(telling->own_frames);
+    mem_free(telling->stacks);
+    telling_driver_clear(telling);
     mem_free(telling->site_numbers);
     mem_free(telling->open);
     intern_clear(&telling->sites);
     map_clear(&telling->tops);
 }
 
-static size_t count_devices(const struct block_log *log)
+/* Whether no place before this one has its device: of this log, and of those before it. */
+static bool is_first(const struct block_log_feed *feeds, size_t log, uint32_t place)
 {
-    size_t count = 0;
-    for (uint32_t i = 1; i <= log->places.item_count; i++) {
-        bool first = true;
-        for (uint32_t k = 1; k < i && first; k++)
-            first = block_log_device(log, k) != block_log_device(log, i);
-        count += first;
+    uint32_t device = block_log_device(feeds[log].log, place);
+    for (size_t i = 0; i <= log; i++) {
+        uint32_t end = i == log ? place - 1 : (uint32_t)feeds[i].log->places.item_count;
+        for (uint32_t k = 1; k <= end; k++)
+            if (block_log_device(feeds[i].log, k) == device)
+                return false;
     }
-    return count;
+    return true;
+}
+
+static size_t count_devices(const struct block_log_feed *feeds, size_t count)
+{
+    size_t devices = 0;
+    for (size_t i = 0; i < count; i++)
+        for (uint32_t k = 1; k <= feeds[i].log->places.item_count; k++)
+            devices += is_first(feeds, i, k);
+    return devices;
+}
+
+static int64_t first_of_all(const struct block_log_feed *feeds, size_t count)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < count; i++)
+        if (feeds[i].log->count && feeds[i].log->entries[0].time_ns < first)
+            first = feeds[i].log->entries[0].time_ns;
+    return first == INT64_MAX ? 0 : first;
+}
+
+static int tell_all(struct telling *tellings, struct block_log_feed *feeds, size_t count)
+{
+    int err = BASE_OK;
+    for (size_t i = 0; i < count; i++)
+        sort(feeds[i].log);
+    int64_t base_ns = first_of_all(feeds, count);
+    for (size_t i = 0; err == BASE_OK && i < count; i++) {
+        tellings[i].feed = &feeds[i];
+        tellings[i].base_ns = base_ns;
+        err = find_lost(feeds[i].log);
+        if (err == BASE_OK)
+            err = begin(&tellings[i]);
+        if (err == BASE_OK)
+            err = give_before(&tellings[i]);
+        if (err == BASE_OK)
+            err = give_settings(&tellings[i]);
+    }
+    return err == BASE_OK ? give_all(tellings, count) : err;
+}
+
+int block_log_feed_all(struct block_log_feed *feeds, size_t count)
+{
+    struct telling *tellings = mem_alloc(count, sizeof *tellings);
+    if (!tellings)
+        return ERR_NOMEM;
+    feeds[0].result->devices = count_devices(feeds, count);
+    int err = tell_all(tellings, feeds, count);
+    for (size_t i = 0; i < count; i++)
+        if (tellings[i].feed)
+            end(&tellings[i]);
+    mem_free(tellings);
+    return err;
 }
 
 int block_log_feed(struct block_log_feed *feed)
 {
-    struct block_log *log = feed->log;
-    struct telling telling = {.feed = feed};
-    sort(log);
-    telling.base_ns = log->count ? log->entries[0].time_ns : 0;
-    feed->result->devices = count_devices(log);
-    int err = find_lost(log);
-    if (err == BASE_OK)
-        err = begin(&telling);
-    if (err == BASE_OK)
-        err = give_before(&telling);
-    if (err == BASE_OK)
-        err = give_settings(&telling);
-    if (err == BASE_OK)
-        err = give_all(&telling);
-    end(&telling);
-    return err;
+    return block_log_feed_all(feed, 1);
 }
 
-static int write_rows(struct block_log_feed *feed, struct writing *writing)
+static int write_rows(struct block_log_feed *feeds, size_t count, struct writing *writing)
 {
+    struct import_result *result = feeds[0].result;
     struct state_totals totals;
-    feed->state = writing->state;
-    feed->flush = writing_flush;
-    feed->self = writing;
-    int err = block_log_feed(feed);
+    for (size_t i = 0; i < count; i++) {
+        feeds[i].state = writing->state;
+        feeds[i].flush = writing_flush;
+        feeds[i].self = writing;
+    }
+    int err = block_log_feed_all(feeds, count);
     state_totals(writing->state, &totals);
-    feed->result->peak_allocated = totals.peak_allocated;
+    result->peak_allocated = totals.peak_allocated;
+    result->peak_driver = totals.peak_given;
     if (err == BASE_OK && totals.lost)
-        err = import_say(feed->result, ERR_NOMEM, base_err_text(ERR_NOMEM));
+        err = import_say(result, ERR_NOMEM, base_err_text(ERR_NOMEM));
     return err;
 }
 
-int block_log_write(struct block_log_feed *feed, const char *output, int64_t base_us,
+static int64_t longest(const struct block_log_feed *feeds, size_t count)
+{
+    int64_t run_ns = 0;
+    for (size_t i = 0; i < count; i++)
+        run_ns = feeds[i].run_ns > run_ns ? feeds[i].run_ns : run_ns;
+    return run_ns;
+}
+
+int block_log_write(struct block_log_feed *feeds, size_t count, const char *output, int64_t base_us,
                     const char *ended)
 {
     struct writing writing;
-    int err = writing_open(&writing, output, feed->result);
+    int err = writing_open(&writing, output, feeds[0].result);
     if (err == BASE_OK)
         err = writing_begin(&writing, base_us);
     if (err == BASE_OK)
-        err = write_rows(feed, &writing);
+        err = write_rows(feeds, count, &writing);
     if (err == BASE_OK)
-        err = writing_finish(&writing, feed->run_ns, ended);
+        err = writing_finish(&writing, longest(feeds, count), ended);
     writing_clear(&writing);
     return err;
 }

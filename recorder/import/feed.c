@@ -59,12 +59,12 @@ static int give_segment(struct feed *feed, const struct rebuild_segment *segment
     return give(feed, &event);
 }
 
-static int give_block(struct feed *feed, const struct rebuild_block *block)
+static int give_block(struct feed *feed, const struct rebuild_block *block, bool exact)
 {
     struct event event = event_of(feed, EVENT_BLOCK_ALLOC, 0);
     event.addr = block->address;
     event.size = block->size;
-    if (block->requested != SNAPSHOT_NOT_KNOWN) {
+    if (block->requested != SNAPSHOT_NOT_KNOWN && !exact) {
         event.flags = EVENT_F_REQUESTED;
         event.a = block->requested;
     }
@@ -87,7 +87,7 @@ static int give_first(struct feed *feed)
         for (size_t i = 0; err == BASE_OK && i < rebuild->first_segment_count; i++)
             err = give_segment(feed, &rebuild->first_segments[i]);
         for (size_t i = 0; err == BASE_OK && i < rebuild->first_block_count; i++)
-            err = give_block(feed, &rebuild->first_blocks[i]);
+            err = give_block(feed, &rebuild->first_blocks[i], rebuild->exact);
     }
     feed->counts.rebuilt_until = feed->counts.blocks_before ? state_seq(feed->state) : 0;
     return err;
@@ -167,6 +167,8 @@ static int give_settings(struct feed *feed)
              (unsigned long long)feed->snapshot->settings.max_entries);
     if (err == BASE_OK && feed->snapshot->settings.overflowed)
         err = give_setting(feed, "history_overflowed", number);
+    if (err == BASE_OK && snapshot_is_xpu(feed->snapshot))
+        err = give_setting(feed, "device_kind", "xpu");
     if (err == BASE_OK)
         err = give_setting(feed, "imported_from", feed->source);
     buf_clear(&conf);
@@ -193,12 +195,13 @@ static bool completes_at_once(const struct rebuild *rebuild, size_t at)
            rebuild->entries[at - 1].addr == rebuild->entries[at].addr;
 }
 
-static void fill_block(struct feed *feed, const struct trace_entry *entry, struct event *event)
+static void fill_block(struct feed *feed, const struct trace_entry *entry, bool exact,
+                       struct event *event)
 {
     event->kind = EVENT_BLOCK_ALLOC;
-    event->flags = EVENT_F_REQUESTED;
+    event->flags = exact ? 0 : EVENT_F_REQUESTED;
     event->size = entry->block;
-    event->a = entry->size;
+    event->a = exact ? 0 : entry->size;
     feed->counts.blocks++;
 }
 
@@ -228,7 +231,7 @@ static bool fill(struct feed *feed, const struct rebuild *rebuild, size_t at, st
     const struct trace_entry *entry = &rebuild->entries[at];
     switch ((enum trace_action)entry->action) {
     case TRACE_ALLOC:
-        fill_block(feed, entry, event);
+        fill_block(feed, entry, rebuild->exact, event);
         return true;
     case TRACE_FREE_REQUESTED:
         event->kind = EVENT_BLOCK_FREE;

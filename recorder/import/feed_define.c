@@ -148,6 +148,15 @@ static uint64_t pool_number(struct snapshot_pair pair)
     return pair.first ? pair.first << 1 : pair.second ? pair.second << 1 | 1 : 0;
 }
 
+/* Pinned memory is the host's: a heap of the CPU, which has one device. */
+static uint32_t define_host(struct feed *feed, uint64_t pool)
+{
+    struct arena_heap heap = {.device_kind = DEVICE_CPU,
+                              .pool = pool,
+                              .name = feed_text(feed, "pinned", strlen("pinned"))};
+    return define(feed, ARENA_HEAP, &heap, sizeof heap);
+}
+
 uint32_t feed_place(struct feed *feed, uint32_t number)
 {
     if (number >= feed->place_room)
@@ -156,8 +165,10 @@ uint32_t feed_place(struct feed *feed, uint32_t number)
         return feed->places[number];
     struct snapshot_place place = snapshot_place_at(feed->snapshot, number);
     struct snapshot_pair pair = snapshot_pair_at(feed->snapshot, place.pool);
+    if (feed->snapshot->host == place.device + 1)
+        return feed->places[number] = define_host(feed, pool_number(pair));
     struct arena_heap heap = {
-        .device_kind = DEVICE_CUDA,
+        .device_kind = snapshot_is_xpu(feed->snapshot) ? DEVICE_OTHER : DEVICE_CUDA,
         .device_index = (int32_t)place.device,
         .stream = place.stream,
         .pool = pool_number(pair),

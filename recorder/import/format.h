@@ -29,6 +29,9 @@ struct import_format {
 extern const struct import_format format_torch;  /* torch_file.c: snapshots of PyTorch */
 extern const struct import_format format_kineto; /* kineto_file.c: traces of torch.profiler */
 extern const struct import_format format_rmm;    /* rmm_file.c: logs of RMM */
+extern const struct import_format
+    format_pprof;                              /* pprof_file.c: profiles of live memory, as JAX's */
+extern const struct import_format format_nsys; /* nsys_file.c: exports of Nsight Systems */
 
 /* What is said of it; returns err. */
 int import_say(struct import_result *result, int err, const char *text);

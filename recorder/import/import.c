@@ -8,8 +8,9 @@
 #include "format.h"
 
 /* No two say yes to the same bytes. What none knows goes to the first, whose reader says why not.
- */
-static const struct import_format *const formats[] = {&format_torch, &format_rmm, &format_kineto};
+ * Of a file that is packed by gzip the unpacked bytes are asked. */
+static const struct import_format *const formats[] = {&format_torch, &format_rmm, &format_kineto,
+                                                      &format_nsys, &format_pprof};
 
 int import_say(struct import_result *result, int err, const char *text)
 {
@@ -30,10 +31,15 @@ static const struct import_format *format_of(struct pickle_input *input)
 static int read_all(struct pickle_input *input, const struct import_options *options,
                     struct import_result *result)
 {
+    int err = input_unpack(input);
+    if (err) {
+        input_close(input);
+        return import_say(result, err, base_err_text(err));
+    }
     const struct import_format *format = format_of(input);
     result->format = format->name;
     result->lacks = format->lacks;
-    int err = format->read(input, options, result);
+    err = format->read(input, options, result);
     input_close(input);
     return err;
 }

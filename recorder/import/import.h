@@ -31,13 +31,17 @@ struct import_result {
     uint64_t annotations, annotations_skipped; /* halves; those without the other one */
     uint64_t ooms;
     uint64_t peak_allocated;
+    uint64_t driver_memory; /* allocations of the driver's */
+    uint64_t peak_driver;   /* the most of it on one device */
+    uint64_t groups;        /* blocks that stand for several: their own sizes are not known */
     /* What does not fit together. */
     uint64_t sizes_checked, sizes_differ, misplaced;
     uint64_t frees_lost, frees_unmatched, segments_unmatched;
     uint64_t unknown_actions, odd_blocks, odd_values, unknown_keys, cut_strings;
     bool overflowed;        /* the history was full: older events are not in it */
     uint64_t max_entries;   /* of that history, 0 = not known */
-    bool left_host;         /* pinned memory of the host was left out */
+    bool left_host;         /* some pinned memory of the host was left out */
+    bool is_xpu;            /* a snapshot of an XPU's allocator */
     uint64_t cut_lines;     /* at the end: the writer was stopped */
     uint64_t records_bytes; /* the most memory that records took at once */
 };

@@ -275,7 +275,7 @@ static int json_failed(struct kineto *kineto)
     const struct json *json = &kineto->json;
     struct import_result *result = kineto->result;
     if (json->ended && json->input->error)
-        return import_say(result, ERR_IO, strerror(json->input->error));
+        return import_say(result, input_failure(json->input), input_trouble(json->input));
     snprintf(result->message, sizeof result->message, "%s at byte %" PRIu64,
              json->trouble ? json->trouble : "it is not as traces are", input_offset(json->input));
     return ERR_CORRUPT;
@@ -377,7 +377,7 @@ static int read_kineto(struct pickle_input *input, const struct import_options *
                                   .all_frames = options->all_frames,
                                   .result = result};
     if (err == BASE_OK)
-        err = block_log_write(&feed, options->output, dated_us(&facts, &log), "the trace ends");
+        err = block_log_write(&feed, 1, options->output, dated_us(&facts, &log), "the trace ends");
     block_log_clear(&log);
     if (err && !*result->message)
         import_say(result, err, base_err_text(err));

@@ -45,7 +45,8 @@ static int fail(struct pickle *pickle, int err, const char *format, ...)
 static int truncated(struct pickle *pickle)
 {
     if (pickle->input->error)
-        return fail(pickle, ERR_IO, "cannot read on: %s", strerror(pickle->input->error));
+        return fail(pickle, input_failure(pickle->input), "cannot read on: %s",
+                    input_trouble(pickle->input));
     pickle->at = input_offset(pickle->input);
     return fail(pickle, ERR_CORRUPT, "it is cut off: the pickle goes on behind byte %llu",
                 (unsigned long long)(pickle->input->base + pickle->input->end));
@@ -495,10 +496,11 @@ static int begin(struct pickle *pickle)
         return fail(pickle, ERR_NOTOURS,
                     "it is not a pickle but a zip archive, as torch.save writes them");
     if (head[0] == 0x1f && head[1] == 0x8b)
-        return fail(pickle, ERR_NOTOURS, "it is compressed: gunzip it first");
+        return fail(pickle, ERR_NOTOURS, "it is compressed in a way that is not known");
     if (head[0] != 0x80)
-        return fail(pickle, ERR_NOTOURS,
-                    "it is no snapshot (a pickle of protocol 2 to 5), RMM log or trace");
+        return fail(
+            pickle, ERR_NOTOURS,
+            "it is no snapshot (a pickle of protocol 2 to 5), RMM log, trace or nsys export");
     if (head[1] < 2 || head[1] > 5)
         return fail(pickle, ERR_NEWER, "it is a pickle of protocol %u; 2 to 5 can be read",
                     head[1]);

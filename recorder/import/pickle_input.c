@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "gunzip.h"
 #include "mem.h"
 
 int input_open(struct pickle_input *input, const char *path)
 {
     struct stat about;
-    *input = (struct pickle_input){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+    *input = (struct pickle_input){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), .path = path};
     if (input->fd < 0)
         return base_err_from_errno(errno);
     if (fstat(input->fd, &about) == 0 && S_ISDIR(about.st_mode)) {
@@ -41,8 +42,60 @@ void input_close(struct pickle_input *input)
 {
     if (input->fd >= 0)
         close(input->fd);
+    if (input->packed)
+        gunzip_clear(input->packed);
+    mem_free(input->packed);
     mem_free(input->own);
     *input = (struct pickle_input){.fd = -1};
+}
+
+int input_unpack(struct pickle_input *input)
+{
+    size_t count;
+    const unsigned char *first = input_look(input, 3, &count);
+    if (!gunzip_is(first, count))
+        return BASE_OK;
+    struct gunzip *gunzip = mem_resize(NULL, 1, sizeof *gunzip);
+    unsigned char *own = mem_resize(NULL, PICKLE_INPUT_BYTES, 1);
+    if (!gunzip || !own) {
+        mem_free(gunzip);
+        mem_free(own);
+        return ERR_NOMEM;
+    }
+    gunzip_start(gunzip, input);
+    *input = (struct pickle_input){.bytes = own, .own = own, .fd = -1, .packed = gunzip};
+    return BASE_OK;
+}
+
+const char *input_trouble(const struct pickle_input *input)
+{
+    return input->error == EBADMSG && input->packed ? input->packed->trouble
+                                                    : strerror(input->error);
+}
+
+int input_failure(const struct pickle_input *input)
+{
+    return input->error == EBADMSG && input->packed ? ERR_CORRUPT : ERR_IO;
+}
+
+/* 0: there are no more. */
+static size_t read_more(struct pickle_input *input, unsigned char *out, size_t count)
+{
+    if (input->packed) {
+        size_t got = gunzip_read(input->packed, out, count);
+        if (input->packed->state == GUNZIP_WRONG)
+            input->error = input->packed->error ? input->packed->error : EBADMSG;
+        return got;
+    }
+    for (;;) {
+        ssize_t n = read(input->fd, out, count);
+        if (n >= 0)
+            return (size_t)n;
+        if (errno != EINTR) {
+            input->error = errno;
+            return 0;
+        }
+    }
 }
 
 /* Moves what is left to the front and fills the room behind it. */
@@ -55,20 +108,16 @@ static void refill(struct pickle_input *input)
     input->at = 0;
     input->end = left;
     while (input->end < PICKLE_INPUT_BYTES) {
-        ssize_t n = read(input->fd, input->own + input->end, PICKLE_INPUT_BYTES - input->end);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            input->error = errno;
-        if (n <= 0)
+        size_t n = read_more(input, input->own + input->end, PICKLE_INPUT_BYTES - input->end);
+        if (!n)
             return;
-        input->end += (size_t)n;
+        input->end += n;
     }
 }
 
 const unsigned char *input_take_slow(struct pickle_input *input, size_t n)
 {
-    if (input->fd < 0 || n > PICKLE_INPUT_BYTES)
+    if (!input->own || n > PICKLE_INPUT_BYTES)
         return NULL;
     refill(input);
     return n <= input->end - input->at ? input_take(input, n) : NULL;
@@ -76,7 +125,7 @@ const unsigned char *input_take_slow(struct pickle_input *input, size_t n)
 
 const unsigned char *input_look(struct pickle_input *input, size_t n, size_t *count)
 {
-    if (n > input->end - input->at && input->fd >= 0)
+    if (n > input->end - input->at && input->own)
         refill(input);
     *count = n < input->end - input->at ? n : input->end - input->at;
     return input->bytes + input->at;
@@ -87,7 +136,7 @@ bool input_skip(struct pickle_input *input, uint64_t n)
     while (n > input->end - input->at) {
         n -= input->end - input->at;
         input->at = input->end;
-        if (input->fd < 0)
+        if (!input->own)
             return false;
         refill(input);
         if (input->at == input->end)

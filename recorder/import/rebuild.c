@@ -162,7 +162,12 @@ bool rebuild_drop_block(struct rebuild *rebuild, uint64_t address)
 
 int rebuild_run(struct rebuild *rebuild, struct snapshot *snapshot, uint32_t device)
 {
-    *rebuild = (struct rebuild){.snapshot = snapshot, .device = device};
+    *rebuild = (struct rebuild){.snapshot = snapshot,
+                                .device = device,
+                                .exact = snapshot->host == device + 1,
+                                .has_segments = snapshot->has_segments};
+    if (rebuild->exact)
+        rebuild->has_segments = snapshot->has_host_segments;
     if (device < snapshot->trace_count && snapshot->traces[device].count) {
         rebuild->entries = snapshot->entries + snapshot->traces[device].first;
         rebuild->entry_count = snapshot->traces[device].count;

@@ -12,6 +12,9 @@
  *   recorded address in a free range that is known, so the allocator's rule for splitting a free
  *   block decides its size. Sizes that the final segments tell are compared with it.
  *
+ * Pinned memory of the host has a block in each segment, and the block's size in its trace: there
+ * sizes follow from nothing, and what was asked for is not known.
+ *
  * Of a block that lived before and was freed in the trace, the size is the rounded request. But in
  * the large pool no free block is ever as small as 1 MiB: a gap up to that behind such a block
  * belongs to it.
@@ -67,6 +70,8 @@ struct rebuild_pool { /* indices of records that are free */
 struct rebuild {
     struct snapshot *snapshot;
     uint32_t device;
+    bool exact;        /* the trace has the blocks' sizes, not what was asked for: the host's */
+    bool has_segments; /* the end is known */
     struct trace_entry *entries; /* of this device */
     size_t entry_count;
     struct order segments; /* of the moment: address -> index of segment_at */

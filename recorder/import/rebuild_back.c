@@ -78,7 +78,7 @@ static void undo_alloc(struct rebuild *rebuild, struct trace_entry *entry)
 {
     const struct rebuild_block *block = rebuild_block_at(rebuild, entry->addr);
     if (!block) {
-        entry->lost = rebuild->snapshot->has_segments;
+        entry->lost = rebuild->has_segments;
         rebuild->counts.allocs_lost += entry->lost;
         return;
     }
@@ -114,7 +114,7 @@ static void undo_segment_alloc(struct rebuild *rebuild, struct trace_entry *entr
 {
     const struct rebuild_segment *segment = rebuild_segment_of(rebuild, entry->addr);
     if (!segment || segment->address != entry->addr || segment->size != entry->size) {
-        rebuild->counts.segments_unmatched += rebuild->snapshot->has_segments;
+        rebuild->counts.segments_unmatched += rebuild->has_segments;
         return;
     }
     entry->place = segment->place & 0xffffff;
@@ -147,7 +147,7 @@ static int undo_segment(struct rebuild *rebuild, struct trace_entry *entry)
     }
     if (err != ERR_EXISTS && err != ERR_NOTFOUND)
         return err;
-    rebuild->counts.segments_unmatched += rebuild->snapshot->has_segments;
+    rebuild->counts.segments_unmatched += rebuild->has_segments;
     return BASE_OK;
 }
 

@@ -59,11 +59,14 @@ static void guess(struct rebuild *rebuild, struct rebuild_block *block)
 {
     const struct alloc_config *config = &rebuild->snapshot->settings.config;
     const struct rebuild_segment *segment = rebuild_segment_of(rebuild, block->address);
-    uint64_t rounded = rebuild_rounded(config, block->requested);
+    uint64_t rounded =
+        rebuild->exact ? block->requested : rebuild_rounded(config, block->requested);
     block->size = rounded;
     if (!segment)
         return;
     block->place = segment->place;
+    if (rebuild->exact)
+        return;
     uint64_t room = end_of_room(rebuild, segment, block->address) - block->address;
     bool large = rounded > ALLOC_SMALL_SIZE && !segment->expandable;
     bool whole = large && rounded >= config->max_split_size; /* it never was split */
@@ -107,7 +110,8 @@ static int redo_alloc(struct rebuild *rebuild, struct trace_entry *entry)
     const struct alloc_config *config = &rebuild->snapshot->settings.config;
     struct rebuild_counts *counts = &rebuild->counts;
     const struct rebuild_segment *segment = rebuild_segment_of(rebuild, entry->addr);
-    uint64_t rounded = rebuild_rounded(config, entry->size), size = rounded, known = entry->block;
+    uint64_t rounded = rebuild->exact ? entry->size : rebuild_rounded(config, entry->size);
+    uint64_t size = rounded, known = entry->block;
     bool placed = false;
     if (rebuild_drop_block(rebuild, entry->addr))
         counts->misplaced++;
@@ -116,11 +120,11 @@ static int redo_alloc(struct rebuild *rebuild, struct trace_entry *entry)
         uint64_t room = end_of_room(rebuild, segment, entry->addr) - entry->addr;
         entry->place = segment->place & 0xffffff;
         placed = begin == entry->addr && room >= rounded;
-        if (placed)
+        if (placed && !rebuild->exact)
             size = taken(config, segment->expandable, rounded, room);
     }
     if (!placed)
-        counts->misplaced += rebuild->snapshot->has_segments;
+        counts->misplaced += rebuild->has_segments;
     if (known && placed) {
         counts->sizes_checked++;
         counts->sizes_differ += known != size;
@@ -241,5 +245,5 @@ int rebuild_forward(struct rebuild *rebuild)
     guess_all(rebuild);
     for (size_t i = 0; err == BASE_OK && i < rebuild->entry_count; i++)
         err = redo(rebuild, &rebuild->entries[i]);
-    return err || !rebuild->snapshot->has_segments ? err : keep_gone(rebuild);
+    return err || !rebuild->has_segments ? err : keep_gone(rebuild);
 }

@@ -199,7 +199,7 @@ static int take_lines(struct rmm *rmm)
         }
     }
     if (err == BASE_OK && rmm->input->error)
-        return import_say(rmm->result, ERR_IO, strerror(rmm->input->error));
+        return import_say(rmm->result, input_failure(rmm->input), input_trouble(rmm->input));
     return err;
 }
 
@@ -241,7 +241,7 @@ static int read_rmm(struct pickle_input *input, const struct import_options *opt
                                   .result = result};
     int err = rmm_read(input, device_of(options->source), &log, result);
     if (err == BASE_OK)
-        err = block_log_write(&feed, options->output, 0, "the log ends");
+        err = block_log_write(&feed, 1, options->output, 0, "the log ends");
     block_log_clear(&log);
     if (err && !*result->message)
         import_say(result, err, base_err_text(err));

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "error.h"
 #include "mem.h"
 
 /* ---- the budget ---- */
@@ -178,4 +179,56 @@ bool snapshot_is_valid(const struct snapshot *snapshot)
     return intern_is_valid(&snapshot->strings) && intern_is_valid(&snapshot->frames) &&
            intern_is_valid(&snapshot->sites) && frames_are_valid(snapshot) &&
            records_are_valid(snapshot);
+}
+
+/* ---- the host's memory ---- */
+
+size_t snapshot_devices(const struct snapshot *snapshot)
+{
+    size_t count = snapshot->trace_count;
+    for (size_t i = 0; i < snapshot->listed_count; i++) {
+        size_t device = snapshot->segments[snapshot->listed_first + i].device;
+        if (device >= count)
+            count = device + 1;
+    }
+    return count;
+}
+
+/* Those of the devices and those of the host, in a row: as copies behind all others. */
+static int join_segments(struct snapshot *snapshot, uint32_t device)
+{
+    size_t first = snapshot->segment_count;
+    size_t whole = snapshot->listed_count + snapshot->host_count;
+    if (!BUDGET_GROW(&snapshot->budget, snapshot->segments, snapshot->segment_cap, first + whole))
+        return snapshot->budget.refused ? ERR_LIMIT : ERR_NOMEM;
+    for (size_t i = 0; i < whole; i++) {
+        bool host = i >= snapshot->listed_count;
+        size_t from =
+            host ? snapshot->host_first + (i - snapshot->listed_count) : snapshot->listed_first + i;
+        snapshot->segments[first + i] = snapshot->segments[from];
+        if (host)
+            snapshot->segments[first + i].device = device;
+    }
+    snapshot->segment_count += whole;
+    snapshot->listed_first = first;
+    snapshot->listed_count = whole;
+    return BASE_OK;
+}
+
+int snapshot_join_host(struct snapshot *snapshot)
+{
+    size_t device = snapshot_devices(snapshot);
+    if (!snapshot->host_count && !snapshot->host_trace.count)
+        return BASE_OK;
+    if (device >= IMPORT_MAX_DEVICES) {
+        snapshot->left_host = true;
+        return BASE_OK;
+    }
+    if (!BUDGET_GROW(&snapshot->budget, snapshot->traces, snapshot->trace_cap, device + 1))
+        return snapshot->budget.refused ? ERR_LIMIT : ERR_NOMEM;
+    while (snapshot->trace_count < device)
+        snapshot->traces[snapshot->trace_count++] = (struct snapshot_trace){0};
+    snapshot->traces[snapshot->trace_count++] = snapshot->host_trace;
+    snapshot->host = (uint32_t)device + 1;
+    return join_segments(snapshot, (uint32_t)device);
 }

@@ -121,7 +121,8 @@ struct snapshot_trace { /* of device i */
 
 struct snapshot_settings {
     bool seen;
-    uint32_t conf; /* string as the program gave it, 0 = not said */
+    uint32_t conf;  /* string as the program gave it, 0 = not said */
+    bool cuda, xpu; /* the one or the other device's name for that string is in it */
     struct alloc_config config;
     bool overflowed;      /* the history was full, and lost its oldest events */
     uint64_t max_entries; /* of the history, 0 = not said */
@@ -142,16 +143,32 @@ struct snapshot {
     struct snapshot_trace *traces;
     size_t trace_count, trace_cap;
     struct snapshot_settings settings;
-    bool has_segments;     /* there was a list of them */
-    bool has_host;         /* pinned memory of the host: it is left out */
-    bool too_many_places;  /* that, and not memory, is why there was no number */
-    uint64_t unknown_keys; /* keys of dictionaries that were skipped */
-    uint64_t odd_values;   /* of another type than their key has: as if missing */
-    uint64_t cut_strings;  /* longer than is kept */
+    bool has_segments; /* there was a list of them */
+    /* Pinned memory of the host: until snapshot_join_host, what its lists have. */
+    size_t host_first, host_count; /* segments */
+    struct snapshot_trace host_trace;
+    bool has_host_segments; /* likewise */
+    uint32_t host;          /* 1 + the number under which it is among the devices; 0 = none */
+    bool left_host;         /* some of it could not be read, and is left out */
+    bool too_many_places;   /* that, and not memory, is why there was no number */
+    uint64_t unknown_keys;  /* keys of dictionaries that were skipped */
+    uint64_t odd_values;    /* of another type than their key has: as if missing */
+    uint64_t cut_strings;   /* longer than is kept */
 };
 
 void snapshot_clear(struct snapshot *snapshot);
 bool snapshot_is_valid(const struct snapshot *snapshot);
+
+/* Snapshots of an XPU are told by the name that the allocator's string has in them. */
+static inline bool snapshot_is_xpu(const struct snapshot *snapshot)
+{
+    return snapshot->settings.xpu && !snapshot->settings.cuda;
+}
+
+/* Makes the host's memory one more device, behind all others. A base_err. */
+int snapshot_join_host(struct snapshot *snapshot);
+/* With segments, or events. */
+size_t snapshot_devices(const struct snapshot *snapshot);
 
 /* The number of the bytes in one of the tables above; 0 without memory. */
 uint32_t snapshot_intern(struct snapshot *snapshot, struct intern *table, const void *bytes,

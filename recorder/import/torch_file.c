@@ -18,17 +18,6 @@ struct import {
 
 /* ---- rebuilding ---- */
 
-static size_t count_devices(const struct snapshot *snapshot)
-{
-    size_t count = snapshot->trace_count;
-    for (size_t i = 0; i < snapshot->listed_count; i++) {
-        size_t device = snapshot->segments[snapshot->listed_first + i].device;
-        if (device >= count)
-            count = device + 1;
-    }
-    return count;
-}
-
 static void add_counts(struct import_result *result, const struct rebuild *rebuild)
 {
     const struct rebuild_counts *counts = &rebuild->counts;
@@ -45,7 +34,10 @@ static void add_counts(struct import_result *result, const struct rebuild *rebui
 
 static int rebuild_all(struct import *import)
 {
-    import->device_count = count_devices(&import->snapshot);
+    int joined = snapshot_join_host(&import->snapshot);
+    if (joined)
+        return joined;
+    import->device_count = snapshot_devices(&import->snapshot);
     import->rebuilds = mem_alloc(import->device_count, sizeof *import->rebuilds);
     int err = import->rebuilds ? BASE_OK : ERR_NOMEM;
     for (size_t d = 0; err == BASE_OK && d < import->device_count; d++) {
@@ -109,11 +101,12 @@ static int run(struct import *import, struct pickle_input *input,
     result->cut_strings = import->snapshot.cut_strings;
     result->overflowed = import->snapshot.settings.overflowed;
     result->max_entries = import->snapshot.settings.max_entries;
-    result->left_host = import->snapshot.has_host;
+    result->is_xpu = snapshot_is_xpu(&import->snapshot);
     if (err)
         return import_say(result, err, trouble.text);
     input_close(input);
     err = rebuild_all(import);
+    result->left_host = import->snapshot.left_host;
     if (err && import->snapshot.too_many_places)
         return import_say(result, ERR_LIMIT, "it has too many streams and pools");
     if (err == BASE_OK)

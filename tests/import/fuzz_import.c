@@ -34,13 +34,16 @@ static void feed_all(struct snapshot *snapshot, struct rebuild *rebuilds, size_t
     state_free(state);
 }
 
-static void rebuild_and_feed(struct snapshot *snapshot, bool all_frames)
+static bool rebuild_and_feed(struct snapshot *snapshot, bool all_frames)
 {
     static struct rebuild rebuilds[IMPORT_MAX_DEVICES];
-    size_t devices = snapshot->trace_count;
-    for (size_t i = 0; i < snapshot->listed_count; i++)
-        if (snapshot->segments[snapshot->listed_first + i].device >= devices)
-            devices = snapshot->segments[snapshot->listed_first + i].device + 1;
+    int err = snapshot_join_host(snapshot);
+    MUST(err == BASE_OK || err == ERR_LIMIT);
+    if (err)
+        return false;
+    MUST(snapshot_is_valid(snapshot));
+    size_t devices = snapshot_devices(snapshot);
+    MUST(devices <= IMPORT_MAX_DEVICES);
     for (size_t d = 0; d < devices; d++) {
         MUST(rebuild_run(&rebuilds[d], snapshot, (uint32_t)d) == BASE_OK);
         MUST(rebuild_is_valid(&rebuilds[d]));
@@ -48,6 +51,7 @@ static void rebuild_and_feed(struct snapshot *snapshot, bool all_frames)
     feed_all(snapshot, rebuilds, devices, all_frames);
     for (size_t d = 0; d < devices; d++)
         rebuild_clear(&rebuilds[d]);
+    return true;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
@@ -60,8 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     MUST(snapshot_is_valid(&snapshot));
     MUST((err == BASE_OK) == (trouble.text[0] == '\0'));
     MUST(snapshot.budget.most <= IMPORT_BUDGET_BASE + IMPORT_BUDGET_FACTOR * count + 65536);
-    if (err == BASE_OK)
-        rebuild_and_feed(&snapshot, count & 1);
+    if (err == BASE_OK && !rebuild_and_feed(&snapshot, count & 1))
+        err = ERR_LIMIT;
     snapshot_clear(&snapshot);
     if (count % 8 == 0)
         fuzz_import_whole(bytes, count, err == BASE_OK, count / 8 & 1);

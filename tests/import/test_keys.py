@@ -1,6 +1,7 @@
 """test_keys.py TIDEMARK: what snapshots of torch 2.8 to 2.14 have besides: annotations of tensors, a
 history that overflowed, actions that were not recorded, pinned host memory. The snapshots are made."""
 import copy
+import random
 import sys
 import unittest
 
@@ -73,13 +74,103 @@ class Keys(Case):
             self.assertEqual("the history was full (1,000 events): older events were overwritten"
                              in self.said, overflowed)
 
-    def test_pinned_host_memory_is_left_out(self):
-        plain, host = made(), made(seed=5)
-        snapshot = made(host_segments=host["segments"], host_traces=host["device_traces"])
-        rows = [self.load(s).execute("SELECT * FROM allocation ORDER BY seq").fetchall()
-                for s in (plain, snapshot)]
-        self.assertEqual(rows[0], rows[1])
-        self.assertIn("pinned host memory is in it, and was left out", self.said)
+    def test_snapshots_of_an_xpu(self):
+        """The same keys, but for the name of the allocator's string; no pool_id, no annotations."""
+        settings = {"PYTORCH_ALLOC_CONF": "expandable_segments:False", "expandable_segments": False}
+        snapshot = made(allocator_settings=settings)
+        for entry in snapshot["device_traces"][0]:
+            entry.pop("pool_id", None)
+        db = self.load(snapshot)
+        self.assertEqual(db.execute("SELECT DISTINCT kind, ordinal FROM device").fetchall(), [("other", 0)])
+        self.assertEqual(db.execute(LIVING).fetchall(), living(snapshot))
+        self.assertEqual(dict(db.execute("SELECT key, value FROM setting"))["device_kind"], "xpu")
+        self.assertEqual(dict(db.execute("SELECT key, value FROM setting"))["alloc_conf"],
+                         "expandable_segments:False")
+        self.assertIn("a snapshot of an XPU", self.said)
+        both = {**settings, "PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:64"}
+        db = self.load(made(allocator_settings=both))
+        self.assertEqual(db.execute("SELECT DISTINCT kind FROM device").fetchall(), [("cuda",)])
+        self.assertNotIn("XPU", self.said)
+
+    def host(self, seed, events=300):
+        """Pinned memory as torch 2.14's CachingHostAllocator has it: a block in each segment, of a power
+        of two, whose size is what the trace has; a free that waits for a stream comes later."""
+        rng, trace, live, free, now = random.Random(seed), [], {}, {}, 5_000_000
+
+        def tell(action, addr, size):
+            trace.append({"action": action, "addr": addr, "size": size, "stream": 0, "time_us": now,
+                          "frames": [{"name": action, "filename": "data.py", "line": 3}]})
+        for i in range(events):
+            now += rng.choice((0, 1, 9))
+            if live and rng.random() < 0.45:
+                addr = rng.choice(sorted(live))
+                size = live.pop(addr)
+                tell("free_requested", addr, size)
+                tell("free_completed", addr, size)
+                free[addr] = size
+            elif free and rng.random() < 0.2:
+                addr, size = free.popitem()
+                tell("segment_free", addr, size)
+            elif free and rng.random() < 0.5:
+                addr, size = free.popitem()
+                live[addr] = size
+                tell("alloc", addr, size)
+            else:
+                addr, size = 0x7e0000000000 + (i << 24), 1 << rng.randrange(6, 22)
+                tell("segment_alloc", addr, size)
+                tell("alloc", addr, size)
+                live[addr] = size
+        segments = [{"address": a, "total_size": n, "stream": 0, "segment_pool_id": (0, 0), "blocks": [
+            {"address": a, "size": n, "state": "active_allocated" if a in live else "inactive",
+             "frames": []}]} for a, n in sorted({**live, **free}.items())]
+        return segments, trace, live
+
+    def rows(self, db, kind):
+        return db.execute("SELECT a.address, a.size, a.requested FROM allocation a JOIN heap h ON h.id = "
+                          "a.heap JOIN device d ON d.id = h.device WHERE d.kind = ? ORDER BY a.seq",
+                          (kind,)).fetchall()
+
+    def test_pinned_host_memory(self):
+        for nested in (False, True):
+            for lost in (0, 100):
+                segments, trace, live = self.host(3)
+                trace = trace[lost:]
+                plain = made()
+                db = self.load({**plain, "host_segments": segments,
+                                "host_traces": [trace] if nested else trace})
+                self.assertNotIn("warning", self.said)
+                births = [(e["addr"], e["size"], None) for e in trace if e["action"] == "alloc"]
+                rows = self.rows(db, "cpu")
+                self.assertEqual(rows[len(rows) - len(births):], births)
+                now = db.execute("SELECT a.address, a.size FROM allocation a JOIN heap h ON h.id = a.heap "
+                                 "WHERE h.name = 'pinned' AND life_ns = -70368744177664").fetchall()
+                self.assertEqual(sorted(now), sorted(live.items()))
+                self.assertEqual(self.rows(db, "cuda"), self.rows(self.load(plain), "cuda"))
+
+    def test_the_host_s_trace_without_its_end(self):
+        _, trace, _ = self.host(4)
+        db = self.load({**made(), "host_traces": trace})
+        self.assertEqual(self.rows(db, "cpu"), [(e["addr"], e["size"], None) for e in trace
+                                                if e["action"] == "alloc"])
+        self.assertEqual(db.execute("SELECT * FROM lost").fetchall(), [])
+
+    def test_the_host_alone(self):
+        segments, trace, live = self.host(5)
+        for snapshot in ({"host_segments": segments, "host_traces": trace, "segments": [],
+                          "device_traces": []}, {"segments": [], "host_segments": segments}):
+            db = self.load(snapshot)
+            now = db.execute("SELECT address, size FROM allocation WHERE life_ns = "
+                             "-70368744177664").fetchall()
+            self.assertEqual(sorted(now), sorted(live.items()))
+
+    def test_pinned_host_memory_that_is_not_as_it_should_be(self):
+        plain = made()
+        want = self.rows(self.load(plain), "cuda")
+        for host in ({"host_segments": [{"a": 1}]}, {"host_traces": [[{"b": 1}], [7]]},
+                     {"host_traces": [[], []]}, {"host_segments": [[]]}):
+            db = self.load({**plain, **host})
+            self.assertEqual(self.rows(db, "cuda"), want)
+            self.assertIn("some pinned host memory is in it that could not be read", self.said)
         self.load(made(host_segments=[], host_traces=[]))
         self.assertNotIn("pinned host memory", self.said)
 

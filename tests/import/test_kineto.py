@@ -1,6 +1,7 @@
 """test_kineto.py TIDEMARK: traces of torch.profiler: real ones that lie here (torch 2.6 and 2.14, a
 CPU), and made ones, of devices, threads and orders that these have not."""
 import glob
+import gzip
 import json
 import os
 import random
@@ -218,7 +219,23 @@ class Kineto(unittest.TestCase):
             self.load_text(text, code=3)
             self.assertIn(why, self.said)
         self.load_text(b"\x1f\x8b\x08\0\0\0\0\0", code=3)
-        self.assertIn("it is compressed: gunzip it first", self.said)
+        self.assertIn("it is compressed by gzip and cut off", self.said)
+
+    def test_a_trace_that_is_packed(self):
+        for path in sorted(glob.glob(os.path.join(HERE, "traces", "*.json"))):
+            with open(path, "rb") as f:
+                text = f.read()
+            rows = []
+            for data in (text, gzip.compress(text), gzip.compress(text[:70000]) +
+                         gzip.compress(text[70000:], 1)):
+                db = self.load_text(data)
+                rows.append(db.execute("SELECT * FROM allocation ORDER BY seq").fetchall())
+            self.assertGreater(len(rows[0]), 20)
+            self.assertEqual(rows[0], rows[1])
+            self.assertEqual(rows[0], rows[2])
+        packed = gzip.compress(text)
+        self.load_text(packed[:len(packed) // 2], code=3)
+        self.assertIn("it is compressed by gzip and cut off", self.said)
 
     def test_names_that_could_break_something(self):
         names = ["'; DROP TABLE allocation; --", "\u0000\u0001\ud83d", "\U0001f600" * 3000, "%s%n",

@@ -137,7 +137,7 @@ class Rmm(unittest.TestCase):
 
     def test_no_blocks(self):
         self.load(HEADER)
-        self.assertIn("no blocks are in it", self.said)
+        self.assertIn("no allocations are in it", self.said)
         self.load(HEADER.strip())
 
     def test_lines_that_are_none(self):

@@ -41,8 +41,13 @@ static void say_found(const struct import_result *result)
     buf_text(&text, " of ");
     put_count(&text, result->devices, "device", "devices");
     buf_text(&text, ": ");
-    put_count(&text, result->blocks, "block", "blocks");
-    buf_text(&text, " allocated");
+    if (result->driver_memory) {
+        put_count(&text, result->driver_memory, "allocation", "allocations");
+        buf_text(&text, " by CUDA's driver");
+    } else {
+        put_count(&text, result->blocks, "block", "blocks");
+        buf_text(&text, " allocated");
+    }
     if (result->is_snapshot) {
         buf_text(&text, ", ");
         put_count(&text, result->segments, "segment", "segments");
@@ -82,7 +87,8 @@ static void say_overflow(const struct import_result *result)
 {
     struct buf text = {0};
     if (result->left_host)
-        log_say(LOG_WARNING, "pinned host memory is in it, and was left out");
+        log_say(LOG_WARNING,
+                "some pinned host memory is in it that could not be read, and was left out");
     if (!result->overflowed)
         return;
     buf_text(&text, "the history was full");
@@ -97,10 +103,12 @@ static void say_overflow(const struct import_result *result)
 
 static void say_trouble(const struct import_result *result)
 {
+    if (result->is_xpu)
+        log_say(LOG_NOTE, "it is a snapshot of an XPU: its devices are called 'other'");
     if (result->lacks)
         log_say(LOG_NOTE, "%s has no %s", result->format, result->lacks);
-    if (!result->is_snapshot && !result->blocks && !result->blocks_before)
-        log_say(LOG_WARNING, "no blocks are in it");
+    if (!result->is_snapshot && !result->blocks && !result->blocks_before && !result->driver_memory)
+        log_say(LOG_WARNING, "no allocations are in it");
     else if (!result->is_snapshot)
         ;
     else if (!result->blocks && !result->blocks_before)
@@ -123,6 +131,8 @@ static void say_trouble(const struct import_result *result)
     say_count(result->annotations_skipped, "annotation", "annotations",
               "ended without a beginning, or began too deep");
     say_count(result->odd_values, "value was", "values were", "not of the kind expected");
+    say_count(result->groups, "block stands", "blocks stand",
+              "for several whose own sizes are not known");
     say_count(result->cut_lines, "line", "lines", "at the end, cut off, was left out");
     say_count(result->cut_strings, "text was", "texts were", "cut: longer than 32 KiB");
 }
@@ -130,10 +140,11 @@ static void say_trouble(const struct import_result *result)
 static void say_done(const struct import_result *result, const char *path)
 {
     char peak[HUMAN_MAX];
+    bool driver = result->driver_memory > 0;
     say_found(result);
     say_trouble(result);
-    log_say(LOG_NOTE, "wrote %s; peak of allocated %s", path,
-            human_bytes(peak, (int64_t)result->peak_allocated));
+    log_say(LOG_NOTE, "wrote %s; peak of %s %s", path, driver ? "driver memory" : "allocated",
+            human_bytes(peak, (int64_t)(driver ? result->peak_driver : result->peak_allocated)));
     log_say(LOG_NOTE, "ask it: tidemark peak %s", path);
 }
 
@@ -230,15 +241,26 @@ const struct command command_import = {
         "were live when the log began are known only if they are freed in it. The device is the "
         "number in the file's name (.dev1), else 0.\n"
         "\n"
-        "A trace of torch.profiler with profile_memory=True, not compressed: blocks by device, "
-        "refused "
+        "A trace of torch.profiler with profile_memory=True: blocks by device, refused "
         "requests, and the allocator's totals. A block's call stack are the operators, annotations "
         "and Python functions (with_stack=True) that ran on its thread. Annotations become steps "
-        "and phases.",
+        "and phases.\n"
+        "\n"
+        "An SQLite export of Nsight Systems, recorded with --cuda-memory-usage=true: allocations "
+        "by CUDA's driver, stream-ordered pools, the calls that made them, and NVTX ranges as "
+        "phases and steps. No SQL of the file is executed.\n"
+        "\n"
+        "A profile of live memory, as JAX's save_device_memory_profile() writes it: the blocks of "
+        "one moment, by device and call stack.\n"
+        "\n"
+        "All but SQLite may be compressed by gzip.",
     .examples =
         {
             {"tidemark import snapshot.pickle -o run.db", "then: tidemark peak run.db"},
             {"tidemark import rmm.dev0.log -o rmm.db", "a log of RMM"},
-            {"tidemark import trace.json -o trace.db", "a trace of torch.profiler"},
+            {"tidemark import trace.json.gz -o trace.db", "a trace of torch.profiler"},
+            {"tidemark import memory.prof -o jax.db", "a profile of JAX"},
+            {"tidemark import report.sqlite -o nsys.db",
+             "nsys export --type sqlite report.nsys-rep"},
         },
 };
