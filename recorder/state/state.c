@@ -255,3 +255,13 @@ void state_totals(const struct state *state, struct state_totals *out)
     names_print_device(&state->names, peak.device, out->peak_device_name,
                        sizeof out->peak_device_name);
 }
+
+void state_meters(const struct state *state, struct meters *out)
+{
+    if (!meters_copy(out, &state->gone))
+        return;
+    out->run[METER_RUN_EVENTS] = ledger_cut(state->events);
+    for (const struct state_process *p = state->processes; p; p = p->next)
+        if (!p->ended)
+            state_take_meters(out, p, false);
+}
