@@ -119,7 +119,7 @@ static int open_store(struct recording *recording)
         err = queue_new(&recording->queue, (size_t)recording->options.queue_bytes);
     if (!err)
         err = retention_start_writer(&recording->writer, db, recording->queue,
-                                     &recording->options.retention);
+                                     recording->options.private, &recording->options.retention);
     if (err)
         db_close(db);
     return err;
