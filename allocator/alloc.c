@@ -59,7 +59,8 @@ static uint32_t find_further(const struct alloc *alloc, const struct freeset *se
     return id;
 }
 
-uint32_t engine_find(struct alloc *alloc, const struct search *search)
+/* The block that the request gets from the cache, still in its set; 0 = none. */
+static uint32_t find_cached(struct alloc *alloc, const struct search *search)
 {
     const struct freeset *set = alloc->sets[search->set];
     const struct alloc_config *config = &alloc->config;
@@ -146,7 +147,7 @@ static void count_complete(struct alloc *alloc, bool small, const struct block *
     count_down(counters, small, COUNT_REQUESTED_BYTES, requested);
 }
 
-void engine_complete(struct alloc *alloc, uint32_t id)
+static void complete(struct alloc *alloc, uint32_t id)
 {
     struct block *block = block_at(alloc, id);
     bool small = set_of(alloc, block)->small;
@@ -163,11 +164,11 @@ void engine_complete(struct alloc *alloc, uint32_t id)
 static void complete_and_tell(struct alloc *alloc, uint32_t id, enum alloc_event_kind kind)
 {
     if (!alloc->observer.event) {
-        engine_complete(alloc, id);
+        complete(alloc, id);
         return;
     }
     struct alloc_event event = block_event(alloc, kind, block_at(alloc, id), false);
-    engine_complete(alloc, id);
+    complete(alloc, id);
     engine_tell(alloc, &event);
 }
 
@@ -176,7 +177,8 @@ void engine_complete_waited(struct alloc *alloc, uint32_t id)
     complete_and_tell(alloc, id, ALLOC_EVENT_IDLE);
 }
 
-void engine_give(struct alloc *alloc, uint32_t id, bool waits)
+/* Takes a living block back; if it `waits`, somebody else completes it later. */
+static void take_back(struct alloc *alloc, uint32_t id, bool waits)
 {
     struct block *block = block_at(alloc, id);
     bool small = set_of(alloc, block)->small;
@@ -252,7 +254,7 @@ static int malloc_locked(struct alloc *alloc, struct search *search, uint64_t *a
         err = search_begin(alloc, search);
     if (err != BASE_OK)
         return err;
-    search->block = engine_find(alloc, search);
+    search->block = find_cached(alloc, search);
     if (search->block)
         block_remove(alloc, search->block);
     else
@@ -294,7 +296,7 @@ static int give_locked(struct alloc *alloc, uint64_t address)
     if (!id)
         return ERR_NOTFOUND;
     bool waits = block_at(alloc, id)->uses != 0;
-    engine_give(alloc, id, waits);
+    take_back(alloc, id, waits);
     if (!waits)
         return BASE_OK;
     if (!alloc->begun_count)
@@ -317,7 +319,7 @@ int alloc_give_awaiting(struct alloc *alloc, uint64_t address)
     uint32_t id = find_in_state(alloc, address, BLOCK_LIVING);
     if (id) {
         uses_drop(alloc, id);
-        engine_give(alloc, id, true);
+        take_back(alloc, id, true);
     }
     engine_unlock(alloc);
     return id ? BASE_OK : ERR_NOTFOUND;

@@ -61,7 +61,8 @@ static uint32_t take_record(struct alloc *alloc)
     return id;
 }
 
-uint32_t block_new(struct alloc *alloc, const struct block *like)
+/* From reserved room: a block like that one, in no set yet. */
+static uint32_t block_new(struct alloc *alloc, const struct block *like)
 {
     uint32_t id = take_record(alloc), priority = alloc->blocks[id].priority;
     struct block *block = &alloc->blocks[id];
@@ -72,7 +73,7 @@ uint32_t block_new(struct alloc *alloc, const struct block *like)
     return id;
 }
 
-void block_recycle(struct alloc *alloc, uint32_t id)
+static void block_recycle(struct alloc *alloc, uint32_t id)
 {
     struct block *block = block_at(alloc, id);
     block->state = BLOCK_SPARE;

@@ -153,16 +153,13 @@ uint64_t sizes_segment(const struct alloc_config *config, uint64_t rounded);
 
 /* ---- blocks.c ---- */
 bool blocks_grow(struct alloc *alloc, uint32_t count);
-/* Room for so many block_new. */
+/* Room for so many records: of block_cut, of the first block of a segment. */
 static inline bool blocks_reserve(struct alloc *alloc, uint32_t count)
 {
     return alloc->blocks_spare_count >= count ||
            alloc->blocks_cap - alloc->blocks_made >= count - alloc->blocks_spare_count ||
            blocks_grow(alloc, count);
 }
-/* From reserved room: a block like that one, in no set yet. */
-uint32_t block_new(struct alloc *alloc, const struct block *like);
-void block_recycle(struct alloc *alloc, uint32_t id);
 /* Cuts `id` after `size` bytes; the record of the rest, linked behind it, in no set. */
 uint32_t block_cut(struct alloc *alloc, uint32_t id, uint64_t size);
 /* Into and out of the set; what is in it is free. */
@@ -184,12 +181,8 @@ void segment_recycle(struct alloc *alloc, uint32_t id);
 
 /* ---- alloc.c ---- */
 void engine_tell(struct alloc *alloc, const struct alloc_event *event);
-/* The block that the request gets from the cache, still in its set; 0 = none. */
-uint32_t engine_find(struct alloc *alloc, const struct search *search);
-/* Takes a living block back; if it `waits`, somebody else calls engine_complete later. */
-void engine_give(struct alloc *alloc, uint32_t id, bool waits);
-void engine_complete(struct alloc *alloc, uint32_t id);
-void engine_complete_waited(struct alloc *alloc, uint32_t id); /* and says so */
+/* A block that was given back and waited is free again. */
+void engine_complete_waited(struct alloc *alloc, uint32_t id);
 
 /* ---- ladder.c ---- */
 /* Gets the block from the device. *refused: the device or the limit had no room, down to the last

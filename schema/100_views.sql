@@ -314,23 +314,60 @@ SELECT s.site, min(known.kind)
 -- What a block is for, and the rule that says so: its tag, else its life. free_seq < 0: it lives.
 -- A tag 'input' holds only for what was born outside of the computation: what one model computed is
 -- the input of the next, and an activation for all that.
--- Reports that ask for many blocks decide by the same rules in viewer-cli/analysis/category.c, which
--- must agree with this view on every block: tests/viewer/test_category.c compares them.
+-- Reports that ask for many blocks decide by the same rules in viewer-cli/analysis/category/, which
+-- must agree with this view on every block: tests/viewer/test_category.c compares them. The rules'
+-- numbers are those of enum category_rule there.
 CREATE VIEW allocation_category(allocation, category, rule) AS
 SELECT seq,
        CASE WHEN tagged IS NOT NULL THEN tagged
-            WHEN verdict LIKE 'parameter:%' THEN 'parameter'
-            WHEN verdict LIKE 'copy:%' THEN 'copy of parameters (EMA or frozen)'
-            WHEN verdict LIKE 'workspace:%' THEN 'workspace'
-            WHEN verdict LIKE 'library workspace:%' THEN 'library workspace'
-            WHEN verdict LIKE 'gathered:%' THEN 'gathered parameters'
-            WHEN verdict LIKE 'communication:%' THEN 'communication buffer'
-            WHEN verdict LIKE 'gradient:%' THEN 'gradient'
-            WHEN verdict LIKE 'optimizer state:%' THEN 'optimizer state'
-            WHEN verdict LIKE 'held:%' THEN 'activation, held by the program'
-            WHEN verdict LIKE 'activation:%' THEN 'activation'
-            ELSE 'other' END,
-       CASE WHEN tagged IS NOT NULL THEN 'tag' ELSE substr(verdict, instr(verdict, ':') + 2) END
+            ELSE CASE decided
+                 WHEN 1 THEN 'library workspace'
+                 WHEN 2 THEN 'library workspace'
+                 WHEN 3 THEN 'library workspace'
+                 WHEN 4 THEN 'gathered parameters'
+                 WHEN 5 THEN 'communication buffer'
+                 WHEN 6 THEN 'communication buffer'
+                 WHEN 8 THEN 'parameter'
+                 WHEN 9 THEN 'copy of parameters (EMA or frozen)'
+                 WHEN 12 THEN 'workspace'
+                 WHEN 13 THEN 'gradient'
+                 WHEN 16 THEN 'gradient'
+                 WHEN 17 THEN 'optimizer state'
+                 WHEN 18 THEN 'activation'
+                 WHEN 19 THEN 'activation'
+                 WHEN 20 THEN 'activation'
+                 WHEN 21 THEN 'activation, held by the program'
+                 ELSE 'other' END
+       END,
+       CASE WHEN tagged IS NOT NULL THEN 'tag'
+            ELSE CASE decided
+                 WHEN 1 THEN 'allocated inside cuBLAS'' wrapper, kept'
+                 WHEN 2 THEN 'as large as cuBLAS'' workspace, allocated in a matrix'
+                             || ' multiplication, kept'
+                 WHEN 3 THEN 'as large as cuBLAS'' workspace, without a tag, kept'
+                 WHEN 4 THEN 'gathered by FSDP from all ranks'
+                 WHEN 5 THEN 'FSDP gathers parameters in it'
+                 WHEN 6 THEN 'allocated by torch.distributed and freed inside one phase'
+                 WHEN 7 THEN 'no step was seen'
+                 WHEN 8 THEN 'live before the first step and to the end'
+                 WHEN 9 THEN 'as large as a parameter, made after it and before the first step,'
+                             || ' live to the end'
+                 WHEN 10 THEN 'live before the first step and to the end, but not tagged as a parameter'
+                 WHEN 11 THEN 'allocated before the first step, freed before the end'
+                 WHEN 12 THEN 'allocated and freed inside one phase'
+                 WHEN 13 THEN 'allocated in backward, freed by zero_grad'
+                 WHEN 14 THEN 'allocated in backward, live when the step was cut short'
+                 WHEN 15 THEN 'allocated in backward, live when the recording ended inside the step'
+                 WHEN 16 THEN 'allocated in backward, live at the end of the step'
+                 WHEN 17 THEN 'allocated in the first optimizer phase, still live'
+                 WHEN 18 THEN 'allocated in ' || role || ', freed in ' || freed_role
+                 WHEN 19 THEN 'allocated in ' || role || ', live when the step was cut short'
+                 WHEN 20 THEN 'allocated in ' || role || ', live when the recording ended'
+                 WHEN 21 THEN 'allocated in ' || role || ', live after backward'
+                 WHEN 22 THEN 'allocated in ' || coalesce(role, 'no phase') || ', live at the end'
+                 ELSE 'allocated in ' || coalesce(role, 'no phase') || ', freed in '
+                      || coalesce(freed_role, 'no phase') END
+       END
   FROM (
 SELECT a.seq AS seq,
        CASE WHEN t.category = 'input' AND role.role IN ('forward', 'loss', 'backward', 'recompute')
@@ -338,67 +375,66 @@ SELECT a.seq AS seq,
        CASE
        WHEN a.tag IS NULL AND a.size >= 1048576 AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
             AND (SELECT w.proof FROM library_proof w WHERE w.allocation = a.seq) = 'frame'
-       THEN 'library workspace: allocated inside cuBLAS'' wrapper, kept'
+       THEN 1 -- library, by frame
        WHEN a.tag IS NULL AND a.size >= 1048576 AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
             AND (SELECT w.multiplies AND (w.odd OR coalesce(r.last_step > r.first_step
                         AND (a.seq < r.first_seq OR born.step = r.first_step), 0))
                    FROM library_proof w WHERE w.allocation = a.seq AND w.proof = 'size')
-       THEN 'library workspace: as large as cuBLAS'' workspace, allocated in a matrix'
-            || ' multiplication, kept'
+       THEN 2 -- library, by site
        WHEN a.tag IS NULL AND a.size >= 1048576 AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
             AND (SELECT w.tagged AND (w.odd OR coalesce(r.last_step > r.first_step
                         AND (a.seq < r.first_seq OR born.step = r.first_step)
                         AND role.role = 'backward' AND a.site IS NULL, 0))
                    FROM library_proof w WHERE w.allocation = a.seq AND w.proof = 'size')
-       THEN 'library workspace: as large as cuBLAS'' workspace, without a tag, kept'
+       THEN 3 -- library, by size
        WHEN sharing.kind = 1
-       THEN 'gathered: gathered by FSDP from all ranks'
+       THEN 4 -- gathered
        WHEN sharing.kind = 2
-       THEN 'communication: FSDP gathers parameters in it'
+       THEN 5 -- gathered in it
        WHEN sharing.kind = 3 AND born.id = freed.id
-       THEN 'communication: allocated by torch.distributed and freed inside one phase'
+       THEN 6 -- collective
        WHEN r.process IS NULL
-       THEN 'other: no step was seen'
+       THEN 7 -- no step seen
        WHEN a.seq < r.first_seq AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
             AND a.tag IS NULL AND alike.copied AND a.seq > alike.seq
-       THEN 'copy: as large as a parameter, made after it and before the first step, live to the end'
+       THEN 9 -- copy of a parameter
        WHEN a.seq < r.first_seq AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
             AND tagging.process IS NOT NULL
-       THEN 'other: live before the first step and to the end, but not tagged as a parameter'
+       THEN 10 -- not tagged
        WHEN a.seq < r.first_seq AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
-       THEN 'parameter: live before the first step and to the end'
+       THEN 8 -- parameter
        WHEN a.seq < r.first_seq
-       THEN 'other: allocated before the first step, freed before the end'
+       THEN 11 -- early
        WHEN born.id = freed.id
-       THEN 'workspace: allocated and freed inside one phase'
+       THEN 12 -- workspace
        WHEN role.role = 'backward' AND a.free_seq >= 0 AND freed.kind = 'zero_grad'
-       THEN 'gradient: allocated in backward, freed by zero_grad'
+       THEN 13 -- gradient
        WHEN role.role = 'backward' AND b.backward_end_seq IS NULL AND a.seq <= b.cut_seq
             AND (a.free_seq < 0 OR a.free_seq > b.cut_seq)
-       THEN 'other: allocated in backward, live when the step was cut short'
+       THEN 14 -- cut short
        WHEN role.role = 'backward' AND b.end_seq IS NULL AND a.free_seq < 0
-       THEN 'other: allocated in backward, live when the recording ended inside the step'
+       THEN 15 -- cut off
        WHEN role.role = 'backward' AND (a.free_seq < 0 OR a.free_seq > b.end_seq)
-       THEN 'gradient: allocated in backward, live at the end of the step'
+       THEN 16 -- gradient
        WHEN role.role = 'optimizer' AND born.step = r.optimizer_step
             AND (a.free_seq < 0 OR a.free_seq > b.end_seq)
-       THEN 'optimizer state: allocated in the first optimizer phase, still live'
+       THEN 17 -- optimizer state
        WHEN role.role IN ('forward', 'loss', 'recompute')
             AND freed_role.role IN ('backward', 'recompute')
-       THEN 'activation: allocated in ' || role.role || ', freed in ' || freed_role.role
+       THEN 18 -- activation
        WHEN role.role IN ('forward', 'loss', 'recompute') AND b.backward_end_seq IS NULL
             AND a.seq <= b.cut_seq AND (a.free_seq < 0 OR a.free_seq > b.cut_seq)
-       THEN 'activation: allocated in ' || role.role || ', live when the step was cut short'
+       THEN 19 -- activation, cut short
        WHEN role.role IN ('forward', 'loss', 'recompute') AND a.free_seq < 0
             AND b.backward_end_seq IS NULL AND born.step = r.last_step
-       THEN 'activation: allocated in ' || role.role || ', live when the recording ended'
+       THEN 20 -- activation, cut off
        WHEN role.role IN ('forward', 'loss', 'recompute') AND a.seq < b.backward_end_seq
             AND (a.free_seq < 0 OR a.free_seq > b.backward_end_seq)
-       THEN 'held: allocated in ' || role.role || ', live after backward'
-       ELSE 'other: allocated in ' || coalesce(role.role, 'no phase') || ', ' ||
-            CASE WHEN a.free_seq < 0 THEN 'live at the end'
-                 ELSE 'freed in ' || coalesce(freed_role.role, 'no phase') END
-       END AS verdict
+       THEN 21 -- held
+       WHEN a.free_seq < 0
+       THEN 22 -- other, living
+       ELSE 23 END AS decided,
+       role.role AS role, freed_role.role AS freed_role
   FROM allocation a
   JOIN heap h ON h.id = a.heap
   LEFT JOIN phase born ON born.id = coalesce(
@@ -487,10 +523,12 @@ SELECT l.process, l.device, l.module, m.class,
        sum(CASE WHEN l.category = 'parameter' THEN l.size ELSE 0 END),
        sum(CASE WHEN l.category = 'gradient' THEN l.size ELSE 0 END),
        sum(CASE WHEN l.category = 'optimizer state' THEN l.size ELSE 0 END),
-       sum(CASE WHEN l.category LIKE 'activation%' THEN l.size ELSE 0 END),
-       sum(CASE WHEN l.category LIKE '%workspace' THEN l.size ELSE 0 END),
-       sum(CASE WHEN l.category IN ('parameter', 'gradient', 'optimizer state')
-                  OR l.category LIKE 'activation%' OR l.category LIKE '%workspace'
+       sum(CASE WHEN l.category IN ('activation', 'activation, held by the program')
+                THEN l.size ELSE 0 END),
+       sum(CASE WHEN l.category IN ('workspace', 'library workspace') THEN l.size ELSE 0 END),
+       sum(CASE WHEN l.category IN ('parameter', 'gradient', 'optimizer state', 'activation',
+                                    'activation, held by the program', 'workspace',
+                                    'library workspace')
                 THEN 0 ELSE l.size END),
        sum(l.size), count(*), l.module_id
   FROM live_at_peak l

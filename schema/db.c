@@ -226,11 +226,6 @@ int db_params(struct db_stmt *stmt)
     return sqlite3_bind_parameter_count(stmt->handle);
 }
 
-int db_param(struct db_stmt *stmt, const char *name)
-{
-    return sqlite3_bind_parameter_index(stmt->handle, name) - 1;
-}
-
 int db_step(struct db_stmt *stmt)
 {
     if (stmt->bind_failed != SQLITE_OK) {

@@ -70,8 +70,7 @@ void db_finalize(struct db_stmt *stmt);
 void db_bind_int(struct db_stmt *stmt, int at, int64_t value);
 void db_bind_null(struct db_stmt *stmt, int at);
 void db_bind_text(struct db_stmt *stmt, int at, const char *text, int n);
-int db_params(struct db_stmt *stmt);                  /* how many */
-int db_param(struct db_stmt *stmt, const char *name); /* ":name" to its index, -1 if none */
+int db_params(struct db_stmt *stmt); /* how many */
 
 enum db_row { DB_DONE = 0, DB_ROW = 1 }; /* or a negative base_err */
 int db_step(struct db_stmt *stmt);

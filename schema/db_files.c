@@ -128,7 +128,9 @@ bool db_index_was_cut(struct db *db)
     return db->files.index_cut;
 }
 
-void db_files_make_index_anew(struct db *db)
+/* After the log or its index was found cut, outside of a transaction: the next statement reads the
+ * log anew. */
+static void make_index_anew(struct db *db)
 {
     static const char zeros[INDEX_HEADER_BYTES];
     struct db_files *files = &db->files;
@@ -153,7 +155,7 @@ int db_files_check(struct db *db)
         (held_bytes(files->log) < files->log_least || !has_log_header(files->log)))
         return say_cut(db, DB_CUT_LOG, ERR_CORRUPT);
     if (db_index_was_cut(db) && !db_in_transaction(db))
-        db_files_make_index_anew(db);
+        make_index_anew(db);
     return files->index_cut ? say_cut(db, DB_CUT_INDEX, ERR_BUSY) : 0;
 }
 
@@ -168,7 +170,7 @@ void db_salvage_log(struct db *db)
     if (db->files.cut != DB_CUT_LOG)
         return;
     db->files.cut = DB_CUT_NONE;
-    db_files_make_index_anew(db);
+    make_index_anew(db);
     db_files_forget_log(db);
     db->log_bytes = 0;
 }

@@ -56,9 +56,6 @@ int db_files_check(struct db *db);
 void db_files_follow(const struct db_files *files);
 /* It was not created here, or has its name. */
 bool db_files_in_place(const struct db_files *files);
-/* After the log or its index was found cut, outside of a transaction: the next statement reads the
- * log anew. */
-void db_files_make_index_anew(struct db *db);
 /* After the connection was closed, where the file lost its name: what lay beside its old name
  * follows it or goes. True if it is one file now. */
 bool db_end_elsewhere(const struct db_files *files);

@@ -7,9 +7,12 @@
 #include "private.h"
 #include "search.h"
 
-struct batch *batch_new(void)
+struct batch *batch_new(bool private)
 {
-    return mem_alloc(1, sizeof(struct batch));
+    struct batch *batch = mem_alloc(1, sizeof *batch);
+    if (batch)
+        batch->private = private;
+    return batch;
 }
 
 void batch_free(struct batch *batch)
@@ -76,7 +79,7 @@ static bool put_text(struct batch *batch, struct batch_cell *cell, const char *t
         !MEM_GROW(batch->text, batch->text_cap, batch->text_count + bytes + 1))
         return false;
     memcpy(batch->text + batch->text_count, text, bytes);
-    if (batch->hide_paths)
+    if (batch->private)
         bytes = private_shorten(batch->text + batch->text_count, bytes);
     batch->text[batch->text_count + bytes] = '\0';
     *cell = (struct batch_cell){CELL_TEXT, (uint32_t)bytes, (int64_t)batch->text_count};

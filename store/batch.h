@@ -73,13 +73,13 @@ struct batch {
     size_t cell_count, cell_cap;
     char *text;
     size_t text_count, text_cap;
-    bool hide_paths;      /* paths in texts become base names: see private.h */
+    bool private;         /* paths in texts become base names: see private.h */
     bool commit;          /* commit after this batch */
     uint64_t made_ns;     /* when the drain began to fill it: how far the file is behind */
     uint64_t event_count; /* drained for it */
 };
 
-struct batch *batch_new(void);
+struct batch *batch_new(bool private);
 void batch_free(struct batch *batch);
 bool batch_is_empty(const struct batch *batch);
 size_t batch_bytes(const struct batch *batch); /* memory it holds: the queue is bounded by it */

@@ -92,7 +92,7 @@ static void forget_keeper(struct writer *writer)
     writer->keeper = (struct keeper){0};
 }
 
-int writer_start(struct writer **out, struct db *db, struct queue *queue,
+int writer_start(struct writer **out, struct db *db, struct queue *queue, bool private,
                  const struct keeper *keeper)
 {
     static const struct keeper nobody;
@@ -108,6 +108,7 @@ int writer_start(struct writer **out, struct db *db, struct queue *queue,
     writer->keeper = *keeper;
     writer->db = db;
     writer->queue = queue;
+    writer->private = private;
     writer->open_last = &writer->open;
     pthread_mutex_init(&writer->lock, NULL);
     int err = writer_sink_new(&writer->sink, db);

@@ -37,7 +37,7 @@ struct writer_stats {
 
 /* Takes the database over (writer_finish closes it), unless it fails, and the keeper in any case.
  * The thread starts at once. */
-int writer_start(struct writer **out, struct db *db, struct queue *queue,
+int writer_start(struct writer **out, struct db *db, struct queue *queue, bool private,
                  const struct keeper *keeper); /* NULL: all is kept */
 bool writer_failed(const struct writer *writer);
 const char *writer_message(const struct writer *writer); /* why; "" if it did not (yet) */

@@ -189,7 +189,6 @@ int writer_commit(struct writer *writer)
 int writer_write(struct writer *writer, struct batch *batch)
 {
     keep(writer, batch);
-    writer->hide_paths = batch->hide_paths;
     int err = db_in_transaction(writer->db) ? 0 : begin(writer);
     if (err == 0)
         err = writer_sink_write(writer->sink, batch);

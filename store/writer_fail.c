@@ -19,7 +19,7 @@ static void store_reason(struct writer *writer)
     if (err == 0) {
         char reason[WRITER_MESSAGE_BYTES];
         memcpy(reason, writer->message, bytes);
-        if (writer->hide_paths)
+        if (writer->private)
             bytes = private_shorten(reason, bytes);
         db_bind_text(stmt, SCH_AT(meta, key), "stopped", -1);
         db_bind_text(stmt, SCH_AT(meta, value), reason, (int)bytes);

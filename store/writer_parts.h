@@ -33,7 +33,7 @@ struct writer {
     } moved;
     struct batch *open, **open_last; /* of the open transaction, oldest first */
     bool tight;                      /* the disk was full once */
-    bool hide_paths;                 /* as the batches said */
+    bool private;                    /* as the batches are */
     struct writer_stats stats;
     pthread_mutex_t lock; /* of `seen` */
     struct writer_stats seen;

@@ -304,9 +304,3 @@ uint64_t live_count(void)
 {
     return live_table.used;
 }
-
-void live_clear(void)
-{
-    live_captures_gone(0);
-    live_table_clear(&live_table);
-}

@@ -114,6 +114,5 @@ void live_pool_done(void);
 bool live_is_valid(void);
 void live_hold_for_test(bool hold);
 uint64_t live_count(void);
-void live_clear(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * fork_lock.c - the lock of pyframes_table.h.
+ * fork_lock.c - the lock of what the guest's sources share between threads.
  *
  * The word is the process id of the holder, so that a forked child can tell a lock that is held
  * from one that a thread of its parent held: that thread will never give it back here. Waiting is

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "derive_types.h"
+#include "ensure.h"
 #include "error.h"
 #include "keyframe.h"
 #include "mem.h"
@@ -135,6 +136,7 @@ static int next_frame(struct derive *derive, int64_t after)
 static int put_frame(struct derive *derive, int64_t seq)
 {
     int err = 0;
+    ENSURE_WHOLE(derive_is_valid(derive));
     for (size_t i = 0; i < derive->block_count && err == 0; i++) {
         const struct derive_block *block = &derive->blocks[i];
         if (seq > derive->heaps[block->heap].last_seq)
@@ -320,7 +322,7 @@ static void clear(struct derive *derive)
 int derive_rebuild(const struct derive_options *options, struct derive_result *result,
                    bool *from_out)
 {
-    struct derive derive = {.options = options, .result = result, .batch = batch_new()};
+    struct derive derive = {.options = options, .result = result, .batch = batch_new(false)};
     *result = (struct derive_result){0};
     int err = derive.batch ? writer_sink_new(&derive.sink, options->out) : ERR_NOMEM;
     if (err == 0)

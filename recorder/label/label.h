@@ -256,7 +256,6 @@ const char *label_name(enum label label); /* phase.name */
 void label_pass(struct labels *labels, bool final);
 /* The owner's summary with one more child. */
 struct label_before label_advance(struct label_before before, const struct label_node *child);
-bool label_is_losslike(const struct label_node *node);
 bool label_is_step(const struct label_node *node); /* of an optimizer or a scaler */
 
 /* label_steps.c */

@@ -41,7 +41,7 @@ static bool ends_context(const struct label_node *node)
     return label_is_step(node) || (node->exception && node->kind != MARK_ZERO_GRAD);
 }
 
-bool label_is_losslike(const struct label_node *node)
+static bool is_losslike(const struct label_node *node)
 {
     if (node->kind != MARK_FORWARD)
         return false;
@@ -73,7 +73,7 @@ struct ahead {
 
 static void look_past(struct ahead *ahead, const struct label_node *node, bool final)
 {
-    bool losslike = label_is_losslike(node);
+    bool losslike = is_losslike(node);
     if (node->kind == MARK_FORWARD && node->open && !(node->flags & MARK_F_PARAMETERS) && !final)
         return; /* whether it is a loss is known when it returns; nothing comes after it yet */
     switch (node->kind) {
@@ -145,7 +145,7 @@ static struct verdict loss_with_grad(const struct label_node *node)
 
 static struct verdict with_grad(const struct label_node *node)
 {
-    if (label_is_losslike(node))
+    if (is_losslike(node))
         return loss_with_grad(node);
     /* What returns one element is known when it returns. */
     bool complete = !node->open || node->flags & MARK_F_PARAMETERS;
@@ -156,7 +156,7 @@ static struct verdict with_grad(const struct label_node *node)
 
 static struct verdict without_grad(const struct labels *labels, const struct label_node *node)
 {
-    if (label_is_losslike(node) && node->before.forward != LABEL_COUNT)
+    if (is_losslike(node) && node->before.forward != LABEL_COUNT)
         return (struct verdict){(enum label)node->before.forward, true};
     bool complete = !node->open || node->flags & MARK_F_PARAMETERS;
     if (node->checkpointed)

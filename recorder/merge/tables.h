@@ -34,7 +34,7 @@ enum merge_kind {
 enum merge_order {
     MERGE_BY_FILE, /* one file's after the other's */
     MERGE_BY_SEQ,  /* the first column is the key, and the files' rows interleave by it */
-    MERGE_NAMED,   /* what is the same is one row: merge_names.h */
+    MERGE_NAMED,   /* what is the same is one row: merge_names.c */
     MERGE_APART,   /* the row is made from those of all files, or from the facts */
 };
 

@@ -417,7 +417,6 @@ static void end_what_lost_its_end(struct phases *phases, uint32_t thread, int64_
     end_down_to(phases, stack, last, phases->ledger->seq - 1, ns, "unbalanced", "unbalanced");
 }
 
-/* STEP_BEGIN is the first number of the new step, STEP_END the last of the old one. */
 uint64_t phase_steps(const struct phases *phases)
 {
     if (phases->own_steps || !timeline_is_marked(&phases->timeline))
@@ -425,24 +424,35 @@ uint64_t phase_steps(const struct phases *phases)
     return timeline_steps(&phases->timeline);
 }
 
-void phase_step(struct phases *phases, const struct event *event, int64_t ns)
+/* STEP_BEGIN is the first number of the new step, STEP_END the last of the old one. */
+void phase_step_begin(struct phases *phases, int64_t number, int64_t ns)
 {
-    bool begins = event->kind == EVENT_STEP_BEGIN;
-    bool last = !begins && event->a == 1;
-    int64_t seq = phases->ledger->seq;
-    if (last && phases->step == BATCH_NULL) {
-        if (!phases->own_steps)
-            timeline_no_more_steps(phases, seq + 1, ns);
-        return;
-    }
-    if (!begins && phases->step == BATCH_NULL) {
+    phases->own_ended += phases->step != BATCH_NULL;
+    phases->step = number;
+    timeline_step(phases, phases->ledger->seq, ns);
+}
+
+void phase_step_end(struct phases *phases, int64_t ns)
+{
+    if (phases->step == BATCH_NULL) {
         note(phases->account, NOTE_STEP_END_WITHOUT_BEGIN, NOTE_NO_ADDRESS, "%s", "");
         return;
     }
-    if (begins)
+    phases->own_ended++;
+    phases->step = BATCH_NULL;
+    timeline_step(phases, phases->ledger->seq + 1, ns);
+}
+
+void phase_step(struct phases *phases, const struct event *event, int64_t ns)
+{
+    bool no_more = event->a == 1 && phases->step == BATCH_NULL;
+    if (event->kind == EVENT_STEP_BEGIN) {
         end_what_lost_its_end(phases, event->thread, ns);
-    phases->own_steps |= begins;
-    phases->own_ended += phases->step != BATCH_NULL;
-    phases->step = begins ? ledger_cut(event->a) : BATCH_NULL;
-    timeline_step(phases, begins ? seq : seq + 1, ns);
+        phases->own_steps = true;
+        phase_step_begin(phases, ledger_cut(event->a), ns);
+    } else if (!no_more) {
+        phase_step_end(phases, ns);
+    } else if (!phases->own_steps) {
+        timeline_no_more_steps(phases, phases->ledger->seq + 1, ns);
+    }
 }

@@ -149,7 +149,11 @@ const struct phase *phase_top_of(const struct phases *phases, uint32_t thread, u
 /* ENTER or EXIT of a thread that is apart. */
 void phase_mark_apart(struct phases *phases, const struct event *event, int64_t ns);
 void phase_mark(struct phases *phases, const struct event *event, int64_t ns); /* ENTER, EXIT */
+/* STEP_BEGIN, STEP_END: the steps are the program's own from the first on. The same for who knows
+ * of a step by something else. */
 void phase_step(struct phases *phases, const struct event *event, int64_t ns);
+void phase_step_begin(struct phases *phases, int64_t number, int64_t ns);
+void phase_step_end(struct phases *phases, int64_t ns);
 void phase_end_thread(struct phases *phases, uint32_t thread, int64_t ns);
 void phase_end_all(struct phases *phases, int64_t ns);
 /* With `commit`: writes the open ones as they stand, and a guess of what is not settled. */

@@ -82,15 +82,6 @@ static bool is_step(const struct phases *phases, const struct event *event, uint
            !in_eval(phases, event->thread);
 }
 
-/* As if the program said so, but that it can still be overruled. */
-static void tell_step(struct phases *phases, enum event_kind kind, int64_t number, int64_t ns)
-{
-    struct event event = {.kind = (uint8_t)kind, .a = (uint64_t)number};
-    bool own = phases->own_steps;
-    phase_step(phases, &event, ns);
-    phases->own_steps = own;
-}
-
 static void begin_step(struct phases *phases, const struct event *event, uint32_t stem, int64_t ns)
 {
     struct range_steps *steps = &phases->ranges.steps;
@@ -108,7 +99,7 @@ static void begin_step(struct phases *phases, const struct event *event, uint32_
     }
     steps->any = true;
     steps->last = number;
-    tell_step(phases, EVENT_STEP_BEGIN, number, ns);
+    phase_step_begin(phases, number, ns); /* not the program's own: it can be overruled */
     steps->phase = phases->process_top != NULL;
     if (steps->phase) {
         struct phase_beginning what = {.thread = event->thread, .nvtx = true};
@@ -123,7 +114,7 @@ static void end_step(struct phases *phases, int64_t ns)
     if (steps->phase)
         phase_end_nvtx(phases, steps->owner, 0, ns);
     if (steps->counts && phases->step == steps->last)
-        tell_step(phases, EVENT_STEP_END, 0, ns);
+        phase_step_end(phases, ns);
     steps->open = steps->counts = steps->phase = false;
 }
 

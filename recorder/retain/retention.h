@@ -78,7 +78,7 @@ uint64_t retention_log_bytes(const struct retention *retention, uint64_t usual);
 uint64_t retention_most_bytes(const struct retention *retention); /* of the file and its log */
 size_t retention_processes(const struct retention *retention);    /* that are remembered */
 /* writer_start, with this for its keeper. */
-int retention_start_writer(struct writer **out, struct db *db, struct queue *queue,
+int retention_start_writer(struct writer **out, struct db *db, struct queue *queue, bool private,
                            const struct retention_options *options);
 bool retention_is_valid(const struct retention *retention);
 

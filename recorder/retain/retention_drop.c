@@ -2,7 +2,7 @@
  * Blocks that go, and what they are summed up into.
  *
  * A block is decided with the unit in which it died: so a row of a unit that goes is dropped at
- * once if it died in it, and else when its turn comes (retention_late_*).
+ * once if it died in it, and else when its turn comes (drop_late).
  */
 #include "error.h"
 #include "mem.h"
@@ -186,6 +186,55 @@ static int scan_rows(struct retention *retention, struct retention_process *proc
     return err < 0 ? err : 0;
 }
 
+/* ---- one by one ---- */
+
+/* Whoever looked at it before may have dropped it already. */
+static int drop_one(struct retention *retention, struct retention_process *process, int64_t seq)
+{
+    int err;
+    struct db_stmt *stmt = retention_statement(retention, RETENTION_ROW, &err);
+    if (err < 0)
+        return err;
+    db_bind_int(stmt, 0, seq);
+    err = db_step(stmt);
+    bool there = err == DB_ROW;
+    if (there && !add_to_sum(retention, stmt))
+        err = ERR_NOMEM;
+    db_reset(stmt);
+    if (err >= 0 && there)
+        err = drop_range(retention, seq, seq);
+    if (err == 0 && there)
+        retention_count(process, RETENTION_ROWS, seq, seq, 1);
+    if (err == 0 && there && retention_has_limit(retention))
+        err = retention_drop_phases_left(retention, process, seq);
+    return err < 0 ? err : 0;
+}
+
+/* Blocks that outlived their units and died before `end`. `deaths` gets those that stay. */
+static int drop_late(struct retention *retention, struct retention_process *process, int64_t end,
+                     struct retention_blocks *deaths, int64_t *rows)
+{
+    struct retention_block block;
+    int err = 0;
+    while (err == 0 && retention_late_pop(process, end, &block)) {
+        --*rows;
+        if (!retention_meets(process, block.seq, block.free_seq)) {
+            err = drop_one(retention, process, block.seq);
+            continue;
+        }
+        struct retention_blocks *spared = &process->spared;
+        if (!MEM_GROW(spared->at, spared->cap, spared->count + 1) ||
+            (deaths && !MEM_GROW(deaths->at, deaths->cap, deaths->count + 1)))
+            return ERR_NOMEM;
+        spared->at[spared->count++] = block;
+        if (deaths)
+            deaths->at[deaths->count++] = block;
+    }
+    return err;
+}
+
+/* ---- a stretch ---- */
+
 static int drop_between(struct retention *retention, enum retention_statement which,
                         const struct retention_kept *stretch, int64_t process)
 {
@@ -219,7 +268,7 @@ int retention_drop(struct retention *retention, struct retention_process *proces
 {
     struct scan scan = {0};
     struct retention_blocks deaths = {0};
-    int err = retention_drop_late(retention, process, stretch->end, &deaths, rows);
+    int err = drop_late(retention, process, stretch->end, &deaths, rows);
     if (err == 0)
         err = scan_rows(retention, process, stretch, &scan, rows);
     for (size_t i = 0; i < scan.count && err == 0; i++)
@@ -244,54 +293,8 @@ int retention_spare(struct retention *retention, struct retention_process *proce
                     const struct retention_kept *stretch, int64_t *rows)
 {
     struct scan scan = {.all_stay = true};
-    int err = retention_drop_late(retention, process, stretch->end, NULL, rows);
+    int err = drop_late(retention, process, stretch->end, NULL, rows);
     return err < 0 ? err : scan_rows(retention, process, stretch, &scan, rows);
-}
-
-/* ---- one by one ---- */
-
-/* Whoever looked at it before may have dropped it already. */
-static int drop_one(struct retention *retention, struct retention_process *process, int64_t seq)
-{
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, RETENTION_ROW, &err);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, seq);
-    err = db_step(stmt);
-    bool there = err == DB_ROW;
-    if (there && !add_to_sum(retention, stmt))
-        err = ERR_NOMEM;
-    db_reset(stmt);
-    if (err >= 0 && there)
-        err = drop_range(retention, seq, seq);
-    if (err == 0 && there)
-        retention_count(process, RETENTION_ROWS, seq, seq, 1);
-    if (err == 0 && there && retention_has_limit(retention))
-        err = retention_drop_phases_left(retention, process, seq);
-    return err < 0 ? err : 0;
-}
-
-int retention_drop_late(struct retention *retention, struct retention_process *process, int64_t end,
-                        struct retention_blocks *deaths, int64_t *rows)
-{
-    struct retention_block block;
-    int err = 0;
-    while (err == 0 && retention_late_pop(process, end, &block)) {
-        --*rows;
-        if (!retention_meets(process, block.seq, block.free_seq)) {
-            err = drop_one(retention, process, block.seq);
-            continue;
-        }
-        struct retention_blocks *spared = &process->spared;
-        if (!MEM_GROW(spared->at, spared->cap, spared->count + 1) ||
-            (deaths && !MEM_GROW(deaths->at, deaths->cap, deaths->count + 1)))
-            return ERR_NOMEM;
-        spared->at[spared->count++] = block;
-        if (deaths)
-            deaths->at[deaths->count++] = block;
-    }
-    return err;
 }
 
 int retention_drop_spared(struct retention *retention, struct retention_process *process,

@@ -51,7 +51,7 @@ static void forget(void *self)
     retention_free(self);
 }
 
-int retention_start_writer(struct writer **out, struct db *db, struct queue *queue,
+int retention_start_writer(struct writer **out, struct db *db, struct queue *queue, bool private,
                            const struct retention_options *options)
 {
     struct keeper keeper = {
@@ -72,5 +72,5 @@ int retention_start_writer(struct writer **out, struct db *db, struct queue *que
         return err;
     retention_tick(retention, queue);
     keeper.self = retention;
-    return writer_start(out, db, queue, &keeper);
+    return writer_start(out, db, queue, private, &keeper);
 }

@@ -210,9 +210,6 @@ int retention_drop(struct retention *retention, struct retention_process *proces
 /* The stretch is kept: its blocks that outlived it will say in which phase they died. */
 int retention_spare(struct retention *retention, struct retention_process *process,
                     const struct retention_kept *stretch, int64_t *rows);
-/* Blocks that outlived their units and died before `end`. `deaths` gets those that stay. */
-int retention_drop_late(struct retention *retention, struct retention_process *process, int64_t end,
-                        struct retention_blocks *deaths, int64_t *rows);
 /* After a stretch is not kept any more. */
 int retention_drop_spared(struct retention *retention, struct retention_process *process,
                           int64_t *rows);

@@ -41,6 +41,7 @@ static void list_words(char *const *environment, const struct launch_words *from
 {
     bool foreign_nvtx = launch_foreign(environment, LAUNCH_NVTX, from->guest) != NULL;
     bool foreign_cuda = launch_foreign(environment, LAUNCH_CUDA, from->guest) != NULL;
+    const struct launch_wants *wants = &from->wants;
     const char *first = from->guest;
     const struct word all[WORDS] = {
         {"LD_PRELOAD", first ? first : from->stand_in, first ? from->stand_in : NULL, true, ""},
@@ -53,15 +54,15 @@ static void list_words(char *const *environment, const struct launch_words *from
         /* Programs of gcc's AddressSanitizer end at once where a preloaded library comes before its
          * runtime. What the user set himself comes later and wins. */
         {"ASAN_OPTIONS", from->guest ? "verify_asan_link_order=0" : NULL, NULL, true, ""},
-        {"TIDEMARK_STACKS", from->no_stacks ? "0" : NULL, NULL, false, ""},
-        {"TIDEMARK_PHASES", from->no_phases ? "off" : NULL, NULL, false, ""},
-        {"TIDEMARK_HISTORY", from->history ? "1" : NULL, NULL, false, ""},
+        {"TIDEMARK_STACKS", wants->no_stacks ? "0" : NULL, NULL, false, ""},
+        {"TIDEMARK_PHASES", wants->no_phases ? "off" : NULL, NULL, false, ""},
+        {"TIDEMARK_HISTORY", wants->history ? "1" : NULL, NULL, false, ""},
         /* Another tool's stays as it is. */
-        {LAUNCH_NVTX, from->no_nvtx || foreign_nvtx ? NULL : from->guest, NULL, foreign_nvtx, ""},
-        {LAUNCH_CUDA, from->no_cupti || foreign_cuda ? NULL : from->guest, NULL, foreign_cuda, ""},
+        {LAUNCH_NVTX, wants->no_nvtx || foreign_nvtx ? NULL : from->guest, NULL, foreign_nvtx, ""},
+        {LAUNCH_CUDA, wants->no_cupti || foreign_cuda ? NULL : from->guest, NULL, foreign_cuda, ""},
         /* The user may have named a library there. */
-        {"TIDEMARK_CUPTI", from->no_cupti ? "0" : NULL, NULL, !from->no_cupti, ""},
-        {"TIDEMARK_KERNELS", from->kernels ? "1" : NULL, NULL, false, ""},
+        {"TIDEMARK_CUPTI", wants->no_cupti ? "0" : NULL, NULL, !wants->no_cupti, ""},
+        {"TIDEMARK_KERNELS", wants->kernels ? "1" : NULL, NULL, false, ""},
     };
     memcpy(words, all, sizeof all);
 }

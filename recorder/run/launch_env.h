@@ -5,7 +5,7 @@
 #ifndef TIDEMARK_RECORDER_LAUNCH_ENV_H
 #define TIDEMARK_RECORDER_LAUNCH_ENV_H
 
-#include <stdbool.h>
+#include "launch_wants.h"
 
 struct launch_words {
     const char *guest;     /* put before what LD_PRELOAD has */
@@ -16,12 +16,7 @@ struct launch_words {
     const char *stand_in_name, *stand_in_value; /* what it finds in the environment */
     const char *recording; /* what is written, for the program to name; NULL: it is not told */
     const char *python;    /* folder put before what PYTHONPATH has; NULL: there is no helper */
-    bool no_stacks;
-    bool no_phases;
-    bool history;
-    bool no_nvtx;
-    bool no_cupti;
-    bool kernels;
+    struct launch_wants wants;
 };
 
 /* The variable by which NVTX finds the one library that listens to it. */

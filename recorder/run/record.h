@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "launch_wants.h"
 #include "retention_options.h"
 #include "summary.h"
 
@@ -48,14 +49,9 @@ struct record_options {
     bool stage;         /* record in $TMPDIR and move at the end, as on a network file system */
     const char *guest;  /* path of libtidemark.so */
     const char *python; /* folder of the Python helper; NULL: there is none */
-    bool no_cupti;      /* CUDA is not asked */
-    bool kernels;       /* with kernels and copies */
-    bool no_stacks;     /* blocks of Python programs without call stacks */
-    bool no_phases;     /* no phases and no tags of PyTorch */
+    struct launch_wants wants;
     struct retention_options retention;
     bool private; /* no command lines, folders and hosts in the database */
-    bool no_nvtx; /* no ranges and marks of NVTX */
-    bool history; /* what the history of PyTorch's CUDA allocator adds */
     const struct record_rehearsal *rehearsal; /* NULL: the program as it is */
     const char *metrics;                      /* place.h of metrics/ reads it; NULL: nowhere */
     int64_t most_steps;                       /* it is ended after so many, 0: it ends by itself */

@@ -20,7 +20,7 @@ static const char *why_ended(const struct recording *recording)
 
 static bool push_last(struct recording *recording)
 {
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(recording->options.private);
     if (!batch || !record_meta_finished(batch)) {
         batch_free(batch);
         return false;

@@ -89,7 +89,7 @@ static void look_for_others(struct recording *recording)
 {
     const struct record_options *options = &recording->options;
     const char *nvtx = launch_foreign(environ, LAUNCH_NVTX, options->guest);
-    if (nvtx && !options->no_nvtx)
+    if (nvtx && !options->wants.no_nvtx)
         buf_print(&recording->missing, "NVTX: %s names another library (%s), which gets the ranges",
                   LAUNCH_NVTX, nvtx);
 }
@@ -119,7 +119,7 @@ static int open_store(struct recording *recording)
         err = queue_new(&recording->queue, (size_t)recording->options.queue_bytes);
     if (!err)
         err = retention_start_writer(&recording->writer, db, recording->queue,
-                                     &recording->options.retention);
+                                     recording->options.private, &recording->options.retention);
     if (err)
         db_close(db);
     return err;
@@ -316,12 +316,7 @@ static struct launch_words words_for(const struct recording *recording)
         .key = hello_server_key(recording->server),
         .recording = recording->made,
         .python = options->python,
-        .no_stacks = options->no_stacks,
-        .no_cupti = options->no_cupti,
-        .kernels = options->kernels,
-        .no_phases = options->no_phases,
-        .history = options->history,
-        .no_nvtx = options->no_nvtx,
+        .wants = options->wants,
     };
 }
 

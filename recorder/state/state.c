@@ -22,9 +22,7 @@ int state_new(struct state **out, const struct state_options *options)
     state->ledger = (struct ledger){.serial = 1, .start_ns = options->start_ns};
     state->pool.free = BLOCK_END;
     state->peak = (struct state_peak){.process = BATCH_NULL, .device = BATCH_NULL};
-    state->ledger.batch = batch_new();
-    if (state->ledger.batch)
-        state->ledger.batch->hide_paths = options->private;
+    state->ledger.batch = batch_new(options->private);
     if (!names_start(&state->names, &state->ledger) || !state->ledger.batch) {
         state_free(state);
         return ERR_NOMEM;
@@ -126,7 +124,7 @@ bool state_wants_flush(const struct state *state)
 
 struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit)
 {
-    struct batch *fresh = batch_new();
+    struct batch *fresh = batch_new(state->options.private);
     if (!fresh)
         return NULL;
     for (struct state_process *process = state->processes; process;) {
@@ -138,7 +136,6 @@ struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit)
     struct batch *done = state->ledger.batch;
     done->commit = commit;
     fresh->made_ns = now_ns;
-    fresh->hide_paths = done->hide_paths;
     state->ledger.batch = fresh;
     state->ledger.serial++;
     return done;
@@ -254,4 +251,14 @@ void state_totals(const struct state *state, struct state_totals *out)
              (int)utf8_cut(name, sizeof out->peak_phase - 1), name);
     names_print_device(&state->names, peak.device, out->peak_device_name,
                        sizeof out->peak_device_name);
+}
+
+void state_meters(const struct state *state, struct meters *out)
+{
+    if (!meters_copy(out, &state->gone))
+        return;
+    out->run[METER_RUN_EVENTS] = ledger_cut(state->events);
+    for (const struct state_process *p = state->processes; p; p = p->next)
+        if (!p->ended)
+            state_take_meters(out, p, false);
 }

@@ -187,6 +187,17 @@ static void driver_event(struct driver *driver, const struct event *event, int64
     }
 }
 
+/* A training step may have ended. */
+static void see_step(struct state_process *process)
+{
+    uint64_t steps = phase_steps(&process->phases);
+    if (steps <= process->steps_seen)
+        return;
+    process->steps_seen = steps;
+    phase_fold_windows(&process->phases);
+    heap_step_ends(&process->heaps);
+}
+
 /* Those that tell when something of the program began or ended. */
 static void course_event(struct state_process *process, const struct event *event, int64_t ns)
 {
@@ -207,7 +218,7 @@ static void course_event(struct state_process *process, const struct event *even
         phase_step(&process->phases, event, ns);
         process->ends++;
     }
-    state_see_step(process);
+    see_step(process);
 }
 
 static void driver_side_event(struct state_process *process, const struct event *event, int64_t ns)

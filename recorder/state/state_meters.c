@@ -1,8 +1,14 @@
 /* state_meters.c - what the state holds, as the numbers of meters.h. */
+#include "state_meters.h"
+
 #include <stdio.h>
 
-#include "state_process.h"
-#include "state_types.h"
+#include "driver.h"
+#include "heap.h"
+#include "ledger.h"
+#include "meters.h"
+#include "names.h"
+#include "phase.h"
 #include "utf8.h"
 
 static int64_t number(int64_t value)
@@ -15,22 +21,23 @@ static int64_t number_if(bool known, int64_t value)
     return known ? value : METER_UNKNOWN;
 }
 
-static int64_t rank_of(const struct state_process *process)
+static int64_t rank_of(const struct metered *process)
 {
-    return process->hello.rank == BATCH_NULL ? METER_NO_RANK : process->hello.rank;
+    return process->rank == BATCH_NULL ? METER_NO_RANK : process->rank;
 }
 
-static void take_rank(const struct state_process *process, struct meters *out, bool ended)
+static void take_rank(const struct metered *process, struct meters *out, bool ended)
 {
     struct meter_rank *row = meters_rank(out, rank_of(process));
+    const struct phases *phases = process->phases;
+    int64_t steps = (int64_t)process->steps_seen;
     if (!row)
         return;
-    bool steps = process->steps_seen > 0 || process->phases.own_steps;
-    int64_t now =
-        process->phases.own_steps ? number(process->phases.step) : (int64_t)process->steps_seen;
+    bool known = steps > 0 || phases->own_steps;
+    int64_t now = phases->own_steps ? number(phases->step) : steps;
     meter_rank_take(row, METER_RANK_PROCESSES, 1, ended);
-    meter_rank_take(row, METER_RANK_STEP, number_if(steps, now), ended);
-    meter_rank_take(row, METER_RANK_STEPS, number_if(steps, (int64_t)process->steps_seen), ended);
+    meter_rank_take(row, METER_RANK_STEP, number_if(known, now), ended);
+    meter_rank_take(row, METER_RANK_STEPS, number_if(known, steps), ended);
     meter_rank_take(row, METER_RANK_LOST, ledger_cut(process->lost), ended);
 }
 
@@ -44,11 +51,10 @@ static void take_step(struct meter_device *row, const struct heap_device *device
     meter_device_take(row, METER_DEVICE_STEP_LARGEST, step->largest, ended);
 }
 
-static void take_device(const struct state_process *process, const struct heap_device *device,
+static void take_device(const struct driver *told, const struct heap_device *device,
                         struct meter_device *row, bool ended)
 {
-    const struct driver_device *driver =
-        process->driver.devices ? &process->driver.devices[device->index] : NULL;
+    const struct driver_device *driver = told->devices ? &told->devices[device->index] : NULL;
     const int64_t values[METER_DEVICE_VALUES] = {
         [METER_DEVICE_ALLOCATED] = device->allocated,
         [METER_DEVICE_REQUESTED] = number_if(!device->requested_unknown, device->requested),
@@ -70,53 +76,34 @@ static void take_device(const struct state_process *process, const struct heap_d
     take_step(row, device, ended);
 }
 
-static void take_phases(const struct state_process *process, struct meters *out)
+static void take_phases(const struct metered *process, struct meters *out)
 {
-    const struct phase_highs *highs = &process->phases.highs;
-    const struct names *names = &process->state->names;
+    const struct phase_highs *highs = &process->phases->highs;
+    const struct heaps *heaps = process->phases->heaps;
+    const struct names *names = process->phases->names;
     for (size_t i = 0; i < highs->count; i++) {
         const struct phase_high *high = &highs->list[i];
         struct meter_phase row = {.rank = rank_of(process), .peak = high->peak};
         const char *name = phase_name(names, high->name);
         snprintf(row.phase, sizeof row.phase, "%.*s", (int)utf8_cut(name, sizeof row.phase - 1),
                  name);
-        names_print_device(names, process->heaps.devices[high->device]->id, row.device,
-                           sizeof row.device);
+        names_print_device(names, heaps->devices[high->device]->id, row.device, sizeof row.device);
         meters_phase(out, &row);
     }
     out->run[METER_RUN_LEFT_OUT] += ledger_cut(highs->passed_over);
 }
 
-void state_take_meters(struct meters *out, const struct state_process *process, bool ended)
+void meters_take(struct meters *out, const struct metered *process, bool ended)
 {
+    const struct heaps *heaps = process->phases->heaps;
     take_rank(process, out, ended);
-    for (size_t i = 0; i < process->heaps.device_count; i++) {
-        const struct heap_device *device = process->heaps.devices[i];
+    for (size_t i = 0; i < heaps->device_count; i++) {
+        const struct heap_device *device = heaps->devices[i];
         char name[sizeof((struct meter_device *)0)->device];
-        names_print_device(&process->state->names, device->id, name, sizeof name);
+        names_print_device(process->phases->names, device->id, name, sizeof name);
         struct meter_device *row = meters_device(out, rank_of(process), name);
         if (row)
-            take_device(process, device, row, ended);
+            take_device(process->driver, device, row, ended);
     }
     take_phases(process, out);
-}
-
-void state_meters(const struct state *state, struct meters *out)
-{
-    if (!meters_copy(out, &state->gone))
-        return;
-    out->run[METER_RUN_EVENTS] = ledger_cut(state->events);
-    for (const struct state_process *p = state->processes; p; p = p->next)
-        if (!p->ended)
-            state_take_meters(out, p, false);
-}
-
-void state_see_step(struct state_process *process)
-{
-    uint64_t steps = phase_steps(&process->phases);
-    if (steps <= process->steps_seen)
-        return;
-    process->steps_seen = steps;
-    phase_fold_windows(&process->phases);
-    heap_step_ends(&process->heaps);
 }

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "mem.h"
-#include "utf8.h"
+#include "state_meters.h"
 #include "state_types.h"
+#include "utf8.h"
 
 #define SOURCES_MAX ((size_t)16384) /* bytes of process.live, of process.why_not */
 
@@ -283,6 +284,18 @@ void process_flush(struct state_process *process, bool commit)
     note_pay(&process->account);
     if (settled(process))
         process_free(process);
+}
+
+void state_take_meters(struct meters *out, const struct state_process *process, bool ended)
+{
+    struct metered metered = {
+        .rank = process->hello.rank,
+        .steps_seen = process->steps_seen,
+        .lost = process->lost,
+        .driver = &process->driver,
+        .phases = &process->phases,
+    };
+    meters_take(out, &metered, ended);
 }
 
 static int64_t clamp_time(struct state_process *process, uint64_t at_ns)

@@ -20,8 +20,6 @@ bool process_rank(struct state_process *process, const char *key, const char *va
 /* For the heaps and the phases: the process is the context. */
 bool state_device_comes(void *context, struct heap_device *device);
 void state_phase_ends(void *context);
-/* After an event that can end a training step. */
-void state_see_step(struct state_process *process);
 void state_take_meters(struct meters *out, const struct state_process *process, bool ended);
 void state_take_peaks(struct state_peak *peak, const struct state_process *process);
 void state_take_given(struct state_peak *given, const struct state_process *process);

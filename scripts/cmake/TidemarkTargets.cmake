@@ -34,20 +34,15 @@ function(tidemark_library name)
   endforeach()
 endfunction()
 
-# Tests see every folder, whatever they link. Behind all that they name themselves: samples/ has
-# headers of the same names.
+# Tests see every room, whatever they link. Behind all that they name themselves, and the lowest room
+# first: some have headers of the same names, and those of samples/ are not looked for.
 add_library(tidemark_headers INTERFACE)
-set(tidemark_rooms ledger metrics names heap driver label phase state retain derive run)
-list(TRANSFORM tidemark_rooms PREPEND recorder/)
-set(tidemark_viewer_rooms frame emit plot live report launch reports plan html)
-foreach(room category read driver frag ladder replay oom compare levers course scale moments)
-  list(APPEND tidemark_viewer_rooms analysis/${room})
-endforeach()
-list(TRANSFORM tidemark_viewer_rooms PREPEND viewer-cli/)
-foreach(folder include base ring allocator profiler/guest profiler/pystack profiler/torch profiler/cupti
-  profiler/nvtx profiler/door schema store ${tidemark_rooms} viewer-cli
-  ${tidemark_viewer_rooms} rehearsal/core rehearsal/profile)
-  target_include_directories(tidemark_headers INTERFACE ${PROJECT_SOURCE_DIR}/${folder})
+file(STRINGS ${PROJECT_SOURCE_DIR}/tests/lint/rooms.txt tidemark_rooms REGEX "^[a-z]")
+foreach(room IN LISTS tidemark_rooms)
+  string(REGEX REPLACE "[ :].*" "" room ${room})
+  if(NOT room STREQUAL "samples")
+    target_include_directories(tidemark_headers INTERFACE ${PROJECT_SOURCE_DIR}/${room})
+  endif()
 endforeach()
 
 # tidemark_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT n] [ARGS ...]): a program on

@@ -168,7 +168,7 @@ static double run_recorder(enum mix mix, const char *path, double *cpu)
     if (db_create(&db, path) != 0 || queue_new(&recorder.queue, QUEUE_BYTES) != 0)
         abort();
     uint64_t start = clock_now_ns(), cpu_start = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-    if (writer_start(&writer, db, recorder.queue, NULL) != 0)
+    if (writer_start(&writer, db, recorder.queue, false, NULL) != 0)
         abort();
     open_state(&recorder);
     struct play play = {recorder_born, recorder_died, &recorder};

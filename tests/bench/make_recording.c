@@ -340,7 +340,8 @@ int main(int argc, char **argv)
     need(argc > 1, "usage: make_recording FILE [ALLOCATIONS [SITES [LIVING]]]");
     unlink(argv[1]);
     need(db_create(&db, argv[1]) == 0, db_open_message());
-    need(queue_new(&run.queue, QUEUE_BYTES) == 0 && writer_start(&writer, db, run.queue, NULL) == 0,
+    need(queue_new(&run.queue, QUEUE_BYTES) == 0 &&
+             writer_start(&writer, db, run.queue, false, NULL) == 0,
          "no writer");
     run.sites = (uint32_t)number(argc, argv, 3, 200000);
     open_run(&run, number(argc, argv, 4, 100000));

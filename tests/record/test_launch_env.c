@@ -101,11 +101,11 @@ TEST(a_recording_inside_a_recording_has_its_own_words)
     mem_free(list);
     struct launch_words plain = {.guest = "/g.so",
                                  .socket = "a-socket",
-                                 .no_stacks = true,
-                                 .no_phases = true,
-                                 .history = true,
-                                 .no_cupti = true,
-                                 .kernels = true};
+                                 .wants.no_stacks = true,
+                                 .wants.no_phases = true,
+                                 .wants.history = true,
+                                 .wants.no_cupti = true,
+                                 .wants.kernels = true};
     list = launch_env(old, &plain);
     REQUIRE(list != NULL);
     check_word(list, "TIDEMARK_STACKS", "0");
@@ -172,7 +172,7 @@ TEST(another_library_that_listens_to_nvtx_is_left_alone)
         char entry[100] = LAUNCH_NVTX "=", longer[] = LAUNCH_NVTX "_2=x";
         char *old[] = {longer, cases[i].was ? entry : NULL, NULL};
         struct launch_words words = usual;
-        words.no_nvtx = cases[i].off;
+        words.wants.no_nvtx = cases[i].off;
         if (cases[i].was)
             strcat(entry, cases[i].was);
         char **list = launch_env(old, &words);

@@ -21,7 +21,7 @@ struct room {
 
 static inline void room_begin(struct room *room)
 {
-    *room = (struct room){.ledger = {.batch = batch_new(), .serial = 1, .start_ns = 1000}};
+    *room = (struct room){.ledger = {.batch = batch_new(false), .serial = 1, .start_ns = 1000}};
     REQUIRE(room->ledger.batch && names_start(&room->names, &room->ledger));
     room->account = (struct account){.ledger = &room->ledger, .id = 1};
     room->defs = names_new_defs(&room->names, &room->account);

@@ -7,7 +7,7 @@
 
 TEST(a_new_batch_is_empty)
 {
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(false);
     REQUIRE(batch != NULL);
     CHECK(batch_is_empty(batch));
     CHECK(batch_bytes(batch) >= sizeof *batch);
@@ -20,7 +20,7 @@ TEST(a_new_batch_is_empty)
 
 TEST(cells_keep_their_kind_and_value)
 {
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(false);
     struct row_device device = {
         .id = 7, .kind = "gpu \xc3\xa9", .ordinal = -1, .total_bytes = row_opt(0)};
     REQUIRE(batch_put_meta(batch, &(struct row_meta){.key = "key"}));
@@ -52,7 +52,7 @@ static const struct batch_cell *site_cell(struct batch *batch, struct row_opt si
 
 TEST(what_is_not_known_is_null)
 {
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(false);
     CHECK_INT(site_cell(batch, (struct row_opt){0})->kind, CELL_NULL);
     CHECK_INT(site_cell(batch, row_opt(ROW_UNKNOWN))->kind, CELL_NULL);
     CHECK_INT(site_cell(batch, row_opt_if(false, 5))->kind, CELL_NULL);
@@ -67,7 +67,7 @@ TEST(what_is_not_known_is_null)
 
 TEST(any_is_a_text_or_a_number)
 {
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(false);
     REQUIRE(batch_put_meta(batch, &(struct row_meta){.key = "a", .value.text = "7"}));
     REQUIRE(batch_put_meta(batch, &(struct row_meta){.key = "b", .value.number = row_opt(7)}));
     CHECK_INT(batch->cells[1].kind, CELL_TEXT);
@@ -83,7 +83,7 @@ TEST(a_put_without_memory_leaves_nothing)
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     for (long n = 1;; n++) {
-        struct batch *batch = batch_new();
+        struct batch *batch = batch_new(false);
         REQUIRE(batch_put_string(batch, &(struct row_string){.id = 1, .text = "first"}));
         size_t cells = batch->cell_count, count = batch->text_count;
         mem_fail_after(n);
@@ -106,7 +106,7 @@ TEST(a_put_without_memory_leaves_nothing)
 
 TEST(rows_of_allocations_end_and_tags)
 {
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(false);
     for (int64_t i = 0; i < 100; i++) {
         struct batch_alloc *row = batch_add_alloc(batch);
         REQUIRE(row != NULL);

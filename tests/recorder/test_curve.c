@@ -27,7 +27,7 @@ static void take(struct curve *curve, struct batch **batch, struct rows *rows)
     CHECK(curve_is_valid(curve));
     rows_apply(rows, *batch);
     batch_free(*batch);
-    *batch = batch_new();
+    *batch = batch_new(false);
 }
 
 /* The bucket that the points from..to make at a level. */
@@ -83,7 +83,7 @@ static void run(uint64_t seed, size_t events, uint64_t longest_gap)
 {
     struct rows rows = {0};
     struct curve *curve = curve_new(9, "allocated");
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(false);
     int64_t ns = (int64_t)(test_random(&seed) % 100000000);
     points = calloc(events, sizeof *points);
     point_count = 0;
@@ -126,7 +126,7 @@ TEST(the_base_rises_with_one_bucket_too_many)
 {
     struct rows rows = {0};
     struct curve *curve = curve_new(9, "allocated");
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(false);
     static struct point all[CURVE_BUCKETS + 1];
     points = all;
     point_count = 0;
@@ -148,7 +148,7 @@ TEST(times_of_years_fit)
 {
     struct rows rows = {0};
     struct curve *curve = curve_new(9, "allocated");
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(false);
     struct point few[3];
     points = few;
     point_count = 0;
@@ -166,7 +166,7 @@ TEST(rows_without_memory_are_counted_and_written_again)
 {
     struct rows rows = {0};
     struct curve *curve = curve_new(9, "allocated");
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(false);
     struct point few[2];
     points = few;
     point_count = 0;

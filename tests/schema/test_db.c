@@ -140,9 +140,7 @@ TEST(values_come_back_as_they_were_bound)
     db_bind_null(stmt, 2);
     db_bind_text(stmt, 3, "a\"b", -1);
     db_bind_text(stmt, 4, "abcdef", 2);
-    CHECK_INT(db_param(stmt, ":name"), 5);
-    CHECK_INT(db_param(stmt, ":other"), -1);
-    db_bind_text(stmt, db_param(stmt, ":name"), NULL, -1);
+    db_bind_text(stmt, 5, NULL, -1);
     REQUIRE(db_step(stmt) == DB_ROW);
     CHECK_INT(db_columns(stmt), 8);
     CHECK_STR(db_column_name(stmt, 0), "a");

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     bool single;
     unlink(argv[1]);
     if (db_create(&db, argv[1]) < 0 || queue_new(&queue, (size_t)64 << 20) < 0 ||
-        retention_start_writer(&writer, db, queue, &retention) < 0)
+        retention_start_writer(&writer, db, queue, false, &retention) < 0)
         return 1;
     crowd_run(&crowd, push, queue);
     queue_close(queue);

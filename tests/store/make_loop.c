@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     bool single;
     unlink(argv[1]);
     if (db_create(&db, argv[1]) < 0 || queue_new(&maker.queue, (size_t)64 << 20) < 0 ||
-        retention_start_writer(&writer, db, maker.queue, &retention) < 0)
+        retention_start_writer(&writer, db, maker.queue, false, &retention) < 0)
         return 1;
     loop_run(&loop, push, &maker);
     queue_close(maker.queue);

@@ -9,7 +9,7 @@
 
 struct batch *store_batch(int64_t first, int64_t count, bool commit)
 {
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(false);
     REQUIRE(batch != NULL);
     for (int64_t seq = first; seq < first + count; seq++) {
         struct batch_alloc *row = batch_add_alloc(batch);
@@ -40,7 +40,7 @@ struct writer *store_start(const char *path, struct queue **queue)
     struct writer *writer = NULL;
     REQUIRE(db_create(&db, path) == 0);
     REQUIRE(queue_new(queue, STORE_LIMIT) == 0);
-    REQUIRE(writer_start(&writer, db, *queue, NULL) == 0);
+    REQUIRE(writer_start(&writer, db, *queue, false, NULL) == 0);
     return writer;
 }
 

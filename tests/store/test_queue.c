@@ -8,7 +8,7 @@
 
 static struct batch *numbered(uint64_t number)
 {
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(false);
     REQUIRE(batch != NULL);
     batch->event_count = number;
     return batch;

@@ -457,7 +457,7 @@ TEST(the_writer_catches_up)
     loop_run(&loop, push, queue);
     CHECK(queue_bytes(queue) > (size_t)16 << 20);
     queue_close(queue);
-    REQUIRE(retention_start_writer(&writer, db, queue, &options) == 0);
+    REQUIRE(retention_start_writer(&writer, db, queue, false, &options) == 0);
     CHECK_INT(writer_finish(writer, &single, NULL), 0);
     CHECK(single);
     queue_free(queue);

@@ -68,7 +68,7 @@ TEST(every_inserting_statement_stores_its_cells_in_order)
     struct queue *queue = NULL;
     struct writer *writer = store_start(path, &queue);
     struct writer_stats stats;
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(false);
     bool single = false;
     uint64_t inserting = 0;
     for (int i = 0; i < SCH_STATEMENT_COUNT; i++) {
@@ -112,7 +112,7 @@ static void sink(struct db *db, struct batch *batch)
 TEST(text_null_and_integers)
 {
     struct db *db = fixture_empty();
-    struct batch *batch = batch_new();
+    struct batch *batch = batch_new(false);
     REQUIRE(batch_put_frame(
         batch, &(struct row_frame){.id = 1, .function = row_opt(2), .line = row_opt(4)}));
     REQUIRE(batch_put_string(batch,
@@ -146,7 +146,7 @@ TEST(blocks_that_end_in_a_later_batch)
               "1|1|139637976728064|513||1000|500|2||||\n"
               "2|1|139637976728576|514||2000|-70368744177664|-2147483648||||\n"
               "3|1|139637976729088|515|500|3000|-70368744177664|-2147483648|3|4|5|6\n");
-    struct batch *second = batch_new();
+    struct batch *second = batch_new(false);
     REQUIRE(batch_add_end(second, 2, 7000, 9));
     REQUIRE(batch_add_late_tag(second, 3, 6));
     struct row_curve bucket = {
@@ -217,7 +217,7 @@ TEST(many_batches_share_a_transaction)
     for (int i = 0; i < 200; i++)
         REQUIRE(queue_push(queue, store_batch(1 + i * 10, 10, false)));
     queue_close(queue);
-    REQUIRE(writer_start(&writer, db, queue, NULL) == 0);
+    REQUIRE(writer_start(&writer, db, queue, false, NULL) == 0);
     CHECK_INT(writer_finish(writer, &single, &stats), 0);
     CHECK_INT(stats.batches, 200);
     CHECK_INT(stats.rows_inserted, 2000);
@@ -286,7 +286,7 @@ TEST(the_log_stays_bounded)
     bool single;
     memset(megabyte, 'x', sizeof megabyte - 1);
     for (int64_t i = 0; i < 150; i++) {
-        struct batch *batch = batch_new();
+        struct batch *batch = batch_new(false);
         REQUIRE(batch_put_string(batch, &(struct row_string){.id = i, .text = megabyte}));
         batch->commit = true;
         REQUIRE(queue_push(queue, batch));

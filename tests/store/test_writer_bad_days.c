@@ -122,7 +122,7 @@ TEST(without_memory_the_caller_keeps_the_database)
     REQUIRE(queue_new(&queue, STORE_LIMIT) == 0);
     for (int n = 1; n <= 2; n++) {
         mem_fail_after(n);
-        CHECK_INT(writer_start(&writer, db, queue, NULL), ERR_NOMEM);
+        CHECK_INT(writer_start(&writer, db, queue, false, NULL), ERR_NOMEM);
         CHECK(writer == NULL);
     }
     mem_fail_after(0);

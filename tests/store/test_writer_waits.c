@@ -111,7 +111,7 @@ static void write_all(struct asked *asked, bool waits)
     for (int i = 0; i < 16; i++)
         REQUIRE(queue_push(asked->queue, store_batch(1 + i * ROWS, ROWS, true)));
     queue_close(asked->queue);
-    REQUIRE(writer_start(&writer, db, asked->queue, &keeper) == 0);
+    REQUIRE(writer_start(&writer, db, asked->queue, false, &keeper) == 0);
     CHECK_INT(writer_finish(writer, &single, NULL), 0);
     CHECK_INT(asked->rounds, 16);
     CHECK_INT(asked->forgotten, 1);
@@ -162,7 +162,7 @@ TEST(a_keeper_is_forgotten_once)
         REQUIRE(queue_new(&asked.queue, STORE_LIMIT) == 0);
         queue_close(asked.queue);
         mem_fail_after(n);
-        int err = writer_start(&writer, db, asked.queue, &keeper);
+        int err = writer_start(&writer, db, asked.queue, false, &keeper);
         mem_fail_after(0);
         if (err == 0)
             CHECK_INT(writer_finish(writer, &single, NULL), 0);

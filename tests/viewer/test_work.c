@@ -49,7 +49,7 @@ static const char *make(const char *name, const struct loop_options *loop, int64
     remove(path);
     REQUIRE(db_create(&db, path) == 0);
     REQUIRE(queue_new(&queue, (size_t)64 << 20) == 0);
-    REQUIRE(retention_start_writer(&writer, db, queue, &retention) == 0);
+    REQUIRE(retention_start_writer(&writer, db, queue, false, &retention) == 0);
     loop_run(loop, push, queue);
     queue_close(queue);
     REQUIRE(writer_finish(writer, &single, &stats) >= 0);
@@ -127,8 +127,8 @@ TEST(peak_reads_each_phase_once)
     uint64_t little = work_of("peak", make_steps(SHORT), NULL, NULL);
     uint64_t much = work_of("peak", make_steps(LONG), NULL, NULL);
     CHECK(for_each(little, much) >= 10); /* it does read them */
-    /* Eleven columns, and where the phase begins; its place in the step once more, for the levers; and
-     * its peak and its end, by steps, for the growth. */
+    /* Eleven columns, and where the phase begins; its place in the step once more, for the levers;
+     * and its peak and its end, by steps, for the growth. */
     CHECK(for_each(little, much) <= 115);
 }
 

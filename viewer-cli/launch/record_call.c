@@ -30,14 +30,14 @@ const struct option record_call_option_table[] = {
      "grace: its descendants, for two seconds (the default);\n"
      "all: every descendant; root: none",
      waits, 0},
-    {"no-stacks", 0, OPT_FLAG, AT(record.no_stacks), NULL,
+    {"no-stacks", 0, OPT_FLAG, AT(record.wants.no_stacks), NULL,
      "do not record the Python call stack of each block", NULL, 0},
     {"phases", 0, OPT_CHOICE, AT(phases), "HOW",
      "auto: find those of PyTorch, such as forward, loss\n"
      "and backward (the default);\n"
      "off: only the phases that the program reports itself",
      phase_choices, 0},
-    {"history", 0, OPT_FLAG, AT(record.history), NULL,
+    {"history", 0, OPT_FLAG, AT(record.wants.history), NULL,
      "turn on the history that PyTorch's CUDA allocator keeps\n"
      "of itself, and add from it: the bytes requested,\n"
      "segments, blocks that waited for a stream",
@@ -60,8 +60,8 @@ const struct option record_call_option_table[] = {
      "end the program after N steps: SIGINT, SIGTERM if it is\n"
      "still there ten seconds later; 3 show most of a training",
      NULL, 1},
-    {"no-nvtx", 0, OPT_FLAG, AT(record.no_nvtx), NULL, "do not record the ranges and marks of NVTX",
-     NULL, 0},
+    {"no-nvtx", 0, OPT_FLAG, AT(record.wants.no_nvtx), NULL,
+     "do not record the ranges and marks of NVTX", NULL, 0},
     {"metrics", 0, OPT_FILE, AT(record.metrics), "FILE",
      "show the run to Prometheus while it goes on; in place\n"
      "of a file also unix:PATH or 127.0.0.1:PORT",
@@ -73,12 +73,12 @@ const struct option record_call_option_table[] = {
      "longer silences of the program;\n"
      "always: in each silence, and every ten seconds; never",
      progress_choices, 0},
-    {"no-cupti", 0, OPT_FLAG, AT(record.no_cupti), NULL,
+    {"no-cupti", 0, OPT_FLAG, AT(record.wants.no_cupti), NULL,
      "do not ask CUDA's driver what it gives and takes; for\n"
      "programs that use CUPTI themselves: it serves one tool",
      NULL, 0},
-    {"kernels", 0, OPT_FLAG, AT(record.kernels), NULL, "record kernels and copies of the GPU, too",
-     NULL, 0},
+    {"kernels", 0, OPT_FLAG, AT(record.wants.kernels), NULL,
+     "record kernels and copies of the GPU, too", NULL, 0},
     {0},
 };
 const struct command_shared record_call_shared = {"Options of every recording",
@@ -151,7 +151,7 @@ bool record_call_prepare(const struct command *command, struct record_call *call
         record->guest = call->guest;
     if (record->guest && guest_path_python(call->guest, call->python, sizeof call->python) == 0)
         record->python = call->python;
-    record->no_phases = call->phases == 1;
+    record->wants.no_phases = call->phases == 1;
     record->argv = (const char *const *)arguments;
     record->warn = warn;
     record->note = note;
