@@ -1,5 +1,6 @@
 #include "query.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -179,6 +180,7 @@ bool query_next(struct query *query)
 
 void query_fail(struct query *query, int err)
 {
+    assert(err <= 0 || query->err >= 0);
     if (err < 0 && query->err >= 0)
         query->err = err;
 }

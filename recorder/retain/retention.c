@@ -3,6 +3,7 @@
  */
 #include "retention.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,6 +90,7 @@ static int look(struct retention *retention)
 {
     int64_t pages = 0, unused = 0;
     int err = retention_ask(retention, RETENTION_PAGES, &pages);
+    assert(retention->page_bytes > 0);
     if (err == 0)
         err = retention_ask(retention, RETENTION_FREE_PAGES, &unused);
     retention->used = (pages - unused) * retention->page_bytes;
@@ -117,6 +119,7 @@ static bool is_tight(const struct retention *retention)
 static int decide_ended(struct retention *retention, int64_t *rows, bool *any)
 {
     int err = retention_ended_next(retention, RETENTION_SHORTEN, rows, any);
+    assert(retention_has_limit(retention));
     return err < 0 || *any ? err : retention_ended_next(retention, RETENTION_GIVE_UP, rows, any);
 }
 

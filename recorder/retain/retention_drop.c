@@ -4,6 +4,8 @@
  * A block is decided with the unit in which it died: so a row of a unit that goes is dropped at
  * once if it died in it, and else when its turn comes (drop_late).
  */
+#include <assert.h>
+
 #include "error.h"
 #include "mem.h"
 #include "retention_types.h"
@@ -14,6 +16,7 @@ static struct retention_sum *sum_of(struct retention *retention, int64_t heap, i
 {
     uint64_t key = (uint64_t)heap << 32 | (uint64_t)(site + 1);
     uint64_t place = map_get(&retention->sum_of, key);
+    assert(heap > 0 && (site > 0 || site == BATCH_NOT_KNOWN));
     if (place != MAP_NONE)
         return &retention->sums[place];
     if (!MEM_GROW(retention->sums, retention->sum_cap, retention->sum_count + 1) ||
@@ -78,6 +81,7 @@ void retention_count(struct retention_process *process, enum retention_what what
                      int64_t last, int64_t count)
 {
     struct retention_thin *thin = &process->thin[what];
+    assert(count >= 0 && first <= last);
     if (!count)
         return;
     thin->first = thin->count && thin->first < first ? thin->first : first;
@@ -94,6 +98,7 @@ static int drop_range(struct retention *retention, int64_t first, int64_t last)
     static const enum retention_statement all[] = {RETENTION_DROP_ROWS, RETENTION_DROP_IDLE,
                                                    RETENTION_DROP_THEIR_PHASE};
     int err = 0;
+    assert(first <= last);
     for (size_t i = 0; i < sizeof all / sizeof *all && err == 0; i++) {
         struct db_stmt *stmt = retention_statement(retention, all[i], &err);
         if (err < 0)
@@ -121,6 +126,7 @@ struct scan {
 
 static bool goes(struct scan *scan, int64_t seq)
 {
+    assert(!scan->open || scan->runs[scan->count - 1].last < seq);
     if (scan->open) {
         scan->runs[scan->count - 1].last = seq;
     } else {
@@ -170,6 +176,7 @@ static int scan_rows(struct retention *retention, struct retention_process *proc
 {
     int err;
     struct db_stmt *stmt = retention_statement(retention, RETENTION_ROWS_OF, &err);
+    assert(stretch->begin < stretch->end);
     if (err < 0)
         return err;
     db_bind_int(stmt, 0, stretch->begin);

@@ -9,6 +9,8 @@
  * Its steps are cut into units, and those are decided as if none had been. What went before is not
  * there to be counted a second time.
  */
+#include <assert.h>
+
 #include "error.h"
 #include "mem.h"
 #include "retention_types.h"
@@ -39,6 +41,7 @@ static int take_ended(void *self, struct db_stmt *row)
 {
     struct retention_queue *queue = self;
     struct retention_ended *one = &queue->list[queue->count++];
+    assert(queue->count < RETENTION_ENDED_READ);
     *one = (struct retention_ended){db_column_int(row, 0), db_column_int(row, 1),
                                     db_column_int(row, 2), db_column_int(row, 3)};
     return 0;
@@ -182,6 +185,7 @@ static int decide_again(struct retention *retention, const struct retention_ende
 {
     struct again again = {.retention = retention, .last_phase = -1};
     bool gives_up = turn == RETENTION_GIVE_UP;
+    assert(turn < RETENTION_TURNS && !retention_process_find(retention, ended->id));
     again.process = retention_process_of(retention, ended->id);
     if (!again.process)
         return ERR_NOMEM;

@@ -2,6 +2,7 @@
  * Phases that go. A block that stays says in which phase it was born, and in which it died, by the
  * stretches of its process: so those phases stay, and the phases around them.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "error.h"
@@ -53,6 +54,7 @@ static int read_stretches(struct retention *retention, const struct retention_pr
 
 static bool remember_over(struct retention_process *process, int64_t phase)
 {
+    assert(phase > 0);
     if (!MEM_GROW(process->over, process->over_cap, process->over_count + 1))
         return false;
     process->over[process->over_count++] = phase;
@@ -162,6 +164,7 @@ static int run_one(struct retention *retention, enum retention_statement which, 
 static int drop_parts(struct retention *retention, int64_t phase)
 {
     int err = run_one(retention, RETENTION_SUM_PHASE, phase);
+    assert(phase > 0);
     return err < 0 ? err : run_one(retention, RETENTION_DROP_PARTS, phase);
 }
 
@@ -297,6 +300,7 @@ static bool leave(struct retention_process *process, const struct retention_kept
                   size_t blocks)
 {
     size_t at = find_left(process, unit->begin);
+    assert(unit->begin < unit->end);
     if (!blocks)
         return true;
     if (!MEM_GROW(process->left, process->left_cap, process->left_count + 1))

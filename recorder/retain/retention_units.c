@@ -1,6 +1,7 @@
 /*
  * Units: what the facts of a batch say of steps, peaks and blocks that outlived their unit.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "mem.h"
@@ -29,6 +30,7 @@ struct retention_process *retention_process_of(struct retention *retention, int6
 void retention_process_forget(struct retention *retention, size_t place)
 {
     struct retention_process *process = &retention->processes[place];
+    assert(place < retention->process_count);
     retention->ended_waiting -= process->ended;
     for (size_t i = 0; i < process->heap_count; i++)
         map_remove(&retention->heaps, (uint64_t)process->heaps[i]);
@@ -67,6 +69,7 @@ static bool dies_before(const struct retention_block *one, const struct retentio
 bool retention_late_push(struct retention_process *process, int64_t seq, int64_t free_seq)
 {
     struct retention_blocks *late = &process->late;
+    assert(seq > 0 && free_seq >= seq);
     if (!append(late, seq, free_seq))
         return false;
     PQUEUE_RISE(late->at, late->count - 1, dies_before);
@@ -88,6 +91,7 @@ bool retention_late_pop(struct retention_process *process, int64_t end, struct r
 
 bool retention_add_unit(struct retention_process *process, int64_t step, int64_t begin)
 {
+    assert(process->head <= process->count);
     if (process->head > 1024 && process->head > process->count / 2) {
         process->count -= process->head;
         memmove(process->units, process->units + process->head,
@@ -103,6 +107,7 @@ bool retention_add_unit(struct retention_process *process, int64_t step, int64_t
 
 static void add_phase(struct retention_unit *unit, int64_t phase)
 {
+    assert(phase > 0 && unit->first_phase <= unit->last_phase);
     if (unit->first_phase == RETENTION_NONE || phase < unit->first_phase)
         unit->first_phase = phase;
     if (unit->last_phase == RETENTION_NONE || phase > unit->last_phase)
@@ -223,6 +228,7 @@ bool retention_add_heap(struct retention *retention, struct retention_process *p
                         int64_t heap)
 {
     uint64_t before = MAP_NONE;
+    assert(heap > 0 && process->id > 0);
     if (!MEM_GROW(process->heaps, process->heap_cap, process->heap_count + 1) ||
         !map_put(&retention->heaps, (uint64_t)heap, (uint64_t)process->id, &before))
         return false;
