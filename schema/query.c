@@ -87,6 +87,16 @@ struct query query_ask(struct db *db, const char *sql, const struct query_value 
     return query;
 }
 
+struct query query_kept(struct db_stmt *stmt, const struct query_value *in,
+                        const struct query_place *out)
+{
+    struct query query = {.stmt = stmt, .kept = true, .out = out};
+    query.err = find_columns(stmt->db, &query);
+    if (query.err == 0)
+        query.err = bind(stmt->db, stmt, in);
+    return query;
+}
+
 void query_again(struct query *query, const struct query_value *in)
 {
     if (query->err < 0)
@@ -187,7 +197,10 @@ void query_fail(struct query *query, int err)
 
 int query_end(struct query *query)
 {
-    db_finalize(query->stmt);
+    if (query->kept)
+        db_reset(query->stmt);
+    else
+        db_finalize(query->stmt);
     query->stmt = NULL;
     return query->err < 0 ? query->err : 0;
 }
