@@ -36,6 +36,7 @@ bool blockmap_grow(struct blockmap *map, uint64_t need)
 void blockmap_remove(struct blockmap *map, uint64_t address, uint32_t block)
 {
     uint32_t mask = blockmap_mask(map), hole = blockmap_home(map, blockmap_hash(address));
+    assert(block && map->count > 0);
     while (map->entries[hole].block != block)
         hole = (hole + 1) & mask;
     for (uint32_t at = (hole + 1) & mask; map->entries[at].block; at = (at + 1) & mask) {

@@ -1,6 +1,7 @@
 /*
  * blocks.c - records of blocks and segments: made, cut, merged, given back for reuse.
  */
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -76,6 +77,7 @@ static uint32_t block_new(struct alloc *alloc, const struct block *like)
 static void block_recycle(struct alloc *alloc, uint32_t id)
 {
     struct block *block = block_at(alloc, id);
+    assert(block->state != BLOCK_SPARE);
     block->state = BLOCK_SPARE;
     block->next = alloc->blocks_spare;
     alloc->blocks_spare = id;
@@ -102,6 +104,7 @@ void block_insert(struct alloc *alloc, uint32_t id)
 {
     struct block *block = block_at(alloc, id);
     struct freeset *set = set_of(alloc, block);
+    assert(block->state == BLOCK_TAKEN);
     block->state = BLOCK_FREE;
     block->born = alloc->pools[set->pool].searches[set->small];
     freeset_insert(set, alloc->blocks, id);
@@ -118,6 +121,7 @@ void block_remove(struct alloc *alloc, uint32_t id)
 void block_insert_unmapped(struct alloc *alloc, uint32_t id)
 {
     struct block *block = block_at(alloc, id);
+    assert(block->state == BLOCK_TAKEN && block->expandable);
     block->state = BLOCK_UNMAPPED;
     tree_insert(alloc->blocks, &set_of(alloc, block)->unmapped, id, TREE_BY_ADDRESS);
 }
@@ -134,6 +138,8 @@ void block_remove_unmapped(struct alloc *alloc, uint32_t id)
 static void absorb(struct alloc *alloc, uint32_t lower_id, uint32_t upper_id)
 {
     struct block *lower = block_at(alloc, lower_id), *upper = block_at(alloc, upper_id);
+    assert(lower->segment == upper->segment && lower->address + lower->size == upper->address);
+    assert(lower->next == upper_id && upper->prev == lower_id);
     lower->size += upper->size;
     lower->next = upper->next;
     if (upper->next)
@@ -186,6 +192,7 @@ bool segments_reserve(struct alloc *alloc)
 uint32_t segment_new(struct alloc *alloc, const struct segment *like)
 {
     uint32_t number = alloc->segments_spare;
+    assert(number || alloc->segment_count < alloc->segments_cap);
     if (number)
         alloc->segments_spare = alloc->segments[number].next_spare;
     else
@@ -207,6 +214,7 @@ uint32_t segment_new(struct alloc *alloc, const struct segment *like)
 void segment_recycle(struct alloc *alloc, uint32_t number)
 {
     struct segment *segment = &alloc->segments[number];
+    assert(segment->head && alloc->pools[alloc->sets[segment->set]->pool].segments > 0);
     alloc->pools[alloc->sets[segment->set]->pool].segments--;
     block_recycle(alloc, segment->head);
     *segment = (struct segment){.next_spare = alloc->segments_spare};

@@ -4,6 +4,7 @@
  */
 #include "blocktree.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 static inline bool is_before(const struct block *block, uint64_t size, uint64_t address,
@@ -20,6 +21,7 @@ bool tree_insert(struct block *blocks, uint32_t *root, uint32_t id, enum tree_or
     struct block *node = &blocks[id];
     uint32_t *link = root, parent = 0;
     bool first = true;
+    assert(id != 0 && *root != id);
     while (*link && blocks[*link].priority >= node->priority) {
         struct block *above = &blocks[*link];
         parent = *link;
@@ -56,6 +58,7 @@ void tree_remove(struct block *blocks, uint32_t *root, uint32_t id)
 {
     uint32_t left = blocks[id].left, right = blocks[id].right, parent = blocks[id].parent;
     uint32_t *link = root;
+    assert(id != 0 && *root != 0 && (parent || *root == id));
     if (parent)
         link = blocks[parent].left == id ? &blocks[parent].left : &blocks[parent].right;
     while (left && right) {

@@ -7,6 +7,7 @@
  * While a pool is begun no event is recorded: such blocks are deferred, and go on at the next
  * request or release after it. So does a block for which the device could not record one.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "engine.h"
@@ -32,6 +33,7 @@ static uint32_t use_new(struct alloc *alloc)
 
 static void use_recycle(struct alloc *alloc, uint32_t number)
 {
+    assert(number && number < alloc->use_count);
     alloc->uses[number] = (struct use){.next = alloc->uses_spare};
     alloc->uses_spare = number;
 }

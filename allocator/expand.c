@@ -8,6 +8,8 @@
  */
 #include "engine.h"
 
+#include <assert.h>
+
 static void count_pages(struct alloc *alloc, const struct freeset *set, uint64_t address,
                         uint64_t bytes, enum alloc_event_kind kind)
 {
@@ -86,6 +88,7 @@ static int new_segment(struct alloc *alloc, const struct search *search, uint32_
     uint64_t free_bytes, total;
     struct segment like = {.set = search->set};
     int err = device->memory(device->self, &free_bytes, &total);
+    assert(search->set < alloc->set_count);
     if (err != BASE_OK)
         return err;
     like.page =
@@ -137,6 +140,7 @@ static int drop_segment(struct alloc *alloc, uint32_t number)
 {
     struct segment segment = alloc->segments[number];
     int err = alloc->device->unreserve(alloc->device->self, segment.address, segment.size);
+    assert(segment.head && segment.page);
     if (err != BASE_OK)
         return err;
     block_remove_unmapped(alloc, segment.head);
@@ -161,6 +165,7 @@ int expand_unmap(struct alloc *alloc, uint32_t id)
     uint64_t end = block.address + block.size;
     uint64_t to = end - (end - segment.address) % segment.page;
     struct merged merged;
+    assert(block.state == BLOCK_FREE && segment.page);
     if (from >= to)
         return BASE_OK;
     if (!blocks_reserve(alloc, 2))

@@ -36,6 +36,7 @@ void freeset_remove(struct freeset *set, struct block *blocks, uint32_t id)
 {
     unsigned number = bin_of(blocks[id].size);
     struct freeset_bin *bin = &set->bins[number];
+    assert(number < FREESET_BINS && bin->root);
     if (bin->first == id)
         bin->first = second(blocks, id);
     tree_remove(blocks, &bin->root, id);

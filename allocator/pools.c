@@ -4,6 +4,8 @@
  * A pool's record stays as long as it has users or segments. A set belongs to one stream in one
  * half of a pool; it is made at the first request and goes with its pool.
  */
+#include <assert.h>
+
 #include "engine.h"
 #include "mem.h"
 
@@ -12,6 +14,7 @@
 static uint32_t set_make(struct alloc *alloc, uint32_t pool, bool small, uint64_t stream)
 {
     size_t at = 0;
+    assert(pool < alloc->pool_count);
     while (at < alloc->set_count && alloc->sets[at])
         at++;
     if (at >= UINT32_MAX || !MEM_GROW(alloc->sets, alloc->sets_cap, at + 1))
@@ -92,6 +95,7 @@ static size_t diversion_find(const struct alloc *alloc, uint32_t pool)
 void pool_drop_if_empty(struct alloc *alloc, uint32_t at)
 {
     struct pool *pool = &alloc->pools[at];
+    assert(at < alloc->pool_count);
     if (at == 0 || pool->users || diversion_find(alloc, at) < alloc->begun_count)
         return;
     expand_drop_idle(alloc, at);

@@ -74,6 +74,7 @@ static bool ranges_insert(struct ranges *ranges, const struct range *range)
 
 static void ranges_remove(struct ranges *ranges, size_t at)
 {
+    assert(at < ranges->count);
     ranges->count--;
     memmove(&ranges->at[at], &ranges->at[at + 1], (ranges->count - at) * sizeof *ranges->at);
 }

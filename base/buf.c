@@ -1,5 +1,6 @@
 #include "buf.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@ void buf_clear(struct buf *buf)
 
 static bool room(struct buf *buf, size_t more)
 {
+    assert(!buf->data || buf->count < buf->cap);
     if (buf->broken)
         return false;
     if (!MEM_GROW(buf->data, buf->cap, buf->count + more + 1))

@@ -73,6 +73,7 @@ static void move_some(struct map *map)
 {
     if (!map->old)
         return;
+    assert(map->moved < map->old_capacity && map->old_capacity < map->capacity);
     size_t end =
         map->moved + MAP_STEP < map->old_capacity ? map->moved + MAP_STEP : map->old_capacity;
     for (size_t i = map->moved; i < end; i++) {
@@ -188,6 +189,7 @@ bool map_put(struct map *map, uint64_t key, uint64_t value, uint64_t *old)
 static void close_gap(struct map *map, size_t hole)
 {
     size_t mask = map->capacity - 1;
+    assert(hole < map->capacity && map->entries[hole].key != 0);
     for (size_t at = (hole + 1) & mask; map->entries[at].key != 0; at = (at + 1) & mask) {
         size_t wants = home(map->capacity, map->entries[at].key);
         if (((at - wants) & mask) >= ((at - hole) & mask)) {

@@ -1,5 +1,6 @@
 #include "mem.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -56,6 +57,7 @@ void mem_free(void *pointer)
 
 bool mem_grow(void **array, size_t *cap, size_t need, size_t size)
 {
+    assert(size > 0 && (*array || !*cap));
     if (need <= *cap)
         return true;
     size_t want = *cap ? *cap : 16;

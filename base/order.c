@@ -1,5 +1,6 @@
 #include "order.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "mem.h"
@@ -65,6 +66,7 @@ static size_t index_in(const struct order_chunk *chunk, uint64_t address)
 static bool split(struct order *order, size_t at, size_t from)
 {
     struct order_chunk *chunk = mem_resize(NULL, 1, sizeof *chunk);
+    assert(at <= order->count && from <= CHUNK_ENTRIES);
     if (!chunk)
         return false;
     if (!MEM_GROW(order->chunks, order->cap, order->count + 1)) {

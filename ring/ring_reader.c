@@ -2,6 +2,7 @@
  * ring_reader.c - the drain's side of a ring. Nothing that the program could have scribbled over is
  * trusted: sizes come from the reader's own copy, head is cut to what fits, times to what can be.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "clock.h"
@@ -39,6 +40,7 @@ static void copy_event(struct ring_reader *reader, const struct event *slot, uin
 /* A slot out of service: its ticket was given up. One whose late producer came is free again. */
 static void pass_skipped(struct ring_reader *reader, struct event *slot, uint64_t word)
 {
+    assert(word & (RING_FENCED | RING_LATE));
     if (word & RING_LATE)
         __atomic_store_n(&slot->word, reader->tail + 1, __ATOMIC_RELEASE);
     reader->skipped++;
@@ -73,6 +75,8 @@ size_t ring_reader_take(struct ring_reader *reader, struct event *out, size_t ma
 {
     uint64_t head = trusted_head(reader);
     size_t taken = 0;
+    assert(reader->tail >= reader->released &&
+           reader->tail - reader->released <= reader->slot_count);
     *torn_n = 0;
     while (taken < max && reader->tail < head) {
         struct event *slot = &reader->slots[reader->tail & (reader->slot_count - 1)];

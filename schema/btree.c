@@ -1,5 +1,6 @@
 #include "btree.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { FIRST_PAGE_HEAD = 100, MOST_CELL_FRAGMENTS = 60 };
@@ -86,6 +87,7 @@ static bool parse_cell(const struct btree_page *page, uint32_t offset, struct bt
 
 void btree_cell(const struct btree_page *page, uint32_t at, struct btree_cell *out)
 {
+    assert(at < page->cells);
     parse_cell(page, pages_two(page->bytes + page->at_cells + 2 * at), out);
 }
 

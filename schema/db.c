@@ -208,16 +208,19 @@ static void note_bind(struct db_stmt *stmt, int code)
 
 void db_bind_int(struct db_stmt *stmt, int at, int64_t value)
 {
+    assert(at >= 0);
     note_bind(stmt, sqlite3_bind_int64(stmt->handle, at + 1, value));
 }
 
 void db_bind_null(struct db_stmt *stmt, int at)
 {
+    assert(at >= 0);
     note_bind(stmt, sqlite3_bind_null(stmt->handle, at + 1));
 }
 
 void db_bind_text(struct db_stmt *stmt, int at, const char *text, int n)
 {
+    assert(at >= 0 && n >= -1);
     note_bind(stmt, sqlite3_bind_text(stmt->handle, at + 1, text, n, SQLITE_TRANSIENT));
 }
 
@@ -283,11 +286,13 @@ int db_columns(struct db_stmt *stmt)
 const char *db_column_name(struct db_stmt *stmt, int at)
 {
     const char *name = sqlite3_column_name(stmt->handle, at);
+    assert(at >= 0 && at < sqlite3_column_count(stmt->handle));
     return name ? name : "";
 }
 
 enum db_type db_column_type(struct db_stmt *stmt, int at)
 {
+    assert(at >= 0 && at < sqlite3_column_count(stmt->handle));
     switch (sqlite3_column_type(stmt->handle, at)) {
     case SQLITE_INTEGER:
         return DB_INT;
@@ -304,12 +309,14 @@ enum db_type db_column_type(struct db_stmt *stmt, int at)
 
 int64_t db_column_any(struct db_stmt *stmt, int at)
 {
+    assert(at >= 0 && at < sqlite3_column_count(stmt->handle));
     return sqlite3_column_int64(stmt->handle, at);
 }
 
 static int64_t column_below(struct db_stmt *stmt, int at, int64_t end)
 {
     int64_t value = sqlite3_column_int64(stmt->handle, at);
+    assert(at >= 0 && at < sqlite3_column_count(stmt->handle));
     if (!stmt->db->own || (value < end && value > -end))
         return value;
     stmt->db->odd = true;
@@ -328,12 +335,14 @@ int64_t db_column_size(struct db_stmt *stmt, int at)
 
 double db_column_real(struct db_stmt *stmt, int at)
 {
+    assert(at >= 0 && at < sqlite3_column_count(stmt->handle));
     return sqlite3_column_double(stmt->handle, at);
 }
 
 const char *db_column_text(struct db_stmt *stmt, int at)
 {
     const unsigned char *text = sqlite3_column_text(stmt->handle, at);
+    assert(at >= 0 && at < sqlite3_column_count(stmt->handle));
     return text ? (const char *)text : "";
 }
 

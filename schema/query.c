@@ -1,5 +1,6 @@
 #include "query.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,6 +84,16 @@ struct query query_ask(struct db *db, const char *sql, const struct query_value 
         query.err = find_columns(db, &query);
     if (query.err == 0)
         query.err = bind(db, query.stmt, in);
+    return query;
+}
+
+struct query query_kept(struct db_stmt *stmt, const struct query_value *in,
+                        const struct query_place *out)
+{
+    struct query query = {.stmt = stmt, .kept = true, .out = out};
+    query.err = find_columns(stmt->db, &query);
+    if (query.err == 0)
+        query.err = bind(stmt->db, stmt, in);
     return query;
 }
 
@@ -179,13 +190,17 @@ bool query_next(struct query *query)
 
 void query_fail(struct query *query, int err)
 {
+    assert(err <= 0 || query->err >= 0);
     if (err < 0 && query->err >= 0)
         query->err = err;
 }
 
 int query_end(struct query *query)
 {
-    db_finalize(query->stmt);
+    if (query->kept)
+        db_reset(query->stmt);
+    else
+        db_finalize(query->stmt);
     query->stmt = NULL;
     return query->err < 0 ? query->err : 0;
 }

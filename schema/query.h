@@ -131,6 +131,7 @@ static inline struct query_value query_if(bool known, int64_t number)
 
 struct query {
     struct db_stmt *stmt;
+    bool kept; /* the statement is its owner's */
     const struct query_place *out;
     unsigned char at[QUERY_MOST]; /* columns of the places */
     int err;                      /* DB_ROW on a row, DB_DONE; the first error */
@@ -138,6 +139,9 @@ struct query {
 
 struct query query_ask(struct db *db, const char *sql, const struct query_value *in,
                        const struct query_place *out);
+/* With a statement that its owner keeps: query_end resets it. */
+struct query query_kept(struct db_stmt *stmt, const struct query_value *in,
+                        const struct query_place *out);
 /* The same once more, with other values. */
 void query_again(struct query *query, const struct query_value *in);
 bool query_next(struct query *query);

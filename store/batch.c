@@ -58,6 +58,7 @@ struct batch_alloc *batch_find_alloc(struct batch *batch, int64_t seq)
 
 bool batch_add_end(struct batch *batch, int64_t seq, int64_t life_ns, int64_t free_seq)
 {
+    assert(free_seq >= seq && life_ns >= 0);
     if (!MEM_GROW(batch->ends, batch->end_cap, batch->end_count + 1))
         return false;
     batch->ends[batch->end_count++] = (struct batch_end){seq, life_ns, free_seq};
@@ -112,6 +113,7 @@ static bool end_fact(const struct fact *fact, enum sch_statement which)
         batch->text_count = fact->text_before;
         return false;
     }
+    assert((size_t)(fact->cell - batch->cells) == batch->cell_count + sch_statement_cells(which));
     batch->facts[batch->fact_count++] =
         (struct batch_fact){(uint32_t)which, (uint32_t)batch->cell_count};
     batch->cell_count = (size_t)(fact->cell - batch->cells);

@@ -77,6 +77,7 @@ static bool must_wait(const struct queue *queue)
 bool queue_push(struct queue *queue, struct batch *batch)
 {
     size_t bytes = batch_bytes(batch);
+    assert(batch && bytes > 0);
     pthread_mutex_lock(&queue->lock);
     while (must_wait(queue))
         pthread_cond_wait(&queue->changed, &queue->lock);

@@ -2,6 +2,7 @@
  * writer_commit.c - transactions: batches are kept until they are committed, and written once more
  * after the disk was full.
  */
+#include <assert.h>
 #include <malloc.h>
 #include <string.h>
 
@@ -39,6 +40,7 @@ uint64_t writer_rows_committed(const struct writer *writer)
 
 static void keep(struct writer *writer, struct batch *batch)
 {
+    assert(!*writer->open_last);
     batch->next = NULL;
     *writer->open_last = batch;
     writer->open_last = &batch->next;
@@ -131,6 +133,7 @@ void writer_look(struct writer *writer, struct writer_stats *stats)
 static void count_committed(struct writer *writer)
 {
     struct batch *list = take_kept(writer);
+    assert(rows_written(writer) >= writer_rows_committed(writer));
     for (const struct batch *batch = list; batch; batch = batch->next) {
         writer->stats.events += batch->event_count;
         writer->stats.blocks += batch->alloc_count;
@@ -157,6 +160,7 @@ static void give_memory_back(struct writer *writer, uint64_t now_ns)
 static int drop_some(struct writer *writer)
 {
     const struct keeper *keeper = &writer->keeper;
+    assert(db_in_transaction(writer->db));
     if (writer_keeps_all(writer))
         return 0;
     uint64_t rows = rows_written(writer) - writer_rows_committed(writer);
@@ -169,6 +173,7 @@ int writer_commit(struct writer *writer)
 {
     uint64_t before = clock_now_ns();
     int err = drop_some(writer);
+    assert(db_in_transaction(writer->db));
     if (err == 0)
         err = db_commit(writer->db);
     if (err < 0)
@@ -206,6 +211,7 @@ int writer_write(struct writer *writer, struct batch *batch)
 int writer_write_again(struct writer *writer, int err)
 {
     bool full = err == ERR_FULL && !writer->tight;
+    assert(err <= 0);
     if (err == 0 || (!full && !db_index_was_cut(writer->db)))
         return err;
     struct batch *batch = take_kept(writer);

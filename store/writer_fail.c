@@ -1,6 +1,7 @@
 /*
  * writer_fail.c - the end of a writer that cannot go on: what is said, and what is kept.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@ static void store_reason(struct writer *writer)
 {
     size_t bytes = writer->stats.reason_bytes;
     struct db_stmt *stmt = NULL;
+    assert(bytes < sizeof writer->message);
     if (db_begin(writer->db) != 0)
         return;
     int err = db_prepare_known(writer->db, &stmt, SCH_META);
@@ -58,6 +60,7 @@ static void say_why(struct writer *writer, int err)
 void writer_fail(struct writer *writer, int err)
 {
     enum db_cut cut = db_cut(writer->db);
+    assert(err < 0 && !writer_failed(writer));
     writer->stats.cut = cut;
     if (cut == DB_CUT_FILE)
         writer->moved.events = writer->moved.blocks = 0;

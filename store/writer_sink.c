@@ -4,6 +4,8 @@
  */
 #include "writer_sink.h"
 
+#include <assert.h>
+
 #include "error.h"
 #include "mem.h"
 
@@ -56,6 +58,7 @@ const struct writer_rows *writer_sink_rows(const struct writer_sink *sink)
 
 void writer_sink_back_to(struct writer_sink *sink, const struct writer_rows *rows)
 {
+    assert(rows->inserted <= sink->rows.inserted && rows->updated <= sink->rows.updated);
     sink->rows = *rows;
 }
 
@@ -90,6 +93,7 @@ static int write_fact(struct writer_sink *sink, const struct batch *batch,
         return err;
     const struct batch_cell *cell = &batch->cells[fact->first_cell];
     int count = (int)sch_statement_cells(which);
+    assert(fact->first_cell + (size_t)count <= batch->cell_count);
     for (int i = 0; i < count; i++, cell++) {
         switch (cell->kind) {
         case CELL_NULL:

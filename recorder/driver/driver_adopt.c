@@ -9,6 +9,8 @@
  * A source's own total of what is reserved comes with its blocks only. What the driver takes back
  * in between is taken off at once, so that a phase which ends with an emptied cache says so.
  */
+#include <assert.h>
+
 #include "driver.h"
 #include "heap.h"
 #include "ledger.h"
@@ -47,6 +49,7 @@ static bool put_owner(const struct driver *driver, const struct driver_piece *pi
         .heap = piece->heap->id,
         .blocks = ledger_cut(piece->blocks),
     };
+    assert(piece->heap && piece->stored <= piece->blocks);
     return batch_put_driver_memory_owner(driver->ledger->batch, &row);
 }
 
@@ -65,6 +68,7 @@ static void own(struct driver *driver, struct heap *heap, struct driver_piece *p
                 uint64_t blocks)
 {
     bool first = !piece->heap;
+    assert(piece->device == heap->device);
     if (first)
         piece->heap = heap;
     piece->blocks += blocks;
@@ -85,6 +89,7 @@ static void begin_adopting(struct driver *driver, struct heap_device *device)
 static void adopt_piece(struct driver *driver, struct heap *heap, struct driver_piece *piece)
 {
     bool whole = piece->kind == DRIVER_DEVICE || piece->kind == DRIVER_MANAGED;
+    assert(!piece->adopted && piece->device == heap->device);
     if (!whole || !is_to_adopt(heap->device, piece->address, piece->size))
         return;
     const struct heap_span span = {piece->address, (uint64_t)piece->size, piece->site};
@@ -96,6 +101,7 @@ static void adopt_piece(struct driver *driver, struct heap *heap, struct driver_
 
 static void adopt_range(struct driver *driver, struct heap *heap, struct driver_range *range)
 {
+    assert(!range->adopted && range->heap == heap);
     if (!is_to_adopt(heap->device, range->address, range->size))
         return;
     const struct heap_span span = {range->address, (uint64_t)range->size, 0};
@@ -141,6 +147,7 @@ void driver_block(struct driver *driver, struct heap *heap, uint64_t address, ui
 void driver_totals(struct driver *driver, const struct heap_device *device)
 {
     struct driver_device *own = &driver->devices[device->index];
+    assert(driver->devices && device->totals_known);
     if (own->adopts)
         own->reserved_apart = device->source_reserved - device->segment_bytes;
 }
@@ -172,6 +179,7 @@ void driver_segment(struct driver *driver, struct heap *heap, uint64_t address, 
 void driver_disown(const struct driver *driver, const struct driver_piece *piece,
                    struct driver_when when)
 {
+    assert(!piece->adopted || piece->heap);
     if (!piece->heap || piece->kind == DRIVER_PHYSICAL)
         return;
     const struct heap_device *device = piece->heap->device;
@@ -191,6 +199,7 @@ void driver_disown(const struct driver *driver, const struct driver_piece *piece
 void driver_disown_range(const struct driver *driver, const struct driver_range *range,
                          uint64_t begin, uint64_t end, struct driver_when when)
 {
+    assert(begin >= range->address && end - range->address <= (uint64_t)range->size);
     if (!range->heap || begin >= end)
         return;
     const struct heap_span span = {begin, end - begin, 0};

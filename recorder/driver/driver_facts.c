@@ -1,4 +1,5 @@
 /* What is stored as it is told: values read from outside, gaps of a source, what a device did. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,6 +86,7 @@ static void begin_gap(struct driver *driver, const char *text, uint32_t id, int6
 static void end_gap(struct driver *driver, uint32_t id, const char *text, int64_t ns)
 {
     size_t at = driver->gap_count;
+    assert(driver->gap_count <= DRIVER_GAPS);
     while (at > 0 && driver->gaps[at - 1].name != id)
         at--;
     if (!at) {

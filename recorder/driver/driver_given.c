@@ -3,6 +3,7 @@
  * the one figure of a program without a framework that a run can close with. Reports count the same
  * way from the rows.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "driver.h"
@@ -35,8 +36,10 @@ void driver_given(struct driver *driver, const struct driver_piece *piece, bool 
     struct driver_given *given =
         piece->device ? &driver->devices[piece->device->index].given : NULL;
     uint64_t *sum = given ? sum_of(given, piece->kind) : NULL;
+    assert(!piece->device || driver->devices);
     if (!sum)
         return;
+    assert(comes || *sum >= (uint64_t)piece->size);
     *sum += comes ? (uint64_t)piece->size : -(uint64_t)piece->size;
     see_highest(given);
 }

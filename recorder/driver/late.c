@@ -1,6 +1,8 @@
 /* See late.h. */
 #include "late.h"
 
+#include <assert.h>
+
 #include "driver.h"
 #include "heap.h"
 #include "ledger.h"
@@ -8,6 +10,7 @@
 static void join(struct driver *driver, struct heap_device *device, uint64_t address,
                  struct block *block)
 {
+    assert(block->state == BLOCK_LIVING && block->heap->device == device);
     driver_block(driver, block->heap, address, (uint64_t)block->size);
     if (block->segment && !block->segment->gone)
         return;

@@ -1,5 +1,7 @@
 #include "curve.h"
 
+#include <assert.h>
+
 #include "mem.h"
 
 struct curve *curve_new(int64_t heap, const char *quantity)
@@ -70,6 +72,7 @@ static void merge(struct curve_bucket *bucket, const struct curve_bucket *later)
 
 static void fold_into(struct curve_level *level, const struct curve_bucket *below)
 {
+    assert(bucket_is_valid(below));
     if (level->used) {
         merge(&level->open, below);
         return;
@@ -101,6 +104,7 @@ static void drop_base(struct curve *curve, struct batch *batch)
         .quantity = curve->quantity,
         .level = curve->base + CURVE_FIRST_LEVEL,
     };
+    assert(curve->base + 1 < CURVE_LEVELS && !curve->levels[curve->base].used);
     if (!batch_put_curve_drop(batch, &row))
         curve->rows_lost++;
     curve->base++;
@@ -109,6 +113,8 @@ static void drop_base(struct curve *curve, struct batch *batch)
 void curve_add(struct curve *curve, struct batch *batch, int64_t ns, int64_t before, int64_t after)
 {
     struct curve_level *level = &curve->levels[curve->base];
+    assert(curve->base < CURVE_LEVELS && ns >= 0);
+    assert(!curve->any || ns >= curve->first_ns);
     curve->changed = true;
     if (!curve->any) {
         curve->any = true;

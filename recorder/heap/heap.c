@@ -1,5 +1,7 @@
 #include "heap.h"
 
+#include <assert.h>
+
 #include "ledger.h"
 #include "mem.h"
 
@@ -19,6 +21,7 @@ static uint32_t take_record(struct block_pool *pool)
 
 static void give_record(struct block_pool *pool, uint32_t at)
 {
+    assert(at < pool->count);
     pool->blocks[at].state = BLOCK_NONE;
     pool->blocks[at].index = pool->free;
     pool->free = at;
@@ -29,6 +32,7 @@ static void give_record(struct block_pool *pool, uint32_t at)
 static void count_birth(struct heap *heap, const struct block *block, int64_t ns)
 {
     struct heap_device *device = heap->device;
+    assert(block->heap == heap && block->size >= 0);
     device->allocated += block->size;
     device->allocs++;
     device->alloc_bytes += (uint64_t)block->size;
@@ -64,6 +68,9 @@ static void allocated_curve(struct heap *heap, int64_t ns, int64_t change)
 static void close_block(struct heaps *heaps, struct block *block, int64_t ns)
 {
     struct heap_device *device = block->heap->device;
+    assert(block->state == BLOCK_LIVING && ns >= block->alloc_ns);
+    assert(block->serial <= heaps->ledger->serial && heaps->pool->living > 0);
+    assert(device->allocated >= block->size);
     if (block->serial == heaps->ledger->serial) {
         struct batch_alloc *row = &heaps->ledger->batch->allocs[block->index];
         row->life_ns = ns - block->alloc_ns;
@@ -86,6 +93,7 @@ static void close_block(struct heaps *heaps, struct block *block, int64_t ns)
 static void drop_block(struct heaps *heaps, uint32_t at)
 {
     struct block *block = &heaps->pool->blocks[at];
+    assert(block->state != BLOCK_NONE && block->heap->device->heaps == heaps);
     if (block->segment)
         segment_release(block->segment, block->size);
     give_record(heaps->pool, at);
@@ -96,6 +104,7 @@ static void end_waiting(struct heap_device *device, uint64_t address, int64_t ns
 {
     struct heaps *heaps = device->heaps;
     uint64_t at = map_remove(&device->waiting, address);
+    assert(at < heaps->pool->count && heaps->pool->blocks[at].state == BLOCK_WAITING);
     const struct block *block = &heaps->pool->blocks[at];
     device->waiting_bytes -= block->size;
     struct row_idle row = {.allocation = block->seq, .seq = heaps->ledger->seq, .at_ns = ns};
@@ -126,6 +135,7 @@ static void end_former(struct heap_device *device, const struct event *event, in
 
 static int64_t requested_of(const struct heap_device *device, const struct event *event)
 {
+    assert(device->requested >= 0 && device->requested <= LEDGER_MOST);
     if (!(event->flags & EVENT_F_REQUESTED))
         return BATCH_NOT_KNOWN;
     int64_t room = heap_cut((uint64_t)(LEDGER_MOST - device->requested));
@@ -136,6 +146,7 @@ static struct batch_alloc *add_row(struct heaps *heaps, const struct block *bloc
                                    const struct event *event)
 {
     struct batch_alloc *row = batch_add_alloc(heaps->ledger->batch);
+    assert(block->seq > 0 && block->heap->id > 0 && block->heap->id <= INT32_MAX);
     if (!row)
         return NULL;
     uint32_t site = names_lookup(heaps->defs, event->site, ARENA_SITE);
@@ -199,6 +210,7 @@ const struct block *heap_block_alloc(struct heap *heap, const struct event *even
 {
     struct heap_device *device = heap->device;
     struct heaps *heaps = device->heaps;
+    assert(heap->number > 0 && heaps->all[heap->number - 1] == heap);
     end_former(device, event, ns);
     const struct block *block = add_block(heaps, heap, event, ns);
     if (!block) {
@@ -222,6 +234,7 @@ static void begin_waiting(struct heaps *heaps, uint64_t address, uint32_t at)
 {
     struct block *block = &heaps->pool->blocks[at];
     struct heap_device *device = block->heap->device;
+    assert(block->state == BLOCK_LIVING);
     device->waits = true;
     if (!map_put(&device->waiting, address, at, NULL)) {
         note_owed(heaps->account, EVENT_BLOCK_IDLE, 1);

@@ -69,6 +69,7 @@ static int64_t split_of(const struct heap_segment *segment)
 void segment_hold(struct heap_segment *segment, int64_t size)
 {
     struct heap_device *device = segment->heap->device;
+    assert(!segment->gone && size >= 0);
     device->split -= split_of(segment);
     segment->held++;
     segment->used += size;
@@ -92,6 +93,7 @@ void segment_release(struct heap_segment *segment, int64_t size)
 int64_t heap_fit(struct heaps *heaps, uint64_t address, uint64_t bytes, int64_t sum)
 {
     int64_t room = heap_cut((uint64_t)(LEDGER_MOST - sum));
+    assert(sum >= 0 && sum <= LEDGER_MOST);
     if (bytes <= (uint64_t)room)
         return (int64_t)bytes;
     note(heaps->account, NOTE_SIZE_TOO_LARGE, address, "%llu bytes, stored as %lld",
@@ -105,6 +107,7 @@ void heap_count_reserved(struct heap *heap, int64_t change)
     int64_t before = heap->segment_bytes;
     device->segment_bytes += change;
     heap->segment_bytes += change;
+    assert(device->segment_bytes >= 0 && heap->segment_bytes >= 0);
     if (!device->totals_known)
         reserved_curve(heap, device->heaps->account->last_ns, before, heap->segment_bytes);
     reserved_changed(device);
@@ -119,6 +122,7 @@ static void close_segment(struct heap_segment *segment, const struct heap_when *
         .life_ns = when->ns > segment->alloc_ns ? when->ns - segment->alloc_ns : 0,
         .free_seq = when->seq > segment->seq ? when->seq : segment->seq,
     };
+    assert(!segment->gone && segment->alloc_ns >= 0);
     if (!batch_put_segment_end(heaps->ledger->batch, &row))
         note_owed(heaps->account, EVENT_SEGMENT_FREE, 1);
     order_remove(&device->segments, segment->address);
@@ -169,6 +173,7 @@ void segment_add(struct heap *heap, const struct heap_span *span, const struct h
     struct heap_device *device = heap->device;
     struct heaps *heaps = device->heaps;
     const struct order_entry *old = order_below(&device->segments, span->address);
+    assert(when->seq > 0 && when->seq <= heaps->ledger->seq);
     if (old && old->address == span->address) {
         note(heaps->account, NOTE_SEGMENT_TWICE, span->address, "first as seq %lld",
              (long long)segment_from(old)->seq);
@@ -252,6 +257,7 @@ void heap_take_reserved(struct heap *heap, const struct event *event, int64_t ns
 void heap_reserved_less(struct heap *heap, int64_t bytes, int64_t ns)
 {
     struct heap_device *device = heap->device;
+    assert(bytes >= 0);
     if (!device->totals_known)
         return;
     int64_t less = bytes < device->source_reserved ? bytes : device->source_reserved;

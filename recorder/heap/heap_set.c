@@ -1,4 +1,6 @@
 /* The heaps and devices of a process: how they come, what they write at a flush, how they go. */
+#include <assert.h>
+
 #include "heap.h"
 #include "ledger.h"
 #include "mem.h"
@@ -6,6 +8,7 @@
 static struct heap_device *new_device(struct heaps *heaps, int64_t id)
 {
     struct heap_device *device = mem_alloc(1, sizeof *device);
+    assert(id > 0 && heaps->device_count < HEAP_MAX_DEVICES);
     if (!device)
         return NULL;
     device->heaps = heaps;
@@ -51,6 +54,7 @@ static struct heap *new_heap(struct heaps *heaps, const struct heap *like,
 {
     struct batch_mark mark = batch_mark(heaps->ledger->batch);
     struct heap *heap = mem_alloc(1, sizeof *heap);
+    assert(device->heaps == heaps && heaps->by_values.item_count == heaps->count);
     if (!heap)
         return NULL;
     *heap = *like;
@@ -165,6 +169,7 @@ static void forget_blocks(struct heaps *heaps, const struct map *blocks)
 
 void heap_forget(struct heaps *heaps)
 {
+    assert(heaps->device_count <= HEAP_MAX_DEVICES);
     for (size_t i = 0; i < heaps->count; i++) {
         curve_free(heaps->all[i]->allocated_curve);
         curve_free(heaps->all[i]->reserved_curve);

@@ -11,11 +11,14 @@
  * parameters in a flat buffer, the gradients in a bucket. The range that fits the block best gives
  * it its tag; of those that are only a part of it, the first of a category.
  */
+#include <assert.h>
+
 #include "heap.h"
 #include "ledger.h"
 
 static void tag_block(struct heaps *heaps, struct block *block, int32_t tag, enum tag_fit fit)
 {
+    assert(block->state == BLOCK_LIVING && tag > 0 && fit != TAG_FIT_NONE);
     block->tag_fits = (uint16_t)fit;
     if (block->tag == tag)
         return;

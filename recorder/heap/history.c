@@ -1,6 +1,8 @@
 /* See history.h. */
 #include "history.h"
 
+#include <assert.h>
+
 #include "heap.h"
 #include "ledger.h"
 #include "mem.h"
@@ -9,11 +11,13 @@
 
 static struct history_block *block_at(const struct history *history, size_t index)
 {
+    assert(index < history->count);
     return &history->blocks[(history->first + index) & (history->cap - 1)];
 }
 
 static void drop_first(struct history *history, size_t count)
 {
+    assert(count <= history->count);
     history->first = (history->first + count) & (history->cap - 1);
     history->count -= count;
 }
@@ -38,6 +42,7 @@ static bool grow(struct history *history)
 void history_block(struct heap *heap, uint64_t address, int64_t size, int64_t allocation)
 {
     struct history *history = heap->device->history;
+    assert(history && history->count <= history->cap);
     if (history->count == history->cap && !grow(history)) {
         if (!history->cap)
             return;

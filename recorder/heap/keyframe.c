@@ -1,5 +1,7 @@
 #include "keyframe.h"
 
+#include <assert.h>
+
 #include "heap.h"
 #include "ledger.h"
 
@@ -24,6 +26,7 @@ void keyframe_flush(struct keyframes *keyframes, const struct ledger *ledger,
 {
     uint64_t least = keyframes->events ? keyframes->events : KEYFRAME_EVENTS;
     uint64_t wanted = pool->living * KEYFRAME_RATIO;
+    assert(events >= keyframes->at && pool->living <= pool->count);
     if (events - keyframes->at < (wanted > least ? wanted : least))
         return;
     struct batch_mark mark = batch_mark(ledger->batch);

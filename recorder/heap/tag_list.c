@@ -1,5 +1,7 @@
 #include "tag_list.h"
 
+#include <assert.h>
+
 #include "mem.h"
 
 const struct tag_list *tag_list_get(const struct tag_lists *lists, uint64_t list)
@@ -27,6 +29,7 @@ enum tag_result tag_list_set(struct tag_lists *lists, uint32_t list, uint32_t pl
     const struct tag_list *known = tag_list_get(lists, list);
     size_t count = known ? known->count : 0;
     size_t more = place < count ? 0 : (size_t)place + 1 - count;
+    assert(lists->places <= TAG_MAX_PLACES);
     if (more > TAG_MAX_PLACES - lists->places)
         return TAG_TOO_MANY;
     struct tag_list *own = get_list(lists, list);

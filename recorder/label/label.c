@@ -3,6 +3,7 @@
  */
 #include "label.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "label_parts.h"
@@ -26,11 +27,13 @@ static const struct {
 
 const char *label_kind(enum label label)
 {
+    assert(label < LABEL_COUNT);
     return words[label].kind;
 }
 
 const char *label_name(enum label label)
 {
+    assert(label < LABEL_COUNT);
     return words[label].name;
 }
 
@@ -65,6 +68,7 @@ enum label_result label_enter(struct labels *labels, const struct label_mark *ma
 static void close_mark(struct labels *labels, size_t place, const struct label_mark *mark)
 {
     uint32_t at = labels->open[place];
+    assert(place < labels->open_count && labels->nodes[labels->open[place]].kind != LABEL_USER);
     labels->nodes[at].exit_flags = (uint8_t)mark->flags;
     labels->nodes[at].exception = mark->exception;
     label_node_close(labels, place);
@@ -78,6 +82,7 @@ static enum label_result after_close(struct labels *labels, uint32_t at, uint32_
                                      int64_t seq, int64_t ns)
 {
     bool room = label_make_room(labels);
+    assert(at != LABEL_ROOT && !labels->nodes[at].open);
     if (room)
         label_add_stretch(labels, seq, ns, at, thread);
     label_node_drop(labels, at);
@@ -143,6 +148,7 @@ enum label_result label_user_end(struct labels *labels, uint64_t id, int64_t seq
 
 enum label_result label_cut(struct labels *labels, int64_t seq, int64_t ns)
 {
+    assert(labels->node_count > 0);
     if (!label_make_room(labels))
         return LABEL_NO_MEMORY;
     label_add_stretch(labels, seq, ns, LABEL_NONE, labels->nodes[label_innermost(labels)].thread);

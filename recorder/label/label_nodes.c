@@ -28,6 +28,7 @@ static uint32_t label_node_new(struct labels *labels)
 static void unlink_child(struct labels *labels, uint32_t at)
 {
     struct label_node *node = &labels->nodes[at], *owner = &labels->nodes[node->owner];
+    assert(node->kind != LABEL_USER && at != LABEL_ROOT);
     *(node->previous ? &labels->nodes[node->previous].next : &owner->first) = node->next;
     *(node->next ? &labels->nodes[node->next].previous : &owner->last) = node->previous;
 }
@@ -55,6 +56,7 @@ void label_node_drop(struct labels *labels, uint32_t at)
 void label_node_link(struct labels *labels, uint32_t at)
 {
     struct label_node *node = &labels->nodes[at], *owner = &labels->nodes[node->owner];
+    assert(labels->nodes[at].kind != LABEL_USER && node->owner != at);
     node->epoch = owner->children_epoch;
     node->next = LABEL_NONE;
     node->previous = owner->last;
@@ -71,6 +73,7 @@ uint32_t label_innermost(const struct labels *labels)
 
 uint32_t label_owner_of(const struct labels *labels, uint32_t node)
 {
+    assert(node < labels->node_count);
     return node && labels->nodes[node].kind == LABEL_USER ? labels->nodes[node].owner : node;
 }
 
@@ -103,6 +106,7 @@ uint32_t label_node_push(struct labels *labels, const struct label_mark *mark)
 static void go_on(struct labels *labels, size_t place)
 {
     uint32_t old = labels->open[place], at = label_node_new(labels);
+    assert(place < labels->open_count);
     if (!at)
         return;
     struct label_node *node = &labels->nodes[at], *before = &labels->nodes[old];
@@ -129,6 +133,7 @@ static void go_on(struct labels *labels, size_t place)
 void label_node_close(struct labels *labels, size_t place)
 {
     struct label_node *node = &labels->nodes[labels->open[place]];
+    assert(place < labels->open_count && node->open);
     labels->open_marks -= node->kind != LABEL_USER;
     node->open = false;
     labels->open_count--;
@@ -156,6 +161,8 @@ void label_add_stretch(struct labels *labels, int64_t seq, int64_t ns, uint32_t 
 {
     struct label_stretch *stretch = &labels->stretches[labels->head + labels->count];
     uint32_t node = label_innermost(labels), owner = label_owner_of(labels, node);
+    assert(labels->head + labels->count < labels->cap && closed < labels->node_count);
+    assert(!labels->count || (stretch[-1].begin_seq <= seq && stretch[-1].begin_ns <= ns));
     *stretch = (struct label_stretch){
         .begin_seq = seq,
         .begin_ns = ns,

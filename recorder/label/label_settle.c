@@ -4,6 +4,8 @@
  */
 #include "label_parts.h"
 
+#include <assert.h>
+
 /* What was given out of a node stays its label. */
 static void fix_path(struct labels *labels, const struct label_stretch *stretch)
 {
@@ -28,6 +30,7 @@ static void settle_known(struct labels *labels)
 
 static void settle_by_force(struct labels *labels, size_t until)
 {
+    assert(until <= labels->count);
     label_pass(labels, true);
     label_step_look_ahead(labels, labels->ended ? LABEL_NO : LABEL_YES);
     while (labels->settled < until) {
@@ -41,6 +44,7 @@ static void settle_by_force(struct labels *labels, size_t until)
 /* Before the first mark: what a stretch is known to be as it is made. */
 static void settle_plain(struct labels *labels)
 {
+    assert(!labels->marked);
     for (; labels->settled < labels->count; labels->settled++)
         labels->stretches[labels->head + labels->settled].known = true;
 }

@@ -1,5 +1,6 @@
 #include "note.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,6 +86,7 @@ static bool put_note(struct account *account, enum note_kind kind, uint64_t addr
 void note(struct account *account, enum note_kind kind, uint64_t address, const char *format, ...)
 {
     struct notes *notes = &account->notes;
+    assert(kind < NOTE_KIND_COUNT && account->ledger);
     if (explained(notes, kind)) {
         notes->expected[kind]++;
         return;
@@ -132,6 +134,7 @@ static const char *owed_name(unsigned what)
 void note_owed(struct account *account, unsigned what, uint64_t n)
 {
     struct notes *notes = &account->notes;
+    assert(what < OWED_COUNT && n > 0);
     if (!notes->owes) {
         notes->owed_seq = account->ledger->seq > 0 ? account->ledger->seq - 1 : 0;
         notes->owed_ns = account->last_ns;

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <string.h>
 
 #include "error.h"
@@ -21,6 +22,7 @@ int merge_rows_put(struct merge *merge, struct merge_rows *rows, const struct me
     struct spool *spool = &merge->spool;
     struct spool_stream *stream = &rows->stream;
     uint64_t types = 0;
+    assert(count <= 32);
     for (size_t i = 0; i < count; i++)
         types |= (uint64_t)cells[i].type << 2 * i;
     int err = spool_put_number(spool, stream, types);
@@ -80,6 +82,7 @@ int merge_rows_next(struct merge_rows_reader *reader, size_t count)
     uint64_t types = 0;
     size_t used = 0;
     int err = 0, got = spool_get_number(&reader->reader, &types);
+    assert(count <= 32);
     if (got != 1)
         return got;
     for (size_t i = 0; i < count && err == 0; i++) {

@@ -1,5 +1,6 @@
 #include "spool.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -73,6 +74,7 @@ static int read_all(int file, unsigned char *bytes, size_t count, uint64_t place
 
 static int flush(struct spool *spool, struct spool_stream *stream)
 {
+    assert(spool->file >= 0 && stream->used <= SPOOL_CHUNK);
     if (!stream->used)
         return 0;
     if (!MEM_GROW(stream->chunks, stream->cap, stream->count + 1))
@@ -89,6 +91,7 @@ static int flush(struct spool *spool, struct spool_stream *stream)
 int spool_put(struct spool *spool, struct spool_stream *stream, const void *bytes, size_t count)
 {
     const unsigned char *from = bytes;
+    assert(stream->used < SPOOL_CHUNK);
     if (!stream->buffer && !(stream->buffer = mem_alloc(1, SPOOL_CHUNK)))
         return ERR_NOMEM;
     while (count) {
@@ -154,6 +157,7 @@ void spool_stream_clear(struct spool_stream *stream)
 int spool_read(struct spool_reader *reader, const struct spool *spool,
                const struct spool_stream *stream)
 {
+    assert(!stream->buffer);
     *reader = (struct spool_reader){.spool = spool, .stream = stream};
     return 0;
 }
@@ -178,6 +182,7 @@ static int fill(struct spool_reader *reader)
     size_t chunk = (size_t)(reader->place / SPOOL_CHUNK), skip = reader->place % SPOOL_CHUNK;
     uint64_t left = stream->bytes - reader->place;
     size_t count = SPOOL_CHUNK - skip;
+    assert(reader->place < stream->bytes && chunk < stream->count);
     if (!reader->buffer && !(reader->buffer = mem_alloc(1, SPOOL_CHUNK)))
         return ERR_NOMEM;
     if (count > left)

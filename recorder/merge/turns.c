@@ -43,6 +43,7 @@ static int advance(struct head *head)
 static int begin_turn(struct spool *spool, struct turns_map *map, int64_t old, int64_t now)
 {
     struct turn turn = {old, now};
+    assert(old > 0 && now > 0);
     if (map->turn_count++ % TURNS_PAGE == 0) {
         if (!MEM_GROW(map->marks, map->mark_cap, map->mark_count + 1))
             return ERR_NOMEM;
@@ -67,6 +68,7 @@ static int number(struct spool *spool, struct head *head, int64_t seq, struct nu
 {
     struct turns_map *map = head->input->map;
     int err = 0;
+    assert(numbers->last >= 0 && head->done >= 0);
     if (seq <= head->done)
         return 0;
     if (numbers->to != head->input)
@@ -175,6 +177,7 @@ static int read_turns(struct turns_map *map, const struct spool *spool, struct t
 static int find_page(struct turns_map *map, const struct spool *spool, size_t number,
                      struct turns_page **out)
 {
+    assert(number < map->mark_count);
     map->asked++;
     for (size_t i = 0; i < TURNS_PAGES && map->pages[i]; i++) {
         *out = map->pages[i];

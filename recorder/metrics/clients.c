@@ -19,6 +19,7 @@ struct answer *answer_new(void)
 
 void answer_leave(struct answer *answer)
 {
+    assert(!answer || answer->users > 0);
     if (!answer || --answer->users > 0)
         return;
     buf_clear(&answer->text);
@@ -30,6 +31,7 @@ void answer_leave(struct answer *answer)
 static void drop(struct clients *clients, size_t at)
 {
     struct client *client = clients->list[at];
+    assert(at < clients->count);
     close(client->fd);
     answer_leave(client->answer);
     mem_free(client);

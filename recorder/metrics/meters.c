@@ -1,5 +1,6 @@
 #include "meters.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ void meters_clear(struct meters *meters)
 
 bool meters_copy(struct meters *to, const struct meters *from)
 {
+    assert(to != from);
     if (!MEM_GROW(to->ranks, to->rank_cap, from->rank_count) ||
         !MEM_GROW(to->devices, to->device_cap, from->device_count) ||
         !MEM_GROW(to->phases, to->phase_cap, from->phase_count))

@@ -1,5 +1,6 @@
 #include "names.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ bool names_are_valid(const struct names *names)
 
 const char *names_text(const struct names *names, uint32_t string)
 {
+    assert(string <= names->strings.item_count);
     return string ? intern_at(&names->strings, string) : "?";
 }
 
@@ -82,6 +84,7 @@ static uint32_t add_site(struct names *names, const uint32_t *frames, size_t dep
 {
     struct intern *sites = &names->sites;
     uint32_t id = intern_find(sites, frames, depth * sizeof *frames);
+    assert(depth > 0 && depth <= ARENA_MAX_DEPTH);
     if (id)
         return id;
     struct batch *batch = names->ledger->batch;
@@ -140,6 +143,7 @@ static uint32_t add_module(struct names *names, const struct names_module *modul
 static const char *device_kind(int32_t kind)
 {
     static const char *const texts[] = {"cpu", "cuda", "virtual", "other"};
+    assert(kind >= DEVICE_CPU && kind <= DEVICE_OTHER);
     return texts[kind];
 }
 
@@ -165,6 +169,7 @@ uint32_t names_device(struct names *names, int32_t kind, int32_t ordinal)
 int names_device_rank(const struct names *names, int64_t device)
 {
     struct names_device it;
+    assert(device > 0 && (uint64_t)device <= names->devices.item_count);
     memcpy(&it, intern_at(&names->devices, (uint32_t)device), sizeof it);
     return device_rank(device_kind(it.kind));
 }
@@ -172,6 +177,7 @@ int names_device_rank(const struct names *names, int64_t device)
 void names_print_device(const struct names *names, int64_t device, char *out, size_t size)
 {
     struct names_device it;
+    assert(device > 0 && (uint64_t)device <= names->devices.item_count && size > 0);
     memcpy(&it, intern_at(&names->devices, (uint32_t)device), sizeof it);
     if (it.ordinal < 0 || (it.kind == DEVICE_CPU && it.ordinal == 0))
         snprintf(out, size, "%s", device_kind(it.kind));
@@ -184,6 +190,7 @@ void names_print_device(const struct names *names, int64_t device, char *out, si
 /* Each returns the id or 0; *bad tells a definition that cannot be one from a lack of memory. */
 static uint32_t define_string(struct names *names, unsigned char *bytes, size_t count)
 {
+    assert(count <= ARENA_MAX_PAYLOAD);
     utf8_clean(bytes, count);
     bytes[count] = '\0';
     return names_string(names, (const char *)bytes);
@@ -280,6 +287,7 @@ static bool read_heap(struct names_defs *defs, const unsigned char *bytes, size_
 /* A number whose entry is missing for want of memory is unknown; later ones keep their numbers. */
 static void remember(struct names_defs *defs, struct names_def def)
 {
+    assert(defs->given > 0 && defs->count < defs->given);
     if (defs->given > UINT32_MAX - defs->first ||
         !MEM_GROW(defs->at, defs->cap, (size_t)defs->given)) {
         note_owed(defs->account, OWED_DEFINITION, 1);
@@ -323,6 +331,7 @@ bool names_define(struct names_defs *defs, const struct arena_record *record, co
                   struct names_heap *heap)
 {
     unsigned char *scratch = defs->names->scratch;
+    assert(defs->account && defs->names->scratch);
     defs->given++;
     if (record->bytes > ARENA_MAX_PAYLOAD) {
         define_bad(defs, record->kind, record->bytes);
@@ -341,6 +350,7 @@ bool names_define(struct names_defs *defs, const struct arena_record *record, co
 /* Without memory children do not know it, and say so. */
 void names_heap_made(struct names_defs *defs, const struct names_heap *heap, uint32_t made)
 {
+    assert(!defs->heap_count || defs->heaps[defs->heap_count - 1].number < heap->number);
     if (made && MEM_GROW(defs->heaps, defs->heap_cap, defs->heap_count + 1))
         defs->heaps[defs->heap_count++] = *heap;
     if (!made)

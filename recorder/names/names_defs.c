@@ -1,4 +1,6 @@
 /* names_defs.c - the numbers of a process and of those that it was forked from: see names.h. */
+#include <assert.h>
+
 #include "ledger.h"
 #include "mem.h"
 #include "names.h"
@@ -19,6 +21,7 @@ struct names_defs *names_new_defs(struct names *names, struct account *account)
 
 static void drop(struct names_defs *defs)
 {
+    assert(!defs || defs->holders > 0);
     while (defs && --defs->holders == 0) {
         struct names_defs *from = defs->from;
         mem_free(defs->at);
@@ -47,6 +50,7 @@ bool names_defs_are_valid(const struct names_defs *defs)
 
 void names_inherit(struct names_defs *defs, struct names_defs *from, uint32_t first)
 {
+    assert(from != defs);
     if (defs->given > 0)
         return;
     if (from && from->depth >= NAMES_MOST_DEPTH)
@@ -63,6 +67,7 @@ void names_inherit(struct names_defs *defs, struct names_defs *from, uint32_t fi
 static void note_unknown(struct names_defs *defs, uint32_t number, enum arena_kind kind)
 {
     uint64_t bit = 1ull << kind;
+    assert(kind < ARENA_KIND_COUNT && defs->account);
     if (defs->noted & bit)
         return;
     defs->noted |= bit;

@@ -1,5 +1,6 @@
 #include "names.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "mem.h"
@@ -42,6 +43,7 @@ static uint32_t look(const struct intern *intern, const void *bytes, size_t coun
         uint64_t id = map_get(&intern->by_hash, *key);
         if (id == MAP_NONE)
             return 0;
+        assert(id > 0 && id <= intern->item_count);
         const struct intern_item *item = &intern->items[id - 1];
         if (item->count == count && memcmp(intern->bytes + item->offset, bytes, count) == 0)
             return (uint32_t)id;
@@ -57,6 +59,7 @@ uint32_t intern_find(const struct intern *intern, const void *bytes, size_t coun
 uint32_t intern_add(struct intern *intern, const void *bytes, size_t count)
 {
     uint64_t key;
+    assert(!intern_find(intern, bytes, count));
     look(intern, bytes, count, &key);
     if (intern->item_count >= INT32_MAX ||
         !MEM_GROW(intern->items, intern->item_cap, intern->item_count + 1) ||
@@ -71,5 +74,6 @@ uint32_t intern_add(struct intern *intern, const void *bytes, size_t count)
 
 const void *intern_at(const struct intern *intern, uint32_t id)
 {
+    assert(id > 0 && id <= intern->item_count);
     return intern->bytes + intern->items[id - 1].offset;
 }

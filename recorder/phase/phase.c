@@ -1,5 +1,6 @@
 #include "phase.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "ledger.h"
@@ -37,6 +38,7 @@ static struct phase_stack *get_stack(struct phases *phases, uint32_t thread, uin
 static void drop_stack(struct phases *phases, struct phase_stack *stack)
 {
     struct phase_stack *last = &phases->stacks[--phases->stack_count];
+    assert(stack >= phases->stacks && stack <= last && !stack->top);
     map_remove(&phases->by_thread, key_of(stack->thread, stack->domain));
     if (stack == last)
         return;
@@ -65,6 +67,7 @@ static const struct phase *phase_of_thread(const struct phases *phases, uint32_t
 void phase_put_of_thread(struct phases *phases, uint32_t thread, int64_t seq)
 {
     const struct phase *phase = phase_of_thread(phases, thread);
+    assert(seq > 0 && seq <= phases->ledger->seq);
     if (!phase)
         return;
     struct row_allocation_phase row = {.allocation = seq, .phase = phase->id};
@@ -103,6 +106,7 @@ static struct phase *new_phase(struct phases *phases)
 
 static void give_back(struct phases *phases, struct phase *phase)
 {
+    assert(phase != phases->process_top);
     phase->below = phases->spare;
     phases->spare = phase;
 }
@@ -111,6 +115,7 @@ static void end_phase(struct phases *phases, const struct phase *phase, int64_t 
                       const char *ended)
 {
     struct phase_end end = {end_seq, ns, ended, true};
+    assert(phase->begin_seq <= end_seq + 1 && phase->begin_ns <= ns);
     if (phase->user)
         timeline_user_end(phases, phase, end_seq, ns, ended);
     bool row = phase->user || phase_put_row(phases, phase, &end);
@@ -144,6 +149,7 @@ static void leave_unstored(struct phases *phases, struct phase_stack *stack, boo
 static struct phase *make_phase(struct phases *phases, const struct phase_beginning *what,
                                 int64_t ns)
 {
+    assert(phases->open < PHASE_MAX_OPEN);
     phase_fold_windows(phases);
     struct phase *phase = new_phase(phases);
     if (!phase)
@@ -176,6 +182,8 @@ static void push(struct phases *phases, struct phase_stack *stack, struct phase 
 {
     const struct phase *owner = phases->process_top;
     const struct phase *around = stack->top;
+    assert(phase->scope != PHASE_OTHER && stack->thread == phase->thread);
+    assert(phase->scope != PHASE_PROCESS || !stack->domain);
     if (!around && phase->domain)
         around = phase_top_of(phases, phase->thread, 0);
     if (around)
@@ -194,6 +202,7 @@ static void push(struct phases *phases, struct phase_stack *stack, struct phase 
 static void begin_row(struct phases *phases, struct phase *phase)
 {
     bool marked = timeline_is_marked(&phases->timeline);
+    assert(phase->id > 0 && !phase->user);
     if (!ordinal_take(marked ? &phases->beside : &phases->ordinals, phase->step, phase->name,
                       &phase->ordinal))
         note_owed(phases->account, OWED_FACT, 1);
@@ -256,6 +265,8 @@ static void pop(struct phases *phases, struct phase_stack *stack)
 {
     struct phase *phase = stack->top;
     struct phase *below = phase->below;
+    assert(phases->open > 0 && (phase->scope == PHASE_PROCESS || phases->thread_scope_open > 0));
+    assert(phase->scope != PHASE_PROCESS || phase == phases->process_top);
     if (below)
         phase_fold_down(phases, phase, below);
     if (phase->scope == PHASE_PROCESS)
@@ -271,6 +282,7 @@ static void pop(struct phases *phases, struct phase_stack *stack)
 static void end_down_to(struct phases *phases, struct phase_stack *stack, const struct phase *last,
                         int64_t seq, int64_t ns, const char *ended_above, const char *ended)
 {
+    assert(last && stack->top);
     phase_fold_windows(phases);
     phases->ends(phases->context);
     for (const struct phase *phase = NULL; phase != last;) {
@@ -351,6 +363,7 @@ static void end_mark(struct phases *phases, const struct event *event, int64_t n
 
 void phase_mark_apart(struct phases *phases, const struct event *event, int64_t ns)
 {
+    assert(event->size > 0 && event->size < MARK_KIND_COUNT);
     if (event->kind == EVENT_EXIT) {
         end_mark(phases, event, ns);
         return;
@@ -427,6 +440,7 @@ uint64_t phase_steps(const struct phases *phases)
 /* STEP_BEGIN is the first number of the new step, STEP_END the last of the old one. */
 void phase_step_begin(struct phases *phases, int64_t number, int64_t ns)
 {
+    assert(number >= 0 && number <= LEDGER_MOST);
     phases->own_ended += phases->step != BATCH_NULL;
     phases->step = number;
     timeline_step(phases, phases->ledger->seq, ns);

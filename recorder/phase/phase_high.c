@@ -1,7 +1,10 @@
 #include "phase_high.h"
 
+#include <assert.h>
+
 void phase_high_take(struct phase_highs *highs, const struct phase_high *one)
 {
+    assert(highs->count <= PHASE_HIGHS);
     for (size_t i = 0; i < highs->count; i++) {
         struct phase_high *own = &highs->list[i];
         if (own->name != one->name || own->device != one->device)

@@ -1,4 +1,5 @@
 /* What a phase did on each device, its rows, and the end of a process's phases. */
+#include <assert.h>
 #include <string.h>
 
 #include "ledger.h"
@@ -71,6 +72,7 @@ void phase_fold_windows(struct phases *phases)
 
 void phase_fold_down(const struct phases *phases, const struct phase *from, struct phase *into)
 {
+    assert(from->below == into);
     for (size_t i = 0; i < phases->heaps->device_count; i++)
         fold(&into->parts[i], &from->parts[i].peak);
 }
@@ -78,6 +80,7 @@ void phase_fold_down(const struct phases *phases, const struct phase *from, stru
 bool phase_add_device(struct phases *phases)
 {
     size_t index = phases->heaps->device_count;
+    assert(index < HEAP_MAX_DEVICES);
     for (size_t k = 0; k < phases->stack_count; k++) {
         for (struct phase *phase = phases->stacks[k].top; phase; phase = phase->below) {
             if (!MEM_GROW(phase->parts, phase->part_cap, index + 1))
@@ -120,6 +123,7 @@ bool phase_put_row(struct phases *phases, const struct phase *phase, const struc
         .settled = row_opt_if(end->settled, ledger->settled_count + 1),
     };
     bool done = batch_put_phase(ledger->batch, &row);
+    assert(phase->id > 0 && end->settled <= (end->seq != BATCH_NULL));
     ledger->settled_count += done && end->settled;
     return done;
 }
@@ -129,6 +133,7 @@ static bool put_part(struct phases *phases, const struct phase *phase,
 {
     const struct phase_part *part = &phase->parts[device->index];
     struct phase_high high = {phase->name, device->index, part->peak.peak};
+    assert(part->peak.peak >= part->begin_allocated);
     if (!phase->domain)
         phase_high_take(&phases->highs, &high);
     struct row_phase_device row = {

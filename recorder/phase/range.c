@@ -1,6 +1,7 @@
 /* range.c - see range.h. */
 #include "range.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,6 +86,7 @@ static bool is_step(const struct phases *phases, const struct event *event, uint
 static void begin_step(struct phases *phases, const struct event *event, uint32_t stem, int64_t ns)
 {
     struct range_steps *steps = &phases->ranges.steps;
+    assert(!steps->open && event->size <= MOST_SAID && steps->last <= MOST_LAST);
     steps->open = true;
     steps->owner = event->thread;
     steps->inside = 0;
@@ -111,6 +113,7 @@ static void begin_step(struct phases *phases, const struct event *event, uint32_
 static void end_step(struct phases *phases, int64_t ns)
 {
     struct range_steps *steps = &phases->ranges.steps;
+    assert(steps->open);
     if (steps->phase)
         phase_end_nvtx(phases, steps->owner, 0, ns);
     if (steps->counts && phases->step == steps->last)
@@ -145,6 +148,7 @@ static bool put_range(struct phases *phases, const struct range *range, const st
         .begin_seq = range->begin_seq,
         .begin_ns = range->begin_ns,
     };
+    assert(range->id > 0);
     return phase_put_row(phases, &row, end);
 }
 
@@ -188,6 +192,7 @@ static void end_free(struct phases *phases, uint64_t number, int64_t ns, const c
              (unsigned long long)number);
         return;
     }
+    assert(at < ranges->count && ranges->open[at].number == number);
     struct range range = ranges->open[at];
     const struct range *last = &ranges->open[--ranges->count];
     if (at < ranges->count) {

@@ -1,5 +1,6 @@
 #include "timeline.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "ledger.h"
@@ -28,6 +29,7 @@ static struct timeline_part part_of(const struct heap_device *device)
 
 static void take_parts(const struct phases *phases, struct timeline_part *parts)
 {
+    assert(phases->heaps->device_count <= HEAP_MAX_DEVICES);
     for (size_t i = 0; i < phases->heaps->device_count; i++)
         parts[i] = part_of(phases->heaps->devices[i]);
 }
@@ -52,6 +54,7 @@ static bool make_room(void *context)
 static void follow(struct phases *phases)
 {
     struct timeline *timeline = &phases->timeline;
+    assert(timeline->labels.count <= timeline->count + 1);
     if (timeline->count == timeline->labels.count)
         return;
     struct timeline_stretch fresh = timeline->spare;
@@ -97,6 +100,7 @@ static void set_limit(struct phases *phases)
 
 void timeline_fold(struct timeline *timeline, size_t device, const struct heap_window *window)
 {
+    assert(window->seq != BATCH_NULL);
     if (!timeline->count)
         return;
     struct timeline_stretch *last = &timeline->stretches[timeline->head + timeline->count - 1];
@@ -125,6 +129,7 @@ void timeline_before(struct phases *phases, int64_t ns)
 {
     const struct labels *labels = &phases->timeline.labels;
     const struct label_stretch *last = label_at(labels, labels->count - 1);
+    assert(labels->count > 0);
     if (phases->ledger->seq < last->begin_seq && ns > last->begin_ns)
         phases->ledger->seq++;
 }
@@ -154,6 +159,7 @@ static void end_mark(struct phases *phases, const struct event *event, int64_t n
 {
     struct labels *labels = &phases->timeline.labels;
     struct label_mark mark = mark_of(event);
+    assert(event->kind == EVENT_EXIT);
     phase_fold_windows(phases);
     phases->ends(phases->context);
     enum label_result result = label_exit(labels, &mark, phases->ledger->seq + 1, ns);
@@ -164,6 +170,7 @@ static void end_mark(struct phases *phases, const struct event *event, int64_t n
 static void end_held(struct phases *phases)
 {
     struct event event = phases->timeline.held;
+    assert(event.kind == EVENT_EXIT);
     phases->timeline.held.kind = EVENT_NONE;
     end_mark(phases, &event, phases->account->last_ns);
 }
@@ -184,6 +191,7 @@ static bool is_outermost_forward(const struct timeline *timeline, const struct e
 static void begin_marks(struct phases *phases, uint32_t thread)
 {
     struct timeline *timeline = &phases->timeline;
+    assert(!timeline_is_marked(timeline));
     timeline->thread = thread;
     for (size_t i = 0; i < timeline->user_count && !phases->own_steps; i++)
         timeline->users[i].placed = false;
@@ -194,6 +202,7 @@ static void begin_marks(struct phases *phases, uint32_t thread)
 static void enter_mark(struct phases *phases, const struct event *event, int64_t ns)
 {
     struct label_mark mark = mark_of(event);
+    assert(event->kind == EVENT_ENTER && phases->timeline.held.kind == EVENT_NONE);
     phase_fold_windows(phases);
     enum label_result result =
         label_enter(&phases->timeline.labels, &mark, phases->ledger->seq, ns);
@@ -278,6 +287,7 @@ static enum label_result add_user(struct phases *phases, struct phase *phase, in
 
 void timeline_user_begin(struct phases *phases, struct phase *phase, int64_t ns)
 {
+    assert(phase->scope == PHASE_PROCESS && !phase->user);
     after_boundary(phases, add_user(phases, phase, ns));
 }
 
@@ -286,6 +296,7 @@ void timeline_user_end(struct phases *phases, const struct phase *phase, int64_t
 {
     struct timeline *timeline = &phases->timeline;
     struct timeline_user *user = &timeline->users[phase->user - 1];
+    assert(user->used && user->end_seq == BATCH_NULL && user->id == phase->id);
     user->end_seq = seq;
     user->end_ns = ns;
     user->ended = ended;
@@ -337,6 +348,7 @@ size_t timeline_threads(const struct timeline *timeline, uint32_t *threads, size
                         size_t max)
 {
     const struct labels *labels = &timeline->labels;
+    assert(count <= max);
     for (size_t i = 0; i < labels->open_count && count < max; i++) {
         uint32_t thread = label_node(labels, labels->open[i])->thread;
         size_t at = 0;
@@ -395,6 +407,7 @@ bool timeline_start(struct phases *phases, int64_t ns)
 
 void timeline_start_earlier(struct timeline *timeline, int64_t ns)
 {
+    assert(timeline->count > 0 && ns <= timeline->labels.stretches[timeline->labels.head].begin_ns);
     timeline->labels.stretches[timeline->labels.head].begin_ns = ns;
     for (size_t i = 0; i < timeline->writer.count; i++)
         timeline->writer.open[i].begin_ns = ns;

@@ -1,6 +1,7 @@
 /*
  * timeline_open.c - the phases that a writer has open: as they begin, are counted, and end.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "ledger.h"
@@ -18,6 +19,7 @@ int64_t timeline_step_of(const struct timeline *timeline, const struct timeline_
 
 static struct timeline_open *new_open(struct timeline_writer *writer)
 {
+    assert(writer->count <= writer->records);
     if (!MEM_GROW(writer->open, writer->cap, writer->count + 1))
         return NULL;
     if (writer->records == writer->count)
@@ -27,6 +29,7 @@ static struct timeline_open *new_open(struct timeline_writer *writer)
 
 void timeline_free_user(struct timeline *timeline, size_t number)
 {
+    assert(number > 0 && number <= timeline->user_count && timeline->users[number - 1].used);
     timeline->users[number - 1].used = false;
     if (number - 1 < timeline->first_free)
         timeline->first_free = number - 1;
@@ -36,6 +39,7 @@ void timeline_close_down(struct phases *phases, struct timeline_writer *writer, 
                          const struct timeline_end *end, const char *ended)
 {
     struct timeline *timeline = &phases->timeline;
+    assert(keep <= writer->count);
     while (writer->count > keep) {
         struct timeline_open *open = &writer->open[--writer->count];
         timeline_put_phase(phases, writer, open, end, open->failed ? "exception" : ended);
@@ -64,6 +68,7 @@ void timeline_count_user(struct phases *phases, const struct timeline_writer *wr
 {
     struct timeline *timeline = &phases->timeline;
     struct timeline_user *user = &timeline->users[open->user - 1];
+    assert(open->user > 0 && open->user <= timeline->user_count);
     open->step = timeline->labels.steps.off ? user->step : step;
     open->ordinal = take_ordinal(phases, writer, open->step, user->name);
     if (writer->guesses)
@@ -78,6 +83,7 @@ void timeline_open_user(struct phases *phases, const struct timeline_writer *wri
                         struct timeline_open *open)
 {
     const struct timeline_user *user = &phases->timeline.users[open->user - 1];
+    assert(user->used && user->id > 0);
     open->id = user->id;
     if (!user->placed) {
         if (open->parent == BATCH_NULL)
@@ -120,6 +126,7 @@ bool timeline_open_item(struct phases *phases, struct timeline_writer *writer,
 {
     struct timeline *timeline = &phases->timeline;
     struct timeline_open *open = new_open(writer);
+    assert(stretch->part_count <= phases->heaps->device_count);
     if (!open || !MEM_GROW(open->parts, open->part_cap, stretch->part_count))
         return false;
     *open = (struct timeline_open){
@@ -170,6 +177,7 @@ static bool copy_open(struct timeline_writer *into, const struct timeline_open *
 
 bool timeline_copy_writer(struct timeline_writer *into, const struct timeline_writer *from)
 {
+    assert(into->guesses && !from->guesses);
     into->count = 0;
     into->innermost = from->innermost;
     for (size_t i = 0; i < from->count; i++)

@@ -1,6 +1,8 @@
 /*
  * timeline_put.c - the rows of a phase: its own, one of each device, and the stretch that begins.
  */
+#include <assert.h>
+
 #include "ledger.h"
 #include "mem.h"
 #include "phase.h"
@@ -48,6 +50,7 @@ static bool put_part(struct phases *phases, const struct timeline_open *open,
         .frees = ledger_cut(now->frees - begin->frees),
         .alloc_bytes = ledger_cut(now->alloc_bytes - begin->alloc_bytes),
     };
+    assert(device < end->part_count);
     return batch_put_phase_device(phases->ledger->batch, &row);
 }
 
@@ -90,6 +93,7 @@ void timeline_put_phase(struct phases *phases, const struct timeline_writer *wri
     const struct timeline_user *user = open->user ? &phases->timeline.users[open->user - 1] : NULL;
     struct phase row = row_of(&phases->timeline, open);
     struct phase_end how = {BATCH_NULL, BATCH_NULL, NULL, false};
+    assert(open->id > 0);
     if (user)
         how = (struct phase_end){user->end_seq, user->end_ns, user->ended, user->over};
     else if (ended)
@@ -109,6 +113,7 @@ void timeline_put_stretch(struct phases *phases, struct timeline_writer *writer,
 {
     struct timeline_loose *loose = &phases->timeline.loose;
     const struct timeline_open *top = &writer->open[writer->count - 1];
+    assert(writer->count > 0 && begin_seq > 0);
     if (top->id == writer->innermost)
         return;
     writer->innermost = top->id;

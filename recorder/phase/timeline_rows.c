@@ -2,6 +2,8 @@
  * timeline_rows.c - stretches into rows: which phases each is part of, the writer's open phases,
  * and the guess of what is not settled.
  */
+#include <assert.h>
+
 #include "ledger.h"
 #include "mem.h"
 #include "phase.h"
@@ -76,6 +78,7 @@ static void name_peaks(struct phases *phases, const struct timeline_writer *writ
 {
     const struct timeline_open *top = &writer->open[writer->count - 1];
     const struct timeline_user *user = top->user ? &phases->timeline.users[top->user - 1] : NULL;
+    assert(begin_seq < end_seq && writer->count > 0);
     for (size_t i = 0; i < phases->heaps->device_count; i++) {
         struct heap_device *device = phases->heaps->devices[i];
         if (device->max_allocated_seq < begin_seq || device->max_allocated_seq >= end_seq)
@@ -135,6 +138,7 @@ static void release_user(struct phases *phases, size_t number)
     struct timeline *timeline = &phases->timeline;
     const struct timeline_end nothing = {0};
     struct timeline_open open = {.user = number, .parent = BATCH_NULL, .step = BATCH_NULL};
+    assert(number > 0 && timeline->users[number - 1].used);
     for (size_t i = 0; i < timeline->writer.count; i++)
         if (timeline->writer.open[i].user == number)
             return; /* it is closed with the next stretch that has a number */
@@ -152,6 +156,7 @@ static void enter(struct phases *phases, struct timeline_writer *writer, size_t 
     const struct label_stretch *label = label_at(&timeline->labels, index);
     const struct label_node *closed = label_node(&timeline->labels, label->closed);
     size_t user = closed->kind == LABEL_USER && label->closed ? (size_t)closed->user + 1 : 0;
+    assert(index < timeline->count && (writer->guesses || !stretch->entered));
     if (user && !writer->guesses)
         timeline->users[user - 1].over = true;
     if (label->closed && closed->exception)
@@ -187,6 +192,7 @@ static void take(struct phases *phases, struct timeline_writer *writer, size_t i
 static int64_t end_of(const struct timeline *timeline, size_t index,
                       const struct timeline_end *last)
 {
+    assert(index < timeline->count);
     if (index + 1 < timeline->count)
         return label_at(&timeline->labels, index + 1)->begin_seq;
     return last->seq;
@@ -202,6 +208,7 @@ static void drop_loose(struct phases *phases)
     struct batch *batch = phases->ledger->batch;
     struct row_stretch_drop stretches = {.process = phases->account->id,
                                          .begin_seq = loose->stretch};
+    assert(loose->first <= loose->end);
     if (loose->stretch && !batch_put_stretch_drop(batch, &stretches))
         note_owed(phases->account, OWED_FACT, 1);
     loose->stretch = 0;
@@ -216,6 +223,7 @@ static void drop_loose(struct phases *phases)
 static void pop(struct timeline *timeline)
 {
     struct timeline_stretch *gone = &timeline->stretches[timeline->head++];
+    assert(timeline->count > 0 && gone->entered && timeline->labels.settled > 0);
     if (gone->part_cap > timeline->spare.part_cap) {
         mem_free(timeline->spare.parts);
         timeline->spare = *gone;
@@ -266,6 +274,7 @@ void timeline_write_guess(struct phases *phases, const struct timeline_end *now)
 {
     struct timeline *timeline = &phases->timeline;
     struct timeline_writer *guesser = &timeline->guesser;
+    assert(timeline->count == timeline->labels.count);
     drop_loose(phases);
     if (!timeline_copy_writer(guesser, &timeline->writer)) {
         note_owed(phases->account, OWED_FACT, 1);

@@ -3,6 +3,8 @@
  */
 #include "timeline.h"
 
+#include <assert.h>
+
 #include "ledger.h"
 #include "phase.h"
 #include "mem.h"
@@ -37,6 +39,7 @@ static const struct label_node *innermost_of(const struct labels *labels, uint32
 static void set_apart(struct phases *phases, uint32_t thread, uint32_t other)
 {
     struct timeline *timeline = &phases->timeline;
+    assert(thread != other && !timeline_is_apart(timeline, thread));
     if (!MEM_GROW(timeline->apart, timeline->apart_cap, timeline->apart_count + 1))
         return;
     timeline->apart[timeline->apart_count++] = thread;

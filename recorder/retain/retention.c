@@ -3,6 +3,7 @@
  */
 #include "retention.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,12 +27,10 @@
 
 static int read_page_bytes(struct retention *retention)
 {
-    struct db_stmt *stmt = NULL;
-    int err = db_prepare(retention->db, &stmt, "PRAGMA page_size");
-    if (err == 0 && (err = db_step(stmt)) == DB_ROW)
-        retention->page_bytes = db_column_int(stmt, 0);
-    db_finalize(stmt);
-    return err < 0 ? err : 0;
+    int64_t page_size = 0;
+    int err = query_read(retention->db, "PRAGMA page_size", Q_NOTHING, Q_OUT(Q_INT(page_size)));
+    retention->page_bytes = page_size;
+    return err;
 }
 
 /* The log's file shrinks to what it may hold, whatever a reader made of it. */
@@ -87,15 +86,18 @@ void retention_free(struct retention *retention)
 
 static int look(struct retention *retention)
 {
-    int64_t pages = 0, unused = 0;
-    int err = retention_ask(retention, RETENTION_PAGES, &pages);
-    if (err == 0)
-        err = retention_ask(retention, RETENTION_FREE_PAGES, &unused);
-    retention->used = (pages - unused) * retention->page_bytes;
-    retention->file_bytes = pages * retention->page_bytes + (int64_t)db_log_bytes(retention->db);
+    int64_t page_count = 0, freelist_count = 0;
+    assert(retention->page_bytes > 0);
+    int err = retention_first(retention, RETENTION_PAGES, Q_NOTHING, Q_OUT(Q_INT(page_count)));
+    if (err >= 0)
+        err = retention_first(retention, RETENTION_FREE_PAGES, Q_NOTHING,
+                              Q_OUT(Q_INT(freelist_count)));
+    retention->used = (page_count - freelist_count) * retention->page_bytes;
+    retention->file_bytes =
+        page_count * retention->page_bytes + (int64_t)db_log_bytes(retention->db);
     if (retention->file_bytes > retention->most_bytes)
         retention->most_bytes = retention->file_bytes;
-    return err;
+    return err < 0 ? err : 0;
 }
 
 /* After something became due. */
@@ -117,6 +119,7 @@ static bool is_tight(const struct retention *retention)
 static int decide_ended(struct retention *retention, int64_t *rows, bool *any)
 {
     int err = retention_ended_next(retention, RETENTION_SHORTEN, rows, any);
+    assert(retention_has_limit(retention));
     return err < 0 || *any ? err : retention_ended_next(retention, RETENTION_GIVE_UP, rows, any);
 }
 

@@ -2,6 +2,7 @@
  * retention_decide.c - which units stay: the first ones, those of a peak or a refusal and their
  * neighbours. See retention.h.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "error.h"
@@ -38,6 +39,7 @@ static bool ran_out(const struct retention_process *process, int64_t begin, int6
 static struct retention_kept unit_at(const struct retention_process *process, size_t at)
 {
     const struct retention_unit *unit = &process->units[process->head + at];
+    assert(process->head + at + 1 < process->count && unit->begin < unit[1].begin);
     return (struct retention_kept){unit->begin, unit[1].begin, unit->first_phase, unit->last_phase,
                                    false};
 }
@@ -50,6 +52,8 @@ static bool is_marked(const struct retention_process *process, const struct rete
 static void unit_is_decided(struct retention_process *process, const struct retention_kept *unit,
                             bool marked)
 {
+    assert(unit->begin < unit->end && process->head < process->count);
+    assert(process->decided == RETENTION_NONE || process->decided <= unit->begin);
     process->decided = unit->end;
     process->marked = marked;
     process->head++;
@@ -60,23 +64,17 @@ static void unit_is_decided(struct retention_process *process, const struct rete
 static int put_thinned(struct retention *retention, const struct retention_process *process,
                        enum retention_what what, struct retention_thin *thin)
 {
-    int err;
-    bool fresh = thin->rowid == 0;
-    struct db_stmt *stmt =
-        retention_statement(retention, fresh ? RETENTION_NEW_THIN : RETENTION_GROW_THIN, &err);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, fresh ? process->id : thin->rowid);
-    db_bind_int(stmt, 1, thin->first);
-    db_bind_int(stmt, 2, thin->last);
-    if (fresh)
-        db_bind_text(stmt, 3, what == RETENTION_ROWS ? "blocks" : "phases", -1);
-    db_bind_int(stmt, fresh ? 4 : 3, thin->count);
-    err = db_run(stmt);
-    if (err == 0 && fresh)
-        err = retention_ask(retention, RETENTION_LAST_ROW, &thin->rowid);
+    static const char *const words[] = {[RETENTION_ROWS] = "blocks", [RETENTION_PHASES] = "phases"};
+    assert(thin->count > 0 && thin->first <= thin->last);
     thin->changed = false;
-    return err;
+    if (thin->rowid)
+        return retention_run(retention, RETENTION_GROW_THIN,
+                             Q_IN(thin->rowid, thin->first, thin->last, thin->count));
+    int err = retention_run(retention, RETENTION_NEW_THIN,
+                            Q_IN(process->id, thin->first, thin->last, words[what], thin->count));
+    if (err == 0)
+        err = retention_first(retention, RETENTION_LAST_ROW, Q_NOTHING, Q_OUT(Q_INT(thin->rowid)));
+    return err < 0 ? err : 0;
 }
 
 static int put_all_thinned(struct retention *retention, struct retention_process *process)

@@ -4,6 +4,8 @@
  * A block is decided with the unit in which it died: so a row of a unit that goes is dropped at
  * once if it died in it, and else when its turn comes (drop_late).
  */
+#include <assert.h>
+
 #include "error.h"
 #include "mem.h"
 #include "retention_types.h"
@@ -14,6 +16,7 @@ static struct retention_sum *sum_of(struct retention *retention, int64_t heap, i
 {
     uint64_t key = (uint64_t)heap << 32 | (uint64_t)(site + 1);
     uint64_t place = map_get(&retention->sum_of, key);
+    assert(heap > 0 && (site > 0 || site == BATCH_NOT_KNOWN));
     if (place != MAP_NONE)
         return &retention->sums[place];
     if (!MEM_GROW(retention->sums, retention->sum_cap, retention->sum_count + 1) ||
@@ -27,39 +30,36 @@ static struct retention_sum *sum_of(struct retention *retention, int64_t heap, i
 /* Of so many rows of other processes, which are only passed over, one counts as work. */
 #define OTHERS 4
 
-/* Columns of RETENTION_ROW and RETENTION_ROWS_OF. */
-enum { ROW_HEAP, ROW_SITE, ROW_SIZE, ROW_FREE_SEQ, ROW_SEQ };
+struct row { /* of RETENTION_ROW and RETENTION_ROWS_OF */
+    int64_t heap, site, size, free_seq, seq;
+};
+#define ROW(row)                                                                                   \
+    Q_OUT(Q_INT((row).heap), Q_OPT((row).site), Q_INT((row).size), Q_INT((row).free_seq),          \
+          Q_INT((row).seq))
 
-static bool add_to_sum(struct retention *retention, struct db_stmt *row)
+static bool add_to_sum(struct retention *retention, const struct row *row)
 {
-    int64_t seq = db_column_int(row, ROW_SEQ), size = db_column_int(row, ROW_SIZE);
-    struct retention_sum *sum = sum_of(
-        retention, db_column_int(row, ROW_HEAP),
-        db_column_type(row, ROW_SITE) == DB_NULL ? BATCH_NOT_KNOWN : db_column_int(row, ROW_SITE));
+    struct retention_sum *sum =
+        sum_of(retention, row->heap, row->site == QUERY_NONE ? BATCH_NOT_KNOWN : row->site);
     if (!sum)
         return false;
     sum->blocks++;
-    sum->bytes += size;
-    sum->largest = size > sum->largest ? size : sum->largest;
-    sum->first_seq = seq < sum->first_seq ? seq : sum->first_seq;
-    sum->last_seq = seq > sum->last_seq ? seq : sum->last_seq;
+    sum->bytes += row->size;
+    sum->largest = row->size > sum->largest ? row->size : sum->largest;
+    sum->first_seq = row->seq < sum->first_seq ? row->seq : sum->first_seq;
+    sum->last_seq = row->seq > sum->last_seq ? row->seq : sum->last_seq;
     return true;
 }
 
 int retention_put_sums(struct retention *retention)
 {
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, RETENTION_SUM_SITE, &err);
+    int err = 0;
     for (size_t i = 0; i < retention->sum_count && err == 0; i++) {
         const struct retention_sum *sum = &retention->sums[i];
-        db_bind_int(stmt, 0, sum->heap);
-        db_bind_int(stmt, 1, sum->site); /* 0 is no site's number: -1 = not known, as a key */
-        db_bind_int(stmt, 2, sum->blocks);
-        db_bind_int(stmt, 3, sum->bytes);
-        db_bind_int(stmt, 4, sum->largest);
-        db_bind_int(stmt, 5, sum->first_seq);
-        db_bind_int(stmt, 6, sum->last_seq);
-        err = db_run(stmt);
+        /* 0 is no site's number: -1 = not known, as a key */
+        err = retention_run(retention, RETENTION_SUM_SITE,
+                            Q_IN(sum->heap, sum->site, sum->blocks, sum->bytes, sum->largest,
+                                 sum->first_seq, sum->last_seq));
     }
     retention_drop_sums(retention);
     return err;
@@ -78,6 +78,7 @@ void retention_count(struct retention_process *process, enum retention_what what
                      int64_t last, int64_t count)
 {
     struct retention_thin *thin = &process->thin[what];
+    assert(count >= 0 && first <= last);
     if (!count)
         return;
     thin->first = thin->count && thin->first < first ? thin->first : first;
@@ -94,14 +95,9 @@ static int drop_range(struct retention *retention, int64_t first, int64_t last)
     static const enum retention_statement all[] = {RETENTION_DROP_ROWS, RETENTION_DROP_IDLE,
                                                    RETENTION_DROP_THEIR_PHASE};
     int err = 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all && err == 0; i++) {
-        struct db_stmt *stmt = retention_statement(retention, all[i], &err);
-        if (err < 0)
-            break;
-        db_bind_int(stmt, 0, first);
-        db_bind_int(stmt, 1, last);
-        err = db_run(stmt);
-    }
+    assert(first <= last);
+    for (size_t i = 0; i < sizeof all / sizeof *all && err == 0; i++)
+        err = retention_run(retention, all[i], Q_IN(first, last));
     return err;
 }
 
@@ -121,6 +117,7 @@ struct scan {
 
 static bool goes(struct scan *scan, int64_t seq)
 {
+    assert(!scan->open || scan->runs[scan->count - 1].last < seq);
     if (scan->open) {
         scan->runs[scan->count - 1].last = seq;
     } else {
@@ -150,40 +147,34 @@ static bool is_of(const struct retention *retention, const struct retention_proc
 }
 
 static bool one_row(struct retention *retention, struct retention_process *process,
-                    const struct retention_kept *stretch, struct db_stmt *row, bool own,
+                    const struct retention_kept *stretch, const struct row *row, bool own,
                     struct scan *scan)
 {
-    int64_t seq = db_column_int(row, ROW_SEQ), free_seq = db_column_int(row, ROW_FREE_SEQ);
     if (!own) {
         scan->open = false;
         return true;
     }
-    if (free_seq >= 0 && free_seq < stretch->end)
-        return scan->all_stay || (add_to_sum(retention, row) && goes(scan, seq));
-    if (!scan->all_stay && !stays(scan, seq, free_seq))
+    if (row->free_seq >= 0 && row->free_seq < stretch->end)
+        return scan->all_stay || (add_to_sum(retention, row) && goes(scan, row->seq));
+    if (!scan->all_stay && !stays(scan, row->seq, row->free_seq))
         return false;
-    return free_seq < 0 || retention_late_push(process, seq, free_seq);
+    return row->free_seq < 0 || retention_late_push(process, row->seq, row->free_seq);
 }
 
 static int scan_rows(struct retention *retention, struct retention_process *process,
                      const struct retention_kept *stretch, struct scan *scan, int64_t *rows)
 {
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, RETENTION_ROWS_OF, &err);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, stretch->begin);
-    db_bind_int(stmt, 1, stretch->end - 1);
-    for (int64_t seen = 0; (err = db_step(stmt)) == DB_ROW; seen++) {
-        bool own = is_of(retention, process, db_column_int(stmt, ROW_HEAP));
+    struct row row;
+    assert(stretch->begin < stretch->end);
+    struct query query = retention_query(retention, RETENTION_ROWS_OF,
+                                         Q_IN(stretch->begin, stretch->end - 1), ROW(row));
+    for (int64_t seen = 0; query_next(&query); seen++) {
+        bool own = is_of(retention, process, row.heap);
         *rows -= own || seen % OTHERS == 0;
-        if (!one_row(retention, process, stretch, stmt, own, scan)) {
-            err = ERR_NOMEM;
-            break;
-        }
+        if (!one_row(retention, process, stretch, &row, own, scan))
+            query_fail(&query, ERR_NOMEM);
     }
-    db_reset(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 /* ---- one by one ---- */
@@ -191,23 +182,18 @@ static int scan_rows(struct retention *retention, struct retention_process *proc
 /* Whoever looked at it before may have dropped it already. */
 static int drop_one(struct retention *retention, struct retention_process *process, int64_t seq)
 {
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, RETENTION_ROW, &err);
-    if (err < 0)
+    struct row row;
+    int err = retention_first(retention, RETENTION_ROW, Q_IN(seq), ROW(row));
+    if (err != DB_ROW)
         return err;
-    db_bind_int(stmt, 0, seq);
-    err = db_step(stmt);
-    bool there = err == DB_ROW;
-    if (there && !add_to_sum(retention, stmt))
-        err = ERR_NOMEM;
-    db_reset(stmt);
-    if (err >= 0 && there)
-        err = drop_range(retention, seq, seq);
-    if (err == 0 && there)
+    if (!add_to_sum(retention, &row))
+        return ERR_NOMEM;
+    err = drop_range(retention, seq, seq);
+    if (err == 0)
         retention_count(process, RETENTION_ROWS, seq, seq, 1);
-    if (err == 0 && there && retention_has_limit(retention))
+    if (err == 0 && retention_has_limit(retention))
         err = retention_drop_phases_left(retention, process, seq);
-    return err < 0 ? err : 0;
+    return err;
 }
 
 /* Blocks that outlived their units and died before `end`. `deaths` gets those that stay. */
@@ -238,15 +224,7 @@ static int drop_late(struct retention *retention, struct retention_process *proc
 static int drop_between(struct retention *retention, enum retention_statement which,
                         const struct retention_kept *stretch, int64_t process)
 {
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, which, &err);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, stretch->begin);
-    db_bind_int(stmt, 1, stretch->end - 1);
-    if (process)
-        db_bind_int(stmt, 2, process);
-    return db_run(stmt);
+    return retention_run(retention, which, Q_IN(stretch->begin, stretch->end - 1, process));
 }
 
 /* What was told of the device in that time. Few rows of a training; many where kernels are
@@ -274,7 +252,8 @@ int retention_drop(struct retention *retention, struct retention_process *proces
     for (size_t i = 0; i < scan.count && err == 0; i++)
         err = drop_range(retention, scan.runs[i].first, scan.runs[i].last);
     if (err == 0)
-        err = drop_between(retention, RETENTION_DROP_FRAMES, stretch, 0);
+        err =
+            retention_run(retention, RETENTION_DROP_FRAMES, Q_IN(stretch->begin, stretch->end - 1));
     if (err == 0)
         err = drop_told(retention, process, stretch);
     if (err == 0 && retention_has_limit(retention))

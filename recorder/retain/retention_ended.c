@@ -9,49 +9,31 @@
  * Its steps are cut into units, and those are decided as if none had been. What went before is not
  * there to be counted a second time.
  */
+#include <assert.h>
+
 #include "error.h"
 #include "mem.h"
 #include "retention_types.h"
 
 #define CURVE_BUCKETS_LEFT 256 /* of each of its curves */
 
-/* Rows of a statement one by one; 0 ends it. */
-typedef int (*row_fn)(void *self, struct db_stmt *row);
-
-static int each_row(struct retention *retention, enum retention_statement which,
-                    const int64_t *values, int count, row_fn see, void *self)
-{
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, which, &err);
-    if (err < 0)
-        return err;
-    for (int i = 0; i < count; i++)
-        db_bind_int(stmt, i, values[i]);
-    while ((err = db_step(stmt)) == DB_ROW && (err = see(self, stmt)) == 0)
-        continue;
-    db_reset(stmt);
-    return err < 0 ? err : 0;
-}
-
 /* ---- which one is next ---- */
-
-static int take_ended(void *self, struct db_stmt *row)
-{
-    struct retention_queue *queue = self;
-    struct retention_ended *one = &queue->list[queue->count++];
-    *one = (struct retention_ended){db_column_int(row, 0), db_column_int(row, 1),
-                                    db_column_int(row, 2), db_column_int(row, 3)};
-    return 0;
-}
 
 /* Fills the list from those that ended behind the last one that was in it. */
 static int read_ended(struct retention *retention, struct retention_queue *queue)
 {
-    const int64_t behind[] = {queue->end_ns, queue->id, RETENTION_ENDED_READ};
+    struct retention_ended ended;
     if (queue->at < queue->count)
         return 0;
     queue->at = queue->count = 0;
-    return each_row(retention, RETENTION_ENDED_PROCESSES, behind, 3, take_ended, queue);
+    struct query query = retention_query(
+        retention, RETENTION_ENDED_PROCESSES, Q_IN(queue->end_ns, queue->id, RETENTION_ENDED_READ),
+        Q_OUT(Q_INT(ended.id), Q_INT(ended.end_ns), Q_INT(ended.first_seq), Q_INT(ended.last_seq)));
+    while (query_next(&query)) {
+        assert(queue->count < RETENTION_ENDED_READ);
+        queue->list[queue->count++] = ended;
+    }
+    return query_end(&query);
 }
 
 /* ---- reading one again ---- */
@@ -59,58 +41,86 @@ static int read_ended(struct retention *retention, struct retention_queue *queue
 struct again {
     struct retention *retention;
     struct retention_process *process;
-    int64_t first_phase, last_phase;
+    int64_t first_phase, last_phase; /* 0 and -1: none */
 };
 
-static int take_heap(void *self, struct db_stmt *row)
+static int read_heaps(struct again *again)
 {
-    struct again *again = self;
-    return retention_add_heap(again->retention, again->process, db_column_int(row, 0)) ? 0
-                                                                                       : ERR_NOMEM;
+    int64_t id;
+    struct query query = retention_query(again->retention, RETENTION_HEAPS_OF,
+                                         Q_IN(again->process->id), Q_OUT(Q_INT(id)));
+    while (query_next(&query))
+        if (!retention_add_heap(again->retention, again->process, id))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
 }
 
-static int take_phases(void *self, struct db_stmt *row)
+static int read_span(struct again *again)
 {
-    struct again *again = self;
-    if (db_column_type(row, 0) != DB_NULL) {
-        again->first_phase = db_column_int(row, 0);
-        again->last_phase = db_column_int(row, 1);
+    int64_t first_phase = QUERY_NONE, last_phase = QUERY_NONE;
+    int err = retention_first(again->retention, RETENTION_PHASE_SPAN, Q_IN(again->process->id),
+                              Q_OUT(Q_OPT(first_phase), Q_OPT(last_phase)));
+    if (first_phase != QUERY_NONE) {
+        again->first_phase = first_phase;
+        again->last_phase = last_phase;
     }
-    return 0;
+    return err < 0 ? err : 0;
 }
 
-static int take_unit(void *self, struct db_stmt *row)
+/* Its blocks are of the unit in front where it does not begin behind that. */
+static bool add_step(struct retention_process *process, const struct retention_unit *unit)
 {
-    struct retention_process *process = ((struct again *)self)->process;
-    const struct retention_unit *last = &process->units[process->count - 1];
-    int64_t begin = db_column_int(row, 1);
-    if (begin <= last->begin && process->count > 1)
-        return 0; /* its blocks are of the unit in front */
-    if (!retention_add_unit(process, db_column_int(row, 0), begin))
-        return ERR_NOMEM;
-    struct retention_unit *unit = &process->units[process->count - 1];
-    unit->first_phase = db_column_int(row, 2);
-    unit->last_phase = db_column_int(row, 3);
-    return 0;
+    if (unit->begin <= process->units[process->count - 1].begin && process->count > 1)
+        return true;
+    if (!retention_add_unit(process, unit->step, unit->begin))
+        return false;
+    process->units[process->count - 1] = *unit;
+    return true;
 }
 
-static int take_peak(void *self, struct db_stmt *row)
+static int read_steps(struct again *again)
 {
-    struct retention_process *process = ((struct again *)self)->process;
-    if (!MEM_GROW(process->peaks, process->peak_cap, process->peak_count + 1))
-        return ERR_NOMEM;
-    process->peaks[process->peak_count++] =
-        (struct retention_peak){db_column_int(row, 0), db_column_int(row, 1)};
-    return 0;
+    struct retention_process *process = again->process;
+    struct retention_unit unit;
+    struct query query = retention_query(again->retention, RETENTION_STEPS_OF,
+                                         Q_IN(again->first_phase, again->last_phase, process->id),
+                                         Q_OUT(Q_INT(unit.step), Q_INT(unit.begin),
+                                               Q_INT(unit.first_phase), Q_INT(unit.last_phase)));
+    while (query_next(&query))
+        if (!add_step(process, &unit))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
 }
 
-static int take_oom(void *self, struct db_stmt *row)
+static int read_peaks(struct again *again)
 {
-    struct retention_process *process = ((struct again *)self)->process;
-    if (!MEM_GROW(process->ooms, process->oom_cap, process->oom_count + 1))
-        return ERR_NOMEM;
-    process->ooms[process->oom_count++] = db_column_int(row, 0);
-    return 0;
+    struct retention_process *process = again->process;
+    struct retention_peak peak;
+    struct query query = retention_query(again->retention, RETENTION_PEAKS_OF,
+                                         Q_IN(again->first_phase, again->last_phase, process->id),
+                                         Q_OUT(Q_INT(peak.device), Q_INT(peak.seq), Q_REST));
+    while (query_next(&query)) {
+        if (MEM_GROW(process->peaks, process->peak_cap, process->peak_count + 1))
+            process->peaks[process->peak_count++] = peak;
+        else
+            query_fail(&query, ERR_NOMEM);
+    }
+    return query_end(&query);
+}
+
+static int read_ooms(struct again *again)
+{
+    struct retention_process *process = again->process;
+    int64_t seq;
+    struct query query =
+        retention_query(again->retention, RETENTION_OOMS_OF, Q_IN(process->id), Q_OUT(Q_INT(seq)));
+    while (query_next(&query)) {
+        if (MEM_GROW(process->ooms, process->oom_cap, process->oom_count + 1))
+            process->ooms[process->oom_count++] = seq;
+        else
+            query_fail(&query, ERR_NOMEM);
+    }
+    return query_end(&query);
 }
 
 /* Of a process without steps: as they were cut while it ran. */
@@ -128,18 +138,17 @@ static bool add_stretches(struct retention_process *process, const struct retent
 static int read_units(struct again *again, const struct retention_ended *ended)
 {
     struct retention_process *process = again->process;
-    const int64_t id[] = {ended->id}, of[] = {again->first_phase, again->last_phase, ended->id};
     if (!retention_add_unit(process, RETENTION_NONE, ended->first_seq))
         return ERR_NOMEM;
-    int err = each_row(again->retention, RETENTION_STEPS_OF, of, 3, take_unit, again);
+    int err = read_steps(again);
     if (err == 0 && process->count == 1)
         err = add_stretches(process, ended) ? 0 : ERR_NOMEM;
     else if (process->spare)
         process->firsts--; /* what came before the first step is none of the first ones */
     if (err == 0)
-        err = each_row(again->retention, RETENTION_PEAKS_OF, of, 3, take_peak, again);
+        err = read_peaks(again);
     if (err == 0)
-        err = each_row(again->retention, RETENTION_OOMS_OF, id, 1, take_oom, again);
+        err = read_ooms(again);
     int64_t end = process->units[process->count - 1].begin;
     end = (end > ended->last_seq ? end : ended->last_seq) + 1;
     if (err == 0 && (!retention_add_unit(process, RETENTION_NONE, end) ||
@@ -150,10 +159,9 @@ static int read_units(struct again *again, const struct retention_ended *ended)
 
 static int read_again(struct again *again, const struct retention_ended *ended)
 {
-    const int64_t id[] = {ended->id};
-    int err = each_row(again->retention, RETENTION_HEAPS_OF, id, 1, take_heap, again);
+    int err = read_heaps(again);
     if (err == 0)
-        err = each_row(again->retention, RETENTION_PHASE_SPAN, id, 1, take_phases, again);
+        err = read_span(again);
     return err < 0 ? err : read_units(again, ended);
 }
 
@@ -163,15 +171,9 @@ static int drop_fine_levels(struct retention *retention, int64_t heap)
 {
     static const char *const quantities[] = {"allocated", "reserved"};
     int err = 0;
-    for (size_t i = 0; i < sizeof quantities / sizeof *quantities && err == 0; i++) {
-        struct db_stmt *stmt = retention_statement(retention, RETENTION_DROP_CURVE, &err);
-        if (err < 0)
-            return err;
-        db_bind_int(stmt, 0, heap);
-        db_bind_text(stmt, 1, quantities[i], -1);
-        db_bind_int(stmt, 2, CURVE_BUCKETS_LEFT);
-        err = db_run(stmt);
-    }
+    for (size_t i = 0; i < sizeof quantities / sizeof *quantities && err == 0; i++)
+        err = retention_run(retention, RETENTION_DROP_CURVE,
+                            Q_IN(heap, quantities[i], CURVE_BUCKETS_LEFT));
     return err;
 }
 
@@ -182,6 +184,7 @@ static int decide_again(struct retention *retention, const struct retention_ende
 {
     struct again again = {.retention = retention, .last_phase = -1};
     bool gives_up = turn == RETENTION_GIVE_UP;
+    assert(turn < RETENTION_TURNS && !retention_process_find(retention, ended->id));
     again.process = retention_process_of(retention, ended->id);
     if (!again.process)
         return ERR_NOMEM;

@@ -2,6 +2,7 @@
  * Phases that go. A block that stays says in which phase it was born, and in which it died, by the
  * stretches of its process: so those phases stay, and the phases around them.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "error.h"
@@ -32,62 +33,64 @@ struct shape { /* of a unit */
 static int read_stretches(struct retention *retention, const struct retention_process *process,
                           const struct retention_kept *unit, struct shape *shape)
 {
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, RETENTION_STRETCHES, &err);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, process->id);
-    db_bind_int(stmt, 1, unit->begin);
-    db_bind_int(stmt, 2, unit->end - 1);
-    while ((err = db_step(stmt)) == DB_ROW) {
-        if (!MEM_GROW(shape->stretches, shape->stretch_cap, shape->stretch_count + 1)) {
-            err = ERR_NOMEM;
-            break;
-        }
-        shape->stretches[shape->stretch_count++] =
-            (struct stretch_row){db_column_int(stmt, 0), db_column_int(stmt, 1)};
+    struct stretch_row row;
+    struct query query = retention_query(retention, RETENTION_STRETCHES,
+                                         Q_IN(process->id, unit->begin, unit->end - 1),
+                                         Q_OUT(Q_INT(row.begin), Q_INT(row.phase)));
+    while (query_next(&query)) {
+        if (MEM_GROW(shape->stretches, shape->stretch_cap, shape->stretch_count + 1))
+            shape->stretches[shape->stretch_count++] = row;
+        else
+            query_fail(&query, ERR_NOMEM);
     }
-    db_reset(stmt);
-    return err < 0 ? err : 0;
+    return query_end(&query);
 }
 
 static bool remember_over(struct retention_process *process, int64_t phase)
 {
+    assert(phase > 0);
     if (!MEM_GROW(process->over, process->over_cap, process->over_count + 1))
         return false;
     process->over[process->over_count++] = phase;
     return true;
 }
 
+struct phase_found {
+    int64_t id, parent;         /* 0: none */
+    int64_t begin_seq, end_seq; /* QUERY_NONE: it is open */
+    bool backward, of_thread;
+};
+
 /* Those that have ended; one that is open, or has come into a unit that is decided, stays. */
+static bool add_phase(struct retention_process *process, const struct retention_kept *unit,
+                      const struct phase_found *found, struct shape *shape)
+{
+    bool begins = found->begin_seq >= unit->begin;
+    bool whole = begins && found->end_seq != QUERY_NONE && found->end_seq < unit->end;
+    if (!MEM_GROW(shape->phases, shape->phase_cap, shape->phase_count + 1))
+        return false;
+    shape->phases[shape->phase_count++] = (struct phase_row){
+        .id = found->id,
+        .parent = found->parent,
+        .stays = !whole,
+        .whole = whole,
+        .backward = found->backward,
+    };
+    return whole || !begins || !found->of_thread || remember_over(process, found->id);
+}
+
 static int read_phases(struct retention *retention, struct retention_process *process,
                        const struct retention_kept *unit, struct shape *shape)
 {
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, RETENTION_PHASES_OF, &err);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, unit->first_phase);
-    db_bind_int(stmt, 1, unit->last_phase);
-    db_bind_int(stmt, 2, process->id);
-    while ((err = db_step(stmt)) == DB_ROW) {
-        if (!MEM_GROW(shape->phases, shape->phase_cap, shape->phase_count + 1)) {
-            err = ERR_NOMEM;
-            break;
-        }
-        bool whole = db_column_type(stmt, 2) != DB_NULL && db_column_int(stmt, 2) < unit->end &&
-                     db_column_int(stmt, 3) >= unit->begin;
-        shape->phases[shape->phase_count++] = (struct phase_row){
-            db_column_int(stmt, 0), db_column_type(stmt, 1) == DB_NULL ? 0 : db_column_int(stmt, 1),
-            !whole, whole, db_column_int(stmt, 4) != 0};
-        bool over = !whole && db_column_int(stmt, 5) && db_column_int(stmt, 3) >= unit->begin;
-        if (over && !remember_over(process, db_column_int(stmt, 0))) {
-            err = ERR_NOMEM;
-            break;
-        }
-    }
-    db_reset(stmt);
-    return err < 0 ? err : 0;
+    struct phase_found found;
+    struct query query = retention_query(
+        retention, RETENTION_PHASES_OF, Q_IN(unit->first_phase, unit->last_phase, process->id),
+        Q_OUT(Q_INT(found.id), Q_INT(found.parent), Q_INT(found.begin_seq), Q_OPT(found.end_seq),
+              Q_INT(found.backward), Q_INT(found.of_thread)));
+    while (query_next(&query))
+        if (!add_phase(process, unit, &found, shape))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
 }
 
 static struct phase_row *find_phase(const struct shape *shape, int64_t id)
@@ -118,16 +121,12 @@ static void seq_stays(struct shape *shape, int64_t seq)
 static int own_phases_stay(struct retention *retention, const struct retention_kept *unit,
                            struct shape *shape)
 {
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, RETENTION_OWN_PHASES, &err);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, unit->begin);
-    db_bind_int(stmt, 1, unit->end - 1);
-    while ((err = db_step(stmt)) == DB_ROW)
-        phase_stays(shape, db_column_int(stmt, 0));
-    db_reset(stmt);
-    return err;
+    int64_t phase;
+    struct query query = retention_query(retention, RETENTION_OWN_PHASES,
+                                         Q_IN(unit->begin, unit->end - 1), Q_OUT(Q_INT(phase)));
+    while (query_next(&query))
+        phase_stays(shape, phase);
+    return query_end(&query);
 }
 
 /* The step of a block that stays ends where it ended, and so does its backward. */
@@ -148,21 +147,12 @@ static void parents_stay(struct shape *shape)
 
 /* ---- dropping ---- */
 
-static int run_one(struct retention *retention, enum retention_statement which, int64_t phase)
-{
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, which, &err);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, phase);
-    return db_run(stmt);
-}
-
 /* What it did on each device. */
 static int drop_parts(struct retention *retention, int64_t phase)
 {
-    int err = run_one(retention, RETENTION_SUM_PHASE, phase);
-    return err < 0 ? err : run_one(retention, RETENTION_DROP_PARTS, phase);
+    int err = retention_run(retention, RETENTION_SUM_PHASE, Q_IN(phase));
+    assert(phase > 0);
+    return err < 0 ? err : retention_run(retention, RETENTION_DROP_PARTS, Q_IN(phase));
 }
 
 /* The stretches before the phase: they are found by what its row says. */
@@ -170,8 +160,8 @@ static int drop_phase(struct retention *retention, int64_t phase)
 {
     int err = drop_parts(retention, phase);
     if (err == 0)
-        err = run_one(retention, RETENTION_DROP_STRETCHES, phase);
-    return err < 0 ? err : run_one(retention, RETENTION_DROP_PHASE, phase);
+        err = retention_run(retention, RETENTION_DROP_STRETCHES, Q_IN(phase));
+    return err < 0 ? err : retention_run(retention, RETENTION_DROP_PHASE, Q_IN(phase));
 }
 
 /* ---- phases of threads, which do not end with the step ---- */
@@ -184,21 +174,12 @@ struct over { /* one of them, read again */
 static int read_over(struct retention *retention, const struct retention_process *process,
                      int64_t phase, struct over *out)
 {
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, RETENTION_PHASES_OF, &err);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, phase);
-    db_bind_int(stmt, 1, phase);
-    db_bind_int(stmt, 2, process->id);
-    err = db_step(stmt);
-    *out = (struct over){.there = err == DB_ROW};
-    if (out->there) {
-        out->ended = db_column_type(stmt, 2) != DB_NULL;
-        out->end = db_column_int(stmt, 2);
-        out->begin = db_column_int(stmt, 3);
-    }
-    db_reset(stmt);
+    int64_t begin_seq = 0, end_seq = QUERY_NONE;
+    int err = retention_first(retention, RETENTION_PHASES_OF, Q_IN(phase, phase, process->id),
+                              Q_OUT(Q_INT(begin_seq), Q_OPT(end_seq), Q_REST));
+    *out = (struct over){.there = err == DB_ROW, .ended = end_seq != QUERY_NONE};
+    out->begin = begin_seq;
+    out->end = out->ended ? end_seq : 0;
     return err < 0 ? err : 0;
 }
 
@@ -206,17 +187,10 @@ static int read_over(struct retention *retention, const struct retention_process
 static int holds_something(struct retention *retention, int64_t phase, const struct over *over,
                            int64_t last_phase, bool *holds)
 {
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, RETENTION_HAS_BIRTH, &err);
-    if (err < 0)
-        return err;
-    db_bind_int(stmt, 0, over->begin);
-    db_bind_int(stmt, 1, over->end);
-    db_bind_int(stmt, 2, phase);
-    db_bind_int(stmt, 3, last_phase);
-    err = db_step(stmt);
-    *holds = err == DB_ROW && db_column_int(stmt, 0) > 0;
-    db_reset(stmt);
+    *holds = false;
+    int err =
+        retention_first(retention, RETENTION_HAS_BIRTH,
+                        Q_IN(over->begin, over->end, phase, last_phase), Q_OUT(Q_INT(*holds)));
     return err < 0 ? err : 0;
 }
 
@@ -297,6 +271,7 @@ static bool leave(struct retention_process *process, const struct retention_kept
                   size_t blocks)
 {
     size_t at = find_left(process, unit->begin);
+    assert(unit->begin < unit->end);
     if (!blocks)
         return true;
     if (!MEM_GROW(process->left, process->left_cap, process->left_count + 1))

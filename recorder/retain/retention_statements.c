@@ -25,11 +25,12 @@ static const char *const texts[RETENTION_STATEMENTS] = {
         " DELETE FROM sample WHERE process = ?3 AND at_ns > (SELECT begin_ns FROM mine)"
         "   AND at_ns < (SELECT end_ns FROM mine)",
     [RETENTION_SUM_SITE] =
-        "INSERT INTO site_sum VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+        "INSERT INTO site_sum(heap, site, blocks, bytes, largest, first_seq, last_seq)"
+        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
         " ON CONFLICT(heap, site) DO UPDATE SET blocks = blocks + ?3, bytes = bytes + ?4,"
         " largest = max(largest, ?5), first_seq = min(first_seq, ?6),"
         " last_seq = max(last_seq, ?7)",
-    [RETENTION_STRETCHES] = "SELECT begin_seq, phase FROM stretch"
+    [RETENTION_STRETCHES] = "SELECT begin_seq AS begin, phase FROM stretch"
                             " WHERE process = ?1 AND begin_seq BETWEEN ?2 AND ?3"
                             " ORDER BY begin_seq",
     [RETENTION_OWN_PHASES] = "SELECT phase FROM allocation_phase WHERE allocation BETWEEN ?1"
@@ -37,9 +38,9 @@ static const char *const texts[RETENTION_STATEMENTS] = {
     [RETENTION_HAS_BIRTH] = "SELECT (SELECT count(*) FROM allocation_phase"
                             "         WHERE allocation BETWEEN ?1 AND ?2 AND phase = ?3)"
                             " + (SELECT count(*) FROM phase"
-                            "     WHERE id BETWEEN ?3 + 1 AND ?4 AND parent = ?3)",
-    [RETENTION_PHASES_OF] = "SELECT id, parent, end_seq, begin_seq, kind = 'backward',"
-                            " scope = 'thread'"
+                            "     WHERE id BETWEEN ?3 + 1 AND ?4 AND parent = ?3) AS holds",
+    [RETENTION_PHASES_OF] = "SELECT id, parent, begin_seq, end_seq, kind = 'backward' AS backward,"
+                            " scope = 'thread' AS of_thread"
                             "  FROM phase"
                             " WHERE id BETWEEN ?1 AND ?2 AND process = ?3"
                             "   AND settled IS NOT NULL ORDER BY id",
@@ -61,8 +62,9 @@ static const char *const texts[RETENTION_STATEMENTS] = {
         " AND process = (SELECT process FROM phase WHERE id = ?1)"
         " AND begin_seq BETWEEN (SELECT begin_seq FROM phase WHERE id = ?1)"
         "                   AND (SELECT end_seq FROM phase WHERE id = ?1)",
-    [RETENTION_NEW_THIN] = "INSERT INTO thinned VALUES(?1, ?2, ?3, ?4, ?5)",
-    [RETENTION_LAST_ROW] = "SELECT last_insert_rowid()",
+    [RETENTION_NEW_THIN] = "INSERT INTO thinned(process, first_seq, last_seq, what, n)"
+                           " VALUES(?1, ?2, ?3, ?4, ?5)",
+    [RETENTION_LAST_ROW] = "SELECT last_insert_rowid() AS rowid",
     [RETENTION_GROW_THIN] = "UPDATE thinned SET first_seq = ?2, last_seq = ?3, n = ?4"
                             " WHERE rowid = ?1",
     [RETENTION_ENDED_PROCESSES] =
@@ -70,12 +72,14 @@ static const char *const texts[RETENTION_STATEMENTS] = {
         " WHERE first_seq IS NOT NULL AND (end_ns > ?1 OR end_ns = ?1 AND id > ?2)"
         " ORDER BY end_ns, id LIMIT ?3",
     [RETENTION_HEAPS_OF] = "SELECT id FROM heap WHERE process = ?1",
-    [RETENTION_PHASE_SPAN] = "SELECT min(phase), max(phase) FROM stretch WHERE process = ?1",
-    [RETENTION_STEPS_OF] = "SELECT step, min(begin_seq), min(id), max(id) FROM phase"
+    [RETENTION_PHASE_SPAN] = "SELECT min(phase) AS first_phase, max(phase) AS last_phase"
+                             " FROM stretch WHERE process = ?1",
+    [RETENTION_STEPS_OF] = "SELECT step, min(begin_seq) AS begin, min(id) AS first_phase,"
+                           " max(id) AS last_phase FROM phase"
                            " WHERE id BETWEEN ?1 AND ?2 AND process = ?3 AND step IS NOT NULL"
                            " GROUP BY step ORDER BY 2",
     [RETENTION_PEAKS_OF] =
-        "SELECT device, max_allocated_seq, max(max_allocated) FROM phase_device"
+        "SELECT device, max_allocated_seq AS seq, max(max_allocated) FROM phase_device"
         " WHERE phase BETWEEN ?1 AND ?2 AND max_allocated_seq IS NOT NULL"
         " AND (SELECT process FROM phase WHERE id = phase_device.phase) = ?3 GROUP BY device",
     [RETENTION_PROCESS_OF_PHASE] = "SELECT process FROM phase WHERE id = ?1",
@@ -86,23 +90,28 @@ static const char *const texts[RETENTION_STATEMENTS] = {
         "       GROUP BY level HAVING count(*) <= ?3))",
 };
 
-struct db_stmt *retention_statement(struct retention *retention, enum retention_statement which,
-                                    int *err)
+struct query retention_query(struct retention *retention, enum retention_statement which,
+                             const struct query_value *in, const struct query_place *out)
 {
-    *err = 0;
-    if (!retention->statements[which])
-        *err = db_prepare(retention->db, &retention->statements[which], texts[which]);
-    return *err < 0 ? NULL : retention->statements[which];
+    struct db_stmt **stmt = &retention->statements[which];
+    int err = *stmt ? 0 : db_prepare(retention->db, stmt, texts[which]);
+    return err < 0 ? (struct query){.err = err} : query_kept(*stmt, in, out);
 }
 
-int retention_ask(struct retention *retention, enum retention_statement which, int64_t *out)
+int retention_first(struct retention *retention, enum retention_statement which,
+                    const struct query_value *in, const struct query_place *out)
 {
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, which, &err);
-    if (err < 0)
-        return err;
-    err = db_step(stmt);
-    *out = err == DB_ROW ? db_column_int(stmt, 0) : 0;
-    db_reset(stmt);
-    return err < 0 ? err : 0;
+    struct query query = retention_query(retention, which, in, out);
+    bool found = query_next(&query);
+    int err = query_end(&query);
+    return found ? DB_ROW : err;
+}
+
+int retention_run(struct retention *retention, enum retention_statement which,
+                  const struct query_value *in)
+{
+    struct query query = retention_query(retention, which, in, Q_NOTHING);
+    while (query_next(&query))
+        ;
+    return query_end(&query);
 }

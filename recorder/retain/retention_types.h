@@ -5,6 +5,7 @@
 #define TIDEMARK_RECORDER_RETENTION_TYPES_H
 
 #include "map.h"
+#include "query.h"
 #include "retention.h"
 
 #define RETENTION_NONE INT64_MIN
@@ -167,11 +168,14 @@ static inline bool retention_has_limit(const struct retention *retention)
 }
 
 /* retention_statements.c */
-/* The statement, prepared; NULL with *err set. */
-struct db_stmt *retention_statement(struct retention *retention, enum retention_statement which,
-                                    int *err);
-/* Its first column; 0 without a row. */
-int retention_ask(struct retention *retention, enum retention_statement which, int64_t *out);
+/* Questions of query.h, with statements that are made once. */
+struct query retention_query(struct retention *retention, enum retention_statement which,
+                             const struct query_value *in, const struct query_place *out);
+/* As query_first, query_run. */
+int retention_first(struct retention *retention, enum retention_statement which,
+                    const struct query_value *in, const struct query_place *out);
+int retention_run(struct retention *retention, enum retention_statement which,
+                  const struct query_value *in);
 
 /* retention_decide.c */
 /* How many units of the process can be decided now; not above 0: none. */

@@ -1,6 +1,7 @@
 /*
  * Units: what the facts of a batch say of steps, peaks and blocks that outlived their unit.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "mem.h"
@@ -29,6 +30,7 @@ struct retention_process *retention_process_of(struct retention *retention, int6
 void retention_process_forget(struct retention *retention, size_t place)
 {
     struct retention_process *process = &retention->processes[place];
+    assert(place < retention->process_count);
     retention->ended_waiting -= process->ended;
     for (size_t i = 0; i < process->heap_count; i++)
         map_remove(&retention->heaps, (uint64_t)process->heaps[i]);
@@ -67,6 +69,7 @@ static bool dies_before(const struct retention_block *one, const struct retentio
 bool retention_late_push(struct retention_process *process, int64_t seq, int64_t free_seq)
 {
     struct retention_blocks *late = &process->late;
+    assert(seq > 0 && free_seq >= seq);
     if (!append(late, seq, free_seq))
         return false;
     PQUEUE_RISE(late->at, late->count - 1, dies_before);
@@ -88,6 +91,7 @@ bool retention_late_pop(struct retention_process *process, int64_t end, struct r
 
 bool retention_add_unit(struct retention_process *process, int64_t step, int64_t begin)
 {
+    assert(process->head <= process->count);
     if (process->head > 1024 && process->head > process->count / 2) {
         process->count -= process->head;
         memmove(process->units, process->units + process->head,
@@ -103,6 +107,7 @@ bool retention_add_unit(struct retention_process *process, int64_t step, int64_t
 
 static void add_phase(struct retention_unit *unit, int64_t phase)
 {
+    assert(phase > 0 && unit->first_phase <= unit->last_phase);
     if (unit->first_phase == RETENTION_NONE || phase < unit->first_phase)
         unit->first_phase = phase;
     if (unit->last_phase == RETENTION_NONE || phase > unit->last_phase)
@@ -144,19 +149,21 @@ static void phase_of_none(struct retention_process *process, int64_t phase)
 
 static void see_phase(struct retention *retention, const struct batch_cell *cells)
 {
-    struct retention_process *process = retention_process_of(retention, cells[1].value);
-    retention->phase = cells[0].value;
-    retention->of_process = cells[1].value;
+    int64_t id = cells[SCH_AT(phase, id)].value;
+    const struct batch_cell *step = &cells[SCH_AT(phase, step)];
+    retention->phase = id;
+    retention->of_process = cells[SCH_AT(phase, process)].value;
+    struct retention_process *process = retention_process_of(retention, retention->of_process);
     if (!process) {
         retention->blind = true;
         return;
     }
     if (cells[SCH_AT(phase, settled)].kind != CELL_INT)
         return; /* what it is, and its step, may change */
-    if (cells[7].kind == CELL_INT)
-        phase_of_step(process, cells[0].value, cells[7].value, cells[8].value);
+    if (step->kind == CELL_INT)
+        phase_of_step(process, id, step->value, cells[SCH_AT(phase, begin_seq)].value);
     else
-        phase_of_none(process, cells[0].value);
+        phase_of_none(process, id);
 }
 
 /* ---- peaks ---- */
@@ -172,47 +179,44 @@ static struct retention_peak *newest_peak(struct retention_process *process, int
 /* A phase's parts mostly follow its row; else it is asked of the database. */
 static struct retention_process *process_of_phase(struct retention *retention, int64_t phase)
 {
-    int err;
+    int64_t process = -1;
     if (retention->phase == phase)
         return retention_process_find(retention, retention->of_process);
-    struct db_stmt *stmt = retention_statement(retention, RETENTION_PROCESS_OF_PHASE, &err);
-    if (err < 0) {
-        retention->blind = true;
-        return NULL;
-    }
-    db_bind_int(stmt, 0, phase);
-    err = db_step(stmt);
+    int err =
+        retention_first(retention, RETENTION_PROCESS_OF_PHASE, Q_IN(phase), Q_OUT(Q_INT(process)));
     retention->blind |= err < 0;
     retention->phase = phase;
-    retention->of_process = err == DB_ROW ? db_column_int(stmt, 0) : -1;
-    db_reset(stmt);
-    return retention_process_find(retention, retention->of_process);
+    retention->of_process = process;
+    return retention_process_find(retention, process);
 }
 
 static void see_part(struct retention *retention, const struct batch_cell *cells)
 {
-    if (cells[9].kind != CELL_INT)
+    const struct batch_cell *highest = &cells[SCH_AT(phase_device, max_allocated_seq)];
+    struct retention_peak peak = {cells[SCH_AT(phase_device, device)].value, highest->value};
+    if (highest->kind != CELL_INT)
         return;
-    struct retention_process *process = process_of_phase(retention, cells[0].value);
-    struct retention_peak *known = process ? newest_peak(process, cells[1].value) : NULL;
-    if (!process || (known && known->seq >= cells[9].value))
+    struct retention_process *process =
+        process_of_phase(retention, cells[SCH_AT(phase_device, phase)].value);
+    struct retention_peak *known = process ? newest_peak(process, peak.device) : NULL;
+    if (!process || (known && known->seq >= peak.seq))
         return;
     if (known && retention_has_limit(retention)) {
-        known->seq = cells[9].value;
+        *known = peak;
         return;
     }
-    if (!MEM_GROW(process->peaks, process->peak_cap, process->peak_count + 1)) {
+    if (MEM_GROW(process->peaks, process->peak_cap, process->peak_count + 1))
+        process->peaks[process->peak_count++] = peak;
+    else
         retention->blind = true;
-        return;
-    }
-    process->peaks[process->peak_count++] = (struct retention_peak){cells[1].value, cells[9].value};
 }
 
 static void see_oom(struct retention *retention, const struct batch_cell *cells)
 {
-    struct retention_process *process = retention_process_of(retention, cells[1].value);
+    struct retention_process *process =
+        retention_process_of(retention, cells[SCH_AT(oom, process)].value);
     if (process && MEM_GROW(process->ooms, process->oom_cap, process->oom_count + 1))
-        process->ooms[process->oom_count++] = cells[0].value;
+        process->ooms[process->oom_count++] = cells[SCH_AT(oom, seq)].value;
     else
         retention->blind = true;
 }
@@ -223,6 +227,7 @@ bool retention_add_heap(struct retention *retention, struct retention_process *p
                         int64_t heap)
 {
     uint64_t before = MAP_NONE;
+    assert(heap > 0 && process->id > 0);
     if (!MEM_GROW(process->heaps, process->heap_cap, process->heap_count + 1) ||
         !map_put(&retention->heaps, (uint64_t)heap, (uint64_t)process->id, &before))
         return false;
@@ -233,8 +238,9 @@ bool retention_add_heap(struct retention *retention, struct retention_process *p
 
 static void see_heap(struct retention *retention, const struct batch_cell *cells)
 {
-    struct retention_process *process = retention_process_of(retention, cells[1].value);
-    if (!process || !retention_add_heap(retention, process, cells[0].value))
+    struct retention_process *process =
+        retention_process_of(retention, cells[SCH_AT(heap, process)].value);
+    if (!process || !retention_add_heap(retention, process, cells[SCH_AT(heap, id)].value))
         retention->blind = true;
 }
 
@@ -249,15 +255,17 @@ static bool may_be_forgotten(const struct retention *retention)
 /* Its row has an end_ns: the facts of it that are to come say nothing of units. */
 static void see_process(struct retention *retention, const struct batch_cell *cells)
 {
-    struct retention_process *process = retention_process_find(retention, cells[0].value);
-    if (!process || cells[5].kind != CELL_INT || process->ended)
+    const struct batch_cell *end = &cells[SCH_AT(process, end_ns)];
+    struct retention_process *process =
+        retention_process_find(retention, cells[SCH_AT(process, id)].value);
+    if (!process || end->kind != CELL_INT || process->ended)
         return;
     process->ended = true;
     retention->ended_waiting++;
     if (!may_be_forgotten(retention))
         return;
-    if (cells[5].value > retention->forgotten_ns)
-        retention->forgotten_ns = cells[5].value;
+    if (end->value > retention->forgotten_ns)
+        retention->forgotten_ns = end->value;
     retention_process_forget(retention, (size_t)(process - retention->processes));
 }
 
@@ -313,24 +321,15 @@ static void see_allocs(struct retention *retention, const struct batch *batch)
 /* What is decided already died: the process is asked of the database, for ends do not say it. */
 static void see_end(struct retention *retention, const struct batch_end *end)
 {
-    int err;
-    struct db_stmt *stmt = retention_statement(retention, RETENTION_ROW, &err);
-    if (err < 0) {
-        retention->blind = true;
-        return;
-    }
-    db_bind_int(stmt, 0, end->seq);
-    err = db_step(stmt);
+    int64_t heap = -1;
+    int err = retention_first(retention, RETENTION_ROW, Q_IN(end->seq), Q_OUT(Q_INT(heap), Q_REST));
     retention->blind |= err < 0;
-    if (err == DB_ROW) {
-        uint64_t id = map_get(&retention->heaps, (uint64_t)db_column_int(stmt, 0));
-        struct retention_process *process =
-            id == MAP_NONE ? NULL : retention_process_find(retention, (int64_t)id);
-        if (process && end->seq < process->decided &&
-            !retention_late_push(process, end->seq, end->free_seq))
-            retention->blind = true;
-    }
-    db_reset(stmt);
+    uint64_t id = err == DB_ROW ? map_get(&retention->heaps, (uint64_t)heap) : MAP_NONE;
+    struct retention_process *process =
+        id == MAP_NONE ? NULL : retention_process_find(retention, (int64_t)id);
+    if (process && end->seq < process->decided &&
+        !retention_late_push(process, end->seq, end->free_seq))
+        retention->blind = true;
 }
 
 void retention_see(struct retention *retention, const struct batch *batch)

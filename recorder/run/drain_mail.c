@@ -1,5 +1,6 @@
 #include "drain_mail.h"
 
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ void message_free(struct message *message)
 
 static void post(struct drain_mail *mail, struct message *message)
 {
+    assert(!message->next && message->key);
     pthread_mutex_lock(&mail->lock);
     *mail->last = message;
     mail->last = &message->next;

@@ -16,6 +16,7 @@ void drain_source_init(struct drain_source *source, struct ring_shared *shared)
 void drain_ring_init(struct drain_ring *ring, struct state_process *process,
                      const struct drain_source *source, uint64_t start_ns, uint64_t begin_ns)
 {
+    assert(process && source->reader.ring);
     *ring = (struct drain_ring){.process = process,
                                 .reader = source->reader,
                                 .arena = source->arena,
@@ -108,6 +109,7 @@ static void note_gap_begin(struct drain_ring *ring, struct drain_gap *gap)
 
 static void drop_first_gap(struct drain_ring *ring)
 {
+    assert(ring->gap_count > 0);
     ring->gap_count--;
     memmove(ring->gaps, ring->gaps + 1, ring->gap_count * sizeof *ring->gaps);
 }
@@ -133,6 +135,7 @@ static void feed_one(struct drain_ring *ring, const struct event *event)
 {
     uint64_t ticket = event->word - 1;
     bool passed = ring->gap_count > 0 && ticket >= ring->gaps[0].ticket;
+    assert(event->word > 0);
     see_life(ring);
     if (passed)
         note_gap_begin(ring, &ring->gaps[0]);

@@ -65,6 +65,7 @@ struct process *process_add(struct process_table *table, pid_t pid, int pidfd)
 
 void process_new_image(struct process_table *table, struct process *process)
 {
+    assert(process->key && process->key <= table->last_key);
     process->key = ++table->last_key;
     process->fetched = process->refused = process->other = false;
 }

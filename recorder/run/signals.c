@@ -96,6 +96,7 @@ static enum signal_has ask(struct signals *signals, const struct signal_came *ca
     uint64_t at_ns;
     enum signal_has otherwise = came->terminal ? SIGNAL_HAS : SIGNAL_HAS_NOT;
     enum signal_has not_known = came->terminal ? SIGNAL_HAS : SIGNAL_NOT_KNOWN;
+    assert(!came->early && came->number > 0);
     if (!signals->witness || signals->witness->pid <= 0)
         return not_known;
     if (signals->answered_ns[came->number] >= came->ns)

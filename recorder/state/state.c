@@ -1,5 +1,6 @@
 #include "state.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "error.h"
@@ -70,6 +71,7 @@ static void put_loss(struct state_process *process, const struct state_loss *los
         .kind = kind,
         .n = ledger_cut(n),
     };
+    assert(owed_as < OWED_COUNT && !process->ended);
     if (n && !batch_put_lost(state->ledger.batch, &row)) {
         note_owed(&process->account, owed_as, n);
         process->state->ledger.lost -= n; /* counted by the caller, or not an event */
@@ -93,6 +95,7 @@ void state_lost(struct state_process *process, const struct state_loss *loss)
 void state_torn(struct state_process *process, uint64_t ticket, uint64_t at_ns, const char *why)
 {
     struct state *state = process->state;
+    assert(!process->ended && ticket < UINT64_MAX);
     state->torn++;
     process->account.notes.unsure = true;
     struct row_torn row = {
@@ -134,6 +137,7 @@ struct batch *state_flush(struct state *state, uint64_t now_ns, bool commit)
     }
     keyframe_flush(&state->keyframes, &state->ledger, &state->pool, state->events);
     struct batch *done = state->ledger.batch;
+    assert(done && state->ledger.serial > 0);
     done->commit = commit;
     fresh->made_ns = now_ns;
     state->ledger.batch = fresh;
@@ -149,6 +153,7 @@ static void take_peak(struct state_peak *peak, const struct state_process *proce
     uint64_t allocated = (uint64_t)device->max_allocated;
     int rank = names_device_rank(&process->state->names, device->id);
     bool same = peak->allocated && peak->rank == rank;
+    assert(device->id > 0 && device->max_allocated >= 0);
     if (!allocated || (peak->allocated && peak->rank < rank) ||
         (same && allocated < peak->allocated) ||
         (same && allocated == peak->allocated && peak->seq <= device->max_allocated_seq))

@@ -2,6 +2,7 @@
  * state_event.c - the conductor: each event goes to the rooms that it concerns, in order, and what
  * one has to know of another is handed from here.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,6 +99,7 @@ bool state_device_comes(void *context, struct heap_device *device)
 static void place_block(struct state_process *process, const struct event *event,
                         struct heap_device *device, const struct block *block)
 {
+    assert(block->seq > 0 && block->seq <= process->state->ledger.seq);
     if (device->max_allocated_seq == block->seq)
         phase_take_highest(&process->phases, device);
     phase_put_block(&process->phases, event->thread, block->seq);
@@ -170,6 +172,7 @@ void state_phase_ends(void *context)
 
 static void driver_event(struct driver *driver, const struct event *event, int64_t ns)
 {
+    assert(driver->account && driver->heaps);
     switch ((enum event_kind)event->kind) {
     case EVENT_DRIVER_ALLOC:
         driver_alloc(driver, event, ns);
@@ -301,6 +304,7 @@ int64_t state_event(struct state_process *process, const struct event *event)
     struct state *state = process->state;
     phase_release(&process->phases, event);
     int64_t ns = event_time(process, event->time_ns);
+    assert(!process->ended && ns >= process->start_ns);
     bool prepares = phase_make_way(&process->phases, event, ns);
     int64_t seq = ++state->ledger.seq;
     if (!process->events++)
@@ -325,6 +329,7 @@ void state_define(struct state_process *process, const struct arena_record *reco
                   const void *payload)
 {
     struct names_heap defined;
+    assert(!process->ended && process->defs);
     if (!names_define(process->defs, record, payload, &defined))
         return;
     const struct heap *heap = heap_make(&process->heaps, &defined);

@@ -1,6 +1,7 @@
 /* state_meters.c - what the state holds, as the numbers of meters.h. */
 #include "state_meters.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "driver.h"
@@ -71,6 +72,7 @@ static void take_device(const struct driver *told, const struct heap_device *dev
         [METER_DEVICE_BLOCKS] = ledger_cut(device->allocs),
         [METER_DEVICE_OOM] = ledger_cut(device->ooms),
     };
+    assert(device->index < HEAP_MAX_DEVICES);
     for (size_t i = 0; i < METER_DEVICE_VALUES; i++)
         meter_device_take(row, i, values[i], ended);
     take_step(row, device, ended);
@@ -96,6 +98,7 @@ static void take_phases(const struct metered *process, struct meters *out)
 void meters_take(struct meters *out, const struct metered *process, bool ended)
 {
     const struct heaps *heaps = process->phases->heaps;
+    assert(process->driver->heaps == process->phases->heaps);
     take_rank(process, out, ended);
     for (size_t i = 0; i < heaps->device_count; i++) {
         const struct heap_device *device = heaps->devices[i];

@@ -1,5 +1,6 @@
 #include "state_process.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,7 @@ static bool put_process(const struct state_process *process)
         .last_seq = row_opt(process->last_seq),
         .events = row_opt(ledger_cut(process->events)),
     };
+    assert(process->account.id > 0 && (!process->ended || process->end.ended));
     return batch_put_process(process->state->ledger.batch, &row);
 }
 
@@ -82,6 +84,8 @@ static void forget_contents(struct state_process *process)
 
 void process_free(struct state_process *process)
 {
+    assert(!process->before || process->before->next == process);
+    assert(process->before || process->state->processes == process);
     forget_contents(process);
     if (process->before)
         process->before->next = process->next;
@@ -146,6 +150,7 @@ struct state_process *state_process_begin(struct state *state, const struct stat
 void state_process_inherit(struct state_process *process, const struct state_process *parent,
                            uint32_t count)
 {
+    assert(!process->ended && process != parent);
     names_inherit(process->defs, parent ? parent->defs : NULL, count);
 }
 
@@ -194,6 +199,7 @@ static bool holds(const char *list, const char *text, const char *between)
 static size_t place_of(const char *list, const char *text, const char *between)
 {
     size_t at = 0;
+    assert(*between);
     while (list && list[at]) {
         const char *end = strstr(list + at, between);
         size_t length = end ? (size_t)(end - list) - at : strlen(list + at);
@@ -238,6 +244,7 @@ void process_source(struct state_process *process, const char *text, bool live)
 {
     const char **own = live ? &process->hello.live : &process->hello.why_not;
     const char *between = live ? ", " : "; ";
+    assert(text && !process->ended);
     if (!*text || holds(*own, text, between))
         return;
     size_t before = *own ? strlen(*own) : 0;
@@ -308,6 +315,7 @@ static int64_t clamp_time(struct state_process *process, uint64_t at_ns)
 
 void state_process_end(struct state_process *process, const struct state_end *end)
 {
+    assert(!process->ended && process->defs);
     phase_release_all(&process->phases);
     process->end_ns = clamp_time(process, end->at_ns);
     process->end = *end;
@@ -332,6 +340,7 @@ void state_process_end(struct state_process *process, const struct state_end *en
 
 void state_thread_end(struct state_process *process, uint32_t thread, uint64_t at_ns)
 {
+    assert(!process->ended);
     phase_end_thread(&process->phases, thread, clamp_time(process, at_ns));
 }
 
