@@ -183,6 +183,9 @@ class Fixtures:
             "seq2seq --steps=2 --batch=$((80 + r / 2 * 10)); done'",
             '"%s" snapshot.pickle 100000' % os.path.abspath(make_snapshot),
             'cp "%s" trace.json' % os.path.join(HERE, "../import/traces/torch-2.14.json"),
+            "gzip -k trace.json",
+            'cp "%s" memory.prof' % os.path.join(HERE, "../import/profiles/jax-0.10.2.prof"),
+            'cp "%s" report.sqlite' % os.path.join(HERE, "../import/corpus_nsys/small"),
             "(echo Thread,Time,Action,Pointer,Size,Stream; "
             "echo 7,10:00:00.000001,allocate,0x100,512,0) >rmm.dev0.log",
         ]

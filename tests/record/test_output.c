@@ -267,7 +267,7 @@ TEST(a_program_that_failed_early_is_its_own_reason)
         const char *end = source ? " before its first block\n"
                                  : " before its first block, or what ran uses neither PyTorch nor "
                                    "tidemark.h, its LD_PRELOAD was replaced, or it ran in another "
-                                   "network namespace\n";
+                                   "network namespace or where no socket may be opened\n";
         struct buf want = {0};
         summary.totals.has_source = source;
         for (int died = 0; died < 2; died++) {

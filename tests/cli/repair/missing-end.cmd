@@ -1,5 +1,5 @@
 # Of a file that was cut to a third nobody knows how much is missing.
-head -c 249856 many.db >cut.db
+head -c 253952 many.db >cut.db
 tidemark repair cut.db >out; echo "exit $?"; tidemark peak cut.repaired.db | tail -1
 tidemark info cut.repaired.db | grep -A2 -e ^complete -e ^Lost
 tidemark info cut.repaired.db --format csv | grep damaged
