@@ -3,6 +3,8 @@
  * deaths wait in a heap until it is their turn, so that memory is that of what lives at once;
  * whatever else has a seq and a time is sorted by SQLite, for it is little beside them.
  */
+#include <inttypes.h>
+
 #include "error.h"
 #include "mem.h"
 #include "merge_types.h"
@@ -76,7 +78,28 @@ static int put_before(struct events *events, int64_t seq)
     }
 }
 
-enum { AT_SEQ = 0, AT_ALLOC_NS = 5, AT_LIFE_NS = 6, AT_FREE_SEQ = 7 }; /* columns of tables.def */
+enum { /* columns of tables.def */
+       AT_SEQ = 0,
+       AT_SIZE = 3,
+       AT_ALLOC_NS = 5,
+       AT_LIFE_NS = 6,
+       AT_FREE_SEQ = 7
+};
+
+static bool is_below(int64_t value, int64_t end)
+{
+    return value < end && value > -end;
+}
+
+/* As reports take them (db_column_int): with these it is counted. */
+static bool is_possible(const struct merge_cell *cells)
+{
+    return is_below(cells[AT_SEQ].number, DB_LARGEST) &&
+           is_below(cells[AT_SIZE].number, DB_LARGEST_SIZE + 1) &&
+           is_below(cells[AT_ALLOC_NS].number, DB_LARGEST) &&
+           is_below(cells[AT_LIFE_NS].number, DB_LARGEST) &&
+           is_below(cells[AT_FREE_SEQ].number, DB_LARGEST);
+}
 
 static int take_block(struct events *events, const struct merge_cell *cells)
 {
@@ -109,6 +132,10 @@ static int read_blocks(struct events *events, struct db *db)
         return merge_input_failed(events->merge, events->input, db, err);
     while (err == 0 && (got = db_step(stmt)) == DB_ROW) {
         err = merge_take_row(events->merge, events->input, table, stmt, cells);
+        if (err == 0 && !is_possible(cells))
+            err = merge_damaged(events->merge, events->input,
+                                "a number of the allocation %" PRId64 " is too large",
+                                cells[AT_SEQ].number);
         if (err == 0)
             err = take_block(events, cells);
         if (err == 0)
