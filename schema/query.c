@@ -190,7 +190,6 @@ bool query_next(struct query *query)
 
 void query_fail(struct query *query, int err)
 {
-    assert(err <= 0 || query->err >= 0);
     if (err < 0 && query->err >= 0)
         query->err = err;
 }

@@ -58,7 +58,6 @@ struct batch_alloc *batch_find_alloc(struct batch *batch, int64_t seq)
 
 bool batch_add_end(struct batch *batch, int64_t seq, int64_t life_ns, int64_t free_seq)
 {
-    assert(free_seq >= seq && life_ns >= 0);
     if (!MEM_GROW(batch->ends, batch->end_cap, batch->end_count + 1))
         return false;
     batch->ends[batch->end_count++] = (struct batch_end){seq, life_ns, free_seq};

@@ -40,7 +40,6 @@ const char *writer_message(const struct writer *writer)
 /* How long to wait for the next batch; 0 = the open transaction is due. */
 static unsigned wait_ms(const struct writer *writer)
 {
-    assert(!writer_failed(writer));
     if (!db_in_transaction(writer->db))
         return IDLE_MS;
     uint64_t age = clock_now_ns() - writer->began_ns;
@@ -149,7 +148,6 @@ static bool make_single_file(struct db *db)
 
 int writer_finish(struct writer *writer, bool *single_file, struct writer_stats *stats)
 {
-    assert(!atomic_load(&writer->finishing));
     atomic_store_explicit(&writer->finishing, true, memory_order_relaxed);
     pthread_join(writer->thread, NULL);
     if (writer->error == 0 && writer_is_cut(db_cut(writer->db)))

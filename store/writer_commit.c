@@ -133,7 +133,6 @@ void writer_look(struct writer *writer, struct writer_stats *stats)
 static void count_committed(struct writer *writer)
 {
     struct batch *list = take_kept(writer);
-    assert(rows_written(writer) >= writer_rows_committed(writer));
     for (const struct batch *batch = list; batch; batch = batch->next) {
         writer->stats.events += batch->event_count;
         writer->stats.blocks += batch->alloc_count;
@@ -211,7 +210,6 @@ int writer_write(struct writer *writer, struct batch *batch)
 int writer_write_again(struct writer *writer, int err)
 {
     bool full = err == ERR_FULL && !writer->tight;
-    assert(err <= 0);
     if (err == 0 || (!full && !db_index_was_cut(writer->db)))
         return err;
     struct batch *batch = take_kept(writer);

@@ -60,7 +60,6 @@ static void say_why(struct writer *writer, int err)
 void writer_fail(struct writer *writer, int err)
 {
     enum db_cut cut = db_cut(writer->db);
-    assert(err < 0 && !writer_failed(writer));
     writer->stats.cut = cut;
     if (cut == DB_CUT_FILE)
         writer->moved.events = writer->moved.blocks = 0;

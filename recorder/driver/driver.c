@@ -52,7 +52,6 @@ struct driver_piece *driver_piece_in(const struct driver *driver, uint64_t begin
 struct driver_range *driver_range_in(const struct driver *driver, uint64_t begin, uint64_t end)
 {
     struct driver_range *range = driver_range_from(order_below(&driver->mapped, begin));
-    assert(begin <= end);
     if (range && driver_end_at(range->address, (uint64_t)range->size) > begin)
         return range;
     struct order_cursor cursor = order_seek(&driver->mapped, begin);
@@ -87,7 +86,6 @@ static struct driver_piece *named(const struct driver *driver, unsigned kind, ui
 
 static void unlink_piece(struct driver *driver, const struct driver_piece *piece)
 {
-    assert(!piece->released);
     if (driver_has_handle(piece->kind))
         map_remove(&driver->handles[piece->kind], piece->address);
     else
@@ -97,7 +95,6 @@ static void unlink_piece(struct driver *driver, const struct driver_piece *piece
 /* It is not to be found any more, and nothing of it is mapped. */
 static void end_piece(struct driver *driver, struct driver_piece *piece, struct driver_when when)
 {
-    assert(!piece->mapped && when.ns >= piece->alloc_ns);
     driver_disown(driver, piece, when);
     driver_put_owner(driver, piece);
     driver_given(driver, piece, false);
@@ -114,7 +111,6 @@ static void end_piece(struct driver *driver, struct driver_piece *piece, struct 
 /* Given back: at once, or when nothing of it is mapped any more. */
 static void let_go(struct driver *driver, struct driver_piece *piece, struct driver_when when)
 {
-    assert(piece->mapped >= 0);
     unlink_piece(driver, piece);
     if (piece->mapped)
         piece->released = true;
@@ -163,7 +159,6 @@ static bool put_row(struct driver *driver, const struct driver_piece *piece,
         .site = row_id(names_lookup(defs, event->site, ARENA_SITE)),
         .blocks = 0,
     };
-    assert(piece->kind && piece->kind < DRIVER_MEMORY_COUNT && piece->seq > 0);
     return batch_put_driver_memory(driver->ledger->batch, &row);
 }
 
@@ -187,7 +182,6 @@ static bool device_of(struct driver *driver, const struct event *event, struct h
 static bool link_piece(struct driver *driver, struct driver_piece *piece)
 {
     uint64_t value = (uintptr_t)piece;
-    assert(!piece->released && !piece->mapped);
     return driver_has_handle(piece->kind)
                ? map_put(&driver->handles[piece->kind], piece->address, value, NULL)
                : order_put(&driver->memory, piece->address, value);
@@ -290,7 +284,6 @@ static bool put_range(struct driver *driver, const struct driver_range *like)
 static void end_unmapped(struct driver *driver, struct driver_piece *piece, struct driver_when when)
 {
     struct map *again = &driver->again;
-    assert(piece->released && !piece->mapped);
     if (again->count >= DRIVER_RELEASED)
         map_clear(again);
     if (piece->kind == DRIVER_PHYSICAL)
@@ -308,7 +301,6 @@ static int64_t cut(struct driver *driver, struct driver_range *range, uint64_t b
     uint64_t last = range->address + (uint64_t)range->size, to = last < end ? last : end;
     struct driver_range rest = *range;
     int64_t taken = (int64_t)(to - from), lost = taken;
-    assert(begin < end && from < to && (!piece || piece->mapped >= range->size));
     rest.address = to;
     rest.size = (int64_t)(last - to);
     if (rest.size && !put_range(driver, &rest)) {

@@ -199,7 +199,6 @@ void driver_disown(const struct driver *driver, const struct driver_piece *piece
 void driver_disown_range(const struct driver *driver, const struct driver_range *range,
                          uint64_t begin, uint64_t end, struct driver_when when)
 {
-    assert(begin >= range->address && end - range->address <= (uint64_t)range->size);
     if (!range->heap || begin >= end)
         return;
     const struct heap_span span = {begin, end - begin, 0};

@@ -113,8 +113,6 @@ static void drop_base(struct curve *curve, struct batch *batch)
 void curve_add(struct curve *curve, struct batch *batch, int64_t ns, int64_t before, int64_t after)
 {
     struct curve_level *level = &curve->levels[curve->base];
-    assert(curve->base < CURVE_LEVELS && ns >= 0);
-    assert(!curve->any || ns >= curve->first_ns);
     curve->changed = true;
     if (!curve->any) {
         curve->any = true;

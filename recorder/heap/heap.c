@@ -68,9 +68,7 @@ static void allocated_curve(struct heap *heap, int64_t ns, int64_t change)
 static void close_block(struct heaps *heaps, struct block *block, int64_t ns)
 {
     struct heap_device *device = block->heap->device;
-    assert(block->state == BLOCK_LIVING && ns >= block->alloc_ns);
     assert(block->serial <= heaps->ledger->serial && heaps->pool->living > 0);
-    assert(device->allocated >= block->size);
     if (block->serial == heaps->ledger->serial) {
         struct batch_alloc *row = &heaps->ledger->batch->allocs[block->index];
         row->life_ns = ns - block->alloc_ns;
@@ -135,7 +133,6 @@ static void end_former(struct heap_device *device, const struct event *event, in
 
 static int64_t requested_of(const struct heap_device *device, const struct event *event)
 {
-    assert(device->requested >= 0 && device->requested <= LEDGER_MOST);
     if (!(event->flags & EVENT_F_REQUESTED))
         return BATCH_NOT_KNOWN;
     int64_t room = heap_cut((uint64_t)(LEDGER_MOST - device->requested));
@@ -146,7 +143,6 @@ static struct batch_alloc *add_row(struct heaps *heaps, const struct block *bloc
                                    const struct event *event)
 {
     struct batch_alloc *row = batch_add_alloc(heaps->ledger->batch);
-    assert(block->seq > 0 && block->heap->id > 0 && block->heap->id <= INT32_MAX);
     if (!row)
         return NULL;
     uint32_t site = names_lookup(heaps->defs, event->site, ARENA_SITE);

@@ -24,7 +24,6 @@ static uint64_t end_of(const struct heap_range *range)
 
 static void count(struct heap *heap, int64_t change)
 {
-    assert(heap->device->mapped_bytes + change >= 0);
     heap->device->mapped_bytes += change;
     heap_count_reserved(heap, change);
 }
@@ -69,7 +68,6 @@ static int64_t cut(struct heap_range *range, uint64_t begin, uint64_t end)
     uint64_t from = range->address > begin ? range->address : begin;
     uint64_t last = end_of(range), to = last < end ? last : end;
     int64_t taken = (int64_t)(to - from);
-    assert(begin < end && from < to);
     if (last > to && !put_range(heap, to, last)) {
         note_owed(heap->device->heaps->account, EVENT_SEGMENT_ALLOC, 1);
         count(heap, -(int64_t)(last - to));
@@ -98,7 +96,6 @@ static bool put_in(struct heap *heap, uint64_t begin, uint64_t end)
 {
     struct order *mapped = &heap->device->mapped;
     struct heap_range *below = range_from(order_below(mapped, begin));
-    assert(begin < end);
     if (below && end_of(below) == begin && below->heap == heap)
         below->size += (int64_t)(end - begin);
     else if (!put_range(heap, begin, end))
@@ -141,7 +138,6 @@ void mapping_add(struct heap *heap, const struct heap_span *span, const struct h
     struct heaps *heaps = device->heaps;
     int64_t size = heap_fit(heaps, span->address, span->bytes, device->segment_bytes);
     uint64_t end = end_at(span->address, size);
-    assert(when->seq > 0 && when->seq <= heaps->ledger->seq);
     if (!put_row(heap, span->address, size, when, 1))
         note_owed(heaps->account, OWED_FACT, 1);
     int64_t twice = take_out(device, span->address, end);

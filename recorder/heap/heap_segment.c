@@ -93,7 +93,6 @@ void segment_release(struct heap_segment *segment, int64_t size)
 int64_t heap_fit(struct heaps *heaps, uint64_t address, uint64_t bytes, int64_t sum)
 {
     int64_t room = heap_cut((uint64_t)(LEDGER_MOST - sum));
-    assert(sum >= 0 && sum <= LEDGER_MOST);
     if (bytes <= (uint64_t)room)
         return (int64_t)bytes;
     note(heaps->account, NOTE_SIZE_TOO_LARGE, address, "%llu bytes, stored as %lld",
@@ -122,7 +121,6 @@ static void close_segment(struct heap_segment *segment, const struct heap_when *
         .life_ns = when->ns > segment->alloc_ns ? when->ns - segment->alloc_ns : 0,
         .free_seq = when->seq > segment->seq ? when->seq : segment->seq,
     };
-    assert(!segment->gone && segment->alloc_ns >= 0);
     if (!batch_put_segment_end(heaps->ledger->batch, &row))
         note_owed(heaps->account, EVENT_SEGMENT_FREE, 1);
     order_remove(&device->segments, segment->address);
@@ -173,7 +171,6 @@ void segment_add(struct heap *heap, const struct heap_span *span, const struct h
     struct heap_device *device = heap->device;
     struct heaps *heaps = device->heaps;
     const struct order_entry *old = order_below(&device->segments, span->address);
-    assert(when->seq > 0 && when->seq <= heaps->ledger->seq);
     if (old && old->address == span->address) {
         note(heaps->account, NOTE_SEGMENT_TWICE, span->address, "first as seq %lld",
              (long long)segment_from(old)->seq);

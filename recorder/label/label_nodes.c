@@ -162,7 +162,6 @@ void label_add_stretch(struct labels *labels, int64_t seq, int64_t ns, uint32_t 
     struct label_stretch *stretch = &labels->stretches[labels->head + labels->count];
     uint32_t node = label_innermost(labels), owner = label_owner_of(labels, node);
     assert(labels->head + labels->count < labels->cap && closed < labels->node_count);
-    assert(!labels->count || (stretch[-1].begin_seq <= seq && stretch[-1].begin_ns <= ns));
     *stretch = (struct label_stretch){
         .begin_seq = seq,
         .begin_ns = ns,

@@ -67,7 +67,6 @@ static const struct phase *phase_of_thread(const struct phases *phases, uint32_t
 void phase_put_of_thread(struct phases *phases, uint32_t thread, int64_t seq)
 {
     const struct phase *phase = phase_of_thread(phases, thread);
-    assert(seq > 0 && seq <= phases->ledger->seq);
     if (!phase)
         return;
     struct row_allocation_phase row = {.allocation = seq, .phase = phase->id};
@@ -115,7 +114,6 @@ static void end_phase(struct phases *phases, const struct phase *phase, int64_t 
                       const char *ended)
 {
     struct phase_end end = {end_seq, ns, ended, true};
-    assert(phase->begin_seq <= end_seq + 1 && phase->begin_ns <= ns);
     if (phase->user)
         timeline_user_end(phases, phase, end_seq, ns, ended);
     bool row = phase->user || phase_put_row(phases, phase, &end);
@@ -440,7 +438,6 @@ uint64_t phase_steps(const struct phases *phases)
 /* STEP_BEGIN is the first number of the new step, STEP_END the last of the old one. */
 void phase_step_begin(struct phases *phases, int64_t number, int64_t ns)
 {
-    assert(number >= 0 && number <= LEDGER_MOST);
     phases->own_ended += phases->step != BATCH_NULL;
     phases->step = number;
     timeline_step(phases, phases->ledger->seq, ns);

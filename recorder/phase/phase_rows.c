@@ -123,7 +123,6 @@ bool phase_put_row(struct phases *phases, const struct phase *phase, const struc
         .settled = row_opt_if(end->settled, ledger->settled_count + 1),
     };
     bool done = batch_put_phase(ledger->batch, &row);
-    assert(phase->id > 0 && end->settled <= (end->seq != BATCH_NULL));
     ledger->settled_count += done && end->settled;
     return done;
 }
@@ -133,7 +132,6 @@ static bool put_part(struct phases *phases, const struct phase *phase,
 {
     const struct phase_part *part = &phase->parts[device->index];
     struct phase_high high = {phase->name, device->index, part->peak.peak};
-    assert(part->peak.peak >= part->begin_allocated);
     if (!phase->domain)
         phase_high_take(&phases->highs, &high);
     struct row_phase_device row = {

@@ -100,7 +100,6 @@ static void set_limit(struct phases *phases)
 
 void timeline_fold(struct timeline *timeline, size_t device, const struct heap_window *window)
 {
-    assert(window->seq != BATCH_NULL);
     if (!timeline->count)
         return;
     struct timeline_stretch *last = &timeline->stretches[timeline->head + timeline->count - 1];
@@ -296,7 +295,6 @@ void timeline_user_end(struct phases *phases, const struct phase *phase, int64_t
 {
     struct timeline *timeline = &phases->timeline;
     struct timeline_user *user = &timeline->users[phase->user - 1];
-    assert(user->used && user->end_seq == BATCH_NULL && user->id == phase->id);
     user->end_seq = seq;
     user->end_ns = ns;
     user->ended = ended;
@@ -407,7 +405,6 @@ bool timeline_start(struct phases *phases, int64_t ns)
 
 void timeline_start_earlier(struct timeline *timeline, int64_t ns)
 {
-    assert(timeline->count > 0 && ns <= timeline->labels.stretches[timeline->labels.head].begin_ns);
     timeline->labels.stretches[timeline->labels.head].begin_ns = ns;
     for (size_t i = 0; i < timeline->writer.count; i++)
         timeline->writer.open[i].begin_ns = ns;

@@ -113,7 +113,6 @@ void timeline_put_stretch(struct phases *phases, struct timeline_writer *writer,
 {
     struct timeline_loose *loose = &phases->timeline.loose;
     const struct timeline_open *top = &writer->open[writer->count - 1];
-    assert(writer->count > 0 && begin_seq > 0);
     if (top->id == writer->innermost)
         return;
     writer->innermost = top->id;

@@ -78,7 +78,6 @@ static void name_peaks(struct phases *phases, const struct timeline_writer *writ
 {
     const struct timeline_open *top = &writer->open[writer->count - 1];
     const struct timeline_user *user = top->user ? &phases->timeline.users[top->user - 1] : NULL;
-    assert(begin_seq < end_seq && writer->count > 0);
     for (size_t i = 0; i < phases->heaps->device_count; i++) {
         struct heap_device *device = phases->heaps->devices[i];
         if (device->max_allocated_seq < begin_seq || device->max_allocated_seq >= end_seq)

@@ -39,7 +39,6 @@ static bool ran_out(const struct retention_process *process, int64_t begin, int6
 static struct retention_kept unit_at(const struct retention_process *process, size_t at)
 {
     const struct retention_unit *unit = &process->units[process->head + at];
-    assert(process->head + at + 1 < process->count && unit->begin < unit[1].begin);
     return (struct retention_kept){unit->begin, unit[1].begin, unit->first_phase, unit->last_phase,
                                    false};
 }
@@ -52,8 +51,6 @@ static bool is_marked(const struct retention_process *process, const struct rete
 static void unit_is_decided(struct retention_process *process, const struct retention_kept *unit,
                             bool marked)
 {
-    assert(unit->begin < unit->end && process->head < process->count);
-    assert(process->decided == RETENTION_NONE || process->decided <= unit->begin);
     process->decided = unit->end;
     process->marked = marked;
     process->head++;
@@ -65,7 +62,6 @@ static int put_thinned(struct retention *retention, const struct retention_proce
                        enum retention_what what, struct retention_thin *thin)
 {
     static const char *const words[] = {[RETENTION_ROWS] = "blocks", [RETENTION_PHASES] = "phases"};
-    assert(thin->count > 0 && thin->first <= thin->last);
     thin->changed = false;
     if (thin->rowid)
         return retention_run(retention, RETENTION_GROW_THIN,

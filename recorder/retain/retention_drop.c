@@ -78,7 +78,6 @@ void retention_count(struct retention_process *process, enum retention_what what
                      int64_t last, int64_t count)
 {
     struct retention_thin *thin = &process->thin[what];
-    assert(count >= 0 && first <= last);
     if (!count)
         return;
     thin->first = thin->count && thin->first < first ? thin->first : first;
@@ -95,7 +94,6 @@ static int drop_range(struct retention *retention, int64_t first, int64_t last)
     static const enum retention_statement all[] = {RETENTION_DROP_ROWS, RETENTION_DROP_IDLE,
                                                    RETENTION_DROP_THEIR_PHASE};
     int err = 0;
-    assert(first <= last);
     for (size_t i = 0; i < sizeof all / sizeof *all && err == 0; i++)
         err = retention_run(retention, all[i], Q_IN(first, last));
     return err;
@@ -117,7 +115,6 @@ struct scan {
 
 static bool goes(struct scan *scan, int64_t seq)
 {
-    assert(!scan->open || scan->runs[scan->count - 1].last < seq);
     if (scan->open) {
         scan->runs[scan->count - 1].last = seq;
     } else {
@@ -165,7 +162,6 @@ static int scan_rows(struct retention *retention, struct retention_process *proc
                      const struct retention_kept *stretch, struct scan *scan, int64_t *rows)
 {
     struct row row;
-    assert(stretch->begin < stretch->end);
     struct query query = retention_query(retention, RETENTION_ROWS_OF,
                                          Q_IN(stretch->begin, stretch->end - 1), ROW(row));
     for (int64_t seen = 0; query_next(&query); seen++) {

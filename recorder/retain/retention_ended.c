@@ -184,7 +184,6 @@ static int decide_again(struct retention *retention, const struct retention_ende
 {
     struct again again = {.retention = retention, .last_phase = -1};
     bool gives_up = turn == RETENTION_GIVE_UP;
-    assert(turn < RETENTION_TURNS && !retention_process_find(retention, ended->id));
     again.process = retention_process_of(retention, ended->id);
     if (!again.process)
         return ERR_NOMEM;

@@ -271,7 +271,6 @@ static bool leave(struct retention_process *process, const struct retention_kept
                   size_t blocks)
 {
     size_t at = find_left(process, unit->begin);
-    assert(unit->begin < unit->end);
     if (!blocks)
         return true;
     if (!MEM_GROW(process->left, process->left_cap, process->left_count + 1))

@@ -69,7 +69,6 @@ static bool dies_before(const struct retention_block *one, const struct retentio
 bool retention_late_push(struct retention_process *process, int64_t seq, int64_t free_seq)
 {
     struct retention_blocks *late = &process->late;
-    assert(seq > 0 && free_seq >= seq);
     if (!append(late, seq, free_seq))
         return false;
     PQUEUE_RISE(late->at, late->count - 1, dies_before);

@@ -71,7 +71,6 @@ static void put_loss(struct state_process *process, const struct state_loss *los
         .kind = kind,
         .n = ledger_cut(n),
     };
-    assert(owed_as < OWED_COUNT && !process->ended);
     if (n && !batch_put_lost(state->ledger.batch, &row)) {
         note_owed(&process->account, owed_as, n);
         process->state->ledger.lost -= n; /* counted by the caller, or not an event */
@@ -95,7 +94,6 @@ void state_lost(struct state_process *process, const struct state_loss *loss)
 void state_torn(struct state_process *process, uint64_t ticket, uint64_t at_ns, const char *why)
 {
     struct state *state = process->state;
-    assert(!process->ended && ticket < UINT64_MAX);
     state->torn++;
     process->account.notes.unsure = true;
     struct row_torn row = {
@@ -153,7 +151,6 @@ static void take_peak(struct state_peak *peak, const struct state_process *proce
     uint64_t allocated = (uint64_t)device->max_allocated;
     int rank = names_device_rank(&process->state->names, device->id);
     bool same = peak->allocated && peak->rank == rank;
-    assert(device->id > 0 && device->max_allocated >= 0);
     if (!allocated || (peak->allocated && peak->rank < rank) ||
         (same && allocated < peak->allocated) ||
         (same && allocated == peak->allocated && peak->seq <= device->max_allocated_seq))

@@ -99,7 +99,6 @@ bool state_device_comes(void *context, struct heap_device *device)
 static void place_block(struct state_process *process, const struct event *event,
                         struct heap_device *device, const struct block *block)
 {
-    assert(block->seq > 0 && block->seq <= process->state->ledger.seq);
     if (device->max_allocated_seq == block->seq)
         phase_take_highest(&process->phases, device);
     phase_put_block(&process->phases, event->thread, block->seq);
@@ -304,7 +303,6 @@ int64_t state_event(struct state_process *process, const struct event *event)
     struct state *state = process->state;
     phase_release(&process->phases, event);
     int64_t ns = event_time(process, event->time_ns);
-    assert(!process->ended && ns >= process->start_ns);
     bool prepares = phase_make_way(&process->phases, event, ns);
     int64_t seq = ++state->ledger.seq;
     if (!process->events++)
@@ -329,7 +327,6 @@ void state_define(struct state_process *process, const struct arena_record *reco
                   const void *payload)
 {
     struct names_heap defined;
-    assert(!process->ended && process->defs);
     if (!names_define(process->defs, record, payload, &defined))
         return;
     const struct heap *heap = heap_make(&process->heaps, &defined);

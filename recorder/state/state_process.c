@@ -56,7 +56,6 @@ static bool put_process(const struct state_process *process)
         .last_seq = row_opt(process->last_seq),
         .events = row_opt(ledger_cut(process->events)),
     };
-    assert(process->account.id > 0 && (!process->ended || process->end.ended));
     return batch_put_process(process->state->ledger.batch, &row);
 }
 
@@ -150,7 +149,6 @@ struct state_process *state_process_begin(struct state *state, const struct stat
 void state_process_inherit(struct state_process *process, const struct state_process *parent,
                            uint32_t count)
 {
-    assert(!process->ended && process != parent);
     names_inherit(process->defs, parent ? parent->defs : NULL, count);
 }
 
@@ -244,7 +242,6 @@ void process_source(struct state_process *process, const char *text, bool live)
 {
     const char **own = live ? &process->hello.live : &process->hello.why_not;
     const char *between = live ? ", " : "; ";
-    assert(text && !process->ended);
     if (!*text || holds(*own, text, between))
         return;
     size_t before = *own ? strlen(*own) : 0;
@@ -315,7 +312,6 @@ static int64_t clamp_time(struct state_process *process, uint64_t at_ns)
 
 void state_process_end(struct state_process *process, const struct state_end *end)
 {
-    assert(!process->ended && process->defs);
     phase_release_all(&process->phases);
     process->end_ns = clamp_time(process, end->at_ns);
     process->end = *end;
@@ -340,7 +336,6 @@ void state_process_end(struct state_process *process, const struct state_end *en
 
 void state_thread_end(struct state_process *process, uint32_t thread, uint64_t at_ns)
 {
-    assert(!process->ended);
     phase_end_thread(&process->phases, thread, clamp_time(process, at_ns));
 }
 
