@@ -29,7 +29,8 @@
  * it died. Units are decided in order.
  *
  * Invariants (retention_is_valid), for each process:
- *   units stand in the order of their begin, each unit ends where the next begins;
+ *   units stand in the order of their begin, each unit ends where the next begins; the one before
+ *   the first step is empty where a process began with it;
  *   kept stretches stand in order, do not overlap, and end at or before `decided`;
  *   every block in `late` was born before `decided`, and died at or behind it;
  *   every block in `spared` was born before `decided` and meets a stretch that is kept.

@@ -18,10 +18,10 @@ static bool blocks_are_valid(const struct retention_process *process)
 static bool process_is_valid(const struct retention_process *process)
 {
     for (size_t i = process->head; i + 1 < process->count; i++)
-        if (process->units[i].begin >= process->units[i + 1].begin)
+        if (process->units[i].begin > process->units[i + 1].begin)
             return false;
     for (size_t i = 0; i < process->kept_count; i++)
-        if (process->kept[i].begin >= process->kept[i].end ||
+        if (process->kept[i].begin > process->kept[i].end ||
             process->kept[i].end > process->decided ||
             (i && process->kept[i - 1].end > process->kept[i].begin))
             return false;
