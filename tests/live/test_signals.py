@@ -41,13 +41,13 @@ class Signals(unittest.TestCase):
             self.assertIn("nothing was lost", err)
             self.assertNotIn("left running", err)
 
-    def check(self, send, numbers=COMMON, bare_too=True):
-        """send(program, number), then what came of it."""
+    def check(self, send, numbers=COMMON, bare_too=True, times=(1,)):
+        """send(program, number), then what came of it, so many times."""
         for recorded in (False, True) if bare_too else (True,):
             program = self.start(recorded)
             for number in numbers:
                 send(program, number)
-                self.assertEqual(program.got(number), 1, (number, recorded, program.said()))
+                self.assertIn(program.got(number), times, (number, recorded, program.said()))
             self.ends_well(program)
 
     def test_to_what_was_started_alone(self):
@@ -57,11 +57,12 @@ class Signals(unittest.TestCase):
         self.check(lambda program, number: os.killpg(program.leader, number), COMMON + OTHERS)
 
     def test_to_the_group_and_before_to_what_was_started(self):
-        """Bare it is once or twice: two that wait become one."""
+        """Bare it is once or twice: two that wait become one, and on a busy machine the first may be
+        over before the second is sent."""
         def send(program, number):
             os.kill(program.first, number)
             os.killpg(program.leader, number)
-        self.check(send, bare_too=False)
+        self.check(send, times=(1, 2))
 
     def test_to_each_process_of_a_list(self):
         def send(program, number):
