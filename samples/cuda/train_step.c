@@ -21,7 +21,7 @@
 enum { THREADS = 256 };
 
 const char *const part_names[PARTS] = {"embedding", "gru", "generator.weight", "generator.bias"};
-const struct ref_adam train_adam = {.rate = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
+const struct ref_adam train_adam = {.rate = 0.001, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
 
 size_t train_rows(const struct train *train)
 {
