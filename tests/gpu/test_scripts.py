@@ -10,9 +10,11 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import ops
 import pack
 import profiled
 import stats
+import truth
 
 folder = tempfile.TemporaryDirectory(prefix="tidemark-gpu-")
 
@@ -31,6 +33,69 @@ def quietly(function, *arguments):
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         return function(*arguments), said.getvalue()
+
+
+# ---- ops.py ----
+
+def operations_are_compared():
+    real = [["add", [["a", 512]]], ["sort", [["a", 512], ["a", 64], ["f", 64]]],
+            ["svd", [["a", 8]]], ["odd", "not supported"]]
+    expect(ops.compare(real, real), (4, []), "ops of a run and itself")
+    rehearsed = [["add", [["a", 512]]], ["sort", [["a", 512]]], ["svd", "refused"],
+                 ["odd", "not supported"]]
+    equal, lines = ops.compare(real, rehearsed)
+    expect(equal, 2, "ops that are equal")
+    expect(lines[0], "sort: peak -64 bytes of 576; GPU alone 1 x 64; rehearsed alone -")
+    expect(lines[1].startswith("svd: GPU"), True, lines[1])
+    expect(ops.highest([["a", 4], ["a", 8], ["f", 4], ["a", 2]]), 12)
+
+
+# ---- truth.py ----
+
+def recorded(path, sizes, reserved):
+    """A recording in which blocks of these sizes come, and each but the last goes at once."""
+    db = sqlite3.connect(path)
+    with open(os.environ["TIDEMARK_SCHEMA"]) as schema:
+        db.executescript(schema.read())
+    db.executescript("""
+        INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 10, 'root', 0);
+        INSERT INTO device(id, kind, ordinal) VALUES(1, 'cuda', 0);
+        INSERT INTO heap(id, process, device, stream, pool) VALUES(1, 1, 1, 0, 0);
+        INSERT INTO phase(id, process, ordinal, kind, name, step, begin_seq, end_seq, begin_ns, scope)
+            VALUES(1, 1, 0, 'forward', 'forward', 0, 1, 99, 0, 'process');""")
+    for number, size in enumerate(sizes):
+        freed = -2147483648 if number == len(sizes) - 1 else 2 * number + 3
+        db.execute("INSERT INTO allocation(seq, heap, address, size, alloc_ns, life_ns, free_seq) "
+                   "VALUES(?, 1, 4096, ?, 0, 0, ?)", (2 * number + 2, size, freed))
+    db.execute("INSERT INTO phase_device(phase, device, begin_allocated, allocated, reserved, "
+               "max_allocated, max_reserved, peak_allocated, allocs, frees, alloc_bytes) "
+               "VALUES(1, 1, 0, 0, ?, ?, ?, 0, 1, 0, 0)", (reserved, max(sizes), reserved))
+    db.commit()
+
+
+def sides(name, real, rehearsed, statuses=(0, 0)):
+    out = path_of(name)
+    for side, sizes, status in (("gpu", real, statuses[0]), ("rehearsed", rehearsed, statuses[1])):
+        here = os.path.join(out, "truth", "program", side)
+        os.makedirs(os.path.join(here, "counted"))
+        recorded(os.path.join(here, "run.db"), sizes, 2 * max(sizes))
+        with open(os.path.join(here, "end.json"), "w") as file:
+            json.dump({"status": status, "seconds": 1}, file)
+    status, said = quietly(truth.compare_all, out)
+    with open(os.path.join(out, "truth.json")) as file:
+        return status, said, json.load(file)[0]
+
+
+def runs_are_compared_with_rehearsals():
+    status, said, found = sides("truth-same", [512, 1024], [512, 1024])
+    expect((status, found["equal"], found["events"]), (0, True, [3, 3]), said)
+    status, said, found = sides("truth-other", [512, 1024], [512, 2048])
+    expect((status, found["equal"], found["same"]), (0, False, 2), said)
+    expect((found["allocated"], found["gpu_alone"], found["rehearsed_alone"]),
+           ([1024, 2048], [[1024, 1]], [[2048, 1]]), said)
+    expect("+100.00 %" in said, True, said)
+    status, said, found = sides("truth-ends", [512], [512], (0, 1))
+    expect((status, found["wrong"]), (1, ["ends 0 and 1"]), said)
 
 
 # ---- stats.py ----
@@ -390,4 +455,6 @@ every_process_on_a_gpu_is_judged()
 costs_are_judged()
 packed_tests_run_elsewhere()
 what_is_installed_is_not_packed_twice()
+operations_are_compared()
+runs_are_compared_with_rehearsals()
 print("the scripts find what they should")
