@@ -67,13 +67,21 @@ static void put_notes(struct emit *emit, const struct report_scope *scope,
                   human_ns(text, ladder->blind_ns));
 }
 
-/* What was not told is known as of the last sample only. */
-static void put_age(struct ladder_rung *untold, int64_t age)
+/* What was not told is known as of the last sample only. It falls below nothing when others give back
+ * what the device had in use when it was first looked at. */
+static struct ladder_rung untold_rung(const struct ladder *ladder)
 {
     char text[HUMAN_MAX];
-    if (age > 0)
-        snprintf(untold->what, sizeof untold->what,
-                 "reported by no source; device sampled %s earlier", human_ns(text, age));
+    struct ladder_rung rung = {LADDER_NONE, ladder->unattributed, ""};
+    const char *why = ladder->unattributed != LADDER_NONE && ladder->unattributed < 0
+                          ? "less than was there at first"
+                          : "reported by no source";
+    if (ladder->sample_age > 0)
+        snprintf(rung.what, sizeof rung.what, "%s; device sampled %s earlier", why,
+                 human_ns(text, ladder->sample_age));
+    else
+        snprintf(rung.what, sizeof rung.what, "%s", why);
+    return rung;
 }
 
 void ladder_put(struct emit *emit, const struct report_scope *scope, const struct ladder *ladder,
@@ -81,11 +89,10 @@ void ladder_put(struct emit *emit, const struct report_scope *scope, const struc
 {
     const struct ladder_rung unattributed = {LADDER_NONE, ladder->unattributed,
                                              "allocated, but in no reported block"};
-    struct ladder_rung untold = {LADDER_NONE, ladder->unattributed, "reported by no source"};
+    struct ladder_rung untold = untold_rung(ladder);
     struct buf unknown = {0};
     bool people = emit->format == EMIT_TABLE;
     bool shown = !people || whole || ladder->known > 1 || ladder->part_count;
-    put_age(&untold, ladder->sample_age);
     bool blank = ladder->told && (!ladder->measured || ladder->once) && !ladder->unattributed;
     if (blank)
         untold = (struct ladder_rung){LADDER_NONE, LADDER_NONE, ""};
