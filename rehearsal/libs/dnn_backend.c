@@ -277,7 +277,9 @@ static int64_t workspace(const struct backend *plan)
 {
     const struct profile *gpu = device_profile();
     int64_t bytes;
-    if (!dnn_workspace(&plan->work, gpu->capability ? gpu->capability->major : 0, gpu->sms, &bytes))
+    if (dnn_workspace(&plan->work, gpu->capability ? gpu->capability->major : 0, gpu->sms, &bytes))
+        read_modelled("cudnn graph");
+    else
         read_library("cudnn graph");
     return bytes;
 }
