@@ -26,6 +26,7 @@ enum kind {
 
 /* cudnnBackendAttributeName_t, those that say what is done. */
 enum said {
+    HEURISTIC_MODE = 200,
     GRAPH_OF_HEURISTIC = 201,
     ENGINE_OF_CONFIG = 300,
     CONFIG_OF_PLAN = 401,
@@ -57,6 +58,8 @@ enum answer {
     ENGINE_INDEX = 1301
 };
 
+#define MODE_FALLBACK 2 /* cudnnBackendHeurMode_t */
+
 /* cudnnBackendAttributeType_t, those that are not four bytes wide. */
 enum type {
     TYPE_HANDLE = 0,
@@ -80,6 +83,7 @@ struct attribute {
 
 struct backend {
     int32_t kind;
+    int32_t mode;           /* of a heuristic */
     struct dnn_shape shape; /* of a tensor */
     struct dnn_work work;   /* of all others */
     size_t count;
@@ -219,6 +223,9 @@ static void learn(struct backend *backend, int32_t name, int64_t count, const vo
     case TENSOR_SIZES:
     case TENSOR_STRIDES:
         learn_tensor(&backend->shape, name, count, elements);
+        break;
+    case HEURISTIC_MODE:
+        memcpy(&backend->mode, elements, sizeof backend->mode);
     }
 }
 
@@ -263,6 +270,15 @@ static int answer_text(int64_t *count, char *elements, int64_t wanted, const cha
     return DNN_FINE;
 }
 
+/* The engines to fall back to are asked for where all are tried out, as under PyTorch's
+ * cudnn.benchmark: the first one always works here. What the largest of them wants is not known. */
+static void see_trial(const struct backend *heuristic)
+{
+    const struct dnn_work *work = &heuristic->work;
+    if (heuristic->mode == MODE_FALLBACK && dnn_is_convolution(work))
+        read_library("cudnn benchmark");
+}
+
 /* A descriptor that the program brings to be filled. */
 static int fill(const struct backend *from, int64_t *count, struct backend *const *brought,
                 int64_t wanted)
@@ -289,6 +305,9 @@ API(int, cudnnBackendGetAttribute, struct backend *backend, int32_t name, int32_
 {
     switch ((enum answer)name) {
     case HEURISTIC_RESULTS:
+        if (elements)
+            see_trial(backend);
+        return fill(backend, count, elements, wanted);
     case CONFIG_ENGINE:
         return fill(backend, count, elements, wanted);
     case GRAPH_ENGINES:

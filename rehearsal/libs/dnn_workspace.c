@@ -267,9 +267,14 @@ static bool is_shape(const struct dnn_shape *shape, const struct dnn_work *work)
     return shape->size[0] <= DNN_CHANNELS_MAX && shape->size[1] <= DNN_CHANNELS_MAX;
 }
 
+bool dnn_is_convolution(const struct dnn_work *work)
+{
+    return work->kind >= DNN_FORWARD && work->kind <= DNN_BACKWARD_FILTER;
+}
+
 bool dnn_work_is_valid(const struct dnn_work *work)
 {
-    if (work->kind < DNN_FORWARD || work->kind > DNN_BACKWARD_FILTER)
+    if (!dnn_is_convolution(work))
         return true;
     if (work->x.dims < 3 || work->x.dims > 5)
         return false;
@@ -279,11 +284,12 @@ bool dnn_work_is_valid(const struct dnn_work *work)
 
 static bool is_measured(const struct dnn_work *work, int32_t capability)
 {
-    if (capability < 9 || work->kind < DNN_FORWARD || work->kind > DNN_ATTENTION ||
-        !dnn_work_is_valid(work))
+    if (capability < 9)
         return false;
-    return work->kind == DNN_ATTENTION || work->x.type == DNN_FLOAT || work->x.type == DNN_HALF ||
-           work->x.type == DNN_BFLOAT16;
+    if (!dnn_is_convolution(work))
+        return work->kind == DNN_ATTENTION;
+    return dnn_work_is_valid(work) &&
+           (work->x.type == DNN_FLOAT || work->x.type == DNN_HALF || work->x.type == DNN_BFLOAT16);
 }
 
 bool dnn_workspace(const struct dnn_work *work, int32_t capability, int32_t sms, int64_t *bytes)

@@ -39,6 +39,7 @@ struct dnn_work {
     struct dnn_shape x, w, y;
 };
 
+bool dnn_is_convolution(const struct dnn_work *work);
 /* As a program described it: what is not valid has no rule. */
 bool dnn_work_is_valid(const struct dnn_work *work);
 /* On a GPU of this capability's first number with so many multiprocessors. False: no rule is known,

@@ -157,6 +157,15 @@ static const struct measured TABLE[] = {
 };
 #define ROWS (sizeof TABLE / sizeof *TABLE)
 
+static char told[64]; /* the last of what a recorder would be told */
+
+__attribute__((visibility("default"))) void tidemark_stand_in_read(const char *what);
+
+void tidemark_stand_in_read(const char *what)
+{
+    snprintf(told, sizeof told, "%s", what);
+}
+
 static void *make(int kind)
 {
     void *made = NULL;
@@ -226,13 +235,19 @@ static int64_t get(void *descriptor, int name, int type, void *brought)
     return value;
 }
 
-static void *from_heuristic(void *graph)
+static void *from_heuristic_of(void *graph, int mode)
 {
     void *heuristic = make(HEURISTIC), *config = make(CONFIG);
+    set(heuristic, 200, 8, 1, &mode);
     put(heuristic, 201, graph);
     get(heuristic, 202, OF_DESCRIPTOR, config);
     destroy(heuristic);
     return config;
+}
+
+static void *from_heuristic(void *graph)
+{
+    return from_heuristic_of(graph, 0);
 }
 
 static void *from_engine(void *graph)
@@ -346,7 +361,21 @@ TEST(what_has_no_rule_takes_nothing)
     CHECK_INT(workspace_of(make(CONFIG)), 0);
 }
 
+TEST(a_recorder_is_told_what_an_answer_is)
+{
+    struct measured row = TABLE[0];
+    open_stand_in("gpu=h200");
+    workspace_of(from_heuristic(graph_of(&row)));
+    CHECK_STR(told, "modelled cudnn graph");
+    row.type = DOUBLE;
+    workspace_of(from_heuristic(graph_of(&row)));
+    CHECK_STR(told, "library cudnn graph");
+    destroy(from_heuristic_of(graph_of(&row), 2));
+    CHECK_STR(told, "library cudnn benchmark");
+}
+
 TEST_MAIN(TEST_CASE(measured_convolutions_take_what_they_took),
           TEST_CASE(an_engine_of_a_heuristic_is_of_the_same_graph),
           TEST_CASE(a_gpu_of_8_0_is_not_known), TEST_CASE(a_gpu_of_7_5_is_not_known),
-          TEST_CASE(two_products_are_an_attention), TEST_CASE(what_has_no_rule_takes_nothing))
+          TEST_CASE(two_products_are_an_attention), TEST_CASE(what_has_no_rule_takes_nothing),
+          TEST_CASE(a_recorder_is_told_what_an_answer_is))
