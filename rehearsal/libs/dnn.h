@@ -12,8 +12,9 @@
 
 enum dnn_result { DNN_FINE = 0, DNN_NO_MEMORY = 4000, DNN_BAD_VALUE = 2000 };
 
-/* cudnnDataType_t, those that are not four bytes wide. */
+/* cudnnDataType_t: float, and those that are not four bytes wide. */
 enum dnn_type {
+    DNN_FLOAT = 0,
     DNN_DOUBLE = 1,
     DNN_HALF = 2,
     DNN_INT8 = 3,

@@ -1,14 +1,52 @@
 /*
- * dnn_backend.c - cuDNN's graph interface: descriptors that are stores of attributes, and one engine
- * that takes every graph and wants no workspace.
+ * dnn_backend.c - cuDNN's graph interface: descriptors that are stores of attributes, and one
+ * engine that takes every graph.
  *
  * An attribute that a program set is handed back as it was set. What only cuDNN can say of an
  * engine, a heuristic or a plan is answered here; anything else was never set, and has no elements.
+ *
+ * What a plan is for goes up with the descriptors, when one is set as an attribute of the next:
+ * tensor, operation, graph, engine or heuristic, configuration, plan. Each keeps a copy, as a
+ * program may destroy a descriptor once it is part of another one.
  */
+#include "device.h"
 #include "dnn.h"
+#include "dnn_workspace.h"
 #include "stub.h"
 
-/* cudnnBackendAttributeName_t, those that cuDNN itself answers. */
+/* cudnnBackendDescriptorType_t, those whose kind says what is done. */
+enum kind {
+    KIND_FORWARD = 10,
+    KIND_BACKWARD_FILTER = 11,
+    KIND_BACKWARD_DATA = 12,
+    KIND_MATMUL = 19,
+    KIND_ATTENTION = 41,
+    KIND_ATTENTION_BACKWARD = 43
+};
+
+/* cudnnBackendAttributeName_t, those that say what is done. */
+enum said {
+    HEURISTIC_MODE = 200,
+    GRAPH_OF_HEURISTIC = 201,
+    ENGINE_OF_CONFIG = 300,
+    CONFIG_OF_PLAN = 401,
+    FORWARD_W = 703,
+    FORWARD_X = 704,
+    FORWARD_Y = 705,
+    BACKWARD_DATA_W = 709,
+    BACKWARD_DATA_X = 710,
+    BACKWARD_DATA_Y = 711,
+    BACKWARD_FILTER_W = 715,
+    BACKWARD_FILTER_X = 716,
+    BACKWARD_FILTER_Y = 717,
+    OPERATIONS = 801,
+    TENSOR_TYPE = 901,
+    TENSOR_SIZES = 902,
+    TENSOR_STRIDES = 903,
+    GRAPH_OF_ENGINE = 1300
+};
+
+/* Those that cuDNN itself answers. */
 enum answer {
     HEURISTIC_RESULTS = 202,
     CONFIG_ENGINE = 300,
@@ -19,6 +57,8 @@ enum answer {
     GRAPH_ENGINES = 802,
     ENGINE_INDEX = 1301
 };
+
+#define MODE_FALLBACK 2 /* cudnnBackendHeurMode_t */
 
 /* cudnnBackendAttributeType_t, those that are not four bytes wide. */
 enum type {
@@ -42,6 +82,10 @@ struct attribute {
 #define ATTRIBUTES_MAX 96
 
 struct backend {
+    int32_t kind;
+    int32_t mode;           /* of a heuristic */
+    struct dnn_shape shape; /* of a tensor */
+    struct dnn_work work;   /* of all others */
     size_t count;
     struct attribute list[ATTRIBUTES_MAX];
 };
@@ -72,11 +116,31 @@ static struct attribute *find(struct backend *backend, int32_t name)
     return NULL;
 }
 
+static enum dnn_kind done_by(int32_t kind)
+{
+    switch ((enum kind)kind) {
+    case KIND_FORWARD:
+        return DNN_FORWARD;
+    case KIND_BACKWARD_DATA:
+        return DNN_BACKWARD_DATA;
+    case KIND_BACKWARD_FILTER:
+        return DNN_BACKWARD_FILTER;
+    case KIND_ATTENTION:
+    case KIND_ATTENTION_BACKWARD:
+        return DNN_ATTENTION;
+    default:
+        return DNN_NONE;
+    }
+}
+
 API(int, cudnnBackendCreateDescriptor, int kind, struct backend **backend)
 {
-    (void)kind;
     *backend = calloc(1, sizeof **backend);
-    return *backend ? DNN_FINE : DNN_NO_MEMORY;
+    if (!*backend)
+        return DNN_NO_MEMORY;
+    (*backend)->kind = kind;
+    (*backend)->work.kind = done_by(kind);
+    return DNN_FINE;
 }
 
 API(int, cudnnBackendDestroyDescriptor, struct backend *backend)
@@ -85,6 +149,84 @@ API(int, cudnnBackendDestroyDescriptor, struct backend *backend)
         free(backend->list[i].elements);
     free(backend);
     return DNN_FINE;
+}
+
+/* An attention is an operation of its own, or two products with what is between them. */
+static bool is_attention(struct backend *const *operations, int64_t count)
+{
+    int64_t products = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (operations[i]->work.kind == DNN_ATTENTION)
+            return true;
+        products += operations[i]->kind == KIND_MATMUL;
+    }
+    return products > 1;
+}
+
+static void graph_of(struct dnn_work *work, struct backend *const *operations, int64_t count)
+{
+    *work = (struct dnn_work){.kind = DNN_OTHER};
+    if (is_attention(operations, count))
+        work->kind = DNN_ATTENTION;
+    else if (count == 1)
+        *work = operations[0]->work;
+}
+
+static void longs(int64_t to[DNN_DIMS_MAX], const void *elements, int64_t count)
+{
+    if (count <= DNN_DIMS_MAX)
+        memcpy(to, elements, (size_t)count * sizeof *to);
+}
+
+static void learn_tensor(struct dnn_shape *shape, int32_t name, int64_t count, const void *elements)
+{
+    if (name == TENSOR_TYPE)
+        memcpy(&shape->type, elements, sizeof shape->type);
+    else if (name == TENSOR_STRIDES)
+        longs(shape->stride, elements, count);
+    else if (name == TENSOR_SIZES) {
+        shape->dims = (int32_t)(count <= DNN_DIMS_MAX ? count : 0);
+        longs(shape->size, elements, count);
+    }
+}
+
+/* What this attribute, with an element at least, says of what is done. */
+static void learn(struct backend *backend, int32_t name, int64_t count, const void *elements)
+{
+    struct backend *const *of = elements;
+    switch ((enum said)name) {
+    case FORWARD_X:
+    case BACKWARD_DATA_X:
+    case BACKWARD_FILTER_X:
+        backend->work.x = of[0]->shape;
+        break;
+    case FORWARD_W:
+    case BACKWARD_DATA_W:
+    case BACKWARD_FILTER_W:
+        backend->work.w = of[0]->shape;
+        break;
+    case FORWARD_Y:
+    case BACKWARD_DATA_Y:
+    case BACKWARD_FILTER_Y:
+        backend->work.y = of[0]->shape;
+        break;
+    case OPERATIONS:
+        graph_of(&backend->work, of, count);
+        break;
+    case GRAPH_OF_HEURISTIC:
+    case GRAPH_OF_ENGINE:
+    case ENGINE_OF_CONFIG:
+    case CONFIG_OF_PLAN:
+        backend->work = of[0]->work;
+        break;
+    case TENSOR_TYPE:
+    case TENSOR_SIZES:
+    case TENSOR_STRIDES:
+        learn_tensor(&backend->shape, name, count, elements);
+        break;
+    case HEURISTIC_MODE:
+        memcpy(&backend->mode, elements, sizeof backend->mode);
+    }
 }
 
 API(int, cudnnBackendSetAttribute, struct backend *backend, int32_t name, int32_t type,
@@ -103,6 +245,8 @@ API(int, cudnnBackendSetAttribute, struct backend *backend, int32_t name, int32_
         attribute = &backend->list[backend->count++];
     free(attribute->elements);
     *attribute = (struct attribute){name, count, width, copy};
+    if (count && elements)
+        learn(backend, name, count, elements);
     return DNN_FINE;
 }
 
@@ -126,18 +270,50 @@ static int answer_text(int64_t *count, char *elements, int64_t wanted, const cha
     return DNN_FINE;
 }
 
+/* The engines to fall back to are asked for where all are tried out, as under PyTorch's
+ * cudnn.benchmark: the first one always works here. What the largest of them wants is not known. */
+static void see_trial(const struct backend *heuristic)
+{
+    const struct dnn_work *work = &heuristic->work;
+    if (heuristic->mode == MODE_FALLBACK && dnn_is_convolution(work))
+        read_library("cudnn benchmark");
+}
+
+/* A descriptor that the program brings to be filled. */
+static int fill(const struct backend *from, int64_t *count, struct backend *const *brought,
+                int64_t wanted)
+{
+    if (brought && wanted > 0 && brought[0])
+        brought[0]->work = from->work;
+    return answer(count, NULL, 0, 0, 0);
+}
+
+/* What the rules do not cover is told as not known. */
+static int64_t workspace(const struct backend *plan)
+{
+    const struct profile *gpu = device_profile();
+    int64_t bytes;
+    if (dnn_workspace(&plan->work, gpu->capability ? gpu->capability->major : 0, gpu->sms, &bytes))
+        read_modelled("cudnn graph");
+    else
+        read_library("cudnn graph");
+    return bytes;
+}
+
 API(int, cudnnBackendGetAttribute, struct backend *backend, int32_t name, int32_t type,
     int64_t wanted, int64_t *count, void *elements)
 {
     switch ((enum answer)name) {
-    case HEURISTIC_RESULTS: /* the program brings descriptors to be filled, and one is */
+    case HEURISTIC_RESULTS:
+        if (elements)
+            see_trial(backend);
+        return fill(backend, count, elements, wanted);
     case CONFIG_ENGINE:
-        return answer(count, NULL, 0, 0, 0);
+        return fill(backend, count, elements, wanted);
     case GRAPH_ENGINES:
         return answer(count, elements, wanted, 1, 8);
     case PLAN_WORKSPACE:
-        read_library("cudnn graph");
-        return answer(count, elements, wanted, 0, 8);
+        return answer(count, elements, wanted, workspace(backend), 8);
     case ENGINE_INDEX:
     case CONFIG_WORKSPACE:
         return answer(count, elements, wanted, 0, 8);
@@ -151,7 +327,6 @@ API(int, cudnnBackendGetAttribute, struct backend *backend, int32_t name, int32_
     if (count)
         *count = n;
     if (elements && n > 0)
-        memcpy(elements, attribute->elements,
-               (size_t)(n < wanted ? n : wanted) * attribute->width);
+        memcpy(elements, attribute->elements, (size_t)(n < wanted ? n : wanted) * attribute->width);
     return DNN_FINE;
 }
