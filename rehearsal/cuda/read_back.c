@@ -162,6 +162,11 @@ void read_library(const char *function)
     tell_of("library", function);
 }
 
+void read_modelled(const char *function)
+{
+    tell_of("modelled", function);
+}
+
 void read_outside(const char *what)
 {
     tell_of("outside", what);
