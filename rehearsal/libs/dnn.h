@@ -47,6 +47,7 @@ struct dnn_descriptor {
         struct dnn_tensor tensor;
         struct dnn_rnn rnn;
         struct dnn_sequence sequence;
+        float dropout;
     };
 };
 
