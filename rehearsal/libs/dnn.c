@@ -1,6 +1,8 @@
 /* dnn.c - cuDNN: handles, versions, and descriptors that remember what a size depends on. */
 #include "dnn.h"
 
+#include "current.h"
+#include "device.h"
 #include "stub.h"
 
 #define DNN_VERSION 92400
@@ -150,6 +152,34 @@ API(int, cudnnGetFilterNdDescriptor, const struct dnn_descriptor *descriptor, in
     *format = 0;
     return cudnnGetTensorNdDescriptor(descriptor, wanted < DNN_DIMS_MAX ? wanted : DNN_DIMS_MAX,
                                       type, dims, size, none);
+}
+
+/* ---- dropout ---- */
+
+/* Of the random numbers' generators, as seen on an H200 (docs/gpu-profiles.md). */
+#define STATES_OF_SM ((size_t)48 << 10)
+
+API(int, cudnnDropoutGetStatesSize, void *handle, size_t *bytes)
+{
+    (void)handle;
+    read_modelled("cudnnDropoutGetStatesSize");
+    *bytes = STATES_OF_SM * (size_t)device_attribute(16, current_device());
+    return DNN_FINE;
+}
+
+API(int, cudnnSetDropoutDescriptor, struct dnn_descriptor *descriptor, void *handle, float dropout,
+    void *states, size_t bytes, unsigned long long seed)
+{
+    (void)handle, (void)states, (void)bytes, (void)seed;
+    values_forget_reals();
+    descriptor->dropout = dropout;
+    return DNN_FINE;
+}
+
+API(int, cudnnRestoreDropoutDescriptor, struct dnn_descriptor *descriptor, void *handle,
+    float dropout, void *states, size_t bytes, unsigned long long seed)
+{
+    return cudnnSetDropoutDescriptor(descriptor, handle, dropout, states, bytes, seed);
 }
 
 #include "dnn.def"

@@ -5,6 +5,7 @@
 #ifndef TIDEMARK_REHEARSAL_DNN_H
 #define TIDEMARK_REHEARSAL_DNN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,9 @@ struct dnn_rnn {
     int32_t bias; /* 0 none, 1 of the input, 2 both, 3 of the recurrence */
     int32_t two_ways, type;
     int32_t input, hidden, projected, layers;
+    bool persists; /* an algorithm that keeps the weights near; cuDNN has none for bfloat16 */
+    bool drops;    /* a dropout of more than 0 */
+    bool padded;   /* sequences of different lengths may come, each padded to the longest */
 };
 
 struct dnn_sequence {
@@ -48,6 +52,7 @@ struct dnn_descriptor {
         struct dnn_tensor tensor;
         struct dnn_rnn rnn;
         struct dnn_sequence sequence;
+        float dropout;
     };
 };
 

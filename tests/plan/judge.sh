@@ -82,6 +82,23 @@ PY
 rows = json.load(open("out"))["tables"]["rehearsal"]
 assert [x["database"] for x in rows] == ["plain.db", "reads.db"], rows' || is no yes "json of two"
 fi
+# A library's size that a formula has is no unknown one: 48 KiB for each of 108 multiprocessors.
+rehearse models --gpu a100-40gb -- "$program" 10 models
+is "$(tail -1 models.err)" "tidemark: fits: peak 320 MiB reserved of 39.0 GiB usable on a100-40gb" "a model's size"
+grep -q "^states 5308416$" models.out || is no yes "the size by the formula"
+run peak models.db --all
+has out "1 size of a library's working memory is modelled, measured on an H200 with cuDNN 9.19, taken for others: \
+cudnnDropoutGetStatesSize" "that it is modelled"
+has_not out "not known, taken as 0" "and known"
+has out "what that means: tidemark help rehearse" "where modelled sizes are explained"
+run check models.db --max-peak 400MiB
+is "$status" 0 "a model's size is no unknown one for check"
+if command -v python3 >/dev/null; then
+    run peak -f json models.db
+    python3 -c 'import json
+row, = json.load(open("out"))["tables"]["rehearsal"]
+assert (row["library_sizes_modelled"], row["library_sizes_not_known"]) == (1, 0), row' || is no yes "json"
+fi
 # A recording that was made before the context was written down.
 cp plain.db old.db
 sqlite3 old.db "DELETE FROM meta WHERE key LIKE 'rehearsal_context%' OR key = 'rehearsal_memory'"

@@ -20,6 +20,7 @@
  *     sizes       before the steps it reads a size from the GPU, as PyTorch's nonzero does
  *     numbers     likewise a whole number
  *     libraries   likewise it asks cuDNN for a workspace
+ *     models      likewise for one of a size that a formula has
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -39,11 +40,13 @@ static struct {
     int (*give)(void *);
     int (*copy)(void *to, const void *from, size_t bytes, int kind);
     int (*workspace)(int, int, int, int, int, int, size_t *bytes);
+    int (*states)(void *, size_t *bytes);
 } cuda;
 
 static struct {
     size_t size, length, ill;
-    bool forever, half, goes_on, silent, slow, host, unseen, both, odd, sizes, numbers, libraries;
+    bool forever, half, goes_on, silent, slow, host, unseen, both, odd, sizes, numbers, libraries,
+        models;
 } options = {.length = 1};
 
 static tidemark_heap_t heap;
@@ -145,12 +148,15 @@ static void read_what_is_not_computed(void)
     size_t bytes = 7;
     find(&cuda.copy, "cudaMemcpy");
     find(&cuda.workspace, "cudnnGetConvolutionForwardWorkspaceSize");
+    find(&cuda.states, "cudnnDropoutGetStatesSize");
     if (options.sizes)
         printf("size %d\n", (int)nonzero());
     if (options.numbers)
         printf("number %d\n", (int)read_from_gpu());
     if (options.libraries && cuda.workspace(0, 0, 0, 0, 0, 0, &bytes) == 0)
         printf("bytes %zu\n", bytes);
+    if (options.models && cuda.states(NULL, &bytes) == 0)
+        printf("states %zu\n", bytes);
 }
 
 static void read_word(const char *word)
@@ -169,6 +175,7 @@ static void read_word(const char *word)
     options.sizes |= strcmp(word, "sizes") == 0;
     options.numbers |= strcmp(word, "numbers") == 0;
     options.libraries |= strcmp(word, "libraries") == 0;
+    options.models |= strcmp(word, "models") == 0;
     if (strcmp(word, "$SIZE") == 0 && getenv("SIZE"))
         options.size = (size_t)strtoul(getenv("SIZE"), NULL, 10);
 }
@@ -191,7 +198,7 @@ int main(int argc, char **argv)
     void *block;
     if (options.unseen)
         return cuda.take(&block, MIB);
-    if (options.sizes || options.numbers || options.libraries)
+    if (options.sizes || options.numbers || options.libraries || options.models)
         read_what_is_not_computed();
     heap = tidemark_heap_open(options.host ? TIDEMARK_DEVICE_CPU : TIDEMARK_DEVICE_CUDA, 0, "own");
     if (options.both)

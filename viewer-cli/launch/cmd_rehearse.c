@@ -175,7 +175,8 @@ const struct command command_rehearse = {
         "CUDA context, which is in no block: measured on such a GPU, or computed by a "
         "rule. A size that 'came from a value that is not computed' is 0 in the recording, and of "
         "any size on a GPU: a mask that is counted, experts that are chosen. A library's size that "
-        "is 'not known', such as a workspace of cuDNN, is more than 0 on a GPU. A number that was "
+        "is 'not known', such as a convolution's workspace, is more than 0 on a GPU; one that is "
+        "'modelled', such as an RNN's, is in the figures, by a formula. A number that was "
         "read and not computed is 0 for the program: where a test or a loop depends on it, the "
         "program may go another way than on a GPU.",
     .examples =

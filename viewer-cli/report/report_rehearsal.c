@@ -12,7 +12,7 @@
 #include "report_parts.h"
 
 /* One and many of each kind. */
-static const char *const kind_texts[REHEARSED_KINDS + 1][2] = {
+static const char *const kind_texts[REHEARSED_TOLD][2] = {
     {"size came from a value that is not computed, taken as 0",
      "sizes came from values that are not computed, taken as 0"},
     {"size of a library's working memory is not known, taken as 0",
@@ -23,6 +23,10 @@ static const char *const kind_texts[REHEARSED_KINDS + 1][2] = {
      "numbers that the program read are not computed, and were 0"},
     {"of these values was known, but 64 MiB of newer ones were kept",
      "of these values were known, but 64 MiB of newer ones were kept"},
+    {"size of a library's working memory is modelled, measured on an H200 with cuDNN 9.19, taken "
+     "for others",
+     "sizes of libraries' working memory are modelled, measured on an H200 with cuDNN 9.19, taken "
+     "for others"},
 };
 
 static void say(struct emit *emit, const char *text)
@@ -50,24 +54,19 @@ static void say_unknown(struct emit *emit, const char *whose, enum rehearsed_kin
 }
 
 static int say_all_unknown(struct report *report, struct emit *emit, const char *whose,
-                           int64_t counts[REHEARSED_KINDS], bool *any)
+                           int64_t counts[REHEARSED_TOLD], bool *any)
 {
     struct rehearsed_unknown unknown;
-    int64_t all = 0;
     int err = 0;
-    for (int kind = 0; kind < REHEARSED_KINDS && err >= 0; kind++) {
+    *any = false;
+    for (int kind = 0; kind < REHEARSED_TOLD && err >= 0; kind++) {
         err =
             rehearsed_unknown_read(report->db, REHEARSED_ALL, (enum rehearsed_kind)kind, &unknown);
         if (err >= 0)
             say_unknown(emit, whose, (enum rehearsed_kind)kind, &unknown);
         counts[kind] = unknown.reads;
-        all += unknown.reads;
+        *any |= unknown.reads > 0;
     }
-    if (err >= 0)
-        err = rehearsed_unknown_read(report->db, REHEARSED_ALL, REHEARSED_LOST, &unknown);
-    if (err >= 0)
-        say_unknown(emit, whose, REHEARSED_LOST, &unknown);
-    *any = all > 0;
     return err;
 }
 
@@ -104,6 +103,7 @@ static const struct emit_column columns[] = {
     {"library_sizes_not_known", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"outside_not_known", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"numbers_not_computed", NULL, EMIT_COUNT, EMIT_PROGRAMS},
+    {"library_sizes_modelled", NULL, EMIT_COUNT, EMIT_PROGRAMS},
 };
 
 static void put_share(struct emit *emit, const struct rehearsed_share *share)
@@ -122,7 +122,7 @@ static void put_share(struct emit *emit, const struct rehearsed_share *share)
 
 /* In json only: in csv a section more would put a heading above the report's own. */
 static void put_section(struct report *report, struct emit *emit, const struct rehearsed *rehearsed,
-                        const struct rehearsed_share *share, const int64_t counts[REHEARSED_KINDS])
+                        const struct rehearsed_share *share, const int64_t counts[REHEARSED_TOLD])
 {
     if (emit->format != EMIT_JSON)
         return;
@@ -136,13 +136,14 @@ static void put_section(struct report *report, struct emit *emit, const struct r
     put_share(emit, share);
     for (int kind = 0; kind < REHEARSED_KINDS; kind++)
         emit_int(emit, counts[kind]);
+    emit_int(emit, counts[REHEARSED_MODELLED]);
 }
 
 int report_say_rehearsed(struct report *report, struct emit *emit, const char *whose)
 {
     struct rehearsed rehearsed;
     struct rehearsed_share share;
-    int64_t counts[REHEARSED_KINDS];
+    int64_t counts[REHEARSED_TOLD];
     char text[400];
     bool any;
     int err = rehearsed_read(report->db, &rehearsed);

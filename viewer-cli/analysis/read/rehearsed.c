@@ -68,8 +68,8 @@ int rehearsed_compare(struct db *const dbs[2], struct rehearsed_gpus *out)
 
 /* ---- values that were not computed ---- */
 
-static const char *const kinds[REHEARSED_KINDS + 1] = {"size", "library", "outside", "number",
-                                                       "lost"};
+static const char *const kinds[REHEARSED_TOLD] = {"size",   "library", "outside",
+                                                  "number", "lost",    "modelled"};
 
 static const char unknown_sql[] =
     "SELECT substr(m.name, length(?1) + 2) AS name, coalesce(s.text, '') AS place, count(*) AS "

@@ -6,7 +6,9 @@
  *   real       every block and segment of the program's allocators, cuBLAS' workspaces among them,
  *              for PyTorch allocates those by a rule of its own
  *   modelled   the CUDA context, taken off the free memory: measured on such a GPU by somebody, or
- *              computed by a rule (profile.h). It is in no block
+ *              computed by a rule (profile.h). It is in no block. Likewise some of what libraries
+ *              want for themselves, by a formula that was fitted to one GPU and one version of the
+ *              library: blocks of the program's allocator, which are counted
  *   not known  what a library was asked for and the stand-in does not have: taken as 0, so it is in
  *              no figure, and only counted
  *
@@ -57,7 +59,9 @@ enum rehearsed_kind {
     REHEARSED_OUTSIDE, /* what a library takes by itself, beside the program's allocator */
     REHEARSED_NUMBER,  /* a whole number for the program */
     REHEARSED_KINDS,
-    REHEARSED_LOST = REHEARSED_KINDS /* of these: it was known, and gave way to newer ones */
+    REHEARSED_LOST = REHEARSED_KINDS, /* of these: it was known, and gave way to newer ones */
+    REHEARSED_MODELLED, /* what a library wants from the program's allocator, by a formula */
+    REHEARSED_TOLD
 };
 
 struct rehearsed_unknown {
