@@ -52,18 +52,17 @@ void launch_give_back_signals(const struct launch_origin *origin)
     pthread_sigmask(SIG_SETMASK, &origin->mask, NULL);
 }
 
-void launch_leave_signals(const struct launch_origin *origin, int signal_fd)
+void launch_leave_signals(const struct launch_origin *origin, int signal_fd, sigset_t *mask)
 {
     struct signalfd_siginfo info;
-    sigset_t mask = origin->mask;
     while (read(signal_fd, &info, sizeof info) > 0)
         continue;
     for (size_t i = 0; i < LAUNCH_CHANGED; i++)
         if (changed[i] != SIGPIPE)
             sigaction(changed[i], &origin->actions[i], NULL);
     setrlimit(RLIMIT_NOFILE, &origin->files);
-    sigaddset(&mask, SIGTTOU);
-    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    *mask = origin->mask;
+    sigaddset(mask, SIGTTOU);
 }
 
 /* ---- the child ---- */

@@ -93,5 +93,7 @@ void record_print_summary(const struct record_result *result)
         at += wrote;
         left -= (size_t)wrote;
     }
+    if (result->blocked)
+        pthread_sigmask(SIG_SETMASK, &result->mask, NULL);
     buf_clear(&text);
 }

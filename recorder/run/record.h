@@ -5,6 +5,7 @@
 #ifndef TIDEMARK_RECORDER_RECORD_H
 #define TIDEMARK_RECORDER_RECORD_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -70,6 +71,8 @@ struct record_result {
     int exit_code; /* to exit with, if signal is 0 */
     int signal;    /* to die by: record_die_by */
     bool started;  /* the program ran; else `summary.failure` says why not */
+    bool blocked;  /* signals are, until the closing lines are out; then `mask` holds */
+    sigset_t mask;
     struct summary summary;
 };
 
@@ -85,7 +88,7 @@ unsigned record_event_format(void);
 /* Ends this process as the recorded one ended, but without a core file of our own. */
 _Noreturn void record_die_by(int signal);
 
-/* The closing lines, to stderr. */
+/* The closing lines, to stderr. A signal that comes before waits until they are out. */
 void record_print_summary(const struct record_result *result);
 
 #endif

@@ -314,7 +314,8 @@ void record_close(struct recording *recording)
     if (recording->wake_fd >= 0)
         close(recording->wake_fd);
     if (recording->signal_fd >= 0) {
-        launch_leave_signals(&recording->origin, recording->signal_fd);
+        launch_leave_signals(&recording->origin, recording->signal_fd, &recording->result->mask);
+        recording->result->blocked = true;
         close(recording->signal_fd);
     }
     witness_end(&recording->witness);
