@@ -1,0 +1,119 @@
+/* CUDA's libraries as a program meets them: what it is handed, and gives back. */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "stand_in.h"
+
+/* ---- the tables of rehearsal/libs ---- */
+
+struct entry {
+    const char *name;
+    unsigned argument; /* with the handle, or where it goes to */
+};
+
+#define SUCCEED(name)
+#define REFUSE(name)
+#define RESULT(name, i, bytes)
+#define ZERO32(name, i)
+#define ZERO64(name, i)
+#define ZERO64_2(name, i, j)
+#define STUB(name, value)
+#define DESTROY(name, i)
+#define HANDLE(name, i) {#name, i},
+static const struct entry made[] = {
+#include "blas.def"
+#include "cupti.def"
+#include "dnn.def"
+#include "driver.def"
+#include "fft.def"
+#include "nccl.def"
+#include "other.def"
+#include "runtime.def"
+#include "solver.def"
+#include "sparse.def"
+};
+#undef DESTROY
+#undef HANDLE
+#define DESTROY(name, i) {#name, i},
+#define HANDLE(name, i)
+static const struct entry destroyed[] = {
+#include "blas.def"
+#include "cupti.def"
+#include "dnn.def"
+#include "driver.def"
+#include "fft.def"
+#include "nccl.def"
+#include "other.def"
+#include "runtime.def"
+#include "solver.def"
+#include "sparse.def"
+};
+
+static uint64_t call(const struct entry *entry, uint64_t word)
+{
+    uint64_t (*function)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+    uint64_t a[6] = {0};
+    any_function *found = find(entry->name);
+    memcpy(&function, &found, sizeof function);
+    REQUIRE(entry->argument < sizeof a / sizeof *a);
+    a[entry->argument] = word;
+    return function(a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* Who makes what this one destroys: a matrix is destroyed by one function, however it was made. */
+static void maker_of(const char *name, char *maker, size_t room)
+{
+    static const char *const pairs[][2] = {
+        {"DestroySpMat", "CreateCsr"}, {"Destroy", "Create"}, {"destroy", "create"}};
+    snprintf(maker, room, "%s", name);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        const char *at = strstr(name, pairs[i][0]);
+        if (!at)
+            continue;
+        snprintf(maker, room, "%.*s%s%s", (int)(at - name), name, pairs[i][1],
+                 at + strlen(pairs[i][0]));
+        return;
+    }
+}
+
+static const struct entry *find_maker(const char *name)
+{
+    char maker[128];
+    maker_of(name, maker, sizeof maker);
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        if (strcmp(made[i].name, maker) == 0)
+            return &made[i];
+    fprintf(stderr, "%s destroys what no %s of the tables has made\n", name, maker);
+    return NULL;
+}
+
+TEST(what_a_table_destroys_a_table_has_made)
+{
+    open_stand_in("gpu=t4");
+    for (size_t i = 0; i < sizeof destroyed / sizeof *destroyed; i++) {
+        const struct entry *maker = find_maker(destroyed[i].name);
+        uint64_t handle = 0;
+        CHECK(maker != NULL);
+        if (!maker)
+            continue;
+        CHECK_INT(call(maker, (uint64_t)(uintptr_t)&handle), 0);
+        CHECK(handle != 0);
+        CHECK_INT(call(&destroyed[i], handle), 0);
+    }
+}
+
+/* ---- cuFFT ---- */
+
+TEST(a_plan_is_a_number)
+{
+    int plan = 0, other = 0;
+    open_stand_in("gpu=t4");
+    CHECK_INT(CALL(int, cufftCreate, (int *), (&plan)), 0);
+    CHECK_INT(CALL(int, cufftCreate, (int *), (&other)), 0);
+    CHECK(plan != other);
+    CHECK_INT(CALL(int, cufftDestroy, (int), (plan)), 0);
+    CHECK_INT(CALL(int, cufftDestroy, (int), (other)), 0);
+}
+
+TEST_MAIN(TEST_CASE(what_a_table_destroys_a_table_has_made), TEST_CASE(a_plan_is_a_number))
