@@ -4,12 +4,17 @@
  *
  *     SUCCEED(name)        returns success
  *     HANDLE(name, i)      and writes a new handle where argument i points to
- *     DESTROY(name, i)     and takes that handle back
- *     ZERO32(name, i)      and writes a size of 0, of 4 or 8 bytes, where argument i points to:
- * what a library wants for itself, which is not known, and is told ZERO64(name, i) ZERO64_2(name,
- * i, j) two of them RESULT(name, i, n)   and writes n zeros where argument i points to, if that is
- * on the host: a number that is not computed REFUSE(name)         returns that it is not supported;
- * of the runtime and the driver only
+ *     DESTROY(name, i)     and takes back such a handle, and no other
+ *     RESULT(name, i, n)   and writes n zeros where argument i points to, if that is on the host: a
+ *                          number that is not computed
+ *     ZERO32(name, i)      and writes a size of 0 there, of 4 bytes: what a library wants for
+ *                          itself, which is not known, and is told
+ *     ZERO64(name, i)      of 8 bytes
+ *     ZERO64_2(name, i, j) two of them
+ *     REFUSE(name)         returns that it is not supported; of the runtime and the driver only
+ *
+ * What a program gets by pointer it goes on with: a function that leaves it as it was is none of
+ * these, for what lay there is anything.
  *
  * Arguments count from 0, without those of type float and double, which travel elsewhere.
  */
@@ -75,7 +80,7 @@ static inline uint64_t stub_destroy(uint64_t handle)
 #define REFUSE(name) STUB(name, CUDA_NOT_SUPPORTED)
 #define HANDLE(name, i) STUB(name, stub_handle(a##i))
 #define DESTROY(name, i) STUB(name, stub_destroy(a##i))
-#define RESULT(name, i, bytes) STUB(name, stub_result(a##i, bytes))
+#define RESULT(name, i, bytes) STUB(name, (values_forget_reals(), stub_result(a##i, bytes)))
 #define ZERO32(name, i) STUB(name, (read_library(#name), stub_zero(a##i, 4)))
 #define ZERO64(name, i) STUB(name, (read_library(#name), stub_zero(a##i, 8)))
 #define ZERO64_2(name, i, j)                                                                       \

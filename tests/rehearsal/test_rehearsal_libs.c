@@ -116,4 +116,53 @@ TEST(a_plan_is_a_number)
     CHECK_INT(CALL(int, cufftDestroy, (int), (other)), 0);
 }
 
-TEST_MAIN(TEST_CASE(what_a_table_destroys_a_table_has_made), TEST_CASE(a_plan_is_a_number))
+/* ---- what is on the host ---- */
+
+/* PyTorch asserts that these are 0. */
+TEST(a_batch_went_well)
+{
+    int info[2] = {7, 7};
+    void *none[1] = {NULL};
+    open_stand_in("gpu=t4");
+    CHECK_INT(CALL(int, cublasSgeqrfBatched, (void *, int, int, void **, int, void **, int *, int),
+                   (NULL, 2, 2, none, 2, none, info, 1)),
+              0);
+    CHECK(info[0] == 0 && info[1] == 7);
+    info[0] = 7;
+    CHECK_INT(CALL(int, cublasDgelsBatched,
+                   (void *, int, int, int, int, void **, int, void **, int, int *, int *, int),
+                   (NULL, 0, 2, 2, 1, none, 2, none, 2, info, NULL, 1)),
+              0);
+    CHECK(info[0] == 0 && info[1] == 7);
+    info[0] = 7;
+    CHECK_INT(CALL(int, cublasZgetrsBatched,
+                   (void *, int, int, int, void **, int, int *, void **, int, int *, int),
+                   (NULL, 0, 2, 1, none, 2, NULL, none, 2, info, 1)),
+              0);
+    CHECK(info[0] == 0 && info[1] == 7);
+}
+
+TEST(an_algorithm_is_the_programs_memory)
+{
+    uint64_t algorithm[9];
+    size_t written = 7;
+    int value = 7;
+    open_stand_in("gpu=t4");
+    memset(algorithm, 7, sizeof algorithm);
+    uint64_t behind = algorithm[8];
+    CHECK_INT(CALL(int, cublasLtMatmulAlgoInit, (void *, int, int, int, int, int, int, int, void *),
+                   (NULL, 0, 0, 0, 0, 0, 0, 1, algorithm)),
+              0);
+    for (size_t i = 0; i < 8; i++)
+        CHECK_INT(algorithm[i], 0);
+    CHECK(algorithm[8] == behind);
+    CHECK_INT(CALL(int, cublasLtMatmulAlgoConfigGetAttribute,
+                   (const void *, int, void *, size_t, size_t *),
+                   (algorithm, 0, &value, sizeof value, &written)),
+              0);
+    CHECK_INT(value, 0);
+    CHECK_INT(written, sizeof value);
+}
+
+TEST_MAIN(TEST_CASE(what_a_table_destroys_a_table_has_made), TEST_CASE(a_plan_is_a_number),
+          TEST_CASE(a_batch_went_well), TEST_CASE(an_algorithm_is_the_programs_memory))
