@@ -7,6 +7,7 @@
  *     DESTROY(name, i)     and takes back such a handle, and no other
  *     RESULT(name, i, n)   and writes n zeros where argument i points to, if that is on the host: a
  *                          number that is not computed
+ *     COUNT(name, i, n)    and the same of a number that decides a size, which is told
  *     ZERO32(name, i)      and writes a size of 0 there, of 4 bytes: what a library wants for
  *                          itself, which is not known, and is told
  *     ZERO64(name, i)      of 8 bytes
@@ -64,6 +65,12 @@ static inline uint64_t stub_result(uint64_t to, size_t bytes)
     return 0;
 }
 
+static inline uint64_t stub_count(uint64_t to, size_t bytes)
+{
+    read_back(bytes, true, false);
+    return stub_result(to, bytes);
+}
+
 static inline uint64_t stub_destroy(uint64_t handle)
 {
     free((void *)(uintptr_t)handle);
@@ -81,6 +88,7 @@ static inline uint64_t stub_destroy(uint64_t handle)
 #define HANDLE(name, i) STUB(name, stub_handle(a##i))
 #define DESTROY(name, i) STUB(name, stub_destroy(a##i))
 #define RESULT(name, i, bytes) STUB(name, (values_forget_reals(), stub_result(a##i, bytes)))
+#define COUNT(name, i, bytes) STUB(name, (values_forget_reals(), stub_count(a##i, bytes)))
 #define ZERO32(name, i) STUB(name, (read_library(#name), stub_zero(a##i, 4)))
 #define ZERO64(name, i) STUB(name, (read_library(#name), stub_zero(a##i, 8)))
 #define ZERO64_2(name, i, j)                                                                       \

@@ -15,6 +15,7 @@ struct entry {
 #define SUCCEED(name)
 #define REFUSE(name)
 #define RESULT(name, i, bytes)
+#define COUNT(name, i, bytes)
 #define ZERO32(name, i)
 #define ZERO64(name, i)
 #define ZERO64_2(name, i, j)
@@ -61,11 +62,9 @@ static uint64_t call(const struct entry *entry, uint64_t word)
     return function(a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* Who makes what this one destroys: a matrix is destroyed by one function, however it was made. */
 static void maker_of(const char *name, char *maker, size_t room)
 {
-    static const char *const pairs[][2] = {
-        {"DestroySpMat", "CreateCsr"}, {"Destroy", "Create"}, {"destroy", "create"}};
+    static const char *const pairs[][2] = {{"Destroy", "Create"}, {"destroy", "create"}};
     snprintf(maker, room, "%s", name);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         const char *at = strstr(name, pairs[i][0]);
@@ -164,5 +163,28 @@ TEST(an_algorithm_is_the_programs_memory)
     CHECK_INT(written, sizeof value);
 }
 
+TEST(a_sparse_matrix_knows_its_size)
+{
+    void *matrix = NULL;
+    int64_t rows = 7, columns = 7, elements = 7;
+    int sum = 7;
+    open_stand_in("gpu=t4");
+    CHECK_INT(CALL(int, cusparseCreateCsr, (void **, int64_t, int64_t, int64_t, void *),
+                   (&matrix, 5, 6, 11, NULL)),
+              0);
+    CHECK_INT(CALL(int, cusparseSpMatGetSize, (void *, int64_t *, int64_t *, int64_t *),
+                   (matrix, &rows, &columns, &elements)),
+              0);
+    CHECK(rows == 5 && columns == 6 && elements == 11);
+    CHECK_INT(CALL(int, cusparseDestroySpMat, (void *), (matrix)), 0);
+    CHECK_INT(CALL(int, cusparseXcsrgeam2Nnz,
+                   (void *, int, int, void *, int, void *, void *, void *, int, void *, void *,
+                    void *, void *, int *, void *),
+                   (NULL, 5, 6, NULL, 3, NULL, NULL, NULL, 4, NULL, NULL, NULL, NULL, &sum, NULL)),
+              0);
+    CHECK_INT(sum, 0);
+}
+
 TEST_MAIN(TEST_CASE(what_a_table_destroys_a_table_has_made), TEST_CASE(a_plan_is_a_number),
-          TEST_CASE(a_batch_went_well), TEST_CASE(an_algorithm_is_the_programs_memory))
+          TEST_CASE(a_batch_went_well), TEST_CASE(an_algorithm_is_the_programs_memory),
+          TEST_CASE(a_sparse_matrix_knows_its_size))
