@@ -185,6 +185,36 @@ TEST(a_sparse_matrix_knows_its_size)
     CHECK_INT(sum, 0);
 }
 
+/* ---- cuDNN ---- */
+
+struct choice {
+    int algorithm, status;
+    float time;
+    size_t memory;
+    int deterministic, math, reserved[3];
+};
+
+TEST(a_convolution_has_an_algorithm)
+{
+    struct choice choices[2];
+    int count = 7;
+    open_stand_in("gpu=t4");
+    memset(choices, 7, sizeof choices);
+    CHECK_INT(CALL(int, cudnnGetConvolutionForwardAlgorithm_v7,
+                   (void *, void *, void *, void *, void *, int, int *, struct choice *),
+                   (NULL, NULL, NULL, NULL, NULL, 2, &count, choices)),
+              0);
+    CHECK(count == 1 && choices[0].status == 0 && choices[0].memory == 0);
+    CHECK_INT(choices[1].status, 0x07070707);
+    memset(choices, 7, sizeof choices);
+    CHECK_INT(CALL(int, cudnnFindConvolutionBackwardFilterAlgorithmEx,
+                   (void *, void *, void *, void *, void *, void *, void *, void *, int, int *,
+                    struct choice *, void *, size_t),
+                   (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 2, &count, choices, NULL, 0)),
+              0);
+    CHECK(count == 1 && choices[0].status == 0 && choices[0].deterministic == 1);
+}
+
 TEST_MAIN(TEST_CASE(what_a_table_destroys_a_table_has_made), TEST_CASE(a_plan_is_a_number),
           TEST_CASE(a_batch_went_well), TEST_CASE(an_algorithm_is_the_programs_memory),
-          TEST_CASE(a_sparse_matrix_knows_its_size))
+          TEST_CASE(a_sparse_matrix_knows_its_size), TEST_CASE(a_convolution_has_an_algorithm))
