@@ -1,4 +1,5 @@
 /* CUDA's libraries as a program meets them: what it is handed, and gives back. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +65,10 @@ static uint64_t call(const struct entry *entry, uint64_t word)
 
 static void maker_of(const char *name, char *maker, size_t room)
 {
-    static const char *const pairs[][2] = {{"Destroy", "Create"}, {"destroy", "create"}};
+    static const char *const pairs[][2] = {{"Destroy", "Create"},
+                                           {"destroy", "create"},
+                                           {"Deregister", "Register"},
+                                           {"Unload", "LoadData"}};
     snprintf(maker, room, "%s", name);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         const char *at = strstr(name, pairs[i][0]);
@@ -215,6 +219,43 @@ TEST(a_convolution_has_an_algorithm)
     CHECK(count == 1 && choices[0].status == 0 && choices[0].deterministic == 1);
 }
 
+/* ---- what there is none of ---- */
+
+TEST(what_is_not_made_is_refused)
+{
+    void *handed = NULL;
+    open_stand_in("gpu=t4");
+    CHECK(CALL(int, ncclCommShrink, (void *, int *, int, void **, void *, int),
+               (NULL, NULL, 0, &handed, NULL, 0)) != 0);
+    CHECK(CALL(int, ncclParamGetAllParameterKeys, (void **, int *), (NULL, NULL)) != 0);
+    CHECK(CALL(int, cudaGraphAddNode, (void **, void *, void *, void *, size_t, void *),
+               (&handed, NULL, NULL, NULL, 0, NULL)) != 0);
+}
+
+static void has_no_dependencies(const char *settings, bool with_edges)
+{
+    size_t count = 7;
+    open_stand_in(settings);
+    if (with_edges)
+        CALL(int, cudaGraphNodeGetDependencies, (void *, void **, void *, size_t *),
+             (NULL, NULL, NULL, &count));
+    else
+        CALL(int, cudaGraphNodeGetDependencies, (void *, void **, size_t *), (NULL, NULL, &count));
+    CHECK_INT(count, 0);
+}
+
+TEST(a_node_of_cuda_12_depends_on_none)
+{
+    has_no_dependencies("gpu=t4;cuda=12", false);
+}
+
+TEST(a_node_of_cuda_13_depends_on_none)
+{
+    has_no_dependencies("gpu=t4;cuda=13", true);
+}
+
 TEST_MAIN(TEST_CASE(what_a_table_destroys_a_table_has_made), TEST_CASE(a_plan_is_a_number),
           TEST_CASE(a_batch_went_well), TEST_CASE(an_algorithm_is_the_programs_memory),
-          TEST_CASE(a_sparse_matrix_knows_its_size), TEST_CASE(a_convolution_has_an_algorithm))
+          TEST_CASE(a_sparse_matrix_knows_its_size), TEST_CASE(a_convolution_has_an_algorithm),
+          TEST_CASE(what_is_not_made_is_refused), TEST_CASE(a_node_of_cuda_12_depends_on_none),
+          TEST_CASE(a_node_of_cuda_13_depends_on_none))
