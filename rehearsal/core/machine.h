@@ -8,8 +8,8 @@
  * counts them: in pages of 2 MiB, with pieces below half of one packed together.
  *
  * Invariants, under the lock: the used bytes of a device are its pages that are given out, whole or
- * in part, plus its physical memory, plus its context once it has one. No device uses more than it
- * has.
+ * in part, plus its physical memory that is not borrowed, plus its context once it has one. No
+ * device uses more than it has.
  */
 #ifndef TIDEMARK_REHEARSAL_MACHINE_H
 #define TIDEMARK_REHEARSAL_MACHINE_H
@@ -36,6 +36,7 @@ struct physical {
     uint64_t bytes;
     int32_t device;
     uint32_t references;
+    bool borrowed; /* another process's, and charged there */
 };
 
 /* Once, before anything else. Again: the machine as new (tests). */
@@ -57,6 +58,7 @@ int machine_give(uint64_t address);
 int machine_reserve(uint64_t bytes, uint64_t align, uint64_t wish, uint64_t *address);
 int machine_unreserve(uint64_t address, uint64_t bytes);
 int machine_create(int32_t device, uint64_t bytes, struct physical **made);
+int machine_borrow(int32_t device, uint64_t bytes, struct physical **made);
 void machine_release(struct physical *physical);
 int machine_map(uint64_t address, uint64_t bytes, struct physical *physical);
 int machine_unmap(uint64_t address, uint64_t bytes);

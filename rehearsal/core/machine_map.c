@@ -55,7 +55,7 @@ int machine_unreserve(uint64_t address, uint64_t bytes)
     return err;
 }
 
-int machine_create(int32_t device, uint64_t bytes, struct physical **made)
+static int make(int32_t device, uint64_t bytes, bool borrowed, struct physical **made)
 {
     *made = NULL;
     if (!machine_is_device(device) || bytes == 0 || bytes % MACHINE_PAGE)
@@ -66,9 +66,10 @@ int machine_create(int32_t device, uint64_t bytes, struct physical **made)
     struct physical *physical = mem_alloc(1, sizeof *physical);
     if (!physical)
         return ERR_NOMEM;
-    *physical = (struct physical){.bytes = bytes, .device = device, .references = 1};
+    *physical =
+        (struct physical){.bytes = bytes, .device = device, .references = 1, .borrowed = borrowed};
     pthread_mutex_lock(&machine.lock);
-    bool fits = machine_charge(&machine.devices[device], bytes);
+    bool fits = borrowed || machine_charge(&machine.devices[device], bytes);
     pthread_mutex_unlock(&machine.lock);
     if (!fits) {
         mem_free(physical);
@@ -78,12 +79,23 @@ int machine_create(int32_t device, uint64_t bytes, struct physical **made)
     return BASE_OK;
 }
 
+int machine_create(int32_t device, uint64_t bytes, struct physical **made)
+{
+    return make(device, bytes, false, made);
+}
+
+int machine_borrow(int32_t device, uint64_t bytes, struct physical **made)
+{
+    return make(device, bytes, true, made);
+}
+
 static void let_go(struct physical *physical)
 {
     assert(physical->references > 0);
     if (--physical->references)
         return;
-    machine_uncharge(&machine.devices[physical->device], physical->bytes);
+    if (!physical->borrowed)
+        machine_uncharge(&machine.devices[physical->device], physical->bytes);
     mem_free(physical);
 }
 

@@ -286,6 +286,14 @@ API(int, cudaGraphGetNodes, void *graph, void **nodes, size_t *count)
     return CUDA_FINE;
 }
 
+/* Before CUDA 13 without the edges. */
+API(int, cudaGraphNodeGetDependencies, void *node, void **depends, void *edges, size_t *count)
+{
+    (void)node, (void)depends;
+    *(cuda_major() >= 13 ? count : (size_t *)edges) = 0;
+    return CUDA_FINE;
+}
+
 API(int, cudaGraphDestroy, void *graph)
 {
     TELL(cuGraphDestroy, told_word(graph));

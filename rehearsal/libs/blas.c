@@ -37,8 +37,20 @@ API(size_t, cublasLtGetVersion, void)
     return BLAS_VERSION;
 }
 
-/* The front of cublasLtMatmulHeuristicResult_t is the algorithm, 64 bytes; then how much workspace it
- * wants, whether it can be used, and how well it uses the device. */
+/* Of an algorithm nothing is known: all that can be asked is 0. */
+API(int, cublasLtMatmulAlgoConfigGetAttribute, const void *algorithm, int which, void *value,
+    size_t room, size_t *written)
+{
+    (void)algorithm, (void)which;
+    if (value)
+        memset(value, 0, room);
+    if (written)
+        *written = room;
+    return 0;
+}
+
+/* The front of cublasLtMatmulHeuristicResult_t is the algorithm, 64 bytes; then how much workspace
+ * it wants, whether it can be used, and how well it uses the device. */
 struct choice {
     uint64_t algorithm[8];
     size_t workspace;

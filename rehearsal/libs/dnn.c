@@ -182,4 +182,41 @@ API(int, cudnnRestoreDropoutDescriptor, struct dnn_descriptor *descriptor, void 
     return cudnnSetDropoutDescriptor(descriptor, handle, dropout, states, bytes, seed);
 }
 
+/* ---- the choice of an algorithm, where a program does not ask by graphs ---- */
+
+/* cudnnConvolutionFwdAlgoPerf_t, and those of the two gradients. */
+struct choice {
+    int32_t algorithm, status;
+    float time;
+    size_t memory;
+    int32_t deterministic, math, reserved[3];
+};
+
+/* There is always one: of each direction number 1 is what PyTorch takes by default. */
+static int choose(int wanted, int *count, struct choice *choices)
+{
+    if (wanted > 0)
+        *choices = (struct choice){.algorithm = 1, .deterministic = 1};
+    *count = wanted > 0;
+    return DNN_FINE;
+}
+
+#define CHOICE(direction)                                                                          \
+    API(int, cudnnGetConvolution##direction##Algorithm_v7, void *handle, void *a, void *b,         \
+        void *how, void *c, int wanted, int *count, struct choice *choices)                        \
+    {                                                                                              \
+        (void)handle, (void)a, (void)b, (void)how, (void)c;                                        \
+        return choose(wanted, count, choices);                                                     \
+    }                                                                                              \
+    API(int, cudnnFindConvolution##direction##AlgorithmEx, void *handle, void *a, void *a_at,      \
+        void *b, void *b_at, void *how, void *c, void *c_at, int wanted, int *count,               \
+        struct choice *choices)                                                                    \
+    {                                                                                              \
+        (void)handle, (void)a, (void)a_at, (void)b, (void)b_at, (void)how, (void)c, (void)c_at;    \
+        return choose(wanted, count, choices);                                                     \
+    }
+CHOICE(Forward)
+CHOICE(BackwardData)
+CHOICE(BackwardFilter)
+
 #include "dnn.def"

@@ -1,4 +1,5 @@
-/* fft.c - cuFFT: plans are numbers, and need no workspace that we know of. */
+/* fft.c - cuFFT: plans are numbers and not handles as stub.h has them, and need no workspace that
+ * we know of. */
 #include <stdatomic.h>
 
 #include "stub.h"
@@ -8,6 +9,12 @@ static _Atomic int plans = 1;
 API(int, cufftCreate, int *plan)
 {
     *plan = atomic_fetch_add(&plans, 1);
+    return 0;
+}
+
+API(int, cufftDestroy, int plan)
+{
+    (void)plan;
     return 0;
 }
 

@@ -4,12 +4,18 @@
  *
  *     SUCCEED(name)        returns success
  *     HANDLE(name, i)      and writes a new handle where argument i points to
- *     DESTROY(name, i)     and takes that handle back
- *     ZERO32(name, i)      and writes a size of 0, of 4 or 8 bytes, where argument i points to:
- * what a library wants for itself, which is not known, and is told ZERO64(name, i) ZERO64_2(name,
- * i, j) two of them RESULT(name, i, n)   and writes n zeros where argument i points to, if that is
- * on the host: a number that is not computed REFUSE(name)         returns that it is not supported;
- * of the runtime and the driver only
+ *     DESTROY(name, i)     and takes back such a handle, and no other
+ *     RESULT(name, i, n)   and writes n zeros where argument i points to, if that is on the host: a
+ *                          number that is not computed
+ *     COUNT(name, i, n)    and the same of a number that decides a size, which is told
+ *     ZERO32(name, i)      and writes a size of 0 there, of 4 bytes: what a library wants for
+ *                          itself, which is not known, and is told
+ *     ZERO64(name, i)      of 8 bytes
+ *     ZERO64_2(name, i, j) two of them
+ *     REFUSE(name)         returns that it is not supported; of the runtime and the driver only
+ *
+ * What a program gets by pointer it goes on with: a function that leaves it as it was is none of
+ * these, for what lay there is anything.
  *
  * Arguments count from 0, without those of type float and double, which travel elsewhere.
  */
@@ -59,6 +65,12 @@ static inline uint64_t stub_result(uint64_t to, size_t bytes)
     return 0;
 }
 
+static inline uint64_t stub_count(uint64_t to, size_t bytes)
+{
+    read_back(bytes, true, false);
+    return stub_result(to, bytes);
+}
+
 static inline uint64_t stub_destroy(uint64_t handle)
 {
     free((void *)(uintptr_t)handle);
@@ -75,7 +87,8 @@ static inline uint64_t stub_destroy(uint64_t handle)
 #define REFUSE(name) STUB(name, CUDA_NOT_SUPPORTED)
 #define HANDLE(name, i) STUB(name, stub_handle(a##i))
 #define DESTROY(name, i) STUB(name, stub_destroy(a##i))
-#define RESULT(name, i, bytes) STUB(name, stub_result(a##i, bytes))
+#define RESULT(name, i, bytes) STUB(name, (values_forget_reals(), stub_result(a##i, bytes)))
+#define COUNT(name, i, bytes) STUB(name, (values_forget_reals(), stub_count(a##i, bytes)))
 #define ZERO32(name, i) STUB(name, (read_library(#name), stub_zero(a##i, 4)))
 #define ZERO64(name, i) STUB(name, (read_library(#name), stub_zero(a##i, 8)))
 #define ZERO64_2(name, i, j)                                                                       \

@@ -123,6 +123,60 @@ TEST(an_address_says_what_it_is)
     CHECK_INT(CALL(int, cudaFreeHost, (void *), (pinned)), 0);
 }
 
+/* cudaIpcMemHandle_t and cudaIpcEventHandle_t */
+struct shared {
+    char bytes[64];
+};
+
+static int open_shared(void **at, struct shared shared)
+{
+    return CALL(int, cudaIpcOpenMemHandle, (void **, struct shared, unsigned), (at, shared, 1));
+}
+
+TEST(memory_of_another_process_has_an_address_here)
+{
+    struct pointer pointer;
+    struct shared shared, other, unknown = {.bytes = "what is none"};
+    void *opened = NULL, *again = NULL;
+    char value = 7;
+    open_with("gpu=t4");
+    char *p = gpu_malloc(5 * MIB);
+    REQUIRE(CALL(int, cudaIpcGetMemHandle, (struct shared *, void *), (&shared, p)) == 0);
+    REQUIRE(CALL(int, cudaIpcGetMemHandle, (struct shared *, void *),
+                 (&other, gpu_malloc(5 * MIB))) == 0);
+    CHECK(memcmp(&shared, &other, sizeof shared) != 0);
+    size_t before = free_bytes();
+    CHECK_INT(open_shared(&opened, shared), 0);
+    CHECK_INT(open_shared(&again, other), 0);
+    CHECK(opened && again && opened != again);
+    CHECK_INT(free_bytes(), before);
+    CALL(int, cudaPointerGetAttributes, (struct pointer *, const void *),
+         (&pointer, (char *)opened + 5 * MIB - 1));
+    CHECK(pointer.type == 2 && pointer.device == 0);
+    CHECK_INT(CALL(int, cudaMemcpy, (void *, void *, size_t, int), (&value, opened, 1, 2)), 0);
+    CHECK_INT(value, 0);
+    CHECK_INT(CALL(int, cudaIpcCloseMemHandle, (void *), (opened)), 0);
+    CHECK_INT(CALL(int, cudaIpcCloseMemHandle, (void *), (opened)), 1);
+    CHECK_INT(CALL(int, cudaIpcCloseMemHandle, (void *), (again)), 0);
+    CHECK_INT(open_shared(&opened, unknown), 1);
+    CHECK(opened == NULL);
+    CHECK_INT(CALL(int, cudaIpcGetMemHandle, (struct shared *, void *), (&shared, &value)), 1);
+}
+
+TEST(an_event_of_another_process_is_over)
+{
+    struct shared shared;
+    void *event, *opened = NULL;
+    open_with("gpu=t4");
+    CALL(int, cudaEventCreate, (void **), (&event));
+    CHECK_INT(CALL(int, cudaIpcGetEventHandle, (struct shared *, void *), (&shared, event)), 0);
+    CHECK_INT(CALL(int, cudaIpcOpenEventHandle, (void **, struct shared), (&opened, shared)), 0);
+    REQUIRE(opened != NULL);
+    CHECK_INT(CALL(int, cudaStreamWaitEvent, (void *, void *, unsigned), (NULL, opened, 0)), 0);
+    CHECK_INT(CALL(int, cudaEventQuery, (void *), (opened)), 0);
+    CHECK_INT(CALL(int, cudaEventDestroy, (void *), (opened)), 0);
+}
+
 static int status_of(void *stream)
 {
     int status = -1;
@@ -348,6 +402,8 @@ TEST_MAIN(TEST_CASE(kernels_of_an_ada_are_those_of_an_ampere),
           TEST_CASE(without_settings_there_is_no_device), TEST_CASE(properties_of_cuda_12),
           TEST_CASE(properties_of_cuda_13), TEST_CASE(a_full_card_refuses),
           TEST_CASE(devices_are_apart), TEST_CASE(an_address_says_what_it_is),
+          TEST_CASE(memory_of_another_process_has_an_address_here),
+          TEST_CASE(an_event_of_another_process_is_over),
           TEST_CASE(a_capture_counts_what_is_put_in), TEST_CASE(the_driver_is_found_by_name),
           TEST_CASE(a_compiled_kernel_is_loaded), TEST_CASE(weights_of_a_network_fill_their_space),
           TEST_CASE(attributes_of_a_graph_come_back), TEST_CASE(nvml_tells_what_cuda_took),

@@ -234,6 +234,25 @@ TEST(pages_are_told)
          "/cuMemRelease");
 }
 
+/* cudaIpcMemHandle_t */
+struct shared {
+    char bytes[64];
+};
+
+TEST(memory_of_another_process_is_told)
+{
+    struct shared shared = {.bytes = ""};
+    void *p = NULL;
+    open_with("gpu=t4");
+    CHECK_INT(CALL(int, cudaIpcGetMemHandle, (struct shared *, void *), (&shared, gpu_malloc(MIB))),
+              0);
+    listen_to_all();
+    CALL(int, cudaIpcOpenMemHandle, (void **, struct shared, unsigned), (&p, shared, 1));
+    CALL(int, cudaIpcCloseMemHandle, (void *), (p));
+    SAID("cudaIpcOpenMemHandle cuIpcOpenMemHandle_v2 /cuIpcOpenMemHandle_v2 /cudaIpcOpenMemHandle "
+         "cudaIpcCloseMemHandle cuIpcCloseMemHandle /cuIpcCloseMemHandle /cudaIpcCloseMemHandle");
+}
+
 static uint64_t attribute(const char *name, void *of, int which)
 {
     uint64_t value = ~UINT64_C(0);
@@ -329,6 +348,7 @@ TEST(a_context_that_was_pushed_goes)
 TEST_MAIN(TEST_CASE(a_call_is_told_inside_of_its_runtime_call),
           TEST_CASE(the_numbers_are_those_of_the_calls), TEST_CASE(each_hears_what_it_asked_for),
           TEST_CASE(who_comes_next_begins_with_nothing), TEST_CASE(there_is_room_for_a_few),
-          TEST_CASE(pages_are_told), TEST_CASE(a_pool_has_what_is_used_of_it),
+          TEST_CASE(pages_are_told), TEST_CASE(memory_of_another_process_is_told),
+          TEST_CASE(a_pool_has_what_is_used_of_it),
           TEST_CASE(memory_of_a_captured_stream_is_the_graphs),
           TEST_CASE(managed_memory_can_be_freed), TEST_CASE(a_context_that_was_pushed_goes))

@@ -122,6 +122,24 @@ TEST(memory_is_mapped_into_addresses)
     machine_stop();
 }
 
+TEST(borrowed_memory_is_charged_elsewhere)
+{
+    struct physical *physical;
+    uint64_t range, before;
+    REQUIRE(machine_start(&small_card) == BASE_OK && machine_touch(0) == BASE_OK);
+    before = free_of(0);
+    REQUIRE(machine_reserve(2 * GIB, 0, 0, &range) == BASE_OK);
+    REQUIRE(machine_borrow(0, 2 * GIB, &physical) == BASE_OK);
+    CHECK_INT(machine_map(range, 2 * GIB, physical), BASE_OK);
+    machine_release(physical);
+    CHECK_INT(free_of(0), before);
+    CHECK(machine_is_valid());
+    CHECK_INT(machine_unmap(range, 2 * GIB), BASE_OK);
+    CHECK_INT(free_of(0), before);
+    CHECK_INT(machine_borrow(2, 2 * MIB, &physical), ERR_ARG);
+    machine_stop();
+}
+
 TEST(a_reserved_range_has_the_address_that_is_wished_for)
 {
     uint64_t a, b, c;
@@ -184,6 +202,7 @@ TEST(random_calls_leave_it_valid_and_empty)
 TEST_MAIN(TEST_CASE(the_first_piece_makes_the_context), TEST_CASE(a_full_card_refuses),
           TEST_CASE(small_pieces_share_a_page), TEST_CASE(sizes_around_the_limits_come_back_whole),
           TEST_CASE(memory_is_mapped_into_addresses),
+          TEST_CASE(borrowed_memory_is_charged_elsewhere),
           TEST_CASE(a_reserved_range_has_the_address_that_is_wished_for),
           TEST_CASE(the_hosts_memory_is_pinned_and_no_devices),
           TEST_CASE(random_calls_leave_it_valid_and_empty))

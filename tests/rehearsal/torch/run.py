@@ -1,4 +1,4 @@
-"""run.py values|idioms|training|neighbours|whole|compiled|unknown|exchange|profiler: a program rehearsed with the CUDA build of PyTorch in TIDEMARK_VENV_CUDA."""
+"""run.py values|idioms|training|neighbours|whole|compiled|unknown|exchange|profiler|ends: a program rehearsed with the CUDA build of PyTorch in TIDEMARK_VENV_CUDA."""
 import os
 import subprocess
 import sys
