@@ -2,7 +2,8 @@
  * stub.h - functions that only have to succeed, as tables of names. A table says of each function
  * what it writes; everything else about it does not matter, for nothing is computed:
  *
- *     SUCCEED(name)        returns success
+ *     SETS(name)           returns success, and writes nothing of the device's
+ *     SUCCEED(name)        returns success, and may have written anything
  *     HANDLE(name, i)      and writes a new handle where argument i points to
  *     DESTROY(name, i)     and takes that handle back
  *     ZERO32(name, i)      and writes a size of 0, of 4 or 8 bytes, where argument i points to:
@@ -71,6 +72,7 @@ static inline uint64_t stub_destroy(uint64_t handle)
         return value;                                                                              \
     }
 /* What it computes nobody does here, and floats that were known may lie where it writes. */
+#define SETS(name) STUB(name, 0)
 #define SUCCEED(name) STUB(name, (values_forget_reals(), 0))
 #define REFUSE(name) STUB(name, CUDA_NOT_SUPPORTED)
 #define HANDLE(name, i) STUB(name, stub_handle(a##i))
