@@ -61,6 +61,34 @@ static bool ends_with(struct text text, const char *what)
     return length >= bytes && memcmp(text.to - bytes, what, bytes) == 0;
 }
 
+static bool begins_with(struct text text, const char *what)
+{
+    size_t bytes = strlen(what);
+    return (size_t)(text.to - text.from) >= bytes && memcmp(text.from, what, bytes) == 0;
+}
+
+/* Structures of PyTorch's that lead to nothing that is written. */
+static bool is_plain(struct text text)
+{
+    static const char *const plain[] = {"at::PhiloxCudaState", "OffsetCalculator<",
+                                        "TrivialOffsetCalculator<", "at::native::memory::LoadWith",
+                                        "at::native::memory::StoreWith"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        found |= begins_with(text, plain[i]);
+    return found && !ends_with(text, "&");
+}
+
+/* Of an array of addresses, which says how many; 0: nobody says. */
+static uint16_t bytes_said(struct text text)
+{
+    static const char *const arrays[] = {"std::array<char*, ", "at::detail::Array<char*, "};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        if (begins_with(text, arrays[i]))
+            return (uint16_t)(8 * strtoul(text.from + strlen(arrays[i]), NULL, 10));
+    return 0;
+}
+
 static enum parameter_kind kind_of(struct text text)
 {
     static const char *const plain[] = {"int",      "unsigned int", "long", "unsigned long",
@@ -69,7 +97,7 @@ static enum parameter_kind kind_of(struct text text)
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (is(text, plain[i]))
             return PARAMETER_PLAIN;
-    if (ends_with(text, " const*"))
+    if (ends_with(text, " const*") || is_plain(text))
         return PARAMETER_PLAIN;
     return ends_with(text, "*") ? PARAMETER_ADDRESS : PARAMETER_STRUCT;
 }
@@ -79,8 +107,10 @@ static bool put(struct parameters *parameters, struct text text)
     text.from += *text.from == ' ';
     if (parameters->count == PARAMETERS_MOST)
         return false;
-    if (text.to > text.from)
-        parameters->kinds[parameters->count++] = (uint8_t)kind_of(text);
+    if (text.to == text.from)
+        return true;
+    parameters->bytes[parameters->count] = bytes_said(text);
+    parameters->kinds[parameters->count++] = (uint8_t)kind_of(text);
     return true;
 }
 
@@ -156,6 +186,8 @@ static size_t bytes_of(const struct parameters *parameters, void **arguments, in
 {
     size_t bytes = readable_bytes(arguments[index]);
     bool is_last = true;
+    if (parameters->bytes[index] && parameters->bytes[index] < bytes)
+        return parameters->bytes[index];
     for (int32_t i = 0; i < parameters->count; i++) {
         uintptr_t distance = (uintptr_t)arguments[i] - (uintptr_t)arguments[index];
         if (i == index || distance == 0 || distance > bytes)

@@ -19,6 +19,7 @@ enum parameter_kind {
 struct parameters {
     int32_t count;
     uint8_t kinds[PARAMETERS_MOST];
+    uint16_t bytes[PARAMETERS_MOST]; /* of a structure that says it, or 0 */
 };
 
 /* `name` as it was registered. */
