@@ -18,6 +18,8 @@ enum kernel_walk {
     WALK_CAST,      /* the same with offsets, and types to convert from and to */
     WALK_STRIDED,   /* (count, {offsets, addresses, functor}) */
     WALK_INDEX,     /* (count, functor, output): of the index alone */
+    WALK_OUTPUTS,   /* (count, functor, addresses): of several outputs and then of inputs */
+    WALK_RANDOM,    /* (count, state, what makes them, lambda): random numbers */
     WALK_REDUCE,    /* ({functor, sizes, offsets, addresses}) */
     WALK_COUNT,     /* (input, output, count): CUB's number of those that are not zero */
     WALK_SUM,       /* (input, output, count): CUB's sum of such numbers */
@@ -132,6 +134,7 @@ struct kernel {
     uint32_t wide;
     char index, counts; /* types of an index, and of sizes and strides */
     bool puts, fills, strided, upper;
+    uint32_t outputs; /* of a kernel that has several; 0 if the name does not say it */
 };
 
 /* `name` as it was registered. Integers and truth values, and floats of 32 and

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OUTPUTS_MOST 8u
+
 /* The text behind `what` in the name; NULL: it is not there. */
 static const char *behind(const char *name, const char *what)
 {
@@ -201,6 +203,14 @@ void kernel_shape_of_name(const char *name, struct kernel *kernel)
         kernel->counts = kernel->output ? *(behind(name, "scan_outer_dimI") + 1) : 0;
         if (kernel->counts == 'S') /* of 2.6, which says no type: the operation follows */
             kernel->counts = 'j';
+        break;
+    case WALK_OUTPUTS:
+        (void)read_numbers(behind(name, "for_multi_outputsI"), &kernel->outputs, 1);
+        if (kernel->outputs > OUTPUTS_MOST)
+            kernel->outputs = 0;
+        break;
+    case WALK_RANDOM: /* the second of two lambdas */
+        kernel->strided = strstr(name, "E0_EEvlNS_15PhiloxCudaState") != NULL;
         break;
     case WALK_JOIN:
         of_join(name, kernel);

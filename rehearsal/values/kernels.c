@@ -152,6 +152,8 @@ WALK_ALWAYS(cast)
 WALK_ALWAYS(index)
 WALK_ALWAYS(rows)
 WALK_OF(strided)
+WALK_OF(outputs)
+WALK_OF(random)
 WALK_OF(scan)
 WALK_OF(scan_rows)
 WALK_OF(scan_columns)
@@ -212,6 +214,8 @@ static const struct {
     [WALK_CAST] = {do_cast, 0},
     [WALK_STRIDED] = {do_strided, 0},
     [WALK_INDEX] = {do_index, 0},
+    [WALK_OUTPUTS] = {do_outputs, 3},
+    [WALK_RANDOM] = {do_random, 4},
     [WALK_REDUCE] = {do_reduce, 0},
     [WALK_COUNT] = {do_count, 0},
     [WALK_SUM] = {do_sum, 0},

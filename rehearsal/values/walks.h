@@ -16,6 +16,11 @@ void walk_cast(const struct kernel *kernel, void **arguments);
 bool walk_strided(const struct kernel *kernel, void **arguments);
 void walk_index(const struct kernel *kernel, void **arguments);
 
+/* ---- kernels of which it is known where they write (outputs.c) ---- */
+
+bool walk_outputs(const struct kernel *kernel, void **arguments);
+bool walk_random(const struct kernel *kernel, void **arguments);
+
 /* ---- many to few (reductions.c) ---- */
 
 bool walk_reduce(const struct kernel *kernel, void **arguments);
