@@ -183,6 +183,11 @@ static bool do_join(const struct launch *launch)
     return walk_join(&launch->it->kernel, launch->grid, launch->arguments) || do_reads(launch);
 }
 
+static bool do_lists(const struct launch *launch)
+{
+    return walk_lists(&launch->it->kernel, launch->grid, launch->arguments);
+}
+
 /* Of another kind: into memory that is new. */
 static bool do_reduce(const struct launch *launch)
 {
@@ -216,6 +221,7 @@ static const struct {
     [WALK_INDEX] = {do_index, 0},
     [WALK_OUTPUTS] = {do_outputs, 3},
     [WALK_RANDOM] = {do_random, 4},
+    [WALK_LISTS] = {do_lists, 2},
     [WALK_REDUCE] = {do_reduce, 0},
     [WALK_COUNT] = {do_count, 0},
     [WALK_SUM] = {do_sum, 0},

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argument.h"
 #include "values.h"
 
-#define STRUCT_BYTES 4096 /* no argument is larger */
+#define STRUCT_BYTES 4096 /* no argument is larger that is looked through */
 #define LAST_BYTES 1024   /* of one with no other behind it, as much as is looked at */
 
 typedef char *(*demangle_fn)(const char *name, char *room, size_t *bytes, int *status);
@@ -152,18 +153,15 @@ void parameters_of_name(const char *name, struct parameters *parameters)
 
 /* ---- what it leads to ---- */
 
-/* How long an argument is that is passed by value, nobody says: what lies behind it on the stack is
- * looked at, too, and words that are no addresses of known bytes forget nothing. */
-#define LOOKS_BEYOND __attribute__((no_sanitize("address", "undefined", "thread")))
-
+/* Words that are no addresses of known bytes forget nothing. */
 LOOKS_BEYOND static void forget_at(const void *at)
 {
     const uint64_t *word = at;
     values_forget_run(*word);
 }
 
-/* Up to the end of this thread's stack, on which arguments lie that are passed by value. */
-static size_t readable_bytes(const void *at)
+/* On the stack lie arguments that are passed by value. */
+size_t parameters_readable(const void *at, size_t most)
 {
     static _Thread_local uintptr_t low, high;
     uintptr_t address = (uintptr_t)at;
@@ -178,13 +176,13 @@ static size_t readable_bytes(const void *at)
     }
     if (address < low || address >= high)
         return sizeof(uint64_t);
-    return high - address < STRUCT_BYTES ? high - address : STRUCT_BYTES;
+    return high - address < most ? high - address : most;
 }
 
 /* Up to the next argument on the stack: what is passed by value ends before it. */
 static size_t bytes_of(const struct parameters *parameters, void **arguments, int32_t index)
 {
-    size_t bytes = readable_bytes(arguments[index]);
+    size_t bytes = parameters_readable(arguments[index], STRUCT_BYTES);
     bool is_last = true;
     if (parameters->bytes[index] && parameters->bytes[index] < bytes)
         return parameters->bytes[index];

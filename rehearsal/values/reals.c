@@ -16,7 +16,7 @@ uint32_t real_bytes(char type)
     return type == 'f' ? 4 : type == 'd' ? 8 : kernel_type_bytes(type);
 }
 
-static bool load(char type, const void *at, double *value)
+bool real_load(char type, const void *at, double *value)
 {
     float narrow;
     if (type == 'd') {
@@ -61,7 +61,7 @@ static void store(char type, void *at, double value)
 static double scalar(char type, const char *at)
 {
     double value = 0;
-    (void)load(type, at, &value);
+    (void)real_load(type, at, &value);
     return value;
 }
 
@@ -184,6 +184,21 @@ static bool apply(const struct real_call *call, const double *in, double *value)
     }
 }
 
+bool real_element(const struct real_call *call, const char *types, const uint8_t *const *in,
+                  uint8_t *out)
+{
+    const struct kernel *kernel = call->kernel;
+    double values[KERNEL_INPUTS] = {0}, value = 0;
+    for (uint32_t k = 0; k < kernel->inputs; k++)
+        if (!real_load(types[k + 1], in[k], &values[k]) || !convert(kernel->input[k], &values[k]))
+            return false;
+    if (!apply(call, values, &value) || !convert(kernel->output, &value) ||
+        !convert(types[0], &value))
+        return false;
+    store(types[0], out, value);
+    return true;
+}
+
 bool real_compute(const struct real_call *call, const struct offsets *offsets, const char *types,
                   uint64_t count, const struct piece *in, uint8_t *out)
 {
@@ -191,15 +206,11 @@ bool real_compute(const struct real_call *call, const struct offsets *offsets, c
     struct offsets_walk places;
     offsets_begin(offsets, &places);
     for (uint64_t i = 0; i < count; i++, offsets_next(&places)) {
-        double values[KERNEL_INPUTS] = {0}, value = 0;
+        const uint8_t *from[KERNEL_INPUTS] = {0};
         for (uint32_t k = 0; k < kernel->inputs; k++)
-            if (!load(types[k + 1], in[k].bytes + places.at[k + 1], &values[k]) ||
-                !convert(kernel->input[k], &values[k]))
-                return false;
-        if (!apply(call, values, &value) || !convert(kernel->output, &value) ||
-            !convert(types[0], &value))
+            from[k] = in[k].bytes + places.at[k + 1];
+        if (!real_element(call, types, from, out + places.at[0]))
             return false;
-        store(types[0], out + places.at[0], value);
     }
     return true;
 }
@@ -211,7 +222,7 @@ bool real_reduce(enum kernel_op op, char type, const uint8_t *from, const struct
     double value = 0, size = 0;
     for (uint64_t i = 0; i < count; i++) {
         double one;
-        if (!load(type, from + offsets_of(offsets, i, 0), &one))
+        if (!real_load(type, from + offsets_of(offsets, i, 0), &one))
             return false;
         size += fabs(one);
         if (op == OP_SUM || op == OP_MEAN)

@@ -1,8 +1,9 @@
 /*
  * reals.h - floats that came of whole numbers: a mask that is summed up as float, a length times a
- * ratio that is rounded up. What the program itself brings as floats, and what else is one, is not
- * computed; nor is what the device rounds in a way of its own, a sum whose parts do not fit or a
- * function that is no arithmetic. What is computed is what the device has, bit by bit.
+ * ratio that is rounded up; and single numbers, which optimizers count in. What else the program
+ * itself brings as floats is compared with others and nothing more. Nor is computed what the device
+ * rounds in a way of its own, a sum whose parts do not fit or a function that is no arithmetic.
+ * What is computed is what the device has, bit by bit.
  */
 #ifndef TIDEMARK_REHEARSAL_REALS_H
 #define TIDEMARK_REHEARSAL_REALS_H
@@ -25,6 +26,13 @@ struct real_call {
     int32_t which;
 };
 bool real_read(const struct kernel *kernel, const void *functor, struct real_call *call);
+
+/* One number in memory. False: it is none, or too large for each whole number to be one. */
+bool real_load(char type, const void *at, double *value);
+
+/* One element of the inputs, of these types, the output's first. False: not known. */
+bool real_element(const struct real_call *call, const char *types, const uint8_t *const *in,
+                  uint8_t *out);
 
 /* Elements as they lie in memory, of these types, the output's first. False: not known. */
 bool real_compute(const struct real_call *call, const struct offsets *offsets, const char *types,
