@@ -191,7 +191,7 @@ static bool read_types(const char *name, const char *behind, enum types types,
 /* What is computed of floats; `real` is not looked at where nothing is. */
 static bool is_form_of_reals(enum kernel_form form)
 {
-    return form == FORM_COPY || form == FORM_UNARY || form == FORM_BINARY ||
+    return form == FORM_FILL || form == FORM_COPY || form == FORM_UNARY || form == FORM_BINARY ||
            (form >= FORM_SCALAR_LEFT && form <= FORM_COMPARE_SCALAR);
 }
 

@@ -13,6 +13,7 @@
 #include "pieces.h"
 
 #define REALS_MOST (UINT64_C(1) << 16) /* elements: larger ones are activations */
+#define REALS_MASK (UINT64_C(1) << 18) /* of a mask of what may attend to what */
 
 /* 'f' and 'd', which kernel_type_bytes does not count. */
 bool real_is(char type);
@@ -33,6 +34,8 @@ bool real_load(char type, const void *at, double *value);
 /* One element of the inputs, of these types, the output's first. False: not known. */
 bool real_element(const struct real_call *call, const char *types, const uint8_t *const *in,
                   uint8_t *out);
+/* Of how many elements at most: 0, it is nothing that is computed. */
+uint64_t real_most(const struct real_call *call);
 
 /* Elements as they lie in memory, of these types, the output's first. False: not known. */
 bool real_compute(const struct real_call *call, const struct offsets *offsets, const char *types,

@@ -75,7 +75,7 @@ TEST(a_name_says_what_its_kernel_does)
 TEST(of_floats_little_is_computed)
 {
     struct kernel it = kernel(FILL_FLOATS);
-    CHECK(it.walk == WALK_FLAT && it.form == FORM_NONE);
+    CHECK(it.walk == WALK_FLAT && it.form == FORM_FILL && it.real);
     it = kernel(MULTIPLY_FLOATS);
     CHECK(it.walk == WALK_FLAT && it.form == FORM_BINARY && it.real);
     CHECK_INT(kernel("_Z6kernelPf").walk, WALK_UNKNOWN);

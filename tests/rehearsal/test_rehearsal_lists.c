@@ -46,6 +46,12 @@
     "_ZN2at6native54_GLOBAL__N__d8ceb000_21_DistributionNormal_cu_0c5b6e8543distribution_elementw" \
     "ise_grid_stride_kernelIfLi4EfZNS1_27distribution_nullary_kernelIff6float4S3_fEEvS2_S3_"       \
     "EUlifE" lambda "_EEvlNS_15PhiloxCudaStateET1_T2_"
+#define FILL                                                                                       \
+    "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0" \
+    "_T1_"
+#define EQUAL                                                                                      \
+    "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_13BinaryFunctorIffbNS0_51_GLOBAL__N__28" \
+    "ce311f_18_CompareEQKernel_cu_d8008c9616CompareEqFunctorIfEEEESt5arrayIPcLm3EEEEviT0_T1_"
 #define UPDATE_STATISTICS                                                                          \
     "_ZN2at6native49_GLOBAL__N__0edc5583_16_Normalization_cu_5c38458745unrolled_elementwise_"      \
     "kernel"                                                                                       \
@@ -283,6 +289,40 @@ TEST(random_numbers_are_written_where_the_lambda_says)
     CHECK(isnan(at(1)) && at(2) == 2);
 }
 
+/* ---- fills and masks ---- */
+
+static void fill(uint64_t to, int32_t count, float value)
+{
+    launch(FILL, 1, (void *[]){&count, &value, &to});
+}
+
+TEST(a_fill_is_known_where_a_count_begins)
+{
+    start();
+    fill(X, 1, 1);
+    CHECK(at(0) == 1);
+    fill(X, 1, 65536); /* a factor that nobody follows */
+    CHECK(isnan(at(0)));
+    fill(X, 2, 1);
+    CHECK(isnan(at(0)));
+}
+
+TEST(masks_of_minus_infinity_are_compared)
+{
+    int32_t count = 4, which = 0;
+    uint64_t to[] = {X + 2 * BLOCK, X, X + BLOCK};
+    const float mask[] = {0, -INFINITY, 0, 1};
+    uint8_t out[4];
+    start();
+    fill(X, 4, -INFINITY);
+    values_bring(X + BLOCK, mask, sizeof mask);
+    launch(EQUAL, 1, (void *[]){&count, &which, to});
+    CHECK(values_get(X + 2 * BLOCK, out, 4) && memcmp(out, "\0\1\0\0", 4) == 0);
+    which = 1;
+    launch(EQUAL, 1, (void *[]){&count, &which, to});
+    CHECK(values_get(X + 2 * BLOCK, out, 4) && memcmp(out, "\1\0\1\1", 4) == 0);
+}
+
 /* ---- libraries ---- */
 
 TEST(a_library_forgets_a_number_that_it_is_led_to)
@@ -312,4 +352,6 @@ TEST_MAIN(TEST_CASE(names_say_which_list_is_written), TEST_CASE(steps_are_counte
           TEST_CASE(what_is_not_computed_forgets_what_it_writes),
           TEST_CASE(outputs_are_forgotten_and_inputs_are_not),
           TEST_CASE(random_numbers_are_written_where_the_lambda_says),
+          TEST_CASE(a_fill_is_known_where_a_count_begins),
+          TEST_CASE(masks_of_minus_infinity_are_compared),
           TEST_CASE(a_library_forgets_a_number_that_it_is_led_to))
