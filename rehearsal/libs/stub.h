@@ -2,7 +2,11 @@
  * stub.h - functions that only have to succeed, as tables of names. A table says of each function
  * what it writes; everything else about it does not matter, for nothing is computed:
  *
- *     SUCCEED(name)        returns success
+ *     SETS(name)           returns success, and writes nothing of the device's
+ *     SUCCEED_OF(name, n)  returns success, and may have written what its n arguments lead to
+ *     SUCCEED(name)        the same, where nobody counted the arguments
+ *     WRITES(name)         and what no argument leads to: through a descriptor, or a list of
+ *                          addresses on the device
  *     HANDLE(name, i)      and writes a new handle where argument i points to
  *     DESTROY(name, i)     and takes back such a handle, and no other
  *     RESULT(name, i, n)   and writes n zeros where argument i points to, if that is on the host: a
@@ -83,7 +87,13 @@ static inline uint64_t stub_destroy(uint64_t handle)
         return value;                                                                              \
     }
 /* What it computes nobody does here, and floats that were known may lie where it writes. */
-#define SUCCEED(name) STUB(name, (values_forget_reals(), 0))
+#define ALL_ARGUMENTS                                                                              \
+    ((const uint64_t[]){a0,  a1,  a2,  a3,  a4,  a5,  a6,  a7,  a8,  a9,                           \
+                        a10, a11, a12, a13, a14, a15, a16, a17, a18, a19})
+#define SUCCEED_OF(name, n) STUB(name, (values_forget_led_to(ALL_ARGUMENTS, n), 0))
+#define SUCCEED(name) SUCCEED_OF(name, 20)
+#define SETS(name) STUB(name, 0)
+#define WRITES(name) STUB(name, (values_forget_reals(), 0))
 #define REFUSE(name) STUB(name, CUDA_NOT_SUPPORTED)
 #define HANDLE(name, i) STUB(name, stub_handle(a##i))
 #define DESTROY(name, i) STUB(name, stub_destroy(a##i))

@@ -93,8 +93,9 @@ static void compute(const struct walk *walk, const struct piece *in, uint8_t *ou
 static bool fetch(const struct walk *walk, uint32_t operand, struct piece *piece)
 {
     uint64_t at = walk->at[operand], bytes = range_of(walk, operand);
-    return real_is(walk->type[operand]) ? piece_fetch_real(piece, at, bytes)
-                                        : piece_fetch(piece, at, bytes);
+    bool compares = walk->call.kernel->op == OP_EQUAL; /* of any floats it is what it is */
+    return real_is(walk->type[operand]) && !compares ? piece_fetch_real(piece, at, bytes)
+                                                     : piece_fetch(piece, at, bytes);
 }
 
 static bool fetch_inputs(const struct walk *walk, struct piece *in)
@@ -150,11 +151,11 @@ static void run(const struct walk *walk)
     if (fill(walk))
         return;
     struct piece in[KERNEL_INPUTS] = {{0}}, out = {0};
-    bool known = walk->call.kernel->form != FORM_NONE && walk->type[0] &&
-                 walk->count <= COUNT_MOST && fetch_inputs(walk, in) && begin_output(walk, &out);
+    uint64_t most = walk->is_real ? real_most(&walk->real) : COUNT_MOST;
+    bool known = walk->call.kernel->form != FORM_NONE && walk->type[0] && walk->count <= most &&
+                 fetch_inputs(walk, in) && begin_output(walk, &out);
     if (known && walk->is_real)
-        known = walk->count <= REALS_MOST &&
-                real_compute(&walk->real, &walk->offsets, walk->type, walk->count, in, out.bytes);
+        known = real_compute(&walk->real, &walk->offsets, walk->type, walk->count, in, out.bytes);
     else if (known)
         compute(walk, in, out.bytes);
     if (!known)

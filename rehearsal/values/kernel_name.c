@@ -191,7 +191,7 @@ static bool read_types(const char *name, const char *behind, enum types types,
 /* What is computed of floats; `real` is not looked at where nothing is. */
 static bool is_form_of_reals(enum kernel_form form)
 {
-    return form == FORM_COPY || form == FORM_UNARY || form == FORM_BINARY ||
+    return form == FORM_FILL || form == FORM_COPY || form == FORM_UNARY || form == FORM_BINARY ||
            (form >= FORM_SCALAR_LEFT && form <= FORM_COMPARE_SCALAR);
 }
 
@@ -256,6 +256,27 @@ static void of_reduction(const char *name, struct kernel *kernel)
     }
 }
 
+/* What it makes of small floats and whole numbers. */
+static void of_lists(const char *name, struct kernel *kernel)
+{
+    bool copies = strstr(name, "14UnaryOpFunctorI") && strstr(name, "4CopyI");
+    bool lists = strstr(name, "24BinaryOpListAlphaFunctorI") != NULL;
+    bool one =
+        strstr(name, "21BinaryOpScalarFunctorI") || strstr(name, "25BinaryOpScalarListFunctorI");
+    kernel->by_address = strstr(name, "27BinaryOpScalarTensorFunctorI") != NULL;
+    kernel->op = copies ? OP_NONE : find_operation(name);
+    kernel->inputs = lists ? 2 : 1;
+    if (!kernel->output || !kernel->result || (!copies && !kernel->op))
+        return;
+    if (copies &&
+        strncmp(strstr(name, "4CopyI") + 6, (char[]){kernel->output, kernel->output, 0}, 2) == 0)
+        kernel->form = FORM_COPY;
+    else if (lists)
+        kernel->form = FORM_BINARY;
+    else if (one || kernel->by_address)
+        kernel->form = FORM_SCALAR_RIGHT;
+}
+
 void kernel_of_name(const char *name, struct kernel *kernel)
 {
     *kernel = (struct kernel){.walk = WALK_UNKNOWN};
@@ -274,4 +295,6 @@ void kernel_of_name(const char *name, struct kernel *kernel)
         kernel->input[0] = strstr(name, "NonZeroOpI")[sizeof "NonZeroOpI" - 1];
     else
         kernel_shape_of_name(name, kernel);
+    if (kernel->walk == WALK_LISTS)
+        of_lists(name, kernel);
 }

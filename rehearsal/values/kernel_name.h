@@ -18,6 +18,9 @@ enum kernel_walk {
     WALK_CAST,      /* the same with offsets, and types to convert from and to */
     WALK_STRIDED,   /* (count, {offsets, addresses, functor}) */
     WALK_INDEX,     /* (count, functor, output): of the index alone */
+    WALK_OUTPUTS,   /* (count, functor, addresses): of several outputs and then of inputs */
+    WALK_RANDOM,    /* (count, state, what makes them, lambda): random numbers */
+    WALK_LISTS,     /* ({lists}, functor, operation, number): lists of tensors */
     WALK_REDUCE,    /* ({functor, sizes, offsets, addresses}) */
     WALK_COUNT,     /* (input, output, count): CUB's number of those that are not zero */
     WALK_SUM,       /* (input, output, count): CUB's sum of such numbers */
@@ -95,6 +98,9 @@ enum kernel_op {
     OP_BOTH,
     OP_EITHER,
     OP_ABSOLUTE,
+    /* of lists of tensors alone */
+    OP_PLUS,
+    OP_MINUS,
     /* of floats alone */
     OP_DIVIDE_REAL,
     OP_UP,
@@ -132,6 +138,14 @@ struct kernel {
     uint32_t wide;
     char index, counts; /* types of an index, and of sizes and strides */
     bool puts, fills, strided, upper;
+    uint32_t outputs; /* of a kernel that has several; 0 if the name does not say it */
+    /* Of lists of tensors: how many there are, 0 if the name does not say it, and which of them is
+     * written, from 1; 0: any. `elsewhere`: it writes more than these. */
+    uint32_t lists, result;
+    bool elsewhere;
+    bool numbers, steps; /* with each tensor stands a number, or the address of its step */
+    bool by_address;     /* the number for all of them lies on the device */
+    char number;         /* type of those that stand with the tensors */
 };
 
 /* `name` as it was registered. Integers and truth values, and floats of 32 and

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LISTS_MOST 5u
+#define OUTPUTS_MOST 8u
+
 /* The text behind `what` in the name; NULL: it is not there. */
 static const char *behind(const char *name, const char *what)
 {
@@ -169,6 +172,57 @@ static void of_radix(const char *name, struct kernel *kernel)
         kernel->input[0] = 0;
 }
 
+/* The type of a number that stands with each tensor. Returns what stands behind it. */
+static const char *read_number_type(const char *at, char *letter)
+{
+    static const char complex[] = "N3c107complexIfEE";
+    bool is_float = *at == 'f' || *at == 'd';
+    bool is_complex = strncmp(at, complex, sizeof complex - 1) == 0;
+    *letter = is_complex ? 'l' : *at; /* as wide */
+    if (!is_float && !is_complex && !kernel_type_bytes(*at))
+        return NULL;
+    return at + (is_complex ? sizeof complex - 1 : 1);
+}
+
+/* The structures of PyTorch's that hold lists, with how many they hold. */
+static void read_lists(const char *name, struct kernel *kernel)
+{
+    const char *at = behind(name, "18TensorListMetadataI");
+    const char *steps = behind(name, "32FusedOptimizerTensorListMetadataI");
+    const char *numbers = behind(name, "28TensorListScalarListMetadataI");
+    kernel->steps = steps != NULL;
+    kernel->numbers = numbers != NULL;
+    at = at ? at : steps;
+    if (numbers)
+        at = read_number_type(numbers, &kernel->number);
+    if (at)
+        (void)read_numbers(at, &kernel->lists, 1);
+    if (kernel->lists > LISTS_MOST)
+        kernel->lists = 0;
+}
+
+/* <type, lists, lists that are read, which one is written>. A fused optimizer writes any of them;
+ * what a functor of another kind writes, or one with a lambda, does not only lie in its lists. */
+static void of_lists(const char *name, struct kernel *kernel)
+{
+    static const char *const plain[] = {"BinaryOp", "PointwiseOp", "TernaryOp", "14UnaryOpFunctorI",
+                                        "11CopyFunctorI"};
+    uint32_t numbers[3] = {0};
+    const char *at = behind(name, "FunctorI");
+    bool is_plain = false;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        is_plain |= at && strstr(name, plain[i]) && !strstr(name, "EUl");
+    read_lists(name, kernel);
+    kernel->elsewhere = !is_plain && !strstr(name, "MathFunctorI");
+    if (!is_plain)
+        return;
+    (void)read_numbers(strstr(at, "Li"), numbers, 3);
+    if (numbers[0] != kernel->lists || numbers[2] >= kernel->lists)
+        kernel->lists = 0;
+    kernel->result = numbers[2] + 1;
+    kernel->output = kernel_type_bytes(*at) || *at == 'f' || *at == 'd' ? *at : 0;
+}
+
 /* The letter that an address of a constant leads to: "PKl". */
 static char letter_behind(const char *name, const char *what)
 {
@@ -201,6 +255,17 @@ void kernel_shape_of_name(const char *name, struct kernel *kernel)
         kernel->counts = kernel->output ? *(behind(name, "scan_outer_dimI") + 1) : 0;
         if (kernel->counts == 'S') /* of 2.6, which says no type: the operation follows */
             kernel->counts = 'j';
+        break;
+    case WALK_OUTPUTS:
+        (void)read_numbers(behind(name, "for_multi_outputsI"), &kernel->outputs, 1);
+        if (kernel->outputs > OUTPUTS_MOST)
+            kernel->outputs = 0;
+        break;
+    case WALK_RANDOM: /* the second of two lambdas */
+        kernel->strided = strstr(name, "E0_EEvlNS_15PhiloxCudaState") != NULL;
+        break;
+    case WALK_LISTS:
+        of_lists(name, kernel);
         break;
     case WALK_JOIN:
         of_join(name, kernel);

@@ -152,6 +152,8 @@ WALK_ALWAYS(cast)
 WALK_ALWAYS(index)
 WALK_ALWAYS(rows)
 WALK_OF(strided)
+WALK_OF(outputs)
+WALK_OF(random)
 WALK_OF(scan)
 WALK_OF(scan_rows)
 WALK_OF(scan_columns)
@@ -179,6 +181,11 @@ WALK_PLAIN(row_indices)
 static bool do_join(const struct launch *launch)
 {
     return walk_join(&launch->it->kernel, launch->grid, launch->arguments) || do_reads(launch);
+}
+
+static bool do_lists(const struct launch *launch)
+{
+    return walk_lists(&launch->it->kernel, launch->grid, launch->arguments);
 }
 
 /* Of another kind: into memory that is new. */
@@ -212,6 +219,9 @@ static const struct {
     [WALK_CAST] = {do_cast, 0},
     [WALK_STRIDED] = {do_strided, 0},
     [WALK_INDEX] = {do_index, 0},
+    [WALK_OUTPUTS] = {do_outputs, 3},
+    [WALK_RANDOM] = {do_random, 4},
+    [WALK_LISTS] = {do_lists, 2},
     [WALK_REDUCE] = {do_reduce, 0},
     [WALK_COUNT] = {do_count, 0},
     [WALK_SUM] = {do_sum, 0},

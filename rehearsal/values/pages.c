@@ -21,7 +21,8 @@ struct page {
     uint64_t number;               /* address / VALUES_PAGE */
     struct page *older, *newer;    /* by when they were written last: the oldest gives way */
     uint32_t known;                /* bytes */
-    bool has_reals;                /* or had some */
+    uint8_t has;                   /* or had: a bit for each way to be known */
+    uint8_t begins;                /* a bit for each step: a block is known to begin there */
     uint8_t is_known[VALUES_PAGE]; /* 0, or how */
     uint8_t bytes[VALUES_PAGE];
 };
@@ -142,9 +143,17 @@ static struct page *page_for(uint64_t number)
     return *slot;
 }
 
+static uint8_t step_bit(uint64_t at)
+{
+    return (uint8_t)(1U << at % VALUES_PAGE / PAGES_STEP);
+}
+
 static void forget_in(struct page **slot, uint32_t from, uint32_t count)
 {
     struct page *page = *slot;
+    for (uint32_t i = 0; i < VALUES_PAGE; i += PAGES_STEP)
+        if (i >= from && i < from + count)
+            page->begins &= (uint8_t)~step_bit(i);
     if (count == VALUES_PAGE) {
         drop(slot);
         return;
@@ -223,7 +232,7 @@ bool pages_put(uint64_t at, const uint8_t *bytes, int value, uint64_t count, enu
             for (uint32_t i = from; i < from + part; i++)
                 page->known += !page->is_known[i];
         memset(page->is_known + from, (int)how, part);
-        page->has_reals |= how == KNOWN_REAL;
+        page->has |= (uint8_t)(1U << how);
         if (bytes) {
             memcpy(page->bytes + from, bytes, part);
             bytes += part;
@@ -232,6 +241,19 @@ bool pages_put(uint64_t at, const uint8_t *bytes, int value, uint64_t count, enu
         }
     }
     return true;
+}
+
+void pages_note_begin(uint64_t at)
+{
+    struct page **slot = table.slots ? find(at / VALUES_PAGE) : NULL;
+    if (slot && *slot && at % PAGES_STEP == 0)
+        (*slot)->begins |= step_bit(at);
+}
+
+bool pages_begin(uint64_t at)
+{
+    struct page **slot = table.slots ? find(at / VALUES_PAGE) : NULL;
+    return slot && *slot && at % PAGES_STEP == 0 && ((*slot)->begins & step_bit(at));
 }
 
 void pages_forget_run(uint64_t at)
@@ -262,21 +284,21 @@ void pages_forget_all(void)
     set_count(0);
 }
 
-static void forget_reals_of(struct page **slot)
+static void forget_these(struct page **slot, enum known how)
 {
     struct page *page = *slot;
-    page->has_reals = false;
+    page->has &= (uint8_t) ~(1U << how);
     for (uint32_t i = 0; i < VALUES_PAGE && *slot == page; i++)
-        if (page->is_known[i] == KNOWN_REAL)
+        if (page->is_known[i] == how)
             forget_in(slot, i, 1);
 }
 
-void pages_forget_reals(void)
+void pages_forget_known(enum known how)
 {
     for (struct page *page = table.oldest, *newer; page; page = newer) {
         newer = page->newer;
-        if (page->has_reals)
-            forget_reals_of(find(page->number));
+        if (page->has & 1U << how)
+            forget_these(find(page->number), how);
     }
 }
 
@@ -369,7 +391,7 @@ static bool page_is_valid(const struct page *page)
     uint32_t known = 0;
     for (uint32_t i = 0; i < VALUES_PAGE; i++) {
         known += page->is_known[i] != 0;
-        if (page->is_known[i] > KNOWN_REAL || (!page->is_known[i] && page->bytes[i]))
+        if (page->is_known[i] > KNOWN_SCALAR || (!page->is_known[i] && page->bytes[i]))
             return false;
     }
     return known == page->known && known > 0;

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argument.h"
 #include "values.h"
 
-#define STRUCT_BYTES 4096 /* no argument is larger */
+#define STRUCT_BYTES 4096 /* no argument is larger that is looked through */
 #define LAST_BYTES 1024   /* of one with no other behind it, as much as is looked at */
 
 typedef char *(*demangle_fn)(const char *name, char *room, size_t *bytes, int *status);
@@ -61,6 +62,34 @@ static bool ends_with(struct text text, const char *what)
     return length >= bytes && memcmp(text.to - bytes, what, bytes) == 0;
 }
 
+static bool begins_with(struct text text, const char *what)
+{
+    size_t bytes = strlen(what);
+    return (size_t)(text.to - text.from) >= bytes && memcmp(text.from, what, bytes) == 0;
+}
+
+/* Structures of PyTorch's that lead to nothing that is written. */
+static bool is_plain(struct text text)
+{
+    static const char *const plain[] = {"at::PhiloxCudaState", "OffsetCalculator<",
+                                        "TrivialOffsetCalculator<", "at::native::memory::LoadWith",
+                                        "at::native::memory::StoreWith"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        found |= begins_with(text, plain[i]);
+    return found && !ends_with(text, "&");
+}
+
+/* Of an array of addresses, which says how many; 0: nobody says. */
+static uint16_t bytes_said(struct text text)
+{
+    static const char *const arrays[] = {"std::array<char*, ", "at::detail::Array<char*, "};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        if (begins_with(text, arrays[i]))
+            return (uint16_t)(8 * strtoul(text.from + strlen(arrays[i]), NULL, 10));
+    return 0;
+}
+
 static enum parameter_kind kind_of(struct text text)
 {
     static const char *const plain[] = {"int",      "unsigned int", "long", "unsigned long",
@@ -69,7 +98,7 @@ static enum parameter_kind kind_of(struct text text)
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (is(text, plain[i]))
             return PARAMETER_PLAIN;
-    if (ends_with(text, " const*"))
+    if (ends_with(text, " const*") || is_plain(text))
         return PARAMETER_PLAIN;
     return ends_with(text, "*") ? PARAMETER_ADDRESS : PARAMETER_STRUCT;
 }
@@ -79,8 +108,10 @@ static bool put(struct parameters *parameters, struct text text)
     text.from += *text.from == ' ';
     if (parameters->count == PARAMETERS_MOST)
         return false;
-    if (text.to > text.from)
-        parameters->kinds[parameters->count++] = (uint8_t)kind_of(text);
+    if (text.to == text.from)
+        return true;
+    parameters->bytes[parameters->count] = bytes_said(text);
+    parameters->kinds[parameters->count++] = (uint8_t)kind_of(text);
     return true;
 }
 
@@ -122,18 +153,15 @@ void parameters_of_name(const char *name, struct parameters *parameters)
 
 /* ---- what it leads to ---- */
 
-/* How long an argument is that is passed by value, nobody says: what lies behind it on the stack is
- * looked at, too, and words that are no addresses of known bytes forget nothing. */
-#define LOOKS_BEYOND __attribute__((no_sanitize("address", "undefined", "thread")))
-
+/* Words that are no addresses of known bytes forget nothing. */
 LOOKS_BEYOND static void forget_at(const void *at)
 {
     const uint64_t *word = at;
     values_forget_run(*word);
 }
 
-/* Up to the end of this thread's stack, on which arguments lie that are passed by value. */
-static size_t readable_bytes(const void *at)
+/* On the stack lie arguments that are passed by value. */
+size_t parameters_readable(const void *at, size_t most)
 {
     static _Thread_local uintptr_t low, high;
     uintptr_t address = (uintptr_t)at;
@@ -148,14 +176,16 @@ static size_t readable_bytes(const void *at)
     }
     if (address < low || address >= high)
         return sizeof(uint64_t);
-    return high - address < STRUCT_BYTES ? high - address : STRUCT_BYTES;
+    return high - address < most ? high - address : most;
 }
 
 /* Up to the next argument on the stack: what is passed by value ends before it. */
 static size_t bytes_of(const struct parameters *parameters, void **arguments, int32_t index)
 {
-    size_t bytes = readable_bytes(arguments[index]);
+    size_t bytes = parameters_readable(arguments[index], STRUCT_BYTES);
     bool is_last = true;
+    if (parameters->bytes[index] && parameters->bytes[index] < bytes)
+        return parameters->bytes[index];
     for (int32_t i = 0; i < parameters->count; i++) {
         uintptr_t distance = (uintptr_t)arguments[i] - (uintptr_t)arguments[index];
         if (i == index || distance == 0 || distance > bytes)

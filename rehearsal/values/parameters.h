@@ -5,6 +5,7 @@
 #ifndef TIDEMARK_REHEARSAL_PARAMETERS_H
 #define TIDEMARK_REHEARSAL_PARAMETERS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define PARAMETERS_MOST 64
@@ -19,6 +20,7 @@ enum parameter_kind {
 struct parameters {
     int32_t count;
     uint8_t kinds[PARAMETERS_MOST];
+    uint16_t bytes[PARAMETERS_MOST]; /* of a structure that says it, or 0 */
 };
 
 /* `name` as it was registered. */
@@ -30,5 +32,9 @@ void parameters_read(const char *readable, struct parameters *parameters);
 void parameters_forget(const struct parameters *parameters, void **arguments);
 /* Only what the first argument begins with, where a kernel writes that and nothing else. */
 void parameters_forget_first(const struct parameters *parameters, void **arguments);
+
+/* How many bytes of an argument can be read: up to the end of this thread's stack, and no more than
+ * `most`. */
+size_t parameters_readable(const void *at, size_t most);
 
 #endif

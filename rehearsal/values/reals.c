@@ -16,7 +16,7 @@ uint32_t real_bytes(char type)
     return type == 'f' ? 4 : type == 'd' ? 8 : kernel_type_bytes(type);
 }
 
-static bool load(char type, const void *at, double *value)
+bool real_load(char type, const void *at, double *value)
 {
     float narrow;
     if (type == 'd') {
@@ -27,7 +27,7 @@ static bool load(char type, const void *at, double *value)
     } else {
         *value = (double)functor_load(type, at);
     }
-    return fabs(*value) <= WHOLE_MOST; /* and is a number */
+    return fabs(*value) <= WHOLE_MOST || isinf(*value); /* and is a number */
 }
 
 /* Of another type, as C converts; what does not fit is not known. */
@@ -40,7 +40,7 @@ static bool convert(char type, double *value)
     else if (type != 'd')
         *value = trunc(*value);
     if (real_is(type) || type == 'b')
-        return fabs(*value) <= WHOLE_MOST;
+        return fabs(*value) <= WHOLE_MOST || isinf(*value);
     double most = ldexp(1, (int)(8 * kernel_type_bytes(type)) - 1);
     return fabs(*value) < most && fabs(*value) <= WHOLE_MOST;
 }
@@ -61,7 +61,7 @@ static void store(char type, void *at, double value)
 static double scalar(char type, const char *at)
 {
     double value = 0;
-    (void)load(type, at, &value);
+    (void)real_load(type, at, &value);
     return value;
 }
 
@@ -72,15 +72,20 @@ bool real_read(const struct kernel *kernel, const void *functor, struct real_cal
     uint32_t size = real_bytes(type);
     *call = (struct real_call){.kernel = kernel};
     switch (kernel->form) {
+    case FORM_FILL:
+        call->first = scalar(kernel->output, at);
+        return true;
     case FORM_COPY:
     case FORM_UNARY:
         return true;
     case FORM_BINARY:
-        return kernel->op == OP_MULTIPLY || kernel->op == OP_DIVIDE_REAL;
     case FORM_SCALAR_LEFT:
     case FORM_SCALAR_RIGHT:
-        call->first = scalar(type, at + size); /* behind an operation that is empty */
-        return kernel->op == OP_MULTIPLY || kernel->op == OP_DIVIDE_REAL;
+        if (kernel->op == OP_EQUAL)
+            memcpy(&call->which, at, sizeof call->which);
+        if (kernel->form != FORM_BINARY)
+            call->first = scalar(type, at + size); /* behind an operation that is empty, or which */
+        return kernel->op == OP_MULTIPLY || kernel->op == OP_DIVIDE_REAL || kernel->op == OP_EQUAL;
     case FORM_ADD:
         call->second = scalar(type, at);
         return true;
@@ -116,9 +121,12 @@ static bool add(char type, double x, double alpha, double y, double *value)
     return type == 'd' || sum - x == product;
 }
 
-static bool operate(enum kernel_op op, double x, double y, double *value)
+static bool operate(const struct real_call *call, double x, double y, double *value)
 {
-    switch (op) {
+    switch (call->kernel->op) {
+    case OP_EQUAL:
+        *value = (x == y) == (call->which == 0);
+        return true;
     case OP_MULTIPLY:
         *value = x * y;
         return true;
@@ -156,17 +164,20 @@ static bool apply(const struct real_call *call, const double *in, double *value)
     const struct kernel *kernel = call->kernel;
     char type = kernel->input[0];
     switch (kernel->form) {
+    case FORM_FILL:
+        *value = call->first;
+        return true;
     case FORM_COPY:
         *value = in[0];
         return true;
     case FORM_UNARY:
-        return operate(kernel->op, in[0], 0, value);
+        return operate(call, in[0], 0, value);
     case FORM_BINARY:
-        return operate(kernel->op, in[0], in[1], value);
+        return operate(call, in[0], in[1], value);
     case FORM_SCALAR_LEFT:
-        return operate(kernel->op, call->first, in[0], value);
+        return operate(call, call->first, in[0], value);
     case FORM_SCALAR_RIGHT:
-        return operate(kernel->op, in[0], call->first, value);
+        return operate(call, in[0], call->first, value);
     case FORM_ADD:
         return add(type, in[0], call->second, in[1], value);
     case FORM_ADD_RIGHT:
@@ -184,6 +195,31 @@ static bool apply(const struct real_call *call, const double *in, double *value)
     }
 }
 
+bool real_element(const struct real_call *call, const char *types, const uint8_t *const *in,
+                  uint8_t *out)
+{
+    const struct kernel *kernel = call->kernel;
+    double values[KERNEL_INPUTS] = {0}, value = 0;
+    for (uint32_t k = 0; k < kernel->inputs; k++)
+        if (!real_load(types[k + 1], in[k], &values[k]) || !convert(kernel->input[k], &values[k]))
+            return false;
+    if (!apply(call, values, &value) || !convert(kernel->output, &value) ||
+        !convert(types[0], &value))
+        return false;
+    store(types[0], out, value);
+    return true;
+}
+
+/* What counts begins with 0 or 1, and a mask is filled with minus infinity: of other fills nothing
+ * follows but what is not known, such as the factor by which a loss is scaled. */
+uint64_t real_most(const struct real_call *call)
+{
+    const struct kernel *kernel = call->kernel;
+    if (kernel->form == FORM_FILL)
+        return call->first == 0 || call->first == 1 ? 1 : isinf(call->first) ? REALS_MASK : 0;
+    return kernel->op == OP_EQUAL ? REALS_MASK : REALS_MOST;
+}
+
 bool real_compute(const struct real_call *call, const struct offsets *offsets, const char *types,
                   uint64_t count, const struct piece *in, uint8_t *out)
 {
@@ -191,15 +227,11 @@ bool real_compute(const struct real_call *call, const struct offsets *offsets, c
     struct offsets_walk places;
     offsets_begin(offsets, &places);
     for (uint64_t i = 0; i < count; i++, offsets_next(&places)) {
-        double values[KERNEL_INPUTS] = {0}, value = 0;
+        const uint8_t *from[KERNEL_INPUTS] = {0};
         for (uint32_t k = 0; k < kernel->inputs; k++)
-            if (!load(types[k + 1], in[k].bytes + places.at[k + 1], &values[k]) ||
-                !convert(kernel->input[k], &values[k]))
-                return false;
-        if (!apply(call, values, &value) || !convert(kernel->output, &value) ||
-            !convert(types[0], &value))
+            from[k] = in[k].bytes + places.at[k + 1];
+        if (!real_element(call, types, from, out + places.at[0]))
             return false;
-        store(types[0], out + places.at[0], value);
     }
     return true;
 }
@@ -211,7 +243,7 @@ bool real_reduce(enum kernel_op op, char type, const uint8_t *from, const struct
     double value = 0, size = 0;
     for (uint64_t i = 0; i < count; i++) {
         double one;
-        if (!load(type, from + offsets_of(offsets, i, 0), &one))
+        if (!real_load(type, from + offsets_of(offsets, i, 0), &one))
             return false;
         size += fabs(one);
         if (op == OP_SUM || op == OP_MEAN)

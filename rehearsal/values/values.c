@@ -29,21 +29,55 @@ static void watch_forks(void)
     pthread_atfork(before_fork, after_fork, after_fork);
 }
 
+/* The blocks that were handed out last, by address; an older one gives way to a newer. */
+#define BLOCKS 16384u
+
+static struct {
+    _Atomic uint64_t at, count;
+} blocks[BLOCKS];
+
+static uint32_t block_slot(uint64_t at)
+{
+    return (uint32_t)((at * UINT64_C(0x9e3779b97f4a7c15)) >> 44) % BLOCKS;
+}
+
+static bool is_block(uint64_t at)
+{
+    return atomic_load_explicit(&blocks[block_slot(at)].at, memory_order_relaxed) == at;
+}
+
 /* ---- what others call ---- */
 
-static void put_or_forget(uint64_t at, const void *bytes, int value, uint64_t count)
+#define SCALAR_MOST 8u /* bytes */
+
+/* At most one number, at the beginning of a block: what a library writes there begins there. */
+static bool is_scalar(uint64_t at, uint64_t count)
+{
+    return count <= SCALAR_MOST && (is_block(at) || pages_begin(at));
+}
+
+static _Atomic bool have_reals, have_scalars;
+
+static void put_or_forget(uint64_t at, const void *bytes, int value, uint64_t count, bool real)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    enum known how = KNOWN;
     pthread_once(&once, watch_forks);
     pthread_mutex_lock(&lock);
-    if (count > VALUES_MOST || !pages_put(at, bytes, value, count, KNOWN))
+    if (real)
+        how = is_scalar(at, count) ? KNOWN_SCALAR : KNOWN_REAL;
+    have_reals |= how == KNOWN_REAL;
+    have_scalars |= how == KNOWN_SCALAR;
+    if (count > VALUES_MOST || !pages_put(at, bytes, value, count, how))
         pages_forget(at, count);
+    else if (is_block(at)) /* which is not remembered for long */
+        pages_note_begin(at);
     pthread_mutex_unlock(&lock);
 }
 
 void values_arrive(uint64_t at, const void *bytes, uint64_t count)
 {
-    put_or_forget(at, bytes, 0, count);
+    put_or_forget(at, bytes, 0, count, false);
 }
 
 /* Words of whole numbers are small, also below zero; those of floats have an exponent in front. A
@@ -77,7 +111,7 @@ void values_put(uint64_t at, const void *bytes, uint64_t count)
         return;
     }
     pending_cancel(at, count);
-    put_or_forget(at, bytes, 0, count);
+    put_or_forget(at, bytes, 0, count, false);
 }
 
 void values_fill(uint64_t at, int value, uint64_t count)
@@ -87,7 +121,7 @@ void values_fill(uint64_t at, int value, uint64_t count)
         return;
     }
     pending_cancel(at, count);
-    put_or_forget(at, NULL, value, count);
+    put_or_forget(at, NULL, value, count, false);
 }
 
 void values_forget(uint64_t at, uint64_t count)
@@ -104,13 +138,6 @@ void values_forget(uint64_t at, uint64_t count)
     pthread_mutex_unlock(&lock);
 }
 
-/* The blocks that were handed out last, by address; an older one gives way to a newer. */
-#define BLOCKS 16384u
-
-static struct {
-    _Atomic uint64_t at, count;
-} blocks[BLOCKS];
-
 static _Atomic uint64_t longest; /* of all blocks that there were */
 
 static void note_length(uint64_t count)
@@ -118,11 +145,6 @@ static void note_length(uint64_t count)
     uint64_t most = atomic_load_explicit(&longest, memory_order_relaxed);
     while (count > most && !atomic_compare_exchange_weak(&longest, &most, count))
         continue;
-}
-
-static uint32_t block_slot(uint64_t at)
-{
-    return (uint32_t)((at * UINT64_C(0x9e3779b97f4a7c15)) >> 44) % BLOCKS;
 }
 
 static void find_again(uint64_t at, uint64_t count)
@@ -164,6 +186,19 @@ bool values_is_whole(uint64_t at)
     return atomic_load_explicit(whole_of(at), memory_order_relaxed) == at;
 }
 
+/* Further back no block is looked for: what is asked for are small ones. */
+#define STEPS_BACK 128u
+
+/* None begins inside of another one, as far as it is looked for. */
+static void forget_blocks(uint64_t at, uint64_t count)
+{
+    for (uint64_t step = 1; step <= STEPS_BACK && step * PAGES_STEP < count; step++) {
+        uint64_t inside = at + step * PAGES_STEP;
+        if (is_block(inside))
+            atomic_store(&blocks[block_slot(inside)].at, 0);
+    }
+}
+
 void values_block(uint64_t at, uint64_t count)
 {
     uint32_t slot = block_slot(at);
@@ -172,15 +207,11 @@ void values_block(uint64_t at, uint64_t count)
     if (values_is_whole(at))
         atomic_store(whole_of(at), 0);
     note_length(count);
+    forget_blocks(at, count);
     atomic_store(&blocks[slot].at, 0);
     atomic_store(&blocks[slot].count, count);
     atomic_store(&blocks[slot].at, at);
 }
-
-/* Blocks of PyTorch's begin at multiples of so many bytes; further back no block is looked for:
- * what is asked for are small ones. */
-#define BLOCK_STEP 512u
-#define STEPS_BACK 128u
 
 /* How many bytes of its block lie behind the address; 0: which block that is, is not known. */
 static uint64_t rest_of_block(uint64_t at)
@@ -192,7 +223,7 @@ static uint64_t rest_of_block(uint64_t at)
             uint64_t count = atomic_load_explicit(&blocks[slot].count, memory_order_relaxed);
             return begin + count > at ? begin + count - at : 0;
         }
-        begin = begin == at && at % BLOCK_STEP ? at - at % BLOCK_STEP : begin - BLOCK_STEP;
+        begin = begin == at && at % PAGES_STEP ? at - at % PAGES_STEP : begin - PAGES_STEP;
     }
     return 0;
 }
@@ -269,8 +300,6 @@ bool values_are_known(uint64_t at, uint64_t count)
     return all;
 }
 
-static _Atomic bool have_reals;
-
 void values_put_real(uint64_t at, const void *bytes, uint64_t count)
 {
     if (record_of_thread()) {
@@ -278,41 +307,80 @@ void values_put_real(uint64_t at, const void *bytes, uint64_t count)
         return;
     }
     pending_cancel(at, count);
-    pthread_mutex_lock(&lock);
-    if (!pages_put(at, bytes, 0, count, KNOWN_REAL))
-        pages_forget(at, count);
-    atomic_store(&have_reals, true);
-    pthread_mutex_unlock(&lock);
+    put_or_forget(at, bytes, 0, count, true);
+}
+
+static bool are_marked(uint64_t at, uint64_t count)
+{
+    return (have_reals && pages_are(at, count, KNOWN_REAL)) ||
+           (have_scalars && pages_are(at, count, KNOWN_SCALAR));
+}
+
+static bool are_real(uint64_t at, uint64_t count)
+{
+    return are_marked(at, count) || (is_scalar(at, count) && pages_know(at, count));
 }
 
 bool values_get_real(uint64_t at, void *bytes, uint64_t count)
 {
-    if (!atomic_load_explicit(&have_reals, memory_order_relaxed) || record_of_thread())
+    if (!pages_any() || record_of_thread())
         return false;
     pthread_mutex_lock(&lock);
-    bool all = pages_are(at, count, KNOWN_REAL) && pages_get(at, bytes, count);
+    bool all = are_real(at, count) && pages_get(at, bytes, count);
     pthread_mutex_unlock(&lock);
     return all;
 }
 
 bool values_are_real(uint64_t at, uint64_t count)
 {
-    if (!atomic_load_explicit(&have_reals, memory_order_relaxed) || record_of_thread())
+    if (!pages_any() || record_of_thread())
         return false;
     pthread_mutex_lock(&lock);
-    bool all = pages_are(at, count, KNOWN_REAL);
+    bool all = are_real(at, count);
     pthread_mutex_unlock(&lock);
     return all;
 }
 
+static void forget_scalar(uint64_t at)
+{
+    if (pages_may_be_in(at, 1) && pages_are(at, 1, KNOWN_SCALAR))
+        pages_forget(at, SCALAR_MOST);
+}
+
+void values_forget_led_to(const uint64_t *arguments, uint32_t count)
+{
+    if (have_reals) {
+        pthread_mutex_lock(&lock);
+        atomic_store(&have_reals, false);
+        pages_forget_known(KNOWN_REAL);
+        pthread_mutex_unlock(&lock);
+    }
+    if (!have_scalars)
+        return;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < count; i++)
+        forget_scalar(arguments[i]);
+    pthread_mutex_unlock(&lock);
+}
+
 void values_forget_reals(void)
 {
-    if (!atomic_load_explicit(&have_reals, memory_order_relaxed))
+    if (!have_reals && !have_scalars)
         return;
     pthread_mutex_lock(&lock);
     atomic_store(&have_reals, false);
-    pages_forget_reals();
+    atomic_store(&have_scalars, false);
+    pages_forget_known(KNOWN_REAL);
+    pages_forget_known(KNOWN_SCALAR);
     pthread_mutex_unlock(&lock);
+}
+
+static bool get_marked(uint64_t at, void *bytes, uint64_t count)
+{
+    pthread_mutex_lock(&lock);
+    bool all = are_marked(at, count) && pages_get(at, bytes, count);
+    pthread_mutex_unlock(&lock);
+    return all;
 }
 
 void values_move(uint64_t to, uint64_t from, uint64_t count)
@@ -323,7 +391,7 @@ void values_move(uint64_t to, uint64_t from, uint64_t count)
     }
     bool known = count <= VALUES_MOST && values_are_known(from, count);
     uint8_t *bytes = known ? mem_alloc(1, count + 1) : NULL;
-    if (bytes && values_get_real(from, bytes, count))
+    if (bytes && get_marked(from, bytes, count))
         values_put_real(to, bytes, count);
     else if (bytes && values_get(from, bytes, count))
         values_put(to, bytes, count);

@@ -49,10 +49,14 @@ bool values_get(uint64_t at, void *bytes, uint64_t count);
 /* The same without the bytes: of what is not known, which most is, it takes no time. */
 bool values_are_known(uint64_t at, uint64_t count);
 bool values_are_real(uint64_t at, uint64_t count);
-/* Floats that came of whole numbers (reals.h) are marked so: no other bytes are taken for such. */
+/* Floats that came of whole numbers (reals.h) are marked so: no other bytes are taken for such,
+ * but a number that has a block of its own, whoever brought it: an optimizer counts in these. */
 void values_put_real(uint64_t at, const void *bytes, uint64_t count);
 bool values_get_real(uint64_t at, void *bytes, uint64_t count);
-/* A library was called that may have written any of them. */
+/* A library was called that may have written any of them; of those in a block of their own only
+ * the ones that stand among its arguments. */
+void values_forget_led_to(const uint64_t *arguments, uint32_t count);
+/* The same, and what it writes stands in no argument. */
 void values_forget_reals(void);
 /* What was on its way to here (pending.h) has come. */
 void values_arrive(uint64_t at, const void *bytes, uint64_t count);

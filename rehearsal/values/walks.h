@@ -16,6 +16,16 @@ void walk_cast(const struct kernel *kernel, void **arguments);
 bool walk_strided(const struct kernel *kernel, void **arguments);
 void walk_index(const struct kernel *kernel, void **arguments);
 
+/* ---- lists of tensors (lists.c) ---- */
+
+/* `grid` of the launch: a block for each chunk of a tensor. */
+bool walk_lists(const struct kernel *kernel, const uint32_t *grid, void **arguments);
+
+/* ---- kernels of which it is known where they write (outputs.c) ---- */
+
+bool walk_outputs(const struct kernel *kernel, void **arguments);
+bool walk_random(const struct kernel *kernel, void **arguments);
+
 /* ---- many to few (reductions.c) ---- */
 
 bool walk_reduce(const struct kernel *kernel, void **arguments);

@@ -75,7 +75,7 @@ TEST(a_name_says_what_its_kernel_does)
 TEST(of_floats_little_is_computed)
 {
     struct kernel it = kernel(FILL_FLOATS);
-    CHECK(it.walk == WALK_FLAT && it.form == FORM_NONE);
+    CHECK(it.walk == WALK_FLAT && it.form == FORM_FILL && it.real);
     it = kernel(MULTIPLY_FLOATS);
     CHECK(it.walk == WALK_FLAT && it.form == FORM_BINARY && it.real);
     CHECK_INT(kernel("_Z6kernelPf").walk, WALK_UNKNOWN);
@@ -294,6 +294,11 @@ TEST(parameters_are_told_apart)
     CHECK_INT(it.kinds[1], PARAMETER_PLAIN);
     CHECK_INT(it.kinds[2], PARAMETER_PLAIN);
     CHECK_INT(it.kinds[3], PARAMETER_STRUCT);
+    parameters_read(
+        "f(std::array<char*, 3ul>, at::PhiloxCudaState, TrivialOffsetCalculator<1, int>)", &it);
+    CHECK_INT(it.kinds[0], PARAMETER_STRUCT);
+    CHECK_INT(it.bytes[0], 24);
+    CHECK(it.kinds[1] == PARAMETER_PLAIN && it.kinds[2] == PARAMETER_PLAIN);
     parameters_read("f()", &it);
     CHECK_INT(it.count, 0);
     parameters_read("f(void (*)(int), decltype (a->b))", &it);
@@ -327,6 +332,19 @@ TEST(a_kernel_that_is_not_known_forgets_all_that_it_may_write)
     CHECK(!values_any());
 }
 
+TEST(an_array_of_addresses_ends_where_it_says)
+{
+    uint64_t inside[2] = {X, Y};
+    struct parameters it = {.count = 1, .kinds = {PARAMETER_STRUCT}, .bytes = {8}};
+    uint8_t byte;
+    values_forget_all();
+    values_fill(X, 1, 64);
+    values_fill(Y, 1, 64);
+    parameters_forget(&it, (void *[]){inside});
+    CHECK(!values_get(X, &byte, 1));
+    CHECK(values_get(Y, &byte, 1));
+}
+
 TEST(a_function_that_was_not_registered_forgets_everything)
 {
     values_forget_all();
@@ -343,4 +361,5 @@ TEST_MAIN(TEST_CASE(a_name_says_what_its_kernel_does), TEST_CASE(of_floats_littl
           TEST_CASE(a_range_and_a_fill_need_no_input), TEST_CASE(operands_with_strides_are_found),
           TEST_CASE(rows_are_summed_up), TEST_CASE(parameters_are_told_apart),
           TEST_CASE(a_kernel_that_is_not_known_forgets_all_that_it_may_write),
+          TEST_CASE(an_array_of_addresses_ends_where_it_says),
           TEST_CASE(a_function_that_was_not_registered_forgets_everything))

@@ -14,6 +14,9 @@ struct entry {
 };
 
 #define SUCCEED(name)
+#define SUCCEED_OF(name, n)
+#define SETS(name)
+#define WRITES(name)
 #define REFUSE(name)
 #define RESULT(name, i, bytes)
 #define COUNT(name, i, bytes)
