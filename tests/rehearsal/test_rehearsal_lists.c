@@ -345,6 +345,24 @@ TEST(a_library_forgets_a_number_that_it_is_led_to)
     CHECK(values_are_valid());
 }
 
+TEST(a_number_is_one_when_its_block_is_not_remembered_any_more)
+{
+    float two = 2;
+    start();
+    values_put(X, &two, 4);
+    for (uint64_t i = 0; i < 200000; i++)
+        values_block(X + ((1 + i) << 20), BLOCK);
+    CHECK(values_are_real(X, 4));
+    values_put_real(X, &two, 4);
+    values_forget_led_to(NULL, 0);
+    CHECK(at(0) == 2);
+    values_block(X - BLOCK, 4 * BLOCK); /* it lies inside of another one now */
+    CHECK(isnan(at(0)));
+    values_put_real(X, &two, 4);
+    values_forget_led_to(NULL, 0);
+    CHECK(isnan(at(0)));
+}
+
 TEST_MAIN(TEST_CASE(names_say_which_list_is_written), TEST_CASE(steps_are_counted),
           TEST_CASE(lists_with_more_room_are_told_by_their_blocks),
           TEST_CASE(a_list_is_added_to_a_list),
@@ -354,4 +372,5 @@ TEST_MAIN(TEST_CASE(names_say_which_list_is_written), TEST_CASE(steps_are_counte
           TEST_CASE(random_numbers_are_written_where_the_lambda_says),
           TEST_CASE(a_fill_is_known_where_a_count_begins),
           TEST_CASE(masks_of_minus_infinity_are_compared),
-          TEST_CASE(a_library_forgets_a_number_that_it_is_led_to))
+          TEST_CASE(a_library_forgets_a_number_that_it_is_led_to),
+          TEST_CASE(a_number_is_one_when_its_block_is_not_remembered_any_more))
