@@ -115,6 +115,73 @@ static bool begin_output(const struct walk *walk, struct piece *out)
     return fetch(walk, 0, out);
 }
 
+/* ---- an operand that decides alone ---- */
+
+/* The value of an operand that the other one cannot change any more; false: there is none. */
+static bool absorbing(const struct kernel *kernel, int64_t *value)
+{
+    switch (kernel->op) {
+    case OP_AND:
+    case OP_BOTH:
+        *value = 0;
+        return true;
+    case OP_OR:
+        *value = kernel->output == 'b' ? 1 : -1;
+        return true;
+    case OP_EITHER:
+        *value = 1;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool decides(const struct walk *walk, uint32_t k, int64_t value, const struct piece *in)
+{
+    bool truth = walk->call.kernel->op == OP_EITHER;
+    struct offsets_walk places;
+    offsets_begin(&walk->offsets, &places);
+    for (uint64_t i = 0; i < walk->count; i++, offsets_next(&places)) {
+        int64_t found = convert(walk->call.kernel->input[k],
+                                functor_load(walk->type[k + 1], in->bytes + places.at[k + 1]));
+        if ((truth ? found != 0 : found) != value)
+            return false;
+    }
+    return true;
+}
+
+static void store_all(const struct walk *walk, int64_t value, uint8_t *out)
+{
+    struct offsets_walk places;
+    offsets_begin(&walk->offsets, &places);
+    for (uint64_t i = 0; i < walk->count; i++, offsets_next(&places))
+        functor_store(walk->type[0], out + places.at[0], value);
+}
+
+/* One operand is not known, and of the other it is known that it decides: so does the end of a
+ * generation, whose longest length is reached whatever the tokens are. */
+static bool run_decided(const struct walk *walk)
+{
+    struct piece out = {0};
+    int64_t value;
+    bool decided = false;
+    if (walk->is_real || walk->call.kernel->form != FORM_BINARY || !walk->type[0] ||
+        walk->count > COUNT_MOST || !absorbing(walk->call.kernel, &value))
+        return false;
+    for (uint32_t k = 0; k < walk->call.kernel->inputs && !decided; k++) {
+        struct piece in = {0};
+        decided = walk->type[k + 1] && fetch(walk, k + 1, &in) && decides(walk, k, value, &in);
+        piece_drop(&in);
+    }
+    if (decided && begin_output(walk, &out)) {
+        store_all(walk, value, out.bytes);
+        piece_put(&out);
+        return true;
+    }
+    piece_drop(&out);
+    return false;
+}
+
 static void forget_output(const struct walk *walk)
 {
     uint32_t bytes = real_bytes(walk->type[0]);
@@ -158,12 +225,12 @@ static void run(const struct walk *walk)
         known = real_compute(&walk->real, &walk->offsets, walk->type, walk->count, in, out.bytes);
     else if (known)
         compute(walk, in, out.bytes);
-    if (!known)
-        forget_output(walk);
-    else if (real_is(walk->type[0]))
+    if (known && real_is(walk->type[0]))
         piece_put_real(&out);
-    else
+    else if (known)
         piece_put(&out);
+    else if (!run_decided(walk))
+        forget_output(walk);
     for (uint32_t k = 0; k < KERNEL_INPUTS; k++)
         piece_drop(&in[k]);
     piece_drop(&out);

@@ -21,6 +21,10 @@
 #define MULTIPLY_FLOATS                                                                            \
     FLAT "NS0_13BinaryFunctorIfffNS0_15binary_internal10MulFunctorIfEEEESt5arrayIPcLm3EEEEviT0_"   \
          "T1_"
+#define OR_BOOLS                                                                                   \
+    FLAT "NS0_13BinaryFunctorIbbbNS0_16BitwiseOrFunctorIbEEEESt5arrayIPcLm3EEEEviT0_T1_"
+#define AND_LONGS                                                                                  \
+    FLAT "NS0_13BinaryFunctorIlllNS0_17BitwiseAndFunctorIlEEEESt5arrayIPcLm3EEEEviT0_T1_"
 #define COPY_CONVERTS                                                                              \
     AT "27unrolled_elementwise_kernelIZZZNS0_23direct_copy_kernel_cudaERNS_18TensorIteratorBaseE"  \
        "ENKUlvE1_clEvENKUlvE2_clEvEUllE_St5arrayIPcLm2EELi4E23TrivialOffsetCalculatorILi1EjESB_"   \
@@ -162,6 +166,32 @@ TEST(a_kernel_of_floats_forgets_what_it_writes)
     CHECK(!values_get(OUT, out, 16));
     CHECK(values_get(X, out, 16));
     CHECK(values_get(Y, out, 16));
+}
+
+/* The other operand is not known, on either side. */
+TEST(an_operand_that_decides_alone_is_enough)
+{
+    int32_t count = 3;
+    char functor = 0;
+    uint64_t left[] = {OUT, X, Y}, right[] = {OUT, Y, X};
+    uint8_t out[24];
+    for (int side = 0; side < 2; side++) {
+        values_forget_all();
+        values_fill(X, 1, 3);
+        launch(OR_BOOLS, (void *[]){&count, &functor, side ? right : left});
+        CHECK(values_get(OUT, out, 3) && memcmp(out, "\1\1\1", 3) == 0);
+        values_fill(X + 1, 0, 1); /* false decides nothing */
+        launch(OR_BOOLS, (void *[]){&count, &functor, side ? right : left});
+        CHECK(!values_get(OUT, out, 3));
+        values_forget_all();
+        values_fill(X, 0, 24);
+        launch(AND_LONGS, (void *[]){&count, &functor, side ? right : left});
+        CHECK(values_get(OUT, out, 24) && out[0] == 0 && out[23] == 0);
+        values_fill(X + 8, 1, 8);
+        launch(AND_LONGS, (void *[]){&count, &functor, side ? right : left});
+        CHECK(!values_get(OUT, out, 24));
+    }
+    CHECK(values_are_valid());
 }
 
 TEST(types_are_converted)
@@ -356,7 +386,8 @@ TEST(a_function_that_was_not_registered_forgets_everything)
 TEST_MAIN(TEST_CASE(a_name_says_what_its_kernel_does), TEST_CASE(of_floats_little_is_computed),
           TEST_CASE(equal_is_computed),
           TEST_CASE(of_an_input_that_is_not_known_the_output_is_forgotten),
-          TEST_CASE(a_kernel_of_floats_forgets_what_it_writes), TEST_CASE(types_are_converted),
+          TEST_CASE(a_kernel_of_floats_forgets_what_it_writes),
+          TEST_CASE(an_operand_that_decides_alone_is_enough), TEST_CASE(types_are_converted),
           TEST_CASE(a_float_that_came_of_whole_numbers_is_known),
           TEST_CASE(a_range_and_a_fill_need_no_input), TEST_CASE(operands_with_strides_are_found),
           TEST_CASE(rows_are_summed_up), TEST_CASE(parameters_are_told_apart),
