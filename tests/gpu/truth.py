@@ -25,11 +25,13 @@ from collections import Counter
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FRAMEWORKS = os.path.join(HERE, "..", "rehearsal", "frameworks")
+SNAPSHOTS = os.path.join(HERE, "..", "rehearsal", "truth")
 SAMPLES = os.path.join(HERE, "..", "..", "samples", "torch")
-sys.path.insert(0, FRAMEWORKS)
+sys.path[:0] = [FRAMEWORKS, SNAPSHOTS]
 
-import compare  # noqa: E402: of the folder above
+import compare  # noqa: E402: of the folders above
 from cases import CASES  # noqa: E402
+from snapshots import in_any_order  # noqa: E402
 
 MIB = float(1 << 20)
 LONGEST = 300  # seconds for one run
@@ -96,7 +98,8 @@ def run(program, words, folder):
 # ---- what a recording has ----
 
 class Recorded(object):
-    """The process with the most blocks on cuda:0: its peaks, and [(letter, size)] in order."""
+    """The process with the most blocks on cuda:0: its peaks, and [(letter, size)] in order, but for
+    frees with no allocation between them (snapshots.in_any_order says why)."""
 
     def __init__(self, path):
         db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
@@ -118,7 +121,7 @@ class Recorded(object):
             changes.append((seq, "a", size))
             if freed >= 0:
                 changes.append((freed, "f", size))
-        self.events = [change[1:] for change in sorted(changes)]
+        self.events = in_any_order([change[1:] for change in sorted(changes)])
 
     def sizes(self):
         return Counter(size for letter, size in self.events if letter == "a")
