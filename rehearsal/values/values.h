@@ -20,10 +20,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VALUES_MOST (UINT64_C(4) << 20)   /* bytes of a piece that is kept */
+#define VALUES_MOST (UINT64_C(16) << 20)  /* bytes of a piece that is kept */
 #define VALUES_PLAIN (UINT64_C(64) << 10) /* of one that is kept whatever lies in it */
 #define VALUES_PAGE 4096u
-#define VALUES_PAGES 16384u
+#define VALUES_PAGES 65536u
 
 /* Known from now on. A piece that is too large is forgotten. */
 void values_put(uint64_t at, const void *bytes, uint64_t count);
