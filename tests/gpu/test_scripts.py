@@ -10,6 +10,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import convolutions
 import ops
 import pack
 import profiled
@@ -48,6 +49,15 @@ def operations_are_compared():
     expect(lines[0], "sort: peak -64 bytes of 576; GPU alone 1 x 64; rehearsed alone -")
     expect(lines[1].startswith("svd: GPU"), True, lines[1])
     expect(ops.highest([["a", 4], ["a", 8], ["f", 4], ["a", 2]]), 12)
+
+
+def convolutions_are_compared():
+    shape = ["float16", False, 8, 64, 64, 56, 3, 1, 1]
+    real = [shape + [[["a", 100], ["a", 100]]], shape[:2] + [4] + shape[3:] + [[["a", 50]]]]
+    rehearsed = [shape + [[["a", 100]]]]
+    expect(list(convolutions.compare(real, rehearsed)),
+           ["3x3 float16     1: median -50.0 %, one in ten below -50.0 %, above -50.0 %, within 5 %: 0"])
+    expect(list(convolutions.shapes())[:3], list(convolutions.shapes())[:3], "shapes of two runs")
 
 
 # ---- truth.py ----
@@ -456,5 +466,6 @@ costs_are_judged()
 packed_tests_run_elsewhere()
 what_is_installed_is_not_packed_twice()
 operations_are_compared()
+convolutions_are_compared()
 runs_are_compared_with_rehearsals()
 print("the scripts find what they should")
