@@ -11,7 +11,7 @@ import random
 import sys
 import time
 
-from ops import LETTERS, highest
+from ops import LETTERS, highest, read_sides
 
 CHANNELS = (3, 4, 8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 256, 320, 384, 512, 640, 768,
             1024, 1280, 2048)
@@ -94,11 +94,7 @@ def main(arguments):
     if len(arguments) != 3 or arguments[0] != "compare":
         print(__doc__)
         return 2
-    sides = []
-    for path in arguments[1:]:
-        with open(path) as file:
-            sides.append(json.load(file))
-    for line in compare(*sides):
+    for line in compare(*read_sides(arguments[1:])):
         print(line)
     return 0
 

@@ -276,6 +276,14 @@ def compare(real, rehearsed):
     return equal, lines
 
 
+def read_sides(paths):
+    sides = []
+    for path in paths:
+        with open(path) as file:
+            sides.append(json.load(file))
+    return sides
+
+
 def main(arguments):
     if len(arguments) == 2 and arguments[0] == "list":
         import torch
@@ -287,10 +295,7 @@ def main(arguments):
     if len(arguments) != 3 or arguments[0] != "compare":
         print(__doc__)
         return 2
-    sides = []
-    for path in arguments[1:]:
-        with open(path) as file:
-            sides.append(json.load(file))
+    sides = read_sides(arguments[1:])
     equal, lines = compare(*sides)
     for line in lines:
         print(line)
