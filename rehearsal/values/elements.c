@@ -2,6 +2,7 @@
  * elements.c - kernels that make each element of an output of the elements of the inputs that stand
  * at its place. Operand 0 is the output, the inputs follow.
  */
+#include <math.h>
 #include <string.h>
 
 #include "functor.h"
@@ -182,6 +183,46 @@ static bool run_decided(const struct walk *walk)
     return false;
 }
 
+/* ---- whether floats are finite ---- */
+
+static bool same_place(const struct walk *walk)
+{
+    const struct offsets *offsets = &walk->offsets;
+    for (uint32_t i = 0; i < offsets->dimensions; i++)
+        if (offsets->strides[i][1] != offsets->strides[i][2])
+            return false;
+    return walk->at[1] == walk->at[2];
+}
+
+/* What is asked is whether a float is itself, which no NaN is, or whether it is infinite: PyTorch
+ * asks so for isnan, isinf and isfinite. */
+static bool asks_for_finite(const struct walk *walk)
+{
+    const struct kernel *kernel = walk->call.kernel;
+    if (!walk->is_real || kernel->op != OP_EQUAL || walk->type[0] != 'b' || !real_is(walk->type[1]))
+        return false;
+    if (kernel->form == FORM_BINARY)
+        return same_place(walk);
+    return kernel->form != FORM_NONE && isinf(walk->real.first);
+}
+
+/* Floats that are not known read as zeros, and are as finite as those: a program that stops where
+ * its loss or its gradients are not would stop at once. */
+static bool run_finite(const struct walk *walk)
+{
+    bool is_equal = walk->real.which == 0;
+    struct piece out = {0};
+    if (walk->count > COUNT_MOST || !asks_for_finite(walk))
+        return false;
+    bool put = begin_output(walk, &out);
+    if (put) {
+        store_all(walk, walk->call.kernel->form == FORM_BINARY ? is_equal : !is_equal, out.bytes);
+        piece_put(&out);
+    }
+    piece_drop(&out);
+    return put;
+}
+
 static void forget_output(const struct walk *walk)
 {
     uint32_t bytes = real_bytes(walk->type[0]);
@@ -229,7 +270,7 @@ static void run(const struct walk *walk)
         piece_put_real(&out);
     else if (known)
         piece_put(&out);
-    else if (!run_decided(walk))
+    else if (!run_decided(walk) && !run_finite(walk))
         forget_output(walk);
     for (uint32_t k = 0; k < KERNEL_INPUTS; k++)
         piece_drop(&in[k]);

@@ -2,6 +2,7 @@
  * Kernels of PyTorch by their names, and what is computed of them. The names are those that PyTorch
  * 2.6 and 2.14 register; arguments are laid out by hand as its kernels take them.
  */
+#include <math.h>
 #include <string.h>
 
 #include "kernel_name.h"
@@ -21,6 +22,12 @@
 #define MULTIPLY_FLOATS                                                                            \
     FLAT "NS0_13BinaryFunctorIfffNS0_15binary_internal10MulFunctorIfEEEESt5arrayIPcLm3EEEEviT0_"   \
          "T1_"
+#define EQUAL_FLOATS                                                                               \
+    FLAT "NS0_13BinaryFunctorIffbNS0_51_GLOBAL__N__2c6848b7_18_CompareEQKernel_cu_d8008c96_37916C" \
+         "ompareEqFunctorIfEEEESt5arrayIPcLm3EEEEviT0_T1_"
+#define EQUAL_FLOAT                                                                                \
+    FLAT "NS0_13AUnaryFunctorIffbNS0_51_GLOBAL__N__2c6848b7_18_CompareEQKernel_cu_d8008c96_37916C" \
+         "ompareEqFunctorIfEEEESt5arrayIPcLm2EEEEviT0_T1_"
 #define OR_BOOLS                                                                                   \
     FLAT "NS0_13BinaryFunctorIbbbNS0_16BitwiseOrFunctorIbEEEESt5arrayIPcLm3EEEEviT0_T1_"
 #define AND_LONGS                                                                                  \
@@ -192,6 +199,38 @@ TEST(an_operand_that_decides_alone_is_enough)
         CHECK(!values_get(OUT, out, 24));
     }
     CHECK(values_are_valid());
+}
+
+/* As PyTorch asks for isnan, isinf and isfinite. */
+TEST(floats_that_are_not_known_are_finite)
+{
+    int32_t count = 3, which;
+    struct {
+        int32_t which;
+        float with;
+    } scalar = {0, INFINITY};
+    uint64_t itself[] = {OUT, X, X}, others[] = {OUT, X, Y}, one[] = {OUT, X};
+    uint8_t out[3];
+    for (which = 0; which < 2; which++) { /* equal, not equal */
+        values_forget_all();
+        launch(EQUAL_FLOATS, (void *[]){&count, &which, itself});
+        CHECK(values_get(OUT, out, 3) && out[0] == !which && out[2] == !which);
+        launch(EQUAL_FLOATS, (void *[]){&count, &which, others});
+        CHECK(!values_get(OUT, out, 3));
+        scalar.which = which;
+        scalar.with = INFINITY;
+        launch(EQUAL_FLOAT, (void *[]){&count, &scalar, one});
+        CHECK(values_get(OUT, out, 3) && out[0] == which && out[2] == which);
+        scalar.with = 0;
+        launch(EQUAL_FLOAT, (void *[]){&count, &scalar, one});
+        CHECK(!values_get(OUT, out, 3));
+    }
+    float known[] = {1, -INFINITY, INFINITY};
+    values_put(X, known, sizeof known);
+    scalar.which = 0;
+    scalar.with = INFINITY;
+    launch(EQUAL_FLOAT, (void *[]){&count, &scalar, one});
+    CHECK(values_get(OUT, out, 3) && memcmp(out, "\0\0\1", 3) == 0);
 }
 
 TEST(types_are_converted)
@@ -387,7 +426,8 @@ TEST_MAIN(TEST_CASE(a_name_says_what_its_kernel_does), TEST_CASE(of_floats_littl
           TEST_CASE(equal_is_computed),
           TEST_CASE(of_an_input_that_is_not_known_the_output_is_forgotten),
           TEST_CASE(a_kernel_of_floats_forgets_what_it_writes),
-          TEST_CASE(an_operand_that_decides_alone_is_enough), TEST_CASE(types_are_converted),
+          TEST_CASE(an_operand_that_decides_alone_is_enough),
+          TEST_CASE(floats_that_are_not_known_are_finite), TEST_CASE(types_are_converted),
           TEST_CASE(a_float_that_came_of_whole_numbers_is_known),
           TEST_CASE(a_range_and_a_fill_need_no_input), TEST_CASE(operands_with_strides_are_found),
           TEST_CASE(rows_are_summed_up), TEST_CASE(parameters_are_told_apart),
