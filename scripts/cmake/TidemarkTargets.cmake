@@ -63,6 +63,13 @@ function(tidemark_test name)
     LABELS "${ARG_LABELS}")
 endfunction()
 
+# tidemark_tests_ask(): the tests that this folder has so far run with the second level of asserts
+# (base/ensure.h).
+function(tidemark_tests_ask)
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT TIDEMARK_ASSERTS=full)
+endfunction()
+
 # tidemark_test_long(NAME [ENV ...]): the same program once more, in its long form (test_is_long).
 function(tidemark_test_long name)
   add_test(NAME ${name}_long COMMAND ${name})
