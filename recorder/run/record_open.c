@@ -336,6 +336,7 @@ int record_launch(struct recording *recording, pid_t *pid)
     }
     *pid = launched.pid;
     recording->watch.signals.program_ns = launched.ns;
+    recording->watch.signals.program = err ? 0 : launched.pid;
     return err;
 }
 

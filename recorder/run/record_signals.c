@@ -9,6 +9,7 @@
 #include "record_watch.h"
 
 #define TERMS_MAX 3
+#define TERMS_NS (10 * NS_PER_S) /* between two of them; after more, the first is forgotten */
 /* Between a SIGINT that should end the program and a SIGTERM: a handler may save a checkpoint. */
 #define ENDING_NS (10 * NS_PER_S)
 /* A stop that is over by then was none: all are continued in turn. */
@@ -88,12 +89,14 @@ static void send_on(const struct signal_came *came, pid_t pid)
         kill(pid, came->number);
 }
 
-/* A group's SIGTERM that comes to us twice is one request. */
-static void count_terms(struct watch *watch, const struct signal_came *came, enum signal_has has)
+/* Of those that were sent to us alone: the group's are for the program, which may take its time. */
+static void count_terms(struct watch *watch, const struct signal_came *came)
 {
-    if (came->number != SIGTERM || came->ns <= watch->terms_ns)
+    if (came->number != SIGTERM || came->group)
         return;
-    watch->terms_ns = has == SIGNAL_HAS ? clock_now_ns() : came->ns;
+    if (came->ns - watch->terms_ns > TERMS_NS)
+        watch->terms = 0;
+    watch->terms_ns = came->ns;
     if (++watch->terms >= TERMS_MAX)
         stop_recording(watch, SIGTERM);
 }
@@ -115,7 +118,7 @@ static void pass_on(struct watch *watch, const struct signal_came *came, enum si
         pass_up(came, has);
         return;
     }
-    count_terms(watch, came, has);
+    count_terms(watch, came);
     if (has != SIGNAL_HAS)
         send_on(came, watch->root_pid);
 }
@@ -155,6 +158,7 @@ void record_signals_read(struct watch *watch)
 void record_signals_root_ended(struct watch *watch)
 {
     signals_drop(&watch->signals);
+    watch->signals.program = 0;
     watch->root_stop = 0;
 }
 

@@ -111,6 +111,15 @@ static enum signal_has ask(struct signals *signals, const struct signal_came *ca
     return SIGNAL_HAS;
 }
 
+/* The program has left our group: what is sent to that does not reach it. Without us it would have
+ * been started as the group's leader, who cannot leave it, or as the one that its starter signals
+ * by its number too. */
+static bool is_apart(const struct signals *signals)
+{
+    pid_t group = signals->program > 0 ? getpgid(signals->program) : -1;
+    return group > 0 && group != getpgrp();
+}
+
 /* It may be in the middle of a list. */
 static bool is_at_it(const struct signal_came *came, uint64_t now_ns)
 {
@@ -125,12 +134,16 @@ bool signals_decide(struct signals *signals, uint64_t now_ns, struct signal_came
     struct signal_came *oldest = &signals->held[0];
     if (signals->count == 0 || oldest->due_ns > now_ns)
         return false;
+    bool answered = signals->answered_ns[oldest->number] >= oldest->ns;
     *has = oldest->early ? SIGNAL_HAS_NOT : ask(signals, oldest);
     if (*has == SIGNAL_HAS_NOT && !oldest->early && is_at_it(oldest, now_ns)) {
         oldest->due_ns = now_ns + SETTLE_STEP_NS;
         return false;
     }
     *came = *oldest;
+    came->group = *has == SIGNAL_HAS;
+    if (came->group && !answered && is_apart(signals))
+        *has = SIGNAL_HAS_NOT;
     memmove(oldest, oldest + 1, --signals->count * sizeof *oldest);
     return true;
 }

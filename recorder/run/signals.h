@@ -28,6 +28,7 @@ struct signal_came {
     pid_t sender;   /* 0: not known, or the kernel */
     bool terminal;  /* the kernel sent it to the terminal's foreground group */
     bool early;     /* there was no program yet, which could have got it */
+    bool group;     /* decided: it was sent to our group */
     bool queued;    /* by sigqueue(), with a value */
     uint64_t value; /* of sigqueue() */
     uint64_t ns;    /* when it was read */
@@ -43,6 +44,7 @@ enum signal_has {
 struct signals {
     int fd; /* signalfd */
     struct witness *witness;
+    pid_t program;       /* 0: there is none yet, or no more */
     uint64_t program_ns; /* what came to the witness before, the program does not have */
     struct signal_came held[SIGNALS_HELD];
     unsigned count;

@@ -4,8 +4,8 @@
  *     prog_signals FIFO LOG
  *
  * Lines of FIFO: "catch N", "ignore N", "raise N", "parent N" (to its parent), "group N" (to
- * its process group), "say WORD", "exit N". LOG gets a line "got N" for each signal that is caught, WORD for "say WORD", and "ready" at
- * first.
+ * its process group), "leave 0" (its group), "say WORD", "exit N". LOG gets a line "got N" for each
+ * signal that is caught, WORD for "say WORD", and "ready" at first.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -46,6 +46,8 @@ static void obey(const char *word, const char *argument)
         kill(getppid(), number);
     } else if (strcmp(word, "group") == 0) {
         kill(0, number);
+    } else if (strcmp(word, "leave") == 0) {
+        (void)setpgid(0, 0); /* who leads its session or its group stays where it is */
     } else if (strcmp(word, "say") == 0) {
         put(argument);
     } else if (strcmp(word, "exit") == 0) {

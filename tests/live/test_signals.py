@@ -93,13 +93,43 @@ class Signals(unittest.TestCase):
             program.end()
 
     def test_again_and_again(self):
-        """Three requests to end are more than two, each of which came twice."""
+        """What is sent to the group is for the program, however often; and to both at once."""
+        for recorded in (False, True):
+            program = self.start(recorded)
+            for times in range(1, 5):
+                os.killpg(program.leader, signal.SIGTERM)
+                self.assertEqual(program.got(signal.SIGTERM), times)
+            self.ends_well(program)
         program = self.start()
-        for times in (1, 2):
+        for times in range(1, 5):
             os.kill(program.first, signal.SIGTERM)
             os.killpg(program.leader, signal.SIGTERM)
             self.assertEqual(program.got(signal.SIGTERM), times)
         self.ends_well(program)
+
+    def leave(self, program):
+        program.tell("leave 0", "say left")
+        program.wait_for("left")
+
+    def test_a_program_that_leaves_its_group(self):
+        """Bare it leads the group, and cannot leave it."""
+        for recorded in (False, True):
+            program = self.start(recorded)
+            self.leave(program)
+            for times in (1, 2):
+                for number in COMMON + OTHERS:
+                    os.killpg(program.leader, number)
+                    self.assertEqual(program.got(number), times, (number, program.said()))
+            self.ends_well(program)
+
+    @unittest.skipUnless(shutil.which("timeout"), "timeout is not installed")
+    def test_a_program_that_leaves_the_group_of_timeout(self):
+        for recorded in (False, True):
+            program = self.start(recorded, before=("timeout", "-s", "%d" % signal.SIGTERM, "600"))
+            self.leave(program)
+            os.kill(program.leader, signal.SIGALRM)
+            self.assertEqual(program.got(signal.SIGTERM), 1, (recorded, program.said()))
+            program.end()
 
     def test_sent_one_after_the_other(self):
         for recorded in (False, True):
