@@ -227,10 +227,9 @@ void summary_text(const struct summary *summary, struct buf *out)
         add_bytes(out, summary->file_bytes);
         buf_text(out, ")\n");
     } else if (is_set(&summary->moved)) {
-        buf_print(out,
-                  "tidemark: recorded into %s, which was moved while the program ran; its new "
-                  "place is not known\n",
-                  words(&summary->moved));
+        buf_text(out, "tidemark: recorded into ");
+        put_safe(out, words(&summary->moved));
+        buf_text(out, ", which was moved while the program ran; its new place is not known\n");
     } else {
         buf_text(out, "tidemark: there is no recording\n");
     }

@@ -64,6 +64,9 @@ TEST(reasons)
     check(&summary, 4, 1);
     buf_text(&summary.failure, evil);
     check(&summary, 1, 1);
+    struct summary moved = {0};
+    buf_text(&moved.moved, evil);
+    check(&moved, 4, 1);
 }
 
 /* It lives: what ended is the recording. */
