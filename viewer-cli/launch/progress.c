@@ -6,12 +6,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "buf.h"
 #include "clock.h"
 #include "human.h"
+#include "terminal.h"
 
 #define FIRST_NS NS_PER_S /* a short run has no line */
 #define SILENCE_NS (2 * NS_PER_S)
@@ -128,18 +128,6 @@ static void begin_line(struct buf *out, unsigned width)
         buf_print(out, "%*s\r", (int)width - 1, "");
 }
 
-/* Nobody else has it: we are in its foreground, if it has one for us, and it takes whole lines,
- * which it echoes. A shell's prompt, an editor, a pager and who asks for a password do not. */
-static bool terminal_is_ours(void)
-{
-    struct termios settings;
-    pid_t foreground = tcgetpgrp(STDERR_FILENO);
-    const tcflag_t lines = ICANON | ECHO;
-    if (foreground >= 0 && foreground != getpgrp())
-        return false;
-    return tcgetattr(STDERR_FILENO, &settings) == 0 && (settings.c_lflag & lines) == lines;
-}
-
 /* One write, so that nothing of the program comes between. Where the line is replaced, the cursor
  * goes back to where it was: somebody may be typing there. */
 static void put(const struct progress *progress, const struct buf *line, unsigned width)
@@ -163,7 +151,7 @@ void progress_show(void *context, const struct record_progress *now)
     /* NULL: what the program wrote last is not known any more, the line stays */
     if (!now || !progress_is_due(progress, now))
         return;
-    if (!terminal_is_ours()) {
+    if (!terminal_is_ours(STDERR_FILENO)) {
         progress->shown = false; /* whose line is above the cursor then, we do not know */
         return;
     }

@@ -10,6 +10,7 @@
 #include "emit_text.h"
 #include "human.h"
 #include "plan.h"
+#include "terminal.h"
 
 #define DRAW_NS (NS_PER_S / 2)
 #define WORDS_MOST 200u /* columns */
@@ -32,7 +33,7 @@ static void draw(void *context, const struct plan_run *run)
     struct buf line = {0};
     char took[HUMAN_MAX];
     uint64_t now = clock_now_ns();
-    if (now - screen.drawn_ns < DRAW_NS)
+    if (now - screen.drawn_ns < DRAW_NS || !terminal_is_ours(STDERR_FILENO))
         return;
     screen.drawn_ns = now;
     int64_t seconds = (int64_t)((now - run->began_ns) / NS_PER_S * NS_PER_S);
