@@ -84,7 +84,7 @@ static void read_course(struct db *db, bool by_events, struct course *course)
 static const char *band(const struct course *course)
 {
     static char text[COLUMNS + 1];
-    static const char letters[COURSE_KINDS + 1] = " .uzflbaoer";
+    static const char letters[COURSE_KINDS + 1] = " .uzflbaoern";
     for (unsigned i = 0; i < course->count; i++)
         text[i] = letters[course->columns[i].kind];
     text[course->count] = '\0';

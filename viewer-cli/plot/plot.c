@@ -13,7 +13,7 @@ const struct plot_ink plot_kind_inks[COURSE_KINDS] = {
     [COURSE_FORWARD] = {"f", CANVAS_BLUE},      [COURSE_LOSS] = {"l", CANVAS_YELLOW},
     [COURSE_BACKWARD] = {"b", CANVAS_RED},      [COURSE_AFTER_BACKWARD] = {"a", CANVAS_WHITE},
     [COURSE_OPTIMIZER] = {"o", CANVAS_GREEN},   [COURSE_EVAL] = {"e", CANVAS_CYAN},
-    [COURSE_RECOMPUTE] = {"r", CANVAS_MAGENTA},
+    [COURSE_RECOMPUTE] = {"r", CANVAS_MAGENTA}, [COURSE_FORWARD_NO_GRAD] = {"n", CANVAS_CYAN},
 };
 
 const struct plot_ink plot_category_inks[PURPOSES] = {

@@ -24,7 +24,7 @@ const char *course_kind_name(enum course_kind kind)
         [COURSE_FORWARD] = "forward",     [COURSE_LOSS] = "loss",
         [COURSE_BACKWARD] = "backward",   [COURSE_AFTER_BACKWARD] = "after backward",
         [COURSE_OPTIMIZER] = "optimizer", [COURSE_EVAL] = "eval",
-        [COURSE_RECOMPUTE] = "recompute",
+        [COURSE_RECOMPUTE] = "recompute", [COURSE_FORWARD_NO_GRAD] = "forward (no grad)",
     };
     return names[kind];
 }

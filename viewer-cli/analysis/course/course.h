@@ -41,8 +41,9 @@ enum course_kind {
     COURSE_BACKWARD,
     COURSE_AFTER_BACKWARD,
     COURSE_OPTIMIZER,
-    COURSE_EVAL, /* eval, and forward without gradients */
+    COURSE_EVAL,
     COURSE_RECOMPUTE,
+    COURSE_FORWARD_NO_GRAD,
     COURSE_KINDS
 };
 
