@@ -57,7 +57,7 @@ static int try_to_create(const char *path, struct buf *why)
 {
     int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST) {
-        buf_print(why, "%s exists already: choose another name with -o, or remove it", path);
+        buf_print(why, "%s exists already: choose another name with -o", path);
         return ERR_EXISTS;
     }
     if (fd < 0) {

@@ -135,7 +135,10 @@ static void remove_old(const char *path)
     if (err >= 0 && finished)
         unlink(path);
     else if (access(path, F_OK) == 0)
-        log_say(LOG_WARNING, "--force replaces finished recordings only");
+        log_say(LOG_WARNING, "--force replaces finished recordings only, and %s is %s", path,
+                err == ERR_NOTOURS ? "no recording"
+                : err < 0          ? "damaged"
+                                   : "not finished: its recorder may still write it");
 }
 
 bool record_call_prepare(const struct command *command, struct record_call *call,
