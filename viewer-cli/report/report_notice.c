@@ -34,6 +34,9 @@ static int notice_loss(struct report *report)
     int err = read_loss(report, &warning.loss);
     if (err >= 0 && warning.loss.damage.any)
         report_notice(report, &warning);
+    warning.kind = WARNING_REPAIRED;
+    if (err >= 0 && *warning.loss.repaired)
+        report_notice(report, &warning);
     warning.kind = WARNING_LOST;
     if (err >= 0 && warning.loss.events)
         report_notice(report, &warning);

@@ -24,6 +24,7 @@ enum report_warning_kind {                       /* in the order in which they a
                            WARNING_UNFINISHED,   /* the recording is not finished */
                            WARNING_UNSEEN,       /* an allocator that nothing is heard of */
                            WARNING_DAMAGED,      /* blocks are missing */
+                           WARNING_REPAIRED,     /* rows of other tables are */
                            WARNING_LOST,         /* events were lost */
                            WARNING_THINNED_HERE, /* a moment that was looked at: blocks that soon
                                                     died are not in it */

@@ -120,6 +120,14 @@ static void put_damaged(struct buf *text, const struct report_warning *warning)
         buf_print(text, "at most %s", human_count(number, loss->damage.most));
 }
 
+static void put_repaired(struct buf *text, const struct report_warning *warning)
+{
+    buf_print(text,
+              "rows are missing in %s: the file was damaged and repaired, and figures "
+              "may be too low, or of other steps and phases",
+              warning->loss.repaired);
+}
+
 static void put_lost(struct buf *text, const struct report_warning *warning)
 {
     const struct loss *loss = &warning->loss;
@@ -153,10 +161,15 @@ static void put_thinned(struct buf *text, const struct report_warning *warning)
 
 static void (*const put_text[WARNING_KINDS])(struct buf *text,
                                              const struct report_warning *warning) = {
-    [WARNING_MISSED] = put_missed,   [WARNING_MISSED_MORE] = put_missed_more,
-    [WARNING_UNHEARD] = put_unheard, [WARNING_UNFINISHED] = put_unfinished,
-    [WARNING_UNSEEN] = put_unseen,   [WARNING_DAMAGED] = put_damaged,
-    [WARNING_LOST] = put_lost,       [WARNING_THINNED_HERE] = put_thinned_here,
+    [WARNING_MISSED] = put_missed,
+    [WARNING_MISSED_MORE] = put_missed_more,
+    [WARNING_UNHEARD] = put_unheard,
+    [WARNING_UNFINISHED] = put_unfinished,
+    [WARNING_UNSEEN] = put_unseen,
+    [WARNING_DAMAGED] = put_damaged,
+    [WARNING_REPAIRED] = put_repaired,
+    [WARNING_LOST] = put_lost,
+    [WARNING_THINNED_HERE] = put_thinned_here,
     [WARNING_THINNED] = put_thinned,
 };
 

@@ -55,6 +55,7 @@ static const char recording_sql[] =
     "  (SELECT value FROM meta WHERE key = 'stopped') AS stopped,"
     "  (SELECT 'yes' FROM meta WHERE key = 'private' AND value = 1),"
     "  EXISTS (SELECT 1 FROM lost WHERE kind = '" LOSS_DAMAGED "') AS damaged,"
+    "  (SELECT value FROM meta WHERE key = 'repaired_missing') AS repaired,"
     "  (SELECT value FROM meta WHERE key = 'rehearsal')"
     " FROM (SELECT 1) LEFT JOIN process p ON p.id = (SELECT min(id) FROM process)";
 
@@ -69,7 +70,7 @@ static int64_t file_bytes(const char *path)
 /* From the columns lost, stopped and damaged at `at`, `at` + 2 and `at` + 4. */
 struct recording { /* of its columns what is not printed as it is */
     int64_t real_ns, lost;
-    const char *program, *stopped;
+    const char *program, *stopped, *repaired;
     bool damaged;
     struct info_ending end;
 };
@@ -84,6 +85,8 @@ static void put_complete(const struct db *db, struct buf *out, bool finished,
     else if (row->damaged)
         buf_print(out, "no: blocks are missing (damaged pages)%s",
                   row->lost > 0 ? ", and events were lost" : "");
+    else if (row->repaired)
+        buf_print(out, "no: rows are missing (repaired after damage) in %s", row->repaired);
     else
         buf_text(out, row->lost > 0 ? "no: events were lost" : "yes");
 }
@@ -118,7 +121,7 @@ static int put_recording(struct report *report, bool finished, int64_t last_ns)
         query_ask(report->db, recording_sql, Q_NOTHING,
                   Q_OUT(Q_NTEXT(row.program), Q_OPT(row.real_ns), Q_NTEXT(row.end.ended),
                         Q_OPT(row.end.exit_code), Q_OPT(row.end.signal), Q_INT(row.lost),
-                        Q_NTEXT(row.stopped), Q_INT(row.damaged), Q_REST));
+                        Q_NTEXT(row.stopped), Q_INT(row.damaged), Q_NTEXT(row.repaired), Q_REST));
     if (query_next(&query)) {
         EMIT_SECTION(emit, "recording", NULL, EMIT_RECORD, recording_columns);
         emit_text(emit, report->path);

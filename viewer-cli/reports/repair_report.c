@@ -62,19 +62,51 @@ static int note_gap(struct db *db, struct db_stmt *lost, int64_t after, int64_t 
     return db_run(lost);
 }
 
+/* The tables of facts with rows missing, but that of blocks, whose gaps are rows of `lost`. */
+static int note_tables(struct db *db, const struct salvage *salvage)
+{
+    struct db_stmt *meta = NULL;
+    struct buf names = {0};
+    for (size_t i = 0; i < salvage_table_count(salvage); i++) {
+        const struct salvage_table *table = salvage_table(salvage, i);
+        if (lacks_rows(table) && strcmp(table->name, "allocation") != 0)
+            buf_print(&names, "%s%s", names.count ? ", " : "", table->name);
+    }
+    int err = names.broken ? ERR_NOMEM : 0;
+    if (err == 0 && names.count)
+        err = db_prepare_known(db, &meta, SCH_META);
+    if (meta) {
+        db_bind_text(meta, SCH_AT(meta, key), "repaired_missing", -1);
+        db_bind_text(meta, SCH_AT(meta, value), buf_string(&names), -1);
+        err = db_run(meta);
+    }
+    db_finalize(meta);
+    buf_clear(&names);
+    return err;
+}
+
 int repair_note_lost(struct db *db, const struct repair_findings *findings)
 {
     const struct salvage *salvage = findings->salvage;
     struct db_stmt *lost = NULL;
+    bool gaps = false, refused = false;
     int err = db_prepare_known(db, &lost, SCH_LOST);
     for (size_t i = 0; i < salvage_hole_count(salvage) && err == 0; i++) {
         const struct salvage_hole *hole = salvage_hole(salvage, i);
         const struct salvage_table *table = salvage_table(salvage, hole->table);
-        if (strcmp(table->name, "allocation") == 0)
-            err = note_gap(db, lost, hole->after < 0 ? 0 : hole->after, hole->last);
+        if (strcmp(table->name, "allocation") != 0)
+            continue;
+        gaps = true;
+        err = note_gap(db, lost, hole->after < 0 ? 0 : hole->after, hole->last);
     }
+    for (size_t i = 0; i < salvage_table_count(salvage); i++) {
+        const struct salvage_table *table = salvage_table(salvage, i);
+        refused |= table->refused > 0 && strcmp(table->name, "allocation") == 0;
+    }
+    if (err == 0 && refused && !gaps) /* rows that say nothing, not even which they were */
+        err = note_gap(db, lost, 0, INT64_MAX);
     db_finalize(lost);
-    return err;
+    return err < 0 ? err : note_tables(db, salvage);
 }
 
 /* ---- sections ---- */

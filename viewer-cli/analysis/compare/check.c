@@ -300,10 +300,12 @@ int check_lost(const struct check_scope *scope, struct check_finding *out)
         err = loss_read(scope->db, &span, 1, &loss);
     if (err < 0)
         return err;
-    if (loss.events || !loss.damage.any)
-        found(out, loss.events);
-    else
+    if (!loss.events && loss.damage.any)
         out->why_not = "blocks are missing (damaged pages), how many is not known";
+    else if (!loss.events && *loss.repaired)
+        out->why_not = "rows are missing (repaired after damage), how many is not known";
+    else
+        found(out, loss.events);
     for (size_t i = 0; i < loss.kind_count && used < sizeof out->note - 64; i++)
         used += (size_t)snprintf(out->note + used, sizeof out->note - used, "%s%s %" PRId64,
                                  i ? ", " : "", loss.kinds[i].name, loss.kinds[i].n);

@@ -72,6 +72,16 @@ static void add_gap(struct loss *loss, int64_t first_seq, int64_t last_seq, int6
     loss->damage.any = true;
 }
 
+static int read_repaired(struct db *db, struct loss *out)
+{
+    const char *names;
+    struct query query = query_ask(db, "SELECT value AS names FROM meta WHERE key = 'repaired_missing'",
+                                   Q_NOTHING, Q_OUT(Q_TEXT(names)));
+    while (query_next(&query))
+        snprintf(out->repaired, sizeof out->repaired, "%s", names);
+    return query_end(&query);
+}
+
 int loss_read(struct db *db, const struct loss_span *spans, size_t count, struct loss *out)
 {
     int64_t process, first_seq, first_ns, n, last_seq;
@@ -99,7 +109,8 @@ int loss_read(struct db *db, const struct loss_span *spans, size_t count, struct
         add_kind(out, kind, n);
     }
     sort_kinds(out);
-    return query_end(&query);
+    int err = query_end(&query);
+    return err < 0 ? err : read_repaired(db, out);
 }
 
 int loss_begin_of_step(struct db *db, int64_t process, int64_t first_step, int64_t *seq)

@@ -29,6 +29,8 @@ struct loss {
         int64_t first_seq, first_ns; /* as above, of the first gap */
         int64_t most;                /* blocks that are missing, at most; -1 = not known */
     } damage;
+    char repaired[160]; /* tables of which repair found not all rows, but that of blocks; "" = none
+                         */
 };
 
 struct loss_span { /* what is looked at */
