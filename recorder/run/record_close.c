@@ -91,6 +91,12 @@ static void see_fate(struct recording *recording, bool shrunk)
         summary_hint(summary, "%s is another file by now", name);
 }
 
+static bool is_empty(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && about.st_size == 0;
+}
+
 /* Closes the queue and the database: what was pushed is stored when this returns. `ended`: the end
  * was pushed, too. */
 static void close_store(struct recording *recording, bool ended)
@@ -111,7 +117,9 @@ static void close_store(struct recording *recording, bool ended)
         summary_hint(summary, "memory ran out: the end may be missing in the file, which says that "
                               "it is not finished");
     if (stats.cut == DB_CUT_FILE)
-        summary_hint(summary, "what is left of it can be read by tidemark repair");
+        summary_hint(summary, is_empty(place_of(recording))
+                                  ? "nothing is left of it"
+                                  : "what is left of it can be read by tidemark repair");
     else if (!single && *place_of(recording))
         summary_hint(summary, "%sits log (%s-wal) stays beside it and belongs to it",
                      err ? "" : "another program reads the file: ", place_of(recording));
