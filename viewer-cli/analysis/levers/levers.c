@@ -28,6 +28,7 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_RETAIN_GRAPH] = "retain_graph",
         [LEVER_FUSED_OPERATION] = "fused_operation",
         [LEVER_DETACH] = "detach",
+        [LEVER_BOUND] = "bound",
         [LEVER_NO_GRAD] = "no_grad",
         [LEVER_FIRST_STEP] = "first_step",
         [LEVER_FUSED_OPTIMIZER] = "fused_optimizer",
