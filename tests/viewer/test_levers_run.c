@@ -216,6 +216,22 @@ TEST(half_a_batch_keeps_its_gradients)
     CHECK_INT(lever_of(&script, "", LEVER_HALF_BATCH).bytes, MIB(50));
 }
 
+/* Twice as many micro-batches keep as much. */
+TEST(half_a_batch_does_not_halve_what_steps_keep)
+{
+    struct script script = {0};
+    train(&script, 9, 1);
+    for (int step = 0; step < 9; step++)
+        script_block(&script, at(step, 20), SCRIPT_LIVES, MIB(30), OTHER);
+    CHECK_INT(lever_of(&script, "", LEVER_HALF_BATCH).bytes, MIB(50));
+    script = (struct script){0};
+    train(&script, 2, 4); /* a list of a step, of all its micro-batches */
+    for (int step = 0; step < 2; step++)
+        for (int i = 0; i < 4; i++)
+            script_block(&script, at(step, 200 * i + 20), at(step, 940), MIB(30), OTHER);
+    CHECK(lever_of(&script, "", LEVER_HALF_BATCH).bytes <= MIB(50 + 30));
+}
+
 TEST(a_loss_in_chunks_has_an_eighth_of_its_logits)
 {
     static const char names[] = "UPDATE string SET text = 'cross_entropy' WHERE text LIKE 'other%'";
@@ -228,6 +244,11 @@ TEST(a_loss_in_chunks_has_an_eighth_of_its_logits)
     }
     CHECK_INT(lever_of(&script, names, LEVER_CHUNKED_LOSS).bytes, MIB(3 * 35));
     CHECK_INT(lever_of(&script, "", LEVER_CHUNKED_LOSS).bytes, 0);
+    script = (struct script){0};
+    train(&script, 4, 1); /* logits that are kept stay whole */
+    for (int step = 0; step < 4; step++)
+        script_block(&script, at(step, 20), SCRIPT_LIVES, MIB(40), OTHER);
+    CHECK_INT(lever_of(&script, names, LEVER_CHUNKED_LOSS).bytes, 0);
 }
 
 /* ---- steps that leave something ---- */
@@ -387,6 +408,7 @@ TEST_MAIN(
     TEST_CASE(what_is_held_from_one_micro_batch_to_the_next),
     TEST_CASE(gradients_go_before_forward), TEST_CASE(a_fused_optimizer_makes_no_temporaries),
     TEST_CASE(states_of_eight_bits_are_estimated), TEST_CASE(half_a_batch_keeps_its_gradients),
+    TEST_CASE(half_a_batch_does_not_halve_what_steps_keep),
     TEST_CASE(a_loss_in_chunks_has_an_eighth_of_its_logits),
     TEST_CASE(a_graph_that_every_step_leaves), TEST_CASE(tensors_in_a_list_are_not_freed_by_detach),
     TEST_CASE(what_one_step_leaves_to_the_next_is_no_leak),

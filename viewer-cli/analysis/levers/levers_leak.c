@@ -73,6 +73,23 @@ bool levers_leaks(const struct levers_work *work, int64_t site)
     return count != MAP_NONE && count >= STEPS_LEAST;
 }
 
+bool levers_outlives(const struct levers_work *work, const struct levers_block *block)
+{
+    const struct levers_phases *phases = &work->step.phases;
+    const struct levers_phase *own = levers_phase_after(phases, LEVERS_BACKWARD, block->seq);
+    const struct levers_phase *next =
+        own ? levers_phase_after(phases, LEVERS_BACKWARD, own->begin) : NULL;
+    bool leaks = levers_leaks(work, block->site);
+    if (block->purpose == PURPOSE_INPUT && !leaks) /* one may be loaded ahead */
+        return false;
+    if (next)
+        return block->end > next->end;
+    if (own)
+        return leaks && block->end > own->end;
+    const struct levers_phase *phase = phase_of(&work->step, block);
+    return leaks && phase && phase->step < work->step.step && levers_at_peak(&work->step, block);
+}
+
 /* ---- who holds them ---- */
 
 enum { HOLDERS_MOST = 8 };

@@ -77,6 +77,9 @@ int levers_library_workspace(struct levers_work *work);
 int levers_leak(struct levers_work *work);
 /* Once that was looked for: blocks of many steps live, so no variable of one step holds them. */
 bool levers_leaks(const struct levers_work *work, int64_t site);
+/* Likewise: it is there beyond the backward after its own, or would be, had the run gone on. As many
+ * bytes of its like are kept, however small a micro-batch is. */
+bool levers_outlives(const struct levers_work *work, const struct levers_block *block);
 /* Of those so far. */
 int levers_together(struct levers_work *work);
 /* Once that was looked for: a call of batch normalization made the block. */
