@@ -3,6 +3,7 @@
  */
 #include "test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "db.h"
@@ -185,6 +186,30 @@ TEST(a_fused_optimizer_makes_no_temporaries)
     CHECK_INT(lever_of(&script, fused_sql, LEVER_FUSED_OPTIMIZER).bytes, MIB(250 - 150));
     struct lever lever = lever_of(&script, fused_sql, LEVER_FUSED_OPTIMIZER);
     CHECK(!lever.at_most && !lever.estimated);
+}
+
+#define TORCH(version) "INSERT INTO setting VALUES(1, NULL, 'torch', '" version "');"
+
+static int64_t worth_with(const struct script *script, const char *device, const char *torch,
+                          enum lever_kind kind)
+{
+    char sql[1024];
+    snprintf(sql, sizeof sql, "%s;UPDATE device SET kind = '%s';%s", fused_sql, device, torch);
+    return lever_of(script, sql, kind).bytes;
+}
+
+/* Of the CPU's optimizers it came with 2.4. */
+TEST(a_fused_optimizer_needs_its_version_of_torch)
+{
+    struct script script = {0};
+    train(&script, 2, 1);
+    for (int i = 0; i < 4; i++)
+        script_block(&script, at(1, 910 + i), at(1, 920 + i), MIB(50), i % 2 ? ADAM : OTHER);
+    CHECK_INT(worth_with(&script, "cpu", TORCH("1.13.0a0"), LEVER_FUSED_OPTIMIZER), 0);
+    CHECK_INT(worth_with(&script, "cpu", TORCH("2.3.1+cpu"), LEVER_FUSED_OPTIMIZER), 0);
+    CHECK_INT(worth_with(&script, "cpu", TORCH("2.10.0"), LEVER_FUSED_OPTIMIZER), MIB(100));
+    CHECK_INT(worth_with(&script, "cpu", TORCH("git"), LEVER_FUSED_OPTIMIZER), MIB(100));
+    CHECK_INT(worth_with(&script, "cuda", TORCH("1.13.0a0"), LEVER_FUSED_OPTIMIZER), MIB(100));
 }
 
 TEST(states_of_eight_bits_are_estimated)
@@ -407,6 +432,7 @@ TEST_MAIN(
     TEST_CASE(steps_that_were_not_asked_about_bound_nothing),
     TEST_CASE(what_is_held_from_one_micro_batch_to_the_next),
     TEST_CASE(gradients_go_before_forward), TEST_CASE(a_fused_optimizer_makes_no_temporaries),
+    TEST_CASE(a_fused_optimizer_needs_its_version_of_torch),
     TEST_CASE(states_of_eight_bits_are_estimated), TEST_CASE(half_a_batch_keeps_its_gradients),
     TEST_CASE(half_a_batch_does_not_halve_what_steps_keep),
     TEST_CASE(a_loss_in_chunks_has_an_eighth_of_its_logits),

@@ -24,6 +24,7 @@ struct levers_work {
     struct levers *out;
     struct levers_step step; /* empty unless out->state is LEVERS_READY; or the run, of requests */
     bool on_host;            /* the device is the CPU */
+    int64_t torch;           /* its version, 201 = 2.1; 0 = not known */
     bool shards;             /* FSDP gathers parameters */
     struct map parameters;   /* bytes that one of them asked for */
     struct map leaking;      /* sites, to how many steps' blocks live at the peak */
@@ -53,6 +54,10 @@ int levers_try(struct levers_work *work, struct levers_edit *edit,
 /* One whose bytes are known. */
 int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
                const struct levers_words *words);
+
+/* Whether the program could make a call that PyTorch has since `since`, 201 = 2.1: it is of that
+ * version or later, or of one that is not known. */
+bool levers_has(const struct levers_work *work, int64_t since);
 
 /* What lives at the peak. */
 int64_t levers_bytes_of(const struct levers_step *step, enum purpose purpose);
