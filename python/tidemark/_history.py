@@ -290,6 +290,7 @@ def whole_segments(device, snapshot):
 def install(torch, library, installer):
     """`installer` has the marks; None where they are turned off."""
     settings = Settings(torch, library)
+    settings.send("torch", torch.__version__)
     history = None
     if os.environ.get("TIDEMARK_HISTORY") == "1":
         history = make_history(torch, library, settings, installer)

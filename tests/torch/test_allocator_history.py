@@ -48,7 +48,8 @@ def told(run, device=0):
 
 
 def settings(run):
-    return [e["name"] for e in run.of("mark") if e["flags"] & SETTING]
+    every = [e["name"] for e in run.of("mark") if e["flags"] & SETTING]
+    return [name for name in every if not name.startswith("torch=")]
 
 
 def why_not(run):

@@ -1,6 +1,8 @@
 /* Who holds the memory: what is shown and the rest are all of it, whatever the number of rows. */
 #include "test.h"
 
+#include <string.h>
+
 #include "db.h"
 #include "holders.h"
 #include "peak.h"
@@ -35,4 +37,33 @@ TEST(rows_and_the_rest_are_all)
     }
 }
 
-TEST_MAIN(TEST_CASE(rows_and_the_rest_are_all))
+static bool is_named(const struct holders *holders, const char *name)
+{
+    for (size_t i = 0; i < holders->count; i++)
+        if (holders->holders[i].name && strcmp(holders->holders[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Children of a Sequential have numbers for names. */
+TEST(a_number_has_its_class_beside_it)
+{
+    struct db *db = recording("train");
+    struct holders holders;
+    struct peak peak;
+    REQUIRE(db_exec(db, "DELETE FROM module;"
+                        "INSERT INTO module VALUES(1, '', 'Sequential'), (2, '0', 'Linear'),"
+                        " (3, '1', 'Linear'), (4, '2', 'ReLU'), (5, 'head', 'Linear');"
+                        "UPDATE allocation SET module = 2 + seq % 4") == 0);
+    REQUIRE(peak_find(db, 1, 1, INT64_MIN, INT64_MAX, &peak) == 0);
+    REQUIRE(holders_read(db, 1, 1, peak.living_seq, 8, &holders) == 0);
+    CHECK(holders_are_valid(&holders));
+    CHECK(is_named(&holders, "[0-1] (Linear)"));
+    CHECK(is_named(&holders, "2 (ReLU)"));
+    CHECK(is_named(&holders, "head"));
+    holders_clear(&holders);
+    peak_clear(&peak);
+    db_close(db);
+}
+
+TEST_MAIN(TEST_CASE(rows_and_the_rest_are_all), TEST_CASE(a_number_has_its_class_beside_it))

@@ -80,8 +80,11 @@ TEST(who_holds_what_is_left)
     CHECK_INT(leaks.sites[0].holder.kind, HOLDER_LIST);
     CHECK_STR(leaks.sites[0].holder.path, "a.b|c");
     CHECK_STR(holder_text(text, &leaks.sites[0].holder, PURPOSE_OTHER, true), "a list a.b|c");
-    CHECK_STR(holder_advice(advice, &leaks.sites[0].holder, PURPOSE_OTHER),
-              "its elements keep their graphs: store value.item(), or value.detach().cpu()");
+    CHECK(!leaks.on_host);
+    CHECK_INT(leaks.sites[0].holder.bytes, MIB(1));
+    CHECK_STR(holder_advice(advice, &leaks.sites[0].holder, PURPOSE_OTHER, false),
+              "a.b|c.clear() after use, or collections.deque(maxlen=N), or store "
+              "value.detach().cpu()");
     struct leak_holder graph;
     CHECK(leak_holders_graph(&leaks.holders, 9, &graph));
     CHECK_STR(graph.path, "total");
@@ -102,32 +105,67 @@ static bool graph_of(struct leak_holder *holders, size_t count, struct leak_hold
 TEST(a_list_holds_the_graphs_of_its_elements)
 {
     struct leak_holder graph, holders[] = {
-                                  {1, 10, 102, HOLDER_VARIABLE, 0, "loss"},
-                                  {2, 20, 102, HOLDER_LIST, 0, "history"},
-                                  {3, 21, 102, HOLDER_LIST, 0, "history"},
+                                  {1, 10, 102, 0, HOLDER_VARIABLE, 0, "loss"},
+                                  {2, 20, 102, 0, HOLDER_LIST, 0, "history"},
+                                  {3, 21, 102, 0, HOLDER_LIST, 0, "history"},
                               };
     char text[HOLDER_TEXT], advice[HOLDER_ADVICE];
     REQUIRE(graph_of(holders, 3, &graph));
     CHECK_STR(holder_text(text, &graph, PURPOSE_HELD, true),
               "the autograd graphs of what is in a list history");
-    CHECK(strstr(holder_advice(advice, &graph, PURPOSE_HELD), "into history") != NULL);
+    CHECK(strstr(holder_advice(advice, &graph, PURPOSE_HELD, false), "into history") != NULL);
     CHECK(strstr(advice, "history =") == NULL && strstr(advice, "+=") == NULL);
     CHECK_INT(graph.kind, HOLDER_GRAPH);
     holders[0].nodes = 205; /* of all steps */
     REQUIRE(graph_of(holders, 3, &graph));
     CHECK_STR(graph.path, "loss");
-    CHECK(strstr(holder_advice(advice, &graph, PURPOSE_HELD), "loss = loss.detach()") != NULL);
+    CHECK(strstr(holder_advice(advice, &graph, PURPOSE_HELD, false), "loss = loss.detach()") !=
+          NULL);
     CHECK(!graph_of(holders, 0, &graph));
+}
+
+static const char *advice_of(char text[HOLDER_ADVICE], enum holder_kind kind, int64_t nodes,
+                             int64_t bytes, enum purpose purpose, bool on_host)
+{
+    const struct leak_holder holder = {1, 10, nodes, bytes, kind, 0, "kept"};
+    return holder_advice(text, &holder, purpose, on_host);
+}
+
+/* To copy to the CPU what is there saves nothing; a tensor of many numbers is no item. */
+TEST(advice_fits_the_device_and_the_size)
+{
+    char text[HOLDER_ADVICE];
+    CHECK_STR(advice_of(text, HOLDER_LIST, 0, 4096, PURPOSE_HELD, true),
+              "kept.clear() after use, or collections.deque(maxlen=N)");
+    CHECK_STR(advice_of(text, HOLDER_LIST, 0, 4096, PURPOSE_HELD, false),
+              "kept.clear() after use, or collections.deque(maxlen=N), or store value.cpu()");
+    CHECK_STR(advice_of(text, HOLDER_LIST, 9, 4096, PURPOSE_HELD, true),
+              "kept.clear() after use, or collections.deque(maxlen=N); value.detach() frees "
+              "graphs, not the elements");
+    CHECK_STR(advice_of(text, HOLDER_LIST, 9, 4, PURPOSE_HELD, true),
+              "its elements keep their graphs: store value.item()");
+    CHECK_STR(advice_of(text, HOLDER_DICT, 0, 4096, PURPOSE_HELD, true),
+              "bound it: `if len(kept) > N: kept.pop(next(iter(kept)))`");
+    CHECK_STR(advice_of(text, HOLDER_LIST, 0, 4096, PURPOSE_INPUT, true),
+              "keep no batches in kept; if they are needed: their indices");
+    CHECK_STR(advice_of(text, HOLDER_GRAPH, 99, 4096, PURPOSE_HELD, true),
+              "`kept = kept.detach()`; torch.no_grad() around what no backward follows");
+    struct leak_holder graph = {1, 10, 9, 4096, HOLDER_GRAPH, HOLDER_LIST, "kept"};
+    CHECK_STR(holder_advice(text, &graph, PURPOSE_HELD, true),
+              "put value.detach() into kept; torch.no_grad() around what no backward follows");
+    graph.bytes = 8;
+    CHECK_STR(holder_advice(text, &graph, PURPOSE_HELD, true),
+              "put value.item() into kept; torch.no_grad() around what no backward follows");
 }
 
 /* A loss is made of the state that one step passes to the next, and has its graph. */
 TEST(a_state_holds_the_graph_that_the_loss_has)
 {
     struct leak_holder graph, holders[] = {
-                                  {1, 12, 120, HOLDER_VARIABLE, 0, "loss"},
-                                  {2, 11, 118, HOLDER_VARIABLE, 0, "output"},
-                                  {3, 10, 110, HOLDER_VARIABLE, 0, "h"},
-                                  {4, 5, 9, HOLDER_VARIABLE, 0, "mask"},
+                                  {1, 12, 120, 0, HOLDER_VARIABLE, 0, "loss"},
+                                  {2, 11, 118, 0, HOLDER_VARIABLE, 0, "output"},
+                                  {3, 10, 110, 0, HOLDER_VARIABLE, 0, "h"},
+                                  {4, 5, 9, 0, HOLDER_VARIABLE, 0, "mask"},
                               };
     REQUIRE(graph_of(holders, 4, &graph));
     CHECK_STR(graph.path, "h");
@@ -225,5 +263,6 @@ TEST(as_a_scan_of_all_blocks_says)
 
 TEST_MAIN(TEST_CASE(what_every_step_leaves), TEST_CASE(who_holds_what_is_left),
           TEST_CASE(a_list_holds_the_graphs_of_its_elements),
-          TEST_CASE(a_state_holds_the_graph_that_the_loss_has), TEST_CASE(which_steps_count),
+          TEST_CASE(a_state_holds_the_graph_that_the_loss_has),
+          TEST_CASE(advice_fits_the_device_and_the_size), TEST_CASE(which_steps_count),
           TEST_CASE(a_step_that_has_not_ended), TEST_CASE(as_a_scan_of_all_blocks_says))

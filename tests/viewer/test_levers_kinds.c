@@ -176,6 +176,14 @@ TEST(the_optimizer_can_step_in_backward)
     struct lever lever = lever_with(&script, "", LEVER_OPTIMIZER_IN_BACKWARD, text, sizeof text);
     CHECK(lever.bytes > MIB(200));
     CHECK(lever.at_most && !lever.changes); /* it is no CPU */
+    CHECK(strstr(text, "(torch 2.1 or later)") != NULL);
+    lever = lever_with(&script, "INSERT INTO setting VALUES(1, NULL, 'torch', '2.1.0')",
+                       LEVER_OPTIMIZER_IN_BACKWARD, text, sizeof text);
+    CHECK(lever.bytes > MIB(200) && !strstr(text, "or later"));
+    CHECK_INT(lever_with(&script, "INSERT INTO setting VALUES(1, NULL, 'torch', '2.0.1')",
+                         LEVER_OPTIMIZER_IN_BACKWARD, text, sizeof text)
+                  .bytes,
+              0);
     /* Clipping looks at all gradients together. */
     CHECK_INT(lever_with(&script,
                          "INSERT INTO string VALUES(60,'clip_grad_norm_');"

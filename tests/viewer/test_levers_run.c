@@ -3,6 +3,7 @@
  */
 #include "test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "db.h"
@@ -187,6 +188,30 @@ TEST(a_fused_optimizer_makes_no_temporaries)
     CHECK(!lever.at_most && !lever.estimated);
 }
 
+#define TORCH(version) "INSERT INTO setting VALUES(1, NULL, 'torch', '" version "');"
+
+static int64_t worth_with(const struct script *script, const char *device, const char *torch,
+                          enum lever_kind kind)
+{
+    char sql[1024];
+    snprintf(sql, sizeof sql, "%s;UPDATE device SET kind = '%s';%s", fused_sql, device, torch);
+    return lever_of(script, sql, kind).bytes;
+}
+
+/* Of the CPU's optimizers it came with 2.4. */
+TEST(a_fused_optimizer_needs_its_version_of_torch)
+{
+    struct script script = {0};
+    train(&script, 2, 1);
+    for (int i = 0; i < 4; i++)
+        script_block(&script, at(1, 910 + i), at(1, 920 + i), MIB(50), i % 2 ? ADAM : OTHER);
+    CHECK_INT(worth_with(&script, "cpu", TORCH("1.13.0a0"), LEVER_FUSED_OPTIMIZER), 0);
+    CHECK_INT(worth_with(&script, "cpu", TORCH("2.3.1+cpu"), LEVER_FUSED_OPTIMIZER), 0);
+    CHECK_INT(worth_with(&script, "cpu", TORCH("2.10.0"), LEVER_FUSED_OPTIMIZER), MIB(100));
+    CHECK_INT(worth_with(&script, "cpu", TORCH("git"), LEVER_FUSED_OPTIMIZER), MIB(100));
+    CHECK_INT(worth_with(&script, "cuda", TORCH("1.13.0a0"), LEVER_FUSED_OPTIMIZER), MIB(100));
+}
+
 TEST(states_of_eight_bits_are_estimated)
 {
     struct script script = {0};
@@ -216,6 +241,22 @@ TEST(half_a_batch_keeps_its_gradients)
     CHECK_INT(lever_of(&script, "", LEVER_HALF_BATCH).bytes, MIB(50));
 }
 
+/* Twice as many micro-batches keep as much. */
+TEST(half_a_batch_does_not_halve_what_steps_keep)
+{
+    struct script script = {0};
+    train(&script, 9, 1);
+    for (int step = 0; step < 9; step++)
+        script_block(&script, at(step, 20), SCRIPT_LIVES, MIB(30), OTHER);
+    CHECK_INT(lever_of(&script, "", LEVER_HALF_BATCH).bytes, MIB(50));
+    script = (struct script){0};
+    train(&script, 2, 4); /* a list of a step, of all its micro-batches */
+    for (int step = 0; step < 2; step++)
+        for (int i = 0; i < 4; i++)
+            script_block(&script, at(step, 200 * i + 20), at(step, 940), MIB(30), OTHER);
+    CHECK(lever_of(&script, "", LEVER_HALF_BATCH).bytes <= MIB(50 + 30));
+}
+
 TEST(a_loss_in_chunks_has_an_eighth_of_its_logits)
 {
     static const char names[] = "UPDATE string SET text = 'cross_entropy' WHERE text LIKE 'other%'";
@@ -228,6 +269,11 @@ TEST(a_loss_in_chunks_has_an_eighth_of_its_logits)
     }
     CHECK_INT(lever_of(&script, names, LEVER_CHUNKED_LOSS).bytes, MIB(3 * 35));
     CHECK_INT(lever_of(&script, "", LEVER_CHUNKED_LOSS).bytes, 0);
+    script = (struct script){0};
+    train(&script, 4, 1); /* logits that are kept stay whole */
+    for (int step = 0; step < 4; step++)
+        script_block(&script, at(step, 20), SCRIPT_LIVES, MIB(40), OTHER);
+    CHECK_INT(lever_of(&script, names, LEVER_CHUNKED_LOSS).bytes, 0);
 }
 
 /* ---- steps that leave something ---- */
@@ -241,6 +287,36 @@ TEST(a_graph_that_every_step_leaves)
     struct lever lever = lever_of(&script, "", LEVER_DETACH);
     CHECK_INT(lever.bytes, MIB(4 * 30));
     CHECK_INT(lever_of(&script, "", LEVER_HELD).bytes, 0); /* no del in one step reaches it */
+}
+
+/* The list `kept` leads to blocks of OTHER, and the graphs of what is in it to those of DECODE:
+ * detach() frees these alone, and to clear the list both. */
+static struct script list_of_outputs(int most)
+{
+    struct script script = {0};
+    train(&script, most, 1);
+    for (int step = 0; step < most; step++) {
+        script_block(&script, at(step, 20), SCRIPT_LIVES, MIB(30), OTHER);
+        script_block(&script, at(step, 21), SCRIPT_LIVES, MIB(10), DECODE);
+    }
+    return script;
+}
+
+#define HELD_BY(nodes)                                                                             \
+    "UPDATE allocation SET address = seq << 30;"                                                   \
+    "INSERT INTO mark SELECT 1000000 + seq, 1, 1, 0, 'held by|list|kept|" nodes "', address, NULL" \
+    "  FROM allocation WHERE size = 30 * 1048576;"
+
+TEST(tensors_in_a_list_are_not_freed_by_detach)
+{
+    struct script script = list_of_outputs(9);
+    struct lever lever = lever_of(&script, HELD_BY("9"), LEVER_BOUND);
+    CHECK_INT(lever.bytes, MIB(8 * 40));
+    CHECK(lever.estimated);
+    CHECK_INT(lever_of(&script, HELD_BY("9"), LEVER_DETACH).bytes, MIB(8 * 10));
+    CHECK_INT(lever_of(&script, HELD_BY("0"), LEVER_BOUND).bytes, MIB(8 * 30));
+    CHECK_INT(lever_of(&script, "", LEVER_BOUND).bytes, 0);
+    CHECK_INT(lever_of(&script, "", LEVER_DETACH).bytes, MIB(8 * 40));
 }
 
 TEST(what_one_step_leaves_to_the_next_is_no_leak)
@@ -350,18 +426,18 @@ TEST(a_module_that_is_computed_again_is_no_lever)
     CHECK_INT(lever_of(&script, modules_sql, LEVER_CHECKPOINT).bytes, 0);
 }
 
-TEST_MAIN(TEST_CASE(a_closure_is_no_optimizer),
-          TEST_CASE(each_micro_batch_of_a_step_is_checkpointed),
-          TEST_CASE(another_step_can_be_the_next_peak),
-          TEST_CASE(steps_that_were_not_asked_about_bound_nothing),
-          TEST_CASE(what_is_held_from_one_micro_batch_to_the_next),
-          TEST_CASE(gradients_go_before_forward), TEST_CASE(a_fused_optimizer_makes_no_temporaries),
-          TEST_CASE(states_of_eight_bits_are_estimated),
-          TEST_CASE(half_a_batch_keeps_its_gradients),
-          TEST_CASE(a_loss_in_chunks_has_an_eighth_of_its_logits),
-          TEST_CASE(a_graph_that_every_step_leaves),
-          TEST_CASE(what_one_step_leaves_to_the_next_is_no_leak),
-          TEST_CASE(all_together_are_worth_more_than_each),
-          TEST_CASE(a_module_is_computed_again_call_by_call),
-          TEST_CASE(a_call_leaves_what_lives_on),
-          TEST_CASE(a_module_that_is_computed_again_is_no_lever))
+TEST_MAIN(
+    TEST_CASE(a_closure_is_no_optimizer), TEST_CASE(each_micro_batch_of_a_step_is_checkpointed),
+    TEST_CASE(another_step_can_be_the_next_peak),
+    TEST_CASE(steps_that_were_not_asked_about_bound_nothing),
+    TEST_CASE(what_is_held_from_one_micro_batch_to_the_next),
+    TEST_CASE(gradients_go_before_forward), TEST_CASE(a_fused_optimizer_makes_no_temporaries),
+    TEST_CASE(a_fused_optimizer_needs_its_version_of_torch),
+    TEST_CASE(states_of_eight_bits_are_estimated), TEST_CASE(half_a_batch_keeps_its_gradients),
+    TEST_CASE(half_a_batch_does_not_halve_what_steps_keep),
+    TEST_CASE(a_loss_in_chunks_has_an_eighth_of_its_logits),
+    TEST_CASE(a_graph_that_every_step_leaves), TEST_CASE(tensors_in_a_list_are_not_freed_by_detach),
+    TEST_CASE(what_one_step_leaves_to_the_next_is_no_leak),
+    TEST_CASE(all_together_are_worth_more_than_each),
+    TEST_CASE(a_module_is_computed_again_call_by_call), TEST_CASE(a_call_leaves_what_lives_on),
+    TEST_CASE(a_module_that_is_computed_again_is_no_lever))

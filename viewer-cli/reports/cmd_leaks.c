@@ -69,7 +69,8 @@ static void put_site(struct emit *emit, const struct report_scope *scope, const 
     emit_text(emit, site->module);
     emit_text(emit, holder_kind_text(site->holder.kind));
     emit_text(emit, *site->holder.path ? site->holder.path : NULL);
-    emit_text(emit, *holder_advice(advice, &site->holder, site->purpose) ? advice : NULL);
+    emit_text(emit,
+              *holder_advice(advice, &site->holder, site->purpose, leaks->on_host) ? advice : NULL);
 }
 
 /* ---- who holds it, for people ---- */
@@ -116,7 +117,9 @@ static void put_holders(struct emit *emit, const struct leaks *leaks, size_t sho
         emit_int(emit, bytes / leaks->window);
         emit_int(emit, blocks);
         emit_text(emit, holder_text(text, &site->holder, site->purpose, leaks->holders.looked));
-        emit_text(emit, *holder_advice(advice, &site->holder, site->purpose) ? advice : NULL);
+        emit_text(emit, *holder_advice(advice, &site->holder, site->purpose, leaks->on_host)
+                            ? advice
+                            : NULL);
     }
 }
 
@@ -224,7 +227,8 @@ static int put_all(struct report *report, const struct leaks_options *options)
 
 static int cmd_leaks(const struct command_call *call)
 {
-    struct leaks_options options = {.common = REPORT_OPTIONS, .keep = 2, .warm_up = 1, .top = 20};
+    struct leaks_options options = {
+        .common = REPORT_OPTIONS, .keep = LEAK_KEEP, .warm_up = LEAK_WARM_UP, .top = 20};
     struct report report;
     int code;
 

@@ -96,6 +96,16 @@ const struct leak_holder *leak_holders_find(const struct leak_holders *holders, 
     return best;
 }
 
+void leak_holders_weigh(struct leak_holders *holders, int64_t address, int64_t size,
+                        int64_t free_seq, int64_t asked)
+{
+    size_t at;
+    SEARCH_FIRST(at, 0, holders->count, holders->holders[at].address < address);
+    for (; at < holders->count && holders->holders[at].address - address < size; at++)
+        if (holders->holders[at].seq < free_seq)
+            holders->holders[at].bytes = asked;
+}
+
 /* How many of its elements have a graph. */
 static int64_t elements(const struct leak_holders *holders, const struct leak_holder *holder)
 {
@@ -195,45 +205,68 @@ const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder
     return text;
 }
 
-static void advise_collection(char text[HOLDER_ADVICE], const struct leak_holder *holder,
-                              enum purpose purpose)
+/* A tensor of one number, of any type. */
+static bool is_single(const struct leak_holder *holder)
 {
-    const char *path = holder->path;
-    if (purpose == PURPOSE_INPUT)
-        snprintf(text, HOLDER_ADVICE,
-                 "keep no batches in %s; if they are needed: batch.cpu(), or their indices", path);
-    else if (holder->kind == HOLDER_DICT)
-        snprintf(text, HOLDER_ADVICE,
-                 "bound it: `if len(%s) > N: %s.pop(next(iter(%s)))`; or store value%s.cpu()", path,
-                 path, path, holder->nodes ? ".detach()" : "");
-    else if (holder->nodes)
-        snprintf(text, HOLDER_ADVICE,
-                 "its elements keep their graphs: store value.item(), or value.detach().cpu()");
-    else
-        snprintf(text, HOLDER_ADVICE,
-                 "%s.clear() after use, collections.deque(maxlen=N), or store value.cpu()", path);
+    return holder->bytes > 0 && holder->bytes <= 8;
 }
 
-const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *holder,
-                          enum purpose purpose)
+/* What may be stored in its place, with the comma before it; "": nothing that is smaller. */
+static const char *smaller(const struct leak_holder *holder, bool on_host)
 {
-    const char *path = holder->path;
-    text[0] = '\0';
-    if (holder->kind == HOLDER_GRAPH && holder->around)
-        snprintf(
-            text, HOLDER_ADVICE,
-            "put value.item(), or value.detach().cpu(), into %s; torch.no_grad() around what no "
-            "backward follows",
-            path);
-    else if (holder->kind == HOLDER_GRAPH)
+    if (is_single(holder))
+        return ", or store value.item()";
+    if (on_host)
+        return "";
+    return holder->nodes ? ", or store value.detach().cpu()" : ", or store value.cpu()";
+}
+
+static void advise_collection(char text[HOLDER_ADVICE], const struct leak_holder *holder,
+                              enum purpose purpose, bool on_host)
+{
+    const char *path = holder->path, *instead = smaller(holder, on_host);
+    if (purpose == PURPOSE_INPUT)
+        snprintf(text, HOLDER_ADVICE, "keep no batches in %s; if they are needed: %stheir indices",
+                 path, on_host ? "" : "batch.cpu(), or ");
+    else if (holder->kind == HOLDER_DICT)
+        snprintf(text, HOLDER_ADVICE, "bound it: `if len(%s) > N: %s.pop(next(iter(%s)))`%s", path,
+                 path, path, instead);
+    else if (holder->nodes && is_single(holder))
+        snprintf(text, HOLDER_ADVICE, "its elements keep their graphs: store value.item()");
+    else
+        snprintf(text, HOLDER_ADVICE, "%s.clear() after use, or collections.deque(maxlen=N)%s%s",
+                 path, instead,
+                 holder->nodes && on_host ? "; value.detach() frees graphs, not the elements" : "");
+}
+
+static void advise_graph(char text[HOLDER_ADVICE], const struct leak_holder *holder, bool on_host)
+{
+    const char *path = holder->path, *value = on_host ? "value.detach()" : "value.detach().cpu()";
+    if (holder->around)
+        snprintf(text, HOLDER_ADVICE,
+                 "put %s into %s; torch.no_grad() around what no backward follows",
+                 is_single(holder) ? "value.item()" : value, path);
+    else if (is_single(holder) || !holder->bytes)
         snprintf(text, HOLDER_ADVICE,
                  "`%s += loss.item()` for a sum, `%s = %s.detach()` for a state; torch.no_grad() "
                  "around what no backward follows",
                  path, path, path);
+    else
+        snprintf(text, HOLDER_ADVICE,
+                 "`%s = %s.detach()`; torch.no_grad() around what no backward follows", path, path);
+}
+
+const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *holder,
+                          enum purpose purpose, bool on_host)
+{
+    const char *path = holder->path;
+    text[0] = '\0';
+    if (holder->kind == HOLDER_GRAPH)
+        advise_graph(text, holder, on_host);
     else if (holder->kind == HOLDER_LRU_CACHE)
         snprintf(text, HOLDER_ADVICE, "functools.lru_cache(maxsize=N), or %s.cache_clear()", path);
     else if (holder->kind >= HOLDER_LIST)
-        advise_collection(text, holder, purpose);
+        advise_collection(text, holder, purpose, on_host);
     else if (holder->kind != HOLDER_UNKNOWN)
         snprintf(text, HOLDER_ADVICE, "del %s, or set it to None, when it is not needed", path);
     return text;

@@ -37,6 +37,7 @@ enum { HOLDER_PATH = 104 };
 struct leak_holder { /* one mark */
     int64_t address, seq;
     int64_t nodes; /* of its graph */
+    int64_t bytes; /* of the block that it leads into; 0 = not known */
     enum holder_kind kind;
     enum holder_kind around; /* of a graph: the collection whose elements have it; HOLDER_UNKNOWN */
     char path[HOLDER_PATH];
@@ -54,6 +55,10 @@ void leak_holders_clear(struct leak_holders *holders);
 /* The one that leads into these bytes, the last so far that is a collection; NULL: none. */
 const struct leak_holder *leak_holders_find(const struct leak_holders *holders, int64_t address,
                                             int64_t size);
+/* Those that lead into these bytes, of a block that was freed at `free_seq`, learn its size as it
+ * was asked for; INT64_MAX: it was not freed. */
+void leak_holders_weigh(struct leak_holders *holders, int64_t address, int64_t size,
+                        int64_t free_seq, int64_t asked);
 /* Whose graph is long enough for so many steps; false: nobody's. A collection of which many
  * elements have one, unless some variable's is much longer; of variables with long ones that with
  * the shortest: what is made in a step of what one step passes to the next has its graph, too. */
@@ -63,9 +68,9 @@ bool leak_holders_graph(const struct leak_holders *holders, int64_t steps, struc
 enum { HOLDER_TEXT = 200, HOLDER_ADVICE = 480 };
 const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder,
                         enum purpose purpose, bool looked);
-/* As code. */
+/* As code. On the CPU, `on_host`, .cpu() is no copy, and .item() is for single elements. */
 const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *holder,
-                          enum purpose purpose);
+                          enum purpose purpose, bool on_host);
 const char *holder_kind_text(enum holder_kind kind);
 
 #endif

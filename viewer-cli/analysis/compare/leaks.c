@@ -125,6 +125,9 @@ static bool add_block(void *self, const struct living_block *block)
     struct gather *gather = self;
     struct leaks *leaks = gather->leaks;
     int64_t step;
+    leak_holders_weigh(&leaks->holders, block->address, block->size,
+                       block->free_seq == LIVING_NONE ? INT64_MAX : block->free_seq,
+                       block->requested == LIVING_NONE ? block->size : block->requested);
     if (block->phase == LIVING_NONE || !step_of(gather, block->phase, &step))
         return gather->err == 0;
     if (step < leaks->first_step || step > leaks->last_step)
@@ -194,7 +197,10 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
     int err = read_window(db, process, options, out);
     if (err < 0 || !out->window)
         return err;
-    err = leak_holders_read(db, process, &out->holders);
+    err = query_read(db, "SELECT kind = 'cpu' AS on_host FROM device WHERE id = ?1", Q_IN(device),
+                     Q_OUT(Q_INT(out->on_host)));
+    if (err >= 0)
+        err = leak_holders_read(db, process, &out->holders);
     if (err >= 0)
         err = module_index_read(db, &gather.modules);
     if (err >= 0)

@@ -47,6 +47,7 @@ struct leak_site {
 };
 
 struct leaks {
+    bool on_host;                  /* the device is the CPU */
     bool steps_known;              /* false: no two steps are complete */
     int64_t first_step, last_step; /* that count; last < first: the run is too short */
     int64_t window;                /* how many steps count */
@@ -57,6 +58,9 @@ struct leaks {
     struct leak_holders holders;
     struct map index; /* site to place, while they are collected */
 };
+
+/* What counts unless other numbers are asked for. */
+enum { LEAK_KEEP = 2, LEAK_WARM_UP = 1 };
 
 struct leak_options {
     int64_t first_step, last_step; /* only births of these; INT64_MIN, INT64_MAX = all */

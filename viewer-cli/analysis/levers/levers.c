@@ -28,6 +28,7 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_RETAIN_GRAPH] = "retain_graph",
         [LEVER_FUSED_OPERATION] = "fused_operation",
         [LEVER_DETACH] = "detach",
+        [LEVER_BOUND] = "bound",
         [LEVER_NO_GRAD] = "no_grad",
         [LEVER_FIRST_STEP] = "first_step",
         [LEVER_FUSED_OPTIMIZER] = "fused_optimizer",
@@ -189,6 +190,30 @@ static int read_device(struct levers_work *work)
                       Q_IN(work->peak->device), Q_OUT(Q_INT(work->on_host)));
 }
 
+/* Of one of its processes where the helper sent none for this one, which another has forked. */
+static const char torch_sql[] =
+    "SELECT value AS version FROM setting WHERE key = 'torch' ORDER BY process <> ?1 LIMIT 1";
+
+static int read_torch(struct levers_work *work)
+{
+    const char *version = NULL;
+    struct query query =
+        query_ask(work->db, torch_sql, Q_IN(work->peak->process), Q_OUT(Q_TEXT(version)));
+    while (query_next(&query)) {
+        char *end;
+        long major = strtol(version, &end, 10);
+        long minor = *end == '.' ? strtol(end + 1, NULL, 10) : -1;
+        if (major > 0 && major < 1000 && minor >= 0 && minor < 100)
+            work->torch = major * 100 + minor;
+    }
+    return query_end(&query);
+}
+
+bool levers_has(const struct levers_work *work, int64_t since)
+{
+    return !work->torch || work->torch >= since;
+}
+
 static int place_of(const struct lever *lever)
 {
     return lever->kind == LEVER_TOGETHER ? 1 : lever->changes ? 2 : 0;
@@ -296,6 +321,8 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
     if (!peak->found)
         return 0;
     int err = read_device(&work);
+    if (err == 0)
+        err = read_torch(&work);
     if (err == 0 && !bounded)
         err = read_floor(&work);
     if (err == 0)

@@ -8,7 +8,7 @@
 #include "mem.h"
 #include "query.h"
 
-enum { SINGLE_MOST = 4, PARTS = 1000 };
+enum { SINGLE_MOST = 4, PARTS = 1000, HOOK_SINCE = 201 };
 
 static const char clips_sql[] =
     "SELECT EXISTS (SELECT 1 FROM string n JOIN frame f ON f.function = n.id"
@@ -127,7 +127,7 @@ static int edit_all(const struct levers_step *step, struct levers_edit *edit, bo
 
 int levers_optimizer_in_backward(struct levers_work *work)
 {
-    const struct levers_words words = {
+    struct levers_words words = {
         .kind = LEVER_OPTIMIZER_IN_BACKWARD,
         .at_most = !work->on_host, /* a device's optimizer goes through all of them at once */
         .estimated = true,
@@ -138,6 +138,10 @@ int levers_optimizer_in_backward(struct levers_work *work)
     const struct levers_step *step = &work->step;
     struct levers_edit edit = {0};
     bool clips = true, can = true;
+    if (!levers_has(work, HOOK_SINCE))
+        return 0;
+    if (!work->torch)
+        words.after = " (torch 2.1 or later)";
     int err = query_read(work->db, clips_sql, Q_NOTHING, Q_OUT(Q_INT(clips)));
     if (err < 0 || clips || step->cut_short || levers_bytes_of(step, PURPOSE_BUCKET))
         return err;

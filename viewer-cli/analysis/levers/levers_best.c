@@ -16,6 +16,7 @@ static bool costs(enum lever_kind kind)
     case LEVER_RETAIN_GRAPH:
     case LEVER_FUSED_OPERATION:
     case LEVER_DETACH:
+    case LEVER_BOUND:
     case LEVER_NO_GRAD:
     case LEVER_FUSED_OPTIMIZER:
     case LEVER_OPTIMIZER_IN_BACKWARD:

@@ -1,9 +1,14 @@
 /*
- * A lever on what a run keeps from step to step: a graph that is never let go.
+ * Levers on what a run keeps from step to step: a graph that is never let go, or tensors that a
+ * collection holds. Which of the two it is tells `tidemark leaks`, site by site: to detach a tensor
+ * frees what its graph holds, and not the tensor.
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "buf.h"
 #include "error.h"
+#include "leaks.h"
 #include "levers_work.h"
 #include "mem.h"
 
@@ -68,31 +73,168 @@ bool levers_leaks(const struct levers_work *work, int64_t site)
     return count != MAP_NONE && count >= STEPS_LEAST;
 }
 
-int levers_leak(struct levers_work *work)
+bool levers_outlives(const struct levers_work *work, const struct levers_block *block)
 {
-    const struct levers_words words = {
-        .kind = LEVER_DETACH,
-        .estimated = true,
-        .site = LEVERS_NONE,
-        .before =
-            "keep no graph of earlier steps: state.detach() for what goes into the next step, "
-            "loss.item() for what is only added up"};
+    const struct levers_phases *phases = &work->step.phases;
+    const struct levers_phase *own = levers_phase_after(phases, LEVERS_BACKWARD, block->seq);
+    const struct levers_phase *next =
+        own ? levers_phase_after(phases, LEVERS_BACKWARD, own->begin) : NULL;
+    bool leaks = levers_leaks(work, block->site);
+    if (block->purpose == PURPOSE_INPUT && !leaks) /* one may be loaded ahead */
+        return false;
+    if (next)
+        return block->end > next->end;
+    if (own)
+        return leaks && block->end > own->end;
+    const struct levers_phase *phase = phase_of(&work->step, block);
+    return leaks && phase && phase->step < work->step.step && levers_at_peak(&work->step, block);
+}
+
+/* ---- who holds them ---- */
+
+enum { HOLDERS_MOST = 8 };
+
+struct held { /* by one variable, or its graph; the first one of `holders` is of those not known */
+    struct leak_holder holder;
+    enum purpose purpose;
+};
+
+struct holders {
+    struct held held[HOLDERS_MOST];
+    size_t count;
+    struct map of; /* site to place */
+    bool on_host;
+};
+
+static bool same(const struct leak_holder *one, const struct leak_holder *other)
+{
+    return one->kind == other->kind && strcmp(one->path, other->path) == 0;
+}
+
+static bool add_holder(struct holders *holders, const struct leak_site *site)
+{
+    size_t at = 1;
+    while (at < holders->count && !same(&holders->held[at].holder, &site->holder))
+        at++;
+    if (site->holder.kind == HOLDER_UNKNOWN || at == HOLDERS_MOST)
+        return true;
+    if (at == holders->count)
+        holders->held[holders->count++] = (struct held){site->holder, site->purpose};
+    return map_put(&holders->of, (uint64_t)site->site, at, NULL);
+}
+
+static int find_holders(const struct levers_work *work, struct holders *out)
+{
+    const struct leak_options usual = {INT64_MIN, INT64_MAX, LEAK_KEEP, LEAK_WARM_UP, 0};
+    struct leaks leaks;
+    out->count = 1;
+    int err = leaks_read(work->db, work->peak->process, work->peak->device, &usual, &leaks);
+    for (size_t i = 0; i < leaks.count && err >= 0; i++)
+        if (levers_leaks(work, leaks.sites[i].site) && !add_holder(out, &leaks.sites[i]))
+            err = ERR_NOMEM;
+    out->on_host = leaks.on_host;
+    leaks_clear(&leaks);
+    return err;
+}
+
+/* Nothing but numbers is in it, whose graphs have a lever that says the same. */
+static bool is_named(const struct holders *holders, size_t at)
+{
+    const struct leak_holder *holder = &holders->held[at].holder;
+    for (size_t i = 1; i < holders->count && at && holder->bytes <= 8; i++)
+        if (holders->held[i].holder.kind == HOLDER_GRAPH &&
+            holders->held[i].holder.around == holder->kind &&
+            strcmp(holders->held[i].holder.path, holder->path) == 0)
+            return true;
+    return false;
+}
+
+/* Once the collection is empty, the graphs of its elements are gone, too. */
+static bool goes_with(const struct holders *holders, size_t at, int64_t site)
+{
+    uint64_t known = map_get(&holders->of, (uint64_t)site);
+    size_t place = known == MAP_NONE ? 0 : (size_t)known;
+    const struct leak_holder *holder = &holders->held[place].holder;
+    return place == at ||
+           (at && holder->kind == HOLDER_GRAPH && holder->around == holders->held[at].holder.kind &&
+            strcmp(holder->path, holders->held[at].holder.path) == 0);
+}
+
+static int cut(const struct levers_work *work, const struct holders *holders, size_t at,
+               struct levers_edit *edit)
+{
     const struct levers_step *step = &work->step;
-    struct map last = {0}, *steps = &work->leaking;
-    struct levers_edit edit = {0};
-    int err = find_sites(step, steps, &last);
-    for (size_t i = step->older; i < step->count && err >= 0; i++) {
+    for (size_t i = step->older; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         const struct levers_phase *phase = phase_of(step, block);
-        if (!levers_leaks(work, block->site) || !may_leak(block) || !phase || phase->step < 0)
+        if (!levers_leaks(work, block->site) || !goes_with(holders, at, block->site) ||
+            !may_leak(block) || !phase || phase->step < 0)
             continue;
         int64_t end = end_without(step, block, phase);
-        if (end < block->end && !levers_cut(&edit, i, end, LEVERS_NEVER))
-            err = ERR_NOMEM;
+        if (end < block->end && !levers_cut(edit, i, end, LEVERS_NEVER))
+            return ERR_NOMEM;
     }
-    map_clear(&last);
+    return 0;
+}
+
+/* ---- in words ---- */
+
+static void put_words(const struct holders *holders, size_t at, struct buf *text)
+{
+    char holder[HOLDER_TEXT], advice[HOLDER_ADVICE];
+    const struct held *held = &holders->held[at];
+    holder_advice(advice, &held->holder, held->purpose, holders->on_host);
+    if (!at)
+        buf_text(text, "keep nothing of earlier steps: state.detach() for what goes into the next "
+                       "step, loss.item() for what is only added up, clear() or "
+                       "deque(maxlen=N) for a list of outputs");
+    else if (held->holder.kind == HOLDER_GRAPH)
+        buf_print(text, "keep no graph of earlier steps: %s", advice);
+    else
+        buf_print(text, "keep no tensors of earlier steps in %s: %s",
+                  holder_text(holder, &held->holder, held->purpose, true), advice);
+}
+
+static int try_holder(struct levers_work *work, const struct holders *holders, size_t at)
+{
+    enum holder_kind kind = holders->held[at].holder.kind;
+    struct levers_words words = {.kind = at && kind != HOLDER_GRAPH ? LEVER_BOUND : LEVER_DETACH,
+                                 .estimated = true,
+                                 .site = LEVERS_NONE};
+    struct levers_edit edit = {0};
+    struct buf text = {0};
+    int err = is_named(holders, at) ? 0 : cut(work, holders, at, &edit);
+    put_words(holders, at, &text);
+    words.before = buf_string(&text);
+    if (err >= 0 && text.broken)
+        err = ERR_NOMEM;
     if (err >= 0 && edit.count)
         err = levers_try(work, &edit, &words);
+    buf_clear(&text);
     levers_edit_clear(&edit);
+    return err;
+}
+
+static bool any_leaks(const struct levers_work *work)
+{
+    size_t at = 0;
+    const struct map_entry *entry;
+    while ((entry = map_next(&work->leaking, &at)))
+        if (entry->value >= STEPS_LEAST)
+            return true;
+    return false;
+}
+
+int levers_leak(struct levers_work *work)
+{
+    struct map last = {0};
+    struct holders holders = {0};
+    int err = find_sites(&work->step, &work->leaking, &last);
+    map_clear(&last);
+    if (err >= 0 && any_leaks(work))
+        err = find_holders(work, &holders);
+    for (size_t i = 0; i < holders.count && err >= 0; i++)
+        err = try_holder(work, &holders, i);
+    map_clear(&holders.of);
     return err;
 }

@@ -147,6 +147,7 @@ int levers_chunked_loss(struct levers_work *work)
         err = find_refused(work, &logits);
     for (size_t i = step->older; i < step->count && err >= 0 && logits; i++)
         if (is_as_large(&step->blocks[i], logits) && step->blocks[i].purpose != PURPOSE_GRADIENT &&
+            !levers_outlives(work, &step->blocks[i]) &&
             !cut_block(work, &step->blocks[i], &head, &edit))
             err = ERR_NOMEM;
     if (err >= 0 && !add_weight(work, &head, &edit))

@@ -38,10 +38,13 @@ static bool is_temporary(const struct levers_step *step, const struct levers_blo
     return phase && block->end <= phase->end && block->purpose != PURPOSE_LIBRARY;
 }
 
+/* On the CPU since PyTorch 2.4; before, it raises. */
+enum { FUSED_ON_HOST = 204 };
+
 /* A fused kernel computes in place, from parameter, gradient and states. */
 int levers_fused_optimizer(struct levers_work *work)
 {
-    const struct levers_words words = {
+    struct levers_words words = {
         .kind = LEVER_FUSED_OPTIMIZER,
         .site = LEVERS_NONE,
         .before = "make the optimizer with fused=True: its step needs no temporaries then"};
@@ -49,6 +52,10 @@ int levers_fused_optimizer(struct levers_work *work)
     struct levers_edit edit = {0};
     struct map known = {0};
     int err = 0;
+    if (work->on_host && !levers_has(work, FUSED_ON_HOST))
+        return 0;
+    if (work->on_host && !work->torch)
+        words.after = " (on the CPU: torch 2.4 or later)";
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
         bool yes = false;
         if (!is_temporary(step, &step->blocks[i]))

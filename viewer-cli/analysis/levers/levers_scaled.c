@@ -75,6 +75,8 @@ static bool has_rows(const struct levers_work *work, const struct levers_block *
         block->purpose == PURPOSE_LIBRARY || block->purpose == PURPOSE_COPY ||
         block->purpose == PURPOSE_GATHERED || block->purpose == PURPOSE_COMMUNICATION)
         return false;
+    if (levers_outlives(work, block))
+        return false;
     if (levers_computes(phases, block->seq) || is_batch(&work->step, block))
         return true;
     return levers_phase_around(phases, LEVERS_BACKWARD, block->seq) &&

@@ -23,6 +23,7 @@ static const char *name_of(enum lever_kind kind)
         [LEVER_FUSED_OPTIMIZER] = "fused=True",
         [LEVER_LIBRARY_WORKSPACE] = "CUBLAS_WORKSPACE_CONFIG=:0:0",
         [LEVER_DETACH] = "detach()",
+        [LEVER_BOUND] = "clear or bound collections",
     };
     return names[kind];
 }

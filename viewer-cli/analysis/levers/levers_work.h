@@ -24,6 +24,7 @@ struct levers_work {
     struct levers *out;
     struct levers_step step; /* empty unless out->state is LEVERS_READY; or the run, of requests */
     bool on_host;            /* the device is the CPU */
+    int64_t torch;           /* its version, 201 = 2.1; 0 = not known */
     bool shards;             /* FSDP gathers parameters */
     struct map parameters;   /* bytes that one of them asked for */
     struct map leaking;      /* sites, to how many steps' blocks live at the peak */
@@ -54,6 +55,10 @@ int levers_try(struct levers_work *work, struct levers_edit *edit,
 int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
                const struct levers_words *words);
 
+/* Whether the program could make a call that PyTorch has since `since`, 201 = 2.1: it is of that
+ * version or later, or of one that is not known. */
+bool levers_has(const struct levers_work *work, int64_t since);
+
 /* What lives at the peak. */
 int64_t levers_bytes_of(const struct levers_step *step, enum purpose purpose);
 
@@ -77,6 +82,9 @@ int levers_library_workspace(struct levers_work *work);
 int levers_leak(struct levers_work *work);
 /* Once that was looked for: blocks of many steps live, so no variable of one step holds them. */
 bool levers_leaks(const struct levers_work *work, int64_t site);
+/* Likewise: it is there beyond the backward after its own, or would be, had the run gone on. As many
+ * bytes of its like are kept, however small a micro-batch is. */
+bool levers_outlives(const struct levers_work *work, const struct levers_block *block);
 /* Of those so far. */
 int levers_together(struct levers_work *work);
 /* Once that was looked for: a call of batch normalization made the block. */

@@ -36,11 +36,21 @@ static struct holder *add(struct choosing *choosing, size_t node, const int64_t 
     return holder;
 }
 
+/* Children of a Sequential are called 0, 1, 2: their class says more. */
+static bool is_number(const char *path)
+{
+    return path[strspn(path, "0123456789[-,].")] == '\0';
+}
+
 static bool name_module(struct holder *holder, const struct module_node *node)
 {
-    const char *name = *node->path ? node->path : node->class_name;
+    struct buf name = {0};
+    buf_text(&name, *node->path ? node->path : node->class_name);
+    if (*node->path && is_number(node->path) && *node->class_name)
+        buf_print(&name, " (%s)", node->class_name);
     holder->module = true;
-    holder->name = mem_copy(name, strlen(name));
+    holder->name = name.broken ? NULL : mem_copy(buf_string(&name), name.count);
+    buf_clear(&name);
     return holder->name != NULL;
 }
 
