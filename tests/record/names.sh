@@ -200,7 +200,16 @@ committed 100
 : >run.db
 end a
 says "were stored, then the recording stopped: run.db was cut short by another program"
-says "tidemark repair"
+says "nothing is left of it"
+is "$(grep -c 'nothing was lost' err)" 0 "claims after a cut file"
+rm -f ./*.db*
+
+begin a 100
+committed 100
+truncate -s 8192 run.db
+end a
+says "were stored, then the recording stopped: run.db was cut short by another program"
+says "what is left of it can be read by tidemark repair"
 is "$(grep -c 'nothing was lost' err)" 0 "claims after a cut file"
 rm -f ./*.db*
 
