@@ -72,7 +72,16 @@ static int exit_for(int err)
     }
 }
 
-int report_failed(const char *path, int err, const char *message)
+static void say_repair(const char *path, int err)
+{
+    if (err == ERR_CORRUPT)
+        log_say(LOG_NOTE, "next: tidemark repair %s saves what can be read", path);
+    else if (err == ERR_NOTOURS && db_open_lacks_header())
+        log_say(LOG_NOTE, "if %s was a recording: tidemark repair %s saves what can be read", path,
+                path);
+}
+
+int report_failed_alone(const char *path, int err, const char *message)
 {
     if (err == ERR_NOMEM || !message || !*message)
         message = base_err_text(err); /* SQLite knows nothing of our own troubles */
@@ -81,6 +90,14 @@ int report_failed(const char *path, int err, const char *message)
     else
         log_say(LOG_ERROR, "%s: %s", path, message);
     return exit_for(err);
+}
+
+int report_failed(const char *path, int err, const char *message)
+{
+    int code = report_failed_alone(path, err, message);
+    if (err == ERR_CORRUPT)
+        say_repair(path, err);
+    return code;
 }
 
 static int find_newest(char **path)
@@ -120,6 +137,7 @@ int report_open_database(struct db **db, char **path, const char *named,
     if (err == 0)
         return 0;
     log_say(LOG_ERROR, "%s", db_open_message());
+    say_repair(*path, err);
     mem_free(*path);
     *path = NULL;
     return exit_for(err);
