@@ -100,12 +100,29 @@ int report_failed(const char *path, int err, const char *message)
     return code;
 }
 
+/* Those of other names are not chosen from by themselves: they may be of any age and program. */
+static void say_what_is_here(void)
+{
+    char *newest = NULL;
+    size_t count;
+    log_say(LOG_ERROR, "no tidemark.*.db in this folder");
+    if (newest_of_any_name(".", &newest, &count) < 0) {
+        log_say(LOG_NOTE, "name a database, or make one: tidemark record -- COMMAND");
+        return;
+    }
+    if (count == 1)
+        log_say(LOG_NOTE, "one recording has another name");
+    else
+        log_say(LOG_NOTE, "%zu recordings have other names: 'tidemark' alone lists them", count);
+    log_say(LOG_NOTE, "next: tidemark peak %s", newest);
+    mem_free(newest);
+}
+
 static int find_newest(char **path)
 {
     int err = newest_recording(".", path);
     if (err == ERR_NOTFOUND) {
-        log_say(LOG_ERROR, "no tidemark.*.db in this folder");
-        log_say(LOG_NOTE, "name a database, or make one: tidemark record -- COMMAND");
+        say_what_is_here();
         return EXIT_INPUT;
     }
     if (err < 0)
