@@ -56,6 +56,9 @@ const char *db_missing_log(const struct db *db);
 
 /* After db_create/db_open failed there is no db: the text of that failure, for this thread. */
 const char *db_open_message(void);
+/* Of a file that is ERR_NOTOURS: whole pages without a header, as a recording's after an
+ * overwritten beginning. For this thread, too. */
+bool db_open_lacks_header(void);
 
 int db_exec(struct db *db, const char *sql);
 int db_prepare(struct db *db, struct db_stmt **out, const char *sql);

@@ -18,15 +18,22 @@
 #include "mem.h"
 
 static _Thread_local char open_message[PATH_MAX + 512];
+static _Thread_local bool lacks_header; /* what open_message is about */
 
 const char *db_open_message(void)
 {
     return open_message;
 }
 
+bool db_open_lacks_header(void)
+{
+    return lacks_header;
+}
+
 void db_refuse_nothing(void)
 {
     open_message[0] = '\0';
+    lacks_header = false;
 }
 
 int db_refuse(const char *path, int err, const char *format, ...)
@@ -42,6 +49,12 @@ int db_refuse(const char *path, int err, const char *format, ...)
 int db_refuse_foreign(const char *path, const char *what)
 {
     return db_refuse(path, ERR_NOTOURS, " is not a Tidemark recording: it is %s", what);
+}
+
+int db_refuse_headless(const char *path, const char *what)
+{
+    lacks_header = true;
+    return db_refuse_foreign(path, what);
 }
 
 /* A name that SQLite takes for a file, whatever it looks like; or a URI with every byte that means

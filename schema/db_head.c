@@ -23,6 +23,7 @@
 
 /* Places in the header of an SQLite file, fixed by its format. */
 enum {
+    PAGE_BYTES = 4096, /* of recordings */
     HEADER_BYTES = 100,
     AT_PAGE_BYTES = 16,   /* two bytes; 1 means 65536 */
     AT_READ_VERSION = 19, /* 2: it has a log */
@@ -72,6 +73,15 @@ static int refuse_database(struct db *db, const unsigned char *head)
          has_table(db, "TARGET_INFO_SYSTEM_ENV")))
         return db_refuse_foreign(db->path, "an SQLite export of Nsight Systems");
     return db_refuse_foreign(db->path, foreign_describe(head, 16));
+}
+
+static int refuse_headless(struct db *db, const unsigned char *head, size_t count,
+                           int64_t file_bytes)
+{
+    const char *what = foreign_describe(head, count);
+    if (file_bytes > 0 && file_bytes % PAGE_BYTES == 0 && foreign_is_nameless(head, count))
+        return db_refuse_headless(db->path, what);
+    return db_refuse_foreign(db->path, what);
 }
 
 static bool is_empty(const char *name)
@@ -129,7 +139,7 @@ int db_check_head(struct db *db)
         return db_refuse(db->path, count, ": cannot be read: %s",
                          strerror(db_last_errno(db->handle)));
     if (!foreign_is_sqlite(head, (size_t)count))
-        return db_refuse_foreign(db->path, foreign_describe(head, (size_t)count));
+        return refuse_headless(db, head, (size_t)count, file_bytes);
     if (count < HEADER_BYTES)
         return db_refuse(db->path, ERR_CORRUPT, " is damaged: it ends inside its header");
     if (big_endian(head + AT_APPLICATION_ID) != DB_APPLICATION_ID)

@@ -52,6 +52,7 @@ int db_refuse(const char *path, int err, const char *format, ...)
 int db_refuse_foreign(const char *path, const char *what);
 /* Of an opening that is tried now: no reason yet. */
 void db_refuse_nothing(void);
+int db_refuse_headless(const char *path, const char *what);
 /* The header: is it a whole recording of a version that is read here? Refuses it else. */
 int db_check_head(struct db *db);
 /* Is there nothing in the log, so that the file alone is the whole recording? */

@@ -59,6 +59,9 @@ static bool is_all_zero(const unsigned char *head, size_t count)
     return true;
 }
 
+static const char unknown[] = "a file of a kind that Tidemark does not know";
+static const char zeros[] = "filled with zeros";
+
 const char *foreign_describe(const unsigned char *head, size_t count)
 {
     if (count == 0)
@@ -69,12 +72,18 @@ const char *foreign_describe(const unsigned char *head, size_t count)
     if (is_pickle(head, count))
         return "a Python pickle, as PyTorch's memory snapshots are";
     if (is_all_zero(head, count))
-        return "filled with zeros";
+        return zeros;
     if (is_text(head, count)) {
         size_t i = 0;
         while (i < count && (head[i] == ' ' || head[i] == '\t' || head[i] == '\n'))
             i++;
         return i < count && (head[i] == '{' || head[i] == '[') ? "JSON text" : "text";
     }
-    return "a file of a kind that Tidemark does not know";
+    return unknown;
+}
+
+bool foreign_is_nameless(const unsigned char *head, size_t count)
+{
+    const char *what = foreign_describe(head, count);
+    return what == unknown || what == zeros;
 }

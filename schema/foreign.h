@@ -12,5 +12,7 @@
 bool foreign_is_sqlite(const unsigned char *head, size_t count);
 /* A phrase that follows "it is ". Never NULL. */
 const char *foreign_describe(const unsigned char *head, size_t count);
+/* Zeros, or no kind that is known: what an overwritten header looks like. */
+bool foreign_is_nameless(const unsigned char *head, size_t count);
 
 #endif

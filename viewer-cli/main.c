@@ -87,6 +87,7 @@ static int dispatch(int argc, char **argv)
     if (argc < 2 && commands_alone(&code))
         return code;
     if (argc < 2) {
+        log_say(LOG_ERROR, "no recordings in this folder");
         help_overview(stderr, commands);
         return EXIT_USAGE;
     }

@@ -58,6 +58,11 @@ TEST(other_names_do_not_count)
     write_text("tidemark.9.db");
     mkdir(test_path("tidemark.8.db"), 0700);
     CHECK_INT(newest_recording(test_folder(), &path), ERR_NOTFOUND);
+    size_t count = 0;
+    CHECK_INT(newest_of_any_name(test_folder(), &path, &count), 0);
+    CHECK_INT(count, 2);
+    CHECK_STR(path, test_path("tidemark.db"));
+    mem_free(path);
     make("tidemark.1.db", 100);
     check_newest("tidemark.1.db");
 }

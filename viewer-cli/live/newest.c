@@ -23,6 +23,13 @@ static bool has_our_name(const char *name)
            strcmp(name + n - (sizeof suffix - 1), suffix) == 0;
 }
 
+static bool has_any_name(const char *name)
+{
+    size_t n = strlen(name);
+    return *name != '.' && n > sizeof suffix - 1 &&
+           strcmp(name + n - (sizeof suffix - 1), suffix) == 0;
+}
+
 /* When the recording began, on the calendar. */
 static int read_start(const char *path, int64_t *real_ns)
 {
@@ -47,6 +54,7 @@ static int64_t read_mtime(const char *path)
 struct best {
     char *path; /* NULL = none yet */
     int64_t at_ns;
+    size_t count; /* of those that it was chosen from */
 };
 
 static int consider(struct best *best, const char *folder, const char *name)
@@ -65,29 +73,32 @@ static int consider(struct best *best, const char *folder, const char *name)
     }
     if (err < 0)
         at_ns = read_mtime(path.data);
+    best->count++;
     /* Of two that began at once, the name decides, so that the answer is always the same. */
     bool later = !best->path || at_ns > best->at_ns ||
                  (at_ns == best->at_ns && strcmp(path.data, best->path) > 0);
     if (later) {
         mem_free(best->path);
-        *best = (struct best){.path = path.data, .at_ns = at_ns};
+        best->path = path.data;
+        best->at_ns = at_ns;
     } else {
         buf_clear(&path);
     }
     return 0;
 }
 
-int newest_recording(const char *folder, char **path)
+static int find(const char *folder, bool (*is_wanted)(const char *name), char **path, size_t *count)
 {
     struct best best = {0};
     struct dirent *entry;
     int err = 0;
     *path = NULL;
+    *count = 0;
     DIR *dir = opendir(folder);
     if (!dir)
         return base_err_from_errno(errno);
     while (err == 0 && (entry = readdir(dir)))
-        if (has_our_name(entry->d_name))
+        if (is_wanted(entry->d_name))
             err = consider(&best, folder, entry->d_name);
     closedir(dir);
     if (err < 0) {
@@ -95,5 +106,17 @@ int newest_recording(const char *folder, char **path)
         return err;
     }
     *path = best.path;
+    *count = best.count;
     return best.path ? 0 : ERR_NOTFOUND;
+}
+
+int newest_recording(const char *folder, char **path)
+{
+    size_t count;
+    return find(folder, has_our_name, path, &count);
+}
+
+int newest_of_any_name(const char *folder, char **path, size_t *count)
+{
+    return find(folder, has_any_name, path, count);
 }

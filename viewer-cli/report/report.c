@@ -72,7 +72,16 @@ static int exit_for(int err)
     }
 }
 
-int report_failed(const char *path, int err, const char *message)
+static void say_repair(const char *path, int err)
+{
+    if (err == ERR_CORRUPT)
+        log_say(LOG_NOTE, "next: tidemark repair %s saves what can be read", path);
+    else if (err == ERR_NOTOURS && db_open_lacks_header())
+        log_say(LOG_NOTE, "if %s was a recording: tidemark repair %s saves what can be read", path,
+                path);
+}
+
+int report_failed_alone(const char *path, int err, const char *message)
 {
     if (err == ERR_NOMEM || !message || !*message)
         message = base_err_text(err); /* SQLite knows nothing of our own troubles */
@@ -83,12 +92,37 @@ int report_failed(const char *path, int err, const char *message)
     return exit_for(err);
 }
 
+int report_failed(const char *path, int err, const char *message)
+{
+    int code = report_failed_alone(path, err, message);
+    if (err == ERR_CORRUPT)
+        say_repair(path, err);
+    return code;
+}
+
+/* Those of other names are not chosen from by themselves: they may be of any age and program. */
+static void say_what_is_here(void)
+{
+    char *newest = NULL;
+    size_t count;
+    log_say(LOG_ERROR, "no tidemark.*.db in this folder");
+    if (newest_of_any_name(".", &newest, &count) < 0) {
+        log_say(LOG_NOTE, "name a database, or make one: tidemark record -- COMMAND");
+        return;
+    }
+    if (count == 1)
+        log_say(LOG_NOTE, "one recording has another name");
+    else
+        log_say(LOG_NOTE, "%zu recordings have other names: 'tidemark' alone lists them", count);
+    log_say(LOG_NOTE, "next: tidemark peak %s", newest);
+    mem_free(newest);
+}
+
 static int find_newest(char **path)
 {
     int err = newest_recording(".", path);
     if (err == ERR_NOTFOUND) {
-        log_say(LOG_ERROR, "no tidemark.*.db in this folder");
-        log_say(LOG_NOTE, "name a database, or make one: tidemark record -- COMMAND");
+        say_what_is_here();
         return EXIT_INPUT;
     }
     if (err < 0)
@@ -120,6 +154,7 @@ int report_open_database(struct db **db, char **path, const char *named,
     if (err == 0)
         return 0;
     log_say(LOG_ERROR, "%s", db_open_message());
+    say_repair(*path, err);
     mem_free(*path);
     *path = NULL;
     return exit_for(err);

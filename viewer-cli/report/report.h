@@ -187,8 +187,10 @@ bool report_has_steps(const struct report_options *options); /* --steps was give
  * `open` does it, db_open or db_open_as_it_is. */
 int report_open_database(struct db **db, char **path, const char *named,
                          int (*open)(struct db **, const char *));
-/* Prints what went wrong with the database; returns the exit code for it. */
+/* Prints what went wrong with the database, and that tidemark repair may save what is damaged;
+ * returns the exit code for it. _alone: without that advice, for repair itself. */
 int report_failed(const char *path, int err, const char *message);
+int report_failed_alone(const char *path, int err, const char *message);
 
 bool report_is_host(const struct report_scope *scope);
 /* The first of the scopes of this process, or of the first one behind it; scope_count: none is. */

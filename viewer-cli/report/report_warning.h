@@ -47,7 +47,7 @@ struct report_warning {
             int64_t process;
         } unheard;
         struct { /* UNFINISHED */
-            const struct db *db;
+            struct db *db;
             int64_t last_ns; /* what is there reaches so far */
         } unfinished;
         struct {                  /* UNSEEN */

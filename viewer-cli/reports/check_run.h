@@ -40,6 +40,8 @@ struct check_run {
 int check_put_rows(struct check_run *run);
 void check_say_verdict(const struct check_run *run);
 bool check_any_failure(const struct check_run *run); /* as exit status and JUnit say it */
+/* Growth beyond its limit; or anything else that failed, what is not known among it. */
+bool check_failed_by(const struct check_run *run, bool growth);
 int check_make_junit(const struct check_run *run, struct buf *out);
 
 #endif

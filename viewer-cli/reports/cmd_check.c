@@ -305,10 +305,13 @@ static int say_gpus(const struct check_run *run)
 static void say_next(const struct check_run *run)
 {
     struct emit *emit = &run->report->emit;
-    if (run->baseline)
-        emit_line(emit, "next: tidemark diff %s %s", run->baseline->path, run->report->path);
-    else
-        emit_line(emit, "next: tidemark peak %s", run->report->path);
+    const char *path = run->report->path;
+    if (check_failed_by(run, true))
+        emit_line(emit, "next: tidemark leaks %s", path);
+    if (check_failed_by(run, false) && run->baseline)
+        emit_line(emit, "next: tidemark diff %s %s", run->baseline->path, path);
+    else if (check_failed_by(run, false))
+        emit_line(emit, "next: tidemark peak %s", path);
 }
 
 static int run_checks(struct report *report, struct report *baseline,

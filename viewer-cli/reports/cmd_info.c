@@ -75,8 +75,7 @@ struct recording { /* of its columns what is not printed as it is */
     struct info_ending end;
 };
 
-static void put_complete(const struct db *db, struct buf *out, bool finished,
-                         const struct recording *row)
+static void put_complete(struct db *db, struct buf *out, bool finished, const struct recording *row)
 {
     if (row->stopped)
         buf_print(out, "no: recording stopped before the end: %s", row->stopped);

@@ -70,7 +70,7 @@ static void scratch_close(struct scratch *scratch)
 
 static int failed(const char *path, int err, const struct db *db)
 {
-    return report_failed(path, err, db ? db_message(db) : NULL);
+    return report_failed_alone(path, err, db ? db_message(db) : NULL);
 }
 
 /* Opened as reports open it; what is wrong then is the first finding. The handle stays open, with a

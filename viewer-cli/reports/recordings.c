@@ -1,19 +1,23 @@
 /*
  * tidemark alone in a folder: the recordings there, the newest first, with their peaks and what
- * became of the runs. A file that cannot be read has no row: the reports say why when it is named.
+ * became of the runs. A recording that is damaged has a row with the way to save it. A file that is
+ * none has no row: the reports say what it is when it is named.
  */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "buf.h"
 #include "command.h"
 #include "db.h"
 #include "emit.h"
 #include "error.h"
 #include "human.h"
 #include "info_processes.h"
+#include "loss.h"
 #include "mem.h"
 #include "query.h"
 
@@ -21,11 +25,14 @@ enum { MOST = 15, NONE = -1 }; /* rows; there are no recordings, and nothing was
 
 struct recording {
     char *name;
-    int64_t began_ns; /* on the calendar */
+    int64_t began_ns; /* on the calendar; INT64_MIN: not known */
+    int64_t order_ns; /* the same, or of a damaged file when it was written */
     int64_t peak;     /* INT64_MIN: no block */
     char *device;     /* of the peak; NULL */
     int64_t ooms;
     int64_t finished;
+    int64_t no_blocks; /* repair found some, and could save none */
+    bool damaged;      /* nothing else is known */
     enum info_end end; /* of the root process */
     int64_t exit_code, signal;
 };
@@ -37,7 +44,7 @@ struct recordings {
 
 static const struct emit_column columns[] = {
     {NULL, "recording", EMIT_TEXT, EMIT_PEOPLE},
-    {NULL, "began", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "began", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
     {NULL, "peak", EMIT_BYTES, EMIT_PEOPLE | EMIT_NONE},
     {NULL, "device", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
     {NULL, "run", EMIT_TEXT, EMIT_PEOPLE},
@@ -66,8 +73,11 @@ static int read_facts(struct db *db, struct recording *out)
         err = query_read(db,
                          "SELECT (SELECT count(*) FROM oom) AS ooms,"
                          "       coalesce((SELECT value <> 0 FROM meta WHERE key = 'finished'), 0)"
-                         "           AS finished",
-                         Q_NOTHING, Q_OUT(Q_INT(out->ooms), Q_INT(out->finished)));
+                         "           AS finished,"
+                         "       EXISTS (SELECT 1 FROM lost WHERE kind = '" LOSS_DAMAGED
+                         "') AND NOT EXISTS (SELECT 1 FROM allocation) AS no_blocks",
+                         Q_NOTHING,
+                         Q_OUT(Q_INT(out->ooms), Q_INT(out->finished), Q_INT(out->no_blocks)));
     if (err >= 0)
         err =
             query_read(db, "SELECT ended, exit_code, signal FROM process ORDER BY id LIMIT 1",
@@ -76,16 +86,38 @@ static int read_facts(struct db *db, struct recording *out)
     return err < 0 ? err : 0;
 }
 
-/* What is no recording, or cannot be read, is left out. ERR_NOMEM or 0. */
-static int add(struct recordings *all, const char *name)
+static int64_t read_mtime(const char *name)
 {
-    struct recording one = {.peak = INT64_MIN, .exit_code = INT64_MIN, .signal = INT64_MIN};
+    struct stat info;
+    if (stat(name, &info) < 0)
+        return INT64_MIN;
+    return (int64_t)info.st_mtim.tv_sec * INT64_C(1000000000) + info.st_mtim.tv_nsec;
+}
+
+static int read_one(const char *name, struct recording *out)
+{
     struct db *db = NULL;
+    *out = (struct recording){
+        .began_ns = INT64_MIN, .peak = INT64_MIN, .exit_code = INT64_MIN, .signal = INT64_MIN};
     int err = db_open(&db, name);
     if (err == 0)
-        err = read_facts(db, &one);
+        err = read_facts(db, out);
     if (db)
         db_close(db);
+    out->order_ns = out->began_ns;
+    if (err != ERR_CORRUPT)
+        return err;
+    clear(out);
+    *out = (struct recording){
+        .began_ns = INT64_MIN, .order_ns = read_mtime(name), .peak = INT64_MIN, .damaged = true};
+    return 0;
+}
+
+/* What is no recording is left out. ERR_NOMEM or 0. */
+static int add(struct recordings *all, const char *name)
+{
+    struct recording one;
+    int err = read_one(name, &one);
     if (err == 0)
         one.name = mem_copy(name, strlen(name));
     if (err == 0 && one.name && MEM_GROW(all->list, all->cap, all->count + 1)) {
@@ -105,8 +137,8 @@ static bool is_database(const char *name)
 static int by_start(const void *a, const void *b)
 {
     const struct recording *x = a, *y = b;
-    if (x->began_ns != y->began_ns)
-        return (x->began_ns < y->began_ns) - (x->began_ns > y->began_ns);
+    if (x->order_ns != y->order_ns)
+        return (x->order_ns < y->order_ns) - (x->order_ns > y->order_ns);
     return strcmp(x->name, y->name);
 }
 
@@ -126,11 +158,14 @@ static int find(struct recordings *all)
     return err;
 }
 
-/* "out of memory", "exit status 1", "killed by signal 9", "fine", "not finished" */
+/* "out of memory", "exit status 1", "killed by signal 9", "fine", "not finished", "repaired: no
+ * block was saved" */
 static const char *verdict(char text[64], const struct recording *one)
 {
     bool failed = one->end != INFO_END_EXIT || one->exit_code != 0;
-    if (!one->finished)
+    if (one->no_blocks)
+        snprintf(text, 64, "repaired: no block was saved");
+    else if (!one->finished)
         snprintf(text, 64, "not finished");
     else if (one->ooms && failed)
         snprintf(text, 64, "out of memory");
@@ -145,30 +180,62 @@ static const char *verdict(char text[64], const struct recording *one)
     return text;
 }
 
+static void put_verdict(struct emit *emit, const struct recording *one)
+{
+    struct buf line = {0};
+    char text[64];
+    if (one->damaged)
+        buf_print(&line, "damaged: tidemark repair %s", one->name);
+    else
+        buf_text(&line, verdict(text, one));
+    emit_text(emit, buf_string(&line));
+    emit->out.broken = emit->out.broken || line.broken;
+    buf_clear(&line);
+}
+
 static void put(struct emit *emit, const struct recording *one)
 {
-    char text[64], began[HUMAN_MAX];
+    char began[HUMAN_MAX];
+    bool known = one->began_ns != INT64_MIN;
     emit_text(emit, one->name);
-    emit_text(emit, human_calendar(began, one->began_ns, false));
+    emit_text(emit, known ? human_calendar(began, one->began_ns, false) : NULL);
     emit_known(emit, one->peak);
     emit_text(emit, one->device);
-    emit_text(emit, verdict(text, one));
+    put_verdict(emit, one);
+}
+
+/* The next one, from `at` on, that a report has something to say of; NULL. */
+static const char *next_useful(const struct recordings *all, size_t *at)
+{
+    while (*at < all->count) {
+        const struct recording *one = &all->list[(*at)++];
+        if (!one->damaged && !one->no_blocks)
+            return one->name;
+    }
+    return NULL;
+}
+
+static void put_next(struct emit *emit, const struct recordings *all)
+{
+    size_t at = 0;
+    const char *newest = next_useful(all, &at), *before = next_useful(all, &at);
+    emit_heading(emit, "Next");
+    if (newest)
+        emit_line(emit, "tidemark %s   the peak, and what lowers it", newest);
+    if (before)
+        emit_line(emit, "tidemark diff %s %s   what changed", before, newest);
+    emit_line(emit, "tidemark --help   all commands");
 }
 
 static void put_all(struct emit *emit, const struct recordings *all)
 {
-    const char *newest = all->list[0].name;
     char more[HUMAN_MAX];
     EMIT_SECTION(emit, "recordings", NULL, EMIT_ROWS, columns);
     for (size_t i = 0; i < all->count && i < MOST; i++)
         put(emit, &all->list[i]);
     if (all->count > MOST)
         emit_line(emit, "and %s older", human_count(more, (int64_t)(all->count - MOST)));
-    emit_heading(emit, "Next");
-    emit_line(emit, "tidemark %s   the peak, and what lowers it", newest);
-    if (all->count > 1)
-        emit_line(emit, "tidemark diff %s %s   what changed", all->list[1].name, newest);
-    emit_line(emit, "tidemark --help   all commands");
+    put_next(emit, all);
 }
 
 static int list_all(const struct command_call *call)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mem.h"
 #include "query.h"
 
 /* What is lost happened after first_seq. */
@@ -150,10 +151,22 @@ int loss_read_finished(struct db *db, bool *finished, int64_t *last_ns)
         Q_NOTHING, Q_OUT(Q_INT(*last_ns)));
 }
 
-void loss_unfinished(const struct db *db, struct buf *out)
+/* What the recorder stored when it could not go on; NULL, to be freed. */
+static char *read_stopped(struct db *db)
 {
+    char *why = NULL;
+    query_read(db, "SELECT value AS why FROM meta WHERE key = 'stopped' AND value <> ''", Q_NOTHING,
+               Q_OUT(Q_COPY(why)));
+    return why;
+}
+
+void loss_unfinished(struct db *db, struct buf *out)
+{
+    char *stopped = read_stopped(db);
     const char *log = db_missing_log(db);
-    if (log)
+    if (stopped)
+        buf_print(out, "not finished: recording stopped before the end: %s", stopped);
+    else if (log)
         buf_print(out,
                   "not finished, and its log (%s) is missing or empty: what stood only there is "
                   "missing",
@@ -161,4 +174,5 @@ void loss_unfinished(const struct db *db, struct buf *out)
     else
         buf_text(out, "not finished: still being written, the recorder was killed, or it could not "
                       "write");
+    mem_free(stopped);
 }

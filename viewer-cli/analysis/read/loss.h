@@ -52,6 +52,6 @@ bool loss_is_valid(const struct loss *loss);
 /* Has the recorder ended in good order? If not, *last_ns is how far the recording reaches. */
 int loss_read_finished(struct db *db, bool *finished, int64_t *last_ns);
 /* Why not, as far as that can be seen: "not finished: ...". */
-void loss_unfinished(const struct db *db, struct buf *out);
+void loss_unfinished(struct db *db, struct buf *out);
 
 #endif
