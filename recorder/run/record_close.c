@@ -29,6 +29,12 @@ static bool push_last(struct recording *recording)
     return queue_push(recording->queue, batch);
 }
 
+/* By us, as --steps asked: the status that it ended with is our doing, and not passed on. */
+static bool was_ended(const struct watch *watch)
+{
+    return watch->over != WATCH_STOPPED && watch->ending_ns && watch->root_status != 0;
+}
+
 /* False: the end is not in the file, for want of memory or because the writer has stopped. */
 static bool put_end(struct recording *recording, const struct drain_stats *drain)
 {
@@ -40,7 +46,8 @@ static bool put_end(struct recording *recording, const struct drain_stats *drain
     cost.missing = recording->result->summary.missing;
     cost.malformed = recording->heard.malformed;
     record_meta_cost(batch, &cost);
-    record_meta_end(batch, why_ended(recording), recording->result->summary.run_ns);
+    record_meta_end(batch, why_ended(recording), recording->result->summary.run_ns,
+                    was_ended(&recording->watch) ? recording->options.most_steps : 0);
     batch = state_flush(recording->state, clock_now_ns(), true);
     return batch && queue_push(recording->queue, batch) && push_last(recording);
 }
@@ -148,7 +155,6 @@ static void place_file(struct recording *recording)
     buf_clear(&why);
 }
 
-/* By us, as --steps asked: the status that it ended with is our doing, and not passed on. */
 static void say_ended(struct recording *recording)
 {
     int64_t steps = recording->options.most_steps;
@@ -166,7 +172,7 @@ static void fill_result(struct recording *recording)
     result->summary.processes = watch->images;
     if (watch->over == WATCH_STOPPED)
         result->signal = watch->stop_signal;
-    else if (watch->ending_ns && status != 0)
+    else if (was_ended(watch))
         say_ended(recording);
     else if (WIFSIGNALED(status))
         result->signal = WTERMSIG(status);

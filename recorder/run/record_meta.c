@@ -129,10 +129,12 @@ void record_meta_cost(struct batch *batch, const struct record_cost *cost)
         put_cost(batch, "hellos malformed", cost->malformed, "count");
 }
 
-void record_meta_end(struct batch *batch, const char *ended, uint64_t run_ns)
+void record_meta_end(struct batch *batch, const char *ended, uint64_t run_ns, int64_t steps)
 {
     put_text(batch, "ended", ended);
     put_int(batch, "run_ns", run_ns);
+    if (steps > 0)
+        put_int(batch, "ended_steps", (uint64_t)steps);
 }
 
 bool record_meta_finished(struct batch *batch)

@@ -50,6 +50,9 @@ grep -q "ended after 3 steps, as --steps asks" err || is no yes "that it was end
 steps=$(ask "SELECT count(DISTINCT step) FROM phase WHERE step IS NOT NULL")
 [ "$steps" -ge 3 ] && [ "$steps" -lt 100000 ] || is "$steps" "3 or a few more" "steps"
 is "$(ask "SELECT signal FROM process")" 2 "how it ended"
+is "$("$tidemark" info run.db | sed -n 's/^ended  *//p')" "SIGINT, after 3 steps as --steps asked" "info of it"
+"$tidemark" info run.db | grep -q "^rehearsed .*Tesla T4" || is no yes "info has the GPU"
+"$tidemark" | grep -q "run.db .*ended after 3 steps (--steps)" || is "$("$tidemark" | head -5)" yes "the list has it"
 rehearse --gpu t4 --steps 10 -- "$cards" 3
 is "$status" 5 "status of a program that was quicker"
 

@@ -55,8 +55,9 @@ static const char recording_sql[] =
     "  (SELECT value FROM meta WHERE key = 'stopped') AS stopped,"
     "  (SELECT 'yes' FROM meta WHERE key = 'private' AND value = 1),"
     "  EXISTS (SELECT 1 FROM lost WHERE kind = '" LOSS_DAMAGED "') AS damaged,"
+    "  (SELECT value FROM meta WHERE key = 'rehearsal') AS rehearsal,"
     "  (SELECT value FROM meta WHERE key = 'repaired_missing') AS repaired,"
-    "  (SELECT value FROM meta WHERE key = 'rehearsal')"
+    "  coalesce((SELECT value FROM meta WHERE key = 'ended_steps'), 0) AS steps"
     " FROM (SELECT 1) LEFT JOIN process p ON p.id = (SELECT min(id) FROM process)";
 
 static int64_t file_bytes(const char *path)
@@ -67,9 +68,8 @@ static int64_t file_bytes(const char *path)
     return (int64_t)info.stx_size;
 }
 
-/* From the columns lost, stopped and damaged at `at`, `at` + 2 and `at` + 4. */
 struct recording { /* of its columns what is not printed as it is */
-    int64_t real_ns, lost;
+    int64_t real_ns, lost, steps;
     const char *program, *stopped, *repaired;
     bool damaged;
     struct info_ending end;
@@ -120,7 +120,8 @@ static int put_recording(struct report *report, bool finished, int64_t last_ns)
         query_ask(report->db, recording_sql, Q_NOTHING,
                   Q_OUT(Q_NTEXT(row.program), Q_OPT(row.real_ns), Q_NTEXT(row.end.ended),
                         Q_OPT(row.end.exit_code), Q_OPT(row.end.signal), Q_INT(row.lost),
-                        Q_NTEXT(row.stopped), Q_INT(row.damaged), Q_NTEXT(row.repaired), Q_REST));
+                        Q_NTEXT(row.stopped), Q_INT(row.damaged), Q_NTEXT(row.repaired),
+                        Q_INT(row.steps), Q_REST));
     if (query_next(&query)) {
         EMIT_SECTION(emit, "recording", NULL, EMIT_RECORD, recording_columns);
         emit_text(emit, report->path);
@@ -133,6 +134,9 @@ static int put_recording(struct report *report, bool finished, int64_t last_ns)
         else
             emit_int(emit, last_ns);
         info_put_ended(&ended, &row.end);
+        if (row.steps > 0)
+            buf_print(&ended, ", after %" PRId64 " step%s as --steps asked", row.steps,
+                      row.steps == 1 ? "" : "s");
         emit_buf(emit, &ended);
         emit_int(emit, finished);
         put_complete(report->db, &complete, finished, &row);

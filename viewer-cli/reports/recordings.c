@@ -31,6 +31,7 @@ struct recording {
     char *device;     /* of the peak; NULL */
     int64_t ooms;
     int64_t finished;
+    int64_t steps;     /* after which --steps ended it; 0 */
     int64_t no_blocks; /* repair found some, and could save none */
     bool damaged;      /* nothing else is known */
     enum info_end end; /* of the root process */
@@ -74,10 +75,13 @@ static int read_facts(struct db *db, struct recording *out)
                          "SELECT (SELECT count(*) FROM oom) AS ooms,"
                          "       coalesce((SELECT value <> 0 FROM meta WHERE key = 'finished'), 0)"
                          "           AS finished,"
+                         "       coalesce((SELECT value FROM meta WHERE key = 'ended_steps'), 0)"
+                         "           AS steps,"
                          "       EXISTS (SELECT 1 FROM lost WHERE kind = '" LOSS_DAMAGED
                          "') AND NOT EXISTS (SELECT 1 FROM allocation) AS no_blocks",
                          Q_NOTHING,
-                         Q_OUT(Q_INT(out->ooms), Q_INT(out->finished), Q_INT(out->no_blocks)));
+                         Q_OUT(Q_INT(out->ooms), Q_INT(out->finished), Q_INT(out->steps),
+                               Q_INT(out->no_blocks)));
     if (err >= 0)
         err =
             query_read(db, "SELECT ended, exit_code, signal FROM process ORDER BY id LIMIT 1",
@@ -171,6 +175,9 @@ static const char *verdict(char text[64], const struct recording *one)
         snprintf(text, 64, "out of memory");
     else if (one->ooms)
         snprintf(text, 64, "fine, after out of memory");
+    else if (one->steps > 0 && one->steps < INT64_MAX)
+        snprintf(text, 64, "ended after %" PRId64 " step%s (--steps)", one->steps,
+                 one->steps == 1 ? "" : "s");
     else if (one->end == INFO_END_SIGNAL)
         snprintf(text, 64, "killed by signal %" PRId64, one->signal);
     else if (one->end == INFO_END_EXIT && one->exit_code > 0)
