@@ -1,6 +1,7 @@
 """What is sent reaches the program as often as without us: to its group, to a list of processes, or
 to what was started alone."""
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -237,6 +238,21 @@ class Signals(unittest.TestCase):
             os.kill(program.first, signal.SIGHUP)
             self.assertEqual(program.got(signal.SIGHUP), 0)
             self.ends_well(program)
+
+    def test_the_terminal_is_closed(self):
+        for recorded in (False, True):
+            program = jobs.Program(self.folder, TIDEMARK, PROGRAM, recorded)
+            leader, terminal = pty.fork()
+            if leader == 0:
+                os.execv(program.command[0], program.command)
+            program.leader = leader
+            program.wait_for("ready")
+            program.find(leader)
+            program.catch(signal.SIGHUP)
+            os.close(terminal)
+            self.assertEqual(program.got(signal.SIGHUP), 1, (recorded, program.said()))
+            program.tell("exit 3")
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(leader, 0)[1]), 3)
 
     def test_nobody_reads_stderr(self):
         for recorded in (False, True):
