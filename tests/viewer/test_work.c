@@ -128,8 +128,9 @@ TEST(peak_reads_each_phase_once)
     uint64_t much = work_of("peak", make_steps(LONG), NULL, NULL);
     CHECK(for_each(little, much) >= 10); /* it does read them */
     /* Eleven columns, and where the phase begins; its place in the step once more, for the levers;
-     * and its peak and its end, by steps, for the growth. */
-    CHECK(for_each(little, much) <= 115);
+     * and its peak and its end, by steps, for the growth. And where blocks of many steps live, once
+     * more for who holds them: 98 of them. */
+    CHECK(for_each(little, much) <= 230);
 }
 
 TEST(a_look_of_phases_reads_the_last_rows)
