@@ -3,10 +3,6 @@
 # one that says that it is finished has all.
 . "$(dirname "$0")/lib.sh"
 
-published() {
-    od -An -v -tu8 -N4032 counts | awk '{ for (i = 1; i <= NF; i++) sum += $i } END { print sum + 0 }'
-}
-
 round=0
 while [ $round -lt "$rounds" ]; do
     rm -f counts ended
@@ -18,8 +14,7 @@ while [ $round -lt "$rounds" ]; do
     is "$(cat ended)" 33 "round $round: the program's own exit status"
     is "$(sqlite3 run.db 'PRAGMA integrity_check')" ok "round $round: integrity"
     if [ "$(ask "SELECT value FROM meta WHERE key = 'finished'")" = 1 ]; then
-        is "$(ask "SELECT (SELECT count(*) + coalesce(sum(free_seq >= 0), 0) FROM allocation)
-            + (SELECT coalesce(sum(n), 0) FROM lost)")" "$(published)" "round $round: events of a finished one"
+        is "$(accounted)" "$(published)" "round $round: events of a finished one"
     fi
     round=$((round + 1))
 done

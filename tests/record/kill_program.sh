@@ -19,7 +19,7 @@ while [ $round -lt "$rounds" ]; do
     wait_for_recorder
     is $status 137 "round $round: death by SIGKILL"
     finished
-    counted=$(od -An -v -tu8 -N4032 counts | awk '{ for (i = 1; i <= NF; i++) sum += $i } END { print sum }')
+    counted=$(published)
     dropped=$(ask 'SELECT coalesce(sum(n), 0) FROM lost')
     is "$(ask "SELECT signal, events + $dropped >= $counted, first_seq FROM process")" "9|1|1" \
         "round $round: $threads threads, $counted events counted, $(ask 'SELECT events FROM process') stored"

@@ -11,9 +11,6 @@
 ms=${4:-500}
 limit=${5:-}
 
-counted() {
-    od -An -v -tu8 -N4032 counts | awk '{ for (i = 1; i <= NF; i++) sum += $i } END { print sum + 0 }'
-}
 # word OFFSET: of the file of counters.
 word() {
     od -An -v -tu8 -j"$1" -N8 counts 2>/dev/null | tr -d ' '
@@ -23,8 +20,7 @@ is_running() {
 }
 # is_held COUNT: so many events were stored, or are known to be lost.
 is_held() {
-    [ "$(ask "SELECT (SELECT count(*) + coalesce(sum(free_seq >= 0), 0) FROM allocation)
-        + (SELECT coalesce(sum(n), 0) FROM lost) >= $1")" = 1 ]
+    stored=$(accounted) && [ "$stored" -ge "$1" ]
 }
 
 # A small ring and a small queue: what is on its way is little.
@@ -43,13 +39,13 @@ while [ $round -lt "$rounds" ]; do
     before=
     if [ $round -eq 0 ] && [ -z "$limit" ]; then
         pause=0
-        before=$(counted)
+        before=$(published)
         wait_until is_held "$before"
     fi
     [ $round -gt 0 ] || [ -z "$limit" ] || pause=1300
     if [ "$pause" -gt 1000 ]; then
         sleep "$(awk -v ms="$pause" 'BEGIN { print (ms - 1000) / 1000 }')"
-        before=$(counted)
+        before=$(published)
         pause=1000
     fi
     sleep "$(awk -v ms="$pause" 'BEGIN { print ms / 1000 }')"

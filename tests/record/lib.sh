@@ -49,6 +49,17 @@ ask() {
     sqlite3 -readonly -batch "${2:-run.db}" "$1"
 }
 
+# What the threads of prog_count have published, by its file `counts`.
+published() {
+    od -An -v -tu8 -N4032 counts | awk '{ for (i = 1; i <= NF; i++) sum += $i } END { print sum + 0 }'
+}
+
+# Events that are in the file, or known to be lost: of programs that allocate and free.
+accounted() {
+    ask "SELECT (SELECT count(*) + coalesce(sum(free_seq >= 0), 0) FROM allocation)
+        + (SELECT coalesce(sum(n), 0) FROM lost)"
+}
+
 # children PID: theirs, but for the witness of a recorder (recorder/run/witness.h).
 children() {
     for child in $(cat "/proc/$1/task/$1/children"); do

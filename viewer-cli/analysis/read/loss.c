@@ -76,8 +76,9 @@ static void add_gap(struct loss *loss, int64_t first_seq, int64_t last_seq, int6
 static int read_repaired(struct db *db, struct loss *out)
 {
     const char *names;
-    struct query query = query_ask(db, "SELECT value AS names FROM meta WHERE key = 'repaired_missing'",
-                                   Q_NOTHING, Q_OUT(Q_TEXT(names)));
+    struct query query =
+        query_ask(db, "SELECT value AS names FROM meta WHERE key = 'repaired_missing'", Q_NOTHING,
+                  Q_OUT(Q_TEXT(names)));
     while (query_next(&query))
         snprintf(out->repaired, sizeof out->repaired, "%s", names);
     return query_end(&query);
