@@ -90,6 +90,7 @@ class Signals(unittest.TestCase):
         for number in COMMON:
             program = self.start(before=("timeout", "-s", "%d" % number, "600"))
             os.kill(program.leader, number)
+            program.wait_for("got %02d" % number)  # timeout has yet to wake up
             self.assertEqual(program.got(number), 1, (number, program.said()))
             program.end()
 
@@ -129,6 +130,7 @@ class Signals(unittest.TestCase):
             program = self.start(recorded, before=("timeout", "-s", "%d" % signal.SIGTERM, "600"))
             self.leave(program)
             os.kill(program.leader, signal.SIGALRM)
+            program.wait_for("got %02d" % signal.SIGTERM)
             self.assertEqual(program.got(signal.SIGTERM), 1, (recorded, program.said()))
             program.end()
 
