@@ -70,6 +70,11 @@ function(tidemark_tests_ask)
   set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT TIDEMARK_ASSERTS=full)
 endfunction()
 
+# tidemark_takes_long(NAME ...): tests that the default run leaves out for their time, and .ci/run has.
+function(tidemark_takes_long)
+  set_property(TEST ${ARGN} APPEND PROPERTY LABELS long)
+endfunction()
+
 # tidemark_test_long(NAME [ENV ...]): the same program once more, in its long form (test_is_long).
 function(tidemark_test_long name)
   add_test(NAME ${name}_long COMMAND ${name})
