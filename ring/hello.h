@@ -14,7 +14,9 @@
  *
  * The recorder takes the pid from SO_PEERCRED and not from the message: it must be right in the
  * recorder's own pid namespace. The socket's name comes in the environment, HELLO_ENV, without the
- * leading NUL.
+ * leading NUL; and in HELLO_DOOR_ENV the path of another one with a file, which ended in that name.
+ * A process tries the path first (its recorder serves that first), and says FETCH there only if it
+ * said HELLO there.
  */
 #ifndef TIDEMARK_RING_HELLO_H
 #define TIDEMARK_RING_HELLO_H
@@ -24,6 +26,7 @@
 
 #define HELLO_MAGIC 0x314b524d45444954ull /* "TIDEMRK1" */
 #define HELLO_ENV "TIDEMARK_SOCKET"
+#define HELLO_DOOR_ENV "TIDEMARK_DOOR"
 /* Not for the guest: by this word in /proc/PID/environ the recorder knows as its own who has become
  * another user, and has no parent left. Other users cannot read it, as they can the socket's name.
  */

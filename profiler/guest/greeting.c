@@ -22,6 +22,8 @@
 static struct hello greeting;
 static struct sockaddr_un address;
 static socklen_t address_size;
+static struct sockaddr_un door; /* no path: there is none */
+static bool by_door;            /* this process said hello there */
 static int32_t greeted; /* the process that said hello; a child finds its parent's pid here */
 
 static int number_from(const char *name)
@@ -66,6 +68,16 @@ static void read_arguments(void)
         greeting.text[got - 1] = '\0';
 }
 
+static void find_door(void)
+{
+    const char *path = getenv(HELLO_DOOR_ENV);
+    size_t bytes = path ? strlen(path) : 0;
+    if (bytes == 0 || *path != '/' || bytes >= sizeof door.sun_path)
+        return;
+    door.sun_family = AF_UNIX;
+    memcpy(door.sun_path, path, bytes);
+}
+
 bool greeting_prepare(int argc, char **argv)
 {
     const char *name = getenv(HELLO_ENV);
@@ -75,6 +87,7 @@ bool greeting_prepare(int argc, char **argv)
     address.sun_family = AF_UNIX;
     memcpy(address.sun_path + 1, name, bytes);
     address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + bytes);
+    find_door();
     greeting.magic = HELLO_MAGIC;
     greeting.format = EVENT_FORMAT;
     greeting.how = HELLO_BY_EXEC;
@@ -95,10 +108,10 @@ static int failure(void)
 }
 
 /* 0 or what the failure means. */
-static int connect_to_it(int fd)
+static int connect_to(int fd, const struct sockaddr_un *to, socklen_t bytes)
 {
     for (int tries = 0; tries < 10; tries++) {
-        if (syscall(SYS_connect, fd, &address, address_size) == 0)
+        if (syscall(SYS_connect, fd, to, bytes) == 0)
             return 0;
         if (errno != EINTR)
             break;
@@ -106,8 +119,20 @@ static int connect_to_it(int fd)
     return failure();
 }
 
+/* The door's number may lead into another process by now. */
+static bool is_its_door(int fd)
+{
+    struct sockaddr_un peer = {0};
+    socklen_t bytes = sizeof peer;
+    size_t name = strlen(address.sun_path + 1);
+    if (syscall(SYS_getpeername, fd, &peer, &bytes) != 0 || peer.sun_path[0] != '/')
+        return false;
+    size_t path = strnlen(peer.sun_path, sizeof peer.sun_path);
+    return path > name && memcmp(peer.sun_path + path - name, address.sun_path + 1, name) == 0;
+}
+
 /* A connection on which no call waits for more than a second, or a failure. */
-static int dial(void)
+static int dial(const struct sockaddr_un *to, socklen_t bytes)
 {
     struct timeval second = {1, 0};
     int fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -115,11 +140,22 @@ static int dial(void)
         return -1;
     syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
     syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
-    int failed = connect_to_it(fd);
-    if (!failed && greeting_peer_is_ours(fd))
+    int failed = connect_to(fd, to, bytes);
+    if (!failed && (to != &door || is_its_door(fd)) && greeting_peer_is_ours(fd))
         return fd;
     syscall(SYS_close, fd);
     return failed ? failed : -1;
+}
+
+/* Who said hello by the name is not known at the door yet. */
+static int dial_either(uint16_t what)
+{
+    int fd = -1;
+    if (door.sun_path[0] && (what == HELLO_HELLO || by_door))
+        fd = dial(&door, sizeof door);
+    if (what == HELLO_HELLO)
+        by_door = fd >= 0;
+    return fd == -1 ? dial(&address, address_size) : fd;
 }
 
 /* Sends the greeting; the connection, or a failure. */
@@ -130,7 +166,7 @@ static int say(uint16_t what)
     message.pid = (int32_t)syscall(SYS_getpid);
     message.ppid = (int32_t)syscall(SYS_getppid);
     size_t bytes = offsetof(struct hello, text) + message.argv_bytes;
-    int fd = dial();
+    int fd = dial_either(what);
     if (fd < 0)
         return fd;
     if (syscall(SYS_sendto, fd, &message, bytes, MSG_NOSIGNAL, NULL, 0) == (long)bytes)

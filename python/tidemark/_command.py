@@ -62,7 +62,8 @@ def find() -> str:
 def clean() -> Dict[str, str]:
     """The environment for a command whose output is read: no colour, no width of a terminal. What
     a recorder has put there is not for a report."""
-    unwanted = ("LD_PRELOAD", "COLUMNS", "LINES", "TIDEMARK_SOCKET", "TIDEMARK_KEY")
+    unwanted = ("LD_PRELOAD", "COLUMNS", "LINES", "TIDEMARK_SOCKET", "TIDEMARK_DOOR",
+                "TIDEMARK_KEY")
     environment = {name: value for name, value in os.environ.items() if name not in unwanted}
     environment["NO_COLOR"] = "1"
     return environment

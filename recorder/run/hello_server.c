@@ -1,11 +1,12 @@
 /*
- * hello_server.c - the listening socket and the connections that have not spoken yet sit in one
- * epoll descriptor, which is what the owner polls.
+ * hello_server.c - the two listening sockets, the door (door.h) and the one with the name, and the
+ * connections that have not spoken yet sit in one epoll descriptor, which is what the owner polls.
  *
  * Order. A process says HELLO on one connection and FETCH on a later one, and the first must be
- * heard first. Connections are accepted in the order in which they were made; a FETCH is sent after
- * its process has sent the HELLO. So: each time a connection was accepted, all pending ones are
- * read in the order of their age, the new one last.
+ * heard first. Connections are accepted in the order in which they were made, those at the door
+ * before all others; a FETCH is sent after its process has sent the HELLO, and comes by the door only
+ * if that did. So: each time a connection was accepted, all pending ones are read in the order of
+ * their age, the new one last.
  */
 #include "hello_server.h"
 
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "door.h"
 #include "error.h"
 #include "event.h"
 #include "mem.h"
@@ -41,6 +43,7 @@ struct connection {
 };
 
 struct hello_server {
+    struct door door;
     int listener;
     int epoll;
     char name[64], key[64];
@@ -62,11 +65,17 @@ static int random_name(char *name, size_t room, const char *begin)
     return BASE_OK;
 }
 
+static int watch(const struct hello_server *server, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    return epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? BASE_OK
+                                                                    : base_err_from_errno(errno);
+}
+
 static int listen_to(struct hello_server *server)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t bytes = strlen(server->name);
-    struct epoll_event event = {.events = EPOLLIN};
     memcpy(address.sun_path + 1, server->name, bytes);
     server->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (server->listener < 0)
@@ -75,10 +84,10 @@ static int listen_to(struct hello_server *server)
     if (bind(server->listener, (struct sockaddr *)&address, length) != 0 ||
         listen(server->listener, HELLO_SERVER_BACKLOG) != 0)
         return base_err_from_errno(errno);
-    event.data.fd = server->listener;
-    if (epoll_ctl(server->epoll, EPOLL_CTL_ADD, server->listener, &event) != 0)
-        return base_err_from_errno(errno);
-    return BASE_OK;
+    door_open(&server->door, server->name, HELLO_SERVER_BACKLOG);
+    if (server->door.listener >= 0 && watch(server, server->door.listener) != BASE_OK)
+        door_close(&server->door);
+    return watch(server, server->listener);
 }
 
 int hello_server_open(struct hello_server **out)
@@ -87,7 +96,7 @@ int hello_server_open(struct hello_server **out)
     *out = NULL;
     if (!server)
         return ERR_NOMEM;
-    server->listener = -1;
+    server->listener = server->door.listener = server->door.file = -1;
     server->epoll = epoll_create1(EPOLL_CLOEXEC);
     int err = server->epoll < 0 ? base_err_from_errno(errno) : BASE_OK;
     if (!err)
@@ -109,6 +118,7 @@ void hello_server_close(struct hello_server *server)
         return;
     for (size_t i = 0; i < server->pending_count; i++)
         close(server->pending[i].fd);
+    door_close(&server->door);
     if (server->listener >= 0)
         close(server->listener);
     if (server->epoll >= 0)
@@ -119,6 +129,11 @@ void hello_server_close(struct hello_server *server)
 const char *hello_server_name(const struct hello_server *server)
 {
     return server->name;
+}
+
+const char *hello_server_door(const struct hello_server *server)
+{
+    return server->door.path;
 }
 
 const char *hello_server_key(const struct hello_server *server)
@@ -293,7 +308,6 @@ static bool admit(struct hello_server *server, int fd, struct connection *out)
 {
     struct ucred peer;
     socklen_t bytes = sizeof peer;
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
     bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0;
     if (!known)
         note_failure(server, errno);
@@ -303,9 +317,20 @@ static bool admit(struct hello_server *server, int fd, struct connection *out)
         return false;
     }
     /* Without a place in the set it is looked at whenever we are called. */
-    (void)epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event);
+    (void)watch(server, fd);
     *out = (struct connection){.fd = fd, .pid = peer.pid, .since_ns = clock_now_ns()};
     return true;
+}
+
+/* Whoever is at the door comes first: no queue of others is before him. */
+static int accept_next(const struct hello_server *server)
+{
+    int fd = -1;
+    if (server->door.listener >= 0)
+        fd = accept4(server->door.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0 && (server->door.listener < 0 || errno == EAGAIN || errno == EWOULDBLOCK))
+        fd = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    return fd;
 }
 
 bool hello_server_handle(struct hello_server *server, hello_handler *handler, void *context)
@@ -314,7 +339,7 @@ bool hello_server_handle(struct hello_server *server, hello_handler *handler, vo
     read_pending(server, handler, context);
     for (int turn = 0; turn < HELLO_SERVER_TURN && server->stats.looks - looks < LOOKS_A_TURN;
          turn++) {
-        int fd = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept_next(server);
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
             continue;
         server->stats.deaf = fd < 0 && errno != EAGAIN && errno != EWOULDBLOCK;

@@ -1,12 +1,12 @@
 /*
  * hello_server.h - where recorded processes say hello: an abstract Unix socket with a random name,
- * as ring/hello.h describes it. One thread owns it and calls hello_server_handle() when the
- * descriptor is readable; nothing in here waits.
+ * as ring/hello.h describes it, and a door beside it for our own user (door.h). One thread owns it
+ * and calls hello_server_handle() when the descriptor is readable; nothing in here waits.
  *
  * Only processes of our own user are heard; where that is root, of any user those that descend from
  * us or were started with our key in their environment. Everybody else is hung up on at once;
- * whoever connects again and again is not looked up each time, and a turn looks up only so many: a
- * flood of another user's costs ours little. Of a message nothing is believed: the pid comes from
+ * whoever connects again and again is not looked up each time, and a turn looks up only so many.
+ * Who is at the door is served before all others: a flood of another user's does not hold up ours. Of a message nothing is believed: the pid comes from
  * the kernel, lengths are checked against what arrived, numbers are the handler's to check.
  */
 #ifndef TIDEMARK_RECORDER_HELLO_SERVER_H
@@ -46,6 +46,7 @@ typedef int hello_handler(void *context, const struct hello_said *said);
 int hello_server_open(struct hello_server **out); /* a base_err */
 void hello_server_close(struct hello_server *server);
 const char *hello_server_name(const struct hello_server *server); /* for HELLO_ENV */
+const char *hello_server_door(const struct hello_server *server); /* for HELLO_DOOR_ENV; or "" */
 const char *hello_server_key(const struct hello_server *server);  /* for HELLO_KEY_ENV */
 int hello_server_fd(const struct hello_server *server);           /* to be polled for reading */
 /* Hears all that has arrived, oldest connection first; of a flood, one turn. False: a descriptor

@@ -141,10 +141,12 @@ static int heard(void *context, const struct hello_said *said)
 static const char *const idle_programs[][4] = {
     {"/bin/true"}, {"/usr/bin/true"}, {"/bin/sh", "-c", ":"}};
 
-static pid_t start_trial(const char *guest, const char *socket, const struct launch_origin *origin,
-                         int said)
+static pid_t start_trial(const char *guest, const struct hello_server *server,
+                         const struct launch_origin *origin, int said)
 {
-    struct launch_words words = {.guest = guest, .socket = socket};
+    struct launch_words words = {.guest = guest,
+                                 .socket = hello_server_name(server),
+                                 .door = hello_server_door(server)};
     char **env = launch_env(environ, &words);
     pid_t pid = env ? fork() : -1;
     if (pid != 0) {
@@ -224,7 +226,7 @@ static bool try_once(const char *guest, const struct launch_origin *origin, uint
     }
     trial.said = pipe_fds[0];
     if (hello_server_open(&server) == BASE_OK)
-        trial.pid = start_trial(guest, hello_server_name(server), origin, pipe_fds[1]);
+        trial.pid = start_trial(guest, server, origin, pipe_fds[1]);
     if (trial.pid > 0) {
         *ended = wait_for_trial(&trial, server, patience_ns, &status);
         good = *ended && trial.hello && WIFEXITED(status) && WEXITSTATUS(status) == 0;

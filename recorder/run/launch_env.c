@@ -16,7 +16,7 @@ struct word {
     bool before_old;  /* the old value follows behind a colon */
     const char *old;  /* "" if there was none */
 };
-#define WORDS 15
+#define WORDS 16
 
 static const char *file_of(const char *path)
 {
@@ -48,6 +48,7 @@ static void list_words(char *const *environment, const struct launch_words *from
         {"LD_LIBRARY_PATH", from->stand_ins, NULL, true, ""},
         {from->stand_in_name ? from->stand_in_name : "", from->stand_in_value, NULL, false, ""},
         {HELLO_ENV, from->socket, NULL, false, ""},
+        {HELLO_DOOR_ENV, from->door && *from->door ? from->door : NULL, NULL, false, ""},
         {HELLO_KEY_ENV, from->key, NULL, false, ""},
         {"TIDEMARK_RECORDING", from->recording, NULL, false, ""},
         {"PYTHONPATH", from->python, NULL, true, ""},

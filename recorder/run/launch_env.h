@@ -10,6 +10,7 @@
 struct launch_words {
     const char *guest;     /* put before what LD_PRELOAD has */
     const char *socket;    /* for HELLO_ENV */
+    const char *door;      /* for HELLO_DOOR_ENV; NULL or "": none */
     const char *key;       /* for HELLO_KEY_ENV; NULL: none */
     const char *stand_in;  /* preloaded behind the guest; NULL: none */
     const char *stand_ins; /* folder put before what LD_LIBRARY_PATH has, with stand_in */

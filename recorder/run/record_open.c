@@ -313,6 +313,7 @@ static struct launch_words words_for(const struct recording *recording)
         .stand_in_value = rehearsal->settings,
         .guest = no_guest(recording) ? NULL : options->guest,
         .socket = hello_server_name(recording->server),
+        .door = hello_server_door(recording->server),
         .key = hello_server_key(recording->server),
         .recording = recording->made,
         .python = options->python,

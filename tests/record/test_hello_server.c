@@ -17,6 +17,7 @@
 #include "test.h"
 
 struct heard {
+    int ranks; /* in the order in which they were heard, as decimal digits */
     int count;
     struct hello last;
     pid_t pid;
@@ -32,6 +33,7 @@ static int handler(void *context, const struct hello_said *said)
     struct heard *heard = context;
     heard->order[heard->count++ % 63] = said->hello->what == HELLO_HELLO ? 'H' : 'F';
     heard->last = *said->hello;
+    heard->ranks = heard->ranks * 10 + said->hello->rank;
     heard->pid = said->pid;
     heard->understood = said->understood;
     heard->unsent = said->unsent;
@@ -39,6 +41,17 @@ static int handler(void *context, const struct hello_said *said)
     if (said->pidfd >= 0)
         close(said->pidfd);
     return said->hello->what == HELLO_FETCH ? heard->give : -1;
+}
+
+static int knock(const struct hello_server *server)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    strcpy(address.sun_path, hello_server_door(server));
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    close(fd);
+    return -1;
 }
 
 static int dial(const struct hello_server *server)
@@ -369,6 +382,46 @@ TEST(a_flood_of_strangers_is_looked_up_once)
     hello_server_close(server);
 }
 
+/* However many wait by the name. */
+TEST(who_is_at_the_door_comes_first)
+{
+    struct hello_server *server;
+    struct heard heard = {.give = -1};
+    int fds[4];
+    REQUIRE(hello_server_open(&server) == BASE_OK);
+    for (int i = 0; i < 4; i++) {
+        struct hello hello = greeting(HELLO_HELLO);
+        hello.rank = i + 1;
+        fds[i] = i == 3 ? knock(server) : dial(server);
+        REQUIRE(fds[i] >= 0);
+        say(fds[i], &hello, whole(&hello));
+    }
+    CHECK(hello_server_handle(server, handler, &heard));
+    CHECK_INT(heard.ranks, 4123);
+    for (int i = 0; i < 4; i++)
+        close(fds[i]);
+    hello_server_close(server);
+}
+
+/* Of root, and of nobody else: not even of who was root when it was opened. */
+TEST(the_door_is_closed_to_others)
+{
+    struct hello_server *server;
+    char path[64];
+    if (geteuid() != 0)
+        SKIP("only root can connect as another user");
+    REQUIRE(hello_server_open(&server) == BASE_OK);
+    become_effective(54321);
+    CHECK_INT(knock(server), -1);
+    become_effective(0);
+    int fd = knock(server);
+    CHECK(fd >= 0);
+    close(fd);
+    strcpy(path, hello_server_door(server));
+    hello_server_close(server);
+    CHECK(access(path, F_OK) != 0 && errno == ENOENT);
+}
+
 /* One after the other, each of another user and gone by then: no flood makes the count grow. */
 TEST(many_strangers_are_at_least_so_many)
 {
@@ -404,4 +457,5 @@ TEST_MAIN(TEST_CASE(a_hello_is_heard), TEST_CASE(a_fetch_gets_the_descriptor),
           TEST_CASE(an_older_hello_comes_before_a_fetch),
           TEST_CASE(a_child_is_known_by_its_own_pid), TEST_CASE(a_turn_has_an_end),
           TEST_CASE(a_flood_of_strangers_is_looked_up_once),
+          TEST_CASE(who_is_at_the_door_comes_first), TEST_CASE(the_door_is_closed_to_others),
           TEST_CASE(many_strangers_are_at_least_so_many))

@@ -31,6 +31,7 @@ static void check_word(char *const *list, const char *name, const char *want)
 
 static const struct launch_words usual = {.guest = "/g.so",
                                           .socket = "a-socket",
+                                          .door = "/a/door",
                                           .key = "a-key",
                                           .recording = "/run.db",
                                           .python = "/helper"};
@@ -42,6 +43,7 @@ TEST(words_come_into_an_empty_environment)
     REQUIRE(list != NULL);
     check_word(list, "LD_PRELOAD", "/g.so");
     check_word(list, HELLO_ENV, "a-socket");
+    check_word(list, HELLO_DOOR_ENV, "/a/door");
     check_word(list, HELLO_KEY_ENV, "a-key");
     check_word(list, "TIDEMARK_RECORDING", "/run.db");
     check_word(list, "PYTHONPATH", "/helper");
@@ -88,9 +90,10 @@ TEST(an_empty_old_value_leaves_no_colon)
 TEST(a_recording_inside_a_recording_has_its_own_words)
 {
     char socket[] = HELLO_ENV "=older", stacks[] = "TIDEMARK_STACKS=0";
+    char door[] = HELLO_DOOR_ENV "=/older/door";
     char phases[] = "TIDEMARK_PHASES=off", history[] = "TIDEMARK_HISTORY=1";
     char kernels[] = "TIDEMARK_KERNELS=1", injected[] = LAUNCH_CUDA "=/older/g.so";
-    char *old[] = {socket, stacks, phases, history, kernels, injected, NULL};
+    char *old[] = {socket, door, stacks, phases, history, kernels, injected, NULL};
     char **list = launch_env(old, &usual);
     REQUIRE(list != NULL);
     check_word(list, HELLO_ENV, "a-socket");
@@ -101,6 +104,7 @@ TEST(a_recording_inside_a_recording_has_its_own_words)
     mem_free(list);
     struct launch_words plain = {.guest = "/g.so",
                                  .socket = "a-socket",
+                                 .door = "",
                                  .wants.no_stacks = true,
                                  .wants.no_phases = true,
                                  .wants.history = true,
