@@ -38,6 +38,8 @@ say() {
 {
     say "the hook"
     "$build/tests/bench/bench_hook"
+    say "forks"
+    "$build/tests/bench/bench_forks" "$build/viewer-cli/tidemark" "$work"
     say "stacks"
     TIDEMARK_TEST_PRELOAD="" sh tests/profiler/pyframes/run.sh "$python" \
         "$build/tests/profiler/pyframes/libpyframes_probe.so" tests/bench/bench_stacks.py
@@ -58,6 +60,8 @@ What the floors are:
 
 - hook: read the clock and store 64 bytes, in a buffer as large as the ring. "Behind" is a drain that
   lags half a ring: each event goes to a line that the drain had last.
+- first event of a forked child: the mean of 100 children, one after the other, that report one block: hello,
+  a ring of their own, the block. The floor is a child of a program that named no call site.
 - allocations stored a second: the same rows by one thread with bare prepared INSERTs (and UPDATEs by
   rowid for what outlives a commit), same file settings, transactions of 65,536. The recorder's side
   has two threads (heap state; writer), as in a recording, and does all of its work.
