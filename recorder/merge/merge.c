@@ -41,6 +41,8 @@ int merge_say(struct merge *merge, int err, const char *format, ...)
 int merge_input_failed(struct merge *merge, const struct merge_input *input, struct db *db, int err)
 {
     const char *detail = *db_message(db) ? db_message(db) : base_err_text(err);
+    if (err == ERR_CORRUPT)
+        merge->result->damaged = input->path;
     return merge_say(merge, err, "%s%s%.300s", input->path,
                      err == ERR_CORRUPT ? " is damaged: " : ": ", detail);
 }
@@ -60,6 +62,7 @@ int merge_damaged(struct merge *merge, const struct merge_input *input, const ch
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    merge->result->damaged = input->path;
     return merge_say(merge, ERR_CORRUPT, "%s is damaged: %s", input->path, text);
 }
 

@@ -57,9 +57,10 @@ struct merge_result {
     struct merge_told *told;
     size_t count;
     uint64_t blocks, events;
-    char message[640]; /* of an error */
-    bool wrote;        /* it was the output's */
-    bool misfit;       /* the inputs are sound, and do not belong together */
+    char message[640];   /* of an error */
+    const char *damaged; /* the input that is, of merge_options.paths; NULL: none */
+    bool wrote;          /* it was the output's */
+    bool misfit;         /* the inputs are sound, and do not belong together */
 };
 
 /* 0 or an error. merge_result_clear in both cases. What was written of an output stays after an

@@ -198,6 +198,8 @@ int merge_read(struct merge *merge, struct merge_input *input)
 {
     struct db *db;
     int err = db_open(&db, input->path);
+    if (err == ERR_CORRUPT)
+        merge->result->damaged = input->path;
     if (err < 0)
         return merge_say(merge, err, "%s", db_open_message());
     err = read_all(merge, input, db);

@@ -300,6 +300,7 @@ class Merge(unittest.TestCase):
         with open(damaged, "wb") as file:
             file.write(content)
         self.refused("damaged.db.* is damaged", self.parts[0][0], damaged)
+        self.refused("next: tidemark repair .*damaged.db saves", self.parts[0][0], damaged)
         self.refused("rank.py|test_merge.py is not a Tidemark recording", self.parts[0][0], __file__)
         self.refused("nothing.db: No such file", self.parts[0][0], os.path.join(self.folder, "nothing.db"))
         heap = self.changed("heap.db", "UPDATE allocation SET heap = 99")

@@ -72,10 +72,15 @@ static int exit_for(int err)
     }
 }
 
+void report_advise_repair(const char *path)
+{
+    log_say(LOG_NOTE, "next: tidemark repair %s saves what can be read", path);
+}
+
 static void say_repair(const char *path, int err)
 {
     if (err == ERR_CORRUPT)
-        log_say(LOG_NOTE, "next: tidemark repair %s saves what can be read", path);
+        report_advise_repair(path);
     else if (err == ERR_NOTOURS && db_open_lacks_header())
         log_say(LOG_NOTE, "if %s was a recording: tidemark repair %s saves what can be read", path,
                 path);

@@ -191,6 +191,7 @@ int report_open_database(struct db **db, char **path, const char *named,
  * returns the exit code for it. _alone: without that advice, for repair itself. */
 int report_failed(const char *path, int err, const char *message);
 int report_failed_alone(const char *path, int err, const char *message);
+void report_advise_repair(const char *path); /* that advice alone, of what is damaged */
 
 bool report_is_host(const struct report_scope *scope);
 /* The first of the scopes of this process, or of the first one behind it; scope_count: none is. */

@@ -15,6 +15,7 @@
 #include "mem.h"
 #include "merge.h"
 #include "record_output.h"
+#include "report.h"
 
 struct merge_command {
     const char *output;
@@ -148,6 +149,8 @@ static int merge(char **paths, int count, const struct merge_command *command)
     int err = merge_files(&options, &result), code = EXIT_FINE;
     if (err < 0) {
         log_say(LOG_ERROR, "%s", result.message);
+        if (result.damaged)
+            report_advise_repair(result.damaged);
         record_output_discard(&output);
         code = exit_of(&result, err);
     } else if (record_output_move(&output, &why) < 0) {
