@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "foreground.h"
 #include "record_watch.h"
 
 #define TERMS_MAX 3
@@ -74,7 +75,8 @@ void record_signals_follow_stops(struct watch *watch)
         return;
     int number = watch->root_stop;
     watch->root_stop = 0;
-    if (proc_stat_read(&stat, watch->root_pid) && strchr("T?", stat.state))
+    if (proc_stat_read(&stat, watch->root_pid) && strchr("T?", stat.state) &&
+        !foreground_give(watch->root_pid, number, &watch->given))
         stop_by(watch, number);
 }
 
@@ -158,6 +160,7 @@ void record_signals_read(struct watch *watch)
 void record_signals_root_ended(struct watch *watch)
 {
     signals_drop(&watch->signals);
+    foreground_take_back(&watch->given);
     watch->signals.program = 0;
     watch->root_stop = 0;
 }

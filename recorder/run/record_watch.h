@@ -56,6 +56,7 @@ struct watch {
     uint64_t terms_ns;     /* SIGTERMs that were read before belong to the last of them */
     int root_stop;         /* the signal that stopped the root, while we did not follow; 0 */
     uint64_t root_stop_ns; /* when that was seen */
+    pid_t given;           /* the terminal, to this group (foreground.h); 0 */
     bool stop;             /* a signal said so after the root had ended, or three of them before */
     int stop_signal;
     int epoll;

@@ -4,8 +4,8 @@
  *     prog_signals FIFO LOG
  *
  * Lines of FIFO: "catch N", "ignore N", "raise N", "parent N" (to its parent), "group N" (to
- * its process group), "leave 0" (its group), "say WORD", "exit N". LOG gets a line "got N" for each
- * signal that is caught, WORD for "say WORD", and "ready" at first.
+ * its process group), "leave 0" (its group), "read 0" (a line of standard input), "say WORD", "exit N". LOG gets a line "got N" for each
+ * signal that is caught, WORD for "say WORD", what was read, and "ready" at first.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -31,6 +31,14 @@ static void caught(int number)
     (void)!write(log_fd, line, sizeof line - 1);
 }
 
+static void read_line(void)
+{
+    char line[64];
+    ssize_t bytes = read(STDIN_FILENO, line, sizeof line - 1);
+    line[bytes > 0 ? strcspn((line[bytes] = '\0', line), "\n") : 0] = '\0';
+    put(line);
+}
+
 static void obey(const char *word, const char *argument)
 {
     int number = (int)strtol(argument, NULL, 10);
@@ -48,6 +56,8 @@ static void obey(const char *word, const char *argument)
         kill(0, number);
     } else if (strcmp(word, "leave") == 0) {
         (void)setpgid(0, 0); /* who leads its session or its group stays where it is */
+    } else if (strcmp(word, "read") == 0) {
+        read_line();
     } else if (strcmp(word, "say") == 0) {
         put(argument);
     } else if (strcmp(word, "exit") == 0) {

@@ -133,6 +133,32 @@ def killed_while_stopped(shell):
         shell.seen.pop()  # ours is continued before it ends
 
 
+def reads_in_a_group_of_its_own(shell):
+    """Bare it leads its group, and stays there."""
+    shell.program.tell("ignore %d" % signal.SIGCONT, "leave 0", "read 0")
+    shell.enter("one\n")
+    shell.program.wait_for("one")
+    shell.type("\x1a")
+    shell.stops()
+    shell.foreground()
+    shell.program.tell("read 0")
+    shell.enter("two\n")
+    shell.program.wait_for("two")
+    shell.end()
+    shell.seen.append("the terminal is the job's: %s" % (os.tcgetpgrp(TERMINAL) == shell.job))
+
+
+def reads_in_the_background(shell):
+    """Of its own group, too: the job is stopped, and goes on in the foreground."""
+    shell.background()
+    shell.program.tell("ignore %d" % signal.SIGCONT, "leave 0", "read 0")
+    shell.stops()
+    shell.foreground()
+    shell.enter("one\n")
+    shell.program.wait_for("one")
+    shell.end()
+
+
 def background_with_tostop(shell):
     settings = termios.tcgetattr(TERMINAL)
     settings[3] |= termios.TOSTOP
@@ -146,6 +172,7 @@ def run(program, case, results):
     shell = Shell(program)
     try:
         shell.type = lambda keys: type_keys(results, keys)
+        shell.enter = lambda line: put(results, {"enter": line})
         shell.start()
         case(shell)
         put(results, {"seen": shell.seen, "got": sorted(program.said())})
@@ -192,6 +219,8 @@ def play(program, case):
             if "type" in said:
                 echo = said["type"].encode()
                 os.write(terminal, echo)
+            elif "enter" in said:
+                os.write(terminal, said["enter"].encode())
             else:
                 answer = said
     if answer is None:
@@ -241,6 +270,13 @@ class Jobs(unittest.TestCase):
 
     def test_killed_while_stopped(self):
         self.check(killed_while_stopped)
+
+    def test_a_program_that_leaves_the_group_and_reads(self):
+        seen = self.check(reads_in_a_group_of_its_own)
+        self.assertEqual(seen[-2:], ["ended with 3", "the terminal is the job's: True"])
+
+    def test_a_program_that_leaves_the_group_and_reads_in_the_background(self):
+        self.check(reads_in_the_background)
 
     def test_in_the_background_with_tostop(self):
         self.assertEqual(self.check(background_with_tostop), ["ended with 3"])
