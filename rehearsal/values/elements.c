@@ -339,13 +339,14 @@ void walk_cast(const struct kernel *kernel, void **arguments)
             walk.type[k + 1] = type_of_torch(((const int8_t *)arguments[5])[k]);
         walk.type[0] = type_of_torch(*(const int8_t *)arguments[6]);
     }
+    bool is_whole = kernel_type_is_whole(walk.type[0]);
     read_flat(&walk, arguments[1], arguments[2]);
     if (kernel->is_plain)
         run(&walk);
     else
         values_forget_run(walk.at[0]);
-    if (!kernel->is_plain && kernel_type_is_whole(walk.type[0]))
-        values_forget_whole(walk.at[0], 0);
+    if (is_whole)
+        values_note_whole(walk.at[0]);
 }
 
 /* Of an unknown functor the output is forgotten alone. Where it stands depends on how many operands

@@ -13,6 +13,7 @@
 #include "record.h"
 #include "values.h"
 #include "walks.h"
+#include "wholes.h"
 
 /* Sorted by function once it is searched. */
 struct entry {
@@ -24,6 +25,7 @@ struct entry {
 struct launched {
     struct kernel kernel;
     struct parameters parameters;
+    enum wholes wholes;
 };
 
 static struct {
@@ -105,6 +107,7 @@ static bool look_up(const void *function, struct launched *launched)
         return name != NULL;
     kernel_of_name(name, &launched->kernel);
     parameters_of_name(name, &launched->parameters);
+    launched->wholes = wholes_of_name(name, &launched->kernel, &launched->parameters);
     keep(function, launched);
     return true;
 }
@@ -282,4 +285,5 @@ void kernels_launch(const void *function, const uint32_t grid[3], void **argumen
     if ((values_any() || matters(&it.kernel) || record_of_thread()) &&
         !compute(&it, grid, arguments))
         parameters_forget(&it.parameters, arguments);
+    wholes_note(it.wholes, &it.parameters, arguments);
 }

@@ -103,6 +103,31 @@ static enum parameter_kind kind_of(struct text text)
     return ends_with(text, "*") ? PARAMETER_ADDRESS : PARAMETER_STRUCT;
 }
 
+/* An address, or a tensor by its address and sizes. Numbers of one byte are no such: images are made
+ * of these. What goes along with the keys of a sort, by CUB, are indices. */
+static bool leads_to_whole(struct text text)
+{
+    static const char *const types[] = {"bool",         "short",         "int",
+                                        "long",         "long long",     "unsigned short",
+                                        "unsigned int", "unsigned long", "unsigned long long"};
+    static const char tensor[] = "at::cuda::detail::TensorInfo<";
+    struct text type = text;
+    if (begins_with(text, tensor)) {
+        type.from += sizeof tensor - 1;
+        type.to = memchr(type.from, ',', (size_t)(text.to - type.from));
+    } else if (ends_with(text, "OpaqueType<8>*")) {
+        return true;
+    } else if (ends_with(text, "*")) {
+        type.to--;
+    } else {
+        return false;
+    }
+    bool found = false;
+    for (size_t i = 0; type.to && i < sizeof types / sizeof *types; i++)
+        found |= is(type, types[i]);
+    return found;
+}
+
 static bool put(struct parameters *parameters, struct text text)
 {
     text.from += *text.from == ' ';
@@ -111,6 +136,8 @@ static bool put(struct parameters *parameters, struct text text)
     if (text.to == text.from)
         return true;
     parameters->bytes[parameters->count] = bytes_said(text);
+    parameters->whole[parameters->count] = leads_to_whole(text);
+    parameters->any_whole |= parameters->whole[parameters->count];
     parameters->kinds[parameters->count++] = (uint8_t)kind_of(text);
     return true;
 }

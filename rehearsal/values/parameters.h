@@ -5,6 +5,7 @@
 #ifndef TIDEMARK_REHEARSAL_PARAMETERS_H
 #define TIDEMARK_REHEARSAL_PARAMETERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,8 @@ struct parameters {
     int32_t count;
     uint8_t kinds[PARAMETERS_MOST];
     uint16_t bytes[PARAMETERS_MOST]; /* of a structure that says it, or 0 */
+    bool whole[PARAMETERS_MOST];     /* leads to whole numbers or truth values, and may write them */
+    bool any_whole;
 };
 
 /* `name` as it was registered. */

@@ -181,7 +181,7 @@ void values_forget_whole(uint64_t at, uint64_t count)
     atomic_store_explicit(whole_of(at), at, memory_order_relaxed);
 }
 
-bool values_is_whole(uint64_t at)
+static bool is_noted(uint64_t at)
 {
     return atomic_load_explicit(whole_of(at), memory_order_relaxed) == at;
 }
@@ -204,7 +204,7 @@ void values_block(uint64_t at, uint64_t count)
     uint32_t slot = block_slot(at);
     values_forget(at, count);
     find_again(at, count);
-    if (values_is_whole(at))
+    if (is_noted(at))
         atomic_store(whole_of(at), 0);
     note_length(count);
     forget_blocks(at, count);
@@ -213,19 +213,47 @@ void values_block(uint64_t at, uint64_t count)
     atomic_store(&blocks[slot].at, at);
 }
 
-/* How many bytes of its block lie behind the address; 0: which block that is, is not known. */
-static uint64_t rest_of_block(uint64_t at)
+/* Where its block begins, and how many bytes of that lie behind the address; 0: which block that is,
+ * is not known. */
+static uint64_t find_block(uint64_t at, uint64_t *rest)
 {
     uint64_t begin = at;
+    *rest = 0;
     for (uint32_t step = 0; step <= STEPS_BACK; step++) {
         uint32_t slot = block_slot(begin);
         if (atomic_load_explicit(&blocks[slot].at, memory_order_relaxed) == begin) {
             uint64_t count = atomic_load_explicit(&blocks[slot].count, memory_order_relaxed);
-            return begin + count > at ? begin + count - at : 0;
+            *rest = begin + count > at ? begin + count - at : 0;
+            return *rest ? begin : 0;
         }
         begin = begin == at && at % PAGES_STEP ? at - at % PAGES_STEP : begin - PAGES_STEP;
     }
     return 0;
+}
+
+static uint64_t rest_of_block(uint64_t at)
+{
+    uint64_t rest;
+    find_block(at, &rest);
+    return rest;
+}
+
+/* A tensor begins where its block does; what is read may be a part of it. */
+bool values_is_whole(uint64_t at)
+{
+    uint64_t rest, begin = is_noted(at) ? 0 : find_block(at, &rest);
+    return is_noted(at) || (begin && is_noted(begin));
+}
+
+bool values_in_block(uint64_t at)
+{
+    return rest_of_block(at) > 0;
+}
+
+void values_note_whole(uint64_t at)
+{
+    if (values_in_block(at) && !values_are_known(at, 1))
+        atomic_store_explicit(whole_of(at), at, memory_order_relaxed);
 }
 
 /* What is known there is plainly a length or an index, not a weight or a bias: if it is forgotten,
@@ -397,6 +425,8 @@ void values_move(uint64_t to, uint64_t from, uint64_t count)
         values_put(to, bytes, count);
     else
         values_forget(to, count);
+    if (!known && values_is_whole(from))
+        values_note_whole(to);
     mem_free(bytes);
 }
 

@@ -42,6 +42,10 @@ void values_forget_run(uint64_t at);
  * of whatever size, is told so. */
 void values_forget_whole(uint64_t at, uint64_t count);
 bool values_is_whole(uint64_t at);
+/* Here stand whole numbers, in a block of an allocator: unless they are known, who reads them is
+ * told. */
+void values_note_whole(uint64_t at);
+bool values_in_block(uint64_t at);
 void values_forget_all(void);
 
 /* Zeros where nothing is known. True: all of it is. */

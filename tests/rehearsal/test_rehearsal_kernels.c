@@ -380,6 +380,21 @@ TEST(parameters_are_told_apart)
     CHECK_INT(it.count, -1);
 }
 
+TEST(types_that_arguments_lead_to)
+{
+    struct parameters it;
+    parameters_read("f(long*, long const*, float*, unsigned char*, bool*)", &it);
+    CHECK(it.any_whole && it.whole[0] && !it.whole[1] && !it.whole[2] && !it.whole[3] &&
+          it.whole[4]);
+    parameters_read("f(at::cuda::detail::TensorInfo<float, unsigned int>, "
+                    "at::cuda::detail::TensorInfo<long, unsigned int>, "
+                    "at::cuda::detail::TensorInfo<long const, unsigned int>)",
+                    &it);
+    CHECK(!it.whole[0] && it.whole[1] && !it.whole[2]);
+    parameters_read("f(float*, int, long)", &it);
+    CHECK(!it.any_whole);
+}
+
 TEST(a_kernel_that_is_not_known_forgets_all_that_it_may_write)
 {
     uint64_t written = X + 8, inside[2] = {1, Y};
@@ -431,6 +446,7 @@ TEST_MAIN(TEST_CASE(a_name_says_what_its_kernel_does), TEST_CASE(of_floats_littl
           TEST_CASE(a_float_that_came_of_whole_numbers_is_known),
           TEST_CASE(a_range_and_a_fill_need_no_input), TEST_CASE(operands_with_strides_are_found),
           TEST_CASE(rows_are_summed_up), TEST_CASE(parameters_are_told_apart),
+          TEST_CASE(types_that_arguments_lead_to),
           TEST_CASE(a_kernel_that_is_not_known_forgets_all_that_it_may_write),
           TEST_CASE(an_array_of_addresses_ends_where_it_says),
           TEST_CASE(a_function_that_was_not_registered_forgets_everything))
