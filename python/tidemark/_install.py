@@ -52,6 +52,12 @@ def install():
     except Exception as error:
         note_misfit(library, "objects between ranks", error)
     try:
+        from tidemark import _asserts
+
+        _asserts.install(torch)
+    except Exception as error:
+        note_misfit(library, "what distributions ask", error)
+    try:
         from tidemark import _settle
 
         _settle.install()

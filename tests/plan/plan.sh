@@ -108,6 +108,10 @@ is "$(column tries values)" B=100 "one try"
 plan --memory 2GiB --vary B=1..40 -- "$program" {B}
 is "$status $(column plan largest) $(column plan refused)" "0 40 " "all fit"
 
+# Without a step nothing is known of one.
+plan --memory 2GiB --vary B=30,200 -- "$program" {B} few=100
+says "B=200 ran no training step, and others did: that it fits says nothing"
+
 # A grid: with the greater length less fits, and what did not fit is not tried again.
 plan --memory 2GiB --vary T=4,1,2 --vary B=1..512 --vary how=half,full -- "$program" {B} {T} {how}
 is "$status" 0 "status of a grid"
@@ -131,10 +135,16 @@ is "$(column plan result | tr '\n' ' ')" "fits does not fit " "words"
 plan --memory 2GiB -- "$program" "$(most 22)"
 is "$status $(column plan result)" "0 fits" "nothing varies"
 
+# What --steps cut off is named, where it did.
+rm -rf folder
+"$tidemark" plan -o folder --memory 2GiB --vary B=1,2 --steps 2 -- "$program" {B} forever >table 2>err
+grep -q "^each try ended after 2 steps: a validation, a checkpoint" table || is "$(cat table)" "each try ended" "steps"
+
 # A table for people: the way first, then what fits, what was tried, notes.
 rm -rf folder
 "$tidemark" plan -o folder --memory 2GiB --vary B=1..512 -- "$program" {B} >table 2>err
 is "$?" 0 "status of a table"
+grep -q "each try ended" table && is "said" "not said" "steps of a program that ends by itself"
 room=$(((2 << 10) - $(sed -n 's/^of the memory \([0-9]*\) MiB.*CUDA context.*/\1/p' table)))
 is "$(sed -n '/^largest B/{n;p;}' table | awk '{ print $1, $2 }')" "$(most 22) $(($(most 22) + 1))" \
     "the row of a table"

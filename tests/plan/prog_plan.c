@@ -9,6 +9,7 @@
  *     forever     it never ends by itself; otherwise three steps
  *     half        activations are half as large
  *     $SIZE       size is taken from the environment
+ *     few=N       from size N on no step runs
  *     ill=N       from size N on it ends with status 9, and says why
  *     goes-on     a refusal is reported, and the program ends well all the same
  *     silent      a refusal is not reported, but printed
@@ -44,7 +45,7 @@ static struct {
 } cuda;
 
 static struct {
-    size_t size, length, ill;
+    size_t size, length, ill, few;
     bool forever, half, goes_on, silent, slow, host, unseen, both, odd, sizes, numbers, libraries,
         models;
 } options = {.length = 1};
@@ -163,6 +164,8 @@ static void read_word(const char *word)
 {
     if (strncmp(word, "ill=", 4) == 0)
         options.ill = (size_t)strtoul(word + 4, NULL, 10);
+    else if (strncmp(word, "few=", 4) == 0)
+        options.few = (size_t)strtoul(word + 4, NULL, 10);
     options.forever |= strcmp(word, "forever") == 0;
     options.half |= strcmp(word, "half") == 0;
     options.goes_on |= strcmp(word, "goes-on") == 0;
@@ -205,7 +208,8 @@ int main(int argc, char **argv)
         tidemark_alloc_at(tidemark_heap_open(TIDEMARK_DEVICE_CPU, 0, "host"), host_address(MIB),
                           MIB, TIDEMARK_SITE());
     void *parameters = take(100 * MIB, TIDEMARK_SITE());
-    for (uint64_t i = 0; options.forever || i < 3; i++) {
+    bool few = options.few && options.size >= options.few;
+    for (uint64_t i = 0; !few && (options.forever || i < 3); i++) {
         tidemark_step_begin(i);
         step();
         tidemark_step_end();

@@ -167,6 +167,31 @@ static void note_survivors(struct print *print)
     }
 }
 
+/* A batch that is larger than the data leaves no step to look at, and fits anywhere. */
+static void note_steps(struct print *print)
+{
+    const struct plan *plan = print->plan;
+    const struct plan_try *cut = NULL;
+    bool any = false;
+    for (size_t i = 0; i < plan->try_count; i++) {
+        any |= plan->tries[i].seen.steps > 0;
+        if (plan->tries[i].seen.cut)
+            cut = &plan->tries[i];
+    }
+    for (size_t i = 0; i < plan->try_count && any; i++) {
+        const struct plan_try *it = &plan->tries[i];
+        if (it->result == TRY_FITS && it->seen.steps == 0)
+            emit_warning(&print->emit,
+                         "%s%sran no training step, and others did: that it fits says nothing",
+                         it->name, *it->name ? " " : "");
+    }
+    if (cut)
+        emit_note(&print->emit,
+                  "each try ended after %" PRId64 " step%s: a validation, a checkpoint or a larger "
+                  "batch behind them is not in the answer; --steps 0 runs the whole program",
+                  plan->options->steps, plan->options->steps == 1 ? "" : "s");
+}
+
 /* Once for each capability. */
 static void note_kernels(struct print *print)
 {
@@ -216,6 +241,7 @@ static void note_all(struct print *print)
     note_failures(print);
     note_unused(print);
     note_survivors(print);
+    note_steps(print);
     note_kernels(print);
     note_not_computed(print);
     if (plan->way == PLAN_SCALING && plan->answer_count)

@@ -20,7 +20,9 @@ static const char scopes_sql[] =
     "SELECT DISTINCT h.process, h.device, d.kind = 'cuda' AS is_cuda, d.kind = 'cpu' AS is_cpu"
     "  FROM heap h JOIN device d ON d.id = h.device ORDER BY 3 DESC, 4, 1, 2";
 static const char steps_sql[] =
-    "SELECT count(DISTINCT step) AS steps FROM phase WHERE step IS NOT NULL";
+    "SELECT count(DISTINCT step) AS steps,"
+    "  EXISTS(SELECT 1 FROM meta WHERE key = 'ended_steps') AS cut"
+    "  FROM phase WHERE step IS NOT NULL";
 static const char refusals_sql[] = "SELECT count(*) AS refusals FROM oom";
 
 static const char driven_sql[] =
@@ -158,7 +160,7 @@ int plan_read(const char *path, struct plan_seen *out)
                               .asked = SEEN_NONE};
     int err = open_one(path, &db);
     if (err >= 0)
-        err = query_read(db, steps_sql, Q_NOTHING, Q_OUT(Q_INT(out->steps)));
+        err = query_read(db, steps_sql, Q_NOTHING, Q_OUT(Q_INT(out->steps), Q_INT(out->cut)));
     if (err >= 0)
         err = query_read(db, refusals_sql, Q_NOTHING, Q_OUT(Q_INT(out->refusals)));
     if (err >= 0)

@@ -24,6 +24,7 @@ struct plan_seen { /* all zero: nothing is known, nothing to free */
     int64_t need;                /* the smallest memory that survives its replay; SEEN_NONE */
     int64_t at_least;            /* likewise, up to a refused request and with it; SEEN_NONE */
     int64_t steps;               /* that have numbers */
+    int64_t cut;                 /* 1: --steps ended it there */
     int64_t step;     /* of the peak or, where a request was refused, of that; SEEN_NONE */
     char *phase;      /* likewise; NULL */
     int64_t refusals; /* requests, of all processes */
