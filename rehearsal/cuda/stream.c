@@ -111,6 +111,10 @@ int stream_end_capture(void *handle, struct graph **graph)
     if (!capture)
         return ERR_NOTFOUND;
     *graph = capture->graph;
+    /* What cuBLAS does is not put in by anybody: a graph without a node may have that, and PyTorch
+     * would warn that it is empty. */
+    size_t none = 0;
+    atomic_compare_exchange_strong(&capture->graph->nodes, &none, 1);
     atomic_store(&capture->ended, true);
     let_go(&stream->capture);
     return BASE_OK;

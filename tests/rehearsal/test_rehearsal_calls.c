@@ -210,6 +210,11 @@ TEST(a_capture_counts_what_is_put_in)
               0);
     CHECK_INT(CALL(int, cudaGraphLaunch, (void *, void *), (exec, first)), 0);
     CHECK_INT(CALL(int, cudaStreamEndCapture, (void *, void **), (first, &graph)), 903);
+    /* One in which a library alone did something is not empty. */
+    CHECK_INT(CALL(int, cudaStreamBeginCapture, (void *, int), (first, 0)), 0);
+    CHECK_INT(CALL(int, cudaStreamEndCapture, (void *, void **), (first, &graph)), 0);
+    CALL(int, cudaGraphGetNodes, (void *, void **, size_t *), (graph, NULL, &nodes));
+    CHECK_INT(nodes, 1);
 }
 
 /* PyTorch asks the driver's functions by name and finds those of the newest version. */

@@ -1,4 +1,7 @@
-"""torch.distributions looks at what a product made: it has to be content, as it would be on a GPU."""
+"""What programs ask before they go on: torch.distributions of what a product made, guards of a loss, PyTorch of a
+graph. They have to be content, as they would be on a GPU."""
+import warnings
+
 import torch
 from torch import nn
 from torch.distributions import Beta, Categorical, Normal
@@ -30,3 +33,10 @@ for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
     loss = (torch.randn(4, 4, device="cuda") @ torch.randn(4, 4, device="cuda")).sum().to(kind)
     assert torch.isfinite(loss) and loss.isfinite().all() and torch.isfinite(input=loss), kind
 assert not torch.isfinite(torch.tensor(float("inf"), dtype=torch.bfloat16))
+# A graph of a product alone is not empty.
+linear, x = nn.Linear(8, 8, bias=False).cuda(), torch.randn(4, 8, device="cuda")
+linear(x)
+with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    with torch.no_grad(), torch.cuda.graph(torch.cuda.CUDAGraph()):
+        linear(x)
