@@ -161,7 +161,8 @@ static void note_survivors(struct print *print)
     const struct plan *plan = print->plan;
     for (size_t i = 0; i < plan->try_count; i++) {
         const struct plan_try *it = &plan->tries[i];
-        if (it->result == TRY_REFUSED && it->status == 0 && it->seen.refusals)
+        bool told = it->words && plan_words_refuse(it->words); /* it died of that, behind --steps */
+        if (it->result == TRY_REFUSED && it->status == 0 && it->seen.refusals && !told)
             emit_note(&print->emit, "%s%sran on after a request was refused", it->name,
                       *it->name ? " " : "");
     }
