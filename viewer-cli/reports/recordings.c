@@ -29,6 +29,7 @@ struct recording {
     int64_t order_ns; /* the same, or of a damaged file when it was written */
     int64_t peak;     /* INT64_MIN: no block */
     char *device;     /* of the peak; NULL */
+    char *argv;       /* of the root process; NULL */
     int64_t ooms;
     int64_t finished;
     int64_t steps;     /* after which --steps ended it; 0 */
@@ -55,6 +56,7 @@ static void clear(struct recording *recording)
 {
     mem_free(recording->name);
     mem_free(recording->device);
+    mem_free(recording->argv);
 }
 
 /* A GPU's peak before the host's. */
@@ -84,8 +86,9 @@ static int read_facts(struct db *db, struct recording *out)
                                Q_INT(out->no_blocks)));
     if (err >= 0)
         err =
-            query_read(db, "SELECT ended, exit_code, signal FROM process ORDER BY id LIMIT 1",
-                       Q_NOTHING, Q_OUT(Q_CHARS(ended), Q_OPT(out->exit_code), Q_OPT(out->signal)));
+            query_read(db, "SELECT ended, exit_code, signal, argv FROM process ORDER BY id LIMIT 1",
+                       Q_NOTHING, Q_OUT(Q_CHARS(ended), Q_OPT(out->exit_code), Q_OPT(out->signal),
+                                        Q_COPY(out->argv)));
     out->end = info_end_of(ended);
     return err < 0 ? err : 0;
 }
@@ -211,13 +214,37 @@ static void put(struct emit *emit, const struct recording *one)
     put_verdict(emit, one);
 }
 
-/* The next one, from `at` on, that a report has something to say of; NULL. */
-static const char *next_useful(const struct recordings *all, size_t *at)
+/* The first script of Python's, whoever launches it; else the first two words. */
+static const char *program_of(const char *argv, size_t *bytes)
+{
+    for (const char *at = argv; *at; at += *bytes + (at[*bytes] == ' ')) {
+        *bytes = strcspn(at, " ");
+        if (*bytes > 3 && memcmp(at + *bytes - 3, ".py", 3) == 0)
+            return at;
+    }
+    *bytes = strcspn(argv, " ");
+    *bytes += argv[*bytes] ? 1 + strcspn(argv + *bytes + 1, " ") : 0;
+    return argv;
+}
+
+static bool is_same_program(const struct recording *a, const struct recording *b)
+{
+    size_t bytes, other;
+    if (!a->argv || !b->argv)
+        return a->argv == b->argv;
+    const char *program = program_of(a->argv, &bytes), *beside = program_of(b->argv, &other);
+    return bytes == other && memcmp(program, beside, bytes) == 0;
+}
+
+/* The next one, from `at` on, that a report has something to say of, and of the program of `of`;
+ * NULL. */
+static const struct recording *next_useful(const struct recordings *all, size_t *at,
+                                           const struct recording *of)
 {
     while (*at < all->count) {
         const struct recording *one = &all->list[(*at)++];
-        if (!one->damaged && !one->no_blocks)
-            return one->name;
+        if (!one->damaged && !one->no_blocks && (!of || is_same_program(one, of)))
+            return one;
     }
     return NULL;
 }
@@ -225,12 +252,13 @@ static const char *next_useful(const struct recordings *all, size_t *at)
 static void put_next(struct emit *emit, const struct recordings *all)
 {
     size_t at = 0;
-    const char *newest = next_useful(all, &at), *before = next_useful(all, &at);
+    const struct recording *newest = next_useful(all, &at, NULL);
+    const struct recording *before = newest ? next_useful(all, &at, newest) : NULL;
     emit_heading(emit, "Next");
     if (newest)
-        emit_line(emit, "tidemark %s   the peak, and what lowers it", newest);
+        emit_line(emit, "tidemark %s   the peak, and what lowers it", newest->name);
     if (before)
-        emit_line(emit, "tidemark diff %s %s   what changed", before, newest);
+        emit_line(emit, "tidemark diff %s %s   what changed", before->name, newest->name);
     emit_line(emit, "tidemark --help   all commands");
 }
 

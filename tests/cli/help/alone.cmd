@@ -6,3 +6,9 @@ echo text >notes.db
 tidemark
 tidemark train.db | head -1
 tidemark train.db --format csv | head -1
+# Of two programs nothing is compared.
+sqlite3 train.db "UPDATE process SET argv = 'torchrun --nproc-per-node 2 other.py --lr 1'"
+rm silent.db stopped.db notes.db
+tidemark | tail -3
+sqlite3 frag.db "UPDATE process SET argv = 'python3 other.py'"
+tidemark | tail -3
