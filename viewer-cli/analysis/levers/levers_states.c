@@ -64,7 +64,7 @@ int levers_states(struct levers_work *work)
     words.changes = false;
     words.kind = LEVER_OFFLOAD_STATES;
     words.before = "optimizer state and optimizer.step() in the host's memory (CPU offload): "
-                   "torchao.optim.CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW)";
+                   "torchao.optim.CPUOffloadOptimizer(model.parameters(), type(optimizer))";
     if (err >= 0 && !work->on_host && !work->shards)
         err = levers_try_scaled(work, offloaded, &words);
     return err < 0 ? err : try_offload_shards(work);
