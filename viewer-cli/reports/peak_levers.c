@@ -343,6 +343,31 @@ static void put_together(const struct peak_part *part, const struct lever *large
     buf_clear(&line);
 }
 
+/* What changes the training's numbers stands behind the others: who sees those alone would think that
+ * nothing helps more. */
+static void put_larger(const struct peak_part *part, const struct lever *const *best, size_t count)
+{
+    const struct lever *larger = NULL;
+    struct buf text = {0}, line = {0};
+    char bytes[HUMAN_MAX];
+    for (size_t i = 0; i < part->levers.count; i++) {
+        const struct lever *one = &part->levers.levers[i];
+        if (one->changes && one->bytes > (larger ? larger : best[0])->bytes)
+            larger = one;
+    }
+    for (size_t i = 0; i < count && larger; i++)
+        larger = best[i] == larger ? NULL : larger;
+    if (!larger)
+        return;
+    buf_print(&text, "more, but it changes the training's numbers: %s%s, %s", grade_of(larger),
+              human_bytes(bytes, larger->bytes), larger->text);
+    emit_put_cut_lines(&line, buf_string(&text), part->emit->width, 1);
+    emit_line(part->emit, "%s", buf_string(&line));
+    part->emit->out.broken = part->emit->out.broken || text.broken || line.broken;
+    buf_clear(&text);
+    buf_clear(&line);
+}
+
 /* Of the request that ended the run. */
 static int64_t missing(const struct peak_part *part)
 {
@@ -371,6 +396,7 @@ void peak_put_best_levers(const struct peak_part *part, unsigned lines)
         put_cut_text(part->emit, best[i], lines, widest + 2);
     }
     put_together(part, best[0]);
+    put_larger(part, best, count);
     if (part->peak->refused)
         emit_line(part->emit, "for this request; what the run would ask for later is not known");
 }
