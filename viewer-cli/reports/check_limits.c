@@ -11,7 +11,8 @@
 #include "mem.h"
 #include "suggest.h"
 
-static const struct option file_options[] = {CHECK_LIMIT_OPTIONS(0), {0}};
+static const struct option file_options[] = {
+    CHECK_LIMIT_OPTIONS(0), CHECK_LIMIT(0, "device", OPT_TEXT, device, "NAME", "as --device"), {0}};
 
 /* ---- numbers ---- */
 

@@ -6,7 +6,7 @@
  *     max-peak = 20GiB
  *     no-oom = yes
  *
- * A line without anything but blanks, or that begins with #, says nothing; so does what follows a
+ * A file may say `device`, too, for --device. A line without anything but blanks, or that begins with #, says nothing; so does what follows a
  * blank and a #. Flags are yes or no. A file that `baseline` names is looked for beside the limits.
  */
 #ifndef TIDEMARK_ANALYSIS_CHECK_LIMITS_H
@@ -26,6 +26,7 @@ struct check_limits {
     const char *fragmentation;                  /* as they were typed; NULL */
     const char *increase;
     const char *baseline; /* a database; NULL */
+    const char *device;   /* of a file alone: an option of every report has that name; NULL */
     bool no_oom, no_lost, allow_unknown;
     double
         max_fragmentation; /* a share, CHECK_NONE; this and what follows by check_limits_settle */

@@ -87,6 +87,8 @@ static int read_limits(const struct command_call *call, struct check_options *op
     }
     if (code)
         return code;
+    if (!options->common.device)
+        options->common.device = options->limits.device;
     if (!check_limits_settle(&options->limits, message, sizeof message))
         return command_misused(call->command, "--%s", message);
     if (!check_limits_fit(&options->limits, message, sizeof message))
@@ -398,10 +400,12 @@ const struct command command_check = {
         "of fewer than three steps, a number of a rehearsal that rests on sizes which it does not "
         "compute.\n"
         "\n"
-        "A file of limits has lines 'name = value', with the names of the options, flags as yes "
-        "or no, and comments behind #; a baseline in it is looked for in the file's folder:\n"
+        "A file of limits has lines 'name = value', with the names of these options and of --device, "
+        "flags as yes or no, and comments behind #; a baseline in it is looked for in the file's "
+        "folder:\n"
         "\n"
         "  # for the 24 GiB card\n"
+        "  device = cuda:0\n"
         "  max-peak = 20GiB\n"
         "  no-oom = yes",
     .examples =
