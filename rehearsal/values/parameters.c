@@ -172,7 +172,7 @@ void parameters_of_name(const char *name, struct parameters *parameters)
     demangle_fn demangle = demangler();
     int status = -1;
     char *readable = demangle ? demangle(name, NULL, NULL, &status) : NULL;
-    parameters->count = -1;
+    *parameters = (struct parameters){.count = -1};
     if (readable)
         parameters_read(readable, parameters);
     free(readable); /* the C++ library's */

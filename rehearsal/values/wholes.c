@@ -7,6 +7,7 @@
 #include "offsets.h"
 #include "values.h"
 
+#define STRIDED_BYTES 4096u
 #define REDUCTION_WORDS 320u /* of eight bytes: three tables of offsets stand before the addresses */
 
 /* ---- names ---- */
@@ -95,23 +96,32 @@ static void note_arguments(const struct parameters *parameters, void **arguments
             values_note_whole(argument_word(arguments[i]));
 }
 
+LOOKS_BEYOND static uint64_t word_at(const char *at)
+{
+    const uint64_t *word = (const void *)at;
+    return *word;
+}
+
 /* Where the addresses stand depends on how many operands there are; at the places of other numbers
  * of operands no address stands. */
-LOOKS_BEYOND static void note_strided(const char *at)
+static void note_strided(const char *at)
 {
-    for (uint32_t operands = 1; operands <= OFFSETS_OPERANDS; operands++)
-        values_note_whole(argument_word(at + ((offsets_bytes(operands) + 7) & ~7u)));
+    size_t readable = parameters_readable(at, STRIDED_BYTES);
+    for (uint32_t operands = 1; operands <= OFFSETS_OPERANDS; operands++) {
+        size_t offset = (offsets_bytes(operands) + 7) & ~7u;
+        if (offset + sizeof(uint64_t) <= readable)
+            values_note_whole(word_at(at + offset));
+    }
 }
 
 /* The operation before the addresses is of any length; nothing else in there is a pair of them. */
-LOOKS_BEYOND static void note_reduced(const char *at, bool second)
+static void note_reduced(const char *at, bool second)
 {
     size_t words = parameters_readable(at, 8 * REDUCTION_WORDS) / 8;
     for (size_t i = 0; i + 2 + second < words; i++) {
-        if (!values_in_block(argument_word(at + 8 * i)) ||
-            !values_in_block(argument_word(at + 8 * (i + 1))))
+        if (!values_in_block(word_at(at + 8 * i)) || !values_in_block(word_at(at + 8 * (i + 1))))
             continue;
-        values_note_whole(argument_word(at + 8 * (i + 1 + second)));
+        values_note_whole(word_at(at + 8 * (i + 1 + second)));
         return;
     }
 }

@@ -17,7 +17,7 @@
 #include "test.h"
 
 struct heard {
-    int ranks; /* in the order in which they were heard, as decimal digits */
+    unsigned ranks; /* in the order in which they were heard, as decimal digits */
     int count;
     struct hello last;
     pid_t pid;
@@ -33,7 +33,7 @@ static int handler(void *context, const struct hello_said *said)
     struct heard *heard = context;
     heard->order[heard->count++ % 63] = said->hello->what == HELLO_HELLO ? 'H' : 'F';
     heard->last = *said->hello;
-    heard->ranks = heard->ranks * 10 + said->hello->rank;
+    heard->ranks = heard->ranks * 10 + (unsigned)said->hello->rank;
     heard->pid = said->pid;
     heard->understood = said->understood;
     heard->unsent = said->unsent;
