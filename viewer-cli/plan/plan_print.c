@@ -172,12 +172,10 @@ static void note_survivors(struct print *print)
 static void note_steps(struct print *print)
 {
     const struct plan *plan = print->plan;
-    const struct plan_try *cut = NULL;
-    bool any = false;
+    bool any = false, cut = false;
     for (size_t i = 0; i < plan->try_count; i++) {
         any |= plan->tries[i].seen.steps > 0;
-        if (plan->tries[i].seen.cut)
-            cut = &plan->tries[i];
+        cut |= plan->tries[i].seen.cut;
     }
     for (size_t i = 0; i < plan->try_count && any; i++) {
         const struct plan_try *it = &plan->tries[i];
