@@ -10,13 +10,14 @@ from recording import expect, run
 
 SCHEMA = os.environ["TIDEMARK_SCHEMA"]
 HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDER = tempfile.TemporaryDirectory(prefix="tidemark-counters-")
 ALIVE = -2147483648
 
 
 def database(*changes):
     """One step of a program: 1000 bytes of parameters, 500 in forward, of which 200 go when it has
     ended, 300 in loss before the counters and 12 behind them; a block on the CPU in between."""
-    path = os.path.join(tempfile.mkdtemp(prefix="tidemark-counters-"), "run.db")
+    path = os.path.join(tempfile.mkdtemp(dir=FOLDER.name), "run.db")
     db = sqlite3.connect(path)
     with open(SCHEMA) as schema:
         db.executescript(schema.read())
