@@ -60,14 +60,15 @@ static void say_stopped(struct summary *summary, const struct writer_stats *stat
     summary->stored_blocks = stats->blocks;
 }
 
-/* The log cannot be emptied while somebody is in the middle of reading. */
+/* By what was written last; or by more, for the log cannot be emptied while somebody is in the middle
+ * of reading. */
 static void say_overrun(struct summary *summary, const struct writer_stats *stats, int64_t limit)
 {
     char most[HUMAN_MAX];
     if (limit > 0 && stats->most_bytes > (uint64_t)limit)
         summary_hint(summary,
-                     "the file and its log took %s for a while, more than --max-size: another "
-                     "program was reading them",
+                     "the file and its log took %s for a while, more than --max-size: the log "
+                     "goes into the file when nobody reads it",
                      human_bytes(most, (int64_t)stats->most_bytes));
 }
 

@@ -10,7 +10,7 @@ from plans import IMPORT, RECORD, REPAIR, REPORT, SQL, STORE
 FORMS = ("table", "csv", "json")
 FIXTURES = ("train", "frag", "leaks", "before", "after", "gpu", "ranks", "pools", "stopped",
             "../cli/fit/pressed", "limit")
-CROWD = 12, 42  # steps, processes: those that ended give up what they can, and it is just enough
+CROWD = 12, 36  # steps, processes: those that ended give up what they can, and it is enough
 NAME = "/secret/place/trained.py"  # of a phase; what is private ends before the last part
 
 
