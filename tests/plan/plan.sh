@@ -110,7 +110,11 @@ is "$status $(column plan largest) $(column plan refused)" "0 40 " "all fit"
 
 # Without a step nothing is known of one.
 plan --memory 2GiB --vary B=30,200 -- "$program" {B} few=100
-says "B=200 ran no training step, and others did: that it fits says nothing"
+says "B=200 ran no training step, and others did: what it needs is not known"
+is "$(column plan largest) $(column plan refused)" "30 " "the largest that ran a step"
+is "$(column tries result | tr '\n' ' ')" "fits no step " "results, without a step"
+plan --memory 2GiB --vary how=half,few=1 -- "$program" 30 {how}
+is "$status $(column plan result | tr '\n' ' ')" "3 fits not known " "a word with which no step runs"
 
 # A grid: with the greater length less fits, and what did not fit is not tried again.
 plan --memory 2GiB --vary T=4,1,2 --vary B=1..512 --vary how=half,full -- "$program" {B} {T} {how}
@@ -135,16 +139,32 @@ is "$(column plan result | tr '\n' ' ')" "fits does not fit " "words"
 plan --memory 2GiB -- "$program" "$(most 22)"
 is "$status $(column plan result)" "0 fits" "nothing varies"
 
+# What comes behind the last step that counts is not looked at, whether the program was ended before
+# it got there or not.
+plan --memory 2GiB --vary B=1..512 --steps 3 -- "$program" {B} behind
+is "$(column plan largest) $(column plan allocated_bytes)" \
+    "$(most 22) $(((100 + 22 * $(most 22)) << 20))" "refused behind the steps"
+rm -rf folder
+"$tidemark" plan -o folder --memory 2GiB --vary B=1,2 --steps 3 -- "$program" {B} behind >table 2>err
+grep -q "^only the first 3 steps of each try count: a validation" table ||
+    is "$(cat table)" "only the first 3 steps" "what is behind the steps"
+plan --memory 2GiB --steps 3 -- "$program" $(($(most 22) + 1)) goes-on behind
+is "$(column plan result) $(column tries asked_bytes)" "does not fit $((2 * ($(most 22) + 1) << 20))" \
+    "refused in the steps and behind them"
+plan --memory 2GiB --vary B=1,2 --steps 0 -- "$program" {B} behind
+is "$status" 1 "all of it is looked at"
+
 # What --steps cut off is named, where it did.
 rm -rf folder
 "$tidemark" plan -o folder --memory 2GiB --vary B=1,2 --steps 2 -- "$program" {B} forever >table 2>err
-grep -q "^each try ended after 2 steps: a validation, a checkpoint" table || is "$(cat table)" "each try ended" "steps"
+grep -q "^only the first 2 steps of each try count: a validation" table ||
+    is "$(cat table)" "only the first 2 steps" "steps"
 
 # A table for people: the way first, then what fits, what was tried, notes.
 rm -rf folder
 "$tidemark" plan -o folder --memory 2GiB --vary B=1..512 -- "$program" {B} >table 2>err
 is "$?" 0 "status of a table"
-grep -q "each try ended" table && is "said" "not said" "steps of a program that ends by itself"
+grep -q "of each try count" table && is "said" "not said" "steps of a program that ends by itself"
 room=$(((2 << 10) - $(sed -n 's/^of the memory \([0-9]*\) MiB.*CUDA context.*/\1/p' table)))
 is "$(sed -n '/^largest B/{n;p;}' table | awk '{ print $1, $2 }')" "$(most 22) $(($(most 22) + 1))" \
     "the row of a table"

@@ -10,6 +10,7 @@
  *     half        activations are half as large
  *     $SIZE       size is taken from the environment
  *     few=N       from size N on no step runs
+ *     behind      behind the steps 1 GiB is taken and given back, and then 2 GiB are wanted
  *     ill=N       from size N on it ends with status 9, and says why
  *     goes-on     a refusal is reported, and the program ends well all the same
  *     silent      a refusal is not reported, but printed
@@ -47,7 +48,7 @@ static struct {
 static struct {
     size_t size, length, ill, few;
     bool forever, half, goes_on, silent, slow, host, unseen, both, odd, sizes, numbers, libraries,
-        models;
+        models, behind;
 } options = {.length = 1};
 
 static tidemark_heap_t heap;
@@ -178,9 +179,19 @@ static void read_word(const char *word)
     options.sizes |= strcmp(word, "sizes") == 0;
     options.numbers |= strcmp(word, "numbers") == 0;
     options.libraries |= strcmp(word, "libraries") == 0;
+    options.behind |= strcmp(word, "behind") == 0;
     options.models |= strcmp(word, "models") == 0;
     if (strcmp(word, "$SIZE") == 0 && getenv("SIZE"))
         options.size = (size_t)strtoul(getenv("SIZE"), NULL, 10);
+}
+
+/* As a validation has its own batch. */
+static void validate(void)
+{
+    tidemark_phase_begin("validation");
+    give(take(1024 * MIB, TIDEMARK_SITE()));
+    give(take(2048 * MIB, TIDEMARK_SITE()));
+    tidemark_phase_end("validation");
 }
 
 int main(int argc, char **argv)
@@ -214,6 +225,8 @@ int main(int argc, char **argv)
         step();
         tidemark_step_end();
     }
+    if (options.behind)
+        validate();
     give(parameters);
     return 0;
 }

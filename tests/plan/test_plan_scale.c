@@ -198,8 +198,8 @@ TEST(what_a_recording_says)
     char small[512];
     snprintf(small, sizeof small, "%s", make(2, 2, false, false));
     const char *large = make(6, 2, false, false);
-    REQUIRE(plan_read(small, &less) == 0);
-    REQUIRE(plan_read(large, &more) == 0);
+    REQUIRE(plan_read(small, 0, &less) == 0);
+    REQUIRE(plan_read(large, 0, &more) == 0);
     CHECK(less.found && less.cuda);
     CHECK_INT(less.allocated, MIB(319));
     CHECK_INT(more.allocated, MIB(300 + 18 + 36 + 1)); /* both phases are as high: the first */
@@ -220,7 +220,7 @@ TEST(what_a_recording_says)
     CHECK(!fits);
     plan_seen_clear(&less);
     plan_seen_clear(&more);
-    CHECK_INT(plan_read("not there", &less), ERR_NOTFOUND);
+    CHECK_INT(plan_read("not there", 0, &less), ERR_NOTFOUND);
     plan_seen_clear(&less);
 }
 
@@ -238,7 +238,7 @@ static int everything(const struct scale_source *sources)
     if (err >= 0)
         err = scale_look(&scale, 50, 8, &peak);
     if (err >= 0)
-        err = plan_read(sources[0].path, &seen);
+        err = plan_read(sources[0].path, 0, &seen);
     if (err >= 0)
         err = plan_read_growth(sources[0].path, &seen, sources[1].path, &seen, &growth);
     if (err >= 0) {

@@ -117,7 +117,8 @@ const struct command command_plan = {
     .description =
         "Runs COMMAND with several values in the place of {NAME}, each as 'tidemark rehearse' "
         "does, and finds the largest that fits. A value fits if the program ends well and no "
-        "request for memory was refused, in its first three steps or as many as --steps says. What is "
+        "request for memory was refused, in its first three steps or as many as --steps says. What "
+        "is "
         "found was tried: in these the largest value fits, and the next one does not.\n"
         "\n"
         "Each try measures how much memory its value needs, and the next try is where that would "

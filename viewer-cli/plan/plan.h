@@ -103,6 +103,9 @@ int plan_find(struct plan *plan);
 /* One more try; *place is its number. A failure of the program is no error. */
 int plan_try(struct plan *plan, const struct plan_machine *machine, const struct vary_at *at,
              size_t card, size_t *place);
+/* It ended well and ran no training step, and others did: a batch that is larger than the data,
+ * say. Nothing is known of such a value. */
+bool plan_is_stepless(const struct plan *plan, const struct plan_try *it);
 struct plan_answer *plan_new_answer(struct plan *plan, const struct vary_at *at, size_t card);
 /* The name that is searched, or one with a single value. */
 const struct vary_name *plan_searched(const struct plan *plan);

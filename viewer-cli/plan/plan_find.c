@@ -98,6 +98,14 @@ static bool is_hopeless(const struct plan *plan, size_t model)
     return any;
 }
 
+bool plan_is_stepless(const struct plan *plan, const struct plan_try *it)
+{
+    bool any = false;
+    for (size_t i = 0; i < plan->try_count; i++)
+        any = any || plan->tries[i].seen.steps > 0;
+    return any && it->result == TRY_FITS && it->seen.steps == 0;
+}
+
 int plan_try(struct plan *plan, const struct plan_machine *machine, const struct vary_at *at,
              size_t card, size_t *place)
 {
@@ -190,13 +198,18 @@ static int copy_figures(const struct plan *plan, struct plan_answer *answer)
     return answer->phase || !seen->phase ? 0 : ERR_NOMEM;
 }
 
-static void settle(const struct plan *plan, const struct search *search, bool open,
+/* `stepless`: the first place without a step; PLAN_NONE. */
+static void settle(const struct plan *plan, const struct search *search, bool open, size_t stepless,
                    struct plan_answer *answer)
 {
-    answer->state = open ? PLAN_OPEN : search->low < 0 ? PLAN_EMPTY : PLAN_FOUND;
+    bool refused = search->high < (int64_t)plan_searched(plan)->count;
+    bool unknown = refused && (size_t)search->high == stepless;
+    answer->state = search->low >= 0 && !open ? PLAN_FOUND
+                    : open || unknown         ? PLAN_OPEN
+                                              : PLAN_EMPTY;
     if (search->low >= 0)
         answer->largest = (size_t)search->low;
-    if (search->high < (int64_t)plan_searched(plan)->count)
+    if (refused && !unknown)
         answer->refused = (size_t)search->high;
     if (answer->largest != PLAN_NONE)
         plan_set_place(plan, &answer->at, answer->largest);
@@ -206,7 +219,7 @@ static int find_one(struct plan *plan, const struct vary_at *combination, size_t
 {
     struct vary_at at = *combination;
     struct search search;
-    size_t place, tried, model = plan->cards[card].model;
+    size_t place, tried, stepless = PLAN_NONE, model = plan->cards[card].model;
     int64_t reserved;
     bool open = false, fits;
     int err = 0;
@@ -232,7 +245,10 @@ static int find_one(struct plan *plan, const struct vary_at *combination, size_t
         err = judge(plan, it, card, &fits, &reserved);
         if (err < 0)
             return err;
-        if (fits) {
+        if (plan_is_stepless(plan, it)) {
+            stepless = place < stepless ? place : stepless;
+            fits = false;
+        } else if (fits) {
             answer->largest_try = tried;
             answer->reserved = reserved;
         } else {
@@ -241,7 +257,7 @@ static int find_one(struct plan *plan, const struct vary_at *combination, size_t
         search_learn(&search, place, fits,
                      it->seen.need == SEEN_NONE ? SEARCH_UNKNOWN : it->seen.need);
     }
-    settle(plan, &search, open, answer);
+    settle(plan, &search, open, stepless, answer);
     return copy_figures(plan, answer);
 }
 

@@ -32,6 +32,16 @@ static size_t count_recorded(const struct plan *plan)
     return count;
 }
 
+/* A GPU that is named by its capability has it in its title. */
+static void put_gpu(const struct profile *profile, struct buf *line)
+{
+    char memory[HUMAN_MAX];
+    buf_print(line, "%s, %s", profile->title, human_bytes(memory, (int64_t)profile->memory));
+    if (!strstr(profile->title, "capability"))
+        buf_print(line, ", capability %d.%d", profile->capability->major,
+                  profile->capability->minor);
+}
+
 static void say_way(struct print *print)
 {
     const struct plan *plan = print->plan;
@@ -49,10 +59,10 @@ static void say_way(struct print *print)
         buf_print(&line, ", for %zu GPUs", plan->card_count);
     else if (plan->way == PLAN_SCALING)
         buf_print(&line, ", for %s", human_bytes(memory, (int64_t)card->profile.memory));
-    else
-        buf_print(&line, ", as on %s%s, %s, capability %d.%d", count, card->profile.title,
-                  human_bytes(memory, (int64_t)card->profile.memory),
-                  card->profile.capability->major, card->profile.capability->minor);
+    else {
+        buf_print(&line, ", as on %s", count);
+        put_gpu(&card->profile, &line);
+    }
     if (plan->options->reserve)
         buf_print(&line, ", %s set aside", human_bytes(memory, plan->options->reserve));
     buf_print(&line, "; recordings in %s", plan->folder);
@@ -168,26 +178,23 @@ static void note_survivors(struct print *print)
     }
 }
 
-/* A batch that is larger than the data leaves no step to look at, and fits anywhere. */
 static void note_steps(struct print *print)
 {
     const struct plan *plan = print->plan;
-    bool any = false, cut = false;
+    bool cut = false;
     for (size_t i = 0; i < plan->try_count; i++) {
-        any |= plan->tries[i].seen.steps > 0;
-        cut |= plan->tries[i].seen.cut;
-    }
-    for (size_t i = 0; i < plan->try_count && any; i++) {
         const struct plan_try *it = &plan->tries[i];
-        if (it->result == TRY_FITS && it->seen.steps == 0)
+        cut |= it->seen.cut;
+        if (plan_is_stepless(plan, it))
             emit_warning(&print->emit,
-                         "%s%sran no training step, and others did: that it fits says nothing",
+                         "%s%sran no training step, and others did: what it needs is not known",
                          it->name, *it->name ? " " : "");
     }
     if (cut)
         emit_note(&print->emit,
-                  "each try ended after %" PRId64 " step%s: a validation, a checkpoint or a larger "
-                  "batch behind them is not in the answer; --steps 0 runs the whole program",
+                  "only the first %" PRId64 " step%s of each try count: a validation, a checkpoint "
+                  "or a larger batch behind them is not in the answer; --steps 0 runs the whole "
+                  "program",
                   plan->options->steps, plan->options->steps == 1 ? "" : "s");
 }
 

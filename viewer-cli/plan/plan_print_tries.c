@@ -57,6 +57,8 @@ static void put_growth(struct print *print, const struct plan_growth *growth)
 static const char *result_of(const struct plan *plan, const struct plan_try *it)
 {
     bool recorded = plan->way == PLAN_SCALING && it->result == TRY_FITS;
+    if (plan_is_stepless(plan, it))
+        return "no step";
     return recorded ? "recorded" : try_result_text(it->result);
 }
 

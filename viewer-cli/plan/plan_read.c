@@ -12,18 +12,30 @@
 #include "error.h"
 #include "mem.h"
 #include "query.h"
+#include "whole_steps.h"
 
 #define ALL_STEPS INT64_MIN, INT64_MAX
+
+/* One recording, and how many of its steps are looked at. */
+struct reading {
+    struct db *db;
+    int64_t steps;
+    int64_t process, end; /* of that process: the last event that is looked at */
+};
 
 /* Those of CUDA first, the host's own memory last. */
 static const char scopes_sql[] =
     "SELECT DISTINCT h.process, h.device, d.kind = 'cuda' AS is_cuda, d.kind = 'cpu' AS is_cpu"
     "  FROM heap h JOIN device d ON d.id = h.device ORDER BY 3 DESC, 4, 1, 2";
-static const char steps_sql[] =
-    "SELECT count(DISTINCT step) AS steps,"
-    "  EXISTS(SELECT 1 FROM meta WHERE key = 'ended_steps') AS cut"
-    "  FROM phase WHERE step IS NOT NULL";
-static const char refusals_sql[] = "SELECT count(*) AS refusals FROM oom";
+static const char steps_sql[] = "SELECT count(DISTINCT step) AS steps,"
+                                "  EXISTS(SELECT 1 FROM meta WHERE key = 'ended_steps') AS cut"
+                                "  FROM phase WHERE step IS NOT NULL";
+static const char counting_sql[] = "SELECT DISTINCT process FROM phase WHERE step IS NOT NULL";
+static const char refusals_sql[] = "SELECT seq, process FROM oom ORDER BY process, seq";
+/* The highest since the process began, as the phases that ended until then know it. */
+static const char reserved_sql[] =
+    "SELECT max(pd.max_reserved) AS reserved FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
+    " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.end_seq <= ?3";
 
 static const char driven_sql[] =
     "SELECT EXISTS(SELECT 1 FROM driver_memory m JOIN device d ON d.id = m.device"
@@ -37,29 +49,59 @@ static int open_one(const char *path, struct db **db)
 
 /* ---- how much it was ---- */
 
-static int read_reserved(struct db *db, int64_t process, int64_t device, int64_t *out)
+static int find_end(struct reading *reading, int64_t process)
 {
-    const struct check_scope scope = {db, process, device, ALL_STEPS};
+    if (process == reading->process)
+        return 0;
+    reading->process = process;
+    return whole_steps_end(reading->db, process, reading->steps, &reading->end);
+}
+
+static int read_steps(struct reading *reading, struct plan_seen *out)
+{
+    int64_t process;
+    int err =
+        query_read(reading->db, steps_sql, Q_NOTHING, Q_OUT(Q_INT(out->steps), Q_INT(out->cut)));
+    out->done = reading->steps && out->steps;
+    struct query query = query_ask(reading->db, counting_sql, Q_NOTHING, Q_OUT(Q_INT(process)));
+    query_fail(&query, err);
+    while (query_next(&query)) {
+        query_fail(&query, find_end(reading, process));
+        out->done = out->done && reading->end != INT64_MAX;
+    }
+    return query_end(&query);
+}
+
+static int read_reserved(const struct reading *reading, int64_t device, int64_t *reserved)
+{
+    const struct check_scope scope = {reading->db, reading->process, device, ALL_STEPS};
     struct check_finding finding = {.check = "max-reserved"};
+    if (reading->end != INT64_MAX)
+        return query_read(reading->db, reserved_sql, Q_IN(reading->process, device, reading->end),
+                          Q_OUT(Q_OPT(*reserved)));
     int err = check_reserved(&scope, &finding);
-    *out = finding.known ? finding.value : SEEN_NONE;
+    *reserved = finding.known ? finding.value : SEEN_NONE;
     check_clear(&finding);
     return err;
 }
 
 /* Takes the scope over if it has more than what was seen so far. */
-static int read_scope(struct db *db, int64_t process, int64_t device, struct plan_seen *out)
+static int read_scope(struct reading *reading, int64_t process, int64_t device,
+                      struct plan_seen *out)
 {
-    struct peak peak;
-    int64_t reserved;
-    int err = peak_find(db, process, device, ALL_STEPS, &peak);
+    struct peak peak = {0};
+    int64_t reserved = SEEN_NONE;
+    int err = find_end(reading, process);
     if (err >= 0)
-        err = read_reserved(db, process, device, &reserved);
+        err = peak_find_until(reading->db, process, device, reading->end, &peak);
+    if (err >= 0)
+        err = read_reserved(reading, device, &reserved);
     if (err >= 0 && peak.found && (!out->found || peak.allocated > out->allocated)) {
         mem_free(out->phase);
         out->found = true;
         out->process = process;
         out->device = device;
+        out->end = reading->end;
         out->allocated = peak.allocated;
         out->reserved = reserved;
         out->step = peak.step;
@@ -71,19 +113,19 @@ static int read_scope(struct db *db, int64_t process, int64_t device, struct pla
 }
 
 /* Of the best kind of device that there is. */
-static int read_scopes(struct db *db, struct plan_seen *out)
+static int read_scopes(struct reading *reading, struct plan_seen *out)
 {
     int64_t process, device;
     bool is_cuda, is_cpu, cuda = false, cpu = false;
     struct query query =
-        query_ask(db, scopes_sql, Q_NOTHING,
+        query_ask(reading->db, scopes_sql, Q_NOTHING,
                   Q_OUT(Q_INT(process), Q_INT(device), Q_INT(is_cuda), Q_INT(is_cpu)));
     while (query_next(&query)) {
         if (out->found && (is_cuda != cuda || is_cpu != cpu))
             break;
         cuda = is_cuda;
         cpu = is_cpu;
-        query_fail(&query, read_scope(db, process, device, out));
+        query_fail(&query, read_scope(reading, process, device, out));
         out->cuda = out->found && cuda;
     }
     return query_end(&query);
@@ -93,7 +135,7 @@ static int read_need(struct db *db, struct plan_seen *out)
 {
     struct fit fit;
     struct fit_need need = {.smallest = FIT_NONE};
-    int err = fit_begin(db, out->process, out->device, &fit);
+    int err = fit_begin_until(db, out->process, out->device, out->end, &fit);
     if (err >= 0 && fit.trace.block_count)
         err = fit_measure(&fit, &fit.recorded, 0, &need);
     if (err >= 0 && need.smallest != FIT_NONE)
@@ -126,18 +168,35 @@ static int read_kernels(struct db *db, struct plan_seen *out)
     return err;
 }
 
+/* Counts them; *last is the event of the newest. */
+static int read_refusals(struct reading *reading, int64_t *last, struct plan_seen *out)
+{
+    int64_t seq, process;
+    *last = INT64_MIN;
+    struct query query =
+        query_ask(reading->db, refusals_sql, Q_NOTHING, Q_OUT(Q_INT(seq), Q_INT(process)));
+    while (query_next(&query)) {
+        query_fail(&query, find_end(reading, process));
+        bool counts = seq <= reading->end;
+        out->refusals += counts;
+        out->cut |= !counts;
+        *last = counts && seq > *last ? seq : *last;
+    }
+    return query_end(&query);
+}
+
 /* Where it was refused: the phase is that of the refusal then. */
-static int read_refusal(struct db *db, struct plan_seen *out)
+static int read_refusal(struct db *db, int64_t last, struct plan_seen *out)
 {
     struct oom_place place;
     struct ooms ooms;
-    int err = oom_find_last(db, &place);
+    int err = oom_find_until(db, last, &place);
     if (err < 0)
         return err;
     out->asked = place.asked;
     if (place.device == OOM_NONE)
         return 0;
-    err = oom_read_newest(db, place.process, place.device, ALL_STEPS, 1, &ooms);
+    err = oom_read_until(db, place.process, place.device, last, 1, &ooms);
     if (err >= 0 && ooms.shown) {
         mem_free(out->phase);
         out->phase = ooms.failures[0].phase;
@@ -149,34 +208,36 @@ static int read_refusal(struct db *db, struct plan_seen *out)
     return err;
 }
 
-int plan_read(const char *path, struct plan_seen *out)
+int plan_read(const char *path, int64_t steps, struct plan_seen *out)
 {
-    struct db *db = NULL;
-    *out = (struct plan_seen){.allocated = SEEN_NONE,
+    struct reading reading = {.steps = steps, .process = SEEN_NONE, .end = INT64_MAX};
+    int64_t last;
+    *out = (struct plan_seen){.end = INT64_MAX,
+                              .allocated = SEEN_NONE,
                               .reserved = SEEN_NONE,
                               .need = SEEN_NONE,
                               .at_least = SEEN_NONE,
                               .step = SEEN_NONE,
                               .asked = SEEN_NONE};
-    int err = open_one(path, &db);
+    int err = open_one(path, &reading.db);
     if (err >= 0)
-        err = query_read(db, steps_sql, Q_NOTHING, Q_OUT(Q_INT(out->steps), Q_INT(out->cut)));
+        err = read_steps(&reading, out);
     if (err >= 0)
-        err = query_read(db, refusals_sql, Q_NOTHING, Q_OUT(Q_INT(out->refusals)));
+        err = read_refusals(&reading, &last, out);
     if (err >= 0)
-        err = query_read(db, driven_sql, Q_NOTHING, Q_OUT(Q_INT(out->driven)));
+        err = query_read(reading.db, driven_sql, Q_NOTHING, Q_OUT(Q_INT(out->driven)));
     if (err >= 0)
-        err = read_scopes(db, out);
+        err = read_scopes(&reading, out);
     if (err >= 0)
-        err = rehearsed_count(db, REHEARSED_ALL, out->unknown);
+        err = rehearsed_count(reading.db, REHEARSED_ALL, out->unknown);
     if (err >= 0)
-        err = read_kernels(db, out);
+        err = read_kernels(reading.db, out);
     if (err >= 0 && out->refusals)
-        err = read_refusal(db, out);
+        err = read_refusal(reading.db, last, out);
     else if (err >= 0 && out->found)
-        err = read_need(db, out);
-    if (db)
-        db_close(db);
+        err = read_need(reading.db, out);
+    if (reading.db)
+        db_close(reading.db);
     return err < 0 ? err : 0;
 }
 
@@ -206,7 +267,7 @@ static int copy_largest(const struct diff *diff, struct plan_growth *out)
 int plan_read_growth(const char *less, const struct plan_seen *less_seen, const char *more,
                      const struct plan_seen *more_seen, struct plan_growth *out)
 {
-    const struct diff_moment highest = {NULL, ALL_STEPS};
+    const int64_t ends[DIFF_SIDES] = {less_seen->end, more_seen->end};
     struct diff_side sides[DIFF_SIDES] = {
         {NULL, less_seen->process, less_seen->device, 0},
         {NULL, more_seen->process, more_seen->device, 0},
@@ -218,7 +279,7 @@ int plan_read_growth(const char *less, const struct plan_seen *less_seen, const 
     if (err >= 0)
         err = open_one(more, &sides[DIFF_B].db);
     for (int side = 0; side < DIFF_SIDES && err >= 0; side++)
-        err = diff_find_moment(&sides[side], &highest, &moments[side]);
+        err = diff_find_highest(&sides[side], ends[side], &moments[side]);
     if (err >= 0)
         err = diff_read(sides, moments, &diff);
     if (err >= 0)
@@ -246,7 +307,7 @@ int plan_read_fits(const char *path, const struct plan_seen *seen, int64_t memor
     struct fit_verdict verdict = {0};
     int err = open_one(path, &db);
     if (err >= 0)
-        err = fit_begin(db, seen->process, seen->device, &fit);
+        err = fit_begin_until(db, seen->process, seen->device, seen->end, &fit);
     if (err >= 0 && memory > 0)
         err = fit_try(&fit, db, &fit.recorded, (uint64_t)memory, &verdict);
     *fits = err >= 0 && verdict.fits;

@@ -4,6 +4,10 @@
  *
  * Of several processes and devices the fullest counts, those of CUDA before all others: each rank
  * has a card of its own.
+ *
+ * A program that is ended after so many steps gets further behind the last of them in one try than
+ * in another, so nothing behind it is looked at: not in a try that came to its end by itself
+ * either.
  */
 #ifndef TIDEMARK_VIEWER_PLAN_READ_H
 #define TIDEMARK_VIEWER_PLAN_READ_H
@@ -24,7 +28,9 @@ struct plan_seen { /* all zero: nothing is known, nothing to free */
     int64_t need;                /* the smallest memory that survives its replay; SEEN_NONE */
     int64_t at_least;            /* likewise, up to a refused request and with it; SEEN_NONE */
     int64_t steps;               /* that have numbers */
-    int64_t cut;                 /* 1: --steps ended it there */
+    bool done;        /* all that were asked for came to their end, in each process that has any */
+    bool cut;         /* and there is more behind them, which is not looked at */
+    int64_t end;      /* the last event that is looked at, of that process */
     int64_t step;     /* of the peak or, where a request was refused, of that; SEEN_NONE */
     char *phase;      /* likewise; NULL */
     int64_t refusals; /* requests, of all processes */
@@ -33,8 +39,8 @@ struct plan_seen { /* all zero: nothing is known, nothing to free */
     char no_kernels[320];             /* why it would fail on the GPU all the same; "" */
 };
 
-/* 0 or an error; plan_seen_clear in both cases. */
-int plan_read(const char *path, struct plan_seen *out);
+/* `steps` that were asked for; 0: all. 0 or an error; plan_seen_clear in both cases. */
+int plan_read(const char *path, int64_t steps, struct plan_seen *out);
 void plan_seen_clear(struct plan_seen *seen);
 
 struct plan_growth {

@@ -284,15 +284,16 @@ static enum try_result judge(const struct plan_try *it, bool rehearsed, const ch
         return TRY_LEFT;
     if (it->seen.refusals)
         return TRY_REFUSED;
-    if (WIFEXITED(it->status) && WEXITSTATUS(it->status) == 0)
+    if (it->seen.done || (WIFEXITED(it->status) && WEXITSTATUS(it->status) == 0))
         return judge_good(&it->seen, rehearsed);
     return printed && plan_words_refuse(printed) ? TRY_REFUSED : TRY_FAILED;
 }
 
-static void read_outcome(struct plan_try *it, bool rehearsed)
+static void read_outcome(const struct plan_run *run, struct plan_try *it, bool rehearsed)
 {
     char *printed = read_tail(it->log);
-    int err = access(it->path, F_OK) == 0 ? plan_read(it->path, &it->seen) : ERR_NOTFOUND;
+    int err =
+        access(it->path, F_OK) == 0 ? plan_read(it->path, run->steps, &it->seen) : ERR_NOTFOUND;
     it->result = judge(it, rehearsed && err >= 0, printed);
     it->words = printed ? plan_last_words(printed, it->result == TRY_FAILED) : NULL;
     if (err < 0 && it->result == TRY_FITS) { /* nobody knows what it took */
@@ -370,7 +371,7 @@ int plan_try_run(struct plan_run *run, const struct plan_machine *machine, const
     if (err >= 0) {
         await(run, pid, &out->status);
         out->took_ns = (int64_t)(clock_now_ns() - run->began_ns);
-        read_outcome(out, machine->gpu != NULL);
+        read_outcome(run, out, machine->gpu != NULL);
     }
     words_clear(&words);
     words_clear(&environment);

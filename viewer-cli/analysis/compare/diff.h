@@ -60,6 +60,8 @@ struct diff {
 
 /* 0; ERR_NOTFOUND: this side has no such moment, and *out has a label for it; or another error. */
 int diff_find_moment(struct diff_side *side, const struct diff_moment *moment, struct instant *out);
+/* Likewise the highest point of what was until event `last`. */
+int diff_find_highest(struct diff_side *side, int64_t last, struct instant *out);
 
 /* 0 or an error, which the side that it came from has in `err`; diff_clear in both cases. */
 int diff_read(struct diff_side sides[DIFF_SIDES], const struct instant moments[DIFF_SIDES],

@@ -33,7 +33,7 @@ const char *oom_verdict_text(enum oom_verdict verdict)
     " SELECT o.seq, o.at_ns, o.asked, o.allocated, o.reserved, o.site,"                            \
     "  (SELECT st.phase FROM stretch st WHERE st.process = o.process AND st.begin_seq <= o.seq"    \
     "    ORDER BY st.begin_seq DESC LIMIT 1) AS phase"                                             \
-    "  FROM oom o WHERE o.process = ?1 AND " PLACE " = ?2)"                                        \
+    "  FROM oom o WHERE o.process = ?1 AND " PLACE " = ?2 AND o.seq <= ?5)"                        \
     "SELECT m.seq, m.at_ns, m.asked, m.allocated, m.reserved, m.site, m.phase AS phase_id,"        \
     "  ph.step, (SELECT total_bytes FROM device WHERE id = ?2) AS total,"                          \
     "  ph.kind = 'other' AS \"between\","                                                          \
@@ -46,7 +46,7 @@ static const char newest_sql[] = FAILURES " DESC";
 
 static const char last_sql[] =
     "WITH placed AS (SELECT o.seq, o.process, o.asked, " PLACE " AS place FROM oom o"
-    "                 ORDER BY o.seq DESC LIMIT 1)"
+    "                 WHERE o.seq <= ?1 ORDER BY o.seq DESC LIMIT 1)"
     "SELECT p.process, CASE WHEN t.device IS NOT NULL THEN p.place END AS device,"
     "  coalesce(t.device, 'a device that is not known') AS device_text, p.asked,"
     "  (SELECT count(*) FROM oom) AS failures, (SELECT count(*) FROM process) AS processes"
@@ -114,6 +114,7 @@ struct request { /* what is asked of the database */
     const char *sql;
     int64_t first_step, last_step;
     size_t most;
+    int64_t last; /* event */
 };
 
 static int read_failures(const struct reading *reading, const struct request *request,
@@ -125,7 +126,7 @@ static int read_failures(const struct reading *reading, const struct request *re
     struct query query =
         query_ask(reading->db, request->sql,
                   Q_IN(reading->process, reading->device, query_if(!whole, request->first_step),
-                       request->last_step),
+                       request->last_step, request->last),
                   Q_OUT(Q_INT(row.seq), Q_INT(row.at_ns), Q_INT(row.asked), Q_OPT(row.allocated),
                         Q_OPT(row.reserved), Q_OPT(row.site), Q_OPT(row.phase_id), Q_OPT(row.step),
                         Q_OPT(row.total), Q_INT(row.between), Q_INT(row.on_cpu)));
@@ -139,7 +140,7 @@ int oom_read(struct db *db, int64_t process, int64_t device, int64_t first_step,
              size_t most, size_t named, struct ooms *out)
 {
     struct reading reading = {.db = db, .process = process, .device = device, .named = named};
-    const struct request request = {failures_sql, first_step, last_step, most};
+    const struct request request = {failures_sql, first_step, last_step, most, INT64_MAX};
     return read_failures(&reading, &request, out);
 }
 
@@ -147,14 +148,27 @@ int oom_read_newest(struct db *db, int64_t process, int64_t device, int64_t firs
                     int64_t last_step, size_t named, struct ooms *out)
 {
     struct reading reading = {.db = db, .process = process, .device = device, .named = named};
-    const struct request request = {newest_sql, first_step, last_step, 1};
+    const struct request request = {newest_sql, first_step, last_step, 1, INT64_MAX};
+    return read_failures(&reading, &request, out);
+}
+
+int oom_read_until(struct db *db, int64_t process, int64_t device, int64_t last, size_t named,
+                   struct ooms *out)
+{
+    struct reading reading = {.db = db, .process = process, .device = device, .named = named};
+    const struct request request = {newest_sql, INT64_MIN, INT64_MAX, 1, last};
     return read_failures(&reading, &request, out);
 }
 
 int oom_find_last(struct db *db, struct oom_place *out)
 {
+    return oom_find_until(db, INT64_MAX, out);
+}
+
+int oom_find_until(struct db *db, int64_t last, struct oom_place *out)
+{
     *out = (struct oom_place){0};
-    int err = query_first(db, last_sql, Q_NOTHING,
+    int err = query_first(db, last_sql, Q_IN(last),
                           Q_OUT(Q_INT(out->process), Q_OPT(out->device), Q_CHARS(out->device_text),
                                 Q_INT(out->asked), Q_INT(out->failures), Q_INT(out->processes)));
     return err < 0 ? err : err == DB_ROW ? 0 : ERR_NOTFOUND;

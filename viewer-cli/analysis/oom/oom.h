@@ -60,6 +60,9 @@ int oom_read(struct db *db, int64_t process, int64_t device, int64_t first_step,
 /* The newest one alone, with the count of all. As oom_read otherwise. */
 int oom_read_newest(struct db *db, int64_t process, int64_t device, int64_t first_step,
                     int64_t last_step, size_t named, struct ooms *out);
+/* The newest of all until event `last`, and with it. */
+int oom_read_until(struct db *db, int64_t process, int64_t device, int64_t last, size_t named,
+                   struct ooms *out);
 
 struct oom_place {
     int64_t process;
@@ -71,6 +74,7 @@ struct oom_place {
 
 /* Where the newest failure of all was. ERR_NOTFOUND: there is none. */
 int oom_find_last(struct db *db, struct oom_place *out);
+int oom_find_until(struct db *db, int64_t last, struct oom_place *out);
 /* Blocks of the device were handed out to the process after that. */
 int oom_went_on(struct db *db, int64_t process, int64_t device, int64_t seq, bool *went_on);
 /* Failures of the process that name no device, where it has several: oom_read never finds them. */

@@ -32,7 +32,7 @@
 static const char highest_sql[] = HIGHEST_COLUMNS
     "  FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
     " WHERE ph.process = ?1 AND pd.device = ?2 AND (?3 IS NULL OR ph.step BETWEEN ?3 AND ?4)"
-    "   AND ph.id BETWEEN ?5 AND ?6" HIGHEST_FIRST;
+    "   AND ph.id BETWEEN ?5 AND ?6 AND coalesce(pd.peak_seq, ph.begin_seq) <= ?7" HIGHEST_FIRST;
 
 /* A commit writes what was not settled yet with the highest numbers. */
 static const char maximum_sql[] =
@@ -127,16 +127,17 @@ static const struct category_bounds *ids_of(struct db *db, int64_t process, int6
     return step ? step : &all;
 }
 
-static int read_highest(struct db *db, int64_t first_step, int64_t last_step, struct peak *out)
+static int read_highest(struct db *db, int64_t first_step, int64_t last_step, int64_t last,
+                        struct peak *out)
 {
     bool whole = first_step == INT64_MIN && last_step == INT64_MAX;
-    int err = whole ? find_by_maximum(db, out) : 0;
+    int err = whole && last == INT64_MAX ? find_by_maximum(db, out) : 0;
     if (err < 0 || out->found)
         return err;
     const struct category_bounds *ids = ids_of(db, out->process, first_step, last_step);
     err = read_first(db, highest_sql,
                      Q_IN(out->process, out->device, query_if(!whole, first_step), last_step,
-                          ids->first_id, ids->last_id),
+                          ids->first_id, ids->last_id, last),
                      out);
     return err < 0 ? err : 0;
 }
@@ -353,7 +354,16 @@ int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step
     begin(process, device, out);
     out->first_step = first_step;
     out->last_step = last_step;
-    int err = read_highest(db, first_step, last_step, out);
+    int err = read_highest(db, first_step, last_step, INT64_MAX, out);
+    return err < 0 || !out->found ? err : read_around(db, out);
+}
+
+int peak_find_until(struct db *db, int64_t process, int64_t device, int64_t last, struct peak *out)
+{
+    begin(process, device, out);
+    out->first_step = INT64_MIN;
+    out->last_step = INT64_MAX;
+    int err = read_highest(db, INT64_MIN, INT64_MAX, last, out);
     return err < 0 || !out->found ? err : read_around(db, out);
 }
 

@@ -59,6 +59,8 @@ struct peak {
 /* Where it was, without who held it: all up to phase_path. As peak_read otherwise. */
 int peak_find(struct db *db, int64_t process, int64_t device, int64_t first_step, int64_t last_step,
               struct peak *out);
+/* The same of all until event `last`, and with it. */
+int peak_find_until(struct db *db, int64_t process, int64_t device, int64_t last, struct peak *out);
 
 /* Only steps first..last; INT64_MIN..INT64_MAX = everything, time outside of steps too. The largest
  * `named` sites and births get their names. 0 or an error; peak_clear in both cases. */

@@ -82,8 +82,13 @@ int fit_begin_refused(struct db *db, int64_t process, int64_t device, int64_t se
 
 int fit_begin(struct db *db, int64_t process, int64_t device, struct fit *out)
 {
+    return fit_begin_until(db, process, device, INT64_MAX, out);
+}
+
+int fit_begin_until(struct db *db, int64_t process, int64_t device, int64_t last, struct fit *out)
+{
     *out = (struct fit){0};
-    int err = replay_load(db, process, device, &out->trace);
+    int err = replay_load_until(db, process, device, last, &out->trace);
     if (err >= 0)
         err = prepare(out);
     if (err < 0)

@@ -29,6 +29,8 @@ struct fit {
 
 /* Loads and replays the recorded settings. 0 or an error; fit_clear in both cases. */
 int fit_begin(struct db *db, int64_t process, int64_t device, struct fit *out);
+/* The same of what was until event `last`. */
+int fit_begin_until(struct db *db, int64_t process, int64_t device, int64_t last, struct fit *out);
 /* For a request that was refused in event `seq`: all before it, and that request as the last one.
  * Nothing is replayed yet: as_recorded stays empty. As fit_begin otherwise. */
 int fit_begin_refused(struct db *db, int64_t process, int64_t device, int64_t seq, uint64_t bytes,

@@ -133,6 +133,9 @@ struct replay_trace {
 
 /* 0 or an error; replay_trace_clear in both cases. */
 int replay_load(struct db *db, int64_t process, int64_t device, struct replay_trace *out);
+/* The same up to event `last`, and with it. */
+int replay_load_until(struct db *db, int64_t process, int64_t device, int64_t last,
+                      struct replay_trace *out);
 /* The same up to event `seq`, which refused so many bytes: that request is the last operation.
  * ERR_NOTFOUND: there is nothing to ask it of. */
 int replay_load_refused(struct db *db, int64_t process, int64_t device, int64_t seq, uint64_t bytes,

@@ -358,7 +358,13 @@ static int finish(struct loader *loader, int err)
 
 int replay_load(struct db *db, int64_t process, int64_t device, struct replay_trace *out)
 {
-    struct loader loader = {.trace = out, .until = INT64_MAX};
+    return replay_load_until(db, process, device, INT64_MAX, out);
+}
+
+int replay_load_until(struct db *db, int64_t process, int64_t device, int64_t last,
+                      struct replay_trace *out)
+{
+    struct loader loader = {.trace = out, .until = last == INT64_MAX ? last : last + 1};
     return finish(&loader, load(&loader, db, process, device));
 }
 

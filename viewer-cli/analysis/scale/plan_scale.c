@@ -9,6 +9,7 @@
 #include "map.h"
 #include "mem.h"
 #include "query.h"
+#include "whole_steps.h"
 
 /* ---- the call stacks of a recording ---- */
 
@@ -17,16 +18,6 @@ static const char stacks_sql[] = "SELECT site, frame FROM stack ORDER BY site, d
 static const char sites_sql[] =
     "SELECT a.seq, a.site FROM allocation a JOIN heap h ON h.id = a.heap"
     " WHERE h.process = ?1 AND h.device = ?2 ORDER BY a.seq";
-/* Steps that came to their end. */
-static const char whole_sql[] =
-    "SELECT count(*) AS whole FROM (SELECT step FROM phase WHERE process = ?1 AND step IS NOT NULL"
-    " GROUP BY step HAVING count(*) = count(end_seq)"
-    "   AND sum(ended IN ('exception', 'unbalanced', 'process end')) = 0)";
-static const char end_sql[] =
-    "SELECT coalesce(max(coalesce(end_seq, 9223372036854775807)), 9223372036854775807) AS \"end\""
-    " FROM phase WHERE process = ?1 AND step <"
-    " (SELECT min(step) FROM phase WHERE process = ?1 AND step IS NOT NULL) + ?2";
-
 #define HASH_FIRST UINT64_C(14695981039346656037)
 #define HASH_PRIME UINT64_C(1099511628211)
 
@@ -74,26 +65,6 @@ static void loaded_clear(struct loaded *loaded)
     *loaded = (struct loaded){0};
 }
 
-/* A program is ended some time after its last step that counts: what comes behind that one is there
- * in one recording and not in the other. */
-static void cut(struct replay_trace *trace, int64_t end_seq)
-{
-    size_t blocks = trace->block_count, ops = 0;
-    while (blocks > trace->adopted && trace->blocks[blocks - 1].seq > end_seq)
-        blocks--;
-    while (ops < trace->op_count &&
-           !(trace->ops[ops].kind == REPLAY_ALLOC && trace->ops[ops].block >= blocks))
-        ops++;
-    trace->block_count = blocks;
-    trace->op_count = ops;
-}
-
-static int read_end(struct db *db, const struct scale_source *source, int64_t steps, int64_t *end)
-{
-    *end = INT64_MAX;
-    return query_read(db, end_sql, Q_IN(source->process, steps), Q_OUT(Q_ANY(*end)));
-}
-
 /* So many all of them have: a program that is ended has come as far as it came. */
 static int read_steps(const struct scale_source *sources, size_t count, int64_t *steps)
 {
@@ -103,7 +74,7 @@ static int read_steps(const struct scale_source *sources, size_t count, int64_t 
         int64_t whole = 0;
         err = db_open(&db, sources[i].path);
         if (err >= 0)
-            err = query_read(db, whole_sql, Q_IN(sources[i].process), Q_OUT(Q_INT(whole)));
+            err = whole_steps_count(db, sources[i].process, &whole);
         *steps = whole < *steps ? whole : *steps;
         if (db)
             db_close(db);
@@ -144,19 +115,18 @@ static int count_order(struct loaded *out)
 static int load(const struct scale_source *source, int64_t steps, struct loaded *out)
 {
     struct map stacks = {0};
-    int64_t end = INT64_MAX;
+    int64_t end;
     *out = (struct loaded){0};
     int err = db_open(&out->db, source->path);
     if (err >= 0)
         err = db_exec(out->db, "BEGIN");
     if (err >= 0)
-        err = fit_begin(out->db, source->process, source->device, &out->fit);
-    if (err >= 0 && steps)
-        err = read_end(out->db, source, steps, &end);
+        err = whole_steps_end(out->db, source->process, steps, &end);
+    if (err >= 0)
+        err = fit_begin_until(out->db, source->process, source->device, end, &out->fit);
     if (err >= 0)
         err = read_stacks(out->db, &stacks);
     if (err >= 0) {
-        cut(&out->fit.trace, end);
         size_t count = out->fit.trace.block_count + 1;
         out->sites = mem_alloc(count, sizeof *out->sites);
         out->stacks = mem_alloc(count, sizeof *out->stacks);
