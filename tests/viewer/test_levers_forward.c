@@ -225,6 +225,38 @@ TEST(a_peak_in_a_later_step_is_no_transient)
     CHECK_INT(worth_of(&(struct model){0}, LEVER_FIRST_STEP, NULL), -1);
 }
 
+/* ---- an evaluation ---- */
+
+/* A forward behind the last of three steps. */
+static void evaluate(const char *kind, bool expected)
+{
+    struct script script = {0};
+    struct peak peak;
+    train(&script, &(struct model){0});
+    script_phase(&script, kind, SCRIPT_OUTSIDE, at(3, FORWARD), at(3, FORWARD) + 50);
+    script_block(&script, at(3, FORWARD) + 40, at(3, FORWARD) + 45, MIB(900), WARM_UP);
+    struct db *db = script_record(&script);
+    struct levers levers = read_levers(db, &peak);
+    const struct lever *lever = find(&levers, LEVER_EVALUATION);
+    CHECK_INT(lever != NULL, expected);
+    CHECK(!find(&levers, LEVER_FIRST_STEP));
+    if (lever) {
+        CHECK_INT(lever->bytes, peak.allocated - MIB(780));
+        CHECK_INT(lever->site, WARM_UP);
+        CHECK(lever->at_most);
+    }
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+}
+
+TEST(an_evaluation_that_needs_more)
+{
+    evaluate("forward_no_grad", true);
+    evaluate("eval", true);
+    evaluate("forward", false);
+}
+
 /* ---- a workspace ---- */
 
 static int64_t worth_of_workspace(int mib, int offset, int tag, bool *at_most)
@@ -259,5 +291,5 @@ TEST_MAIN(TEST_CASE(checkpoints_that_are_in_force_are_no_lever),
           TEST_CASE(what_only_moved_did_not_come_once), TEST_CASE(a_first_step_that_needs_more),
           TEST_CASE(what_comes_before_the_first_step), TEST_CASE(one_step_says_nothing_of_others),
           TEST_CASE(a_peak_in_a_later_step_is_no_transient),
-          TEST_CASE(a_large_workspace_is_a_lever),
+          TEST_CASE(an_evaluation_that_needs_more), TEST_CASE(a_large_workspace_is_a_lever),
           TEST_CASE(a_small_one_and_gradients_on_their_way_are_none))

@@ -31,6 +31,7 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_BOUND] = "bound",
         [LEVER_NO_GRAD] = "no_grad",
         [LEVER_FIRST_STEP] = "first_step",
+        [LEVER_EVALUATION] = "smaller_evaluation",
         [LEVER_FUSED_OPTIMIZER] = "fused_optimizer",
         [LEVER_OPTIMIZER_IN_BACKWARD] = "optimizer_in_backward",
         [LEVER_WORKSPACE] = "smaller_workspace",

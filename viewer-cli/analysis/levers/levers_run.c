@@ -1,6 +1,6 @@
 /*
- * Levers of a whole run: a first step that needs more than the others, and settings of the
- * allocator, tried by replay.
+ * Levers of a whole run: a first step or an evaluation that needs more than the other steps, and
+ * settings of the allocator, tried by replay.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,22 @@
 
 /* ---- a first step that others do not need ---- */
 
-/* The highest of the later steps that have ended; *found needs one with a step behind it, or the
- * program's end: half a step says nothing. */
-static int read_later(struct levers_work *work, int64_t *first, struct peak *later)
+/* The last forward until the peak is one of an evaluation, or without gradients. */
+static int is_evaluation(const struct levers_work *work, bool *is)
+{
+    *is = false;
+    if (work->peak->step != PEAK_NONE)
+        return 0;
+    return query_read(work->db,
+                      "SELECT kind <> 'forward' AS \"is\" FROM phase WHERE process = ?1"
+                      " AND kind IN ('forward', 'forward_no_grad', 'eval') AND begin_seq <= ?2"
+                      " ORDER BY begin_seq DESC LIMIT 1",
+                      Q_IN(work->peak->process, work->peak->seq), Q_OUT(Q_INT(*is)));
+}
+
+/* The highest of the steps that have ended, from the first or only of the later ones; *found needs
+ * one with a step behind it, or the program's end: half a step says nothing. */
+static int read_steps(struct levers_work *work, bool all, int64_t *first, struct peak *steps)
 {
     const struct peak *peak = work->peak;
     struct category_rules *rules;
@@ -37,7 +50,7 @@ static int read_later(struct levers_work *work, int64_t *first, struct peak *lat
         return err;
     if (peak->step != PEAK_NONE && peak->step != *first)
         return 0; /* it is one of the later steps' own */
-    return peak_find(work->db, work->peak->process, work->peak->device, *first + 1, last, later);
+    return peak_find(work->db, work->peak->process, work->peak->device, *first + !all, last, steps);
 }
 
 static bool is_before_later(const struct levers_work *work, int64_t first, const struct peak *later)
@@ -65,31 +78,46 @@ static size_t most_of(const struct why *why)
     return most;
 }
 
+static void choose_words(const struct levers_work *work, bool evaluation,
+                         struct levers_words *words)
+{
+    if (evaluation)
+        *words = (struct levers_words){.kind = LEVER_EVALUATION,
+                                       .at_most = true,
+                                       .before = "a smaller evaluation batch, until a training "
+                                                 "step is the peak; most of the difference: "};
+    else if (work->peak->step == PEAK_NONE)
+        words->before = "the steps need less; most of the difference is allocated before them: ";
+    else
+        words->before = "later steps need less; most of the difference is allocated only once: ";
+}
+
 int levers_first_step(struct levers_work *work)
 {
-    struct peak later = {0};
+    struct levers_words words = {.kind = LEVER_FIRST_STEP};
+    struct peak steps = {0};
     struct why why = {0};
     int64_t first;
-    int err = read_later(work, &first, &later);
-    int64_t bytes = work->peak->allocated - later.allocated;
-    if (err < 0 || !is_before_later(work, first, &later) || bytes < work->peak->allocated / 100) {
-        peak_clear(&later);
+    bool evaluation;
+    int err = is_evaluation(work, &evaluation);
+    if (err >= 0)
+        err = read_steps(work, evaluation, &first, &steps);
+    int64_t bytes = work->peak->allocated - steps.allocated;
+    bool is = err >= 0 && (evaluation ? steps.found : is_before_later(work, first, &steps));
+    if (!is || bytes < work->peak->allocated / 100) {
+        peak_clear(&steps);
         return err;
     }
-    const struct instant one = {.seq = later.living_seq}, other = {.seq = work->peak->living_seq};
+    const struct instant one = {.seq = steps.living_seq}, other = {.seq = work->peak->living_seq};
     err = why_read(work->db, work->peak->process, work->peak->device, &one, &other, 0, &why);
     size_t at = most_of(&why);
-    struct levers_words words = {.kind = LEVER_FIRST_STEP,
-                                 .site = at != SIZE_MAX ? why.groups[at].site : LEVERS_NONE,
-                                 .before =
-                                     "later steps need so much less; most of it came only once: "};
-    if (work->peak->step == PEAK_NONE)
-        words.before = "the steps need so much less; most of it came before them: ";
+    choose_words(work, evaluation, &words);
+    words.site = at != SIZE_MAX ? why.groups[at].site : LEVERS_NONE;
     words.name = words.site == GROUP_NONE ? "blocks without a call stack" : NULL;
     if (err >= 0)
         err = levers_add(work, bytes, LEVERS_NONE, &words);
     why_clear(&why);
-    peak_clear(&later);
+    peak_clear(&steps);
     return err;
 }
 
