@@ -59,11 +59,14 @@ def find() -> str:
     return found
 
 
+# What a recorder puts into the environment of the program that it records.
+RECORDERS = ("TIDEMARK_SOCKET", "TIDEMARK_DOOR", "TIDEMARK_KEY")
+
+
 def clean() -> Dict[str, str]:
     """The environment for a command whose output is read: no colour, no width of a terminal. What
     a recorder has put there is not for a report."""
-    unwanted = ("LD_PRELOAD", "COLUMNS", "LINES", "TIDEMARK_SOCKET", "TIDEMARK_DOOR",
-                "TIDEMARK_KEY")
+    unwanted = ("LD_PRELOAD", "COLUMNS", "LINES", *RECORDERS)
     environment = {name: value for name, value in os.environ.items() if name not in unwanted}
     environment["NO_COLOR"] = "1"
     return environment

@@ -156,8 +156,7 @@ def command_line(path: str, program: Sequence[str], options: Sequence[str]) -> L
 
 def environment(more: Optional[Dict[str, str]] = None) -> Dict[str, str]:
     """For a program that gets a recorder of its own: nothing of the one that this process has."""
-    unwanted = ("TIDEMARK_SOCKET", "TIDEMARK_DOOR", "TIDEMARK_KEY")
-    values = {k: v for k, v in os.environ.items() if k not in unwanted}
+    values = {k: v for k, v in os.environ.items() if k not in _command.RECORDERS}
     values.update(more or {})
     return values
 

@@ -42,9 +42,8 @@ int merge_input_failed(struct merge *merge, const struct merge_input *input, str
 {
     const char *detail = *db_message(db) ? db_message(db) : base_err_text(err);
     if (err == ERR_CORRUPT)
-        merge->result->damaged = input->path;
-    return merge_say(merge, err, "%s%s%.300s", input->path,
-                     err == ERR_CORRUPT ? " is damaged: " : ": ", detail);
+        return merge_damaged(merge, input, "%.300s", detail);
+    return merge_say(merge, err, "%s: %.300s", input->path, detail);
 }
 
 int merge_out_failed(struct merge *merge, int err)
