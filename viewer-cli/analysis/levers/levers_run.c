@@ -53,6 +53,20 @@ static int read_steps(struct levers_work *work, bool all, int64_t *first, struct
     return peak_find(work->db, work->peak->process, work->peak->device, *first + !all, last, steps);
 }
 
+/* What an evaluation leaves behind goes in the next step, before its first phase. */
+static int leave_out_between(struct levers_work *work, int64_t first, struct peak *steps)
+{
+    int64_t most = 0;
+    int err = query_read(work->db,
+                         "SELECT max(pd.peak_allocated) AS most FROM phase ph"
+                         "  JOIN phase_device pd ON pd.phase = ph.id"
+                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step >= ?3"
+                         "   AND ph.kind <> 'other'",
+                         Q_IN(work->peak->process, work->peak->device, first), Q_OUT(Q_INT(most)));
+    steps->allocated = most && most < steps->allocated ? most : steps->allocated;
+    return err;
+}
+
 static bool is_before_later(const struct levers_work *work, int64_t first, const struct peak *later)
 {
     const struct peak *peak = work->peak;
@@ -102,6 +116,8 @@ int levers_first_step(struct levers_work *work)
     int err = is_evaluation(work, &evaluation);
     if (err >= 0)
         err = read_steps(work, evaluation, &first, &steps);
+    if (err >= 0 && evaluation && steps.found)
+        err = leave_out_between(work, first, &steps);
     int64_t bytes = work->peak->allocated - steps.allocated;
     bool is = err >= 0 && (evaluation ? steps.found : is_before_later(work, first, &steps));
     if (!is || bytes < work->peak->allocated / 100) {
