@@ -53,10 +53,10 @@ is "$status" 1 "a program that was refused"
 
 # A T4's context is computed, an A100's was measured (docs/gpu-profiles.md).
 run peak plain.db --all
-has out "modelled: 80.0 MiB of 400 MiB device memory (20.0 %): the CUDA context, by a rule" "the share"
+has out "modelled: 80.0 MiB of 400 MiB in use (20.0 %): the CUDA context, by a rule" "the share"
 has_not out "tidemark help rehearse" "nothing is to be explained"
 run peak reads.db --all
-has out "modelled: 418 MiB of 738 MiB device memory (56.6 %): the CUDA context, measured" "measured"
+has out "modelled: 418 MiB of 738 MiB in use (56.6 %): the CUDA context, measured" "measured"
 has out "1 size came from a value that is not computed, taken as 0: nonzero" "a size"
 has out "1 number that the program read is not computed, and was 0: copy" "a number"
 has out "1 size of a library's working memory is not known, taken as 0: cudnnGetConv" "a library"

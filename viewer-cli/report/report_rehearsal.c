@@ -77,9 +77,9 @@ static void say_share(struct emit *emit, const char *whose, const struct rehears
     char text[300], modelled[HUMAN_MAX], peak[HUMAN_MAX], part[HUMAN_MAX];
     if (!share->found)
         return;
-    snprintf(text, sizeof text, "%smodelled: %s of %s device memory%s%s (%s): the CUDA context, %s",
+    snprintf(text, sizeof text, "%smodelled: %s of %s in use%s%s (%s): the CUDA context, %s",
              whose, human_bytes(modelled, share->modelled), human_bytes(peak, share->peak),
-             share->others ? " of " : "", share->others ? share->device_text : "",
+             share->others ? " on " : "", share->others ? share->device_text : "",
              human_percent(part, (double)share->modelled / (double)share->peak),
              rehearsed_is_measured(rehearsed) ? "measured" : "by a rule");
     say(emit, text);
@@ -196,7 +196,7 @@ int report_lead_briefly(struct report *report)
     int n = snprintf(text, sizeof text, "%s value%s not computed (--all)",
                      human_count(count, reads), reads == 1 ? "" : "s");
     if (share.found)
-        snprintf(text + n, sizeof text - (size_t)n, ", modelled %s of %s device memory",
+        snprintf(text + n, sizeof text - (size_t)n, ", modelled %s of %s in use",
                  human_bytes(modelled, share.modelled), human_bytes(peak, share.peak));
     say(&report->emit, text);
     return 0;
