@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "error.h"
 #include "keeper.h"
 #include "mem.h"
 #include "store.h"
@@ -13,6 +14,7 @@ enum { ROUNDS = 64, ROWS = 20000 };
 
 struct asked {
     struct queue *queue;
+    struct db *db;
     bool can_wait;
     int rounds;
     struct {
@@ -145,6 +147,35 @@ TEST(what_waits_does_not_outdo_the_limit)
         CHECK_INT(asked.seen[i].rows, 10000 + 4 * ROWS);
 }
 
+static int run_out_of_memory(void *self, int64_t rows)
+{
+    struct asked *asked = self;
+    (void)rows;
+    asked->rounds++;
+    REQUIRE(db_exec(asked->db, "ROLLBACK") == 0);
+    return ERR_NOMEM;
+}
+
+/* SQLite may undo the whole transaction then: the writer stops, and says why. */
+TEST(a_keeper_can_run_out_of_memory)
+{
+    struct asked asked = {0};
+    struct keeper keeper = keeper_of_test;
+    struct writer *writer = NULL;
+    bool single;
+    keeper.self = &asked;
+    keeper.work = run_out_of_memory;
+    REQUIRE(db_create(&asked.db, test_path("short.db")) == 0);
+    REQUIRE(queue_new(&asked.queue, STORE_LIMIT) == 0);
+    REQUIRE(queue_push(asked.queue, store_batch(1, 10, true)));
+    queue_close(asked.queue);
+    REQUIRE(writer_start(&writer, asked.db, asked.queue, false, &keeper) == 0);
+    CHECK_INT(writer_finish(writer, &single, NULL), ERR_NOMEM);
+    CHECK_INT(asked.rounds, 1);
+    CHECK_INT(asked.forgotten, 1);
+    queue_free(asked.queue);
+}
+
 /* Whether the writer comes to be or not. */
 TEST(a_keeper_is_forgotten_once)
 {
@@ -178,4 +209,4 @@ TEST(a_keeper_is_forgotten_once)
 }
 
 TEST_MAIN(TEST_CASE(what_waits_is_written_first), TEST_CASE(what_waits_does_not_outdo_the_limit),
-          TEST_CASE(a_keeper_is_forgotten_once))
+          TEST_CASE(a_keeper_can_run_out_of_memory), TEST_CASE(a_keeper_is_forgotten_once))
