@@ -250,8 +250,24 @@ static void evaluate(const char *kind, bool expected)
     db_close(db);
 }
 
+/* As a trainer tries its evaluation before it begins: in the first step, or in each, as a teacher
+ * does whose answers are learned from. */
+static int64_t worth_of_evaluation_in(int steps)
+{
+    struct script script = {0};
+    train(&script, &(struct model){0});
+    for (int step = 0; step < steps; step++) {
+        int64_t begin = step ? at(step, FORWARD) - 20 : 60;
+        script_phase(&script, "eval", step, begin, begin + 19);
+        script_block(&script, begin + 5, begin + 10, MIB(900), WARM_UP);
+    }
+    return worth(&script, LEVER_EVALUATION, NULL);
+}
+
 TEST(an_evaluation_that_needs_more)
 {
+    CHECK_INT(worth_of_evaluation_in(1), 1000 - 780);
+    CHECK_INT(worth_of_evaluation_in(3), -1);
     evaluate("forward_no_grad", true);
     evaluate("eval", true);
     evaluate("forward", false);

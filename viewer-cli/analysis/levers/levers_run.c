@@ -16,17 +16,19 @@
 
 /* ---- a first step that others do not need ---- */
 
-/* The last forward until the peak is one of an evaluation, or without gradients. */
+/* The last forward until the peak is one of an evaluation, or without gradients: outside of steps,
+ * or in the first one, to which what a trainer tries before it begins belongs. */
 static int is_evaluation(const struct levers_work *work, bool *is)
 {
     *is = false;
-    if (work->peak->step != PEAK_NONE)
-        return 0;
     return query_read(work->db,
-                      "SELECT kind <> 'forward' AS \"is\" FROM phase WHERE process = ?1"
-                      " AND kind IN ('forward', 'forward_no_grad', 'eval') AND begin_seq <= ?2"
-                      " ORDER BY begin_seq DESC LIMIT 1",
-                      Q_IN(work->peak->process, work->peak->seq), Q_OUT(Q_INT(*is)));
+                      "SELECT CASE WHEN ?3 IS NULL THEN kind IN ('forward_no_grad', 'eval')"
+                      " ELSE kind = 'eval' AND ?3 = (SELECT min(step) FROM phase"
+                      "  WHERE process = ?1) END AS \"is\" FROM phase WHERE process = ?1"
+                      " AND kind IN ('forward', 'forward_no_grad', 'eval', 'backward')"
+                      " AND begin_seq <= ?2 ORDER BY begin_seq DESC LIMIT 1",
+                      Q_IN(work->peak->process, work->peak->seq, query_opt(work->peak->step)),
+                      Q_OUT(Q_INT(*is)));
 }
 
 /* The highest of the steps that have ended, from the first or only of the later ones; *found needs
@@ -53,18 +55,24 @@ static int read_steps(struct levers_work *work, bool all, int64_t *first, struct
     return peak_find(work->db, work->peak->process, work->peak->device, *first + !all, last, steps);
 }
 
-/* What an evaluation leaves behind goes in the next step, before its first phase. */
-static int leave_out_between(struct levers_work *work, int64_t first, struct peak *steps)
+/* What the training needs. What an evaluation leaves behind goes in the next step, before its first
+ * phase; and an evaluation that belongs to the first step is none of the training's. */
+static int leave_out_evaluations(struct levers_work *work, int64_t first, struct peak *steps)
 {
-    int64_t most = 0;
-    int err = query_read(work->db,
-                         "SELECT max(pd.peak_allocated) AS most FROM phase ph"
-                         "  JOIN phase_device pd ON pd.phase = ph.id"
-                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step >= ?3"
-                         "   AND ph.kind <> 'other'",
-                         Q_IN(work->peak->process, work->peak->device, first), Q_OUT(Q_INT(most)));
-    steps->allocated = most && most < steps->allocated ? most : steps->allocated;
-    return err;
+    int64_t most = 0, seq = 0;
+    int err = query_first(
+        work->db,
+        "SELECT pd.peak_allocated AS most, coalesce(pd.peak_seq, ph.begin_seq - 1) AS seq"
+        "  FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
+        " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step >= ?3 AND ph.kind <> 'other'"
+        "   AND (ph.step > ?3 OR ph.kind NOT IN ('eval', 'forward_no_grad'))"
+        " ORDER BY 1 DESC LIMIT 1",
+        Q_IN(work->peak->process, work->peak->device, first), Q_OUT(Q_INT(most), Q_INT(seq)));
+    if (err == DB_ROW) {
+        steps->allocated = most;
+        steps->living_seq = seq;
+    }
+    return err < 0 ? err : 0;
 }
 
 static bool is_before_later(const struct levers_work *work, int64_t first, const struct peak *later)
@@ -115,9 +123,9 @@ int levers_first_step(struct levers_work *work)
     bool evaluation;
     int err = is_evaluation(work, &evaluation);
     if (err >= 0)
-        err = read_steps(work, evaluation, &first, &steps);
+        err = read_steps(work, evaluation && work->peak->step == PEAK_NONE, &first, &steps);
     if (err >= 0 && evaluation && steps.found)
-        err = leave_out_between(work, first, &steps);
+        err = leave_out_evaluations(work, first, &steps);
     int64_t bytes = work->peak->allocated - steps.allocated;
     bool is = err >= 0 && (evaluation ? steps.found : is_before_later(work, first, &steps));
     if (!is || bytes < work->peak->allocated / 100) {
