@@ -17,23 +17,27 @@
 /* ---- a first step that others do not need ---- */
 
 /* The last forward until the peak is one of an evaluation, or without gradients: outside of steps,
- * or in the first one, to which what a trainer tries before it begins belongs. */
+ * or in one of a few steps that have such, where it is between two steps or before the first. What
+ * most steps have is the training's own, as the answers of a teacher. */
 static int is_evaluation(const struct levers_work *work, bool *is)
 {
     *is = false;
     return query_read(work->db,
                       "SELECT CASE WHEN ?3 IS NULL THEN kind IN ('forward_no_grad', 'eval')"
-                      " ELSE kind = 'eval' AND ?3 = (SELECT min(step) FROM phase"
-                      "  WHERE process = ?1) END AS \"is\" FROM phase WHERE process = ?1"
+                      " WHEN kind <> 'eval' THEN 0"
+                      " ELSE 2 * (SELECT count(DISTINCT step) FROM phase"
+                      "            WHERE process = ?1 AND kind = 'eval')"
+                      "  < (SELECT count(DISTINCT step) FROM phase WHERE process = ?1)"
+                      " END AS \"is\" FROM phase WHERE process = ?1"
                       " AND kind IN ('forward', 'forward_no_grad', 'eval', 'backward')"
                       " AND begin_seq <= ?2 ORDER BY begin_seq DESC LIMIT 1",
                       Q_IN(work->peak->process, work->peak->seq, query_opt(work->peak->step)),
                       Q_OUT(Q_INT(*is)));
 }
 
-/* The highest of the steps that have ended, from the first or only of the later ones; *found needs
- * one with a step behind it, or the program's end: half a step says nothing. */
-static int read_steps(struct levers_work *work, bool all, int64_t *first, struct peak *steps)
+/* The highest of the steps that have ended, behind an evaluation of all, else of the later ones;
+ * *found needs one with a step behind it, or the program's end: half a step says nothing. */
+static int read_steps(struct levers_work *work, bool evaluation, int64_t *first, struct peak *steps)
 {
     const struct peak *peak = work->peak;
     struct category_rules *rules;
@@ -50,13 +54,14 @@ static int read_steps(struct levers_work *work, bool all, int64_t *first, struct
     category_free(rules);
     if (err < 0 || *first == LEVERS_NONE || last <= *first)
         return err;
-    if (peak->step != PEAK_NONE && peak->step != *first)
+    if (!evaluation && peak->step != PEAK_NONE && peak->step != *first)
         return 0; /* it is one of the later steps' own */
-    return peak_find(work->db, work->peak->process, work->peak->device, *first + !all, last, steps);
+    return peak_find(work->db, work->peak->process, work->peak->device, *first + !evaluation, last,
+                     steps);
 }
 
-/* What the training needs. What an evaluation leaves behind goes in the next step, before its first
- * phase; and an evaluation that belongs to the first step is none of the training's. */
+/* What the training needs: without evaluations inside of steps, and without what one leaves behind,
+ * which goes in the next step before its first phase. */
 static int leave_out_evaluations(struct levers_work *work, int64_t first, struct peak *steps)
 {
     int64_t most = 0, seq = 0;
@@ -64,8 +69,8 @@ static int leave_out_evaluations(struct levers_work *work, int64_t first, struct
         work->db,
         "SELECT pd.peak_allocated AS most, coalesce(pd.peak_seq, ph.begin_seq - 1) AS seq"
         "  FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
-        " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step >= ?3 AND ph.kind <> 'other'"
-        "   AND (ph.step > ?3 OR ph.kind NOT IN ('eval', 'forward_no_grad'))"
+        " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step >= ?3"
+        "   AND ph.kind NOT IN ('other', 'eval', 'forward_no_grad')"
         " ORDER BY 1 DESC LIMIT 1",
         Q_IN(work->peak->process, work->peak->device, first), Q_OUT(Q_INT(most), Q_INT(seq)));
     if (err == DB_ROW) {
@@ -123,7 +128,7 @@ int levers_first_step(struct levers_work *work)
     bool evaluation;
     int err = is_evaluation(work, &evaluation);
     if (err >= 0)
-        err = read_steps(work, evaluation && work->peak->step == PEAK_NONE, &first, &steps);
+        err = read_steps(work, evaluation, &first, &steps);
     if (err >= 0 && evaluation && steps.found)
         err = leave_out_evaluations(work, first, &steps);
     int64_t bytes = work->peak->allocated - steps.allocated;
