@@ -6,7 +6,8 @@
 #include "human.h"
 #include "plot_parts.h"
 
-enum { LEAST_SHARE = 100, GAP = 2 }; /* kinds with less than one part in so many are "other" */
+/* Kinds with less than one part in so many are "other"; and what is not worth a word. */
+enum { LEAST_SHARE = 100, LEAST_OTHER = 1000, GAP = 2 };
 
 const char *plot_bar_name(enum purpose purpose)
 {
@@ -72,14 +73,14 @@ static void put_bar(const int64_t shown[PURPOSES], int64_t sum, const struct plo
     buf_text(out, "\n");
 }
 
-static void put_legend(const int64_t shown[PURPOSES], const struct plot_style *style,
+static void put_legend(const int64_t shown[PURPOSES], int64_t sum, const struct plot_style *style,
                        struct buf *out)
 {
     unsigned used = 0;
     for (int i = 0; i < PURPOSES; i++) {
         struct buf text = {0};
         char size[HUMAN_MAX];
-        if (!shown[i])
+        if (!shown[i] || (i == PURPOSE_OTHER && shown[i] < sum / LEAST_OTHER))
             continue;
         buf_print(&text, " %s %s", plot_bar_name((enum purpose)i), human_bytes(size, shown[i]));
         bool fits = used + GAP + 1 + text.count <= style->width;
@@ -101,5 +102,5 @@ void plot_bar(const int64_t bytes[PURPOSES], const struct plot_style *style, str
     if (!sum)
         return;
     put_bar(shown, sum, style, out);
-    put_legend(shown, style, out);
+    put_legend(shown, sum, style, out);
 }

@@ -247,11 +247,35 @@ static const char *where_text(char text[240], const struct oom *oom)
     return text;
 }
 
+/* "allocated 352 MiB; address space 3205 MiB of 3210 MiB": of host memory. */
+static void put_host_room(struct buf *line, const struct oom *oom)
+{
+    const struct host *host = &oom->host;
+    char bytes[HUMAN_MAX], limit[HUMAN_MAX];
+    const struct {
+        enum host_wall wall;
+        const char *name;
+        int64_t used, limit;
+    } walls[] = {
+        {HOST_WALL_ADDRESS_SPACE, "address space", host->address_space, host->limit_address_space},
+        {HOST_WALL_DATA, "data", host->data, host->limit_data},
+        {HOST_WALL_GROUP, "cgroup", host->group_used, host->group_limit},
+    };
+    if (oom->allocated != OOM_NONE)
+        buf_print(line, "allocated %s", human_bytes(bytes, oom->allocated));
+    for (size_t i = 0; i < sizeof walls / sizeof *walls; i++)
+        if (walls[i].wall == oom->wall && walls[i].used != HOST_NONE && walls[i].limit != HOST_NONE)
+            buf_print(line, "%s%s %s of %s", line->count ? "; " : "", walls[i].name,
+                      human_bytes(bytes, walls[i].used), human_bytes(limit, walls[i].limit));
+}
+
 /* "free: 206 MiB in the cache, the largest free block 20.0 MiB; limit 4.0 GiB" */
 static void put_room(struct emit *emit, const struct oom *oom, const struct oom_fit *fit)
 {
     struct buf line = {0};
     char bytes[HUMAN_MAX], more[HUMAN_MAX];
+    if (oom->on_cpu)
+        put_host_room(&line, oom);
     if (oom->frag.known)
         buf_print(&line, "free: %s reserved but unused, the largest free block %s",
                   human_bytes(bytes, oom->frag.free_bytes), human_bytes(more, oom->frag.largest));

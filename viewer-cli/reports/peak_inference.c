@@ -1,5 +1,6 @@
 /*
- * A program without any step and without a backward: what its forwards keep for one all the same.
+ * A program without any step and without a backward: what its forwards keep for one all the same,
+ * and what is there for the rows of its batch.
  *
  * Where gradients are not recorded, forwards are of the kind forward_no_grad, and nothing is said.
  * With it recorded, what the model's calls made and still have at the peak is kept by their graph
@@ -8,6 +9,7 @@
 #include "buf.h"
 #include "human.h"
 #include "peak_parts.h"
+#include "phase_kind.h"
 #include "query.h"
 
 static const char trains_sql[] =
@@ -17,12 +19,19 @@ static const char trains_sql[] =
 static const char keeps_sql[] =
     "SELECT kind IN ('forward', 'eval') AS keeps FROM phase WHERE id = ?1";
 
+static bool is_forward(enum phase_kind kind)
+{
+    return kind == PHASE_KIND_FORWARD || kind == PHASE_KIND_FORWARD_NO_GRAD ||
+           kind == PHASE_KIND_EVAL;
+}
+
 int peak_inference_read(struct db *db, struct peak_part *part)
 {
     const struct groups *births = &part->peak->births;
     bool trains = false, keeps;
     int err = query_read(db, trains_sql, Q_IN(part->peak->process), Q_OUT(Q_INT(trains)));
     part->kept = 0;
+    part->infers = !trains && is_forward(phase_kind_from(part->peak->phase_kind));
     for (size_t i = 0; i < births->count && err >= 0 && !trains; i++) {
         keeps = false;
         if (births->groups[i].id != GROUP_NONE)
@@ -35,9 +44,15 @@ int peak_inference_read(struct db *db, struct peak_part *part)
 void peak_inference_text(const struct peak_part *part, struct buf *out)
 {
     char bytes[HUMAN_MAX];
+    int64_t rows = part->peak->bytes - peak_category(part->peak, PURPOSE_PARAMETER).bytes;
     if (part->kept >= part->peak->allocated / 100 && part->kept > 0)
         buf_print(out,
                   "at most %s: torch.inference_mode() or torch.no_grad() around the model's calls: "
                   "no backward was seen, and forward keeps this for one",
                   human_bytes(bytes, part->kept));
+    else if (part->infers && rows >= part->peak->allocated / 100 && rows > 0)
+        buf_print(out,
+                  "at most %s: a smaller batch or shorter sequences; the rest are parameters, and "
+                  "no training step was seen",
+                  human_bytes(bytes, rows));
 }

@@ -131,7 +131,8 @@ static void put_no_step(const struct peak_part *part, struct buf *text)
 {
     peak_inference_text(part, text);
     if (!text->count)
-        buf_text(text, "the peak is in no training step, so what changes a step is not looked for");
+        buf_text(text,
+                 "the peak is outside of the training steps: changes to a step are not tried");
 }
 
 /* Why some are not there, or none at all. */
@@ -343,8 +344,8 @@ static void put_together(const struct peak_part *part, const struct lever *large
     buf_clear(&line);
 }
 
-/* What changes the training's numbers stands behind the others: who sees those alone would think that
- * nothing helps more. */
+/* What changes the training's numbers stands behind the others: who sees those alone would think
+ * that nothing helps more. */
 static void put_larger(const struct peak_part *part, const struct lever *const *best, size_t count)
 {
     const struct lever *larger = NULL;

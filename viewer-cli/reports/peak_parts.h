@@ -36,6 +36,7 @@ struct peak_part {
     bool went_on;        /* after it */
     struct peak highest; /* of the run, where `peak` is a refusal that ended it */
 
+    bool infers;  /* it is in a forward of a program that has no backward */
     int64_t kept; /* by forwards, for a backward that never comes */
     struct growth growth;
     struct growth_cause growth_cause;

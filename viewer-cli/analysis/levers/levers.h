@@ -40,9 +40,9 @@ enum lever_kind {
     LEVER_CHECKPOINT_HALF,
     LEVER_NO_CACHE,
     LEVER_FINISHED_REQUEST,
+    LEVER_DETACH, /* before the next: without it a second backward raises */
     LEVER_RETAIN_GRAPH,
     LEVER_FUSED_OPERATION,
-    LEVER_DETACH,
     LEVER_BOUND,
     LEVER_NO_GRAD,
     LEVER_FIRST_STEP,
@@ -70,6 +70,7 @@ struct lever {
     bool at_most;      /* the program would also do other work, or not all is known */
     bool estimated;    /* computed, not only replayed: it may come out a little otherwise */
     bool changes;      /* the numbers that the training computes */
+    bool elsewhere;    /* on another device, which the run did not have */
     bool joined;       /* it is one of those that are tried all together */
     int64_t bytes;     /* off allocated at its highest */
     int64_t reserved;  /* off reserved at its highest; LEVERS_NONE */

@@ -41,15 +41,15 @@ static bool is_better(const struct lever *lever, const struct lever *best)
     return !best || lever->bytes > best->bytes;
 }
 
-/* The best but those before it; of equals the one that comes first, for it changes less of the
- * training. NULL: there are no more. */
+/* The best but those before it, and those for which there is no device; of equals the one that
+ * comes first, for it changes less of the training. NULL: there are no more. */
 static const struct lever *largest(const struct levers *levers, const struct lever *const *before,
                                    size_t count, bool only_free)
 {
     const struct lever *best = NULL;
     for (size_t i = 0; i < levers->count; i++) {
         const struct lever *lever = &levers->levers[i];
-        bool taken = lever->kind == LEVER_TOGETHER || lever->bytes <= 0;
+        bool taken = lever->kind == LEVER_TOGETHER || lever->bytes <= 0 || lever->elsewhere;
         for (size_t b = 0; b < count && !taken; b++)
             taken = before[b] == lever;
         if (!taken && (!only_free || is_free(lever)) && is_better(lever, best))

@@ -17,17 +17,19 @@ enum { RANKS_MOST = 4096, RANKS_DEFAULT = 2 };
 struct shares {
     int64_t ranks, rank; /* rank < 0: that which gets most */
     int64_t all, own;    /* bytes of parameters */
+    bool alone;          /* the program has one rank: those are some that it could have */
     struct map at_once;  /* sites of temporaries of all parameters */
 };
 
 /* A program of one process would be the rank that has most. */
 static int read_rank(struct levers_work *work, struct shares *shares)
 {
-    int64_t ranks = 1, rank = -1;
+    int64_t ranks = 1, rank = -1; /* that the program has */
     int err = query_read(work->db,
                          "SELECT coalesce(world_size, 1) AS ranks, coalesce(rank, -1) AS rank"
                          "  FROM process WHERE id = ?",
                          Q_IN(work->peak->process), Q_OUT(Q_INT(ranks), Q_INT(rank)));
+    shares->alone = ranks < 2;
     shares->ranks = ranks < 2 ? RANKS_DEFAULT : ranks > RANKS_MOST ? RANKS_MOST : ranks;
     shares->rank = ranks < 2 || rank >= shares->ranks ? -1 : rank;
     return err;
@@ -207,6 +209,7 @@ static int try_dealing(struct levers_work *work, struct shares *shares)
     char text[192];
     struct levers_words words = {
         .kind = LEVER_SHARD_STATES, .estimated = true, .site = LEVERS_NONE, .before = text};
+    words.elsewhere = shares->alone;
     struct levers_edit edit = {0};
     snprintf(text, sizeof text,
              "on %d ranks, each with its part of the optimizer state: "

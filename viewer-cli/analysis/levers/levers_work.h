@@ -41,6 +41,7 @@ struct levers_words {
     bool at_most;
     bool estimated;     /* something of it was not seen, and is computed */
     bool changes;       /* the numbers that the training computes */
+    bool elsewhere;     /* it takes another device, which the run did not have */
     bool anew;          /* what the program does before its first step is other, too */
     int64_t site;       /* LEVERS_NONE */
     const char *before; /* the site's text comes between, if `name` is NULL */
@@ -82,8 +83,8 @@ int levers_library_workspace(struct levers_work *work);
 int levers_leak(struct levers_work *work);
 /* Once that was looked for: blocks of many steps live, so no variable of one step holds them. */
 bool levers_leaks(const struct levers_work *work, int64_t site);
-/* Likewise: it is there beyond the backward after its own, or would be, had the run gone on. As many
- * bytes of its like are kept, however small a micro-batch is. */
+/* Likewise: it is there beyond the backward after its own, or would be, had the run gone on. As
+ * many bytes of its like are kept, however small a micro-batch is. */
 bool levers_outlives(const struct levers_work *work, const struct levers_block *block);
 /* Of those so far. */
 int levers_together(struct levers_work *work);
