@@ -500,7 +500,8 @@ static int begin(struct pickle *pickle)
     if (head[0] != 0x80)
         return fail(
             pickle, ERR_NOTOURS,
-            "it is no snapshot (a pickle of protocol 2 to 5), RMM log, trace or nsys export");
+            "it is no snapshot (a pickle of protocol 2 to 5), RMM log, trace, nsys export or "
+            "memory profile");
     if (head[1] < 2 || head[1] > 5)
         return fail(pickle, ERR_NEWER, "it is a pickle of protocol %u; 2 to 5 can be read",
                     head[1]);
