@@ -309,7 +309,7 @@ static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned 
     enum { NARROW = 24 }; /* no narrower than a column that is wrapped */
     struct buf cut = {0}, text = {0};
     unsigned width = emit->width > used + NARROW ? emit->width - used : NARROW;
-    buf_print(&text, "%s%s", lever->changes ? "(other numbers) " : "", lever->text);
+    buf_print(&text, "%s%s", lever->changes ? "(other results) " : "", lever->text);
     emit_put_cut_lines(&cut, buf_string(&text), emit->width ? width : 0, lines);
     emit_text(emit, buf_string(&cut));
     emit->out.broken = emit->out.broken || cut.broken || text.broken;
