@@ -31,7 +31,7 @@ static int tell_memory(struct telling *telling, const struct block_log_entry *en
     event.heap = telling_place(telling, entry->place) & EVENT_MAX_HEAP;
     if (comes)
         event.site = telling_stack(telling, (uint32_t)(entry->allocated >> 32));
-    telling->feed->result->driver_memory += comes;
+    telling->feed->result->instead.count += comes;
     telling->feed->result->events++;
     return telling_give(telling, &event);
 }

@@ -559,7 +559,10 @@ static int write_rows(struct block_log_feed *feeds, size_t count, struct writing
     int err = block_log_feed_all(feeds, count);
     state_totals(writing->state, &totals);
     result->peak_allocated = totals.peak_allocated;
-    result->peak_driver = totals.peak_given;
+    result->instead.one = "allocation by CUDA's driver";
+    result->instead.many = "allocations by CUDA's driver";
+    result->instead.peak = totals.peak_given;
+    result->instead.peak_of = "driver memory";
     if (err == BASE_OK && totals.lost)
         err = import_say(result, ERR_NOMEM, base_err_text(ERR_NOMEM));
     return err;

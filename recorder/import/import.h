@@ -18,6 +18,14 @@
 
 #define IMPORT_MESSAGE_BYTES 512
 
+/* What a file has in place of blocks, as its format says it; count 0: it has blocks, or nothing. */
+struct import_instead {
+    uint64_t count;
+    const char *one, *many; /* "allocation by CUDA's driver", of one of them and of several */
+    uint64_t peak;          /* bytes, the most on one device */
+    const char *peak_of;    /* "driver memory" */
+};
+
 struct import_result {
     char message[IMPORT_MESSAGE_BYTES]; /* what went wrong; "" if nothing did */
     bool wrote;                         /* and it was the writing */
@@ -31,9 +39,8 @@ struct import_result {
     uint64_t annotations, annotations_skipped; /* halves; those without the other one */
     uint64_t ooms;
     uint64_t peak_allocated;
-    uint64_t driver_memory; /* allocations of the driver's */
-    uint64_t peak_driver;   /* the most of it on one device */
-    uint64_t groups;        /* blocks that stand for several: their own sizes are not known */
+    struct import_instead instead;
+    uint64_t groups; /* blocks that stand for several: their own sizes are not known */
     /* What does not fit together. */
     uint64_t sizes_checked, sizes_differ, misplaced;
     uint64_t frees_lost, frees_unmatched, segments_unmatched;

@@ -36,14 +36,14 @@ static void say_buf(enum log_level level, struct buf *text)
 
 static void say_found(const struct import_result *result)
 {
+    const struct import_instead *instead = &result->instead;
     struct buf text = {0};
     put_count(&text, result->events, "event", "events");
     buf_text(&text, " of ");
     put_count(&text, result->devices, "device", "devices");
     buf_text(&text, ": ");
-    if (result->driver_memory) {
-        put_count(&text, result->driver_memory, "allocation", "allocations");
-        buf_text(&text, " by CUDA's driver");
+    if (instead->count) {
+        put_count(&text, instead->count, instead->one, instead->many);
     } else {
         put_count(&text, result->blocks, "block", "blocks");
         buf_text(&text, " allocated");
@@ -107,7 +107,7 @@ static void say_trouble(const struct import_result *result)
         log_say(LOG_NOTE, "it is a snapshot of an XPU: its devices are called 'other'");
     if (result->lacks)
         log_say(LOG_NOTE, "%s has no %s", result->format, result->lacks);
-    if (!result->is_snapshot && !result->blocks && !result->blocks_before && !result->driver_memory)
+    if (!result->is_snapshot && !result->blocks && !result->blocks_before && !result->instead.count)
         log_say(LOG_WARNING, "no allocations are in it");
     else if (!result->is_snapshot)
         ;
@@ -140,11 +140,11 @@ static void say_trouble(const struct import_result *result)
 static void say_done(const struct import_result *result, const char *path)
 {
     char peak[HUMAN_MAX];
-    bool driver = result->driver_memory > 0;
+    const struct import_instead *instead = result->instead.count ? &result->instead : NULL;
     say_found(result);
     say_trouble(result);
-    log_say(LOG_NOTE, "wrote %s; peak of %s %s", path, driver ? "driver memory" : "allocated",
-            human_bytes(peak, (int64_t)(driver ? result->peak_driver : result->peak_allocated)));
+    log_say(LOG_NOTE, "wrote %s; peak of %s %s", path, instead ? instead->peak_of : "allocated",
+            human_bytes(peak, (int64_t)(instead ? instead->peak : result->peak_allocated)));
     log_say(LOG_NOTE, "ask it: tidemark peak %s", path);
 }
 
