@@ -148,6 +148,10 @@ rm -rf folder
 "$tidemark" plan -o folder --memory 2GiB --vary B=1,2 --steps 3 -- "$program" {B} behind >table 2>err
 grep -q "^only the first 3 steps of each try count: a validation" table ||
     is "$(cat table)" "only the first 3 steps" "what is behind the steps"
+rm -rf folder
+"$tidemark" plan -o folder --memory 8GiB --steps 3 -- "$program" 1 behind >table 2>err
+grep -q "^only the first 3 steps of each try count: a validation" table ||
+    is "$(cat table)" "only the first 3 steps" "a higher point behind the steps, and no refusal"
 plan --memory 2GiB --steps 3 -- "$program" $(($(most 22) + 1)) goes-on behind
 is "$(column plan result) $(column tries asked_bytes)" "does not fit $((2 * ($(most 22) + 1) << 20))" \
     "refused in the steps and behind them"

@@ -85,6 +85,18 @@ static int read_reserved(const struct reading *reading, int64_t device, int64_t 
     return err;
 }
 
+/* Whether a higher point lies behind the steps that are looked at. */
+static int see_behind(const struct reading *reading, int64_t device, int64_t allocated, bool *cut)
+{
+    struct peak peak;
+    if (reading->end == INT64_MAX)
+        return 0;
+    int err = peak_find(reading->db, reading->process, device, ALL_STEPS, &peak);
+    *cut = *cut || (err >= 0 && peak.found && peak.allocated > allocated);
+    peak_clear(&peak);
+    return err;
+}
+
 /* Takes the scope over if it has more than what was seen so far. */
 static int read_scope(struct reading *reading, int64_t process, int64_t device,
                       struct plan_seen *out)
@@ -96,6 +108,8 @@ static int read_scope(struct reading *reading, int64_t process, int64_t device,
         err = peak_find_until(reading->db, process, device, reading->end, &peak);
     if (err >= 0)
         err = read_reserved(reading, device, &reserved);
+    if (err >= 0 && peak.found)
+        err = see_behind(reading, device, peak.allocated, &out->cut);
     if (err >= 0 && peak.found && (!out->found || peak.allocated > out->allocated)) {
         mem_free(out->phase);
         out->found = true;
