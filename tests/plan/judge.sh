@@ -53,10 +53,10 @@ is "$status" 1 "a program that was refused"
 
 # A T4's context is computed, an A100's was measured (docs/gpu-profiles.md).
 run peak plain.db --all
-has out "modelled: 80.0 MiB of 400 MiB in use (20.0 %): the CUDA context, by a rule" "the share"
+has out "of 400 MiB in use at most, 80.0 MiB (20.0 %) are CUDA context, by a rule" "the share"
 has_not out "tidemark help rehearse" "nothing is to be explained"
 run peak reads.db --all
-has out "modelled: 418 MiB of 738 MiB in use (56.6 %): the CUDA context, measured" "measured"
+has out "of 738 MiB in use at most, 418 MiB (56.6 %) are CUDA context, as measured" "measured"
 has out "1 size came from a value that is not computed, taken as 0: nonzero" "a size"
 has out "1 number that the program read is not computed, and was 0: copy" "a number"
 has out "1 size of a library's working memory is not known, taken as 0: cudnnGetConv" "a library"
@@ -64,7 +64,7 @@ has out "what that means: tidemark help rehearse" "where that is explained"
 run help rehearse
 has out "was read" "the explanation"
 run peak -f csv reads.db
-has out "# modelled: 418 MiB of 738 MiB" "in csv"
+has out "# of 738 MiB in use at most, 418 MiB" "in csv"
 run peak -f json reads.db
 if command -v python3 >/dev/null; then
     python3 - <<'PY' || is no yes "json"
@@ -104,7 +104,7 @@ cp plain.db old.db
 sqlite3 old.db "DELETE FROM meta WHERE key LIKE 'rehearsal_context%' OR key = 'rehearsal_memory'"
 run peak old.db
 is "$status" 0 "an old recording"
-has_not out modelled "an old recording"
+has_not out "CUDA context" "an old recording"
 
 # ---- how a rehearsal ends ----
 

@@ -252,6 +252,14 @@ TEST(a_wrapped_column_goes_on_below_itself)
     CHECK_STR(finish(&emit, &result), "n  why\n"
                                       "7  no library of that name was\n"
                                       "   found anywhere at all\n");
+    emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
+    emit.width = 30;
+    EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, two);
+    emit_int(&emit, 7);
+    emit_text(&emit, "optim.CPUOffloadOptimizer(model.parameters())");
+    CHECK_STR(finish(&emit, &result), "n  why\n"
+                                      "7  optim.CPUOffloadOptimizer(\n"
+                                      "   model.parameters())\n");
 }
 
 static const char *cut_lines(const char *text, unsigned width, unsigned lines)

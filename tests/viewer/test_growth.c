@@ -100,7 +100,7 @@ TEST(the_first_step_makes_what_stays)
     const struct growth growth = read_growth(db);
     CHECK_INT(growth.kind, GROWTH_STEADY);
     CHECK_INT(growth.since, 1);
-    check_text(&growth, "steady since step 1");
+    check_text(&growth, "none since step 1");
     db_close(db);
 }
 

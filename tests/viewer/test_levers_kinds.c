@@ -367,6 +367,30 @@ TEST(a_change_that_costs_nothing_has_a_place)
     CHECK_STR(best_of(&all, LEVERS_NONE), "");
 }
 
+TEST(a_promise_stands_before_a_bound_of_its_size)
+{
+    struct lever some[] = {
+        {.kind = LEVER_HELD, .bytes = 200, .at_most = true},
+        {.kind = LEVER_CHECKPOINT, .bytes = 200},
+        {.kind = LEVER_HELD, .bytes = 300, .at_most = true},
+    };
+    struct levers all = {.levers = some, .count = 3};
+    CHECK_STR(best_of(&all, LEVERS_NONE), "2 1 0");
+}
+
+TEST(what_a_better_change_does_has_no_place)
+{
+    struct lever some[] = {
+        {.kind = LEVER_DETACH, .bytes = 400, .estimated = true},
+        {.kind = LEVER_RETAIN_GRAPH, .bytes = 400, .estimated = true},
+        {.kind = LEVER_HALF_BATCH, .bytes = 30, .estimated = true},
+    };
+    struct levers all = {.levers = some, .count = 3};
+    CHECK_STR(best_of(&all, LEVERS_NONE), "0 2");
+    some[0].bytes = 100;
+    CHECK_STR(best_of(&all, LEVERS_NONE), "1 0 2");
+}
+
 TEST(other_numbers_stand_behind)
 {
     struct lever some[] = {
@@ -383,6 +407,8 @@ TEST(other_numbers_stand_behind)
 }
 
 TEST_MAIN(TEST_CASE(other_numbers_stand_behind), TEST_CASE(a_change_that_costs_nothing_has_a_place),
+          TEST_CASE(a_promise_stands_before_a_bound_of_its_size),
+          TEST_CASE(what_a_better_change_does_has_no_place),
           TEST_CASE(a_cache_is_of_no_use_in_training), TEST_CASE(an_answered_request_can_go),
           TEST_CASE(del_takes_all_that_goes_with_a_variable),
           TEST_CASE(a_forward_without_a_backward_retains_no_graph),

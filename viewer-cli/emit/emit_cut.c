@@ -87,7 +87,8 @@ static bool is_before_unit(const char *text, size_t bytes, size_t at)
     return *unit == 'B' || (left > 1 && strchr("KMGT", *unit) && unit[1] == 'i');
 }
 
-/* The longest beginning that ends at a blank and fits, or what fits. */
+/* The longest beginning that ends at a blank and fits; where none does, that which ends behind a
+ * bracket or a comma of code, or what fits. */
 static size_t wrap_at(const char *text, size_t bytes, unsigned width)
 {
     size_t fits = emit_fit(text, bytes, width);
@@ -95,6 +96,9 @@ static size_t wrap_at(const char *text, size_t bytes, unsigned width)
         return bytes;
     for (size_t at = fits; at > 0; at--)
         if (text[at] == ' ' && !is_before_unit(text, bytes, at))
+            return at;
+    for (size_t at = fits; at > fits / 3; at--)
+        if ((text[at - 1] == '(' && text[at] != ')') || text[at - 1] == ',')
             return at;
     return fits ? fits : 1;
 }

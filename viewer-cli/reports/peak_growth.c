@@ -19,7 +19,7 @@ static void put_line(const struct peak_part *part, const char *before)
     bool leaks = part->growth.kind == GROWTH_GROWING && !part->growth.calls;
     growth_text(text, &part->growth, &part->growth_cause);
     if (*text)
-        emit_line(part->emit, "%s%s%s", before, text, leaks ? ": tidemark leaks" : "");
+        emit_line(part->emit, "%s%s%s", before, text, leaks ? "; see tidemark leaks" : "");
 }
 
 void peak_put_growth_line(const struct peak_part *part)

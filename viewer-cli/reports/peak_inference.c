@@ -52,7 +52,7 @@ void peak_inference_text(const struct peak_part *part, struct buf *out)
                   human_bytes(bytes, part->kept));
     else if (part->infers && rows >= part->peak->allocated / 100 && rows > 0)
         buf_print(out,
-                  "at most %s: a smaller batch or shorter sequences; the rest are parameters, and "
-                  "no training step was seen",
+                  "at most %s: a smaller batch or shorter sequences; the rest are parameters (no "
+                  "training step in this recording)",
                   human_bytes(bytes, rows));
 }

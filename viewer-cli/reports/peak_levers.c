@@ -295,11 +295,20 @@ void peak_put_added(const struct peak_part *part)
 
 /* ---- the best, for the page ---- */
 
-enum { BEST = 3 };
+enum {
+    BEST = 3,
+    LINES_OF_FIRST = 4 /* of its text, however little room there is: its code is copied */
+};
 
 static const struct emit_column best_columns[] = {
     {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "change that lowers the peak", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
+};
+/* Where not all of them are promises. */
+static const struct emit_column graded_columns[] = {
+    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "change that lowers the peak (bare: to 1 %, about: estimate)", EMIT_TEXT,
+     EMIT_PEOPLE | EMIT_WRAP},
 };
 
 /* A text of so many lines at most, as wide as there is room beside `used` columns. */
@@ -309,7 +318,7 @@ static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned 
     enum { NARROW = 24 }; /* no narrower than a column that is wrapped */
     struct buf cut = {0}, text = {0};
     unsigned width = emit->width > used + NARROW ? emit->width - used : NARROW;
-    buf_print(&text, "%s%s", lever->changes ? "(other results) " : "", lever->text);
+    buf_print(&text, "%s%s", lever->changes ? "(changes results) " : "", lever->text);
     emit_put_cut_lines(&cut, buf_string(&text), emit->width ? width : 0, lines);
     emit_text(emit, buf_string(&cut));
     emit->out.broken = emit->out.broken || cut.broken || text.broken;
@@ -335,8 +344,8 @@ static void put_together(const struct peak_part *part, const struct lever *large
     char bytes[HUMAN_MAX];
     if (!all || all->bytes <= largest->bytes)
         return;
-    buf_print(&text, "together: %s%s for %s", grade_of(all), human_bytes(bytes, all->bytes),
-              all->text + all->names_at);
+    buf_print(&text, "together: %s%s for %s (see --levers)", grade_of(all),
+              human_bytes(bytes, all->bytes), all->text + all->names_at);
     emit_put_cut_lines(&line, buf_string(&text), part->emit->width, 1);
     emit_line(part->emit, "%s", buf_string(&line));
     part->emit->out.broken = part->emit->out.broken || text.broken || line.broken;
@@ -381,20 +390,26 @@ void peak_put_best_levers(const struct peak_part *part, unsigned lines)
     const struct lever *best[BEST];
     const size_t count = levers_best(&part->levers, missing(part), BEST, best);
     unsigned widest = 5; /* "saves" */
+    bool graded = false;
     if (!count) {
         put_why_none(part);
         return;
     }
-    EMIT_SECTION(part->emit, "best_levers", NULL, EMIT_ROWS, best_columns);
     for (size_t i = 0; i < count; i++) {
         char text[HUMAN_MAX], amount[HUMAN_MAX + 16];
         int n = snprintf(amount, sizeof amount, "%s%s", grade_of(best[i]),
                          human_bytes(text, best[i]->bytes));
         widest = (unsigned)n > widest ? (unsigned)n : widest;
+        graded = graded || *grade_of(best[i]);
     }
+    if (graded)
+        EMIT_SECTION(part->emit, "best_levers", NULL, EMIT_ROWS, graded_columns);
+    else
+        EMIT_SECTION(part->emit, "best_levers", NULL, EMIT_ROWS, best_columns);
     for (size_t i = 0; i < count; i++) {
         put_amount(part->emit, best[i]->bytes, grade_of(best[i]));
-        put_cut_text(part->emit, best[i], lines, widest + 2);
+        put_cut_text(part->emit, best[i], i ? (lines + 2 - (unsigned)i) / 2 : LINES_OF_FIRST,
+                     widest + 2);
     }
     put_together(part, best[0]);
     put_larger(part, best, count);

@@ -22,12 +22,16 @@ enum {
     WIDEST_BAR = 120,
     HOLDERS = 5,
     FEW_HOLDERS = 4,
-    LEAST_HOLDERS = 3
+    LEAST_HOLDERS = 3,
+    LEAST_SHARE = 1000, /* of the peak: a holder of less is not shown */
+    WORTH_A_WORD = 5,   /* per cent of a holder: less of a kind is not named */
+    ALL = 99            /* per cent of a holder of one kind */
 };
 
 struct tightness {  /* of a page: from the loosest on */
+    bool rest;      /* a row for all that is in no other */
     bool blanks;    /* empty lines between its parts */
-    unsigned lines; /* of each change's text */
+    unsigned lines; /* of the texts of the second change and the third, together */
     size_t holders;
 };
 
@@ -68,7 +72,7 @@ static void put_heading(const struct peak_page *page)
 }
 
 /* "reserved 5392 MiB, device used 5631 MiB of 22.0 GiB: 16.5 GiB free"; of host memory "RSS 2.1
- * GiB". */
+ * GiB, with Python and its libraries". */
 static void put_memory(const struct peak_page *page)
 {
     const struct peak *peak = page->part->peak;
@@ -87,7 +91,8 @@ static void put_memory(const struct peak_page *page)
     else if (page->total != LADDER_NONE && peak->reserved != PEAK_NONE)
         buf_print(&line, " of %s on the device", human_bytes(whole, page->total));
     if (line.count)
-        emit_line(page->part->emit, "%s", buf_string(&line));
+        emit_line(page->part->emit, "%s%s", buf_string(&line),
+                  ladder->is_host ? ", with Python and its libraries" : "");
     page->part->emit->out.broken = page->part->emit->out.broken || line.broken;
     buf_clear(&line);
 }
@@ -112,16 +117,31 @@ static void put_bar(const struct peak_page *page)
 
 static const struct emit_column holder_columns[] = {
     {NULL, "held", EMIT_BYTES, EMIT_PEOPLE},
-    {NULL, "kind", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
-    {NULL, "by module or call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_ROOMY},
+    {NULL, "kind", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_ROOMY},
+    {NULL, "by module or call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
 };
 
-static const char *kind_name(int purpose)
+static double share_of(const struct holder *holder, int kind)
 {
-    return purpose == PURPOSE_HELD ? "held outputs" : plot_bar_name((enum purpose)purpose);
+    return holder->bytes ? (double)holder->held[kind] / (double)holder->bytes * 100 : 0;
 }
 
-/* The kind with most of its bytes; two, where one has less than two thirds. */
+/* Shorter than in the legend above, for two and more stand in one row. */
+static const char *kind_name(int purpose)
+{
+    static const char *const names[PURPOSES] = {
+        [PURPOSE_COPY] = "copies",
+        [PURPOSE_GATHERED] = "gathered",
+        [PURPOSE_OPTIMIZER_STATE] = "optimizer",
+        [PURPOSE_BUCKET] = "buckets",
+        [PURPOSE_COMMUNICATION] = "communication",
+        [PURPOSE_HELD] = "held outputs",
+        [PURPOSE_LIBRARY] = "library",
+    };
+    return names[purpose] ? names[purpose] : plot_bar_name((enum purpose)purpose);
+}
+
+/* "activations", or "activations 60 %, optimizer 27 %": the two with most of its bytes. */
 static void put_kinds(struct emit *emit, const struct holder *holder)
 {
     struct buf text = {0};
@@ -133,8 +153,11 @@ static void put_kinds(struct emit *emit, const struct holder *holder)
         if (kind != best && (next < 0 || holder->held[kind] > holder->held[next]))
             next = kind;
     buf_text(&text, kind_name(best));
-    if (holder->held[best] < holder->bytes / 3 * 2 && holder->held[next])
-        buf_print(&text, ", %s", kind_name(next));
+    if (share_of(holder, best) < ALL) {
+        buf_print(&text, " %.0f %%", share_of(holder, best));
+        if (share_of(holder, next) >= WORTH_A_WORD)
+            buf_print(&text, ", %s %.0f %%", kind_name(next), share_of(holder, next));
+    }
     emit_text(emit, buf_string(&text));
     emit->out.broken = emit->out.broken || text.broken;
     buf_clear(&text);
@@ -154,34 +177,57 @@ static void put_site(struct buf *out, const char *site)
     buf_text(out, end + 1);
 }
 
+void peak_put_holder_name(struct buf *out, const struct holder *holder)
+{
+    if (!holder->name)
+        buf_text(out, "unknown: no call stack");
+    else if (holder->module)
+        buf_print(out, "%s%s", holder->name, holder->itself ? " (itself)" : "");
+    else
+        put_site(out, holder->name);
+}
+
 static void put_holder(const struct peak_page *page, const struct holder *holder)
 {
     struct emit *emit = page->part->emit;
     struct buf name = {0};
     emit_int(emit, holder->bytes);
     put_kinds(emit, holder);
-    if (!holder->name)
-        buf_text(&name, "unknown: no call stack");
-    else if (holder->module)
-        buf_print(&name, "%s%s", holder->name, holder->itself ? " (itself)" : "");
-    else
-        put_site(&name, holder->name);
+    peak_put_holder_name(&name, holder);
     emit_text(emit, buf_string(&name));
     emit->out.broken = emit->out.broken || name.broken;
     buf_clear(&name);
+}
+
+/* So that the column adds up to the peak. */
+static void put_rest(struct emit *emit, int64_t bytes, size_t count)
+{
+    char text[60];
+    snprintf(text, sizeof text, "in %zu more place%s", count, count == 1 ? "" : "s");
+    emit_int(emit, bytes);
+    emit_null(emit);
+    emit_text(emit, text);
 }
 
 static void put_holders(const struct peak_page *page, const struct tightness *tight)
 {
     const struct holders *holders = page->holders;
     struct emit *emit = page->part->emit;
+    int64_t rest = holders->bytes;
     size_t shown = holders->count < tight->holders ? holders->count : tight->holders;
+    while (shown > 1 &&
+           holders->holders[shown - 1].bytes < page->part->peak->allocated / LEAST_SHARE)
+        shown--;
     if (!shown)
         return;
     put_gap(emit, tight);
     EMIT_SECTION(emit, "holders", NULL, EMIT_ROWS, holder_columns);
-    for (size_t i = 0; i < shown; i++)
+    for (size_t i = 0; i < shown; i++) {
+        rest -= holders->holders[i].bytes;
         put_holder(page, &holders->holders[i]);
+    }
+    if (tight->rest && rest > 0)
+        put_rest(emit, rest, holders->count - shown + holders->rest);
 }
 
 /* ---- the page ---- */
@@ -214,11 +260,11 @@ static void put_next(struct report *report, const struct peak_page *page)
     struct buf line = {0};
     named(report, path);
     buf_print(&line, "more: tidemark peak%s --all", path);
-    if (part->step_before != PEAK_NONE)
-        buf_print(&line, ", tidemark why%s %" PRId64 "..%" PRId64, path, part->step_before,
-                  part->peak->step);
     if (page->host)
         buf_print(&line, ", --device cpu (%s)", human_bytes(host, page->host));
+    if (part->step_before != PEAK_NONE)
+        buf_print(&line, "; since step %" PRId64 ": tidemark why%s %" PRId64 "..%" PRId64,
+                  part->step_before, path, part->step_before, part->peak->step);
     emit_line(part->emit, "%s", buf_string(&line));
     part->emit->out.broken = part->emit->out.broken || line.broken;
     buf_clear(&line);
@@ -238,6 +284,7 @@ static void put_once(struct report *report, const struct peak_page *page,
     if (part->ooms.shown && part->went_on)
         peak_put_refusal(part);
     put_bar(page);
+    peak_put_cause(part, page->holders);
     put_holders(page, tight);
     put_gap(part->emit, tight);
     peak_put_best_levers(part, tight->lines);
@@ -249,13 +296,15 @@ static void put_once(struct report *report, const struct peak_page *page,
 /* False: it is as tight as it can be. */
 static bool tighten(struct tightness *tight)
 {
-    if (tight->lines > 2)
-        tight->lines--;
+    if (tight->rest)
+        tight->rest = false;
     else if (tight->blanks)
         tight->blanks = false;
+    else if (tight->lines > 4)
+        tight->lines--;
     else if (tight->holders > FEW_HOLDERS)
         tight->holders--;
-    else if (tight->lines > 1)
+    else if (tight->lines > 2)
         tight->lines--;
     else if (tight->holders > LEAST_HOLDERS)
         tight->holders--;
@@ -269,7 +318,7 @@ static void put_fitting(struct report *report, const struct peak_page *page, siz
 {
     struct emit *emit = page->part->emit;
     const struct emit_mark mark = emit_here(emit);
-    struct tightness tight = {.blanks = true, .lines = 3, .holders = most};
+    struct tightness tight = {.rest = true, .blanks = true, .lines = 8, .holders = most};
     for (;;) {
         put_once(report, page, &tight);
         bool fits = emit_lines(emit) - page->above + note_lines(emit) <= LINES;

@@ -17,6 +17,9 @@ struct peak_page {
     int64_t total;  /* memory of the device; LADDER_NONE */
 };
 
+/* "layers[0-3] (itself)", "train.py:24 > ...". */
+void peak_put_holder_name(struct buf *out, const struct holder *holder);
+
 /* With so many holders; `frame` has whose it is, and `host`. 0 or an error. */
 int peak_put_page_of(struct report *report, const struct report_scope *scope,
                      const struct peak_page *frame, size_t most);

@@ -8,6 +8,7 @@
 
 #include "growth.h"
 #include "buf.h"
+#include "holders.h"
 #include "host.h"
 #include "ladder.h"
 #include "levers.h"
@@ -98,6 +99,9 @@ enum {
 extern const struct emit_column peak_finding_columns[PEAK_FINDING_COLUMNS];
 void peak_put_findings(const struct peak_part *part);
 
+/* Of the page: the kinds that hold most, and why. */
+void peak_put_cause(const struct peak_part *part, const struct holders *holders);
+
 /* 0 or an error; peak_oom_clear in both cases. */
 int peak_oom_read(struct report *report, struct peak_part *part);
 /* What lived when the request was refused that ended the run, in place of the highest point; it is
@@ -134,7 +138,8 @@ void peak_put_added(const struct peak_part *part);
 
 extern const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS];
 void peak_put_levers(const struct peak_part *part);
-/* The best of them, each of so many lines of text at most, and all together. */
+/* The best of them, and all together; the texts of the second and the third are of so many lines
+ * together, 2 or more. */
 void peak_put_best_levers(const struct peak_part *part, unsigned lines);
 
 /* What ran on the device then: nothing at all where it was not recorded. 0 or an error;

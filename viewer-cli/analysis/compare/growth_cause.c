@@ -139,10 +139,10 @@ const char *growth_text(char text[GROWTH_TEXT], const struct growth *growth,
     else if (growth->kind == GROWTH_GROWING)
         put_growing(text, growth, cause);
     else if (growth->kind == GROWTH_STEADY)
-        snprintf(text, GROWTH_TEXT, "steady since %s %" PRId64, unit, growth->since);
+        snprintf(text, GROWTH_TEXT, "none since %s %" PRId64, unit, growth->since);
     else if (growth->kind == GROWTH_VARYING)
         snprintf(text, GROWTH_TEXT,
-                 "no block is left behind; peaks differ: %s in %s %" PRId64 ", %s in %s %" PRId64,
+                 "no memory is left behind; peaks differ: %s in %s %" PRId64 ", %s in %s %" PRId64,
                  human_bytes(low, growth->lowest), unit, growth->lowest_unit,
                  human_bytes(high, growth->highest), unit, growth->highest_unit);
     return text;

@@ -243,17 +243,16 @@ static void advise_graph(char text[HOLDER_ADVICE], const struct leak_holder *hol
 {
     const char *path = holder->path, *value = on_host ? "value.detach()" : "value.detach().cpu()";
     if (holder->around)
-        snprintf(text, HOLDER_ADVICE,
-                 "put %s into %s; torch.no_grad() around what no backward follows",
+        snprintf(text, HOLDER_ADVICE, "put %s into %s; torch.no_grad() where no backward follows",
                  is_single(holder) ? "value.item()" : value, path);
     else if (is_single(holder) || !holder->bytes)
         snprintf(text, HOLDER_ADVICE,
                  "`%s += loss.item()` for a sum, `%s = %s.detach()` for a state; torch.no_grad() "
-                 "around what no backward follows",
+                 "where no backward follows",
                  path, path, path);
     else
         snprintf(text, HOLDER_ADVICE,
-                 "`%s = %s.detach()`; torch.no_grad() around what no backward follows", path, path);
+                 "`%s = %s.detach()`; torch.no_grad() where no backward follows", path, path);
 }
 
 const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *holder,

@@ -33,12 +33,23 @@ static bool is_free(const struct lever *lever)
            !costs(lever->kind);
 }
 
-/* One that leaves the training's numbers as they are stands before one that does not. */
+/* One that leaves the training's numbers as they are stands before one that does not, and a
+ * promise before a bound of the same size. */
 static bool is_better(const struct lever *lever, const struct lever *best)
 {
     if (best && lever->changes != best->changes)
         return best->changes;
+    if (best && lever->bytes == best->bytes)
+        return best->at_most && !lever->at_most;
     return !best || lever->bytes > best->bytes;
+}
+
+/* A graph that the next step is made from needs retain_graph=True: once it is detached, the flag
+ * keeps next to nothing, and both would read as twice the memory. */
+static bool is_done_by(const struct lever *lever, const struct lever *better)
+{
+    return lever->kind == LEVER_RETAIN_GRAPH && better->kind == LEVER_DETACH &&
+           better->bytes >= lever->bytes / 20 * 19;
 }
 
 /* The best but those before it, and those for which there is no device; of equals the one that
@@ -51,7 +62,7 @@ static const struct lever *largest(const struct levers *levers, const struct lev
         const struct lever *lever = &levers->levers[i];
         bool taken = lever->kind == LEVER_TOGETHER || lever->bytes <= 0 || lever->elsewhere;
         for (size_t b = 0; b < count && !taken; b++)
-            taken = before[b] == lever;
+            taken = before[b] == lever || is_done_by(lever, before[b]);
         if (!taken && (!only_free || is_free(lever)) && is_better(lever, best))
             best = lever;
     }

@@ -200,12 +200,8 @@ static bool put_words(const struct trial *trial, bool normalizes, struct buf *te
     if (trial->units[0]->of_library)
         buf_text(text, ": model.gradient_checkpointing_enable(gradient_checkpointing_kwargs="
                        "{'use_reentrant': False})");
-    else if (trial->units[0]->sequential)
-        buf_text(text, ": torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False), or "
-                       "checkpoint_sequential for the parts of one");
     else
-        buf_text(text, ": torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False) where "
-                       "it is called");
+        buf_text(text, ": torch.utils.checkpoint.checkpoint(m, x, use_reentrant=False)");
     if (normalizes)
         buf_text(text, "; BatchNorm then updates its running statistics twice in each step");
     return !text->broken;
@@ -307,8 +303,7 @@ static bool put_half_words(const struct trial *trial, bool normalizes, struct bu
         buf_text(text, "gradient_checkpointing_enable(...), then gradient_checkpointing = False in "
                        "layers[1::2]");
     else
-        buf_text(text,
-                 "torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False) in [::2]");
+        buf_text(text, "torch.utils.checkpoint.checkpoint(m, x, use_reentrant=False) in [::2]");
     if (unit->instances)
         buf_print(text, " of %s", unit->instances);
     if (normalizes)

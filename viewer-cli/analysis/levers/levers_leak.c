@@ -189,7 +189,8 @@ static void put_words(const struct holders *holders, size_t at, struct buf *text
                        "step, loss.item() for what is only added up, clear() or "
                        "deque(maxlen=N) for a list of outputs");
     else if (held->holder.kind == HOLDER_GRAPH)
-        buf_print(text, "keep no graph of earlier steps: %s", advice);
+        buf_print(text, "variable %s keeps the graphs of earlier steps: %s", held->holder.path,
+                  advice);
     else
         buf_print(text, "keep no tensors of earlier steps in %s: %s",
                   holder_text(holder, &held->holder, held->purpose, true), advice);

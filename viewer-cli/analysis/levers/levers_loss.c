@@ -134,7 +134,7 @@ int levers_chunked_loss(struct levers_work *work)
         .kind = LEVER_CHUNKED_LOSS,
         .estimated = true,
         .site = LEVERS_NONE,
-        .before = "loss of an eighth of the rows at a time, hidden being what goes into the head: "
+        .before = "loss in 8 chunks, hidden being the input of head: "
                   "sum(checkpoint(lambda h, y: cross_entropy(head(h), y, reduction='sum'), h, y, "
                   "use_reentrant=False) for h, y in zip(hidden.chunk(8), labels.chunk(8))) / "
                   "len(labels)"};

@@ -126,8 +126,8 @@ int levers_half_batch(struct levers_work *work)
         .kind = LEVER_HALF_BATCH,
         .estimated = true,
         .site = LEVERS_NONE,
-        .before = "half the micro-batch, and twice as many of them added up before "
-                  "optimizer.step() (gradient accumulation)"};
+        .before = "gradient accumulation, half the micro-batch and twice as many: for part in "
+                  "batch.chunk(2): (loss_of(part) / 2).backward()"};
     struct levers_edit edit = {0};
     int err = halve(work, &edit, &words.changes);
     if (words.changes)
