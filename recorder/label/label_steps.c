@@ -12,8 +12,9 @@
  *
  * What follows the end of a step belongs to the next one, but for evaluation before its first
  * forward or zero_grad and what is before that; and nothing does if no such mark comes, or the
- * program is over. A zero_grad behind a step, after which nothing of a step comes and nothing is
- * refused, is of none: a loop that ends with one makes no step of it.
+ * program is over. Where the first step had no zero_grad, the loop ends with one: what is right
+ * behind a step, and what is before that, belongs to that step. Where it had one, a zero_grad
+ * behind a step, after which nothing of a step comes and nothing is refused, is of none.
  *
  * A scaler's own identity, if it is not that of its optimizer, becomes a second name of the
  * optimizer that it ran last: a scaler that skips its optimizer's step is a unit all the same.
@@ -279,9 +280,23 @@ static bool tells(unsigned label)
     return label != LABEL_OTHER && label != LABEL_NO_GRAD;
 }
 
+/* Whether the stretch, or the next that tells, is a zero_grad. */
+static uint8_t next_is_zero(const struct label_steps *steps, const struct label_stretch *stretch,
+                            uint8_t behind)
+{
+    if (is_over(steps, stretch))
+        return LABEL_NO;
+    if (!stretch->known)
+        return LABEL_UNKNOWN;
+    if (!tells(stretch->label))
+        return behind;
+    return stretch->label == LABEL_ZERO_GRAD ? LABEL_YES : LABEL_NO;
+}
+
 void label_step_look_ahead(struct labels *labels, enum label_answer rest)
 {
     uint8_t ahead = AHEAD_UNKNOWN;
+    uint8_t zeroes = rest == LABEL_NO ? LABEL_NO : LABEL_UNKNOWN;
     enum label_answer works = rest; /* whether more of a step than a zero_grad follows */
     for (size_t i = labels->count; i > labels->settled; i--) {
         struct label_stretch *stretch = &labels->stretches[labels->head + i - 1];
@@ -298,6 +313,8 @@ void label_step_look_ahead(struct labels *labels, enum label_answer rest)
             works = ahead == AHEAD_WORK ? LABEL_YES : works;
         }
         stretch->ahead = ahead;
+        zeroes = next_is_zero(&labels->steps, stretch, zeroes);
+        stretch->zeroes = zeroes;
     }
 }
 
@@ -324,13 +341,26 @@ bool label_step_of(struct labels *labels, struct label_stretch *stretch, bool fo
         number += closed->ends_step == LABEL_YES;
         waiting |= closed->ends_step == LABEL_YES;
     }
+    bool behind = waiting && (steps->behind || number > steps->number);
+    if (behind && !steps->zero_first && stretch->zeroes != LABEL_NO) {
+        if (stretch->zeroes == LABEL_UNKNOWN && !force)
+            return false;
+        if (stretch->zeroes == LABEL_YES) {
+            stretch->step = number - 1;
+            steps->number = number;
+            steps->waiting = steps->behind = true;
+            return true;
+        }
+    }
     bool first = number == 0 && stretch->label == LABEL_ZERO_GRAD; /* of the first step */
+    steps->zero_first |= first;
     unsigned ahead = first ? AHEAD_WORK : stretch->ahead;
     if (waiting && ahead == AHEAD_UNKNOWN && !force && !is_start(stretch))
         return false;
     if (!waiting || (ahead == AHEAD_WORK && !is_start(stretch)))
         stretch->step = number;
     steps->waiting = waiting && !(ahead == AHEAD_WORK && tells(stretch->label));
+    steps->behind = behind && !tells(stretch->label);
     steps->number = number;
     return true;
 }

@@ -33,7 +33,7 @@ TEST(wgan_with_a_penalty)
 TEST(accumulation)
 {
     LABELS("2{f l b f l b f l b f l b o z}",
-           "0: f l b f l b f l b f l b a o 1: z f l b f l b f l b f l b a o -: z");
+           "0: f l b f l b f l b f l b a o z 1: f l b f l b f l b f l b a o z");
 }
 
 TEST(exceptions)
@@ -110,7 +110,7 @@ TEST(models_of_all_shapes)
     LABELS("z F() Fp5()1 Fp6()1 b o", "0: z f l b a o");
     LABELS("z F() Fp5()1 F() l b o", "0: z f l b a o"); /* it was none */
     LABELS("z F() l F2() l b o", "0: z f l f l b a o");
-    LABELS("b o z b o z b o", "0: b a o 1: z f b a o 2: z f b a o"); /* no modules at all */
+    LABELS("b o z b o z b o", "0: b a o z 1: f b a o z 2: f b a o"); /* no modules at all */
     LABELS("z b b o z b b o", "0: z f b l b a o 1: z f b l b a o");
 }
 
@@ -118,10 +118,14 @@ TEST(models_of_all_shapes)
 TEST(a_zero_grad_at_the_end)
 {
     LABELS("2{z f l b o} z", "0: z f l b a o 1: z f l b a o -: z");
-    LABELS("2{f l b o z}", "0: f l b a o 1: z f l b a o -: z");
-    LABELS("2{f l b o z} z Fn()", "0: f l b a o 1: z f l b a o -: z z n");
-    LABELS("2{f l b o z} Fe()", "0: f l b a o 1: z f l b a o -: z e");
-    LABELS("2{f l b o z Fe()} f l b o", "0: f l b a o 1: z e f l b a o 2: z e f l b a o");
+    LABELS("2{f l b o z}", "0: f l b a o z 1: f l b a o z");
+    DOTS("2{f l b o z}", ". 0: f l b a o . z 1: . f l b a o . z -: .");
+    LABELS("2{f l b o z} z Fn()", "0: f l b a o z 1: f l b a o z z -: n");
+    LABELS("2{f l b o z} Fe()", "0: f l b a o z 1: f l b a o z -: e");
+    LABELS("2{f l b o z Fe()} f l b o", "0: f l b a o z -: e 1: f l b a o z -: e 2: f l b a o");
+    LABELS("2{f l b o Fe() z} f l b o", "0: f l b a o -: e 1: z f l b a o -: e 2: z f l b a o");
+    LABELS("2{f l z l b o} z", "0: f l z l b a o 1: f l z l b a o -: z");
+    LABELS("f l b z f l b z", "0: f l b z 1: f l b z");
     LABELS("z", "0: z");
     LABELS("z Fn() z", "0: z n z");
     LABELS("z f l b z f l b z", "0: z f l b 1: z f l b -: z");

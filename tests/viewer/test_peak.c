@@ -96,6 +96,23 @@ TEST(what_was_rebuilt_counts_as_before)
     db_close(db);
 }
 
+TEST(an_evaluation_is_after_a_step)
+{
+    struct db *db = recording("train");
+    struct peak peak;
+    REQUIRE(db_exec(db, "UPDATE phase SET kind = 'eval', step = NULL"
+                        " WHERE name = 'backward' AND step = 1") == 0);
+    CHECK_INT(peak_find(db, 1, 1, INT64_MIN, INT64_MAX, &peak), 0);
+    CHECK(peak.step == PEAK_NONE);
+    CHECK_STR(peak_remark(&peak), " after step 1"); /* its loss */
+    peak_clear(&peak);
+    REQUIRE(db_exec(db, "UPDATE phase SET step = NULL") == 0);
+    CHECK_INT(peak_find(db, 1, 1, INT64_MIN, INT64_MAX, &peak), 0);
+    CHECK_STR(peak_remark(&peak), "");
+    peak_clear(&peak);
+    db_close(db);
+}
+
 TEST(the_instant_alone_is_the_same)
 {
     static const char *const names[] = {"train", "ranks", "torch"};
@@ -481,7 +498,8 @@ TEST(a_recording_says_whether_it_was_finished)
 }
 
 TEST_MAIN(TEST_CASE(the_peak_of_a_training_run), TEST_CASE(what_was_rebuilt_counts_as_before),
-          TEST_CASE(the_instant_alone_is_the_same), TEST_CASE(a_birth_has_the_phases_around_it),
+          TEST_CASE(an_evaluation_is_after_a_step), TEST_CASE(the_instant_alone_is_the_same),
+          TEST_CASE(a_birth_has_the_phases_around_it),
           TEST_CASE(a_private_recording_has_the_same_sites),
           TEST_CASE(a_site_is_called_after_the_programs_own_frame),
           TEST_CASE(compiled_code_is_called_after_what_was_compiled),

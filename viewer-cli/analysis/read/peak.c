@@ -6,6 +6,8 @@
  */
 #include "peak.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "category_rules.h"
@@ -142,14 +144,34 @@ static int read_highest(struct db *db, int64_t first_step, int64_t last_step, in
     return err < 0 ? err : 0;
 }
 
+/* The last step that began before it. */
+static const char step_behind_sql[] =
+    "SELECT ph.step FROM stretch s CROSS JOIN phase ph ON ph.id = s.phase"
+    " WHERE s.process = ?1 AND s.begin_seq <= ?2 AND ph.step IS NOT NULL"
+    " ORDER BY s.begin_seq DESC LIMIT 1";
+
+/* An evaluation is of no step: those stay alike. Who reads it wants to know when it was. */
+static int read_remark(struct db *db, struct peak *out)
+{
+    int64_t step = PEAK_NONE;
+    int err = 0;
+    enum phase_kind kind = phase_kind_from(out->phase_kind);
+    if (kind == PHASE_KIND_EVAL && out->step == PEAK_NONE)
+        err = query_read(db, step_behind_sql, Q_IN(out->process, out->seq), Q_OUT(Q_INT(step)));
+    if (kind == PHASE_KIND_OTHER)
+        snprintf(out->remark, sizeof out->remark, "%s", PHASE_BETWEEN_REMARK);
+    else if (step != PEAK_NONE)
+        snprintf(out->remark, sizeof out->remark, " after step %" PRId64, step);
+    return err;
+}
+
 static int read_phase(struct db *db, struct peak *out)
 {
     int err = query_read(db, phase_sql, Q_IN(out->seq, out->process, out->phase, out->device),
                          Q_OUT(Q_INT(out->phase), Q_COPY(out->phase_name), Q_COPY(out->phase_kind),
                                Q_OPT(out->step), Q_INT(out->phase_begin_seq),
                                Q_OPT(out->phase_begin_allocated)));
-    out->between = phase_kind_from(out->phase_kind) == PHASE_KIND_OTHER;
-    return err;
+    return err < 0 ? err : read_remark(db, out);
 }
 
 static int read_rebuilt(struct db *db, struct peak *out)
@@ -420,7 +442,7 @@ int peak_read_refusal(struct db *db, int64_t process, int64_t device, const stru
 
 const char *peak_remark(const struct peak *peak)
 {
-    return peak->between ? PHASE_BETWEEN_REMARK : "";
+    return peak->remark;
 }
 
 void peak_clear(struct peak *peak)

@@ -44,7 +44,7 @@ struct peak {
     int64_t phase_begin_allocated;       /* when that phase began; PEAK_NONE */
     int64_t step;                        /* PEAK_NONE */
     char *phase_name, *phase_kind;       /* NULL */
-    bool between;                        /* it is the time between phases */
+    char remark[40];                     /* of an evaluation, or the time between phases: "" */
     char *phase_path;                    /* with the phases around it: "forward > encoder"; NULL */
     int64_t bytes, blocks;               /* of the blocks that lived */
     int64_t last_bytes, last_site;       /* the block that made it the peak; PEAK_NONE */
@@ -75,7 +75,8 @@ int peak_read_refusal(struct db *db, int64_t process, int64_t device, const stru
 void peak_clear(struct peak *peak);
 /* All zero if there is none of it. */
 struct peak_category peak_category(const struct peak *peak, enum purpose purpose);
-/* To be said behind its phase: that 'other' is between phases; "". */
+/* To be said behind its phase: that 'other' is between phases, after which step it evaluates; "".
+ */
 const char *peak_remark(const struct peak *peak);
 bool peak_is_valid(const struct peak *peak);
 
