@@ -241,6 +241,42 @@ TEST(half_a_batch_keeps_its_gradients)
     CHECK_INT(lever_of(&script, "", LEVER_HALF_BATCH).bytes, MIB(50));
 }
 
+/* The words of half a batch, by whose the loop is. */
+TEST(half_a_batch_is_written_where_the_loop_is)
+{
+    static const struct {
+        const char *path;
+        int micro_batches;
+        const char *words;
+    } cases[] = {
+        {"/home/ann/train.py", 1, "batch.chunk(2)"},
+        {"/home/ann/train.py", 4, "8 times backward() in place of 4"},
+        {"/site/transformers/trainer.py", 4, "twice gradient_accumulation_steps"},
+        {"/site/transformers/models/bert/modeling_bert.py", 1, "batch.chunk(2)"},
+        {"/site/lightning/pytorch/trainer/trainer.py", 1, "accumulate_grad_batches"},
+        {"/site/pytorch_lightning/trainer/trainer.py", 1, "accumulate_grad_batches"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct script script = {0};
+        char sql[120];
+        struct peak peak;
+        train(&script, 2, cases[i].micro_batches);
+        for (int step = 0; step < 2; step++)
+            script_block(&script, at(step, 120), at(step, 960), MIB(10), BACKWARD_40);
+        snprintf(sql, sizeof sql, "INSERT INTO string VALUES(90,'%s')", cases[i].path);
+        struct db *db = script_record(&script);
+        REQUIRE(db_exec(db, sql) == 0);
+        struct levers levers;
+        REQUIRE(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, 0, &peak) == 0);
+        REQUIRE(levers_read(db, &peak, false, &levers) == 0);
+        const struct lever *lever = find(&levers, LEVER_HALF_BATCH);
+        CHECK(lever && strstr(lever->text, cases[i].words) != NULL);
+        levers_clear(&levers);
+        peak_clear(&peak);
+        db_close(db);
+    }
+}
+
 /* Twice as many micro-batches keep as much. */
 TEST(half_a_batch_does_not_halve_what_steps_keep)
 {
@@ -434,6 +470,7 @@ TEST_MAIN(
     TEST_CASE(gradients_go_before_forward), TEST_CASE(a_fused_optimizer_makes_no_temporaries),
     TEST_CASE(a_fused_optimizer_needs_its_version_of_torch),
     TEST_CASE(states_of_eight_bits_are_estimated), TEST_CASE(half_a_batch_keeps_its_gradients),
+    TEST_CASE(half_a_batch_is_written_where_the_loop_is),
     TEST_CASE(half_a_batch_does_not_halve_what_steps_keep),
     TEST_CASE(a_loss_in_chunks_has_an_eighth_of_its_logits),
     TEST_CASE(a_graph_that_every_step_leaves), TEST_CASE(tensors_in_a_list_are_not_freed_by_detach),

@@ -325,6 +325,8 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
     int err = read_device(&work);
     if (err == 0)
         err = read_torch(&work);
+    if (err == 0)
+        err = levers_loop_read(db, &work.loop);
     if (err == 0 && !bounded)
         err = read_floor(&work);
     if (err == 0)

@@ -191,15 +191,18 @@ static void put_unit(const struct levers_unit *unit, struct buf *text)
 }
 
 /* How the line is written, by whose the module is. */
-static bool put_words(const struct trial *trial, bool normalizes, struct buf *text)
+static bool put_words(const struct levers_work *work, const struct trial *trial, bool normalizes,
+                      struct buf *text)
 {
     for (size_t i = 0; i < trial->count; i++) {
         buf_text(text, i ? " and " : "checkpoint ");
         put_unit(trial->units[i], text);
     }
     if (trial->units[0]->of_library)
-        buf_text(text, ": model.gradient_checkpointing_enable(gradient_checkpointing_kwargs="
-                       "{'use_reentrant': False})");
+        buf_print(text, ": %s",
+                  levers_in_loop(work->loop, LEVER_CHECKPOINT,
+                                 "model.gradient_checkpointing_enable("
+                                 "gradient_checkpointing_kwargs={'use_reentrant': False})"));
     else
         buf_text(text, ": torch.utils.checkpoint.checkpoint(m, x, use_reentrant=False)");
     if (normalizes)
@@ -270,7 +273,7 @@ static int add_trial(struct levers_work *work, const struct trial *trial)
                                  .changes = normalizes(work, trial),
                                  .site = LEVERS_NONE};
     struct buf text = {0};
-    int err = put_words(trial, words.changes, &text) ? 0 : ERR_NOMEM;
+    int err = put_words(work, trial, words.changes, &text) ? 0 : ERR_NOMEM;
     words.before = buf_string(&text);
     if (err >= 0)
         err = try_words(work, trial, most, &words);

@@ -194,6 +194,8 @@ int levers_zero_grad_earlier(struct levers_work *work)
     const struct levers_step *step = &work->step;
     struct levers_edit edit = {0};
     int err = 0;
+    if (levers_micro_batches(step, work->peak->step) == 1)
+        words.before = levers_in_loop(work->loop, words.kind, words.before);
     for (size_t i = 0; i < step->count && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
         if (block->purpose == PURPOSE_GRADIENT && block->end != LEVERS_NEVER &&

@@ -109,10 +109,12 @@ static void choose_words(const struct levers_work *work, bool evaluation,
                          struct levers_words *words)
 {
     if (evaluation)
-        *words = (struct levers_words){.kind = LEVER_EVALUATION,
-                                       .at_most = true,
-                                       .before = "a smaller evaluation batch, until a training "
-                                                 "step is the peak; most of the difference: "};
+        *words = (struct levers_words){
+            .kind = LEVER_EVALUATION,
+            .at_most = true,
+            .before = levers_in_loop(work->loop, LEVER_EVALUATION,
+                                     "a smaller evaluation batch, until a training step is "
+                                     "the peak; most of the difference: ")};
     else if (work->peak->step == PEAK_NONE)
         words->before = "the steps need less; most of the difference is allocated before them: ";
     else

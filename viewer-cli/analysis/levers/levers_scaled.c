@@ -2,6 +2,8 @@
  * Levers whose blocks were never seen: other numbers of bytes in each. All of them are estimates:
  * what is known of each block is its size, its kind and when it lived.
  */
+#include <stdio.h>
+
 #include "error.h"
 #include "levers_work.h"
 #include "mem.h"
@@ -120,15 +122,31 @@ static int halve(const struct levers_work *work, struct levers_edit *edit, bool 
     return 0;
 }
 
+size_t levers_micro_batches(const struct levers_step *step, int64_t number)
+{
+    const struct levers_phases *phases = &step->phases;
+    size_t backwards = 0, optimizers = 0;
+    for (size_t i = 0; i < phases->of[LEVERS_BACKWARD].count; i++)
+        backwards += phases->phases[phases->of[LEVERS_BACKWARD].at[i]].step == number;
+    for (size_t i = 0; i < phases->of[LEVERS_OPTIMIZER].count; i++)
+        optimizers += phases->phases[phases->of[LEVERS_OPTIMIZER].at[i]].step == number;
+    return optimizers == 1 ? backwards : 1;
+}
+
 int levers_half_batch(struct levers_work *work)
 {
+    char text[160] = "gradient accumulation, half the micro-batch and twice as many: for part in "
+                     "batch.chunk(2): (loss_of(part) / 2).backward()";
     struct levers_words words = {
-        .kind = LEVER_HALF_BATCH,
-        .estimated = true,
-        .site = LEVERS_NONE,
-        .before = "gradient accumulation, half the micro-batch and twice as many: for part in "
-                  "batch.chunk(2): (loss_of(part) / 2).backward()"};
+        .kind = LEVER_HALF_BATCH, .estimated = true, .site = LEVERS_NONE, .before = text};
     struct levers_edit edit = {0};
+    const size_t parts = levers_micro_batches(&work->step, work->peak->step);
+    if (parts > 1)
+        snprintf(text, sizeof text,
+                 "gradient accumulation, half the micro-batch: %zu times backward() in place of "
+                 "%zu before each optimizer.step()",
+                 2 * parts, parts);
+    words.before = levers_in_loop(work->loop, words.kind, text);
     int err = halve(work, &edit, &words.changes);
     if (words.changes)
         words.after = "; BatchNorm then normalizes over half as many samples";

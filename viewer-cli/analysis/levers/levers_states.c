@@ -53,12 +53,14 @@ int levers_states(struct levers_work *work)
     words.kind = LEVER_EIGHT_BIT_STATES;
     words.before = work->shards ? "torchao.optim.AdamW8bit(...): optimizer state in 8 bits"
                                 : "bitsandbytes.optim.AdamW8bit(...): optimizer state in 8 bits";
+    words.before = levers_in_loop(work->loop, words.kind, words.before);
     bool reduced = false;
     int err = levers_has_reduced_states(work, &reduced);
     if (err >= 0 && !reduced)
         err = levers_try_scaled(work, of_eight_bits, &words);
     words.kind = LEVER_NO_STATES;
-    words.before = "an optimizer without state, as torch.optim.SGD(..., momentum=0)";
+    words.before = levers_in_loop(
+        work->loop, words.kind, "an optimizer without state, as torch.optim.SGD(..., momentum=0)");
     if (err >= 0)
         err = levers_try_scaled(work, without_states, &words);
     words.changes = false;

@@ -8,6 +8,7 @@
 #include "group.h"
 #include "levers.h"
 #include "levers_cache.h"
+#include "levers_loop.h"
 #include "levers_places.h"
 #include "levers_step.h"
 #include "levers_units.h"
@@ -26,6 +27,7 @@ struct levers_work {
     bool on_host;            /* the device is the CPU */
     int64_t torch;           /* its version, 201 = 2.1; 0 = not known */
     bool shards;             /* FSDP gathers parameters */
+    enum levers_loop loop;   /* that the step is in */
     struct map parameters;   /* bytes that one of them asked for */
     struct map leaking;      /* sites, to how many steps' blocks live at the peak */
     struct map batch_norm;   /* sites inside of one */
@@ -59,6 +61,9 @@ int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
 /* Whether the program could make a call that PyTorch has since `since`, 201 = 2.1: it is of that
  * version or later, or of one that is not known. */
 bool levers_has(const struct levers_work *work, int64_t since);
+
+/* Backwards of a step with one optimizer, which are added up before it; 1: they may be other. */
+size_t levers_micro_batches(const struct levers_step *step, int64_t number);
 
 /* What lives at the peak. */
 int64_t levers_bytes_of(const struct levers_step *step, enum purpose purpose);

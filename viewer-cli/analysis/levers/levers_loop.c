@@ -1,0 +1,49 @@
+/* levers_loop.c - see levers_loop.h. */
+#include "levers_loop.h"
+
+#include "query.h"
+
+static const char loop_sql[] =
+    "SELECT coalesce(max(text LIKE '%/transformers/trainer.py'), 0) AS trainer,"
+    "       coalesce(max(text LIKE '%/lightning/pytorch/trainer/trainer.py'"
+    "                 OR text LIKE '%/pytorch_lightning/trainer/trainer.py'), 0) AS lightning"
+    "  FROM string";
+
+int levers_loop_read(struct db *db, enum levers_loop *out)
+{
+    bool trainer = false, lightning = false;
+    int err = query_read(db, loop_sql, Q_NOTHING, Q_OUT(Q_INT(trainer), Q_INT(lightning)));
+    *out = trainer ? LEVERS_HF_TRAINER : lightning ? LEVERS_LIGHTNING : LEVERS_OWN_LOOP;
+    return err < 0 ? err : 0;
+}
+
+const char *levers_in_loop(enum levers_loop loop, enum lever_kind kind, const char *usual)
+{
+    static const char *const texts[LEVERS_LOOPS][LEVER_KINDS] = {
+        [LEVERS_HF_TRAINER] =
+            {
+                [LEVER_HALF_BATCH] =
+                    "gradient accumulation, TrainingArguments: half "
+                    "per_device_train_batch_size, twice gradient_accumulation_steps",
+                [LEVER_CHECKPOINT] = "TrainingArguments(gradient_checkpointing=True)",
+                [LEVER_EVALUATION] = "a smaller evaluation batch, TrainingArguments("
+                                     "per_device_eval_batch_size=...), until a training step is "
+                                     "the peak; most of the difference: ",
+                [LEVER_EIGHT_BIT_STATES] =
+                    "TrainingArguments(optim='adamw_bnb_8bit'): optimizer state in 8 bits",
+                [LEVER_NO_STATES] = "TrainingArguments(optim='sgd'): an optimizer without state",
+            },
+        [LEVERS_LIGHTNING] =
+            {
+                [LEVER_HALF_BATCH] =
+                    "gradient accumulation, half the batch_size of the DataLoader: Trainer("
+                    "accumulate_grad_batches=...) with twice as many",
+                [LEVER_EVALUATION] = "a smaller batch_size of the validation's DataLoader, until "
+                                     "a training step is the peak; most of the difference: ",
+                [LEVER_ZERO_GRAD_EARLIER] =
+                    "free the gradients before the next forward: def on_train_batch_end(self, "
+                    "*_): self.optimizers().zero_grad()",
+            },
+    };
+    return texts[loop][kind] ? texts[loop][kind] : usual;
+}
