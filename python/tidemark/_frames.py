@@ -31,7 +31,7 @@ def module_of(kind: str) -> Any:
     try:
         return importlib.import_module(kind)
     except ImportError as error:
-        raise Unavailable("frames of %s were asked for: %s" % (kind, error)) from error
+        raise Unavailable("frames need %s: %s" % (kind, error)) from error
 
 
 def columns_of(rows: Rows) -> List[str]:

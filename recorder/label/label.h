@@ -113,8 +113,8 @@ struct label_stretch {
     uint32_t before; /* in a gap: the owner's last child before it, or LABEL_NONE */
     uint32_t thread; /* of the boundary that began it */
     uint8_t label;
-    uint8_t ahead;  /* enum label_ahead, label_steps.c */
-    uint8_t zeroes; /* enum label_answer: a zero_grad is the next of a step, or it is one */
+    uint8_t ahead; /* enum label_ahead, label_steps.c */
+    uint8_t tail;  /* enum label_tail, label_steps.c */
     bool known;
     bool prepares; /* a backward, if that begins next: label_prepare */
     bool refused;  /* memory, in it */
@@ -157,7 +157,7 @@ struct label_steps { /* see label_steps.c */
     int64_t number;         /* of the step of the next stretch to be settled */
     bool waiting;           /* it may lie before the step's first mark */
     bool zero_first;        /* a zero_grad came before the first step's end */
-    bool behind;            /* nothing but a zero_grad came since a step's end */
+    bool step_ended;        /* and nothing that tells but a zero_grad came since */
     bool over;              /* from the number over_seq on nothing belongs to a step */
     int64_t over_seq;
 };

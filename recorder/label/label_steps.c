@@ -13,8 +13,9 @@
  * What follows the end of a step belongs to the next one, but for evaluation before its first
  * forward or zero_grad and what is before that; and nothing does if no such mark comes, or the
  * program is over. Where the first step had no zero_grad, the loop ends with one: what is right
- * behind a step, and what is before that, belongs to that step. Where it had one, a zero_grad
- * behind a step, after which nothing of a step comes and nothing is refused, is of none.
+ * behind a step, and what is before that, belongs to that step; so it is where an evaluation comes
+ * behind it. Where the first step had one, a zero_grad behind a step, after which nothing of a step
+ * comes and nothing is refused, is of none.
  *
  * A scaler's own identity, if it is not that of its optimizer, becomes a second name of the
  * optimizer that it ran last: a scaler that skips its optimizer's step is a unit all the same.
@@ -30,6 +31,14 @@ enum label_ahead {
     AHEAD_WORK,    /* this stretch, or the next that tells, is part of a step */
     AHEAD_EVAL,
     AHEAD_NOTHING /* the program is over: label_no_more_steps */
+};
+
+enum label_tail { /* what comes first behind a step's end */
+                  TAIL_UNKNOWN,
+                  TAIL_OTHER, /* no zero_grad */
+                  TAIL_ZERO,
+                  TAIL_ZERO_THEN_EVAL,
+                  TAIL_ZERO_THEN_UNKNOWN
 };
 
 #define FROM_HOOKS UINT64_MAX /* identity of the optimizers that run inside of backwards */
@@ -280,23 +289,35 @@ static bool tells(unsigned label)
     return label != LABEL_OTHER && label != LABEL_NO_GRAD;
 }
 
-/* Whether the stretch, or the next that tells, is a zero_grad. */
-static uint8_t next_is_zero(const struct label_steps *steps, const struct label_stretch *stretch,
-                            uint8_t behind)
+/* What tells next, if that is a zero_grad also what tells behind it. `beyond` is what tells first,
+ * zero_grads apart: enum label_ahead. */
+static enum label_tail tail_of(const struct label_steps *steps, const struct label_stretch *stretch,
+                               enum label_tail behind, uint8_t *beyond)
 {
-    if (is_over(steps, stretch))
-        return LABEL_NO;
-    if (!stretch->known)
-        return LABEL_UNKNOWN;
+    if (is_over(steps, stretch)) {
+        *beyond = AHEAD_NOTHING;
+        return TAIL_OTHER;
+    }
+    if (!stretch->known) {
+        *beyond = AHEAD_UNKNOWN;
+        return TAIL_UNKNOWN;
+    }
     if (!tells(stretch->label))
         return behind;
-    return stretch->label == LABEL_ZERO_GRAD ? LABEL_YES : LABEL_NO;
+    if (stretch->label != LABEL_ZERO_GRAD) {
+        *beyond = stretch->label == LABEL_EVAL ? AHEAD_EVAL : AHEAD_WORK;
+        return TAIL_OTHER;
+    }
+    return *beyond == AHEAD_EVAL      ? TAIL_ZERO_THEN_EVAL
+           : *beyond == AHEAD_UNKNOWN ? TAIL_ZERO_THEN_UNKNOWN
+                                      : TAIL_ZERO;
 }
 
 void label_step_look_ahead(struct labels *labels, enum label_answer rest)
 {
     uint8_t ahead = AHEAD_UNKNOWN;
-    uint8_t zeroes = rest == LABEL_NO ? LABEL_NO : LABEL_UNKNOWN;
+    uint8_t beyond = rest == LABEL_NO ? AHEAD_NOTHING : AHEAD_UNKNOWN;
+    enum label_tail tail = rest == LABEL_NO ? TAIL_OTHER : TAIL_UNKNOWN;
     enum label_answer works = rest; /* whether more of a step than a zero_grad follows */
     for (size_t i = labels->count; i > labels->settled; i--) {
         struct label_stretch *stretch = &labels->stretches[labels->head + i - 1];
@@ -313,8 +334,8 @@ void label_step_look_ahead(struct labels *labels, enum label_answer rest)
             works = ahead == AHEAD_WORK ? LABEL_YES : works;
         }
         stretch->ahead = ahead;
-        zeroes = next_is_zero(&labels->steps, stretch, zeroes);
-        stretch->zeroes = zeroes;
+        tail = tail_of(&labels->steps, stretch, tail, &beyond);
+        stretch->tail = (uint8_t)tail;
     }
 }
 
@@ -322,6 +343,25 @@ void label_step_look_ahead(struct labels *labels, enum label_answer rest)
 static bool is_start(const struct label_stretch *stretch)
 {
     return stretch->node == LABEL_ROOT && !stretch->before;
+}
+
+/* Whether the stretch, right behind a step's end, leads to the zero_grad that ends the loop. */
+static enum label_answer ends_with_zero(const struct label_steps *steps,
+                                        const struct label_stretch *stretch)
+{
+    switch ((enum label_tail)stretch->tail) {
+    case TAIL_UNKNOWN:
+        return LABEL_UNKNOWN;
+    case TAIL_OTHER:
+        return LABEL_NO;
+    case TAIL_ZERO_THEN_EVAL:
+        return LABEL_YES;
+    case TAIL_ZERO_THEN_UNKNOWN:
+        return steps->zero_first ? LABEL_UNKNOWN : LABEL_YES;
+    case TAIL_ZERO:
+        break;
+    }
+    return steps->zero_first ? LABEL_NO : LABEL_YES;
 }
 
 bool label_step_of(struct labels *labels, struct label_stretch *stretch, bool force)
@@ -341,16 +381,15 @@ bool label_step_of(struct labels *labels, struct label_stretch *stretch, bool fo
         number += closed->ends_step == LABEL_YES;
         waiting |= closed->ends_step == LABEL_YES;
     }
-    bool behind = waiting && (steps->behind || number > steps->number);
-    if (behind && !steps->zero_first && stretch->zeroes != LABEL_NO) {
-        if (stretch->zeroes == LABEL_UNKNOWN && !force)
-            return false;
-        if (stretch->zeroes == LABEL_YES) {
-            stretch->step = number - 1;
-            steps->number = number;
-            steps->waiting = steps->behind = true;
-            return true;
-        }
+    bool ended = waiting && (steps->step_ended || number > steps->number);
+    enum label_answer zeroes = ended ? ends_with_zero(steps, stretch) : LABEL_NO;
+    if (zeroes == LABEL_UNKNOWN && !force)
+        return false;
+    if (zeroes == LABEL_YES) {
+        stretch->step = number - 1;
+        steps->number = number;
+        steps->waiting = steps->step_ended = true;
+        return true;
     }
     bool first = number == 0 && stretch->label == LABEL_ZERO_GRAD; /* of the first step */
     steps->zero_first |= first;
@@ -360,7 +399,7 @@ bool label_step_of(struct labels *labels, struct label_stretch *stretch, bool fo
     if (!waiting || (ahead == AHEAD_WORK && !is_start(stretch)))
         stretch->step = number;
     steps->waiting = waiting && !(ahead == AHEAD_WORK && tells(stretch->label));
-    steps->behind = behind && !tells(stretch->label);
+    steps->step_ended = ended && !tells(stretch->label);
     steps->number = number;
     return true;
 }

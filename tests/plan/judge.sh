@@ -53,10 +53,10 @@ is "$status" 1 "a program that was refused"
 
 # A T4's context is computed, an A100's was measured (docs/gpu-profiles.md).
 run peak plain.db --all
-has out "of 400 MiB in use at most, 80.0 MiB (20.0 %) are CUDA context, by a rule" "the share"
+has out "needs 400 MiB of GPU memory: 320 MiB reserved, 80.0 MiB CUDA context (by a rule)" "the share"
 has_not out "tidemark help rehearse" "nothing is to be explained"
 run peak reads.db --all
-has out "of 738 MiB in use at most, 418 MiB (56.6 %) are CUDA context, as measured" "measured"
+has out "needs 738 MiB of GPU memory: 320 MiB reserved, 418 MiB CUDA context (measured)" "measured"
 has out "1 size came from a value that is not computed, taken as 0: nonzero" "a size"
 has out "1 number that the program read is not computed, and was 0: copy" "a number"
 has out "1 size of a library's working memory is not known, taken as 0: cudnnGetConv" "a library"
@@ -64,7 +64,7 @@ has out "what that means: tidemark help rehearse" "where that is explained"
 run help rehearse
 has out "was read" "the explanation"
 run peak -f csv reads.db
-has out "# of 738 MiB in use at most, 418 MiB" "in csv"
+has out "# needs 738 MiB of GPU memory" "in csv"
 run peak -f json reads.db
 if command -v python3 >/dev/null; then
     python3 - <<'PY' || is no yes "json"

@@ -65,7 +65,7 @@ TEST(who_holds_what_is_left)
     REQUIRE(leaks_read(db, 1, 1, &usual, &leaks) == 0);
     CHECK_INT(leaks.sites[0].holder.kind, HOLDER_UNKNOWN);
     CHECK_STR(holder_text(text, &leaks.sites[0].holder, PURPOSE_OTHER, leaks.holders.looked),
-              "holder not known: nobody looked as the program ended");
+              "holder not known: not looked for at the end of the program");
     leaks_clear(&leaks);
     REQUIRE(db_exec(db,
                     "INSERT INTO mark SELECT 5000 + seq, 1, 1, 0, 'held by|list|a.b|c|3',"

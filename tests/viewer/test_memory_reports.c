@@ -62,10 +62,10 @@ TEST(a_ladder_for_people)
     struct ladder ladder = ladder_of(1000, 1024, 1024, 4096);
     CHECK_STR(put_ladder(EMIT_TABLE, &ladder, false),
               "The ladder\n"
-              "at that moment    bytes  difference  gap\n"
-              "requested        1000 B\n"
-              "allocated       1.0 KiB       +24 B  rounding\n"
-              "reserved        4.0 KiB    +3.0 KiB  awaiting free, cached and fragmented\n"
+              "quantity     bytes  difference  gap\n"
+              "requested   1000 B\n"
+              "allocated  1.0 KiB       +24 B  rounding\n"
+              "reserved   4.0 KiB    +3.0 KiB  awaiting free, cached and fragmented\n"
               "not known from this source: active, this process on the device, device used\n");
 }
 

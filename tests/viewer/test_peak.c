@@ -99,16 +99,18 @@ TEST(what_was_rebuilt_counts_as_before)
 TEST(an_evaluation_is_after_a_step)
 {
     struct db *db = recording("train");
+    char remark[PEAK_REMARK];
     struct peak peak;
     REQUIRE(db_exec(db, "UPDATE phase SET kind = 'eval', step = NULL"
                         " WHERE name = 'backward' AND step = 1") == 0);
     CHECK_INT(peak_find(db, 1, 1, INT64_MIN, INT64_MAX, &peak), 0);
     CHECK(peak.step == PEAK_NONE);
-    CHECK_STR(peak_remark(&peak), " after step 1"); /* its loss */
+    CHECK_INT(peak.after_step, 1); /* its loss */
+    CHECK_STR(peak_remark(remark, &peak), " after step 1");
     peak_clear(&peak);
     REQUIRE(db_exec(db, "UPDATE phase SET step = NULL") == 0);
     CHECK_INT(peak_find(db, 1, 1, INT64_MIN, INT64_MAX, &peak), 0);
-    CHECK_STR(peak_remark(&peak), "");
+    CHECK_STR(peak_remark(remark, &peak), "");
     peak_clear(&peak);
     db_close(db);
 }

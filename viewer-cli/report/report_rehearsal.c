@@ -70,18 +70,19 @@ static int say_all_unknown(struct report *report, struct emit *emit, const char 
     return err;
 }
 
-/* "of 12.9 GiB in use at most, 418 MiB (3.2 %) are CUDA context, by a rule and not measured" */
+/* "needs 12.9 GiB of GPU memory: 12.5 GiB reserved, 418 MiB CUDA context (by a rule)" */
 static void say_share(struct emit *emit, const char *whose, const struct rehearsed *rehearsed,
                       const struct rehearsed_share *share)
 {
     char text[300], modelled[HUMAN_MAX], peak[HUMAN_MAX], part[HUMAN_MAX];
     if (!share->found)
         return;
-    snprintf(text, sizeof text, "%sof %s in use at most%s%s, %s (%s) are CUDA context, %s", whose,
-             human_bytes(peak, share->peak), share->others ? " on " : "",
-             share->others ? share->device_text : "", human_bytes(modelled, share->modelled),
-             human_percent(part, (double)share->modelled / (double)share->peak),
-             rehearsed_is_measured(rehearsed) ? "as measured" : "by a rule");
+    snprintf(text, sizeof text, "%sneeds %s of GPU memory%s%s: %s reserved, %s CUDA context (%s)",
+             whose, human_bytes(peak, share->peak), share->others ? " on " : "",
+             share->others ? share->device_text : "",
+             human_bytes(part, share->peak - share->modelled),
+             human_bytes(modelled, share->modelled),
+             rehearsed_is_measured(rehearsed) ? "measured" : "by a rule");
     say(emit, text);
 }
 
@@ -196,8 +197,9 @@ int report_lead_briefly(struct report *report)
     int n = snprintf(text, sizeof text, "%s value%s not computed (--all)",
                      human_count(count, reads), reads == 1 ? "" : "s");
     if (share.found)
-        snprintf(text + n, sizeof text - (size_t)n, "; of %s in use at most, %s are CUDA context",
-                 human_bytes(peak, share.peak), human_bytes(modelled, share.modelled));
+        snprintf(text + n, sizeof text - (size_t)n,
+                 "; needs %s of GPU memory, %s of it CUDA context", human_bytes(peak, share.peak),
+                 human_bytes(modelled, share.modelled));
     say(&report->emit, text);
     return 0;
 }

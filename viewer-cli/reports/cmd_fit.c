@@ -16,7 +16,7 @@
 
 static_assert((int)FIT_TRIED < (int)FIT_ROWS, "and the row of the wanted memory");
 
-enum { UNIT_FORGOTTEN = 4096 }; /* bytes: no run fits, but a card has so many GiB */
+enum { UNIT_FORGOTTEN = 1 << 20, MOST_GIB = 4096 }; /* bytes: no run fits, a card has more */
 
 /* ---- one process on one device ---- */
 
@@ -384,9 +384,9 @@ static int check(const struct command_call *call, struct fit_options *options)
     if (options->memory == 0)
         return command_misused(call->command, "--memory must be more than nothing");
     if (options->memory > 0 && options->memory <= UNIT_FORGOTTEN)
-        return command_misused(call->command,
-                               "--memory %" PRId64 " is bytes: was --memory %" PRId64 "GiB meant?",
-                               options->memory, options->memory);
+        return command_misused(
+            call->command, "--memory %" PRId64 " is bytes: was --memory %" PRId64 "%s meant?",
+            options->memory, options->memory, options->memory <= MOST_GIB ? "GiB" : "MiB");
     if (options->memory != REPORT_ANY && options->reserve >= options->memory)
         return command_misused(call->command, "--reserve leaves nothing of --memory");
     return read_gpu(call, options);

@@ -166,7 +166,7 @@ struct plain {
 static const struct emit_column source_columns[] = {
     {"process", "id", EMIT_PLAIN, 0},
     {"live", NULL, EMIT_TEXT, EMIT_NONE},
-    {"why_not", "why others are not", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
+    {"why_not", "not live because", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
 };
 static const struct emit_column node_columns[] = {
     {"node", NULL, EMIT_PLAIN, 0},
@@ -430,7 +430,7 @@ static int put_overhead(struct report *report)
         else if (!recorder)
             snprintf(of, sizeof of, "process %" PRId64, process);
         if (!open)
-            EMIT_SECTION(emit, "overhead", "Our own cost", EMIT_ROWS, overhead_columns);
+            EMIT_SECTION(emit, "overhead", "Cost of recording", EMIT_ROWS, overhead_columns);
         open = true;
         report_cells(emit, query.stmt, 0, 1);
         emit_text(emit, of);

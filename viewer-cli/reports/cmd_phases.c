@@ -268,7 +268,7 @@ static int put_highest(struct listing *list)
     struct emit *emit = &list->report->emit;
     struct buf line = {0};
     struct peak peak;
-    char text[HUMAN_MAX];
+    char text[HUMAN_MAX], remark[PEAK_REMARK];
     int err = peak_find(list->report->db, list->scope->process.id, list->scope->device,
                         steps->first, steps->last, &peak);
     if (err == 0 && peak.found) {
@@ -278,7 +278,7 @@ static int put_highest(struct listing *list)
         unsigned used = (unsigned)line.count;
         emit_put_cut(&line, peak.phase_path ? peak.phase_path : "no phase",
                      emit->width > used ? emit->width - used : emit->width);
-        buf_text(&line, peak_remark(&peak));
+        buf_text(&line, peak_remark(remark, &peak));
         emit_line(emit, "%s", buf_string(&line));
         err = line.broken ? ERR_NOMEM : 0;
     }

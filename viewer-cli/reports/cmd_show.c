@@ -62,7 +62,7 @@ static const char stack_sql[] =
 
 static int put_stack(struct report *report, int64_t site)
 {
-    return PUT_ROWS(report, "stack", "Its call stack, innermost first", EMIT_ROWS, stack_columns,
+    return PUT_ROWS(report, "stack", "Call stack, innermost first", EMIT_ROWS, stack_columns,
                     stack_sql, Q_IN(site));
 }
 
@@ -132,8 +132,8 @@ static const struct emit_column site_columns[] = {
     {"last_ns", "last allocated", EMIT_NS, 0},
     {"shortest_ns", "shortest life", EMIT_NS, EMIT_IF_KNOWN},
     {"longest_ns", "longest life", EMIT_NS, EMIT_IF_KNOWN},
-    {"largest_block", "its largest block", EMIT_PLAIN, 0},
-    {"category", "which is for", EMIT_TEXT, 0},
+    {"largest_block", "largest block", EMIT_PLAIN, 0},
+    {"category", "kind of largest", EMIT_TEXT, 0},
     {"tag", "with the tag", EMIT_TEXT, EMIT_IF_KNOWN},
 };
 
@@ -223,7 +223,7 @@ static void put_shares(struct report *report, const struct share *shares, size_t
 {
     if (!count && report->emit.format == EMIT_TABLE)
         return;
-    EMIT_SECTION(&report->emit, "modules", "Its modules", EMIT_ROWS, module_columns);
+    EMIT_SECTION(&report->emit, "modules", "Modules", EMIT_ROWS, module_columns);
     for (size_t i = 0; i < count && (int64_t)i < top; i++) {
         emit_text(&report->emit, module_entry_text(shares[i].entry));
         emit_text(&report->emit, shares[i].entry->class_name);
@@ -261,10 +261,10 @@ static int put_site(struct report *report, int64_t site, int64_t top)
     if (err == 0)
         err = PUT_ROWS(report, "site", NULL, EMIT_RECORD, site_columns, site_sql, Q_IN(site));
     if (err == 0)
-        err = PUT_ROWS(report, "sizes", "Its sizes", EMIT_ROWS, size_columns, size_sql,
-                       Q_IN(site, top));
+        err =
+            PUT_ROWS(report, "sizes", "Sizes", EMIT_ROWS, size_columns, size_sql, Q_IN(site, top));
     if (err == 0)
-        err = PUT_ROWS(report, "phases", "Its phases", EMIT_ROWS, phase_columns, phase_sql,
+        err = PUT_ROWS(report, "phases", "Phases", EMIT_ROWS, phase_columns, phase_sql,
                        Q_IN(site, top));
     if (err == 0)
         err = put_modules(report, site, top);
@@ -386,7 +386,7 @@ const struct command command_show = {
     .least = 1,
     .most = 2,
     .description =
-        "'block:N' is a block by its number, which is that of the event that handed it out: column "
+        "'block:N' is a block by its number, the number of the event that allocated it: column "
         "'allocation' of what reports print for programs. 'site:N' is a call site by its number, "
         "column 'site_id'. Anything else is a part of a frame, such as train.py:12 or "
         "Block.forward: of the call sites with it in their stacks, the one whose blocks come to "

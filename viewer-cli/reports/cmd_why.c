@@ -465,7 +465,10 @@ static int read_arguments(const struct command_call *call, char **arguments, int
         bool half = instant_is_name(first) || instant_is_name(second);
         mem_free(first);
         if (half || out->database)
-            return command_misused(call->command, "'%s' is no pair of moments A..B", arguments[i]);
+            return command_misused(
+                call->command,
+                "'%s' is no pair of moments A..B; step N alone is compared with the step before it",
+                arguments[i]);
         out->database = arguments[i];
     }
     return 0;

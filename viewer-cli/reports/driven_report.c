@@ -325,7 +325,7 @@ void driven_put_groups(struct report *report, const struct driven_part *part, in
         emit_line(emit, "the same libraries hold the same bytes at both moments");
         return;
     }
-    EMIT_SECTION(emit, "driver_groups", "Whose", EMIT_ROWS, group_columns);
+    EMIT_SECTION(emit, "driver_groups", "By library", EMIT_ROWS, group_columns);
     for (size_t i = 0; i < shown; i++) {
         const struct driven_group *group = &held->groups[i];
         rest -= driven_change(group);

@@ -290,10 +290,10 @@ static const struct emit_column memory_columns[] = {
     {NULL, "refused in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {"requested", NULL, EMIT_BYTES, EMIT_IF_KNOWN},
-    {"segment_size", "segment for it", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"segment_size", "segment needed", EMIT_BYTES, EMIT_IF_KNOWN},
     {"allocated", "allocated then", EMIT_BYTES, EMIT_IF_KNOWN},
     {"reserved", "reserved then", EMIT_BYTES, EMIT_IF_KNOWN},
-    {"largest_free", "largest free for it", EMIT_BYTES, EMIT_IF_KNOWN},
+    {"largest_free", "largest free block", EMIT_BYTES, EMIT_IF_KNOWN},
     {"free_bytes", "free in kept segments", EMIT_BYTES, EMIT_IF_KNOWN},
     {"largest_hole", "largest hole there", EMIT_BYTES, EMIT_IF_KNOWN},
     {"fits_below", NULL, EMIT_BYTES, EMIT_PROGRAMS},
@@ -383,7 +383,7 @@ static void put_memory(const struct fit_part *part)
     const struct fit_verdict *result = &part->result;
     if (part->answer == FIT_NOT_ASKED)
         return;
-    EMIT_SECTION(emit, "memory", "With that memory", EMIT_RECORD, memory_columns);
+    EMIT_SECTION(emit, "memory", "With --memory", EMIT_RECORD, memory_columns);
     put_scope(part);
     emit_text(emit, part->options->gpu);
     emit_int(emit, part->options->memory);

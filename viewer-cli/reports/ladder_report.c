@@ -8,7 +8,7 @@
 const struct emit_column ladder_columns[LADDER_COLUMNS] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"quantity", "at that moment", EMIT_TEXT, 0},
+    {"quantity", "quantity", EMIT_TEXT, 0},
     {"bytes", NULL, EMIT_BYTES, EMIT_NONE},
     {"gap_bytes", "difference", EMIT_DELTA, EMIT_NONE},
     {"gap", "gap", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
@@ -67,8 +67,8 @@ static void put_notes(struct emit *emit, const struct report_scope *scope,
                   human_ns(text, ladder->blind_ns));
 }
 
-/* What was not told is known as of the last sample only. It falls below nothing when others give back
- * what the device had in use when it was first looked at. */
+/* What was not told is known as of the last sample only. It falls below nothing when others give
+ * back what the device had in use when it was first looked at. */
 static struct ladder_rung untold_rung(const struct ladder *ladder)
 {
     char text[HUMAN_MAX];

@@ -13,21 +13,22 @@ int peak_growth_read(struct db *db, struct peak_part *part)
 }
 
 /* A program that makes no step and no call of a model has no such line. */
-static void put_line(const struct peak_part *part, const char *before)
+static void put_line(const struct peak_part *part, const char *before, const char *named)
 {
     char text[GROWTH_TEXT];
     bool leaks = part->growth.kind == GROWTH_GROWING && !part->growth.calls;
     growth_text(text, &part->growth, &part->growth_cause);
     if (*text)
-        emit_line(part->emit, "%s%s%s", before, text, leaks ? "; see tidemark leaks" : "");
+        emit_line(part->emit, "%s%s%s%s", before, text, leaks ? ": tidemark leaks" : "",
+                  leaks ? named : "");
 }
 
-void peak_put_growth_line(const struct peak_part *part)
+void peak_put_growth_line(const struct peak_part *part, const char *named)
 {
     if (part->growth.kind == GROWTH_UNKNOWN && part->growth.units)
-        emit_line(part->emit, "growth: too few complete steps to judge");
+        emit_line(part->emit, "growth: not judged, too few complete steps");
     else
-        put_line(part, "growth: ");
+        put_line(part, "growth: ", named);
 }
 
 void peak_put_growth(const struct peak_part *part)
@@ -35,7 +36,7 @@ void peak_put_growth(const struct peak_part *part)
     if (part->growth.kind == GROWTH_UNKNOWN)
         return;
     emit_heading(part->emit, "Growth");
-    put_line(part, "");
+    put_line(part, "", "");
 }
 
 static const struct emit_column columns[] = {

@@ -304,12 +304,39 @@ static const struct emit_column best_columns[] = {
     {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "change that lowers the peak", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
 };
-/* Where not all of them are promises. */
-static const struct emit_column graded_columns[] = {
+/* Where not all of them are promises: what the words in front of figures say. */
+static const struct emit_column estimate_columns[] = {
     {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "change that lowers the peak (bare: to 1 %, about: estimate)", EMIT_TEXT,
      EMIT_PEOPLE | EMIT_WRAP},
 };
+static const struct emit_column bound_columns[] = {
+    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "change that lowers the peak (bare: to 1 %, at most: bound)", EMIT_TEXT,
+     EMIT_PEOPLE | EMIT_WRAP},
+};
+static const struct emit_column both_columns[] = {
+    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "change that lowers the peak (about: estimate, at most: bound)", EMIT_TEXT,
+     EMIT_PEOPLE | EMIT_WRAP},
+};
+
+static void open_best(struct emit *emit, const struct lever *const *best, size_t count)
+{
+    bool about = false, at_most = false;
+    for (size_t i = 0; i < count; i++) {
+        at_most = at_most || best[i]->at_most;
+        about = about || (best[i]->estimated && !best[i]->at_most);
+    }
+    if (about && at_most)
+        EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, both_columns);
+    else if (about)
+        EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, estimate_columns);
+    else if (at_most)
+        EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, bound_columns);
+    else
+        EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, best_columns);
+}
 
 /* A text of so many lines at most, as wide as there is room beside `used` columns. */
 static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned lines,
@@ -390,7 +417,6 @@ void peak_put_best_levers(const struct peak_part *part, unsigned lines)
     const struct lever *best[BEST];
     const size_t count = levers_best(&part->levers, missing(part), BEST, best);
     unsigned widest = 5; /* "saves" */
-    bool graded = false;
     if (!count) {
         put_why_none(part);
         return;
@@ -400,12 +426,8 @@ void peak_put_best_levers(const struct peak_part *part, unsigned lines)
         int n = snprintf(amount, sizeof amount, "%s%s", grade_of(best[i]),
                          human_bytes(text, best[i]->bytes));
         widest = (unsigned)n > widest ? (unsigned)n : widest;
-        graded = graded || *grade_of(best[i]);
     }
-    if (graded)
-        EMIT_SECTION(part->emit, "best_levers", NULL, EMIT_ROWS, graded_columns);
-    else
-        EMIT_SECTION(part->emit, "best_levers", NULL, EMIT_ROWS, best_columns);
+    open_best(part->emit, best, count);
     for (size_t i = 0; i < count; i++) {
         put_amount(part->emit, best[i]->bytes, grade_of(best[i]));
         put_cut_text(part->emit, best[i], i ? (lines + 2 - (unsigned)i) / 2 : LINES_OF_FIRST,

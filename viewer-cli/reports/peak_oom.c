@@ -65,11 +65,11 @@ static struct oom_part oom_part_of(const struct peak_part *part)
 static void put_highest(const struct peak_part *part)
 {
     const struct peak *highest = &part->highest;
-    char bytes[HUMAN_MAX], step[40] = "";
+    char bytes[HUMAN_MAX], remark[PEAK_REMARK], step[40] = "";
     if (highest->step != PEAK_NONE)
         snprintf(step, sizeof step, "step %" PRId64 ", ", highest->step);
     emit_line(part->emit, "highest: %s in %s%s%s", human_bytes(bytes, highest->allocated), step,
-              highest->phase_path ? highest->phase_path : "no phase", peak_remark(highest));
+              highest->phase_path ? highest->phase_path : "no phase", peak_remark(remark, highest));
 }
 
 void peak_put_oom(const struct peak_part *part)

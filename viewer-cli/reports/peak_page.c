@@ -23,9 +23,12 @@ enum {
     HOLDERS = 5,
     FEW_HOLDERS = 4,
     LEAST_HOLDERS = 3,
-    LEAST_SHARE = 1000, /* of the peak: a holder of less is not shown */
-    WORTH_A_WORD = 5,   /* per cent of a holder: less of a kind is not named */
-    ALL = 99            /* per cent of a holder of one kind */
+    LEAST_HOLDER = 1000,  /* a holder of less than such a part of the peak is not shown */
+    LEAST_KIND = 5,       /* per cent of a holder: less of a kind is not named */
+    NEARLY_ALL = 99,      /* per cent of a holder: it is of one kind */
+    LINES_OF_CHANGES = 8, /* struct tightness */
+    FEW_LINES = 4,
+    LEAST_LINES = 2
 };
 
 struct tightness {  /* of a page: from the loosest on */
@@ -48,10 +51,11 @@ static void put_gap(struct emit *emit, const struct tightness *tight)
 
 static const char *place_of(const struct peak *peak, struct buf *out)
 {
+    char remark[PEAK_REMARK];
     if (peak->step != PEAK_NONE)
         buf_print(out, ", step %" PRId64, peak->step);
     buf_print(out, ", %s", peak->phase_path ? peak->phase_path : "no phase");
-    buf_text(out, peak_remark(peak));
+    buf_text(out, peak_remark(remark, peak));
     return buf_string(out);
 }
 
@@ -135,7 +139,6 @@ static const char *kind_name(int purpose)
         [PURPOSE_OPTIMIZER_STATE] = "optimizer",
         [PURPOSE_BUCKET] = "buckets",
         [PURPOSE_COMMUNICATION] = "communication",
-        [PURPOSE_HELD] = "held outputs",
         [PURPOSE_LIBRARY] = "library",
     };
     return names[purpose] ? names[purpose] : plot_bar_name((enum purpose)purpose);
@@ -153,9 +156,9 @@ static void put_kinds(struct emit *emit, const struct holder *holder)
         if (kind != best && (next < 0 || holder->held[kind] > holder->held[next]))
             next = kind;
     buf_text(&text, kind_name(best));
-    if (share_of(holder, best) < ALL) {
+    if (share_of(holder, best) < NEARLY_ALL) {
         buf_print(&text, " %.0f %%", share_of(holder, best));
-        if (share_of(holder, next) >= WORTH_A_WORD)
+        if (share_of(holder, next) >= LEAST_KIND)
             buf_print(&text, ", %s %.0f %%", kind_name(next), share_of(holder, next));
     }
     emit_text(emit, buf_string(&text));
@@ -216,7 +219,7 @@ static void put_holders(const struct peak_page *page, const struct tightness *ti
     int64_t rest = holders->bytes;
     size_t shown = holders->count < tight->holders ? holders->count : tight->holders;
     while (shown > 1 &&
-           holders->holders[shown - 1].bytes < page->part->peak->allocated / LEAST_SHARE)
+           holders->holders[shown - 1].bytes < page->part->peak->allocated / LEAST_HOLDER)
         shown--;
     if (!shown)
         return;
@@ -274,6 +277,7 @@ static void put_once(struct report *report, const struct peak_page *page,
                      const struct tightness *tight)
 {
     const struct peak_part *part = page->part;
+    char path[300];
     bool ended = part->ooms.shown && !part->went_on;
     peak_put_killed(part);
     if (ended)
@@ -289,22 +293,22 @@ static void put_once(struct report *report, const struct peak_page *page,
     put_gap(part->emit, tight);
     peak_put_best_levers(part, tight->lines);
     put_gap(part->emit, tight);
-    peak_put_growth_line(part);
+    peak_put_growth_line(part, named(report, path));
     put_next(report, page);
 }
 
 /* False: it is as tight as it can be. */
 static bool tighten(struct tightness *tight)
 {
-    if (tight->rest)
-        tight->rest = false;
-    else if (tight->blanks)
+    if (tight->blanks)
         tight->blanks = false;
-    else if (tight->lines > 4)
+    else if (tight->lines > FEW_LINES)
         tight->lines--;
+    else if (tight->rest)
+        tight->rest = false;
     else if (tight->holders > FEW_HOLDERS)
         tight->holders--;
-    else if (tight->lines > 2)
+    else if (tight->lines > LEAST_LINES)
         tight->lines--;
     else if (tight->holders > LEAST_HOLDERS)
         tight->holders--;
@@ -318,7 +322,8 @@ static void put_fitting(struct report *report, const struct peak_page *page, siz
 {
     struct emit *emit = page->part->emit;
     const struct emit_mark mark = emit_here(emit);
-    struct tightness tight = {.rest = true, .blanks = true, .lines = 8, .holders = most};
+    struct tightness tight = {
+        .rest = true, .blanks = true, .lines = LINES_OF_CHANGES, .holders = most};
     for (;;) {
         put_once(report, page, &tight);
         bool fits = emit_lines(emit) - page->above + note_lines(emit) <= LINES;

@@ -120,8 +120,9 @@ void peak_inference_text(const struct peak_part *part, struct buf *out);
 
 /* 0 or an error; growth_cause_clear in both cases. */
 int peak_growth_read(struct db *db, struct peak_part *part);
-void peak_put_growth_line(const struct peak_part *part); /* of the page */
-void peak_put_growth(const struct peak_part *part);      /* for people */
+/* Of the page; the recording is named by " run.db" or "". */
+void peak_put_growth_line(const struct peak_part *part, const char *named);
+void peak_put_growth(const struct peak_part *part); /* for people */
 void peak_put_growth_programs(struct report *report, const struct peak_part *all);
 
 void peak_put_killed(const struct peak_part *part); /* for people */

@@ -43,6 +43,7 @@ static const struct emit_column where_columns[] = {
     {"last_site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"last_site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"max_reserved", NULL, EMIT_BYTES, EMIT_PROGRAMS},
+    {"after_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {NULL, "most reserved", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "where", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "reached by", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
@@ -53,11 +54,11 @@ static const struct emit_column where_columns[] = {
 static void put_where_text(struct emit *emit, const struct peak *peak)
 {
     struct buf text = {0};
-    char time[HUMAN_MAX];
+    char time[HUMAN_MAX], remark[PEAK_REMARK];
     if (peak->step != PEAK_NONE)
         buf_print(&text, "step %" PRId64 ", ", peak->step);
     buf_print(&text, "%s%s, %s after the start (seq %" PRId64 ")",
-              peak->phase_path ? peak->phase_path : "no phase", peak_remark(peak),
+              peak->phase_path ? peak->phase_path : "no phase", peak_remark(remark, peak),
               human_ns(time, peak->at_ns), peak->seq);
     put_buf(emit, &text);
 }
@@ -109,6 +110,7 @@ static void put_where(const struct peak_part *part)
     emit_text(emit, peak->last_shown);
     emit_known(emit, peak->last_site);
     emit_known(emit, peak->max_reserved);
+    emit_known(emit, peak->after_step);
     emit_known(emit, peak->max_reserved);
     put_where_text(emit, peak);
     put_last(emit, peak);

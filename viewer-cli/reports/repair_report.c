@@ -243,7 +243,7 @@ static void put_derived(struct emit *emit, const struct repair_findings *finding
     const struct derive_result *derived = &findings->derived;
     if (emit->format == EMIT_TABLE && !findings->written)
         return;
-    EMIT_SECTION(emit, "derived", "What was made anew", EMIT_ROWS, derived_columns);
+    EMIT_SECTION(emit, "derived", "Made anew", EMIT_ROWS, derived_columns);
     if (!findings->written)
         return;
     put_ways(emit, "allocated over time", derived->allocated);

@@ -61,7 +61,7 @@ int growth_cause_read(struct db *db, int64_t process, int64_t device, const stru
                       struct growth_cause *out);
 void growth_cause_clear(struct growth_cause *cause);
 
-/* One line: "grows 1.3 MiB per step, from step 1 to 40", "steady since step 1: ...", "KV cache: +4
+/* One line: "1.3 MiB per step, steps 1 to 40, most in ...", "none since step 1", "KV cache: +4
  * MiB per 64 tokens"; "" when unknown. `cause` may be NULL. */
 enum { GROWTH_TEXT = 320 };
 const char *growth_text(char text[GROWTH_TEXT], const struct growth *growth,

@@ -123,7 +123,7 @@ static void put_growing(char text[GROWTH_TEXT], const struct growth *growth,
 {
     char bytes[HUMAN_MAX];
     const char *unit = growth->calls ? "call" : "step";
-    snprintf(text, GROWTH_TEXT, "grows %s per %s, %ss %" PRId64 " to %" PRId64 "%s%.120s",
+    snprintf(text, GROWTH_TEXT, "%s per %s, %ss %" PRId64 " to %" PRId64 "%s%.120s",
              human_bytes(bytes, growth->per_unit), unit, unit, growth->first, growth->last,
              cause && cause->shown ? ", most in " : "", cause && cause->shown ? cause->shown : "");
 }

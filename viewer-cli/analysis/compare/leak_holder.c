@@ -198,7 +198,7 @@ const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder
                  "Python, holder not known: at the end no module-level name leads there; locals of "
                  "functions that returned were not seen");
     else if (holder->kind == HOLDER_UNKNOWN)
-        snprintf(text, HOLDER_TEXT, "holder not known: nobody looked as the program ended");
+        snprintf(text, HOLDER_TEXT, "holder not known: not looked for at the end of the program");
     else
         snprintf(text, HOLDER_TEXT, "%s%s %s%s", nouns[holder->kind], input ? " of inputs," : "",
                  holder->path, is_cache(holder) && !input ? " (a cache)" : "");

@@ -146,23 +146,17 @@ static int read_highest(struct db *db, int64_t first_step, int64_t last_step, in
 
 /* The last step that began before it. */
 static const char step_behind_sql[] =
-    "SELECT ph.step FROM stretch s CROSS JOIN phase ph ON ph.id = s.phase"
+    "SELECT ph.step AS after_step FROM stretch s CROSS JOIN phase ph ON ph.id = s.phase"
     " WHERE s.process = ?1 AND s.begin_seq <= ?2 AND ph.step IS NOT NULL"
     " ORDER BY s.begin_seq DESC LIMIT 1";
 
-/* An evaluation is of no step: those stay alike. Who reads it wants to know when it was. */
-static int read_remark(struct db *db, struct peak *out)
+/* An evaluation is of no step: those stay alike. Who reads of it wants to know when it was. */
+static int read_after_step(struct db *db, struct peak *out)
 {
-    int64_t step = PEAK_NONE;
-    int err = 0;
-    enum phase_kind kind = phase_kind_from(out->phase_kind);
-    if (kind == PHASE_KIND_EVAL && out->step == PEAK_NONE)
-        err = query_read(db, step_behind_sql, Q_IN(out->process, out->seq), Q_OUT(Q_INT(step)));
-    if (kind == PHASE_KIND_OTHER)
-        snprintf(out->remark, sizeof out->remark, "%s", PHASE_BETWEEN_REMARK);
-    else if (step != PEAK_NONE)
-        snprintf(out->remark, sizeof out->remark, " after step %" PRId64, step);
-    return err;
+    if (phase_kind_from(out->phase_kind) != PHASE_KIND_EVAL || out->step != PEAK_NONE)
+        return 0;
+    return query_read(db, step_behind_sql, Q_IN(out->process, out->seq),
+                      Q_OUT(Q_INT(out->after_step)));
 }
 
 static int read_phase(struct db *db, struct peak *out)
@@ -171,7 +165,8 @@ static int read_phase(struct db *db, struct peak *out)
                          Q_OUT(Q_INT(out->phase), Q_COPY(out->phase_name), Q_COPY(out->phase_kind),
                                Q_OPT(out->step), Q_INT(out->phase_begin_seq),
                                Q_OPT(out->phase_begin_allocated)));
-    return err < 0 ? err : read_remark(db, out);
+    out->between = phase_kind_from(out->phase_kind) == PHASE_KIND_OTHER;
+    return err < 0 ? err : read_after_step(db, out);
 }
 
 static int read_rebuilt(struct db *db, struct peak *out)
@@ -346,6 +341,7 @@ static void begin(int64_t process, int64_t device, struct peak *out)
         .device_used = PEAK_NONE,
         .phase = PEAK_NONE,
         .step = PEAK_NONE,
+        .after_step = PEAK_NONE,
         .phase_begin_allocated = PEAK_NONE,
         .last_bytes = PEAK_NONE,
         .last_site = PEAK_NONE,
@@ -440,9 +436,14 @@ int peak_read_refusal(struct db *db, int64_t process, int64_t device, const stru
     return err;
 }
 
-const char *peak_remark(const struct peak *peak)
+const char *peak_remark(char text[PEAK_REMARK], const struct peak *peak)
 {
-    return peak->remark;
+    text[0] = '\0';
+    if (peak->between)
+        snprintf(text, PEAK_REMARK, "%s", PHASE_BETWEEN_REMARK);
+    else if (peak->after_step != PEAK_NONE)
+        snprintf(text, PEAK_REMARK, " after step %" PRId64, peak->after_step);
+    return text;
 }
 
 void peak_clear(struct peak *peak)

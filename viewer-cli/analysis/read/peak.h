@@ -25,6 +25,8 @@ struct peak_category {
     int64_t bytes, blocks;
 };
 
+#define PEAK_REMARK 40
+
 struct peak {
     bool found;   /* false: no phase of these steps had memory here */
     bool refused; /* it is not the highest point, but where a request was refused */
@@ -44,7 +46,8 @@ struct peak {
     int64_t phase_begin_allocated;       /* when that phase began; PEAK_NONE */
     int64_t step;                        /* PEAK_NONE */
     char *phase_name, *phase_kind;       /* NULL */
-    char remark[40];                     /* of an evaluation, or the time between phases: "" */
+    bool between;                        /* it is the time between phases */
+    int64_t after_step;                  /* of an evaluation of no step, the last; PEAK_NONE */
     char *phase_path;                    /* with the phases around it: "forward > encoder"; NULL */
     int64_t bytes, blocks;               /* of the blocks that lived */
     int64_t last_bytes, last_site;       /* the block that made it the peak; PEAK_NONE */
@@ -77,7 +80,7 @@ void peak_clear(struct peak *peak);
 struct peak_category peak_category(const struct peak *peak, enum purpose purpose);
 /* To be said behind its phase: that 'other' is between phases, after which step it evaluates; "".
  */
-const char *peak_remark(const struct peak *peak);
+const char *peak_remark(char text[PEAK_REMARK], const struct peak *peak);
 bool peak_is_valid(const struct peak *peak);
 
 #endif
