@@ -147,6 +147,19 @@ TEST(two_scripts_are_not_one)
     diff_clear(&diff);
 }
 
+/* torch/nn/modules/rnn.py is no part of the program. */
+TEST(a_librarys_file_of_the_scripts_name)
+{
+    struct diff diff;
+    compare_changed("UPDATE process SET argv = 'python3 rnn.py';"
+                    "UPDATE string SET text = 'rnn.py' WHERE id = 2;"
+                    "INSERT INTO string VALUES(90, '/lib/torch/nn/modules/rnn.py');"
+                    "INSERT INTO frame VALUES(90, 1, 90, 3)",
+                    &diff);
+    CHECK(diff.renamed[DIFF_A] == NULL && diff.renamed[DIFF_B] == NULL);
+    diff_clear(&diff);
+}
+
 TEST(any_moment)
 {
     struct diff_moment moment = {"0/forward", INT64_MIN, INT64_MAX};
@@ -470,8 +483,9 @@ TEST(memory_may_run_out)
 }
 
 TEST_MAIN(TEST_CASE(an_edited_program_still_matches), TEST_CASE(a_renamed_script_still_matches),
-          TEST_CASE(two_scripts_are_not_one), TEST_CASE(any_moment),
-          TEST_CASE(bytes_that_nobody_showed), TEST_CASE(phases_of_the_steps_that_both_have),
+          TEST_CASE(a_librarys_file_of_the_scripts_name), TEST_CASE(two_scripts_are_not_one),
+          TEST_CASE(any_moment), TEST_CASE(bytes_that_nobody_showed),
+          TEST_CASE(phases_of_the_steps_that_both_have),
           TEST_CASE(a_folded_row_is_the_largest_change), TEST_CASE(backwards_is_the_opposite),
           TEST_CASE(random_pairs_add_up), TEST_CASE(ranks_come_before_order),
           TEST_CASE(order_where_there_is_no_rank), TEST_CASE(the_only_device_left),

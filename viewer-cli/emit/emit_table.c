@@ -3,7 +3,7 @@
  *
  * Rows are kept until the section ends or SETTLE_ROWS of them are there; then the widths of the
  * columns are settled and rows go out as they come. On a terminal spare columns give way first, the
- * last one first, as long as some text would be cut below READABLE_TEXT, or READABLE_SITE; then the
+ * last one first, as long as some text would be cut below what can be read of it; then the
  * widest texts, never below LEAST_TEXT; numbers are never cut. A wrapped last column takes what is
  * left.
  */
@@ -20,6 +20,7 @@ enum {
     LEAST_TEXT = 8,
     READABLE_TEXT = 18,
     READABLE_SITE = 30,
+    READABLE_CODE = 56, /* of a wrapped text, before it is broken inside of names */
     LEAST_WRAP = 24,
     GAP = 2
 };
@@ -160,7 +161,10 @@ static bool gives_way(const struct emit *emit, size_t i)
 /* A text of this many columns can still be read. */
 static unsigned readable(const struct emit *emit, size_t i)
 {
-    return emit->columns[i].flags & EMIT_ROOMY ? READABLE_SITE : READABLE_TEXT;
+    unsigned flags = emit->columns[i].flags;
+    if (!(flags & EMIT_ROOMY))
+        return READABLE_TEXT;
+    return flags & EMIT_WRAP ? READABLE_CODE : READABLE_SITE;
 }
 
 static int slack(const struct emit *emit, size_t i)

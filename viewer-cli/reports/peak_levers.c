@@ -24,9 +24,9 @@ const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS] = {
     {"changes_training", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"in_together", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
-    {NULL, "saves of reserved", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
-    {NULL, "peak is then in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
-    {NULL, "change", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
+    {NULL, "saves of reserved", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE | EMIT_SPARE},
+    {NULL, "peak is then in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE | EMIT_SPARE},
+    {NULL, "change", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP | EMIT_ROOMY},
 };
 
 /* "at most ", "about ", "" */

@@ -52,6 +52,14 @@ static int count_functions(struct diff_side *side, const char *file, const char 
                                   Q_IN(file, only), Q_OUT(Q_INT(*count)));
 }
 
+/* A library has a file of the script's name, as torch has rnn.py: call sites show names alone. */
+static int is_ambiguous(struct diff_side *side, const char *file, bool *ambiguous)
+{
+    return side->err =
+               query_read(side->db, "SELECT count(DISTINCT s.text) > 1 AS ambiguous" IN_FILE,
+                          Q_IN(file), Q_OUT(Q_INT(*ambiguous)));
+}
+
 /* Of A's functions, how many B's script has, too. */
 static int count_common(struct diff_side sides[DIFF_SIDES], char *const names[DIFF_SIDES],
                         int64_t *common)
@@ -73,7 +81,12 @@ static int count_common(struct diff_side sides[DIFF_SIDES], char *const names[DI
 static int are_one(struct diff_side sides[DIFF_SIDES], char *const names[DIFF_SIDES], bool *one)
 {
     int64_t functions[DIFF_SIDES][DIFF_SIDES], common; /* of a side in the script of a side */
+    bool ambiguous = false;
     int err = 0;
+    for (int side = 0; side < DIFF_SIDES && err >= 0 && !ambiguous; side++)
+        err = is_ambiguous(&sides[side], names[side], &ambiguous);
+    if (err < 0 || ambiguous)
+        return err;
     for (int side = 0; side < DIFF_SIDES && err >= 0; side++)
         for (int of = 0; of < DIFF_SIDES && err >= 0; of++)
             err = count_functions(&sides[side], names[of], NULL, &functions[side][of]);

@@ -1,7 +1,8 @@
 /*
  * diff_renamed.h - the program's script of two recordings under two names, as train.py and
  * train_v2.py: taken for one where each run has call sites in its own and none in the other's, and
- * where more than half of the functions of the one that has fewer are in both.
+ * where more than half of the functions of the one that has fewer are in both; and where no other
+ * file of a run has the name of its script.
  *
  * Invariant: both names are there, and differ, or none is.
  */
