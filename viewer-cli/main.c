@@ -11,6 +11,7 @@
 
 #include "commands.h"
 #include "error.h"
+#include "glossary.h"
 #include "help.h"
 #include "log.h"
 #include "version.h"
@@ -51,6 +52,10 @@ static int help(int argc, char **argv)
     const char *near;
     if (argc == 0) {
         help_overview(stdout, commands);
+        return EXIT_FINE;
+    }
+    if (strcmp(argv[0], "glossary") == 0) {
+        glossary_print(stdout);
         return EXIT_FINE;
     }
     const struct command *command = command_find(argv[0], &near);

@@ -107,7 +107,8 @@ void help_overview(FILE *out, const struct command *const *commands)
             if ((*at)->group == (enum command_group)group)
                 fprintf(out, "  %-9s %s\n", (*at)->name, (*at)->summary);
     }
-    fputs("\n'tidemark help COMMAND' says more about one; 'tidemark --version' what is in.\n", out);
+    fputs("\n'tidemark help COMMAND' says more about one, 'tidemark help glossary' about\n"
+          "terms; 'tidemark --version' says what is in.\n", out);
 }
 
 void help_command(FILE *out, const struct command *command)
@@ -126,5 +127,5 @@ void help_command(FILE *out, const struct command *command)
         fprintf(out, "  %s\n      %s\n", at->line, at->what);
     fprintf(out, "\nExit status: %s\n", help_exit_text(command));
     if (command->takes == TAKES_DATABASE || command->takes == TAKES_DATABASES)
-        fputs("\nTerms: docs/glossary.md explains each in one line.\n", out);
+        fputs("\nTerms: 'tidemark help glossary' explains each in one line.\n", out);
 }
