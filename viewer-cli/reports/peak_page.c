@@ -229,7 +229,7 @@ static void put_holders(const struct peak_page *page, const struct tightness *ti
         rest -= holders->holders[i].bytes;
         put_holder(page, &holders->holders[i]);
     }
-    if (tight->rest && rest > 0)
+    if (tight->rest && rest >= page->part->peak->allocated / LEAST_HOLDER)
         put_rest(emit, rest, holders->count - shown + holders->rest);
 }
 

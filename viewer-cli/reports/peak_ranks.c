@@ -12,7 +12,7 @@
 #include "oom.h"
 #include "peak_page.h"
 
-enum { ROWS = 8 };
+enum { ROWS = 8, NOTICEABLE = 1000 }; /* a difference of such a part of the median */
 
 struct rank { /* a process on a device */
     const struct report_scope *scope;
@@ -137,7 +137,7 @@ static void put_difference(struct emit *emit, const struct ranks *ranks, const s
             kind = i;
         }
     }
-    if (!is_rank(rank) || llabs(change) < ranks->middle / 1000 || kind < 0) {
+    if (!is_rank(rank) || llabs(change) < ranks->middle / NOTICEABLE || kind < 0) {
         emit_null(emit);
         return;
     }
@@ -184,6 +184,33 @@ static void put_table(struct report *report, const struct ranks *ranks)
                   human_count(count, (int64_t)(rows - ROWS)), human_bytes(bytes, most));
 }
 
+/* Ranks whose peaks differ by less than what the table shows of a difference, in one step and
+ * phase: their rows would say one thing. */
+static bool are_alike(const struct ranks *ranks)
+{
+    const struct peak *one = &ranks->ranks[ranks->main].peak;
+    for (size_t i = 0; i < ranks->count; i++) {
+        const struct rank *rank = &ranks->ranks[i];
+        if (rank->aside)
+            continue;
+        if (!is_rank(rank) || rank->peak.step != one->step || !rank->peak.phase_path ||
+            !one->phase_path || strcmp(rank->peak.phase_path, one->phase_path) != 0 ||
+            llabs(rank->peak.allocated - ranks->middle) >= ranks->middle / NOTICEABLE)
+            return false;
+    }
+    return true;
+}
+
+static void put_alike(struct report *report, const struct ranks *ranks)
+{
+    char bytes[HUMAN_MAX], step[40] = "";
+    const struct peak *peak = &ranks->ranks[ranks->main].peak;
+    if (peak->step != PEAK_NONE)
+        snprintf(step, sizeof step, "step %" PRId64 ", ", peak->step);
+    emit_line(&report->emit, "%zu ranks alike: each %s at most, %s%s", ranks->shown,
+              human_bytes(bytes, peak->allocated), step, peak->phase_path);
+}
+
 /* Host memory beside a GPU's; 0: none. */
 static int64_t most_on_host(const struct ranks *ranks)
 {
@@ -216,11 +243,15 @@ static int put_all(struct report *report, struct ranks *ranks, size_t most)
         err = ERR_NOMEM;
     if (err < 0)
         return err;
-    if (ranks->shown > 1)
+    bool alike = ranks->shown > 1 && are_alike(ranks);
+    if (alike)
+        put_alike(report, ranks);
+    else if (ranks->shown > 1)
         put_table(report, ranks);
     const struct peak_page frame = {.whose = whose_text(whose, ranks),
                                     .host = most_on_host(ranks),
-                                    .above = ranks->shown > 1 ? emit_lines(&report->emit) : 0};
+                                    .above =
+                                        ranks->shown > 1 && !alike ? emit_lines(&report->emit) : 0};
     return peak_put_page_of(report, ranks->ranks[ranks->main].scope, &frame, most);
 }
 
