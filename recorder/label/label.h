@@ -156,7 +156,8 @@ struct label_steps { /* see label_steps.c */
     bool off;               /* the program counts its own */
     int64_t number;         /* of the step of the next stretch to be settled */
     bool waiting;           /* it may lie before the step's first mark */
-    bool zero_first;        /* a zero_grad came before the first step's end */
+    bool zero_first;        /* a zero_grad came before the first step's end, and none is
+                             * known to end the loop */
     bool step_ended;        /* and nothing that tells but a zero_grad came since */
     bool over;              /* from the number over_seq on nothing belongs to a step */
     int64_t over_seq;

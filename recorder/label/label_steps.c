@@ -14,8 +14,8 @@
  * forward or zero_grad and what is before that; and nothing does if no such mark comes, or the
  * program is over. Where the first step had no zero_grad, the loop ends with one: what is right
  * behind a step, and what is before that, belongs to that step; so it is where an evaluation comes
- * behind it. Where the first step had one, a zero_grad behind a step, after which nothing of a step
- * comes and nothing is refused, is of none.
+ * behind it, and from then on. Where the first step had one, a zero_grad behind a step, after which
+ * nothing of a step comes and nothing is refused, is of none.
  *
  * A scaler's own identity, if it is not that of its optimizer, becomes a second name of the
  * optimizer that it ran last: a scaler that skips its optimizer's step is a unit all the same.
@@ -387,6 +387,7 @@ bool label_step_of(struct labels *labels, struct label_stretch *stretch, bool fo
         return false;
     if (zeroes == LABEL_YES) {
         stretch->step = number - 1;
+        steps->zero_first &= stretch->tail != TAIL_ZERO_THEN_EVAL;
         steps->number = number;
         steps->waiting = steps->step_ended = true;
         return true;

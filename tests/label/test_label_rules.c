@@ -125,6 +125,8 @@ TEST(a_zero_grad_at_the_end)
     LABELS("2{f l b o z Fe()} f l b o", "0: f l b a o z -: e 1: f l b a o z -: e 2: f l b a o");
     LABELS("2{f l b o Fe() z} f l b o", "0: f l b a o -: e 1: z f l b a o -: e 2: z f l b a o");
     LABELS("z 2{f l b o z Fe()} f l b o", "0: z f l b a o z -: e 1: f l b a o z -: e 2: f l b a o");
+    LABELS("z f l b o z f l b o z Fe() 2{f l b o z}",
+           "0: z f l b a o 1: z f l b a o z -: e 2: f l b a o z 3: f l b a o z");
     LABELS("z 2{f l b o z} f l b o", "0: z f l b a o 1: z f l b a o 2: z f l b a o");
     LABELS("2{z f l b o Fe()} z f l b o", "0: z f l b a o -: e 1: z f l b a o -: e 2: z f l b a o");
     LABELS("z f l b o z Fe() z", "0: z f l b a o z -: e z");
