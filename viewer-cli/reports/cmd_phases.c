@@ -120,6 +120,7 @@ struct listing {
     const char *domain; /* only its ranges; NULL: the program's phases */
     bool all;           /* and those of libraries, and time without any traffic */
     struct tale *tale;  /* NULL: not of --follow with rows */
+    bool on_screen;     /* the last rows, as many as there is room for */
     int64_t skip;       /* rows that can be seen and are not: a screen has room for the last ones */
     int64_t floor;      /* phases up to this number are not read, but for what is around others */
     struct map depths;  /* phase.id to how many phases are around it */
@@ -209,6 +210,45 @@ static bool is_empty_gap(const struct row *row)
     return is_gap(row) && row->allocs == 0 && row->frees == 0;
 }
 
+/* The same instant as in `tidemark peak`, called the same. */
+static int put_highest(struct listing *list)
+{
+    const struct option_range *steps = &list->report->options->steps;
+    struct emit *emit = &list->report->emit;
+    struct buf line = {0};
+    struct peak peak;
+    char text[HUMAN_MAX], remark[PEAK_REMARK];
+    int err = peak_find(list->report->db, list->scope->process.id, list->scope->device,
+                        steps->first, steps->last, &peak);
+    if (err == 0 && peak.found) {
+        buf_print(&line, "highest: %s in ", human_bytes(text, peak.allocated));
+        if (peak.step != PEAK_NONE)
+            buf_print(&line, "step %" PRId64 ", ", peak.step);
+        unsigned used = (unsigned)line.count;
+        emit_put_cut(&line, peak.phase_path ? peak.phase_path : "no phase",
+                     emit->width > used ? emit->width - used : emit->width);
+        buf_text(&line, peak_remark(remark, &peak));
+        emit_line(emit, "%s", buf_string(&line));
+        err = line.broken ? ERR_NOMEM : 0;
+    }
+    buf_clear(&line);
+    peak_clear(&peak);
+    return err;
+}
+
+/* What people look for first stands above the rows, of which there may be thousands; on a screen
+ * with the last of them it stands below, where they look. */
+static int open_list(struct listing *list)
+{
+    struct emit *emit = &list->report->emit;
+    report_heading(list->report, "Phases", list->scope);
+    bool above = emit->format == EMIT_TABLE && !list->on_screen;
+    int err = above ? put_highest(list) : 0;
+    EMIT_SECTION(emit, "phases", NULL, EMIT_ROWS, columns);
+    list->open = true;
+    return err;
+}
+
 static int put_row(struct listing *list, const struct row *row)
 {
     struct emit *emit = &list->report->emit;
@@ -224,11 +264,9 @@ static int put_row(struct listing *list, const struct row *row)
         list->skip--;
         return 0;
     }
-    if (!list->open && !list->tale) {
-        report_heading(list->report, "Phases", list->scope);
-        EMIT_SECTION(emit, "phases", NULL, EMIT_ROWS, columns);
-        list->open = true;
-    }
+    int err = list->open || list->tale ? 0 : open_list(list);
+    if (err < 0)
+        return err;
     report_cells(emit, row->cells, AT_PROCESS, 4);
     put_name(list, row, depth);
     report_cells(emit, row->cells, AT_ALLOCATED, 8);
@@ -261,41 +299,15 @@ static struct query ask(const struct listing *list, struct row *row, const struc
           Q_INT((row).phase_id), Q_OPT((row).parent), Q_INT((row).allocs), Q_INT((row).frees),     \
           Q_NTEXT((row).ended), Q_NTEXT((row).domain), Q_OPT((row).settled), Q_REST)
 
-/* The same instant as in `tidemark peak`, called the same. */
-static int put_highest(struct listing *list)
-{
-    const struct option_range *steps = &list->report->options->steps;
-    struct emit *emit = &list->report->emit;
-    struct buf line = {0};
-    struct peak peak;
-    char text[HUMAN_MAX], remark[PEAK_REMARK];
-    int err = peak_find(list->report->db, list->scope->process.id, list->scope->device,
-                        steps->first, steps->last, &peak);
-    if (err == 0 && peak.found) {
-        buf_print(&line, "highest: %s in ", human_bytes(text, peak.allocated));
-        if (peak.step != PEAK_NONE)
-            buf_print(&line, "step %" PRId64 ", ", peak.step);
-        unsigned used = (unsigned)line.count;
-        emit_put_cut(&line, peak.phase_path ? peak.phase_path : "no phase",
-                     emit->width > used ? emit->width - used : emit->width);
-        buf_text(&line, peak_remark(remark, &peak));
-        emit_line(emit, "%s", buf_string(&line));
-        err = line.broken ? ERR_NOMEM : 0;
-    }
-    buf_clear(&line);
-    peak_clear(&peak);
-    return err;
-}
-
 static int put_summary(struct listing *list)
 {
     struct emit *emit = &list->report->emit;
     char text[HUMAN_MAX];
     if (emit->format != EMIT_TABLE)
         return 0;
-    if (!list->open)
-        report_heading(list->report, "Phases", list->scope);
-    int err = put_highest(list);
+    int err = list->open ? 0 : open_list(list);
+    if (err >= 0 && list->on_screen)
+        err = put_highest(list);
     if (list->hidden)
         emit_line(emit, "%s gap%s between phases without allocations: --all shows %s",
                   human_count(text, list->hidden), list->hidden == 1 ? "" : "s",
@@ -351,6 +363,7 @@ static int put_scope(struct look *look, const struct report_scope *scope)
                            .domain = look->options->domain,
                            .all = look->options->all,
                            .tale = look->tale,
+                           .on_screen = look->room > 0,
                            .floor = -1};
     struct row row;
     const struct query_place *out = ROW_OUT(row);
