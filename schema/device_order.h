@@ -30,15 +30,17 @@ static inline int device_rank(const char *kind)
 #define DEVICE_PLACES                                                                              \
     DEVICE_PEAKS ", device_places(process, device, place) AS ("                                    \
                  " SELECT p.process, p.device, row_number() OVER (PARTITION BY p.process"          \
-                 "        ORDER BY " DEVICE_RANK("d.kind") ", coalesce(p.peak, 0) DESC, p.device)" \
-                 "   FROM device_peaks p JOIN device d ON d.id = p.device)"
+                 "        ORDER BY " DEVICE_RANK(                                                  \
+                     "d.kind") ", coalesce(p.peak, 0) DESC, p.device)"                             \
+                               "   FROM device_peaks p JOIN device d ON d.id = p.device)"
 
 /* Of the whole recording. */
 #define DEVICE_PLACES_OF_ALL                                                                       \
     DEVICE_PEAKS ", device_places(device, place) AS ("                                             \
-                 " SELECT d.id, row_number() OVER (ORDER BY " DEVICE_RANK("d.kind") ","            \
-                 "        coalesce((SELECT max(p.peak) FROM device_peaks p"                        \
-                 "                   WHERE p.device = d.id), 0) DESC, d.id)"                       \
-                 "   FROM device d)"
+                 " SELECT d.id, row_number() OVER (ORDER BY " DEVICE_RANK(                         \
+                     "d.kind") ","                                                                 \
+                               "        coalesce((SELECT max(p.peak) FROM device_peaks p"          \
+                               "                   WHERE p.device = d.id), 0) DESC, d.id)"         \
+                               "   FROM device d)"
 
 #endif

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #define MADE_MAKERS 64u
-#define MADE_STRETCHES 16384u /* of one thread: twice as many as modules are called in a forward   \
-                               */
+/* Of one thread: twice as many as modules are called in a forward. */
+#define MADE_STRETCHES 16384u
 
 /* The calling thread, which torch calls `thread`, has made a node in a module. */
 void torch_made(uint64_t thread, uint64_t number, uint32_t module);

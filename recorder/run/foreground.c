@@ -1,4 +1,5 @@
-/* foreground.c - see foreground.h. SIGTTOU is blocked in us: tcsetpgrp is heard from the background. */
+/* foreground.c - see foreground.h. SIGTTOU is blocked in us: tcsetpgrp is heard from the
+ * background. */
 #include "foreground.h"
 
 #include <fcntl.h>

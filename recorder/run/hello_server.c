@@ -4,9 +4,9 @@
  *
  * Order. A process says HELLO on one connection and FETCH on a later one, and the first must be
  * heard first. Connections are accepted in the order in which they were made, those at the door
- * before all others; a FETCH is sent after its process has sent the HELLO, and comes by the door only
- * if that did. So: each time a connection was accepted, all pending ones are read in the order of
- * their age, the new one last.
+ * before all others; a FETCH is sent after its process has sent the HELLO, and comes by the door
+ * only if that did. So: each time a connection was accepted, all pending ones are read in the order
+ * of their age, the new one last.
  */
 #include "hello_server.h"
 

@@ -6,8 +6,9 @@
  * Only processes of our own user are heard; where that is root, of any user those that descend from
  * us or were started with our key in their environment. Everybody else is hung up on at once;
  * whoever connects again and again is not looked up each time, and a turn looks up only so many.
- * Who is at the door is served before all others: a flood of another user's does not hold up ours. Of a message nothing is believed: the pid comes from
- * the kernel, lengths are checked against what arrived, numbers are the handler's to check.
+ * Who is at the door is served before all others: a flood of another user's does not hold up ours.
+ * Of a message nothing is believed: the pid comes from the kernel, lengths are checked against what
+ * arrived, numbers are the handler's to check.
  */
 #ifndef TIDEMARK_RECORDER_HELLO_SERVER_H
 #define TIDEMARK_RECORDER_HELLO_SERVER_H

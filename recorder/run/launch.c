@@ -144,9 +144,8 @@ static const char *const idle_programs[][4] = {
 static pid_t start_trial(const char *guest, const struct hello_server *server,
                          const struct launch_origin *origin, int said)
 {
-    struct launch_words words = {.guest = guest,
-                                 .socket = hello_server_name(server),
-                                 .door = hello_server_door(server)};
+    struct launch_words words = {
+        .guest = guest, .socket = hello_server_name(server), .door = hello_server_door(server)};
     char **env = launch_env(environ, &words);
     pid_t pid = env ? fork() : -1;
     if (pid != 0) {

@@ -34,8 +34,8 @@ int launch_take_signals(struct launch_origin *origin);
 void launch_give_back_signals(const struct launch_origin *origin); /* of this process */
 /* The recorder's own way out, for the time until it ends. The program is gone, so what came since
  * is for nobody, and is forgotten. SIGPIPE stays ignored and SIGTTOU blocked: neither a closed
- * stderr nor the terminal of another job may change how the closing lines end. Signals stay blocked:
- * *mask is what to set once the closing lines are out. */
+ * stderr nor the terminal of another job may change how the closing lines end. Signals stay
+ * blocked: *mask is what to set once the closing lines are out. */
 void launch_leave_signals(const struct launch_origin *origin, int signal_fd, sigset_t *mask);
 
 struct launch {

@@ -60,8 +60,8 @@ static void say_stopped(struct summary *summary, const struct writer_stats *stat
     summary->stored_blocks = stats->blocks;
 }
 
-/* By what was written last; or by more, for the log cannot be emptied while somebody is in the middle
- * of reading. */
+/* By what was written last; or by more, for the log cannot be emptied while somebody is in the
+ * middle of reading. */
 static void say_overrun(struct summary *summary, const struct writer_stats *stats, int64_t limit)
 {
     char most[HUMAN_MAX];

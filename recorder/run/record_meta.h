@@ -29,7 +29,8 @@ struct record_cost {
 };
 void record_meta_cost(struct batch *batch, const struct record_cost *cost);
 /* `ended`: in words; `code` of the root, as a shell would show it. */
-/* `steps`: after so many we ended the program, as --steps asked; 0: it came to its end by itself. */
+/* `steps`: after so many we ended the program, as --steps asked; 0: it came to its end by itself.
+ */
 void record_meta_end(struct batch *batch, const char *ended, uint64_t run_ns, int64_t steps);
 /* The very last row of a recording that is whole; false without memory. */
 bool record_meta_finished(struct batch *batch);

@@ -23,8 +23,7 @@ static bool insert(struct space *space, size_t at, uint64_t base, uint64_t bytes
 {
     if (!MEM_GROW(space->holes, space->cap, space->count + 1))
         return false;
-    memmove(&space->holes[at + 1], &space->holes[at],
-            (space->count - at) * sizeof *space->holes);
+    memmove(&space->holes[at + 1], &space->holes[at], (space->count - at) * sizeof *space->holes);
     space->holes[at] = (struct space_hole){base, bytes};
     space->count++;
     return true;
@@ -33,8 +32,7 @@ static bool insert(struct space *space, size_t at, uint64_t base, uint64_t bytes
 static void drop(struct space *space, size_t at)
 {
     space->count--;
-    memmove(&space->holes[at], &space->holes[at + 1],
-            (space->count - at) * sizeof *space->holes);
+    memmove(&space->holes[at], &space->holes[at + 1], (space->count - at) * sizeof *space->holes);
 }
 
 bool space_give(struct space *space, uint64_t base, uint64_t bytes)

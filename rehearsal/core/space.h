@@ -21,8 +21,8 @@ struct space {
     size_t count, cap;
 };
 
-/* More addresses to hand out; also how a piece comes back. False: no memory, or a part of it is free
- * already. */
+/* More addresses to hand out; also how a piece comes back. False: no memory, or a part of it is
+ * free already. */
 bool space_give(struct space *space, uint64_t base, uint64_t bytes);
 /* The lowest piece at a multiple of `align`, a power of two. 0: there is none, or no memory. */
 uint64_t space_take(struct space *space, uint64_t bytes, uint64_t align);

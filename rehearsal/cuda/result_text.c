@@ -11,8 +11,7 @@ static const struct row {
 } rows[] = {
     {CUDA_FINE, "cudaSuccess", "CUDA_SUCCESS", "no error"},
     {CUDA_INVALID_VALUE, "cudaErrorInvalidValue", "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
-    {CUDA_OUT_OF_MEMORY, "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY",
-     "out of memory"},
+    {CUDA_OUT_OF_MEMORY, "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
     {CUDA_NOT_INITIALIZED, "cudaErrorInitializationError", "CUDA_ERROR_NOT_INITIALIZED",
      "initialization error"},
     {CUDA_INVALID_SYMBOL, "cudaErrorInvalidSymbol", "CUDA_ERROR_INVALID_VALUE",

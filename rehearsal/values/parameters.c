@@ -103,8 +103,8 @@ static enum parameter_kind kind_of(struct text text)
     return ends_with(text, "*") ? PARAMETER_ADDRESS : PARAMETER_STRUCT;
 }
 
-/* An address, or a tensor by its address and sizes. Numbers of one byte are no such: images are made
- * of these. What goes along with the keys of a sort, by CUB, are indices. */
+/* An address, or a tensor by its address and sizes. Numbers of one byte are no such: images are
+ * made of these. What goes along with the keys of a sort, by CUB, are indices. */
 static bool leads_to_whole(struct text text)
 {
     static const char *const types[] = {"bool",         "short",         "int",

@@ -22,7 +22,7 @@ struct parameters {
     int32_t count;
     uint8_t kinds[PARAMETERS_MOST];
     uint16_t bytes[PARAMETERS_MOST]; /* of a structure that says it, or 0 */
-    bool whole[PARAMETERS_MOST];     /* leads to whole numbers or truth values, and may write them */
+    bool whole[PARAMETERS_MOST]; /* leads to whole numbers or truth values, and may write them */
     bool any_whole;
 };
 

@@ -213,8 +213,8 @@ void values_block(uint64_t at, uint64_t count)
     atomic_store(&blocks[slot].at, at);
 }
 
-/* Where its block begins, and how many bytes of that lie behind the address; 0: which block that is,
- * is not known. */
+/* Where its block begins, and how many bytes of that lie behind the address; 0: which block that
+ * is, is not known. */
 static uint64_t find_block(uint64_t at, uint64_t *rest)
 {
     uint64_t begin = at;

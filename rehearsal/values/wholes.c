@@ -8,7 +8,8 @@
 #include "values.h"
 
 #define STRIDED_BYTES 4096u
-#define REDUCTION_WORDS 320u /* of eight bytes: three tables of offsets stand before the addresses */
+#define REDUCTION_WORDS                                                                            \
+    320u /* of eight bytes: three tables of offsets stand before the addresses */
 
 /* ---- names ---- */
 

@@ -1,9 +1,10 @@
 /*
- * bench_forks TIDEMARK FOLDER - how long the first event of a forked child takes, out of a program with many
- * call sites, beside the same out of one without; under `tidemark record`, with a recording in FOLDER.
+ * bench_forks TIDEMARK FOLDER - how long the first event of a forked child takes, out of a program
+ * with many call sites, beside the same out of one without; under `tidemark record`, with a
+ * recording in FOLDER.
  *
- * bench_forks child SITES is the program: it names the sites, forks 100 times, and prints the mean in
- * seconds.
+ * bench_forks child SITES is the program: it names the sites, forks 100 times, and prints the mean
+ * in seconds.
  */
 #include <fcntl.h>
 #include <spawn.h>
@@ -54,8 +55,8 @@ static void fork_and_report(tidemark_heap_t heap, uint64_t *sum_ns)
 
 static int run_program(long sites)
 {
-    uint64_t *sum_ns = mmap(NULL, sizeof *sum_ns, PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    uint64_t *sum_ns =
+        mmap(NULL, sizeof *sum_ns, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     tidemark_heap_t heap = tidemark_heap_open(TIDEMARK_DEVICE_VIRTUAL, 0, "forks");
     if (sum_ns == MAP_FAILED)
         fail("no memory");

@@ -74,8 +74,8 @@ static void end_phase(const char *name)
            (unsigned long long)now.given[1]);
 }
 
-/* Until the recorder has asked these GPUs once more; marks are occasions to do it. Samples keep to a
- * hundredth of the time, so where one took long, as on a busy machine, the next one is late. */
+/* Until the recorder has asked these GPUs once more; marks are occasions to do it. Samples keep to
+ * a hundredth of the time, so where one took long, as on a busy machine, the next one is late. */
 static void wait_for_samples(int first, int last)
 {
     unsigned before[] = {DRIVER(gpus_asked)(0), DRIVER(gpus_asked)(1), DRIVER(gpus_asked)(2)};

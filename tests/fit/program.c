@@ -57,7 +57,8 @@ static int give(void *self, uint64_t address, uint64_t bytes)
     return BASE_OK;
 }
 
-/* The highest place that nobody has: a range that was given back is the next one's, whoever asks. */
+/* The highest place that nobody has: a range that was given back is the next one's, whoever asks.
+ */
 static uint64_t range_at(size_t at)
 {
     return (UINT64_C(1) << 47) - (at + 1) * SPOT * 64;

@@ -460,9 +460,8 @@ static void end(struct run *run)
     run->events = 0;
     if (which & 64)
         CALL(void (*)(const void *, uint64_t), core2, NVTX_DOMAIN_RANGE_END)
-        (take_handle(run, &text), range);
-    else
-        CALL(void (*)(uint64_t), core, NVTX_RANGE_END)(range);
+    (take_handle(run, &text), range);
+    else CALL(void (*)(uint64_t), core, NVTX_RANGE_END)(range);
     if (!range) {
         drain(run);
         MUST(!run->events);

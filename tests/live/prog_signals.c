@@ -4,8 +4,9 @@
  *     prog_signals FIFO LOG
  *
  * Lines of FIFO: "catch N", "ignore N", "raise N", "parent N" (to its parent), "group N" (to
- * its process group), "leave 0" (its group), "read 0" (a line of standard input), "say WORD", "exit N". LOG gets a line "got N" for each
- * signal that is caught, WORD for "say WORD", what was read, and "ready" at first.
+ * its process group), "leave 0" (its group), "read 0" (a line of standard input), "say WORD", "exit
+ * N". LOG gets a line "got N" for each signal that is caught, WORD for "say WORD", what was read,
+ * and "ready" at first.
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /*
  * prog_steps STEPS MILLISECONDS [say|quiet [GATE]]: a training loop of phases and blocks that takes
- * its time. With `say`, it prints a line as each step begins; that of the last has no end. With GATE,
- * step N is not over before there is a file GATE.N, and the last is the first that begins when there is
- * GATE.end.
+ * its time. With `say`, it prints a line as each step begins; that of the last has no end. With
+ * GATE, step N is not over before there is a file GATE.N, and the last is the first that begins
+ * when there is GATE.end.
  */
 #include "tidemark.h"
 

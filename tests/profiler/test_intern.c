@@ -132,7 +132,8 @@ static void *name_all(void *argument)
     char text[32];
     for (int i = 0; i < NAMES; i++) {
         snprintf(text, sizeof text, "name %d", i);
-        /* 0: the lock was not had in time, on a machine with more to do; the next event asks again. */
+        /* 0: the lock was not had in time, on a machine with more to do; the next event asks again.
+         */
         for (int turn = 0; turn < 1000 && !self->numbers[i]; turn++)
             self->numbers[i] = intern_string(text);
     }

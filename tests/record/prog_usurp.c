@@ -1,7 +1,7 @@
 /*
- * prog_usurp.c - another user of the machine: listens to the abstract socket NAME as soon as it is free,
- * says "bound", and then writes a line for each connection: "heard N", with the bytes that came before
- * the other side hung up.
+ * prog_usurp.c - another user of the machine: listens to the abstract socket NAME as soon as it is
+ * free, says "bound", and then writes a line for each connection: "heard N", with the bytes that
+ * came before the other side hung up.
  *
  *     prog_usurp USER NAME
  */

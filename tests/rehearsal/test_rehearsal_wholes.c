@@ -1,6 +1,6 @@
 /*
- * Which kernels make whole numbers that are not computed: who reads those is told so. Names as PyTorch
- * 2.14 registers them.
+ * Which kernels make whole numbers that are not computed: who reads those is told so. Names as
+ * PyTorch 2.14 registers them.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 
 #define AT "_ZN2at6native"
 #define FLAT AT "29vectorized_elementwise_kernelILi4E"
-#define POW "ZNS0_51_GLOBAL__N__7b48bba2_12_PowKernel_cu_977e8e6d_5569629pow_tensor_scalar_kernel_impl"
-#define POW_LONGS                                                                                  \
-    FLAT POW "IllEEvRNS_18TensorIteratorBaseET0_EUllE2_St5arrayIPcLm2EELb0EEEviS6_T1_"
+#define POW                                                                                        \
+    "ZNS0_51_GLOBAL__N__7b48bba2_12_PowKernel_cu_977e8e6d_5569629pow_tensor_scalar_kernel_impl"
+#define POW_LONGS FLAT POW "IllEEvRNS_18TensorIteratorBaseET0_EUllE2_St5arrayIPcLm2EELb0EEEviS6_T1_"
 #define POW_FLOATS                                                                                 \
     FLAT POW "IffEEvRNS_18TensorIteratorBaseET0_EUlfE2_St5arrayIPcLm2EELb0EEEviS6_T1_"
 #define POW_STRIDED(letter)                                                                        \
@@ -107,8 +107,8 @@ TEST(so_are_indices_of_the_largest_few)
         char rest[416];
     } in = {IN, {0}}, out = {OUT, {0}}, indices = {OTHER, {0}};
     uint64_t number = 4, scratch = 0;
-    void *arguments[] = {&in,     &number, &number,  &number, &number, &number,
-                         &out,    &number, &indices, &number, &scratch};
+    void *arguments[] = {&in,  &number, &number,  &number, &number, &number,
+                         &out, &number, &indices, &number, &scratch};
     if (!dlopen("libstdc++.so.6", RTLD_LAZY))
         SKIP("no C++ library, which makes names readable");
     launch(TOPK, arguments);

@@ -100,8 +100,8 @@ static uint64_t drain_slowly(struct ring_reader *reader, uint64_t count)
     return longest;
 }
 
-/* The drain is slower than the patience in all: no event is dropped, because there is progress. False
- * if the machine let it stand still for so long that there was none. */
+/* The drain is slower than the patience in all: no event is dropped, because there is progress.
+ * False if the machine let it stand still for so long that there was none. */
 static bool waits_while_it_moves(void)
 {
     struct ring_shared *ring = new_ring(BITS);

@@ -126,8 +126,8 @@ static void check_parents(void)
     db_close(db);
 }
 
-/* The first rest is before the first of them; after some hundred everything has been there. A process
- * image that left 40 bytes behind would make it 12,000, and 100,000 in the long form. */
+/* The first rest is before the first of them; after some hundred everything has been there. A
+ * process image that left 40 bytes behind would make it 12,000, and 100,000 in the long form. */
 static void check_flat(const struct retention_options *retention, size_t more)
 {
     struct watched watched = {0};

@@ -5,8 +5,8 @@
  *
  *     allocations N bytes B longest_us T
  *
- * With PAUSE_FILE the program goes on until that file exists, and says in another one, with .done at
- * the end of its name, how many pairs the first thread has behind it.
+ * With PAUSE_FILE the program goes on until that file exists, and says in another one, with .done
+ * at the end of its name, how many pairs the first thread has behind it.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -108,7 +108,8 @@ void help_overview(FILE *out, const struct command *const *commands)
                 fprintf(out, "  %-9s %s\n", (*at)->name, (*at)->summary);
     }
     fputs("\n'tidemark help COMMAND' says more about one, 'tidemark help glossary' about\n"
-          "terms; 'tidemark --version' says what is in.\n", out);
+          "terms; 'tidemark --version' says what is in.\n",
+          out);
 }
 
 void help_command(FILE *out, const struct command *command)

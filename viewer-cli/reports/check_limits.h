@@ -6,9 +6,10 @@
  *     max-peak = 20GiB
  *     no-oom = yes
  *
- * A file may say `device`, too, for --device. A line without anything but blanks, or that begins with
- * #, says nothing; so does what follows a blank and a #. Flags are yes or no. A file that `baseline`
- * names is looked for beside the limits.
+ * A file may say `device`, too, for --device. A line without anything but blanks, or that begins
+ * with
+ * #, says nothing; so does what follows a blank and a #. Flags are yes or no. A file that
+ * `baseline` names is looked for beside the limits.
  */
 #ifndef TIDEMARK_ANALYSIS_CHECK_LIMITS_H
 #define TIDEMARK_ANALYSIS_CHECK_LIMITS_H

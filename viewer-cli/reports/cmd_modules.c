@@ -123,8 +123,8 @@ static void put_class(struct emit *emit, const struct module_node *node)
 static void put_kinds(struct emit *emit, const int64_t bytes[PURPOSES])
 {
     int64_t workspace = bytes[PURPOSE_WORKSPACE] + bytes[PURPOSE_LIBRARY];
-    int64_t other = bytes[PURPOSE_COPY] + bytes[PURPOSE_BUCKET] + bytes[PURPOSE_INPUT] +
-                    bytes[PURPOSE_OTHER];
+    int64_t other =
+        bytes[PURPOSE_COPY] + bytes[PURPOSE_BUCKET] + bytes[PURPOSE_INPUT] + bytes[PURPOSE_OTHER];
     emit_int(emit, bytes[PURPOSE_PARAMETER]);
     emit_int(emit, bytes[PURPOSE_GRADIENT]);
     emit_int(emit, bytes[PURPOSE_OPTIMIZER_STATE]);

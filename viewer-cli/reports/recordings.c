@@ -85,10 +85,9 @@ static int read_facts(struct db *db, struct recording *out)
                          Q_OUT(Q_INT(out->ooms), Q_INT(out->finished), Q_INT(out->steps),
                                Q_INT(out->no_blocks)));
     if (err >= 0)
-        err =
-            query_read(db, "SELECT ended, exit_code, signal, argv FROM process ORDER BY id LIMIT 1",
-                       Q_NOTHING, Q_OUT(Q_CHARS(ended), Q_OPT(out->exit_code), Q_OPT(out->signal),
-                                        Q_COPY(out->argv)));
+        err = query_read(
+            db, "SELECT ended, exit_code, signal, argv FROM process ORDER BY id LIMIT 1", Q_NOTHING,
+            Q_OUT(Q_CHARS(ended), Q_OPT(out->exit_code), Q_OPT(out->signal), Q_COPY(out->argv)));
     out->end = info_end_of(ended);
     return err < 0 ? err : 0;
 }

@@ -2,7 +2,6 @@
  */
 #include "module_label.h"
 
-
 #include "buf.h"
 #include "mem.h"
 
