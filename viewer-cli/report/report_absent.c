@@ -209,6 +209,23 @@ void report_nothing_yet(struct report *report)
               is_narrowed(report->options) ? " in what these options ask for" : "");
 }
 
+/* A program that died before its first block: that is why. */
+static void note_death(struct report *report)
+{
+    int64_t id, signal, code;
+    struct query query = query_ask(
+        report->db, "SELECT id, signal, exit_code AS code FROM process ORDER BY id LIMIT 1",
+        Q_NOTHING, Q_OUT(Q_INT(id), Q_OPT(signal), Q_OPT(code)));
+    while (query_next(&query)) {
+        if (signal != QUERY_NONE)
+            emit_note(&report->emit, "process %" PRId64 " was killed by signal %" PRId64, id,
+                      signal);
+        else if (code != QUERY_NONE && code != 0)
+            emit_note(&report->emit, "process %" PRId64 " ended with status %" PRId64, id, code);
+    }
+    query_end(&query);
+}
+
 void report_nothing(struct report *report)
 {
     int64_t id;
@@ -219,6 +236,7 @@ void report_nothing(struct report *report)
     report_note_driven(report);
     if (report->scope_count > 0)
         return;
+    note_death(report);
     struct query query =
         query_ask(report->db, "SELECT id, why_not FROM process WHERE why_not <> ''", Q_NOTHING,
                   Q_OUT(Q_INT(id), Q_TEXT(why_not)));
