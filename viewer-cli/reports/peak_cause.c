@@ -64,13 +64,20 @@ struct cause {
     int64_t whole;
 };
 
+/* Most of what is of no kind was there before the first step, as a data set is. */
+static bool is_early(const struct peak *peak)
+{
+    enum category_rule by = peak_category(peak, PURPOSE_OTHER).by;
+    return by == RULE_NOT_TAGGED || by == RULE_EARLY;
+}
+
 static void put_why(const struct cause *cause, struct buf *out, enum purpose kind)
 {
     const struct holder *place = kind == PURPOSE_OTHER ? find_place(cause->holders) : NULL;
     if (cause->part->infers && kind == PURPOSE_OTHER) {
         buf_text(out, " (outputs and caches)");
     } else if (place) {
-        buf_text(out, " (from ");
+        buf_text(out, is_early(cause->part->peak) ? " (set up at " : " (from ");
         peak_put_holder_name(out, place);
         buf_text(out, ")");
     } else if (kept_by[kind]) {

@@ -252,7 +252,9 @@ static void advise_graph(char text[HOLDER_ADVICE], const struct leak_holder *hol
                  path, path, path);
     else
         snprintf(text, HOLDER_ADVICE,
-                 "`%s = %s.detach()`; torch.no_grad() where no backward follows", path, path);
+                 "`%s = %s.detach()`, where gradients then end; torch.no_grad() where no backward "
+                 "follows",
+                 path, path);
 }
 
 const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *holder,
