@@ -158,6 +158,7 @@ struct label_steps { /* see label_steps.c */
     bool waiting;           /* it may lie before the step's first mark */
     bool zero_first;        /* a zero_grad came before the first step's end, and none is
                              * known to end the loop */
+    bool any_ended;         /* a step */
     bool step_ended;        /* and nothing that tells but a zero_grad came since */
     bool over;              /* from the number over_seq on nothing belongs to a step */
     int64_t over_seq;

@@ -380,6 +380,7 @@ bool label_step_of(struct labels *labels, struct label_stretch *stretch, bool fo
             return false;
         number += closed->ends_step == LABEL_YES;
         waiting |= closed->ends_step == LABEL_YES;
+        steps->any_ended |= closed->ends_step == LABEL_YES;
     }
     bool ended = waiting && (steps->step_ended || number > steps->number);
     enum label_answer zeroes = ended ? ends_with_zero(steps, stretch) : LABEL_NO;
@@ -393,7 +394,7 @@ bool label_step_of(struct labels *labels, struct label_stretch *stretch, bool fo
         return true;
     }
     bool first = number == 0 && stretch->label == LABEL_ZERO_GRAD; /* of the first step */
-    steps->zero_first |= first;
+    steps->zero_first |= !steps->any_ended && stretch->label == LABEL_ZERO_GRAD;
     unsigned ahead = first ? AHEAD_WORK : stretch->ahead;
     if (waiting && ahead == AHEAD_UNKNOWN && !force && !is_start(stretch))
         return false;
