@@ -141,18 +141,6 @@ static int parse_mib(struct parser *parser, const char *key, uint64_t least, uin
     return BASE_OK;
 }
 
-static int parse_large_segment(struct parser *parser, const char *key)
-{
-    uint64_t bytes = 0;
-    int err = parse_mib(parser, key, ALLOC_MIN_LARGE >> MIB, &bytes);
-    if (err != BASE_OK)
-        return err;
-    if (bytes % ALLOC_ROUND_LARGE)
-        return complain(parser, "%s must be an even number of MiB", key);
-    parser->config.large_segment_size = bytes;
-    return BASE_OK;
-}
-
 static int parse_bool(struct parser *parser, const char *key, bool *value)
 {
     *value = is_token(parser, "True");
@@ -169,18 +157,6 @@ static int parse_fraction(struct parser *parser, const char *key, double *value)
     if (end == parser->token || *end)
         return complain(parser, "%s must be a number, not '%s'", key, parser->token);
     advance(parser);
-    return BASE_OK;
-}
-
-static int parse_threshold(struct parser *parser, const char *key)
-{
-    double value = 0;
-    int err = parse_fraction(parser, key, &value);
-    if (err != BASE_OK)
-        return err;
-    if (!(value > 0 && value < 1))
-        return complain(parser, "%s must be above 0 and below 1", key);
-    parser->config.gc_threshold = value;
     return BASE_OK;
 }
 
@@ -243,9 +219,10 @@ static int parse_pair(struct parser *parser, struct slots *slots)
     return BASE_OK;
 }
 
-static int parse_roundup(struct parser *parser)
+static int parse_roundup(struct parser *parser, const char *key)
 {
     struct slots slots = {-1};
+    (void)key;
     if (!is_token(parser, "[")) {
         uint32_t value = 0;
         int err = divisions_of(parser, &value);
@@ -264,8 +241,49 @@ static int parse_roundup(struct parser *parser)
 
 /* ---- keys ---- */
 
-static int parse_backend(struct parser *parser)
+static int parse_max_split(struct parser *parser, const char *key)
 {
+    return parse_mib(parser, key, ALLOC_LARGE_SEGMENT >> MIB, &parser->config.max_split_size);
+}
+
+static int parse_rounding(struct parser *parser, const char *key)
+{
+    return parse_mib(parser, key, ALLOC_LARGE_SEGMENT >> MIB,
+                     &parser->config.max_non_split_rounding);
+}
+
+static int parse_large_segment(struct parser *parser, const char *key)
+{
+    uint64_t bytes = 0;
+    int err = parse_mib(parser, key, ALLOC_MIN_LARGE >> MIB, &bytes);
+    if (err != BASE_OK)
+        return err;
+    if (bytes % ALLOC_ROUND_LARGE)
+        return complain(parser, "%s must be an even number of MiB", key);
+    parser->config.large_segment_size = bytes;
+    return BASE_OK;
+}
+
+static int parse_threshold(struct parser *parser, const char *key)
+{
+    double value = 0;
+    int err = parse_fraction(parser, key, &value);
+    if (err != BASE_OK)
+        return err;
+    if (!(value > 0 && value < 1))
+        return complain(parser, "%s must be above 0 and below 1", key);
+    parser->config.gc_threshold = value;
+    return BASE_OK;
+}
+
+static int parse_expandable(struct parser *parser, const char *key)
+{
+    return parse_bool(parser, key, &parser->config.expandable_segments);
+}
+
+static int parse_backend(struct parser *parser, const char *key)
+{
+    (void)key;
     if (!is_token(parser, "native"))
         return complain(parser, "this is the native backend, not '%s'", parser->token);
     advance(parser);
@@ -281,7 +299,14 @@ static int parse_process_fraction(struct parser *parser, const char *key)
     return value >= 0 && value <= 1 ? BASE_OK : complain(parser, "%s must be from 0 to 1", key);
 }
 
-/* Of keys that have no meaning here: a word, or all between brackets. */
+/* Of keys that have no meaning here. */
+static int skip_bool(struct parser *parser, const char *key)
+{
+    bool ignored;
+    return parse_bool(parser, key, &ignored);
+}
+
+/* A word, or all between brackets. */
 static int skip_value(struct parser *parser, const char *key)
 {
     bool list = is_token(parser, "[");
@@ -296,42 +321,39 @@ static int skip_value(struct parser *parser, const char *key)
     return BASE_OK;
 }
 
-static bool is_one_of(const char *key, const char *const *keys)
+/* A name that ends in '*' stands for all that begin so: the last one that fits counts least. */
+static const struct setting {
+    const char *name;
+    int (*parse)(struct parser *parser, const char *key);
+} settings[] = {
+    {"max_split_size_mb", parse_max_split},
+    {"max_non_split_rounding_mb", parse_rounding},
+    {"large_segment_size_mb", parse_large_segment},
+    {"garbage_collection_threshold", parse_threshold},
+    {"roundup_power2_divisions", parse_roundup},
+    {"expandable_segments", parse_expandable},
+    {"backend", parse_backend},
+    {"per_process_memory_fraction", parse_process_fraction},
+    {"release_lock_on_cudamalloc", skip_bool},
+    {"graph_capture_record_stream_reuse", skip_bool},
+    {"throw_on_cudamalloc_oom", skip_bool},
+    {"expandable_segments_reserve", skip_value},
+    {"expandable_segments_reserve_by_class", skip_value},
+    {"pinned_*", skip_value},
+};
+
+static bool is_setting(const struct setting *setting, const char *key)
 {
-    while (*keys && strcmp(key, *keys) != 0)
-        keys++;
-    return *keys != NULL;
+    size_t length = strlen(setting->name);
+    bool all = setting->name[length - 1] == '*';
+    return all ? strncmp(setting->name, key, length - 1) == 0 : strcmp(setting->name, key) == 0;
 }
 
 static int parse_value(struct parser *parser, const char *key)
 {
-    static const char *const switches[] = {"release_lock_on_cudamalloc",
-                                           "graph_capture_record_stream_reuse",
-                                           "throw_on_cudamalloc_oom", NULL};
-    static const char *const skipped[] = {"expandable_segments_reserve",
-                                          "expandable_segments_reserve_by_class", NULL};
-    struct alloc_config *config = &parser->config;
-    bool ignored;
-    if (strcmp(key, "max_split_size_mb") == 0)
-        return parse_mib(parser, key, ALLOC_LARGE_SEGMENT >> MIB, &config->max_split_size);
-    if (strcmp(key, "max_non_split_rounding_mb") == 0)
-        return parse_mib(parser, key, ALLOC_LARGE_SEGMENT >> MIB, &config->max_non_split_rounding);
-    if (strcmp(key, "large_segment_size_mb") == 0)
-        return parse_large_segment(parser, key);
-    if (strcmp(key, "garbage_collection_threshold") == 0)
-        return parse_threshold(parser, key);
-    if (strcmp(key, "roundup_power2_divisions") == 0)
-        return parse_roundup(parser);
-    if (strcmp(key, "expandable_segments") == 0)
-        return parse_bool(parser, key, &config->expandable_segments);
-    if (strcmp(key, "backend") == 0)
-        return parse_backend(parser);
-    if (strcmp(key, "per_process_memory_fraction") == 0)
-        return parse_process_fraction(parser, key);
-    if (is_one_of(key, switches))
-        return parse_bool(parser, key, &ignored);
-    if (is_one_of(key, skipped) || strncmp(key, "pinned_", 7) == 0)
-        return skip_value(parser, key);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (is_setting(&settings[i], key))
+            return settings[i].parse(parser, key);
     return complain(parser, "there is no setting '%s'", key);
 }
 
@@ -361,72 +383,4 @@ int alloc_config_parse(struct alloc_config *config, const char *text, char *why,
     }
     *config = parser.config;
     return BASE_OK;
-}
-
-/* ---- writing ---- */
-
-struct text {
-    char *at;
-    size_t size, length;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
-{
-    va_list args;
-    size_t room = text->length < text->size ? text->size - text->length : 0;
-    va_start(args, format);
-    int length = vsnprintf(room ? text->at + text->length : NULL, room, format, args);
-    va_end(args);
-    text->length += length > 0 ? (size_t)length : 0;
-}
-
-static void add_key(struct text *text, const char *key)
-{
-    add(text, "%s%s:", text->length ? "," : "", key);
-}
-
-static void add_mib(struct text *text, const char *key, uint64_t bytes, uint64_t usual)
-{
-    if (bytes == usual)
-        return;
-    add_key(text, key);
-    add(text, "%" PRIu64, bytes >> MIB);
-}
-
-/* One number if all slots are the same; else as few pairs as will do. */
-static void add_roundup(struct text *text, const uint32_t *slots)
-{
-    int first = 0, last = ALLOC_ROUNDUP_SLOTS - 1;
-    while (first < last && slots[first + 1] == slots[0])
-        first++;
-    while (last > 0 && slots[last - 1] == slots[last])
-        last--;
-    if (last == 0 && slots[0] == 0)
-        return;
-    add_key(text, "roundup_power2_divisions");
-    if (last == 0) {
-        add(text, "%" PRIu32, slots[0]);
-        return;
-    }
-    add(text, "[");
-    for (int i = first; i < last; i++)
-        add(text, "%d:%" PRIu32 ",", 1 << i, slots[i]);
-    add(text, ">:%" PRIu32 "]", slots[last]);
-}
-
-void alloc_config_format(const struct alloc_config *config, char *text, size_t size)
-{
-    struct text to = {.at = text, .size = size};
-    if (size)
-        *text = '\0';
-    add_mib(&to, "max_split_size_mb", config->max_split_size, UINT64_MAX);
-    add_mib(&to, "max_non_split_rounding_mb", config->max_non_split_rounding, ALLOC_LARGE_SEGMENT);
-    add_mib(&to, "large_segment_size_mb", config->large_segment_size, ALLOC_LARGE_SEGMENT);
-    if (config->gc_threshold > 0) {
-        add_key(&to, "garbage_collection_threshold");
-        add(&to, "%.17g", config->gc_threshold);
-    }
-    add_roundup(&to, config->roundup);
-    if (config->expandable_segments)
-        add(&to, "%sexpandable_segments:True", to.length ? "," : "");
 }
