@@ -214,6 +214,7 @@ static void explain(struct alloc *alloc, const struct search *search, struct all
                                counters->half[1][COUNT_RESERVED_BYTES].current),
         .largest_free = largest ? block_at(alloc, largest)->size : 0,
         .limit = alloc->limit == UINT64_MAX ? 0 : alloc->limit,
+        .thrown = search->thrown,
     };
     if (alloc->device->memory(alloc->device->self, &refusal->device_free, &total) != BASE_OK)
         refusal->device_free = 0;
@@ -226,10 +227,12 @@ static void refuse(struct alloc *alloc, const struct search *search, struct allo
                                 .requested = search->requested,
                                 .stream = search->stream,
                                 .pool = alloc->pools[search->pool].id};
-    alloc->counters.ooms++;
     if (refusal)
         explain(alloc, search, refusal);
-    engine_tell(alloc, &event);
+    alloc->counters.rejections += search->thrown;
+    alloc->counters.ooms += !search->thrown;
+    if (!search->thrown)
+        engine_tell(alloc, &event);
 }
 
 static int search_begin(struct alloc *alloc, struct search *search)

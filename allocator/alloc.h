@@ -34,17 +34,31 @@ struct alloc;
 
 /* ---- settings (config.c) ---- */
 
+/* expandable_segments_reserve: the addresses of each range. 0 = 9/8 of the device, and never more.
+ */
+struct alloc_reserve {
+    double value;
+    bool gib; /* GiB; else parts of the device */
+};
+
 struct alloc_config {
     uint64_t max_split_size;         /* UINT64_MAX = no limit */
-    uint64_t max_non_split_rounding; /* ALLOC_LARGE_SEGMENT */
+    uint64_t max_non_split_rounding; /* large_segment_size */
     uint64_t large_segment_size;     /* ALLOC_LARGE_SEGMENT */
     double gc_threshold;             /* 0 = off, else inside (0, 1) */
+    double memory_fraction;          /* of the device: a new allocator's limit; 1 = none */
+    struct alloc_reserve reserve;
     uint32_t
         roundup[ALLOC_ROUNDUP_SLOTS]; /* divisions of 1 MiB, 2 MiB, ... 32 GiB and up; 0, 1 = off */
     bool expandable_segments;
+    /* throw_on_cudamalloc_oom: what would be more than that part of the device, with what was
+     * taken, is refused, and nothing is tried. A limit comes first. */
+    bool throws;
 };
 
 void alloc_config_default(struct alloc_config *config);
+/* What memory_fraction leaves of a device of that size; UINT64_MAX: it says nothing. */
+uint64_t alloc_config_limit(const struct alloc_config *config, uint64_t device);
 /* A string as PYTORCH_CUDA_ALLOC_CONF takes it. It stands for itself: all but expandable_segments
  * begins with the defaults, whatever *config was. ERR_ARG with a sentence in `why` (may be NULL),
  * and *config as it was. Keys that PyTorch knows and this allocator has no use for are accepted. */
@@ -69,6 +83,7 @@ struct alloc_stats {
         requested_bytes[ALLOC_CLASSES];
     struct alloc_stat oversize_allocations, oversize_segments;
     int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free;
+    int64_t num_oom_rejections; /* by throw_on_cudamalloc_oom; none of num_ooms */
 };
 
 /* ---- what it does, as it does it ---- */
@@ -108,7 +123,8 @@ struct alloc_options {
     const struct alloc_device *device;     /* must outlive the allocator */
     const struct alloc_config *config;     /* NULL = defaults */
     const struct alloc_observer *observer; /* NULL = nobody */
-    uint64_t limit;                        /* bytes from the device; 0 = no limit */
+    uint64_t limit;                        /* bytes from the device; 0 = as the settings say */
+    uint64_t device_bytes; /* that parts in the settings are of; 0 = as the device says */
     unsigned flags;
 };
 
@@ -122,6 +138,7 @@ struct alloc_refusal {                         /* why alloc_malloc said ERR_NOME
     uint64_t requested, rounded, segment_size; /* asked; as a block; what was asked of the device */
     uint64_t allocated, reserved, largest_free; /* the largest free block of the stream and pool */
     uint64_t device_free, limit;
+    bool thrown; /* by throw_on_cudamalloc_oom: nothing was tried */
 };
 
 /* The block's address; *refusal may be NULL. A request of 0 bytes gives address 0 and changes

@@ -9,6 +9,7 @@
  */
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,16 @@ void alloc_config_default(struct alloc_config *config)
         .max_split_size = UINT64_MAX,
         .max_non_split_rounding = ALLOC_LARGE_SEGMENT,
         .large_segment_size = ALLOC_LARGE_SEGMENT,
+        .memory_fraction = 1,
     };
+}
+
+uint64_t alloc_config_limit(const struct alloc_config *config, uint64_t device)
+{
+    double bytes = config->memory_fraction * (double)device;
+    if (config->memory_fraction >= 1 || device == UINT64_MAX)
+        return UINT64_MAX;
+    return (uint64_t)(bytes + 0.5);
 }
 
 static bool is_power_of_two(uint64_t n)
@@ -49,7 +59,8 @@ bool alloc_config_is_valid(const struct alloc_config *config)
     }
     return config->max_split_size > 0 && config->large_segment_size >= ALLOC_MIN_LARGE &&
            config->large_segment_size % ALLOC_ROUND_LARGE == 0 && config->gc_threshold >= 0 &&
-           config->gc_threshold < 1;
+           config->gc_threshold < 1 && config->memory_fraction >= 0 &&
+           config->memory_fraction <= 1 && config->reserve.value >= 0;
 }
 
 /* ---- tokens ---- */
@@ -176,7 +187,8 @@ static int divisions_of(struct parser *parser, uint32_t *value)
 /* ---- lists of divisions ---- */
 
 struct slots {
-    int last; /* the slot of the pair before; -1: this is the first pair */
+    int last;   /* the slot of the boundary before; 0 at first */
+    bool begun; /* there was one */
 };
 
 static int slot_of(struct parser *parser, int *slot)
@@ -195,7 +207,7 @@ static int slot_of(struct parser *parser, int *slot)
 }
 
 /* boundary:divisions, or >:divisions for all above the last boundary. The first boundary stands for
- * all below it, too. */
+ * all below it, too. A > without one is above the first slot. */
 static int parse_pair(struct parser *parser, struct slots *slots)
 {
     uint32_t value = 0;
@@ -205,7 +217,9 @@ static int parse_pair(struct parser *parser, struct slots *slots)
         advance(parser);
     else
         err = slot_of(parser, &to);
-    from = above ? slots->last + 1 : slots->last < 0 ? 0 : to;
+    from = slots->begun ? to : 0;
+    if (above)
+        from = slots->last + 1;
     if (err == BASE_OK)
         err = expect(parser, ":");
     if (err == BASE_OK)
@@ -215,13 +229,13 @@ static int parse_pair(struct parser *parser, struct slots *slots)
     for (int i = from; i <= to; i++)
         parser->config.roundup[i] = value;
     if (!above)
-        slots->last = to;
+        *slots = (struct slots){.last = to, .begun = true};
     return BASE_OK;
 }
 
 static int parse_roundup(struct parser *parser, const char *key)
 {
-    struct slots slots = {-1};
+    struct slots slots = {0};
     (void)key;
     if (!is_token(parser, "[")) {
         uint32_t value = 0;
@@ -255,7 +269,7 @@ static int parse_rounding(struct parser *parser, const char *key)
 static int parse_large_segment(struct parser *parser, const char *key)
 {
     uint64_t bytes = 0;
-    int err = parse_mib(parser, key, ALLOC_MIN_LARGE >> MIB, &bytes);
+    int err = parse_mib(parser, key, (ALLOC_MIN_LARGE >> MIB) + 1, &bytes);
     if (err != BASE_OK)
         return err;
     if (bytes % ALLOC_ROUND_LARGE)
@@ -296,7 +310,29 @@ static int parse_process_fraction(struct parser *parser, const char *key)
     int err = parse_fraction(parser, key, &value);
     if (err != BASE_OK)
         return err;
-    return value >= 0 && value <= 1 ? BASE_OK : complain(parser, "%s must be from 0 to 1", key);
+    if (!(value >= 0 && value <= 1))
+        return complain(parser, "%s must be from 0 to 1", key);
+    parser->config.memory_fraction = value;
+    return BASE_OK;
+}
+
+static int parse_throws(struct parser *parser, const char *key)
+{
+    return parse_bool(parser, key, &parser->config.throws);
+}
+
+/* 0.5 of the device, or 40G. PyTorch only warns of another value, and goes on without it. */
+static int parse_reserve(struct parser *parser, const char *key)
+{
+    char *end;
+    double value = strtod(parser->token, &end);
+    bool gib = *end == 'G' || *end == 'g', is_word = end != parser->token && !end[gib];
+    if (!*parser->token || is_delimiter(*parser->token))
+        return complain(parser, "%s has no value", key);
+    if (is_word && value > 0 && isfinite(value))
+        parser->config.reserve = (struct alloc_reserve){.value = value, .gib = gib};
+    advance(parser);
+    return BASE_OK;
 }
 
 /* Of keys that have no meaning here. */
@@ -321,7 +357,7 @@ static int skip_value(struct parser *parser, const char *key)
     return BASE_OK;
 }
 
-/* A name that ends in '*' stands for all that begin so: the last one that fits counts least. */
+/* A name that ends in '*' stands for all that begin so. */
 static const struct setting {
     const char *name;
     int (*parse)(struct parser *parser, const char *key);
@@ -334,11 +370,11 @@ static const struct setting {
     {"expandable_segments", parse_expandable},
     {"backend", parse_backend},
     {"per_process_memory_fraction", parse_process_fraction},
+    {"throw_on_cudamalloc_oom", parse_throws},
+    {"expandable_segments_reserve", parse_reserve},
+    {"expandable_segments_reserve_by_class", skip_value},
     {"release_lock_on_cudamalloc", skip_bool},
     {"graph_capture_record_stream_reuse", skip_bool},
-    {"throw_on_cudamalloc_oom", skip_bool},
-    {"expandable_segments_reserve", skip_value},
-    {"expandable_segments_reserve_by_class", skip_value},
     {"pinned_*", skip_value},
 };
 
@@ -351,10 +387,12 @@ static bool is_setting(const struct setting *setting, const char *key)
 
 static int parse_value(struct parser *parser, const char *key)
 {
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (is_setting(&settings[i], key))
-            return settings[i].parse(parser, key);
-    return complain(parser, "there is no setting '%s'", key);
+    const struct setting *end = settings + sizeof settings / sizeof *settings, *at = settings;
+    while (at < end && !is_setting(at, key))
+        at++;
+    if (at == end)
+        return complain(parser, "there is no setting '%s'", key);
+    return at->parse(parser, key);
 }
 
 static int parse_setting(struct parser *parser)
@@ -368,10 +406,25 @@ static int parse_setting(struct parser *parser)
     return err == BASE_OK ? parse_value(parser, key) : err;
 }
 
+/* What depends on a setting that may stand behind it. */
+static int finish(struct parser *parser)
+{
+    struct alloc_config *config = &parser->config;
+    uint64_t least = config->large_segment_size;
+    if (!config->max_non_split_rounding)
+        config->max_non_split_rounding = least;
+    if (config->max_split_size < least || config->max_non_split_rounding < least)
+        return complain(parser, "%s must be at least large_segment_size_mb",
+                        config->max_split_size < least ? "max_split_size_mb"
+                                                       : "max_non_split_rounding_mb");
+    return BASE_OK;
+}
+
 int alloc_config_parse(struct alloc_config *config, const char *text, char *why, size_t why_size)
 {
     struct parser parser = {.at = text, .why = why, .why_size = why_size};
     alloc_config_default(&parser.config);
+    parser.config.max_non_split_rounding = 0; /* not given yet */
     parser.config.expandable_segments = config->expandable_segments;
     advance(&parser);
     while (*parser.token) {
@@ -381,6 +434,8 @@ int alloc_config_parse(struct alloc_config *config, const char *text, char *why,
         if (err != BASE_OK)
             return err;
     }
-    *config = parser.config;
-    return BASE_OK;
+    int err = finish(&parser);
+    if (err == BASE_OK)
+        *config = parser.config;
+    return err;
 }

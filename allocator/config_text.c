@@ -38,6 +38,18 @@ static void add_mib(struct text *text, const char *key, uint64_t bytes, uint64_t
     add(text, "%" PRIu64, bytes >> MIB);
 }
 
+static void add_real(struct text *text, const char *key, double value)
+{
+    add_key(text, key);
+    add(text, "%.17g", value);
+}
+
+static void add_true(struct text *text, const char *key, bool value)
+{
+    if (value)
+        add(text, "%s%s:True", text->length ? "," : "", key);
+}
+
 /* One number if all slots are the same; else as few pairs as will do. */
 static void add_roundup(struct text *text, const uint32_t *slots)
 {
@@ -65,13 +77,18 @@ void alloc_config_format(const struct alloc_config *config, char *text, size_t s
     if (size)
         *text = '\0';
     add_mib(&to, "max_split_size_mb", config->max_split_size, UINT64_MAX);
-    add_mib(&to, "max_non_split_rounding_mb", config->max_non_split_rounding, ALLOC_LARGE_SEGMENT);
+    add_mib(&to, "max_non_split_rounding_mb", config->max_non_split_rounding,
+            config->large_segment_size);
     add_mib(&to, "large_segment_size_mb", config->large_segment_size, ALLOC_LARGE_SEGMENT);
-    if (config->gc_threshold > 0) {
-        add_key(&to, "garbage_collection_threshold");
-        add(&to, "%.17g", config->gc_threshold);
-    }
+    if (config->gc_threshold > 0)
+        add_real(&to, "garbage_collection_threshold", config->gc_threshold);
     add_roundup(&to, config->roundup);
-    if (config->expandable_segments)
-        add(&to, "%sexpandable_segments:True", to.length ? "," : "");
+    if (config->memory_fraction < 1)
+        add_real(&to, "per_process_memory_fraction", config->memory_fraction);
+    add_true(&to, "throw_on_cudamalloc_oom", config->throws);
+    add_true(&to, "expandable_segments", config->expandable_segments);
+    if (config->reserve.value > 0) {
+        add_real(&to, "expandable_segments_reserve", config->reserve.value);
+        add(&to, "%s", config->reserve.gib ? "G" : "");
+    }
 }

@@ -36,6 +36,7 @@ void counters_read(const struct counters *counters, struct alloc_stats *stats)
     stats->oversize_segments = counters->oversize_segments;
     stats->num_alloc_retries = counters->retries;
     stats->num_ooms = counters->ooms;
+    stats->num_oom_rejections = counters->rejections;
     stats->num_sync_all_streams = counters->syncs;
     stats->num_device_alloc = counters->device_allocs;
     stats->num_device_free = counters->device_frees;
@@ -65,7 +66,7 @@ void counters_reset_accumulated(struct counters *counters)
     }
     counters->oversize_allocations.allocated = counters->oversize_allocations.freed = 0;
     counters->oversize_segments.allocated = counters->oversize_segments.freed = 0;
-    counters->retries = counters->ooms = counters->syncs = 0;
+    counters->retries = counters->ooms = counters->rejections = counters->syncs = 0;
     counters->device_allocs = counters->device_frees = 0;
 }
 

@@ -35,7 +35,7 @@ struct counters {
     struct counter_half half[2][COUNTERS]; /* [small] */
     int64_t peak_all[COUNTERS];
     struct alloc_stat oversize_allocations, oversize_segments;
-    int64_t retries, ooms, syncs, device_allocs, device_frees;
+    int64_t retries, ooms, rejections, syncs, device_allocs, device_frees;
 };
 
 static inline void count_up(struct counters *counters, bool small, enum counter which, int64_t by)

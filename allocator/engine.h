@@ -78,9 +78,11 @@ struct alloc {
     const struct alloc_device *device;
     struct alloc_observer observer; /* .event NULL: nobody */
     struct alloc_config config;
-    bool expandable; /* the setting, if the device can */
-    uint64_t limit;  /* UINT64_MAX = none */
-    uint64_t taken;  /* bytes from the device: plain segments and mapped pages */
+    bool expandable;       /* the setting, if the device can */
+    uint64_t limit;        /* UINT64_MAX = none */
+    uint64_t device_bytes; /* for parts of it; UINT64_MAX = not known */
+    uint64_t throw_at;     /* the part that throw_on_cudamalloc_oom looks at */
+    uint64_t taken;        /* bytes from the device: plain segments and mapped pages */
 
     struct block *blocks; /* [0] is never used */
     void *blocks_memory;  /* what `blocks` stands in, aligned to cache lines */
@@ -118,6 +120,7 @@ struct search {
     uint32_t pool, set;
     uint32_t block; /* what was found, out of its set */
     bool starved;   /* our own memory failed */
+    bool thrown;    /* throw_on_cudamalloc_oom: nothing more is tried */
 };
 
 static inline struct block *block_at(const struct alloc *alloc, uint32_t id)

@@ -82,6 +82,15 @@ static uint32_t find_place(const struct alloc *alloc, const struct freeset *set,
     return 0;
 }
 
+/* Addresses of one range: an eighth more than the device has, or what the settings say. */
+static uint64_t range_size(const struct alloc_config *config, uint64_t total)
+{
+    const struct alloc_reserve *reserve = &config->reserve;
+    uint64_t most = total + total / 8;
+    double bytes = reserve->value * (reserve->gib ? (double)(UINT64_C(1) << 30) : (double)total);
+    return reserve->value > 0 && bytes < (double)most ? (uint64_t)bytes : most;
+}
+
 static int new_segment(struct alloc *alloc, const struct search *search, uint32_t *id)
 {
     const struct alloc_device *device = alloc->device;
@@ -93,7 +102,7 @@ static int new_segment(struct alloc *alloc, const struct search *search, uint32_
         return err;
     like.page =
         alloc->sets[search->set]->small ? ALLOC_SMALL_SEGMENT : alloc->config.large_segment_size;
-    like.size = round_up(total + total / 8, like.page);
+    like.size = round_up(range_size(&alloc->config, total), like.page);
     if (like.size < search->rounded)
         return ERR_NOMEM;
     err = device->reserve(device->self, like.size, search->stream, &like.address);

@@ -9,6 +9,10 @@
  *   3. unless a pool is begun: wait for all events, give back all that is cached, and again
  * The cache is not searched again after the third: what became free there in a split segment does
  * not help this request, only the next. That is PyTorch's behaviour, too.
+ *
+ * With throw_on_cudamalloc_oom a rung that the limit lets pass ends it all where segment and what
+ * was taken are more than the settings' part of the device. A limit that is that part is in the way
+ * first: then this never happens.
  */
 #include "engine.h"
 
@@ -274,18 +278,33 @@ static int collect_garbage(struct alloc *alloc)
 
 /* ---- the ladder ---- */
 
+/* With what was taken, the segment is more than `bytes`. */
+static bool passes(const struct alloc *alloc, const struct search *search, uint64_t bytes)
+{
+    return search->segment_size > bytes || alloc->taken > bytes - search->segment_size;
+}
+
 static int attempt(struct alloc *alloc, struct search *search)
 {
     if (!blocks_reserve(alloc, BLOCKS_OF_A_SEARCH) || !segments_reserve(alloc)) {
         search->starved = true;
         return ERR_NOMEM;
     }
-    if (search->segment_size > alloc->limit || alloc->taken > alloc->limit - search->segment_size)
+    if (passes(alloc, search, alloc->limit))
+        return ERR_NOMEM;
+    search->thrown = alloc->config.throws && passes(alloc, search, alloc->throw_at);
+    if (search->thrown)
         return ERR_NOMEM;
     return alloc->expandable ? expand_map(alloc, search) : take_segment(alloc, search);
 }
 
-int ladder_climb(struct alloc *alloc, struct search *search, bool *refused)
+/* No more rungs are tried. */
+static bool is_over(const struct search *search, int err)
+{
+    return err != ERR_NOMEM || search->starved || search->thrown;
+}
+
+static int climb(struct alloc *alloc, struct search *search)
 {
     bool enough;
     int err = BASE_OK;
@@ -293,19 +312,24 @@ int ladder_climb(struct alloc *alloc, struct search *search, bool *refused)
         err = collect_garbage(alloc);
     if (err == BASE_OK)
         err = attempt(alloc, search);
-    if (err != ERR_NOMEM || search->starved)
+    if (is_over(search, err))
         return err;
     err = release_oversize(alloc, search, &enough);
     if (err != BASE_OK)
         return err;
     err = enough ? attempt(alloc, search) : ERR_NOMEM;
-    if (err == ERR_NOMEM && !search->starved && !alloc->begun_count) {
-        err = ladder_release_cached(alloc);
-        if (err != BASE_OK)
-            return err;
-        alloc->counters.retries++;
-        err = attempt(alloc, search);
-    }
+    if (is_over(search, err) || alloc->begun_count)
+        return err;
+    err = ladder_release_cached(alloc);
+    if (err != BASE_OK)
+        return err;
+    alloc->counters.retries++;
+    return attempt(alloc, search);
+}
+
+int ladder_climb(struct alloc *alloc, struct search *search, bool *refused)
+{
+    int err = climb(alloc, search);
     *refused = err == ERR_NOMEM && !search->starved;
     return err;
 }

@@ -7,12 +7,20 @@
 
 /* ---- settings and statistics ---- */
 
+/* Read anew with each text of settings; the limit is not. */
+static uint64_t throw_at(const struct alloc *alloc)
+{
+    uint64_t part = alloc_config_limit(&alloc->config, alloc->device_bytes);
+    return part < alloc->device_bytes ? part : alloc->device_bytes;
+}
+
 int alloc_configure(struct alloc *alloc, const struct alloc_config *config)
 {
     if (!alloc_config_is_valid(config))
         return ERR_ARG;
     engine_lock(alloc);
     alloc->config = *config;
+    alloc->throw_at = throw_at(alloc);
     alloc->expandable = config->expandable_segments && alloc->device->reserve;
     engine_unlock(alloc);
     return BASE_OK;
@@ -48,6 +56,16 @@ void alloc_reset_accumulated(struct alloc *alloc)
 
 /* ---- life ---- */
 
+static uint64_t whole_device(const struct alloc_options *options)
+{
+    uint64_t free_bytes, total;
+    if (options->device_bytes)
+        return options->device_bytes;
+    if (options->device->memory(options->device->self, &free_bytes, &total) != BASE_OK)
+        return UINT64_MAX;
+    return total;
+}
+
 int alloc_new(struct alloc **out, const struct alloc_options *options)
 {
     struct alloc_config config;
@@ -72,7 +90,10 @@ int alloc_new(struct alloc **out, const struct alloc_options *options)
         alloc->observer = *options->observer;
     alloc->config = config;
     alloc->expandable = config.expandable_segments && alloc->device->reserve;
-    alloc->limit = options->limit ? options->limit : UINT64_MAX;
+    alloc->device_bytes = whole_device(options);
+    alloc->limit =
+        options->limit ? options->limit : alloc_config_limit(&config, alloc->device_bytes);
+    alloc->throw_at = throw_at(alloc);
     *out = alloc;
     return BASE_OK;
 }

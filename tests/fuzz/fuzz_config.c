@@ -36,7 +36,10 @@ static bool same_config(const struct alloc_config *a, const struct alloc_config 
            a->large_segment_size == b->large_segment_size && !(a->gc_threshold < b->gc_threshold) &&
            !(a->gc_threshold > b->gc_threshold) &&
            memcmp(a->roundup, b->roundup, sizeof a->roundup) == 0 &&
-           a->expandable_segments == b->expandable_segments;
+           a->expandable_segments == b->expandable_segments && a->throws == b->throws &&
+           memcmp(&a->memory_fraction, &b->memory_fraction, sizeof a->memory_fraction) == 0 &&
+           memcmp(&a->reserve.value, &b->reserve.value, sizeof a->reserve.value) == 0 &&
+           a->reserve.gib == b->reserve.gib;
 }
 
 /* True if the text is one; then *config is set, and what is written of it reads as the same. */

@@ -51,6 +51,7 @@ void operation_settings(uint64_t number, struct alloc_config *config)
         .max_split_size = UINT64_MAX,
         .max_non_split_rounding = ALLOC_LARGE_SEGMENT,
         .large_segment_size = ALLOC_LARGE_SEGMENT,
+        .memory_fraction = 1,
     };
     if (number == 0)
         return;

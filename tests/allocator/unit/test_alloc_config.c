@@ -2,6 +2,7 @@
  * Settings as text: what is accepted and what it means, what is refused and with which words, and
  * that what is written is read again.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "bed.h"
@@ -52,12 +53,48 @@ TEST(several_keys_and_white_space)
 TEST(keys_without_meaning_here)
 {
     struct alloc_config config =
-        parsed("backend:native,release_lock_on_cudamalloc:True,per_process_memory_fraction:0.5,"
-               "graph_capture_record_stream_reuse:False,throw_on_cudamalloc_oom:True,"
+        parsed("backend:native,release_lock_on_cudamalloc:True,"
+               "graph_capture_record_stream_reuse:False,pinned_free_catch_all:True,"
                "pinned_use_cuda_host_register:True,pinned_num_register_threads:8,"
-               "expandable_segments_reserve:3,expandable_segments_reserve_by_class:[a:1,b:2],"
+               "pinned_max_cached_size_mb:8,expandable_segments_reserve_by_class:[a:1,b:2],"
                "max_split_size_mb:21");
     CHECK_INT(config.max_split_size, 21 * MIB);
+    CHECK(config.reserve.value == 0);
+}
+
+/* Freed blocks that are not cut may be larger by as much as a segment is, unless it is said. */
+TEST(what_depends_on_the_segments)
+{
+    CHECK_INT(parsed("large_segment_size_mb:32").max_non_split_rounding, 32 * MIB);
+    CHECK_INT(parsed("large_segment_size_mb:12").max_non_split_rounding, 12 * MIB);
+    CHECK_INT(
+        parsed("max_non_split_rounding_mb:64,large_segment_size_mb:32").max_non_split_rounding,
+        64 * MIB);
+    CHECK_INT(parsed("max_split_size_mb:32,large_segment_size_mb:32").max_split_size, 32 * MIB);
+}
+
+TEST(limits)
+{
+    CHECK(parsed("").memory_fraction == 1);
+    CHECK(parsed("per_process_memory_fraction:0.25").memory_fraction == 0.25);
+    CHECK(parsed("per_process_memory_fraction:0").memory_fraction == 0);
+    CHECK(parsed("throw_on_cudamalloc_oom:True").throws);
+    CHECK(!parsed("throw_on_cudamalloc_oom:False").throws);
+}
+
+/* PyTorch warns of a value that it cannot read, and goes on without it. */
+TEST(reserves)
+{
+    struct alloc_config config = parsed("expandable_segments_reserve:0.5");
+    CHECK(config.reserve.value == 0.5 && !config.reserve.gib);
+    config = parsed("expandable_segments_reserve:40G");
+    CHECK(config.reserve.value == 40 && config.reserve.gib);
+    static const char *const ignored[] = {"0", "-1", "abc", "G", "12X", "inf", "nan", "40Gi"};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "expandable_segments_reserve:%s", ignored[i]);
+        CHECK(parsed(text).reserve.value == 0);
+    }
 }
 
 static void check_slots(const char *text, const uint32_t want[ALLOC_ROUNDUP_SLOTS])
@@ -78,7 +115,7 @@ TEST(divisions)
     check_slots("roundup_power2_divisions:[1:8,16:4]",
                 (uint32_t[16]){8, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
     check_slots("roundup_power2_divisions:[>:2]",
-                (uint32_t[16]){2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2});
+                (uint32_t[16]){0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2});
     check_slots("roundup_power2_divisions:[32768:16,65536:32]",
                 (uint32_t[16]){16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 32});
     check_slots("roundup_power2_divisions:0", (uint32_t[16]){0});
@@ -97,7 +134,7 @@ TEST(what_is_refused)
         {"max_split_size_mb:99999999999999", "99999999999999 is too large"},
         {"max_split_size_mb:99999999999999999999999", "99999999999999999999999 is too large"},
         {"max_non_split_rounding_mb:10", "max_non_split_rounding_mb must be at least 20, not 10"},
-        {"large_segment_size_mb:8", "large_segment_size_mb must be at least 10, not 8"},
+        {"large_segment_size_mb:10", "large_segment_size_mb must be at least 11, not 10"},
         {"large_segment_size_mb:21", "large_segment_size_mb must be an even number of MiB"},
         {"garbage_collection_threshold:0",
          "garbage_collection_threshold must be above 0 and below 1"},
@@ -119,7 +156,13 @@ TEST(what_is_refused)
         {"roundup_power2_divisions:[4,4]", "':' is missing before ','"},
         {"roundup_power2_divisions:[>4]", "'>4' is no whole number"},
         {"pinned_x:", "pinned_x has no value"},
-        {"expandable_segments_reserve:[1", "the list of expandable_segments_reserve has no end"},
+        {"max_split_size_mb:31,large_segment_size_mb:32",
+         "max_split_size_mb must be at least large_segment_size_mb"},
+        {"max_non_split_rounding_mb:31,large_segment_size_mb:32",
+         "max_non_split_rounding_mb must be at least large_segment_size_mb"},
+        {"expandable_segments_reserve:", "expandable_segments_reserve has no value"},
+        {"expandable_segments_reserve_by_class:[1",
+         "the list of expandable_segments_reserve_by_class has no end"},
         {"max_split_size:20", "there is no setting 'max_split_size'"},
         {"max_split_size_mb:20 expandable_segments:True",
          "'20expandable_segments' is no whole number"},
@@ -173,7 +216,11 @@ TEST(writing_and_reading_again)
         "",
         "max_split_size_mb:64",
         "max_split_size_mb:128,max_non_split_rounding_mb:40,large_segment_size_mb:32,"
-        "garbage_collection_threshold:0.75,roundup_power2_divisions:4,expandable_segments:True",
+        "garbage_collection_threshold:0.75,roundup_power2_divisions:4,"
+        "per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True,expandable_segments:True,"
+        "expandable_segments_reserve:40G",
+        "large_segment_size_mb:32",
+        "expandable_segments_reserve:0.5",
         "roundup_power2_divisions:[256:1,512:2,1024:4,>:8]",
         "expandable_segments:True",
     };
@@ -288,8 +335,10 @@ TEST(settings_that_make_no_sense)
     struct alloc_config config;
     struct alloc *alloc;
     bed_begin(&bed, &(struct bed_options){0});
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 7; i++) {
         alloc_config_default(&config);
+        config.memory_fraction = i == 5 ? 1.5 : 1;
+        config.reserve.value = i == 6 ? -1 : 0;
         config.roundup[3] = i == 0 ? 3 : 0;
         config.gc_threshold = i == 1 ? 1 : 0;
         config.large_segment_size = i == 2 ? 8 * MIB : i == 3 ? 21 * MIB : 20 * MIB;
@@ -304,7 +353,8 @@ TEST(settings_that_make_no_sense)
 }
 
 TEST_MAIN(TEST_CASE(defaults), TEST_CASE(each_key), TEST_CASE(several_keys_and_white_space),
-          TEST_CASE(keys_without_meaning_here), TEST_CASE(divisions), TEST_CASE(what_is_refused),
+          TEST_CASE(keys_without_meaning_here), TEST_CASE(what_depends_on_the_segments),
+          TEST_CASE(limits), TEST_CASE(reserves), TEST_CASE(divisions), TEST_CASE(what_is_refused),
           TEST_CASE(long_words), TEST_CASE(a_parse_begins_with_defaults),
           TEST_CASE(writing_and_reading_again), TEST_CASE(a_short_buffer_cuts_the_text),
           TEST_CASE(random_texts), TEST_CASE(rounding_by_divisions),

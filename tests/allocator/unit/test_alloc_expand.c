@@ -175,6 +175,30 @@ TEST(a_request_larger_than_the_range)
     bed_end(&bed);
 }
 
+/* Memory is there, but not in one range. */
+TEST(the_reserve_is_as_the_settings_say)
+{
+    static const char *const texts[] = {"0.05", "0.05G", "0.046875G", "50", "64G", "x"};
+    static const uint64_t ranges[] = {60, 60, 60, 1140, 1140, 1140}; /* MiB */
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char config[100];
+        uint64_t size;
+        snprintf(config, sizeof config, "expandable_segments:True,expandable_segments_reserve:%s",
+                 texts[i]);
+        bed_begin(&bed, &(struct bed_options){.config = config, .capacity = 1000 * MIB});
+        uint64_t a = bed_malloc(&bed, 40 * MIB, 0);
+        alloc_base(bed.alloc, a, &size);
+        CHECK_INT(size, ranges[i] * MIB);
+        if (ranges[i] == 60) {
+            CHECK_INT(bed_refused(&bed, 61 * MIB, 0), 62 * MIB);
+            CHECK_INT(bed_stats(&bed).num_alloc_retries, 1);
+            bed_malloc(&bed, 60 * MIB, 0); /* in a range of its own */
+            CHECK_INT(bed_counts(&bed).reserved, 2);
+        }
+        bed_end(&bed);
+    }
+}
+
 TEST(switched_off_and_on_again)
 {
     begin(0);
@@ -232,5 +256,6 @@ TEST_MAIN(TEST_CASE(pages_of_both_halves),
           TEST_CASE(best_fit_looks_at_what_a_block_could_become),
           TEST_CASE(a_partly_refused_request_keeps_its_pages),
           TEST_CASE(the_limit_is_tested_against_the_segment_size),
-          TEST_CASE(a_request_larger_than_the_range), TEST_CASE(switched_off_and_on_again),
-          TEST_CASE(other_pages_by_setting), TEST_CASE(a_device_without_pages))
+          TEST_CASE(a_request_larger_than_the_range), TEST_CASE(the_reserve_is_as_the_settings_say),
+          TEST_CASE(switched_off_and_on_again), TEST_CASE(other_pages_by_setting),
+          TEST_CASE(a_device_without_pages))

@@ -26,6 +26,67 @@ TEST(the_limit_counts_whole_segments)
     bed_end(&bed);
 }
 
+/* A part of the device, taken when the allocator begins: later settings leave the limit alone. */
+TEST(the_limit_may_be_a_part_of_the_device)
+{
+    bed_begin(&bed, &(struct bed_options){.capacity = 100 * MIB,
+                                          .config = "per_process_memory_fraction:0.5"});
+    uint64_t a = bed_malloc(&bed, 30 * MIB, 1);
+    CHECK_INT(bed_refused(&bed, 30 * MIB, 2), 30 * MIB);
+    bed_give(&bed, a);
+    bed_malloc(&bed, 30 * MIB, 2);
+    CHECK_INT(bed_stats(&bed).num_alloc_retries, 2);
+    bed_configure(&bed, "");
+    CHECK_INT(bed_refused(&bed, 30 * MIB, 2), 30 * MIB);
+    bed_end(&bed);
+    bed_begin(&bed, &(struct bed_options){.capacity = 100 * MIB,
+                                          .config = "per_process_memory_fraction:0"});
+    CHECK_INT(bed_refused(&bed, 1, 0), 2 * MIB);
+    bed_end(&bed);
+}
+
+/* As PyTorch 2.12 to 2.14 do: what the device could give, but not beside the cache. */
+TEST(throwing_leaves_the_cache_alone)
+{
+    bed_begin(&bed, &(struct bed_options){.capacity = 40 * MIB,
+                                          .config = "throw_on_cudamalloc_oom:True"});
+    uint64_t a = bed_malloc(&bed, 30 * MIB, 1);
+    bed_give(&bed, a);
+    bed_forget(&bed);
+    CHECK_INT(bed_refused(&bed, 30 * MIB, 2), 30 * MIB);
+    struct alloc_stats stats = bed_stats(&bed);
+    CHECK_INT(stats.num_alloc_retries, 0);
+    CHECK_INT(stats.num_sync_all_streams, 0);
+    CHECK_INT(stats.num_ooms, 0);
+    CHECK_INT(stats.num_oom_rejections, 1);
+    CHECK_INT(bed_counts(&bed).taken, 30 * MIB);
+    CHECK_INT(bed_seen(&bed, ALLOC_EVENT_OOM), 0);
+    bed_malloc(&bed, 10 * MIB, 2); /* 40 in all */
+    CHECK_INT(bed_malloc(&bed, 30 * MIB, 1), a);
+    bed_end(&bed);
+}
+
+/* The part in the settings is a limit, too, and that one is in the way first: the cache goes. */
+TEST(a_limit_comes_before_throwing)
+{
+    bed_begin(&bed, &(struct bed_options){.capacity = 100 * MIB,
+                                          .config = "per_process_memory_fraction:0.5,"
+                                                    "throw_on_cudamalloc_oom:True"});
+    bed_give(&bed, bed_malloc(&bed, 30 * MIB, 1));
+    bed_give(&bed, bed_malloc(&bed, 30 * MIB, 2));
+    CHECK_INT(bed_stats(&bed).num_alloc_retries, 1);
+    CHECK_INT(bed_refused(&bed, 51 * MIB, 2), 52 * MIB);
+    CHECK_INT(bed_stats(&bed).num_alloc_retries, 2);
+    CHECK_INT(bed_stats(&bed).num_ooms, 1);
+    CHECK_INT(bed_stats(&bed).num_oom_rejections, 0);
+    /* The program takes the limit off, and the settings' part stays. */
+    alloc_limit(bed.alloc, 0);
+    bed_malloc(&bed, 31 * MIB, 1);
+    CHECK_INT(bed_refused(&bed, 5 * MIB, 2), 20 * MIB); /* 32 and 20 */
+    CHECK_INT(bed_stats(&bed).num_oom_rejections, 1);
+    bed_end(&bed);
+}
+
 TEST(a_refusal_says_why)
 {
     bed_begin(&bed, &(struct bed_options){.limit = 60 * MIB, .capacity = 100 * MIB});
@@ -262,9 +323,11 @@ TEST(other_errors_of_the_device_are_handed_on)
     bed_end(&bed);
 }
 
-TEST_MAIN(TEST_CASE(the_limit_counts_whole_segments), TEST_CASE(a_refusal_says_why),
-          TEST_CASE(the_last_rung_gives_back_the_cache), TEST_CASE(the_cache_is_not_searched_again),
-          TEST_CASE(a_begun_pool_ends_the_ladder_early),
+TEST_MAIN(TEST_CASE(the_limit_counts_whole_segments),
+          TEST_CASE(the_limit_may_be_a_part_of_the_device),
+          TEST_CASE(throwing_leaves_the_cache_alone), TEST_CASE(a_limit_comes_before_throwing),
+          TEST_CASE(a_refusal_says_why), TEST_CASE(the_last_rung_gives_back_the_cache),
+          TEST_CASE(the_cache_is_not_searched_again), TEST_CASE(a_begun_pool_ends_the_ladder_early),
           TEST_CASE(oversize_blocks_are_neither_split_nor_lent),
           TEST_CASE(the_second_rung_takes_one_that_is_enough),
           TEST_CASE(the_second_rung_sums_from_the_largest),
