@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "device.h"
+#include "policy.h"
 
 struct alloc;
 
@@ -42,6 +43,7 @@ struct alloc_reserve {
 };
 
 struct alloc_config {
+    struct alloc_policy policy;      /* whose rules: a parse reads by them, and keeps them */
     uint64_t max_split_size;         /* UINT64_MAX = no limit */
     uint64_t max_non_split_rounding; /* large_segment_size */
     uint64_t large_segment_size;     /* ALLOC_LARGE_SEGMENT */
@@ -59,9 +61,10 @@ struct alloc_config {
 void alloc_config_default(struct alloc_config *config);
 /* What memory_fraction leaves of a device of that size; UINT64_MAX: it says nothing. */
 uint64_t alloc_config_limit(const struct alloc_config *config, uint64_t device);
-/* A string as PYTORCH_CUDA_ALLOC_CONF takes it. It stands for itself: all but expandable_segments
- * begins with the defaults, whatever *config was. ERR_ARG with a sentence in `why` (may be NULL),
- * and *config as it was. Keys that PyTorch knows and this allocator has no use for are accepted. */
+/* A string as PYTORCH_CUDA_ALLOC_CONF takes it. It stands for itself: all but the policy and
+ * expandable_segments begins with the defaults, whatever *config was. ERR_ARG with a sentence in
+ * `why` (may be NULL), and *config as it was. Keys that PyTorch knows and this allocator has no use
+ * for are accepted. */
 int alloc_config_parse(struct alloc_config *config, const char *text, char *why, size_t why_size);
 /* The string that alloc_config_parse would take; only what is not the default. */
 void alloc_config_format(const struct alloc_config *config, char *text, size_t size);

@@ -43,7 +43,7 @@ uint64_t alloc_config_limit(const struct alloc_config *config, uint64_t device)
     double bytes = config->memory_fraction * (double)device;
     if (config->memory_fraction >= 1 || device == UINT64_MAX)
         return UINT64_MAX;
-    return (uint64_t)(bytes + 0.5);
+    return (uint64_t)(config->policy.fraction_is_cut ? bytes : bytes + 0.5);
 }
 
 static bool is_power_of_two(uint64_t n)
@@ -206,8 +206,8 @@ static int slot_of(struct parser *parser, int *slot)
     return BASE_OK;
 }
 
-/* boundary:divisions, or >:divisions for all above the last boundary. The first boundary stands for
- * all below it, too. A > without one is above the first slot. */
+/* boundary:divisions, or >:divisions for all above the last boundary; by the older policy, from it
+ * on. The first boundary stands for all below it, too. A > without one is above the first slot. */
 static int parse_pair(struct parser *parser, struct slots *slots)
 {
     uint32_t value = 0;
@@ -219,7 +219,7 @@ static int parse_pair(struct parser *parser, struct slots *slots)
         err = slot_of(parser, &to);
     from = slots->begun ? to : 0;
     if (above)
-        from = slots->last + 1;
+        from = slots->last + !parser->config.policy.above_is_from;
     if (err == BASE_OK)
         err = expect(parser, ":");
     if (err == BASE_OK)
@@ -257,7 +257,8 @@ static int parse_roundup(struct parser *parser, const char *key)
 
 static int parse_max_split(struct parser *parser, const char *key)
 {
-    return parse_mib(parser, key, ALLOC_LARGE_SEGMENT >> MIB, &parser->config.max_split_size);
+    uint64_t least = (ALLOC_LARGE_SEGMENT >> MIB) + parser->config.policy.split_is_above;
+    return parse_mib(parser, key, least, &parser->config.max_split_size);
 }
 
 static int parse_rounding(struct parser *parser, const char *key)
@@ -357,25 +358,30 @@ static int skip_value(struct parser *parser, const char *key)
     return BASE_OK;
 }
 
-/* A name that ends in '*' stands for all that begin so. */
+/* A name that ends in '*' stands for all that begin so, but for those above it. */
 static const struct setting {
     const char *name;
     int (*parse)(struct parser *parser, const char *key);
+    enum alloc_key since; /* 0: every release knows it */
 } settings[] = {
-    {"max_split_size_mb", parse_max_split},
-    {"max_non_split_rounding_mb", parse_rounding},
-    {"large_segment_size_mb", parse_large_segment},
-    {"garbage_collection_threshold", parse_threshold},
-    {"roundup_power2_divisions", parse_roundup},
-    {"expandable_segments", parse_expandable},
-    {"backend", parse_backend},
-    {"per_process_memory_fraction", parse_process_fraction},
-    {"throw_on_cudamalloc_oom", parse_throws},
-    {"expandable_segments_reserve", parse_reserve},
-    {"expandable_segments_reserve_by_class", skip_value},
-    {"release_lock_on_cudamalloc", skip_bool},
-    {"graph_capture_record_stream_reuse", skip_bool},
-    {"pinned_*", skip_value},
+    {"max_split_size_mb", parse_max_split, 0},
+    {"max_non_split_rounding_mb", parse_rounding, ALLOC_KEY_NON_SPLIT_ROUNDING},
+    {"large_segment_size_mb", parse_large_segment, ALLOC_KEY_LARGE_SEGMENT},
+    {"garbage_collection_threshold", parse_threshold, 0},
+    {"roundup_power2_divisions", parse_roundup, 0},
+    {"expandable_segments", parse_expandable, 0},
+    {"backend", parse_backend, 0},
+    {"per_process_memory_fraction", parse_process_fraction, ALLOC_KEY_PROCESS_FRACTION},
+    {"throw_on_cudamalloc_oom", parse_throws, ALLOC_KEY_THROW},
+    {"expandable_segments_reserve", parse_reserve, ALLOC_KEY_RESERVE},
+    {"expandable_segments_reserve_by_class", skip_value, ALLOC_KEY_RESERVE},
+    {"release_lock_on_cudamalloc", skip_bool, 0},
+    {"graph_capture_record_stream_reuse", skip_bool, ALLOC_KEY_RECORD_STREAM_REUSE},
+    {"pinned_use_background_threads", skip_value, ALLOC_KEY_PINNED_BACKGROUND},
+    {"pinned_reserve_segment_size_mb", skip_value, ALLOC_KEY_PINNED_SEGMENT},
+    {"pinned_free_catch_all", skip_value, ALLOC_KEY_PINNED_CATCH},
+    {"pinned_max_*", skip_value, ALLOC_KEY_PINNED_LIMITS},
+    {"pinned_*", skip_value, 0},
 };
 
 static bool is_setting(const struct setting *setting, const char *key)
@@ -390,7 +396,7 @@ static int parse_value(struct parser *parser, const char *key)
     const struct setting *end = settings + sizeof settings / sizeof *settings, *at = settings;
     while (at < end && !is_setting(at, key))
         at++;
-    if (at == end)
+    if (at == end || parser->config.policy.missing & (uint32_t)at->since)
         return complain(parser, "there is no setting '%s'", key);
     return at->parse(parser, key);
 }
@@ -425,6 +431,7 @@ int alloc_config_parse(struct alloc_config *config, const char *text, char *why,
     struct parser parser = {.at = text, .why = why, .why_size = why_size};
     alloc_config_default(&parser.config);
     parser.config.max_non_split_rounding = 0; /* not given yet */
+    parser.config.policy = config->policy;
     parser.config.expandable_segments = config->expandable_segments;
     advance(&parser);
     while (*parser.token) {

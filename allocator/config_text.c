@@ -50,8 +50,9 @@ static void add_true(struct text *text, const char *key, bool value)
         add(text, "%s%s:True", text->length ? "," : "", key);
 }
 
-/* One number if all slots are the same; else as few pairs as will do. */
-static void add_roundup(struct text *text, const uint32_t *slots)
+/* One number if all slots are the same; else as few pairs as will do. Where > begins at the last
+ * boundary, that boundary is the first slot of what it stands for. */
+static void add_roundup(struct text *text, const uint32_t *slots, bool above_is_from)
 {
     int first = 0, last = ALLOC_ROUNDUP_SLOTS - 1;
     while (first < last && slots[first + 1] == slots[0])
@@ -66,7 +67,7 @@ static void add_roundup(struct text *text, const uint32_t *slots)
         return;
     }
     add(text, "[");
-    for (int i = first; i < last; i++)
+    for (int i = first; i < last + above_is_from; i++)
         add(text, "%d:%" PRIu32 ",", 1 << i, slots[i]);
     add(text, ">:%" PRIu32 "]", slots[last]);
 }
@@ -82,7 +83,7 @@ void alloc_config_format(const struct alloc_config *config, char *text, size_t s
     add_mib(&to, "large_segment_size_mb", config->large_segment_size, ALLOC_LARGE_SEGMENT);
     if (config->gc_threshold > 0)
         add_real(&to, "garbage_collection_threshold", config->gc_threshold);
-    add_roundup(&to, config->roundup);
+    add_roundup(&to, config->roundup, config->policy.above_is_from);
     if (config->memory_fraction < 1)
         add_real(&to, "per_process_memory_fraction", config->memory_fraction);
     add_true(&to, "throw_on_cudamalloc_oom", config->throws);
