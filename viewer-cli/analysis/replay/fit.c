@@ -27,7 +27,7 @@ static int replay(struct fit *fit, const struct replay_setup *setup,
 static void read_settings(struct fit *fit)
 {
     size_t room = sizeof fit->conf_trouble;
-    int err = alloc_config_parse(&fit->recorded, fit->trace.conf, fit->conf_trouble, room);
+    int err = replay_settings(&fit->trace, &fit->recorded, fit->conf_trouble, room);
     if (err < 0 && !*fit->conf_trouble)
         snprintf(fit->conf_trouble, room, "%s", base_err_text(err));
     else if (err == 0)
@@ -65,9 +65,7 @@ static int prepare(struct fit *fit)
     int err = find_least(fit);
     if (err < 0)
         return err;
-    alloc_config_default(&fit->recorded);
-    if (fit->trace.conf)
-        read_settings(fit);
+    read_settings(fit);
     fit->compared = replay_has_addresses(&fit->trace);
     return 0;
 }
@@ -141,13 +139,14 @@ struct replay_setup fit_setup(const struct fit *fit, const struct alloc_config *
                               uint64_t memory)
 {
     bool anew = lies_elsewhere(fit, config);
-    return (struct replay_setup){.config = config,
-                                 .memory = memory,
-                                 .limit = config->gc_threshold > 0 ? memory : 0,
-                                 .addresses =
-                                     fit->compared && config->expandable_segments ==
-                                                          fit->recorded.expandable_segments,
-                                 .anew = anew};
+    return (struct replay_setup){
+        .config = config,
+        .memory = memory,
+        .limit = config->gc_threshold > 0 && config->memory_fraction >= 1 ? memory : 0,
+        .whole = memory ? memory + fit->aside : REPLAY_MOST,
+        .addresses =
+            fit->compared && config->expandable_segments == fit->recorded.expandable_segments,
+        .anew = anew};
 }
 
 /* Keeps *best, the outcome of the smallest memory that survives. */
@@ -186,6 +185,16 @@ static int find_enough(struct fit *fit, const struct alloc_config *config, uint6
     return 0;
 }
 
+/* The whole device of which the settings leave so much, in steps. */
+static uint64_t device_for(const struct alloc_config *config, uint64_t bytes)
+{
+    double whole = (double)bytes;
+    if (config->memory_fraction < 1)
+        whole /= config->memory_fraction > 0 ? config->memory_fraction : 1;
+    bytes = whole < (double)REPLAY_MOST ? (uint64_t)whole : REPLAY_MOST;
+    return (bytes + FIT_STEP - 1) / FIT_STEP * FIT_STEP;
+}
+
 /* The peak, when there is enough; where there is a ceiling, with the garbage collected below it. */
 static int find_peak(struct fit *fit, const struct alloc_config *config, uint64_t ceiling,
                      struct fit_need *out, uint64_t *memory)
@@ -195,7 +204,7 @@ static int find_peak(struct fit *fit, const struct alloc_config *config, uint64_
     int err = replay(fit, &setup, NULL, &outcome);
     if (err < 0)
         return err;
-    *memory = ((uint64_t)outcome.peak_reserved + FIT_STEP - 1) / FIT_STEP * FIT_STEP;
+    *memory = device_for(config, (uint64_t)outcome.peak_reserved);
     out->anew = setup.anew;
     out->peak_allocated = outcome.peak_allocated;
     out->peak_reserved = outcome.peak_reserved;

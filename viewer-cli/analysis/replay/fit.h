@@ -20,6 +20,7 @@ struct fit {
     struct replay_trace trace;
     struct replay_scratch scratch;
     struct alloc_config recorded; /* default where the record does not say */
+    uint64_t aside;               /* of a device's memory, what others have: not in what is tried */
     char conf_trouble[160];       /* why the recorded settings cannot be read; "" = they can */
     struct replay_outcome as_recorded;
     bool compared;    /* the addresses are a caching allocator's: matches mean something */
@@ -59,6 +60,17 @@ struct replay_setup fit_setup(const struct fit *fit, const struct alloc_config *
  * between what the program asked for at once and its peak. */
 int fit_measure(struct fit *fit, const struct alloc_config *config, uint64_t ceiling,
                 struct fit_need *out);
+
+/* ---- where a request was made ---- */
+
+struct fit_place {
+    int64_t allocation, at_ns, step; /* FIT_NONE */
+    char *phase, *site;              /* NULL */
+};
+
+int fit_place_read(struct db *db, const struct replay_trace *trace, uint32_t block,
+                   struct fit_place *out);
+void fit_place_clear(struct fit_place *place);
 
 /* ---- the first request that would be refused ---- */
 

@@ -187,11 +187,12 @@ static int read_born(struct db *db, int64_t allocation, struct born *out)
                              Q_OPT(out->phase_id), Q_INT(out->alloc_ns), Q_COPY(out->site)));
 }
 
-static int name_refusal(struct db *db, const struct replay_trace *trace, uint32_t block,
-                        struct fit_refusal *out)
+int fit_place_read(struct db *db, const struct replay_trace *trace, uint32_t block,
+                   struct fit_place *out)
 {
     struct born born;
-    out->allocation = trace->blocks[block].seq;
+    *out = (struct fit_place){
+        .allocation = trace->blocks[block].seq, .at_ns = FIT_NONE, .step = FIT_NONE};
     int err = read_born(db, out->allocation, &born);
     if (err == DB_ROW) {
         out->step = born.step;
@@ -200,6 +201,26 @@ static int name_refusal(struct db *db, const struct replay_trace *trace, uint32_
         out->site = born.site;
     }
     return err < 0 ? err : 0;
+}
+
+void fit_place_clear(struct fit_place *place)
+{
+    mem_free(place->phase);
+    mem_free(place->site);
+    *place = (struct fit_place){0};
+}
+
+static int name_refusal(struct db *db, const struct replay_trace *trace, uint32_t block,
+                        struct fit_refusal *out)
+{
+    struct fit_place place;
+    int err = fit_place_read(db, trace, block, &place);
+    out->allocation = place.allocation;
+    out->step = place.step;
+    out->at_ns = place.at_ns;
+    out->phase = place.phase;
+    out->site = place.site;
+    return err;
 }
 
 /* The group of the row; without a site, the phase says who it was. */

@@ -80,6 +80,26 @@ static bool is_refusal(const struct alloc_refusal *refusal)
     return refusal->rounded || refusal->requested >= ALLOC_MAX_REQUEST;
 }
 
+/* ---- marks ---- */
+
+static uint64_t mixed(uint64_t word, uint64_t with)
+{
+    word = (word ^ with) * UINT64_C(0x9e3779b97f4a7c15);
+    return word ^ word >> 29;
+}
+
+static void mark(const struct run *run, uint32_t block, uint64_t address, uint64_t size)
+{
+    struct replay_marks *marks = run->setup->marks;
+    if (!marks)
+        return;
+    uint64_t word = mixed(mixed(mixed(1, address), size), run->device.held);
+    if (!marks->compare)
+        marks->words[block] = word;
+    else if (marks->first == UINT32_MAX && marks->words[block] != word)
+        marks->first = block;
+}
+
 /* ---- operations ---- */
 
 static int run_alloc(struct run *run, size_t at)
@@ -90,16 +110,20 @@ static int run_alloc(struct run *run, size_t at)
     run->device.block = op->block;
     uint64_t stream = run->trace->heaps[op->heap].name;
     int err = alloc_malloc(run->alloc, op->size, stream, &address, &refusal), settled = 0;
-    if (err == ERR_NOMEM && !run->setup->recorded && is_refusal(&refusal) &&
+    if (err == ERR_NOMEM && !run->setup->recorded && is_refusal(&refusal) && !refusal.thrown &&
         settle_all(run, &settled))
         err = alloc_malloc(run->alloc, op->size, stream, &address, &refusal);
     if (settled < 0)
         return settled;
-    if (err == ERR_NOMEM && is_refusal(&refusal))
+    if (err == ERR_NOMEM && is_refusal(&refusal)) {
+        mark(run, op->block, 0, UINT64_MAX);
         return refused(run, at, op->block, &refusal);
+    }
     if (err < 0)
         return err;
     run->addresses[op->block] = address;
+    if (run->setup->marks)
+        mark(run, op->block, address, alloc_block_size(run->alloc, address));
     run->out->equal += address == run->trace->blocks[op->block].address;
     return 0;
 }
@@ -219,6 +243,7 @@ static int begin(struct run *run, struct replay_scratch *scratch)
     const struct alloc_options options = {.device = &run->device.seam,
                                           .config = run->setup->config,
                                           .limit = run->setup->limit,
+                                          .device_bytes = run->setup->whole,
                                           .flags = ALLOC_ONE_THREAD};
     return alloc_new(&run->alloc, &options);
 }

@@ -126,9 +126,11 @@ struct replay_trace {
     int64_t rebuilt_until; /* 0 = the record begins with nothing */
     uint64_t total;        /* of the device; 0 = not known */
     uint64_t limit;        /* recorded, the last one; 0 = none */
+    uint64_t part_limit;   /* per_process_memory_fraction of the device; 0 = none */
     char *conf;            /* recorded, the last one; NULL = not known */
     bool settings_changed; /* conf or limit was another before, while it ran */
     char *allocator;       /* likewise */
+    char *torch;           /* torch.__version__; NULL = not known */
 };
 
 /* 0 or an error; replay_trace_clear in both cases. */
@@ -141,6 +143,10 @@ int replay_load_until(struct db *db, int64_t process, int64_t device, int64_t la
 int replay_load_refused(struct db *db, int64_t process, int64_t device, int64_t seq, uint64_t bytes,
                         struct replay_trace *out);
 void replay_trace_clear(struct replay_trace *trace);
+/* The recorded settings, read by the policy of the recorded release; of the newest where that is
+ * not known. The default without settings. ERR_ARG with a sentence in `why`, which may be NULL. */
+int replay_settings(const struct replay_trace *trace, struct alloc_config *out, char *why,
+                    size_t why_size);
 bool replay_trace_is_valid(const struct replay_trace *trace);
 enum replay_sizes replay_sizes(const struct replay_trace *trace);
 /* Addresses of a caching allocator with this policy, as far as the record says whose they are, and
@@ -149,14 +155,24 @@ bool replay_has_addresses(const struct replay_trace *trace);
 
 /* ---- doing it again ---- */
 
+/* What became of each request: a word made of its address, of the size of its block and of what the
+ * allocator held then; of a refusal, too. Where two replays of a trace part, words differ. */
+struct replay_marks {
+    uint64_t *words; /* one for each block */
+    bool compare;    /* with another replay's; else they are written */
+    uint32_t first;  /* block with another word; UINT32_MAX = none so far */
+};
+
 struct replay_setup {
     const struct alloc_config *config;
     uint64_t memory; /* that the device can give; 0 = as much as is asked for */
-    uint64_t
-        limit; /* that the allocator sets itself, and its garbage collection looks at; 0 = none */
+    uint64_t limit; /* that the allocator sets itself, and its garbage collection looks at; 0 = what
+                     * the settings say */
+    uint64_t whole; /* the device with what others have of it; 0 = as recorded */
     bool recorded;  /* as it was: the device is full where it was, and nobody dies of a refusal */
     bool addresses; /* segments are where they were, as far as they are of the same sizes */
     bool anew;      /* adopted blocks are asked for again */
+    struct replay_marks *marks; /* NULL: nobody asks */
 };
 
 struct replay_outcome {

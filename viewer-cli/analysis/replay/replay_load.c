@@ -89,6 +89,8 @@ static int take_setting(struct replay_trace *trace, const char *key, const char 
         return keep_text(&trace->conf, value);
     if (strcmp(key, "allocator") == 0)
         return keep_text(&trace->allocator, value);
+    if (strcmp(key, "torch") == 0)
+        return keep_text(&trace->torch, value);
     if (is_limit) {
         long long limit = strtoll(value, NULL, 10);
         trace->limit = limit > 0 ? (uint64_t)limit : 0;
@@ -103,6 +105,7 @@ static int load_settings(struct db *db, int64_t process, int64_t device, struct 
     const char *key, *value;
     bool changed;
     uint64_t total = 0;
+    struct alloc_config config;
     struct query query = query_ask(db, settings_sql, Q_IN(process, device),
                                    Q_OUT(Q_TEXT(key), Q_TEXT(value), Q_INT(changed)));
     while (query_next(&query))
@@ -111,6 +114,8 @@ static int load_settings(struct db *db, int64_t process, int64_t device, struct 
     if (err == 0)
         err = query_read(db, device_sql, Q_IN(device), Q_OUT(Q_INT(trace->cpu), Q_INT(total)));
     trace->total = total <= REPLAY_MOST ? total : 0;
+    if (err >= 0 && replay_settings(trace, &config, NULL, 0) >= 0 && config.memory_fraction < 1)
+        trace->part_limit = alloc_config_limit(&config, trace->total);
     return err;
 }
 

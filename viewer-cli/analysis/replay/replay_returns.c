@@ -72,11 +72,12 @@ int replay_returns_load(struct db *db, int64_t process, int64_t device,
         err = put_refused(db, process, device, out);
     if (err < 0)
         return err;
-    if (trace->limit)
-        out->most = trace->limit;
+    uint64_t limit = trace->limit ? trace->limit : trace->part_limit;
+    if (limit)
+        out->most = limit;
     else if (trace->total)
         out->most = trace->total - trace->total / 10;
-    out->limited = trace->limit != 0;
+    out->limited = limit != 0;
     out->collects =
         out->limited && trace->conf && strstr(trace->conf, "garbage_collection_threshold");
     if (out->count)

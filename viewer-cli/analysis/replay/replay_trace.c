@@ -15,7 +15,18 @@ void replay_trace_clear(struct replay_trace *trace)
     mem_free(trace->ranges);
     mem_free(trace->conf);
     mem_free(trace->allocator);
+    mem_free(trace->torch);
     *trace = (struct replay_trace){0};
+}
+
+int replay_settings(const struct replay_trace *trace, struct alloc_config *out, char *why,
+                    size_t why_size)
+{
+    const struct alloc_release *release = trace->torch ? alloc_release_of(trace->torch) : NULL;
+    alloc_config_default(out);
+    if (release)
+        out->policy = release->policy;
+    return trace->conf ? alloc_config_parse(out, trace->conf, why, why_size) : BASE_OK;
 }
 
 enum replay_sizes replay_sizes(const struct replay_trace *trace)
