@@ -59,6 +59,17 @@ static uint32_t find_further(const struct alloc *alloc, const struct freeset *se
     return id;
 }
 
+/* Of the free blocks of that size, the one whose record was made first. */
+static uint32_t find_oldest(const struct alloc *alloc, const struct freeset *set, uint32_t id)
+{
+    uint64_t size = block_at(alloc, id)->size;
+    uint32_t oldest = id;
+    while ((id = freeset_next(set, alloc->blocks, id)) && block_at(alloc, id)->size == size)
+        if (block_at(alloc, id)->serial < block_at(alloc, oldest)->serial)
+            oldest = id;
+    return oldest;
+}
+
 /* The block that the request gets from the cache, still in its set; 0 = none. */
 static uint32_t find_cached(struct alloc *alloc, const struct search *search)
 {
@@ -69,6 +80,8 @@ static uint32_t find_cached(struct alloc *alloc, const struct search *search)
     uint32_t id = freeset_find(set, alloc->blocks, search->rounded, 0);
     if (id && block_at(alloc, id)->expandable)
         id = find_further(alloc, set, id);
+    else if (id && config->policy.oldest_first)
+        id = find_oldest(alloc, set, id);
     if (!id)
         return 0;
     uint64_t size = block_at(alloc, id)->size;

@@ -93,6 +93,7 @@ uint32_t block_cut(struct alloc *alloc, uint32_t id, uint64_t size)
     rest->address += size;
     rest->size -= size;
     rest->prev = id;
+    front->serial = ++alloc->serials;
     if (rest->next)
         block_at(alloc, rest->next)->prev = rest_id;
     front->next = rest_id;
@@ -164,11 +165,13 @@ static bool take_neighbour(struct alloc *alloc, uint32_t id, enum block_state li
 uint32_t block_merge(struct alloc *alloc, uint32_t id, enum block_state like, struct merged *merged)
 {
     uint32_t prev = block_at(alloc, id)->prev, next = block_at(alloc, id)->next;
+    uint32_t serial = block_at(alloc, id)->serial;
     *merged = (struct merged){0};
     if (take_neighbour(alloc, next, like, merged))
         absorb(alloc, id, next);
     if (take_neighbour(alloc, prev, like, merged)) {
         absorb(alloc, prev, id);
+        block_at(alloc, prev)->serial = serial;
         return prev;
     }
     return id;
@@ -205,6 +208,7 @@ uint32_t segment_new(struct alloc *alloc, const struct segment *like)
         .set = like->set,
         .segment = number,
         .expandable = like->page != 0,
+        .serial = ++alloc->serials,
     };
     segment->head = block_new(alloc, &whole);
     alloc->pools[alloc->sets[like->set]->pool].segments++;

@@ -48,6 +48,7 @@ struct block {
     uint8_t state;   /* enum block_state */
     bool expandable; /* its segment is */
     bool deferred;
+    uint32_t serial; /* see block_cut: which of two records PyTorch made first */
 };
 
 _Static_assert(sizeof(struct block) == 64, "a block is one cache line");

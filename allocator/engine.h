@@ -88,6 +88,7 @@ struct alloc {
     void *blocks_memory;  /* what `blocks` stands in, aligned to cache lines */
     uint32_t blocks_cap, blocks_made, blocks_spare, blocks_spare_count;
     uint64_t random;     /* for priorities */
+    uint32_t serials;    /* given out */
     struct blockmap map; /* living and awaiting blocks */
 
     struct freeset **sets; /* NULL: an empty slot */
@@ -163,7 +164,9 @@ static inline bool blocks_reserve(struct alloc *alloc, uint32_t count)
            alloc->blocks_cap - alloc->blocks_made >= count - alloc->blocks_spare_count ||
            blocks_grow(alloc, count);
 }
-/* Cuts `id` after `size` bytes; the record of the rest, linked behind it, in no set. */
+/* Cuts `id` after `size` bytes; the record of the rest, linked behind it, in no set. Serials are
+ * those of PyTorch's records: the front of a cut gets a new one, and what is freed keeps its own as
+ * it merges. */
 uint32_t block_cut(struct alloc *alloc, uint32_t id, uint64_t size);
 /* Into and out of the set; what is in it is free. */
 void block_insert(struct alloc *alloc, uint32_t id);

@@ -26,15 +26,23 @@
     }
 
 static const struct alloc_release releases[] = {
-    {"2.4", UNTIL_2_9(LACKS_2_5)},     {"2.5", UNTIL_2_9(LACKS_2_5)},
-    {"2.6", UNTIL_2_9(LACKS_2_8)},     {"2.7", UNTIL_2_9(LACKS_2_8)},
-    {"2.8", UNTIL_2_9(LACKS_2_8)},     {"2.9", UNTIL_2_9(LACKS_2_9)},
-    {"2.10", UNTIL_2_12(LACKS_2_10)},  {"2.11", UNTIL_2_12(LACKS_2_11)},
-    {"2.12", UNTIL_2_12(LACKS_2_12)},  {"2.13", {.missing = LACKS_2_13}},
-    {"2.14", {.missing = LACKS_2_14}}, {"main", {0}},
+    {"2.4", UNTIL_2_9(LACKS_2_5)},
+    {"2.5", UNTIL_2_9(LACKS_2_5)},
+    {"2.6", UNTIL_2_9(LACKS_2_8)},
+    {"2.7", UNTIL_2_9(LACKS_2_8)},
+    {"2.8", UNTIL_2_9(LACKS_2_8)},
+    {"2.9", UNTIL_2_9(LACKS_2_9)},
+    {"2.10", UNTIL_2_12(LACKS_2_10)},
+    {"2.11", UNTIL_2_12(LACKS_2_11)},
+    {"2.12", {.fraction_is_cut = true, .oldest_first = true, .missing = LACKS_2_12}},
+    {"2.13", {.missing = LACKS_2_13}},
+    {"2.14", {.missing = LACKS_2_14}},
+    {"main", {0}},
 };
 
 static const struct alloc_rule rules[] = {
+    {"oldest_first", "which of several free blocks of the same size is taken",
+     offsetof(struct alloc_policy, oldest_first)},
     {"roundup_above", "where > of roundup_power2_divisions begins",
      offsetof(struct alloc_policy, above_is_from)},
     {"fraction_rounding", "how per_process_memory_fraction is rounded to bytes",

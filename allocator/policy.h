@@ -37,7 +37,9 @@ struct alloc_policy {
                            * or  large_segment_size_mb */
     bool fraction_is_cut; /* until 2.12: per_process_memory_fraction times the device is cut to
                            * whole bytes; since 2.13 it is rounded */
-    uint32_t missing;     /* enum alloc_key: settings that came later */
+    bool oldest_first; /* 2.12: of free blocks of one size, the one whose record is the oldest, not
+                        * the lowest address. Not known of expandable segments */
+    uint32_t missing;  /* enum alloc_key: settings that came later */
 };
 
 struct alloc_release {

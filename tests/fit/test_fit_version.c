@@ -59,6 +59,7 @@ static struct fit_version measured(struct fit *fit, struct db *db, const char *c
     return version;
 }
 
+/* But for 2.12, which takes another of several free blocks of one size. */
 TEST(nothing_differs_without_settings)
 {
     struct fit fit;
@@ -72,6 +73,11 @@ TEST(nothing_differs_without_settings)
     for (size_t i = 0; i < count; i++) {
         struct fit_version version = measured(&fit, db, "", releases[i].name, 0);
         CHECK_STR(version.trouble, "");
+        if (strcmp(releases[i].name, "2.12") == 0) {
+            CHECK(version.parts && version.rule && strcmp(version.rule->key, "oldest_first") == 0);
+            fit_version_clear(&version);
+            continue;
+        }
         CHECK(!version.parts);
         CHECK_INT(version.need.smallest, need.smallest);
         CHECK_INT(version.need.peak_reserved, need.peak_reserved);
@@ -133,7 +139,7 @@ TEST(a_limit_differs_by_a_byte)
     fit_version_clear(&version);
     CHECK(smallest > 0 && smallest % (int64_t)FIT_STEP == 0);
     version = measured(&fit, db, conf, "2.12", (uint64_t)smallest);
-    CHECK(!version.parts || strcmp(version.rule->key, "fraction_rounding") == 0);
+    CHECK(version.parts && version.rule && strcmp(version.rule->key, "oldest_first") == 0);
     fit_version_clear(&version);
     version = measured(&fit, db, conf, "2.9", 0);
     CHECK_STR(version.trouble, "there is no setting 'per_process_memory_fraction'");

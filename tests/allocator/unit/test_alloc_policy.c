@@ -136,15 +136,49 @@ TEST(a_fraction_is_cut_or_rounded)
     CHECK_INT(refused_as("2.13", 1, device, 800 * MIB), 0);
 }
 
+/* Two segments that are wholly free: the record of the first went up in that of its last block. */
+static uint64_t taken_as(const char *version)
+{
+    struct virtual_device *virtual;
+    struct alloc_config config;
+    struct alloc *alloc;
+    uint64_t a, b, other, again;
+    alloc_config_default(&config);
+    config.policy = alloc_release_of(version)->policy;
+    REQUIRE(virtual_new(&virtual, &(struct virtual_options){.capacity = 64 * MIB}) == BASE_OK);
+    struct alloc_options options = {.device = virtual_seam(virtual), .config = &config};
+    REQUIRE(alloc_new(&alloc, &options) == BASE_OK);
+    REQUIRE(alloc_malloc(alloc, MIB, 0, &a, NULL) == BASE_OK);
+    REQUIRE(alloc_malloc(alloc, MIB, 0, &b, NULL) == BASE_OK);
+    REQUIRE(alloc_malloc(alloc, MIB, 0, &other, NULL) == BASE_OK);
+    REQUIRE(alloc_give(alloc, a) == BASE_OK &&
+            alloc_malloc(alloc, 512 * KIB, 0, &a, NULL) == BASE_OK);
+    REQUIRE(alloc_give(alloc, other) == BASE_OK && alloc_give(alloc, b) == BASE_OK);
+    REQUIRE(alloc_give(alloc, a) == BASE_OK);
+    REQUIRE(alloc_malloc(alloc, 512, 0, &again, NULL) == BASE_OK);
+    alloc_delete(alloc);
+    virtual_delete(virtual);
+    return again == a ? 1 : again == other ? 2 : 0;
+}
+
+TEST(which_of_two_is_taken)
+{
+    CHECK_INT(taken_as("2.11"), 1);
+    CHECK_INT(taken_as("2.12"), 2);
+    CHECK_INT(taken_as("2.13"), 1);
+}
+
 TEST(one_switch_at_a_time)
 {
     size_t count;
     const struct alloc_rule *rules = alloc_rules(&count);
     struct alloc_policy old = alloc_release_of("2.9")->policy, policy = {0};
     for (size_t i = 0; i < count; i++) {
-        CHECK(alloc_rule_take(&rules[i], &policy, &old));
+        bool differs = strcmp(rules[i].key, "oldest_first") != 0;
+        CHECK(alloc_rule_take(&rules[i], &policy, &old) == differs);
         CHECK(!alloc_rule_take(&rules[i], &policy, &old));
     }
+    CHECK(policy.oldest_first == old.oldest_first);
     policy.missing = old.missing; /* these two refuse settings, and move no block */
     policy.split_is_above = old.split_is_above;
     CHECK(memcmp(&policy, &old, sizeof policy) == 0);
@@ -152,4 +186,5 @@ TEST(one_switch_at_a_time)
 
 TEST_MAIN(TEST_CASE(a_version_has_a_release), TEST_CASE(releases_ascend),
           TEST_CASE(a_release_knows_its_settings), TEST_CASE(where_above_begins),
-          TEST_CASE(a_fraction_is_cut_or_rounded), TEST_CASE(one_switch_at_a_time))
+          TEST_CASE(a_fraction_is_cut_or_rounded), TEST_CASE(which_of_two_is_taken),
+          TEST_CASE(one_switch_at_a_time))

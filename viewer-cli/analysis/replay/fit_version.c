@@ -99,7 +99,7 @@ static bool is_same(const struct alloc_config *a, const struct alloc_config *b)
     read.policy = a->policy;
     alloc_config_format(a, one, sizeof one);
     alloc_config_format(&read, other, sizeof other);
-    return strcmp(one, other) == 0 &&
+    return strcmp(one, other) == 0 && a->policy.oldest_first == b->policy.oldest_first &&
            (a->memory_fraction >= 1 || a->policy.fraction_is_cut == b->policy.fraction_is_cut);
 }
 
