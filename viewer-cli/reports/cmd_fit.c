@@ -193,7 +193,8 @@ enum note {
     NOTE_NO_SEGMENTS = 1 << 2,
     NOTE_UNKNOWN = 1 << 3,
     NOTE_NOT_IN = 1 << 4,
-    NOTE_KERNELS = 1 << 5
+    NOTE_KERNELS = 1 << 5,
+    NOTE_TORCH = 1 << 6
 };
 
 static bool is_new(unsigned *said, enum note which)
@@ -251,6 +252,9 @@ static void note_all(struct emit *emit, const struct fit_part *part, unsigned *s
     if (part->options->cards.several && is_new(said, NOTE_KERNELS))
         emit_note(emit, "the requests are those of the GPU that was recorded: kernels of another "
                         "capability may ask for more; tidemark plan --gpu rehearses each");
+    if (part->version_count && is_new(said, NOTE_TORCH))
+        emit_note(emit, "of another version only the rules of its allocator are replayed: its "
+                        "operators may request other sizes");
     bool on_cpu = part->fit.trace.cpu && part->options->reserve == REPORT_ANY;
     bool asked = part->answer != FIT_NOT_ASKED || part->options->cards.several;
     if (asked && on_cpu && part->answer != FIT_DOES_NOT && is_new(said, NOTE_UNKNOWN))
@@ -275,21 +279,37 @@ static int read_highest(struct fit_part *part)
     return err;
 }
 
+/* --settings are read by the policy of the record, which may know fewer of them. */
+static int read_asked(const struct fit_part *part, struct alloc_config *asked)
+{
+    *asked = part->fit.recorded;
+    if (!part->options->settings)
+        return 0;
+    alloc_config_default(asked);
+    asked->policy = part->fit.recorded.policy;
+    asked->policy.missing = 0;
+    return alloc_config_parse(asked, part->options->settings, NULL, 0);
+}
+
 static int load(struct fit_part *part)
 {
-    const struct alloc_config *asked;
+    struct alloc_config asked;
     int err = fit_begin(part->report->db, part->scope->process.id, part->scope->device, &part->fit);
     part->loaded = err >= 0 && part->fit.trace.block_count > 0;
     if (!part->loaded)
         return err;
-    asked = part->options->settings ? &part->options->given : &part->fit.recorded;
-    err = read_ended(part);
+    part->fit.aside = (uint64_t)fit_reserve(part);
+    err = read_asked(part, &asked);
+    if (err >= 0)
+        err = read_ended(part);
     if (err >= 0)
         err = read_targets(part);
     if (err >= 0)
-        err = measure_all(part, asked);
+        err = measure_all(part, &asked);
     if (err >= 0)
-        err = judge(part, asked);
+        err = fit_torch_measure(part, &asked, asked_text(part), ceiling_of(part));
+    if (err >= 0)
+        err = judge(part, &asked);
     if (err >= 0)
         err = read_highest(part);
     return err;
@@ -342,6 +362,7 @@ static int put_all(struct report *report, const struct fit_options *options, boo
         if (err >= 0 && parts[i].loaded)
             note_all(&report->emit, &parts[i], &said);
         fit_verdict_clear(&parts[i].result);
+        fit_torch_clear(&parts[i]);
         fit_clear(&parts[i].fit);
         fit_clear(&parts[i].ended.until);
         ooms_clear(&parts[i].ended.oom);
@@ -377,10 +398,12 @@ static int read_gpu(const struct command_call *call, struct fit_options *options
 static int check(const struct command_call *call, struct fit_options *options)
 {
     char why[160] = "";
-    alloc_config_default(&options->given);
-    if (options->settings &&
-        alloc_config_parse(&options->given, options->settings, why, sizeof why) < 0)
+    struct alloc_config given;
+    alloc_config_default(&given);
+    if (options->settings && alloc_config_parse(&given, options->settings, why, sizeof why) < 0)
         return command_misused(call->command, "--settings: %s", why);
+    if (options->torch && !fit_torch_read(options->torch, &options->releases, why, sizeof why))
+        return command_misused(call->command, "--torch: %s", why);
     if (options->memory == 0)
         return command_misused(call->command, "--memory must be more than nothing");
     if (options->memory > 0 && options->memory <= UNIT_FORGOTTEN)
@@ -435,6 +458,8 @@ static const struct option option_table[] = {
      "compare with other settings of the allocator", NULL, 0},
     {"settings", 0, OPT_TEXT, offsetof(struct fit_options, settings), "STRING",
      "replay with these, as PYTORCH_CUDA_ALLOC_CONF has\nthem, not with those recorded", NULL, 0},
+    {"torch", 0, OPT_TEXT, offsetof(struct fit_options, torch), "VERSION",
+     "replay by the rules of other versions of PyTorch, such\nas 2.6,2.9; all: each", NULL, 0},
     REPORT_OPTION_PROCESS,
     REPORT_OPTION_RANK,
     REPORT_OPTION_DEVICE,
@@ -467,12 +492,20 @@ const struct command command_fit = {
         "in the cache is left there by all "
         "steps before it.\n"
         "\n"
-        "In csv and json these are the sections fit, memory, pins, gpus and settings.",
+        "With --torch the run is replayed by the allocation rules of other versions of PyTorch. A "
+        "row "
+        "for each has its smallest memory, and the first request that it places differently from "
+        "the "
+        "recorded version, with the rule that differs. Of the other version only the allocator "
+        "is replayed, not its operators.\n"
+        "\n"
+        "In csv and json these are the sections fit, memory, pins, gpus, settings and torch.",
     .examples =
         {
             {"tidemark fit", "the newest recording in this folder"},
             {"tidemark fit run.db --memory 24GiB --reserve 1GiB", "would it run on a smaller card"},
             {"tidemark fit run.db --gpu all", "on which GPUs would it run"},
             {"tidemark fit run.db --table", "what other settings would change"},
+            {"tidemark fit run.db --torch 2.6,2.14", "what another PyTorch would change"},
         },
 };

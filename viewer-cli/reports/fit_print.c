@@ -12,7 +12,7 @@ static struct emit *emit_of(const struct fit_part *part)
     return &part->report->emit;
 }
 
-static void put_scope(const struct fit_part *part)
+void fit_put_scope(const struct fit_part *part)
 {
     emit_int(emit_of(part), part->scope->process.id);
     emit_text(emit_of(part), part->scope->device_text);
@@ -38,8 +38,7 @@ static int64_t least_of(const struct fit_part *part)
     return part->ended.is_refused && least != FIT_NONE && least > smallest ? least : smallest;
 }
 
-/* With what is reserved. */
-static int64_t smallest_of(const struct fit_part *part, const struct fit_need *need)
+int64_t fit_smallest_of(const struct fit_part *part, const struct fit_need *need)
 {
     return need->smallest == FIT_NONE ? FIT_NONE : need->smallest + fit_reserve(part);
 }
@@ -159,7 +158,7 @@ static void put_smallest(const struct fit_part *part)
     char bytes[HUMAN_MAX], text[HUMAN_MAX + 16];
     int64_t least = least_of(part);
     bool bound = part->ended.is_refused && least != FIT_NONE;
-    emit_known(emit_of(part), smallest_of(part, &part->rows[0].need));
+    emit_known(emit_of(part), fit_smallest_of(part, &part->rows[0].need));
     emit_known(emit_of(part), bound ? least + fit_reserve(part) : FIT_NONE);
     if (least != FIT_NONE)
         snprintf(text, sizeof text, "%s%s", bound ? "more than " : "",
@@ -201,7 +200,7 @@ static void put_replay(const struct fit_part *part)
     const struct fit_need *need = &part->rows[0].need;
     struct buf settings = {0};
     EMIT_SECTION(emit, "fit", NULL, EMIT_RECORD, replay_columns);
-    put_scope(part);
+    fit_put_scope(part);
     emit_text(emit, part->rows[0].text);
     emit_known(emit, trace->limit ? (int64_t)trace->limit : FIT_NONE);
     emit_text(emit, sizes_text(part));
@@ -246,19 +245,19 @@ static const struct emit_column settings_columns[] = {
 static void put_settings(const struct fit_part *part)
 {
     struct emit *emit = emit_of(part);
-    int64_t first = smallest_of(part, &part->rows[0].need);
+    int64_t first = fit_smallest_of(part, &part->rows[0].need);
     if (!part->options->table)
         return;
     EMIT_SECTION(emit, "settings", "Smallest memory under other settings", EMIT_ROWS,
                  settings_columns);
     for (size_t i = 0; i < part->row_count; i++) {
         const struct fit_need *need = &part->rows[i].need;
-        put_scope(part);
+        fit_put_scope(part);
         emit_int(emit, need->peak_allocated);
         emit_int(emit, need->peak_reserved);
-        emit_known(emit, smallest_of(part, need));
-        emit_known(emit, i && smallest_of(part, need) != FIT_NONE && first != FIT_NONE
-                             ? smallest_of(part, need) - first
+        emit_known(emit, fit_smallest_of(part, need));
+        emit_known(emit, i && fit_smallest_of(part, need) != FIT_NONE && first != FIT_NONE
+                             ? fit_smallest_of(part, need) - first
                              : FIT_NONE);
         emit_int(emit, need->retries);
         emit_int(emit, need->segments);
@@ -384,7 +383,7 @@ static void put_memory(const struct fit_part *part)
     if (part->answer == FIT_NOT_ASKED)
         return;
     EMIT_SECTION(emit, "memory", "With --memory", EMIT_RECORD, memory_columns);
-    put_scope(part);
+    fit_put_scope(part);
     emit_text(emit, part->options->gpu);
     emit_int(emit, part->options->memory);
     bool open = part->answer == FIT_UNKNOWN && !part->ended.is_refused && !part->options->context;
@@ -439,7 +438,7 @@ static void put_card(const struct fit_part *part, size_t at)
         least += (int64_t)profile->context + fit_reserve(part);
         snprintf(text, sizeof text, "%s%s", bound ? "> " : "", human_bytes(bytes, least));
     }
-    put_scope(part);
+    fit_put_scope(part);
     emit_text(emit, part->options->cards.list[at].gpu);
     emit_int(emit, (int64_t)profile->memory);
     emit_int(emit, (int64_t)profile->context);
@@ -480,7 +479,7 @@ static void put_pins(const struct fit_part *part)
     EMIT_SECTION(emit, "pins", "What keeps the largest holes", EMIT_ROWS, pin_columns);
     for (size_t i = 0; i < refusal->pin_count; i++) {
         const struct fit_pin *pin = &refusal->pins[i];
-        put_scope(part);
+        fit_put_scope(part);
         emit_int(emit, pin->free_bytes);
         emit_int(emit, pin->bytes);
         emit_int(emit, pin->blocks);
@@ -505,6 +504,7 @@ static const struct {
     {"gpus", gpu_columns, sizeof gpu_columns / sizeof *gpu_columns, put_cards},
     {"settings", settings_columns, sizeof settings_columns / sizeof *settings_columns,
      put_settings},
+    {"torch", fit_torch_columns, FIT_TORCH_COLUMNS, fit_torch_put},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections };
 

@@ -5,6 +5,7 @@
 #define TIDEMARK_VIEWER_FIT_PRINT_H
 
 #include "fit.h"
+#include "fit_torch.h"
 #include "oom.h"
 #include "gpu_cards.h"
 #include "report.h"
@@ -16,10 +17,11 @@ struct fit_options {
     int64_t memory, reserve; /* REPORT_ANY = not given */
     const char *settings;    /* NULL */
     bool table;
-    const char *gpu;           /* as --gpu has it; NULL */
-    struct alloc_config given; /* settings, read */
-    struct gpu_cards cards;    /* of --gpu; one of them gives its memory and context below */
-    int64_t context;           /* 0 */
+    const char *torch; /* as --torch has it; NULL */
+    struct fit_releases releases;
+    const char *gpu;        /* as --gpu has it; NULL */
+    struct gpu_cards cards; /* of --gpu; one of them gives its memory and context below */
+    int64_t context;        /* 0 */
 };
 
 /* No kernels: whatever its memory, the recorded program was not built for that GPU. */
@@ -51,6 +53,8 @@ struct fit_part {
     int64_t highest; /* allocated in the run, as `tidemark peak` has it; FIT_NONE */
     struct fit_row rows[FIT_ROWS];
     size_t row_count;
+    struct fit_version versions[FIT_VERSIONS + 1]; /* the record's own first */
+    size_t version_count;
     enum fit_answer answer;
     struct fit_verdict result; /* unless that is unknown */
     struct fit_ended ended;
@@ -60,6 +64,10 @@ struct fit_part {
 
 /* What the allocator does not get: what --reserve says, and the CUDA context. */
 int64_t fit_reserve(const struct fit_part *part);
+/* With what is set aside. */
+int64_t fit_smallest_of(const struct fit_part *part, const struct fit_need *need);
+/* The first two cells of a row: process and device. */
+void fit_put_scope(const struct fit_part *part);
 /* All parts, of which there are `count`, one for each scope. */
 void fit_print(struct report *report, const struct fit_part *parts, size_t count);
 

@@ -1,0 +1,1 @@
+tidemark fit versions.db --torch all | sed -n '/^Under/,$p'
