@@ -7,11 +7,24 @@
 
 /* ---- settings and statistics ---- */
 
-/* Read anew with each text of settings; the limit is not. */
-static uint64_t throw_at(const struct alloc *alloc)
+/* How much there is, which is asked only where settings speak of a part of it: before that a
+ * program may not have begun with its device. */
+static uint64_t whole_device(struct alloc *alloc)
 {
-    uint64_t part = alloc_config_limit(&alloc->config, alloc->device_bytes);
-    return part < alloc->device_bytes ? part : alloc->device_bytes;
+    uint64_t free_bytes, total;
+    bool asks = alloc->config.memory_fraction < 1 || alloc->config.throws;
+    if (!alloc->device_bytes && asks &&
+        alloc->device->memory(alloc->device->self, &free_bytes, &total) == BASE_OK)
+        alloc->device_bytes = total;
+    return alloc->device_bytes ? alloc->device_bytes : UINT64_MAX;
+}
+
+/* Read anew with each text of settings; the limit is not. */
+static uint64_t throw_at(struct alloc *alloc)
+{
+    uint64_t whole = whole_device(alloc);
+    uint64_t part = alloc_config_limit(&alloc->config, whole);
+    return part < whole ? part : whole;
 }
 
 int alloc_configure(struct alloc *alloc, const struct alloc_config *config)
@@ -56,16 +69,6 @@ void alloc_reset_accumulated(struct alloc *alloc)
 
 /* ---- life ---- */
 
-static uint64_t whole_device(const struct alloc_options *options)
-{
-    uint64_t free_bytes, total;
-    if (options->device_bytes)
-        return options->device_bytes;
-    if (options->device->memory(options->device->self, &free_bytes, &total) != BASE_OK)
-        return UINT64_MAX;
-    return total;
-}
-
 int alloc_new(struct alloc **out, const struct alloc_options *options)
 {
     struct alloc_config config;
@@ -90,10 +93,10 @@ int alloc_new(struct alloc **out, const struct alloc_options *options)
         alloc->observer = *options->observer;
     alloc->config = config;
     alloc->expandable = config.expandable_segments && alloc->device->reserve;
-    alloc->device_bytes = whole_device(options);
-    alloc->limit =
-        options->limit ? options->limit : alloc_config_limit(&config, alloc->device_bytes);
+    alloc->device_bytes = options->device_bytes;
     alloc->throw_at = throw_at(alloc);
+    alloc->limit =
+        options->limit ? options->limit : alloc_config_limit(&config, whole_device(alloc));
     *out = alloc;
     return BASE_OK;
 }
