@@ -80,7 +80,7 @@ struct alloc {
     struct alloc_config config;
     bool expandable;       /* the setting, if the device can */
     uint64_t limit;        /* UINT64_MAX = none */
-    uint64_t device_bytes; /* for parts of it; UINT64_MAX = not known */
+    uint64_t device_bytes; /* for parts of it; 0 = not asked, or not known */
     uint64_t throw_at;     /* the part that throw_on_cudamalloc_oom looks at */
     uint64_t taken;        /* bytes from the device: plain segments and mapped pages */
 

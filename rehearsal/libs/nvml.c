@@ -181,6 +181,18 @@ API(int, nvmlDeviceGetComputeRunningProcesses, const void *handle, unsigned *cou
     return nvmlDeviceGetComputeRunningProcesses_v3(handle, count, list);
 }
 
+/* A card in no fabric of NVSwitches: all of the caller's record is 0, its state "not supported"
+ * among them. The record's first word is its size, below the number of its version. PyTorch 2.13
+ * takes no other answer where it maps segments. */
+API(int, nvmlDeviceGetGpuFabricInfoV, const void *handle, unsigned *info)
+{
+    const unsigned size = *info & 0xffffff;
+    if (!is_device(device_of(handle)) || size < sizeof *info)
+        return NVML_INVALID;
+    memset(info + 1, 0, size - sizeof *info);
+    return NVML_FINE;
+}
+
 /* What a rehearsal has nothing to say of: heat, power, clocks, links, fabrics. */
 #define NOT_SUPPORTED(name)                                                                        \
     API(int, name, void)                                                                           \
@@ -194,5 +206,4 @@ NOT_SUPPORTED(nvmlDeviceGetClockInfo)
 NOT_SUPPORTED(nvmlDeviceGetNvLinkState)
 NOT_SUPPORTED(nvmlDeviceGetNvLinkRemoteDeviceType)
 NOT_SUPPORTED(nvmlDeviceGetNvLinkRemotePciInfo_v2)
-NOT_SUPPORTED(nvmlDeviceGetGpuFabricInfoV)
 NOT_SUPPORTED(nvmlDeviceGetP2PStatus)

@@ -333,6 +333,25 @@ TEST(nvml_tells_what_cuda_took)
     CHECK_STR(name, "Rehearsed GPU, capability 8.0");
 }
 
+/* PyTorch 2.13 wants an answer before it maps its first segment. */
+TEST(nvml_knows_of_no_fabric)
+{
+    enum { WORDS = 10, VERSION = 3 << 24 };
+    unsigned info[WORDS + 1];
+    void *device;
+    open_with("gpu=cc=8.0,memory=1GiB;context=104857600");
+    memset(info, 0xff, sizeof info);
+    info[0] = VERSION | WORDS * sizeof *info;
+    CHECK_INT(CALL(int, nvmlDeviceGetHandleByIndex_v2, (unsigned, void **), (0, &device)), 0);
+    CHECK_INT(CALL(int, nvmlDeviceGetGpuFabricInfoV, (void *, unsigned *), (device, info)), 0);
+    CHECK_INT(info[0], VERSION | WORDS * sizeof *info);
+    for (int i = 1; i < WORDS; i++)
+        CHECK_INT(info[i], 0);
+    CHECK_INT(info[WORDS], UINT32_MAX); /* behind the record */
+    info[0] = 0;
+    CHECK_INT(CALL(int, nvmlDeviceGetGpuFabricInfoV, (void *, unsigned *), (device, info)), 2);
+}
+
 TEST(nvml_knows_a_device_by_its_uuid)
 {
     void *device, *again = NULL;
@@ -412,5 +431,5 @@ TEST_MAIN(TEST_CASE(kernels_of_an_ada_are_those_of_an_ampere),
           TEST_CASE(a_capture_counts_what_is_put_in), TEST_CASE(the_driver_is_found_by_name),
           TEST_CASE(a_compiled_kernel_is_loaded), TEST_CASE(weights_of_a_network_fill_their_space),
           TEST_CASE(attributes_of_a_graph_come_back), TEST_CASE(nvml_tells_what_cuda_took),
-          TEST_CASE(nvml_knows_a_device_by_its_uuid), TEST_CASE(a_table_writes_what_it_says),
-          TEST_CASE(a_sum_for_the_host_is_zero))
+          TEST_CASE(nvml_knows_of_no_fabric), TEST_CASE(nvml_knows_a_device_by_its_uuid),
+          TEST_CASE(a_table_writes_what_it_says), TEST_CASE(a_sum_for_the_host_is_zero))
