@@ -172,7 +172,7 @@ static void add_peak(const struct summary *summary, struct buf *out)
 {
     const struct state_totals *totals = &summary->totals;
     if (totals->peak_allocated == 0 && totals->peak_given > 0) {
-        buf_text(out, "tidemark: no framework's block was reported; CUDA's driver gave ");
+        buf_text(out, "tidemark: no framework's block was reported; CUDA's driver allocated ");
         add_bytes(out, totals->peak_given);
         buf_text(out, " at the peak, on ");
         put_safe(out, totals->given_device_name);

@@ -27,7 +27,7 @@ record()
 # when the program ended.
 record plain
 is "$(sed -n 's/^tidemark: no framework.s block was reported; //p' err)" \
-    "CUDA's driver gave 72.0 MiB at the peak, on cuda:0" "the closing line"
+    "CUDA's driver allocated 72.0 MiB at the peak, on cuda:0" "the closing line"
 is "$(sed -n 's/^tidemark: next: //p' err)" "tidemark peak run.db" "what comes next"
 is "$(section driver_peak peak run.db | cut -d, -f2,6 | tr '\n' ' ')" \
     "cuda:0,$(cut -d, -f1 account) cuda:1,$(cut -d, -f2 account) " "the peaks"

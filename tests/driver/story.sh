@@ -24,7 +24,7 @@ while IFS=, read -r step phase allocated reserved outside unseen; do
 done <account
 is "$("$tidemark" ladder run.db end --format csv | grep -c "NCCL, 3 pieces")" 1 "NCCL by name"
 is "$("$tidemark" ladder run.db end --format csv | grep "context")" \
-   '1,cuda:0,"context, other processes",,524288000,there when the device was first looked at' "context"
+   '1,cuda:0,"context, other processes",,524288000,there when the device was first observed' "context"
 
 # Segments and pages are the driver's own, and each block is in one of them.
 is "$(ask "SELECT count(*) FROM segment")" 6 "segments"

@@ -228,7 +228,7 @@ TEST(the_closing_lines_of_a_program_without_a_framework)
     snprintf(summary.totals.given_device_name, sizeof summary.totals.given_device_name, "cuda:1");
     summary_text(&summary, &out);
     CHECK(strstr(buf_string(&out),
-                 "tidemark: no framework's block was reported; CUDA's driver gave "
+                 "tidemark: no framework's block was reported; CUDA's driver allocated "
                  "3.0 KiB at the peak, on cuda:1\n"
                  "tidemark: next: tidemark peak run.db\n") != NULL);
     buf_clear(&out);

@@ -135,8 +135,8 @@ static int find_other_way(struct plan *plan)
     if (first->result == TRY_UNSEEN)
         plan->no =
             "the program took GPU memory from the CUDA driver and reported no blocks, " NO_SIZE
-            "use PyTorch's own allocator, or report blocks by tidemark.h; tidemark ladder has what "
-            "the driver gave";
+            "use PyTorch's own allocator, or report blocks by tidemark.h; tidemark ladder has the "
+            "driver's allocations";
     else if (first->seen.found && plan->options->way == PLAN_AUTO)
         plan->way = PLAN_SCALING;
     else if (first->seen.found)

@@ -42,7 +42,8 @@ static void note_sample(struct emit *emit, const struct report_scope *scope,
         emit_note(emit, "process %" PRId64 " on %s: device used was read %s before that moment%s",
                   scope->process.id, scope->device_text,
                   human_ns(age, instant->at_ns - facts->sampled_ns),
-                  facts->outside.told ? "; what the driver gave and took since is in it" : "");
+                  facts->outside.told ? "; allocations and frees of the driver since then are added"
+                                      : "");
 }
 
 /* Where allocated is the lowest rung, no gap of the ladder has what no block explains. */

@@ -114,7 +114,7 @@ static void add_base(const struct ladder_facts *facts, struct ladder *ladder)
     bool device = facts->bytes[LADDER_DEVICE] != LADDER_NONE;
     if (process && outside->process.bytes != OUTSIDE_NONE) {
         add_part(ladder, LADDER_PROCESS, "context", outside->process.bytes);
-        snprintf(part_text(ladder), room, "there when the process was first looked at");
+        snprintf(part_text(ladder), room, "there when the process was first observed");
     }
     if (process && device) {
         add_part(ladder, LADDER_DEVICE, "other processes",
@@ -122,7 +122,7 @@ static void add_base(const struct ladder_facts *facts, struct ladder *ladder)
         snprintf(part_text(ladder), room, "used on the device by others");
     } else if (device && outside->device.bytes != OUTSIDE_NONE) {
         add_part(ladder, LADDER_DEVICE, "context, other processes", outside->device.bytes);
-        snprintf(part_text(ladder), room, "there when the device was first looked at");
+        snprintf(part_text(ladder), room, "there when the device was first observed");
     }
 }
 
