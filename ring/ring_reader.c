@@ -25,10 +25,15 @@ static uint64_t trusted_head(const struct ring_reader *reader)
     return head < reader->tail ? reader->tail : head > most ? most : head;
 }
 
+/* All but its word, for which a late producer of an earlier ticket may still try to exchange its
+ * own mark, in vain. */
 static void copy_event(struct ring_reader *reader, const struct event *slot, uint64_t now_ns,
                        struct event *out)
 {
-    *out = *slot;
+    const uint64_t *from = (const uint64_t *)slot;
+    uint64_t *to = (uint64_t *)out;
+    for (size_t i = 1; i < sizeof *slot / sizeof *from; i++)
+        to[i] = from[i];
     out->word = reader->tail + 1;
     if (out->time_ns > now_ns + TIME_SLACK_NS)
         out->time_ns = now_ns;
