@@ -23,8 +23,10 @@ int levers_places_read(struct db *db, struct levers_places *all)
     int64_t id;
     struct levers_place place = {0};
     struct query query =
-        query_ask(db, "SELECT id, path, class AS class_name FROM module ORDER BY id", Q_NOTHING,
-                  Q_OUT(Q_INT(id), Q_COPY(place.path), Q_COPY(place.class_name)));
+        query_ask(db,
+                  "SELECT id, coalesce(path, '') AS path, coalesce(class, '') AS class_name"
+                  "  FROM module ORDER BY id",
+                  Q_NOTHING, Q_OUT(Q_INT(id), Q_COPY(place.path), Q_COPY(place.class_name)));
     while (query_next(&query))
         query_fail(&query, take(all, id, &place));
     int err = query_end(&query);

@@ -13,8 +13,10 @@ static int read_modules(struct db *db, struct module_index *out)
 {
     struct module_entry row = {0};
     struct query query =
-        query_ask(db, "SELECT id, path, class AS class_name FROM module ORDER BY id", NULL,
-                  Q_OUT(Q_INT(row.id), Q_COPY(row.path), Q_COPY(row.class_name)));
+        query_ask(db,
+                  "SELECT id, coalesce(path, '') AS path, coalesce(class, '') AS class_name"
+                  "  FROM module ORDER BY id",
+                  NULL, Q_OUT(Q_INT(row.id), Q_COPY(row.path), Q_COPY(row.class_name)));
     while (query_next(&query)) {
         if (MEM_GROW(out->entries, out->cap, out->count + 1)) {
             out->entries[out->count++] = row;
