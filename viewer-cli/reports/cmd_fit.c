@@ -492,12 +492,10 @@ const struct command command_fit = {
         "in the cache is left there by all "
         "steps before it.\n"
         "\n"
-        "With --torch the run is replayed by the allocation rules of other versions of PyTorch. A "
-        "row "
-        "for each has its smallest memory, and the first request that it places differently from "
-        "the "
-        "recorded version, with the rule that differs. Of the other version only the allocator "
-        "is replayed, not its operators.\n"
+        "With --torch the run is replayed by the allocation rules of other versions of PyTorch. "
+        "A row for each has its smallest memory, and the first request that it places differently "
+        "from the recorded version, with the rule that differs. Of the other version only the "
+        "allocator is replayed, not its operators.\n"
         "\n"
         "In csv and json these are the sections fit, memory, pins, gpus, settings and torch.",
     .examples =

@@ -6,8 +6,8 @@
 #include "peak_page.h"
 #include "plot_bar.h"
 
-/* What keeps a block of a kind, as a page says it behind the kind's name; NULL: the name says it.
- */
+/* What keeps a block of a kind, as a page says it behind the kind's name; NULL: it is not
+ * known. */
 static const char *const kept_by[PURPOSES] = {
     [PURPOSE_PARAMETER] = "the model",
     [PURPOSE_COPY] = "EMA or frozen",
@@ -64,11 +64,10 @@ struct cause {
     int64_t whole;
 };
 
-/* Most of what is of no kind was there before the first step, as a data set is. */
+/* Most of what is of no kind lives from before the first step to the end, as a data set does. */
 static bool is_early(const struct peak *peak)
 {
-    enum category_rule by = peak_category(peak, PURPOSE_OTHER).by;
-    return by == RULE_NOT_TAGGED || by == RULE_EARLY;
+    return peak_category(peak, PURPOSE_OTHER).by == RULE_NOT_TAGGED;
 }
 
 static void put_why(const struct cause *cause, struct buf *out, enum purpose kind)
