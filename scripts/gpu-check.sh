@@ -427,7 +427,7 @@ part_overhead()
 {
     need_torch
     options=""
-    for option in --no-cupti --kernels; do
+    for option in --no-cupti --kernels --history; do
         if has_option "$option"; then
             options="$options $option"
         fi

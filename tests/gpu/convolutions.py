@@ -1,9 +1,10 @@
 """Convolutions of random shapes, forward and backward: the allocator's events on a GPU, and rehearsed.
 
-    convolutions.py list FILE SECONDS     on the current device, for so long at most
+    convolutions.py list FILE SECONDS [benchmark]   on the current device, for so long at most
     convolutions.py compare FILE FILE     a GPU's beside a rehearsal's: a line for each kernel and type
 
-The shapes are the same in each run. FILE gets [[shape..., [[letter, size]]]]. What the model of
+With `benchmark`, cuDNN tries its kernels, as `torch.backends.cudnn.benchmark` makes it do. The shapes are
+the same in each run. FILE gets [[shape..., [[letter, size]]]]. What the model of
 workspaces in rehearsal/libs/dnn_workspace.c is worth on shapes that it was not fitted to.
 """
 import json
@@ -56,8 +57,9 @@ def events_of(torch, shape, dtype, last):
     return [[LETTERS[one["action"]], one["size"]] for one in trace if one["action"] in LETTERS]
 
 
-def measure(seconds):
+def measure(seconds, benchmark):
     import torch
+    torch.backends.cudnn.benchmark = benchmark
     begin, rows = time.monotonic(), []
     torch.ones(8, 8, device="cuda") @ torch.ones(8, 8, device="cuda")
     for number, shape in enumerate(shapes()):
@@ -85,8 +87,8 @@ def compare(real, rehearsed):
 
 
 def main(arguments):
-    if len(arguments) == 3 and arguments[0] == "list":
-        rows = measure(float(arguments[2]))
+    if len(arguments) in (3, 4) and arguments[0] == "list":
+        rows = measure(float(arguments[2]), arguments[3:] == ["benchmark"])
         with open(arguments[1], "w") as file:
             json.dump(rows, file)
         print("%d convolutions" % len(rows))

@@ -172,7 +172,7 @@ def nccl():
 # ---- an RNN's reserve and workspace, as cuDNN says them ----
 
 class Dnn(object):
-    FLOAT, HALF, BF16 = 0, 2, 9
+    FLOAT, DOUBLE, HALF, BF16 = 0, 1, 2, 9
     LSTM, GRU, TANH = 2, 3, 1
 
     def __init__(self):
@@ -195,7 +195,7 @@ class Dnn(object):
         return made
 
     def weights_and_spaces(self, mode, kind, math, steps, batch, into, hidden, layers, ways,
-                           dropout, lengths=None, projected=None):
+                           dropout, lengths=None, projected=None, algorithm=0):
         """[weights, workspace training, reserve, workspace inference]"""
         drop = self.make("cudnnCreateDropoutDescriptor")
         size = ctypes.c_size_t()
@@ -204,8 +204,8 @@ class Dnn(object):
         self.call("cudnnSetDropoutDescriptor", drop, self.handle, ctypes.c_float(dropout),
                   ctypes.c_void_p(states.data_ptr()), size, ctypes.c_ulonglong(1))
         rnn, data = self.make("cudnnCreateRNNDescriptor"), self.make("cudnnCreateRNNDataDescriptor")
-        computed = self.FLOAT
-        self.call("cudnnSetRNNDescriptor_v8", rnn, 0, mode, 2, ways - 1, 0, kind, computed, math, into,
+        computed = self.DOUBLE if kind == self.DOUBLE else self.FLOAT
+        self.call("cudnnSetRNNDescriptor_v8", rnn, algorithm, mode, 2, ways - 1, 0, kind, computed, math, into,
                   hidden, projected or hidden, layers, drop, 1 if lengths else 0)
         each = (ctypes.c_int * batch)(*(lengths or [steps] * batch))
         self.call("cudnnSetRNNDataDescriptor", data, kind, 1 if lengths else 0, steps, batch, into,
@@ -260,7 +260,50 @@ def recurrent():
     told(mode="LSTM", kind="fp32 projected", rows=rows)
 
 
-QUESTIONS = ("context", "after_each", "alone", "nccl", "recurrent")
+def recurrent_rows(dnn, mode_name, mode, kind_name, kind, math, shapes, **more):
+    rows = []
+    for shape in shapes:
+        try:
+            rows.append(list(shape) + dnn.weights_and_spaces(mode, kind, math, *shape, **more))
+        except OSError as error:
+            rows.append(list(shape) + [str(error)])
+    told(mode=mode_name, kind=kind_name, rows=rows, **more)
+
+
+def recurrent_more():
+    """What `recurrent` leaves out: many step counts, many layers, projections, dropout with other layers,
+    small states in two ways, fp64, ReLU."""
+    dnn = Dnn()
+    modes = (("LSTM", dnn.LSTM), ("GRU", dnn.GRU), ("RNN", dnn.TANH), ("ReLU", 0))
+    kinds = (("fp32", dnn.FLOAT, 3), ("fp16", dnn.HALF, 1), ("fp64", dnn.DOUBLE, 3))
+    steps = [(count, batch, 96, 192, layers, 1, 0.0)
+             for count in (64, 100, 101, 112, 120, 127, 128, 129, 160, 192, 255, 256, 257, 300, 384, 400,
+                           511, 512, 513, 700, 1024)
+             for batch in (4, 32) for layers in (1, 2, 3)]
+    deep = [(40, 16, 128, 256, layers, ways, dropout) for layers in (5, 6, 8, 10, 12, 16)
+            for ways in (1, 2) for dropout in (0.0, 0.3)]
+    dropped = [(count, 16, 80, hidden, layers, ways, dropout) for count in (20, 160) for hidden in (60, 256)
+               for layers in (1, 2, 3, 4, 6) for ways in (1, 2) for dropout in (0.1, 0.5)]
+    small = [(count, batch, 48, hidden, layers, ways, 0.0) for count in (20, 130, 300) for batch in (1, 8, 64)
+             for hidden in (16, 32, 64, 128, 256, 384) for layers in (1, 2, 3) for ways in (1, 2)]
+    for kind in kinds:
+        for mode in modes:
+            recurrent_rows(dnn, *mode, *kind, steps + deep + dropped + small)
+            if kind[0] != "fp64":
+                recurrent_rows(dnn, *mode, *kind, steps + small, algorithm=PERSISTENT)
+        for projected in (16, 64, 100, 128):
+            recurrent_rows(dnn, "LSTM", dnn.LSTM, *kind,
+                           [(count, batch, 100, hidden, layers, ways, dropout) for count in (9, 35, 200)
+                            for batch in (4, 20) for hidden in (200, 256) for layers in (1, 2, 3)
+                            for ways in (1, 2) for dropout in (0.0, 0.5)], projected=projected)
+        for lengths in ([9, 7, 5, 2], [300, 200, 10, 10, 3], list(range(200, 0, -1))):
+            recurrent_rows(dnn, "LSTM", dnn.LSTM, *kind,
+                           [(max(lengths), len(lengths), 64, 200, layers, ways, 0.0)
+                            for layers in (1, 2, 3) for ways in (1, 2)], lengths=lengths)
+
+
+PERSISTENT = 1
+QUESTIONS = ("context", "after_each", "alone", "nccl", "recurrent", "recurrent_more")
 
 
 def ask(name):
