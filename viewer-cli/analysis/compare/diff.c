@@ -36,34 +36,12 @@ const char *diff_group_shown(const struct diff_group *group)
 
 /* ---- the moments ---- */
 
-/* Takes over what was found, err. */
-static int take_highest(const struct peak *peak, int err, struct instant *out)
-{
-    *out =
-        (struct instant){.allocated = INSTANT_NONE, .reserved = INSTANT_NONE, .step = INSTANT_NONE};
-    snprintf(out->label, sizeof out->label, "peak");
-    if (err < 0 || !peak->found)
-        return err < 0 ? err : ERR_NOTFOUND;
-    *out = (struct instant){.seq = peak->living_seq,
-                            .at_ns = peak->at_ns,
-                            .allocated = peak->allocated,
-                            .reserved = peak->reserved,
-                            .phase = peak->phase,
-                            .step = peak->step};
-    const char *path = peak->phase_path ? peak->phase_path : "no phase";
-    if (peak->step == PEAK_NONE)
-        snprintf(out->label, sizeof out->label, "peak, %s", path);
-    else
-        snprintf(out->label, sizeof out->label, "peak of step %" PRId64 ", %s", peak->step, path);
-    return 0;
-}
-
 static int highest(struct diff_side *side, const struct diff_moment *moment, struct instant *out)
 {
     struct peak peak;
     int err = peak_find(side->db, side->process, side->device, moment->first_step,
                         moment->last_step, &peak);
-    err = take_highest(&peak, err, out);
+    err = instant_of_peak(&peak, err, out);
     peak_clear(&peak);
     return err;
 }
@@ -72,7 +50,7 @@ int diff_find_highest(struct diff_side *side, int64_t last, struct instant *out)
 {
     struct peak peak;
     int err = peak_find_until(side->db, side->process, side->device, last, &peak);
-    err = take_highest(&peak, err, out);
+    err = instant_of_peak(&peak, err, out);
     peak_clear(&peak);
     side->err = err == ERR_NOTFOUND ? 0 : err;
     return err;

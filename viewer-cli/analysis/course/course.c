@@ -4,6 +4,7 @@
  */
 #include "course_parts.h"
 
+#include "buf.h"
 #include "error.h"
 #include "mem.h"
 #include "peak.h"
@@ -188,6 +189,18 @@ static void place_peak(struct course *out, const struct peak *peak, unsigned at)
     out->peak_step = peak->step == PEAK_NONE ? COURSE_NONE : peak->step;
 }
 
+static int name_peak(struct course *out, const struct peak *peak)
+{
+    struct buf text = {0};
+    char remark[PEAK_REMARK];
+    if (!peak->phase_path)
+        return 0;
+    buf_print(&text, "%s%s", peak->phase_path, peak_remark(remark, peak));
+    out->peak_path = text.broken ? NULL : mem_copy(buf_string(&text), text.count);
+    buf_clear(&text);
+    return out->peak_path ? 0 : ERR_NOMEM;
+}
+
 static int mark_peak(struct course_work *work)
 {
     struct course *out = work->out;
@@ -197,10 +210,8 @@ static int mark_peak(struct course_work *work)
     if (err == 0) {
         unsigned at = peak.found ? course_column_at(work, peak.seq, peak.at_ns) : 0;
         place_peak(out, &peak, at);
-        if (peak.found && out->peak == peak.allocated) {
-            out->peak_path = peak.phase_path;
-            peak.phase_path = NULL;
-        }
+        if (peak.found && out->peak == peak.allocated)
+            err = name_peak(out, &peak);
     }
     peak_clear(&peak);
     return err;

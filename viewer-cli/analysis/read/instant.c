@@ -31,29 +31,35 @@ static int nothing(struct instant *out)
 
 /* ---- the highest point of steps ---- */
 
+int instant_of_peak(const struct peak *peak, int err, struct instant *out)
+{
+    char remark[PEAK_REMARK];
+    nothing(out);
+    snprintf(out->label, sizeof out->label, "peak");
+    if (err < 0 || !peak->found)
+        return err < 0 ? err : ERR_NOTFOUND;
+    out->seq = peak->living_seq;
+    out->at_ns = peak->at_ns;
+    out->allocated = peak->allocated;
+    out->reserved = peak->reserved;
+    out->phase = peak->phase;
+    out->step = peak->step;
+    const char *path = peak->phase_path ? peak->phase_path : "no phase";
+    peak_remark(remark, peak);
+    if (peak->step == PEAK_NONE)
+        snprintf(out->label, sizeof out->label, "peak, %s%s", path, remark);
+    else
+        snprintf(out->label, sizeof out->label, "peak of step %" PRId64 ", %s%s", peak->step, path,
+                 remark);
+    return 0;
+}
+
 static int highest(const struct place *place, int64_t first_step, int64_t last_step,
                    struct instant *out)
 {
     struct peak peak;
-    nothing(out);
-    snprintf(out->label, sizeof out->label, "peak");
     int err = peak_find(place->db, place->process, place->device, first_step, last_step, &peak);
-    if (err == 0 && !peak.found)
-        err = ERR_NOTFOUND;
-    if (err == 0) {
-        out->seq = peak.living_seq;
-        out->at_ns = peak.at_ns;
-        out->allocated = peak.allocated;
-        out->reserved = peak.reserved;
-        out->phase = peak.phase;
-        out->step = peak.step;
-    }
-    if (err == 0 && peak.step == PEAK_NONE)
-        snprintf(out->label, sizeof out->label, "peak, %s",
-                 peak.phase_path ? peak.phase_path : "no phase");
-    else if (err == 0)
-        snprintf(out->label, sizeof out->label, "peak of step %" PRId64 ", %s", peak.step,
-                 peak.phase_path ? peak.phase_path : "no phase");
+    err = instant_of_peak(&peak, err, out);
     peak_clear(&peak);
     return err;
 }

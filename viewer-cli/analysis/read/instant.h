@@ -46,6 +46,11 @@ int instant_find(struct db *db, int64_t process, int64_t device, const char *tex
 int instant_highest(struct db *db, int64_t process, int64_t device, int64_t first_step,
                     int64_t last_step, struct instant *out);
 
+/* The moment of a peak that was looked for with this result, which a label names as all reports do.
+ * ERR_NOTFOUND: there is none. */
+struct peak;
+int instant_of_peak(const struct peak *peak, int err, struct instant *out);
+
 bool instant_is_name(const char *text);
 
 /* What a name asks for. */
