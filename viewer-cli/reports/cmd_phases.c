@@ -16,6 +16,7 @@
 #include "map.h"
 #include "mem.h"
 #include "phase_kind.h"
+#include "phases_fold.h"
 #include "query.h"
 #include "report.h"
 #include "screen.h"
@@ -68,6 +69,7 @@ struct row {
     struct db_stmt *cells; /* all of it */
     const char *phase, *kind, *ended, *domain;
     int64_t phase_id, parent, begin_ns, end_ns, allocs, frees, settled;
+    int64_t step, allocated, max_allocated, reserved, max_reserved, phase_peak;
 };
 
 /* Which are asked for, and the seven values that this takes. */
@@ -125,6 +127,8 @@ struct listing {
     int64_t floor;      /* phases up to this number are not read, but for what is around others */
     struct map depths;  /* phase.id to how many phases are around it */
     int64_t rows, hidden;
+    bool fold; /* rows that repeat are one: they are kept until all are there */
+    struct phases_rows kept;
     bool open;   /* the section is */
     bool broken; /* without memory */
 };
@@ -173,14 +177,20 @@ static int64_t depth_of(struct listing *list, const struct row *row)
     return (int64_t)depth;
 }
 
+static void name_row(const struct listing *list, const struct row *row, int64_t depth,
+                     struct buf *name)
+{
+    for (int64_t i = 0; i < depth && i < 20; i++)
+        buf_text(name, "  ");
+    if (row->domain && !list->domain)
+        buf_print(name, "%s: ", row->domain);
+    buf_text(name, row->phase);
+}
+
 static void put_name(struct listing *list, const struct row *row, int64_t depth)
 {
     struct buf name = {0};
-    for (int64_t i = 0; i < depth && i < 20; i++)
-        buf_text(&name, "  ");
-    if (row->domain && !list->domain)
-        buf_print(&name, "%s: ", row->domain);
-    buf_text(&name, row->phase);
+    name_row(list, row, depth, &name);
     list->broken = list->broken || name.broken;
     emit_text(&list->report->emit, buf_string(&name));
     buf_clear(&name);
@@ -193,7 +203,7 @@ static bool is_gap(const struct row *row)
 
 /* How it ended, if that was not the usual way. What comes after the last phase always ends with the
  * process. */
-static void put_ending(struct listing *list, const struct row *row)
+static const char *ending(const struct listing *list, const struct row *row)
 {
     enum phase_end end = phase_end_from(row->ended);
     bool usual = end == PHASE_END_USUAL || (is_gap(row) && end == PHASE_END_PROCESS);
@@ -202,7 +212,7 @@ static void put_ending(struct listing *list, const struct row *row)
         ended = "still open";
     else if (list->report->following && row->settled == QUERY_NONE)
         ended = "may change";
-    emit_text(&list->report->emit, ended);
+    return ended;
 }
 
 static bool is_empty_gap(const struct row *row)
@@ -249,6 +259,30 @@ static int open_list(struct listing *list)
     return err;
 }
 
+static char *copy(const char *text)
+{
+    return text ? mem_copy(text, strlen(text)) : NULL;
+}
+
+static int keep_row(struct listing *list, const struct row *row, int64_t depth)
+{
+    struct buf name = {0};
+    name_row(list, row, depth, &name);
+    struct phases_row kept = {
+        .step = row->step,
+        .name = name.broken ? NULL : copy(buf_string(&name)),
+        .allocated = row->allocated,
+        .max_allocated = row->max_allocated,
+        .reserved = row->reserved,
+        .max_reserved = row->max_reserved,
+        .phase_peak = row->phase_peak,
+        .ns = row->end_ns == QUERY_NONE ? QUERY_NONE : row->end_ns - row->begin_ns,
+        .ended = copy(ending(list, row)),
+    };
+    buf_clear(&name);
+    return phases_rows_add(&list->kept, &kept) ? 0 : ERR_NOMEM;
+}
+
 static int put_row(struct listing *list, const struct row *row)
 {
     struct emit *emit = &list->report->emit;
@@ -264,6 +298,8 @@ static int put_row(struct listing *list, const struct row *row)
         list->skip--;
         return 0;
     }
+    if (list->fold)
+        return keep_row(list, row, depth);
     int err = list->open || list->tale ? 0 : open_list(list);
     if (err < 0)
         return err;
@@ -274,7 +310,7 @@ static int put_row(struct listing *list, const struct row *row)
         emit_null(emit);
     else
         emit_int(emit, row->end_ns - row->begin_ns);
-    put_ending(list, row);
+    emit_text(emit, ending(list, row));
     report_cells(emit, row->cells, AT_KIND, 4);
     emit_int(emit, depth);
     report_cells(emit, row->cells, AT_ALLOCS, 5);
@@ -295,7 +331,9 @@ static struct query ask(const struct listing *list, struct row *row, const struc
 }
 
 #define ROW_OUT(row)                                                                               \
-    Q_OUT(Q_TEXT((row).phase), Q_INT((row).begin_ns), Q_OPT((row).end_ns), Q_TEXT((row).kind),     \
+    Q_OUT(Q_OPT((row).step), Q_TEXT((row).phase), Q_OPT((row).allocated),                          \
+          Q_OPT((row).max_allocated), Q_OPT((row).reserved), Q_OPT((row).max_reserved),            \
+          Q_OPT((row).phase_peak), Q_INT((row).begin_ns), Q_OPT((row).end_ns), Q_TEXT((row).kind), \
           Q_INT((row).phase_id), Q_OPT((row).parent), Q_INT((row).allocs), Q_INT((row).frees),     \
           Q_NTEXT((row).ended), Q_NTEXT((row).domain), Q_OPT((row).settled), Q_REST)
 
@@ -306,6 +344,8 @@ static int put_summary(struct listing *list)
     if (emit->format != EMIT_TABLE)
         return 0;
     int err = list->open ? 0 : open_list(list);
+    if (err >= 0 && list->fold && !phases_rows_put(emit, &list->kept))
+        err = ERR_NOMEM;
     if (err >= 0 && list->on_screen)
         err = put_highest(list);
     if (list->hidden)
@@ -364,6 +404,8 @@ static int put_scope(struct look *look, const struct report_scope *scope)
                            .all = look->options->all,
                            .tale = look->tale,
                            .on_screen = look->room > 0,
+                           .fold = look->report->emit.format == EMIT_TABLE && !look->tale &&
+                                   !look->room && !look->options->all,
                            .floor = -1};
     struct row row;
     const struct query_place *out = ROW_OUT(row);
@@ -381,6 +423,7 @@ static int put_scope(struct look *look, const struct report_scope *scope)
     if (list.broken)
         err = ERR_NOMEM;
     map_clear(&list.depths);
+    phases_rows_clear(&list.kept);
     return err < 0 ? err : 0;
 }
 
@@ -531,7 +574,8 @@ static int cmd_phases(const struct command_call *call)
 
 static const struct option option_table[] = {
     {"all", 'a', OPT_FLAG, offsetof(struct phases_options, all), NULL,
-     "also the time between phases without any\nallocation or free, and the ranges of libraries",
+     "also the time between phases without any\nallocation or free, and the ranges of libraries;\n"
+     "each row, also where they repeat",
      NULL, 0},
     {"domain", 0, OPT_TEXT, offsetof(struct phases_options, domain), "NAME",
      "only the ranges of one library, as it names\nitself to NVTX: NCCL", NULL, 0},
@@ -557,7 +601,10 @@ const struct command command_phases = {
         "process began (max alloc), the same for reserved memory where the source knows it, the "
         "highest inside the phase (phase peak), and how long it took. A phase inside another is "
         "indented. The "
-        "time between phases is called 'other'. Ranges that libraries name by NVTX lie across the "
+        "time between phases is called 'other'. Where rows repeat with the same sizes, batches of "
+        "an "
+        "evaluation or steps, a table has them once, and one row for all the others. Ranges that "
+        "libraries name by NVTX lie across the "
         "phases and are left out. On a device where no framework had a block, a list of its own "
         "(driver_phases in csv and json) has the memory from CUDA's driver.",
     .examples =
