@@ -108,7 +108,7 @@ static void put_sections(struct db *db, struct emit *emit, int64_t seq, int64_t 
     REQUIRE(frag_read(db, 1, 1, &instant, (size_t)top, &frag) == 0);
     size_t *order = frag_order(&frag, false);
     REQUIRE(order != NULL);
-    const struct frag_part part = {emit, &scope, &instant, &frag, order, top};
+    const struct frag_part part = {emit, &scope, &instant, &frag, order, top, false};
     for (size_t s = 0; s < FRAG_SECTIONS; s++) {
         frag_sections[s].put(&part);
         CHECK(emit_is_valid(emit));

@@ -51,7 +51,8 @@ static int look_at(struct report *report, const struct report_scope *scope,
         return err;
     look->order = frag_order(&look->frag, options->order == ORDER_SIZE);
     look->part = (struct frag_part){&report->emit, scope,       &look->instant,
-                                    &look->frag,   look->order, options->top};
+                                    &look->frag,   look->order, options->top,
+                                    options->order == ORDER_SIZE};
     return look->order ? 0 : ERR_NOMEM;
 }
 

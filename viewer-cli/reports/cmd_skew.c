@@ -67,7 +67,7 @@ static const struct emit_column phase_columns[] = {
     {NULL, "rank", EMIT_PLAIN, EMIT_PEOPLE},
     {NULL, "slowest", EMIT_NS, EMIT_PEOPLE},
     {NULL, "rank", EMIT_PLAIN, EMIT_PEOPLE},
-    {NULL, "median", EMIT_NS, EMIT_PEOPLE},
+    {NULL, "median", EMIT_NS, EMIT_PEOPLE | EMIT_SPARE},
     SPREAD("peak"),
     SPREAD("end"),
     SPREAD("ns"),
@@ -170,6 +170,10 @@ static size_t next_folded(const struct phases *phases, const bool *done)
 static int put_folded(struct phases *phases)
 {
     char number[HUMAN_MAX];
+    if (!phases->count)
+        return 0;
+    EMIT_SECTION(phases->emit, "phases", "Peaks by phase, each in the step where ranks differ most",
+                 EMIT_ROWS, phase_columns);
     bool *done = mem_alloc(phases->count + 1, sizeof *done);
     for (size_t n = 0; done && n < phases->count && n < PHASES; n++) {
         size_t at = next_folded(phases, done);
@@ -193,10 +197,8 @@ static int put_phases(struct report *report, const struct skew_options *options,
     for (size_t i = 0; ranks && i < places->count; i++)
         ranks[i] = (struct skew_rank){places->places[i].scope->process.id,
                                       places->places[i].scope->device};
-    EMIT_SECTION(&report->emit, "phases",
-                 phases.fold ? "Peaks by phase, each in the step where ranks differ most"
-                             : "Peaks by phase",
-                 EMIT_ROWS, phase_columns);
+    if (!phases.fold)
+        EMIT_SECTION(&report->emit, "phases", "Peaks by phase", EMIT_ROWS, phase_columns);
     int err = ranks ? skew_read(report->db, ranks, places->count, steps->first, steps->last,
                                 take_row, &phases)
                     : ERR_NOMEM;

@@ -22,7 +22,7 @@
 #include "workers.h"
 
 enum { BY_TIME, BY_EVENTS };
-enum { BYTES_PLAIN, BYTES_BY_CATEGORY };
+enum { BYTES_PLAIN, BYTES_BY_CATEGORY, BYTES_BY_KIND /* the same */ };
 
 struct timeline_options {
     struct report_options common;
@@ -33,7 +33,7 @@ struct timeline_options {
 };
 
 static const char *const axes[] = {"time", "events", NULL};
-static const char *const stackings[] = {"none", "category", NULL};
+static const char *const stackings[] = {"none", "category", "kind", NULL};
 
 struct drawing {
     struct report *report;
@@ -364,6 +364,8 @@ static int cmd_timeline(const struct command_call *call)
                               .screen = screen_look()};
     if (!drawing.listed)
         options.common.format = EMIT_TABLE;
+    if (options.bytes == BYTES_BY_KIND)
+        options.bytes = BYTES_BY_CATEGORY;
     const char *named = count ? arguments[0] : NULL;
     bool go_on = true;
     code = EXIT_FINE;
@@ -377,7 +379,8 @@ static int cmd_timeline(const struct command_call *call)
 
 static const struct option option_table[] = {
     {"bytes-by", 0, OPT_CHOICE, offsetof(struct timeline_options, bytes), "WHAT",
-     "category: a stacked plot of parameters, gradients,\noptimizer state, activations and so on;\n"
+     "kind (or category): a stacked plot of parameters,\ngradients, optimizer state, activations "
+     "and so on;\n"
      "none: the sum alone (the default)",
      stackings, 0},
     {"by", 0, OPT_CHOICE, offsetof(struct timeline_options, by), "AXIS",

@@ -273,10 +273,13 @@ static int find_moments(const struct report *report, const struct report_scope *
     if (!first)
         return instant_last_steps(report->db, scope->process.id, scope->device, steps->first,
                                   steps->last, before, after);
-    int err = instant_find(report->db, scope->process.id, scope->device, first, before);
+    int err = instant_find(report->db, scope->process.id, scope->device, second, after);
+    if (err) /* of "99", which is short for 98..99, the one that was typed is named */
+        return err;
+    err = instant_find(report->db, scope->process.id, scope->device, first, before);
     if (err == ERR_NOTFOUND)
         *after = *before;
-    return err ? err : instant_find(report->db, scope->process.id, scope->device, second, after);
+    return err;
 }
 
 static void put_for_people(struct report *report, struct why_part *all, size_t count)

@@ -196,19 +196,41 @@ static void put_segment(const struct frag_part *part, const struct frag_segment 
     emit_known(emit, segment->area.mapped ? FRAG_NONE : segment->area.seq);
 }
 
+/* People see those in which something is free, unless they are sorted by size. */
+static bool has_row(const struct frag_part *part, size_t i)
+{
+    return part->emit->format != EMIT_TABLE || part->by_size ||
+           part->frag->segments[part->order[i]].free > 0;
+}
+
 static void put_segments(const struct frag_part *part)
 {
-    size_t count = part->frag->segment_count, n = shown(part, count);
+    size_t all = part->frag->segment_count, count = 0, put = 0;
     bool utf8 = screen_says_utf8();
     char number[HUMAN_MAX];
+    for (size_t i = 0; i < all; i++)
+        count += has_row(part, i);
+    if (all && !count) {
+        emit_heading(part->emit, "Segments");
+        emit_line(part->emit, "nothing is free in %s segment%s",
+                  all == 1 ? "the one" : human_count(number, (int64_t)all), all == 1 ? "" : "s");
+        return;
+    }
     EMIT_SECTION(part->emit, "segments", "Segments", EMIT_ROWS, segment_columns);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < all && put < shown(part, count); i++) {
+        if (!has_row(part, i))
+            continue;
         put_segment(part, &part->frag->segments[part->order[i]], utf8);
-    if (part->emit->width && n)
+        put++;
+    }
+    if (part->emit->width && put)
         emit_line(part->emit, "%s", frag_picture_legend(utf8));
-    if (n < count)
+    if (put < count)
         emit_line(part->emit, "and %s more: --top shows them",
-                  human_count(number, (int64_t)(count - n)));
+                  human_count(number, (int64_t)(count - put)));
+    if (count < all)
+        emit_line(part->emit, "and %s in which nothing is free",
+                  human_count(number, (int64_t)(all - count)));
 }
 
 /* ---- who pins ---- */

@@ -14,6 +14,7 @@ struct frag_part {
     const struct frag *frag;
     const size_t *order; /* of segments */
     int64_t top;         /* rows of each section */
+    bool by_size;        /* `order` is by size, else by what is free */
 };
 
 struct frag_section {

@@ -164,7 +164,7 @@ static int find(struct recordings *all)
     return err;
 }
 
-/* "out of memory", "exit status 1", "killed by signal 9", "fine", "not finished", "repaired: no
+/* "out of memory", "exit status 1", "killed by signal 9", "exit status 0", "not finished", "repaired: no
  * block was saved" */
 static const char *verdict(char text[64], const struct recording *one)
 {
@@ -176,7 +176,7 @@ static const char *verdict(char text[64], const struct recording *one)
     else if (one->ooms && failed)
         snprintf(text, 64, "out of memory");
     else if (one->ooms)
-        snprintf(text, 64, "fine, after out of memory");
+        snprintf(text, 64, "exit status 0 after an OOM");
     else if (one->steps > 0 && one->steps < INT64_MAX)
         snprintf(text, 64, "ended after %" PRId64 " step%s (--steps)", one->steps,
                  one->steps == 1 ? "" : "s");
@@ -185,7 +185,7 @@ static const char *verdict(char text[64], const struct recording *one)
     else if (one->end == INFO_END_EXIT && one->exit_code > 0)
         snprintf(text, 64, "exit status %" PRId64, one->exit_code);
     else
-        snprintf(text, 64, "%s", failed ? "end not known" : "fine");
+        snprintf(text, 64, "%s", failed ? "end not known" : "exit status 0");
     return text;
 }
 
