@@ -179,6 +179,16 @@ TEST(gradients_that_are_none_are_no_lever)
     CHECK_INT(worth_of(&(struct model){.none = true}, LEVER_GRADIENTS_TO_NONE, NULL), -1);
 }
 
+/* As of the two networks of a GAN: each has an optimizer, whose zero_grad frees its own alone. */
+TEST(gradients_of_another_optimizer_are_no_lever)
+{
+    struct script script = {0};
+    train(&script, &(struct model){0});
+    CHECK_INT(worth(&script, LEVER_GRADIENTS_TO_NONE, NULL), 100);
+    script_block(&script, at(0, BACKWARD) + 45, at(1, ZERO) + 5, MIB(10), OTHER);
+    CHECK_INT(worth(&script, LEVER_GRADIENTS_TO_NONE, NULL), -1);
+}
+
 TEST(gradients_that_nobody_zeroes_are_no_lever)
 {
     CHECK_INT(worth_of(&(struct model){.no_zero_grad = true}, LEVER_GRADIENTS_TO_NONE, NULL), -1);
@@ -406,6 +416,7 @@ TEST_MAIN(TEST_CASE(a_refusal_is_lowered_where_it_was),
           TEST_CASE(zeroed_gradients_could_be_none),
           TEST_CASE(new_gradients_are_born_where_the_old_ones_were),
           TEST_CASE(gradients_that_are_none_are_no_lever),
+          TEST_CASE(gradients_of_another_optimizer_are_no_lever),
           TEST_CASE(gradients_that_nobody_zeroes_are_no_lever),
           TEST_CASE(a_gradient_without_its_like_is_at_most),
           TEST_CASE(gradients_beside_their_buckets_could_be_views),

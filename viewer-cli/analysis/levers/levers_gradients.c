@@ -126,6 +126,19 @@ static int renew(struct levers_work *work, struct renewal *renewal, size_t at,
     return err;
 }
 
+/* Some zero_grad frees gradients: they are None then. Those that outlive one are another optimizer's,
+ * as of the two networks of a GAN. */
+static bool are_none(const struct levers_step *step)
+{
+    for (size_t i = 0; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->purpose == PURPOSE_GRADIENT && block->end != LEVERS_NEVER &&
+            levers_phase_around(&step->phases, LEVERS_ZERO_GRAD, block->end))
+            return true;
+    }
+    return false;
+}
+
 int levers_gradients_to_none(struct levers_work *work)
 {
     struct levers_words words = {.kind = LEVER_GRADIENTS_TO_NONE,
@@ -136,6 +149,8 @@ int levers_gradients_to_none(struct levers_work *work)
     struct levers_edit edit = {0};
     struct renewal renewal = {.then_begin = -1, .then_end = -2, .now_begin = -1};
     int err = 0;
+    if (are_none(step))
+        return 0;
     for (size_t i = 0; i < step->count && err >= 0; i++)
         if (step->blocks[i].purpose == PURPOSE_GRADIENT)
             err = renew(work, &renewal, i, &edit);
