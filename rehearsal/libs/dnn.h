@@ -37,9 +37,9 @@ struct dnn_rnn {
     int32_t bias; /* 0 none, 1 of the input, 2 both, 3 of the recurrence */
     int32_t two_ways, type;
     int32_t input, hidden, projected, layers;
-    bool persists; /* an algorithm that keeps the weights near; cuDNN has none for bfloat16 */
-    bool drops;    /* a dropout of more than 0 */
-    bool padded;   /* sequences of different lengths may come, each padded to the longest */
+    int32_t algorithm; /* 0 standard; the others keep the weights near, and none has bfloat16 */
+    bool drops;        /* a dropout of more than 0 */
+    bool padded;       /* sequences of different lengths may come, each padded to the longest */
 };
 
 struct dnn_sequence {

@@ -11,6 +11,7 @@
 #include "stub.h"
 
 enum { RNN_LSTM = 2, RNN_GRU = 3, RNN_PADDED = 1 };
+enum { RNN_STANDARD = 0, RNN_STATIC = 1 };
 
 API(int, cudnnSetRNNDescriptor_v8, struct dnn_descriptor *descriptor, int algorithm, int mode,
     int bias, int direction, int input_mode, int type, int precision, int math, int32_t input,
@@ -26,7 +27,7 @@ API(int, cudnnSetRNNDescriptor_v8, struct dnn_descriptor *descriptor, int algori
                                        .hidden = hidden,
                                        .projected = projected == hidden ? 0 : projected,
                                        .layers = layers,
-                                       .persists = algorithm != 0 && type != DNN_BFLOAT16,
+                                       .algorithm = type == DNN_BFLOAT16 ? RNN_STANDARD : algorithm,
                                        .drops = dropout && dropout->dropout > 0,
                                        .padded = flags & RNN_PADDED};
     return DNN_FINE;
@@ -140,15 +141,16 @@ API(int, cudnnGetRNNWeightParams, void *handle, const struct dnn_descriptor *des
  *
  * A sum of terms, each rounded up to 32 bytes and a number of hidden states: of all pseudo layers
  * and the whole batch ("cells"), or of one direction of one layer for every token ("every").
- * Measured on 2026-11-27 on an H200: cuDNN 9.19 answered so, to the byte, for 5,888 networks of the
- * standard algorithm, and PyTorch 2.11 allocated so for 72, the persistent algorithms among them.
- * The formula was fitted to that. docs/gpu-profiles.md has it as a table, and what in it is a
- * guess.
+ * Measured on 2026-11-27: cuDNN 9.19 answered so, to the byte, for 5,888 networks on an H200 and
+ * 12,030 on an H100, 3,600 of them of the persistent static algorithm, and PyTorch 2.11 allocated
+ * so for 72. The formula was fitted to that. docs/gpu-profiles.md has it as a table, and what in it
+ * is a guess.
  */
 
 #define STREAM_BYTES ((size_t)8 << 20) /* of each pseudo layer */
 #define FIXED_BYTES 256
-#define STEPS_AT_ONCE 256 /* of which the gates' inputs are computed ahead */
+#define STEPS_AHEAD 256  /* of which the gates' inputs are computed ahead */
+#define STATIC_ROWS 2432 /* of the persistent static algorithm, beside one for each sequence */
 
 struct network {
     const struct dnn_rnn *rnn;
@@ -181,6 +183,11 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 static size_t piece(size_t bytes)
 {
     return (bytes + 31) / 32 * 32;
@@ -190,6 +197,11 @@ static size_t piece(size_t bytes)
 static size_t kept(const struct network *net)
 {
     return net->rnn->mode == RNN_GRU ? 6 : gates(net->rnn);
+}
+
+static bool persists(const struct network *net)
+{
+    return net->rnn->algorithm != RNN_STANDARD;
 }
 
 /* From the way there to the way back: what the cells keep, what goes from layer to layer, and a bit
@@ -203,7 +215,7 @@ static size_t reserve_bytes(const struct network *net)
         sum += piece(net->all * net->every);
     sum += piece(between * net->every);
     if (rnn->drops)
-        sum += between * piece((net->ways * net->tokens * (size_t)rnn->hidden + 7) / 8);
+        sum += between * piece((net->ways * net->tokens * output(rnn) + 7) / 8);
     if (rnn->projected)
         sum += piece(net->all * net->every) +
                piece(net->all * net->tokens * dnn_width(rnn->type) * output(rnn));
@@ -227,41 +239,65 @@ static size_t copies_bytes(const struct network *net, size_t times)
 static size_t states_bytes(const struct network *net, size_t first)
 {
     size_t more = (size_t)is_lstm(net) + (net->ways == 2);
+    if (persists(net))
+        first = net->ways == 2 ? 1 : 2;
     return piece(first * net->cells) + more * piece(2 * net->cells);
 }
 
 static size_t forward_bytes(const struct network *net)
 {
     const struct dnn_rnn *rnn = net->rnn;
-    size_t ahead = net->every, sum = states_bytes(net, rnn->persists ? 2 : gates(rnn));
-    if (net->ways == 1)
-        ahead = smaller(ahead, STEPS_AT_ONCE * net->batch * net->state);
-    sum += piece((rnn->persists ? 5 : 1) * net->ways * gates(rnn) * ahead) + copies_bytes(net, 1);
-    if (net->ways == 2)
+    bool both = net->ways == 2;
+    size_t ahead = net->every, sum = states_bytes(net, gates(rnn)) + copies_bytes(net, 1);
+    if (persists(net))
+        ahead *= both ? 3 : 5;
+    else if (!both)
+        ahead = smaller(ahead, STEPS_AHEAD * net->batch * net->state);
+    sum += piece(net->ways * gates(rnn) * ahead);
+    if (both)
         sum += piece(4 * net->every);
-    else if (rnn->drops && net->layers > 1)
+    else if (rnn->drops)
         sum += piece(net->every);
-    return sum + (rnn->projected ? piece(net->every) : 0);
+    return sum + (rnn->projected ? piece(net->ways * net->every) : 0);
 }
 
-/* Gradients that wait for other layers: of one way so many steps of them at once. */
+/* Of one way, so many steps' gradients go from layer to layer at once: the more sequences, the
+ * fewer steps. */
+static size_t steps_at_once(const struct network *net)
+{
+    if (net->batch <= 2)
+        return 32;
+    if (net->batch <= 8)
+        return 16;
+    return net->batch <= 16 || net->steps >= 128 ? 8 : 4;
+}
+
+/* What a persistent algorithm has beside what waits. The static one has rows of fp16 at least. */
+static size_t persistent_bytes(const struct network *net)
+{
+    size_t least = (STATIC_ROWS + net->batch) * (size_t)net->rnn->hidden * dnn_width(DNN_HALF);
+    bool is_static = net->rnn->algorithm == RNN_STATIC;
+    return piece(kept(net) * net->every) + piece(larger(8 * net->every, is_static ? least : 0));
+}
+
+/* Gradients that wait for other layers. */
 static size_t waiting_bytes(const struct network *net)
 {
     bool several = net->layers > 1;
-    size_t steps = 8 + net->layers * (net->steps < 128 ? 4 : 8);
-    if (net->rnn->persists)
-        return piece(net->ways * kept(net) * net->every) +
-               piece(net->ways * (several ? 10 : 9) * net->every);
-    if (net->ways == 2)
-        return piece((several ? 4 : 2) * net->every);
-    return piece(several ? smaller(net->every, steps * net->batch * net->state) : net->every);
+    size_t waiting = net->ways * (several ? 2 : 1) * net->every, steps = steps_at_once(net);
+    if (persists(net))
+        return piece(waiting) + persistent_bytes(net);
+    steps = larger(steps, 8) + net->layers * steps;
+    if (net->ways == 1 && several)
+        waiting = smaller(net->every, steps * net->batch * net->state);
+    return piece(waiting);
 }
 
 static size_t backward_bytes(const struct network *net)
 {
     const struct dnn_rnn *rnn = net->rnn;
-    size_t widest = (size_t)(rnn->input > rnn->hidden ? rnn->input : rnn->hidden);
-    return states_bytes(net, rnn->persists ? 2 : 1) + waiting_bytes(net) +
+    size_t widest = larger((size_t)rnn->input, (size_t)rnn->hidden);
+    return states_bytes(net, 1) + waiting_bytes(net) +
            piece(net->ways * net->ways * net->tokens * dnn_width(rnn->type) * widest) +
            copies_bytes(net, 2);
 }
@@ -272,7 +308,7 @@ static size_t workspace_bytes(const struct network *net, bool trains)
     size_t forward = forward_bytes(net), backward = backward_bytes(net);
     size_t matrices = dnn_width(net->rnn->type) * matrices_before(net->rnn, net->all);
     return FIXED_BYTES + net->all * STREAM_BYTES + piece(matrices) +
-           (trains && backward > forward ? backward : forward);
+           (trains ? larger(forward, backward) : forward);
 }
 
 API(int, cudnnGetRNNTempSpaceSizes, void *handle, const struct dnn_descriptor *descriptor, int mode,
