@@ -205,7 +205,8 @@ static bool persists(const struct network *net)
 }
 
 /* From the way there to the way back: what the cells keep, what goes from layer to layer, and a bit
- * for each value that may be dropped between layers. A projection keeps both sides of it. */
+ * for each value that may be dropped between layers, of padding, too. A projection keeps both sides
+ * of it. */
 static size_t reserve_bytes(const struct network *net)
 {
     const struct dnn_rnn *rnn = net->rnn;
@@ -215,7 +216,7 @@ static size_t reserve_bytes(const struct network *net)
         sum += piece(net->all * net->every);
     sum += piece(between * net->every);
     if (rnn->drops)
-        sum += between * piece((net->ways * net->tokens * output(rnn) + 7) / 8);
+        sum += between * piece((net->ways * net->steps * net->batch * output(rnn) + 7) / 8);
     if (rnn->projected)
         sum += piece(net->all * net->every) +
                piece(net->all * net->tokens * dnn_width(rnn->type) * output(rnn));
