@@ -261,7 +261,10 @@ SELECT a.seq,
                  JOIN string n ON n.id = f.function LEFT JOIN string l ON l.id = f.file
                 WHERE s.site = a.site AND s.depth = 0
                   AND (n.text IN ('linear', 'matmul', 'mm', 'bmm', 'addmm', 'baddbmm', 'einsum',
-                                  'multi_head_attention_forward')
+                                  'multi_head_attention_forward', '_in_projection',
+                                  '_in_projection_packed', 'Conv1D.forward',
+                                  'SpectralNorm.compute_weight')
+                       OR n.text LIKE '%RotaryEmbedding.forward'
                        OR (n.text LIKE '%forward' AND l.text LIKE '%nn/modules/linear.py'))),
        EXISTS (SELECT 1 FROM tag WHERE category <= 3)
   FROM allocation a
@@ -384,7 +387,10 @@ SELECT a.seq AS seq,
        WHEN a.tag IS NULL AND a.size >= 1048576 AND (a.free_seq < 0 OR a.free_seq > r.last_seq)
             AND (SELECT w.tagged AND (w.odd OR coalesce(r.last_step > r.first_step
                         AND (a.seq < r.first_seq OR born.step = r.first_step)
-                        AND role.role = 'backward' AND a.site IS NULL, 0))
+                        AND role.role = 'backward' AND (a.site IS NULL OR EXISTS (
+                            SELECT 1 FROM site s JOIN frame f ON f.id = s.frame
+                              JOIN string n ON n.id = f.function
+                             WHERE s.site = a.site AND s.depth = 0 AND n.text = 'autograd')), 0))
                    FROM library_proof w WHERE w.allocation = a.seq AND w.proof = 'size')
        THEN 3 -- library, by size
        WHEN sharing.kind = 1

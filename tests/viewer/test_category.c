@@ -284,10 +284,10 @@ static const char library_sql[] =
     "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL), (2, 1, 2, 0, 0, NULL);"
     "INSERT INTO string VALUES(1, 'at::cuda::getNewWorkspace()'), (2, 'Linear.forward'),"
     " (3, '/usr/lib/torch/nn/modules/linear.py'), (4, 'main'), (5, 'train.py'),"
-    " (6, 'Linear.__init__'), (7, 'bmm');"
+    " (6, 'Linear.__init__'), (7, 'bmm'), (8, 'autograd'), (9, 'Qwen2RotaryEmbedding.forward');"
     "INSERT INTO frame VALUES(1, 1, NULL, NULL), (2, 2, 3, 114), (3, 4, 5, 7), (4, 6, 3, 106),"
-    " (5, 7, 5, 9);"
-    "INSERT INTO site VALUES(1, 0, 5), (1, 1, 1), (1, 2, 3), (2, 0, 2), (2, 1, 3), (3, 0, 3),"
+    " (5, 7, 5, 9), (6, 8, NULL, NULL), (7, 9, 5, 9);"
+    "INSERT INTO site VALUES(6, 0, 6), (6, 1, 3), (7, 0, 7), (7, 1, 3), (1, 0, 5), (1, 1, 1), (1, 2, 3), (2, 0, 2), (2, 1, 3), (3, 0, 3),"
     " (4, 0, 4), (5, 0, 5);"
     "INSERT INTO phase(id, process, ordinal, kind, name, step, begin_seq, end_seq, begin_ns, scope,"
     " ended) VALUES(1, 1, 0, 'forward', 'f', 0, 100, 149, 0, 'process', 'end'),"
@@ -317,6 +317,8 @@ static const struct kept {
     {114, 2, 20971520, 20971520, 2, 0, 0, '-'},
     {160, 2, 33554432, 33554432, 0, 0, 0, 't'}, /* in backward, without a stack */
     {161, 2, 33554432, 33554432, 3, 0, 0, '-'},
+    {162, 2, 33554432, 33554432, 6, 0, 0, 't'}, /* of autograd's thread: no function made it */
+    {115, 2, 33554432, 33554432, 7, 0, 0, 'm'}, /* a product, though not by that name */
     {210, 2, 33554432, 33554432, 2, 0, 0, '-'}, /* the second step's: it may be held */
     {211, 2, 8519680, 8519680, 2, 0, 0, 'm'},
     {212, 2, 9216000, 0, 2, 0, 0, '-'}, /* logits that are held: within the slack, not that size */

@@ -23,7 +23,11 @@ static const char frames_sql[] =
     "SELECT EXISTS (SELECT 1 FROM string n WHERE " IS_WRAPPER ") AS frames";
 
 static const char facts_sql[] =
-    "SELECT a.requested, a.site IS NULL AS no_site,"
+    "SELECT a.requested,"
+    "       a.site IS NULL OR EXISTS (SELECT 1 FROM site s JOIN frame f ON f.id = s.frame"
+    "                                   JOIN string n ON n.id = f.function"
+    "                                  WHERE s.site = a.site AND s.depth = 0"
+    "                                    AND n.text = 'autograd') AS no_site,"
     "       EXISTS (SELECT 1 FROM site s JOIN frame f ON f.id = s.frame"
     "                 JOIN string n ON n.id = f.function"
     "                WHERE s.site = a.site AND " IS_WRAPPER ") AS wrapped,"
@@ -31,7 +35,11 @@ static const char facts_sql[] =
     "                 JOIN string n ON n.id = f.function LEFT JOIN string l ON l.id = f.file"
     "                WHERE s.site = a.site AND s.depth = 0"
     "                  AND (n.text IN ('linear', 'matmul', 'mm', 'bmm', 'addmm', 'baddbmm',"
-    "                                  'einsum', 'multi_head_attention_forward')"
+    "                                  'einsum', 'multi_head_attention_forward',"
+    "                                  '_in_projection', '_in_projection_packed', "
+    "'Conv1D.forward',"
+    "                                  'SpectralNorm.compute_weight')"
+    "                       OR n.text LIKE '%RotaryEmbedding.forward'"
     "                       OR (n.text LIKE '%forward' AND l.text LIKE '%nn/modules/linear.py'))) "
     "AS multiplies,"
     "       EXISTS (SELECT 1 FROM tag WHERE category <= 3) AS tags"

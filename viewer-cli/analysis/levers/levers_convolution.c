@@ -1,0 +1,161 @@
+/*
+ * Levers on the workspaces that cuDNN's convolutions want, which PyTorch takes from its allocator
+ * and frees at once.
+ *
+ * Kernels for tensor cores want channels last. Tensors in another layout are copied, and the copies
+ * are the workspace: of 5,670 convolutions measured on a GPU (docs/gpu-profiles.md) those with
+ * channels last wanted a tenth, and for the gradients of weights in fp32 three tenths, of what the
+ * same ones wanted otherwise.
+ *
+ * With cudnn.benchmark all kernels are tried once for each shape, with room for the largest, and
+ * the fastest is kept: such a workspace is there in the first step and never again.
+ */
+#include <stdio.h>
+
+#include "error.h"
+#include "human.h"
+#include "levers_work.h"
+#include "mem.h"
+#include "query.h"
+
+enum {
+    STEPS_LEAST = 3,   /* in a shorter run every size may be there but once */
+    FORWARD_SHARE = 10 /* of the bytes: with channels last a forward wants next to nothing */
+};
+
+struct convolutions {
+    struct map modules;     /* of a class that convolves, to its dimensions */
+    struct map later;       /* module and bytes of workspaces after the first step */
+    struct levers_edit all; /* without the trials */
+    struct levers_edit trials;
+    int64_t bytes, forward; /* of `all` */
+    int64_t largest;        /* of a trial */
+    bool planes;            /* of two dimensions, at least some */
+};
+
+/* Of one dimension there is no channels last. */
+static const char modules_sql[] =
+    "SELECT id, class GLOB '*2d*' AS planes FROM module WHERE class GLOB '*Conv[23]d*'"
+    " OR class GLOB '*ConvTranspose[23]d*'";
+
+static int read_modules(struct levers_work *work, struct convolutions *out)
+{
+    int64_t id, planes;
+    struct query query =
+        query_ask(work->db, modules_sql, Q_NOTHING, Q_OUT(Q_INT(id), Q_INT(planes)));
+    while (query_next(&query))
+        if (!map_put(&out->modules, (uint64_t)id, planes ? 2 : 3, NULL))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
+}
+
+/* No other block is born before it is freed. */
+static bool is_workspace(const struct levers_step *step, size_t at, const struct convolutions *all)
+{
+    const struct levers_block *block = &step->blocks[at];
+    return block->module != GROUP_NONE && block->end != LEVERS_NEVER &&
+           (at + 1 == step->count || step->blocks[at + 1].seq > block->end) &&
+           map_get(&all->modules, (uint64_t)block->module) != MAP_NONE;
+}
+
+static uint64_t like_of(const struct levers_block *block)
+{
+    return (uint64_t)block->module << 40 ^ (uint64_t)block->asked;
+}
+
+/* Those that are there once the first step is over. */
+static int read_later(const struct levers_step *step, int64_t first_end, struct convolutions *out)
+{
+    for (size_t i = levers_first_from(step, first_end); i < step->count; i++)
+        if (is_workspace(step, i, out) &&
+            !map_put(&out->later, like_of(&step->blocks[i]), 1, NULL))
+            return ERR_NOMEM;
+    return 0;
+}
+
+/* The first step's, and its like is not there again. */
+static bool is_trial(const struct levers_step *step, const struct levers_block *block,
+                     int64_t first_end, const struct convolutions *all)
+{
+    return block->seq < first_end && step->last - step->first + 1 >= STEPS_LEAST &&
+           map_get(&all->later, like_of(block)) == MAP_NONE;
+}
+
+/* Where the first optimizer's step is over: what is tried, was tried by then. */
+static int64_t end_of_first(const struct levers_step *step)
+{
+    const struct levers_phase *phase =
+        levers_phase_after(&step->phases, LEVERS_OPTIMIZER, step->begin - 1);
+    return phase && phase->end != LEVERS_NEVER ? phase->end : step->begin;
+}
+
+static int sort(const struct levers_step *step, struct convolutions *out)
+{
+    int64_t first_end = end_of_first(step);
+    if (read_later(step, first_end, out) < 0)
+        return ERR_NOMEM;
+    for (size_t i = step->older; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (!is_workspace(step, i, out))
+            continue;
+        bool tried = is_trial(step, block, first_end, out);
+        if (!levers_cut(tried ? &out->trials : &out->all, i, INT64_MIN, LEVERS_NEVER))
+            return ERR_NOMEM;
+        if (tried) {
+            out->largest = block->size > out->largest ? block->size : out->largest;
+            continue;
+        }
+        out->planes = out->planes || map_get(&out->modules, (uint64_t)block->module) == 2;
+        out->bytes += block->size;
+        if (levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq))
+            out->forward += block->size;
+    }
+    return 0;
+}
+
+static int try_channels_last(struct levers_work *work, struct convolutions *all)
+{
+    char text[200];
+    const char *form = all->planes ? "channels_last" : "channels_last_3d";
+    if (!all->all.count || all->forward < all->bytes / FORWARD_SHARE)
+        return 0;
+    snprintf(text, sizeof text,
+             "memory_format=torch.%s for model and inputs (model.to(...), x.to(...)): cuDNN's "
+             "convolutions then copy no tensors",
+             form);
+    const struct levers_words words = {
+        .kind = LEVER_CHANNELS_LAST, .at_most = true, .site = LEVERS_NONE, .before = text};
+    return levers_try(work, &all->all, &words);
+}
+
+static int try_no_benchmark(struct levers_work *work, struct convolutions *all)
+{
+    char text[200], bytes[HUMAN_MAX];
+    if (!all->trials.count)
+        return 0;
+    snprintf(
+        text, sizeof text,
+        "torch.backends.cudnn.benchmark = False: in the first step cuDNN tries kernels with up "
+        "to %s of workspace",
+        human_bytes(bytes, all->largest));
+    const struct levers_words words = {
+        .kind = LEVER_NO_BENCHMARK, .estimated = true, .site = LEVERS_NONE, .before = text};
+    return levers_try(work, &all->trials, &words);
+}
+
+int levers_convolution(struct levers_work *work)
+{
+    struct convolutions all = {0};
+    int err = work->on_host ? 0 : read_modules(work, &all);
+    if (err >= 0 && !work->on_host)
+        err = sort(&work->step, &all);
+    if (err >= 0)
+        err = try_no_benchmark(work, &all);
+    if (err >= 0)
+        err = try_channels_last(work, &all);
+    levers_edit_clear(&all.all);
+    levers_edit_clear(&all.trials);
+    map_clear(&all.later);
+    map_clear(&all.modules);
+    return err;
+}
