@@ -42,6 +42,19 @@ TEST(what_goes_in_backward_is_not_held)
     CHECK_INT(worth_of(&(struct model){.released = true}, LEVER_HELD, NULL), -1);
 }
 
+/* As the state of a dropout in cuDNN's RNNs: the call that made it makes outputs in each step. */
+TEST(what_a_call_made_once_is_its_own)
+{
+    struct script script = {0};
+    train(&script, &(struct model){.released = true, .steps = 4});
+    script_block(&script, at(3, BACKWARD) + 3, at(3, BACKWARD) + 4, MIB(80), OTHER); /* the peak */
+    script_block(&script, at(0, FORWARD) + 60, at(3, END) + 50, MIB(40), DECODE);
+    CHECK_INT(worth(&script, LEVER_HELD, NULL), -1);
+    for (int step = 1; step < 4; step++)
+        script_block(&script, at(step, FORWARD) + 60, at(step + 1, FORWARD) + 61, MIB(40), DECODE);
+    CHECK(worth(&script, LEVER_HELD, NULL) > 0);
+}
+
 /* The peak is in forward, where the logits of the step before still live. */
 TEST(what_an_earlier_step_left_is_gone_before_this_one)
 {
@@ -406,7 +419,7 @@ TEST(a_loss_that_was_refused_can_be_made_in_chunks)
 TEST_MAIN(TEST_CASE(a_refusal_is_lowered_where_it_was),
           TEST_CASE(a_loss_that_was_refused_can_be_made_in_chunks),
           TEST_CASE(what_the_program_holds_is_a_lever),
-          TEST_CASE(what_goes_in_backward_is_not_held),
+          TEST_CASE(what_goes_in_backward_is_not_held), TEST_CASE(what_a_call_made_once_is_its_own),
           TEST_CASE(what_an_earlier_step_left_is_gone_before_this_one),
           TEST_CASE(a_lever_is_worth_what_the_next_peak_leaves_of_it),
           TEST_CASE(what_came_before_the_steps_bounds_every_lever),

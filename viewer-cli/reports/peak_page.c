@@ -75,6 +75,26 @@ static void put_heading(const struct peak_page *page)
     buf_clear(&cut);
 }
 
+/* What others have of the device, beside a context and libraries of this program. */
+static bool has_others(const struct peak *peak, int64_t used)
+{
+    const int64_t own = INT64_C(2) << 30;
+    return peak->reserved != PEAK_NONE && used - peak->reserved > own;
+}
+
+/* The highest, where that is more than at the peak of allocated: it decides whether a program fits.
+ */
+static void put_reserved(const struct peak *peak, struct buf *line)
+{
+    char now[HUMAN_MAX], most[HUMAN_MAX];
+    if (peak->reserved == PEAK_NONE)
+        return;
+    buf_print(line, "reserved %s", human_bytes(now, peak->reserved));
+    if (peak->max_reserved != PEAK_NONE &&
+        peak->max_reserved - peak->reserved > peak->reserved / 100)
+        buf_print(line, " (max %s)", human_bytes(most, peak->max_reserved));
+}
+
 /* "reserved 5392 MiB, device used 5631 MiB of 22.0 GiB: 16.5 GiB free"; of host memory "RSS 2.1
  * GiB, with Python and its libraries". */
 static void put_memory(const struct peak_page *page)
@@ -84,10 +104,12 @@ static void put_memory(const struct peak_page *page)
     int64_t used = ladder->rungs[ladder->is_host ? LADDER_PROCESS : LADDER_DEVICE].bytes;
     char text[HUMAN_MAX], whole[HUMAN_MAX], rest[HUMAN_MAX];
     struct buf line = {0};
-    if (peak->reserved != PEAK_NONE)
-        buf_print(&line, "reserved %s", human_bytes(text, peak->reserved));
+    put_reserved(peak, &line);
     if (used != LADDER_NONE)
-        buf_print(&line, "%s%s %s", line.count ? ", " : "", ladder->is_host ? "RSS" : "device used",
+        buf_print(&line, "%s%s %s", line.count ? ", " : "",
+                  ladder->is_host          ? "RSS"
+                  : has_others(peak, used) ? "all programs use"
+                                           : "device used",
                   human_bytes(text, used));
     if (used != LADDER_NONE && page->total != LADDER_NONE)
         buf_print(&line, " of %s: %s free", human_bytes(whole, page->total),

@@ -125,6 +125,25 @@ static int edit_all(const struct levers_step *step, struct levers_edit *edit, bo
     return 0;
 }
 
+/* With two optimizers in a step, as of a GAN, a backward makes gradients of parameters that another
+ * optimizer steps. */
+static bool has_several_optimizers(const struct levers_step *step)
+{
+    const struct levers_phase_row *optimizers = &step->phases.of[LEVERS_OPTIMIZER];
+    for (size_t i = 1; i < optimizers->count; i++) {
+        const struct levers_phase *one = &step->phases.phases[optimizers->at[i - 1]];
+        const struct levers_phase *next = &step->phases.phases[optimizers->at[i]];
+        if (one->step == next->step && one->step != GROUP_NONE)
+            return true;
+    }
+    return false;
+}
+
+int levers_clips(struct levers_work *work, bool *clips)
+{
+    return query_read(work->db, clips_sql, Q_NOTHING, Q_OUT(Q_INT(*clips)));
+}
+
 int levers_optimizer_in_backward(struct levers_work *work)
 {
     struct levers_words words = {
@@ -132,9 +151,9 @@ int levers_optimizer_in_backward(struct levers_work *work)
         .at_most = !work->on_host, /* a device's optimizer goes through all of them at once */
         .estimated = true,
         .site = LEVERS_NONE,
-        .before = "an optimizer for each parameter, stepped in backward: "
-                  "p.register_post_accumulate_grad_hook(lambda p: (optimizers[p].step(), "
-                  "optimizers[p].zero_grad())), without optimizer.step() behind it"};
+        .before = "an optimizer for each parameter p, stepped in backward: def step(p): "
+                  "optimizers[p].step(); optimizers[p].zero_grad(), then "
+                  "p.register_post_accumulate_grad_hook(step), without optimizer.step() behind it"};
     const struct levers_step *step = &work->step;
     struct levers_edit edit = {0};
     bool clips = true, can = true;
@@ -142,8 +161,9 @@ int levers_optimizer_in_backward(struct levers_work *work)
         return 0;
     if (!work->torch)
         words.after = " (torch 2.1 or later)";
-    int err = query_read(work->db, clips_sql, Q_NOTHING, Q_OUT(Q_INT(clips)));
-    if (err < 0 || clips || step->cut_short || levers_bytes_of(step, PURPOSE_BUCKET))
+    int err = levers_clips(work, &clips);
+    if (err < 0 || clips || step->cut_short || levers_bytes_of(step, PURPOSE_BUCKET) ||
+        has_several_optimizers(step))
         return err;
     err = edit_all(step, &edit, &can);
     if (err >= 0 && can && edit.count)

@@ -133,19 +133,37 @@ static bool fits(const struct trial *trial, const struct levers_unit *unit)
     return trial->count < UNITED;
 }
 
+/* It is called more than once in a forward, as a layer is. */
+static bool is_repeated(const struct levers_unit *unit)
+{
+    for (size_t i = 1; i < unit->count; i++)
+        if (unit->calls[i].forward == unit->calls[i - 1].forward)
+            return true;
+    return false;
+}
+
+/* Of a Sequential only the births say where one ends, and one may stand inside of another: where
+ * the program has layers of its own class, these are better known. */
+static bool is_layer(const struct levers_unit *unit)
+{
+    return !unit->plain && !unit->sequential && is_repeated(unit);
+}
+
 /* The switch of transformers checkpoints all of its layers; a module of torch.nn is of use where
  * there is no other. */
 static size_t make_trials(const struct levers_units *units, struct trial *trials)
 {
     size_t count = 0, of_library = SIZE_MAX;
-    bool own = false, library = false;
+    bool own = false, library = false, layers = false;
     for (size_t i = 0; i < units->count; i++) {
         own = own || !units->units[i].plain;
+        layers = layers || is_layer(&units->units[i]);
         library = library || units->units[i].by_library;
     }
     for (size_t i = 0; i < units->count; i++) {
         const struct levers_unit *unit = &units->units[i];
-        if ((unit->plain && own) || (library && unit->of_library && !unit->by_library))
+        if ((unit->plain && own) || (unit->sequential && layers) ||
+            (library && unit->of_library && !unit->by_library))
             continue;
         if (unit->by_library && of_library != SIZE_MAX && fits(&trials[of_library], unit)) {
             trials[of_library].units[trials[of_library].count++] = unit;
@@ -174,15 +192,6 @@ static int add_others(struct levers_work *work, const struct trial *trials, size
     return err;
 }
 
-/* It is called more than once in a forward, as a layer is. */
-static bool is_repeated(const struct levers_unit *unit)
-{
-    for (size_t i = 1; i < unit->count; i++)
-        if (unit->calls[i].forward == unit->calls[i - 1].forward)
-            return true;
-    return false;
-}
-
 static void put_unit(const struct levers_unit *unit, struct buf *text)
 {
     buf_print(text, "%s%s", is_repeated(unit) ? "each " : "", unit->name);
@@ -204,7 +213,9 @@ static bool put_words(const struct levers_work *work, const struct trial *trial,
                                  "model.gradient_checkpointing_enable("
                                  "gradient_checkpointing_kwargs={'use_reentrant': False})"));
     else
-        buf_text(text, ": torch.utils.checkpoint.checkpoint(m, x, use_reentrant=False)");
+        buf_text(
+            text,
+            ": torch.utils.checkpoint.checkpoint(m, ..., use_reentrant=False) in place of m(...)");
     if (normalizes)
         buf_text(text, "; BatchNorm then updates its running statistics twice in each step");
     return !text->broken;
@@ -306,7 +317,7 @@ static bool put_half_words(const struct trial *trial, bool normalizes, struct bu
         buf_text(text, "gradient_checkpointing_enable(...), then gradient_checkpointing = False in "
                        "layers[1::2]");
     else
-        buf_text(text, "torch.utils.checkpoint.checkpoint(m, x, use_reentrant=False) in [::2]");
+        buf_text(text, "torch.utils.checkpoint.checkpoint(m, ..., use_reentrant=False) in [::2]");
     if (unit->instances)
         buf_print(text, " of %s", unit->instances);
     if (normalizes)
@@ -326,7 +337,7 @@ static int add_half(struct levers_work *work, const struct trial *best)
     struct trial trial = {.units = {&half}, .count = 1};
     int err = look_at(work, &trial);
     struct levers_words words = {.kind = LEVER_CHECKPOINT_HALF,
-                                 .estimated = err >= 0 && is_unsure(&work->step, &trial),
+                                 .estimated = true, /* backward meets computed and kept ones */
                                  .changes = normalizes(work, &trial),
                                  .site = LEVERS_NONE};
     if (err >= 0 && !put_half_words(best, words.changes, &text))

@@ -19,24 +19,26 @@
 #include "query.h"
 
 enum {
+    PLANES = 2,
+    OTHER = 1,
     STEPS_LEAST = 3,   /* in a shorter run every size may be there but once */
     FORWARD_SHARE = 10 /* of the bytes: with channels last a forward wants next to nothing */
 };
 
 struct convolutions {
-    struct map modules;     /* of a class that convolves, to its dimensions */
-    struct map later;       /* module and bytes of workspaces after the first step */
-    struct levers_edit all; /* without the trials */
+    struct map modules;        /* of a class that convolves, to PLANES or OTHER */
+    struct map later;          /* module and bytes of workspaces after the first step */
+    struct levers_edit planes; /* of two dimensions, without the trials */
     struct levers_edit trials;
-    int64_t bytes, forward; /* of `all` */
+    int64_t bytes, forward; /* of `planes` */
     int64_t largest;        /* of a trial */
-    bool planes;            /* of two dimensions, at least some */
 };
 
-/* Of one dimension there is no channels last. */
+/* Of one dimension there is no channels last; of three, gradients of weights in fp32 want as much.
+ */
 static const char modules_sql[] =
-    "SELECT id, class GLOB '*2d*' AS planes FROM module WHERE class GLOB '*Conv[23]d*'"
-    " OR class GLOB '*ConvTranspose[23]d*'";
+    "SELECT id, class GLOB '*2d*' AS planes FROM module WHERE class GLOB '*Conv[123]d*'"
+    " OR class GLOB '*ConvTranspose[123]d*'";
 
 static int read_modules(struct levers_work *work, struct convolutions *out)
 {
@@ -44,7 +46,7 @@ static int read_modules(struct levers_work *work, struct convolutions *out)
     struct query query =
         query_ask(work->db, modules_sql, Q_NOTHING, Q_OUT(Q_INT(id), Q_INT(planes)));
     while (query_next(&query))
-        if (!map_put(&out->modules, (uint64_t)id, planes ? 2 : 3, NULL))
+        if (!map_put(&out->modules, (uint64_t)id, planes ? PLANES : OTHER, NULL))
             query_fail(&query, ERR_NOMEM);
     return query_end(&query);
 }
@@ -67,8 +69,7 @@ static uint64_t like_of(const struct levers_block *block)
 static int read_later(const struct levers_step *step, int64_t first_end, struct convolutions *out)
 {
     for (size_t i = levers_first_from(step, first_end); i < step->count; i++)
-        if (is_workspace(step, i, out) &&
-            !map_put(&out->later, like_of(&step->blocks[i]), 1, NULL))
+        if (is_workspace(step, i, out) && !map_put(&out->later, like_of(&step->blocks[i]), 1, NULL))
             return ERR_NOMEM;
     return 0;
 }
@@ -99,13 +100,14 @@ static int sort(const struct levers_step *step, struct convolutions *out)
         if (!is_workspace(step, i, out))
             continue;
         bool tried = is_trial(step, block, first_end, out);
-        if (!levers_cut(tried ? &out->trials : &out->all, i, INT64_MIN, LEVERS_NEVER))
+        bool plane = map_get(&out->modules, (uint64_t)block->module) == PLANES;
+        if ((tried || plane) &&
+            !levers_cut(tried ? &out->trials : &out->planes, i, INT64_MIN, LEVERS_NEVER))
             return ERR_NOMEM;
-        if (tried) {
+        if (tried)
             out->largest = block->size > out->largest ? block->size : out->largest;
+        if (tried || !plane)
             continue;
-        }
-        out->planes = out->planes || map_get(&out->modules, (uint64_t)block->module) == 2;
         out->bytes += block->size;
         if (levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq))
             out->forward += block->size;
@@ -115,17 +117,15 @@ static int sort(const struct levers_step *step, struct convolutions *out)
 
 static int try_channels_last(struct levers_work *work, struct convolutions *all)
 {
-    char text[200];
-    const char *form = all->planes ? "channels_last" : "channels_last_3d";
-    if (!all->all.count || all->forward < all->bytes / FORWARD_SHARE)
+    static const struct levers_words words = {
+        .kind = LEVER_CHANNELS_LAST,
+        .at_most = true,
+        .site = LEVERS_NONE,
+        .before = "memory_format=torch.channels_last for model and inputs (model.to(...), "
+                  "x.to(...)): cuDNN's convolutions then copy no tensors"};
+    if (!all->planes.count || all->forward < all->bytes / FORWARD_SHARE)
         return 0;
-    snprintf(text, sizeof text,
-             "memory_format=torch.%s for model and inputs (model.to(...), x.to(...)): cuDNN's "
-             "convolutions then copy no tensors",
-             form);
-    const struct levers_words words = {
-        .kind = LEVER_CHANNELS_LAST, .at_most = true, .site = LEVERS_NONE, .before = text};
-    return levers_try(work, &all->all, &words);
+    return levers_try(work, &all->planes, &words);
 }
 
 static int try_no_benchmark(struct levers_work *work, struct convolutions *all)
@@ -153,7 +153,7 @@ int levers_convolution(struct levers_work *work)
         err = try_no_benchmark(work, &all);
     if (err >= 0)
         err = try_channels_last(work, &all);
-    levers_edit_clear(&all.all);
+    levers_edit_clear(&all.planes);
     levers_edit_clear(&all.trials);
     map_clear(&all.later);
     map_clear(&all.modules);

@@ -126,8 +126,8 @@ static int renew(struct levers_work *work, struct renewal *renewal, size_t at,
     return err;
 }
 
-/* Some zero_grad frees gradients: they are None then. Those that outlive one are another optimizer's,
- * as of the two networks of a GAN. */
+/* Some zero_grad frees gradients: they are None then. Those that outlive one are another
+ * optimizer's, as of the two networks of a GAN. */
 static bool are_none(const struct levers_step *step)
 {
     for (size_t i = 0; i < step->count; i++) {

@@ -53,10 +53,32 @@ static size_t moment_of(const struct levers_step *step, const struct levers_bloc
     return block->end == LEVERS_NEVER ? SIZE_MAX : levers_first_from(step, block->end);
 }
 
+/* A whole step behind that of the block, before the one of the peak: its call had to make another.
+ */
+static bool was_a_step_between(const struct levers_step *step, const struct levers_block *block)
+{
+    const struct levers_phase *own =
+        levers_phase_after(&step->phases, LEVERS_OPTIMIZER, block->seq);
+    const struct levers_phase *next =
+        own ? levers_phase_after(&step->phases, LEVERS_OPTIMIZER, own->end) : NULL;
+    return next && next->end < step->own_begin;
+}
+
+/* What a call made in an early step and not again is its own state, as that of a dropout in cuDNN's
+ * RNNs, though the same call makes outputs in each step. */
+static bool is_made_once(const struct levers_step *step, const struct levers_block *block)
+{
+    if (block->end <= step->own_end || !was_a_step_between(step, block))
+        return false;
+    for (size_t i = levers_first_from(step, block->seq + 1); i < step->count; i++)
+        if (step->blocks[i].site == block->site && step->blocks[i].asked == block->asked)
+            return false;
+    return true;
+}
+
 static bool is_held(const struct levers_step *step, const struct levers_block *block)
 {
-    (void)step;
-    return block->purpose == PURPOSE_HELD;
+    return block->purpose == PURPOSE_HELD && !is_made_once(step, block);
 }
 
 enum need { NEED_NONE, NEED_UNKNOWN, NEED_SURE };

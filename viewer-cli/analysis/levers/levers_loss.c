@@ -134,10 +134,11 @@ int levers_chunked_loss(struct levers_work *work)
         .kind = LEVER_CHUNKED_LOSS,
         .estimated = true,
         .site = LEVERS_NONE,
-        .before = "loss in 8 chunks, hidden being the input of head: "
-                  "sum(checkpoint(lambda h, y: cross_entropy(head(h), y, reduction='sum'), h, y, "
-                  "use_reentrant=False) for h, y in zip(hidden.chunk(8), labels.chunk(8))) / "
-                  "len(labels)"};
+        .before = "loss in 8 chunks, hidden the input of head as [tokens, width], labels [tokens] "
+                  "(of a language model shifted by one): "
+                  "sum(checkpoint(lambda h, y: cross_entropy(head(h).float(), y, "
+                  "reduction='sum'), h, y, use_reentrant=False) for h, y in "
+                  "zip(hidden.chunk(8), labels.chunk(8))) / (labels != -100).sum()"};
     const struct levers_step *step = &work->step;
     struct levers_edit edit = {0};
     struct head head = {0};

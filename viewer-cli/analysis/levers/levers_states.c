@@ -66,8 +66,11 @@ int levers_states(struct levers_work *work)
     words.changes = false;
     words.kind = LEVER_OFFLOAD_STATES;
     words.before = "optimizer state and optimizer.step() in the host's memory (CPU offload): "
-                   "torchao.optim.CPUOffloadOptimizer(model.parameters(), type(optimizer))";
-    if (err >= 0 && !work->on_host && !work->shards)
+                   "torchao.optim.CPUOffloadOptimizer(model.parameters(), type(optimizer), lr=...)";
+    bool clips = true;
+    if (err >= 0)
+        err = levers_clips(work, &clips);
+    if (err >= 0 && !work->on_host && !work->shards && !clips)
         err = levers_try_scaled(work, offloaded, &words);
     return err < 0 ? err : try_offload_shards(work);
 }

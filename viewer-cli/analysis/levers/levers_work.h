@@ -100,6 +100,8 @@ int levers_retain_graph(struct levers_work *work);
 int levers_fused_operation(struct levers_work *work);
 int levers_convolution(struct levers_work *work);
 int levers_optimizer_in_backward(struct levers_work *work);
+/* Whether gradients are clipped together: all have to be there at once, on the device. */
+int levers_clips(struct levers_work *work, bool *clips);
 int levers_frozen(struct levers_work *work);
 /* Whether most of the optimizer's state has half of its parameters' bytes or less. */
 int levers_has_reduced_states(struct levers_work *work, bool *yes);
