@@ -11,7 +11,7 @@
  */
 #include "device.h"
 #include "dnn.h"
-#include "dnn_workspace.h"
+#include "dnn_trials.h"
 #include "stub.h"
 
 /* cudnnBackendDescriptorType_t, those whose kind says what is done. */
@@ -26,16 +26,21 @@ enum kind {
 
 /* cudnnBackendAttributeName_t, those that say what is done. */
 enum said {
+    DILATIONS = 102,
+    STRIDES = 103,
     HEURISTIC_MODE = 200,
     GRAPH_OF_HEURISTIC = 201,
     ENGINE_OF_CONFIG = 300,
     CONFIG_OF_PLAN = 401,
+    FORWARD_CONVOLUTION = 702,
     FORWARD_W = 703,
     FORWARD_X = 704,
     FORWARD_Y = 705,
+    BACKWARD_DATA_CONVOLUTION = 708,
     BACKWARD_DATA_W = 709,
     BACKWARD_DATA_X = 710,
     BACKWARD_DATA_Y = 711,
+    BACKWARD_FILTER_CONVOLUTION = 714,
     BACKWARD_FILTER_W = 715,
     BACKWARD_FILTER_X = 716,
     BACKWARD_FILTER_Y = 717,
@@ -59,6 +64,13 @@ enum answer {
 };
 
 #define MODE_FALLBACK 2 /* cudnnBackendHeurMode_t */
+
+/* The engines of a convolution: what the heuristics choose, and what there is to fall back to, the
+ * one that wants most and one that wants nothing. A program that tries all out keeps the first one,
+ * since none takes longer than another, and asks for as much as the largest wants, or for less
+ * where that is refused. */
+enum engine { ENGINE_CHOSEN, ENGINE_LARGEST, ENGINE_SPARING };
+#define FALLBACKS 2
 
 /* cudnnBackendAttributeType_t, those that are not four bytes wide. */
 enum type {
@@ -84,6 +96,7 @@ struct attribute {
 struct backend {
     int32_t kind;
     int32_t mode;           /* of a heuristic */
+    enum engine engine;     /* of an engine, a configuration, a plan */
     struct dnn_shape shape; /* of a tensor */
     struct dnn_work work;   /* of all others */
     size_t count;
@@ -210,6 +223,18 @@ static void learn(struct backend *backend, int32_t name, int64_t count, const vo
     case BACKWARD_FILTER_Y:
         backend->work.y = of[0]->shape;
         break;
+    case FORWARD_CONVOLUTION:
+    case BACKWARD_DATA_CONVOLUTION:
+    case BACKWARD_FILTER_CONVOLUTION:
+        memcpy(backend->work.stride, of[0]->work.stride, sizeof backend->work.stride);
+        memcpy(backend->work.dilation, of[0]->work.dilation, sizeof backend->work.dilation);
+        break;
+    case STRIDES:
+        longs(backend->work.stride, elements, count);
+        break;
+    case DILATIONS:
+        longs(backend->work.dilation, elements, count);
+        break;
     case OPERATIONS:
         graph_of(&backend->work, of, count);
         break;
@@ -218,6 +243,7 @@ static void learn(struct backend *backend, int32_t name, int64_t count, const vo
     case ENGINE_OF_CONFIG:
     case CONFIG_OF_PLAN:
         backend->work = of[0]->work;
+        backend->engine = of[0]->engine;
         break;
     case TENSOR_TYPE:
     case TENSOR_SIZES:
@@ -270,33 +296,62 @@ static int answer_text(int64_t *count, char *elements, int64_t wanted, const cha
     return DNN_FINE;
 }
 
-/* The engines to fall back to are asked for where all are tried out, as under PyTorch's
- * cudnn.benchmark: the first one always works here. What the largest of them wants is not known. */
-static void see_trial(const struct backend *heuristic)
-{
-    const struct dnn_work *work = &heuristic->work;
-    if (heuristic->mode == MODE_FALLBACK && dnn_is_convolution(work))
-        read_library("cudnn benchmark");
-}
-
 /* A descriptor that the program brings to be filled. */
 static int fill(const struct backend *from, int64_t *count, struct backend *const *brought,
                 int64_t wanted)
 {
-    if (brought && wanted > 0 && brought[0])
+    if (brought && wanted > 0 && brought[0]) {
         brought[0]->work = from->work;
+        brought[0]->engine = from->engine;
+    }
     return answer(count, NULL, 0, 0, 0);
+}
+
+static int fall_back(const struct backend *from, int64_t *count, struct backend *const *brought,
+                     int64_t wanted)
+{
+    int64_t n = brought && wanted < FALLBACKS ? wanted : FALLBACKS;
+    for (int64_t i = 0; brought && i < n; i++) {
+        if (!brought[i])
+            continue;
+        brought[i]->work = from->work;
+        brought[i]->engine = i == 0 ? ENGINE_LARGEST : ENGINE_SPARING;
+    }
+    if (count)
+        *count = n;
+    return DNN_FINE;
+}
+
+static int results(const struct backend *heuristic, int64_t *count, struct backend *const *brought,
+                   int64_t wanted)
+{
+    if (heuristic->mode == MODE_FALLBACK && dnn_is_convolution(&heuristic->work))
+        return fall_back(heuristic, count, brought, wanted);
+    return fill(heuristic, count, brought, wanted);
 }
 
 /* What the rules do not cover is told as not known. */
 static int64_t workspace(const struct backend *plan)
 {
     const struct profile *gpu = device_profile();
-    int64_t bytes;
-    if (dnn_workspace(&plan->work, gpu->capability ? gpu->capability->major : 0, gpu->sms, &bytes))
-        read_modelled("cudnn graph");
-    else
-        read_library("cudnn graph");
+    int32_t capability = gpu->capability ? gpu->capability->major : 0;
+    int64_t bytes = 0;
+    switch (plan->engine) {
+    case ENGINE_CHOSEN:
+        if (dnn_workspace(&plan->work, capability, gpu->sms, &bytes))
+            read_modelled("cudnn graph");
+        else
+            read_library("cudnn graph");
+        break;
+    case ENGINE_LARGEST:
+        if (dnn_trial_workspace(&plan->work, capability, gpu->sms, &bytes))
+            read_modelled("cudnn.benchmark trials");
+        else
+            read_library("cudnn.benchmark trials");
+        break;
+    case ENGINE_SPARING:
+        break;
+    }
     return bytes;
 }
 
@@ -305,9 +360,7 @@ API(int, cudnnBackendGetAttribute, struct backend *backend, int32_t name, int32_
 {
     switch ((enum answer)name) {
     case HEURISTIC_RESULTS:
-        if (elements)
-            see_trial(backend);
-        return fill(backend, count, elements, wanted);
+        return results(backend, count, elements, wanted);
     case CONFIG_ENGINE:
         return fill(backend, count, elements, wanted);
     case GRAPH_ENGINES:

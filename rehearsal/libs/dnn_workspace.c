@@ -19,8 +19,8 @@
  *     channel for each group. For the weights' gradient of groups there is no rule.
  */
 #include "dnn_workspace.h"
+#include "dnn_sizes.h"
 
-#define VECTOR 16       /* bytes that a kernel reads at once, and those beside the copies */
 #define ATTENTION 256   /* of a plan's own; cudnn-frontend adds the rest, in the program */
 #define PRODUCT 272     /* of the gradient of what goes in */
 #define TILE 128        /* rows and columns */
@@ -30,53 +30,9 @@
 #define FIRST_PATCH 256 /* from which on it is a product, in fp32 */
 #define FIRST_OUTPUT (INT64_C(1) << 18) /* elements */
 
-static int64_t up(int64_t n, int64_t step)
-{
-    return (n + step - 1) / step * step;
-}
-
-/* Of a plane, or of a kernel. */
-static int64_t positions(const struct dnn_shape *shape)
-{
-    int64_t n = 1;
-    for (int32_t i = 2; i < shape->dims; i++)
-        n *= shape->size[i];
-    return n;
-}
-
-static bool is_last(const struct dnn_shape *shape)
-{
-    return positions(shape) == 1 || (shape->stride[1] == 1 && shape->size[1] > 1);
-}
-
-static int64_t channels(const struct dnn_work *work)
-{
-    return work->x.size[1];
-}
-
-static int64_t outputs(const struct dnn_work *work)
-{
-    return work->w.size[0];
-}
-
-static int64_t groups(const struct dnn_work *work)
-{
-    return channels(work) / work->w.size[1];
-}
-
-static bool is_float(const struct dnn_work *work)
-{
-    return work->x.type == DNN_FLOAT;
-}
-
-static int64_t width(const struct dnn_work *work)
-{
-    return (int64_t)dnn_width(work->x.type);
-}
-
 static bool is_first(const struct dnn_work *work)
 {
-    return channels(work) < FIRST_MAX;
+    return dnn_channels(work) < FIRST_MAX;
 }
 
 static bool is_forward(const struct dnn_work *work)
@@ -89,20 +45,9 @@ static bool is_of_weights(const struct dnn_work *work)
     return work->kind == DNN_BACKWARD_FILTER;
 }
 
-/* How many are added up for each element of the weights' gradient. */
-static int64_t summed(const struct dnn_work *work)
-{
-    return work->y.size[0] * positions(&work->y);
-}
-
-static bool is_pointwise(const struct dnn_work *work)
-{
-    return positions(&work->w) == 1;
-}
-
 static bool has_stride(const struct dnn_work *work)
 {
-    return positions(&work->x) != positions(&work->y);
+    return dnn_positions(&work->x) != dnn_positions(&work->y);
 }
 
 /* ---- copies ---- */
@@ -110,37 +55,37 @@ static bool has_stride(const struct dnn_work *work)
 /* What channels are filled up to a multiple of. */
 static int64_t step_of(const struct dnn_work *work)
 {
-    if (groups(work) > 1)
+    if (dnn_groups(work) > 1)
         return 1;
-    if (is_first(work) && work->x.type == DNN_HALF && (is_forward(work) || is_last(&work->x)))
+    if (is_first(work) && work->x.type == DNN_HALF && (is_forward(work) || dnn_is_last(&work->x)))
         return 4;
-    if (is_first(work) && is_float(work) && is_forward(work))
+    if (is_first(work) && dnn_is_float(work) && is_forward(work))
         return 1;
-    return VECTOR / width(work);
+    return DNN_VECTOR / dnn_width_of(work);
 }
 
 /* `outer`, `step`: what the first two dimensions are filled up to. */
 static int64_t copy_of(const struct dnn_shape *shape, int64_t outer, int64_t step)
 {
-    return (int64_t)dnn_width(shape->type) * up(shape->size[0], outer) * up(shape->size[1], step) *
-           positions(shape);
+    return (int64_t)dnn_width(shape->type) * dnn_up(shape->size[0], outer) *
+           dnn_up(shape->size[1], step) * dnn_positions(shape);
 }
 
 static int64_t copy_if(const struct dnn_shape *shape, int64_t outer, int64_t step)
 {
-    return is_last(shape) && shape->size[1] % step == 0 ? 0 : copy_of(shape, outer, step);
+    return dnn_is_last(shape) && shape->size[1] % step == 0 ? 0 : copy_of(shape, outer, step);
 }
 
 /* In fp32 a first layer whose channels are last is converted the other way around. */
 static bool is_turned(const struct dnn_work *work)
 {
-    return is_first(work) && is_float(work) && is_last(&work->x);
+    return is_first(work) && dnn_is_float(work) && dnn_is_last(&work->x);
 }
 
 static bool writes_straight(const struct dnn_work *work)
 {
-    int64_t in = channels(work), out = outputs(work), n = summed(work);
-    if (!is_forward(work) || !is_float(work) || groups(work) > 1)
+    int64_t in = dnn_channels(work), out = dnn_outputs(work), n = dnn_summed(work);
+    if (!is_forward(work) || !dnn_is_float(work) || dnn_groups(work) > 1)
         return false;
     if (is_turned(work))
         return true;
@@ -155,102 +100,105 @@ static int64_t copies(const struct dnn_work *work)
               (writes_straight(work) ? 0 : copy_of(&work->y, 1, step));
     else
         sum = copy_if(&work->x, 1, step) +
-              (is_pointwise(work) ? 0 : copy_if(&work->w, step, step)) +
+              (dnn_is_pointwise(work) ? 0 : copy_if(&work->w, step, step)) +
               (writes_straight(work) ? 0 : copy_if(&work->y, 1, step));
-    return sum ? sum + VECTOR : 0;
+    return sum ? sum + DNN_VECTOR : 0;
 }
 
 /* ---- parts of a sum ---- */
 
 static int64_t tiles_of(const struct dnn_work *work)
 {
-    int64_t kernel = positions(&work->w), in = is_first(work) ? FIRST_MAX : channels(work);
-    int64_t across = in < 32 ? up(in * kernel, TILE) / TILE : up(in, TILE) / TILE * kernel;
-    return up(outputs(work), TILE) / TILE * across;
+    int64_t kernel = dnn_positions(&work->w), in = is_first(work) ? FIRST_MAX : dnn_channels(work);
+    int64_t across = in < 32 ? dnn_up(in * kernel, TILE) / TILE : dnn_up(in, TILE) / TILE * kernel;
+    return dnn_up(dnn_outputs(work), TILE) / TILE * across;
 }
 
 /* More than half a tile for each multiprocessor: in fp32 a long sum is dealt out evenly. */
 static int64_t dealt_out(const struct dnn_work *work, int64_t tiles, int64_t sms)
 {
     int64_t tile = TILE * TILE * (int64_t)sizeof(float);
-    if (!is_float(work))
+    if (!dnn_is_float(work))
         return 0;
     if (tiles > sms)
-        return tiles <= 4 * sms && summed(work) >= 3136 ? sms * tile : 0;
-    return !is_pointwise(work) && summed(work) >= 8192 ? sms * tile / 2 : 0;
+        return tiles <= 4 * sms && dnn_summed(work) >= 3136 ? sms * tile : 0;
+    return !dnn_is_pointwise(work) && dnn_summed(work) >= 8192 ? sms * tile / 2 : 0;
 }
 
 static int64_t parts(const struct dnn_work *work, int64_t sms)
 {
-    int64_t tiles = tiles_of(work), shortest = is_float(work) ? 784 : 4096;
-    int64_t in = is_first(work) ? FIRST_MAX : channels(work);
+    int64_t tiles = tiles_of(work), shortest = dnn_is_float(work) ? 784 : 4096;
+    int64_t in = is_first(work) ? FIRST_MAX : dnn_channels(work);
     if (tiles > sms / 2)
         return dealt_out(work, tiles, sms);
-    int64_t n = summed(work) / shortest < sms / tiles ? summed(work) / shortest : sms / tiles;
+    int64_t n =
+        dnn_summed(work) / shortest < sms / tiles ? dnn_summed(work) / shortest : sms / tiles;
     return n < 2 ? 0
-                 : n * (int64_t)sizeof(float) * outputs(work) * in * positions(&work->w) + COUNTERS;
+                 : n * (int64_t)sizeof(float) * dnn_outputs(work) * in * dnn_positions(&work->w) +
+                       COUNTERS;
 }
 
 /* ---- the kinds of convolutions ---- */
 
 static bool first_needs_nothing(const struct dnn_work *work)
 {
-    int64_t kernel = positions(&work->w);
-    if (kernel < FIRST_KERNEL || summed(work) * outputs(work) < FIRST_OUTPUT)
+    int64_t kernel = dnn_positions(&work->w);
+    if (kernel < FIRST_KERNEL || dnn_summed(work) * dnn_outputs(work) < FIRST_OUTPUT)
         return true;
-    if (!is_float(work))
-        return is_forward(work) && work->x.type == DNN_HALF && is_last(&work->x);
+    if (!dnn_is_float(work))
+        return is_forward(work) && work->x.type == DNN_HALF && dnn_is_last(&work->x);
     return work->kind == DNN_BACKWARD_DATA ||
-           (is_forward(work) && kernel >= FIRST_PATCH && !is_last(&work->x));
+           (is_forward(work) && kernel >= FIRST_PATCH && !dnn_is_last(&work->x));
 }
 
 static bool needs_nothing(const struct dnn_work *work)
 {
-    int64_t in = channels(work), out = outputs(work);
-    if (groups(work) == in && in > 1)
+    int64_t in = dnn_channels(work), out = dnn_outputs(work);
+    if (dnn_groups(work) == in && in > 1)
         return true;
     if (is_first(work))
         return first_needs_nothing(work);
-    if (!is_float(work) || groups(work) > 1 || is_of_weights(work))
+    if (!dnn_is_float(work) || dnn_groups(work) > 1 || is_of_weights(work))
         return false;
-    if (is_pointwise(work) && has_stride(work))
+    if (dnn_is_pointwise(work) && has_stride(work))
         return in <= (is_forward(work) ? 64 : 128);
     return in <= 64 && out <= 64 && work->x.size[0] < 16 &&
-           work->x.size[0] * positions(&work->x) <= 4096;
+           work->x.size[0] * dnn_positions(&work->x) <= 4096;
 }
 
 /* Whether a pointwise convolution is a product for each image; each one's result, for the weights'
  * gradient, is floats. */
 static bool is_product(const struct dnn_work *work)
 {
-    int64_t in = channels(work), out = outputs(work), plane = positions(&work->x);
-    if (!is_pointwise(work) || has_stride(work) || groups(work) > 1)
+    int64_t in = dnn_channels(work), out = dnn_outputs(work), plane = dnn_positions(&work->x);
+    if (!dnn_is_pointwise(work) || has_stride(work) || dnn_groups(work) > 1)
         return false;
     if (plane == 1)
         return true;
-    if (is_last(&work->x))
+    if (dnn_is_last(&work->x))
         return false;
     if (is_of_weights(work))
         return 4 * in * out <= 5 * (in + out) * plane;
     int64_t from = is_forward(work) ? in : out, to = is_forward(work) ? out : in;
-    return plane * width(work) % VECTOR == 0 || (in * out < (1 << 20) && (from < 1024 || to < 256));
+    return plane * dnn_width_of(work) % DNN_VECTOR == 0 ||
+           (in * out < (1 << 20) && (from < 1024 || to < 256));
 }
 
 static int64_t product(const struct dnn_work *work)
 {
-    if (positions(&work->x) == 1 || is_forward(work))
+    if (dnn_positions(&work->x) == 1 || is_forward(work))
         return 0;
     if (work->kind == DNN_BACKWARD_DATA)
         return PRODUCT;
-    return work->x.size[0] * channels(work) * outputs(work) * (int64_t)sizeof(float);
+    return work->x.size[0] * dnn_channels(work) * dnn_outputs(work) * (int64_t)sizeof(float);
 }
 
 static bool has_rule(const struct dnn_work *work)
 {
-    if (groups(work) == 1)
+    if (dnn_groups(work) == 1)
         return true;
-    return is_forward(work) ||
-           (work->kind == DNN_BACKWARD_DATA && (!is_float(work) || groups(work) == channels(work)));
+    return is_forward(work) || (work->kind == DNN_BACKWARD_DATA &&
+                                (!dnn_is_float(work) || dnn_groups(work) == dnn_channels(work)));
 }
 
 /* No product of sizes here overflows. */
@@ -282,7 +230,7 @@ bool dnn_work_is_valid(const struct dnn_work *work)
            work->y.size[1] == work->w.size[0] && work->x.size[1] % work->w.size[1] == 0;
 }
 
-static bool is_measured(const struct dnn_work *work, int32_t capability)
+bool dnn_work_is_measured(const struct dnn_work *work, int32_t capability)
 {
     if (capability < 9)
         return false;
@@ -295,7 +243,7 @@ static bool is_measured(const struct dnn_work *work, int32_t capability)
 bool dnn_workspace(const struct dnn_work *work, int32_t capability, int32_t sms, int64_t *bytes)
 {
     *bytes = 0;
-    if (!is_measured(work, capability))
+    if (!dnn_work_is_measured(work, capability))
         return false;
     if (work->kind == DNN_ATTENTION) {
         *bytes = ATTENTION;

@@ -37,11 +37,14 @@ struct dnn_shape {
 struct dnn_work {
     enum dnn_kind kind;
     struct dnn_shape x, w, y;
+    int64_t stride[DNN_DIMS_MAX], dilation[DNN_DIMS_MAX]; /* of the plane; 0 where none was said */
 };
 
 bool dnn_is_convolution(const struct dnn_work *work);
 /* As a program described it: what is not valid has no rule. */
 bool dnn_work_is_valid(const struct dnn_work *work);
+/* Whether such work was measured on a GPU of this capability's first number, or a later one. */
+bool dnn_work_is_measured(const struct dnn_work *work, int32_t capability);
 /* On a GPU of this capability's first number with so many multiprocessors. False: no rule is known,
  * and `bytes` is 0. */
 bool dnn_workspace(const struct dnn_work *work, int32_t capability, int32_t sms, int64_t *bytes);

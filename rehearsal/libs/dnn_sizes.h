@@ -1,0 +1,72 @@
+/*
+ * dnn_sizes.h - what the models of cuDNN's workspaces count: sizes of a convolution's three
+ * tensors. Products of them do not overflow for work that dnn_work_is_valid.
+ */
+#ifndef TIDEMARK_REHEARSAL_DNN_SIZES_H
+#define TIDEMARK_REHEARSAL_DNN_SIZES_H
+
+#include "dnn_workspace.h"
+
+#define DNN_VECTOR 16 /* bytes that a kernel reads at once, and those beside the copies */
+
+static inline int64_t dnn_up(int64_t n, int64_t step)
+{
+    return (n + step - 1) / step * step;
+}
+
+/* Of a plane, or of a kernel. */
+static inline int64_t dnn_positions(const struct dnn_shape *shape)
+{
+    int64_t n = 1;
+    for (int32_t i = 2; i < shape->dims; i++)
+        n *= shape->size[i];
+    return n;
+}
+
+static inline bool dnn_is_last(const struct dnn_shape *shape)
+{
+    return dnn_positions(shape) == 1 || (shape->stride[1] == 1 && shape->size[1] > 1);
+}
+
+static inline int64_t dnn_batch(const struct dnn_work *work)
+{
+    return work->x.size[0];
+}
+
+static inline int64_t dnn_channels(const struct dnn_work *work)
+{
+    return work->x.size[1];
+}
+
+static inline int64_t dnn_outputs(const struct dnn_work *work)
+{
+    return work->w.size[0];
+}
+
+static inline int64_t dnn_groups(const struct dnn_work *work)
+{
+    return dnn_channels(work) / work->w.size[1];
+}
+
+static inline bool dnn_is_float(const struct dnn_work *work)
+{
+    return work->x.type == DNN_FLOAT;
+}
+
+static inline int64_t dnn_width_of(const struct dnn_work *work)
+{
+    return (int64_t)dnn_width(work->x.type);
+}
+
+static inline bool dnn_is_pointwise(const struct dnn_work *work)
+{
+    return dnn_positions(&work->w) == 1;
+}
+
+/* How many are added up for each element of the weights' gradient. */
+static inline int64_t dnn_summed(const struct dnn_work *work)
+{
+    return work->y.size[0] * dnn_positions(&work->y);
+}
+
+#endif
