@@ -11,6 +11,7 @@
 static _Atomic uint64_t numbers = 3; /* 1 and 2: the streams without an object */
 static struct stream legacy = {.id = 1};
 static _Thread_local struct stream per_thread = {.id = 2};
+static _Atomic uint64_t taken_ns; /* by work that is said to take time */
 
 struct stream *stream_of(void *handle)
 {
@@ -151,7 +152,12 @@ void event_record(struct event *event, void *stream)
     event->capture = hold(stream_capture(stream_of(stream)));
     if (works_exist())
         works_copy(&event->works, &stream_of(stream)->works);
-    event->at_ns = clock_now_ns();
+    event->at_ns = clock_now_ns() + atomic_load(&taken_ns);
+}
+
+void event_take(uint64_t ns)
+{
+    atomic_fetch_add(&taken_ns, ns);
 }
 
 void stream_wait_event(void *handle, struct event *event)

@@ -63,6 +63,8 @@ int stream_end_capture(void *handle, struct graph **graph);
 struct event *event_new(uint32_t flags); /* NULL: no memory */
 void event_delete(struct event *event);
 void event_record(struct event *event, void *stream);
+/* Work that takes so long by the events around it, and no time. */
+void event_take(uint64_t ns);
 void stream_wait_event(void *stream, struct event *event);
 
 #endif
