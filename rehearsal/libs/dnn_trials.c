@@ -21,8 +21,8 @@
  *   - copies in the other layout, in either direction: x, y and, but for a pointwise one, w, with
  * the channels filled up. In 16 bits a forward of few operations has kernels for floats, too, and
  * so has the gradient of what goes in with a stride of two;
- *   - sums that are split until each multiprocessor has two tiles of 128 x 128: their parts, as
- *     floats. A kernel that needs copies has them beside the parts;
+ *   - sums that are split until each multiprocessor has a tile of 128 x 128, or four for weights:
+ *     their parts, as floats. A kernel that needs copies has them beside the parts;
  *   - with a channel for each group: each of them filled up to four. With channels first only fp16
  *     has these kernels, without a stride, for kernels of less than 7 x 7.
  */
@@ -31,10 +31,7 @@
 
 #define MIB (INT64_C(1) << 20)
 #define TILE 128 /* rows and columns */
-#define DEPTH 64 /* that a part adds up at least */
-#define PARTS_MOST (16 * MIB + MIB / 4)
-#define PARTS_OF_MANY (12 * MIB) /* where all multiprocessors have tiles anyway */
-#define DEPTH_OF_MANY 512
+#define TILE_BYTES (TILE * TILE * (int64_t)sizeof(float))
 #define SIDE_MOST 256 /* of a transform */
 #define SIDE_LEAST 16
 #define SIDE_OF_TILE 32
@@ -57,6 +54,12 @@ static int64_t larger(int64_t a, int64_t b)
 static int64_t elements(const struct dnn_shape *shape)
 {
     return shape->size[0] * shape->size[1] * dnn_positions(shape);
+}
+
+/* Of a single position both layouts are the same. */
+static bool has_channels_last(const struct dnn_work *work)
+{
+    return dnn_positions(&work->x) > 1 && dnn_is_last(&work->x);
 }
 
 static int64_t all_three(const struct dnn_work *work)
@@ -175,10 +178,10 @@ static bool is_pointwise_tried(const struct dnn_work *work)
 {
     int64_t plane = larger(work->x.size[2], work->x.size[3]);
     if (work->kind == DNN_BACKWARD_FILTER)
-        return !dnn_is_last(&work->x) || plane > 1;
+        return true;
     if (plane > 64)
         return false;
-    if (!dnn_is_last(&work->x) || plane == 1)
+    if (!has_channels_last(work))
         return dnn_batch(work) > 2 || operations(work) < 9e7;
     return plane >= 4 && (dnn_channels(work) >= 3 * dnn_outputs(work) || operations(work) > 2e9);
 }
@@ -209,7 +212,7 @@ static int64_t transforms(const struct dnn_work *work)
     if (!is_transformed(work))
         return 0;
     int64_t bytes = work->kind == DNN_BACKWARD_DATA ? tiled(work) : spectra(work);
-    bool copied = work->x.size[2] > 1 && dnn_is_last(&work->x) && stride_of(work) == 1;
+    bool copied = has_channels_last(work) && stride_of(work) == 1;
     return bytes + (copied ? copies_in_floats(work) : 0);
 }
 
@@ -228,19 +231,30 @@ static int64_t copies(const struct dnn_work *work)
            (dnn_is_pointwise(work) ? 0 : filled(&work->w, step, step)) + DNN_VECTOR;
 }
 
+/* Where all multiprocessors have tiles anyway, and a sum is dealt out evenly. */
+static int64_t dealt_out(const struct dnn_work *work)
+{
+    bool weights = work->kind == DNN_BACKWARD_FILTER;
+    if (has_channels_last(work) || depth_of(work) < (weights ? 256 : 512))
+        return 0;
+    return weights ? 16 * MIB : 12 * MIB;
+}
+
 static int64_t parts(const struct dnn_work *work, int64_t sms)
 {
-    int64_t tiles = tiles_of(work), depth = depth_of(work);
-    if (tiles >= 2 * sms)
-        return depth >= DEPTH_OF_MANY && work->kind != DNN_BACKWARD_FILTER ? PARTS_OF_MANY : 0;
-    int64_t n = smaller(2 * sms / tiles, depth / DEPTH);
-    return n < 2 ? 0 : smaller(n * (int64_t)sizeof(float) * elements(result_of(work)), PARTS_MOST);
+    bool weights = work->kind == DNN_BACKWARD_FILTER;
+    int64_t tiles = tiles_of(work), most = weights ? 4 * sms : sms, least = weights ? 64 : 128;
+    if (tiles >= most)
+        return dealt_out(work);
+    int64_t n = smaller(most / tiles, depth_of(work) / least);
+    int64_t bytes = n * (int64_t)sizeof(float) * elements(result_of(work));
+    return n < 2 ? 0 : smaller(bytes, (weights ? 2 : 1) * sms * TILE_BYTES);
 }
 
 static int64_t of_weights(const struct dnn_work *work, int64_t sms)
 {
     int64_t sum = parts(work, sms);
-    if (!dnn_is_last(&work->x))
+    if (!has_channels_last(work))
         return copies(work) + sum;
     if (dnn_is_float(work))
         return larger(copies(work), sum);
@@ -263,14 +277,14 @@ static int64_t in_floats(const struct dnn_work *work)
 static int64_t of_others(const struct dnn_work *work, int64_t sms)
 {
     int64_t sum = dnn_is_pointwise(work) ? 0 : parts(work, sms);
-    int64_t bytes = copies(work) + (dnn_is_last(&work->x) ? 0 : sum);
+    int64_t bytes = copies(work) + (has_channels_last(work) ? 0 : sum);
     return larger(larger(bytes, sum), in_floats(work));
 }
 
 static int64_t of_groups(const struct dnn_work *work)
 {
     int64_t bytes = dnn_width_of(work) * all_three(work);
-    return dnn_is_last(&work->x) ? bytes / 2 : bytes;
+    return has_channels_last(work) ? bytes / 2 : bytes;
 }
 
 /* ---- a channel for each group ---- */
@@ -278,7 +292,7 @@ static int64_t of_groups(const struct dnn_work *work)
 static bool fills_groups(const struct dnn_work *work)
 {
     int64_t kernel = work->w.size[work->w.dims - 1], stride = stride_of(work);
-    if (!dnn_is_last(&work->x))
+    if (!has_channels_last(work))
         return work->x.type == DNN_HALF && stride == 1 && kernel < 7;
     if (!dnn_is_float(work))
         return true;
@@ -291,7 +305,7 @@ static int64_t of_each_channel(const struct dnn_work *work)
     int64_t width = dnn_width_of(work), planes = elements(&work->x) + elements(&work->y);
     int64_t w = FOURTH * FOURTH * elements(&work->w);
     if (!fills_groups(work))
-        return dnn_is_last(&work->x) ? width * planes / FOURTH : 0;
+        return has_channels_last(work) ? width * planes / FOURTH : 0;
     int64_t sums =
         work->kind == DNN_BACKWARD_FILTER ? PARTS_OF_GROUPS * (int64_t)sizeof(float) * w : 0;
     return width * (FOURTH * planes + w) + sums;
