@@ -284,7 +284,8 @@ static int64_t of_others(const struct dnn_work *work, int64_t sms)
 static int64_t of_groups(const struct dnn_work *work)
 {
     int64_t bytes = dnn_width_of(work) * all_three(work);
-    return has_channels_last(work) ? bytes / 2 : bytes;
+    bool turned = dnn_is_float(work) && work->kind == DNN_BACKWARD_FILTER;
+    return has_channels_last(work) && !turned ? bytes / 2 : bytes;
 }
 
 /* ---- a channel for each group ---- */

@@ -16,7 +16,10 @@
  *   - a first layer, of fewer than four channels, is converted only if its kernel is large, and
  * then filled up to less in a forward;
  *   - small convolutions of few channels have kernels that need nothing, and so have those with a
- *     channel for each group. For the weights' gradient of groups there is no rule.
+ *     channel for each group. For the weights' gradient of these there is no rule if channels are
+ *     last;
+ *   - groups of several channels are copied as all are, and in fp32 the other way around for the
+ *     weights' gradient if channels are last.
  */
 #include "dnn_workspace.h"
 #include "dnn_sizes.h"
@@ -28,6 +31,7 @@
 #define FIRST_MAX 4     /* channels; a first layer has fewer */
 #define FIRST_KERNEL 49 /* positions, from which on it is converted */
 #define FIRST_PATCH 256 /* from which on it is a product, in fp32 */
+#define FEW_OF_GROUP 4
 #define FIRST_OUTPUT (INT64_C(1) << 18) /* elements */
 
 static bool is_first(const struct dnn_work *work)
@@ -151,10 +155,15 @@ static bool first_needs_nothing(const struct dnn_work *work)
            (is_forward(work) && kernel >= FIRST_PATCH && !dnn_is_last(&work->x));
 }
 
+static bool is_alone(const struct dnn_work *work)
+{
+    return dnn_groups(work) > 1 && work->w.size[1] == 1;
+}
+
 static bool needs_nothing(const struct dnn_work *work)
 {
     int64_t in = dnn_channels(work), out = dnn_outputs(work);
-    if (dnn_groups(work) == in && in > 1)
+    if (is_alone(work))
         return true;
     if (is_first(work))
         return first_needs_nothing(work);
@@ -195,10 +204,19 @@ static int64_t product(const struct dnn_work *work)
 
 static bool has_rule(const struct dnn_work *work)
 {
-    if (dnn_groups(work) == 1)
-        return true;
-    return is_forward(work) || (work->kind == DNN_BACKWARD_DATA &&
-                                (!dnn_is_float(work) || dnn_groups(work) == dnn_channels(work)));
+    return !is_alone(work) || !is_of_weights(work) || !dnn_is_last(&work->x);
+}
+
+/* Of groups of several channels. The kernels for the weights' gradient in fp32 want channels first;
+ * a sum in parts would be of a few MiB. Groups of four have gradients that need no copies. */
+static int64_t of_groups(const struct dnn_work *work)
+{
+    if (work->w.size[1] <= FEW_OF_GROUP &&
+        work->kind == (dnn_is_float(work) ? DNN_BACKWARD_DATA : DNN_BACKWARD_FILTER))
+        return 0;
+    if (!is_of_weights(work) || !dnn_is_float(work) || !dnn_is_last(&work->x))
+        return copies(work);
+    return copy_of(&work->x, 1, 1) + copy_of(&work->y, 1, 1) + DNN_VECTOR;
 }
 
 /* No product of sizes here overflows. */
@@ -253,7 +271,9 @@ bool dnn_workspace(const struct dnn_work *work, int32_t capability, int32_t sms,
         return false;
     if (needs_nothing(work))
         return true;
-    if (is_product(work))
+    if (dnn_groups(work) > 1)
+        *bytes = of_groups(work);
+    else if (is_product(work))
         *bytes = product(work);
     else
         *bytes = copies(work) + (is_of_weights(work) ? parts(work, sms) : 0);

@@ -99,6 +99,14 @@ if command -v python3 >/dev/null; then
 row, = json.load(open("out"))["tables"]["rehearsal"]
 assert (row["library_sizes_modelled"], row["library_sizes_not_known"]) == (1, 0), row' || is no yes "json"
 fi
+has_not out "cudnn.benchmark" "no kernels were tried"
+cp models.db trials.db
+sqlite3 trials.db "UPDATE mark SET name = 'modelled cudnn.benchmark trials' WHERE name LIKE 'modelled %'"
+for all in "" --all; do
+    # shellcheck disable=SC2086
+    run peak trials.db $all
+    has out "1 cudnn.benchmark trial modelled: reserved within 8 % of a GPU in 6 programs" "trials $all"
+done
 # A recording that was made before the context was written down.
 cp plain.db old.db
 sqlite3 old.db "DELETE FROM meta WHERE key LIKE 'rehearsal_context%' OR key = 'rehearsal_memory'"

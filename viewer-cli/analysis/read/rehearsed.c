@@ -98,6 +98,17 @@ int rehearsed_unknown_read(struct db *db, int64_t process, enum rehearsed_kind k
     return query_end(&query);
 }
 
+/* rehearsal/libs/dnn_backend.c */
+static const char trials_sql[] =
+    "SELECT count(*) AS count FROM mark"
+    " WHERE domain = 'rehearsal' AND name = 'modelled cudnn.benchmark trials'";
+
+int rehearsed_trials(struct db *db, int64_t *count)
+{
+    *count = 0;
+    return query_read(db, trials_sql, Q_NOTHING, Q_OUT(Q_INT(*count)));
+}
+
 static const char count_sql[] =
     "SELECT count(*) AS count FROM mark WHERE domain = 'rehearsal' AND name >= ?1 || ' '"
     " AND name < ?1 || '!' AND (?2 < 0 OR process = ?2)";

@@ -71,6 +71,8 @@ struct rehearsed_unknown {
 
 int rehearsed_unknown_read(struct db *db, int64_t process, enum rehearsed_kind kind,
                            struct rehearsed_unknown *out);
+/* How many convolutions had their kernels tried by cudnn.benchmark, with a block by a formula. */
+int rehearsed_trials(struct db *db, int64_t *count);
 /* How often each kind was read. */
 int rehearsed_count(struct db *db, int64_t process, int64_t counts[REHEARSED_KINDS]);
 
