@@ -69,4 +69,44 @@ static inline int64_t dnn_summed(const struct dnn_work *work)
     return work->y.size[0] * dnn_positions(&work->y);
 }
 
+static inline int64_t dnn_smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t dnn_larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int64_t dnn_elements(const struct dnn_shape *shape)
+{
+    return shape->size[0] * shape->size[1] * dnn_positions(shape);
+}
+
+/* Of a single position both layouts are the same. */
+static inline bool dnn_has_channels_last(const struct dnn_work *work)
+{
+    return dnn_positions(&work->x) > 1 && dnn_is_last(&work->x);
+}
+
+static inline double dnn_operations(const struct dnn_work *work)
+{
+    return 2.0 * (double)dnn_elements(&work->w) * (double)dnn_summed(work);
+}
+
+/* A number of all dimensions; 0: they differ. */
+static inline int64_t dnn_one_of(const int64_t *of, int32_t dims)
+{
+    for (int32_t i = 1; i < dims - 2; i++)
+        if (of[i] != of[0])
+            return 0;
+    return dnn_larger(of[0], 1);
+}
+
+static inline int64_t dnn_stride(const struct dnn_work *work)
+{
+    return dnn_one_of(work->stride, work->x.dims);
+}
+
 #endif

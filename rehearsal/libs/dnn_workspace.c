@@ -18,11 +18,13 @@
  *   - small convolutions of few channels have kernels that need nothing, and so have those with a
  *     channel for each group. For the weights' gradient of these there is no rule if channels are
  *     last;
+ *   - large kernels of few channels have the weights' gradient by transforms, in fp32;
  *   - groups of several channels are copied as all are, and in fp32 the other way around for the
  *     weights' gradient if channels are last.
  */
 #include "dnn_workspace.h"
 #include "dnn_sizes.h"
+#include "dnn_transforms.h"
 
 #define ATTENTION 256   /* of a plan's own; cudnn-frontend adds the rest, in the program */
 #define PRODUCT 272     /* of the gradient of what goes in */
@@ -32,6 +34,7 @@
 #define FIRST_KERNEL 49 /* positions, from which on it is converted */
 #define FIRST_PATCH 256 /* from which on it is a product, in fp32 */
 #define FEW_OF_GROUP 4
+#define LARGE_KERNEL 5
 #define FIRST_OUTPUT (INT64_C(1) << 18) /* elements */
 
 static bool is_first(const struct dnn_work *work)
@@ -175,6 +178,19 @@ static bool needs_nothing(const struct dnn_work *work)
            work->x.size[0] * dnn_positions(&work->x) <= 4096;
 }
 
+/* Large kernels of few channels: 14 of 17 such convolutions had it, and one other. */
+static bool is_transform(const struct dnn_work *work)
+{
+    int64_t in = dnn_channels(work), out = dnn_outputs(work);
+    if (!is_of_weights(work) || !dnn_is_float(work) || dnn_groups(work) > 1 ||
+        dnn_has_channels_last(work) || work->x.dims != 4)
+        return false;
+    if (dnn_stride(work) != 1 || dnn_one_of(work->dilation, 4) != 1 ||
+        dnn_smaller(work->w.size[2], work->w.size[3]) < LARGE_KERNEL)
+        return false;
+    return in >= 40 && out >= 24 && out <= 80 && in * out <= 8192 && (in != 64 || out != 64);
+}
+
 /* Whether a pointwise convolution is a product for each image; each one's result, for the weights'
  * gradient, is floats. */
 static bool is_product(const struct dnn_work *work)
@@ -275,6 +291,8 @@ bool dnn_workspace(const struct dnn_work *work, int32_t capability, int32_t sms,
         *bytes = of_groups(work);
     else if (is_product(work))
         *bytes = product(work);
+    else if (is_transform(work))
+        *bytes = dnn_spectra(work);
     else
         *bytes = copies(work) + (is_of_weights(work) ? parts(work, sms) : 0);
     return true;

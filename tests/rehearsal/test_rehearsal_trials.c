@@ -4,8 +4,7 @@
  *
  * The table was measured on an H200 with PyTorch 2.11.0 and cuDNN 9.19.0: the block with room for
  * the largest kernel. No row is of those that the model was fitted to. Each is of another kind, and
- * one that the model has right:
- * it holds if the answer is within 4 KiB, or a five-hundredth. How often that is so of all is in
+ * one that the model has right, within 4 KiB or a five-hundredth. How often that is so of all is in
  * docs/gpu-profiles.md.
  */
 #include "dnn_asked.h"
