@@ -68,7 +68,7 @@ enum answer {
 
 /* The engines of a convolution: what the heuristics choose, and what there is to fall back to, the
  * one that wants most and one that wants nothing. A program that tries all out asks for as much as
- * the largest wants, or for less where that is refused, and keeps the one that takes least time. */
+ * the largest wants for which there is room, and keeps the one that takes least time. */
 enum engine { ENGINE_CHOSEN, ENGINE_LARGEST, ENGINE_SPARING };
 #define FALLBACKS 2
 #define SLOW_NS 1000000000 /* more than the host takes between two events */
@@ -308,15 +308,23 @@ static int fill(const struct backend *from, int64_t *count, struct backend *cons
     return answer(count, NULL, 0, 0, 0);
 }
 
+/* Whether a plan was asked since the heuristics were. A program that tries all out asks for every
+ * engine before it makes the first plan; another one falls back where a plan's workspace was
+ * refused, and then there is the one that wants nothing. */
+static _Thread_local bool planned;
+
 static int fall_back(const struct backend *from, int64_t *count, struct backend *const *brought,
                      int64_t wanted)
 {
-    int64_t n = brought && wanted < FALLBACKS ? wanted : FALLBACKS;
+    static const enum engine all[] = {ENGINE_LARGEST, ENGINE_SPARING};
+    int64_t first = planned, n = FALLBACKS - first;
+    if (brought && wanted < n)
+        n = wanted;
     for (int64_t i = 0; brought && i < n; i++) {
         if (!brought[i])
             continue;
         brought[i]->work = from->work;
-        brought[i]->engine = i == 0 ? ENGINE_LARGEST : ENGINE_SPARING;
+        brought[i]->engine = all[first + i];
     }
     if (count)
         *count = n;
@@ -328,6 +336,7 @@ static int results(const struct backend *heuristic, int64_t *count, struct backe
 {
     if (heuristic->mode == MODE_FALLBACK && dnn_is_convolution(&heuristic->work))
         return fall_back(heuristic, count, brought, wanted);
+    planned = false;
     return fill(heuristic, count, brought, wanted);
 }
 
@@ -337,6 +346,7 @@ static int64_t workspace(const struct backend *plan)
     const struct profile *gpu = device_profile();
     int32_t capability = gpu->capability ? gpu->capability->major : 0;
     int64_t bytes = 0;
+    planned = true;
     switch (plan->engine) {
     case ENGINE_CHOSEN:
         if (dnn_workspace(&plan->work, capability, gpu->sms, &bytes))

@@ -66,11 +66,12 @@ static const struct trial TABLE[] = {
 };
 #define ROWS (sizeof TABLE / sizeof *TABLE)
 
-/* The two configurations to fall back to. */
+/* The two configurations to fall back to, asked for behind the one that is chosen. */
 static void fall_back(const struct trial *row, void *configs[2])
 {
     int mode = FALLBACK;
     int64_t count = 0;
+    destroy(from_heuristic(graph_of_stride(&row->of, row->stride)));
     void *heuristic = make(HEURISTIC);
     set(heuristic, 200, 8, 1, &mode);
     put(heuristic, 201, graph_of_stride(&row->of, row->stride));
@@ -159,6 +160,14 @@ TEST(huge_ones_have_a_size)
         CHECK(trial_of(&row) > 0);
 }
 
+/* Without cudnn.benchmark: the workspace was refused, so no kernel is tried that wants more. */
+TEST(a_refused_plan_gives_way_to_one_that_wants_nothing)
+{
+    open_stand_in("gpu=h200");
+    workspace_of(from_heuristic(graph_of(&TABLE->of)));
+    CHECK_INT(workspace_of(from_heuristic_of(graph_of(&TABLE->of), FALLBACK)), 0);
+}
+
 static float time_of(void *plan)
 {
     void *begin = NULL, *end = NULL;
@@ -195,4 +204,6 @@ TEST(the_chosen_one_is_the_fastest)
 TEST_MAIN(TEST_CASE(measured_trials_take_what_they_took),
           TEST_CASE(none_of_them_wants_less_than_the_chosen_one),
           TEST_CASE(a_gpu_of_8_0_is_not_known), TEST_CASE(what_has_no_rule_takes_nothing),
-          TEST_CASE(huge_ones_have_a_size), TEST_CASE(the_chosen_one_is_the_fastest))
+          TEST_CASE(huge_ones_have_a_size),
+          TEST_CASE(a_refused_plan_gives_way_to_one_that_wants_nothing),
+          TEST_CASE(the_chosen_one_is_the_fastest))
