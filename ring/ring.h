@@ -10,13 +10,18 @@
  *     word before t is published   t + 1 - slots, or 0 in the first lap: free for t
  *     word of a published slot     t + 1
  *     RING_FENCED | t + 1          the drain gave t up: a hole. Out of service.
- *     RING_LATE | t + 1            and its producer came after all. Back in service when the drain
- *                                  passes the slot the next time.
+ *     RING_LATE | t + 1            and its producer came after all. Out of service until the drain
+ *                                  passes the slot the next time, with another ticket t:
+ *     RING_FREED | t + 1           t was given up. Free for t + slots, as by t + 1.
  *
  * A producer publishes by CAS from the free word; when that fails it has been fenced: it marks the
  * slot late and counts itself. A producer that finds its slot out of service gives the ticket up
  * and takes another: the drain passes such a ticket as `skipped`, for nothing was lost. So a
  * stalled producer writes only into a slot that nobody else can get.
+ *
+ * The drain may free a slot with ticket t before the producer of t has looked at it. By t + 1 this
+ * producer would take its event for published by its twin (a signal handler forked between ticket
+ * and event, and both go on), and it would be lost without being counted: hence RING_FREED.
  *
  * Full. A producer that finds t >= limit waits on `progress` while the recorder advances. After
  * RING_PATIENCE_MS without progress, or when the owner word says that the recorder died, the ring
@@ -52,6 +57,7 @@
 #define RING_HOLE_NS 1000000000ull /* a hole of a living process is passed after this */
 #define RING_FENCED (1ull << 63)
 #define RING_LATE (1ull << 62)
+#define RING_FREED (1ull << 61)
 #define RING_MIN_BITS 6u
 #define RING_MAX_BITS 24u
 #define RING_DEFAULT_BITS 16u                    /* 65,536 events, 4 MiB */

@@ -54,12 +54,13 @@ static inline enum ring_try ring_try(const struct ring *ring, const struct event
         struct event *slot = &slots[ticket & mask];
         ring_ask_for(&slots[(ticket + RING_AHEAD) & mask]);
         uint64_t free = ticket <= mask ? 0 : ticket - mask;
-        if (__atomic_load_n(&slot->word, __ATOMIC_ACQUIRE) == free) {
+        uint64_t word = __atomic_load_n(&slot->word, __ATOMIC_ACQUIRE);
+        if ((word & ~RING_FREED) == free) {
             const uint64_t *from = (const uint64_t *)event;
             uint64_t *to = (uint64_t *)slot;
             for (int i = 1; i < 8; i++)
                 to[i] = from[i];
-            if (__atomic_compare_exchange_n(&slot->word, &free, ticket + 1, false, __ATOMIC_RELEASE,
+            if (__atomic_compare_exchange_n(&slot->word, &word, ticket + 1, false, __ATOMIC_RELEASE,
                                             __ATOMIC_RELAXED))
                 return TRY_PUSHED;
         }

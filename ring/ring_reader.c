@@ -42,12 +42,13 @@ static void copy_event(struct ring_reader *reader, const struct event *slot, uin
     reader->last_ns = out->time_ns;
 }
 
-/* A slot out of service: its ticket was given up. One whose late producer came is free again. */
+/* A slot out of service: its ticket was given up, or will be. One whose late producer came is free
+ * again, but not by the word of an event. */
 static void pass_skipped(struct ring_reader *reader, struct event *slot, uint64_t word)
 {
     assert(word & (RING_FENCED | RING_LATE));
     if (word & RING_LATE)
-        __atomic_store_n(&slot->word, reader->tail + 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&slot->word, RING_FREED | (reader->tail + 1), __ATOMIC_RELEASE);
     reader->skipped++;
     reader->tail++;
 }

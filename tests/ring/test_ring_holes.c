@@ -36,6 +36,15 @@ static void push_number(struct ring_shared *ring, uint64_t number)
     REQUIRE(push(ring, &event) == RING_PUSHED);
 }
 
+/* The producer that reserved the last ticket goes on in ring_try itself: it takes the ticket once
+ * more, and then looks at its slot. */
+static void go_on(struct ring_shared *ring, uint64_t ticket, uint64_t number)
+{
+    REQUIRE(atomic_load(&ring->head) == ticket + 1);
+    atomic_store(&ring->head, ticket);
+    push_number(ring, number);
+}
+
 TEST(a_living_process_is_waited_for)
 {
     struct ring_shared *ring = new_ring(BITS);
@@ -143,6 +152,72 @@ TEST(a_late_publisher_counts_itself_and_harms_nobody)
     ring_destroy(ring, BITS, ARENA_BYTES);
 }
 
+/* The next ticket is fenced, and then its producer comes. Returns the ticket. */
+static uint64_t come_late(struct ring_shared *ring, struct ring_reader *reader)
+{
+    struct event out[SLOTS];
+    struct ring_torn torn[1];
+    size_t torn_n;
+    uint64_t ticket = reserve_only(ring);
+    REQUIRE(take(reader, out, SLOTS, true, torn, 1, &torn_n) == 0 && torn_n == 1);
+    CHECK_INT(torn[0].ticket, ticket);
+    CHECK(!publish_late(ring, ticket));
+    return ticket;
+}
+
+/* Events with these numbers are pushed and come out, one by one. */
+static void check_pushes(struct ring_shared *ring, struct ring_reader *reader, uint64_t first,
+                         uint64_t count)
+{
+    struct event out[SLOTS];
+    for (uint64_t number = first; number < first + count; number++) {
+        push_number(ring, number);
+        REQUIRE(take_whole(reader, out, SLOTS) == 1);
+        CHECK_INT(out[0].a, number);
+        ring_reader_release(reader);
+    }
+}
+
+/* The drain passes its ticket and frees the slot, both before the producer looks: the slot's word
+ * must not look like that of its event. */
+TEST(a_producer_that_looks_after_its_slot_was_freed_takes_another_ticket)
+{
+    struct ring_shared *ring = new_ring(BITS);
+    struct ring_reader reader;
+    struct event out[SLOTS];
+    ring_reader_init(&reader, ring);
+    come_late(ring, &reader);
+    check_pushes(ring, &reader, 1, SLOTS - 1);
+    uint64_t ticket = reserve_only(ring); /* of the same slot */
+    CHECK_INT(take_whole(&reader, out, SLOTS), 0);
+    CHECK_INT(reader.skipped, 1);
+    ring_reader_release(&reader);
+    go_on(ring, ticket, 1000);
+    CHECK_INT(take_whole(&reader, out, SLOTS), 1);
+    CHECK_INT(out[0].a, 1000);
+    CHECK_INT(out[0].word, ticket + 2);
+    check_pushes(ring, &reader, 1001, 2 * SLOTS); /* the slot serves again */
+    CHECK_INT(reader.skipped, 1);
+    CHECK_INT(reader.torn_count, 1);
+    CHECK_INT(atomic_load(&ring->late), 1);
+    ring_destroy(ring, BITS, ARENA_BYTES);
+}
+
+TEST(a_slot_that_was_freed_can_be_fenced_again)
+{
+    struct ring_shared *ring = new_ring(BITS);
+    struct ring_reader reader;
+    ring_reader_init(&reader, ring);
+    for (uint64_t lap = 0; lap < 6; lap += 2) {
+        CHECK_INT(come_late(ring, &reader), lap * SLOTS);
+        check_pushes(ring, &reader, 1, 2 * SLOTS - 2); /* one of them gives a ticket up */
+        CHECK_INT(reader.skipped, lap / 2 + 1);
+    }
+    CHECK_INT(reader.torn_count, 3);
+    CHECK_INT(atomic_load(&ring->late), 3);
+    ring_destroy(ring, BITS, ARENA_BYTES);
+}
+
 /* A handler that forks in the middle of a push: parent and child finish the same ticket with the
  * same event. The second one must not take another ticket for it. */
 TEST(twins_publish_one_event)
@@ -203,5 +278,6 @@ TEST_MAIN(TEST_CASE(a_living_process_is_waited_for),
           TEST_CASE(a_dead_process_leaves_torn_events_and_nothing_behind_them_is_lost),
           TEST_CASE(old_holes_are_passed_together_new_ones_are_not),
           TEST_CASE(a_late_publisher_counts_itself_and_harms_nobody),
-          TEST_CASE(twins_publish_one_event),
+          TEST_CASE(a_producer_that_looks_after_its_slot_was_freed_takes_another_ticket),
+          TEST_CASE(a_slot_that_was_freed_can_be_fenced_again), TEST_CASE(twins_publish_one_event),
           TEST_CASE(killed_children_lose_nothing_that_they_published))

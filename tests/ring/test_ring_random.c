@@ -78,17 +78,27 @@ static bool reserve(struct ring_shared *ring, uint64_t *ticket)
     return true;
 }
 
+/* The word that its slot has now; is it one by which the slot is free for the ticket? */
+static bool slot_is_free(struct ring_shared *ring, uint64_t ticket, uint64_t *word)
+{
+    const struct event *slot = &ring_slots(ring)[ticket & (SLOTS - 1)];
+    *word = __atomic_load_n(&slot->word, __ATOMIC_ACQUIRE);
+    return (*word & ~RING_FREED) == (ticket < SLOTS ? 0 : ticket + 1 - SLOTS);
+}
+
 /* The rest of ring_try, after a while: the event, the word, or what came of it. */
 static enum outcome publish(struct ring_shared *ring, uint64_t ticket, const struct event *event)
 {
     struct event *slot = &ring_slots(ring)[ticket & (SLOTS - 1)];
-    uint64_t free = ticket < SLOTS ? 0 : ticket + 1 - SLOTS;
-    if (__atomic_load_n(&slot->word, __ATOMIC_ACQUIRE) == free) {
+    uint64_t word;
+    if (slot_is_free(ring, ticket, &word)) {
         memcpy((char *)slot + 8, (const char *)event + 8, sizeof *event - 8);
-        if (__atomic_compare_exchange_n(&slot->word, &free, ticket + 1, false, __ATOMIC_RELEASE,
+        if (__atomic_compare_exchange_n(&slot->word, &word, ticket + 1, false, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED))
             return PUSHED;
     }
+    if (__atomic_load_n(&slot->word, __ATOMIC_RELAXED) == ticket + 1)
+        return PUSHED;
     return ring_mark_late(ring, slot, ticket) ? LATE : GIVEN_UP;
 }
 
@@ -96,10 +106,9 @@ static enum outcome publish(struct ring_shared *ring, uint64_t ticket, const str
  * drain tears it, and a drain in a hurry may have done so by now. */
 static enum outcome abandon(struct ring_shared *ring, uint64_t ticket)
 {
-    const struct event *slot = &ring_slots(ring)[ticket & (SLOTS - 1)];
-    uint64_t free = ticket < SLOTS ? 0 : ticket + 1 - SLOTS;
-    uint64_t word = __atomic_load_n(&slot->word, __ATOMIC_ACQUIRE);
-    return word == free || word == (RING_FENCED | (ticket + 1)) ? ABANDONED : GIVEN_UP;
+    uint64_t word;
+    bool torn = slot_is_free(ring, ticket, &word) || word == (RING_FENCED | (ticket + 1));
+    return torn ? ABANDONED : GIVEN_UP;
 }
 
 static enum outcome oddly(struct producer *self, const struct event *event)
