@@ -123,13 +123,23 @@ static enum outcome oddly(struct producer *self, const struct event *event)
     return publish(self->ring, ticket, event);
 }
 
+/* Often where the drain is about to free a slot: with a ticket whose producer stands still. */
+static bool is_odd(struct producer *self)
+{
+    uint64_t ticket = atomic_load(&self->ring->head), word;
+    if (self->odd == 0)
+        return false;
+    slot_is_free(self->ring, ticket, &word);
+    return test_random(&self->seed) % (word & RING_LATE ? 2 : self->odd) == 0;
+}
+
 static void *produce(void *argument)
 {
     struct producer *self = argument;
     for (uint64_t i = 0; i < self->events; i++) {
         struct event event = event_of(self, i);
         enum outcome outcome = NOTHING;
-        if (self->odd && test_random(&self->seed) % self->odd == 0)
+        if (is_odd(self))
             outcome = oddly(self, &event);
         if (outcome == NOTHING || outcome == GIVEN_UP) {
             enum ring_push pushed = push(self->ring, &event);
