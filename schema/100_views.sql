@@ -390,7 +390,8 @@ SELECT a.seq AS seq,
                         AND role.role = 'backward' AND (a.site IS NULL OR EXISTS (
                             SELECT 1 FROM site s JOIN frame f ON f.id = s.frame
                               JOIN string n ON n.id = f.function
-                             WHERE s.site = a.site AND s.depth = 0 AND n.text = 'autograd')), 0))
+                             WHERE s.site = a.site AND s.depth = 0 AND n.text = 'autograd'
+                               AND f.file IS NULL)), 0))
                    FROM library_proof w WHERE w.allocation = a.seq AND w.proof = 'size')
        THEN 3 -- library, by size
        WHEN sharing.kind = 1

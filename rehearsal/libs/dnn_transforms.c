@@ -58,7 +58,7 @@ int64_t dnn_spectra(const struct dnn_work *work)
            2 * one * dnn_larger(in * out, n * (in + out));
 }
 
-static bool fits_a_side(const struct dnn_work *work)
+bool dnn_fits_a_side(const struct dnn_work *work)
 {
     return side_of(work->x.size[2], work->w.size[2]) <= SIDE_MOST &&
            side_of(work->x.size[3], work->w.size[3]) <= SIDE_MOST;
@@ -88,7 +88,7 @@ static bool is_transformed(const struct dnn_work *work)
         return false;
     if (work->kind == DNN_BACKWARD_DATA)
         return (stride == 1 || stride == 2) && dnn_positions(&work->w) >= 9;
-    if (stride != 1 || !fits_a_side(work))
+    if (stride != 1 || !dnn_fits_a_side(work))
         return false;
     return !dnn_is_pointwise(work) || is_pointwise_tried(work);
 }

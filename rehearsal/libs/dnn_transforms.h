@@ -19,7 +19,9 @@
 /* Where cudnn.benchmark tries one; 0: it does not, by how often it was seen to. For a pointwise
  * forward it does less often, and not for the largest planes. */
 int64_t dnn_transforms(const struct dnn_work *work);
-/* Of a forward, or of the weights' gradient, with channels first. */
+/* A plane of at most 256, filled up: cuDNN has no larger transform. */
+bool dnn_fits_a_side(const struct dnn_work *work);
+/* Of a forward, or of the weights' gradient, with channels first, whose plane fits. */
 int64_t dnn_spectra(const struct dnn_work *work);
 
 #endif

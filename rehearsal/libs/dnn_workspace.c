@@ -186,7 +186,7 @@ static bool is_transform(const struct dnn_work *work)
         dnn_has_channels_last(work) || work->x.dims != 4)
         return false;
     if (dnn_stride(work) != 1 || dnn_one_of(work->dilation, 4) != 1 ||
-        dnn_smaller(work->w.size[2], work->w.size[3]) < LARGE_KERNEL)
+        dnn_smaller(work->w.size[2], work->w.size[3]) < LARGE_KERNEL || !dnn_fits_a_side(work))
         return false;
     return in >= 40 && out >= 24 && out <= 80 && in * out <= 8192 && (in != 64 || out != 64);
 }

@@ -105,7 +105,7 @@ sqlite3 trials.db "UPDATE mark SET name = 'modelled cudnn.benchmark trials' WHER
 for all in "" --all; do
     # shellcheck disable=SC2086
     run peak trials.db $all
-    has out "1 cudnn.benchmark trial modelled: reserved within 8 % of a GPU in 6 programs" "trials $all"
+    has out "1 workspace of cudnn.benchmark by a model (6 programs: reserved within 8 %)" "trials $all"
 done
 # A recording that was made before the context was written down.
 cp plain.db old.db

@@ -57,7 +57,8 @@ TEST(channels_last_takes_the_workspaces)
     struct script script = {0};
     convolve(&script);
     struct lever lever = lever_of(&script, "Conv2d", LEVER_CHANNELS_LAST, text, sizeof text);
-    CHECK(lever.bytes > 0 && lever.at_most && !lever.changes);
+    CHECK_INT(lever.bytes, MIB(660 + 300 - 780) + CONVOLUTION);
+    CHECK(lever.at_most && !lever.changes);
     CHECK(strstr(text, "memory_format=torch.channels_last ") != NULL);
 }
 
@@ -82,12 +83,17 @@ TEST(where_no_forward_wants_any_it_is_in_force)
     CHECK_INT(lever_of(&script, "Conv2d", LEVER_CHANNELS_LAST, text, sizeof text).bytes, -1);
 }
 
-/* A block that outlives the birth of another is a value that goes on. */
+/* For the result that each step's backward makes right before. A block that outlives the birth of
+ * another is a value that goes on. */
 static void add_trial(struct script *script, int end)
 {
+    for (int step = 0; step < 3; step++) {
+        script_block(script, at(step, BACKWARD) + 48, at(step, BACKWARD) + 70, MIB(5) + CONVOLUTION,
+                     DECODE);
+        script_block(script, at(step, BACKWARD) + 55, at(step, BACKWARD) + 58, MIB(1), OTHER);
+    }
     script_block(script, at(0, BACKWARD) + 50, at(0, BACKWARD) + end, MIB(1500) + CONVOLUTION,
                  DECODE);
-    script_block(script, at(0, BACKWARD) + 55, at(0, BACKWARD) + 58, MIB(1), OTHER);
 }
 
 TEST(what_only_the_first_step_wants_is_a_trial)
@@ -101,6 +107,21 @@ TEST(what_only_the_first_step_wants_is_a_trial)
     CHECK(lever.bytes > 0 && lever.estimated && !lever.at_most);
     CHECK(strstr(text, "torch.backends.cudnn.benchmark = False") != NULL);
     CHECK(strstr(text, "up to 1500 MiB of workspace") != NULL);
+}
+
+TEST(inputs_of_another_size_are_no_trial)
+{
+    char text[256];
+    struct script script = {0};
+    convolve(&script);
+    for (int step = 0; step < 3; step++) { /* the result is of another size in each step */
+        script_block(&script, at(step, BACKWARD) + 48, at(step, BACKWARD) + 70,
+                     MIB(5 + step) + CONVOLUTION, DECODE);
+        script_block(&script, at(step, BACKWARD) + 55, at(step, BACKWARD) + 58, MIB(1), OTHER);
+    }
+    script_block(&script, at(0, BACKWARD) + 50, at(0, BACKWARD) + 51, MIB(1500) + CONVOLUTION,
+                 DECODE);
+    CHECK_INT(lever_of(&script, "Conv2d", LEVER_NO_BENCHMARK, text, sizeof text).bytes, -1);
 }
 
 TEST(a_value_that_goes_on_is_no_workspace)
@@ -125,5 +146,6 @@ TEST_MAIN(TEST_CASE(channels_last_takes_the_workspaces),
           TEST_CASE(of_one_or_three_dimensions_there_is_none),
           TEST_CASE(where_no_forward_wants_any_it_is_in_force),
           TEST_CASE(what_only_the_first_step_wants_is_a_trial),
+          TEST_CASE(inputs_of_another_size_are_no_trial),
           TEST_CASE(a_value_that_goes_on_is_no_workspace),
           TEST_CASE(two_steps_do_not_say_what_is_a_trial))

@@ -71,6 +71,22 @@ TEST(micro_batches_are_folded_inside_of_a_step)
     phases_rows_clear(&all);
 }
 
+/* Two of a step's four rows repeat in the next one, too: no fold begins in a step and ends in
+ * another. */
+TEST(a_fold_does_not_leave_its_step)
+{
+    struct phases_rows all = {0};
+    for (int step = 0; step < 3; step++) {
+        add(&all, step, "forward", 4 * MIB);
+        add(&all, step, "backward", 5 * MIB);
+        add(&all, step, "forward", 4 * MIB);
+        add(&all, step, "backward", 5 * MIB);
+    }
+    expect(&all, 0, 4, 2); /* steps, and not six pairs */
+    expect(&all, 2, 1, 0);
+    phases_rows_clear(&all);
+}
+
 TEST(another_size_is_no_repetition_unless_it_prints_alike)
 {
     struct phases_rows all = {0};
@@ -96,5 +112,6 @@ TEST(once_more_stays_as_it_is)
 TEST_MAIN(TEST_CASE(batches_of_an_evaluation_are_one_row),
           TEST_CASE(steps_are_folded_from_their_first_row_on),
           TEST_CASE(micro_batches_are_folded_inside_of_a_step),
+          TEST_CASE(a_fold_does_not_leave_its_step),
           TEST_CASE(another_size_is_no_repetition_unless_it_prints_alike),
           TEST_CASE(once_more_stays_as_it_is))

@@ -62,7 +62,7 @@ static int say_trials(struct report *report, struct emit *emit, const char *whos
     if (err < 0 || !count)
         return err;
     snprintf(text, sizeof text,
-             "%s%s cudnn.benchmark trial%s modelled: reserved within 8 %% of a GPU in 6 programs",
+             "%s%s workspace%s of cudnn.benchmark by a model (6 programs: reserved within 8 %%)",
              whose, human_count(number, count), count == 1 ? "" : "s");
     say(emit, text);
     return 0;

@@ -280,7 +280,8 @@ static int keep_row(struct listing *list, const struct row *row, int64_t depth)
         .ended = copy(ending(list, row)),
     };
     buf_clear(&name);
-    return phases_rows_add(&list->kept, &kept) ? 0 : ERR_NOMEM;
+    bool whole = kept.ended || !ending(list, row);
+    return phases_rows_add(&list->kept, &kept) && whole ? 0 : ERR_NOMEM;
 }
 
 static int put_row(struct listing *list, const struct row *row)
@@ -416,7 +417,9 @@ static int put_scope(struct look *look, const struct report_scope *scope)
         query_fail(&query, put_row(&list, &row));
     int err = query_end(&query);
     if (look->room)
-        list.hidden = 0; /* those before are not counted */
+        list.hidden = 0;            /* those before are not counted */
+    if (err < 0 && list.kept.count) /* what could be read */
+        (void)put_summary(&list);
     if (err >= 0 && list.rows > 0 && !look->tale)
         err = put_summary(&list);
     look->any = look->any || list.rows > 0;

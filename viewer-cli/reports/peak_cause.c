@@ -3,6 +3,7 @@
  * such memory.
  */
 #include "buf.h"
+#include "human.h"
 #include "peak_page.h"
 #include "plot_bar.h"
 
@@ -73,7 +74,10 @@ static bool is_early(const struct peak *peak)
 static void put_why(const struct cause *cause, struct buf *out, enum purpose kind)
 {
     const struct holder *place = kind == PURPOSE_OTHER ? find_place(cause->holders) : NULL;
-    if (cause->part->infers && kind == PURPOSE_OTHER) {
+    char bytes[HUMAN_MAX];
+    if (cause->part->infers && kind == PURPOSE_OTHER && cause->part->keys > cause->whole / 100) {
+        buf_print(out, " (%s of it KV cache)", human_bytes(bytes, cause->part->keys));
+    } else if (cause->part->infers && kind == PURPOSE_OTHER) {
         buf_text(out, " (outputs and caches)");
     } else if (place) {
         buf_text(out, is_early(cause->part->peak) ? " (set up at " : " (from ");

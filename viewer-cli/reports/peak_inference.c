@@ -8,6 +8,8 @@
  */
 #include "buf.h"
 #include "human.h"
+#include "levers_cache.h"
+#include "living.h"
 #include "peak_parts.h"
 #include "phase_kind.h"
 #include "query.h"
@@ -25,6 +27,32 @@ static bool is_forward(enum phase_kind kind)
            kind == PHASE_KIND_EVAL;
 }
 
+struct keys {
+    struct levers_cache cache;
+    int64_t bytes;
+};
+
+static bool add_keys(void *self, const struct living_block *block)
+{
+    struct keys *keys = self;
+    if (block->site != LIVING_NONE &&
+        map_get(&keys->cache.sites, (uint64_t)block->site) != MAP_NONE)
+        keys->bytes += block->size;
+    return true;
+}
+
+static int read_keys(struct db *db, struct peak_part *part)
+{
+    const struct peak *peak = part->peak;
+    struct keys keys = {0};
+    int err = levers_cache_sites(db, &keys.cache);
+    if (err >= 0 && keys.cache.sites.count)
+        err = living_read(db, peak->process, peak->device, peak->living_seq, add_keys, &keys);
+    part->keys = keys.bytes;
+    levers_cache_clear(&keys.cache);
+    return err;
+}
+
 int peak_inference_read(struct db *db, struct peak_part *part)
 {
     const struct groups *births = &part->peak->births;
@@ -38,7 +66,8 @@ int peak_inference_read(struct db *db, struct peak_part *part)
             err = query_read(db, keeps_sql, Q_IN(births->groups[i].id), Q_OUT(Q_INT(keeps)));
         part->kept += keeps ? births->groups[i].bytes : 0;
     }
-    return err;
+    part->keys = 0;
+    return err >= 0 && part->infers ? read_keys(db, part) : err;
 }
 
 void peak_inference_text(const struct peak_part *part, struct buf *out)

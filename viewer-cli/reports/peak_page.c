@@ -75,7 +75,7 @@ static void put_heading(const struct peak_page *page)
     buf_clear(&cut);
 }
 
-/* What others have of the device, beside a context and libraries of this program. */
+/* More than a context and libraries take: other programs, or what an extension took by itself. */
 static bool has_others(const struct peak *peak, int64_t used)
 {
     const int64_t own = INT64_C(2) << 30;
@@ -92,7 +92,7 @@ static void put_reserved(const struct peak *peak, struct buf *line)
     buf_print(line, "reserved %s", human_bytes(now, peak->reserved));
     if (peak->max_reserved != PEAK_NONE &&
         peak->max_reserved - peak->reserved > peak->reserved / 100)
-        buf_print(line, " (max %s)", human_bytes(most, peak->max_reserved));
+        buf_print(line, " (peak %s)", human_bytes(most, peak->max_reserved));
 }
 
 /* "reserved 5392 MiB, device used 5631 MiB of 22.0 GiB: 16.5 GiB free"; of host memory "RSS 2.1
@@ -105,11 +105,10 @@ static void put_memory(const struct peak_page *page)
     char text[HUMAN_MAX], whole[HUMAN_MAX], rest[HUMAN_MAX];
     struct buf line = {0};
     put_reserved(peak, &line);
-    if (used != LADDER_NONE)
-        buf_print(&line, "%s%s %s", line.count ? ", " : "",
-                  ladder->is_host          ? "RSS"
-                  : has_others(peak, used) ? "all programs use"
-                                           : "device used",
+    if (used != LADDER_NONE && !ladder->is_host && has_others(peak, used))
+        buf_print(&line, ", beside it %s in use", human_bytes(text, used - peak->reserved));
+    else if (used != LADDER_NONE)
+        buf_print(&line, "%s%s %s", line.count ? ", " : "", ladder->is_host ? "RSS" : "device used",
                   human_bytes(text, used));
     if (used != LADDER_NONE && page->total != LADDER_NONE)
         buf_print(&line, " of %s: %s free", human_bytes(whole, page->total),
@@ -314,6 +313,9 @@ static void put_once(struct report *report, const struct peak_page *page,
     put_holders(page, tight);
     put_gap(part->emit, tight);
     peak_put_best_levers(part, tight->lines);
+    if (*page->whose && part->levers.count)
+        emit_line(part->emit, "these savings are%s's: --rank shows those of another",
+                  page->whose + 1);
     put_gap(part->emit, tight);
     peak_put_growth_line(part, named(report, path));
     put_next(report, page);

@@ -53,11 +53,20 @@ static bool is_of_one_step(const struct phases_rows *all, size_t first, size_t c
     return true;
 }
 
-/* Steps are folded as whole ones. */
-static bool begins_well(const struct phases_rows *all, size_t first, size_t length)
+static bool begins_step(const struct phases_rows *all, size_t at)
 {
-    bool begins = !first || all->rows[first - 1].step != all->rows[first].step;
-    return begins || is_of_one_step(all, first, 2 * length);
+    return !at || all->rows[at - 1].step != all->rows[at].step;
+}
+
+/* Inside of one step, or whole steps: each repetition begins where a step does. */
+static bool is_well_cut(const struct phases_rows *all, size_t first, size_t length, size_t times)
+{
+    if (is_of_one_step(all, first, length * (times + 1)))
+        return true;
+    for (size_t i = 0; i <= times; i++)
+        if (!begins_step(all, first + i * length))
+            return false;
+    return true;
 }
 
 struct phases_fold phases_fold_at(const struct phases_rows *all, size_t first)
@@ -66,7 +75,8 @@ struct phases_fold phases_fold_at(const struct phases_rows *all, size_t first)
     size_t spared = 0;
     for (size_t length = 1; length <= LONGEST && first + 2 * length <= all->count; length++) {
         size_t times = times_of(all, first, length);
-        if (times >= TWICE && times * length - 1 > spared && begins_well(all, first, length)) {
+        if (times >= TWICE && times * length - 1 > spared &&
+            is_well_cut(all, first, length, times)) {
             best = (struct phases_fold){length, times};
             spared = times * length - 1;
         }
@@ -131,6 +141,15 @@ static void name_fold(struct buf *out, const struct phases_fold *fold)
               fold->length == 1 ? "" : "s", human_count(times, (int64_t)fold->times));
 }
 
+/* GROUP_NONE: one of them is not known, or it is no number of a time. */
+static int64_t sum(int64_t a, int64_t b)
+{
+    int64_t both;
+    if (a == GROUP_NONE || b == GROUP_NONE || __builtin_add_overflow(a, b, &both))
+        return GROUP_NONE;
+    return both;
+}
+
 /* One row for rows [first, first + count): where they end, their highest, and all their time. */
 static void put_folded(struct emit *emit, const struct phases_rows *all, size_t first, size_t count,
                        const char *name)
@@ -141,7 +160,7 @@ static void put_folded(struct emit *emit, const struct phases_rows *all, size_t 
         const struct phases_row *one = &all->rows[i];
         row.step = one->step == row.step ? row.step : GROUP_NONE;
         row.phase_peak = one->phase_peak > row.phase_peak ? one->phase_peak : row.phase_peak;
-        row.ns += one->ns == GROUP_NONE ? 0 : one->ns;
+        row.ns = sum(row.ns, one->ns);
     }
     put_row(emit, &row, name);
 }
@@ -151,9 +170,10 @@ static void put_legend(struct emit *emit, const struct phases_fold *fold, const 
 {
     char rows[HUMAN_MAX], times[HUMAN_MAX];
     human_count(rows, (int64_t)fold->length);
-    emit_line(emit, "%s: the %s%s above %s more times, with the same sizes; --all shows each", name,
-              fold->length == 1 ? "" : rows, fold->length == 1 ? "row" : " rows",
-              human_count(times, (int64_t)fold->times));
+    emit_line(emit,
+              "'%s': the %s%s before it %s %s more times with the same sizes; --all shows each",
+              name, fold->length == 1 ? "" : rows, fold->length == 1 ? "row" : " rows",
+              fold->length == 1 ? "repeats" : "repeat", human_count(times, (int64_t)fold->times));
 }
 
 bool phases_rows_put(struct emit *emit, const struct phases_rows *all)

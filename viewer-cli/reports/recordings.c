@@ -164,7 +164,7 @@ static int find(struct recordings *all)
     return err;
 }
 
-/* "out of memory", "exit status 1", "killed by signal 9", "exit status 0", "not finished", "repaired: no
+/* "out of memory", "exit status 1", "killed by signal 9", "not finished", "repaired: no
  * block was saved" */
 static const char *verdict(char text[64], const struct recording *one)
 {

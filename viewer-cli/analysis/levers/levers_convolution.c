@@ -28,6 +28,7 @@ enum {
 struct convolutions {
     struct map modules;        /* of a class that convolves, to PLANES or OTHER */
     struct map later;          /* module and bytes of workspaces after the first step */
+    struct map values;         /* and of all else that these modules make then */
     struct levers_edit planes; /* of two dimensions, without the trials */
     struct levers_edit trials;
     int64_t bytes, forward; /* of `planes` */
@@ -65,21 +66,35 @@ static uint64_t like_of(const struct levers_block *block)
     return (uint64_t)block->module << 40 ^ (uint64_t)block->asked;
 }
 
-/* Those that are there once the first step is over. */
+/* What is there once the first step is over. */
 static int read_later(const struct levers_step *step, int64_t first_end, struct convolutions *out)
 {
-    for (size_t i = levers_first_from(step, first_end); i < step->count; i++)
-        if (is_workspace(step, i, out) && !map_put(&out->later, like_of(&step->blocks[i]), 1, NULL))
+    for (size_t i = levers_first_from(step, first_end); i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        struct map *to = is_workspace(step, i, out) ? &out->later : &out->values;
+        if (block->module != GROUP_NONE &&
+            map_get(&out->modules, (uint64_t)block->module) != MAP_NONE &&
+            !map_put(to, like_of(block), 1, NULL))
             return ERR_NOMEM;
+    }
     return 0;
 }
 
-/* The first step's, and its like is not there again. */
-static bool is_trial(const struct levers_step *step, const struct levers_block *block,
-                     int64_t first_end, const struct convolutions *all)
+/* The first step's, and its like is not there again, though the result that it was made for is, the
+ * block before: inputs of another size would have another one. */
+static bool is_trial(const struct levers_step *step, size_t at, int64_t first_end,
+                     const struct convolutions *all)
 {
-    return block->seq < first_end && step->last - step->first + 1 >= STEPS_LEAST &&
-           map_get(&all->later, like_of(block)) == MAP_NONE;
+    enum { BEFORE = 4 }; /* other trials for the same result */
+    const struct levers_block *block = &step->blocks[at];
+    bool again = false;
+    if (block->seq >= first_end || step->last - step->first < STEPS_LEAST - 1 ||
+        map_get(&all->later, like_of(block)) != MAP_NONE)
+        return false;
+    for (size_t i = at; i > 0 && at - i < BEFORE && !again; i--)
+        again = step->blocks[i - 1].module == block->module &&
+                map_get(&all->values, like_of(&step->blocks[i - 1])) != MAP_NONE;
+    return again;
 }
 
 /* Where the first optimizer's step is over: what is tried, was tried by then. */
@@ -99,7 +114,7 @@ static int sort(const struct levers_step *step, struct convolutions *out)
         const struct levers_block *block = &step->blocks[i];
         if (!is_workspace(step, i, out))
             continue;
-        bool tried = is_trial(step, block, first_end, out);
+        bool tried = is_trial(step, i, first_end, out);
         bool plane = map_get(&out->modules, (uint64_t)block->module) == PLANES;
         if ((tried || plane) &&
             !levers_cut(tried ? &out->trials : &out->planes, i, INT64_MIN, LEVERS_NEVER))
@@ -122,17 +137,29 @@ static int try_channels_last(struct levers_work *work, struct convolutions *all)
         .at_most = true,
         .site = LEVERS_NONE,
         .before = "memory_format=torch.channels_last for model and inputs (model.to(...), "
-                  "x.to(...)): cuDNN's convolutions then copy no tensors"};
+                  "x.to(...)): cuDNN's convolutions then copy fewer tensors"};
     if (!all->planes.count || all->forward < all->bytes / FORWARD_SHARE)
         return 0;
     return levers_try(work, &all->planes, &words);
 }
 
+/* The window begins with the run. */
+static int has_first_step(struct levers_work *work, bool *yes)
+{
+    int64_t first = QUERY_NONE;
+    int err = query_read(work->db, "SELECT min(step) AS first FROM phase WHERE process = ?1",
+                         Q_IN(work->peak->process), Q_OUT(Q_OPT(first)));
+    *yes = first == work->step.first;
+    return err;
+}
+
 static int try_no_benchmark(struct levers_work *work, struct convolutions *all)
 {
     char text[200], bytes[HUMAN_MAX];
-    if (!all->trials.count)
-        return 0;
+    bool first = false;
+    int err = all->trials.count ? has_first_step(work, &first) : 0;
+    if (err < 0 || !first)
+        return err;
     snprintf(
         text, sizeof text,
         "torch.backends.cudnn.benchmark = False: in the first step cuDNN tries kernels with up "
@@ -156,6 +183,7 @@ int levers_convolution(struct levers_work *work)
     levers_edit_clear(&all.planes);
     levers_edit_clear(&all.trials);
     map_clear(&all.later);
+    map_clear(&all.values);
     map_clear(&all.modules);
     return err;
 }

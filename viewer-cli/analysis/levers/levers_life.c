@@ -53,32 +53,10 @@ static size_t moment_of(const struct levers_step *step, const struct levers_bloc
     return block->end == LEVERS_NEVER ? SIZE_MAX : levers_first_from(step, block->end);
 }
 
-/* A whole step behind that of the block, before the one of the peak: its call had to make another.
- */
-static bool was_a_step_between(const struct levers_step *step, const struct levers_block *block)
-{
-    const struct levers_phase *own =
-        levers_phase_after(&step->phases, LEVERS_OPTIMIZER, block->seq);
-    const struct levers_phase *next =
-        own ? levers_phase_after(&step->phases, LEVERS_OPTIMIZER, own->end) : NULL;
-    return next && next->end < step->own_begin;
-}
-
-/* What a call made in an early step and not again is its own state, as that of a dropout in cuDNN's
- * RNNs, though the same call makes outputs in each step. */
-static bool is_made_once(const struct levers_step *step, const struct levers_block *block)
-{
-    if (block->end <= step->own_end || !was_a_step_between(step, block))
-        return false;
-    for (size_t i = levers_first_from(step, block->seq + 1); i < step->count; i++)
-        if (step->blocks[i].site == block->site && step->blocks[i].asked == block->asked)
-            return false;
-    return true;
-}
-
 static bool is_held(const struct levers_step *step, const struct levers_block *block)
 {
-    return block->purpose == PURPOSE_HELD && !is_made_once(step, block);
+    (void)step;
+    return block->purpose == PURPOSE_HELD;
 }
 
 enum need { NEED_NONE, NEED_UNKNOWN, NEED_SURE };
@@ -320,7 +298,58 @@ static int try_variable(struct levers_work *work, int64_t site, struct map *take
     return err;
 }
 
-int levers_held(struct levers_work *work)
+/* ---- what a call made once ---- */
+
+struct once { /* places of blocks that are set aside */
+    size_t *blocks;
+    size_t count, cap;
+};
+
+/* A whole step behind that of the block, before the one of the peak: its call had to make another.
+ */
+static bool was_a_step_between(const struct levers_step *step, const struct levers_block *block)
+{
+    const struct levers_phase *own =
+        levers_phase_after(&step->phases, LEVERS_OPTIMIZER, block->seq);
+    const struct levers_phase *next =
+        own ? levers_phase_after(&step->phases, LEVERS_OPTIMIZER, own->end) : NULL;
+    return next && next->end < step->own_begin;
+}
+
+static uint64_t like_of(const struct levers_block *block)
+{
+    return (uint64_t)block->site << 40 ^ (uint64_t)block->asked;
+}
+
+/* What a call made in an early step and not again is its own state, as that of a dropout in cuDNN's
+ * RNNs, though the same call makes outputs in each step. From the last block on back. */
+static int set_aside(struct levers_step *step, struct once *once)
+{
+    struct map later = {0};
+    int err = 0;
+    for (size_t i = step->count; i-- > 0 && err == 0;) {
+        struct levers_block *block = &step->blocks[i];
+        bool old = block->purpose == PURPOSE_HELD && block->end > step->own_end &&
+                   map_get(&later, like_of(block)) == MAP_NONE && was_a_step_between(step, block);
+        if (old && MEM_GROW(once->blocks, once->cap, once->count + 1)) {
+            once->blocks[once->count++] = i;
+            block->purpose = PURPOSE_OTHER;
+        } else if (old || !map_put(&later, like_of(block), 1, NULL)) {
+            err = ERR_NOMEM;
+        }
+    }
+    map_clear(&later);
+    return err;
+}
+
+static void put_back(struct levers_step *step, struct once *once)
+{
+    for (size_t i = 0; i < once->count; i++)
+        step->blocks[once->blocks[i]].purpose = PURPOSE_HELD;
+    mem_free(once->blocks);
+}
+
+static int find_held(struct levers_work *work)
 {
     struct groups sites = {0};
     struct map taken = {0};
@@ -333,6 +362,16 @@ int levers_held(struct levers_work *work)
     }
     groups_clear(&sites);
     map_clear(&taken);
+    return err;
+}
+
+int levers_held(struct levers_work *work)
+{
+    struct once once = {0};
+    int err = set_aside(&work->step, &once);
+    if (err >= 0)
+        err = find_held(work);
+    put_back(&work->step, &once);
     return err;
 }
 
