@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EVENT_FORMAT 6u
+#define EVENT_FORMAT 7u
 #define EVENT_MAX_HEAP ((1u << 24) - 1)
 
 /*

@@ -51,6 +51,7 @@
 #include "arena.h"
 #include "event.h"
 #include "owner.h"
+#include "ticks.h"
 
 #define RING_MAGIC 0x474e495245444954ull /* "TIDERING" */
 #define RING_PATIENCE_MS 100u
@@ -90,6 +91,9 @@ struct ring_shared {
     _Atomic uint32_t mode;                  /* enum ring_mode */
     _Atomic uint32_t api;                   /* the program called include/tidemark.h itself */
     _Atomic uint64_t drop_ticket;           /* head when drop mode began: the loss comes after it */
+
+    /* How events get their time: the drain writes it, producers read it. */
+    _Alignas(64) struct ticks_line clock;
 
     /* The recorder; the kernel marks it when the recorder dies. */
     _Alignas(64) struct owner_word owner;

@@ -215,7 +215,7 @@ static uint32_t this_thread(void)
 void guest_emit(struct event *event)
 {
     event->thread = this_thread() & 0xffffff;
-    event->time_ns = clock_now_ns();
+    event->time_ns = ticks_now_ns(&guest.ring->shared->clock);
     /* A handler may have forked since guest_live: the child has another ring. */
     if (__builtin_expect(atomic_load_explicit(&guest.page->state, memory_order_relaxed) != GUEST_ON,
                          0))

@@ -92,6 +92,17 @@ static void show_meters(struct drain *drain)
 
 /* ---- the loop ---- */
 
+/* The rings of dead processes, too: nobody reads them. */
+static void tell_ticks(struct drain *drain, uint64_t now_ns)
+{
+    if (!ticks_look(&drain->ticks, now_ns))
+        return;
+    for (size_t i = 0; i < drain->client_count; i++)
+        if (drain->clients[i]->ring)
+            ticks_tell(&drain->ticks, &drain->clients[i]->ring->reader.ring->clock);
+    assert(ticks_is_valid(&drain->ticks));
+}
+
 /* One round, of which the first commits what is known of the run so far; returns how long to sleep
  * after it. */
 static uint64_t go_round(struct drain *drain, uint64_t slept_ns)
@@ -102,6 +113,7 @@ static uint64_t go_round(struct drain *drain, uint64_t slept_ns)
     bool second = now - drain->threads_ns >= NS_PER_S;
     if (second)
         drain->threads_ns = now;
+    tell_ticks(drain, now);
     uint64_t events = drain_read_all(drain, second, &rings);
     show_sums(drain);
     show_meters(drain);
@@ -124,6 +136,7 @@ static void *run(void *argument)
 {
     struct drain *drain = argument;
     uint64_t sleep_ns = SLEEP_MAX_NS;
+    ticks_begin(&drain->ticks);
     state_beat(drain->options.state, drain_beat_all, drain);
     drain_put_clocks(drain);
     for (;;) {

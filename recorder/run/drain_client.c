@@ -81,6 +81,7 @@ static void connect_ring(struct drain *drain, uint64_t key, const struct drain_s
     inherit(drain, client, source);
     drain_ring_init(client->ring, client->process, source, drain->options.start_ns,
                     client->begin_ns);
+    ticks_tell(&drain->ticks, &client->ring->reader.ring->clock);
     return;
 refuse:
     mail_return(&drain->mail, source->reader.ring);

@@ -19,6 +19,7 @@
 #include "drain_ring.h"
 #include "map.h"
 #include "meters.h"
+#include "ticks.h"
 
 #define DRAIN_NAP_NS (1 * NS_PER_MS) /* the shortest sleep */
 #define DRAIN_COMMIT_NS NS_PER_S
@@ -46,6 +47,7 @@ struct drain {
     struct drain_options options;
     struct drain_client **clients; /* in no order */
     size_t client_count, client_cap;
+    struct ticks ticks; /* told to each ring, from time to time */
     struct map ids; /* key to process.id, of clients and of those that are a client's parent */
     uint64_t commit_ns, clock_ns, threads_ns;
     bool stopping;

@@ -21,6 +21,7 @@
 #include "clock.h"
 #include "guest.h"
 #include "ring.h"
+#include "ticks.h"
 #include "tidemark.h"
 
 enum { BITS = RING_DEFAULT_BITS, SLOTS = 1 << BITS, HALF = SLOTS / 2, BURST = 20000 };
@@ -58,11 +59,16 @@ static void take_up_to(uint64_t ticket)
     atomic_store(&taken, reader.tail);
 }
 
+/* Looks at the clocks as the recorder does. */
 static void *drain(void *unused)
 {
+    struct ticks ticks;
     (void)unused;
     pin(1);
+    ticks_begin(&ticks);
     while (!atomic_load(&ended)) {
+        if (ticks_look(&ticks, clock_now_ns()))
+            ticks_tell(&ticks, &reader.ring->clock);
         take_up_to(atomic_load(&steady) ? UINT64_MAX : atomic_load(&wanted));
         usleep(1000);
     }
@@ -203,6 +209,7 @@ int main(void)
     heap = api ? api->heap_open(&desc) : 0;
     if (!heap || pthread_create(&thread, NULL, drain, NULL) != 0)
         return 1;
+    usleep(100000); /* the first look at the clocks takes a while */
     measure_keeping_up();
     measure_behind();
     measure_with_threads();
