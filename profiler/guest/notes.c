@@ -25,6 +25,9 @@ struct note {
 
 static struct note notes[NOTES];
 static _Atomic uint32_t taken;
+static _Atomic uint32_t changes; /* counts notes that became ready */
+/* changes << 32 | generation, as they were when all notes that were ready had been sent. */
+static _Atomic uint64_t settled;
 
 static bool known(const char *text, size_t bytes, bool why_not, uint32_t of)
 {
@@ -51,6 +54,7 @@ static void add(const char *text, bool why_not, uint32_t of)
     notes[place].why_not = why_not;
     notes[place].of = of;
     atomic_store_explicit(&notes[place].ready, true, memory_order_release);
+    atomic_fetch_add(&changes, 1);
 }
 
 void notes_live(const char *source)
@@ -76,6 +80,9 @@ void notes_why_not_here(const char *sentence)
 void notes_send(void)
 {
     uint32_t generation = atomic_load(&guest.generation);
+    uint64_t now = (uint64_t)atomic_load(&changes) << 32 | generation;
+    if (atomic_load_explicit(&settled, memory_order_relaxed) == now)
+        return;
     for (uint32_t i = 0; i < NOTES; i++) {
         struct note *note = &notes[i];
         if (!atomic_load_explicit(&note->ready, memory_order_acquire) ||
@@ -90,4 +97,5 @@ void notes_send(void)
         };
         guest_emit(&event);
     }
+    atomic_store_explicit(&settled, now, memory_order_relaxed);
 }

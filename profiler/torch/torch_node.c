@@ -44,6 +44,8 @@ static _Atomic uintptr_t originals[ORIGINALS]; /* 0: not sought yet; NOWHERE */
 /* A node; thread 0: none that is known. */
 struct node {
     uint64_t thread, number;
+    bool looked; /* `module` is what torch_made_by says: the blocks of a node ask once */
+    uint32_t module;
 };
 
 /* Those that are being evaluated, the outermost first. The engine nests 60 in a thread; what is
@@ -135,7 +137,8 @@ static uint64_t word_at(const char *node, size_t offset)
 
 static bool is_node_at(const char *node, size_t offset, struct node *found)
 {
-    *found = (struct node){word_at(node, offset + THREAD_BEHIND), word_at(node, offset)};
+    *found = (struct node){.thread = word_at(node, offset + THREAD_BEHIND),
+                           .number = word_at(node, offset)};
     return torch_has_made(found->thread, found->number);
 }
 
@@ -144,7 +147,7 @@ static struct node read_node(const char *node)
     struct node found;
     if (is_node_at(node, NUMBER_AT, &found) || is_node_at(node, NUMBER_AT_OLD, &found))
         return found;
-    return (struct node){0, 0};
+    return (struct node){0};
 }
 
 static void enter(struct node node)
@@ -182,17 +185,21 @@ void evaluate_node(void *engine, void *task, const char *node, void *inputs, voi
 {
     __asm__ volatile(".cfi_personality 0x1b, tidemark_pass_through"); /* relative, of 4 bytes */
     evaluate_fn next = evaluate_of(__builtin_return_address(0));
-    enter(node && pymodules_count() ? read_node(node) : (struct node){0, 0});
+    enter(node && pymodules_count() ? read_node(node) : (struct node){0});
     next(engine, task, node, inputs, queue);
     leave();
 }
 
 uint32_t torch_node_module(void)
 {
-    struct node node = {0, 0};
-    if (mine.depth && mine.depth <= MOST_NESTED)
-        node = mine.nodes[mine.depth - 1];
-    return node.thread ? torch_made_by(node.thread, node.number) : 0;
+    if (!mine.depth || mine.depth > MOST_NESTED)
+        return 0;
+    struct node *node = &mine.nodes[mine.depth - 1];
+    if (!node->looked) {
+        node->module = node->thread ? torch_made_by(node->thread, node->number) : 0;
+        node->looked = true;
+    }
+    return node->module;
 }
 
 void torch_node_forget(void)
