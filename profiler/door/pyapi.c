@@ -1,5 +1,6 @@
 /*
- * pyapi.c - what the Python helper (python/tidemark/_native.py) calls through ctypes.
+ * pyapi.c - what the Python helper (python/tidemark/_native.py) calls, through ctypes or, what is
+ * frequent, through pymethod.c.
  *
  * Few functions, integers only but for names, no result that could be an error: each is one event,
  * or nothing when nobody records. They are called with the GIL held and take no time that matters
@@ -13,6 +14,7 @@
 #include "intern.h"
 #include "notes.h"
 #include "occasion.h"
+#include "pyapi.h"
 #include "pyboot.h"
 #include "pycall.h"
 #include "pyframes.h"
@@ -21,20 +23,11 @@
 #include "torch_site.h"
 #include "torch_thread.h"
 
-#define EXPORT __attribute__((visibility("default")))
-#define PYAPI_VERSION 2u
-
-/* A place of a list, as class List of _lists.py has it; without an address nothing is there. */
-struct place {
-    uint64_t addr, bytes, heap, category, name;
-};
+#define PYAPI_VERSION 3u
 
 EXPORT int tidemark_py_attach(uint32_t version, int takes_over);
 EXPORT uint32_t tidemark_py_string(const char *text);
 EXPORT uint32_t tidemark_py_heap(int32_t kind, int32_t index);
-EXPORT void tidemark_py_enter(uint32_t mark, uint64_t identity, uint64_t flags, uint32_t name);
-EXPORT void tidemark_py_exit(uint32_t mark, uint64_t identity, uint64_t flags, int failed);
-EXPORT void tidemark_py_backward(int begins);
 EXPORT void tidemark_py_forked(void);
 EXPORT int tidemark_py_is_engine(void);
 EXPORT uint32_t *tidemark_py_inner(void);
@@ -47,17 +40,12 @@ EXPORT void tidemark_py_module_gone(uint64_t object);
 EXPORT _Atomic uint32_t *tidemark_py_modules_unknown(void);
 EXPORT void tidemark_py_tag(uint64_t place, uint64_t addr, uint64_t bytes, uint32_t heap,
                             uint32_t category, uint32_t name);
-EXPORT void tidemark_py_places(uint32_t list, const struct place *now, const struct place *sent,
-                               uint32_t count);
-EXPORT void tidemark_py_hold(uint32_t list);
 EXPORT void tidemark_py_phase(int begins, uint32_t name, int failed);
 EXPORT void tidemark_py_step(uint64_t number);
 EXPORT void tidemark_py_over(void);
 EXPORT void tidemark_py_mark(uint32_t name, int64_t value);
 EXPORT void tidemark_py_held(uint32_t name, int64_t value);
 EXPORT uint32_t tidemark_py_pool(int32_t kind, int32_t index, uint64_t pool);
-EXPORT void tidemark_py_history(uint32_t action, uint32_t heap, uint64_t addr, uint64_t bytes,
-                                uint64_t ns);
 EXPORT void tidemark_py_profiler(int begins);
 EXPORT void tidemark_py_setting(const char *text);
 EXPORT void tidemark_py_note(const char *text, int why_not);

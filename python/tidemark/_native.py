@@ -3,7 +3,7 @@ import ctypes
 import sys
 import types
 
-VERSION = 2
+VERSION = 3
 WATCH_MAX = 128
 
 
@@ -46,6 +46,26 @@ class Library(object):
         self.watch = self.bind("watch", [], int32)
         self.take_watched = self.bind("watched", [ctypes.POINTER(Watched), uint32], uint32)
         self.names = {}
+        self.bind_methods()
+
+    def bind_methods(self):
+        """Functions of Python's own kind in the place of the frequent ones, where it is CPython."""
+        row, ask, pointer = 0, ctypes.pythonapi, ctypes.c_void_p
+        make = getattr(ask, "PyCFunction_NewEx", None)
+        if sys.implementation.name != "cpython" or make is None:
+            return
+        python = (pointer * 3)(*[ctypes.cast(one, pointer).value for one in (
+            ask.PyLong_AsUnsignedLongLongMask, ask.PyLong_FromLong, ask.PyErr_Occurred)])
+        methods = self.bind("methods", [pointer, ctypes.c_uint32], pointer)
+        make = ctypes.PYFUNCTYPE(ctypes.py_object, pointer, pointer, pointer)(
+            ctypes.cast(make, pointer).value)
+        while True:
+            method = methods(python, row)
+            if not method:
+                break
+            function = make(method, None, None)
+            setattr(self, function.__name__, function)
+            row += 1
 
     def bind(self, name, arguments, result=None):
         function = getattr(self.library, "tidemark_py_" + name)
