@@ -40,8 +40,10 @@ class Mark(object):
         self.identity = identity
 
 
-class Here(_local):
-    """What a thread has open; made anew by each."""
+class Thread(object):
+    """What a thread has open."""
+
+    __slots__ = ("open", "inner", "cell", "stepping", "engine")
 
     def __init__(self, library):
         self.open = []
@@ -51,6 +53,13 @@ class Here(_local):
         self.stepping = set()  # ids of optimizers in their step()
         # In an engine's thread the backward that it works for is another's.
         self.engine = ENGINE if library.is_engine() else 0
+
+
+class Here(_local):
+    """The calling thread's, in `mine`; made anew by each."""
+
+    def __init__(self, library):
+        self.mine = Thread(library)
 
 
 class Marks(object):
@@ -79,63 +88,70 @@ class Marks(object):
         mark.identity = number
 
     def push(self, mark, flags, name):
-        library, here = self.library, self.here
+        library, mine = self.library, self.here.mine
         number = library.names.get(name)
         if number is None:
             number = library.name(name)
-        here.open.append(mark)
-        here.inner = here.cell[0] = mark.kind
-        if mark.kind == FORWARD:
+        kind = mark.kind
+        mine.open.append(mark)
+        mine.inner = mine.cell[0] = kind
+        if kind == FORWARD:
             self.forwards[mark] = True
-        if not here.engine:
-            self.remember(here)
-        library.enter(mark.kind, mark.identity, flags | here.engine, number)
+        if not mine.engine:
+            self.remember(mine)
+        library.enter(kind, mark.identity, flags | mine.engine, number)
 
     def pop(self, mark, flags, failed):
         """Wherever it stands: something may have been left above it. A child of fork left its
         parent's."""
-        here = self.here
+        mine = self.here.mine
+        stack = mine.open
         if mark in self.forwards:
             del self.forwards[mark]
-        if here.open and here.open[-1] is mark:
-            del here.open[-1]
-        elif mark in here.open:
-            here.open.remove(mark)
+        if stack and stack[-1] is mark:
+            del stack[-1]
+        elif mark in stack:
+            stack.remove(mark)
         else:
             return
-        here.inner = here.cell[0] = here.open[-1].kind if here.open else 0
-        if not here.engine:
-            self.remember(here)
-        self.library.exit(mark.kind, mark.identity, flags | here.engine, failed)
+        mine.inner = mine.cell[0] = stack[-1].kind if stack else 0
+        if not mine.engine:
+            self.remember(mine)
+        self.library.exit(mark.kind, mark.identity, flags | mine.engine, failed)
 
-    def remember(self, here):
-        if self.first is None:
-            self.first = here.open
-        elif self.first is not here.open:
-            self.several = True
-        self.quick[0] = 0 if self.several else here.inner
+    def remember(self, mine):
+        if self.first is not mine.open:
+            if self.first is None:
+                self.first = mine.open
+            else:
+                self.several = True
+        self.quick[0] = 0 if self.several else mine.inner
 
     def drop_stale(self):
         """Before an outermost zero_grad or step: forwards of this thread were interrupted."""
-        for mark in list(self.here.open):
+        for mark in list(self.here.mine.open):
             if mark.kind == FORWARD:
                 self.pop(mark, 0, 1)
 
     def settle(self):
         """Outside a backward and a step no forward can be going on in this thread."""
-        here = self.here
-        if not here.engine and not any(mark.kind in (BACKWARD, OPTIMIZER) for mark in here.open):
-            here.stepping.clear()
-            if here.open:
-                self.drop_stale()
+        mine = self.here.mine
+        if mine.engine:
+            return
+        for mark in mine.open:
+            if mark.kind == BACKWARD or mark.kind == OPTIMIZER:
+                return
+        mine.stepping.clear()
+        if mine.open:
+            self.drop_stale()
 
     def clear(self):
-        here = self.here
-        del here.open[:]
+        mine = self.here.mine
+        del mine.open[:]
         self.forwards.clear()
-        here.inner = here.cell[0] = self.quick[0] = 0
+        mine.inner = mine.cell[0] = self.quick[0] = 0
         self.first, self.several = None, False
-        here.stepping.clear()
+        mine.stepping.clear()
 
 
 def adopt(wrapper, original):
@@ -188,8 +204,7 @@ class Installer(object):
         self.tracing = torch._C._get_tracing_state
         self.before_step = self.unseen(self.tags.before_step)
         self.after_step = self.unseen(self.tags.after_step)
-        self.tag_call = self.unseen(self.tags.called)
-        self.see_module = self.unseen(self.modules.called)
+        self.see_call = self.unseen(self.look_at_call)
         self.is_one_element = self.unseen(lambda tensor: tensor.numel() == 1)
         self.is_grad_enabled = torch.is_grad_enabled
         self.tensor = torch.Tensor
@@ -232,10 +247,16 @@ class Installer(object):
         tagged = (parameters or grad) and not self.marks.forwards
         self.marks.identify(mark, module)
         self.marks.push(mark, flags, type(module).__name__)
-        if not self.marks.here.engine:
-            self.see_module(module, parameters)
-        if tagged:
-            self.tag_call(module if parameters else None, args, kwargs, grad)
+        self.see_call(module, parameters, args if tagged else None, kwargs, grad)
+
+    def look_at_call(self, module, parameters, args, kwargs, grad):
+        """args is None: the tensors are not to be tagged."""
+        try:
+            if not self.marks.here.mine.engine:
+                self.modules.called(module, parameters)
+        finally:
+            if args is not None:
+                self.tags.called(module, parameters, args, kwargs, grad)
 
     def end_forward(self, mark, result, failed):
         one = False
@@ -254,7 +275,7 @@ class Installer(object):
         begin, end = self.guarded(self.begin_forward), self.guarded(self.end_forward)
 
         def __call__(self, *args, **kwargs):
-            if quick[0] == FORWARD or compiling() or here.inner == FORWARD:
+            if quick[0] == FORWARD or compiling() or here.mine.inner == FORWARD:
                 return call(self, *args, **kwargs)
             mark = Mark(FORWARD, 0)
             result, failed = None, 1
@@ -291,7 +312,7 @@ class Installer(object):
 
         class Engine(base):
             def run_backward(self, *args, **kwargs):
-                nested = here.inner == BACKWARD or here.engine
+                nested = here.mine.inner == BACKWARD or here.mine.engine
                 mark = None if nested else Mark(BACKWARD, 0)
                 failed = 1
                 try:
@@ -327,7 +348,7 @@ class Installer(object):
         push, pop = self.guarded(self.outermost), self.guarded(self.marks.pop)
 
         def wrapper(self, *args, **kwargs):
-            if compiling() or here.inner == kind:
+            if compiling() or here.mine.inner == kind:
                 return original(self, *args, **kwargs)
             mark = Mark(kind, 0)
             failed = 1
@@ -347,12 +368,12 @@ class Installer(object):
     def begin_step(self, mark, optimizer):
         self.marks.settle()
         self.before_step(optimizer)
-        self.marks.here.stepping.add(id(optimizer))
+        self.marks.here.mine.stepping.add(id(optimizer))
         self.marks.identify(mark, optimizer)
         self.marks.push(mark, 0, type(optimizer).__name__)
 
     def end_step(self, mark, optimizer, failed, closure):
-        self.marks.here.stepping.discard(id(optimizer))
+        self.marks.here.mine.stepping.discard(id(optimizer))
         self.marks.pop(mark, 0, failed)
         self.after_step(optimizer, closure)
         if self.trains is not None:
@@ -371,7 +392,7 @@ class Installer(object):
         begin, end = self.guarded(self.begin_step), self.guarded(self.end_step)
 
         def wrapper(self, *args, **kwargs):
-            if compiling() or id(self) in here.stepping:
+            if compiling() or id(self) in here.mine.stepping:
                 return step(self, *args, **kwargs)
             mark = Mark(OPTIMIZER, 0)
             failed = 1

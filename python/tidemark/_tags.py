@@ -75,7 +75,7 @@ class Tags(object):
         self.optimizers = Table(lambda r: free.extend([r.parameters, r.gradients, r.state]))
         self.modules = Table(lambda record: free.append(record.list))
         self.buckets.clear()
-        self.given = List(self.library)
+        self.given = Table(free.append)
 
     def new_list(self):
         if not self.free:
@@ -93,12 +93,12 @@ class Tags(object):
 
     # ---- modules ----
 
-    def called(self, module, args, kwargs, grad):
-        """An outermost call; module is None when it has no parameters."""
-        if module is not None:
+    def called(self, module, parameters, args, kwargs, grad):
+        """An outermost call."""
+        if parameters:
             self.module_called(module)
         if grad:
-            self.inputs(args, kwargs)
+            self.inputs(module, args, kwargs)
 
     def module_called(self, module):
         record = self.kept(self.modules, module, Module)
@@ -112,7 +112,7 @@ class Tags(object):
         kinds = [PARAMETER if isinstance(t, self.parameter) else OTHER for t in tensors]
         return [self.place(t, kind, self.names.of(t)) for t, kind in zip(tensors, kinds)]
 
-    def inputs(self, args, kwargs):
+    def inputs(self, module, args, kwargs):
         found = []
         for i, value in enumerate(args):
             self.gather_inputs(found, i, value, 1)
@@ -120,7 +120,10 @@ class Tags(object):
             self.gather_inputs(found, name, value, 1)
         if found:
             key = [(tensor.data_ptr(), name) for name, tensor in found]
-            self.given.hold(key, lambda: self.describe_inputs(found))
+            given = self.given.get(module)
+            if given is None:
+                given = self.given.put(module, self.new_list())
+            given.hold(key, lambda: self.describe_inputs(found))
 
     def gather_inputs(self, found, name, value, depth):
         kind = type(value)

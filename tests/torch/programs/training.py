@@ -401,7 +401,7 @@ def interrupted():
     if marks is not None and marks.Installer.made:
         installed = marks.Installer.made[0]
         installed.marks.push(marks.Mark(marks.FORWARD, 1), 3, "stale")
-        installed.marks.here.stepping.add(id(optimizer))
+        installed.marks.here.mine.stepping.add(id(optimizer))
     return train(net, optimizer)
 
 
