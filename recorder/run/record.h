@@ -36,6 +36,7 @@ struct record_rehearsal {
     const char *folder;              /* where those lie that are opened by name */
     const char *gpu;                 /* what they stand for, in words */
     uint64_t memory, context;        /* bytes of each GPU, and what a context takes of them */
+    bool context_measured;           /* of such a GPU; else it is computed */
     const char *context_from;        /* where the latter is known from */
     const char *targets;             /* what the program has kernels for; "" */
     const char *no_kernels;          /* why the program would fail on the GPU; "" */

@@ -84,6 +84,7 @@ void record_meta_begin(struct batch *batch, const struct record_meta *meta)
         put_text(batch, "rehearsal_settings", options->rehearsal->settings);
         put_int(batch, "rehearsal_memory", options->rehearsal->memory);
         put_int(batch, "rehearsal_context", options->rehearsal->context);
+        put_int(batch, "rehearsal_context_measured", options->rehearsal->context_measured);
         put_text(batch, "rehearsal_context_from", options->rehearsal->context_from);
         if (*options->rehearsal->targets)
             put_text(batch, "rehearsal_targets", options->rehearsal->targets);

@@ -47,6 +47,7 @@ void profile_compute_context(struct profile *profile)
 {
     uint64_t threads = (uint64_t)profile->sms * (uint64_t)profile->capability->threads_per_sm;
     profile->context = threads * CONTEXT_PER_THREAD;
+    profile->context_measured = false;
     profile->context_from = "computed: 2 KiB for each thread that can be resident";
 }
 
@@ -56,6 +57,7 @@ static void find_context(struct profile *profile)
     for (size_t i = 0; i < COUNT(contexts); i++) {
         if (strcmp(contexts[i].name, profile->name) == 0) {
             profile->context = contexts[i].bytes;
+            profile->context_measured = true;
             profile->context_from = contexts[i].from;
         }
     }

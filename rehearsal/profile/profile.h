@@ -26,12 +26,13 @@ struct profile {
     char name[PROFILE_NAME_MAX];   /* as --gpu takes it */
     char title[PROFILE_TITLE_MAX]; /* as the driver calls the device */
     const struct capability *capability;
-    uint64_t memory;          /* bytes, as CUDA reports them */
-    uint64_t context;         /* bytes that an empty context takes of them */
-    int32_t sms;              /* multiprocessors */
-    uint32_t l2;              /* bytes */
-    int32_t bus_bits;         /* of the memory */
-    const char *from;         /* where the figures come from */
+    uint64_t memory;  /* bytes, as CUDA reports them */
+    uint64_t context; /* bytes that an empty context takes of them */
+    int32_t sms;      /* multiprocessors */
+    uint32_t l2;      /* bytes */
+    int32_t bus_bits; /* of the memory */
+    const char *from; /* where the figures come from */
+    bool context_measured;
     const char *context_from; /* where the context's does: "measured: ..." or "computed: ..." */
 };
 

@@ -80,14 +80,16 @@ static int plan_rehearsal(struct rehearse_plan *plan, struct record_call *call)
     if (!settings_write(&plan->settings, plan->text, sizeof plan->text))
         return EXIT_INTERNAL;
     describe(&plan->settings, plan->gpu, sizeof plan->gpu);
-    plan->rehearsal = (struct record_rehearsal){.variable = SETTINGS_ENV,
-                                                .settings = plan->text,
-                                                .library = plan->library,
-                                                .folder = plan->folder,
-                                                .gpu = plan->gpu,
-                                                .memory = plan->settings.gpu.memory,
-                                                .context = plan->settings.gpu.context,
-                                                .context_from = plan->settings.gpu.context_from};
+    plan->rehearsal =
+        (struct record_rehearsal){.variable = SETTINGS_ENV,
+                                  .settings = plan->text,
+                                  .library = plan->library,
+                                  .folder = plan->folder,
+                                  .gpu = plan->gpu,
+                                  .memory = plan->settings.gpu.memory,
+                                  .context = plan->settings.gpu.context,
+                                  .context_measured = plan->settings.gpu.context_measured,
+                                  .context_from = plan->settings.gpu.context_from};
     call->record.rehearsal = &plan->rehearsal;
     return 0;
 }

@@ -97,7 +97,7 @@ static void say_share(struct emit *emit, const char *whose, const struct rehears
              share->others ? share->device_text : "",
              human_bytes(part, share->peak - share->modelled),
              human_bytes(modelled, share->modelled),
-             rehearsed_is_measured(rehearsed) ? "measured" : "by a rule");
+             rehearsed->context_measured ? "measured" : "by a rule");
     say(emit, text);
 }
 

@@ -227,11 +227,9 @@ bool check_any_failure(const struct check_run *run)
 
 bool check_failed_by(const struct check_run *run, bool growth)
 {
-    static const char start[] = "max-growth";
     for (size_t i = 0; i < run->count; i++) {
         const struct check_finding *finding = &run->rows[i].finding;
-        bool is_growth = finding->result == CHECK_FAILED &&
-                         strncmp(finding->check, start, sizeof start - 1) == 0;
+        bool is_growth = finding->result == CHECK_FAILED && finding->growth;
         if (is_growth == growth && is_failure(run, finding))
             return true;
     }

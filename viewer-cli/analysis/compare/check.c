@@ -179,6 +179,7 @@ int check_left(const struct check_scope *scope, struct check_finding *out)
     const struct leak_options options = {scope->first_step, scope->last_step, 2, 1, 1};
     struct leaks leaks;
     double slope = 0;
+    out->growth = true;
     out->step = GROUP_NONE;
     int err = leaks_read(scope->db, scope->process, scope->device, &options, &leaks);
     if (err == 0 && leaks.window < FEWEST_STEPS) {
@@ -237,6 +238,7 @@ int check_slope(const struct check_scope *scope, struct check_finding *out)
     int64_t step, peak;
     struct line line = {0};
     char first[HUMAN_MAX], last[HUMAN_MAX];
+    out->growth = true;
     out->step = GROUP_NONE;
     struct query query =
         query_ask(scope->db, peaks_sql,

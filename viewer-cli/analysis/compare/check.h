@@ -34,6 +34,7 @@ struct check_finding { /* to be zero at first, but for `check` and its limit */
     enum check_unit unit;
     int64_t limit; /* bytes or a count */
     double limit_ratio;
+    bool growth;         /* what it says is of growth: its limit is that of --max-growth */
     bool relative;       /* its limit is made from a baseline: none without a number */
     bool known;          /* there is a number */
     const char *why_not; /* the result is not known */

@@ -14,6 +14,10 @@ static const char meta_sql[] =
     "       (SELECT value FROM meta WHERE key = 'rehearsal_memory') AS memory,"
     "       (SELECT value FROM meta WHERE key = 'rehearsal_context') AS context,"
     "       (SELECT value FROM meta WHERE key = 'rehearsal_context_from') AS context_from,"
+    /* recordings before format 7 say it in these words alone */
+    "       coalesce((SELECT value FROM meta WHERE key = 'rehearsal_context_measured'),"
+    "                (SELECT value LIKE 'measured:%' FROM meta"
+    "                 WHERE key = 'rehearsal_context_from'), 0) AS context_measured,"
     "       (SELECT value FROM meta WHERE key = 'rehearsal_targets') AS targets,"
     "       (SELECT value FROM meta WHERE key = 'rehearsal_no_kernels') AS no_kernels";
 
@@ -22,14 +26,9 @@ int rehearsed_read(struct db *db, struct rehearsed *out)
     *out = (struct rehearsed){0};
     return query_read(db, meta_sql, Q_NOTHING,
                       Q_OUT(Q_CHARS(out->gpu), Q_INT(out->is_one), Q_OPT(out->memory),
-                            Q_OPT(out->context), Q_CHARS(out->context_from), Q_CHARS(out->targets),
+                            Q_OPT(out->context), Q_CHARS(out->context_from),
+                            Q_INT(out->context_measured), Q_CHARS(out->targets),
                             Q_CHARS(out->no_kernels)));
-}
-
-bool rehearsed_is_measured(const struct rehearsed *rehearsed)
-{
-    static const char measured[] = "measured";
-    return strncmp(rehearsed->context_from, measured, sizeof measured - 1) == 0;
 }
 
 /* ---- two GPUs ---- */

@@ -33,6 +33,7 @@ struct rehearsed {
     bool is_one;
     char gpu[200]; /* in words */
     int64_t memory, context;
+    bool context_measured;
     char context_from[160]; /* "measured: ..." or "computed: ..." */
     char targets[96];       /* that the program was built for (rehearsal/needs/fatbin.h); "" */
     char no_kernels[320];   /* why the run would fail on the GPU, whatever its memory; "" */
@@ -40,7 +41,6 @@ struct rehearsed {
 
 int rehearsed_read(struct db *db, struct rehearsed *out);
 /* The context was measured on such a GPU. */
-bool rehearsed_is_measured(const struct rehearsed *rehearsed);
 
 /* Whether two recordings are of different GPUs, as far as both say: what was rehearsed, or the name
  * of the first device. The texts are what each says. */
