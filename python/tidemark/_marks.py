@@ -205,7 +205,7 @@ class Installer(object):
         self.before_step = self.unseen(self.tags.before_step)
         self.after_step = self.unseen(self.tags.after_step)
         self.see_call = self.unseen(self.look_at_call)
-        self.is_one_element = self.unseen(lambda tensor: tensor.numel() == 1)
+        self.is_one_element = self.single(torch)
         self.is_grad_enabled = torch.is_grad_enabled
         self.tensor = torch.Tensor
         self.codes = []  # of wrappers: torch.compile is to leave their frames alone
@@ -458,6 +458,19 @@ class Installer(object):
                     return self.without_modes(function, args) if depth() else function(*args)
             except Exception:
                 return None
+
+        return run
+
+    def single(self, torch):
+        """Whether a plain tensor has one element: unseen, but nobody's function stands in the way of
+        a plain tensor's method unless there is a mode."""
+        tracing, unseen = self.tracing, self.unseen(lambda tensor: tensor.numel() == 1)
+        depth = getattr(torch._C, "_len_torch_function_stack", None)
+        if depth is None:
+            return unseen
+
+        def run(tensor):
+            return unseen(tensor) if depth() or tracing() is not None else tensor.numel() == 1
 
         return run
 
