@@ -23,7 +23,8 @@ const char *merge_way_text(enum merge_way way)
 
 /* ---- what went wrong ---- */
 
-static void print(struct merge_result *result, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void print(struct merge_result *result,
+                                                        const char *format, va_list args)
 {
     if (!*result->message)
         vsnprintf(result->message, sizeof result->message, format, args);
