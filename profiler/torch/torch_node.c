@@ -44,15 +44,16 @@ static _Atomic uintptr_t originals[ORIGINALS]; /* 0: not sought yet; NOWHERE */
 /* A node; thread 0: none that is known. */
 struct node {
     uint64_t thread, number;
-    bool looked; /* `module` is what torch_made_by says: the blocks of a node ask once */
-    uint32_t module;
 };
 
 /* Those that are being evaluated, the outermost first. The engine nests 60 in a thread; what is
  * deeper is only counted. */
 enum { MOST_NESTED = 64 };
+/* A library that is opened late has less than 2 KiB for all of its threads' variables. */
 static __thread struct {
     uint32_t depth;
+    uint32_t looked; /* depth, once `module` is what torch_made_by says of the innermost; or 0 */
+    uint32_t module;
     struct node nodes[MOST_NESTED];
 } mine;
 
@@ -137,8 +138,7 @@ static uint64_t word_at(const char *node, size_t offset)
 
 static bool is_node_at(const char *node, size_t offset, struct node *found)
 {
-    *found = (struct node){.thread = word_at(node, offset + THREAD_BEHIND),
-                           .number = word_at(node, offset)};
+    *found = (struct node){word_at(node, offset + THREAD_BEHIND), word_at(node, offset)};
     return torch_has_made(found->thread, found->number);
 }
 
@@ -147,7 +147,7 @@ static struct node read_node(const char *node)
     struct node found;
     if (is_node_at(node, NUMBER_AT, &found) || is_node_at(node, NUMBER_AT_OLD, &found))
         return found;
-    return (struct node){0};
+    return (struct node){0, 0};
 }
 
 static void enter(struct node node)
@@ -155,12 +155,14 @@ static void enter(struct node node)
     if (mine.depth < MOST_NESTED)
         mine.nodes[mine.depth] = node;
     mine.depth++;
+    mine.looked = 0;
 }
 
 static void leave(void)
 {
     if (mine.depth)
         mine.depth--;
+    mine.looked = 0;
 }
 
 /* An exception of the program's may pass through evaluate_node. The unwinder asks the personality
@@ -185,24 +187,25 @@ void evaluate_node(void *engine, void *task, const char *node, void *inputs, voi
 {
     __asm__ volatile(".cfi_personality 0x1b, tidemark_pass_through"); /* relative, of 4 bytes */
     evaluate_fn next = evaluate_of(__builtin_return_address(0));
-    enter(node && pymodules_count() ? read_node(node) : (struct node){0});
+    enter(node && pymodules_count() ? read_node(node) : (struct node){0, 0});
     next(engine, task, node, inputs, queue);
     leave();
 }
 
+/* The blocks of a node ask once. */
 uint32_t torch_node_module(void)
 {
     if (!mine.depth || mine.depth > MOST_NESTED)
         return 0;
-    struct node *node = &mine.nodes[mine.depth - 1];
-    if (!node->looked) {
-        node->module = node->thread ? torch_made_by(node->thread, node->number) : 0;
-        node->looked = true;
+    if (mine.looked != mine.depth) {
+        const struct node *node = &mine.nodes[mine.depth - 1];
+        mine.module = node->thread ? torch_made_by(node->thread, node->number) : 0;
+        mine.looked = mine.depth;
     }
-    return node->module;
+    return mine.module;
 }
 
 void torch_node_forget(void)
 {
-    mine.depth = 0;
+    mine.depth = mine.looked = 0;
 }
