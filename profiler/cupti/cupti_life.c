@@ -374,7 +374,10 @@ static void point(void)
 void cupti_listen(bool listens)
 {
     static const struct occasion_listener listener = {look, look_at_block, point};
-    atomic_store(&occasion_listener, listens ? &listener : NULL);
+    if (listens)
+        occasion_listen(&listener);
+    else
+        occasion_leave(&listener);
 }
 
 void cupti_fatal(void)

@@ -12,7 +12,10 @@
 # OUT.db [ROWS.sql]. --rewrite writes what came as what is expected: look at the difference before it is
 # committed.
 set -u
-tidemark=$1 ready=$2 cases=$3 data=$4 rewrite=${5-}
+# Cases run in folders of their own.
+tidemark=$(realpath "$1") && ready=$(realpath "$2") && cases=$(realpath "$3") && data=$(realpath "$4") ||
+    exit 99
+rewrite=${5-}
 
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
