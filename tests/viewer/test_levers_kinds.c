@@ -254,6 +254,27 @@ TEST(batch_norm_makes_other_numbers)
     CHECK(lever.bytes > 0 && !lever.changes);
 }
 
+/* A batch as large as a layer is wide: what backward makes for its rows has a parameter's size. The
+ * second half finds 40 MiB of gradients. */
+TEST(a_row_gradient_of_a_parameters_size_is_halved)
+{
+    struct script script = {0};
+    script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
+    script_block(&script, 10, SCRIPT_LIVES, MIB(40), BUILD);
+    for (int step = 0; step < 2; step++) {
+        int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
+        script_phase(&script, "zero_grad", step, at(step, ZERO), forward - 1);
+        script_phase(&script, "forward", step, forward, backward - 1);
+        script_phase(&script, "backward", step, backward, at(step, END));
+        script_block(&script, forward + 1, backward + 5, MIB(40), ENCODE);
+        script_block(&script, forward + 2, backward + 15, MIB(40), ENCODE);
+        script_block(&script, backward + 2, backward + 4, MIB(40), BACKWARD_40);
+        script_block(&script, backward + 6, at(step + 1, ZERO) + 1, MIB(40), BACKWARD_41);
+        script_block(&script, backward + 16, backward + 17, MIB(1), BACKWARD_40);
+    }
+    CHECK_INT(worth(&script, LEVER_HALF_BATCH, NULL), 20);
+}
+
 TEST(a_gelu_in_pieces_saves_more_than_its_input)
 {
     static const char gelu[] = "INSERT INTO string VALUES(50,'NewGELUActivation.forward');"
@@ -415,6 +436,7 @@ TEST_MAIN(TEST_CASE(other_numbers_stand_behind), TEST_CASE(a_change_that_costs_n
           TEST_CASE(a_graph_that_is_retained_is_named),
           TEST_CASE(the_optimizer_can_step_in_backward),
           TEST_CASE(modules_are_named_by_their_places), TEST_CASE(batch_norm_makes_other_numbers),
+          TEST_CASE(a_row_gradient_of_a_parameters_size_is_halved),
           TEST_CASE(a_gelu_in_pieces_saves_more_than_its_input),
           TEST_CASE(parameters_without_a_gradient_are_frozen),
           TEST_CASE(together_lists_what_is_in_it))

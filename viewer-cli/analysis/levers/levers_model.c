@@ -77,13 +77,18 @@ static bool is_sized_as_parameter(const struct levers_block *block)
     return block->purpose == PURPOSE_PARAMETER || block->purpose == PURPOSE_GATHERED;
 }
 
-/* And the sizes of parameters. */
+/* And the sizes of parameters, with how many there are of each at the peak. */
 int levers_frozen(struct levers_work *work)
 {
     const struct levers_step *step = &work->step;
-    for (size_t i = 0; i < step->count; i++)
-        if (is_sized_as_parameter(&step->blocks[i]) &&
-            !map_put(&work->parameters, (uint64_t)step->blocks[i].asked, 1, NULL))
+    for (size_t i = 0; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (!is_sized_as_parameter(block))
+            continue;
+        uint64_t before = map_get(&work->parameters, (uint64_t)block->asked);
+        uint64_t count = (before == MAP_NONE ? 0 : before) + levers_at_peak(step, block);
+        if (!map_put(&work->parameters, (uint64_t)block->asked, count, NULL))
             return ERR_NOMEM;
+    }
     return read_frozen(work);
 }

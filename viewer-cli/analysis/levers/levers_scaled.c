@@ -43,12 +43,69 @@ static bool is_sent(const struct levers_step *step, const struct levers_block *b
     return false;
 }
 
-/* As large as a parameter. By accident a row's gradients may be, too: where ranks share a model,
- * one that goes before anything is sent around is of those. */
-static bool is_like_a_parameter(const struct levers_work *work, const struct levers_block *block)
+/* What tells gradients of rows from those of parameters, where both have one size. */
+struct sizes {
+    const struct levers_work *work;
+    struct map made;      /* by forwards and losses: bytes asked for */
+    struct map gradients; /* that stay when their backward is over: key_of, to how many */
+};
+
+static uint64_t key_of(const struct levers_phase *backward, int64_t asked)
 {
+    return (uint64_t)backward->begin << 36 ^ (uint64_t)asked;
+}
+
+static bool count_one(struct map *map, uint64_t key)
+{
+    uint64_t before = map_get(map, key);
+    return map_put(map, key, before == MAP_NONE ? 1 : before + 1, NULL);
+}
+
+static int read_sizes(const struct levers_work *work, struct sizes *out)
+{
+    const struct levers_step *step = &work->step;
+    *out = (struct sizes){.work = work};
+    for (size_t i = 0; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        const struct levers_phase *backward =
+            block->purpose == PURPOSE_GRADIENT
+                ? levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq)
+                : NULL;
+        bool done = true;
+        if (backward)
+            done = count_one(&out->gradients, key_of(backward, block->asked));
+        else if (levers_computes(&step->phases, block->seq))
+            done = map_put(&out->made, (uint64_t)block->asked, 1, NULL);
+        if (!done)
+            return ERR_NOMEM;
+    }
+    return 0;
+}
+
+static void clear_sizes(struct sizes *sizes)
+{
+    map_clear(&sizes->made);
+    map_clear(&sizes->gradients);
+}
+
+/* As many gradients of that size stay as there are parameters, and forward made blocks of that
+ * size: this one is the gradient of such a block. */
+static bool is_one_too_many(const struct sizes *sizes, const struct levers_block *block)
+{
+    const struct levers_phase *backward =
+        levers_phase_around(&sizes->work->step.phases, LEVERS_BACKWARD, block->seq);
+    uint64_t gradients = map_get(&sizes->gradients, key_of(backward, block->asked));
+    return map_get(&sizes->made, (uint64_t)block->asked) != MAP_NONE && gradients != MAP_NONE &&
+           gradients >= map_get(&sizes->work->parameters, (uint64_t)block->asked);
+}
+
+/* As large as a parameter, in backward. By accident a row's gradients may be, too: where ranks
+ * share a model, one that goes before anything is sent around is of those. */
+static bool is_like_a_parameter(const struct sizes *sizes, const struct levers_block *block)
+{
+    const struct levers_work *work = sizes->work;
     return map_get(&work->parameters, (uint64_t)block->asked) != MAP_NONE &&
-           (!work->shards || is_sent(&work->step, block));
+           (!work->shards || is_sent(&work->step, block)) && !is_one_too_many(sizes, block);
 }
 
 /* Made in a step before its forward, and gone a step later: the batch itself, and what became of
@@ -69,8 +126,9 @@ static bool is_batch(const struct levers_step *step, const struct levers_block *
 
 /* What is made for the rows of a batch: all of forward and loss, and in backward what is not as
  * large as a parameter. */
-static bool has_rows(const struct levers_work *work, const struct levers_block *block)
+static bool has_rows(const struct sizes *sizes, const struct levers_block *block)
 {
+    const struct levers_work *work = sizes->work;
     const struct levers_phases *phases = &work->step.phases;
     if (block->purpose == PURPOSE_PARAMETER || block->purpose == PURPOSE_OPTIMIZER_STATE ||
         block->purpose == PURPOSE_GRADIENT || block->purpose == PURPOSE_BUCKET ||
@@ -82,7 +140,7 @@ static bool has_rows(const struct levers_work *work, const struct levers_block *
     if (levers_computes(phases, block->seq) || is_batch(&work->step, block))
         return true;
     return levers_phase_around(phases, LEVERS_BACKWARD, block->seq) &&
-           !is_like_a_parameter(work, block);
+           !is_like_a_parameter(sizes, block);
 }
 
 /* The second half finds the gradients of the first one, and adds to them. Where a step has several
@@ -106,13 +164,14 @@ static bool add_gradient(const struct levers_step *step, size_t at, struct lever
     return levers_extra(edit, block->size, from, added);
 }
 
-static int halve(const struct levers_work *work, struct levers_edit *edit, bool *normalizes)
+static int halve(const struct sizes *sizes, struct levers_edit *edit, bool *normalizes)
 {
+    const struct levers_work *work = sizes->work;
     const struct levers_step *step = &work->step;
     for (size_t i = step->older; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         bool done = block->purpose == PURPOSE_GRADIENT ? add_gradient(step, i, edit)
-                    : has_rows(work, block)
+                    : has_rows(sizes, block)
                         ? levers_extra(edit, -(block->size / 2), block->seq, block->end)
                         : true;
         if (!done)
@@ -147,11 +206,15 @@ int levers_half_batch(struct levers_work *work)
                  "%zu before each optimizer.step()",
                  2 * parts, parts);
     words.before = levers_in_loop(work->loop, words.kind, text);
-    int err = halve(work, &edit, &words.changes);
+    struct sizes sizes;
+    int err = read_sizes(work, &sizes);
+    if (err >= 0)
+        err = halve(&sizes, &edit, &words.changes);
     if (words.changes)
         words.after = "; BatchNorm then normalizes over half as many samples";
     if (err >= 0 && edit.count)
         err = levers_try(work, &edit, &words);
     levers_edit_clear(&edit);
+    clear_sizes(&sizes);
     return err;
 }

@@ -28,7 +28,7 @@ struct levers_work {
     int64_t torch;           /* its version, 201 = 2.1; 0 = not known */
     bool shards;             /* FSDP gathers parameters */
     enum levers_loop loop;   /* that the step is in */
-    struct map parameters;   /* bytes that one of them asked for */
+    struct map parameters;   /* bytes that one of them asked for, to how many at the peak */
     struct map leaking;      /* sites, to how many steps' blocks live at the peak */
     struct map batch_norm;   /* sites inside of one */
     struct levers_cache cache;
