@@ -427,7 +427,43 @@ TEST(other_numbers_stand_behind)
     CHECK_STR(best_of(&all, LEVERS_NONE), "2 3 0");
 }
 
-TEST_MAIN(TEST_CASE(other_numbers_stand_behind), TEST_CASE(a_change_that_costs_nothing_has_a_place),
+/* ---- several ranks ---- */
+
+static char view[] = "views: the buckets (6 MiB)", other_view[] = "views: the buckets (4 MiB)",
+            encode[] = "encode", decode[] = "decode";
+
+TEST(of_ranks_the_highest_counts)
+{
+    struct lever some[] = {
+        {.kind = LEVER_BUCKET_VIEW, .bytes = 300, .text = view},
+        {.kind = LEVER_HELD, .bytes = 200, .text = encode},
+        {.kind = LEVER_HELD, .bytes = 150, .text = decode},
+        {.kind = LEVER_HALF_BATCH, .bytes = 500},
+        {.kind = LEVER_FUSED_OPTIMIZER, .bytes = 100},
+    };
+    struct lever others[] = {
+        {.kind = LEVER_BUCKET_VIEW, .bytes = 100, .text = other_view},
+        {.kind = LEVER_HELD, .bytes = 90, .text = decode},
+        {.kind = LEVER_HALF_BATCH, .bytes = 400, .estimated = true},
+        {.kind = LEVER_FUSED_OPTIMIZER, .bytes = 50, .at_most = true},
+    };
+    struct levers one = {.levers = some, .count = 5, .peak = 1000};
+    const struct levers other = {.levers = others, .count = 4, .peak = 950};
+    const struct levers *ranks[] = {&one, &other};
+    levers_over_ranks(&one, ranks, 1);
+    CHECK_INT(levers_worth(&some[0]), 300); /* it is alone */
+    levers_over_ranks(&one, ranks, 2);
+    CHECK_INT(levers_worth(&some[0]), 150); /* the other is the highest then */
+    CHECK_INT(levers_worth(&some[1]), 50);  /* which cannot do that */
+    CHECK_INT(levers_worth(&some[2]), 140);
+    CHECK_INT(levers_worth(&some[3]), 450);
+    CHECK(levers_is_estimate(&some[3]) && !some[3].estimated);
+    CHECK(levers_is_bound(&some[4]) && !levers_is_bound(&some[0]));
+    CHECK_STR(best_of(&one, LEVERS_NONE), "3 0 2");
+}
+
+TEST_MAIN(TEST_CASE(of_ranks_the_highest_counts), TEST_CASE(other_numbers_stand_behind),
+          TEST_CASE(a_change_that_costs_nothing_has_a_place),
           TEST_CASE(a_promise_stands_before_a_bound_of_its_size),
           TEST_CASE(what_a_better_change_does_has_no_place),
           TEST_CASE(a_cache_is_of_no_use_in_training), TEST_CASE(an_answered_request_can_go),

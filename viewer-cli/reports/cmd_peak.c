@@ -93,6 +93,30 @@ static int put_for_programs(struct report *report, struct peak_part *all)
     return err;
 }
 
+/* Ranks do the same on memory of their own; a refused request is one rank's. */
+static bool weighs_with(const struct peak_part *part, const struct peak_part *other)
+{
+    return other->scope->process.rank != REPORT_ANY && other->peak->found &&
+           !other->peak->refused && report_is_host(part->scope) == report_is_host(other->scope);
+}
+
+/* What changes take off the highest rank, where all ranks make them. */
+static int weigh(const struct report *report, struct peak_part *all)
+{
+    const size_t n = report->scope_count;
+    const struct levers **ranks = mem_alloc(n + 1, sizeof *ranks);
+    for (size_t i = 0; i < n && ranks; i++) {
+        size_t count = 0;
+        for (size_t j = 0; j < n; j++)
+            if (weighs_with(&all[i], &all[j]))
+                ranks[count++] = &all[j].levers;
+        if (weighs_with(&all[i], &all[i]))
+            levers_over_ranks(&all[i].levers, ranks, count);
+    }
+    mem_free(ranks);
+    return ranks ? 0 : ERR_NOMEM;
+}
+
 static int put_all(struct report *report, const struct peak_options *options)
 {
     size_t n = report->scope_count;
@@ -106,6 +130,8 @@ static int put_all(struct report *report, const struct peak_options *options)
         err = peak_part_read(report, &report->scopes[i], top, &all[i], &peaks[i]);
         any = any || peak_part_shows(&all[i]);
     }
+    if (err >= 0)
+        err = weigh(report, all);
     if (err >= 0 && !any)
         report_nothing(report);
     if (err >= 0 && report->emit.format == EMIT_TABLE)

@@ -23,7 +23,9 @@ const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS] = {
     {"next_phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"changes_training", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"in_together", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
+    {"bytes_over_ranks", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
+    {NULL, "of the highest rank", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
     {NULL, "saves of reserved", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE | EMIT_SPARE},
     {NULL, "peak is then in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE | EMIT_SPARE},
     {NULL, "change", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP | EMIT_ROOMY},
@@ -33,6 +35,12 @@ const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS] = {
 static const char *grade_of(const struct lever *lever)
 {
     return lever->at_most ? "at most " : lever->estimated ? "about " : "";
+}
+
+/* Likewise, of what it is worth: of several ranks together. */
+static const char *grade_of_worth(const struct lever *lever)
+{
+    return levers_is_bound(lever) ? "at most " : levers_is_estimate(lever) ? "about " : "";
 }
 
 static void put_amount(struct emit *emit, int64_t bytes, const char *grade)
@@ -94,7 +102,9 @@ static void put_lever(const struct peak_part *part, const struct lever *lever)
     emit_text(emit, lever->next_phase);
     emit_int(emit, lever->changes);
     emit_int(emit, lever->joined);
+    emit_known(emit, lever->shared ? lever->over_ranks : LEVERS_NONE);
     put_off_peak(emit, lever);
+    put_amount(emit, lever->shared ? lever->over_ranks : LEVERS_NONE, grade_of_worth(lever));
     put_amount(emit, lever->reserved, grade_of(lever));
     put_next(emit, lever);
     emit_text(emit, lever->text);
@@ -325,8 +335,8 @@ static void open_best(struct emit *emit, const struct lever *const *best, size_t
 {
     bool about = false, at_most = false;
     for (size_t i = 0; i < count; i++) {
-        at_most = at_most || best[i]->at_most;
-        about = about || (best[i]->estimated && !best[i]->at_most);
+        at_most = at_most || levers_is_bound(best[i]);
+        about = about || (levers_is_estimate(best[i]) && !levers_is_bound(best[i]));
     }
     if (about && at_most)
         EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, both_columns);
@@ -369,10 +379,10 @@ static void put_together(const struct peak_part *part, const struct lever *large
     const struct lever *all = find_together(&part->levers);
     struct buf text = {0}, line = {0};
     char bytes[HUMAN_MAX];
-    if (!all || all->bytes <= largest->bytes)
+    if (!all || levers_worth(all) <= levers_worth(largest))
         return;
-    buf_print(&text, "together: %s%s for %s (see --levers)", grade_of(all),
-              human_bytes(bytes, all->bytes), all->text + all->names_at);
+    buf_print(&text, "together: %s%s for %s (see --levers)", grade_of_worth(all),
+              human_bytes(bytes, levers_worth(all)), all->text + all->names_at);
     emit_put_cut_lines(&line, buf_string(&text), part->emit->width, 1);
     emit_line(part->emit, "%s", buf_string(&line));
     part->emit->out.broken = part->emit->out.broken || text.broken || line.broken;
@@ -389,15 +399,15 @@ static void put_larger(const struct peak_part *part, const struct lever *const *
     char bytes[HUMAN_MAX];
     for (size_t i = 0; i < part->levers.count; i++) {
         const struct lever *one = &part->levers.levers[i];
-        if (one->changes && one->bytes > (larger ? larger : best[0])->bytes)
+        if (one->changes && levers_worth(one) > levers_worth(larger ? larger : best[0]))
             larger = one;
     }
     for (size_t i = 0; i < count && larger; i++)
         larger = best[i] == larger ? NULL : larger;
     if (!larger)
         return;
-    buf_print(&text, "more, but it changes the training's numbers: %s%s, %s", grade_of(larger),
-              human_bytes(bytes, larger->bytes), larger->text);
+    buf_print(&text, "more, but it changes the training's numbers: %s%s, %s",
+              grade_of_worth(larger), human_bytes(bytes, levers_worth(larger)), larger->text);
     emit_put_cut_lines(&line, buf_string(&text), part->emit->width, 1);
     emit_line(part->emit, "%s", buf_string(&line));
     part->emit->out.broken = part->emit->out.broken || text.broken || line.broken;
@@ -423,13 +433,13 @@ void peak_put_best_levers(const struct peak_part *part, unsigned lines)
     }
     for (size_t i = 0; i < count; i++) {
         char text[HUMAN_MAX], amount[HUMAN_MAX + 16];
-        int n = snprintf(amount, sizeof amount, "%s%s", grade_of(best[i]),
-                         human_bytes(text, best[i]->bytes));
+        int n = snprintf(amount, sizeof amount, "%s%s", grade_of_worth(best[i]),
+                         human_bytes(text, levers_worth(best[i])));
         widest = (unsigned)n > widest ? (unsigned)n : widest;
     }
     open_best(part->emit, best, count);
     for (size_t i = 0; i < count; i++) {
-        put_amount(part->emit, best[i]->bytes, grade_of(best[i]));
+        put_amount(part->emit, levers_worth(best[i]), grade_of_worth(best[i]));
         put_cut_text(part->emit, best[i], i ? (lines + 2 - (unsigned)i) / 2 : LINES_OF_FIRST,
                      widest + 2);
     }

@@ -294,6 +294,23 @@ static void put_next(struct report *report, const struct peak_page *page)
     buf_clear(&line);
 }
 
+/* Of several ranks the highest decides whether the job fits. */
+static void put_whose(const struct peak_page *page)
+{
+    struct emit *emit = page->part->emit;
+    if (!*page->whose || !page->part->levers.count)
+        return;
+    if (!page->weighed)
+        emit_line(emit, "these savings are%s's: --rank shows those of another", page->whose + 1);
+    else if (page->weighed < page->all)
+        emit_line(emit,
+                  "saves: off the highest of the %zu fullest ranks, with the change on all %zu",
+                  page->weighed, page->all);
+    else
+        emit_line(emit, "saves: off the highest rank's peak, with the change on all %zu ranks",
+                  page->all);
+}
+
 static void put_once(struct report *report, const struct peak_page *page,
                      const struct tightness *tight)
 {
@@ -313,9 +330,7 @@ static void put_once(struct report *report, const struct peak_page *page,
     put_holders(page, tight);
     put_gap(part->emit, tight);
     peak_put_best_levers(part, tight->lines);
-    if (*page->whose && part->levers.count)
-        emit_line(part->emit, "these savings are%s's: --rank shows those of another",
-                  page->whose + 1);
+    put_whose(page);
     put_gap(part->emit, tight);
     peak_put_growth_line(part, named(report, path));
     put_next(report, page);
@@ -364,14 +379,16 @@ static int read_total(struct db *db, int64_t device, int64_t *total)
                       Q_OUT(Q_OPT(*total)));
 }
 
-static int put_part(struct report *report, const struct peak_part *part,
-                    const struct peak_page *frame, size_t most)
+static int put_part(struct report *report, struct peak_part *part, const struct peak_page *frame,
+                    size_t most)
 {
-    struct holders holders;
+    struct holders holders = {0};
     struct peak_page page = *frame;
     page.part = part;
     page.holders = &holders;
-    int err = holders_read(report->db, part->scope->process.id, part->scope->device,
+    int err = page.ranks ? peak_ranks_weigh(report, &page, part) : 0;
+    if (err >= 0)
+        err = holders_read(report->db, part->scope->process.id, part->scope->device,
                            part->peak->living_seq, most, &holders);
     if (err >= 0)
         err = read_total(report->db, part->scope->device, &page.total);

@@ -92,7 +92,7 @@ enum { PEAK_CHANGES = 4 }; /* groups that a peak has more or less of than the st
 
 enum {
     PEAK_CHANGE_COLUMNS = 14,
-    PEAK_LEVER_COLUMNS = 18,
+    PEAK_LEVER_COLUMNS = 20,
     PEAK_ADDED_COLUMNS = 6,
     PEAK_FINDING_COLUMNS = 5
 };

@@ -12,7 +12,11 @@
 #include "oom.h"
 #include "peak_page.h"
 
-enum { ROWS = 8, NOTICEABLE = 1000 }; /* a difference of such a part of the median */
+enum {
+    ROWS = 8,
+    NOTICEABLE = 1000, /* a difference of such a part of the median */
+    WEIGHED = 8        /* ranks whose changes are looked for: it takes as long for each */
+};
 
 struct rank { /* a process on a device */
     const struct report_scope *scope;
@@ -221,6 +225,86 @@ static int64_t most_on_host(const struct ranks *ranks)
     return most;
 }
 
+/* ---- what changes take off the highest ---- */
+
+struct others { /* the fullest ranks beside the page's own */
+    struct levers *levers;
+    const struct levers **all; /* with the page's own */
+    size_t count;
+};
+
+/* The fullest of those that were not taken. SIZE_MAX: there is none. */
+static size_t find_fullest(const struct ranks *ranks, const bool *taken)
+{
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < ranks->count; i++)
+        if (!taken[i] && is_rank(&ranks->ranks[i]) &&
+            (best == SIZE_MAX ||
+             ranks->ranks[i].peak.allocated > ranks->ranks[best].peak.allocated))
+            best = i;
+    return best;
+}
+
+static int64_t largest_of(const struct levers *levers)
+{
+    int64_t largest = 0;
+    for (size_t i = 0; i < levers->count; i++)
+        largest = levers->levers[i].bytes > largest ? levers->levers[i].bytes : largest;
+    return largest;
+}
+
+/* Those that a change of the page's can make the highest: others stay below, whatever they do. */
+static int read_others(struct report *report, const struct ranks *ranks, const struct levers *own,
+                       bool *taken, struct others *out)
+{
+    int64_t low = own->peak - largest_of(own);
+    int err = 0;
+    size_t at;
+    taken[ranks->main] = true;
+    out->all[out->count++] = own;
+    while (err >= 0 && out->count < WEIGHED && (at = find_fullest(ranks, taken)) != SIZE_MAX &&
+           ranks->ranks[at].peak.allocated > low) {
+        struct levers *levers = &out->levers[out->count];
+        taken[at] = true;
+        out->all[out->count++] = levers;
+        err = levers_read(report->db, &ranks->ranks[at].peak, report_has_steps(report->options),
+                          levers);
+    }
+    return err;
+}
+
+static size_t count_ranks(const struct ranks *ranks)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < ranks->count; i++)
+        count += is_rank(&ranks->ranks[i]);
+    return count;
+}
+
+/* A refused request is one rank's: what is missing there does not depend on the others. */
+int peak_ranks_weigh(struct report *report, struct peak_page *page, struct peak_part *part)
+{
+    const struct ranks *ranks = page->ranks;
+    struct others others = {.levers = mem_alloc(WEIGHED, sizeof *others.levers),
+                            .all = mem_alloc(WEIGHED, sizeof *others.all)};
+    bool *taken = mem_alloc(ranks->count + 1, sizeof *taken);
+    int err = others.levers && others.all && taken ? 0 : ERR_NOMEM;
+    page->all = count_ranks(ranks);
+    if (err >= 0 && page->all > 1 && is_rank(&ranks->ranks[ranks->main]) && !part->peak->refused)
+        err = read_others(report, ranks, &part->levers, taken, &others);
+    if (err >= 0 && others.count) {
+        bool some = others.count == WEIGHED && others.count < page->all;
+        levers_over_ranks(&part->levers, others.all, others.count);
+        page->weighed = some ? others.count : page->all;
+    }
+    for (size_t i = 1; i < others.count; i++)
+        levers_clear(&others.levers[i]);
+    mem_free(others.levers);
+    mem_free(others.all);
+    mem_free(taken);
+    return err < 0 ? err : 0;
+}
+
 /* ---- all of it ---- */
 
 static const char *whose_text(char text[80], const struct ranks *ranks)
@@ -248,7 +332,8 @@ static int put_all(struct report *report, struct ranks *ranks, size_t most)
         put_alike(report, ranks);
     else if (ranks->shown > 1)
         put_table(report, ranks);
-    const struct peak_page frame = {.whose = whose_text(whose, ranks),
+    const struct peak_page frame = {.ranks = ranks,
+                                    .whose = whose_text(whose, ranks),
                                     .host = most_on_host(ranks),
                                     .above =
                                         ranks->shown > 1 && !alike ? emit_lines(&report->emit) : 0};

@@ -69,13 +69,16 @@ enum lever_kind {
 
 struct lever {
     enum lever_kind kind;
-    bool at_most;      /* the program would also do other work, or not all is known */
-    bool estimated;    /* computed, not only replayed: it may come out a little otherwise */
-    bool changes;      /* the numbers that the training computes */
-    bool elsewhere;    /* on another device, which the run did not have */
-    bool joined;       /* it is one of those that are tried all together */
-    int64_t bytes;     /* off allocated at its highest */
-    int64_t reserved;  /* off reserved at its highest; LEVERS_NONE */
+    bool at_most;       /* the program would also do other work, or not all is known */
+    bool estimated;     /* computed, not only replayed: it may come out a little otherwise */
+    bool changes;       /* the numbers that the training computes */
+    bool elsewhere;     /* on another device, which the run did not have */
+    bool joined;        /* it is one of those that are tried all together */
+    int64_t bytes;      /* off allocated at its highest */
+    int64_t reserved;   /* off reserved at its highest; LEVERS_NONE */
+    bool shared;        /* several ranks can make it: */
+    int64_t over_ranks; /* off the highest of all, where all do; */
+    bool over_at_most, over_estimated; /* of that figure */
     int64_t alive;     /* what it is about held so much at the peak; 0 = it is about no blocks */
     int64_t site;      /* LEVERS_NONE */
     char *site_text;   /* as view site_short; NULL */
@@ -115,6 +118,14 @@ struct levers {
 int levers_read(struct db *db, const struct peak *peak, bool bounded, struct levers *out);
 void levers_clear(struct levers *levers);
 bool levers_is_valid(const struct levers *levers);
+
+/* What each takes off the highest of the ranks, `levers` among them, where each rank makes that
+ * change. A rank on which it was not found, or saves less than a hundredth, stays as high. */
+void levers_over_ranks(struct levers *levers, const struct levers *const *ranks, size_t count);
+/* Of several ranks what it takes off the highest of them, and how sure that is; else its own. */
+int64_t levers_worth(const struct lever *lever);
+bool levers_is_bound(const struct lever *lever);
+bool levers_is_estimate(const struct lever *lever);
 
 /* The `most` that a person should see first, by bytes: those that save most, with those that change
  * the training's numbers behind the others, and among them one that is free, if any is. Of a

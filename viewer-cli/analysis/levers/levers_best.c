@@ -30,8 +30,8 @@ static bool costs(enum lever_kind kind)
 /* It costs no time, and is neither an estimate nor a bound: del, a flag of zero_grad, a view. */
 static bool is_free(const struct lever *lever)
 {
-    return lever->bytes > 0 && !lever->at_most && !lever->estimated && !lever->changes &&
-           !costs(lever->kind);
+    return levers_worth(lever) > 0 && !levers_is_bound(lever) && !levers_is_estimate(lever) &&
+           !lever->changes && !costs(lever->kind);
 }
 
 /* One that leaves the training's numbers as they are stands before one that does not, and a
@@ -40,9 +40,9 @@ static bool is_better(const struct lever *lever, const struct lever *best)
 {
     if (best && lever->changes != best->changes)
         return best->changes;
-    if (best && lever->bytes == best->bytes)
-        return best->at_most && !lever->at_most;
-    return !best || lever->bytes > best->bytes;
+    if (best && levers_worth(lever) == levers_worth(best))
+        return levers_is_bound(best) && !levers_is_bound(lever);
+    return !best || levers_worth(lever) > levers_worth(best);
 }
 
 /* A graph that the next step is made from needs retain_graph=True: once it is detached, the flag
@@ -50,7 +50,7 @@ static bool is_better(const struct lever *lever, const struct lever *best)
 static bool is_done_by(const struct lever *lever, const struct lever *better)
 {
     return lever->kind == LEVER_RETAIN_GRAPH && better->kind == LEVER_DETACH &&
-           better->bytes >= lever->bytes / 20 * 19;
+           levers_worth(better) >= levers_worth(lever) / 20 * 19;
 }
 
 /* The best but those before it, and those for which there is no device; of equals the one that
@@ -59,9 +59,11 @@ static const struct lever *largest(const struct levers *levers, const struct lev
                                    size_t count, bool only_free)
 {
     const struct lever *best = NULL;
+    const int64_t least = levers->peak / 100; /* another rank may leave less than that */
     for (size_t i = 0; i < levers->count; i++) {
         const struct lever *lever = &levers->levers[i];
-        bool taken = lever->kind == LEVER_TOGETHER || lever->bytes <= 0 || lever->elsewhere;
+        bool taken = lever->kind == LEVER_TOGETHER || lever->elsewhere ||
+                     levers_worth(lever) < least || levers_worth(lever) <= 0;
         for (size_t b = 0; b < count && !taken; b++)
             taken = before[b] == lever || is_done_by(lever, before[b]);
         if (!taken && (!only_free || is_free(lever)) && is_better(lever, best))
@@ -80,8 +82,8 @@ size_t levers_best(const struct levers *levers, int64_t missing, size_t most,
         any = is_free(best[count++]) || any;
     if (!plain || any || !count)
         return count;
-    bool enough = missing == LEVERS_NONE || plain->bytes >= missing;
-    if (enough || best[count - 1]->bytes < missing)
+    bool enough = missing == LEVERS_NONE || levers_worth(plain) >= missing;
+    if (enough || levers_worth(best[count - 1]) < missing)
         best[count - 1] = plain;
     return count;
 }
