@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "buf.h"
 #include "human.h"
@@ -348,6 +349,46 @@ static void open_best(struct emit *emit, const struct lever *const *best, size_t
         EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, best_columns);
 }
 
+/* How much of a text is a clause that can stand alone: until its code begins, or an addition. 0:
+ * there is none that is shorter than `most`. */
+static size_t find_clause(const char *text, size_t most)
+{
+    static const char *const ends[] = {": ", "; ", ", as "};
+    size_t longest = 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const char *end = strstr(text, ends[i]);
+        size_t bytes = end ? (size_t)(end - text) : 0;
+        longest = bytes < most && bytes > longest ? bytes : longest;
+    }
+    return longest;
+}
+
+static bool is_cut(const struct buf *text, const struct buf *cut)
+{
+    return text->count != cut->count || memcmp(text->data, cut->data, text->count) != 0;
+}
+
+/* A part of a line of code does something else, or nothing: what does not fit goes as a whole, and
+ * what the change is stays. */
+static void put_clause(struct buf *cut, const char *text, unsigned width, unsigned lines)
+{
+    struct buf clause = {0}, shown = {0};
+    bool done = false;
+    for (size_t bytes = strlen(text); !done && (bytes = find_clause(text, bytes)) > 0;) {
+        clause.count = shown.count = 0;
+        buf_print(&clause, "%.*s (see --levers)", (int)bytes, text);
+        emit_put_cut_lines(&shown, buf_string(&clause), width, lines);
+        done = !is_cut(&clause, &shown);
+    }
+    if (done) {
+        cut->count = 0;
+        buf_add(cut, shown.data, shown.count);
+    }
+    cut->broken = cut->broken || clause.broken || shown.broken;
+    buf_clear(&clause);
+    buf_clear(&shown);
+}
+
 /* A text of so many lines at most, as wide as there is room beside `used` columns. */
 static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned lines,
                          unsigned used)
@@ -357,6 +398,8 @@ static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned 
     unsigned width = emit->width > used + NARROW ? emit->width - used : NARROW;
     buf_print(&text, "%s%s", lever->changes ? "(changes results) " : "", lever->text);
     emit_put_cut_lines(&cut, buf_string(&text), emit->width ? width : 0, lines);
+    if (is_cut(&text, &cut))
+        put_clause(&cut, buf_string(&text), width, lines);
     emit_text(emit, buf_string(&cut));
     emit->out.broken = emit->out.broken || cut.broken || text.broken;
     buf_clear(&cut);
