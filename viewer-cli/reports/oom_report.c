@@ -25,6 +25,7 @@ static const struct emit_column people_columns[] = {
     {NULL, "addresses", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "data", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "cgroup", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
+    {NULL, "grows", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "why", EMIT_TEXT, EMIT_PEOPLE},
 };
 
@@ -102,6 +103,32 @@ static void put_host(struct emit *emit, const struct oom *oom)
     put_used(emit, oom, host->group_used, host->group_limit, "memory limit");
 }
 
+/* "since step 0: 8.0 MiB in step 2; inputs 16.0 MiB in step 2, now 32.0 MiB" */
+static void put_growth(struct buf *out, const struct oom *oom)
+{
+    const struct oom_growth *growth = &oom->growth;
+    char bytes[HUMAN_MAX], more[HUMAN_MAX];
+    if (!growth->found)
+        return;
+    if (growth->since < oom->step - 1)
+        buf_print(out, "since step %" PRId64 ": ", growth->since);
+    buf_print(out, "%s in step %" PRId64, human_bytes(bytes, growth->before), oom->step - 1);
+    if (growth->input)
+        buf_print(out, "; inputs %s in step %" PRId64 ", now %s",
+                  human_bytes(bytes, growth->input_before), oom->step - 1,
+                  human_bytes(more, growth->input));
+}
+
+/* A limit that the program gave itself. */
+static const char *own_limit_text(char text[160], const struct oom *oom)
+{
+    char time[HUMAN_MAX];
+    bool space = oom->wall == HOST_WALL_ADDRESS_SPACE;
+    snprintf(text, 160, "%s, set by the program itself after %s (resource.setrlimit)",
+             space ? "RLIMIT_AS" : "RLIMIT_DATA", human_ns(time, oom->wall_ns));
+    return text;
+}
+
 static const char *host_text(const struct oom *oom)
 {
     static const char *const texts[] = {
@@ -124,7 +151,9 @@ static const char *why_text(char text[160], const struct oom *oom, const struct 
     char bytes[HUMAN_MAX];
     const char *verdict = oom_verdict_text(oom->verdict);
     bool known = fit && fit->short_by != OOM_NONE;
-    if (oom->on_cpu)
+    if (oom->on_cpu && oom->wall_ns != OOM_NONE)
+        own_limit_text(text, oom);
+    else if (oom->on_cpu)
         snprintf(text, 160, "%s", host_text(oom));
     else if (known && fit->short_by > 0)
         snprintf(text, 160, "%s too few, however it is arranged",
@@ -140,6 +169,15 @@ static void put_so(struct emit *emit, const struct oom *oom, const struct oom_fi
 {
     char text[160];
     emit_text(emit, why_text(text, oom, fit));
+}
+
+static void put_steps(struct emit *emit, const struct oom *oom)
+{
+    struct buf text = {0};
+    put_growth(&text, oom);
+    emit_text(emit, text.count ? buf_string(&text) : NULL);
+    emit->out.broken = emit->out.broken || text.broken;
+    buf_clear(&text);
 }
 
 static const struct oom_fit *fit_of(const struct oom_part *part, const struct oom *oom)
@@ -161,6 +199,7 @@ static void put_failure(const struct oom_part *part, const struct oom *oom, cons
     put_device(emit, oom);
     put_limit(emit, oom, fit_of(part, oom));
     put_host(emit, oom);
+    put_steps(emit, oom);
     put_so(emit, oom, fit_of(part, oom));
 }
 
@@ -297,6 +336,18 @@ static void put_setting(struct emit *emit, const struct oom_fit *fit)
         }
 }
 
+/* "grows since step 0: 8.0 MiB in step 2; inputs ..." */
+static void put_more(struct emit *emit, const struct oom *oom)
+{
+    struct buf text = {0};
+    put_growth(&text, oom);
+    if (text.count)
+        emit_line(emit, "grows%s%s", oom->growth.since < oom->step - 1 ? " " : ": ",
+                  buf_string(&text));
+    emit->out.broken = emit->out.broken || text.broken;
+    buf_clear(&text);
+}
+
 void oom_put_refusal(const struct oom_part *part, bool went_on)
 {
     const struct oom *oom = &part->ooms->failures[part->ooms->shown - 1];
@@ -312,6 +363,7 @@ void oom_put_refusal(const struct oom_part *part, bool went_on)
                  human_bytes(asked, oom->asked), where_text(where, oom));
     if (oom->shown)
         emit_line(part->emit, "call site: %s", oom->shown);
+    put_more(part->emit, oom);
     put_room(part->emit, oom, fit);
     emit_line(part->emit, "why: %s", why_text(why, oom, fit));
     put_setting(part->emit, fit);
@@ -345,6 +397,8 @@ static const struct emit_column columns[] = {
     {"cgroup_used", NULL, EMIT_BYTES, 0},
     {"cgroup_limit", NULL, EMIT_BYTES, 0},
     {"machine_available", NULL, EMIT_BYTES, 0},
+    {"limit_set_ns", NULL, EMIT_NS, 0},
+    {"asked_step_before", NULL, EMIT_BYTES, 0},
 };
 
 static void put_host_row(struct emit *emit, const struct oom *oom)
@@ -379,6 +433,8 @@ static void put_row(const struct oom_part *part, const struct oom *oom)
     emit_known(emit, oom->site);
     emit_text(emit, oom->shown);
     put_host_row(emit, oom);
+    emit_known(emit, oom->wall_ns);
+    emit_known(emit, oom->growth.found ? oom->growth.before : OOM_NONE);
 }
 
 static const struct emit_column site_columns[] = {

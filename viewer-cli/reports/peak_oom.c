@@ -61,15 +61,23 @@ static struct oom_part oom_part_of(const struct peak_part *part)
                              .fit = part->ooms.shown ? &part->oom_fit : NULL};
 }
 
-/* As in `tidemark phases`. */
-static void put_highest(const struct peak_part *part)
+void peak_oom_highest(const struct peak_part *part, struct buf *out)
 {
     const struct peak *highest = &part->highest;
     char bytes[HUMAN_MAX], remark[PEAK_REMARK], step[40] = "";
     if (highest->step != PEAK_NONE)
         snprintf(step, sizeof step, "step %" PRId64 ", ", highest->step);
-    emit_line(part->emit, "highest: %s in %s%s%s", human_bytes(bytes, highest->allocated), step,
+    buf_print(out, "highest: %s in %s%s%s", human_bytes(bytes, highest->allocated), step,
               highest->phase_path ? highest->phase_path : "no phase", peak_remark(remark, highest));
+}
+
+static void put_highest(const struct peak_part *part)
+{
+    struct buf line = {0};
+    peak_oom_highest(part, &line);
+    emit_line(part->emit, "%s", buf_string(&line));
+    part->emit->out.broken = part->emit->out.broken || line.broken;
+    buf_clear(&line);
 }
 
 void peak_put_oom(const struct peak_part *part)

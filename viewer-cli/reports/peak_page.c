@@ -104,6 +104,13 @@ static void put_memory(const struct peak_page *page)
     int64_t used = ladder->rungs[ladder->is_host ? LADDER_PROCESS : LADDER_DEVICE].bytes;
     char text[HUMAN_MAX], whole[HUMAN_MAX], rest[HUMAN_MAX];
     struct buf line = {0};
+    if (peak->refused && page->part->highest.step != peak->step)
+        peak_oom_highest(page->part, &line);
+    if (line.count && !ladder->is_host) {
+        emit_line(page->part->emit, "%s", buf_string(&line));
+        line.count = 0;
+    }
+    bool highest = line.count > 0;
     put_reserved(peak, &line);
     if (used != LADDER_NONE && !ladder->is_host && has_others(peak, used))
         buf_print(&line, ", beside it %s in use", human_bytes(text, used - peak->reserved));
@@ -117,7 +124,7 @@ static void put_memory(const struct peak_page *page)
         buf_print(&line, " of %s on the device", human_bytes(whole, page->total));
     if (line.count)
         emit_line(page->part->emit, "%s%s", buf_string(&line),
-                  ladder->is_host ? ", with Python and its libraries" : "");
+                  ladder->is_host && !highest ? ", with Python and its libraries" : "");
     page->part->emit->out.broken = page->part->emit->out.broken || line.broken;
     buf_clear(&line);
 }

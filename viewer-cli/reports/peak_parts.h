@@ -110,6 +110,9 @@ int peak_oom_read(struct report *report, struct peak_part *part);
 int peak_oom_read_moment(struct report *report, struct peak_part *part, struct peak *out);
 void peak_oom_clear(struct peak_part *part);
 void peak_put_oom(const struct peak_part *part); /* for people */
+/* "highest: 360 MiB in step 3, backward", as in `tidemark phases`: of a run that a refusal ended.
+ */
+void peak_oom_highest(const struct peak_part *part, struct buf *out);
 /* The same for the page: a heading and a few lines. */
 void peak_put_refusal(const struct peak_part *part);
 int peak_put_oom_programs(struct report *report, const struct peak_part *all);

@@ -97,6 +97,12 @@ static int explain(const struct reading *reading, struct oom *oom)
         err = host_read(reading->db, reading->process, oom->at_ns, &oom->host);
     if (err == 0 && oom->on_cpu)
         oom->wall = host_wall_of(&oom->host, oom->asked);
+    oom->wall_ns = OOM_NONE;
+    if (err == 0 && oom->on_cpu)
+        err = host_limit_set(reading->db, reading->process, oom->at_ns, oom->wall, &oom->wall_ns);
+    if (err == 0 && oom->step != OOM_NONE && oom->site != OOM_NONE)
+        err = oom_growth_read(reading->db, reading->process, reading->device, oom->seq, oom->step,
+                              oom->site, oom->asked, &oom->growth);
     oom->verdict = judge(oom);
     return err;
 }
@@ -202,7 +208,7 @@ bool ooms_is_valid(const struct ooms *ooms)
     for (size_t i = 0; i < ooms->shown; i++) {
         const struct oom *oom = &ooms->failures[i];
         if (oom->verdict != judge(oom) || !frag_is_valid(&oom->frag) ||
-            (i && oom->seq <= oom[-1].seq))
+            !oom_growth_is_valid(&oom->growth, oom->asked) || (i && oom->seq <= oom[-1].seq))
             return false;
     }
     return (int64_t)ooms->shown <= ooms->count;

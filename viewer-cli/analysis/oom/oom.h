@@ -18,6 +18,7 @@
 #include "db.h"
 #include "frag.h"
 #include "host.h"
+#include "oom_growth.h"
 
 #define OOM_NONE GROUP_NONE
 
@@ -45,6 +46,8 @@ struct oom {
     bool on_cpu;
     struct host host;    /* around it; of the CPU's alone */
     enum host_wall wall; /* there: what refused it */
+    int64_t wall_ns;     /* when the program set that limit itself; OOM_NONE: it did not */
+    struct oom_growth growth;
 };
 
 struct ooms {

@@ -75,3 +75,19 @@ enum host_wall host_wall_of(const struct host *host, int64_t asked)
         return HOST_WALL_GROUP;
     return is_full(used, asked, host->machine) ? HOST_WALL_MACHINE : HOST_WALL_UNKNOWN;
 }
+
+int host_limit_set(struct db *db, int64_t process, int64_t at_ns, enum host_wall wall,
+                   int64_t *set_ns)
+{
+    *set_ns = HOST_NONE;
+    if (wall != HOST_WALL_ADDRESS_SPACE && wall != HOST_WALL_DATA)
+        return 0;
+    return query_read(
+        db,
+        "WITH l AS (SELECT max(at_ns) AS at FROM sample WHERE process = ?1 AND at_ns <= ?2"
+        "  AND what = CASE WHEN ?3 THEN 'limit of address space' ELSE 'limit of data' END)"
+        "SELECT CASE WHEN l.at > (SELECT min(at_ns) FROM sample"
+        "                          WHERE process = ?1 AND what = 'RSS') THEN l.at END AS set_ns"
+        " FROM l",
+        Q_IN(process, at_ns, wall == HOST_WALL_ADDRESS_SPACE), Q_OUT(Q_OPT(*set_ns)));
+}

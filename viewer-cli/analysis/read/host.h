@@ -45,5 +45,10 @@ enum host_wall {
     HOST_WALL_MACHINE        /* the machine has less left */
 };
 enum host_wall host_wall_of(const struct host *host, int64_t asked);
+/* When that limit was set, where the process began without it: by the program itself then, as what
+ * `ulimit` sets is there from the start. HOST_NONE: no limit of the process, or it was there. 0 or
+ * an error. */
+int host_limit_set(struct db *db, int64_t process, int64_t at_ns, enum host_wall wall,
+                   int64_t *set_ns);
 
 #endif
