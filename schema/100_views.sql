@@ -400,6 +400,9 @@ SELECT a.seq AS seq,
        THEN 5 -- gathered in it
        WHEN sharing.kind = 3 AND born.id = freed.id
        THEN 6 -- collective
+       WHEN r.process IS NULL AND born.id = freed.id
+            AND role.role IN ('forward', 'forward_no_grad', 'eval')
+       THEN 12 -- workspace of a call of the model
        WHEN r.process IS NULL
        THEN 7 -- no step seen
        WHEN a.seq < r.first_seq AND (a.free_seq < 0 OR a.free_seq > r.last_seq)

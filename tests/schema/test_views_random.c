@@ -383,8 +383,12 @@ static void check_categories(struct db *db)
         "SELECT c.allocation FROM allocation_category c JOIN allocation a ON a.seq = c.allocation"
         " WHERE category = 'workspace' AND a.tag IS NULL",
         "SELECT allocation FROM allocations l JOIN allocation a ON a.seq = l.allocation"
-        " WHERE a.tag IS NULL AND phase_id = freed_phase_id AND a.seq >="
-        " (SELECT min(begin_seq) FROM phase p WHERE p.process = l.process AND p.step >= 0)");
+        " WHERE a.tag IS NULL AND phase_id = freed_phase_id AND CASE WHEN EXISTS"
+        "  (SELECT 1 FROM phase p WHERE p.process = l.process AND p.step >= 0)"
+        " THEN a.seq >="
+        "  (SELECT min(begin_seq) FROM phase p WHERE p.process = l.process AND p.step >= 0)"
+        " ELSE (SELECT role FROM phase_role WHERE id = phase_id)"
+        "  IN ('forward', 'forward_no_grad', 'eval') END");
 }
 
 static void check_leaks(struct db *db)

@@ -108,6 +108,13 @@ static bool is_computed(uint16_t role)
     return role == PHASE_KIND_FORWARD || role == PHASE_KIND_LOSS || role == PHASE_KIND_RECOMPUTE;
 }
 
+/* Of a model, in a program that does not train. */
+static bool is_call(uint16_t role)
+{
+    return role == PHASE_KIND_FORWARD || role == PHASE_KIND_FORWARD_NO_GRAD ||
+           role == PHASE_KIND_EVAL;
+}
+
 /* A block and all that the rules ask about it. */
 struct question {
     int64_t seq, free_seq, size;
@@ -179,11 +186,12 @@ static enum category_rule judge(const struct category_rules *rules, const struct
     enum category_rule by;
     if (by_sharing(rules, q, &by))
         return by;
+    bool inside = q->born != CATEGORY_NO_PHASE && q->born == q->freed;
     if (!rules->step_count)
-        return RULE_NO_STEP_SEEN;
+        return inside && is_call(q->role) ? RULE_WORKSPACE : RULE_NO_STEP_SEEN;
     if (q->seq < rules->first_seq)
         return by_tags_of_others(rules, q);
-    if (q->born != CATEGORY_NO_PHASE && q->born == q->freed)
+    if (inside)
         return RULE_WORKSPACE;
     if (q->role == PHASE_KIND_BACKWARD && !q->lives && q->freed_kind == PHASE_KIND_ZERO_GRAD)
         return RULE_GRADIENT_FREED;
