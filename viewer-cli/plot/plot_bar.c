@@ -7,7 +7,7 @@
 #include "plot_parts.h"
 
 /* Kinds with less than one part in so many are "other"; and what is not worth a word. */
-enum { LEAST_SHARE = 100, LEAST_OTHER = 1000, GAP = 2 };
+enum { LEAST_SHARE = 100, LEAST_OTHER = 1000, GAP = 2, MIXED = 10 };
 
 const char *plot_bar_name(enum purpose purpose)
 {
@@ -73,8 +73,8 @@ static void put_bar(const int64_t shown[PURPOSES], int64_t sum, const struct plo
     buf_text(out, "\n");
 }
 
-static void put_legend(const int64_t shown[PURPOSES], int64_t sum, const struct plot_style *style,
-                       struct buf *out)
+static void put_legend(const int64_t shown[PURPOSES], int64_t sum, const char *other,
+                       const struct plot_style *style, struct buf *out)
 {
     unsigned used = 0;
     for (int i = 0; i < PURPOSES; i++) {
@@ -82,7 +82,8 @@ static void put_legend(const int64_t shown[PURPOSES], int64_t sum, const struct 
         char size[HUMAN_MAX];
         if (!shown[i] || (i == PURPOSE_OTHER && shown[i] < sum / LEAST_OTHER))
             continue;
-        buf_print(&text, " %s %s", plot_bar_name((enum purpose)i), human_bytes(size, shown[i]));
+        const char *name = i == PURPOSE_OTHER && other ? other : plot_bar_name((enum purpose)i);
+        buf_print(&text, " %s %s", name, human_bytes(size, shown[i]));
         bool fits = used + GAP + 1 + text.count <= style->width;
         if (used)
             buf_text(out, fits ? "  " : "\n");
@@ -95,12 +96,14 @@ static void put_legend(const int64_t shown[PURPOSES], int64_t sum, const struct 
     buf_text(out, "\n");
 }
 
-void plot_bar(const int64_t bytes[PURPOSES], const struct plot_style *style, struct buf *out)
+void plot_bar(const int64_t bytes[PURPOSES], const char *other, const struct plot_style *style,
+              struct buf *out)
 {
     int64_t shown[PURPOSES];
     int64_t sum = gather(bytes, shown);
     if (!sum)
         return;
+    bool mixed = shown[PURPOSE_OTHER] - bytes[PURPOSE_OTHER] > shown[PURPOSE_OTHER] / MIXED;
     put_bar(shown, sum, style, out);
-    put_legend(shown, sum, style, out);
+    put_legend(shown, sum, mixed ? NULL : other, style, out);
 }

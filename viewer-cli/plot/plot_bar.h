@@ -15,8 +15,10 @@
 #include "purpose.h"
 
 /* Bytes of each kind, none of them negative; whole lines are added to `out`: none if all are 0. Of
- * the style only the width, utf8 and colour count. */
-void plot_bar(const int64_t bytes[PURPOSES], const struct plot_style *style, struct buf *out);
+ * the style only the width, utf8 and colour count. `other`: what nearly all of that kind is, in
+ * place of its name, unless too much of other kinds counts to it; NULL. */
+void plot_bar(const int64_t bytes[PURPOSES], const char *other, const struct plot_style *style,
+              struct buf *out);
 
 /* Of several blocks, as a legend says it: "gradients". */
 const char *plot_bar_name(enum purpose purpose);

@@ -7,22 +7,15 @@
 #include "peak_page.h"
 #include "plot_bar.h"
 
-/* What keeps a block of a kind, as a page says it behind the kind's name; NULL: it is not
- * known. */
+/* What keeps a block of a kind, as a page says it behind the kind's name; NULL: a function of its
+ * own says it. */
 static const char *const kept_by[PURPOSES] = {
-    [PURPOSE_PARAMETER] = "the model",
-    [PURPOSE_COPY] = "EMA or frozen",
-    [PURPOSE_GATHERED] = "while a layer runs",
-    [PURPOSE_GRADIENT] = "kept until zero_grad",
-    [PURPOSE_OPTIMIZER_STATE] = "always kept",
-    [PURPOSE_BUCKET] = "always kept",
-    [PURPOSE_COMMUNICATION] = "of collectives",
-    [PURPOSE_HELD] = "a variable refers to them",
-    [PURPOSE_ACTIVATION] = "kept for backward",
-    [PURPOSE_INPUT] = "the batches",
-    [PURPOSE_WORKSPACE] = "temporary",
+    [PURPOSE_PARAMETER] = "the model",          [PURPOSE_COPY] = "EMA or frozen",
+    [PURPOSE_GATHERED] = "while a layer runs",  [PURPOSE_GRADIENT] = "kept until zero_grad",
+    [PURPOSE_OPTIMIZER_STATE] = "always kept",  [PURPOSE_BUCKET] = "always kept",
+    [PURPOSE_COMMUNICATION] = "of collectives", [PURPOSE_HELD] = "a variable refers to them",
+    [PURPOSE_ACTIVATION] = "kept for backward", [PURPOSE_INPUT] = "the batches",
     [PURPOSE_LIBRARY] = "always kept",
-    [PURPOSE_OTHER] = NULL,
 };
 
 /* Of equals the one that says more: what is of no kind last, and parameters before that. */
@@ -65,44 +58,123 @@ struct cause {
     int64_t whole;
 };
 
-/* Most of what is of no kind lives from before the first step to the end, as a data set does. */
-static bool is_early(const struct peak *peak)
+/* Nine parts of ten, or more. */
+static bool is_nearly_all(int64_t bytes, int64_t whole)
 {
-    return peak_category(peak, PURPOSE_OTHER).by == RULE_NOT_TAGGED;
+    return whole > 0 && bytes >= whole / 10 * 9;
 }
 
-static void put_why(const struct cause *cause, struct buf *out, enum purpose kind)
+const char *peak_other_name(const struct peak_part *part)
 {
-    const struct holder *place = kind == PURPOSE_OTHER ? find_place(cause->holders) : NULL;
+    const struct peak_category other = peak_category(part->peak, PURPOSE_OTHER);
+    if (part->infers && is_nearly_all(part->keys, other.bytes))
+        return "KV cache";
+    if (other.by == RULE_NOT_TAGGED && is_nearly_all(other.by_bytes, other.bytes))
+        return "made before training";
+    return NULL;
+}
+
+/* It is known where most of it is: such a reason says more than that of its kind. */
+static bool has_place(const struct cause *cause, enum purpose kind)
+{
+    if (kind == PURPOSE_OTHER)
+        return !cause->part->infers && find_place(cause->holders);
+    return kind == PURPOSE_WORKSPACE && cause->holders->temporary.name;
+}
+
+static void put_other(const struct cause *cause, bool places, struct buf *out)
+{
+    const struct peak_part *part = cause->part;
+    const char *name = peak_other_name(part);
     char bytes[HUMAN_MAX];
-    if (cause->part->infers && kind == PURPOSE_OTHER && cause->part->keys > cause->whole / 100) {
-        buf_print(out, " (%s of it KV cache)", human_bytes(bytes, cause->part->keys));
-    } else if (cause->part->infers && kind == PURPOSE_OTHER) {
+    if (part->infers && name) {
+        buf_text(out, " (grows with the sequence)");
+    } else if (part->infers && part->keys > cause->whole / 100) {
+        buf_print(out, " (%s of it KV cache)", human_bytes(bytes, part->keys));
+    } else if (part->infers) {
         buf_text(out, " (outputs and caches)");
-    } else if (place) {
-        buf_text(out, is_early(cause->part->peak) ? " (set up at " : " (from ");
-        peak_put_holder_name(out, place);
-        buf_text(out, ")");
-    } else if (kept_by[kind]) {
-        buf_print(out, " (%s)", kept_by[kind]);
+    } else if (places && has_place(cause, PURPOSE_OTHER)) {
+        buf_text(out, name ? " (" : " (from ");
+        peak_put_holder_name(out, find_place(cause->holders));
+        buf_text(out, name ? ": a data set?)" : ")");
     }
 }
 
-/* "cause: activations 57 % (kept for backward), workspace 16 % (temporary)", with reasons for so
- * many of them. */
-static void put_line(const struct cause *cause, int reasons, struct buf *out)
+static void put_temporary(const struct cause *cause, bool places, struct buf *out)
+{
+    buf_text(out, " (temporary");
+    if (places && has_place(cause, PURPOSE_WORKSPACE)) {
+        buf_text(out, ": ");
+        peak_put_holder_name(out, &cause->holders->temporary);
+    }
+    buf_text(out, ")");
+}
+
+static void put_why(const struct cause *cause, enum purpose kind, bool places, struct buf *out)
+{
+    if (kind == PURPOSE_OTHER)
+        put_other(cause, places, out);
+    else if (kind == PURPOSE_WORKSPACE)
+        put_temporary(cause, places, out);
+    else if (kept_by[kind])
+        buf_print(out, " (%s)", kept_by[kind]);
+}
+
+static const char *name_of(const struct cause *cause, enum purpose kind)
+{
+    const char *other = kind == PURPOSE_OTHER ? peak_other_name(cause->part) : NULL;
+    return other ? other : plot_bar_name(kind);
+}
+
+enum { KINDS = 2 };
+
+struct detail {         /* of the line */
+    bool reason[KINDS]; /* of each of the kinds */
+    bool places;
+};
+
+/* "cause: activations 57 % (kept for backward), workspace 16 % (temporary: model.head)" */
+static void put_line(const struct cause *cause, const struct detail *detail, struct buf *out)
 {
     const double whole = (double)cause->whole;
-    for (int rank = 0; rank < 2; rank++) {
+    for (int rank = 0; rank < KINDS; rank++) {
         enum purpose kind = find_kind(cause->bytes, rank);
         if (kind == PURPOSES)
             return;
-        buf_print(out, "%s%s %.0f %%", rank ? ", " : "cause: ", plot_bar_name(kind),
+        buf_print(out, "%s%s %.0f %%", rank ? ", " : "cause: ", name_of(cause, kind),
                   (double)cause->bytes[kind] / whole * 100);
-        if (rank < reasons)
-            put_why(cause, out, kind);
+        if (detail->reason[rank])
+            put_why(cause, kind, detail->places, out);
         if (cause->bytes[kind] >= cause->whole / 3 * 2)
             return;
+    }
+}
+
+/* From the most on: what has a place keeps it before the other's reason. */
+static bool is_of_use(const struct cause *cause, const struct detail *detail)
+{
+    for (int rank = 0; rank < KINDS; rank++) {
+        enum purpose kind = find_kind(cause->bytes, rank);
+        bool alone = detail->reason[rank] && !detail->reason[!rank];
+        if (detail->places && alone && (kind == PURPOSES || !has_place(cause, kind)))
+            return false;
+    }
+    return true;
+}
+
+static void put_fitting(const struct cause *cause, unsigned width, struct buf *out)
+{
+    static const struct detail details[] = {
+        {{true, true}, true},  {{true, false}, true},  {{false, true}, true},
+        {{true, true}, false}, {{true, false}, false}, {{false, false}, false},
+    };
+    bool fits = false;
+    for (size_t i = 0; i < sizeof details / sizeof *details && !fits; i++) {
+        if (!is_of_use(cause, &details[i]))
+            continue;
+        out->count = 0;
+        put_line(cause, &details[i], out);
+        fits = !width || out->count <= width;
     }
 }
 
@@ -111,16 +183,12 @@ void peak_put_cause(const struct peak_part *part, const struct holders *holders)
     struct cause cause = {.part = part, .holders = holders};
     struct emit *emit = part->emit;
     struct buf line = {0};
-    int reasons = 2;
     for (size_t i = 0; i < part->peak->category_count; i++) {
         const int64_t bytes = part->peak->categories[i].bytes;
         cause.bytes[part->peak->categories[i].purpose] += bytes;
         cause.whole += bytes;
     }
-    do {
-        line.count = 0;
-        put_line(&cause, reasons, &line);
-    } while (emit->width && line.count > emit->width && reasons-- > 0);
+    put_fitting(&cause, emit->width, &line);
     if (line.count)
         emit_line(emit, "%s", buf_string(&line));
     emit->out.broken = emit->out.broken || line.broken;

@@ -142,7 +142,7 @@ static void put_bar(const struct peak_page *page)
                                .colour = emit->colour};
     for (size_t i = 0; i < page->part->peak->category_count; i++)
         bytes[page->part->peak->categories[i].purpose] = page->part->peak->categories[i].bytes;
-    plot_bar(bytes, &style, &lines);
+    plot_bar(bytes, peak_other_name(page->part), &style, &lines);
     emit_picture(emit, &lines);
     buf_clear(&lines);
 }
@@ -159,7 +159,7 @@ static double share_of(const struct holder *holder, int kind)
 }
 
 /* Shorter than in the legend above, for two and more stand in one row. */
-static const char *kind_name(int purpose)
+static const char *kind_name(const struct peak_part *part, int purpose)
 {
     static const char *const names[PURPOSES] = {
         [PURPOSE_COPY] = "copies",
@@ -169,12 +169,16 @@ static const char *kind_name(int purpose)
         [PURPOSE_COMMUNICATION] = "communication",
         [PURPOSE_LIBRARY] = "library",
     };
+    const char *other = purpose == PURPOSE_OTHER ? peak_other_name(part) : NULL;
+    if (other)
+        return other;
     return names[purpose] ? names[purpose] : plot_bar_name((enum purpose)purpose);
 }
 
 /* "activations", or "activations 60 %, optimizer 27 %": the two with most of its bytes. */
-static void put_kinds(struct emit *emit, const struct holder *holder)
+static void put_kinds(const struct peak_part *part, const struct holder *holder)
 {
+    struct emit *emit = part->emit;
     struct buf text = {0};
     int best = 0, next = -1;
     for (int kind = 1; kind < PURPOSES; kind++)
@@ -183,11 +187,11 @@ static void put_kinds(struct emit *emit, const struct holder *holder)
     for (int kind = 0; kind < PURPOSES; kind++)
         if (kind != best && (next < 0 || holder->held[kind] > holder->held[next]))
             next = kind;
-    buf_text(&text, kind_name(best));
+    buf_text(&text, kind_name(part, best));
     if (share_of(holder, best) < NEARLY_ALL) {
         buf_print(&text, " %.0f %%", share_of(holder, best));
         if (share_of(holder, next) >= LEAST_KIND)
-            buf_print(&text, ", %s %.0f %%", kind_name(next), share_of(holder, next));
+            buf_print(&text, ", %s %.0f %%", kind_name(part, next), share_of(holder, next));
     }
     emit_text(emit, buf_string(&text));
     emit->out.broken = emit->out.broken || text.broken;
@@ -223,7 +227,7 @@ static void put_holder(const struct peak_page *page, const struct holder *holder
     struct emit *emit = page->part->emit;
     struct buf name = {0};
     emit_int(emit, holder->bytes);
-    put_kinds(emit, holder);
+    put_kinds(page->part, holder);
     peak_put_holder_name(&name, holder);
     emit_text(emit, buf_string(&name));
     emit->out.broken = emit->out.broken || name.broken;

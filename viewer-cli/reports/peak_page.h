@@ -21,6 +21,10 @@ struct peak_page {
     int64_t total;  /* memory of the device; LADDER_NONE */
 };
 
+/* What nearly all of kind "other" is: "KV cache", "made before training"; NULL: of several sorts.
+ */
+const char *peak_other_name(const struct peak_part *part);
+
 /* "layers[0-3] (itself)", "train.py:24 > ...". */
 void peak_put_holder_name(struct buf *out, const struct holder *holder);
 

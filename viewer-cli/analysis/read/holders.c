@@ -182,6 +182,51 @@ static int name_sites(struct db *db, struct holders *out)
     return err;
 }
 
+/* ---- what most temporaries are of ---- */
+
+static int64_t sum_of(const struct modules *modules, enum purpose purpose)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < modules->count; i++)
+        sum += modules->nodes[i].own[purpose];
+    return sum;
+}
+
+/* The deepest: those below a module stand behind it. SIZE_MAX: none has so much. */
+static size_t find_deepest(const struct modules *modules, enum purpose purpose, int64_t least)
+{
+    size_t found = SIZE_MAX;
+    for (size_t i = 1; i < modules->count; i++)
+        if (modules->nodes[i].held[purpose] >= least)
+            found = i;
+    return found;
+}
+
+static int name_site(struct db *db, const struct module_site *site, struct holder *out)
+{
+    char *whole = NULL;
+    *out = (struct holder){.site = site->site};
+    int err = site->site == GROUP_NONE ? 0 : site_names(db, site->site, &whole, &out->name);
+    mem_free(whole);
+    return err;
+}
+
+static int find_temporary(struct db *db, const struct modules *modules, struct holder *out)
+{
+    const int64_t sum = sum_of(modules, PURPOSE_WORKSPACE), least = (sum + 1) / 2;
+    size_t node = sum ? find_deepest(modules, PURPOSE_WORKSPACE, least) : SIZE_MAX;
+    *out = (struct holder){.site = GROUP_NONE};
+    if (node != SIZE_MAX) {
+        const struct module_node *found = &modules->nodes[node];
+        out->itself = found->own[PURPOSE_WORKSPACE] >= least && has_children(modules, node);
+        return name_module(out, found) ? 0 : ERR_NOMEM;
+    }
+    for (size_t i = 0; i < modules->site_count && sum; i++)
+        if (modules->sites[i].held[PURPOSE_WORKSPACE] >= least)
+            return name_site(db, &modules->sites[i], out);
+    return 0;
+}
+
 int holders_read(struct db *db, int64_t process, int64_t device, int64_t seq, size_t most,
                  struct holders *out)
 {
@@ -198,6 +243,8 @@ int holders_read(struct db *db, int64_t process, int64_t device, int64_t seq, si
     keep(out, most);
     if (err >= 0)
         err = name_sites(db, out);
+    if (err >= 0)
+        err = find_temporary(db, &modules, &out->temporary);
     mem_free(choosing.of);
     modules_clear(&modules);
     return err;
@@ -207,6 +254,7 @@ void holders_clear(struct holders *holders)
 {
     for (size_t i = 0; i < holders->count; i++)
         mem_free(holders->holders[i].name);
+    mem_free(holders->temporary.name);
     mem_free(holders->holders);
     *holders = (struct holders){0};
 }

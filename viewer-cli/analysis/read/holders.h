@@ -27,7 +27,9 @@ struct holders {
     size_t count, cap;
     int64_t bytes; /* of all that lived */
     int64_t rest_bytes;
-    size_t rest; /* so many more */
+    size_t rest;             /* so many more */
+    struct holder temporary; /* what has half of the workspace or more, as few modules as do, or one
+                                call site; without a name: nothing has */
 };
 
 /* After the event `seq`, the largest `most`. 0 or an error; holders_clear in both cases. */

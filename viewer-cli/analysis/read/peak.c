@@ -233,7 +233,7 @@ static struct decided *decided_of(struct gather *gather, const struct living_blo
         return NULL;
     }
     struct decided *decided = &gather->decided[gather->count++];
-    *decided = (struct decided){{block->purpose, block->by, rule, 0, 0}, block->rule};
+    *decided = (struct decided){{block->purpose, block->by, rule, 0, 0, 0}, block->rule};
     return decided;
 }
 
@@ -283,6 +283,7 @@ static void end_gather(struct gather *gather)
             mem_free(whole->rule);
             whole->rule = part->rule;
             whole->by = part->by;
+            whole->by_bytes = part->bytes;
             most[part->purpose] = part->bytes;
         } else {
             mem_free(part->rule);

@@ -22,6 +22,7 @@ struct peak_category {
     enum purpose purpose;
     enum category_rule by; /* what decided most of its bytes */
     char *rule;            /* that in words */
+    int64_t by_bytes;      /* that it decided */
     int64_t bytes, blocks;
 };
 
