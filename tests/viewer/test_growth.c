@@ -136,6 +136,27 @@ TEST(calls_of_a_model_that_generates)
     db_close(db);
 }
 
+/* Two prompts, each with eleven calls for one token: the first call of each takes many tokens. */
+TEST(calls_are_compared_with_those_of_their_sequence)
+{
+    struct db *db = empty();
+    for (int64_t i = 0; i < 24; i++) {
+        int64_t in = i % 12, end = 400 + 40 * in;
+        put(db, "forward_no_grad", -1, i, KIB(in ? end + 20 : 1600), KIB(end));
+    }
+    REQUIRE(db_exec(db, "UPDATE phase_device SET begin_allocated = max(allocated - 40960, 204800)"
+                        " WHERE phase >= 900000") == 0);
+    const struct growth growth = read_growth(db);
+    CHECK_INT(growth.kind, GROWTH_VARYING);
+    CHECK_INT(growth.sequence.first, 1);
+    CHECK_INT(growth.sequence.last, 11);
+    CHECK_INT(growth.sequence.per_call, KIB(40));
+    check_text(&growth,
+               "40.0 KiB per call in calls 1 to 11, then freed; highest: 1.6 MiB in call 12 "
+               "(prefill of a prompt)");
+    db_close(db);
+}
+
 TEST(too_few_steps_say_nothing)
 {
     struct db *db = empty();
@@ -194,6 +215,8 @@ TEST(blocks_without_a_call_site_are_not_the_same_blocks)
 TEST_MAIN(TEST_CASE(a_leak_in_every_step), TEST_CASE(lengths_that_vary_are_no_growth),
           TEST_CASE(a_leak_under_lengths_that_vary), TEST_CASE(the_first_step_makes_what_stays),
           TEST_CASE(a_cache_that_fills_up_once_is_steady_afterwards),
-          TEST_CASE(calls_of_a_model_that_generates), TEST_CASE(too_few_steps_say_nothing),
+          TEST_CASE(calls_of_a_model_that_generates),
+          TEST_CASE(calls_are_compared_with_those_of_their_sequence),
+          TEST_CASE(too_few_steps_say_nothing),
           TEST_CASE(blocks_without_a_call_site_are_not_the_same_blocks),
           TEST_CASE(the_input_is_larger))

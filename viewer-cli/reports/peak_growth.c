@@ -54,6 +54,9 @@ static const struct emit_column columns[] = {
     {"same_blocks_larger", NULL, EMIT_PLAIN, 0},
     {"cause_bytes_per_unit", NULL, EMIT_BYTES, 0},
     {"cause", NULL, EMIT_TEXT, 0},
+    {"sequence_first", NULL, EMIT_PLAIN, 0},
+    {"sequence_last", NULL, EMIT_PLAIN, 0},
+    {"bytes_per_call_in_sequence", NULL, EMIT_BYTES, 0},
 };
 
 static void put_row(struct emit *emit, const struct peak_part *part)
@@ -74,6 +77,10 @@ static void put_row(struct emit *emit, const struct peak_part *part)
     emit_int(emit, part->growth_cause.larger);
     emit_int(emit, part->growth_cause.per_unit);
     emit_text(emit, part->growth_cause.shown);
+    bool sequence = growth->sequence.per_call > 0;
+    emit_known(emit, sequence ? growth->sequence.first : GROUP_NONE);
+    emit_known(emit, sequence ? growth->sequence.last : GROUP_NONE);
+    emit_known(emit, sequence ? growth->sequence.per_call : GROUP_NONE);
 }
 
 void peak_put_growth_programs(struct report *report, const struct peak_part *all)

@@ -11,7 +11,7 @@
 
 struct unit {
     int64_t number;
-    int64_t peak, end; /* bytes */
+    int64_t begin, peak, end; /* bytes */
 };
 
 struct units {
@@ -21,14 +21,15 @@ struct units {
 
 /* Phases of one step, the one that ends last at the end: the last row of a step has its end. */
 static const char steps_sql[] =
-    "SELECT ph.step AS number, x.peak_allocated AS peak, x.allocated AS end"
+    "SELECT ph.step AS number, x.begin_allocated AS begin, x.peak_allocated AS peak,"
+    "       x.allocated AS end"
     "  FROM phase ph JOIN phase_device x ON x.phase = ph.id"
     " WHERE ph.process = ?1 AND x.device = ?2 AND ph.step IS NOT NULL AND ph.scope = 'process'"
     "   AND ph.domain IS NULL AND ph.end_seq IS NOT NULL ORDER BY ph.step, ph.end_seq";
 
 static const char calls_sql[] =
-    "SELECT row_number() OVER (ORDER BY ph.begin_seq) - 1 AS number, x.peak_allocated AS peak,"
-    "       x.allocated AS end"
+    "SELECT row_number() OVER (ORDER BY ph.begin_seq) - 1 AS number,"
+    "       x.begin_allocated AS begin, x.peak_allocated AS peak, x.allocated AS end"
     "  FROM phase ph JOIN phase_device x ON x.phase = ph.id"
     " WHERE ph.process = ?1 AND x.device = ?2 AND ph.parent IS NULL AND ph.scope = 'process'"
     "   AND ph.kind IN ('forward', 'forward_no_grad', 'eval') AND ph.end_seq IS NOT NULL"
@@ -53,8 +54,9 @@ static int read_units(struct db *db, const char *sql, int64_t process, int64_t d
 {
     struct unit row = {0};
     units->count = 0;
-    struct query query = query_ask(db, sql, Q_IN(process, device),
-                                   Q_OUT(Q_INT(row.number), Q_INT(row.peak), Q_INT(row.end)));
+    struct query query =
+        query_ask(db, sql, Q_IN(process, device),
+                  Q_OUT(Q_INT(row.number), Q_INT(row.begin), Q_INT(row.peak), Q_INT(row.end)));
     while (query_next(&query))
         query_fail(&query, take(units, &row));
     return query_end(&query);
@@ -158,6 +160,75 @@ static int judge(const struct unit *units, size_t count, struct growth *out)
     return err;
 }
 
+/* ---- sequences of calls ---- */
+
+enum { SEVERAL = 3 }; /* times the median of what calls have of their own */
+
+static int64_t own_of(const struct unit *unit)
+{
+    return unit->peak - unit->begin;
+}
+
+static int median_own(const struct unit *units, size_t count, int64_t *median)
+{
+    int64_t *own = mem_alloc(count, sizeof *own);
+    if (!own)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < count; i++)
+        own[i] = own_of(&units[i]);
+    qsort(own, count, sizeof *own, by_value);
+    *median = own[count / 2];
+    mem_free(own);
+    return 0;
+}
+
+static bool is_prefill(const struct unit *unit, int64_t median)
+{
+    return own_of(unit) > SEVERAL * median;
+}
+
+static bool begins(const struct unit *units, size_t at, int64_t median)
+{
+    return at == 0 || is_prefill(&units[at], median) ||
+           units[at].end < units[at - 1].end - units[at - 1].end / 100;
+}
+
+/* The longest run of calls behind one that begins a sequence. */
+static size_t find_sequence(const struct unit *units, size_t count, int64_t median, size_t *from)
+{
+    size_t longest = 0, first = 1;
+    for (size_t i = 1; i <= count; i++) {
+        if (i < count && !begins(units, i, median))
+            continue;
+        if (i - first > longest) {
+            longest = i - first;
+            *from = first;
+        }
+        first = i + 1;
+    }
+    return longest;
+}
+
+/* All calls, the first too. */
+static int judge_sequences(const struct unit *units, size_t count, struct growth *out)
+{
+    int64_t median = 0;
+    size_t from = 0;
+    int err = median_own(units, count, &median);
+    size_t length = err == 0 ? find_sequence(units, count, median, &from) : 0;
+    if (length < GROWTH_LEAST || !is_growing(units + from, length, out->highest))
+        return err;
+    struct growth_sequence *sequence = &out->sequence;
+    err = slope(units + from, length, &sequence->per_call);
+    sequence->per_call = sequence->per_call > 0 ? sequence->per_call : 0;
+    sequence->first = units[from].number;
+    sequence->last = units[from + length - 1].number;
+    for (size_t i = 0; i < count; i++)
+        if (units[i].number == out->highest_unit)
+            sequence->prefill = is_prefill(&units[i], median);
+    return err;
+}
+
 /* Of a recording that was thinned out the steps with the highest peaks are left: no sample of all.
  */
 static bool are_most(const struct unit *units, size_t count)
@@ -177,6 +248,8 @@ int growth_read(struct db *db, int64_t process, int64_t device, struct growth *o
     }
     if (err == 0 && units.count > GROWTH_LEAST && are_most(units.units, units.count))
         err = judge(units.units + 1, units.count - 1, out);
+    if (err == 0 && out->calls && out->kind == GROWTH_VARYING)
+        err = judge_sequences(units.units, units.count, out);
     mem_free(units.units);
     return err;
 }
@@ -187,6 +260,8 @@ bool growth_is_valid(const struct growth *growth)
         return growth->units == 0;
     if (growth->since != GROUP_NONE &&
         (growth->since < growth->first || growth->since > growth->last))
+        return false;
+    if (growth->sequence.per_call && (growth->kind != GROWTH_VARYING || !growth->calls))
         return false;
     return growth->units >= GROWTH_LEAST && growth->first < growth->last &&
            (growth->per_unit > 0) == (growth->kind == GROWTH_GROWING) &&

@@ -10,8 +10,14 @@
  * all of it is a hundredth of the peak or a MiB; so a larger batch now and then is no growth, and
  * neither is a cache that fills up once. The figure is the median over pairs of units.
  *
- * Invariants (growth_is_valid): units >= GROWTH_LEAST unless unknown; since within first..last;
- * per_unit > 0 when growing only; what is not known is GROUP_NONE.
+ * A loop that generates calls its model once with the whole prompt, then for each token, and begins
+ * anew with the next prompt: calls are compared with those of their own sequence. One begins with a
+ * call of which the own memory (its peak less what was allocated as it began) is several times the
+ * median, or that ends lower than the call before it.
+ *
+ * Invariants (growth_is_valid): a sequence only of varying calls; units >= GROWTH_LEAST unless
+ * unknown; since within first..last; per_unit > 0 when growing only; what is not known is
+ * GROUP_NONE.
  */
 #ifndef TIDEMARK_ANALYSIS_GROWTH_H
 #define TIDEMARK_ANALYSIS_GROWTH_H
@@ -41,6 +47,12 @@ struct growth {
     int64_t since;           /* steady or growing since this unit; GROUP_NONE */
     int64_t lowest, highest; /* peaks; of GROWTH_VARYING their units are: */
     int64_t lowest_unit, highest_unit; /* GROUP_NONE */
+    struct growth_sequence {           /* of GROWTH_VARYING calls: the longest that grows */
+        int64_t per_call;              /* bytes; 0: there is none */
+        int64_t first, last;           /* calls, without the one that begins it */
+        bool prefill;                  /* the highest call has several times the others' own memory:
+                                          it takes many tokens at once */
+    } sequence;
 };
 
 /* 0 or an error. Two rows a phase are read, no block. */

@@ -77,18 +77,21 @@ int growth_cause_read(struct db *db, int64_t process, int64_t device, const stru
     struct instant before, after;
     struct why why = {0};
     *out = (struct growth_cause){0};
-    if (growth->kind != GROWTH_GROWING)
+    const bool sequence = growth->sequence.per_call > 0;
+    const int64_t first = sequence ? growth->sequence.first : growth->first;
+    const int64_t last = sequence ? growth->sequence.last : growth->last;
+    if (growth->kind != GROWTH_GROWING && !sequence)
         return 0;
-    int err = find_end(db, process, growth, growth->first, &before);
+    int err = find_end(db, process, growth, first, &before);
     if (err == 0)
-        err = find_end(db, process, growth, growth->last, &after);
+        err = find_end(db, process, growth, last, &after);
     if (err == 0)
         err = query_read(db, inference_sql, Q_IN(process), Q_OUT(Q_INT(out->inference)));
     if (err < 0 || before.seq == GROUP_NONE || after.seq == GROUP_NONE)
         return err;
     err = why_read(db, process, device, &before, &after, 1, &why);
     if (err == 0)
-        err = explain(db, &why, growth->last - growth->first, out);
+        err = explain(db, &why, last - first, out);
     why_clear(&why);
     return err;
 }
@@ -128,6 +131,25 @@ static void put_growing(char text[GROWTH_TEXT], const struct growth *growth,
              cause && cause->shown ? ", most in " : "", cause && cause->shown ? cause->shown : "");
 }
 
+/* "KV cache: +4.0 MiB per 64 tokens in calls 1 to 63, then freed; highest: 26.3 MiB in call 64" */
+static void put_sequence(char text[GROWTH_TEXT], const struct growth *growth,
+                         const struct growth_cause *cause)
+{
+    const struct growth_sequence *sequence = &growth->sequence;
+    char bytes[HUMAN_MAX], high[HUMAN_MAX], what[80];
+    if (is_cache(growth, cause))
+        snprintf(what, sizeof what, "%s: +%s per %d tokens",
+                 cause->cache ? "KV cache" : "a cache (as a KV cache)",
+                 human_bytes(bytes, cause->per_unit * TOKENS), TOKENS);
+    else
+        snprintf(what, sizeof what, "%s per call", human_bytes(bytes, sequence->per_call));
+    snprintf(text, GROWTH_TEXT,
+             "%s in calls %" PRId64 " to %" PRId64 ", then freed; highest: %s in call %" PRId64
+             "%s",
+             what, sequence->first, sequence->last, human_bytes(high, growth->highest),
+             growth->highest_unit, sequence->prefill ? " (prefill of a prompt)" : "");
+}
+
 const char *growth_text(char text[GROWTH_TEXT], const struct growth *growth,
                         const struct growth_cause *cause)
 {
@@ -140,6 +162,8 @@ const char *growth_text(char text[GROWTH_TEXT], const struct growth *growth,
         put_growing(text, growth, cause);
     else if (growth->kind == GROWTH_STEADY)
         snprintf(text, GROWTH_TEXT, "none since %s %" PRId64, unit, growth->since);
+    else if (growth->kind == GROWTH_VARYING && growth->sequence.per_call)
+        put_sequence(text, growth, cause);
     else if (growth->kind == GROWTH_VARYING)
         snprintf(text, GROWTH_TEXT,
                  "no memory is left behind; peaks differ: %s in %s %" PRId64 ", %s in %s %" PRId64,
