@@ -160,6 +160,23 @@ bool rebuild_drop_block(struct rebuild *rebuild, uint64_t address)
 
 /* ---- the whole ---- */
 
+/* A list of segments in which this device has none, and no event of one: what was exported of a
+ * source without segments, not an allocator that gave back all. */
+static bool knows_segments(const struct rebuild *rebuild)
+{
+    const struct snapshot *snapshot = rebuild->snapshot;
+    for (size_t i = 0; i < snapshot->listed_count; i++)
+        if (snapshot->segments[snapshot->listed_first + i].device == rebuild->device)
+            return true;
+    for (size_t i = 0; i < rebuild->entry_count; i++) {
+        enum trace_action action = (enum trace_action)rebuild->entries[i].action;
+        if (action == TRACE_SEGMENT_ALLOC || action == TRACE_SEGMENT_FREE ||
+            action == TRACE_SEGMENT_MAP || action == TRACE_SEGMENT_UNMAP)
+            return true;
+    }
+    return false;
+}
+
 int rebuild_run(struct rebuild *rebuild, struct snapshot *snapshot, uint32_t device)
 {
     *rebuild = (struct rebuild){.snapshot = snapshot,
@@ -172,6 +189,7 @@ int rebuild_run(struct rebuild *rebuild, struct snapshot *snapshot, uint32_t dev
         rebuild->entries = snapshot->entries + snapshot->traces[device].first;
         rebuild->entry_count = snapshot->traces[device].count;
     }
+    rebuild->has_segments = rebuild->has_segments && knows_segments(rebuild);
     int err = rebuild_back(rebuild);
     return err ? err : rebuild_forward(rebuild);
 }

@@ -71,7 +71,7 @@ struct rebuild {
     struct snapshot *snapshot;
     uint32_t device;
     bool exact;        /* the trace has the blocks' sizes, not what was asked for: the host's */
-    bool has_segments; /* the end is known */
+    bool has_segments; /* of this device: the end is known */
     struct trace_entry *entries; /* of this device */
     size_t entry_count;
     struct order segments; /* of the moment: address -> index of segment_at */

@@ -293,6 +293,31 @@ TEST(without_segments_only_requests_count)
     end(&f);
 }
 
+TEST(an_empty_list_of_segments_says_nothing)
+{
+    struct fixture f;
+    begin(&f, 20 * MIB);
+    f.snapshot.listed_count = 0;
+    add(&f, TRACE_ALLOC, 0, 3 * MIB);
+    run(&f);
+    CHECK_INT(f.rebuild.counts.misplaced + f.rebuild.counts.allocs_lost, 0);
+    CHECK_INT(f.rebuild.gone_count, 0);
+    end(&f);
+}
+
+TEST(segments_that_all_went_say_something)
+{
+    struct fixture f;
+    begin(&f, 20 * MIB);
+    f.snapshot.listed_count = 0;
+    add(&f, TRACE_SEGMENT_ALLOC, 0, 20 * MIB);
+    add(&f, TRACE_ALLOC, 0, 3 * MIB);
+    add(&f, TRACE_SEGMENT_FREE, 0, 20 * MIB);
+    run(&f);
+    CHECK_INT(f.rebuild.counts.allocs_lost, 1);
+    end(&f);
+}
+
 TEST(a_block_that_vanished)
 {
     struct fixture f;
@@ -331,5 +356,7 @@ TEST_MAIN(TEST_CASE(the_rule_for_splitting), TEST_CASE(blocks_that_are_not_split
           TEST_CASE(more_than_slack_is_misplaced), TEST_CASE(a_block_that_is_larger_than_its_room),
           TEST_CASE(a_block_that_waited_when_the_trace_began), TEST_CASE(the_end_tells_sizes),
           TEST_CASE(the_end_is_right_against_the_rules),
-          TEST_CASE(without_segments_only_requests_count), TEST_CASE(a_block_that_vanished),
+          TEST_CASE(without_segments_only_requests_count),
+          TEST_CASE(an_empty_list_of_segments_says_nothing),
+          TEST_CASE(segments_that_all_went_say_something), TEST_CASE(a_block_that_vanished),
           TEST_CASE(rebuilding_without_memory))
