@@ -37,7 +37,7 @@ struct kineto {
     struct block_log *log;
     struct kineto_facts *facts;
     struct import_result *result;
-    bool events_seen;
+    bool events_seen, addressless; /* a [memory] event that lacks no more than its address */
 };
 
 /* ---- values ---- */
@@ -204,6 +204,7 @@ static int take_memory(struct kineto *kineto, bool refused)
                                     .thread = event->thread & 0xffffff};
     if (event->at_ns < 0 || !bytes->seen || !event->facts[DEVICE_TYPE].seen ||
         (!refused && !event->facts[ADDR].seen)) {
+        kineto->addressless |= bytes->seen && !event->facts[ADDR].seen;
         kineto->result->odd_values++;
         return BASE_OK;
     }
@@ -338,6 +339,10 @@ static int read_trace(struct kineto *kineto)
         return err;
     if (!kineto->events_seen)
         return import_say(kineto->result, ERR_NOTOURS, "it is JSON, but no trace: no traceEvents");
+    if (!kineto->facts->memory && kineto->addressless)
+        return import_say(kineto->result, ERR_NOTOURS,
+                          "its [memory] events have no addresses, as old versions of PyTorch wrote "
+                          "them: blocks are not known");
     if (!kineto->facts->memory)
         return import_say(kineto->result, ERR_NOTOURS,
                           "it is a trace without [memory] events: torch.profiler writes them with "

@@ -338,6 +338,10 @@ static int take_sample(struct pprof *pprof, const struct sample *sample)
     uint32_t place, stack;
     if (!bytes)
         return BASE_OK;
+    if (bytes + count == 0 && count <= MOST_BLOCKS) { /* JAX, of executables on a TPU: -1 each */
+        pprof->result->unsized += count;
+        return BASE_OK;
+    }
     if (bytes >= MOST_PLACE || pprof->place > MOST_PLACE) {
         pprof->result->odd_values++;
         return BASE_OK;

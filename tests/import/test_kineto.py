@@ -77,6 +77,15 @@ class Kineto(unittest.TestCase):
             started = db.execute("SELECT value FROM meta WHERE key = 'started'").fetchone()[0]
             self.assertTrue(started.startswith("2026-"), started)
 
+    def test_events_of_an_old_torch(self):
+        old = [memory(1000 + i, 0, (-1) ** i * 512) for i in range(4)]
+        for event in old:
+            del event["args"]["Addr"]
+        self.load(old, code=3)
+        self.assertIn("have no addresses", self.said)
+        self.load(old + [memory(2000, 4096, 512)])
+        self.assertIn("4 values were not of the kind expected", self.said)
+
     def test_devices_and_what_lived_before(self):
         rng, events, now, live, births, before = random.Random(4), [], 1000.0, {}, [], []
         held = {0: 5 << 30, 1: 7 << 30}

@@ -187,6 +187,16 @@ class Pprof(unittest.TestCase):
         self.assertEqual(self.blocks(db), [("cuda", -1, 64)])
         self.assertIn("3 values were not of the kind expected", self.said)
 
+    def test_executables_whose_size_jax_does_not_know(self):
+        profile = Profile()
+        profile.sample([("f", "f.py", 1)], (1, 4096), kind="buffer", device="TPU_3(process=0,(1,1,0,0))")
+        profile.sample([("f", "f.py", 1)], (1, -1), kind="executable")
+        profile.sample([("g", "f.py", 1)], (2, -2), kind="executable")
+        db = self.load(profile.dumps())
+        self.assertEqual(self.blocks(db), [("other", 3, 4096)])
+        self.assertIn("3 executables were left out", self.said)
+        self.assertNotIn("not of the kind", self.said)
+
     def test_what_names_nothing(self):
         head = Profile().dumps((1, 6))
         body = piece(2, piece(1, varint(99) + varint(7)) + piece(2, b"\x01\x05") +

@@ -1,4 +1,5 @@
-"""test_rmm.py TIDEMARK: logs of RMM, written by a model that knows what happened."""
+"""test_rmm.py TIDEMARK: logs of RMM: a real one (logs/), and those of a model that knows what happened."""
+import glob
 import os
 import random
 import sqlite3
@@ -8,6 +9,7 @@ import tempfile
 import unittest
 
 TIDEMARK = None
+HERE = os.path.dirname(os.path.abspath(__file__))
 HEADER = "Thread,Time,Action,Pointer,Size,Stream\n"
 
 
@@ -105,6 +107,19 @@ class Rmm(unittest.TestCase):
             run_ns = int(db.execute("SELECT value FROM meta WHERE key = 'run_ns'").fetchone()[0])
             times = [line.split(",")[1] for line in model.text]
             self.assertEqual(run_ns, (model.now - us_of(times[0], seed)) * 1000)
+
+    def test_real_logs(self):
+        files = sorted(glob.glob(os.path.join(HERE, "logs", "*.log")))
+        self.assertEqual(len(files), 1)
+        for path in files:
+            with open(path, encoding="utf-8") as file:
+                db = self.load(file.read(), os.path.basename(path))
+            with open(path.split(".dev")[0] + ".txt", encoding="utf-8") as file:
+                (_, peak), *blocks = [line.split() for line in file]
+            rows = db.execute("SELECT address, size, free_seq < 0 FROM allocation ORDER BY seq")
+            self.assertEqual(rows.fetchall(), [tuple(map(int, block)) for block in blocks])
+            self.assertEqual(db.execute("SELECT allocated FROM peak").fetchall(), [(int(peak),)])
+            self.assertEqual(db.execute("SELECT count(*) FROM oom").fetchone(), (1,))
 
     def test_lines_of_dos_and_the_older_clock(self):
         model = Model(9, 500, 0)

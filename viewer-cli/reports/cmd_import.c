@@ -133,6 +133,8 @@ static void say_trouble(const struct import_result *result)
     say_count(result->odd_values, "value was", "values were", "not of the kind expected");
     say_count(result->groups, "block stands", "blocks stand",
               "for several whose own sizes are not known");
+    say_count(result->unsized, "executable was", "executables were",
+              "left out: the profile does not know how large");
     say_count(result->cut_lines, "line", "lines", "at the end, cut off, was left out");
     say_count(result->cut_strings, "text was", "texts were", "cut: longer than 32 KiB");
 }
